@@ -1,0 +1,68 @@
+# make demo      build everything and run the examples: one table, and every kernel's Metal text under out/
+# make test      build everything and run all tests
+# make           build everything
+# make setup     only bring in what the build needs (the others do this themselves)
+# make lint      formatting and lint, C++ and Python
+# make sanitize  the C++ tests under AddressSanitizer and UBSan
+# make wheel     a wheel under dist/
+# make clean     remove what was built (.venv stays)
+
+.DEFAULT_GOAL := build
+SHELL := bash
+BUILD ?= build
+PYTHON_ENV := .venv/bin
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+
+ifeq ($(shell uname -s),Darwin)
+  LLVM_PREFIX ?= $(firstword $(wildcard $(shell brew --prefix 2>/dev/null)/opt/llvm@22) $(shell brew --prefix 2>/dev/null)/opt/llvm)
+else
+  LLVM_PREFIX ?= /usr/lib/llvm-22
+endif
+
+CONFIGURE = cmake -G Ninja -S . -Wno-dev \
+  -DCMAKE_C_COMPILER=$(LLVM_PREFIX)/bin/clang -DCMAKE_CXX_COMPILER=$(LLVM_PREFIX)/bin/clang++ \
+  -DCMAKE_PREFIX_PATH=$(LLVM_PREFIX) -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON_ENV)/python
+
+.PHONY: build demo test setup setup-tests configure lint format sanitize wheel clean
+
+setup:
+	@scripts/setup.sh
+
+setup-tests:
+	@scripts/setup.sh --tests
+
+$(BUILD)/build.ninja: | setup
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DTRITON_METAL_BUILD_TESTS=ON
+
+build: setup $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: build
+	@PYTHONPATH=python $(PYTHON_ENV)/python examples/demo.py
+
+test: setup-tests build
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/$(BUILD)
+	PYTHONPATH=python $(PYTHON_ENV)/python -m pytest -q tests/python
+
+lint: setup-tests
+	$(PYTHON_ENV)/ruff check .
+	$(PYTHON_ENV)/ruff format --check .
+	git ls-files '*.h' '*.cpp' | xargs $(LLVM_PREFIX)/bin/clang-format --dry-run -Werror
+
+format: setup-tests
+	$(PYTHON_ENV)/ruff check --fix -q . ; $(PYTHON_ENV)/ruff format -q .
+	git ls-files '*.h' '*.cpp' | xargs $(LLVM_PREFIX)/bin/clang-format -i
+
+sanitize: setup-tests
+	test -f build-sanitize/build.ninja || $(CONFIGURE) -B build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DTRITON_METAL_BUILD_TESTS=ON -DTRITON_METAL_BUILD_PYTHON=OFF -DTRITON_METAL_SANITIZE=ON
+	cmake --build build-sanitize -j $(JOBS)
+	ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
+	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/build-sanitize
+
+wheel: setup
+	$(PYTHON_ENV)/python -m pip wheel --no-deps --no-build-isolation -w dist .
+
+clean:
+	rm -rf build build-sanitize out dist

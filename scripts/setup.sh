@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Brings in what the build needs: LLVM/MLIR/clang 22 and tools from the system's packages, and a Python environment
+# in .venv. Running it again does nothing that is already done.
+#
+#   scripts/setup.sh           what `make` and `make demo` need
+#   scripts/setup.sh --tests   what `make test` needs as well
+#
+# PYTHON=python3.12 picks the Python for .venv; WITHOUT_TORCH=1 leaves torch and stock Triton out of the tests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+LLVM=22
+tests=no
+for argument in "$@"; do
+  case $argument in
+    --tests) tests=yes ;;
+    *) echo "setup: unknown argument '$argument'; the only one is --tests." >&2; exit 2 ;;
+  esac
+done
+
+say() { echo "setup: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+debian_packages=(
+  "libmlir-$LLVM-dev" "mlir-$LLVM-tools" "llvm-$LLVM-dev" "llvm-$LLVM-tools" "clang-$LLVM" "clang-format-$LLVM"
+  "libclang-$LLVM-dev" "libclang-cpp$LLVM-dev" "lld-$LLVM" "libclang-rt-$LLVM-dev"
+  ccache cmake ninja-build libboost-context-dev libgtest-dev nlohmann-json3-dev zlib1g-dev libzstd-dev
+)
+
+debian() {
+  local missing=() package root=()
+  if ! compgen -G "/usr/include/c++/1[2-9]" >/dev/null; then debian_packages+=(g++); fi
+  if [[ -z ${PYTHON:-} ]] && ! python_works python3; then debian_packages+=(python3 python3-venv python3-dev); fi
+  for package in "${debian_packages[@]}"; do
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+  done
+  # Tools that do not come from a package are as good.
+  local still=()
+  for package in ${missing[@]+"${missing[@]}"}; do
+    case $package in
+      cmake | ccache) command -v "$package" >/dev/null || still+=("$package") ;;
+      ninja-build) command -v ninja >/dev/null || still+=("$package") ;;
+      *) still+=("$package") ;;
+    esac
+  done
+  [[ ${#still[@]} -eq 0 ]] && return
+  if [[ $(id -u) -ne 0 ]]; then
+    command -v sudo >/dev/null || fail "these packages are missing: have root install them with 'apt-get install ${still[*]}', then run this again."
+    root=(sudo)
+  fi
+  say "installing ${still[*]}"
+  ${root[@]+"${root[@]}"} apt-get update -qq || fail "apt-get update failed: see its message above, mend the network or the package sources, and run this again."
+  if [[ $(apt-cache policy "libmlir-$LLVM-dev") != *"Candidate: "[0-9]* ]]; then
+    fail "this distribution has no LLVM $LLVM: add apt.llvm.org's packages ('wget https://apt.llvm.org/llvm.sh && sudo bash llvm.sh $LLVM'), then run this again."
+  fi
+  ${root[@]+"${root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${still[@]}" >/dev/null ||
+    fail "apt-get could not install the packages: see its message above, then run this again."
+}
+
+mac() {
+  command -v brew >/dev/null || fail "Homebrew is missing: install it from https://brew.sh, then run this again."
+  local packages=(llvm cmake ninja ccache boost googletest nlohmann-json) missing=() package
+  if ! python_works "${PYTHON:-python3}"; then packages+=(python@3.13); fi
+  for package in "${packages[@]}"; do
+    brew list --versions "$package" >/dev/null 2>&1 || missing+=("$package")
+  done
+  if [[ ${#missing[@]} -gt 0 ]]; then
+    say "installing ${missing[*]}"
+    brew install --quiet "${missing[@]}" || fail "Homebrew could not install ${missing[*]}: see its message above, then run this again."
+  fi
+  local version
+  version=$("$(brew --prefix llvm)/bin/llvm-config" --version)
+  if [[ ${version%%.*} != "$LLVM" ]]; then
+    brew list --versions "llvm@$LLVM" >/dev/null 2>&1 || brew install --quiet "llvm@$LLVM" ||
+      fail "Homebrew's llvm is $version and it has no llvm@$LLVM: install LLVM $LLVM with MLIR and pass LLVM_PREFIX to make."
+  fi
+}
+
+# python_works PROGRAM: 3.11 or later, able to make an environment and to build extensions for it.
+python_works() {
+  command -v "$1" >/dev/null && "$1" - <<'PY' >/dev/null 2>&1
+import ensurepip, os, sys, sysconfig, venv
+assert sys.version_info >= (3, 11)
+assert os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h"))
+PY
+}
+
+python_environment() {
+  local python=${PYTHON:-}
+  if [[ ! -x .venv/bin/python ]]; then
+    if [[ -z $python ]]; then
+      for python in python3 /usr/bin/python3 python3.13 python3.12 python3.11 ""; do
+        [[ -n $python ]] && python_works "$python" && break
+      done
+    fi
+    [[ -n $python ]] && python_works "$python" ||
+      fail "no Python 3.11 or later with venv and headers was found: install one and pass it as PYTHON=/path/to/python3."
+    "$python" -m venv .venv || fail "'$python -m venv .venv' failed: see its message above; PYTHON= picks another Python."
+  fi
+  install_requirements base
+  if [[ $tests == yes ]]; then
+    install_requirements test
+    if [[ -z ${WITHOUT_TORCH:-} ]] && ! install_requirements torch optional; then
+      say "torch or stock Triton could not be installed: the tests that compare with them will be skipped."
+    fi
+  fi
+}
+
+# install_requirements NAME [optional]: requirements/NAME.txt, unless this very file has been installed already.
+install_requirements() {
+  local file=requirements/$1.txt stamp=.venv/.requirements-$1
+  cmp -s "$file" "$stamp" && return
+  say "installing $file"
+  if .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$file"; then
+    cp "$file" "$stamp"
+  elif [[ ${2:-} == optional ]]; then
+    return 1
+  else
+    fail "pip could not install $file: see its message above, mend the network or the index, and run this again."
+  fi
+}
+
+case $(uname -s) in
+  Darwin) mac ;;
+  Linux)
+    if command -v apt-get >/dev/null; then
+      debian
+    elif [[ ! -x ${LLVM_PREFIX:-/usr/lib/llvm-$LLVM}/bin/llvm-config ]]; then
+      fail "only Debian, Ubuntu and macOS are set up by themselves: install LLVM, MLIR and clang $LLVM and pass LLVM_PREFIX=/their/prefix."
+    fi
+    ;;
+  *) fail "$(uname -s) is not supported: use Debian 12 or later, Ubuntu, or macOS with Homebrew." ;;
+esac
+python_environment
