@@ -1,0 +1,23 @@
+// Reading the text of Triton IR.
+
+#ifndef TRITON_METAL_DIALECT_TT_IMPORT_H
+#define TRITON_METAL_DIALECT_TT_IMPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace triton_metal::tt {
+
+/// Parses a module; errors go to the context's diagnostics, with `name` as the file, and the result
+/// is null.
+///
+/// Triton prints the Python name of a value as its location and, for what a loop carries, only as
+/// its name in the text. Block arguments get that name as their location here, so that nothing
+/// after this needs the text.
+mlir::OwningOpRef<mlir::ModuleOp> parseModule(llvm::StringRef text, llvm::StringRef name,
+                                              mlir::MLIRContext *context);
+
+} // namespace triton_metal::tt
+
+#endif

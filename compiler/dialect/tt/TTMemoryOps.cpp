@@ -1,0 +1,112 @@
+// Verifiers, effects and canonical forms of the operations on memory.
+
+#include "dialect/tt/TT.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace triton_metal;
+using namespace triton_metal::tt;
+
+//===----------------------------------------------------------------------===//
+// load
+//===----------------------------------------------------------------------===//
+
+void LoadOp::build(OpBuilder &builder, OperationState &state, Value ptr, Value mask, Value other) {
+  build(builder, state, getPointeeTypeOf(ptr.getType()), ptr, mask, other, CacheModifier::NONE,
+        EvictionPolicy::NORMAL, CachePolicyAttr(), false);
+}
+
+void LoadOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &getPtrMutable());
+  // A volatile access is neither dropped nor moved across another.
+  if (getIsVolatile())
+    effects.emplace_back(MemoryEffects::Write::get());
+}
+
+LogicalResult LoadOp::verify() {
+  if (getOther() && !getMask())
+    return emitOpError() << "has a value for where the mask is false, but no mask";
+  return success();
+}
+
+namespace {
+
+/// A mask that is true everywhere is no mask.
+struct DropTrueLoadMask : OpRewritePattern<LoadOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LoadOp op, PatternRewriter &rewriter) const override {
+    if (!isConstantBool(op.getMask(), true))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getMaskMutable().clear();
+      op.getOtherMutable().clear();
+    });
+    return success();
+  }
+};
+
+/// A load whose mask is false everywhere is its other value.
+struct DropFalseLoad : OpRewritePattern<LoadOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LoadOp op, PatternRewriter &rewriter) const override {
+    if (!isConstantBool(op.getMask(), false) || !op.getOther())
+      return failure();
+    rewriter.replaceOp(op, op.getOther());
+    return success();
+  }
+};
+
+/// A store whose mask is false everywhere does nothing, and one that is true everywhere is no mask.
+struct FoldStoreMask : OpRewritePattern<StoreOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(StoreOp op, PatternRewriter &rewriter) const override {
+    if (isConstantBool(op.getMask(), false)) {
+      rewriter.eraseOp(op);
+      return success();
+    }
+    if (!isConstantBool(op.getMask(), true))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.getMaskMutable().clear(); });
+    return success();
+  }
+};
+
+} // namespace
+
+void LoadOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<DropTrueLoadMask, DropFalseLoad>(context);
+}
+
+void StoreOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<FoldStoreMask>(context);
+}
+
+void StoreOp::build(OpBuilder &builder, OperationState &state, Value ptr, Value value, Value mask) {
+  build(builder, state, ptr, value, mask, CacheModifier::NONE, EvictionPolicy::NORMAL,
+        CachePolicyAttr());
+}
+
+//===----------------------------------------------------------------------===//
+// Atomics
+//===----------------------------------------------------------------------===//
+
+LogicalResult AtomicRMWOp::verify() {
+  Type element = getElementTypeOrSelf(getVal().getType());
+  bool floats = isa<FloatType>(element);
+  bool fits = true;
+  switch (getAtomicRmwOp()) {
+  case RMWOp::FADD:
+    fits = floats;
+    break;
+  case RMWOp::XCHG:
+    break;
+  default:
+    fits = isa<IntegerType>(element);
+  }
+  if (!fits)
+    return emitOpError() << "'" << stringifyRMWOp(getAtomicRmwOp()) << "' does not work on "
+                         << element;
+  return success();
+}

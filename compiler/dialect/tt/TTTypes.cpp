@@ -1,0 +1,152 @@
+#include "dialect/tt/TT.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace triton_metal;
+using namespace triton_metal::tt;
+
+#include "dialect/tt/TTEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/tt/TTAttrs.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialect/tt/TTTypes.cpp.inc"
+
+void TTDialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialect/tt/TTTypes.cpp.inc"
+      >();
+}
+
+void TTDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialect/tt/TTAttrs.cpp.inc"
+      >();
+}
+
+Type PtrType::parse(AsmParser &parser) {
+  Type pointee;
+  int space = 1;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseType(pointee))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) && parser.parseInteger(space))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<PtrType>(loc, parser.getContext(), pointee, space);
+}
+
+void PtrType::print(AsmPrinter &printer) const {
+  printer << "<" << getPointeeType();
+  if (getAddressSpace() != 1)
+    printer << ", " << getAddressSpace();
+  printer << ">";
+}
+
+LogicalResult PtrType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Type pointee,
+                              int space) {
+  if (!isa<IntegerType, FloatType, PtrType>(pointee))
+    return emitError()
+           << "a pointer points to an integer, a floating-point number or a pointer, not to "
+           << pointee;
+  if (space < 0)
+    return emitError() << "an address space is not negative, but " << space << " is";
+  return success();
+}
+
+Type tt::getPointeeTypeOf(Type type) {
+  if (auto ptr = dyn_cast<PtrType>(type))
+    return ptr.getPointeeType();
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    if (auto ptr = dyn_cast<PtrType>(tensor.getElementType()))
+      return tensor.clone(ptr.getPointeeType());
+  return {};
+}
+
+Type tt::getMaskTypeOf(Type type) {
+  Type i1 = IntegerType::get(type.getContext(), 1);
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return tensor.clone(i1);
+  return i1;
+}
+
+Type tt::getPointerTypeTo(Type type, int addressSpace) {
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return tensor.clone(PtrType::get(tensor.getElementType(), addressSpace));
+  return PtrType::get(type, addressSpace);
+}
+
+unsigned tt::getBitWidth(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (isa<PtrType>(element))
+    return 64;
+  return element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
+}
+
+bool tt::isConstantBool(Value value, bool wanted) {
+  Attribute attr;
+  if (!value || !matchPattern(value, m_Constant(&attr)))
+    return false;
+  if (auto splat = dyn_cast<SplatElementsAttr>(attr))
+    attr = splat.getSplatValue<Attribute>();
+  auto integer = dyn_cast<IntegerAttr>(attr);
+  return integer && integer.getType().isInteger(1) && integer.getValue().isOne() == wanted;
+}
+
+LogicalResult tt::detail::verifyTileSizes(Operation *op) {
+  auto check = [&](Type type, StringRef what, unsigned index) -> LogicalResult {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      return success();
+    int64_t elements = 1;
+    for (int64_t size : tensor.getShape()) {
+      if (size <= 0 || !llvm::isPowerOf2_64(size))
+        return op->emitOpError() << what << " #" << index << " has type " << type
+                                 << ", but the sizes of a tile must be powers of two";
+      elements *= size;
+      if (elements > kMaxTileElements)
+        return op->emitOpError() << what << " #" << index << " has type " << type
+                                 << ", but a tile has at most " << kMaxTileElements << " elements";
+    }
+    return success();
+  };
+  for (auto [index, type] : llvm::enumerate(op->getOperandTypes()))
+    if (failed(check(type, "operand", index)))
+      return failure();
+  for (auto [index, type] : llvm::enumerate(op->getResultTypes()))
+    if (failed(check(type, "result", index)))
+      return failure();
+  return success();
+}
+
+LogicalResult tt::detail::verifySameEncoding(Operation *op, bool withResults) {
+  std::optional<Attribute> encoding;
+  auto check = [&](Type type) -> LogicalResult {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      return success();
+    if (!encoding)
+      encoding = tensor.getEncoding();
+    if (*encoding == tensor.getEncoding())
+      return success();
+    return op->emitOpError() << "needs one layout for all its tiles, but has " << *encoding
+                             << " and " << tensor.getEncoding();
+  };
+  for (Type type : op->getOperandTypes())
+    if (failed(check(type)))
+      return failure();
+  if (withResults)
+    for (Type type : op->getResultTypes())
+      if (failed(check(type)))
+        return failure();
+  return success();
+}

@@ -1,0 +1,359 @@
+// Every pass of the compiler: what it does, and a piece of IR before and after.
+
+#ifndef TRITON_METAL_TRANSFORMS_PASSES_TD
+#define TRITON_METAL_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// tt to tt
+//===----------------------------------------------------------------------===//
+
+def TTLiftControlFlow : Pass<"tt-lift-control-flow", "::mlir::ModuleOp"> {
+  let summary = "Turns the branches of tt functions into scf";
+  let description = [{
+    Early returns reach the compiler as branches between blocks. Every function body becomes one block with
+    structured control flow in it.
+
+    ```mlir
+    cf.cond_br %out, ^bb1, ^bb2
+    ^bb1: tt.return
+    ^bb2: tt.store %p, %x : !tt.ptr<f32>
+          tt.return
+    ```
+    becomes
+    ```mlir
+    scf.if %out {
+    } else {
+      tt.store %p, %x : !tt.ptr<f32>
+    }
+    tt.return
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::cf::ControlFlowDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
+}
+
+def TTInline : Pass<"tt-inline", "::mlir::ModuleOp"> {
+  let summary = "Inlines every tt.call, and drops the functions that nothing calls any more";
+  let description = [{
+    Functions marked `noinline` are inlined too: a call in Metal cannot pass a tile that is spread over threads.
+    A function that calls itself is refused.
+
+    ```mlir
+    %0 = tt.call @square(%x) : (f32) -> f32
+    ```
+    becomes the body of `@square`.
+  }];
+}
+
+def TTReorderBroadcast : Pass<"tt-reorder-broadcast", "::mlir::ModuleOp"> {
+  let summary = "Does arithmetic before a value is repeated over a tile, and not after";
+  let description = [{
+    ```mlir
+    %0 = tt.splat %a : i32 -> tensor<64xi32>
+    %1 = tt.splat %b : i32 -> tensor<64xi32>
+    %2 = arith.addi %0, %1 : tensor<64xi32>
+    ```
+    becomes
+    ```mlir
+    %0 = arith.addi %a, %b : i32
+    %2 = tt.splat %0 : i32 -> tensor<64xi32>
+    ```
+    and the same for `tt.broadcast` of tiles of one shape.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def TTSplitPointers : Pass<"tt-split-pointers", "::mlir::ModuleOp"> {
+  let summary = "Makes every tile of pointers a scalar pointer and a tile of offsets";
+  let description = [{
+    Address arithmetic on tiles of 64-bit pointers becomes arithmetic on one scalar pointer, and a tile of integer
+    offsets. What is the same for the whole tile goes to the scalar, so that in a loop that moves its pointers by the
+    same amount everywhere the offsets do not change, and leave the loop.
+
+    ```mlir
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %init) -> (tensor<64x!tt.ptr<f32>>) : i32 {
+      %x = tt.load %p : tensor<64x!tt.ptr<f32>>
+      %next = tt.addptr %p, %splat_of_step : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+      scf.yield %next : tensor<64x!tt.ptr<f32>>
+    }
+    ```
+    becomes
+    ```mlir
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%base = %x) -> (!tt.ptr<f32>) : i32 {
+      %s = tt.splat %base : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+      %p = tt.addptr %s, %offsets : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+      %x = tt.load %p : tensor<64x!tt.ptr<f32>>
+      %next = tt.addptr %base, %step : !tt.ptr<f32>, i32
+      scf.yield %next : !tt.ptr<f32>
+    }
+    ```
+    Tiles whose pointers have no common base (loaded addresses, a choice between two arrays element by element) stay
+    as they are. Sums of offsets are made in 64 bits, unless the ranges of the operands prove that 32 suffice.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
+}
+
+def TTNarrowIndices : Pass<"tt-narrow-indices", "::mlir::ModuleOp"> {
+  let summary = "Does 64-bit integer arithmetic in 32 bits where its ranges fit";
+  let description = [{
+    A GPU's integers are 32 bits wide. Integer range analysis starts from what is known (a program id is at most
+    2^31 - 1, `tt.make_range` is between its ends) and shows which 64-bit values fit in 32.
+
+    ```mlir
+    %0 = arith.extsi %range : tensor<64xi32> to tensor<64xi64>
+    %1 = arith.muli %0, %c4 : tensor<64xi64>
+    %p = tt.addptr %base, %1 : tensor<64x!tt.ptr<f32>>, tensor<64xi64>
+    ```
+    becomes
+    ```mlir
+    %1 = arith.muli %range, %c4 : tensor<64xi32>
+    %p = tt.addptr %base, %1 : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// tt to ttm: layouts
+//===----------------------------------------------------------------------===//
+
+def ConvertTTToTTM : Pass<"convert-tt-to-ttm", "::mlir::ModuleOp"> {
+  let summary = "Gives every tensor a layout";
+  let description = [{
+    Each tensor gets a blocked layout that depends on its shape alone: one element a thread, the last dimension
+    fastest. Where an operation's result follows from its operand's layout, it is converted to that layout, so that
+    the module is right from here on and later passes only have to make it fast.
+
+    ```mlir
+    %0 = tt.expand_dims %r {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    ```
+    becomes
+    ```mlir
+    %0 = tt.expand_dims %r {axis = 1 : i32} : tensor<64xi32, #a> -> tensor<64x1xi32, #b>
+    %1 = ttm.convert_layout %0 : tensor<64x1xi32, #b> -> tensor<64x1xi32, #c>
+    ```
+  }];
+  let options = [Option<"numWarps", "num-warps", "int", "4", "SIMD-groups of the threadgroup">];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
+}
+
+def TTMCoalesce : Pass<"ttm-coalesce", "::mlir::ModuleOp"> {
+  let summary = "Gives loads, stores and atomics the layout that suits memory";
+  let description = [{
+    Axis information says along which dimension the pointers of an access are consecutive, and how far they are
+    aligned. A thread takes up to 16 bytes of neighbours, the lanes of a SIMD-group follow each other along the same
+    dimension. Accesses of one shape and direction agree on the elements a thread takes, so that what they read can be
+    combined as it is. Operands and results are converted to and from that layout.
+
+    ```mlir
+    %0 = tt.load %p : tensor<1024x!tt.ptr<f32>, #a>
+    ```
+    becomes
+    ```mlir
+    %1 = ttm.convert_layout %p : tensor<1024x!tt.ptr<f32>, #a> -> tensor<1024x!tt.ptr<f32>, #b>
+    %2 = tt.load %1 : tensor<1024x!tt.ptr<f32>, #b>
+    %3 = ttm.convert_layout %2 : tensor<1024xf32, #b> -> tensor<1024xf32, #a>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
+}
+
+def TTMAssignDotLayouts : Pass<"ttm-assign-dot-layouts", "::mlir::ModuleOp"> {
+  let summary = "Gives the accumulators of dots the layout of simdgroup matrices";
+  let description = [{
+    The SIMD-groups tile the accumulator, as square as they can. Where the result of one dot becomes operand A of
+    another, all SIMD-groups tile the rows, because the result then already is where that operand has to be; where it
+    becomes operand B, they tile the columns.
+
+    ```mlir
+    %d = tt.dot %a, %b, %c : tensor<64x32xf16, #a> * tensor<32x64xf16, #b> -> tensor<64x64xf32, #c>
+    ```
+    becomes
+    ```mlir
+    %0 = ttm.convert_layout %c : tensor<64x64xf32, #c> -> tensor<64x64xf32, #mma>
+    %1 = tt.dot %a, %b, %0 : tensor<64x32xf16, #a> * tensor<32x64xf16, #b> -> tensor<64x64xf32, #mma>
+    %d = ttm.convert_layout %1 : tensor<64x64xf32, #mma> -> tensor<64x64xf32, #c>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
+}
+
+def TTMRemoveLayoutConversions : Pass<"ttm-remove-layout-conversions", "::mlir::ModuleOp"> {
+  let summary = "Chooses layouts again so that little has to be converted";
+  let description = [{
+    The layouts of memory operations and of dots are kept. From their results, layouts are carried forward through
+    everything that is computed of them, loops and branches included; where two meet, that of a dot wins over that of
+    a reduction, and this over that of a load. Whatever is computed of ranges, scalars and constants alone (pointers,
+    masks) is computed again in each layout that is asked for. Stores take their values in the layout in which they
+    are, and loads read in the layout in which they are needed, unless memory would be accessed so much worse that a
+    conversion is cheaper. What then still differs is converted, right where the value is defined.
+
+    ```mlir
+    %1 = ttm.convert_layout %offsets : tensor<1024xi32, #a> -> tensor<1024xi32, #b>
+    %2 = tt.addptr %p, %1 : tensor<1024x!tt.ptr<f32>, #b>, tensor<1024xi32, #b>
+    ```
+    becomes, with the make_range and addi that make %offsets now in layout #b,
+    ```mlir
+    %2 = tt.addptr %p, %offsets : tensor<1024x!tt.ptr<f32>, #b>, tensor<1024xi32, #b>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
+}
+
+def TTMAnnotateAccesses : Pass<"ttm-annotate-accesses", "::mlir::ModuleOp"> {
+  let summary = "Says of each load and store how many elements one access takes";
+  let description = [{
+    `ttm.width` is how many consecutive registers of a thread are consecutive, aligned elements in memory, at most 16
+    bytes of them. `ttm.mask_width` is how many of these have one and the same mask.
+
+    ```mlir
+    %0 = tt.load %p, %m {ttm.mask_width = 1 : i32, ttm.width = 4 : i32} : tensor<1024x!tt.ptr<f32>, #a>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// ttm: dots, staging, and the way to msl
+//===----------------------------------------------------------------------===//
+
+def TTMLowerDot : Pass<"ttm-lower-dot", "::mlir::ModuleOp"> {
+  let summary = "Turns dots into products of simdgroup matrices on tiles in threadgroup memory";
+  let description = [{
+    Operands are staged in threadgroup memory, each in the direction in which its threads hold neighbours, unless they
+    are where a product takes them from registers. What does not fit is staged in slices of K. Operands that do not
+    change in a loop are staged before it. int8 is staged as float16 and its exact sums go to int32; sums of float16
+    accumulators are float32 within the dot.
+
+    ```mlir
+    %d = tt.dot %a, %b, %c : tensor<64x32xf16, #a> * tensor<32x64xf16, #b> -> tensor<64x64xf32, #mma>
+    ```
+    becomes
+    ```mlir
+    %0 = ttm.alloc_tile : !ttm.tile<64x32xf16, row_pad = 8>
+    %1 = ttm.alloc_tile : !ttm.tile<32x64xf16, row_pad = 8>
+    ttm.store_tile %a, %0 : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
+    ttm.store_tile %b, %1 : tensor<32x64xf16, #b>, !ttm.tile<32x64xf16, row_pad = 8>
+    %d = ttm.mma %0, %1, %c : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect"];
+}
+
+def TTMPipeline : Pass<"ttm-pipeline", "::mlir::ModuleOp"> {
+  let summary = "Double-buffers tiles that a loop loads from device memory";
+  let description = [{
+    With two stages or more, a tile that every step of a loop stages gets two slots. The first step's data are stored
+    before the loop; each step loads what the next one needs to registers, multiplies from its own slot, and then
+    stores to the other. One barrier a step is left. A loop whose tiles would not fit twice stays as it is.
+
+    ```mlir
+    scf.for %i = %lb to %ub step %s {
+      %x = tt.load %p
+      ttm.store_tile %x, %t
+      %d = ttm.mma %t, ...
+    }
+    ```
+    becomes
+    ```mlir
+    ttm.store_tile %first, %t[%c0]
+    scf.for %i = %lb to %ub step %s iter_args(%slot = %c0) {
+      %next = scf.if %more { tt.load ... }
+      %d = ttm.mma %t[%slot], ...
+      %other = arith.xori %slot, %c1
+      scf.if %more { ttm.store_tile %next, %t[%other] }
+      scf.yield %other
+    }
+    ```
+  }];
+  let options = [Option<"numStages", "num-stages", "int", "2", "stages where a loop does not say how many">];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::ub::UBDialect"];
+}
+
+def ConvertTTMToMSL : Pass<"convert-ttm-to-msl", "::mlir::ModuleOp"> {
+  let summary = "Turns a tile program into what one thread does";
+  let description = [{
+    A tensor becomes the vector of the thread's registers, in the layout's order; scalars stay. A masked access gets a
+    uniform test under which every element's mask is true, where one follows from the mask. What several threads hold
+    is stored by one of them.
+
+    ```mlir
+    %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #l>
+    ```
+    becomes
+    ```mlir
+    %t = ... : i32                           // where this thread's share begins, computed once
+    %s = msl.splat %t : vector<2xi32>
+    %r = arith.addi %s, dense<[0, 1]> : vector<2xi32>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect", "::mlir::math::MathDialect"];
+}
+
+def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
+  let summary = "Puts barriers between accesses to memory that must not overtake each other";
+  let description = [{
+    A barrier goes before an access that touches what another thread may have written, or may still read or write,
+    since the last barrier. Allocations are told apart, and so are the slots of one allocation where they are `%s` and
+    `%s ^ 1`. Loops are walked until nothing changes. In device memory, what is written through an argument and then
+    read through it (or read and then written) is ordered, unless every thread meets only itself.
+
+    ```mlir
+    msl.store %x, %m[%i] : vector<1xf32>, !msl.ptr<f32, threadgroup>, vector<1xi32>
+    %y = msl.load %m[%j] : !msl.ptr<f32, threadgroup>, vector<1xi32> -> vector<1xf32>
+    ```
+    gets `msl.barrier` between the two.
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect"];
+}
+
+def MSLAllocateThreadgroupMemory : Pass<"msl-allocate-threadgroup-memory", "::mlir::ModuleOp"> {
+  let summary = "Gives each allocation its place in threadgroup memory";
+  let description = [{
+    Scratch of at most a kilobyte has bytes of its own, since sharing them would cost barriers. Larger allocations
+    share bytes where their lifetimes do not meet. More than 32 KB is refused.
+
+    ```mlir
+    %0 = msl.alloc "a_tile", 2560 : !msl.ptr<f16, threadgroup>
+    ```
+    becomes
+    ```mlir
+    %0 = msl.alloc "a_tile", 2560 at 0 : !msl.ptr<f16, threadgroup>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// msl to msl
+//===----------------------------------------------------------------------===//
+
+def MSLFormLoops : Pass<"msl-form-loops", "::mlir::ModuleOp"> {
+  let summary = "Turns tiles as values into arrays of registers and loops over them";
+  let description = [{
+    Operations on tiles of one size that follow each other share a loop of constant trip count; index arithmetic becomes
+    scalar arithmetic on the loop's index; what several loops need lives in arrays of Metal vectors. Masked accesses with a
+    uniform `full` get two loops and one branch.
+
+    ```mlir
+    %v = msl.load %x[%offsets] {width = 4 : i32} : !msl.ptr<f32, device>, vector<32xi32> -> vector<32xf32>
+    %w = arith.mulf %v, %v : vector<32xf32>
+    msl.store %w, %y[%offsets] {width = 4 : i32} : vector<32xf32>, !msl.ptr<f32, device>, vector<32xi32>
+    ```
+    becomes
+    ```mlir
+    msl.unroll %i = 0 to 8 {
+      %v = msl.read %x[%offset : i32] : !msl.ptr<f32, device> -> vector<4xf32>
+      %w = arith.mulf %v, %v : vector<4xf32>
+      msl.write %w, %y[%offset : i32] : vector<4xf32>, !msl.ptr<f32, device>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect"];
+}
+
+#endif

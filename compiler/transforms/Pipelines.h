@@ -1,0 +1,27 @@
+// Passes in the order in which they are run.
+
+#ifndef TRITON_METAL_TRANSFORMS_PIPELINES_H
+#define TRITON_METAL_TRANSFORMS_PIPELINES_H
+
+namespace mlir {
+class OpPassManager;
+}
+
+namespace triton_metal {
+
+/// tt to tt: from what Triton prints to one structured function a kernel, with split pointers and narrow indices.
+void buildTTPipeline(mlir::OpPassManager &manager);
+
+/// tt to ttm: a layout for every tensor, chosen so that memory is accessed in wide, consecutive pieces, dots are on
+/// simdgroup matrices, and little has to be converted.
+void buildTTMLayoutPipeline(mlir::OpPassManager &manager, int numWarps);
+
+/// Makes `--ttm-layout-pipeline` (option `num-warps`) known to a tool.
+void registerTTMLayoutPipeline();
+
+/// Makes `--tt-pipeline` known to a tool.
+void registerTTPipeline();
+
+} // namespace triton_metal
+
+#endif

@@ -1,0 +1,33 @@
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "transforms/Passes.h"
+#include "transforms/Pipelines.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+void buildTTPipeline(OpPassManager &manager) {
+  // One block a function first: only then can a call inside a loop be inlined.
+  manager.addPass(createTTLiftControlFlow());
+  manager.addPass(createTTInline());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createTTReorderBroadcast());
+  manager.addPass(createCSEPass());
+  manager.addPass(createTTSplitPointers());
+  // Offsets that do not change leave their loops here.
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createTTNarrowIndices());
+  manager.addPass(createTTReorderBroadcast());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createLoopInvariantCodeMotionPass());
+  manager.addPass(createCSEPass());
+}
+
+void registerTTPipeline() {
+  PassPipelineRegistration<>("tt-pipeline", "All tt passes in their order", buildTTPipeline);
+}
+
+} // namespace triton_metal
