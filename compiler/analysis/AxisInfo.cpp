@@ -1,0 +1,549 @@
+#include "analysis/AxisInfo.h"
+
+#include "dialect/tt/TT.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace triton_metal {
+
+/// Powers of two up to here; zero is divisible by all of them.
+static constexpr int64_t kMaxDivisor = int64_t(1) << 40;
+
+/// All numbers here are powers of two, so the greatest common divisor is the lesser.
+static int64_t gcd(int64_t a, int64_t b) { return std::min(a, b); }
+
+static int64_t powerOf2Divisor(int64_t value) {
+  return value == 0 ? kMaxDivisor : std::min(kMaxDivisor, value & -value);
+}
+
+static int64_t multiplyDivisors(int64_t a, int64_t b) {
+  return std::min<int64_t>(kMaxDivisor, llvm::Log2_64(a) + llvm::Log2_64(b) >= 40 ? kMaxDivisor : a * b);
+}
+
+int64_t getElementBytes(Type type) {
+  type = getElementTypeOrSelf(type);
+  if (auto pointer = dyn_cast<tt::PtrType>(type))
+    type = pointer.getPointeeType();
+  return std::max<int64_t>(1, tt::getBitWidth(type) / 8);
+}
+
+static ArrayRef<int64_t> shapeOf(Type type) {
+  static constexpr int64_t scalar[] = {1};
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    if (tensor.getRank() > 0)
+      return tensor.getShape();
+  return scalar;
+}
+
+/// Metal's pointers have at least the alignment of what they point to.
+static int64_t leastDivisibility(Type type) {
+  return isa<tt::PtrType>(getElementTypeOrSelf(type)) ? powerOf2Divisor(getElementBytes(type)) : 1;
+}
+
+AxisInfo AxisInfo::unknown(Type type) {
+  size_t rank = shapeOf(type).size();
+  return AxisInfo(Dims(rank, 1), Dims(rank, leastDivisibility(type)), Dims(rank, 1));
+}
+
+int64_t AxisInfo::divisibilityOf(unsigned dim, int64_t group, int64_t unit) const {
+  // Groups that are no smaller begin where one of ours begins; smaller ones also begin within it.
+  return group >= contiguity[dim] ? divisibility[dim] : gcd(divisibility[dim], group * unit);
+}
+
+AxisInfo AxisInfo::join(const AxisInfo &a, const AxisInfo &b) {
+  if (a.getRank() != b.getRank())
+    return a.getRank() < b.getRank() ? a : b;
+  AxisInfo result = a;
+  for (unsigned d = 0; d < a.getRank(); ++d) {
+    result.contiguity[d] = gcd(a.contiguity[d], b.contiguity[d]);
+    // A unit of one element understates what a pointer's smaller groups can be divided by; that is on the safe side.
+    result.divisibility[d] = gcd(a.divisibilityOf(d, result.contiguity[d]),
+                                 b.divisibilityOf(d, result.contiguity[d]));
+    result.constancy[d] = gcd(a.constancy[d], b.constancy[d]);
+  }
+  result.nonNegative = a.nonNegative && b.nonNegative;
+  return result;
+}
+
+void AxisInfo::print(raw_ostream &os) const {
+  auto list = [&](StringRef name, const Dims &dims) {
+    os << name << " = [";
+    llvm::interleaveComma(dims, os);
+    os << "]";
+  };
+  list("contiguity", contiguity);
+  list(", divisibility", divisibility);
+  list(", constancy", constancy);
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+/// Raises what is known by what an attribute of the source says.
+static void applyHints(AxisInfo &info, function_ref<Attribute(StringRef)> lookup) {
+  auto raise = [&](StringRef name, AxisInfo::Dims &dims) {
+    Attribute attr = lookup(name);
+    if (auto integer = dyn_cast_or_null<IntegerAttr>(attr)) {
+      for (int64_t &dim : dims)
+        dim = std::max(dim, powerOf2Divisor(integer.getInt()));
+      return;
+    }
+    auto dense = dyn_cast_or_null<DenseIntElementsAttr>(attr);
+    if (!dense || dense.getNumElements() != int64_t(dims.size()))
+      return;
+    for (auto [dim, value] : llvm::zip(dims, dense.getValues<APInt>()))
+      dim = std::max(dim, powerOf2Divisor(value.getSExtValue()));
+  };
+  raise("tt.contiguity", info.contiguity);
+  raise("tt.divisibility", info.divisibility);
+  raise("tt.constancy", info.constancy);
+}
+
+AxisInfoAnalysis::AxisInfoAnalysis(Operation *root) {
+  root->walk([&](FunctionOpInterface function) {
+    if (function.isExternal())
+      return;
+    for (BlockArgument argument : function.getArguments()) {
+      AxisInfo info = AxisInfo::unknown(argument.getType());
+      applyHints(info, [&](StringRef name) {
+        return function.getArgAttr(argument.getArgNumber(), name);
+      });
+      set(argument, info);
+    }
+    for (Block &block : function.getFunctionBody())
+      visitBlock(block);
+  });
+}
+
+AxisInfo AxisInfoAnalysis::get(Value value) const {
+  auto it = infos.find(value);
+  return it != infos.end() ? it->second : AxisInfo::unknown(value.getType());
+}
+
+void AxisInfoAnalysis::set(Value value, AxisInfo info) {
+  // No group is larger than the tile.
+  for (auto [d, extent] : llvm::enumerate(shapeOf(value.getType()))) {
+    info.contiguity[d] = std::min(info.contiguity[d], extent);
+    info.constancy[d] = std::min(info.constancy[d], extent);
+  }
+  // A run of narrow integers may wrap unless it starts at a multiple of its length.
+  auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(value.getType()));
+  if (integer && integer.getWidth() < 32)
+    for (unsigned d = 0; d < info.getRank(); ++d)
+      info.contiguity[d] = std::min(info.contiguity[d], info.divisibility[d]);
+  infos[value] = std::move(info);
+}
+
+void AxisInfoAnalysis::visitBlock(Block &block) {
+  for (Operation &op : block)
+    visitOp(&op);
+}
+
+void AxisInfoAnalysis::visitOp(Operation *op) {
+  if (isa<scf::ForOp, scf::WhileOp>(op))
+    return visitLoopLike(op);
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    for (Region &region : branch->getRegions())
+      for (Block &block : region)
+        visitBlock(block);
+    for (auto [i, result] : llvm::enumerate(branch.getResults()))
+      set(result, AxisInfo::join(get(branch.thenYield().getOperand(i)),
+                                 get(branch.elseYield().getOperand(i))));
+    return;
+  }
+  for (Value result : op->getResults()) {
+    AxisInfo info = compute(op, result);
+    applyHints(info, [&](StringRef name) { return op->getAttr(name); });
+    set(result, info);
+  }
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      visitBlock(block);
+}
+
+/// What a loop carries is at first taken to be as its start value is, then weakened by what comes round until it holds.
+void AxisInfoAnalysis::visitLoopLike(Operation *op) {
+  auto iterate = [&](ValueRange carried, ValueRange starts, function_ref<ValueRange()> body) {
+    for (auto [value, start] : llvm::zip(carried, starts))
+      set(value, get(start));
+    for (bool changed = true; changed;) {
+      changed = false;
+      ValueRange next = body();
+      for (auto [value, latest] : llvm::zip(carried, next)) {
+        AxisInfo before = get(value), joined = AxisInfo::join(before, get(latest));
+        if (joined == before)
+          continue;
+        set(value, joined);
+        changed = true;
+      }
+    }
+  };
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    AxisInfo lower = get(loop.getLowerBound()), step = get(loop.getStep());
+    AxisInfo iv = AxisInfo::unknown(loop.getInductionVar().getType());
+    iv.divisibility[0] = gcd(lower.divisibility[0], step.divisibility[0]);
+    iv.nonNegative = lower.nonNegative;
+    set(loop.getInductionVar(), iv);
+    iterate(loop.getRegionIterArgs(), loop.getInitArgs(), [&]() -> ValueRange {
+      visitBlock(*loop.getBody());
+      return loop.getYieldedValues();
+    });
+    for (auto [result, carried] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
+      set(result, get(carried));
+    return;
+  }
+  auto loop = cast<scf::WhileOp>(op);
+  iterate(loop.getBeforeArguments(), loop.getInits(), [&]() -> ValueRange {
+    visitBlock(*loop.getBeforeBody());
+    for (auto [after, passed] : llvm::zip(loop.getAfterArguments(), loop.getConditionOp().getArgs()))
+      set(after, get(passed));
+    visitBlock(*loop.getAfterBody());
+    return loop.getYieldedValues();
+  });
+  for (auto [result, passed] : llvm::zip(loop.getResults(), loop.getConditionOp().getArgs()))
+    set(result, get(passed));
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+/// The integer that a scalar, or every element of a tensor, is.
+static std::optional<int64_t> getConstant(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getBitWidth() <= 64 ? std::optional(constant.getSExtValue()) : std::nullopt;
+  if (auto splat = value.getDefiningOp<tt::SplatOp>())
+    return getConstant(splat.getSrc());
+  if (auto expand = value.getDefiningOp<tt::ExpandDimsOp>())
+    return getConstant(expand.getSrc());
+  if (auto broadcast = value.getDefiningOp<tt::BroadcastOp>())
+    return getConstant(broadcast.getSrc());
+  return std::nullopt;
+}
+
+namespace {
+
+/// The two operands of an elementwise operation, and their part in the result, dimension by dimension.
+struct Binary {
+  const AxisInfo &l, &r;
+  AxisInfo result;
+
+  Binary(const AxisInfo &l, const AxisInfo &r, Type type) : l(l), r(r), result(AxisInfo::unknown(type)) {
+    for (unsigned d = 0; d < result.getRank(); ++d)
+      result.constancy[d] = gcd(l.constancy[d], r.constancy[d]);
+  }
+};
+
+} // namespace
+
+/// Sums and products of such integers are taken not to overflow; narrower ones often do.
+static bool isWideInteger(Type type) {
+  auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
+  return isa<IndexType>(type) || (integer && integer.getWidth() >= 32);
+}
+
+static AxisInfo addition(const AxisInfo &l, const AxisInfo &r, Type type, int64_t unit, bool subtract) {
+  Binary b(l, r, type);
+  for (unsigned d = 0; d < b.result.getRank(); ++d) {
+    int64_t left = gcd(l.contiguity[d], r.constancy[d]);
+    int64_t right = subtract ? 1 : gcd(l.constancy[d], r.contiguity[d]);
+    int64_t group = std::max(left, right);
+    b.result.contiguity[d] = group;
+    b.result.divisibility[d] =
+        std::max(leastDivisibility(type),
+                 gcd(l.divisibilityOf(d, group, unit), multiplyDivisors(r.divisibilityOf(d, group), unit)));
+  }
+  b.result.nonNegative = !subtract && l.nonNegative && r.nonNegative && isWideInteger(type);
+  return b.result;
+}
+
+static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type, std::optional<int64_t> factor) {
+  Binary b(l, r, type);
+  for (unsigned d = 0; d < b.result.getRank(); ++d) {
+    int64_t group = factor == 1 ? l.contiguity[d] : 1;
+    b.result.contiguity[d] = group;
+    b.result.divisibility[d] =
+        group > 1 ? l.divisibility[d]
+                  : multiplyDivisors(l.divisibilityOf(d, 1), r.divisibilityOf(d, 1));
+  }
+  // Large factors are those of hashes, which wrap on purpose.
+  b.result.nonNegative = l.nonNegative && r.nonNegative && isWideInteger(type) && factor &&
+                         *factor <= (int64_t(1) << 20);
+  return b.result;
+}
+
+/// Division that rounds down; `l` is not negative, or the rounding is that of a shift.
+static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type, std::optional<int64_t> divisor) {
+  Binary b(l, r, type);
+  for (unsigned d = 0; d < b.result.getRank(); ++d) {
+    // Consecutive numbers between two multiples of the divisor have one quotient.
+    int64_t group = gcd(gcd(l.contiguity[d], l.divisibility[d]), gcd(r.divisibilityOf(d, 1), r.constancy[d]));
+    b.result.constancy[d] = std::max(b.result.constancy[d], group);
+    if (divisor == 1) {
+      b.result.contiguity[d] = l.contiguity[d];
+      b.result.divisibility[d] = l.divisibility[d];
+    } else if (divisor && *divisor > 0 && llvm::isPowerOf2_64(*divisor)) {
+      b.result.divisibility[d] = std::max<int64_t>(1, l.divisibilityOf(d, 1) / *divisor);
+    }
+  }
+  b.result.nonNegative = l.nonNegative && r.nonNegative;
+  return b.result;
+}
+
+static AxisInfo remainder(const AxisInfo &l, const AxisInfo &r, Type type) {
+  Binary b(l, r, type);
+  for (unsigned d = 0; d < b.result.getRank(); ++d) {
+    int64_t group = gcd(gcd(l.contiguity[d], l.divisibility[d]), gcd(r.divisibilityOf(d, 1), r.constancy[d]));
+    b.result.contiguity[d] = group;
+    b.result.divisibility[d] = gcd(l.divisibilityOf(d, group), r.divisibilityOf(d, 1));
+  }
+  b.result.nonNegative = l.nonNegative;
+  return b.result;
+}
+
+static AxisInfo comparison(arith::CmpIOp op, const AxisInfo &l, const AxisInfo &r) {
+  Binary b(l, r, op.getType());
+  using P = arith::CmpIPredicate;
+  P predicate = op.getPredicate();
+  // A run of consecutive numbers lies on one side of a bound that is a multiple of the run, if equality with the bound
+  // falls on the side of what is above it.
+  auto hint = [&](const AxisInfo &run, const AxisInfo &bound, unsigned d) {
+    return gcd(gcd(run.contiguity[d], run.divisibility[d]), gcd(bound.divisibilityOf(d, 1), bound.constancy[d]));
+  };
+  bool runLeft = predicate == P::slt || predicate == P::sge || predicate == P::ult || predicate == P::uge;
+  bool runRight = predicate == P::sgt || predicate == P::sle || predicate == P::ugt || predicate == P::ule;
+  for (unsigned d = 0; d < b.result.getRank(); ++d) {
+    if (runLeft)
+      b.result.constancy[d] = std::max(b.result.constancy[d], hint(l, r, d));
+    if (runRight)
+      b.result.constancy[d] = std::max(b.result.constancy[d], hint(r, l, d));
+  }
+  return b.result;
+}
+
+static AxisInfo selection(const AxisInfo &condition, bool scalarCondition, const AxisInfo &l, const AxisInfo &r,
+                          Type type) {
+  Binary b(l, r, type);
+  for (unsigned d = 0; d < b.result.getRank(); ++d) {
+    int64_t same = scalarCondition ? kMaxDivisor : condition.constancy[d];
+    int64_t group = gcd(same, gcd(l.contiguity[d], r.contiguity[d]));
+    b.result.contiguity[d] = group;
+    b.result.divisibility[d] = std::max(
+        leastDivisibility(type), gcd(l.divisibilityOf(d, group), r.divisibilityOf(d, group)));
+    b.result.constancy[d] = gcd(same, b.result.constancy[d]);
+  }
+  b.result.nonNegative = l.nonNegative && r.nonNegative;
+  return b.result;
+}
+
+static AxisInfo reshape(const AxisInfo &from, RankedTensorType source, RankedTensorType target) {
+  AxisInfo result = AxisInfo::unknown(target);
+  if (source.getRank() == 0 || target.getRank() == 0)
+    return result;
+  // Neighbours along the last dimension stay neighbours, in groups that fit both.
+  unsigned s = source.getRank() - 1, t = target.getRank() - 1;
+  int64_t extent = std::min(source.getShape()[s], target.getShape()[t]);
+  int64_t group = gcd(from.contiguity[s], extent);
+  result.contiguity[t] = group;
+  result.divisibility[t] = std::max(leastDivisibility(target), from.divisibilityOf(s, group));
+  result.constancy[t] = gcd(from.constancy[s], extent);
+  result.nonNegative = from.nonNegative;
+  return result;
+}
+
+AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
+  Type type = result.getType();
+  auto in = [&](unsigned i) { return get(op->getOperand(i)); };
+  return TypeSwitch<Operation *, AxisInfo>(op)
+      .Case([&](arith::ConstantOp) {
+        AxisInfo info = AxisInfo::unknown(type);
+        Attribute attr = cast<arith::ConstantOp>(op).getValue();
+        auto dense = dyn_cast<DenseElementsAttr>(attr);
+        if (dense && !dense.isSplat())
+          return info;
+        info.constancy.assign(shapeOf(type).begin(), shapeOf(type).end());
+        if (auto value = getConstant(result)) {
+          info.divisibility.assign(info.getRank(), powerOf2Divisor(*value));
+          info.nonNegative = *value >= 0;
+        }
+        return info;
+      })
+      .Case([&](tt::MakeRangeOp range) {
+        int32_t start = range.getStart();
+        return AxisInfo({shapeOf(type)[0]}, {powerOf2Divisor(start)}, {1}, start >= 0);
+      })
+      .Case<tt::GetProgramIdOp, tt::GetNumProgramsOp>([&](auto) {
+        AxisInfo info = AxisInfo::unknown(type);
+        info.nonNegative = true;
+        return info;
+      })
+      .Case([&](tt::SplatOp) {
+        AxisInfo info = in(0), out = AxisInfo::unknown(type);
+        out.divisibility.assign(out.getRank(), info.divisibility[0]);
+        out.constancy.assign(shapeOf(type).begin(), shapeOf(type).end());
+        out.nonNegative = info.nonNegative;
+        return out;
+      })
+      .Case([&](tt::UnsplatOp) {
+        AxisInfo info = in(0), out = AxisInfo::unknown(type);
+        out.divisibility[0] = info.divisibilityOf(0, 1, getElementBytes(type));
+        return out;
+      })
+      .Case([&](tt::ExpandDimsOp expand) {
+        AxisInfo info = in(0);
+        unsigned axis = expand.getAxis();
+        // All groups along the new dimension are single elements: what is known of every element holds.
+        int64_t each = leastDivisibility(type);
+        for (unsigned d = 0; d < info.getRank(); ++d)
+          each = std::max(each, info.divisibilityOf(d, 1));
+        info.contiguity.insert(info.contiguity.begin() + axis, 1);
+        info.divisibility.insert(info.divisibility.begin() + axis, each);
+        info.constancy.insert(info.constancy.begin() + axis, 1);
+        return info;
+      })
+      .Case([&](tt::BroadcastOp broadcast) {
+        AxisInfo info = in(0);
+        auto from = shapeOf(broadcast.getSrc().getType()), to = shapeOf(type);
+        for (unsigned d = 0; d < info.getRank(); ++d)
+          if (from[d] != to[d])
+            info.constancy[d] = to[d];
+        return info;
+      })
+      .Case([&](tt::TransOp trans) {
+        AxisInfo info = in(0), out = info;
+        for (auto [i, d] : llvm::enumerate(trans.getOrder())) {
+          out.contiguity[i] = info.contiguity[d];
+          out.divisibility[i] = info.divisibility[d];
+          out.constancy[i] = info.constancy[d];
+        }
+        return out;
+      })
+      .Case([&](tt::ReshapeOp op) {
+        return op.getAllowReorder() ? AxisInfo::unknown(type)
+                                    : reshape(in(0), op.getSrc().getType(), cast<RankedTensorType>(type));
+      })
+      .Case([&](tt::AddPtrOp) { return addition(in(0), in(1), type, getElementBytes(type), false); })
+      .Case([&](arith::AddIOp) { return addition(in(0), in(1), type, 1, false); })
+      .Case([&](arith::SubIOp) { return addition(in(0), in(1), type, 1, true); })
+      .Case([&](arith::MulIOp) {
+        auto l = getConstant(op->getOperand(0)), r = getConstant(op->getOperand(1));
+        return l && !r ? multiplication(in(1), in(0), type, l) : multiplication(in(0), in(1), type, r);
+      })
+      .Case([&](arith::ShLIOp) {
+        auto amount = getConstant(op->getOperand(1));
+        if (!amount || *amount < 0 || *amount > 40)
+          return Binary(in(0), in(1), type).result;
+        AxisInfo info = in(0), factor = in(1);
+        factor.divisibility.assign(factor.getRank(), int64_t(1) << *amount);
+        return multiplication(info, factor, type, int64_t(1) << *amount);
+      })
+      .Case<arith::DivSIOp, arith::DivUIOp>([&](auto) {
+        AxisInfo l = in(0), r = in(1);
+        if (!l.nonNegative)
+          return Binary(l, r, type).result;
+        return division(l, r, type, getConstant(op->getOperand(1)));
+      })
+      .Case<arith::ShRSIOp, arith::ShRUIOp>([&](auto) {
+        auto amount = getConstant(op->getOperand(1));
+        AxisInfo l = in(0), r = in(1);
+        if (!amount || *amount < 0 || *amount > 40 || (isa<arith::ShRUIOp>(op) && !l.nonNegative))
+          return Binary(l, r, type).result;
+        r.divisibility.assign(r.getRank(), int64_t(1) << *amount);
+        AxisInfo info = division(l, r, type, int64_t(1) << *amount);
+        info.nonNegative = l.nonNegative;
+        return info;
+      })
+      .Case<arith::RemSIOp, arith::RemUIOp>([&](auto) {
+        AxisInfo l = in(0), r = in(1);
+        return l.nonNegative ? remainder(l, r, type) : Binary(l, r, type).result;
+      })
+      .Case([&](arith::AndIOp) {
+        AxisInfo l = in(0), r = in(1);
+        auto mask = getConstant(op->getOperand(1));
+        AxisInfo info = Binary(l, r, type).result;
+        // A mask of low ones is the remainder by a power of two, of negative numbers too.
+        if (mask && *mask > 0 && llvm::isMask_64(*mask)) {
+          AxisInfo modulus = r;
+          modulus.divisibility.assign(r.getRank(), *mask + 1);
+          info = remainder(l, modulus, type);
+          info.nonNegative = true;
+        } else {
+          info.nonNegative = l.nonNegative || r.nonNegative;
+        }
+        return info;
+      })
+      .Case<arith::ExtSIOp, arith::TruncIOp, arith::IndexCastOp, arith::ExtUIOp>([&](auto) {
+        AxisInfo info = in(0);
+        if (getElementTypeOrSelf(op->getOperand(0).getType()).isInteger(1)) {
+          AxisInfo out = AxisInfo::unknown(type);
+          out.constancy = info.constancy;
+          return out;
+        }
+        if (isa<arith::TruncIOp>(op)) {
+          info.nonNegative = false;
+          for (unsigned d = 0; d < info.getRank(); ++d)
+            info.contiguity[d] = gcd(info.contiguity[d], info.divisibility[d]);
+        }
+        return info;
+      })
+      .Case([&](arith::CmpIOp compare) { return comparison(compare, in(0), in(1)); })
+      .Case([&](arith::SelectOp select) {
+        bool scalar = !isa<RankedTensorType>(select.getCondition().getType());
+        return selection(in(0), scalar, in(1), in(2), type);
+      })
+      .Case<arith::MinSIOp, arith::MaxSIOp>([&](auto) {
+        AxisInfo l = in(0), r = in(1), info = Binary(l, r, type).result;
+        info.nonNegative = isa<arith::MaxSIOp>(op) ? l.nonNegative || r.nonNegative
+                                                   : l.nonNegative && r.nonNegative;
+        for (unsigned d = 0; d < info.getRank(); ++d)
+          info.divisibility[d] = gcd(l.divisibilityOf(d, 1), r.divisibilityOf(d, 1));
+        return info;
+      })
+      .Case([&](tt::BitcastOp cast) {
+        AxisInfo info = in(0);
+        if (isa<tt::PtrType>(getElementTypeOrSelf(type)) &&
+            getElementBytes(type) == getElementBytes(cast.getSrc().getType()))
+          return info;
+        AxisInfo out = AxisInfo::unknown(type);
+        out.constancy = info.constancy;
+        return out;
+      })
+      .Default([&](Operation *) {
+        // By its name, since the ttm dialect stands above this analysis: it moves elements between threads only.
+        if (op->getName().getStringRef() == "ttm.convert_layout")
+          return in(0);
+        // Elementwise operations (and loads) take equal operands to equal results.
+        AxisInfo info = AxisInfo::unknown(type);
+        if (!(op->hasTrait<OpTrait::Elementwise>() || isa<tt::LoadOp>(op)) || op->getNumOperands() == 0)
+          return info;
+        info.constancy.assign(shapeOf(type).begin(), shapeOf(type).end());
+        for (Value operand : op->getOperands()) {
+          AxisInfo other = get(operand);
+          if (isa<RankedTensorType>(type) && !isa<RankedTensorType>(operand.getType()))
+            continue;
+          for (unsigned d = 0; d < info.getRank(); ++d)
+            info.constancy[d] = gcd(info.constancy[d], other.constancy[d]);
+        }
+        return info;
+      });
+}
+
+int64_t AxisInfoAnalysis::getAccessWidth(Value pointers, unsigned dim, int64_t maxBytes) const {
+  AxisInfo info = get(pointers);
+  int64_t bytes = getElementBytes(pointers.getType());
+  int64_t aligned = std::max<int64_t>(1, info.divisibility[dim] / bytes);
+  return std::min({info.contiguity[dim], aligned, std::max<int64_t>(1, maxBytes / bytes)});
+}
+
+} // namespace triton_metal

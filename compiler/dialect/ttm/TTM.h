@@ -1,0 +1,61 @@
+// The `ttm` dialect: tiles with a layout, threadgroup memory and simdgroup matrices.
+
+#ifndef TRITON_METAL_DIALECT_TTM_TTM_H
+#define TRITON_METAL_DIALECT_TTM_TTM_H
+
+#include "analysis/LinearLayout.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Attributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <optional>
+
+namespace triton_metal::ttm {
+
+/// What alloc_tile, store_tile, load_tile and mma touch.
+struct ThreadgroupMemory : public mlir::SideEffects::Resource::Base<ThreadgroupMemory> {
+  llvm::StringRef getName() final { return "ThreadgroupMemory"; }
+};
+
+/// The SIMD-groups of the threadgroup that the operation's module says; 0 if it does not.
+unsigned getNumSimdgroups(mlir::Operation *op);
+
+} // namespace triton_metal::ttm
+
+#include "dialect/ttm/TTMDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/ttm/TTMAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialect/ttm/TTMTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialect/ttm/TTMOps.h.inc"
+
+namespace triton_metal::ttm {
+
+/// The layout of a tensor type; none for other types and for tensors without one.
+std::optional<LinearLayout> getLayout(mlir::Type type);
+inline std::optional<LinearLayout> getLayout(mlir::Value value) { return getLayout(value.getType()); }
+
+/// The tensor type with this layout (whose shape must be the type's).
+mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);
+
+/// The SIMD-groups along rows and columns of a simdgroup-matrix accumulator layout; none if it is no such layout.
+std::optional<std::pair<unsigned, unsigned>> getSimdgroupMatrixTiling(const LinearLayout &layout);
+
+/// Whether a tensor of this layout can be operand 0 (A) or 1 (B) of an `mma` with this accumulator as it is.
+bool isOperandLayout(const LinearLayout &layout, unsigned operandIndex, const LinearLayout &accumulator);
+
+} // namespace triton_metal::ttm
+
+#endif

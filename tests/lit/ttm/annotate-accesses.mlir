@@ -1,0 +1,43 @@
+// RUN: triton-metal-opt %s --ttm-annotate-accesses | FileCheck %s
+
+#four = #ttm.linear<{register = [[1], [2], [4]], lane = [[8], [16], [32], [64], [128]], simdgroup = []}>
+#one = #ttm.linear<{register = [[32], [64], [128]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // Eight neighbours in registers, of which 16 bytes are one access; a bound that is a multiple of four has one answer
+  // for four of them.
+  // CHECK-LABEL: @masks
+  tt.func public @masks(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32 {tt.divisibility = 4 : i32}, %m: i32, %q: !tt.ptr<f16>) {
+    %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #four>
+    %b = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #four>
+    %a = tt.addptr %b, %r : tensor<256x!tt.ptr<f32>, #four>, tensor<256xi32, #four>
+    %ns = tt.splat %n : i32 -> tensor<256xi32, #four>
+    %ms = tt.splat %m : i32 -> tensor<256xi32, #four>
+    %nm = arith.cmpi slt, %r, %ns : tensor<256xi32, #four>
+    %mm = arith.cmpi slt, %r, %ms : tensor<256xi32, #four>
+    // CHECK: tt.load %{{[^,]*}} {ttm.mask_width = 4 : i32, ttm.width = 4 : i32}
+    %0 = tt.load %a : tensor<256x!tt.ptr<f32>, #four>
+    // CHECK: tt.load %{{.*}}, %{{.*}} {ttm.mask_width = 4 : i32, ttm.width = 4 : i32}
+    %1 = tt.load %a, %nm : tensor<256x!tt.ptr<f32>, #four>
+    // CHECK: tt.load %{{.*}}, %{{.*}} {ttm.mask_width = 1 : i32, ttm.width = 4 : i32}
+    %2 = tt.load %a, %mm : tensor<256x!tt.ptr<f32>, #four>
+    // The address of this one is a multiple of two bytes only.
+    // CHECK: tt.load %{{.*}} {ttm.mask_width = 1 : i32, ttm.width = 1 : i32} : tensor<256x!tt.ptr<f16>
+    %h = tt.splat %q : !tt.ptr<f16> -> tensor<256x!tt.ptr<f16>, #four>
+    %g = tt.addptr %h, %r : tensor<256x!tt.ptr<f16>, #four>, tensor<256xi32, #four>
+    %3 = tt.load %g : tensor<256x!tt.ptr<f16>, #four>
+    // CHECK: tt.store %{{.*}}, %{{.*}}, %{{.*}} {ttm.mask_width = 1 : i32, ttm.width = 4 : i32}
+    tt.store %a, %0, %mm : tensor<256x!tt.ptr<f32>, #four>
+    tt.return
+  }
+
+  // The neighbours are in other lanes.
+  // CHECK-LABEL: @lanes
+  tt.func public @lanes(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+    %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #one>
+    %b = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #one>
+    %a = tt.addptr %b, %r : tensor<256x!tt.ptr<f32>, #one>, tensor<256xi32, #one>
+    // CHECK: tt.load %{{.*}} {ttm.mask_width = 1 : i32, ttm.width = 1 : i32}
+    %0 = tt.load %a : tensor<256x!tt.ptr<f32>, #one>
+    tt.return
+  }
+}

@@ -1,0 +1,115 @@
+// RUN: triton-metal-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{not a layout: the nonzero bases must be independent}}
+#l = #ttm.linear<{register = [[1]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+
+// -----
+
+// expected-error @+1 {{not a layout: a SIMD-group has 32 lanes, so there must be 5 lane bases, but there are 4}}
+#l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8]], simdgroup = []}>
+
+// -----
+
+// expected-error @+1 {{not a layout: a register basis must not be zero}}
+#l = #ttm.linear<{register = [[0]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+
+// -----
+
+// expected-error @+1 {{not a layout: the bases must reach every element of the tile}}
+#l = #ttm.linear<{register = [], lane = [[2], [4], [8], [16], [0]], simdgroup = []}>
+
+// -----
+
+// expected-error @+1 {{all bases must have the same number of coordinates}}
+#l = #ttm.linear<{register = [[0, 1]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+
+// -----
+
+#l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+// expected-error @+1 {{the layout is one of shape [32], but the tensor has shape [64]}}
+tt.func @shape(%x: tensor<64xf32, #l>) {
+  tt.return
+}
+
+// -----
+
+// expected-error @+1 {{attribute 'ttm.num_simdgroups' must be a power of two from 1 to 32}}
+module attributes {ttm.num_simdgroups = 3 : i32} {}
+
+// -----
+
+#l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+#m = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = [[0]]}>
+tt.func @groups(%x: tensor<32xf32, #l>) {
+  // expected-error @+1 {{the layouts must be of the same number of SIMD-groups}}
+  %0 = ttm.convert_layout %x : tensor<32xf32, #l> -> tensor<32xf32, #m>
+  tt.return
+}
+
+// -----
+
+tt.func @no_layout(%x: tensor<32xf32>) {
+  // expected-error @+1 {{operand and result must have a layout}}
+  %0 = ttm.convert_layout %x : tensor<32xf32> -> tensor<32xf32>
+  tt.return
+}
+
+// -----
+
+#l = #ttm.linear<{register = [[0, 2], [0, 4]], lane = [[0, 1], [1, 0], [2, 0], [4, 0], [8, 0]], simdgroup = []}>
+tt.func @no_slot(%x: tensor<16x8xf16, #l>) {
+  %t = ttm.alloc_tile : !ttm.tile<16x8xf16, slots = 2>
+  // expected-error @+1 {{needs a slot of the tile, which has 2}}
+  ttm.store_tile %x, %t : tensor<16x8xf16, #l>, !ttm.tile<16x8xf16, slots = 2>
+  tt.return
+}
+
+// -----
+
+#l = #ttm.linear<{register = [[0, 2], [0, 4]], lane = [[0, 1], [1, 0], [2, 0], [4, 0], [8, 0]], simdgroup = []}>
+tt.func @part(%x: tensor<16x8xf16, #l>) {
+  %t = ttm.alloc_tile : !ttm.tile<8x8xf16>
+  // expected-error @+1 {{the tile must be an aligned part of the tensor in dimension 0}}
+  ttm.store_tile %x, %t : tensor<16x8xf16, #l>, !ttm.tile<8x8xf16>
+  tt.return
+}
+
+// -----
+
+#l = #ttm.linear<{register = [[0, 2], [0, 4]], lane = [[0, 1], [1, 0], [2, 0], [4, 0], [8, 0]], simdgroup = []}>
+tt.func @cannot_hold(%x: tensor<16x8xi32, #l>) {
+  %t = ttm.alloc_tile : !ttm.tile<16x8xf16>
+  // A half has 11 bits for an integer.
+  // expected-error @+1 {{a tile of 'f16' does not hold 'i32'}}
+  ttm.store_tile %x, %t : tensor<16x8xi32, #l>, !ttm.tile<16x8xf16>
+  tt.return
+}
+
+// -----
+
+#l = #ttm.linear<{register = [[0, 2], [0, 4]], lane = [[0, 1], [1, 0], [2, 0], [4, 0], [8, 0]], simdgroup = []}>
+tt.func @blocked_accumulator(%acc: tensor<16x8xf32, #l>) {
+  %a = ttm.alloc_tile : !ttm.tile<16x8xf16>
+  %b = ttm.alloc_tile : !ttm.tile<8x8xf16>
+  // expected-error @+1 {{the accumulator must have a simdgroup-matrix layout}}
+  %0 = ttm.mma %a, %b, %acc : !ttm.tile<16x8xf16>, !ttm.tile<8x8xf16>, tensor<16x8xf32, #l>
+  tt.return
+}
+
+// -----
+
+#mma = #ttm.linear<{register = [[0, 1], [8, 0]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = []}>
+tt.func @misfit(%acc: tensor<16x8xf32, #mma>) {
+  %a = ttm.alloc_tile : !ttm.tile<8x16xf16>
+  %b = ttm.alloc_tile : !ttm.tile<8x8xf16>
+  // expected-error @+1 {{a does not fit the accumulator}}
+  %0 = ttm.mma %a, %b, %acc : !ttm.tile<8x16xf16>, !ttm.tile<8x8xf16>, tensor<16x8xf32, #mma>
+  tt.return
+}
+
+// -----
+
+// expected-error @+1 {{slots must be at least 1}}
+tt.func @slots(%t: !ttm.tile<8x8xf16, slots = 0>) {
+  tt.return
+}

@@ -1,0 +1,34 @@
+// RUN: triton-metal-opt %s | triton-metal-opt | FileCheck %s
+
+#blocked = #ttm.linear<{register = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], simdgroup = [[8, 0], [16, 0]]}>
+#tall = #ttm.linear<{register = [[1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 1], [0, 2], [0, 4]], simdgroup = [[0, 8], [0, 16]]}>
+#mma = #ttm.linear<{register = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = [[0, 16], [16, 0]]}>
+#a = #ttm.linear<{register = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = [[0, 0], [16, 0]]}>
+#row = #ttm.linear<{register = [], lane = [[0, 0], [0, 1], [0, 2], [0, 0], [0, 4]], simdgroup = [[0, 8], [0, 16]]}>
+#one = #ttm.linear<{register = [], lane = [[0], [0], [0], [0], [0]], simdgroup = [[0], [0]]}>
+
+// CHECK: #[[BLOCKED:.*]] = #ttm.linear<{register = {{\[}}[0, 1], [0, 2], [0, 4]], lane = {{\[}}[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], simdgroup = {{\[}}[8, 0], [16, 0]]}>
+// CHECK: #ttm.linear<{register = [], lane = {{\[}}[0], [0], [0], [0], [0]], simdgroup = {{\[}}[0], [0]]}>
+// CHECK: module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32}
+module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
+  // CHECK-LABEL: @tiles
+  tt.func @tiles(%x: tensor<32x32xf16, #blocked>, %acc: tensor<32x32xf32, #mma>, %i8: tensor<32x32xi8, #blocked>, %r: tensor<32x16xf16, #a>, %slot: i32, %one: tensor<1xf32, #one>, %row: tensor<1x32xf32, #row>) {
+    // CHECK: ttm.convert_layout %{{.*}} : tensor<32x32xf16, #{{.*}}> -> tensor<32x32xf16, #{{.*}}>
+    %0 = ttm.convert_layout %x : tensor<32x32xf16, #blocked> -> tensor<32x32xf16, #mma>
+    // CHECK: ttm.alloc_tile : !ttm.tile<32x32xf16, row_pad = 8, slots = 2>
+    %t = ttm.alloc_tile : !ttm.tile<32x32xf16, row_pad = 8, slots = 2>
+    // CHECK: ttm.alloc_tile : !ttm.tile<32x16xf16>
+    %s = ttm.alloc_tile : !ttm.tile<32x16xf16>
+    // CHECK: ttm.store_tile %{{.*}}, %{{.*}}[%{{.*}}] : tensor<32x32xf16, #{{.*}}>, !ttm.tile<32x32xf16, row_pad = 8, slots = 2>
+    ttm.store_tile %x, %t[%slot] : tensor<32x32xf16, #blocked>, !ttm.tile<32x32xf16, row_pad = 8, slots = 2>
+    // CHECK: ttm.store_tile %{{.*}}, %{{.*}} {offsets = array<i64: 0, 16>} : tensor<32x32xi8, #{{.*}}>, !ttm.tile<32x16xf16>
+    ttm.store_tile %i8, %s {offsets = array<i64: 0, 16>} : tensor<32x32xi8, #blocked>, !ttm.tile<32x16xf16>
+    // CHECK: ttm.load_tile %{{.*}}[%{{.*}}] : !ttm.tile<32x32xf16, row_pad = 8, slots = 2> -> tensor<32x32xf16, #{{.*}}>
+    %1 = ttm.load_tile %t[%slot] : !ttm.tile<32x32xf16, row_pad = 8, slots = 2> -> tensor<32x32xf16, #tall>
+    // CHECK: ttm.mma %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}], %{{.*}} {b_transposed} : !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, tensor<32x32xf32, #{{.*}}>
+    %2 = ttm.mma %t[%slot], %t[%slot], %acc {b_transposed} : !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, tensor<32x32xf32, #mma>
+    // CHECK: ttm.mma %{{.*}}, %{{.*}}, %{{.*}} {b_transposed} : tensor<32x16xf16, #{{.*}}>, !ttm.tile<32x16xf16>, tensor<32x32xf32, #{{.*}}>
+    %3 = ttm.mma %r, %s, %2 {b_transposed} : tensor<32x16xf16, #a>, !ttm.tile<32x16xf16>, tensor<32x32xf32, #mma>
+    tt.return
+  }
+}

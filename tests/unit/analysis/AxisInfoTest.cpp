@@ -1,0 +1,242 @@
+// What the axis analysis knows, and what it must not claim.
+#include "analysis/AxisInfo.h"
+
+#include "dialect/tt/TT.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace triton_metal;
+
+namespace {
+
+class AxisInfoTest : public ::testing::Test {
+protected:
+  AxisInfoTest() {
+    context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect, math::MathDialect, scf::SCFDialect,
+                        ub::UBDialect, tt::TTDialect>();
+  }
+
+  /// The information of the first operand of the operation marked {probe}.
+  AxisInfo probe(llvm::StringRef arguments, llvm::StringRef body) {
+    std::string text = "tt.func public @f(" + arguments.str() + ") {\n" + body.str() + "\ntt.return\n}";
+    module = parseSourceString<ModuleOp>(text, &context);
+    EXPECT_TRUE(module) << text;
+    if (!module)
+      return {};
+    analysis = std::make_unique<AxisInfoAnalysis>(*module);
+    Value value;
+    module->walk([&](Operation *op) {
+      if (op->hasAttr("probe"))
+        value = op->getOperand(0);
+    });
+    EXPECT_TRUE(value);
+    probed = value;
+    return analysis->get(value);
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  std::unique_ptr<AxisInfoAnalysis> analysis;
+  Value probed;
+};
+
+using Dims = AxisInfo::Dims;
+
+constexpr const char *kRange = "%r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>\n";
+constexpr const char *kProbe = "arith.trunci %v {probe} : tensor<64xi32> to tensor<64xi8>";
+
+TEST_F(AxisInfoTest, RangePlusMultipleOfItsLength) {
+  AxisInfo info = probe("%n: i32", std::string(kRange) + R"(
+    %pid = tt.get_program_id x : i32
+    %c = arith.constant 64 : i32
+    %m = arith.muli %pid, %c : i32
+    %s = tt.splat %m : i32 -> tensor<64xi32>
+    %v = arith.addi %s, %r : tensor<64xi32>
+  )" + kProbe);
+  EXPECT_EQ(info.contiguity, Dims({64}));
+  EXPECT_EQ(info.divisibility, Dims({64}));
+  EXPECT_EQ(info.constancy, Dims({1}));
+  EXPECT_TRUE(info.nonNegative);
+}
+
+TEST_F(AxisInfoTest, RangePlusUnknownScalarIsNotAligned) {
+  AxisInfo info = probe("%n: i32", std::string(kRange) + R"(
+    %s = tt.splat %n : i32 -> tensor<64xi32>
+    %v = arith.addi %s, %r : tensor<64xi32>
+  )" + kProbe);
+  EXPECT_EQ(info.contiguity, Dims({64}));
+  EXPECT_EQ(info.divisibility, Dims({1}));
+}
+
+TEST_F(AxisInfoTest, ArgumentDivisibilityCounts) {
+  AxisInfo info = probe("%n: i32 {tt.divisibility = 16 : i32}", std::string(kRange) + R"(
+    %s = tt.splat %n : i32 -> tensor<64xi32>
+    %v = arith.addi %s, %r : tensor<64xi32>
+  )" + kProbe);
+  EXPECT_EQ(info.divisibility, Dims({16}));
+}
+
+TEST_F(AxisInfoTest, ScaledRangeIsNotContiguous) {
+  AxisInfo info = probe("%n: i32", std::string(kRange) + R"(
+    %c = arith.constant dense<4> : tensor<64xi32>
+    %v = arith.muli %r, %c : tensor<64xi32>
+  )" + kProbe);
+  EXPECT_EQ(info.contiguity, Dims({1}));
+  EXPECT_EQ(info.divisibility, Dims({4}));
+}
+
+TEST_F(AxisInfoTest, QuotientIsConstantInGroups) {
+  AxisInfo info = probe("%n: i32", std::string(kRange) + R"(
+    %c = arith.constant dense<16> : tensor<64xi32>
+    %v = arith.divsi %r, %c : tensor<64xi32>
+  )" + kProbe);
+  EXPECT_EQ(info.constancy, Dims({16}));
+  EXPECT_EQ(info.contiguity, Dims({1}));
+}
+
+TEST_F(AxisInfoTest, RemainderIsContiguousInGroups) {
+  AxisInfo info = probe("%n: i32", std::string(kRange) + R"(
+    %c = arith.constant dense<16> : tensor<64xi32>
+    %v = arith.remsi %r, %c : tensor<64xi32>
+  )" + kProbe);
+  EXPECT_EQ(info.contiguity, Dims({16}));
+}
+
+TEST_F(AxisInfoTest, DivisionOfPerhapsNegativeNumbersClaimsNothing) {
+  // -8..55 divided by 8 rounds towards zero: -8 gives -1, but -7 to -1 give 0.
+  std::string range = "%r = tt.make_range {start = -8 : i32, end = 56 : i32} : tensor<64xi32>\n";
+  AxisInfo info = probe("%n: i32", range + R"(
+    %c = arith.constant dense<8> : tensor<64xi32>
+    %v = arith.divsi %r, %c : tensor<64xi32>
+  )" + kProbe);
+  EXPECT_EQ(info.constancy, Dims({1}));
+}
+
+TEST_F(AxisInfoTest, ComparisonsKnowTheirBound) {
+  auto constancy = [&](llvm::StringRef predicate, llvm::StringRef divisibility) {
+    return probe(("%n: i32" + divisibility).str(), std::string(kRange) + R"(
+      %s = tt.splat %n : i32 -> tensor<64xi32>
+      %v = arith.cmpi )" + predicate.str() + R"(, %r, %s : tensor<64xi32>
+      arith.extui %v {probe} : tensor<64xi1> to tensor<64xi8>
+    )").constancy;
+  };
+  EXPECT_EQ(constancy("slt", " {tt.divisibility = 16 : i32}"), Dims({16}));
+  EXPECT_EQ(constancy("sge", " {tt.divisibility = 16 : i32}"), Dims({16}));
+  // r <= 16 differs between 16 and 17, which are in one group.
+  EXPECT_EQ(constancy("sle", " {tt.divisibility = 16 : i32}"), Dims({1}));
+  EXPECT_EQ(constancy("eq", " {tt.divisibility = 16 : i32}"), Dims({1}));
+  EXPECT_EQ(constancy("slt", ""), Dims({1}));
+}
+
+TEST_F(AxisInfoTest, PointersOfAMatrix) {
+  AxisInfo info = probe("%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %stride: i32 {tt.divisibility = 16 : i32}", R"(
+    %m = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+    %k = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+    %m1 = tt.expand_dims %m {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %s = tt.splat %stride : i32 -> tensor<64x1xi32>
+    %ms = arith.muli %m1, %s : tensor<64x1xi32>
+    %k1 = tt.expand_dims %k {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+    %mb = tt.broadcast %ms : tensor<64x1xi32> -> tensor<64x32xi32>
+    %kb = tt.broadcast %k1 : tensor<1x32xi32> -> tensor<64x32xi32>
+    %o = arith.addi %mb, %kb : tensor<64x32xi32>
+    %b = tt.splat %p : !tt.ptr<f16> -> tensor<64x32x!tt.ptr<f16>>
+    %v = tt.addptr %b, %o : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+    tt.load %v {probe} : tensor<64x32x!tt.ptr<f16>>
+  )");
+  EXPECT_EQ(info.contiguity, Dims({1, 32}));
+  EXPECT_EQ(info.divisibility[1], 16);
+  EXPECT_EQ(analysis->getAccessWidth(probed, 1), 8);
+  EXPECT_EQ(analysis->getAccessWidth(probed, 0), 1);
+}
+
+TEST_F(AxisInfoTest, LoopsWeakenUntilItHolds) {
+  // Steps of 4 elements keep 16 bytes of f32, steps of 1 do not.
+  auto width = [&](llvm::StringRef step) {
+    probe("%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32", std::string(kRange) + R"(
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      %step = arith.constant dense<)" + step.str() + R"(> : tensor<64xi32>
+      %b = tt.splat %p : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+      %q = tt.addptr %b, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+      %l = scf.for %i = %c0 to %n step %c1 iter_args(%v = %q) -> (tensor<64x!tt.ptr<f32>>) : i32 {
+        %x = tt.load %v {probe} : tensor<64x!tt.ptr<f32>>
+        %w = tt.addptr %v, %step : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+        scf.yield %w : tensor<64x!tt.ptr<f32>>
+      }
+    )");
+    return analysis->getAccessWidth(probed, 0);
+  };
+  EXPECT_EQ(width("4"), 4);
+  EXPECT_EQ(width("2"), 2);
+  EXPECT_EQ(width("1"), 1);
+}
+
+TEST_F(AxisInfoTest, WhileLoopsAndBranchesJoin) {
+  probe("%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32, %b: i1", std::string(kRange) + R"(
+    %c0 = arith.constant 0 : i32
+    %off = scf.if %b -> (i32) {
+      %c8 = arith.constant 8 : i32
+      scf.yield %c8 : i32
+    } else {
+      %c2 = arith.constant 2 : i32
+      scf.yield %c2 : i32
+    }
+    %s = tt.splat %p : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+    %q = tt.addptr %s, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    %o = tt.splat %off : i32 -> tensor<64xi32>
+    %l = scf.while (%v = %q) : (tensor<64x!tt.ptr<f32>>) -> tensor<64x!tt.ptr<f32>> {
+      %c = arith.cmpi slt, %c0, %n : i32
+      scf.condition(%c) %v : tensor<64x!tt.ptr<f32>>
+    } do {
+    ^bb0(%v: tensor<64x!tt.ptr<f32>>):
+      %x = tt.load %v {probe} : tensor<64x!tt.ptr<f32>>
+      %w = tt.addptr %v, %o : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+      scf.yield %w : tensor<64x!tt.ptr<f32>>
+    }
+  )");
+  EXPECT_EQ(analysis->getAccessWidth(probed, 0), 2);
+}
+
+TEST_F(AxisInfoTest, HintsOfTheSource) {
+  AxisInfo info = probe("%p: !tt.ptr<i32>", std::string(kRange) + R"(
+    %b = tt.splat %p : !tt.ptr<i32> -> tensor<64x!tt.ptr<i32>>
+    %q = tt.addptr %b, %r : tensor<64x!tt.ptr<i32>>, tensor<64xi32>
+    %x = tt.load %q : tensor<64x!tt.ptr<i32>>
+    %c = arith.constant dense<1> : tensor<64xi32>
+    %v = arith.muli %x, %c {tt.contiguity = dense<8> : tensor<1xi32>, tt.divisibility = dense<8> : tensor<1xi32>} : tensor<64xi32>
+  )" + kProbe);
+  EXPECT_EQ(info.contiguity, Dims({8}));
+  EXPECT_EQ(info.divisibility, Dims({8}));
+}
+
+TEST_F(AxisInfoTest, NarrowIntegersMayWrap) {
+  AxisInfo info = probe("%n: i8", R"(
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+    %t = arith.trunci %r : tensor<64xi32> to tensor<64xi8>
+    %s = tt.splat %n : i8 -> tensor<64xi8>
+    %a = arith.addi %t, %s : tensor<64xi8>
+    %v = arith.extsi %a {probe0} : tensor<64xi8> to tensor<64xi32>
+    arith.trunci %v {probe} : tensor<64xi32> to tensor<64xi16>
+  )");
+  EXPECT_EQ(info.contiguity, Dims({1}));
+}
+
+TEST_F(AxisInfoTest, LoadsOfOneAddressAreEqual) {
+  AxisInfo info = probe("%p: !tt.ptr<i32>", R"(
+    %b = tt.splat %p : !tt.ptr<i32> -> tensor<64x!tt.ptr<i32>>
+    %v = tt.load %b : tensor<64x!tt.ptr<i32>>
+  )" + std::string(kProbe));
+  EXPECT_EQ(info.constancy, Dims({64}));
+  EXPECT_EQ(info.contiguity, Dims({1}));
+}
+
+} // namespace
