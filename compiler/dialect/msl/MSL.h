@@ -1,0 +1,36 @@
+#ifndef TRITON_METAL_DIALECT_MSL_MSL_H
+#define TRITON_METAL_DIALECT_MSL_MSL_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialect/msl/MSLEnums.h.inc"
+
+#include "dialect/msl/MSLDialect.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialect/msl/MSLTypes.h.inc"
+
+namespace triton_metal::msl {
+/// i1, or a vector of i1 with the shape of `type`.
+mlir::Type getMaskType(mlir::Type type);
+
+/// The number of registers of a value: a vector's elements, 1 for a scalar.
+int64_t getNumRegisters(mlir::Type type);
+
+/// Argument attributes of kernels.
+inline constexpr llvm::StringLiteral kNameAttr = "msl.name";
+inline constexpr llvm::StringLiteral kReadOnlyAttr = "msl.readonly";
+} // namespace triton_metal::msl
+
+#define GET_OP_CLASSES
+#include "dialect/msl/MSLOps.h.inc"
+
+#endif // TRITON_METAL_DIALECT_MSL_MSL_H

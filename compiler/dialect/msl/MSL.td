@@ -1,0 +1,603 @@
+//===- MSL.td - what one thread does, as Metal offers it ------------------===//
+//
+// The `msl` dialect has two forms. In the value form a thread's share of a tile is one value, `vector<RxT>`, whose
+// element r is register r of the layout. In the loop form (made by `msl-form-loops`) what is larger than a Metal vector
+// lives in register arrays, and loops of constant trip count go over them; the printer writes that form one-to-one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TRITON_METAL_DIALECT_MSL
+#define TRITON_METAL_DIALECT_MSL
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinTypeInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def MSL_Dialect : Dialect {
+  let name = "msl";
+  let cppNamespace = "::triton_metal::msl";
+  let summary = "What one thread of a Metal compute kernel does";
+  let description = [{
+    Scalars and vectors of `arith` and `math`, structured control flow of `scf`, and what Metal adds: address spaces,
+    positions in the grid, vector loads, SIMD-group operations, barriers, atomics, simdgroup matrices.
+  }];
+  let useDefaultTypePrinterParser = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Enums
+//===----------------------------------------------------------------------===//
+
+def MSL_AddressSpace : I32EnumAttr<"AddressSpace", "a Metal address space", [
+    I32EnumAttrCase<"Device", 0, "device">,
+    I32EnumAttrCase<"Threadgroup", 1, "threadgroup">,
+    I32EnumAttrCase<"Constant", 2, "constant">,
+    I32EnumAttrCase<"Thread", 3, "thread">]> {
+  let cppNamespace = "::triton_metal::msl";
+}
+
+def MSL_SimdReduceKind : I32EnumAttr<"SimdReduceKind", "a reduction over the lanes of a SIMD-group", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Product", 1, "product">,
+    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Max", 3, "max">,
+    I32EnumAttrCase<"UMin", 4, "umin">, I32EnumAttrCase<"UMax", 5, "umax">,
+    I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">,
+    I32EnumAttrCase<"Xor", 8, "xor">]> {
+  let cppNamespace = "::triton_metal::msl";
+}
+
+def MSL_AtomicKind : I32EnumAttr<"AtomicKind", "an atomic read-modify-write", [
+    I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"FAdd", 1, "fadd">,
+    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Max", 3, "max">,
+    I32EnumAttrCase<"UMin", 4, "umin">, I32EnumAttrCase<"UMax", 5, "umax">,
+    I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">,
+    I32EnumAttrCase<"Xor", 8, "xor">, I32EnumAttrCase<"Exchange", 9, "exchange">]> {
+  let cppNamespace = "::triton_metal::msl";
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+class MSL_Type<string name, string typeMnemonic> : TypeDef<MSL_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def MSL_PtrType : MSL_Type<"Ptr", "ptr"> {
+  let summary = "a pointer into one of Metal's address spaces";
+  let description = [{
+    `!msl.ptr<f32, device>` is `device float *`. The element is an integer of 1 (bool), 8, 16, 32 or 64 bits, or f16, bf16
+    or f32. Arithmetic counts elements.
+  }];
+  let parameters = (ins "::mlir::Type":$elementType, EnumParameter<MSL_AddressSpace>:$space);
+  let assemblyFormat = "`<` $elementType `,` $space `>`";
+  let builders = [TypeBuilderWithInferredContext<
+      (ins "::mlir::Type":$elementType, "::triton_metal::msl::AddressSpace":$space),
+      [{ return $_get(elementType.getContext(), elementType, space); }]>];
+  let genVerifyDecl = 1;
+}
+
+
+def MSL_MatrixType : MSL_Type<"Matrix", "matrix"> {
+  let summary = "an 8x8 simdgroup matrix";
+  let description = "`!msl.matrix<f32>` is `simdgroup_float8x8`. A thread holds two of its elements, one row's neighbours.";
+  let parameters = (ins "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $elementType `>`";
+  let builders = [TypeBuilderWithInferredContext<(ins "::mlir::Type":$elementType),
+                                                 [{ return $_get(elementType.getContext(), elementType); }]>];
+  let genVerifyDecl = 1;
+}
+
+def MSL_ArrayType : MSL_Type<"Array", "array"> {
+  let summary = "a variable of this thread: an array of numbers, of Metal vectors or of simdgroup matrices";
+  let description = "`!msl.array<8 x vector<4xf32>>` is `float4 x[8]`; with one element it is a plain variable.";
+  let parameters = (ins "int64_t":$count, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [TypeBuilderWithInferredContext<(ins "int64_t":$count, "::mlir::Type":$elementType),
+      [{ return $_get(elementType.getContext(), count, elementType); }]>];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isMatrix() const { return ::mlir::isa<MatrixType>(getElementType()); }
+    /// The number that an element is made of.
+    ::mlir::Type getScalarType() const;
+    /// What `msl.get` gives for a whole element: the two held values for a matrix.
+    ::mlir::Type getValueType() const;
+  }];
+}
+
+def MSL_ScalarInt : AnyTypeOf<[I1, I8, I16, I32, I64], "an integer of 1, 8, 16, 32 or 64 bits">;
+def MSL_ScalarFloat : AnyTypeOf<[F16, BF16, F32], "f16, bf16 or f32">;
+def MSL_Scalar : AnyTypeOf<[MSL_ScalarInt, MSL_ScalarFloat], "a number">;
+def MSL_Value : AnyTypeOf<[MSL_Scalar, VectorOfRankAndType<[1], [MSL_Scalar]>],
+                          "a number or a vector of registers">;
+def MSL_Vector : VectorOfRankAndType<[1], [MSL_Scalar]>;
+def MSL_Mask : AnyTypeOf<[I1, VectorOfRankAndType<[1], [I1]>], "i1, or a vector of i1">;
+def MSL_Offset : AnyTypeOf<[I32, I64, VectorOfRankAndType<[1], [I32, I64]>],
+                           "i32 or i64, or a vector of them">;
+def MSL_Addresses : AnyTypeOf<[I64, VectorOfRankAndType<[1], [I64]>], "i64, or a vector of i64">;
+def MSL_MmaOperand : AnyTypeOf<[MSL_PtrType, MSL_Vector], "a pointer, or fragments in registers">;
+
+//===----------------------------------------------------------------------===//
+// Operations: the kernel
+//===----------------------------------------------------------------------===//
+
+class MSL_Op<string mnemonic, list<Trait> traits = []> : Op<MSL_Dialect, mnemonic, traits>;
+
+def MSL_KernelOp : MSL_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove]> {
+  let summary = "a Metal compute kernel";
+  let description = [{
+    Pointer arguments are bound to buffers 0, 1, ... in their order. Scalars travel in one further buffer of 32-bit words
+    behind them (64-bit scalars in two, the low word first), which the printer unpacks. `msl.threads` is the number of
+    threads of a threadgroup. Argument attributes: `msl.name` (the name in the source) and `msl.readonly`.
+
+    ```mlir
+    msl.kernel @add(%x: !msl.ptr<f32, device> {msl.name = "x", msl.readonly}, %n: i32 {msl.name = "n"}) threads 128 {
+      msl.return
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I32Attr:$threads,
+                   OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type, "int32_t":$threads)>];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    /// The name that the source gave to argument `index`, or an empty string.
+    ::llvm::StringRef getArgName(unsigned index);
+  }];
+}
+
+def MSL_ReturnOp : MSL_Op<"return", [Pure, Terminator, HasParent<"KernelOp">]> {
+  let summary = "the end of a kernel";
+  let assemblyFormat = "attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Operations: positions
+//===----------------------------------------------------------------------===//
+
+def MSL_LaneOp : MSL_Op<"lane", [Pure]> {
+  let summary = "this thread's index in its SIMD-group, 0 to 31";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, $_builder.getI32Type()); }]>];
+}
+
+def MSL_SimdgroupOp : MSL_Op<"simdgroup", [Pure]> {
+  let summary = "the index of this thread's SIMD-group in the threadgroup";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, $_builder.getI32Type()); }]>];
+}
+
+def MSL_ProgramIdOp : MSL_Op<"program_id", [Pure]> {
+  let summary = "this threadgroup's position in the grid along `axis` (0, 1, 2)";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "int32_t":$axis), [{
+    build($_builder, $_state, $_builder.getI32Type(), $_builder.getI32IntegerAttr(axis)); }]>];
+}
+
+def MSL_NumProgramsOp : MSL_Op<"num_programs", [Pure]> {
+  let summary = "the number of threadgroups in the grid along `axis` (0, 1, 2)";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "int32_t":$axis), [{
+    build($_builder, $_state, $_builder.getI32Type(), $_builder.getI32IntegerAttr(axis)); }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Operations: registers
+//===----------------------------------------------------------------------===//
+
+def MSL_SplatOp : MSL_Op<"splat", [Pure,
+    TypesMatchWith<"the operand is an element of the result", "result", "value",
+                   "::mlir::cast<::mlir::VectorType>($_self).getElementType()">]> {
+  let summary = "one scalar in every register";
+  let arguments = (ins MSL_Scalar:$value);
+  let results = (outs MSL_Vector:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasFolder = 1;
+}
+
+def MSL_PermuteRegistersOp : MSL_Op<"permute_registers", [Pure]> {
+  let summary = "registers under another order: transposition, broadcast, slicing";
+  let description = [{
+    `result[r] = value[x]`, where x is the exclusive or of `offset` and of `bases[b]` over the bits b that are set in r. There
+    is one base for each bit of the result's register index. A zero base repeats registers (broadcast).
+
+    ```mlir
+    %r = msl.permute_registers %v {bases = array<i64: 2, 1, 0>} : vector<4xf32> -> vector<8xf32>
+    ```
+  }];
+  let arguments = (ins MSL_Vector:$value, DenseI64ArrayAttr:$bases, DefaultValuedAttr<I64Attr, "0">:$offset);
+  let results = (outs MSL_Vector:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// The register of the operand that register `index` of the result is.
+    int64_t getSource(int64_t index) {
+      int64_t source = getOffset();
+      for (auto [bit, base] : ::llvm::enumerate(getBases()))
+        if (index >> bit & 1)
+          source ^= base;
+      return source;
+    }
+  }];
+}
+
+def MSL_MulhiOp : MSL_Op<"mulhi", [Pure, SameOperandsAndResultType]> {
+  let summary = "the upper half of an integer product; `unsigned` or signed";
+  let arguments = (ins MSL_Value:$lhs, MSL_Value:$rhs, UnitAttr:$is_unsigned);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "(`unsigned` $is_unsigned^)? $lhs `,` $rhs attr-dict `:` type($result)";
+}
+
+def MSL_PreciseDivOp : MSL_Op<"precise_div", [Pure, SameOperandsAndResultType]> {
+  let summary = "a correctly rounded quotient: precise::divide";
+  let arguments = (ins MSL_Value:$lhs, MSL_Value:$rhs);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+
+def MSL_PreciseSqrtOp : MSL_Op<"precise_sqrt", [Pure, SameOperandsAndResultType]> {
+  let summary = "a correctly rounded square root: precise::sqrt";
+  let arguments = (ins MSL_Value:$value);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Operations: pointers
+//===----------------------------------------------------------------------===//
+
+def MSL_PtrAddOp : MSL_Op<"ptr_add", [Pure, AllTypesMatch<["base", "result"]>]> {
+  let summary = "a pointer some elements further";
+  let arguments = (ins MSL_PtrType:$base, AnyTypeOf<[I32, I64]>:$offset);
+  let results = (outs MSL_PtrType:$result);
+  let assemblyFormat = "$base `,` $offset attr-dict `:` type($base) `,` type($offset)";
+  let hasFolder = 1;
+}
+
+def MSL_PtrCastOp : MSL_Op<"ptr_cast", [Pure]> {
+  let summary = "the same address with another element type, in the same address space";
+  let arguments = (ins MSL_PtrType:$base);
+  let results = (outs MSL_PtrType:$result);
+  let assemblyFormat = "$base attr-dict `:` type($base) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def MSL_PtrToIntOp : MSL_Op<"ptr_to_int", [Pure]> {
+  let summary = "the address in bytes of a device pointer";
+  let arguments = (ins MSL_PtrType:$base);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$base attr-dict `:` type($base)";
+}
+
+def MSL_IntToPtrOp : MSL_Op<"int_to_ptr", [Pure]> {
+  let summary = "the device pointer at an address in bytes";
+  let arguments = (ins I64:$address);
+  let results = (outs MSL_PtrType:$result);
+  let assemblyFormat = "$address attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Operations: memory
+//===----------------------------------------------------------------------===//
+
+defvar maskShape = "::triton_metal::msl::getMaskType($_self)";
+
+def MSL_LoadOp : MSL_Op<"load", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments,
+    OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>,
+    OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
+  let summary = "the elements at base + offsets";
+  let description = [{
+    Register r is the element at `base[offsets[r]]`. Registers come in aligned groups of `width`: a group's first address is
+    aligned to the whole group and the others follow it. `mask_width` registers of an aligned group share their mask. Where
+    the mask is false nothing is read and the result is `other`, or 0. When the uniform `full` is true, so is every mask.
+    With scalar offsets one element is read.
+
+    ```mlir
+    %v = msl.load %p[%o] mask %m other %z full %f {width = 4 : i32, mask_width = 1 : i32}
+       : !msl.ptr<f32, device>, vector<32xi32> -> vector<32xf32>
+    ```
+  }];
+  let arguments = (ins MSL_PtrType:$base, MSL_Offset:$offsets, Optional<MSL_Mask>:$mask, Optional<MSL_Value>:$other,
+                   Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
+                   DefaultValuedAttr<I32Attr, "1">:$mask_width);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = [{
+    $base `[` $offsets `]` (`mask` $mask^)? (`other` $other^)? (`full` $full^)? attr-dict
+    `:` type($base) `,` type($offsets) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def MSL_StoreOp : MSL_Op<"store", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments,
+    OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>]> {
+  let summary = "writes registers to base + offsets";
+  let description = "The counterpart of `msl.load`: where the mask is false nothing is written.";
+  let arguments = (ins MSL_Value:$value, MSL_PtrType:$base, MSL_Offset:$offsets, Optional<MSL_Mask>:$mask,
+                   Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
+                   DefaultValuedAttr<I32Attr, "1">:$mask_width);
+  let assemblyFormat = [{
+    $value `,` $base `[` $offsets `]` (`mask` $mask^)? (`full` $full^)? attr-dict
+    `:` type($value) `,` type($base) `,` type($offsets)
+  }];
+  let hasVerifier = 1;
+}
+
+def MSL_LoadAddressOp : MSL_Op<"load_address", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments,
+    OptionalTypesMatchWith<"the mask has the addresses' shape", "addresses", "mask", maskShape>,
+    OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
+  let summary = "the elements at device addresses in bytes";
+  let description = "`msl.load` for pointers that share no uniform base.";
+  let arguments = (ins MSL_Addresses:$addresses, Optional<MSL_Mask>:$mask, Optional<MSL_Value>:$other,
+                   Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
+                   DefaultValuedAttr<I32Attr, "1">:$mask_width);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = [{
+    $addresses (`mask` $mask^)? (`other` $other^)? (`full` $full^)? attr-dict `:` type($addresses) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def MSL_StoreAddressOp : MSL_Op<"store_address", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments,
+    OptionalTypesMatchWith<"the mask has the addresses' shape", "addresses", "mask", maskShape>]> {
+  let summary = "writes registers to device addresses in bytes";
+  let arguments = (ins MSL_Value:$value, MSL_Addresses:$addresses, Optional<MSL_Mask>:$mask, Optional<I1>:$full,
+                   DefaultValuedAttr<I32Attr, "1">:$width, DefaultValuedAttr<I32Attr, "1">:$mask_width);
+  let assemblyFormat = [{
+    $value `,` $addresses (`mask` $mask^)? (`full` $full^)? attr-dict `:` type($value) `,` type($addresses)
+  }];
+  let hasVerifier = 1;
+}
+
+def MSL_AtomicRMWOp : MSL_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["value", "result"]>,
+    OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>]> {
+  let summary = "a relaxed atomic update of each element; the result is what was there, 0 where masked";
+  let arguments = (ins MSL_AtomicKind:$kind, MSL_PtrType:$base, MSL_Offset:$offsets, MSL_Value:$value,
+                   Optional<MSL_Mask>:$mask);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = [{
+    $kind $base `[` $offsets `]` `,` $value (`mask` $mask^)? attr-dict `:` type($base) `,` type($offsets) `,` type($value)
+  }];
+  let hasVerifier = 1;
+}
+
+def MSL_AtomicCASOp : MSL_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>,
+    AllTypesMatch<["compare", "value", "result"]>,
+    OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>]> {
+  let summary = "a relaxed atomic compare and exchange of each element; the result is what was there, 0 where masked";
+  let arguments = (ins MSL_PtrType:$base, MSL_Offset:$offsets, MSL_Value:$compare, MSL_Value:$value,
+                   Optional<MSL_Mask>:$mask);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = [{
+    $base `[` $offsets `]` `,` $compare `,` $value (`mask` $mask^)? attr-dict
+    `:` type($base) `,` type($offsets) `,` type($value)
+  }];
+  let hasVerifier = 1;
+}
+
+def MSL_AllocOp : MSL_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "`count` elements of threadgroup memory, at the kernel's top";
+  let description = [{
+    `offset` is where it begins in the threadgroup's memory, in bytes; allocations whose lifetimes do not meet may share
+    bytes. The allocation pass fills it in.
+  }];
+  let arguments = (ins StrAttr:$name, I64Attr:$count, OptionalAttr<I64Attr>:$offset);
+  let results = (outs MSL_PtrType:$result);
+  let assemblyFormat = "$name `,` $count (`at` $offset^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def MSL_BarrierOp : MSL_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for all threads of the threadgroup, and orders threadgroup memory";
+  let description = "With `device` it orders device memory too.";
+  let arguments = (ins UnitAttr:$device);
+  let assemblyFormat = "(`device` $device^)? attr-dict";
+  let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Operations: reductions and SIMD-groups
+//===----------------------------------------------------------------------===//
+
+def MSL_ReduceRegistersOp : MSL_Op<"reduce_registers", [RecursiveMemoryEffects,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "combines the registers of one thread along register bits";
+  let description = [{
+    `bits` is the mask of the register-index bits that are reduced. The result has the other bits, in their order, compressed.
+    The region takes one scalar for every operand twice, what is accumulated and then the next element, and yields the
+    combination, which is associative and commutative.
+
+    ```mlir
+    %s = msl.reduce_registers (%x) bits 3 {
+      ^bb0(%a: f32, %b: f32):
+        %c = arith.addf %a, %b : f32
+        msl.yield %c : f32
+    } : (vector<8xf32>) -> vector<2xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<MSL_Vector>:$values, I64Attr:$bits);
+  let results = (outs Variadic<MSL_Vector>:$results);
+  let regions = (region SizedRegion<1>:$combine);
+  let assemblyFormat = "`(` $values `)` `bits` $bits $combine attr-dict `:` functional-type($values, $results)";
+  let hasVerifier = 1;
+}
+
+def MSL_YieldOp : MSL_Op<"yield", [Pure, Terminator, ReturnLike]> {
+  let summary = "the values of a region";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
+}
+
+def MSL_SimdReduceOp : MSL_Op<"simd_reduce", [NoMemoryEffect, AllTypesMatch<["value", "result"]>]> {
+  let summary = "each register combined over the 32 lanes; every lane gets the result";
+  let arguments = (ins MSL_SimdReduceKind:$kind, MSL_Value:$value);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$kind $value attr-dict `:` type($value)";
+}
+
+def MSL_SimdShuffleXorOp : MSL_Op<"simd_shuffle_xor", [NoMemoryEffect, AllTypesMatch<["value", "result"]>]> {
+  let summary = "each register of the lane whose index is this lane's exclusive-or `mask`";
+  let arguments = (ins MSL_Value:$value, ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<31>]>:$mask);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$value `,` $mask attr-dict `:` type($value)";
+}
+
+def MSL_SimdShuffleOp : MSL_Op<"simd_shuffle", [NoMemoryEffect, AllTypesMatch<["value", "result"]>]> {
+  let summary = "each register of the lane `lane`";
+  let arguments = (ins MSL_Value:$value, I32:$lane);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$value `,` $lane attr-dict `:` type($value)";
+}
+
+//===----------------------------------------------------------------------===//
+// Operations: simdgroup matrices
+//===----------------------------------------------------------------------===//
+
+def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "acc + a * b of 8x8 fragments";
+  let description = [{
+    `m`, `n` and `k` count fragments. The accumulator has two registers a fragment, n-fragments inner. `a` (and `b`) is a
+    threadgroup or device pointer to this SIMD-group's first fragment with `a_stride` elements from row to row
+    (`a_transposed`: the tile is stored as [k][m]), or fragments in registers, k-fragments (n-fragments for `b`) inner.
+  }];
+  let arguments = (ins MSL_Vector:$acc, MSL_MmaOperand:$a, MSL_MmaOperand:$b, I32Attr:$m, I32Attr:$n, I32Attr:$k,
+                   DefaultValuedAttr<I32Attr, "0">:$a_stride, DefaultValuedAttr<I32Attr, "0">:$b_stride,
+                   UnitAttr:$a_transposed, UnitAttr:$b_transposed);
+  let results = (outs MSL_Vector:$result);
+  let assemblyFormat = "$acc `,` $a `,` $b attr-dict `:` type($acc) `,` type($a) `,` type($b)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations: the loop form
+//===----------------------------------------------------------------------===//
+
+def MSL_VarOp : MSL_Op<"var", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "declares a variable or an array of this thread";
+  let results = (outs MSL_ArrayType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def MSL_UnrollOp : MSL_Op<"unroll", [RecursiveMemoryEffects, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "a loop of constant trip count that is to be fully unrolled";
+  let arguments = (ins I32Attr:$lower, I32Attr:$upper);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "int32_t":$lower, "int32_t":$upper)>];
+  let extraClassDeclaration = [{
+    ::mlir::BlockArgument getIndex() { return getBody().getArgument(0); }
+  }];
+}
+
+def MSL_GetOp : MSL_Op<"get", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
+  let summary = "reads `array[index]`, or one component of it";
+  let arguments = (ins MSL_ArrayType:$array, Optional<I32>:$index, Optional<I32>:$element);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$array (`[` $index^ `]`)? (`element` $element^)? attr-dict `:` type($array) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def MSL_SetOp : MSL_Op<"set", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
+  let summary = "writes `array[index]`, or one component of it";
+  let arguments = (ins MSL_Value:$value, MSL_ArrayType:$array, Optional<I32>:$index, Optional<I32>:$element);
+  let assemblyFormat = "$value `,` $array (`[` $index^ `]`)? (`element` $element^)? attr-dict `:` type($value) `,` type($array)";
+  let hasVerifier = 1;
+}
+
+def MSL_ReadOp : MSL_Op<"read", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments,
+    OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
+  let summary = "one access of up to 16 bytes at base + offset; where `condition` is false nothing is read";
+  let description = [{
+    The result is a number, a vector of the pointer's elements, or a vector of i32 that holds their bits.
+  }];
+  let arguments = (ins MSL_PtrType:$base, Optional<AnyTypeOf<[I32, I64]>>:$offset, Optional<I1>:$condition,
+                   Optional<MSL_Value>:$other);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = [{
+    $base (`[` $offset^ `:` type($offset) `]`)? (`if` $condition^)? (`else` $other^)? attr-dict `:` type($base) `->` type($result)
+  }];
+}
+
+def MSL_WriteOp : MSL_Op<"write", [MemoryEffects<[MemWrite]>]> {
+  let summary = "one access of up to 16 bytes at base + offset";
+  let arguments = (ins MSL_Value:$value, MSL_PtrType:$base, Optional<AnyTypeOf<[I32, I64]>>:$offset);
+  let assemblyFormat = "$value `,` $base (`[` $offset^ `:` type($offset) `]`)? attr-dict `:` type($value) `,` type($base)";
+}
+
+def MSL_VectorOp : MSL_Op<"vector", [Pure]> {
+  let summary = "a Metal vector made of numbers and vectors, in order";
+  let arguments = (ins Variadic<MSL_Value>:$parts);
+  let results = (outs MSL_Vector:$result);
+  let hasFolder = 1;
+  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($result)";
+}
+
+def MSL_SwizzleOp : MSL_Op<"swizzle", [Pure]> {
+  let summary = "components of a Metal vector: `v.x`, `v.xz`";
+  let arguments = (ins MSL_Vector:$value, DenseI64ArrayAttr:$positions);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$value $positions attr-dict `:` type($value) `->` type($result)";
+}
+
+def MSL_ElementOp : MSL_Op<"element", [Pure]> {
+  let summary = "the component of a Metal vector at a loop index";
+  let arguments = (ins MSL_Vector:$value, I32:$index);
+  let results = (outs MSL_Scalar:$result);
+  let assemblyFormat = "$value `[` $index `]` attr-dict `:` type($value) `->` type($result)";
+}
+
+def MSL_AsTypeOp : MSL_Op<"as_type", [Pure]> {
+  let summary = "the same bits as another number or vector: as_type";
+  let arguments = (ins MSL_Value:$value);
+  let results = (outs MSL_Value:$result);
+  let hasFolder = 1;
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+}
+
+def MSL_FillOp : MSL_Op<"fill", [MemoryEffects<[MemWrite]>]> {
+  let summary = "sets every element of a simdgroup matrix to one value";
+  let arguments = (ins MSL_ScalarFloat:$value, MSL_ArrayType:$array, Optional<I32>:$index);
+  let assemblyFormat = "$value `,` $array (`[` $index^ `]`)? attr-dict `:` type($value) `,` type($array)";
+}
+
+def MSL_MatrixLoadOp : MSL_Op<"matrix_load", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
+  let summary = "loads a simdgroup matrix from base + offset: simdgroup_load";
+  let arguments = (ins MSL_PtrType:$base, Optional<I32>:$offset, MSL_ArrayType:$array, Optional<I32>:$index,
+                   I32Attr:$stride, UnitAttr:$transposed);
+  let assemblyFormat = [{
+    $base (`[` $offset^ `]`)? `stride` $stride (`transposed` $transposed^)? `,` $array (`[` $index^ `]`)?
+    attr-dict `:` type($base) `,` type($array)
+  }];
+}
+
+def MSL_MultiplyAccumulateOp : MSL_Op<"multiply_accumulate", [MemoryEffects<[MemRead, MemWrite]>,
+                                                                AttrSizedOperandSegments]> {
+  let summary = "acc[i] += a[j] * b[k] on simdgroup matrices";
+  let arguments = (ins MSL_ArrayType:$acc, Optional<I32>:$acc_index, MSL_ArrayType:$a, Optional<I32>:$a_index,
+                   MSL_ArrayType:$b, Optional<I32>:$b_index);
+  let assemblyFormat = [{
+    $acc (`[` $acc_index^ `]`)? `,` $a (`[` $a_index^ `]`)? `,` $b (`[` $b_index^ `]`)? attr-dict
+    `:` type($acc) `,` type($a) `,` type($b)
+  }];
+}
+
+#endif // TRITON_METAL_DIALECT_MSL

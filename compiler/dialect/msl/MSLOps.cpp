@@ -1,0 +1,330 @@
+#include "dialect/msl/MSL.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+#define GET_OP_CLASSES
+#include "dialect/msl/MSLOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// msl.kernel
+//===----------------------------------------------------------------------===//
+
+void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type, int32_t threads) {
+  state.addAttribute(SymbolTable::getSymbolAttrName(), builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  state.addAttribute(getThreadsAttrName(state.name), builder.getI32IntegerAttr(threads));
+  state.addRegion();
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  bool isVariadic = false;
+  SmallVector<Type> resultTypes;
+  SmallVector<DictionaryAttr> resultAttrs;
+  IntegerAttr threads;
+  if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(), result.attributes) ||
+      function_interface_impl::parseFunctionSignatureWithArguments(parser, /*allowVariadic=*/false, arguments,
+                                                                   isVariadic, resultTypes, resultAttrs) ||
+      parser.parseKeyword("threads") ||
+      parser.parseAttribute(threads, parser.getBuilder().getI32Type(), getThreadsAttrName(result.name),
+                            result.attributes) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  SmallVector<Type> inputTypes;
+  for (OpAsmParser::Argument &argument : arguments)
+    inputTypes.push_back(argument.type);
+  Builder &builder = parser.getBuilder();
+  result.addAttribute(getFunctionTypeAttrName(result.name),
+                      TypeAttr::get(builder.getFunctionType(inputTypes, resultTypes)));
+  call_interface_impl::addArgAndResultAttrs(builder, result, arguments, resultAttrs,
+                                            getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void KernelOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getSymName());
+  call_interface_impl::printFunctionSignature(p, getArgumentTypes(), getArgAttrsAttr(), /*isVariadic=*/false,
+                                              getResultTypes(), getResAttrsAttr(), &getBody(),
+                                              /*printEmptyResult=*/false);
+  p << " threads " << getThreads();
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                     {getSymNameAttrName(), getFunctionTypeAttrName(), getThreadsAttrName(),
+                                      getArgAttrsAttrName(), getResAttrsAttrName()});
+  p << ' ';
+  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult KernelOp::verify() {
+  if (!getResultTypes().empty())
+    return emitOpError("returns nothing in Metal");
+  if (getThreads() < 1 || getThreads() > 1024 || getThreads() % 32)
+    return emitOpError("has ") << getThreads() << " threads, but a threadgroup has a multiple of 32, up to 1024";
+  for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
+    if (auto pointer = dyn_cast<PtrType>(type)) {
+      if (pointer.getSpace() == AddressSpace::Device || pointer.getSpace() == AddressSpace::Constant)
+        continue;
+      return emitOpError("argument ") << index << " points to an address space that cannot be bound";
+    }
+    if (!type.isIntOrFloat() || type.isF64())
+      return emitOpError("argument ") << index << " has type " << type << ", which no Metal kernel takes";
+  }
+  return success();
+}
+
+StringRef KernelOp::getArgName(unsigned index) {
+  auto name = getArgAttrOfType<StringAttr>(index, kNameAttr);
+  return name ? name.getValue() : StringRef();
+}
+
+//===----------------------------------------------------------------------===//
+// Registers
+//===----------------------------------------------------------------------===//
+
+OpFoldResult SplatOp::fold(FoldAdaptor adaptor) {
+  if (Attribute value = adaptor.getValue())
+    return DenseElementsAttr::get(getType(), value);
+  return {};
+}
+
+LogicalResult PermuteRegistersOp::verify() {
+  int64_t from = getValue().getType().getNumElements(), to = getType().getNumElements();
+  if (getValue().getType().getElementType() != getType().getElementType())
+    return emitOpError("changes the element type");
+  if (!llvm::isPowerOf2_64(to) || (int64_t(1) << getBases().size()) != to)
+    return emitOpError("needs one base for each bit of the result's register index");
+  if (getOffset() < 0 || getOffset() >= from ||
+      llvm::any_of(getBases(), [&](int64_t base) { return base < 0 || base >= from; }))
+    return emitOpError("has a base beyond the operand's registers");
+  return success();
+}
+
+OpFoldResult PermuteRegistersOp::fold(FoldAdaptor adaptor) {
+  if (auto dense = dyn_cast_if_present<DenseElementsAttr>(adaptor.getValue())) {
+    if (dense.isSplat())
+      return dense.resizeSplat(getType());
+    auto values = llvm::to_vector(dense.getValues<Attribute>());
+    SmallVector<Attribute> result;
+    for (int64_t index = 0, e = getType().getNumElements(); index < e; ++index)
+      result.push_back(values[getSource(index)]);
+    return DenseElementsAttr::get(getType(), result);
+  }
+  bool identity = getValue().getType() == getType() && getOffset() == 0;
+  for (auto [bit, base] : llvm::enumerate(getBases()))
+    identity &= base == int64_t(1) << bit;
+  if (identity)
+    return getValue();
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Pointers
+//===----------------------------------------------------------------------===//
+
+OpFoldResult PtrAddOp::fold(FoldAdaptor adaptor) {
+  if (auto offset = dyn_cast_if_present<IntegerAttr>(adaptor.getOffset()); offset && offset.getValue().isZero())
+    return getBase();
+  return {};
+}
+
+LogicalResult PtrCastOp::verify() {
+  if (getBase().getType().getSpace() != getType().getSpace())
+    return emitOpError("cannot change the address space");
+  return success();
+}
+
+OpFoldResult PtrCastOp::fold(FoldAdaptor) { return getBase().getType() == getType() ? getBase() : Value(); }
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// What loads and stores share: as many values as addresses, groups that divide the registers.
+static LogicalResult verifyAccess(Operation *op, Type value, Type addresses, Type element, int32_t width,
+                                  int32_t maskWidth) {
+  if (isa<VectorType>(value) != isa<VectorType>(addresses) || getNumRegisters(value) != getNumRegisters(addresses))
+    return op->emitOpError("needs one address for each register");
+  if (element && getElementTypeOrSelf(value) != element)
+    return op->emitOpError("accesses ") << getElementTypeOrSelf(value) << " through a pointer to " << element;
+  int64_t registers = getNumRegisters(value);
+  if (width < 1 || registers % width || !llvm::isPowerOf2_32(width))
+    return op->emitOpError("has width ") << width << ", which must be a power of two that divides its " << registers
+                                         << " registers";
+  if (maskWidth < 1 || registers % maskWidth || !llvm::isPowerOf2_32(maskWidth))
+    return op->emitOpError("has mask_width ")
+           << maskWidth << ", which must be a power of two that divides its " << registers << " registers";
+  unsigned bits = element ? element.getIntOrFloatBitWidth() : getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  if (std::max(bits, 8u) * width > 128)
+    return op->emitOpError("accesses more than 16 bytes at once");
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyAccess(*this, getType(), getOffsets().getType(), getBase().getType().getElementType(), getWidth(),
+                      getMaskWidth());
+}
+LogicalResult StoreOp::verify() {
+  if (getBase().getType().getSpace() == AddressSpace::Constant)
+    return emitOpError("cannot write to constant memory");
+  return verifyAccess(*this, getValue().getType(), getOffsets().getType(), getBase().getType().getElementType(),
+                      getWidth(), getMaskWidth());
+}
+LogicalResult LoadAddressOp::verify() {
+  return verifyAccess(*this, getType(), getAddresses().getType(), {}, getWidth(), getMaskWidth());
+}
+LogicalResult StoreAddressOp::verify() {
+  return verifyAccess(*this, getValue().getType(), getAddresses().getType(), {}, getWidth(), getMaskWidth());
+}
+
+LogicalResult AtomicRMWOp::verify() {
+  bool isFloat = isa<FloatType>(getElementTypeOrSelf(getType()));
+  if (isFloat != (getKind() == AtomicKind::FAdd) && getKind() != AtomicKind::Exchange)
+    return emitOpError("has kind ") << stringifyAtomicKind(getKind()) << ", which does not fit "
+                                    << getElementTypeOrSelf(getType());
+  return verifyAccess(*this, getType(), getOffsets().getType(), getBase().getType().getElementType(), 1, 1);
+}
+LogicalResult AtomicCASOp::verify() {
+  return verifyAccess(*this, getType(), getOffsets().getType(), getBase().getType().getElementType(), 1, 1);
+}
+
+LogicalResult AllocOp::verify() {
+  if (getType().getSpace() != AddressSpace::Threadgroup)
+    return emitOpError("is for threadgroup memory");
+  if (int64_t(getCount()) <= 0)
+    return emitOpError("needs at least one element");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and matrices
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReduceRegistersOp::verify() {
+  unsigned count = getNumOperands();
+  if (count == 0 || getNumResults() != count)
+    return emitOpError("needs as many results as operands, at least one");
+  Block &block = getCombine().front();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || block.getNumArguments() != 2 * count || yield.getNumOperands() != count)
+    return emitOpError("combines ") << count << " values, so its region takes " << 2 * count << " and yields " << count;
+  int64_t registers = getNumRegisters(getOperand(0).getType());
+  int64_t bits = getBits();
+  if (!llvm::isPowerOf2_64(registers) || bits < 0 || bits >= registers)
+    return emitOpError("reduces register bits that its operands do not have");
+  int64_t kept = registers >> llvm::popcount(uint64_t(bits));
+  for (unsigned index = 0; index < count; ++index) {
+    Type element = getElementTypeOrSelf(getOperand(index).getType());
+    if (getNumRegisters(getOperand(index).getType()) != registers)
+      return emitOpError("needs operands of one size");
+    if (getResult(index).getType() != VectorType::get(kept, element))
+      return emitOpError("result ") << index << " must be " << VectorType::get(kept, element);
+    if (block.getArgument(index).getType() != element || block.getArgument(index + count).getType() != element ||
+        yield.getOperand(index).getType() != element)
+      return emitOpError("the region's value ") << index << " must be " << element;
+  }
+  return success();
+}
+
+LogicalResult MmaOp::verify() {
+  if (int32_t(getM()) < 1 || int32_t(getN()) < 1 || int32_t(getK()) < 1)
+    return emitOpError("needs at least one fragment in each dimension");
+  if (getNumRegisters(getType()) != 2 * int64_t(getM()) * getN())
+    return emitOpError("the accumulator must have two registers for each of its ") << getM() * getN() << " fragments";
+  auto check = [&](Type type, int64_t fragments, int32_t stride, StringRef name) -> LogicalResult {
+    if (auto pointer = dyn_cast<PtrType>(type)) {
+      if (stride < 8)
+        return emitOpError() << name << "_stride must be at least 8 elements";
+      if (!isa<FloatType>(pointer.getElementType()))
+        return emitOpError() << "Metal has no simdgroup matrix of " << pointer.getElementType();
+      return success();
+    }
+    if (getNumRegisters(type) != 2 * fragments)
+      return emitOpError() << name << " must have two registers for each of its " << fragments << " fragments";
+    return success();
+  };
+  return failure(failed(check(getA().getType(), int64_t(getM()) * getK(), getAStride(), "a")) ||
+                 failed(check(getB().getType(), int64_t(getK()) * getN(), getBStride(), "b")));
+}
+
+//===----------------------------------------------------------------------===//
+// The loop form
+//===----------------------------------------------------------------------===//
+
+void UnrollOp::build(OpBuilder &builder, OperationState &state, int32_t lower, int32_t upper) {
+  state.addAttribute(getLowerAttrName(state.name), builder.getI32IntegerAttr(lower));
+  state.addAttribute(getUpperAttrName(state.name), builder.getI32IntegerAttr(upper));
+  OpBuilder::InsertionGuard guard(builder);
+  Block *block = builder.createBlock(state.addRegion());
+  block->addArgument(builder.getI32Type(), state.location);
+  UnrollOp::ensureTerminator(*state.regions.front(), builder, state.location);
+}
+
+ParseResult UnrollOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::Argument index;
+  index.type = parser.getBuilder().getI32Type();
+  IntegerAttr lower, upper;
+  if (parser.parseArgument(index) || parser.parseEqual() ||
+      parser.parseAttribute(lower, index.type, getLowerAttrName(result.name), result.attributes) ||
+      parser.parseKeyword("to") ||
+      parser.parseAttribute(upper, index.type, getUpperAttrName(result.name), result.attributes) ||
+      parser.parseRegion(*result.addRegion(), {index}) || parser.parseOptionalAttrDict(result.attributes))
+    return failure();
+  UnrollOp::ensureTerminator(*result.regions.front(), parser.getBuilder(), result.location);
+  return success();
+}
+
+void UnrollOp::print(OpAsmPrinter &p) {
+  p << ' ' << getIndex() << " = " << getLower() << " to " << getUpper() << ' ';
+  p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/false);
+  p.printOptionalAttrDict((*this)->getAttrs(), {getLowerAttrName(), getUpperAttrName()});
+}
+
+/// What reading and writing a variable share: an index where there is more than one element, and the right type.
+static LogicalResult verifyVariable(Operation *op, ArrayType array, Value index, Value element, Type value) {
+  if (!index && array.getCount() != 1)
+    return op->emitOpError("needs an index into ") << array;
+  Type expected = element ? array.getScalarType() : array.getValueType();
+  if (value != expected)
+    return op->emitOpError("holds ") << expected << " there, not " << value;
+  return success();
+}
+
+LogicalResult GetOp::verify() {
+  return verifyVariable(*this, getArray().getType(), getIndex(), getElement(), getType());
+}
+LogicalResult SetOp::verify() {
+  return verifyVariable(*this, getArray().getType(), getIndex(), getElement(), getValue().getType());
+}
+
+/// Bits of bits are bits.
+OpFoldResult AsTypeOp::fold(FoldAdaptor) {
+  if (getValue().getType() == getType())
+    return getValue();
+  if (auto inner = getValue().getDefiningOp<AsTypeOp>(); inner && inner.getValue().getType() == getType())
+    return inner.getValue();
+  return {};
+}
+
+/// All components of one vector, in order, are that vector.
+OpFoldResult VectorOp::fold(FoldAdaptor) {
+  Value source;
+  int64_t next = 0;
+  for (Value part : getParts()) {
+    auto swizzle = part.getDefiningOp<SwizzleOp>();
+    if (!swizzle || (source && swizzle.getValue() != source))
+      return {};
+    source = swizzle.getValue();
+    for (int64_t position : swizzle.getPositions())
+      if (position != next++)
+        return {};
+  }
+  return source && source.getType() == getType() ? source : Value();
+}

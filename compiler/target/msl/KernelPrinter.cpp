@@ -1,0 +1,200 @@
+// A kernel's signature, its arguments and its threadgroup memory; the module's text.
+
+#include "target/msl/KernelPrinter.h"
+#include "target/msl/Printer.h"
+#include "target/msl/Types.h"
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+LogicalResult KernelPrinter::refuse(Operation *op, const Twine &why) {
+  if (!failed)
+    op->emitError("cannot be written in Metal: ") << "'" << op->getName() << "' " << why;
+  failed = true;
+  return failure();
+}
+
+/// A scalar from the words of the argument buffer, the low one first.
+static std::string unpack(Type type, const std::string &args, unsigned word) {
+  auto at = [&](unsigned index) { return args + "[" + std::to_string(index) + "]"; };
+  if (type.isInteger(1))
+    return at(word) + " != 0";
+  std::string name = getTypeName(type);
+  switch (type.getIntOrFloatBitWidth()) {
+  case 64:
+    return "as_type<" + name + ">(uint2(" + at(word) + ", " + at(word + 1) + "))";
+  case 32:
+    return "as_type<" + name + ">(" + at(word) + ")";
+  case 16:
+    return isa<FloatType>(type) ? "as_type<" + name + ">(ushort(" + at(word) + "))" : name + "(" + at(word) + ")";
+  default:
+    return name + "(" + at(word) + ")";
+  }
+}
+
+void KernelPrinter::printSignature() {
+  kernel.walk([&](Operation *op) {
+    usesProgramId |= isa<ProgramIdOp>(op);
+    usesNumPrograms |= isa<NumProgramsOp>(op);
+    usesLane |= isa<LaneOp>(op);
+    usesSimdgroup |= isa<SimdgroupOp>(op);
+  });
+  SmallVector<std::string> parameters, unpacked;
+  unsigned buffers = 0, words = 0;
+  Block &body = kernel.getBody().front();
+  SmallVector<std::pair<BlockArgument, unsigned>> scalars;
+  for (BlockArgument argument : body.getArguments()) {
+    StringRef name = kernel.getArgName(argument.getArgNumber());
+    if (name.empty())
+      name = getSourceName(argument.getLoc());
+    std::string unique = names.make(name.empty() ? "arg" + std::to_string(argument.getArgNumber()) : name.str());
+    exprs[argument] = Expr{unique};
+    if (auto pointer = dyn_cast<PtrType>(argument.getType())) {
+      parameters.push_back(getPointerName(pointer, isConstPointer(argument)) + unique + " [[buffer(" +
+                           std::to_string(buffers++) + ")]]");
+      continue;
+    }
+    scalars.push_back({argument, words});
+    words += argument.getType().getIntOrFloatBitWidth() == 64 ? 2 : 1;
+  }
+  if (!scalars.empty()) {
+    args = names.make("args");
+    parameters.push_back("constant uint *" + args + " [[buffer(" + std::to_string(buffers++) + ")]]");
+  }
+  if (buffers > 31)
+    (void)refuse(kernel, "needs " + Twine(buffers) + " buffers, and Metal binds 31");
+  if (usesProgramId) {
+    programId = names.make("program_id");
+    parameters.push_back("uint3 " + programId + " [[threadgroup_position_in_grid]]");
+  }
+  if (usesNumPrograms) {
+    numPrograms = names.make("num_programs");
+    parameters.push_back("uint3 " + numPrograms + " [[threadgroups_per_grid]]");
+  }
+  if (usesLane) {
+    lane = names.make("lane");
+    parameters.push_back("ushort " + lane + " [[thread_index_in_simdgroup]]");
+  }
+  if (usesSimdgroup) {
+    simdgroup = names.make("simdgroup");
+    parameters.push_back("ushort " + simdgroup + " [[simdgroup_index_in_threadgroup]]");
+  }
+  buffer += "[[kernel, max_total_threads_per_threadgroup(" + std::to_string(kernel.getThreads()) + ")]] void " +
+            triton_metal::getMetalName(kernel.getSymName()) + "(";
+  for (auto [index, parameter] : llvm::enumerate(parameters))
+    buffer += (index ? ",\n    " : "\n    ") + parameter;
+  buffer += ") {\n";
+  for (auto [argument, word] : scalars)
+    if (!argument.use_empty())
+      line("const " + getTypeName(argument.getType()) + " " + exprs[argument].text + " = " +
+           unpack(argument.getType(), args, word) + ";");
+}
+
+void KernelPrinter::printThreadgroupMemory() {
+  struct Allocation {
+    AllocOp op;
+    int64_t begin, end;
+  };
+  SmallVector<Allocation> allocations;
+  bool overlap = false, placed = true;
+  int64_t total = 0;
+  kernel.walk([&](AllocOp op) {
+    int64_t bytes = std::max(op.getType().getElementType().getIntOrFloatBitWidth(), 8u) / 8 * int64_t(op.getCount());
+    placed &= op.getOffset().has_value();
+    int64_t begin = op.getOffset() ? int64_t(*op.getOffset()) : 0;
+    for (Allocation &other : allocations)
+      overlap |= begin < other.end && other.begin < begin + bytes;
+    allocations.push_back({op, begin, begin + bytes});
+    total = std::max(total, begin + bytes);
+  });
+  if (allocations.empty())
+    return;
+  overlap &= placed;
+  std::string memory;
+  if (overlap) {
+    // Allocations that never live at the same time share bytes.
+    memory = names.make("memory");
+    line("alignas(16) threadgroup uchar " + memory + "[" + std::to_string((total + 15) / 16 * 16) + "];");
+  }
+  for (Allocation &allocation : allocations) {
+    PtrType type = allocation.op.getType();
+    std::string name = names.make(allocation.op.getName());
+    exprs[allocation.op.getResult()] = Expr{name};
+    if (overlap)
+      line(getPointerName(type, false) + name + " = (" + getPointerName(type, false) + ")" +
+           (allocation.begin ? "(" + memory + " + " + std::to_string(allocation.begin) + ")" : memory) + ";");
+    else
+      line("alignas(16) threadgroup " + getTypeName(type.getElementType()) + " " + name + "[" +
+           std::to_string(allocation.op.getCount()) + "];");
+  }
+}
+
+LogicalResult KernelPrinter::print() {
+  if (!llvm::hasSingleElement(kernel.getBody()))
+    return refuse(kernel, "has branches between blocks");
+  printSignature();
+  printThreadgroupMemory();
+  printBlock(kernel.getBody().front());
+  buffer += "}\n";
+  if (failed)
+    return failure();
+  os << buffer;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//
+
+std::string triton_metal::getMetalName(StringRef name) {
+  std::string text;
+  for (char c : name)
+    text += llvm::isAlnum(c) || c == '_' ? c : '_';
+  if (text.empty() || llvm::isDigit(text[0]))
+    text = "_" + text;
+  return isReserved(text) ? text + "_" : text;
+}
+
+LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os) {
+  Prelude prelude;
+  std::string kernels;
+  llvm::raw_string_ostream text(kernels);
+  for (auto kernel : module.getOps<KernelOp>()) {
+    text << "\n";
+    if (failed(KernelPrinter(kernel, text, prelude).print()))
+      return failure();
+  }
+  os << "#include <metal_stdlib>\n";
+  if (StringRef(kernels).contains("simdgroup_load") || StringRef(kernels).contains("8x8") || prelude.elements)
+    os << "#include <metal_simdgroup_matrix>\n";
+  os << "using namespace metal;\n\n"
+        "#pragma METAL fp math_mode(safe)\n"
+        "#pragma METAL fp contract(off)\n";
+  if (prelude.elements)
+    os << "\n// The two elements of an 8x8 matrix that this thread holds.\n"
+          "template <typename T> thread vec<T, 2> &elements(thread simdgroup_matrix<T, 8, 8> &m) {\n"
+          "  return reinterpret_cast<thread vec<T, 2> &>(m.thread_elements());\n"
+          "}\n";
+  if (prelude.maximum)
+    os << "\n// The greater number, NaN if either is NaN, +0 over -0.\n"
+          "template <typename T> T maximum(T a, T b) {\n"
+          "  return select(b, a, (a > b) | (a != a) | ((a == b) & signbit(b)));\n"
+          "}\n";
+  if (prelude.minimum)
+    os << "\n// The smaller number, NaN if either is NaN, -0 below +0.\n"
+          "template <typename T> T minimum(T a, T b) {\n"
+          "  return select(b, a, (a < b) | (a != a) | ((a == b) & signbit(a)));\n"
+          "}\n";
+  if (prelude.compareExchange)
+    os << "\n// Compare and exchange that does not fail where the values agree; gives what was there.\n"
+          "template <typename A> uint compare_exchange(A p, uint expected, uint desired) {\n"
+          "  uint old = expected;\n"
+          "  while (!atomic_compare_exchange_weak_explicit(p, &old, desired, memory_order_relaxed,\n"
+          "                                                memory_order_relaxed) &&\n"
+          "         old == expected) {\n"
+          "  }\n"
+          "  return old;\n"
+          "}\n";
+  os << kernels;
+  return success();
+}

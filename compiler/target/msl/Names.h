@@ -1,0 +1,35 @@
+#ifndef TRITON_METAL_TARGET_MSL_NAMES_H
+#define TRITON_METAL_TARGET_MSL_NAMES_H
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <string>
+#include <vector>
+
+namespace triton_metal::msl {
+
+/// The name that the source gave to a location; empty where it gave none.
+llvm::StringRef getSourceName(mlir::Location loc);
+
+/// Words that Metal or the printed text keep for themselves.
+bool isReserved(llvm::StringRef name);
+
+/// Names in nested scopes. A name is never that of an enclosing scope's variable.
+class Names {
+public:
+  Names() : scopes(1) {}
+  void push() { scopes.emplace_back(); }
+  void pop() { scopes.pop_back(); }
+  /// `base`, made an identifier, with a number behind it where it is taken.
+  std::string make(llvm::StringRef base);
+
+private:
+  bool isTaken(llvm::StringRef name) const;
+  std::vector<llvm::StringSet<>> scopes;
+};
+
+} // namespace triton_metal::msl
+
+#endif // TRITON_METAL_TARGET_MSL_NAMES_H
