@@ -1,0 +1,108 @@
+#include "dialect/tt/TT.h"
+#include "dialect/ttm/LayoutInference.h"
+#include "dialect/ttm/LayoutUtils.h"
+#include "transforms/Passes.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_CONVERTTTTOTTM
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+using namespace ttm;
+
+struct ConvertTTToTTMPass : impl::ConvertTTToTTMBase<ConvertTTToTTMPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (numWarps < 1 || numWarps > 32 || !llvm::isPowerOf2_32(numWarps)) {
+      module.emitError() << "num_warps must be a power of two from 1 to 32, but is " << int(numWarps);
+      return signalPassFailure();
+    }
+    Builder builder(&getContext());
+    module->setAttr(TTMDialect::getNumSimdgroupsAttrName(), builder.getI32IntegerAttr(numWarps));
+    module->setAttr(TTMDialect::getThreadsAttrName(), builder.getI32IntegerAttr(numWarps * int(kSimdWidth)));
+
+    if (module.walk([&](Operation *op) { return check(op); }).wasInterrupted())
+      return signalPassFailure();
+    SmallVector<Operation *> inferred;
+    module.walk([&](Operation *op) {
+      for (Value result : op->getResults())
+        giveDefault(result);
+      for (Region &region : op->getRegions())
+        for (BlockArgument argument : region.getArguments())
+          giveDefault(argument);
+      LayoutRule rule = getLayoutRule(op);
+      if (rule == LayoutRule::Inferred || rule == LayoutRule::Reduction)
+        inferred.push_back(op);
+    });
+    for (Operation *op : inferred)
+      makeConsistent(op);
+    if (failed(verifyLayouts(module)))
+      signalPassFailure();
+  }
+
+private:
+  /// Tiles that no layout can describe, and places where a tile cannot be spread over threads.
+  WalkResult check(Operation *op) {
+    if (auto function = dyn_cast<FunctionOpInterface>(op)) {
+      for (Type types : {Type(function.getFunctionType())})
+        for (Type type : cast<FunctionType>(types).getInputs())
+          if (isa<RankedTensorType>(type)) {
+            op->emitError() << "a kernel cannot take a tile as an argument: " << type;
+            return WalkResult::interrupt();
+          }
+    }
+    for (Type type : op->getResultTypes()) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor)
+        continue;
+      for (int64_t extent : tensor.getShape()) {
+        if (extent <= 0 || !llvm::isPowerOf2_64(extent)) {
+          op->emitOpError() << "makes a tile of shape " << type << ", but each extent must be a power of two";
+          return WalkResult::interrupt();
+        }
+      }
+    }
+    return WalkResult::advance();
+  }
+
+  void giveDefault(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (type && !type.getEncoding())
+      setLayout(value, getDefaultLayout(type.getShape(), numWarps));
+  }
+
+  /// Converts the operand of an operation, or its results, so that the one follows from the other.
+  void makeConsistent(Operation *op) {
+    OpBuilder builder(op);
+    auto source = getLayout(op->getOperand(0));
+    // Where more than one result layout would do (broadcast), and where not every operand layout does (split), the
+    // results stay and the operands are converted.
+    if (isa<tt::BroadcastOp, tt::SplitOp>(op)) {
+      auto wanted = inferOperandLayout(op, 0, *getLayout(op->getResult(0)));
+      op->setOperand(0, convertLayout(builder, op->getOperand(0), *wanted));
+      return;
+    }
+    auto layout = inferResultLayout(op, 0, *source);
+    builder.setInsertionPointAfter(op);
+    for (Value result : op->getResults()) {
+      auto type = dyn_cast<RankedTensorType>(result.getType());
+      if (!type || getLayout(type) == layout)
+        continue;
+      LinearLayout usual = *getLayout(type);
+      setLayout(result, *layout);
+      Value converted = convertLayout(builder, result, usual);
+      result.replaceAllUsesExcept(converted, converted.getDefiningOp());
+    }
+  }
+};
+
+} // namespace
+} // namespace triton_metal

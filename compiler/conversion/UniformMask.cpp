@@ -1,0 +1,195 @@
+// One uniform test for a whole tile's mask: masks that compare a range against a bound are all true when the range's last
+// element is inside. The test is exact integer arithmetic, so that it never holds where an element's test fails.
+
+#include "conversion/TTMToMSL.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+namespace {
+/// The values of a tile of integers: congruent, modulo 2^bits, to the scalar (zero if null) plus a number from low to high.
+struct Range {
+  Value scalar;
+  int64_t low = 0, high = 0;
+};
+
+class UniformTest {
+public:
+  UniformTest(OpBuilder &builder, Location loc, llvm::function_ref<Value(Value)> get)
+      : builder(builder), loc(loc), get(get) {}
+
+  Value allTrue(Value mask);
+
+private:
+  std::optional<Range> rangeOf(Value value, unsigned depth = 0);
+  Value compare(Range low, Range high, bool orEqual, unsigned bits);
+
+  Value constant(Type type, int64_t value) {
+    return arith::ConstantOp::create(builder, loc, type, IntegerAttr::get(type, value));
+  }
+  Value boolean(bool value) { return constant(builder.getI1Type(), value); }
+  /// The exact number `scalar + offset`, in 64 bits.
+  Value exact(Value scalar, int64_t offset) {
+    Type i64 = builder.getI64Type();
+    if (!scalar)
+      return constant(i64, offset);
+    Value wide = arith::ExtSIOp::create(builder, loc, i64, scalar);
+    if (offset)
+      wide = arith::AddIOp::create(builder, loc, wide, constant(i64, offset));
+    return wide;
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  llvm::function_ref<Value(Value)> get;
+};
+} // namespace
+
+static bool onlyMoves(Operation *op) {
+  return isa<tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp, ttm::ConvertLayoutOp>(op);
+}
+
+/// Ranges stay far from the ends of 64 bits.
+static bool isSmall(int64_t value) { return value >= -(int64_t(1) << 40) && value <= int64_t(1) << 40; }
+
+std::optional<Range> UniformTest::rangeOf(Value value, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth > 16)
+    return std::nullopt;
+  if (onlyMoves(op))
+    return rangeOf(op->getOperand(0), depth + 1);
+  if (auto range = dyn_cast<tt::MakeRangeOp>(op))
+    return Range{Value(), int32_t(range.getStart()), int32_t(range.getEnd()) - 1};
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number))) {
+    if (number.getSignificantBits() > 40)
+      return std::nullopt;
+    return Range{Value(), number.getSExtValue(), number.getSExtValue()};
+  }
+  if (auto splat = dyn_cast<tt::SplatOp>(op)) {
+    if (matchPattern(splat.getSrc(), m_ConstantInt(&number)) && number.getSignificantBits() <= 40)
+      return Range{Value(), number.getSExtValue(), number.getSExtValue()};
+    return Range{get(splat.getSrc()), 0, 0};
+  }
+  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    return std::nullopt;
+  std::optional<Range> lhs = rangeOf(op->getOperand(0), depth + 1);
+  std::optional<Range> rhs = lhs ? rangeOf(op->getOperand(1), depth + 1) : std::nullopt;
+  if (!rhs)
+    return std::nullopt;
+  Range result;
+  if (isa<arith::AddIOp>(op)) {
+    result = {lhs->scalar ? lhs->scalar : rhs->scalar, lhs->low + rhs->low, lhs->high + rhs->high};
+    if (lhs->scalar && rhs->scalar)
+      result.scalar = arith::AddIOp::create(builder, loc, lhs->scalar, rhs->scalar);
+  } else if (isa<arith::SubIOp>(op)) {
+    result = {lhs->scalar, lhs->low - rhs->high, lhs->high - rhs->low};
+    if (rhs->scalar) {
+      Value from = lhs->scalar ? lhs->scalar : constant(rhs->scalar.getType(), 0);
+      result.scalar = arith::SubIOp::create(builder, loc, from, rhs->scalar);
+    }
+  } else {
+    // One factor must be a constant that keeps the order.
+    if (lhs->scalar || lhs->low != lhs->high)
+      std::swap(lhs, rhs);
+    int64_t factor = lhs->low;
+    if (lhs->scalar || lhs->high != factor || factor < 0)
+      return std::nullopt;
+    if (rhs->high != 0 && factor > (int64_t(1) << 40) / std::max(std::abs(rhs->high), std::abs(rhs->low)))
+      return std::nullopt;
+    result = {rhs->scalar, rhs->low * factor, rhs->high * factor};
+    if (rhs->scalar)
+      result.scalar =
+          arith::MulIOp::create(builder, loc, rhs->scalar, constant(rhs->scalar.getType(), factor));
+  }
+  if (!isSmall(result.low) || !isSmall(result.high))
+    return std::nullopt;
+  return result;
+}
+
+Value UniformTest::compare(Range a, Range b, bool orEqual, unsigned bits) {
+  // All of a below all of b. Numbers that wrapped around would deceive, so the test excludes that they did.
+  auto predicate = orEqual ? arith::CmpIPredicate::sle : arith::CmpIPredicate::slt;
+  int64_t least = bits == 32 ? INT32_MIN : INT64_MIN, greatest = bits == 32 ? INT32_MAX : INT64_MAX;
+  if (bits == 64) {
+    // There is nothing wider to be exact in: only constants against a scalar.
+    if ((a.scalar && (a.low || a.high)) || (b.scalar && (b.low || b.high)))
+      return {};
+  } else if (bits != 32) {
+    return {};
+  }
+  for (const Range &range : {a, b})
+    if (!range.scalar && (range.low < least || range.high > greatest))
+      return {};
+  if (!a.scalar && !b.scalar)
+    return boolean(orEqual ? a.high <= b.low : a.high < b.low);
+  if (a.high == 0 && a.low == 0 && b.high == 0 && b.low == 0 && a.scalar && b.scalar)
+    return arith::CmpIOp::create(builder, loc, predicate, a.scalar, b.scalar);
+  if (!a.scalar && b.low == 0 && b.high == 0)
+    return arith::CmpIOp::create(builder, loc, predicate, constant(b.scalar.getType(), a.high), b.scalar);
+  if (!b.scalar && a.low == 0 && a.high == 0)
+    return arith::CmpIOp::create(builder, loc, predicate, a.scalar, constant(a.scalar.getType(), b.low));
+  if (!b.scalar && a.low >= 0 && b.low - a.high >= least)
+    return arith::CmpIOp::create(builder, loc, predicate, a.scalar, constant(a.scalar.getType(), b.low - a.high));
+  // Neither end of either range has wrapped around: the inner ends are ordered, and the outer ends are in range.
+  Value test = arith::CmpIOp::create(builder, loc, predicate, exact(a.scalar, a.high), exact(b.scalar, b.low));
+  auto also = [&](arith::CmpIPredicate predicate, Value lhs, int64_t bound) {
+    Value more = arith::CmpIOp::create(builder, loc, predicate, lhs, constant(lhs.getType(), bound));
+    test = arith::AndIOp::create(builder, loc, test, more);
+  };
+  if (a.scalar && a.low < 0)
+    also(arith::CmpIPredicate::sge, exact(a.scalar, a.low), least);
+  if (b.scalar && b.high > 0)
+    also(arith::CmpIPredicate::sle, exact(b.scalar, b.high), greatest);
+  return test;
+}
+
+Value UniformTest::allTrue(Value mask) {
+  Operation *op = mask.getDefiningOp();
+  if (!op)
+    return {};
+  if (onlyMoves(op))
+    return allTrue(op->getOperand(0));
+  if (auto splat = dyn_cast<tt::SplatOp>(op))
+    return get(splat.getSrc());
+  APInt number;
+  if (matchPattern(mask, m_ConstantInt(&number)))
+    return boolean(!number.isZero());
+  if (isa<arith::AndIOp>(op)) {
+    Value lhs = allTrue(op->getOperand(0));
+    Value rhs = lhs ? allTrue(op->getOperand(1)) : Value();
+    return rhs ? arith::AndIOp::create(builder, loc, lhs, rhs).getResult() : Value();
+  }
+  if (auto cmp = dyn_cast<arith::CmpIOp>(op)) {
+    std::optional<Range> lhs = rangeOf(cmp.getLhs());
+    std::optional<Range> rhs = lhs ? rangeOf(cmp.getRhs()) : std::nullopt;
+    if (!rhs)
+      return {};
+    unsigned bits = getElementTypeOrSelf(cmp.getLhs().getType()).getIntOrFloatBitWidth();
+    switch (cmp.getPredicate()) {
+    case arith::CmpIPredicate::slt:
+      return compare(*lhs, *rhs, false, bits);
+    case arith::CmpIPredicate::sle:
+      return compare(*lhs, *rhs, true, bits);
+    case arith::CmpIPredicate::sgt:
+      return compare(*rhs, *lhs, false, bits);
+    case arith::CmpIPredicate::sge:
+      return compare(*rhs, *lhs, true, bits);
+    default:
+      return {};
+    }
+  }
+  return {};
+}
+
+Value Lowering::uniformMask(Value mask) {
+  // Beside the mask, whose scalars are there: the access itself may be in a branch of a loop, and what does not change in
+  // the loop would stay there.
+  OpBuilder::InsertionGuard guard(builder);
+  if (Operation *op = get(mask).getDefiningOp())
+    builder.setInsertionPointAfter(op);
+  return UniformTest(builder, loc, [&](Value value) { return get(value); }).allTrue(mask);
+}
+
+} // namespace triton_metal

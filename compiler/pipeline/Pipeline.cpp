@@ -1,0 +1,142 @@
+#include "pipeline/Pipeline.h"
+
+#include "dialect/msl/MSL.h"
+#include "dialect/tt/TT.h"
+#include "dialect/ttm/TTM.h"
+#include "target/msl/Printer.h"
+#include "transforms/Passes.h"
+#include "transforms/Pipelines.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/ScopeExit.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
+  buildTTPipeline(pm);
+  buildTTMLayoutPipeline(pm, options.numWarps);
+  pm.addPass(createTTMLowerDot());
+  TTMPipelineOptions pipelineOptions;
+  pipelineOptions.numStages = options.numStages;
+  pm.addPass(createTTMPipeline(pipelineOptions));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
+  pm.addPass(createConvertTTMToMSL());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createMSLAllocateThreadgroupMemory());
+  pm.addPass(createMSLInsertBarriers());
+}
+
+void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) { pm.addPass(createMSLFormLoops()); }
+
+/// Where a diagnostic points: file, line and column of the innermost place that has them.
+static std::string describe(Location loc) {
+  if (auto file = loc->findInstanceOf<FileLineColLoc>())
+    return (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" + Twine(file.getColumn())).str();
+  return "";
+}
+
+static void append(std::string &text, const Diagnostic &diagnostic, StringRef kind) {
+  std::string place = describe(diagnostic.getLocation());
+  if (!text.empty())
+    text += "\n";
+  if (!place.empty())
+    text += place + ": ";
+  text += kind.str() + ": " + diagnostic.str();
+}
+
+static std::string print(ModuleOp module, bool withLocations) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  OpPrintingFlags flags;
+  if (withLocations)
+    flags.enableDebugInfo();
+  module.print(os, flags);
+  os << "\n";
+  return text;
+}
+
+FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &options, std::string &diagnostics) {
+  MLIRContext *context = module.getContext();
+  diagnostics.clear();
+  // A diagnostic points to the source, not to the compiler's text of it.
+  bool printsOperations = context->shouldPrintOpOnDiagnostic();
+  context->printOpOnDiagnostic(false);
+  auto restore = llvm::make_scope_exit([&] { context->printOpOnDiagnostic(printsOperations); });
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      append(diagnostics, diagnostic, "error");
+    else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
+      append(diagnostics, diagnostic, "warning");
+    for (const Diagnostic &note : diagnostic.getNotes())
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+        append(diagnostics, note, "note");
+    return success();
+  });
+  auto fail = [&]() -> FailureOr<CompiledKernel> {
+    if (diagnostics.empty())
+      diagnostics = "error: the kernel could not be compiled";
+    return failure();
+  };
+  if (options.numWarps < 1 || options.numWarps > 32 || !llvm::isPowerOf2_32(options.numWarps)) {
+    module.emitError("num_warps is ") << options.numWarps << "; it must be 1, 2, 4, 8, 16 or 32";
+    return fail();
+  }
+  context->loadDialect<tt::TTDialect, ttm::TTMDialect, msl::MSLDialect, arith::ArithDialect, math::MathDialect,
+                       scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
+
+  int kernels = 0;
+  for (tt::FuncOp func : module.getOps<tt::FuncOp>())
+    kernels += func.isPublic();
+  if (kernels != 1) {
+    module.emitError("has ") << kernels << " public functions; a kernel's module has one";
+    return fail();
+  }
+  if (failed(verify(module)))
+    return fail();
+
+  CompiledKernel kernel;
+  kernel.ttir = print(module, /*withLocations=*/true);
+  OwningOpRef<ModuleOp> work = module.clone();
+  auto run = [&](void (*build)(OpPassManager &, const CompileOptions &)) {
+    PassManager pm(context, ModuleOp::getOperationName());
+    // Each stage is verified once, at its end.
+    pm.enableVerifier(false);
+    build(pm, options);
+    return success(succeeded(pm.run(*work)) && succeeded(verify(*work)));
+  };
+  if (failed(run(buildTTToTTMPipeline)))
+    return fail();
+  kernel.ttm = print(*work, /*withLocations=*/false);
+  if (failed(run(buildTTMToMSLPipeline)))
+    return fail();
+  FailureOr<std::string> metadata = printMetadata(*work);
+  if (failed(metadata))
+    return fail();
+  kernel.metadataJson = *metadata;
+  kernel.msl = print(*work, /*withLocations=*/false);
+  if (failed(run(buildMSLPipeline)))
+    return fail();
+  llvm::raw_string_ostream os(kernel.metal);
+  if (failed(printMetal(*work, os)))
+    return fail();
+  return kernel;
+}
+
+} // namespace triton_metal

@@ -1,0 +1,41 @@
+// The whole way of a kernel: a module of Triton IR and options in, Metal text and launch metadata out.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+
+namespace triton_metal {
+
+struct CompileOptions {
+  int numWarps = 4;
+  int numStages = 2;
+};
+
+/// What a kernel is at each stop of the way. `metadataJson` is the launch contract.
+struct CompiledKernel {
+  std::string ttir;
+  std::string ttm;
+  std::string msl;
+  std::string metal;
+  std::string metadataJson;
+};
+
+/// Compiles the one public function of `module`. The module is left unchanged: the pipeline works on a copy of it.
+/// On failure `diagnostics` holds every error with its location, one a line, and nothing is printed.
+mlir::FailureOr<CompiledKernel> compileModule(mlir::ModuleOp module, const CompileOptions &options,
+                                              std::string &diagnostics);
+
+/// tt -> ttm with layouts: tile programs with a layout on every tensor.
+void buildTTToTTMPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
+/// ttm -> msl in value form, ready for the loop former.
+void buildTTMToMSLPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
+/// msl value form -> msl loop form.
+void buildMSLPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
+
+/// The launch contract of the single kernel in a module in msl form, as JSON.
+mlir::FailureOr<std::string> printMetadata(mlir::ModuleOp module);
+
+} // namespace triton_metal

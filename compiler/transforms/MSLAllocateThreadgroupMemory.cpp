@@ -1,0 +1,162 @@
+#include "dialect/msl/MSL.h"
+#include "transforms/Passes.h"
+
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_MSLALLOCATETHREADGROUPMEMORY
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+constexpr int64_t kThreadgroupBytes = 32768;
+/// What is no larger than this has bytes of its own: sharing them would cost barriers.
+constexpr int64_t kOwnBytes = 1024;
+/// Allocations begin where 16-byte vectors can.
+constexpr int64_t kAlignment = 16;
+
+struct Allocation {
+  msl::AllocOp op;
+  int64_t bytes = 0, offset = 0;
+  /// From the first to the last operation, in program order, that may touch it.
+  unsigned first = ~0u, last = 0;
+  /// The innermost loop around everything that touches it.
+  Operation *loop = nullptr;
+
+  bool meets(const Allocation &other) const { return first <= other.last && other.first <= last; }
+  bool overlaps(const Allocation &other) const {
+    return offset < other.offset + other.bytes && other.offset < offset + bytes;
+  }
+};
+
+/// Whether two allocations are used within one loop: to share bytes would cost barriers in every step of it.
+bool shareLoop(const Allocation &a, const Allocation &b) {
+  return a.loop && b.loop &&
+         (a.loop == b.loop || a.loop->isAncestor(b.loop) || b.loop->isAncestor(a.loop) ||
+          [&] {
+            for (Operation *loop = a.loop; loop; loop = loop->getParentOfType<LoopLikeOpInterface>())
+              if (loop->isAncestor(b.loop))
+                return true;
+            return false;
+          }());
+}
+
+struct MSLAllocateThreadgroupMemoryPass
+    : impl::MSLAllocateThreadgroupMemoryBase<MSLAllocateThreadgroupMemoryPass> {
+  void runOnOperation() override {
+    for (msl::KernelOp kernel : getOperation().getOps<msl::KernelOp>())
+      if (failed(allocate(kernel)))
+        return signalPassFailure();
+  }
+
+private:
+  /// Every operation that may touch the allocation: what uses its pointer, or one made from it.
+  static void collectAccesses(Value pointer, SmallVectorImpl<Operation *> &accesses) {
+    for (Operation *user : pointer.getUsers())
+      if (isa<msl::PtrAddOp, msl::PtrCastOp>(user))
+        collectAccesses(user->getResult(0), accesses);
+      else
+        accesses.push_back(user);
+  }
+
+  LogicalResult allocate(msl::KernelOp kernel) {
+    DenseMap<Operation *, std::pair<unsigned, unsigned>> ranges;
+    unsigned next = 0;
+    std::function<void(Operation *)> number = [&](Operation *op) {
+      unsigned begin = next++;
+      for (Region &region : op->getRegions())
+        for (Operation &inner : region.getOps())
+          number(&inner);
+      ranges[op] = {begin, next++};
+    };
+    number(kernel);
+
+    SmallVector<Allocation> allocations;
+    kernel.walk([&](msl::AllocOp op) {
+      Allocation allocation{op};
+      auto pointer = cast<msl::PtrType>(op.getType());
+      int64_t bytes = op.getCount() * std::max(1u, pointer.getElementType().getIntOrFloatBitWidth() / 8);
+      allocation.bytes = llvm::alignTo(bytes, kAlignment);
+      SmallVector<Operation *> accesses;
+      collectAccesses(op.getResult(), accesses);
+      if (accesses.empty())
+        return;
+      // The innermost loop around all accesses; whatever loop lies between it and an access is part of the lifetime.
+      Operation *loop = accesses.front()->getParentOfType<LoopLikeOpInterface>();
+      while (loop && !llvm::all_of(accesses, [&](Operation *access) { return loop->isAncestor(access); }))
+        loop = loop->getParentOfType<LoopLikeOpInterface>();
+      allocation.loop = loop;
+      for (Operation *access : accesses) {
+        Operation *outermost = access;
+        for (Operation *parent = access->getParentOfType<LoopLikeOpInterface>(); parent && parent != loop;
+             parent = parent->getParentOfType<LoopLikeOpInterface>())
+          outermost = parent;
+        allocation.first = std::min(allocation.first, ranges[outermost].first);
+        allocation.last = std::max(allocation.last, ranges[outermost].second);
+      }
+      allocations.push_back(allocation);
+    });
+    // Largest first leaves the fewest gaps; equal ones in the order of the program.
+    SmallVector<Allocation *> order;
+    for (Allocation &allocation : allocations)
+      order.push_back(&allocation);
+    llvm::stable_sort(order, [](Allocation *a, Allocation *b) { return a->bytes > b->bytes; });
+
+    int64_t total = 0;
+    for (bool shareAll : {false, true}) {
+      total = place(order, shareAll);
+      if (total <= kThreadgroupBytes)
+        break;
+    }
+    if (total > kThreadgroupBytes)
+      return refuse(kernel, order, total);
+    Builder builder(kernel.getContext());
+    kernel.walk([&](msl::AllocOp op) {
+      if (op.use_empty())
+        op.erase();
+    });
+    for (Allocation &allocation : allocations)
+      allocation.op.setOffsetAttr(builder.getI64IntegerAttr(allocation.offset));
+    return success();
+  }
+
+  int64_t place(ArrayRef<Allocation *> order, bool shareAll) {
+    int64_t total = 0;
+    for (size_t index = 0; index < order.size(); ++index) {
+      Allocation &allocation = *order[index];
+      auto conflicts = [&](const Allocation &other) {
+        bool own = !shareAll && (std::min(allocation.bytes, other.bytes) <= kOwnBytes || shareLoop(allocation, other));
+        return own || allocation.meets(other);
+      };
+      // The lowest place that no earlier allocation is in its way.
+      SmallVector<int64_t> candidates{0};
+      for (Allocation *other : order.take_front(index))
+        candidates.push_back(other->offset + other->bytes);
+      llvm::sort(candidates);
+      for (int64_t candidate : candidates) {
+        allocation.offset = candidate;
+        if (llvm::none_of(order.take_front(index),
+                          [&](Allocation *other) { return conflicts(*other) && allocation.overlaps(*other); }))
+          break;
+      }
+      total = std::max(total, allocation.offset + allocation.bytes);
+    }
+    return total;
+  }
+
+  LogicalResult refuse(msl::KernelOp kernel, ArrayRef<Allocation *> order, int64_t total) {
+    InFlightDiagnostic diagnostic = kernel.emitOpError("needs ")
+                                    << total << " bytes of threadgroup memory, of which a Metal threadgroup has "
+                                    << kThreadgroupBytes << ": use smaller blocks, or num_stages=1";
+    for (Allocation *allocation : order.take_front(4))
+      diagnostic.attachNote(allocation->op.getLoc())
+          << "'" << allocation->op.getName() << "' takes " << allocation->bytes << " of them";
+    return diagnostic;
+  }
+};
+
+} // namespace
+} // namespace triton_metal

@@ -1,0 +1,251 @@
+#include "dialect/msl/MSL.h"
+#include "transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_MSLINSERTBARRIERS
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+/// What an operation touches: an allocation of threadgroup memory, one of its two slots, or an argument's memory.
+struct Access {
+  enum Kind { Read, Write, Atomic };
+  Kind kind = Read;
+  msl::AllocOp memory;
+  /// The slot's number, where it is known that this is all that is touched.
+  Value slot;
+  /// Device memory: the argument that the pointer is made from, null where that cannot be said.
+  bool isDevice = false;
+  Value argument;
+  /// Where in device memory, in each thread. Two accesses in the same places need no barrier: each thread meets itself.
+  Value base, offsets;
+  bool inSomeThreads = false;
+
+  bool operator==(const Access &) const = default;
+};
+
+/// Accesses since the last barrier on some path.
+using Pending = SmallVector<Access>;
+
+void add(Pending &pending, const Access &access) {
+  if (!llvm::is_contained(pending, access))
+    pending.push_back(access);
+}
+
+bool isOther(Value slot, Value other) {
+  auto xorOp = other.getDefiningOp<arith::XOrIOp>();
+  return xorOp && xorOp.getLhs() == slot && matchPattern(xorOp.getRhs(), m_One());
+}
+
+int64_t bytesOf(msl::AllocOp alloc) {
+  Type element = cast<msl::PtrType>(alloc.getType()).getElementType();
+  return alloc.getCount() * std::max(1u, element.getIntOrFloatBitWidth() / 8);
+}
+
+/// Whether another thread's access may meet this one, and their order matters.
+bool conflict(const Access &a, const Access &b) {
+  if (a.kind == b.kind && a.kind != Access::Write)
+    return false;
+  if (a.isDevice != b.isDevice)
+    return false;
+  if (a.isDevice) {
+    // Two writes of a program to one array go to different places, as a rule in every step of a loop: a barrier
+    // between them would cost much and order little.
+    if (a.kind == Access::Write && b.kind == Access::Write)
+      return false;
+    if (a.argument && b.argument && a.argument != b.argument)
+      return false;
+    bool same = a.base && a.base == b.base && a.offsets == b.offsets && !a.inSomeThreads && !b.inSomeThreads;
+    return !same;
+  }
+  if (a.memory == b.memory)
+    return !(a.slot && b.slot && (isOther(a.slot, b.slot) || isOther(b.slot, a.slot)));
+  msl::AllocOp first = a.memory, second = b.memory;
+  if (!first || !second)
+    return true;
+  if (!first.getOffset() || !second.getOffset())
+    return false;
+  int64_t begin = *first.getOffset(), otherBegin = *second.getOffset();
+  return begin < otherBegin + bytesOf(second) && otherBegin < begin + bytesOf(first);
+}
+
+/// The one argument that a device pointer is made from: through additions, and round loops that move it. Null if there
+/// are several, or it cannot be said.
+Value argumentOf(Value pointer) {
+  llvm::SetVector<Value> reached;
+  reached.insert(pointer);
+  Value found;
+  for (unsigned index = 0; index < reached.size(); ++index) {
+    Value value = reached[index];
+    auto argument = dyn_cast<BlockArgument>(value);
+    Operation *op = argument ? argument.getOwner()->getParentOp() : value.getDefiningOp();
+    if (argument && isa<msl::KernelOp>(op)) {
+      if (found && found != value)
+        return {};
+      found = value;
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      unsigned number = argument ? argument.getArgNumber() - 1 : cast<OpResult>(value).getResultNumber();
+      reached.insert(loop.getInitArgs()[number]);
+      reached.insert(loop.getBody()->getTerminator()->getOperand(number));
+    } else if (!argument && isa<msl::PtrAddOp, msl::PtrCastOp>(op)) {
+      reached.insert(op->getOperand(0));
+    } else {
+      return {};
+    }
+  }
+  return found;
+}
+
+/// The access through a pointer; nothing for memory that no other thread sees.
+std::optional<Access> accessOf(Value pointer, Value offsets, Access::Kind kind) {
+  auto type = cast<msl::PtrType>(pointer.getType());
+  Access access;
+  access.kind = kind;
+  if (type.getSpace() == msl::AddressSpace::Device) {
+    access.isDevice = true;
+    access.argument = argumentOf(pointer);
+    access.base = pointer;
+    access.offsets = offsets;
+    return access;
+  }
+  if (type.getSpace() != msl::AddressSpace::Threadgroup)
+    return std::nullopt;
+  while (true) {
+    if (auto cast = pointer.getDefiningOp<msl::PtrCastOp>()) {
+      pointer = cast.getBase();
+      continue;
+    }
+    auto further = pointer.getDefiningOp<msl::PtrAddOp>();
+    if (!further)
+      break;
+    // `slot * half of the allocation` tells the slots apart.
+    if (auto product = further.getOffset().getDefiningOp<arith::MulIOp>()) {
+      APInt factor;
+      if (matchPattern(product.getRhs(), m_ConstantInt(&factor)))
+        if (auto alloc = further.getBase().getDefiningOp<msl::AllocOp>())
+          if (factor.getSExtValue() * 2 == int64_t(alloc.getCount()))
+            access.slot = product.getLhs();
+    }
+    pointer = further.getBase();
+  }
+  access.memory = pointer.getDefiningOp<msl::AllocOp>();
+  return access;
+}
+
+void collectAccesses(Operation *op, bool inSomeThreads, SmallVectorImpl<Access> &accesses) {
+  auto touch = [&](Value pointer, Value offsets, Access::Kind kind) {
+    if (!isa<msl::PtrType>(pointer.getType()))
+      return;
+    if (auto access = accessOf(pointer, offsets, kind)) {
+      access->inSomeThreads = inSomeThreads;
+      accesses.push_back(*access);
+    }
+  };
+  auto touchAddresses = [&](Access::Kind kind) {
+    Access access;
+    access.kind = kind;
+    access.isDevice = true;
+    accesses.push_back(access);
+  };
+  if (auto load = dyn_cast<msl::LoadOp>(op))
+    touch(load.getBase(), load.getOffsets(), Access::Read);
+  else if (auto store = dyn_cast<msl::StoreOp>(op))
+    touch(store.getBase(), store.getOffsets(), Access::Write);
+  else if (isa<msl::LoadAddressOp>(op))
+    touchAddresses(Access::Read);
+  else if (isa<msl::StoreAddressOp>(op))
+    touchAddresses(Access::Write);
+  else if (auto atomic = dyn_cast<msl::AtomicRMWOp>(op))
+    touch(atomic.getBase(), Value(), Access::Atomic);
+  else if (auto atomic = dyn_cast<msl::AtomicCASOp>(op))
+    touch(atomic.getBase(), Value(), Access::Atomic);
+  else if (auto mma = dyn_cast<msl::MmaOp>(op)) {
+    touch(mma.getA(), Value(), Access::Read);
+    touch(mma.getB(), Value(), Access::Read);
+  }
+}
+
+class BarrierInsertion {
+public:
+  void visit(Block &block, Pending &pending) {
+    for (Operation &op : llvm::make_early_inc_range(block))
+      visit(&op, pending);
+  }
+
+private:
+  void visit(Operation *op, Pending &pending) {
+    if (auto barrier = dyn_cast<msl::BarrierOp>(op)) {
+      // One that orders threadgroup memory alone leaves what was written to device memory pending.
+      llvm::erase_if(pending, [&](const Access &access) {
+        return !access.isDevice || access.kind == Access::Read || barrier.getDevice();
+      });
+      return;
+    }
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return visitLoop({&loop.getRegion()}, pending);
+    if (auto loop = dyn_cast<scf::WhileOp>(op))
+      return visitLoop({&loop.getBefore(), &loop.getAfter()}, pending);
+    if (auto ifOp = dyn_cast<scf::IfOp>(op); ifOp && !op->hasAttr("msl.divergent")) {
+      Pending otherwise = pending;
+      visit(*ifOp.thenBlock(), pending);
+      if (Block *block = ifOp.elseBlock())
+        visit(*block, otherwise);
+      for (const Access &access : otherwise)
+        add(pending, access);
+      return;
+    }
+    // Where threads part ways there can be no barrier: what happens inside counts as one access.
+    SmallVector<Access> accesses;
+    op->walk([&](Operation *inner) { collectAccesses(inner, isa<scf::IfOp>(op), accesses); });
+    bool needed = false, onDevice = false;
+    for (const Access &access : accesses)
+      for (const Access &earlier : pending)
+        if (conflict(earlier, access)) {
+          needed = true;
+          onDevice |= access.isDevice;
+        }
+    if (needed) {
+      OpBuilder builder(op);
+      auto barrier = msl::BarrierOp::create(builder, op->getLoc());
+      barrier.setDevice(onDevice);
+      visit(barrier, pending);
+    }
+    for (const Access &access : accesses)
+      add(pending, access);
+  }
+
+  void visitLoop(ArrayRef<Region *> regions, Pending &pending) {
+    while (true) {
+      Pending inside = pending;
+      for (Region *region : regions)
+        visit(region->front(), inside);
+      // The next step has slots and places of its own: all that is known of this step's is the memory.
+      size_t before = pending.size();
+      for (Access access : inside) {
+        access.slot = access.base = access.offsets = Value();
+        add(pending, access);
+      }
+      if (pending.size() == before)
+        return;
+    }
+  }
+};
+
+struct MSLInsertBarriersPass : impl::MSLInsertBarriersBase<MSLInsertBarriersPass> {
+  void runOnOperation() override {
+    for (msl::KernelOp kernel : getOperation().getOps<msl::KernelOp>()) {
+      Pending pending;
+      BarrierInsertion().visit(kernel.getBody().front(), pending);
+    }
+  }
+};
+
+} // namespace
+} // namespace triton_metal

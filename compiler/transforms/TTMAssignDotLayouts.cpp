@@ -1,0 +1,114 @@
+#include "dialect/tt/TT.h"
+#include "dialect/ttm/LayoutInference.h"
+#include "dialect/ttm/LayoutUtils.h"
+#include "transforms/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_TTMASSIGNDOTLAYOUTS
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+using namespace ttm;
+
+/// What a dot's result is to other dots.
+struct DotUses {
+  bool asA = false, asB = false;
+};
+
+/// Follows the result of a dot through elementwise operations and conversions to operands of other dots.
+void findDotUses(Value value, DotUses &uses, SetVector<tt::DotOp> &consumers) {
+  SetVector<Value> seen;
+  seen.insert(value);
+  for (unsigned i = 0; i < seen.size(); ++i) {
+    for (OpOperand &use : seen[i].getUses()) {
+      Operation *user = use.getOwner();
+      if (auto dot = dyn_cast<tt::DotOp>(user)) {
+        uses.asA |= use.getOperandNumber() == 0;
+        uses.asB |= use.getOperandNumber() == 1;
+        if (use.getOperandNumber() < 2)
+          consumers.insert(dot);
+      } else if (isa<ConvertLayoutOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
+        seen.insert(user->result_begin(), user->result_end());
+      }
+    }
+  }
+}
+
+enum class Split { Square, Rows, Columns };
+
+/// How many SIMD-groups along rows and columns.
+std::pair<unsigned, unsigned> tile(ArrayRef<int64_t> shape, unsigned numSimdgroups, Split split) {
+  unsigned rows = 1, columns = 1;
+  while (rows * columns < numSimdgroups) {
+    bool moreRows = int64_t(rows) * 16 <= shape[0], moreColumns = int64_t(columns) * 16 <= shape[1];
+    if (split == Split::Rows)
+      moreColumns &= !moreRows;
+    else if (split == Split::Columns)
+      moreRows &= !moreColumns;
+    if (!moreRows && !moreColumns)
+      break;
+    // The longer side of what one SIMD-group has is halved, the rows first.
+    if (moreRows && (!moreColumns || shape[0] / rows >= shape[1] / columns))
+      rows *= 2;
+    else
+      columns *= 2;
+  }
+  return {rows, columns};
+}
+
+struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayoutsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    unsigned numSimdgroups = getNumSimdgroups(module);
+    SmallVector<tt::DotOp> dots;
+    module.walk([&](tt::DotOp dot) {
+      ArrayRef<int64_t> shape = dot.getType().getShape();
+      if (shape.size() == 2 && shape[0] >= 8 && shape[1] >= 8)
+        dots.push_back(dot);
+    });
+    // A chain of dots is split one way: the consumer's accumulator then has the producer's rows (columns) in the same
+    // SIMD-groups, and factors of a row need not move between them.
+    DenseMap<Operation *, Split> splits;
+    for (tt::DotOp dot : dots) {
+      DotUses uses;
+      SetVector<tt::DotOp> consumers;
+      findDotUses(dot.getResult(), uses, consumers);
+      if (!uses.asA && !uses.asB)
+        continue;
+      Split split = uses.asA ? Split::Rows : Split::Columns;
+      splits.try_emplace(dot, split);
+      for (tt::DotOp consumer : consumers)
+        splits.try_emplace(consumer, split);
+    }
+    for (tt::DotOp dot : dots) {
+      ArrayRef<int64_t> shape = dot.getType().getShape();
+      auto it = splits.find(dot);
+      auto [rows, columns] = tile(shape, numSimdgroups, it == splits.end() ? Split::Square : it->second);
+      setAccumulatorLayout(dot, LinearLayout::simdgroupMatrix(shape, {rows, columns}, numSimdgroups));
+    }
+    if (failed(verifyLayouts(module)))
+      signalPassFailure();
+  }
+
+private:
+  void setAccumulatorLayout(tt::DotOp dot, const LinearLayout &layout) {
+    OpBuilder builder(dot);
+    LinearLayout before = *getLayout(dot.getResult());
+    if (before == layout)
+      return;
+    dot.getCMutable().assign(convertLayout(builder, dot.getC(), layout));
+    setLayout(dot.getResult(), layout);
+    builder.setInsertionPointAfter(dot);
+    Value converted = convertLayout(builder, dot.getResult(), before);
+    dot.getResult().replaceAllUsesExcept(converted, converted.getDefiningOp());
+  }
+};
+
+} // namespace
+} // namespace triton_metal

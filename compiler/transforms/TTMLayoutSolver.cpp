@@ -1,0 +1,528 @@
+#include "transforms/TTMLayoutSolver.h"
+
+#include "dialect/tt/TT.h"
+#include "dialect/ttm/LayoutInference.h"
+#include "dialect/ttm/TTM.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+using namespace ttm;
+
+static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+//===----------------------------------------------------------------------===//
+// What control flow carries
+//===----------------------------------------------------------------------===//
+
+std::optional<CarriedGroup> getCarriedGroup(Value value) {
+  CarriedGroup group;
+  auto forGroup = [&](scf::ForOp loop, unsigned i) {
+    group.members = {loop.getRegionIterArg(i), loop.getResult(i)};
+    group.sources = {&loop.getInitArgsMutable()[i], &loop.getBody()->getTerminator()->getOpOperand(i)};
+    return group;
+  };
+  auto passedGroup = [&](scf::WhileOp loop, unsigned i) {
+    group.members = {loop.getAfterArguments()[i], loop.getResult(i)};
+    group.sources = {&loop.getConditionOp().getArgsMutable()[i]};
+    return group;
+  };
+  if (auto result = dyn_cast<OpResult>(value)) {
+    unsigned i = result.getResultNumber();
+    if (auto loop = dyn_cast<scf::ForOp>(result.getOwner()))
+      return forGroup(loop, i);
+    if (auto loop = dyn_cast<scf::WhileOp>(result.getOwner()))
+      return passedGroup(loop, i);
+    if (auto branch = dyn_cast<scf::IfOp>(result.getOwner())) {
+      group.members = {value};
+      group.sources = {&branch.thenYield()->getOpOperand(i), &branch.elseYield()->getOpOperand(i)};
+      return group;
+    }
+    return std::nullopt;
+  }
+  auto argument = cast<BlockArgument>(value);
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto loop = dyn_cast_or_null<scf::ForOp>(parent)) {
+    if (argument.getArgNumber() == 0)
+      return std::nullopt;
+    return forGroup(loop, argument.getArgNumber() - 1);
+  }
+  if (auto loop = dyn_cast_or_null<scf::WhileOp>(parent)) {
+    unsigned i = argument.getArgNumber();
+    if (argument.getOwner() == loop.getAfterBody())
+      return passedGroup(loop, i);
+    group.members = {value};
+    group.sources = {&loop.getInitsMutable()[i], &loop.getYieldOp()->getOpOperand(i)};
+    return group;
+  }
+  return std::nullopt;
+}
+
+Value getCarriedTarget(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  unsigned i = operand.getOperandNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return i >= 3 ? Value(loop.getRegionIterArg(i - 3)) : Value();
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return loop.getBeforeArguments()[i];
+  if (auto condition = dyn_cast<scf::ConditionOp>(op))
+    return i >= 1 ? Value(cast<scf::WhileOp>(op->getParentOp()).getResult(i - 1)) : Value();
+  if (isa<scf::YieldOp>(op)) {
+    if (auto loop = dyn_cast<scf::ForOp>(op->getParentOp()))
+      return loop.getRegionIterArg(i);
+    if (auto loop = dyn_cast<scf::WhileOp>(op->getParentOp()))
+      return loop.getBeforeArguments()[i];
+    if (isa<scf::IfOp>(op->getParentOp()))
+      return op->getParentOp()->getResult(i);
+  }
+  return Value();
+}
+
+//===----------------------------------------------------------------------===//
+// Setting up
+//===----------------------------------------------------------------------===//
+
+LayoutSolver::LayoutSolver(ModuleOp module) : module(module) {}
+
+void LayoutSolver::record() {
+  module.walk([&](Operation *op) {
+    SmallVector<LinearLayout> &operands = originalOperands[op];
+    for (Value operand : op->getOperands())
+      operands.push_back(getLayout(operand).value_or(LinearLayout()));
+    auto recordValue = [&](Value value) {
+      if (auto layout = getLayout(value))
+        originalValues.try_emplace(value, *layout);
+    };
+    for (Value result : op->getResults())
+      recordValue(result);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (Value argument : block.getArguments())
+          recordValue(argument);
+  });
+}
+
+void LayoutSolver::dropConversions() {
+  module.walk([&](ConvertLayoutOp convert) {
+    convert.getResult().replaceAllUsesWith(convert.getSrc());
+    originalOperands.erase(convert);
+    originalValues.erase(convert.getResult());
+    convert.erase();
+  });
+}
+
+const LinearLayout &LayoutSolver::getOriginal(OpOperand &operand) const {
+  return originalOperands.find(operand.getOwner())->second[operand.getOperandNumber()];
+}
+
+const LinearLayout &LayoutSolver::getOriginal(Value value) const { return originalValues.find(value)->second; }
+
+std::optional<LinearLayout> LayoutSolver::getFixed(Value value) const {
+  auto it = fixed.find(value);
+  return it == fixed.end() ? std::nullopt : std::optional(it->second);
+}
+
+/// Whether the operation can be done again for another layout, at the price of its arithmetic.
+static bool canRemake(Operation *op) {
+  switch (getLayoutRule(op)) {
+  case LayoutRule::Source:
+  case LayoutRule::Inferred:
+    return true;
+  case LayoutRule::Same:
+    return op->getNumRegions() == 0 && isPure(op);
+  default:
+    return false;
+  }
+}
+
+bool LayoutSolver::isKept(Operation *op) const {
+  if (!canRemake(op))
+    return true;
+  return llvm::any_of(op->getResults(), [&](Value result) { return !isTile(result) || fixed.contains(result); });
+}
+
+LinearLayout LayoutSolver::getRequired(OpOperand &operand) const {
+  Operation *op = operand.getOwner();
+  auto resultLayout = [&]() -> std::optional<LinearLayout> {
+    return op->getNumResults() ? getFixed(op->getResult(0)) : std::nullopt;
+  };
+  switch (getLayoutRule(op)) {
+  case LayoutRule::Memory:
+  case LayoutRule::Reduction:
+    return opLayouts.find(op)->second;
+  case LayoutRule::Same:
+  case LayoutRule::Inferred:
+    if (auto layout = resultLayout())
+      if (auto wanted = inferOperandLayout(op, operand.getOperandNumber(), *layout))
+        return *wanted;
+    return getOriginal(operand);
+  case LayoutRule::Dot: {
+    LinearLayout acc = *getFixed(op->getResult(0));
+    if (operand.getOperandNumber() == 2)
+      return acc;
+    // Operands are staged in memory from whatever layout they have, or are already where the accumulator wants them.
+    if (auto layout = getFixed(operand.get()))
+      return *layout;
+    return getOriginal(operand);
+  }
+  case LayoutRule::ControlFlow:
+    if (Value target = getCarriedTarget(operand))
+      if (auto layout = getFixed(target))
+        return *layout;
+    return getOriginal(operand);
+  case LayoutRule::Source:
+  case LayoutRule::Free:
+    return getOriginal(operand);
+  }
+  return getOriginal(operand);
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+void LayoutSolver::offer(Value value, const Candidate &candidate) {
+  if (!isTile(value))
+    return;
+  auto it = best.find(value);
+  if (it != best.end() && !candidate.isBetterThan(it->second))
+    return;
+  best[value] = candidate;
+  worklist.push_back(value);
+}
+
+void LayoutSolver::drain() {
+  while (!worklist.empty())
+    propagateFrom(worklist.pop_back_val());
+}
+
+void LayoutSolver::propagateFrom(Value value) {
+  Candidate candidate = best.find(value)->second;
+  for (OpOperand &use : value.getUses()) {
+    Operation *op = use.getOwner();
+    switch (getLayoutRule(op)) {
+    case LayoutRule::Same:
+      for (Value result : op->getResults())
+        offer(result, candidate);
+      break;
+    case LayoutRule::Inferred:
+    case LayoutRule::Reduction: {
+      // A repeated tile can be made in many layouts at little cost: what it is combined with decides.
+      if (isa<tt::BroadcastOp>(op))
+        break;
+      auto layout = inferResultLayout(op, use.getOperandNumber(), candidate.layout);
+      if (!layout)
+        break;
+      Candidate next{*layout, candidate.priority, candidate.anchor};
+      if (getLayoutRule(op) == LayoutRule::Reduction)
+        next.priority = std::max<unsigned>(next.priority, Reduction);
+      for (Value result : op->getResults())
+        offer(result, next);
+      break;
+    }
+    case LayoutRule::ControlFlow:
+      if (Value target = getCarriedTarget(use))
+        if (auto group = getCarriedGroup(target))
+          for (Value member : group->members)
+            offer(member, candidate);
+      break;
+    default:
+      break;
+    }
+  }
+}
+
+void LayoutSolver::propagate() {
+  module.walk([&](Operation *op) {
+    unsigned priority = 0;
+    switch (getLayoutRule(op)) {
+    case LayoutRule::Memory:
+      priority = Load;
+      break;
+    case LayoutRule::Dot:
+      priority = Dot;
+      break;
+    case LayoutRule::Free:
+      priority = Reduction;
+      break;
+    case LayoutRule::Same:
+      if (!isPure(op) && op->getNumRegions() == 0)
+        priority = Guess;
+      break;
+    default:
+      break;
+    }
+    if (!priority)
+      return;
+    ++numAnchors;
+    for (Value result : op->getResults())
+      if (isTile(result))
+        offer(result, {getOriginal(result), priority, numAnchors});
+  });
+  drain();
+  // Reductions and scans of what can be made in any layout start from the layout they have.
+  module.walk([&](Operation *op) {
+    if (!isa<tt::ReduceOp, tt::ScanOp>(op))
+      return;
+    const Candidate *source = nullptr;
+    for (Value operand : op->getOperands()) {
+      auto it = best.find(operand);
+      if (it != best.end() && (!source || it->second.isBetterThan(*source)))
+        source = &it->second;
+    }
+    LinearLayout layout = source ? source->layout : getOriginal(op->getOpOperand(0));
+    auto result = inferResultLayout(op, 0, layout);
+    if (!result) {
+      layout = getOriginal(op->getOpOperand(0));
+      result = inferResultLayout(op, 0, layout);
+      source = nullptr;
+    }
+    opLayouts[op] = layout;
+    if (source)
+      return;
+    ++numAnchors;
+    for (Value value : op->getResults()) {
+      if (!isTile(value))
+        continue;
+      best.erase(value);
+      offer(value, {*result, Reduction, numAnchors});
+    }
+    drain();
+  });
+  // What flowed on since may have reached operands of earlier reductions, whose results stand: only their own layout
+  // counts.
+  for (auto &[value, candidate] : best)
+    fixed[value] = candidate.layout;
+  module.walk([&](Operation *op) {
+    if (isa<tt::ReduceOp, tt::ScanOp>(op))
+      for (Value value : op->getResults())
+        if (isTile(value))
+          fixed[value] = *inferResultLayout(op, 0, opLayouts[op]);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+double LayoutSolver::getAccessCost(Operation *op, const LinearLayout &layout) const {
+  Value pointers = op->getOperand(0);
+  if (layout.getRank() == 0)
+    return 1;
+  AxisInfo info = axes->get(pointers);
+  unsigned dim = layout.getRank() - 1;
+  for (unsigned d = layout.getRank() - 1; d-- > 0;)
+    if (info.contiguity[d] > info.contiguity[dim])
+      dim = d;
+  unsigned shift = layout.dimShift(dim);
+  // Elements that one access of a thread takes.
+  int64_t width = 1, limit = isa<tt::LoadOp, tt::StoreOp>(op) ? axes->getAccessWidth(pointers, dim) : 1;
+  for (uint32_t basis : layout.getRegisterBases()) {
+    if (width >= limit || basis != uint32_t(width) << shift)
+      break;
+    width *= 2;
+  }
+  // Pieces of 32 bytes that one access of a SIMD-group touches: lanes that differ within one share it.
+  int64_t piece = std::min<int64_t>(info.contiguity[dim], 32 / getElementBytes(pointers.getType()));
+  double pieces = 1;
+  for (uint32_t basis : layout.getLaneBases())
+    if (basis && !(llvm::isPowerOf2_32(basis) && basis >> shift < piece && basis >> shift > 0))
+      pieces *= 2;
+  // One SIMD-group writes what several hold; all of them read it.
+  if (!isa<tt::LoadOp>(op))
+    pieces /= double(1u << llvm::popcount(layout.freeMask(InDim::Simdgroup)));
+  return double(layout.getNumRegisters()) / double(width) * std::max(1.0, pieces / 4);
+}
+
+/// Two barriers, a write for each register there and a read for each here, which cost less than accesses of device
+/// memory; or shuffles.
+static double getConversionCost(const LinearLayout &from, const LinearLayout &to) {
+  LayoutConversion conversion(from, to);
+  auto choosesRegister = [](const HardwareIndex &place) { return place.reg != 0; };
+  switch (conversion.kind) {
+  case LayoutConversion::Kind::Identity:
+  case LayoutConversion::Kind::Registers:
+    return 0;
+  case LayoutConversion::Kind::Simdgroup:
+    // Threads that pick a register by their place hold all alternatives for a while: a few will do.
+    if (llvm::count_if(conversion.lane, choosesRegister) + llvm::count_if(conversion.simdgroup, choosesRegister) <= 3)
+      return 0.5 * (from.getNumRegisters() + to.getNumRegisters());
+    [[fallthrough]];
+  case LayoutConversion::Kind::Threadgroup:
+    return 32.0 + 0.5 * (from.getNumRegisters() + to.getNumRegisters());
+  }
+  return 0;
+}
+
+void LayoutSolver::decideStores() {
+  module.walk([&](Operation *op) {
+    if (getLayoutRule(op) != LayoutRule::Memory || !isTile(op->getOperand(0)))
+      return;
+    LinearLayout usual = getOriginal(op->getOpOperand(0));
+    opLayouts[op] = usual;
+    if (isa<tt::LoadOp>(op) || (op->getNumResults() && !op->use_empty()))
+      return;
+    // What is stored may already be well placed.
+    auto layout = getFixed(op->getOperand(1));
+    if (layout && getAccessCost(op, *layout) <= getAccessCost(op, usual) + getConversionCost(*layout, usual)) {
+      opLayouts[op] = *layout;
+      for (Value result : op->getResults())
+        fixed[result] = *layout;
+    }
+  });
+}
+
+void LayoutSolver::fixCarried(Value value, const LinearLayout &layout) {
+  std::optional<CarriedGroup> group = getCarriedGroup(value);
+  for (Value member : group->members)
+    fixed[member] = layout;
+  for (OpOperand *source : group->sources)
+    demand(source->get(), layout);
+}
+
+void LayoutSolver::demandOperands(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (isTile(operand.get()))
+      demand(operand.get(), getRequired(operand));
+}
+
+void LayoutSolver::demand(Value value, const LinearLayout &layout) {
+  if (auto own = getFixed(value)) {
+    if (*own != layout)
+      tryChange(value, layout);
+    return;
+  }
+  auto &seen = demanded[value];
+  if (llvm::is_contained(seen, layout))
+    return;
+  seen.push_back(layout);
+  if (getCarriedGroup(value))
+    return fixCarried(value, layout);
+  Operation *op = value.getDefiningOp();
+  if (!op || !canRemake(op))
+    return;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isTile(operand.get()))
+      continue;
+    auto wanted = inferOperandLayout(op, operand.getOperandNumber(), layout);
+    demand(operand.get(), wanted ? *wanted : getOriginal(operand));
+  }
+}
+
+/// Collects what changes when `value` is computed in `layout`: back through elementwise operations to loads.
+bool LayoutSolver::collectChange(Value value, const LinearLayout &layout,
+                                 llvm::MapVector<Value, LinearLayout> &change) {
+  auto own = getFixed(value);
+  if (!own || *own == layout)
+    return true;
+  if (auto it = change.find(value); it != change.end())
+    return it->second == layout;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumResults() != 1)
+    return false;
+  if (isa<tt::LoadOp>(op)) {
+    if (getAccessCost(op, layout) > getAccessCost(op, *own) + getConversionCost(*own, layout))
+      return false;
+    change[value] = layout;
+    return true;
+  }
+  if (!canRemake(op))
+    return false;
+  change[value] = layout;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isTile(operand.get()))
+      continue;
+    auto wanted = inferOperandLayout(op, operand.getOperandNumber(), layout);
+    if (!wanted || !collectChange(operand.get(), *wanted, change))
+      return false;
+  }
+  return true;
+}
+
+/// Gives a value the layout that one of its uses asks for, if no other use is the worse for it.
+bool LayoutSolver::tryChange(Value value, const LinearLayout &layout) {
+  llvm::MapVector<Value, LinearLayout> change;
+  if (!collectChange(value, layout, change) || change.empty())
+    return false;
+  for (auto &[changed, newLayout] : change) {
+    for (OpOperand &use : changed.getUses()) {
+      Operation *user = use.getOwner();
+      if (user->getNumResults() && change.contains(user->getResult(0)))
+        continue;
+      if (!isKept(user) || getRequired(use) == newLayout)
+        continue;
+      return false;
+    }
+  }
+  for (auto &[changed, newLayout] : change) {
+    fixed[changed] = newLayout;
+    Operation *op = changed.getDefiningOp();
+    if (isa<tt::LoadOp>(op))
+      opLayouts[op] = newLayout;
+  }
+  for (auto &[changed, newLayout] : change)
+    demandOperands(changed.getDefiningOp());
+  return true;
+}
+
+/// By loop depth; operations of one depth stay in their order.
+static void innermostFirst(SmallVectorImpl<std::pair<unsigned, Operation *>> &ops) {
+  SmallVector<std::pair<unsigned, Operation *>> sorted;
+  unsigned deepest = 0;
+  for (auto &[depth, op] : ops)
+    deepest = std::max(deepest, depth);
+  for (unsigned depth = deepest + 1; depth-- > 0;)
+    llvm::copy_if(ops, std::back_inserter(sorted), [&](auto &entry) { return entry.first == depth; });
+  ops = std::move(sorted);
+}
+
+void LayoutSolver::demandAll() {
+  // Innermost first, and loads after the others and from the last to the first, so that a load's layout is settled
+  // before its pointers are asked for.
+  SmallVector<std::pair<unsigned, Operation *>> others, loads;
+  module.walk([&](Operation *op) {
+    if (!isKept(op))
+      return;
+    unsigned depth = 0;
+    for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+      depth += isa<scf::ForOp, scf::WhileOp>(parent);
+    (isa<tt::LoadOp>(op) ? loads : others).push_back({depth, op});
+  });
+  std::reverse(loads.begin(), loads.end());
+  innermostFirst(others);
+  innermostFirst(loads);
+  // What loops already carry in a known layout is asked for on entry and at their ends, in time with the others.
+  for (auto &[depth, op] : others)
+    if (getLayoutRule(op) != LayoutRule::ControlFlow)
+      demandOperands(op);
+  for (auto &[depth, op] : loads)
+    demandOperands(op);
+  for (auto &[depth, op] : others) {
+    if (getLayoutRule(op) != LayoutRule::ControlFlow)
+      continue;
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!isTile(operand.get()))
+        continue;
+      Value target = getCarriedTarget(operand);
+      if (target && !getFixed(target))
+        fixCarried(target, getOriginal(target));
+      demand(operand.get(), getRequired(operand));
+    }
+  }
+}
+
+void LayoutSolver::solve() {
+  record();
+  dropConversions();
+  axes = std::make_unique<AxisInfoAnalysis>(module);
+  propagate();
+  decideStores();
+  demandAll();
+}
+
+} // namespace triton_metal

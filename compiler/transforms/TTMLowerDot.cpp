@@ -1,0 +1,259 @@
+#include "dialect/tt/TT.h"
+#include "dialect/ttm/TTM.h"
+#include "transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_TTMLOWERDOT
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+using namespace ttm;
+
+/// Threadgroup memory on every M chip, less what reductions and layout conversions beside the tiles may need.
+constexpr int64_t kTileBytes = 32768 - 2048;
+/// Tiles that stay staged over whole loops take at most this.
+constexpr int64_t kInvariantBytes = 16384;
+/// Sums of so many products of int8 are exact in fp32.
+constexpr int64_t kExactTerms = 1024;
+
+/// One operand of a dot on its way to the product.
+struct Operand {
+  Value value;
+  /// 0 for a, 1 for b.
+  unsigned index;
+  /// Elements in the tile.
+  Type element;
+  bool inRegisters = false;
+  /// The tile is stored with the operand's dimensions exchanged.
+  bool transposed = false;
+  /// The outermost loop that does not change the operand; null if there is none.
+  Operation *invariantLoop = nullptr;
+
+  unsigned kDim() const { return index == 0 ? 1 : 0; }
+  ArrayRef<int64_t> shape() const { return cast<RankedTensorType>(value.getType()).getShape(); }
+  TileType tileType(int64_t k) const {
+    SmallVector<int64_t> part(shape());
+    part[kDim()] = k;
+    if (transposed)
+      std::swap(part[0], part[1]);
+    // 16 bytes of padding put the eight rows of a fragment into different banks.
+    return TileType::get(value.getContext(), part, element, 16 / (element.getIntOrFloatBitWidth() / 8), 1);
+  }
+};
+
+/// The dimension along which a thread, or else its neighbour, holds the next element.
+unsigned fastestDim(const LinearLayout &layout) {
+  for (InDim part : {InDim::Register, InDim::Lane})
+    for (uint32_t base : layout.getBases(part))
+      if (base)
+        return layout.toCoordinates(base)[1] ? 1 : 0;
+  return 1;
+}
+
+class DotLowering {
+public:
+  explicit DotLowering(tt::FuncOp func) : func(func) {}
+
+  LogicalResult run() {
+    SmallVector<tt::DotOp> dots;
+    func.walk([&](tt::DotOp dot) { dots.push_back(dot); });
+    for (tt::DotOp dot : dots)
+      if (failed(lower(dot)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult lower(tt::DotOp dot);
+  FailureOr<Type> operandElement(tt::DotOp dot);
+  Operand makeOperand(tt::DotOp dot, unsigned index, Type element, const LinearLayout &accumulator);
+  /// Stores an operand, or the part at the offsets, to the tile; to a new one if there is none.
+  Value stage(OpBuilder &builder, const Operand &operand, TileType type, ArrayRef<int64_t> offsets, Value tile = {});
+
+  tt::FuncOp func;
+  int64_t invariantBytes = 0;
+};
+
+FailureOr<Type> DotLowering::operandElement(tt::DotOp dot) {
+  Type a = dot.getA().getType().getElementType(), b = dot.getB().getType().getElementType();
+  Builder builder(dot.getContext());
+  auto isFloat = [](Type type) { return type.isF16() || type.isBF16() || type.isF32(); };
+  if (isFloat(a) && isFloat(b))
+    return a == b ? a : builder.getF32Type();
+  if (a.isInteger(8) && b.isInteger(8)) {
+    if (dot.getA().getType().getShape()[1] > kExactTerms) {
+      dot.emitOpError("sums more than ") << kExactTerms << " products of int8, which is not exact on simdgroup "
+                                         << "matrices: use a smaller block of K";
+      return failure();
+    }
+    return Type(builder.getF16Type());
+  }
+  dot.emitOpError("multiplies ") << a << " by " << b
+                                 << ", which simdgroup matrices cannot: use float16, bfloat16, float32 or int8";
+  return failure();
+}
+
+Operand DotLowering::makeOperand(tt::DotOp dot, unsigned index, Type element, const LinearLayout &accumulator) {
+  Operand operand{index == 0 ? dot.getA() : dot.getB(), index, element};
+  Type type = cast<RankedTensorType>(operand.value.getType()).getElementType();
+  if (isOperandLayout(*getLayout(operand.value), index, accumulator)) {
+    operand.inRegisters = true;
+  } else if (auto convert = operand.value.getDefiningOp<ConvertLayoutOp>()) {
+    // Memory takes the operand in whatever layout it is.
+    operand.value = convert.getSrc();
+  }
+  // A float of the wrong width is converted first; int8 when it is stored.
+  if (type != element && (operand.inRegisters || isa<FloatType>(type))) {
+    OpBuilder builder(dot);
+    auto tensor = cast<RankedTensorType>(operand.value.getType());
+    auto wide = RankedTensorType::get(tensor.getShape(), element, tensor.getEncoding());
+    if (isa<FloatType>(type))
+      operand.value = arith::ExtFOp::create(builder, dot.getLoc(), wide, operand.value);
+    else
+      operand.value = arith::SIToFPOp::create(builder, dot.getLoc(), wide, operand.value);
+  }
+  if (operand.inRegisters)
+    return operand;
+  operand.transposed = fastestDim(*getLayout(operand.value)) == 0;
+  for (Operation *parent = dot->getParentOp(); parent != func; parent = parent->getParentOp())
+    if (auto loop = dyn_cast<LoopLikeOpInterface>(parent)) {
+      if (!loop.isDefinedOutsideOfLoop(operand.value))
+        break;
+      operand.invariantLoop = parent;
+    }
+  return operand;
+}
+
+Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType type, ArrayRef<int64_t> offsets,
+                         Value tile) {
+  // The tile has the operand's name.
+  Location loc = operand.value.getLoc();
+  Value value = operand.value;
+  SmallVector<int64_t> partOffsets(offsets);
+  if (operand.transposed) {
+    LinearLayout layout = getLayout(value)->transpose({1, 0});
+    auto tensor = cast<RankedTensorType>(value.getType());
+    auto exchanged = RankedTensorType::get(layout.getShape(), tensor.getElementType(),
+                                           LinearLayoutAttr::get(value.getContext(), layout));
+    value = tt::TransOp::create(builder, loc, exchanged, value, builder.getDenseI32ArrayAttr({1, 0}));
+    if (!partOffsets.empty())
+      std::swap(partOffsets[0], partOffsets[1]);
+  }
+  if (!tile)
+    tile = AllocTileOp::create(builder, loc, type);
+  StoreTileOp::create(builder, loc, value, tile, Value(),
+                      partOffsets.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(partOffsets));
+  return tile;
+}
+
+LogicalResult DotLowering::lower(tt::DotOp dot) {
+  auto type = cast<RankedTensorType>(dot.getType());
+  if (type.getRank() != 2)
+    return dot.emitOpError("multiplies batches of matrices, which there is no lowering for yet: loop over the batch");
+  int64_t allK = dot.getA().getType().getShape()[1];
+  std::optional<LinearLayout> layout = getLayout(type);
+  if (type.getShape()[0] < 8 || type.getShape()[1] < 8 || allK < 8)
+    return dot.emitOpError("has a dimension of less than 8, the size of a simdgroup matrix: use blocks of 16 or more");
+  if (!layout || !getSimdgroupMatrixTiling(*layout))
+    return dot.emitOpError("has a result that is not laid out as simdgroup matrices");
+  FailureOr<Type> element = operandElement(dot);
+  if (failed(element))
+    return failure();
+  Operand a = makeOperand(dot, 0, *element, *layout), b = makeOperand(dot, 1, *element, *layout);
+
+  // Operands that a loop does not change stay staged over it, while there is room.
+  OpBuilder builder(dot);
+  Location loc = dot.getLoc();
+  Value wholeA, wholeB;
+  auto stageInvariant = [&](const Operand &operand) -> Value {
+    if (operand.inRegisters || !operand.invariantLoop)
+      return {};
+    TileType tile = operand.tileType(allK);
+    if (invariantBytes + tile.getBytes() > kInvariantBytes)
+      return {};
+    invariantBytes += tile.getBytes();
+    OpBuilder before(operand.invariantLoop);
+    return stage(before, operand, tile, {});
+  };
+  wholeA = stageInvariant(a);
+  wholeB = stageInvariant(b);
+  auto bytesFor = [&](int64_t k) {
+    return (a.inRegisters || wholeA ? 0 : a.tileType(k).getBytes()) +
+           (b.inRegisters || wholeB ? 0 : b.tileType(k).getBytes());
+  };
+  int64_t k = allK;
+  while (bytesFor(k) > kTileBytes - invariantBytes && k > 8)
+    k /= 2;
+  if (k < allK && (wholeA || wholeB)) {
+    // A tile that is multiplied in slices is staged in slices.
+    for (auto [whole, operand] : {std::pair(&wholeA, &a), std::pair(&wholeB, &b)})
+      if (*whole) {
+        invariantBytes -= operand->tileType(allK).getBytes();
+        Value tile = *whole;
+        for (Operation *user : llvm::make_early_inc_range(tile.getUsers()))
+          user->erase();
+        tile.getDefiningOp()->erase();
+        *whole = Value();
+      }
+    for (k = allK; bytesFor(k) > kTileBytes - invariantBytes && k > 8;)
+      k /= 2;
+  }
+
+  // The sum is float32 whatever the accumulator.
+  Type resultElement = type.getElementType();
+  auto f32 = RankedTensorType::get(type.getShape(), builder.getF32Type(), type.getEncoding());
+  Value acc = dot.getC();
+  if (isa<IntegerType>(resultElement))
+    acc = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(f32, builder.getF32FloatAttr(0)));
+  else if (!resultElement.isF32())
+    acc = arith::ExtFOp::create(builder, loc, f32, acc);
+  Value tileA, tileB;
+  for (int64_t offset = 0; offset < allK; offset += k) {
+    auto operandOf = [&](const Operand &operand, Value whole, Value &tile) {
+      if (operand.inRegisters)
+        return operand.value;
+      if (whole)
+        return whole;
+      SmallVector<int64_t> offsets;
+      if (k < allK) {
+        offsets.assign(2, 0);
+        offsets[operand.kDim()] = offset;
+      }
+      return tile = stage(builder, operand, operand.tileType(k), offsets, tile);
+    };
+    Value operandA = operandOf(a, wholeA, tileA), operandB = operandOf(b, wholeB, tileB);
+    acc = MMAOp::create(builder, loc, f32, acc, operandA, Value(), operandB, Value(), a.transposed, b.transposed,
+                        offset);
+  }
+  Value result = acc;
+  if (isa<IntegerType>(resultElement))
+    result = arith::AddIOp::create(builder, loc, arith::FPToSIOp::create(builder, loc, type, acc), dot.getC());
+  else if (!resultElement.isF32())
+    result = arith::TruncFOp::create(builder, loc, type, acc);
+  dot.getResult().replaceAllUsesWith(result);
+  SmallVector<Value> operands(dot->getOperands());
+  dot.erase();
+  // Conversions that memory has made superfluous.
+  for (Value operand : operands)
+    if (auto convert = operand.getDefiningOp<ConvertLayoutOp>(); convert && convert->use_empty())
+      convert.erase();
+  return success();
+}
+
+struct TTMLowerDotPass : impl::TTMLowerDotBase<TTMLowerDotPass> {
+  void runOnOperation() override {
+    for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>())
+      if (failed(DotLowering(func).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace triton_metal

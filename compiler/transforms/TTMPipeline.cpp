@@ -1,0 +1,330 @@
+#include "dialect/tt/TT.h"
+#include "dialect/ttm/TTM.h"
+#include "transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_TTMPIPELINE
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+using namespace ttm;
+
+/// Tiles of all loops together; the rest of the 32 KB is for reductions and layout conversions.
+constexpr int64_t kTileBytes = 28 * 1024;
+
+/// A tile that each step of the loop stores once, from what it loads.
+struct Staged {
+  AllocTileOp alloc;
+  StoreTileOp store;
+};
+
+/// One loop on its way to two slots a tile. What the next step stores is computed in three parts: addresses and masks,
+/// the loads, and what is made of the loaded tensors on their way to the tile.
+class LoopPipeline {
+public:
+  explicit LoopPipeline(scf::ForOp loop) : loop(loop), body(loop.getBody()) {}
+
+  /// Whether the loop can be pipelined; changes nothing.
+  bool analyse();
+  int64_t addedBytes() const;
+  void rewrite();
+
+private:
+  /// Everything in the body that a value is computed from; false if it cannot be computed a step early.
+  bool collect(Value value, SetVector<Operation *> &slice, bool loadsAllowed);
+  /// The body's operations among `slice`, in their order.
+  SmallVector<Operation *> inOrder(const SetVector<Operation *> &slice);
+  /// Loads for the step that `mapping` describes, under a condition unless it is null. What stores need is mapped.
+  void load(OpBuilder &builder, IRMapping &mapping, Value condition);
+  bool isStaged(Operation *store) const {
+    return llvm::any_of(staged, [&](const Staged &tile) { return tile.store == store; });
+  }
+  /// What the stores of the step take, computed from what was loaded.
+  void finish(OpBuilder &builder, IRMapping &mapping);
+
+  scf::ForOp loop;
+  Block *body;
+  SmallVector<Staged> staged;
+  /// What the stored tensors are computed from, by part.
+  SmallVector<Operation *> addresses, loads, rest;
+  /// What the carried values of the next step are computed from.
+  SmallVector<Operation *> advance;
+  /// The carried values that this step's part needs.
+  SetVector<unsigned> carried;
+};
+
+bool LoopPipeline::collect(Value value, SetVector<Operation *> &slice, bool loadsAllowed) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (argument.getOwner() == body && argument.getArgNumber() > 0)
+      carried.insert(argument.getArgNumber() - 1);
+    return true;
+  }
+  Operation *op = value.getDefiningOp();
+  if (op->getBlock() != body)
+    return true;
+  if (slice.contains(op))
+    return true;
+  if (op->getNumRegions())
+    return false;
+  if (auto load = dyn_cast<tt::LoadOp>(op)) {
+    if (!loadsAllowed || load.getIsVolatile())
+      return false;
+  } else if (!isPure(op) || isa<MMAOp>(op)) {
+    return false;
+  }
+  for (Value operand : op->getOperands())
+    if (!collect(operand, slice, loadsAllowed))
+      return false;
+  slice.insert(op);
+  return true;
+}
+
+SmallVector<Operation *> LoopPipeline::inOrder(const SetVector<Operation *> &slice) {
+  SmallVector<Operation *> result(slice.begin(), slice.end());
+  llvm::sort(result, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return result;
+}
+
+bool LoopPipeline::analyse() {
+  // Loads may not pass writes to device memory.
+  bool writes = false;
+  body->walk([&](Operation *op) { writes |= isa<tt::StoreOp, tt::AtomicRMWOp, tt::AtomicCASOp>(op); });
+  if (writes)
+    return false;
+
+  SetVector<Operation *> slice;
+  for (Operation &op : *body) {
+    auto store = dyn_cast<StoreTileOp>(op);
+    if (!store)
+      continue;
+    auto alloc = store.getTile().getDefiningOp<AllocTileOp>();
+    // Tiles in slices are stored more than once; what comes before the loop stays.
+    if (!alloc || alloc->getBlock() != body || store.getOffsets())
+      continue;
+    bool simple = llvm::all_of(alloc->getUsers(), [&](Operation *user) {
+      return user == store || (isa<MMAOp>(user) && user->getBlock() == body && store->isBeforeInBlock(user));
+    });
+    SetVector<Operation *> own;
+    if (!simple || !collect(store.getSrc(), own, /*loadsAllowed=*/true) ||
+        llvm::none_of(own, llvm::IsaPred<tt::LoadOp>))
+      continue;
+    staged.push_back({alloc, store});
+    slice.insert(own.begin(), own.end());
+  }
+  if (staged.empty())
+    return false;
+
+  // The carried values of the next step must be known before this step's products.
+  SetVector<Operation *> next;
+  Operation *yield = body->getTerminator();
+  for (unsigned index = 0; index < carried.size(); ++index)
+    if (!collect(yield->getOperand(carried[index]), next, /*loadsAllowed=*/false))
+      return false;
+  advance = inOrder(next);
+
+  DenseSet<Operation *> afterLoad;
+  for (Operation *op : inOrder(slice)) {
+    bool fromLoad = llvm::any_of(op->getOperands(), [&](Value operand) {
+      return operand.getDefiningOp() && afterLoad.contains(operand.getDefiningOp());
+    });
+    if (isa<tt::LoadOp>(op)) {
+      // A load through a loaded pointer would have to wait.
+      if (fromLoad || llvm::any_of(op->getUsers(), [&](Operation *user) { return !slice.contains(user) && !isStaged(user); }))
+        return false;
+      loads.push_back(op);
+      afterLoad.insert(op);
+    } else if (fromLoad) {
+      rest.push_back(op);
+      afterLoad.insert(op);
+    } else {
+      addresses.push_back(op);
+    }
+  }
+  return true;
+}
+
+int64_t LoopPipeline::addedBytes() const {
+  int64_t bytes = 0;
+  for (const Staged &tile : staged)
+    bytes += AllocTileOp(tile.alloc).getTile().getType().getBytes();
+  return bytes;
+}
+
+void LoopPipeline::load(OpBuilder &builder, IRMapping &mapping, Value condition) {
+  for (Operation *op : addresses)
+    builder.clone(*op, mapping);
+  if (!condition) {
+    for (Operation *op : loads)
+      builder.clone(*op, mapping);
+    return;
+  }
+  SmallVector<Type> types = llvm::map_to_vector(loads, [](Operation *op) { return op->getResult(0).getType(); });
+  auto ifOp = scf::IfOp::create(builder, loads.front()->getLoc(), types, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(ifOp.thenBlock());
+  SmallVector<Value> loaded, none;
+  for (Operation *op : loads)
+    loaded.push_back(builder.clone(*op, mapping)->getResult(0));
+  scf::YieldOp::create(builder, loop.getLoc(), loaded);
+  // Nobody reads what the last step would load.
+  builder.setInsertionPointToStart(ifOp.elseBlock());
+  for (Type type : types)
+    none.push_back(ub::PoisonOp::create(builder, loop.getLoc(), type));
+  scf::YieldOp::create(builder, loop.getLoc(), none);
+  for (auto [op, result] : llvm::zip(loads, ifOp.getResults()))
+    mapping.map(op->getResult(0), result);
+}
+
+void LoopPipeline::finish(OpBuilder &builder, IRMapping &mapping) {
+  for (Operation *op : rest)
+    builder.clone(*op, mapping);
+}
+
+void LoopPipeline::rewrite() {
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
+  };
+  auto predicate = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+  Value zero = constant(0), one = constant(1);
+
+  // Two slots, outside of the loop.
+  for (Staged &tile : staged) {
+    TileType type = tile.alloc.getTile().getType();
+    tile.alloc->moveBefore(loop);
+    tile.alloc.getTile().setType(
+        TileType::get(type.getContext(), type.getShape(), type.getElementType(), type.getRowPad(), 2));
+  }
+
+  // The first step's tiles, if there is a first step.
+  IRMapping first;
+  first.map(loop.getInductionVar(), loop.getLowerBound());
+  first.map(loop.getRegionIterArgs(), loop.getInitArgs());
+  APInt lower, upper;
+  Value any;
+  if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) ||
+      !matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) || !lower.slt(upper))
+    any = arith::CmpIOp::create(builder, loc, predicate, loop.getLowerBound(), loop.getUpperBound());
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    if (any) {
+      auto ifOp = scf::IfOp::create(builder, loc, any, /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(ifOp.thenBlock());
+    }
+    load(builder, first, Value());
+    finish(builder, first);
+    for (Staged &tile : staged)
+      StoreTileOp::create(builder, tile.store.getLoc(), first.lookup(tile.store.getSrc()), tile.alloc, zero,
+                          DenseI64ArrayAttr());
+  }
+
+  // The loop carries the slot.
+  SmallVector<Value> inits(loop.getInitArgs());
+  inits.push_back(zero);
+  auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), inits,
+                                      nullptr, loop.getUnsignedCmp());
+  pipelined->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  Block *block = pipelined.getBody();
+  Value slot = block->getArguments().back();
+  slot.setLoc(NameLoc::get(builder.getStringAttr("slot"), loc));
+  for (auto [from, to] : llvm::zip(body->getArguments(), block->getArguments()))
+    to.setLoc(from.getLoc());
+  if (!block->empty())
+    block->back().erase();
+  builder.setInsertionPointToStart(block);
+
+  // Loads of the next step. Their addresses follow from the carried values that this step will pass on.
+  IRMapping current, next;
+  current.map(body->getArguments(), block->getArguments().drop_back());
+  next.map(body->getArguments(), block->getArguments().drop_back());
+  for (Operation *op : advance)
+    builder.clone(*op, next);
+  auto named = [&](StringRef name) -> Location { return NameLoc::get(builder.getStringAttr(name), loc); };
+  Value nextIndex =
+      arith::AddIOp::create(builder, named("next"), pipelined.getInductionVar(), pipelined.getStep());
+  Value more = arith::CmpIOp::create(builder, named("more"), predicate, nextIndex, pipelined.getUpperBound());
+  IRMapping ahead;
+  ahead.map(loop.getInductionVar(), nextIndex);
+  for (unsigned index : carried)
+    ahead.map(loop.getRegionIterArg(index), next.lookupOrDefault(body->getTerminator()->getOperand(index)));
+  load(builder, ahead, more);
+
+  // This step, from its slot.
+  DenseSet<Operation *> gone;
+  for (Staged &tile : staged)
+    gone.insert(tile.store);
+  gone.insert(loads.begin(), loads.end());
+  gone.insert(rest.begin(), rest.end());
+  for (Operation &op : body->without_terminator()) {
+    if (gone.contains(&op))
+      continue;
+    Operation *copy = builder.clone(op, current);
+    if (auto mma = dyn_cast<MMAOp>(copy))
+      for (Staged &tile : staged) {
+        if (mma.getA() == tile.alloc.getTile())
+          mma.getASlotMutable().assign(slot);
+        if (mma.getB() == tile.alloc.getTile())
+          mma.getBSlotMutable().assign(slot);
+      }
+  }
+
+  // What was loaded goes to the other slot.
+  Value other = arith::XOrIOp::create(builder, named("next_slot"), slot, one);
+  auto ifOp = scf::IfOp::create(builder, loc, more, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(ifOp.thenBlock());
+    finish(builder, ahead);
+    for (Staged &tile : staged)
+      StoreTileOp::create(builder, tile.store.getLoc(), ahead.lookup(tile.store.getSrc()), tile.alloc, other,
+                          DenseI64ArrayAttr());
+  }
+  SmallVector<Value> yielded;
+  for (Value operand : body->getTerminator()->getOperands())
+    yielded.push_back(current.lookupOrDefault(operand));
+  yielded.push_back(other);
+  scf::YieldOp::create(builder, loc, yielded);
+  loop->replaceAllUsesWith(pipelined.getResults().drop_back());
+  loop.erase();
+}
+
+struct TTMPipelinePass : impl::TTMPipelineBase<TTMPipelinePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>()) {
+      int64_t bytes = 0;
+      SmallVector<scf::ForOp> loops;
+      func.walk([&](Operation *op) {
+        if (auto alloc = dyn_cast<AllocTileOp>(op))
+          bytes += alloc.getTile().getType().getBytes();
+        if (auto loop = dyn_cast<scf::ForOp>(op))
+          loops.push_back(loop);
+      });
+      for (scf::ForOp loop : loops) {
+        int64_t stages = numStages;
+        if (auto attr = loop->getAttrOfType<IntegerAttr>("tt.num_stages"))
+          stages = attr.getInt();
+        LoopPipeline pipeline(loop);
+        if (stages < 2 || !pipeline.analyse() || bytes + pipeline.addedBytes() > kTileBytes)
+          continue;
+        bytes += pipeline.addedBytes();
+        pipeline.rewrite();
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace triton_metal

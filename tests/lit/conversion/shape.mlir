@@ -1,0 +1,36 @@
+// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse | FileCheck %s
+
+// A tensor is the vector of the thread's registers; ranges are the thread's part, computed once, and a constant for each
+// register. Renamings permute registers.
+
+#rows = #ttm.linear<{register = [[1], [64]], lane = [[2], [4], [8], [0], [0]], simdgroup = [[16], [32]]}>
+#column = #ttm.linear<{register = [[1, 0], [64, 0]], lane = [[2, 0], [4, 0], [8, 0], [0, 0], [0, 0]], simdgroup = [[16, 0], [32, 0]]}>
+#tile = #ttm.linear<{register = [[0, 1], [1, 0], [64, 0]], lane = [[2, 0], [4, 0], [8, 0], [0, 2], [0, 4]], simdgroup = [[16, 0], [32, 0]]}>
+#turned = #ttm.linear<{register = [[1, 0], [0, 1], [0, 64]], lane = [[0, 2], [0, 4], [0, 8], [2, 0], [4, 0]], simdgroup = [[0, 16], [0, 32]]}>
+#xored = #ttm.linear<{register = [[1]], lane = [[2], [4], [8], [17], [0]], simdgroup = []}>
+
+module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
+  // CHECK-LABEL: msl.kernel @ranges
+  // CHECK-SAME: threads 128
+  // CHECK-DAG: %[[REGS:.*]] = arith.constant dense<[0, 1, 64, 65]> : vector<4xi32>
+  // CHECK-DAG: %[[LANE:.*]] = msl.lane
+  // CHECK-DAG: %[[SG:.*]] = msl.simdgroup
+  // CHECK: %[[A:.*]] = arith.muli %[[SG]], %c16_i32
+  // CHECK: %[[B:.*]] = arith.andi %[[LANE]], %c7_i32
+  // CHECK: %[[C:.*]] = arith.muli %[[B]], %c2_i32
+  // CHECK: %[[T:.*]] = arith.addi %[[A]], %[[C]]
+  // CHECK: %[[S:.*]] = msl.splat %[[T]] : vector<4xi32>
+  // CHECK: %[[R:.*]] = arith.addi %[[S]], %[[REGS]]
+  // CHECK: %[[P:.*]] = msl.permute_registers %[[R]] {bases = array<i64: 0, 1, 2>} : vector<4xi32> -> vector<8xi32>
+  // CHECK: msl.store %[[P]], %arg0[%{{.*}}]
+  tt.func public @ranges(%p: !tt.ptr<i32>) {
+    %r = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #rows>
+    %e = tt.expand_dims %r {axis = 1 : i32} : tensor<128xi32, #rows> -> tensor<128x1xi32, #column>
+    %b = tt.broadcast %e : tensor<128x1xi32, #column> -> tensor<128x8xi32, #tile>
+    %t = tt.trans %b {order = array<i32: 1, 0>} : tensor<128x8xi32, #tile> -> tensor<8x128xi32, #turned>
+    %s = tt.splat %p : !tt.ptr<i32> -> tensor<8x128x!tt.ptr<i32>, #turned>
+    %a = tt.addptr %s, %t : tensor<8x128x!tt.ptr<i32>, #turned>, tensor<8x128xi32, #turned>
+    tt.store %a, %t : tensor<8x128x!tt.ptr<i32>, #turned>
+    tt.return
+  }
+}
