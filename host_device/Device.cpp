@@ -1,0 +1,536 @@
+#include "host_device/Device.h"
+#include "host_device/engine/Cache.h"
+#include "host_device/engine/Jit.h"
+#include "host_device/engine/Runtime.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+using namespace llvm;
+using namespace triton_metal::engine;
+
+namespace triton_metal {
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+static unsigned usableCores() {
+#if defined(__linux__)
+  cpu_set_t cores;
+  if (!sched_getaffinity(0, sizeof cores, &cores))
+    return std::max(1, CPU_COUNT(&cores));
+#endif
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+struct Device::State {
+  std::mutex mutex;
+  StringMap<std::shared_ptr<Library>> libraries;
+  DiskCache cache;
+  std::atomic<unsigned> numThreads{usableCores()};
+  bool warned = false;
+};
+
+struct Library::State {
+  std::string source, key;
+  CompileOptions options;
+  std::vector<KernelInfo> kernels;
+  DiskCache cache;
+  Device::State *device = nullptr;
+  std::mutex mutex;
+  /// The front end's module; empty where the library came from the cache and nothing had to be compiled yet.
+  std::string bitcode;
+  std::map<std::string, std::unique_ptr<Kernel>, std::less<>> made;
+
+  /// The module, in the given context.
+  Expected<std::unique_ptr<Module>> module(LLVMContext &context);
+};
+
+static constexpr unsigned variants = 8;
+
+struct Kernel::State {
+  Library::State *library = nullptr;
+  KernelInfo info;
+
+  struct Variant {
+    std::once_flag once;
+    std::string error;
+    CodeFacts facts;
+    KernelEntry entry = nullptr;
+  };
+  std::array<Variant, variants> code;
+  std::atomic<double> nanosecondsPerGroup{0};
+
+  Expected<Variant *> get(CodeOptions options);
+  Error build(Variant &variant, const CodeOptions &options);
+};
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+static MslOptions frontendOptions(const CompileOptions &options) {
+  MslOptions result;
+  result.fileName = options.fileName;
+  result.functionConstants = options.functionConstants;
+  result.macros = options.macros;
+  result.includeDirectories = options.includeDirectories;
+  return result;
+}
+
+static std::string keyOf(StringRef source, const CompileOptions &options) {
+  std::string key;
+  raw_string_ostream stream(key);
+  stream << options.checkBounds << options.count << ' ' << options.fileName.size() << ' ' << options.fileName;
+  for (const FunctionConstantValue &constant : options.functionConstants)
+    stream << "\nconstant " << constant.index << ' ' << constant.bits;
+  for (auto &[name, value] : options.macros)
+    stream << "\nmacro " << name.size() << ' ' << name << ' ' << value.size() << ' ' << value;
+  stream << "\n\n" << source;
+  return key;
+}
+
+static std::string toBitcode(Module &module) {
+  std::string bytes;
+  raw_string_ostream stream(bytes);
+  WriteBitcodeToFile(module, stream);
+  return bytes;
+}
+
+Expected<std::unique_ptr<Module>> Library::State::module(LLVMContext &context) {
+  std::lock_guard lock(mutex);
+  if (bitcode.empty()) {
+    Expected<CompiledMsl> compiled = compileMsl(source, frontendOptions(options), context);
+    if (!compiled)
+      return compiled.takeError();
+    bitcode = toBitcode(*compiled->module);
+  }
+  SMDiagnostic diagnostic;
+  auto module = parseIR(MemoryBufferRef(bitcode, "kernel"), diagnostic, context);
+  if (!module)
+    return createStringError("line %d of the IR: %s", diagnostic.getLineNo(), diagnostic.getMessage().str().c_str());
+  return module;
+}
+
+Error Kernel::State::build(Variant &variant, const CodeOptions &options) {
+  std::string key = library->key + "\n" + info.name + "\n" +
+                    formatv("{0}{1}{2}{3}{4}", options.partial, options.scatteredPositions, options.checkBounds, options.count,
+                            options.seeded)
+                        .str();
+  Expected<Jit *> jit = Jit::get();
+  if (!jit)
+    return jit.takeError();
+  auto load = [&](const KernelCode &code) -> Error {
+    Expected<KernelEntry> entry = (*jit)->load(code.object, code.entryName);
+    if (!entry)
+      return entry.takeError();
+    variant.entry = *entry;
+    variant.facts = code.facts;
+    return Error::success();
+  };
+  if (auto found = library->cache.find("kernel", key))
+    if (auto code = deserializeCode(*found)) {
+      Error error = load(*code);
+      if (!error)
+        return Error::success();
+      consumeError(std::move(error)); // made anew
+    }
+  LLVMContext context;
+  auto module = library->module(context);
+  if (!module)
+    return module.takeError();
+  Expected<KernelCode> code = compileKernel(**module, info, options);
+  if (!code)
+    return code.takeError();
+  library->cache.insert("kernel", key, serialize(*code));
+  return load(*code);
+}
+
+Expected<Kernel::State::Variant *> Kernel::State::get(CodeOptions options) {
+  options.checkBounds = library->options.checkBounds;
+  options.count = library->options.count;
+  Variant &variant = code[options.partial + 2 * options.scatteredPositions + 4 * options.seeded];
+  std::call_once(variant.once, [&] {
+    if (Error error = build(variant, options))
+      variant.error = toString(std::move(error));
+  });
+  if (!variant.error.empty())
+    return createStringError(variant.error);
+  return &variant;
+}
+
+//===----------------------------------------------------------------------===//
+// Dispatch
+//===----------------------------------------------------------------------===//
+
+static CodeOptions optionsFor(std::array<uint32_t, 3> threads, bool seeded) {
+  CodeOptions options;
+  uint64_t total = uint64_t(threads[0]) * threads[1] * threads[2];
+  options.partial = total % simdWidth != 0;
+  options.scatteredPositions = threads[0] % simdWidth != 0 && uint64_t(threads[1]) * threads[2] != 1;
+  options.seeded = seeded;
+  return options;
+}
+
+static std::string describe(const FailureRecord &failure, const CodeFacts &facts, const KernelInfo &info,
+                            const LaunchState &launch) {
+  std::string text;
+  raw_string_ostream stream(text);
+  Site site;
+  if (failure.site < facts.sites.size())
+    site = facts.sites[failure.site];
+  stream << "kernel '" << info.name << "'";
+  if (site.line)
+    stream << ", line " << site.line << ":" << site.column;
+  stream << ": ";
+  auto access = [&] {
+    stream << (site.kind == AccessKind::Load ? "a load" : site.kind == AccessKind::Store ? "a store" : "an atomic operation")
+           << " of " << site.bytes << " bytes";
+  };
+  auto bufferName = [&](uint32_t index) {
+    for (const ParameterInfo &parameter : info.parameters)
+      if (parameter.kind == ParameterInfo::Kind::Buffer && parameter.index == index)
+        return "'" + parameter.name + "' (buffer " + std::to_string(index) + ")";
+    return "buffer " + std::to_string(index);
+  };
+  auto place = [&] {
+    if (site.space == AddressSpace::Thread) {
+      stream << " outside its array in thread memory";
+      return;
+    }
+    if (site.space == AddressSpace::Threadgroup) {
+      stream << " outside its threadgroup variable";
+      return;
+    }
+    int32_t buffer = site.buffer;
+    if (buffer < 0)
+      for (uint32_t index = 0; index != maxBufferBindings; ++index)
+        if (launch.bufferBytes[index] && failure.address - uint64_t(launch.buffers[index]) < launch.bufferBytes[index])
+          buffer = index;
+    if (buffer < 0) {
+      stream << " at " << format_hex(failure.address, 18) << ", which is in no buffer";
+      return;
+    }
+    int64_t offset = int64_t(failure.address - uint64_t(launch.buffers[buffer]));
+    stream << " at byte " << offset << " of " << bufferName(buffer) << ", which has " << launch.bufferBytes[buffer] << " bytes";
+  };
+  switch (failure.failure) {
+  case Failure::OutOfBounds:
+    if (!failure.note.empty())
+      break;
+    access();
+    place();
+    break;
+  case Failure::Misaligned:
+    access();
+    stream << " at address " << format_hex(failure.address, 18) << ", which is not aligned for its type";
+    break;
+  case Failure::ReadOnly:
+    access();
+    place();
+    stream << ": that buffer was bound read-only";
+    break;
+  case Failure::DivergentBarrier:
+    if (failure.note.empty())
+      stream << "not all threads of the SIMD-group come to this threadgroup barrier";
+    break;
+  case Failure::ShuffleLane:
+    stream << "a shuffle reads lane " << failure.address << ", which "
+           << (failure.address < simdWidth ? "takes no part" : "does not exist");
+    break;
+  }
+  stream << failure.note << " (threadgroup " << failure.threadgroup[0] << "," << failure.threadgroup[1] << ","
+         << failure.threadgroup[2] << ", SIMD-group " << failure.simdgroup << ", lane " << failure.lane << ")";
+  return text;
+}
+
+static void addCounts(Counters &counters, const CodeFacts &facts, const std::vector<uint64_t> &counts, uint64_t groups,
+                      uint64_t threadgroupBytes) {
+  Counters launch;
+  for (size_t block = 0; block != facts.blocks.size(); ++block) {
+    for (auto [index, amount] : facts.blocks[block].lane)
+      launch.values[index] += counts[3 * block] * amount;
+    for (auto [index, amount] : facts.blocks[block].simdgroup)
+      launch.values[index] += counts[3 * block + 1] * amount;
+    for (auto [index, amount] : facts.blocks[block].threadgroup)
+      launch.values[index] += counts[3 * block + 2] * amount;
+  }
+  for (size_t i = 0; i != facts.lineCounters.size(); ++i)
+    launch.values[facts.lineCounters[i]] += counts[3 * facts.blocks.size() + i];
+  launch[Counters::Threadgroups] += groups;
+  launch[Counters::RegistersPerThread] = facts.registersPerThread;
+  launch[Counters::ThreadgroupMemoryBytes] = threadgroupBytes;
+  counters += launch;
+}
+
+Error Kernel::prepare(const Dispatch &dispatch) {
+  auto variant = state->get(optionsFor(dispatch.threadsPerThreadgroup, dispatch.scheduleSeed.has_value()));
+  return variant ? Error::success() : variant.takeError();
+}
+
+Expected<uint64_t> Kernel::staticThreadgroupMemory() {
+  auto variant = state->get({});
+  if (!variant)
+    return variant.takeError();
+  return (*variant)->facts.threadgroupBytes;
+}
+
+Expected<uint32_t> Kernel::writtenBuffers() {
+  auto variant = state->get({});
+  if (!variant)
+    return variant.takeError();
+  return (*variant)->facts.writtenBuffers;
+}
+
+Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
+  const KernelInfo &info = state->info;
+  auto refuse = [&](const Twine &what) { return createStringError("[dispatch of '" + info.name + "'] " + what); };
+  auto extent = [](const std::array<uint32_t, 3> &size) {
+    return (Twine(size[0]) + "x" + Twine(size[1]) + "x" + Twine(size[2])).str();
+  };
+  const auto &threads = dispatch.threadsPerThreadgroup;
+  std::array<uint32_t, 3> groups = dispatch.threadgroups;
+  uint64_t total = uint64_t(threads[0]) * threads[1] * threads[2];
+  if (!threads[0] || !threads[1] || !threads[2])
+    return refuse("a threadgroup needs at least one thread in each dimension, but has " + extent(threads));
+  if (threads[0] > maxThreadsPerThreadgroup || threads[1] > maxThreadsPerThreadgroup || threads[2] > maxThreadsPerThreadgroup ||
+      total > maxThreadsPerThreadgroup)
+    return refuse("a threadgroup can have at most " + Twine(maxThreadsPerThreadgroup) + " threads, but has " + extent(threads));
+  if (total > info.maxTotalThreadsPerThreadgroup)
+    return refuse("the kernel allows at most " + Twine(info.maxTotalThreadsPerThreadgroup) + " threads in a threadgroup, but has " +
+                  Twine(total));
+  if (dispatch.gridThreads)
+    for (unsigned d = 0; d != 3; ++d)
+      groups[d] = (uint64_t((*dispatch.gridThreads)[d]) + threads[d] - 1) / threads[d];
+  uint64_t groupCount = 1;
+  for (unsigned d = 0; d != 3; ++d) {
+    if (uint64_t(groups[d]) * threads[d] >= (uint64_t(1) << 31))
+      return refuse("the grid can have at most 2147483647 threads in a dimension, but has " + Twine(uint64_t(groups[d]) * threads[d]));
+    groupCount *= groups[d];
+    if (groupCount >= (uint64_t(1) << 31))
+      return refuse("the grid can have at most 2147483647 threadgroups, but has " + extent(groups));
+  }
+  if (dispatch.buffers.size() > maxBufferBindings)
+    return refuse("buffers have indices 0 to " + Twine(maxBufferBindings - 1) + ", but " + Twine(dispatch.buffers.size()) +
+                  " are bound");
+
+  auto variant = state->get(optionsFor(threads, dispatch.scheduleSeed.has_value()));
+  if (!variant)
+    return variant.takeError();
+  const CodeFacts &facts = (*variant)->facts;
+
+  LaunchPlan plan;
+  LaunchState &launch = plan.state;
+  for (auto [index, binding] : enumerate(dispatch.buffers)) {
+    launch.buffers[index] = binding.data;
+    launch.bufferBytes[index] = binding.data ? binding.bytes : 0;
+    launch.bufferWritable[index] = binding.writable;
+  }
+  uint64_t end = facts.threadgroupBytes;
+  for (const ParameterInfo &parameter : info.parameters) {
+    uint32_t index = parameter.index;
+    if (parameter.kind == ParameterInfo::Kind::Buffer) {
+      if (index >= maxBufferBindings)
+        return refuse("'" + Twine(parameter.name) + "' is buffer " + Twine(index) + ", but indices end at " + Twine(maxBufferBindings - 1));
+      if (!(facts.usedBuffers >> index & 1))
+        continue;
+      bool bound = index < dispatch.buffers.size() &&
+                   (dispatch.buffers[index].data || (dispatch.buffers[index].bytes == 0 && dispatch.buffers[index].writable));
+      if (!bound)
+        return refuse("'" + Twine(parameter.name) + "' (buffer " + Twine(index) + ") is missing");
+      const BufferBinding &binding = dispatch.buffers[index];
+      if (binding.bytes < parameter.elementSize && (parameter.isReference || binding.bytes))
+        return refuse("'" + Twine(parameter.name) + "' (buffer " + Twine(index) + ") needs at least " +
+                      Twine(parameter.elementSize) + " bytes, but has " + Twine(binding.bytes));
+      if ((facts.writtenBuffers >> index & 1) && !binding.writable)
+        return refuse("the kernel writes '" + Twine(parameter.name) + "' (buffer " + Twine(index) + "), which is bound read-only");
+    } else if (parameter.kind == ParameterInfo::Kind::Threadgroup) {
+      if (index >= maxBufferBindings)
+        return refuse("'" + Twine(parameter.name) + "' is threadgroup argument " + Twine(index) + ", but indices end at " +
+                      Twine(maxBufferBindings - 1));
+      uint32_t bytes = index < dispatch.threadgroupMemoryLengths.size() ? dispatch.threadgroupMemoryLengths[index] : 0;
+      if (!bytes)
+        return refuse("threadgroup argument '" + Twine(parameter.name) + "' (" + Twine(index) + ") has no length");
+      end = alignTo(end, 16);
+      launch.argumentOffsets[index] = end;
+      launch.argumentBytes[index] = bytes;
+      end += bytes;
+    }
+  }
+  if (end > maxThreadgroupMemory)
+    return refuse("a threadgroup can have at most " + Twine(maxThreadgroupMemory) + " bytes of memory, but needs " + Twine(end));
+  for (unsigned d = 0; d != 3; ++d) {
+    launch.threadgroups[d] = groups[d];
+    launch.dispatchThreads[d] = threads[d];
+    launch.gridThreads[d] = dispatch.gridThreads ? (*dispatch.gridThreads)[d] : groups[d] * threads[d];
+  }
+  if (!groupCount)
+    return Error::success();
+
+  // Groups that the grid's edge cuts may need code of another kind: made before anything runs.
+  std::array<KernelEntry, variants> entries{};
+  auto codeFor = [&](std::array<uint32_t, 3> size) {
+    CodeOptions options = optionsFor(size, dispatch.scheduleSeed.has_value());
+    return options.partial + 2 * options.scatteredPositions;
+  };
+  if (dispatch.gridThreads) {
+    for (unsigned corner = 0; corner != 8; ++corner) {
+      std::array<uint32_t, 3> size = threads;
+      for (unsigned d = 0; d != 3; ++d)
+        if (corner >> d & 1)
+          size[d] = launch.gridThreads[d] - (groups[d] - 1) * threads[d];
+      auto edge = state->get(optionsFor(size, dispatch.scheduleSeed.has_value()));
+      if (!edge)
+        return edge.takeError();
+      entries[codeFor(size)] = (*edge)->entry;
+    }
+    plan.entryFor = [&](std::array<uint32_t, 3> size) { return entries[codeFor(size)]; };
+  }
+  bool counting = state->library->options.count;
+  plan.entry = (*variant)->entry;
+  plan.facts = &facts;
+  plan.needsFibers = facts.usesThreadgroupBarrier || state->library->options.checkBounds || facts.privateBytes > 512 * 1024;
+  plan.clearThreadgroupMemory = state->library->options.checkBounds;
+  plan.seed = dispatch.scheduleSeed;
+  plan.threadgroupBytes = end;
+  if (counting)
+    plan.counts.resize(facts.countWords());
+  plan.nanosecondsPerGroup = state->nanosecondsPerGroup.load(std::memory_order_relaxed);
+  runLaunch(plan, state->library->device->numThreads.load(std::memory_order_relaxed));
+  state->nanosecondsPerGroup.store(plan.nanosecondsPerGroup, std::memory_order_relaxed);
+  if (plan.failure)
+    return createStringError(describe(*plan.failure, facts, info, launch));
+  if (counting && counters)
+    addCounts(*counters, facts, plan.counts, groupCount, end);
+  return Error::success();
+}
+
+Kernel::Kernel(std::unique_ptr<State> state) : state(std::move(state)) {}
+Kernel::~Kernel() = default;
+const KernelInfo &Kernel::info() const { return state->info; }
+
+//===----------------------------------------------------------------------===//
+// Library, Device
+//===----------------------------------------------------------------------===//
+
+Library::Library(std::unique_ptr<State> state) : state(std::move(state)) {}
+Library::~Library() = default;
+const std::vector<KernelInfo> &Library::kernels() const { return state->kernels; }
+
+Expected<Kernel *> Library::kernel(StringRef name) {
+  std::lock_guard lock(state->mutex);
+  auto found = state->made.find(name);
+  if (found != state->made.end())
+    return found->second.get();
+  for (const KernelInfo &info : state->kernels) {
+    if (info.name != name)
+      continue;
+    auto made = std::make_unique<Kernel::State>();
+    made->library = state.get();
+    made->info = info;
+    auto &place = state->made[name.str()];
+    place.reset(new Kernel(std::move(made)));
+    return place.get();
+  }
+  std::string names;
+  for (const KernelInfo &info : state->kernels)
+    names += (names.empty() ? "" : ", ") + info.name;
+  return createStringError("the library has no kernel '%s'; it has: %s", name.str().c_str(), names.c_str());
+}
+
+Device::Device() : state(std::make_unique<State>()) {}
+Device::~Device() = default;
+
+Device &Device::get() {
+  static Device *device = new Device; // kernels may run until the very end of the process
+  return *device;
+}
+
+Error Device::configure(const DeviceOptions &options) {
+  State &state = *get().state;
+  Expected<DiskCache> cache = DiskCache::open(options.cacheDirectory);
+  std::lock_guard lock(state.mutex);
+  if (!cache) {
+    Error error = cache.takeError();
+    if (options.cacheRequired)
+      return error;
+    if (!std::exchange(state.warned, true))
+      errs() << "warning: " << toString(std::move(error)) << "; compiled kernels are kept in memory only\n";
+    else
+      consumeError(std::move(error));
+    state.cache = DiskCache();
+  } else {
+    state.cache = *cache;
+  }
+  state.numThreads = options.numThreads ? options.numThreads : usableCores();
+  return Error::success();
+}
+
+Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const CompileOptions &options) {
+  bool cacheable = options.includeDirectories.empty();
+  std::string key = keyOf(msl, options);
+  auto made = std::make_unique<Library::State>();
+  {
+    std::lock_guard lock(state->mutex);
+    if (cacheable)
+      if (auto found = state->libraries.find(key); found != state->libraries.end())
+        return found->second;
+    if (cacheable)
+      made->cache = state->cache;
+  }
+  made->source = msl.str();
+  made->key = key;
+  made->options = options;
+  made->device = state.get();
+  bool known = false;
+  if (auto found = made->cache.find("library", key))
+    if (auto kernels = deserializeKernels(*found)) {
+      made->kernels = std::move(*kernels);
+      known = true;
+    }
+  if (!known) {
+    LLVMContext context;
+    Expected<CompiledMsl> compiled = compileMsl(msl, frontendOptions(options), context);
+    if (!compiled)
+      return compiled.takeError();
+    made->kernels = std::move(compiled->kernels);
+    made->bitcode = toBitcode(*compiled->module);
+    made->cache.insert("library", key, serialize(made->kernels));
+  }
+  std::shared_ptr<Library> library(new Library(std::move(made)));
+  if (!cacheable)
+    return library;
+  std::lock_guard lock(state->mutex);
+  return state->libraries.try_emplace(key, library).first->second; // another thread may have been faster
+}
+
+Expected<std::shared_ptr<Library>> Device::compileIR(StringRef ir, std::vector<KernelInfo> kernels, const CompileOptions &options) {
+  auto made = std::make_unique<Library::State>();
+  made->bitcode = ir.str();
+  made->kernels = std::move(kernels);
+  made->options = options;
+  made->device = state.get();
+  return std::shared_ptr<Library>(new Library(std::move(made)));
+}
+
+void Device::trim() {
+  std::lock_guard lock(state->mutex);
+  for (auto it = state->libraries.begin(); it != state->libraries.end();) {
+    auto current = it++;
+    if (current->second.use_count() == 1)
+      state->libraries.erase(current);
+  }
+}
+
+} // namespace triton_metal

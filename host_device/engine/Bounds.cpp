@@ -1,0 +1,151 @@
+// Puts a check before every access to device, constant and threadgroup memory, and finds out what buffers a kernel writes.
+#include "host_device/engine/Prepare.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+using namespace llvm;
+
+namespace triton_metal::engine {
+
+int32_t bufferOf(Value *pointer) {
+  SmallVector<const Value *, 4> objects;
+  getUnderlyingObjects(pointer, objects, nullptr, 0);
+  int32_t result = -1;
+  for (const Value *object : objects) {
+    if (isa<UndefValue, ConstantPointerNull>(object))
+      continue;
+    auto *call = dyn_cast<CallInst>(object);
+    if (!call || !call->getCalledFunction() || !call->getCalledFunction()->getName().starts_with(bufferName))
+      return -1;
+    int32_t index = cast<ConstantInt>(call->getArgOperand(0))->getSExtValue();
+    if (result != -1 && result != index)
+      return -1;
+    result = index;
+  }
+  return result;
+}
+
+uint32_t findUsedBuffers(Function &function) {
+  uint32_t used = 0;
+  for (Instruction &inst : instructions(function))
+    if (auto *call = dyn_cast<CallInst>(&inst); call && !call->use_empty() && call->getCalledFunction() &&
+                                                call->getCalledFunction()->getName().starts_with(bufferName))
+      used |= 1u << cast<ConstantInt>(call->getArgOperand(0))->getZExtValue();
+  return used;
+}
+
+uint32_t findWrittenBuffers(Function &function, const KernelInfo &kernel) {
+  uint32_t mutableBuffers = 0;
+  for (const ParameterInfo &parameter : kernel.parameters)
+    if (parameter.kind == ParameterInfo::Kind::Buffer && parameter.addressSpace == AddressSpace::Device)
+      mutableBuffers |= 1u << parameter.index;
+  uint32_t written = 0;
+  auto store = [&](Value *pointer) {
+    if (pointer->getType()->getPointerAddressSpace() != unsigned(AddressSpace::Device))
+      return;
+    int32_t buffer = bufferOf(pointer);
+    written |= buffer >= 0 ? 1u << buffer : mutableBuffers;
+  };
+  for (Instruction &inst : instructions(function)) {
+    if (auto access = memoryAccess(inst)) {
+      if (access->kind != AccessKind::Load && !isa<LoadInst>(inst))
+        store(access->pointer);
+    } else if (auto *memory = dyn_cast<MemIntrinsic>(&inst)) {
+      store(memory->getRawDest());
+    }
+  }
+  return written;
+}
+
+/// The place in the user's text: out of functions that came from headers.
+static void fillLocation(Site &site, Instruction &inst, Function &function) {
+  const DILocation *location = inst.getDebugLoc();
+  if (!location)
+    return;
+  const DILocation *outer = location;
+  while (const DILocation *next = outer->getInlinedAt())
+    outer = next;
+  const DILocation *best = outer;
+  for (const DILocation *at = location; at; at = at->getInlinedAt())
+    if (at->getFilename() == outer->getFilename() && at->getLine()) {
+      best = at;
+      break;
+    }
+  site.line = best->getLine();
+  site.column = best->getColumn();
+}
+
+void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
+  Module &module = *function.getParent();
+  IRBuilder<> b(module.getContext());
+  SmallVector<std::pair<Instruction *, MemoryAccess>> accesses;
+  SmallVector<CallInst *> calls;
+  for (Instruction &inst : instructions(function)) {
+    if (auto access = memoryAccess(inst)) {
+      if (accessesToo)
+        accesses.push_back({&inst, *access});
+    } else if (auto *memory = dyn_cast<MemIntrinsic>(&inst)) {
+      if (!accessesToo)
+        continue;
+      auto *length = dyn_cast<ConstantInt>(memory->getLength());
+      if (!length)
+        continue;
+      if (memory->getDestAddressSpace())
+        accesses.push_back({&inst, {memory->getRawDest(), length->getZExtValue(), 1, AccessKind::Store, AddressSpace(memory->getDestAddressSpace())}});
+      if (auto *transfer = dyn_cast<MemTransferInst>(memory); transfer && transfer->getSourceAddressSpace())
+        accesses.push_back({&inst, {transfer->getRawSource(), length->getZExtValue(), 1, AccessKind::Load, AddressSpace(transfer->getSourceAddressSpace())}});
+    } else if (auto *call = dyn_cast<CallInst>(&inst);
+               call && call->getCalledFunction() &&
+               (call->getCalledFunction()->getName() == "__tm_threadgroup_barrier" ||
+                call->getCalledFunction()->getName().starts_with("__tm_simd_shuffle"))) {
+      calls.push_back(call);
+    }
+  }
+  for (auto &[inst, access] : accesses) {
+    Value *object = getUnderlyingObject(access.pointer);
+    if (isa<GlobalVariable>(object))
+      continue; // a constant of the program
+    if (access.space == AddressSpace::Thread) {
+      // Private arrays that stay in memory; where an index is a constant, the front end has seen it.
+      auto *array = dyn_cast<AllocaInst>(object);
+      APInt offset(64, 0);
+      const DataLayout &layout = function.getDataLayout();
+      if (!array || (access.pointer->stripAndAccumulateConstantOffsets(layout, offset, true) == array &&
+                     offset.ule(array->getAllocationSize(layout)->getFixedValue() - access.bytes)))
+        continue;
+      access.alignment = 1;
+    }
+    Site site;
+    fillLocation(site, *inst, function);
+    site.kind = access.kind;
+    site.space = access.space;
+    site.bytes = access.bytes;
+    if (access.space != AddressSpace::Threadgroup)
+      site.buffer = bufferOf(access.pointer);
+    Type *pointer = access.pointer->getType();
+    auto callee = module.getOrInsertFunction(
+        (Twine(checkName) + "." + Twine(pointer->getPointerAddressSpace())).str(),
+        FunctionType::get(b.getVoidTy(), {pointer, b.getInt64Ty(), b.getInt32Ty(), b.getInt32Ty()}, false));
+    auto *checker = cast<Function>(callee.getCallee());
+    checker->setDoesNotThrow();
+    checker->setOnlyAccessesInaccessibleMemory();
+    checker->setConvergent();
+    checker->addFnAttr(Attribute::NoMerge);
+    b.SetInsertPoint(inst);
+    b.CreateCall(callee, {access.pointer, b.getInt64(access.bytes), b.getInt32(facts.sites.size()),
+                          b.getInt32(std::min<uint64_t>(access.alignment, 16))});
+    facts.sites.push_back(site);
+  }
+  for (CallInst *call : calls) {
+    Site site;
+    fillLocation(site, *call, function);
+    site.kind = call->getCalledFunction()->getName() == "__tm_threadgroup_barrier" ? AccessKind::Barrier : AccessKind::Shuffle;
+    call->setMetadata("tm.site", MDNode::get(module.getContext(), ConstantAsMetadata::get(b.getInt32(facts.sites.size()))));
+    facts.sites.push_back(site);
+  }
+}
+
+} // namespace triton_metal::engine

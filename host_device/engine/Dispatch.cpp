@@ -1,0 +1,403 @@
+// Threadgroups over the machine's cores, and the SIMD-groups of one threadgroup on one core: one after the other where they do
+// not wait for each other, as fibers that change places at barriers where they do.
+#include "host_device/engine/Runtime.h"
+#include <algorithm>
+#include <atomic>
+#include <boost/context/detail/fcontext.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TRITON_METAL_ASAN 1
+#include <sanitizer/common_interface_defs.h>
+#endif
+#endif
+
+namespace triton_metal::engine {
+
+namespace context = boost::context::detail;
+
+namespace {
+
+/// A small generator whose numbers are the same everywhere.
+class Random {
+public:
+  explicit Random(uint64_t seed) : state(seed) {}
+  uint64_t next() {
+    uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+  }
+  template <typename Range> void shuffle(Range &range) {
+    for (size_t i = range.size(); i > 1; --i)
+      std::swap(range[i - 1], range[next() % i]);
+  }
+
+private:
+  uint64_t state;
+};
+
+/// A fiber's stack, with a page below it that must not be touched.
+class Stack {
+public:
+  explicit Stack(size_t wanted) {
+    size_t page = sysconf(_SC_PAGESIZE);
+    size = (wanted + page - 1) / page * page + page;
+    memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+      memory = nullptr;
+      return;
+    }
+    mprotect(memory, page, PROT_NONE);
+  }
+  ~Stack() {
+    if (memory)
+      munmap(memory, size);
+  }
+  Stack(const Stack &) = delete;
+  bool valid() const { return memory; }
+  void *top() const { return static_cast<char *>(memory) + size; }
+  size_t bytes() const { return size; }
+
+private:
+  void *memory = nullptr;
+  size_t size = 0;
+};
+
+/// Runs threadgroups on one thread.
+class Runner {
+public:
+  static Runner &ofThisThread() {
+    static thread_local Runner runner;
+    return runner;
+  }
+
+  /// False: the kernel failed, and the plan says why.
+  bool run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint64_t> &counts, std::optional<FailureRecord> &failure);
+
+  // Called from inside a fiber.
+  void barrier(uint32_t site) {
+    event = Event::Barrier;
+    barrierSite = site;
+    leave();
+  }
+  [[noreturn]] void fail(Failure kind, uint32_t site, uint64_t address, uint32_t lane) {
+    event = Event::Failed;
+    record.failure = kind;
+    record.site = site;
+    record.address = address;
+    record.lane = lane;
+    leave();
+    abort(); // a fiber that failed is not resumed
+  }
+
+private:
+  enum class Event { Done, Barrier, Failed };
+
+  void leave() {
+#ifdef TRITON_METAL_ASAN
+    void *fake = nullptr;
+    __sanitizer_start_switch_fiber(event == Event::Barrier ? &fake : nullptr, schedulerStack, schedulerStackSize);
+#endif
+    scheduler = context::jump_fcontext(scheduler, nullptr).fctx;
+#ifdef TRITON_METAL_ASAN
+    __sanitizer_finish_switch_fiber(fake, &schedulerStack, &schedulerStackSize);
+#endif
+  }
+
+  static void fiberMain(context::transfer_t from) {
+    auto *runner = static_cast<Runner *>(from.data);
+#ifdef TRITON_METAL_ASAN
+    __sanitizer_finish_switch_fiber(nullptr, &runner->schedulerStack, &runner->schedulerStackSize);
+#endif
+    runner->scheduler = from.fctx;
+    uint32_t simdgroup = runner->current;
+    runner->entry(runner->launch, &runner->group, simdgroup, simdgroup + 1);
+    runner->event = Event::Done;
+    runner->leave();
+  }
+
+  bool runFibers(const LaunchPlan &plan, Random *random);
+
+  context::fcontext_t scheduler = nullptr;
+  const void *schedulerStack = nullptr;
+  size_t schedulerStackSize = 0;
+  Event event = Event::Done;
+  uint32_t barrierSite = 0, current = 0;
+  FailureRecord record{};
+  KernelEntry entry = nullptr;
+  const LaunchState *launch = nullptr;
+  GroupState group{};
+  std::vector<std::unique_ptr<Stack>> stacks;
+  std::vector<context::fcontext_t> fibers;
+  alignas(128) char threadgroupMemory[maxThreadgroupMemory + 128];
+};
+
+bool Runner::runFibers(const LaunchPlan &plan, Random *random) {
+  uint32_t count = group.simdgroups;
+  // Spilled vectors of 32 take room too, besides the private arrays.
+  size_t wanted = 256 * 1024 + plan.facts->privateBytes + plan.facts->privateBytes / 4;
+  if (stacks.size() < count)
+    stacks.resize(count);
+  fibers.resize(count);
+  for (uint32_t i = 0; i != count; ++i) {
+    if (!stacks[i] || stacks[i]->bytes() < wanted)
+      stacks[i] = std::make_unique<Stack>(wanted);
+    if (!stacks[i]->valid()) {
+      record = {Failure::OutOfBounds};
+      record.note = "the host has no memory for the stacks of a threadgroup's SIMD-groups";
+      return false;
+    }
+    fibers[i] = context::make_fcontext(stacks[i]->top(), stacks[i]->bytes() - 4096, &fiberMain);
+  }
+  std::vector<uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  uint32_t done = 0;
+  for (;;) {
+    if (random)
+      random->shuffle(order);
+    uint32_t waiting = 0, ended = 0, site = ~0u;
+    for (uint32_t simdgroup : order) {
+      current = simdgroup;
+#ifdef TRITON_METAL_ASAN
+      void *fake = nullptr;
+      __sanitizer_start_switch_fiber(&fake, static_cast<char *>(stacks[simdgroup]->top()) - stacks[simdgroup]->bytes(),
+                                     stacks[simdgroup]->bytes());
+#endif
+      context::transfer_t back = context::jump_fcontext(fibers[simdgroup], this);
+#ifdef TRITON_METAL_ASAN
+      __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#endif
+      fibers[simdgroup] = back.fctx;
+      if (event == Event::Failed) {
+        record.simdgroup = simdgroup;
+        return false;
+      }
+      if (event == Event::Done) {
+        ++ended;
+      } else {
+        ++waiting;
+        site = barrierSite;
+      }
+    }
+    done += ended;
+    if (!waiting)
+      return true;
+    if (done) {
+      record.failure = Failure::DivergentBarrier;
+      record.site = site;
+      record.note = std::to_string(waiting) + " of " + std::to_string(count) +
+                    " SIMD-groups wait at a barrier that the others do not come to: they have ended";
+      return false;
+    }
+  }
+}
+
+bool Runner::run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint64_t> &counts,
+                 std::optional<FailureRecord> &failure) {
+  launch = &plan.state;
+  uint32_t width = launch->threadgroups[0], height = launch->threadgroups[1];
+  group.position[0] = linearGroup % width;
+  group.position[1] = linearGroup / width % height;
+  group.position[2] = linearGroup / (uint64_t(width) * height);
+  entry = plan.entry;
+  bool cut = false;
+  for (unsigned d = 0; d != 3; ++d) {
+    uint32_t size = launch->dispatchThreads[d];
+    uint64_t first = uint64_t(group.position[d]) * size;
+    group.threads[d] = std::min<uint64_t>(size, launch->gridThreads[d] - first);
+    cut |= group.threads[d] != size;
+  }
+  if (cut)
+    entry = plan.entryFor({group.threads[0], group.threads[1], group.threads[2]});
+  group.totalThreads = group.threads[0] * group.threads[1] * group.threads[2];
+  group.simdgroups = (group.totalThreads + simdWidth - 1) / simdWidth;
+  group.threadgroupMemory = threadgroupMemory;
+  group.counts = counts.data();
+  group.runner = this;
+  if (plan.clearThreadgroupMemory)
+    std::memset(threadgroupMemory, 0xff, std::min<size_t>(plan.threadgroupBytes, sizeof(threadgroupMemory)));
+  std::array<uint8_t, simdWidth> lanes;
+  std::optional<Random> random;
+  if (plan.seed) {
+    random.emplace(*plan.seed * 0x2545f4914f6cdd1d + linearGroup);
+    std::iota(lanes.begin(), lanes.end(), 0);
+    random->shuffle(lanes);
+    group.laneOrder = lanes.data();
+  }
+  bool good = true;
+  if (plan.needsFibers) {
+    good = runFibers(plan, random ? &*random : nullptr);
+  } else if (random) {
+    std::vector<uint32_t> order(group.simdgroups);
+    std::iota(order.begin(), order.end(), 0);
+    random->shuffle(order);
+    for (uint32_t simdgroup : order)
+      entry(launch, &group, simdgroup, simdgroup + 1);
+  } else {
+    entry(launch, &group, 0, group.simdgroups);
+  }
+  if (!good) {
+    record.threadgroup = {group.position[0], group.position[1], group.position[2]};
+    failure = record;
+    record = {};
+  }
+  return good;
+}
+
+/// Threads that wait for work.
+class Pool {
+public:
+  static Pool &get() {
+    static std::mutex guard;
+    static Pool *pool = nullptr;
+    static pid_t owner = 0;
+    std::lock_guard lock(guard);
+    if (!pool || owner != getpid()) { // a forked child has none of its parent's threads
+      pool = new Pool;
+      owner = getpid();
+    }
+    return *pool;
+  }
+
+  /// Runs `work` on this thread and on up to `helpers` others; false, and nothing is run, if the pool is taken.
+  bool tryRun(unsigned helpers, const std::function<void()> &work) {
+    std::unique_lock taken(use, std::try_to_lock);
+    if (!taken)
+      return false;
+    {
+      std::lock_guard lock(mutex);
+      while (threads.size() < helpers) {
+        threads.emplace_back([this, number = unsigned(threads.size())] { serve(number); });
+        threads.back().detach();
+      }
+      job = &work;
+      wanted = helpers;
+      running = helpers;
+      ++generation;
+    }
+    wake.notify_all();
+    work();
+    std::unique_lock lock(mutex);
+    finished.wait(lock, [&] { return running == 0; });
+    job = nullptr;
+    return true;
+  }
+
+private:
+  void serve(unsigned number) {
+    uint64_t seen = 0;
+    for (;;) {
+      const std::function<void()> *work;
+      {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return generation != seen && (number >= wanted || job); });
+        seen = generation;
+        if (number >= wanted)
+          continue;
+        work = job;
+      }
+      (*work)();
+      std::lock_guard lock(mutex);
+      if (--running == 0)
+        finished.notify_all();
+    }
+  }
+
+  std::mutex use, mutex;
+  std::condition_variable wake, finished;
+  std::vector<std::thread> threads;
+  const std::function<void()> *job = nullptr;
+  unsigned wanted = 0, running = 0;
+  uint64_t generation = 0;
+};
+
+} // namespace
+
+extern "C" void __tm_runtime_barrier(GroupState *group, uint32_t site) {
+  if (group->simdgroups > 1)
+    static_cast<Runner *>(group->runner)->barrier(site);
+}
+
+extern "C" void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t site, uint64_t address, uint32_t lane) {
+  static_cast<Runner *>(group->runner)->fail(Failure(failure), site, address, lane);
+}
+
+void runLaunch(LaunchPlan &plan, unsigned numThreads) {
+  const LaunchState &state = plan.state;
+  uint64_t groups = uint64_t(state.threadgroups[0]) * state.threadgroups[1] * state.threadgroups[2];
+  size_t words = plan.counts.size();
+  if (plan.seed) {
+    // In one order, on one thread.
+    std::vector<uint32_t> order(groups);
+    std::iota(order.begin(), order.end(), 0);
+    Random random(*plan.seed);
+    random.shuffle(order);
+    for (uint32_t group : order)
+      if (!Runner::ofThisThread().run(plan, group, plan.counts, plan.failure))
+        return;
+    return;
+  }
+  using Clock = std::chrono::steady_clock;
+  auto nanoseconds = [](Clock::duration time) { return double(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count()); };
+  uint64_t first = 0;
+  double perGroup = plan.nanosecondsPerGroup;
+  if (groups > 1 && numThreads > 1 && perGroup == 0) {
+    auto start = Clock::now();
+    if (!Runner::ofThisThread().run(plan, first++, plan.counts, plan.failure))
+      return;
+    perGroup = std::max(1.0, nanoseconds(Clock::now() - start));
+  }
+  constexpr double worthWaking = 20000;
+  std::atomic<uint64_t> next{first};
+  if (groups - first > 1 && numThreads > 1 && perGroup * double(groups - first) > worthWaking) {
+    unsigned helpers = std::min<uint64_t>(numThreads - 1, groups - first - 1);
+    uint64_t chunk = std::clamp<uint64_t>((groups - first) / (numThreads * 16), 1, std::max<uint64_t>(1, uint64_t(200000 / perGroup)));
+    std::mutex mutex;
+    auto start = Clock::now();
+    std::function<void()> work = [&] {
+      std::vector<uint64_t> counts(words);
+      std::optional<FailureRecord> failure;
+      Runner &runner = Runner::ofThisThread();
+      for (;;) {
+        uint64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
+        if (begin >= groups)
+          break;
+        bool good = true;
+        for (uint64_t group = begin; group != std::min(groups, begin + chunk) && good; ++group)
+          good = runner.run(plan, group, counts, failure);
+        if (!good) {
+          next.store(groups, std::memory_order_relaxed);
+          break;
+        }
+      }
+      if (words || failure) {
+        std::lock_guard lock(mutex);
+        for (size_t i = 0; i != words; ++i)
+          plan.counts[i] += counts[i];
+        if (failure && !plan.failure)
+          plan.failure = failure;
+      }
+    };
+    if (Pool::get().tryRun(helpers, work)) {
+      plan.nanosecondsPerGroup = std::max(1.0, nanoseconds(Clock::now() - start) * std::min<uint64_t>(numThreads, groups) / double(groups - first));
+      return;
+    }
+  }
+  auto start = Clock::now();
+  for (uint64_t group = first; group != groups; ++group)
+    if (!Runner::ofThisThread().run(plan, group, plan.counts, plan.failure))
+      return;
+  if (groups != first)
+    plan.nanosecondsPerGroup = std::max(1.0, nanoseconds(Clock::now() - start) / double(groups - first));
+}
+
+} // namespace triton_metal::engine

@@ -1,0 +1,206 @@
+#include "host_device/engine/Jit.h"
+#include "host_device/engine/Prepare.h"
+#include "host_device/engine/Runtime.h"
+#include "host_device/engine/Vectorize.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/DeadStoreElimination.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+
+using namespace llvm;
+
+namespace triton_metal::engine {
+
+namespace {
+struct HostTarget {
+  const Target *target = nullptr;
+  Triple triple;
+  std::string cpu, features;
+  HostTraits traits;
+  std::string error;
+
+  static const HostTarget &get() {
+    static const HostTarget host = [] {
+      HostTarget result;
+      InitializeNativeTarget();
+      InitializeNativeTargetAsmPrinter();
+      result.triple = Triple(sys::getProcessTriple());
+      result.target = TargetRegistry::lookupTarget(result.triple, result.error);
+      result.cpu = sys::getHostCPUName().str();
+      StringMap<bool> flags = sys::getHostCPUFeatures();
+      std::vector<std::string> sorted;
+      for (auto &flag : flags)
+        sorted.push_back((flag.second ? "+" : "-") + flag.first().str());
+      llvm::sort(sorted);
+      result.features = join(sorted, ",");
+      auto has = [&](StringRef name) { return flags.lookup(name); };
+      result.traits.avx512 = has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq");
+      return result;
+    }();
+    return host;
+  }
+
+  std::unique_ptr<TargetMachine> machine() const {
+    TargetOptions targetOptions;
+    targetOptions.AllowFPOpFusion = FPOpFusion::Strict;
+    return std::unique_ptr<TargetMachine>(target->createTargetMachine(triple, cpu, features, targetOptions, Reloc::PIC_,
+                                                                      CodeModel::Small, CodeGenOptLevel::Default, true));
+  }
+};
+} // namespace
+
+std::string hostDescription() {
+  const HostTarget &host = HostTarget::get();
+  return host.triple.str() + " " + host.cpu + " " + host.features;
+}
+
+static void optimize(Module &module, Function &function, TargetMachine &machine, const HostTraits &traits) {
+  PassRunner runner(&machine);
+  {
+    FunctionPassManager passes;
+    passes.addPass(EarlyCSEPass(true));
+    passes.addPass(InstCombinePass());
+    passes.addPass(SimplifyCFGPass());
+    {
+      LoopPassManager loop;
+      loop.addPass(LICMPass(LICMOptions()));
+      passes.addPass(createFunctionToLoopPassAdaptor(std::move(loop), /*UseMemorySSA=*/true));
+    }
+    passes.addPass(GVNPass(GVNOptions().setMemDep(false).setMemorySSA(false)));
+    passes.addPass(InstCombinePass());
+    passes.addPass(DSEPass());
+    passes.addPass(SimplifyCFGPass(SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
+    passes.addPass(ADCEPass());
+    runner.run(function, std::move(passes));
+  }
+  if (lowerShuffles(function, traits)) {
+    FunctionPassManager passes;
+    passes.addPass(EarlyCSEPass());
+    passes.addPass(InstCombinePass());
+    runner.run(function, std::move(passes));
+  }
+}
+
+Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, const CodeOptions &options) {
+  const HostTarget &host = HostTarget::get();
+  if (!host.target)
+    return createStringError("the host's processor is not one that LLVM knows: " + host.error);
+  std::unique_ptr<TargetMachine> machine = host.machine();
+  module.setTargetTriple(host.triple);
+  module.setDataLayout(machine->createDataLayout());
+  KernelCode code;
+  Expected<Function *> scalar = prepareKernel(module, kernel, options, code.facts);
+  if (!scalar)
+    return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), scalar.takeError());
+  const char *dump = std::getenv("TRITON_METAL_HOST_DUMP");
+  if (dump)
+    (*scalar)->print(errs());
+  code.entryName = "__tm_kernel";
+  Expected<Function *> simd = vectorizeKernel(**scalar, code.entryName, options, host.traits, code.facts);
+  if (!simd)
+    return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), simd.takeError());
+  if (dump)
+    (*simd)->print(errs());
+  (*scalar)->eraseFromParent();
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", host.cpu);
+    function.addFnAttr("target-features", host.features);
+    if (host.traits.avx512) {
+      function.addFnAttr("prefer-vector-width", "512");
+      function.addFnAttr("min-legal-vector-width", "512");
+    }
+  }
+  optimize(module, **simd, *machine, host.traits);
+  if (dump)
+    (*simd)->print(errs());
+  // What only the scalar code used.
+  for (Function &function : make_early_inc_range(module))
+    if (function.isDeclaration() && function.use_empty())
+      function.eraseFromParent();
+  for (GlobalVariable &global : make_early_inc_range(module.globals()))
+    if (global.use_empty() && global.hasLocalLinkage())
+      global.eraseFromParent();
+    else if (!global.isDeclaration())
+      global.setLinkage(GlobalValue::InternalLinkage);
+  SmallVector<char, 0> object;
+  raw_svector_ostream stream(object);
+  legacy::PassManager codegen;
+  if (machine->addPassesToEmitFile(codegen, stream, nullptr, CodeGenFileType::ObjectFile))
+    return createStringError("LLVM cannot write object files for this host");
+  codegen.run(module);
+  code.object.assign(object.begin(), object.end());
+  return code;
+}
+
+//===----------------------------------------------------------------------===//
+// Jit
+//===----------------------------------------------------------------------===//
+
+Jit::Jit() = default;
+Jit::~Jit() = default;
+
+Expected<Jit *> Jit::get() {
+  // Never destroyed: kernels may run until the very end of the process.
+  static Expected<Jit *> instance = []() -> Expected<Jit *> {
+    HostTarget::get();
+    auto created = orc::LLJITBuilder().create();
+    if (!created)
+      return created.takeError();
+    auto *result = new Jit;
+    result->jit = std::move(*created);
+    orc::SymbolMap symbols;
+    for (auto [name, address] : runtimeSymbols())
+      symbols[result->jit->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(address), JITSymbolFlags::Exported};
+    if (Error error = result->jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
+      return std::move(error);
+    auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(result->jit->getDataLayout().getGlobalPrefix());
+    if (!process)
+      return process.takeError();
+    result->jit->getMainJITDylib().addGenerator(std::move(*process));
+    return result;
+  }();
+  if (!instance)
+    return createStringError("the JIT did not start");
+  return *instance;
+}
+
+Expected<KernelEntry> Jit::load(StringRef object, StringRef entryName) {
+  unsigned number;
+  {
+    std::lock_guard lock(mutex);
+    number = loaded++;
+  }
+  auto dylib = jit->createJITDylib("kernel" + std::to_string(number));
+  if (!dylib)
+    return dylib.takeError();
+  dylib->addToLinkOrder(jit->getMainJITDylib());
+  if (Error error = jit->addObjectFile(*dylib, MemoryBuffer::getMemBufferCopy(object, "kernel")))
+    return std::move(error);
+  auto address = jit->lookup(*dylib, entryName);
+  if (!address)
+    return address.takeError();
+  return address->toPtr<KernelEntry>();
+}
+
+} // namespace triton_metal::engine

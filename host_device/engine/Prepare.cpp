@@ -1,0 +1,267 @@
+#include "host_device/engine/Prepare.h"
+#include "host_device/engine/Builtins.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/InstSimplifyPass.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/Scalarizer.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/FixIrreducible.h"
+#include "llvm/Transforms/Utils/LCSSA.h"
+#include "llvm/Transforms/Utils/LoopSimplify.h"
+#include "llvm/Transforms/Utils/LowerSwitch.h"
+#include "llvm/Transforms/Utils/UnifyFunctionExitNodes.h"
+
+using namespace llvm;
+
+namespace triton_metal::engine {
+
+struct PassRunner::State {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager sccs;
+  ModuleAnalysisManager modules;
+};
+
+PassRunner::PassRunner(TargetMachine *machine) : state(std::make_unique<State>()) {
+  PassBuilder builder(machine);
+  builder.registerModuleAnalyses(state->modules);
+  builder.registerCGSCCAnalyses(state->sccs);
+  builder.registerFunctionAnalyses(state->functions);
+  builder.registerLoopAnalyses(state->loops);
+  builder.crossRegisterProxies(state->loops, state->functions, state->sccs, state->modules);
+}
+PassRunner::~PassRunner() = default;
+
+void PassRunner::run(Module &module, ModulePassManager &&passes) {
+  passes.run(module, state->modules);
+  state->modules.clear();
+  state->sccs.clear();
+  state->functions.clear();
+  state->loops.clear();
+}
+
+void PassRunner::run(Function &function, FunctionPassManager &&passes) {
+  passes.run(function, state->functions);
+  state->functions.clear();
+  state->loops.clear();
+}
+
+std::optional<MemoryAccess> memoryAccess(Instruction &inst) {
+  const DataLayout &layout = inst.getDataLayout();
+  MemoryAccess access;
+  Type *type = nullptr;
+  Align align;
+  if (auto *load = dyn_cast<LoadInst>(&inst)) {
+    access.pointer = load->getPointerOperand();
+    type = load->getType();
+    align = load->getAlign();
+    access.kind = load->isAtomic() ? AccessKind::Atomic : AccessKind::Load;
+  } else if (auto *store = dyn_cast<StoreInst>(&inst)) {
+    access.pointer = store->getPointerOperand();
+    type = store->getValueOperand()->getType();
+    align = store->getAlign();
+    access.kind = store->isAtomic() ? AccessKind::Atomic : AccessKind::Store;
+  } else if (auto *rmw = dyn_cast<AtomicRMWInst>(&inst)) {
+    access.pointer = rmw->getPointerOperand();
+    type = rmw->getType();
+    align = rmw->getAlign();
+    access.kind = AccessKind::Atomic;
+  } else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&inst)) {
+    access.pointer = exchange->getPointerOperand();
+    type = exchange->getCompareOperand()->getType();
+    align = exchange->getAlign();
+    access.kind = AccessKind::Atomic;
+  } else {
+    return std::nullopt;
+  }
+  access.bytes = layout.getTypeStoreSize(type);
+  access.alignment = align.value();
+  access.space = AddressSpace(access.pointer->getType()->getPointerAddressSpace());
+  return access;
+}
+
+/// `#pragma unroll` on a loop whose count is not known asks for nothing that changes what is computed: the request is dropped,
+/// so that only full unrolling is left.
+static void keepOnlyFullUnrolling(LoopUnrollOptions &options) {
+  options.setPartial(false).setRuntime(false).setPeeling(false).setUpperBound(false);
+}
+
+static Error refuse(Function &function) {
+  for (Instruction &inst : instructions(function)) {
+    auto *call = dyn_cast<CallBase>(&inst);
+    if (!call)
+      continue;
+    Function *callee = call->getCalledFunction();
+    std::string where = inst.getDebugLoc() ? ":" + std::to_string(inst.getDebugLoc().getLine()) : "";
+    if (!callee)
+      return createStringError("line%s: calls through pointers are not supported", where.c_str());
+    if (callee->isIntrinsic() || isKnownBuiltin(callee->getName()))
+      continue;
+    if (!callee->isDeclaration())
+      return createStringError("line%s: '%s' is recursive, which Metal does not allow", where.c_str(),
+                               callee->getName().str().c_str());
+    return createStringError("line%s: the function '%s' is not defined and not one of the device's own", where.c_str(),
+                             callee->getName().str().c_str());
+  }
+  return Error::success();
+}
+
+/// Address spaces cannot overlap: said once, so that every later pass knows.
+static void addAliasScopes(Function &function) {
+  LLVMContext &context = function.getContext();
+  auto *domain = MDNode::getDistinct(context, {MDString::get(context, "metal address spaces")});
+  std::array<MDNode *, 4> scope, own, others;
+  for (unsigned space = 0; space != 4; ++space)
+    scope[space] = MDNode::getDistinct(context, {MDString::get(context, "space" + std::to_string(space)), domain});
+  for (unsigned space = 0; space != 4; ++space) {
+    SmallVector<Metadata *> rest;
+    for (unsigned other = 0; other != 4; ++other)
+      // Metal lets one buffer be bound as device and as constant memory.
+      if (other != space && !((space == 1 && other == 2) || (space == 2 && other == 1)))
+        rest.push_back(scope[other]);
+    others[space] = MDNode::get(context, rest);
+    own[space] = MDNode::get(context, {scope[space]});
+  }
+  for (Instruction &inst : instructions(function))
+    if (auto access = memoryAccess(inst); access && unsigned(access->space) < 4) {
+      inst.setMetadata(LLVMContext::MD_alias_scope, own[unsigned(access->space)]);
+      inst.setMetadata(LLVMContext::MD_noalias, others[unsigned(access->space)]);
+    }
+}
+
+Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel, const CodeOptions &options,
+                                   CodeFacts &facts) {
+  Function *original = module.getFunction(kernel.name);
+  if (!original || original->isDeclaration())
+    return createStringError("the module has no kernel '%s'", kernel.name.c_str());
+  for (Function &function : module) {
+    if (function.isDeclaration()) {
+      if (isKnownBuiltin(function.getName()) && !function.getName().starts_with("__tm_libm_")) {
+        function.setConvergent();
+        function.setDoesNotThrow();
+      }
+      continue;
+    }
+    // Instructions are chosen for the host, whatever the front end was told; and the front end's own target would hinder
+    // inlining.
+    function.removeFnAttr(Attribute::NoInline);
+    function.removeFnAttr(Attribute::OptimizeNone);
+    for (StringRef attribute : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "frame-pointer",
+                                "stack-protector-buffer-size", "no-trapping-math"})
+      function.removeFnAttr(attribute);
+    function.removeFnAttr(Attribute::MustProgress);
+    function.removeFnAttr(Attribute::StackProtect);
+    function.removeFnAttr(Attribute::StackProtectStrong);
+    if (&function != original) {
+      function.addFnAttr(Attribute::AlwaysInline);
+      function.setLinkage(GlobalValue::InternalLinkage);
+    }
+    function.setComdat(nullptr);
+  }
+  Expected<Function *> replaced = replaceParameters(*original, kernel);
+  if (!replaced)
+    return replaced.takeError();
+  Function &function = **replaced;
+
+  PassRunner runner;
+  {
+    ModulePassManager passes;
+    passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
+    passes.addPass(GlobalDCEPass());
+    runner.run(module, std::move(passes));
+  }
+  if (Error error = refuse(function))
+    return std::move(error);
+
+  LoopUnrollOptions asked(2, /*OnlyWhenForced=*/true);
+  keepOnlyFullUnrolling(asked);
+  // The fixed clean-up, after which things are counted.
+  {
+    FunctionPassManager passes;
+    passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+    passes.addPass(EarlyCSEPass());
+    passes.addPass(SimplifyCFGPass());
+    passes.addPass(InstSimplifyPass());
+    passes.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
+    passes.addPass(LoopUnrollPass(asked));
+    passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+    passes.addPass(EarlyCSEPass(true));
+    passes.addPass(SimplifyCFGPass());
+    passes.addPass(InstSimplifyPass());
+    passes.addPass(ADCEPass());
+    runner.run(function, std::move(passes));
+  }
+  addAliasScopes(function);
+  facts.writtenBuffers = findWrittenBuffers(function, kernel);
+  facts.usedBuffers = findUsedBuffers(function);
+  facts.registersPerThread = estimateRegisters(function);
+  if (options.count)
+    insertCounting(function, facts);
+  insertChecks(function, options.checkBounds, facts);
+
+  LoopUnrollOptions small(2);
+  keepOnlyFullUnrolling(small);
+  small.setFullUnrollMaxCount(16);
+  {
+    FunctionPassManager passes;
+    passes.addPass(InstCombinePass());
+    passes.addPass(SimplifyCFGPass());
+    passes.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
+    {
+      LoopPassManager loop;
+      loop.addPass(LICMPass(LICMOptions()));
+      passes.addPass(createFunctionToLoopPassAdaptor(std::move(loop), /*UseMemorySSA=*/true));
+    }
+    passes.addPass(InstCombinePass());
+    passes.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass(/*WidenIndVars=*/false)));
+    passes.addPass(LoopUnrollPass(small));
+    passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+    passes.addPass(GVNPass());
+    passes.addPass(InstCombinePass());
+    passes.addPass(SimplifyCFGPass());
+    passes.addPass(ADCEPass());
+    runner.run(function, std::move(passes));
+  }
+  expandMemoryIntrinsics(function);
+  for (BasicBlock &block : function)
+    if (auto *unreachable = dyn_cast<UnreachableInst>(block.getTerminator())) {
+      ReturnInst::Create(function.getContext(), nullptr, unreachable->getIterator());
+      unreachable->eraseFromParent();
+    }
+  {
+    FunctionPassManager passes;
+    ScalarizerPassOptions scalarizer;
+    scalarizer.ScalarizeLoadStore = false;
+    passes.addPass(ScalarizerPass(scalarizer));
+    passes.addPass(InstCombinePass());
+    passes.addPass(LowerSwitchPass());
+    passes.addPass(UnifyFunctionExitNodesPass());
+    passes.addPass(FixIrreduciblePass());
+    passes.addPass(LoopSimplifyPass());
+    passes.addPass(LCSSAPass());
+    runner.run(function, std::move(passes));
+  }
+#ifndef NDEBUG
+  if (verifyFunction(function, &errs()))
+    return createStringError("the prepared kernel is not valid IR");
+#endif
+  return &function;
+}
+
+} // namespace triton_metal::engine

@@ -1,0 +1,62 @@
+// From the front end's function of one thread to the form that the SIMD-group transformation takes: everything inlined, in SSA
+// form, parameters replaced by calls that name what they are, counted and checked on request, optimised, control flow canonical.
+#pragma once
+
+#include "host_device/engine/Code.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Support/Error.h"
+
+namespace llvm {
+class TargetMachine;
+}
+
+namespace triton_metal::engine {
+
+/// Analysis managers of one module; passes run on it one after the other.
+class PassRunner {
+public:
+  explicit PassRunner(llvm::TargetMachine *machine = nullptr);
+  ~PassRunner();
+  void run(llvm::Module &module, llvm::ModulePassManager &&passes);
+  void run(llvm::Function &function, llvm::FunctionPassManager &&passes);
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+/// Prepares `kernel`, the only function that stays in the module. Returns it, without parameters.
+llvm::Expected<llvm::Function *> prepareKernel(llvm::Module &module, const KernelInfo &kernel,
+                                               const CodeOptions &options, CodeFacts &facts);
+
+// Steps that have files of their own.
+
+/// Replaces the parameters by `__tm_engine_*` calls (Parameters.cpp).
+llvm::Expected<llvm::Function *> replaceParameters(llvm::Function &function, const KernelInfo &kernel);
+/// Inserts `__tm_engine_count_*` calls and fills in the tables for them (Counting.cpp).
+void insertCounting(llvm::Function &function, CodeFacts &facts);
+/// Inserts `__tm_engine_check` before every access, if asked to, and names the places of barriers (Bounds.cpp).
+void insertChecks(llvm::Function &function, bool accessesToo, CodeFacts &facts);
+/// The most 32-bit values that are live at once (Counting.cpp).
+uint32_t estimateRegisters(llvm::Function &function);
+/// Buffers that stores may reach, one bit each (Bounds.cpp).
+uint32_t findWrittenBuffers(llvm::Function &function, const KernelInfo &kernel);
+/// Buffers whose pointers are used, one bit each (Bounds.cpp).
+uint32_t findUsedBuffers(llvm::Function &function);
+/// Writes memcpy, memmove and memset out as loads, stores and loops (Parameters.cpp).
+void expandMemoryIntrinsics(llvm::Function &function);
+
+/// Access to memory that is not the thread's own: the pointer and the bytes.
+struct MemoryAccess {
+  llvm::Value *pointer = nullptr;
+  uint64_t bytes = 0;
+  uint64_t alignment = 1;
+  AccessKind kind = AccessKind::Load;
+  AddressSpace space = AddressSpace::Thread;
+};
+std::optional<MemoryAccess> memoryAccess(llvm::Instruction &inst);
+/// The buffer whose pointer `pointer` is derived from, or -1.
+int32_t bufferOf(llvm::Value *pointer);
+
+} // namespace triton_metal::engine

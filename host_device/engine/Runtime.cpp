@@ -1,0 +1,87 @@
+#include "host_device/engine/Runtime.h"
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+namespace triton_metal::engine {
+
+//===----------------------------------------------------------------------===//
+// Conversions that a host without the instructions, or its compiler's library, may lack
+//===----------------------------------------------------------------------===//
+
+static float halfToFloat(uint16_t half) {
+  uint32_t sign = uint32_t(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3ff;
+  if (exponent == 31)
+    return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
+  if (exponent)
+    return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+  float value = std::ldexp(float(fraction), -24);
+  return sign ? -value : value;
+}
+
+static uint16_t doubleToHalf(double number) {
+  uint64_t bits = std::bit_cast<uint64_t>(number);
+  uint16_t sign = bits >> 48 & 0x8000;
+  double magnitude = std::fabs(number);
+  if (std::isnan(number))
+    return sign | 0x7e00 | (bits >> 42 & 0x1ff);
+  if (magnitude >= 65520.0)
+    return sign | 0x7c00;
+  if (magnitude < 0x1p-14) // subnormal halves are multiples of 2^-24
+    return sign | uint16_t(std::nearbyint(magnitude * 0x1p24));
+  int exponent;
+  double fraction = std::frexp(magnitude, &exponent); // 0.5 to 1
+  auto digits = uint32_t(std::nearbyint(fraction * 2048)); // 1024 to 2048
+  return sign | uint16_t(((exponent + 13) << 10) + digits);
+}
+
+static uint16_t floatToBfloat(float number) {
+  uint32_t bits = std::bit_cast<uint32_t>(number);
+  if (std::isnan(number))
+    return (bits | 0x00400000) >> 16;
+  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+// In the calling convention of compilers that have the types, halves travel in vector registers; as `_Float16` here.
+#if defined(__FLT16_MANT_DIG__)
+static float extendHalf(_Float16 half) { return halfToFloat(std::bit_cast<uint16_t>(half)); }
+static _Float16 truncateFloatToHalf(float number) { return std::bit_cast<_Float16>(doubleToHalf(number)); }
+static _Float16 truncateDoubleToHalf(double number) { return std::bit_cast<_Float16>(doubleToHalf(number)); }
+static _Float16 truncateFloatToBfloat(float number) { return std::bit_cast<_Float16>(floatToBfloat(number)); }
+#endif
+
+extern "C" void __tm_runtime_count_lines(uint64_t *counter, const uint64_t *addresses, uint32_t mask, uint32_t bytes) {
+  uint64_t lines[2 * simdWidth];
+  unsigned count = 0;
+  for (; mask; mask &= mask - 1) {
+    uint64_t address = addresses[std::countr_zero(mask)];
+    for (uint64_t line = address / 128; line <= (address + bytes - 1) / 128; ++line) {
+      bool known = false;
+      for (unsigned i = count; i-- && !known;)
+        known = lines[i] == line;
+      if (!known && count != 2 * simdWidth)
+        lines[count++] = line;
+    }
+  }
+  *counter += count;
+}
+
+std::vector<std::pair<const char *, void *>> runtimeSymbols() {
+  auto address = [](auto *function) { return reinterpret_cast<void *>(function); };
+  return {
+      {"__tm_runtime_barrier", address(&__tm_runtime_barrier)},
+      {"__tm_runtime_fail", address(&__tm_runtime_fail)},
+      {"__tm_runtime_count_lines", address(&__tm_runtime_count_lines)},
+#if defined(__FLT16_MANT_DIG__)
+      {"__extendhfsf2", address(&extendHalf)},
+      {"__gnu_h2f_ieee", address(&extendHalf)},
+      {"__truncsfhf2", address(&truncateFloatToHalf)},
+      {"__gnu_f2h_ieee", address(&truncateFloatToHalf)},
+      {"__truncdfhf2", address(&truncateDoubleToHalf)},
+      {"__truncsfbf2", address(&truncateFloatToBfloat)},
+#endif
+  };
+}
+
+} // namespace triton_metal::engine

@@ -1,0 +1,224 @@
+// Turns the prepared function of one thread into one that runs a SIMD-group: uniform values stay scalars, the others become
+// vectors of 32, and lanes that part ways are kept apart by masks.
+#pragma once
+
+#include "host_device/engine/Code.h"
+#include "host_device/engine/Linearize.h"
+#include "host_device/engine/Shape.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Analysis/InstSimplifyFolder.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+
+namespace triton_metal::engine {
+
+/// What of the host decides which instructions are emitted; the results do not depend on it.
+struct HostTraits {
+  bool avx512 = false;
+};
+
+/// Adds to the module of `scalar` the function `name` of type KernelEntry.
+llvm::Expected<llvm::Function *> vectorizeKernel(llvm::Function &scalar, llvm::StringRef name,
+                                                 const CodeOptions &options, const HostTraits &host, CodeFacts &facts);
+
+/// Replaces the calls of `__tm_engine_shuffle`, whose lanes the optimiser may have found out by now (LaneOperations.cpp).
+bool lowerShuffles(llvm::Function &function, const HostTraits &host);
+
+class SimdEmitter {
+public:
+  SimdEmitter(llvm::Function &scalar, llvm::StringRef name, const CodeOptions &options, const HostTraits &host,
+              CodeFacts &facts, const LaneAnalysis &lanes, const Linearization &plan, llvm::LoopInfo &loops);
+  llvm::Expected<llvm::Function *> run();
+
+private:
+  using Builder = llvm::IRBuilder<llvm::InstSimplifyFolder>;
+  using Value = llvm::Value;
+  using Type = llvm::Type;
+  using Instruction = llvm::Instruction;
+
+  /// One scalar component of a value of the thread: as a vector of lanes, and as scalars of single lanes.
+  struct Component {
+    Value *vector = nullptr;
+    llvm::SmallDenseMap<unsigned, Value *, 1> lanes;
+  };
+  struct Entry {
+    llvm::SmallVector<Component, 1> components;
+    /// New code for this value goes before this placeholder.
+    Instruction *anchor = nullptr;
+    /// Computed where it stands, not on demand.
+    bool eager = false;
+  };
+
+  //===--------------------------------------------------------------------===//
+  // Values (VectorizeValues.cpp)
+  //===--------------------------------------------------------------------===//
+
+  Type *mapScalar(Type *type);
+  /// Scalar component types of a thread's value, in memory order.
+  void componentTypes(Type *type, llvm::SmallVectorImpl<Type *> &out);
+  unsigned componentCount(Type *type);
+  Type *componentType(Type *type, unsigned component);
+  void componentOffsets(Type *type, uint64_t base, llvm::SmallVectorImpl<uint64_t> &out);
+  llvm::FixedVectorType *lanesOf(Type *scalar) { return llvm::FixedVectorType::get(scalar, simdWidth); }
+  llvm::Constant *mapConstant(llvm::Constant *constant, unsigned component);
+  Entry &entry(Value *value);
+  const LaneShape &shape(Value *value) const { return lanes.shape(value); }
+  bool isUniform(Value *value) const { return shape(value).isUniform(); }
+
+  /// The component of `value` in all lanes, or in one.
+  Value *vector(Value *value, unsigned component = 0);
+  Value *scalar(Value *value, unsigned component, unsigned lane);
+  Value *uniform(Value *value, unsigned component = 0) { return scalar(value, component, 0); }
+  void define(Instruction &inst, unsigned component, Value *value);
+  /// Whether the speculative offsets of the value hold; null: always.
+  Value *assumption(Value *value);
+
+  using Operand = llvm::function_ref<Value *(Value *, unsigned)>;
+  Value *buildOperation(Instruction &inst, unsigned component, bool asVector, Operand operand);
+  Value *buildBinary(unsigned opcode, Type *type, Value *left, Value *right, Instruction &inst);
+  Value *buildDivision(unsigned opcode, Value *left, Value *right);
+  Value *buildCast(llvm::CastInst &cast, unsigned component, bool asVector, Operand operand);
+  Value *buildRebundle(Type *from, Type *to, unsigned component, bool asVector, llvm::function_ref<Value *(unsigned)> part);
+  Value *buildAddress(llvm::GetElementPtrInst &gep, bool asVector, Operand operand);
+  Value *buildIntrinsic(llvm::CallInst &call, unsigned component, bool asVector, Operand operand);
+  Value *toFloat(Value *bits);
+  Value *fromFloat(Value *number);
+  Value *splat(Value *value) { return b.CreateVectorSplat(simdWidth, value); }
+  static bool isOnDemand(const Instruction &inst);
+
+  //===--------------------------------------------------------------------===//
+  // Control flow (Vectorize.cpp)
+  //===--------------------------------------------------------------------===//
+
+  void emitPrologue();
+  void emitBlock(const Linearization::BlockPlan &block);
+  void emitTerminator(const Linearization::BlockPlan &block);
+  void emitEdge(llvm::BasicBlock *from, llvm::BasicBlock *to, Value *edgeMask, bool divergent);
+  void jump(unsigned place);
+  void emitPhis(llvm::BasicBlock &block);
+  void emitInstruction(Instruction &inst);
+  void repair();
+  Value *anyLane(Value *mask);
+  Value *allLanes(Value *mask);
+  Value *maskBits(Value *mask);
+  llvm::AllocaInst *slot(Type *type, const llvm::Twine &name);
+  llvm::BasicBlock *newBlock(const llvm::Twine &name);
+  void placeAnchor();
+  void fail(Instruction *inst, const llvm::Twine &message);
+  /// Every lane of 32 exists and takes part: known now.
+  bool maskIsFull() const { return currentHasAll && !options.partial; }
+  /// Runs `body` for each active lane in turn; new blocks.
+  void forEachActiveLane(llvm::function_ref<void(Value *lane)> body);
+  /// `then` if the condition holds, else `otherwise`.
+  void branch(Value *condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+  void branchRarely(Value *condition, llvm::function_ref<void()> then);
+  /// The lane whose store is the last, among the active ones.
+  Value *lastActiveLane();
+
+  //===--------------------------------------------------------------------===//
+  // Memory (VectorizeMemory.cpp, VectorizePrivate.cpp)
+  //===--------------------------------------------------------------------===//
+
+  struct Window {
+    unsigned representative = 0;
+    int64_t first = 0;       // bytes from the representative's address
+    unsigned elements = 0;   // of the component's size
+    llvm::SmallVector<unsigned, 32> lanes;
+  };
+  struct AccessPlan {
+    llvm::SmallVector<Window, 4> windows;
+    bool exact = false; // every element belongs to exactly one lane
+  };
+  std::optional<AccessPlan> planAccess(const LaneShape &shape, unsigned components, unsigned size);
+  void emitLoad(llvm::LoadInst &load);
+  void emitStore(llvm::StoreInst &store);
+  void emitUniformLoad(llvm::LoadInst &load);
+  void loadWindows(const AccessPlan &plan, Value *pointer, Type *element, unsigned components, llvm::ArrayRef<Value *> results,
+                   Instruction &inst);
+  void storeWindows(const AccessPlan &plan, Value *pointer, Type *element, llvm::ArrayRef<Value *> values, Instruction &inst);
+  Value *gather(Type *element, Value *pointers);
+  void scatter(Value *value, Value *pointers);
+  Value *offsetPointers(Value *pointers, uint64_t offset);
+  /// Lane l of the result is element index[l] of the pieces, laid end to end.
+  Value *permute(llvm::ArrayRef<Value *> pieces, unsigned pieceElements, llvm::ArrayRef<int> index);
+  unsigned pieceElements(Type *element);
+  llvm::Function *gatherHelper(unsigned bits);
+  llvm::Function *scatterHelper(unsigned bits);
+  template <typename Access> Access *copyMetadata(Access *access, Instruction &from);
+
+  struct PrivateGroup {
+    llvm::AllocaInst *storage = nullptr;
+    unsigned unit = 16;
+    uint64_t bytes = 0;
+  };
+  void layOutPrivateMemory();
+  PrivateGroup &privateGroup(Value *pointer);
+  void emitPrivateLoad(llvm::LoadInst &load);
+  void emitPrivateStore(llvm::StoreInst &store);
+  Value *privateAddress(PrivateGroup &group, Value *pointer, uint64_t offset, bool asVector);
+
+  //===--------------------------------------------------------------------===//
+  // Calls (VectorizeCalls.cpp, LaneOperations.cpp)
+  //===--------------------------------------------------------------------===//
+
+  void emitCall(llvm::CallInst &call);
+  void emitAtomicRMW(llvm::AtomicRMWInst &rmw);
+  void emitCompareExchange(llvm::AtomicCmpXchgInst &exchange);
+  void emitAtomicStore(llvm::StoreInst &store);
+  void emitAtomicLoad(llvm::LoadInst &load);
+  void emitReduction(llvm::CallInst &call);
+  void emitMatrixMultiply(llvm::CallInst &call);
+  void emitShuffle(llvm::CallInst &call);
+  void emitBarrier(llvm::CallInst &call);
+  void emitLibm(llvm::CallInst &call);
+  void emitCheck(llvm::CallInst &call);
+  void emitCountLines(llvm::CallInst &call);
+  void emitPosition(llvm::CallInst &call);
+  void emitAddress(llvm::CallInst &call);
+  Value *launchField(Type *type, uint64_t offset, const llvm::Twine &name);
+  Value *groupField(Type *type, uint64_t offset, const llvm::Twine &name);
+  Value *vectorCallArgument(Value *value, Type *type);
+  void emitFailure(Value *badLanes, Failure failure, uint32_t site, Value *addresses);
+
+  llvm::Function &source;
+  llvm::Module &module;
+  llvm::LLVMContext &context;
+  const llvm::DataLayout &layout;
+  const CodeOptions &options;
+  const HostTraits &host;
+  CodeFacts &facts;
+  const LaneAnalysis &lanes;
+  const Linearization &plan;
+  llvm::LoopInfo &loops;
+
+  llvm::Function *result = nullptr;
+  Builder b;
+  Value *launch = nullptr, *group = nullptr, *simdgroup = nullptr;
+  llvm::BasicBlock *allocas = nullptr, *bodyStart = nullptr, *bodyEnd = nullptr;
+  Value *existing = nullptr, *mask = nullptr;
+  bool currentHasAll = true;
+  /// The code being emitted runs only where every lane takes part.
+  bool allActive = false;
+  Instruction *anchor = nullptr;
+  unsigned anchorUses = 0;
+  llvm::SmallVector<Instruction *> anchors;
+  llvm::DenseMap<Value *, Entry> entries;
+  llvm::DenseMap<Value *, Value *> assumptions;
+  std::vector<llvm::BasicBlock *> blockEntries;
+  std::vector<llvm::AllocaInst *> pendingSlots;
+  llvm::SmallVector<llvm::AllocaInst *> slots;
+  /// Slots of phis: one for each component, or one for each class of lanes.
+  llvm::DenseMap<llvm::PHINode *, llvm::SmallVector<llvm::AllocaInst *, 1>> phiSlots;
+  llvm::DenseMap<std::pair<const void *, uint64_t>, Value *> fields;
+  llvm::DenseMap<llvm::AllocaInst *, std::pair<unsigned, uint64_t>> privatePlaces; // group, offset
+  std::vector<PrivateGroup> privateGroups;
+  llvm::DenseMap<uint32_t, std::pair<uint64_t, uint64_t>> threadgroupPlaces;
+  uint64_t threadgroupEnd = 0;
+  std::string error;
+};
+
+/// Virtual addresses of private memory begin here, so that none is null.
+inline constexpr uint64_t privateBase = 0x10000;
+
+} // namespace triton_metal::engine

@@ -1,0 +1,442 @@
+// Calls: positions, buffers, barriers, atomics, the C library, counters and checks.
+#include "host_device/engine/Builtins.h"
+#include "host_device/engine/Vectorize.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+using namespace llvm;
+
+namespace triton_metal::engine {
+
+static uint64_t constantArgument(CallInst &call, unsigned index) {
+  return cast<ConstantInt>(call.getArgOperand(index))->getZExtValue();
+}
+
+static uint32_t siteOf(Instruction &inst) {
+  if (MDNode *node = inst.getMetadata("tm.site"))
+    return mdconst::extract<ConstantInt>(node->getOperand(0))->getZExtValue();
+  return ~0u;
+}
+
+void SimdEmitter::emitCall(CallInst &call) {
+  Function *callee = call.getCalledFunction();
+  if (!callee)
+    return fail(&call, "calls through pointers are not supported");
+  StringRef name = callee->getName();
+  if (auto *intrinsic = dyn_cast<IntrinsicInst>(&call)) {
+    if (!intrinsic->isAssumeLikeIntrinsic())
+      fail(&call, Twine("the device has no '") + name + "' of this form");
+    return;
+  }
+  if (name == positionName)
+    return emitPosition(call);
+  if (name == "__tm_lane") {
+    SmallVector<uint32_t> numbers;
+    for (unsigned lane = 0; lane != simdWidth; ++lane)
+      numbers.push_back(lane);
+    define(call, 0, ConstantDataVector::get(context, numbers));
+    define(call, 0, b.getInt32(0));
+    return;
+  }
+  if (name.starts_with(bufferName) || name.starts_with(threadgroupArgumentName) || name.starts_with(threadgroupAllocName))
+    return emitAddress(call);
+  if (name == "__tm_threadgroup_barrier")
+    return emitBarrier(call);
+  if (name == "__tm_simdgroup_barrier") {
+    // Lanes run in step; only the order of memory accesses is asked for.
+    b.CreateFence(AtomicOrdering::AcquireRelease, SyncScope::SingleThread);
+    return;
+  }
+  if (name == "__tm_simd_shuffle_u32" || name == "__tm_simd_shuffle_u64")
+    return emitShuffle(call);
+  if (name == "__tm_simdgroup_mma")
+    return emitMatrixMultiply(call);
+  if (name == "__tm_simd_ballot" || LaneReduction::parse(name))
+    return emitReduction(call);
+  if (name.starts_with("__tm_libm_"))
+    return emitLibm(call);
+  if (name == countBlockName) {
+    uint64_t block = constantArgument(call, 0);
+    Value *counts = groupField(b.getPtrTy(), offsetof(GroupState, counts), "counts");
+    Value *active = b.CreateZExt(b.CreateUnaryIntrinsic(Intrinsic::ctpop, maskBits(mask)), b.getInt64Ty());
+    auto add = [&](uint64_t word, Value *amount) {
+      Value *at = b.CreatePtrAdd(counts, b.getInt64(word * 8));
+      b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt64Ty(), at), amount), at);
+    };
+    add(3 * block, active);
+    add(3 * block + 1, b.getInt64(1));
+    if (!facts.blocks[block].threadgroup.empty())
+      add(3 * block + 2, b.CreateZExt(b.CreateICmpEQ(simdgroup, b.getInt32(0)), b.getInt64Ty()));
+    return;
+  }
+  if (name.starts_with(countLinesName))
+    return emitCountLines(call);
+  if (name.starts_with(checkName))
+    return emitCheck(call);
+  fail(&call, Twine("the device has no function '") + name + "'");
+}
+
+//===----------------------------------------------------------------------===//
+// Where a thread is, and what it was given
+//===----------------------------------------------------------------------===//
+
+void SimdEmitter::emitPosition(CallInst &call) {
+  auto which = Position(constantArgument(call, 0));
+  unsigned dimension = constantArgument(call, 1);
+  auto *i32 = b.getInt32Ty();
+  auto groupWord = [&](size_t offset, const char *name) { return groupField(i32, offset + 4 * dimension, name); };
+  auto launchWord = [&](size_t offset, const char *name) { return launchField(i32, offset + 4 * dimension, name); };
+  auto words = [&](size_t offset, unsigned d) { return groupField(i32, offset + 4 * d, "threads"); };
+  SmallVector<uint32_t> numbers;
+  for (unsigned lane = 0; lane != simdWidth; ++lane)
+    numbers.push_back(lane);
+  Constant *laneNumbers = ConstantDataVector::get(context, numbers);
+  switch (which) {
+  case Position::ThreadsPerGrid:
+    return define(call, 0, launchWord(offsetof(LaunchState, gridThreads), "grid_threads"));
+  case Position::ThreadsPerThreadgroup:
+    return define(call, 0, groupWord(offsetof(GroupState, threads), "threads"));
+  case Position::DispatchThreadsPerThreadgroup:
+    return define(call, 0, launchWord(offsetof(LaunchState, dispatchThreads), "dispatch_threads"));
+  case Position::ThreadgroupPositionInGrid:
+    return define(call, 0, groupWord(offsetof(GroupState, position), "group_position"));
+  case Position::ThreadgroupsPerGrid:
+    return define(call, 0, launchWord(offsetof(LaunchState, threadgroups), "threadgroups"));
+  case Position::SimdgroupIndexInThreadgroup:
+    return define(call, 0, simdgroup);
+  case Position::SimdgroupsPerThreadgroup:
+    return define(call, 0, groupField(i32, offsetof(GroupState, simdgroups), "simdgroups"));
+  case Position::DispatchSimdgroupsPerThreadgroup: {
+    Value *total = b.getInt32(1);
+    for (unsigned d = 0; d != 3; ++d)
+      total = b.CreateMul(total, launchField(i32, offsetof(LaunchState, dispatchThreads) + 4 * d, "dispatch_threads"));
+    return define(call, 0, b.CreateLShr(b.CreateAdd(total, b.getInt32(31)), 5));
+  }
+  case Position::ThreadIndexInSimdgroup:
+    define(call, 0, laneNumbers);
+    return define(call, 0, b.getInt32(0));
+  case Position::ThreadIndexInThreadgroup: {
+    Value *first = b.CreateShl(simdgroup, 5);
+    define(call, 0, first);
+    return define(call, 0, b.CreateAdd(splat(first), laneNumbers));
+  }
+  case Position::ThreadPositionInThreadgroup:
+  case Position::ThreadPositionInGrid: {
+    Value *first = b.CreateShl(simdgroup, 5);
+    Value *base = nullptr;
+    if (which == Position::ThreadPositionInGrid)
+      base = b.CreateMul(groupWord(offsetof(GroupState, position), "group_position"),
+                         launchWord(offsetof(LaunchState, dispatchThreads), "dispatch_threads"));
+    Value *width = words(offsetof(GroupState, threads), 0), *height = words(offsetof(GroupState, threads), 1);
+    if (!options.scatteredPositions) {
+      // A SIMD-group is a run along x.
+      Value *row = dimension ? buildDivision(Instruction::UDiv, first, width) : nullptr;
+      Value *at = dimension == 0   ? buildDivision(Instruction::URem, first, width)
+                  : dimension == 1 ? buildDivision(Instruction::URem, row, height)
+                                   : buildDivision(Instruction::UDiv, row, height);
+      if (base)
+        at = b.CreateAdd(base, at);
+      define(call, 0, at);
+      if (dimension == 0)
+        define(call, 0, b.CreateAdd(splat(at), laneNumbers));
+      return;
+    }
+    Value *index = b.CreateAdd(splat(first), laneNumbers);
+    Value *row = dimension ? buildDivision(Instruction::UDiv, index, splat(width)) : nullptr;
+    Value *at = dimension == 0   ? buildDivision(Instruction::URem, index, splat(width))
+                : dimension == 1 ? buildDivision(Instruction::URem, row, splat(height))
+                                 : buildDivision(Instruction::UDiv, row, splat(height));
+    return define(call, 0, base ? b.CreateAdd(at, splat(base)) : at);
+  }
+  default:
+    fail(&call, "a position attribute is not known to the device");
+  }
+}
+
+void SimdEmitter::emitAddress(CallInst &call) {
+  StringRef name = call.getCalledFunction()->getName();
+  uint64_t index = constantArgument(call, 0);
+  if (name.starts_with(bufferName))
+    return define(call, 0, launchField(b.getPtrTy(), offsetof(LaunchState, buffers) + 8 * index, "buffer" + Twine(index)));
+  Value *memory = groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory");
+  if (name.starts_with(threadgroupAllocName))
+    return define(call, 0, b.CreatePtrAdd(memory, b.getInt64(threadgroupPlaces[index].first)));
+  Value *offset = launchField(b.getInt32Ty(), offsetof(LaunchState, argumentOffsets) + 4 * index, "argument_offset");
+  define(call, 0, b.CreatePtrAdd(memory, b.CreateZExt(offset, b.getInt64Ty())));
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers, failures
+//===----------------------------------------------------------------------===//
+
+void SimdEmitter::emitFailure(Value *badLanes, Failure failure, uint32_t site, Value *addresses) {
+  branchRarely(anyLane(badLanes), [&] {
+    auto *i32 = b.getInt32Ty();
+    auto callee = module.getOrInsertFunction(
+        "__tm_runtime_fail", FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i32, i32, b.getInt64Ty(), i32}, false));
+    cast<Function>(callee.getCallee())->setDoesNotReturn();
+    cast<Function>(callee.getCallee())->setDoesNotThrow();
+    cast<Function>(callee.getCallee())->addFnAttr(Attribute::Cold);
+    Value *lane = b.CreateBinaryIntrinsic(Intrinsic::cttz, maskBits(badLanes), b.getFalse());
+    Value *address = b.getInt64(0);
+    if (addresses) {
+      AllocaInst *list = slot(addresses->getType(), "addresses");
+      b.CreateStore(addresses, list);
+      address = b.CreateLoad(b.getInt64Ty(), b.CreateGEP(b.getInt64Ty(), list, lane));
+    }
+    b.CreateCall(callee, {group, b.getInt32(unsigned(failure)), b.getInt32(site), address, lane});
+  });
+}
+
+void SimdEmitter::emitBarrier(CallInst &call) {
+  facts.usesThreadgroupBarrier = true;
+  uint32_t site = siteOf(call);
+  if (!currentHasAll)
+    emitFailure(b.CreateXor(mask, existing), Failure::DivergentBarrier, site, nullptr);
+  auto callee = module.getOrInsertFunction("__tm_runtime_barrier",
+                                           FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt32Ty()}, false));
+  cast<Function>(callee.getCallee())->setDoesNotThrow();
+  b.CreateCall(callee, {group, b.getInt32(site)});
+}
+
+//===----------------------------------------------------------------------===//
+// The C library
+//===----------------------------------------------------------------------===//
+
+void SimdEmitter::emitLibm(CallInst &call) {
+  // Lane by lane: these are the rare ones.
+  Function *callee = call.getCalledFunction();
+  SmallVector<Type *> parameters;
+  for (Use &argument : call.args()) {
+    if (componentCount(argument->getType()) != 1)
+      return fail(&call, Twine("'") + callee->getName() + "' takes scalars");
+    parameters.push_back(componentType(argument->getType(), 0));
+  }
+  Type *type = componentType(call.getType(), 0);
+  // __tm_libm_erf_f32 is the C library's erff.
+  StringRef name = callee->getName();
+  name.consume_front("__tm_libm_");
+  bool isFloat = name.consume_back("_f32");
+  auto function = module.getOrInsertFunction((name + (isFloat ? "f" : "")).str(), FunctionType::get(type, parameters, false));
+  if (!isa<Function>(function.getCallee()))
+    return fail(&call, Twine("'") + callee->getName() + "' has another type elsewhere");
+  cast<Function>(function.getCallee())->setDoesNotThrow();
+  if (isUniform(&call)) {
+    SmallVector<Value *> arguments;
+    for (Use &argument : call.args())
+      arguments.push_back(uniform(argument));
+    return define(call, 0, b.CreateCall(function, arguments));
+  }
+  SmallVector<AllocaInst *> lists;
+  for (Use &argument : call.args()) {
+    lists.push_back(slot(lanesOf(componentType(argument->getType(), 0)), "argument"));
+    b.CreateStore(vector(argument), lists.back());
+  }
+  AllocaInst *results = slot(lanesOf(type), "result");
+  b.CreateStore(Constant::getNullValue(lanesOf(type)), results);
+  forEachActiveLane([&](Value *lane) {
+    SmallVector<Value *> arguments;
+    for (auto [list, parameter] : zip(lists, parameters))
+      arguments.push_back(b.CreateLoad(parameter, b.CreateGEP(parameter, list, lane)));
+    b.CreateStore(b.CreateCall(function, arguments), b.CreateGEP(type, results, lane));
+  });
+  define(call, 0, b.CreateLoad(lanesOf(type), results));
+}
+
+//===----------------------------------------------------------------------===//
+// Atomics
+//===----------------------------------------------------------------------===//
+
+/// Orders other than relaxed are about other threads, of which SIMD-groups of other threadgroups are some.
+static AtomicOrdering orderOf(AtomicOrdering ordering) {
+  return ordering == AtomicOrdering::NotAtomic || ordering == AtomicOrdering::Unordered ? AtomicOrdering::Monotonic : ordering;
+}
+
+void SimdEmitter::emitAtomicRMW(AtomicRMWInst &rmw) {
+  llvm::Value *pointer = rmw.getPointerOperand(), *operand = rmw.getValOperand();
+  Type *type = componentType(rmw.getType(), 0);
+  if (rmw.getType()->isBFloatTy() || type->isPointerTy())
+    return fail(&rmw, "atomics of this type are not supported");
+  Align alignment(layout.getTypeStoreSize(type));
+  AllocaInst *pointers = nullptr, *operands = nullptr, *results = nullptr;
+  Value *onePointer = isUniform(pointer) ? uniform(pointer) : nullptr;
+  Value *oneOperand = isUniform(operand) ? uniform(operand) : nullptr;
+  if (!onePointer)
+    b.CreateStore(vector(pointer), pointers = slot(lanesOf(b.getPtrTy()), "pointers"));
+  if (!oneOperand)
+    b.CreateStore(vector(operand), operands = slot(lanesOf(type), "operands"));
+  if (!rmw.use_empty()) {
+    results = slot(lanesOf(type), "results");
+    b.CreateStore(Constant::getNullValue(lanesOf(type)), results);
+  }
+  forEachActiveLane([&](Value *lane) {
+    Value *at = onePointer ? onePointer : b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
+    Value *number = oneOperand ? oneOperand : b.CreateLoad(type, b.CreateGEP(type, operands, lane));
+    Value *old = b.CreateAtomicRMW(rmw.getOperation(), at, number, alignment, orderOf(rmw.getOrdering()));
+    if (results)
+      b.CreateStore(old, b.CreateGEP(type, results, lane));
+  });
+  if (results)
+    define(rmw, 0, b.CreateLoad(lanesOf(type), results));
+  else
+    define(rmw, 0, Constant::getNullValue(lanesOf(type)));
+}
+
+void SimdEmitter::emitCompareExchange(AtomicCmpXchgInst &exchange) {
+  Type *type = componentType(exchange.getCompareOperand()->getType(), 0);
+  if (type->isPointerTy())
+    return fail(&exchange, "atomics of this type are not supported");
+  Align alignment(layout.getTypeStoreSize(type));
+  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"), *expected = slot(lanesOf(type), "expected"),
+             *desired = slot(lanesOf(type), "desired"), *old = slot(lanesOf(type), "old"),
+             *success = slot(lanesOf(b.getInt8Ty()), "success");
+  b.CreateStore(vector(exchange.getPointerOperand()), pointers);
+  b.CreateStore(vector(exchange.getCompareOperand()), expected);
+  b.CreateStore(vector(exchange.getNewValOperand()), desired);
+  b.CreateStore(Constant::getNullValue(lanesOf(type)), old);
+  b.CreateStore(Constant::getNullValue(lanesOf(b.getInt8Ty())), success);
+  forEachActiveLane([&](Value *lane) {
+    Value *at = b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
+    Value *compare = b.CreateLoad(type, b.CreateGEP(type, expected, lane));
+    Value *next = b.CreateLoad(type, b.CreateGEP(type, desired, lane));
+    Value *pair = b.CreateAtomicCmpXchg(at, compare, next, alignment, orderOf(exchange.getSuccessOrdering()),
+                                        orderOf(exchange.getFailureOrdering()));
+    b.CreateStore(b.CreateExtractValue(pair, 0), b.CreateGEP(type, old, lane));
+    b.CreateStore(b.CreateZExt(b.CreateExtractValue(pair, 1), b.getInt8Ty()), b.CreateGEP(b.getInt8Ty(), success, lane));
+  });
+  define(exchange, 0, b.CreateLoad(lanesOf(type), old));
+  define(exchange, 1, b.CreateTrunc(b.CreateLoad(lanesOf(b.getInt8Ty()), success), lanesOf(b.getInt1Ty())));
+}
+
+void SimdEmitter::emitAtomicStore(StoreInst &store) {
+  llvm::Value *pointer = store.getPointerOperand(), *stored = store.getValueOperand();
+  if (componentCount(stored->getType()) != 1 || store.getPointerAddressSpace() == 0)
+    return fail(&store, "atomic stores of this type are not supported");
+  Type *type = componentType(stored->getType(), 0);
+  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"), *values = slot(lanesOf(type), "values");
+  b.CreateStore(vector(pointer), pointers);
+  b.CreateStore(vector(stored), values);
+  forEachActiveLane([&](Value *lane) {
+    Value *at = b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
+    auto *next = b.CreateAlignedStore(b.CreateLoad(type, b.CreateGEP(type, values, lane)), at, Align(layout.getTypeStoreSize(type)));
+    next->setAtomic(orderOf(store.getOrdering()));
+  });
+}
+
+void SimdEmitter::emitAtomicLoad(LoadInst &load) {
+  llvm::Value *pointer = load.getPointerOperand();
+  if (componentCount(load.getType()) != 1 || load.getPointerAddressSpace() == 0)
+    return fail(&load, "atomic loads of this type are not supported");
+  Type *type = componentType(load.getType(), 0);
+  Align alignment(layout.getTypeStoreSize(type));
+  if (isUniform(pointer)) {
+    auto *value = b.CreateAlignedLoad(type, uniform(pointer), alignment);
+    value->setAtomic(orderOf(load.getOrdering()));
+    if (isUniform(&load))
+      return define(load, 0, value);
+    return define(load, 0, splat(value));
+  }
+  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"), *results = slot(lanesOf(type), "results");
+  b.CreateStore(vector(pointer), pointers);
+  b.CreateStore(Constant::getNullValue(lanesOf(type)), results);
+  forEachActiveLane([&](Value *lane) {
+    Value *at = b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
+    auto *value = b.CreateAlignedLoad(type, at, alignment);
+    value->setAtomic(orderOf(load.getOrdering()));
+    b.CreateStore(value, b.CreateGEP(type, results, lane));
+  });
+  define(load, 0, b.CreateLoad(lanesOf(type), results));
+}
+
+//===----------------------------------------------------------------------===//
+// Counters and checks
+//===----------------------------------------------------------------------===//
+
+void SimdEmitter::emitCountLines(CallInst &call) {
+  llvm::Value *pointer = call.getArgOperand(0);
+  Value *counts = groupField(b.getPtrTy(), offsetof(GroupState, counts), "counts");
+  Value *counter = b.CreatePtrAdd(counts, b.getInt64(8 * (3 * facts.blocks.size() + constantArgument(call, 2))));
+  auto *numbers = lanesOf(b.getInt64Ty());
+  AllocaInst *list = slot(numbers, "addresses");
+  b.CreateStore(b.CreatePtrToInt(vector(pointer), numbers), list);
+  auto callee = module.getOrInsertFunction(
+      "__tm_runtime_count_lines",
+      FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getInt32Ty(), b.getInt32Ty()}, false));
+  cast<Function>(callee.getCallee())->setDoesNotThrow();
+  b.CreateCall(callee, {counter, list, maskBits(mask), b.getInt32(constantArgument(call, 1))});
+}
+
+void SimdEmitter::emitCheck(CallInst &call) {
+  llvm::Value *pointer = call.getArgOperand(0);
+  uint64_t bytes = constantArgument(call, 1);
+  uint32_t site = constantArgument(call, 2);
+  uint64_t alignment = constantArgument(call, 3);
+  const Site &where = facts.sites[site];
+  auto *i64 = b.getInt64Ty();
+  auto *numbers = lanesOf(i64);
+  Value *address = vector(pointer);
+  if (address->getType()->getScalarType()->isPointerTy())
+    address = b.CreatePtrToInt(address, numbers);
+  // Lanes whose bytes are not all inside [start, start + length).
+  auto outside = [&](Value *start, Value *length) -> Value * {
+    Value *last = b.CreateSub(length, b.getInt64(bytes));
+    Value *tooShort = b.CreateICmpULT(length, b.getInt64(bytes));
+    Value *beyond = b.CreateICmpUGT(b.CreateSub(address, splat(start)), splat(last));
+    return b.CreateOr(splat(tooShort), beyond);
+  };
+  auto bufferStart = [&](unsigned index) {
+    return b.CreatePtrToInt(launchField(b.getPtrTy(), offsetof(LaunchState, buffers) + 8 * index, "buffer"), i64);
+  };
+  auto bufferLength = [&](unsigned index) {
+    return launchField(i64, offsetof(LaunchState, bufferBytes) + 8 * index, "buffer_bytes");
+  };
+  auto readOnly = [&](unsigned index) {
+    Value *writable = launchField(b.getInt8Ty(), offsetof(LaunchState, bufferWritable) + index, "writable");
+    return b.CreateICmpEQ(writable, b.getInt8(0));
+  };
+  Value *bad = nullptr, *forbidden = nullptr;
+  if (where.space == AddressSpace::Thread) {
+    auto *array = cast<AllocaInst>(getUnderlyingObject(pointer));
+    uint64_t offset = privatePlaces[array].second;
+    bad = outside(b.getInt64(privateBase + offset), b.getInt64(array->getAllocationSize(layout)->getFixedValue()));
+  } else if (where.space == AddressSpace::Threadgroup) {
+    Value *memory = b.CreatePtrToInt(groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory"), i64);
+    auto *object = dyn_cast<CallInst>(getUnderlyingObject(pointer));
+    StringRef name = object && object->getCalledFunction() ? object->getCalledFunction()->getName() : "";
+    if (name.starts_with(threadgroupAllocName)) {
+      auto [offset, size] = threadgroupPlaces[constantArgument(*object, 0)];
+      bad = outside(b.CreateAdd(memory, b.getInt64(offset)), b.getInt64(size));
+    } else if (name.starts_with(threadgroupArgumentName)) {
+      uint64_t index = constantArgument(*object, 0);
+      Value *offset = launchField(b.getInt32Ty(), offsetof(LaunchState, argumentOffsets) + 4 * index, "argument_offset");
+      Value *length = launchField(b.getInt32Ty(), offsetof(LaunchState, argumentBytes) + 4 * index, "argument_bytes");
+      bad = outside(b.CreateAdd(memory, b.CreateZExt(offset, i64)), b.CreateZExt(length, i64));
+    } else {
+      bad = outside(memory, b.getInt64(maxThreadgroupMemory));
+    }
+  } else if (where.buffer >= 0) {
+    bad = outside(bufferStart(where.buffer), bufferLength(where.buffer));
+    if (where.kind != AccessKind::Load)
+      forbidden = splat(readOnly(where.buffer));
+  } else {
+    // From which buffer the pointer comes is not known: it must point into one.
+    bad = ConstantInt::getTrue(lanesOf(b.getInt1Ty()));
+    forbidden = ConstantInt::getFalse(lanesOf(b.getInt1Ty()));
+    for (unsigned index = 0; index != maxBufferBindings; ++index) {
+      Value *out = outside(bufferStart(index), bufferLength(index));
+      bad = b.CreateAnd(bad, out);
+      forbidden = b.CreateOr(forbidden, b.CreateAnd(b.CreateNot(out), splat(readOnly(index))));
+    }
+    if (where.kind == AccessKind::Load)
+      forbidden = nullptr;
+  }
+  emitFailure(b.CreateAnd(mask, b.CreateFreeze(bad)), Failure::OutOfBounds, site, address);
+  if (forbidden)
+    emitFailure(b.CreateAnd(mask, b.CreateFreeze(forbidden)), Failure::ReadOnly, site, address);
+  if (alignment > 1) {
+    Value *crooked = b.CreateICmpNE(b.CreateAnd(address, ConstantInt::get(numbers, alignment - 1)), Constant::getNullValue(numbers));
+    emitFailure(b.CreateAnd(mask, b.CreateFreeze(crooked)), Failure::Misaligned, site, address);
+  }
+}
+
+} // namespace triton_metal::engine

@@ -1,0 +1,491 @@
+// Loads and stores of device, constant and threadgroup memory: one scalar access where all lanes agree, wide vectors where
+// lanes lie side by side, gathers and scatters otherwise. No lane that is not active touches memory.
+#include "host_device/engine/Vectorize.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/MDBuilder.h"
+
+using namespace llvm;
+
+namespace triton_metal::engine {
+
+template <typename Access> Access *SimdEmitter::copyMetadata(Access *access, Instruction &from) {
+  for (unsigned kind : {LLVMContext::MD_alias_scope, LLVMContext::MD_noalias})
+    if (MDNode *node = from.getMetadata(kind))
+      access->setMetadata(kind, node);
+  if constexpr (std::is_same_v<Access, LoadInst>) {
+    auto &load = cast<LoadInst>(from);
+    if (load.getPointerAddressSpace() == unsigned(AddressSpace::Constant) || load.hasMetadata(LLVMContext::MD_invariant_load))
+      access->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(context, {}));
+  }
+  return access;
+}
+
+unsigned SimdEmitter::pieceElements(Type *element) {
+  unsigned bytes = layout.getTypeStoreSize(element);
+  return std::min(64 / bytes, 32u);
+}
+
+//===----------------------------------------------------------------------===//
+// Permutations
+//===----------------------------------------------------------------------===//
+
+llvm::Value *SimdEmitter::permute(ArrayRef<Value *> pieces, unsigned size, ArrayRef<int> index) {
+  // Register by register: each part of the result is a chain of two-operand shuffles of the pieces that it needs.
+  SmallVector<Value *> parts;
+  for (unsigned first = 0; first < index.size(); first += size) {
+    unsigned count = std::min<unsigned>(size, index.size() - first);
+    SmallVector<int> needed;
+    for (unsigned i = 0; i != count; ++i)
+      if (int at = index[first + i]; at >= 0 && !is_contained(needed, at / int(size)))
+        needed.push_back(at / size);
+    Value *part = nullptr;
+    SmallVector<int> have(count, -1);
+    if (needed.empty())
+      part = PoisonValue::get(FixedVectorType::get(pieces[0]->getType()->getScalarType(), count));
+    for (unsigned step = 0; step < needed.size(); ++step) {
+      bool start = step == 0;
+      int left = needed[step];
+      int right = start && needed.size() > 1 ? needed[++step] : -1;
+      SmallVector<int> mask(count, -1);
+      if (start) {
+        for (unsigned i = 0; i != count; ++i) {
+          int at = index[first + i];
+          if (at >= 0 && at / int(size) == left)
+            mask[i] = at % size;
+          else if (at >= 0 && right >= 0 && at / int(size) == right)
+            mask[i] = size + at % size;
+        }
+        part = right >= 0 ? b.CreateShuffleVector(pieces[left], pieces[right], mask) : b.CreateShuffleVector(pieces[left], mask);
+      } else {
+        // What is there so far, and another piece: both must be equally long.
+        Value *wide = part;
+        if (count != size) {
+          SmallVector<int> widen(size, -1);
+          for (unsigned i = 0; i != count; ++i)
+            widen[i] = i;
+          wide = b.CreateShuffleVector(part, widen);
+        }
+        for (unsigned i = 0; i != count; ++i) {
+          int at = index[first + i];
+          mask[i] = at >= 0 && at / int(size) == left ? int(size + at % size) : have[i] >= 0 ? int(i) : -1;
+        }
+        part = b.CreateShuffleVector(wide, pieces[left], mask);
+      }
+      for (unsigned i = 0; i != count; ++i)
+        if (mask[i] >= 0)
+          have[i] = i;
+    }
+    parts.push_back(part);
+  }
+  // Put the parts end to end.
+  while (parts.size() > 1) {
+    SmallVector<Value *> joined;
+    for (unsigned i = 0; i + 1 < parts.size(); i += 2) {
+      unsigned left = cast<FixedVectorType>(parts[i]->getType())->getNumElements();
+      unsigned right = cast<FixedVectorType>(parts[i + 1]->getType())->getNumElements();
+      Value *second = parts[i + 1];
+      if (left != right) {
+        SmallVector<int> widen(left, -1);
+        for (unsigned k = 0; k != right; ++k)
+          widen[k] = k;
+        second = b.CreateShuffleVector(second, widen);
+      }
+      SmallVector<int> mask;
+      for (unsigned k = 0; k != left + right; ++k)
+        mask.push_back(k);
+      joined.push_back(b.CreateShuffleVector(parts[i], second, mask));
+    }
+    if (parts.size() % 2)
+      joined.push_back(parts.back());
+    parts = std::move(joined);
+  }
+  return parts[0];
+}
+
+//===----------------------------------------------------------------------===//
+// Windows: what each class of lanes touches
+//===----------------------------------------------------------------------===//
+
+std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &s, unsigned components, unsigned size) {
+  AccessPlan result;
+  unsigned total = 0;
+  result.exact = true;
+  for (unsigned rep = 0; rep != simdWidth; ++rep) {
+    if (s.representative[rep] != rep)
+      continue;
+    Window window;
+    window.representative = rep;
+    int64_t low = 0, high = 0;
+    for (unsigned lane = 0; lane != simdWidth; ++lane)
+      if (s.representative[lane] == rep) {
+        if (s.offset[lane] % int64_t(size))
+          return std::nullopt;
+        low = std::min(low, s.offset[lane]);
+        high = std::max(high, s.offset[lane]);
+        window.lanes.push_back(lane);
+      }
+    if (high - low > 4096)
+      return std::nullopt;
+    window.first = low;
+    window.elements = (high - low) / size + components;
+    SmallVector<uint8_t> covered(window.elements, 0);
+    for (unsigned lane : window.lanes)
+      for (unsigned c = 0; c != components; ++c)
+        if (covered[(s.offset[lane] - low) / size + c]++)
+          result.exact = false;
+    if (is_contained(covered, 0))
+      result.exact = false;
+    total += window.elements;
+    result.windows.push_back(window);
+  }
+  if (result.windows.size() > 16 || total > 4 * simdWidth * components)
+    return std::nullopt;
+  return result;
+}
+
+void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *element, unsigned components,
+                              ArrayRef<Value *> homes, Instruction &inst) {
+  const LaneShape &s = shape(pointer);
+  unsigned size = layout.getTypeStoreSize(element), width = pieceElements(element);
+  // The pieces that hold the windows, each window from a new piece on; small windows share none.
+  SmallVector<Value *> pieces;
+  SmallVector<unsigned> firstPiece;
+  for (const Window &window : access.windows) {
+    firstPiece.push_back(pieces.size());
+    Value *base = scalar(pointer, 0, window.representative);
+    for (unsigned at = 0; at < window.elements; at += width) {
+      unsigned count = std::min(width, window.elements - at);
+      auto *type = FixedVectorType::get(element, count);
+      Value *address = b.CreatePtrAdd(base, b.getInt64(window.first + int64_t(at) * size));
+      Value *piece = copyMetadata(b.CreateAlignedLoad(type, address, Align(1)), inst);
+      if (count != width) {
+        SmallVector<int> widen(width, -1);
+        for (unsigned i = 0; i != count; ++i)
+          widen[i] = i;
+        piece = b.CreateShuffleVector(piece, widen);
+      }
+      pieces.push_back(piece);
+    }
+  }
+  for (unsigned c = 0; c != components; ++c) {
+    SmallVector<int> index(simdWidth, -1);
+    for (auto [number, window] : enumerate(access.windows))
+      for (unsigned lane : window.lanes)
+        index[lane] = firstPiece[number] * width + (s.offset[lane] - window.first) / size + c;
+    b.CreateStore(permute(pieces, width, index), homes[c]);
+  }
+}
+
+void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *element, ArrayRef<Value *> values,
+                               Instruction &inst) {
+  const LaneShape &s = shape(pointer);
+  unsigned size = layout.getTypeStoreSize(element), width = pieceElements(element);
+  unsigned perVector = simdWidth / width;
+  // The components' registers are the pieces to choose from.
+  SmallVector<Value *> pieces;
+  for (Value *value : values)
+    for (unsigned part = 0; part != perVector; ++part) {
+      SmallVector<int> take;
+      for (unsigned i = 0; i != width; ++i)
+        take.push_back(part * width + i);
+      pieces.push_back(perVector == 1 ? value : b.CreateShuffleVector(value, take));
+    }
+  for (const Window &window : access.windows) {
+    SmallVector<int> index(window.elements, -1);
+    SmallVector<int> owner(window.elements, -1);
+    for (unsigned lane : window.lanes)
+      for (unsigned c = 0; c != values.size(); ++c) {
+        unsigned at = (s.offset[lane] - window.first) / size + c;
+        index[at] = c * simdWidth + lane;
+        owner[at] = lane;
+      }
+    Value *base = scalar(pointer, 0, window.representative);
+    for (unsigned at = 0; at < window.elements; at += width) {
+      unsigned count = std::min(width, window.elements - at);
+      Value *part = permute(pieces, width, ArrayRef(index).slice(at, count));
+      Value *address = b.CreatePtrAdd(base, b.getInt64(window.first + int64_t(at) * size));
+      if (maskIsFull() || allActive) {
+        copyMetadata(b.CreateAlignedStore(part, address, Align(1)), inst);
+        continue;
+      }
+      Value *active = b.CreateShuffleVector(mask, ArrayRef(owner).slice(at, count));
+      copyMetadata(b.CreateMaskedStore(part, address, Align(1), active), inst);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Gather and scatter
+//===----------------------------------------------------------------------===//
+
+/// A function that loads the active lanes' numbers one by one.
+Function *SimdEmitter::gatherHelper(unsigned bits) {
+  std::string name = "__tm_gather_" + std::to_string(bits);
+  if (Function *known = module.getFunction(name))
+    return known;
+  IRBuilder<> h(context);
+  auto *element = h.getIntNTy(bits);
+  auto *vector = lanesOf(element), *pointers = lanesOf(h.getPtrTy());
+  auto *helper = Function::Create(FunctionType::get(vector, {pointers, h.getInt32Ty()}, false), GlobalValue::InternalLinkage, name, module);
+  helper->addFnAttr(Attribute::NoInline);
+  helper->setDoesNotThrow();
+  auto *start = BasicBlock::Create(context, "", helper), *head = BasicBlock::Create(context, "", helper),
+       *body = BasicBlock::Create(context, "", helper), *end = BasicBlock::Create(context, "", helper);
+  h.SetInsertPoint(start);
+  auto *values = h.CreateAlloca(vector), *addresses = h.CreateAlloca(pointers);
+  h.CreateStore(Constant::getNullValue(vector), values);
+  h.CreateStore(helper->getArg(0), addresses);
+  h.CreateBr(head);
+  h.SetInsertPoint(head);
+  PHINode *left = h.CreatePHI(h.getInt32Ty(), 2);
+  left->addIncoming(helper->getArg(1), start);
+  h.CreateCondBr(h.CreateICmpNE(left, h.getInt32(0)), body, end);
+  h.SetInsertPoint(body);
+  llvm::Value *lane = h.CreateBinaryIntrinsic(Intrinsic::cttz, left, h.getTrue());
+  llvm::Value *address = h.CreateLoad(h.getPtrTy(), h.CreateGEP(h.getPtrTy(), addresses, lane));
+  h.CreateStore(h.CreateAlignedLoad(element, address, Align(1)), h.CreateGEP(element, values, lane));
+  left->addIncoming(h.CreateAnd(left, h.CreateSub(left, h.getInt32(1))), body);
+  h.CreateBr(head);
+  h.SetInsertPoint(end);
+  h.CreateRet(h.CreateLoad(vector, values));
+  return helper;
+}
+
+/// A function that stores the active lanes' numbers one by one, in the order of lanes or in the order that it is given.
+Function *SimdEmitter::scatterHelper(unsigned bits) {
+  std::string name = "__tm_scatter_" + std::to_string(bits);
+  if (Function *known = module.getFunction(name))
+    return known;
+  IRBuilder<> h(context);
+  auto *element = h.getIntNTy(bits);
+  auto *vector = lanesOf(element), *pointers = lanesOf(h.getPtrTy());
+  auto *helper = Function::Create(FunctionType::get(h.getVoidTy(), {vector, pointers, h.getInt32Ty(), h.getPtrTy()}, false),
+                                  GlobalValue::InternalLinkage, name, module);
+  helper->addFnAttr(Attribute::NoInline);
+  helper->setDoesNotThrow();
+  auto *start = BasicBlock::Create(context, "", helper), *head = BasicBlock::Create(context, "", helper),
+       *body = BasicBlock::Create(context, "", helper), *next = BasicBlock::Create(context, "", helper),
+       *end = BasicBlock::Create(context, "", helper);
+  h.SetInsertPoint(start);
+  auto *values = h.CreateAlloca(vector), *addresses = h.CreateAlloca(pointers);
+  h.CreateStore(helper->getArg(0), values);
+  h.CreateStore(helper->getArg(1), addresses);
+  h.CreateBr(head);
+  h.SetInsertPoint(head);
+  PHINode *index = h.CreatePHI(h.getInt32Ty(), 2);
+  index->addIncoming(h.getInt32(0), start);
+  llvm::Value *lane = index;
+  if (options.seeded)
+    lane = h.CreateZExt(h.CreateLoad(h.getInt8Ty(), h.CreateGEP(h.getInt8Ty(), helper->getArg(3), index)), h.getInt32Ty());
+  h.CreateCondBr(h.CreateTrunc(h.CreateLShr(helper->getArg(2), lane), h.getInt1Ty()), body, next);
+  h.SetInsertPoint(body);
+  llvm::Value *address = h.CreateLoad(h.getPtrTy(), h.CreateGEP(h.getPtrTy(), addresses, lane));
+  h.CreateAlignedStore(h.CreateLoad(element, h.CreateGEP(element, values, lane)), address, Align(1));
+  h.CreateBr(next);
+  h.SetInsertPoint(next);
+  llvm::Value *following = h.CreateAdd(index, h.getInt32(1));
+  index->addIncoming(following, next);
+  h.CreateCondBr(h.CreateICmpULT(following, h.getInt32(simdWidth)), head, end);
+  h.SetInsertPoint(end);
+  h.CreateRetVoid();
+  return helper;
+}
+
+llvm::Value *SimdEmitter::gather(Type *element, Value *pointers) {
+  unsigned bits = layout.getTypeSizeInBits(element);
+  auto *type = lanesOf(element);
+  if (bits >= 32 && host.avx512)
+    return b.CreateMaskedGather(type, pointers, Align(1), mask, Constant::getNullValue(type));
+  Value *values = b.CreateCall(gatherHelper(bits), {pointers, maskBits(mask)});
+  return element->isPointerTy() ? b.CreateIntToPtr(values, type) : b.CreateBitCast(values, type);
+}
+
+void SimdEmitter::scatter(Value *value, Value *pointers) {
+  Type *element = value->getType()->getScalarType();
+  unsigned bits = layout.getTypeSizeInBits(element);
+  if (bits >= 32 && host.avx512 && !options.seeded) {
+    b.CreateMaskedScatter(value, pointers, Align(1), mask);
+    return;
+  }
+  auto *numbers = lanesOf(b.getIntNTy(bits));
+  value = element->isPointerTy() ? b.CreatePtrToInt(value, numbers) : b.CreateBitCast(value, numbers);
+  Value *order = options.seeded ? groupField(b.getPtrTy(), offsetof(GroupState, laneOrder), "lane_order")
+                                : ConstantPointerNull::get(b.getPtrTy());
+  b.CreateCall(scatterHelper(bits), {value, pointers, maskBits(mask), order});
+}
+
+llvm::Value *SimdEmitter::offsetPointers(Value *pointers, uint64_t offset) {
+  return offset ? b.CreateGEP(b.getInt8Ty(), pointers, b.getInt64(offset)) : pointers;
+}
+
+llvm::Value *SimdEmitter::lastActiveLane() {
+  if (options.seeded) {
+    // The last in the given order.
+    AllocaInst *last = slot(b.getInt32Ty(), "last");
+    b.CreateStore(b.getInt32(0), last);
+    forEachActiveLane([&](Value *lane) { b.CreateStore(lane, last); });
+    return b.CreateLoad(b.getInt32Ty(), last);
+  }
+  if (maskIsFull())
+    return b.getInt32(simdWidth - 1);
+  return b.CreateSub(b.getInt32(31), b.CreateBinaryIntrinsic(Intrinsic::ctlz, maskBits(mask), b.getFalse()));
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+/// The type in which a thread's value is loaded or stored as a whole, when all its components are of one type and side by side.
+static bool isDense(ArrayRef<Type *> types, ArrayRef<uint64_t> offsets, const DataLayout &layout) {
+  for (unsigned i = 0; i != types.size(); ++i)
+    if (types[i] != types[0] || offsets[i] != i * layout.getTypeStoreSize(types[0]))
+      return false;
+  return true;
+}
+
+void SimdEmitter::emitUniformLoad(LoadInst &load) {
+  SmallVector<Type *> types;
+  SmallVector<uint64_t> offsets;
+  componentTypes(load.getType(), types);
+  componentOffsets(load.getType(), 0, offsets);
+  Value *base = uniform(load.getPointerOperand());
+  if (types.size() > 1 && isDense(types, offsets, layout) && !types[0]->isPointerTy()) {
+    Value *whole = copyMetadata(b.CreateAlignedLoad(FixedVectorType::get(types[0], types.size()), base, Align(1)), load);
+    for (unsigned c = 0; c != types.size(); ++c)
+      define(load, c, b.CreateExtractElement(whole, b.getInt64(c)));
+    return;
+  }
+  for (unsigned c = 0; c != types.size(); ++c)
+    define(load, c, copyMetadata(b.CreateAlignedLoad(types[c], b.CreatePtrAdd(base, b.getInt64(offsets[c])), Align(1)), load));
+}
+
+void SimdEmitter::emitLoad(LoadInst &load) {
+  if (load.isAtomic())
+    return emitAtomicLoad(load);
+  llvm::Value *pointer = load.getPointerOperand();
+  if (load.getType()->getScalarType()->isIntegerTy() && load.getType()->getScalarSizeInBits() % 8)
+    return fail(&load, "loads of types that are no whole bytes are not supported");
+  if (load.getPointerAddressSpace() == 0)
+    return emitPrivateLoad(load);
+  if (isUniform(pointer)) {
+    emitUniformLoad(load);
+    // The load itself may still be told apart between lanes (a volatile one).
+    if (!isUniform(&load))
+      for (Component &component : entry(&load).components)
+        component.vector = splat(component.lanes[0]);
+    return;
+  }
+  SmallVector<Type *> types;
+  SmallVector<uint64_t> offsets;
+  componentTypes(load.getType(), types);
+  componentOffsets(load.getType(), 0, offsets);
+  unsigned size = layout.getTypeStoreSize(types[0]);
+  std::optional<AccessPlan> access;
+  if (isDense(types, offsets, layout) && isPowerOf2_32(size) && size <= 8)
+    access = planAccess(shape(pointer), types.size(), size);
+  auto gatherAll = [&](SmallVectorImpl<Value *> &values) {
+    Value *pointers = vector(pointer);
+    for (unsigned c = 0; c != types.size(); ++c)
+      values.push_back(gather(types[c], offsetPointers(pointers, offsets[c])));
+  };
+  if (!access) {
+    SmallVector<Value *> values;
+    gatherAll(values);
+    for (unsigned c = 0; c != types.size(); ++c)
+      define(load, c, values[c]);
+    return;
+  }
+  SmallVector<Value *> homes;
+  for (Type *type : types)
+    homes.push_back(slot(lanesOf(type), "loaded"));
+  auto fast = [&] { loadWindows(*access, pointer, types[0], types.size(), homes, load); };
+  auto slow = [&] {
+    SmallVector<Value *> values;
+    gatherAll(values);
+    for (unsigned c = 0; c != types.size(); ++c)
+      b.CreateStore(values[c], homes[c]);
+  };
+  Value *holds = assumption(pointer);
+  // One element a lane, in the lanes' own order: a masked load does it whatever the mask.
+  bool inOrder = types.size() == 1 && access->windows.size() == 1 && access->exact && access->windows[0].first == 0;
+  if (inOrder)
+    for (unsigned lane = 0; lane != simdWidth; ++lane)
+      inOrder &= shape(pointer).offset[lane] == int64_t(lane * size);
+  if (!maskIsFull() && inOrder && !types[0]->isPointerTy()) {
+    auto masked = [&] {
+      auto *type = lanesOf(types[0]);
+      b.CreateStore(copyMetadata(b.CreateMaskedLoad(type, scalar(pointer, 0, 0), Align(1), mask, Constant::getNullValue(type)), load), homes[0]);
+    };
+    branch(holds ? holds : b.getTrue(), masked, slow);
+  } else {
+    Value *condition = maskIsFull() ? nullptr : allLanes(mask);
+    if (holds)
+      condition = condition ? b.CreateAnd(condition, holds) : holds;
+    branch(condition ? condition : b.getTrue(), fast, slow);
+  }
+  for (unsigned c = 0; c != types.size(); ++c)
+    define(load, c, b.CreateLoad(lanesOf(types[c]), homes[c]));
+}
+
+void SimdEmitter::emitStore(StoreInst &store) {
+  if (store.isAtomic())
+    return emitAtomicStore(store);
+  llvm::Value *pointer = store.getPointerOperand(), *value = store.getValueOperand();
+  if (value->getType()->getScalarType()->isIntegerTy() && value->getType()->getScalarSizeInBits() % 8)
+    return fail(&store, "stores of types that are no whole bytes are not supported");
+  if (store.getPointerAddressSpace() == 0)
+    return emitPrivateStore(store);
+  SmallVector<Type *> types;
+  SmallVector<uint64_t> offsets;
+  componentTypes(value->getType(), types);
+  componentOffsets(value->getType(), 0, offsets);
+  if (isUniform(pointer)) {
+    // All lanes to one place: the last one stays.
+    Value *base = uniform(pointer);
+    Value *lane = isUniform(value) ? nullptr : lastActiveLane();
+    SmallVector<Value *> parts;
+    for (unsigned c = 0; c != types.size(); ++c)
+      parts.push_back(lane ? b.CreateExtractElement(vector(value, c), lane) : uniform(value, c));
+    if (types.size() > 1 && isDense(types, offsets, layout) && !types[0]->isPointerTy()) {
+      Value *whole = PoisonValue::get(FixedVectorType::get(types[0], types.size()));
+      for (unsigned c = 0; c != types.size(); ++c)
+        whole = b.CreateInsertElement(whole, parts[c], b.getInt64(c));
+      copyMetadata(b.CreateAlignedStore(whole, base, Align(1)), store);
+      return;
+    }
+    for (unsigned c = 0; c != types.size(); ++c)
+      copyMetadata(b.CreateAlignedStore(parts[c], b.CreatePtrAdd(base, b.getInt64(offsets[c])), Align(1)), store);
+    return;
+  }
+  unsigned size = layout.getTypeStoreSize(types[0]);
+  std::optional<AccessPlan> access;
+  if (isDense(types, offsets, layout) && isPowerOf2_32(size) && size <= 8)
+    access = planAccess(shape(pointer), types.size(), size);
+  if (access && (!access->exact || (options.seeded && access->windows.size() > 1)))
+    access.reset();
+  SmallVector<Value *> values;
+  for (unsigned c = 0; c != types.size(); ++c)
+    values.push_back(vector(value, c));
+  auto slow = [&] {
+    Value *pointers = vector(pointer);
+    for (unsigned c = 0; c != types.size(); ++c)
+      scatter(values[c], offsetPointers(pointers, offsets[c]));
+  };
+  if (!access)
+    return slow();
+  auto fast = [&] { storeWindows(*access, pointer, types[0], values, store); };
+  Value *condition = assumption(pointer);
+  bool maskable = types.size() == 1 && access->windows.size() == 1;
+  if (!maskIsFull() && !maskable) {
+    Value *all = allLanes(mask);
+    condition = condition ? b.CreateAnd(condition, all) : all;
+  }
+  allActive = !maskIsFull() && !maskable;
+  branch(condition ? condition : b.getTrue(), fast, [&] {
+    allActive = false;
+    slow();
+  });
+  allActive = false;
+}
+
+} // namespace triton_metal::engine

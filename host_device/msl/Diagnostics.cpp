@@ -1,0 +1,104 @@
+#include "host_device/msl/Diagnostics.h"
+#include "clang/Basic/SourceManager.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringRef.h"
+
+using llvm::StringRef;
+
+namespace triton_metal {
+
+/// More errors than this are seldom read.
+static constexpr unsigned maxErrors = 8;
+
+std::string inMetal(StringRef message) {
+  static const std::pair<StringRef, StringRef> words[] = {
+      {"__attribute__((address_space(1)))", "device"},
+      {"__attribute__((address_space(2)))", "constant"},
+      {"__attribute__((address_space(3)))", "threadgroup"},
+      {"__attribute__((annotate(\"metal.kernel\")))", "kernel"},
+      {"_Float16", "half"},
+      {"__bf16", "bfloat"},
+      {"__metal_has_no_double", "double"},
+  };
+  std::string text = message.str();
+  for (auto [from, to] : words)
+    for (size_t at; (at = text.find(from.data(), 0, from.size())) != std::string::npos;)
+      text.replace(at, from.size(), to.data(), to.size());
+  return text;
+}
+
+void DiagnosticCollector::show(StringRef level, StringRef message,
+                               const clang::SourceManager *sources,
+                               clang::SourceLocation location) {
+  std::string where = "error";
+  std::string line, caret;
+  if (sources && location.isValid()) {
+    auto [file, offset] = sources->getDecomposedLoc(sources->getExpansionLoc(location));
+    StringRef name;
+    if (auto entry = sources->getFileEntryRefForID(file))
+      name = entry->getName();
+    auto found = texts.find(name);
+    StringRef body;
+    size_t at = offset;
+    if (found != texts.end()) {
+      const SourceText &text = *found->second;
+      name = text.displayName;
+      body = text.original;
+      at = text.rewritten.originalOffset(offset);
+    } else {
+      body = sources->getBufferData(file);
+      name.consume_front("/metal/");
+    }
+    at = std::min(at, body.size());
+    size_t begin = body.substr(0, at).rfind('\n');
+    begin = begin == StringRef::npos ? 0 : begin + 1;
+    size_t end = body.find('\n', at);
+    StringRef full = body.slice(begin, end == StringRef::npos ? body.size() : end).rtrim("\r");
+    size_t lineNumber = body.substr(0, begin).count('\n') + 1;
+    where = (name + ":" + llvm::Twine(lineNumber) + ":" + llvm::Twine(at - begin + 1) + ": " + level).str();
+    line = full.str();
+    for (char c : full.substr(0, at - begin))
+      caret += c == '\t' ? '\t' : ' ';
+    caret += '^';
+  } else {
+    where = level.str();
+  }
+  if (!out.empty())
+    out += "\n";
+  out += where + ": " + inMetal(message);
+  if (!line.empty())
+    out += "\n" + line + "\n" + caret;
+}
+
+void DiagnosticCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level,
+                                           const clang::Diagnostic &diagnostic) {
+  DiagnosticConsumer::HandleDiagnostic(level, diagnostic);
+  if (level < clang::DiagnosticsEngine::Error) {
+    // Notes are told only where they belong to an error and point into the user's text.
+    if (level != clang::DiagnosticsEngine::Note || !lastShown || !diagnostic.hasSourceManager())
+      return;
+    const clang::SourceManager &sources = diagnostic.getSourceManager();
+    auto [file, offset] = sources.getDecomposedLoc(sources.getExpansionLoc(diagnostic.getLocation()));
+    auto entry = sources.getFileEntryRefForID(file);
+    if (!entry || texts.find(entry->getName()) == texts.end())
+      return;
+  } else {
+    lastShown = ++errors <= maxErrors;
+    if (!lastShown)
+      return;
+  }
+  llvm::SmallString<256> message;
+  diagnostic.FormatDiagnostic(message);
+  show(level == clang::DiagnosticsEngine::Note ? "note" : "error", message,
+       diagnostic.hasSourceManager() ? &diagnostic.getSourceManager() : nullptr,
+       diagnostic.getLocation());
+}
+
+void DiagnosticCollector::error(const clang::SourceManager &sources, clang::SourceLocation location,
+                                StringRef message) {
+  lastShown = ++errors <= maxErrors;
+  if (lastShown)
+    show("error", message, &sources, location);
+}
+
+} // namespace triton_metal

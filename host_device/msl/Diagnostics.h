@@ -1,0 +1,52 @@
+// Clang's diagnostics, told in the user's own text.
+#pragma once
+
+#include "host_device/msl/Rewriter.h"
+#include "clang/Basic/Diagnostic.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/VirtualFileSystem.h"
+#include <memory>
+#include <string>
+
+namespace triton_metal {
+
+/// A file as its author wrote it, and as clang reads it.
+struct SourceText {
+  std::string displayName;
+  std::string original;
+  RewrittenText rewritten;
+};
+
+/// The files of one compilation by the path under which clang knows them.
+using SourceTexts = llvm::StringMap<std::unique_ptr<SourceText>>;
+
+/// Clang's words for what Metal has names for, in Metal's words.
+std::string inMetal(llvm::StringRef message);
+
+/// Collects errors with their notes, placed in the original text.
+class DiagnosticCollector final : public clang::DiagnosticConsumer {
+public:
+  explicit DiagnosticCollector(const SourceTexts &texts) : texts(texts) {}
+
+  void HandleDiagnostic(clang::DiagnosticsEngine::Level level,
+                        const clang::Diagnostic &diagnostic) override;
+
+  /// An error of our own at a place in the text.
+  void error(const clang::SourceManager &sources, clang::SourceLocation location,
+             llvm::StringRef message);
+
+  bool hasErrors() const { return errors != 0; }
+  /// `file:line:column: error: message`, the line and a caret, for each error.
+  const std::string &text() const { return out; }
+
+private:
+  const SourceTexts &texts;
+  std::string out;
+  unsigned errors = 0;
+  bool lastShown = false;
+
+  void show(llvm::StringRef level, llvm::StringRef message, const clang::SourceManager *sources,
+            clang::SourceLocation location);
+};
+
+} // namespace triton_metal

@@ -1,0 +1,18 @@
+# Writes OUTPUT, a C++ file with the text of every header in FILES.
+set(_text "#include \"host_device/msl/Stdlib.h\"\n\nnamespace triton_metal {\n\nstatic const StdlibHeader headers[] = {\n")
+foreach(_file IN LISTS FILES)
+  get_filename_component(_name "${_file}" NAME)
+  file(READ "${_file}" _body)
+  # Short pieces keep every compiler within its limit for one literal.
+  string(LENGTH "${_body}" _length)
+  set(_at 0)
+  string(APPEND _text "    {\"${_name}\",\n")
+  while(_at LESS _length)
+    string(SUBSTRING "${_body}" ${_at} 8000 _piece)
+    string(APPEND _text "R\"__tm__(${_piece})__tm__\"\n")
+    math(EXPR _at "${_at} + 8000")
+  endwhile()
+  string(APPEND _text "    },\n")
+endforeach()
+string(APPEND _text "};\n\nllvm::ArrayRef<StdlibHeader> stdlibHeaders() { return headers; }\n\n} // namespace triton_metal\n")
+file(WRITE "${OUTPUT}" "${_text}")

@@ -1,0 +1,121 @@
+#include "host_device/msl/Frontend.h"
+#include "host_device/msl/Diagnostics.h"
+#include "host_device/msl/Invocation.h"
+#include "host_device/msl/Kernels.h"
+#include "host_device/msl/Lowering.h"
+#include "host_device/msl/SourceFiles.h"
+#include "host_device/msl/Stdlib.h"
+#include "clang/AST/GlobalDecl.h"
+#include "clang/Basic/Version.h"
+#include "clang/CodeGen/ModuleBuilder.h"
+#include "clang/Frontend/CompilerInstance.h"
+#include "clang/Frontend/FrontendActions.h"
+#include "clang/Frontend/MultiplexConsumer.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace triton_metal {
+
+namespace {
+
+/// Parses the text and generates code for it, keeping what its kernels' declarations say.
+class MslAction final : public clang::ASTFrontendAction {
+public:
+  MslAction(LLVMContext &context, DiagnosticCollector &diagnostics, const MslOptions &options)
+      : context(context), diagnostics(diagnostics), options(options) {}
+
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance &instance,
+                                                        StringRef) override {
+    std::unique_ptr<clang::CodeGenerator> generator =
+        clang::CreateLLVMCodeGen(instance, "metal", context);
+    auto kernels = std::make_unique<KernelCollector>(diagnostics, options);
+    codeGenerator = generator.get();
+    collector = kernels.get();
+    std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
+    consumers.push_back(std::move(kernels)); // first: it reads the declarations before code generation ends
+    consumers.push_back(std::move(generator));
+    return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
+  }
+
+  void ExecuteAction() override {
+    ASTFrontendAction::ExecuteAction();
+    if (diagnostics.hasErrors())
+      return;
+    for (const DeclaredKernel &kernel : collector->kernels) {
+      infos.push_back(kernel.info);
+      names.push_back(codeGenerator->GetMangledName(clang::GlobalDecl(kernel.decl)).str());
+    }
+    for (const DeclaredConstant &constant : collector->constants) {
+      constantInfos.push_back(constant.info);
+      constantNames.push_back(codeGenerator->GetMangledName(clang::GlobalDecl(constant.decl)).str());
+    }
+    module = codeGenerator->ReleaseModule();
+  }
+
+  std::unique_ptr<Module> module;
+  std::vector<KernelInfo> infos;
+  std::vector<std::string> names;
+  std::vector<FunctionConstantInfo> constantInfos;
+  std::vector<std::string> constantNames;
+
+private:
+  LLVMContext &context;
+  DiagnosticCollector &diagnostics;
+  const MslOptions &options;
+  clang::CodeGenerator *codeGenerator = nullptr;
+  KernelCollector *collector = nullptr;
+};
+
+} // namespace
+
+Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options, LLVMContext &context) {
+  SourceTexts texts;
+  StringRef prelude = parsedPrelude();
+  IntrusiveRefCntPtr<vfs::FileSystem> files = makeSourceFiles(source, mainPath, options, prelude, texts);
+  DiagnosticCollector diagnostics(texts);
+  auto owner = makeInstance(files, mainPath, options, diagnostics, /*withPrelude=*/!prelude.empty());
+  clang::CompilerInstance &instance = *owner;
+  MslAction action(context, diagnostics, options);
+  const clang::FrontendInputFile &input = instance.getFrontendOpts().Inputs.front();
+  if (action.BeginSourceFile(instance, input)) {
+    if (Error error = action.Execute())
+      return std::move(error);
+    action.EndSourceFile();
+  }
+  if (diagnostics.hasErrors() || !action.module)
+    return createStringError(inconvertibleErrorCode(), diagnostics.text());
+
+  CompiledMsl result;
+  result.module = std::move(action.module);
+  result.kernels = std::move(action.infos);
+  std::vector<GeneratedKernel> kernels;
+  for (size_t i = 0; i < result.kernels.size(); ++i)
+    kernels.push_back({&result.kernels[i], result.module->getFunction(action.names[i])});
+  std::vector<GeneratedConstant> constants;
+  for (size_t i = 0; i < action.constantInfos.size(); ++i)
+    constants.push_back(
+        {&action.constantInfos[i], result.module->getNamedGlobal(action.constantNames[i])});
+  if (Error error = lowerModule(*result.module, kernels, constants, options))
+    return createStringError(inconvertibleErrorCode(),
+                             options.fileName + ": error: " + toString(std::move(error)));
+  for (KernelInfo &kernel : result.kernels)
+    kernel.functionConstants = action.constantInfos;
+  return std::move(result);
+}
+
+std::string frontendVersion() {
+  static const std::string version = [] {
+    SHA256 hash;
+    hash.update(clang::getClangFullVersion());
+    for (const StdlibHeader &header : stdlibHeaders()) {
+      hash.update(header.name);
+      hash.update(header.text);
+    }
+    return "msl-1-" + toHex(hash.final(), /*LowerCase=*/true).substr(0, 16);
+  }();
+  return version;
+}
+
+} // namespace triton_metal

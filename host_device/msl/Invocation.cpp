@@ -1,0 +1,105 @@
+#include "host_device/msl/Invocation.h"
+#include "host_device/msl/MetalTarget.h"
+#include "host_device/msl/SourceFiles.h"
+#include "clang/Frontend/FrontendAction.h"
+#include "clang/Lex/Preprocessor.h"
+#include "clang/Lex/PreprocessorOptions.h"
+#include "clang/Serialization/ASTWriter.h"
+#include "clang/Serialization/PCHContainerOperations.h"
+
+using namespace llvm;
+
+namespace triton_metal {
+
+static std::shared_ptr<clang::CompilerInvocation> makeInvocation(const char *path, const MslOptions &options,
+                                                                 clang::DiagnosticsEngine &diagnostics,
+                                                                 bool withPrelude) {
+  auto invocation = std::make_shared<clang::CompilerInvocation>();
+  std::vector<const char *> arguments = {
+      "-triple", metalTriple, "-x", "c++", "-std=c++20", "-emit-llvm-only",
+      // Optimised code, but by this front end's own passes.
+      "-O2", "-disable-llvm-passes", "-ffp-contract=off", "-ffreestanding", "-fno-builtin", "-fdeclspec",
+      "-fno-rtti", "-fno-threadsafe-statics", "-nostdsysteminc", "-nobuiltininc", "-fwrapv",
+      "-relaxed-aliasing", "-debug-info-kind=line-tables-only", "-dwarf-version=5", "-mframe-pointer=none",
+      "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-Wno-everything",
+      // Metal's own compiler takes these with a warning at most.
+      "-Wno-error=c++11-narrowing", "-Wno-error=reserved-user-defined-literal", path};
+  clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, diagnostics);
+  clang::LangOptions &language = invocation->getLangOpts();
+  language.SinglePrecisionConstants = true; // there is no double: 1.0 is a float
+  language.NativeHalfType = language.NativeHalfArgsAndReturns = true;
+  language.CXXExceptions = language.Exceptions = false;
+  clang::PreprocessorOptions &preprocessor = invocation->getPreprocessorOpts();
+  if (withPrelude) {
+    preprocessor.ImplicitPCHInclude = preludePath;
+    // It was made by this process, from the same headers and options.
+    preprocessor.DisablePCHOrModuleValidation = clang::DisableValidationForModuleKind::All;
+  } else {
+    preprocessor.Includes.push_back("metal_stdlib");
+  }
+  for (const auto &[name, value] : options.macros)
+    preprocessor.addMacroDef(name + "=" + value);
+  clang::HeaderSearchOptions &search = invocation->getHeaderSearchOpts();
+  search.UseBuiltinIncludes = search.UseStandardSystemIncludes = search.UseStandardCXXIncludes = false;
+  search.AddPath("/metal/include", clang::frontend::System, false, true);
+  for (const std::string &directory : options.includeDirectories)
+    search.AddPath(directory, clang::frontend::Angled, false, true);
+  return invocation;
+}
+
+std::unique_ptr<clang::CompilerInstance> makeInstance(IntrusiveRefCntPtr<vfs::FileSystem> files, const char *path,
+                                                      const MslOptions &options,
+                                                      DiagnosticCollector &diagnostics, bool withPrelude) {
+  clang::DiagnosticOptions diagnosticOptions;
+  auto engine = clang::CompilerInstance::createDiagnostics(*files, diagnosticOptions, &diagnostics,
+                                                           /*ShouldOwnClient=*/false);
+  auto instance = std::make_unique<clang::CompilerInstance>(makeInvocation(path, options, *engine, withPrelude));
+  instance->setVirtualFileSystem(files);
+  instance->createDiagnostics(&diagnostics, /*ShouldOwnClient=*/false);
+  instance->createFileManager();
+  instance->createSourceManager();
+  instance->setTarget(createMetalTarget(instance->getDiagnostics(), instance->getTargetOpts()).get());
+  return instance;
+}
+
+namespace {
+
+/// Parses a header and keeps its AST as bytes.
+class PreludeAction final : public clang::ASTFrontendAction {
+public:
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance &instance, StringRef) override {
+    return std::make_unique<clang::PCHGenerator>(
+        instance.getPreprocessor(), instance.getModuleCache(), preludePath, /*isysroot=*/"", buffer,
+        instance.getCodeGenOpts(), ArrayRef<std::shared_ptr<clang::ModuleFileExtension>>(),
+        /*AllowASTWithErrors=*/false, /*IncludeTimestamps=*/false);
+  }
+  clang::TranslationUnitKind getTranslationUnitKind() override { return clang::TU_Prefix; }
+  bool hasASTFileSupport() const override { return false; }
+
+  std::shared_ptr<clang::PCHBuffer> buffer = std::make_shared<clang::PCHBuffer>();
+};
+
+} // namespace
+
+StringRef parsedPrelude() {
+  static const std::string prelude = []() -> std::string {
+    SourceTexts texts;
+    MslOptions options;
+    const char *path = "/metal/prelude.metal";
+    auto files = makeSourceFiles("#include <metal_stdlib>\n", path, options, "", texts);
+    DiagnosticCollector diagnostics(texts);
+    auto instance = makeInstance(files, path, options, diagnostics, /*withPrelude=*/false);
+    PreludeAction action;
+    if (!action.BeginSourceFile(*instance, instance->getFrontendOpts().Inputs.front()))
+      return "";
+    if (Error error = action.Execute())
+      consumeError(std::move(error));
+    action.EndSourceFile();
+    if (diagnostics.hasErrors() || !action.buffer->IsComplete)
+      return "";
+    return std::string(action.buffer->Data.begin(), action.buffer->Data.end());
+  }();
+  return prelude;
+}
+
+} // namespace triton_metal

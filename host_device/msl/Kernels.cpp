@@ -1,0 +1,308 @@
+#include "host_device/msl/Kernels.h"
+#include "clang/AST/ASTContext.h"
+#include "clang/AST/Attr.h"
+#include "clang/AST/DeclCXX.h"
+#include "clang/AST/DeclTemplate.h"
+#include "clang/AST/Expr.h"
+#include "clang/Basic/SourceManager.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <optional>
+#include <set>
+
+using namespace clang;
+
+namespace triton_metal {
+
+/// A type as Metal spells it.
+static std::string spelling(QualType type, const ASTContext &ast) {
+  std::string text = inMetal(type.getAsString(ast.getPrintingPolicy()));
+  for (StringRef space : {"device ", "constant ", "threadgroup "})
+    if (StringRef(text).starts_with(space))
+      text.erase(0, space.size());
+  return text;
+}
+
+static std::optional<Position> positionOf(StringRef name) {
+  return llvm::StringSwitch<std::optional<Position>>(name)
+      .Case("thread_position_in_grid", Position::ThreadPositionInGrid)
+      .Case("thread_position_in_threadgroup", Position::ThreadPositionInThreadgroup)
+      .Case("thread_index_in_threadgroup", Position::ThreadIndexInThreadgroup)
+      .Case("thread_index_in_simdgroup", Position::ThreadIndexInSimdgroup)
+      .Case("threads_per_grid", Position::ThreadsPerGrid)
+      .Case("threads_per_threadgroup", Position::ThreadsPerThreadgroup)
+      .Case("threads_per_simdgroup", Position::ThreadsPerSimdgroup)
+      .Case("threadgroup_position_in_grid", Position::ThreadgroupPositionInGrid)
+      .Case("threadgroups_per_grid", Position::ThreadgroupsPerGrid)
+      .Case("simdgroup_index_in_threadgroup", Position::SimdgroupIndexInThreadgroup)
+      .Case("simdgroups_per_threadgroup", Position::SimdgroupsPerThreadgroup)
+      .Case("thread_execution_width", Position::ThreadExecutionWidth)
+      .Case("dispatch_threads_per_threadgroup", Position::DispatchThreadsPerThreadgroup)
+      .Case("dispatch_simdgroups_per_threadgroup", Position::DispatchSimdgroupsPerThreadgroup)
+      .Case("dispatch_quadgroups_per_threadgroup", Position::DispatchQuadgroupsPerThreadgroup)
+      .Case("grid_size", Position::GridSize)
+      .Case("grid_origin", Position::GridOrigin)
+      .Case("quadgroup_index_in_threadgroup", Position::QuadgroupIndexInThreadgroup)
+      .Case("quadgroups_per_threadgroup", Position::QuadgroupsPerThreadgroup)
+      .Case("thread_index_in_quadgroup", Position::ThreadIndexInQuadgroup)
+      .Default(std::nullopt);
+}
+
+/// Whether Metal lets this position be a vector.
+static bool mayBeVector(Position position) {
+  switch (position) {
+  case Position::ThreadPositionInGrid:
+  case Position::ThreadPositionInThreadgroup:
+  case Position::ThreadsPerGrid:
+  case Position::ThreadsPerThreadgroup:
+  case Position::ThreadgroupPositionInGrid:
+  case Position::ThreadgroupsPerGrid:
+  case Position::DispatchThreadsPerThreadgroup:
+  case Position::GridSize:
+  case Position::GridOrigin:
+    return true;
+  default:
+    return false;
+  }
+}
+
+static const AnnotateAttr *findAttr(const Decl *decl, StringRef name) {
+  for (const auto *attr : decl->specific_attrs<AnnotateAttr>())
+    if (StringRef text = attr->getAnnotation(); text.consume_front("metal.") && text == name)
+      return attr;
+  return nullptr;
+}
+
+static std::optional<uint64_t> integerArgument(const AnnotateAttr *attr, const ASTContext &ast) {
+  if (!attr || attr->args_size() == 0)
+    return std::nullopt;
+  Expr::EvalResult result;
+  const Expr *argument = *attr->args_begin();
+  if (!argument || argument->isValueDependent() || !argument->EvaluateAsInt(result, ast))
+    return std::nullopt;
+  return result.Val.getInt().getLimitedValue();
+}
+
+static std::optional<std::string> stringArgument(const AnnotateAttr *attr) {
+  if (!attr || attr->args_size() == 0)
+    return std::nullopt;
+  const Expr *argument = (*attr->args_begin())->IgnoreParenImpCasts();
+  if (const auto *constant = dyn_cast<ConstantExpr>(argument))
+    argument = constant->getSubExpr()->IgnoreParenImpCasts();
+  if (const auto *literal = dyn_cast<StringLiteral>(argument))
+    return literal->getString().str();
+  return std::nullopt;
+}
+
+void KernelCollector::error(const Decl *decl, const llvm::Twine &message) {
+  diagnostics.error(ast->getSourceManager(), decl->getLocation(), message.str());
+}
+
+bool KernelCollector::HandleTopLevelDecl(DeclGroupRef group) {
+  for (Decl *decl : group)
+    visit(decl);
+  return true;
+}
+
+void KernelCollector::visit(Decl *decl) {
+  if (auto *function = dyn_cast<FunctionDecl>(decl)) {
+    if (!function->isDependentContext() && findAttr(function, "kernel"))
+      functions.push_back(function);
+  } else if (auto *variable = dyn_cast<VarDecl>(decl)) {
+    if (findAttr(variable, "function_constant"))
+      variables.push_back(variable);
+  } else if (isa<NamespaceDecl, LinkageSpecDecl>(decl)) {
+    for (Decl *inner : cast<DeclContext>(decl)->decls())
+      visit(inner);
+  }
+}
+
+void KernelCollector::HandleTranslationUnit(ASTContext &context) {
+  if (diagnostics.hasErrors())
+    return;
+  std::set<const VarDecl *> seenVariables;
+  for (const VarDecl *variable : variables) {
+    if (!seenVariables.insert(variable->getCanonicalDecl()).second)
+      continue;
+    auto index = integerArgument(findAttr(variable, "function_constant"), context);
+    if (!index) {
+      error(variable, "function_constant needs an index");
+      continue;
+    }
+    FunctionConstantInfo info;
+    info.name = variable->getNameAsString();
+    info.index = static_cast<uint32_t>(*index);
+    info.type = spelling(variable->getType().getUnqualifiedType(), context);
+    constants.push_back({info, variable});
+  }
+  std::set<const FunctionDecl *> seen;
+  for (const FunctionDecl *function : functions) {
+    const FunctionDecl *definition = nullptr;
+    if (!function->hasBody(definition))
+      continue;
+    // A template's explicit instantiation may come by twice.
+    if (seen.insert(definition->getCanonicalDecl()).second)
+      addKernel(definition);
+  }
+  std::set<std::string> names;
+  for (const DeclaredKernel &kernel : kernels)
+    if (!names.insert(kernel.info.name).second)
+      error(kernel.decl, "two kernels have the name '" + kernel.info.name + "'");
+}
+
+/// The scalar type and width of a position parameter: a 16- or 32-bit unsigned number or a vector of them.
+static bool readPositionType(QualType type, const ASTContext &ast, ParameterInfo &info) {
+  QualType scalar = type.getCanonicalType().getUnqualifiedType();
+  uint32_t width = 1;
+  if (const auto *record = scalar->getAsCXXRecordDecl()) {
+    const auto *special = dyn_cast<ClassTemplateSpecializationDecl>(record);
+    if (!special || special->getName() != "vec" || special->getTemplateArgs().size() != 2)
+      return false;
+    scalar = special->getTemplateArgs()[0].getAsType();
+    width = static_cast<uint32_t>(special->getTemplateArgs()[1].getAsIntegral().getZExtValue());
+  }
+  if (!scalar->isIntegerType() || scalar->isBooleanType() || width > 3)
+    return false;
+  uint64_t bits = ast.getTypeSize(scalar);
+  if (bits != 16 && bits != 32)
+    return false;
+  info.scalarBits = static_cast<uint32_t>(bits);
+  info.vectorWidth = width;
+  return true;
+}
+
+bool KernelCollector::constantIsTrue(StringRef name) const {
+  for (const DeclaredConstant &constant : constants)
+    if (constant.info.name == name)
+      for (const FunctionConstantValue &value : options.functionConstants)
+        if (value.index == constant.info.index)
+          return value.bits != 0;
+  return true; // computed from others, or given no value: what is bound decides
+}
+
+bool KernelCollector::readParameter(const ParmVarDecl *parameter, ParameterInfo &info,
+                                    bool &hasIndex) {
+  info.name = parameter->getNameAsString();
+  hasIndex = false;
+  QualType type = parameter->getType();
+  for (const auto *attr : parameter->specific_attrs<AnnotateAttr>()) {
+    StringRef name = attr->getAnnotation();
+    if (!name.consume_front("metal."))
+      continue;
+    if (auto position = positionOf(name)) {
+      info.kind = ParameterInfo::Kind::Position;
+      info.position = *position;
+      if (!readPositionType(type, *ast, info) || (info.vectorWidth > 1 && !mayBeVector(*position))) {
+        error(parameter, "type '" + spelling(type, *ast) +
+                             "' is not valid for attribute '" + name + "'");
+        return false;
+      }
+      return true;
+    }
+    if (name == "exists_if") {
+      info.exists = constantIsTrue(stringArgument(attr).value_or(""));
+      continue;
+    }
+    if (name != "buffer" && name != "threadgroup") {
+      error(parameter, "this device has no parameters with attribute '" + name + "'");
+      return false;
+    }
+  }
+  QualType pointee = type->getPointeeType();
+  if (pointee.isNull()) {
+    error(parameter, "parameter '" + info.name +
+                         "' of a kernel must be a pointer or a reference, or have an attribute that says "
+                         "where its value comes from");
+    return false;
+  }
+  unsigned space = pointee.getAddressSpace() == LangAS::Default ? 0 : toTargetAddressSpace(pointee.getAddressSpace());
+  if (space < 1 || space > 3) {
+    error(parameter, "pointer or reference parameter '" + info.name +
+                         "' of a kernel must be in the device, constant or threadgroup address space");
+    return false;
+  }
+  info.addressSpace = static_cast<AddressSpace>(space);
+  info.kind = space == 3 ? ParameterInfo::Kind::Threadgroup : ParameterInfo::Kind::Buffer;
+  info.isReference = type->isReferenceType();
+  info.isConst = pointee.isConstQualified() || space == 2;
+  QualType element = ast->getBaseElementType(pointee);
+  info.elementType = spelling(element.getUnqualifiedType(), *ast);
+  if (!pointee->isVoidType() && !pointee->isIncompleteType()) {
+    info.elementSize = static_cast<uint64_t>(ast->getTypeSizeInChars(pointee).getQuantity());
+    info.elementAlignment = static_cast<uint64_t>(ast->getTypeAlignInChars(pointee).getQuantity());
+  }
+  bool isBuffer = info.kind == ParameterInfo::Kind::Buffer;
+  const AnnotateAttr *attr = findAttr(parameter, isBuffer ? "buffer" : "threadgroup");
+  if (attr) {
+    auto index = integerArgument(attr, *ast);
+    if (!index || *index >= maxBufferBindings) {
+      error(parameter, llvm::Twine("attribute '") + (isBuffer ? "buffer" : "threadgroup") +
+                           "' needs an index from 0 to " + llvm::Twine(maxBufferBindings - 1));
+      return false;
+    }
+    info.index = static_cast<uint32_t>(*index);
+    hasIndex = true;
+  }
+  return true;
+}
+
+void KernelCollector::addKernel(const FunctionDecl *function) {
+  DeclaredKernel kernel;
+  kernel.decl = function;
+  kernel.info.name = function->getNameAsString();
+  if (auto name = stringArgument(findAttr(function, "host_name")))
+    kernel.info.name = *name;
+  kernel.info.line =
+      ast->getSourceManager().getExpansionLineNumber(function->getLocation());
+  if (!function->getReturnType()->isVoidType())
+    error(function, "kernel '" + kernel.info.name + "' must return void");
+  for (StringRef name : {"max_total_threads_per_threadgroup"})
+    if (const AnnotateAttr *attr = findAttr(function, name)) {
+      auto limit = integerArgument(attr, *ast);
+      if (!limit || *limit == 0)
+        error(function, llvm::Twine(name) + " needs a positive number");
+      else
+        kernel.info.maxTotalThreadsPerThreadgroup =
+            static_cast<uint32_t>(std::min<uint64_t>(*limit, maxThreadsPerThreadgroup));
+    }
+
+  std::vector<bool> given;
+  std::set<uint32_t> buffers, groups;
+  for (const ParmVarDecl *parameter : function->parameters()) {
+    ParameterInfo info;
+    bool hasIndex = false;
+    if (!readParameter(parameter, info, hasIndex))
+      return;
+    if (hasIndex) {
+      auto &used = info.kind == ParameterInfo::Kind::Buffer ? buffers : groups;
+      if (!used.insert(info.index).second) {
+        error(parameter, "index " + llvm::Twine(info.index) + " is used by two parameters of kernel '" +
+                             kernel.info.name + "'");
+        return;
+      }
+    }
+    given.push_back(hasIndex);
+    kernel.info.parameters.push_back(std::move(info));
+  }
+  // Parameters without an index take the free ones in order.
+  uint32_t nextBuffer = 0, nextGroup = 0;
+  for (size_t i = 0; i < kernel.info.parameters.size(); ++i) {
+    ParameterInfo &info = kernel.info.parameters[i];
+    if (given[i] || info.kind == ParameterInfo::Kind::Position)
+      continue;
+    bool isBuffer = info.kind == ParameterInfo::Kind::Buffer;
+    auto &used = isBuffer ? buffers : groups;
+    uint32_t &next = isBuffer ? nextBuffer : nextGroup;
+    while (used.count(next))
+      ++next;
+    info.index = next;
+    used.insert(next);
+    if (next >= maxBufferBindings) {
+      error(function, "kernel '" + kernel.info.name + "' has more than " + llvm::Twine(maxBufferBindings) +
+                          (isBuffer ? " buffers" : " threadgroup arguments"));
+      return;
+    }
+  }
+  kernels.push_back(std::move(kernel));
+}
+
+} // namespace triton_metal

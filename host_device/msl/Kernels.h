@@ -1,0 +1,54 @@
+// Kernels as clang's AST declares them.
+#pragma once
+
+#include "host_device/KernelInfo.h"
+#include "host_device/msl/Diagnostics.h"
+#include "host_device/msl/Frontend.h"
+#include "clang/AST/ASTConsumer.h"
+#include "clang/AST/Decl.h"
+#include <memory>
+#include <vector>
+
+namespace triton_metal {
+
+/// A kernel that the text declares: what its signature says, and the function that clang generates for it.
+struct DeclaredKernel {
+  KernelInfo info;
+  const clang::FunctionDecl *decl = nullptr;
+};
+
+/// A function constant and the variable that clang generates for it.
+struct DeclaredConstant {
+  FunctionConstantInfo info;
+  const clang::VarDecl *decl = nullptr;
+};
+
+/// Watches declarations go by and keeps those that a kernel's user needs.
+class KernelCollector final : public clang::ASTConsumer {
+public:
+  KernelCollector(DiagnosticCollector &diagnostics, const MslOptions &options)
+      : diagnostics(diagnostics), options(options) {}
+
+  void Initialize(clang::ASTContext &context) override { ast = &context; }
+  bool HandleTopLevelDecl(clang::DeclGroupRef group) override;
+  void HandleTranslationUnit(clang::ASTContext &context) override;
+
+  std::vector<DeclaredKernel> kernels;
+  std::vector<DeclaredConstant> constants;
+
+private:
+  DiagnosticCollector &diagnostics;
+  const MslOptions &options;
+  clang::ASTContext *ast = nullptr;
+  std::vector<const clang::FunctionDecl *> functions;
+  std::vector<const clang::VarDecl *> variables;
+
+  /// Whether the function constant has a value other than false.
+  bool constantIsTrue(llvm::StringRef name) const;
+  void visit(clang::Decl *decl);
+  void addKernel(const clang::FunctionDecl *function);
+  bool readParameter(const clang::ParmVarDecl *parameter, ParameterInfo &info, bool &hasIndex);
+  void error(const clang::Decl *decl, const llvm::Twine &message);
+};
+
+} // namespace triton_metal

@@ -1,0 +1,349 @@
+#include "host_device/msl/Lowering.h"
+#include "host_device/msl/Passes.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/ReplaceConstant.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/IPO/GlobalOpt.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/InferAddressSpaces.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/Scalarizer.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Scalar/TailRecursionElimination.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+using namespace llvm;
+
+namespace triton_metal {
+
+namespace {
+
+constexpr unsigned threadgroupSpace = static_cast<unsigned>(AddressSpace::Threadgroup);
+constexpr unsigned constantSpace = static_cast<unsigned>(AddressSpace::Constant);
+
+Error failure(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
+
+/// Gives function constants their values and answers `is_function_constant_defined`.
+Error bindFunctionConstants(Module &module, ArrayRef<GeneratedConstant> constants,
+                            const MslOptions &options) {
+  for (const GeneratedConstant &constant : constants) {
+    const FunctionConstantValue *value = nullptr;
+    for (const FunctionConstantValue &candidate : options.functionConstants)
+      if (candidate.index == constant.info->index)
+        value = &candidate;
+    constant.info->defined = value != nullptr;
+    if (!value || !constant.variable)
+      continue;
+    Type *type = constant.variable->getValueType();
+    uint64_t bits = type->isIntOrPtrTy() ? type->getIntegerBitWidth() : type->getPrimitiveSizeInBits();
+    if (!bits || bits > 64)
+      return failure("function constant '" + constant.info->name + "' has type '" +
+                     constant.info->type + "', which cannot be given a value");
+    Constant *word = ConstantInt::get(module.getContext(), APInt(64, value->bits).zextOrTrunc(bits));
+    constant.variable->setInitializer(type->isIntegerTy() ? word : ConstantExpr::getBitCast(word, type));
+    constant.variable->setConstant(true);
+    constant.variable->setLinkage(GlobalValue::InternalLinkage);
+  }
+  if (Function *query = module.getFunction("__tm_function_constant_defined")) {
+    for (User *user : make_early_inc_range(query->users())) {
+      auto *call = dyn_cast<CallInst>(user);
+      if (!call)
+        continue;
+      auto *variable = dyn_cast<GlobalVariable>(call->getArgOperand(0)->stripPointerCasts());
+      if (!variable)
+        return failure("is_function_constant_defined needs the name of a function constant");
+      call->replaceAllUsesWith(ConstantInt::get(call->getType(), variable->hasInitializer() ? 1 : 0));
+      call->eraseFromParent();
+    }
+    query->eraseFromParent();
+  }
+  return Error::success();
+}
+
+/// The kernel's own function: parameters are plain values, positions vectors.
+Function *makeKernel(Module &module, const GeneratedKernel &kernel) {
+  LLVMContext &context = module.getContext();
+  SmallVector<Type *> types;
+  for (auto [index, parameter] : enumerate(kernel.info->parameters)) {
+    if (parameter.kind == ParameterInfo::Kind::Position) {
+      Type *scalar = Type::getIntNTy(context, parameter.scalarBits);
+      types.push_back(parameter.vectorWidth == 1 ? scalar
+                                                 : FixedVectorType::get(scalar, parameter.vectorWidth));
+    } else {
+      types.push_back(PointerType::get(context, static_cast<unsigned>(parameter.addressSpace)));
+    }
+  }
+  Function *inner = kernel.function;
+  inner->setName(kernel.info->name + ".body");
+  inner->setComdat(nullptr);
+  Function *outer = Function::Create(FunctionType::get(Type::getVoidTy(context), types, false),
+                                     GlobalValue::ExternalLinkage, kernel.info->name, module);
+  outer->addFnAttr(Attribute::NoUnwind);
+  outer->addFnAttr(Attribute::Convergent);
+  if (DISubprogram *program = inner->getSubprogram()) {
+    // The wrapper is at the kernel's first line; inlined code keeps its own places.
+    outer->setSubprogram(DISubprogram::getDistinct(
+        context, program->getScope(), kernel.info->name, kernel.info->name, program->getFile(),
+        program->getLine(), program->getType(), program->getScopeLine(), nullptr, 0, 0,
+        program->getFlags(), program->getSPFlags(), program->getUnit()));
+  }
+  IRBuilder<> builder(BasicBlock::Create(context, "entry", outer));
+  if (DISubprogram *program = outer->getSubprogram())
+    builder.SetCurrentDebugLocation(DILocation::get(context, program->getLine(), 1, program));
+  SmallVector<Value *> arguments;
+  for (auto [index, parameter] : enumerate(kernel.info->parameters)) {
+    Argument *argument = outer->getArg(static_cast<unsigned>(index));
+    argument->setName(parameter.name);
+    if (Type *type = inner->getArg(static_cast<unsigned>(index))->getParamByValType()) {
+      AllocaInst *slot = builder.CreateAlloca(type);
+      slot->setAlignment(Align(16));
+      builder.CreateAlignedStore(argument, slot, Align(16));
+      arguments.push_back(slot);
+    } else {
+      arguments.push_back(argument);
+    }
+  }
+  CallInst *call = builder.CreateCall(inner, arguments);
+  call->setCallingConv(inner->getCallingConv());
+  builder.CreateRetVoid();
+  return outer;
+}
+
+/// Every function but the kernels disappears into its callers.
+void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
+  for (Function &function : module) {
+    function.setCallingConv(CallingConv::C);
+    if (function.isDeclaration()) {
+      continue;
+    }
+    function.removeFnAttr(Attribute::NoInline);
+    function.removeFnAttr(Attribute::OptimizeNone);
+    if (kernels.contains(&function))
+      continue;
+    function.setLinkage(GlobalValue::InternalLinkage);
+    function.setComdat(nullptr);
+    function.addFnAttr(Attribute::AlwaysInline);
+  }
+  for (Function &function : module)
+    for (Instruction &instruction : make_early_inc_range(instructions(function)))
+      if (auto *call = dyn_cast<CallBase>(&instruction)) {
+        if (call->getIntrinsicID() == Intrinsic::var_annotation) { // an attribute that has been read
+          call->eraseFromParent();
+          continue;
+        }
+        call->setCallingConv(CallingConv::C);
+        if (call->isNoInline())
+          call->removeFnAttr(Attribute::NoInline);
+      }
+  for (GlobalVariable &variable : module.globals())
+    if (!variable.isDeclaration() && !variable.getName().starts_with("llvm.")) {
+      variable.setLinkage(GlobalValue::InternalLinkage);
+      variable.setComdat(nullptr);
+    }
+}
+
+/// Metal has no recursion, but a call of itself at a function's end is a loop, and published kernels have such calls.
+void loopTailCalls(Module &module) {
+  PassBuilder builder;
+  FunctionAnalysisManager functions;
+  LoopAnalysisManager loops;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  for (Function &function : module) {
+    bool callsItself = any_of(instructions(function), [&](Instruction &instruction) {
+      auto *call = dyn_cast<CallBase>(&instruction);
+      return call && call->getCalledFunction() == &function;
+    });
+    if (!callsItself)
+      continue;
+    FunctionPassManager manager;
+    manager.addPass(SROAPass(SROAOptions::ModifyCFG));
+    manager.addPass(SimplifyCFGPass());
+    manager.addPass(TailCallElimPass());
+    manager.run(function, functions);
+  }
+}
+
+template <typename PassT> void addLoopPass(FunctionPassManager &manager, PassT pass) {
+  manager.addPass(createFunctionToLoopPassAdaptor(std::move(pass)));
+}
+
+/// Canonical form, the same on every machine: no pass here asks the target for costs.
+void simplify(Module &module) {
+  PassBuilder builder;
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+
+  FunctionPassManager clean;
+  clean.addPass(DefineArithmeticPass());
+  clean.addPass(ExpandCopiesPass());
+  clean.addPass(SROAPass(SROAOptions::ModifyCFG));
+  clean.addPass(InferAddressSpacesPass(0));
+  clean.addPass(EarlyCSEPass());
+  clean.addPass(SimplifyCFGPass());
+  clean.addPass(InstCombinePass());
+  // Arrays that `#pragma unroll` loops index become registers.
+  addLoopPass(clean, LoopRotatePass());
+  addLoopPass(clean, IndVarSimplifyPass());
+  addLoopPass(clean, LoopFullUnrollPass());
+  clean.addPass(SROAPass(SROAOptions::ModifyCFG));
+  clean.addPass(InferAddressSpacesPass(0));
+  clean.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  clean.addPass(InstCombinePass());
+  clean.addPass(SimplifyCFGPass());
+  // Vectors stay for loads and stores only; arithmetic is on numbers.
+  ScalarizerPassOptions scalarizer;
+  scalarizer.ScalarizeLoadStore = false;
+  clean.addPass(ScalarizerPass(scalarizer));
+  clean.addPass(LowerBFloatPass());
+  clean.addPass(EarlyCSEPass());
+  clean.addPass(ADCEPass());
+
+  ModulePassManager manager;
+  manager.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
+  manager.addPass(GlobalDCEPass());
+  manager.addPass(GlobalOptPass()); // evaluates initialisers of file-scope constants
+  manager.addPass(createModuleToFunctionPassAdaptor(std::move(clean)));
+  manager.addPass(GlobalDCEPass());
+  manager.run(module, modules);
+}
+
+/// Threadgroup variables are globals of clang's; a kernel gets those that it uses at its beginning, by number.
+void placeThreadgroupVariables(Module &module, ArrayRef<std::pair<Function *, KernelInfo *>> kernels) {
+  LLVMContext &context = module.getContext();
+  SmallVector<GlobalVariable *> variables;
+  for (GlobalVariable &variable : module.globals())
+    if (variable.getAddressSpace() == threadgroupSpace)
+      variables.push_back(&variable);
+  if (variables.empty())
+    return;
+  SmallVector<Constant *> constants(variables.begin(), variables.end());
+  convertUsersOfConstantsToInstructions(constants);
+  Type *i32 = Type::getInt32Ty(context), *i64 = Type::getInt64Ty(context);
+  FunctionCallee allocate = module.getOrInsertFunction(
+      "__tm_threadgroup_alloc", PointerType::get(context, threadgroupSpace), i32, i64, i64);
+  auto *callee = cast<Function>(allocate.getCallee());
+  callee->setDoesNotThrow();
+  callee->setDoesNotAccessMemory();
+  callee->setWillReturn();
+  for (auto [function, info] : kernels) {
+    uint32_t next = 0;
+    for (GlobalVariable *variable : variables) {
+      SmallVector<Use *> uses;
+      for (Use &use : variable->uses())
+        if (auto *instruction = dyn_cast<Instruction>(use.getUser());
+            instruction && instruction->getFunction() == function)
+          uses.push_back(&use);
+      if (uses.empty())
+        continue;
+      ThreadgroupVariableInfo item;
+      item.id = next++;
+      item.size = module.getDataLayout().getTypeAllocSize(variable->getValueType());
+      item.alignment = variable->getAlign().valueOrOne().value();
+      std::string full = demangle(variable->getName());
+      item.name = StringRef(full).rsplit("::").second.str();
+      if (item.name.empty())
+        item.name = full;
+      IRBuilder<> builder(&*function->getEntryBlock().getFirstInsertionPt());
+      CallInst *call = builder.CreateCall(
+          allocate, {ConstantInt::get(i32, item.id), ConstantInt::get(i64, item.size),
+                     ConstantInt::get(i64, item.alignment)});
+      call->setName(item.name);
+      for (Use *use : uses)
+        use->set(call);
+      info->threadgroupVariables.push_back(std::move(item));
+    }
+  }
+  for (GlobalVariable *variable : variables) {
+    variable->replaceAllUsesWith(PoisonValue::get(variable->getType()));
+    variable->eraseFromParent();
+  }
+}
+
+/// What the device cannot run is refused here, by name.
+Error check(Module &module, const SetVector<Function *> &kernels,
+            ArrayRef<GeneratedConstant> constants) {
+  for (Function &function : module)
+    if (!function.isDeclaration() && !kernels.contains(&function))
+      return failure("function '" + function.getName() + "' is recursive or is called through a pointer; Metal kernels "
+                                                          "can call neither");
+  if (module.getNamedGlobal("llvm.global_ctors"))
+    return failure("a variable at file scope has an initialiser that is not constant");
+  for (GlobalVariable &variable : module.globals()) {
+    if (!variable.isDeclaration() || variable.use_empty())
+      continue;
+    for (const GeneratedConstant &constant : constants)
+      if (constant.variable == &variable)
+        return failure("function constant '" + constant.info->name + "' (index " +
+                       Twine(constant.info->index) + ") is used but has no value");
+    return failure("variable '" + variable.getName() + "' is declared but nowhere defined");
+  }
+  for (Function *kernel : kernels)
+    for (Instruction &instruction : instructions(*kernel))
+      if (auto *store = dyn_cast<StoreInst>(&instruction);
+          store && store->getPointerAddressSpace() == constantSpace)
+        return failure("kernel '" + kernel->getName() + "' writes to constant memory");
+  return Error::success();
+}
+
+} // namespace
+
+Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
+                  ArrayRef<GeneratedConstant> constants, const MslOptions &options) {
+  if (Error error = bindFunctionConstants(module, constants, options))
+    return error;
+  SetVector<Function *> entries;
+  SmallVector<std::pair<Function *, KernelInfo *>> pairs;
+  for (const GeneratedKernel &kernel : kernels) {
+    Function *entry = makeKernel(module, kernel);
+    entries.insert(entry);
+    pairs.push_back({entry, kernel.info});
+  }
+  inlineEverything(module, entries);
+  // What clang keeps for a linker's sake keeps nothing here.
+  for (StringRef name : {"llvm.used", "llvm.compiler.used", "llvm.global.annotations"})
+    if (GlobalVariable *used = module.getNamedGlobal(name))
+      used->eraseFromParent();
+  loopTailCalls(module);
+  simplify(module);
+  placeThreadgroupVariables(module, pairs);
+  if (Error error = check(module, entries, constants))
+    return error;
+  module.setTargetTriple(Triple(sys::getProcessTriple()));
+  std::string broken;
+  raw_string_ostream stream(broken);
+  if (verifyModule(module, &stream))
+    return failure("the Metal front end made invalid code: " + broken);
+  return Error::success();
+}
+
+} // namespace triton_metal

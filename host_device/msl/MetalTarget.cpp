@@ -1,0 +1,76 @@
+#include "host_device/msl/MetalTarget.h"
+#include "clang/Basic/Builtins.h"
+#include "clang/Basic/MacroBuilder.h"
+#include "clang/Basic/TargetOptions.h"
+
+using namespace clang;
+
+namespace triton_metal {
+
+namespace {
+
+// Clang's language address spaces do not occur in Metal; these numbers only keep them apart.
+const LangASMap languageAddressSpaces = {};
+
+class MetalTargetInfo final : public TargetInfo {
+public:
+  /// Starts as a copy of clang's own target for the triple: that is the one way to give a target its options.
+  explicit MetalTargetInfo(const TargetInfo &base) : TargetInfo(base) {
+    resetDataLayout(metalDataLayout);
+    AddrSpaceMap = &languageAddressSpaces;
+    UseAddrSpaceMapMangling = true;
+    PointerWidth = PointerAlign = 64;
+    LongWidth = LongAlign = 64;
+    SizeType = UnsignedLong;
+    PtrDiffType = IntPtrType = SignedLong;
+    IntMaxType = Int64Type = SignedLong;
+    HasFastHalfType = true;
+    HasFloat16 = true;
+    HasBFloat16 = HasFullBFloat16 = true;
+    BFloat16Width = BFloat16Align = 16;
+    BFloat16Format = &llvm::APFloat::BFloat();
+    HasFloat128 = false;
+    LongDoubleWidth = LongDoubleAlign = 64;
+    LongDoubleFormat = &llvm::APFloat::IEEEdouble();
+    MaxAtomicPromoteWidth = MaxAtomicInlineWidth = 64;
+    NoAsmVariants = true;
+    TLSSupported = false;
+    VLASupported = false;
+  }
+
+  /// A pointer to thread memory also takes addresses of the other spaces: that is what lets a struct in device or constant
+  /// memory be copied, and its methods be called. Nothing goes the other way without a cast.
+  bool isAddressSpaceSupersetOf(LangAS a, LangAS b) const override {
+    return a == b || a == LangAS::Default;
+  }
+
+  void getTargetDefines(const LangOptions &, MacroBuilder &builder) const override {
+    builder.defineMacro("__METAL__");
+    builder.defineMacro("__METAL_VERSION__", "320");
+    builder.defineMacro("__METAL_MACOS__");
+    builder.defineMacro("__HAVE_BFLOAT__");
+    builder.defineMacro("__HAVE_SIMDGROUP_MATRIX__");
+    builder.defineMacro("__HAVE_ATOMIC_FLOAT__");
+  }
+  llvm::SmallVector<Builtin::InfosShard> getTargetBuiltins() const override { return {}; }
+  BuiltinVaListKind getBuiltinVaListKind() const override { return VoidPtrBuiltinVaList; }
+  bool validateAsmConstraint(const char *&, ConstraintInfo &) const override { return false; }
+  std::string_view getClobbers() const override { return ""; }
+  ArrayRef<const char *> getGCCRegNames() const override { return {}; }
+  ArrayRef<GCCRegAlias> getGCCRegAliases() const override { return {}; }
+  bool hasInt128Type() const override { return false; }
+  /// A constant of type half is one, not its bits.
+  bool useFP16ConversionIntrinsics() const override { return false; }
+};
+
+} // namespace
+
+llvm::IntrusiveRefCntPtr<TargetInfo> createMetalTarget(DiagnosticsEngine &diagnostics,
+                                                       TargetOptions &options) {
+  llvm::IntrusiveRefCntPtr<TargetInfo> base(TargetInfo::CreateTargetInfo(diagnostics, options));
+  if (!base)
+    return nullptr;
+  return llvm::IntrusiveRefCntPtr<TargetInfo>(new MetalTargetInfo(*base));
+}
+
+} // namespace triton_metal

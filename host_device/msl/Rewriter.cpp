@@ -1,0 +1,547 @@
+#include "host_device/msl/Rewriter.h"
+#include "clang/Basic/LangOptions.h"
+#include "clang/Lex/Lexer.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include <map>
+#include <vector>
+
+using llvm::StringRef;
+namespace tok = clang::tok;
+
+namespace triton_metal {
+
+size_t RewrittenText::originalOffset(size_t rewritten) const {
+  size_t shiftFrom = 0, shiftTo = 0;
+  for (const Edit &edit : edits) {
+    if (rewritten < edit.rewritten)
+      break;
+    if (rewritten < edit.rewritten + edit.inserted)
+      return edit.original;
+    shiftFrom = edit.rewritten + edit.inserted;
+    shiftTo = edit.original + edit.removed;
+  }
+  return shiftTo + (rewritten - shiftFrom);
+}
+
+namespace {
+
+struct Token {
+  tok::TokenKind kind;
+  size_t offset;
+  size_t length;
+  StringRef text;
+  bool startsDirective = false;    // the `#` of a preprocessor directive
+  bool afterDirective = false;     // the first token after a directive's last line
+  bool startsMacroBody = false;    // the first token of what a #define stands for
+};
+
+/// Attributes of Metal that the front end reads. Any other attribute is left to clang.
+bool isMetalAttribute(StringRef name) {
+  static const llvm::StringSet<> names = {
+      "kernel", "host_name", "max_total_threads_per_threadgroup", "required_threads_per_threadgroup",
+      "buffer", "texture", "sampler", "threadgroup", "function_constant", "id", "stage_in", "visible",
+      "thread_position_in_grid", "thread_position_in_threadgroup", "thread_index_in_threadgroup",
+      "thread_index_in_simdgroup", "thread_index_in_quadgroup", "threads_per_grid",
+      "threads_per_threadgroup", "threads_per_simdgroup", "threadgroup_position_in_grid",
+      "threadgroups_per_grid", "simdgroup_index_in_threadgroup", "simdgroups_per_threadgroup",
+      "thread_execution_width", "dispatch_threads_per_threadgroup",
+      "dispatch_simdgroups_per_threadgroup", "dispatch_quadgroups_per_threadgroup", "grid_size",
+      "grid_origin", "quadgroup_index_in_threadgroup", "quadgroups_per_threadgroup"};
+  return names.contains(name);
+}
+
+bool isAddressSpace(StringRef text) {
+  return text == "thread" || text == "device" || text == "constant" || text == "threadgroup";
+}
+
+class Rewriter {
+public:
+  explicit Rewriter(StringRef source) : source(source) { lex(); }
+
+  RewrittenText run() {
+    attributes();
+    methodQualifiers();
+    variables();
+    arrayParameters();
+    return apply();
+  }
+
+private:
+  StringRef source;
+  std::vector<Token> tokens;
+  /// For every opening bracket its closing one, and the other way.
+  std::vector<size_t> match;
+  /// For every token the innermost `{` around it, or npos.
+  std::vector<size_t> scope;
+  /// Tokens that an edit has taken out.
+  std::vector<bool> gone;
+
+  struct Replacement {
+    size_t length;
+    std::string text;
+  };
+  /// By offset; an insertion has length 0.
+  std::map<std::pair<size_t, size_t>, Replacement> replacements;
+
+  static constexpr size_t npos = ~size_t(0);
+
+  void lex() {
+    clang::LangOptions options;
+    options.CPlusPlus = options.CPlusPlus11 = options.CPlusPlus14 = options.CPlusPlus17 = true;
+    options.LineComment = true;
+    options.Bool = true;
+    clang::Lexer lexer(clang::SourceLocation(), options, source.begin(), source.begin(), source.end());
+    bool inDirective = false, inDefine = false, sawDirective = false;
+    size_t defineAt = 0; // tokens of the directive so far
+    int defineParens = 0;
+    bool bodyNext = false;
+    for (;;) {
+      clang::Token raw;
+      bool last = lexer.LexFromRawLexer(raw);
+      if (raw.is(tok::eof))
+        break;
+      size_t offset = lexer.getCurrentBufferOffset() - raw.getLength();
+      Token token{raw.getKind(), offset, raw.getLength(), source.substr(offset, raw.getLength())};
+      if (raw.isAtStartOfLine()) {
+        if (inDirective)
+          sawDirective = true;
+        inDirective = inDefine = bodyNext = false;
+        if (raw.is(tok::hash)) {
+          inDirective = true;
+          defineAt = 0;
+          defineParens = 0;
+          token.startsDirective = true;
+        } else if (sawDirective) {
+          token.afterDirective = true;
+          sawDirective = false;
+        }
+      } else if (inDirective) {
+        ++defineAt;
+        if (defineAt == 1)
+          inDefine = token.text == "define";
+        else if (inDefine && defineAt == 2)
+          bodyNext = true;
+        else if (inDefine && defineAt == 3 && token.kind == tok::l_paren &&
+                 offset == tokens.back().offset + tokens.back().length) {
+          defineParens = 1;
+          bodyNext = false;
+        } else if (defineParens > 0) {
+          defineParens += token.kind == tok::l_paren ? 1 : token.kind == tok::r_paren ? -1 : 0;
+          bodyNext = defineParens == 0;
+        } else if (bodyNext) {
+          token.startsMacroBody = true;
+          bodyNext = false;
+        }
+      }
+      tokens.push_back(token);
+      if (last)
+        break;
+    }
+    gone.assign(tokens.size(), false);
+    match.assign(tokens.size(), npos);
+    scope.assign(tokens.size(), npos);
+    std::vector<size_t> open, braces;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      tok::TokenKind kind = tokens[i].kind;
+      if (!braces.empty())
+        scope[i] = braces.back();
+      if (kind == tok::l_paren || kind == tok::l_square || kind == tok::l_brace) {
+        open.push_back(i);
+        if (kind == tok::l_brace)
+          braces.push_back(i);
+      } else if (kind == tok::r_paren || kind == tok::r_square || kind == tok::r_brace) {
+        tok::TokenKind wanted = kind == tok::r_paren    ? tok::l_paren
+                                : kind == tok::r_square ? tok::l_square
+                                                        : tok::l_brace;
+        // Branches of #if may leave brackets unbalanced: look for the nearest of the kind.
+        while (!open.empty() && tokens[open.back()].kind != wanted) {
+          if (tokens[open.back()].kind == tok::l_brace && !braces.empty())
+            braces.pop_back();
+          open.pop_back();
+        }
+        if (!open.empty()) {
+          match[i] = open.back();
+          match[open.back()] = i;
+          open.pop_back();
+          if (kind == tok::r_brace && !braces.empty())
+            braces.pop_back();
+        }
+      }
+    }
+  }
+
+  bool is(size_t i, tok::TokenKind kind) const { return i < tokens.size() && tokens[i].kind == kind; }
+  StringRef text(size_t i) const { return i < tokens.size() ? tokens[i].text : StringRef(); }
+
+  void replace(size_t offset, size_t length, std::string text) {
+    replacements[{offset, length ? 1 : 0}] = {length, std::move(text)};
+  }
+  void insert(size_t offset, const std::string &text) {
+    Replacement &entry = replacements[{offset, 0}];
+    entry.length = 0;
+    entry.text += text;
+  }
+  /// Takes text out and leaves its line ends (and a macro's continuation marks) where they are.
+  void blank(size_t begin, size_t end) {
+    std::string text = source.slice(begin, end).str();
+    for (size_t i = 0; i < text.size(); ++i) {
+      bool continues = text[i] == '\\' && (i + 1 == text.size() || text[i + 1] == '\n' || text[i + 1] == '\r');
+      if (text[i] != '\n' && text[i] != '\r' && !continues)
+        text[i] = ' ';
+    }
+    replace(begin, end - begin, std::move(text));
+  }
+
+  /// `[[a, b(1)]]` -> `__attribute__((annotate("metal.a"), annotate("metal.b", 1)))`.
+  void attributes() {
+    for (size_t i = 0; i + 3 < tokens.size(); ++i) {
+      if (!is(i, tok::l_square) || !is(i + 1, tok::l_square) || match[i] == npos || match[i + 1] == npos ||
+          match[i] != match[i + 1] + 1)
+        continue;
+      size_t end = match[i + 1];
+      std::string out;
+      bool ours = true;
+      size_t at = i + 2;
+      while (at < end && ours) {
+        StringRef name = text(at);
+        if (!isMetalAttribute(name)) {
+          ours = false;
+          break;
+        }
+        std::string item = ("annotate(\"metal." + name + "\"").str();
+        size_t next = at + 1;
+        if (is(next, tok::l_paren) && match[next] != npos && match[next] < end) {
+          size_t close = match[next];
+          // A parameter that exists only if a function constant is true names that constant, whose value is not known here.
+          if (name == "function_constant" && isParameter(i))
+            item = "annotate(\"metal.exists_if\", \"" + oneLine(tokens[next + 1].offset, tokens[close].offset) + "\"";
+          else if (close > next + 1)
+            item += ", " + oneLine(tokens[next + 1].offset, tokens[close].offset);
+          next = close + 1;
+        }
+        item += ")";
+        out += (out.empty() ? "" : ", ") + item;
+        if (next < end && !is(next, tok::comma))
+          ours = false;
+        at = next + 1;
+      }
+      if (!ours || out.empty())
+        continue;
+      size_t begin = tokens[i].offset, stop = tokens[match[i]].offset + 1;
+      StringRef old = source.slice(begin, stop);
+      std::string lines;
+      for (size_t k = 0; k < old.size(); ++k)
+        if (old[k] == '\n')
+          lines += k && old[k - 1] == '\\' ? "\\\n" : "\n";
+      replace(begin, stop - begin, "__attribute__((" + out + "))" + lines);
+      for (size_t k = i; k <= match[i]; ++k)
+        gone[k] = true;
+    }
+  }
+
+  /// Whether a token stands in parentheses that no brace separates it from.
+  bool isParameter(size_t i) const {
+    while (i-- > 0) {
+      if (is(i, tok::l_paren))
+        return true;
+      if (is(i, tok::semi) || is(i, tok::l_brace) || is(i, tok::r_brace))
+        return false;
+      if ((is(i, tok::r_paren) || is(i, tok::r_square)) && match[i] != npos)
+        i = match[i];
+    }
+    return false;
+  }
+
+  std::string oneLine(size_t begin, size_t end) const {
+    std::string out = source.slice(begin, end).str();
+    for (size_t i = 0; i < out.size(); ++i)
+      if (out[i] == '\n' || out[i] == '\r' || (out[i] == '\\' && i + 1 < out.size() && out[i + 1] == '\n'))
+        out[i] = ' ';
+    return out;
+  }
+
+  /// The first token of the declaration that token `i` is part of: after the nearest `;`, `{`, `}` or access specifier.
+  size_t declarationStart(size_t i) const {
+    while (i > 0) {
+      size_t previous = i - 1;
+      tok::TokenKind kind = tokens[previous].kind;
+      if (kind == tok::semi || kind == tok::l_brace || kind == tok::r_brace || tokens[i].afterDirective ||
+          tokens[i].startsMacroBody)
+        return i;
+      if (kind == tok::colon && previous > 0 &&
+          (text(previous - 1) == "public" || text(previous - 1) == "private" || text(previous - 1) == "protected"))
+        return i;
+      if ((kind == tok::r_paren || kind == tok::r_square) && match[previous] != npos)
+        i = match[previous];
+      else
+        i = previous;
+    }
+    return 0;
+  }
+
+  /// The last token of a function definition or declaration whose parameters end before token `i`.
+  size_t declarationEnd(size_t i) const {
+    while (i < tokens.size()) {
+      if (is(i, tok::semi))
+        return i;
+      if (is(i, tok::l_brace))
+        return match[i] == npos ? i : match[i];
+      if (is(i, tok::colon)) { // member initialisers, each `name(...)` or `name{...}`
+        for (++i; i < tokens.size();) {
+          while (i < tokens.size() && !is(i, tok::l_paren) && !is(i, tok::l_brace))
+            ++i;
+          if (i >= tokens.size() || match[i] == npos)
+            return i;
+          i = match[i] + 1;
+          if (!is(i, tok::comma))
+            break;
+        }
+        continue;
+      }
+      if ((is(i, tok::l_paren) || is(i, tok::l_square)) && match[i] != npos)
+        i = match[i];
+      ++i;
+    }
+    return tokens.empty() ? 0 : tokens.size() - 1;
+  }
+
+  /// `operator T() const device { ... }`.
+  void methodQualifiers() {
+    llvm::StringSet<> seen;
+    for (size_t i = 1; i + 1 < tokens.size(); ++i) {
+      if (gone[i] || !isAddressSpace(text(i)))
+        continue;
+      tok::TokenKind next = tokens[i + 1].kind;
+      StringRef nextText = text(i + 1);
+      if (next != tok::l_brace && next != tok::semi && next != tok::equal && next != tok::colon &&
+          nextText != "noexcept" && nextText != "const" && nextText != "volatile" && nextText != "override")
+        continue;
+      size_t before = i - 1;
+      while (before > 0 && (text(before) == "const" || text(before) == "volatile"))
+        --before;
+      if (!is(before, tok::r_paren) || match[before] == npos)
+        continue;
+      // A cast is no method: `(T) constant` does not occur, but `sizeof(x) const` does not either; a name must stand before.
+      size_t open = match[before];
+      if (open == 0 || (tokens[open - 1].kind != tok::raw_identifier && !is(open - 1, tok::r_paren) &&
+                        !is(open - 1, tok::greater) && !tok::getPunctuatorSpelling(tokens[open - 1].kind)))
+        continue;
+      size_t start = declarationStart(open);
+      std::string signature = std::to_string(scope[i] == npos ? 0 : tokens[scope[i]].offset + 1) + ":";
+      for (size_t k = start; k <= before; ++k)
+        signature += (tokens[k].text + " ").str();
+      for (size_t k = before + 1; text(k) == "const" || text(k) == "volatile" || isAddressSpace(text(k)); ++k)
+        if (!isAddressSpace(text(k)))
+          signature += (tokens[k].text + " ").str();
+      if (seen.insert(signature).second) {
+        blank(tokens[i].offset, tokens[i].offset + tokens[i].length);
+        gone[i] = true;
+        continue;
+      }
+      size_t end = declarationEnd(i + 1);
+      // Edits inside what goes must go too.
+      size_t from = tokens[start].offset, to = tokens[end].offset + tokens[end].length;
+      for (auto it = replacements.lower_bound({from, 0}); it != replacements.end() && it->first.first < to;)
+        it = replacements.erase(it);
+      blank(from, to);
+      for (size_t k = start; k <= end; ++k)
+        gone[k] = true;
+    }
+  }
+
+  static bool isSpecifier(StringRef text) {
+    return text == "static" || text == "const" || text == "constexpr" || text == "volatile" ||
+           text == "inline" || text == "extern";
+  }
+
+  /// `threadgroup float x[32];` -> `static threadgroup float x[32];`,
+  /// `constant float y = 1;` -> `static const constant float y = 1;`.
+  void variables() {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      StringRef space = text(i);
+      if (gone[i] || (space != "threadgroup" && space != "constant"))
+        continue;
+      bool isStatic = false, isConst = false, isExtern = false;
+      size_t first = i;
+      auto note = [&](StringRef word) {
+        isStatic |= word == "static";
+        isConst |= word == "const" || word == "constexpr";
+        isExtern |= word == "extern";
+      };
+      bool starts = false;
+      for (;;) {
+        if (first == 0 || tokens[first].afterDirective || tokens[first].startsMacroBody) {
+          starts = true;
+          break;
+        }
+        size_t previous = first - 1;
+        if (isSpecifier(text(previous))) {
+          note(text(previous));
+          first = previous;
+          continue;
+        }
+        if (is(previous, tok::r_paren) && match[previous] != npos && match[previous] > 0 &&
+            text(match[previous] - 1) == "alignas") {
+          first = match[previous] - 1;
+          continue;
+        }
+        if (gone[previous] && is(previous, tok::r_square) && match[previous] != npos) {
+          first = match[previous];
+          continue;
+        }
+        tok::TokenKind kind = tokens[previous].kind;
+        starts = kind == tok::semi || kind == tok::l_brace || kind == tok::r_brace || kind == tok::colon ||
+                 (kind == tok::greater && closesTemplateHeader(previous));
+        break;
+      }
+      if (!starts)
+        continue;
+      // Forward to the declarator: a pointer or a reference is a variable of the thread.
+      bool isVariable = true, isFunctionConstant = false, done = false;
+      int angle = 0;
+      size_t k = i + 1;
+      for (; k < tokens.size() && !done; ++k) {
+        switch (tokens[k].kind) {
+        case tok::less:
+          ++angle;
+          break;
+        case tok::greater:
+          --angle;
+          break;
+        case tok::greatergreater:
+          angle -= 2;
+          break;
+        case tok::star:
+        case tok::amp:
+        case tok::ampamp:
+          if (angle <= 0) {
+            isVariable = false;
+            done = true;
+          }
+          break;
+        case tok::l_square:
+          if (gone[k] && match[k] != npos) { // an attribute
+            for (size_t a = k; a < match[k]; ++a)
+              isFunctionConstant |= text(a) == "function_constant";
+            k = match[k];
+            break;
+          }
+          if (angle <= 0)
+            done = true;
+          break;
+        case tok::l_paren:
+          if (match[k] != npos && (angle > 0 || text(k - 1) == "alignas" || text(k - 1) == "decltype")) {
+            k = match[k];
+            break;
+          }
+          done = true;
+          break;
+        case tok::semi:
+        case tok::equal:
+        case tok::l_brace:
+        case tok::comma:
+          if (angle <= 0 || tokens[k].kind == tok::semi || tokens[k].kind == tok::l_brace)
+            done = true;
+          break;
+        case tok::raw_identifier:
+          if (isSpecifier(text(k)))
+            note(text(k));
+          break;
+        default:
+          break;
+        }
+      }
+      if (!isVariable)
+        continue;
+      std::string words;
+      if (isFunctionConstant)
+        words = "extern ";
+      else if (!isStatic && !isExtern)
+        words = "static ";
+      if (space == "constant" && !isConst)
+        words += "const ";
+      insert(tokens[i].offset, words);
+    }
+  }
+
+  /// `f(constant int strides[2])` -> `f(constant int (*strides))`: clang would give the pointer itself the address space.
+  void arrayParameters() {
+    for (size_t i = 1; i < tokens.size(); ++i) {
+      if (gone[i] || !isAddressSpace(text(i)))
+        continue;
+      size_t first = i;
+      while (first > 0 && isSpecifier(text(first - 1)))
+        --first;
+      if (first == 0 || (!is(first - 1, tok::l_paren) && !is(first - 1, tok::comma)))
+        continue;
+      int angle = 0;
+      for (size_t k = i + 1; k < tokens.size(); ++k) {
+        tok::TokenKind kind = tokens[k].kind;
+        if (kind == tok::less)
+          ++angle;
+        else if (kind == tok::greater)
+          --angle;
+        else if (kind == tok::greatergreater)
+          angle -= 2;
+        if (angle > 0)
+          continue;
+        if (kind == tok::l_square && !gone[k] && match[k] != npos && tokens[k - 1].kind == tok::raw_identifier) {
+          size_t next = match[k] + 1;
+          if (is(next, tok::comma) || is(next, tok::r_paren) || is(next, tok::l_square)) {
+            insert(tokens[k - 1].offset, "(*");
+            blank(tokens[k].offset, tokens[match[k]].offset);
+            replace(tokens[match[k]].offset, 1, ")");
+          }
+          break;
+        }
+        if (kind != tok::raw_identifier && kind != tok::coloncolon && kind != tok::greater &&
+            kind != tok::greatergreater && kind != tok::less)
+          break;
+      }
+    }
+  }
+
+  /// Whether `>` closes `template <...>`.
+  bool closesTemplateHeader(size_t close) const {
+    int depth = 0;
+    for (size_t i = close + 1; i-- > 0;) {
+      if (is(i, tok::greater))
+        ++depth;
+      else if (is(i, tok::greatergreater))
+        depth += 2;
+      else if (is(i, tok::less) && --depth == 0)
+        return i > 0 && text(i - 1) == "template";
+      else if (is(i, tok::semi) || is(i, tok::l_brace) || is(i, tok::r_brace))
+        return false;
+    }
+    return false;
+  }
+
+  RewrittenText apply() {
+    RewrittenText result;
+    size_t at = 0;
+    for (auto &[key, replacement] : replacements) {
+      size_t offset = key.first;
+      if (offset < at)
+        continue; // inside something that another edit replaced
+      result.text += source.slice(at, offset);
+      result.edits.push_back({offset, replacement.length, result.text.size(), replacement.text.size()});
+      result.text += replacement.text;
+      at = offset + replacement.length;
+    }
+    result.text += source.substr(at);
+    return result;
+  }
+};
+
+} // namespace
+
+RewrittenText rewriteMsl(StringRef source) {
+  // The lexer wants a terminating zero.
+  std::string terminated = source.str();
+  return Rewriter(terminated).run();
+}
+
+} // namespace triton_metal

@@ -1,0 +1,114 @@
+#include "host_device/msl/SourceFiles.h"
+#include "host_device/msl/Invocation.h"
+#include "host_device/msl/Stdlib.h"
+
+using namespace llvm;
+
+namespace triton_metal {
+
+namespace {
+
+std::string rewritten(StringRef path, StringRef display, StringRef body, SourceTexts &texts) {
+  auto text = std::make_unique<SourceText>();
+  text->displayName = display.str();
+  text->original = body.str();
+  text->rewritten = rewriteMsl(body);
+  std::string result = text->rewritten.text;
+  texts[path] = std::move(text);
+  return result;
+}
+
+/// An open file whose text is not what the disk has.
+class RewrittenFile final : public vfs::File {
+public:
+  RewrittenFile(vfs::Status status, std::string text)
+      : fileStatus(vfs::Status::copyWithNewSize(status, text.size())), text(std::move(text)) {}
+
+  ErrorOr<vfs::Status> status() override { return fileStatus; }
+  ErrorOr<std::unique_ptr<MemoryBuffer>> getBuffer(const Twine &name, int64_t, bool, bool) override {
+    return MemoryBuffer::getMemBufferCopy(text, name);
+  }
+  std::error_code close() override { return {}; }
+
+private:
+  vfs::Status fileStatus;
+  std::string text;
+};
+
+/// The host's files below some folders, rewritten.
+class UserHeaders final : public vfs::ProxyFileSystem {
+public:
+  UserHeaders(std::vector<std::string> folders, SourceTexts &texts)
+      : ProxyFileSystem(vfs::getRealFileSystem()), folders(std::move(folders)), texts(texts) {}
+
+  ErrorOr<vfs::Status> status(const Twine &path) override {
+    // The preprocessor takes it for granted that there is a current directory.
+    if (path.str() != "." && !isIncluded(path.str()))
+      return std::make_error_code(std::errc::no_such_file_or_directory);
+    ErrorOr<vfs::Status> found = ProxyFileSystem::status(path);
+    if (!found || found->isDirectory())
+      return found;
+    ErrorOr<std::string> text = read(path.str());
+    if (!text)
+      return text.getError();
+    return vfs::Status::copyWithNewSize(*found, text->size());
+  }
+
+  ErrorOr<std::unique_ptr<vfs::File>> openFileForRead(const Twine &path) override {
+    if (!isIncluded(path.str()))
+      return std::make_error_code(std::errc::no_such_file_or_directory);
+    ErrorOr<vfs::Status> found = ProxyFileSystem::status(path);
+    if (!found)
+      return found.getError();
+    ErrorOr<std::string> text = read(path.str());
+    if (!text)
+      return text.getError();
+    return std::unique_ptr<vfs::File>(std::make_unique<RewrittenFile>(*found, std::move(*text)));
+  }
+
+private:
+  std::vector<std::string> folders;
+  SourceTexts &texts;
+
+  bool isIncluded(StringRef path) const {
+    for (const std::string &folder : folders)
+      if (path.starts_with(folder))
+        return true;
+    return false;
+  }
+
+  ErrorOr<std::string> read(const std::string &path) {
+    if (auto found = texts.find(path); found != texts.end())
+      return found->second->rewritten.text;
+    auto buffer = getUnderlyingFS().getBufferForFile(path);
+    if (!buffer)
+      return buffer.getError();
+    return rewritten(path, path, (*buffer)->getBuffer(), texts);
+  }
+};
+
+} // namespace
+
+IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef mainPath,
+                                                    const MslOptions &options, StringRef prelude,
+                                                    SourceTexts &texts) {
+  auto memory = makeIntrusiveRefCnt<vfs::InMemoryFileSystem>();
+  for (const StdlibHeader &header : stdlibHeaders())
+    memory->addFile("/metal/include/" + header.name, 0,
+                    MemoryBuffer::getMemBuffer(header.text, header.name));
+  if (!prelude.empty())
+    memory->addFile(preludePath, 0, MemoryBuffer::getMemBuffer(prelude, preludePath, /*RequiresNullTerminator=*/false));
+  // The one header that is asked for by a path.
+  memory->addFile("/metal/include/simd/simd.h", 0, MemoryBuffer::getMemBuffer("#include <metal_stdlib>\n"));
+  memory->addFile(mainPath, 0,
+                  MemoryBuffer::getMemBufferCopy(
+                      rewritten(mainPath, options.fileName, source, texts), mainPath));
+  if (options.includeDirectories.empty())
+    return memory;
+  auto overlay = makeIntrusiveRefCnt<vfs::OverlayFileSystem>(
+      makeIntrusiveRefCnt<UserHeaders>(options.includeDirectories, texts));
+  overlay->pushOverlay(memory);
+  return overlay;
+}
+
+} // namespace triton_metal

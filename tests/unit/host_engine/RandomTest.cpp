@@ -1,0 +1,335 @@
+// Random programs with every kind of divergence, run by SIMD-groups and, for comparison, one thread after the other.
+#include "Support.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include <random>
+
+using namespace llvm;
+using namespace triton_metal;
+using namespace triton_metal::testing;
+
+namespace {
+
+constexpr unsigned inputs = 256, outputsPerThread = 8;
+
+/// Writes `void k(in, out, gid, group, simdgroup, groups)`.
+class Generator {
+public:
+  Generator(LLVMContext &context, Module &module, uint64_t seed) : random(seed), b(context) {
+    auto *device = PointerType::get(context, 1);
+    auto *i32 = b.getInt32Ty();
+    function = Function::Create(FunctionType::get(b.getVoidTy(), {device, device, i32, i32, i32, i32}, false),
+                                GlobalValue::ExternalLinkage, "k", module);
+    b.SetInsertPoint(BasicBlock::Create(context, "entry", function));
+    for (int i = 0; i != 5; ++i)
+      numbers.push_back(b.CreateAlloca(i32, nullptr, "n" + Twine(i)));
+    for (int i = 0; i != 2; ++i)
+      uniforms.push_back(b.CreateAlloca(i32, nullptr, "u" + Twine(i)));
+    for (int i = 0; i != 3; ++i)
+      reals.push_back(b.CreateAlloca(b.getFloatTy(), nullptr, "f" + Twine(i)));
+    array = b.CreateAlloca(ArrayType::get(i32, 8), nullptr, "array");
+    for (auto [i, slot] : enumerate(numbers))
+      b.CreateStore(b.CreateAdd(function->getArg(2), b.getInt32(i)), slot);
+    for (auto [i, slot] : enumerate(uniforms))
+      b.CreateStore(function->getArg(3 + i), slot);
+    for (auto [i, slot] : enumerate(reals))
+      b.CreateStore(ConstantFP::get(b.getFloatTy(), 0.5 * i), slot);
+    for (int i = 0; i != 8; ++i)
+      b.CreateStore(b.getInt32(i * 3), element(b.getInt32(i)));
+    exit = BasicBlock::Create(context, "exit", function);
+    body(4, 0);
+    if (!b.GetInsertBlock()->getTerminator())
+      b.CreateBr(exit);
+    b.SetInsertPoint(exit);
+    for (unsigned i = 0; i != 5; ++i)
+      put(b.getInt32(i), b.CreateLoad(i32, numbers[i]));
+    for (unsigned i = 0; i != 3; ++i)
+      put(b.getInt32(5 + i), b.CreateBitCast(b.CreateLoad(b.getFloatTy(), reals[i]), i32));
+    b.CreateRetVoid();
+  }
+
+private:
+  unsigned pick(unsigned count) { return random() % count; }
+  bool chance(unsigned percent) { return pick(100) < percent; }
+  BasicBlock *block(const Twine &name) { return BasicBlock::Create(b.getContext(), name, function); }
+
+  Value *element(Value *index) { return b.CreateGEP(ArrayType::get(b.getInt32Ty(), 8), array, {b.getInt64(0), b.CreateZExt(index, b.getInt64Ty())}); }
+
+  void put(Value *slot, Value *value) {
+    Value *index = b.CreateAdd(b.CreateMul(function->getArg(2), b.getInt32(outputsPerThread)), slot);
+    b.CreateStore(value, b.CreateGEP(b.getInt32Ty(), function->getArg(1), b.CreateZExt(index, b.getInt64Ty())));
+  }
+
+  Value *uniform() {
+    switch (pick(4)) {
+    case 0:
+      return b.getInt32(pick(9));
+    case 1:
+      return function->getArg(3 + pick(3));
+    default:
+      return b.CreateLoad(b.getInt32Ty(), uniforms[pick(uniforms.size())]);
+    }
+  }
+
+  Value *number(unsigned depth) {
+    if (depth == 0 || chance(25)) {
+      switch (pick(8)) {
+      case 0:
+        return b.getInt32(random());
+      case 1:
+        return function->getArg(2);
+      case 2:
+        return uniform();
+      case 3:
+        return b.CreateLoad(b.getInt32Ty(), element(b.CreateAnd(b.CreateLoad(b.getInt32Ty(), numbers[pick(5)]), b.getInt32(7))));
+      case 4: {
+        Value *index = b.CreateAnd(b.CreateLoad(b.getInt32Ty(), numbers[pick(5)]), b.getInt32(inputs - 1));
+        return b.CreateLoad(b.getInt32Ty(), b.CreateGEP(b.getInt32Ty(), function->getArg(0), b.CreateZExt(index, b.getInt64Ty())));
+      }
+      default:
+        return b.CreateLoad(b.getInt32Ty(), numbers[pick(5)]);
+      }
+    }
+    Value *x = number(depth - 1), *y = number(depth - 1);
+    switch (pick(13)) {
+    case 0:
+      return b.CreateAdd(x, y);
+    case 1:
+      return b.CreateSub(x, y);
+    case 2:
+      return b.CreateMul(x, y);
+    case 3:
+      return b.CreateAnd(x, y);
+    case 4:
+      return b.CreateOr(x, y);
+    case 5:
+      return b.CreateXor(x, b.getInt32(pick(64)));
+    case 6:
+      return b.CreateShl(x, b.CreateAnd(y, b.getInt32(31)));
+    case 7:
+      return b.CreateLShr(x, b.getInt32(pick(8)));
+    case 8:
+      return b.CreateUDiv(x, b.CreateOr(y, b.getInt32(1)));
+    case 9:
+      return b.CreateSRem(b.CreateLShr(x, 1), b.CreateOr(b.CreateAnd(y, b.getInt32(0xffff)), b.getInt32(1)));
+    case 10:
+      return b.CreateSelect(condition(depth - 1), x, y);
+    case 11:
+      return b.CreateSExt(b.CreateTrunc(x, b.getInt16Ty()), b.getInt32Ty());
+    default:
+      return b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::umin, {x, y});
+    }
+  }
+
+  Value *real(unsigned depth) {
+    if (depth == 0 || chance(30))
+      return chance(30) ? b.CreateSIToFP(b.CreateAnd(number(0), b.getInt32(1023)), b.getFloatTy())
+                        : b.CreateLoad(b.getFloatTy(), reals[pick(3)]);
+    Value *x = real(depth - 1), *y = real(depth - 1);
+    switch (pick(4)) {
+    case 0:
+      return b.CreateFAdd(x, y);
+    case 1:
+      return b.CreateFSub(x, y);
+    case 2:
+      return b.CreateFMul(x, ConstantFP::get(b.getFloatTy(), 0.25));
+    default:
+      return b.CreateSelect(b.CreateFCmpOLT(x, y), x, y);
+    }
+  }
+
+  Value *condition(unsigned depth) {
+    switch (pick(5)) {
+    case 0:
+      return b.CreateICmpULT(uniform(), b.getInt32(pick(6)));
+    case 1:
+      return b.CreateFCmpOLT(real(1), real(1));
+    case 2:
+      return b.CreateICmpEQ(b.CreateAnd(number(depth), b.getInt32(1 + pick(3))), b.getInt32(0));
+    default:
+      return b.CreateICmpSLT(number(depth), number(depth));
+    }
+  }
+
+  void body(unsigned size, unsigned depth) {
+    for (unsigned i = 0; i != size; ++i) {
+      if (b.GetInsertBlock()->getTerminator())
+        return;
+      statement(depth);
+    }
+  }
+
+  void close(BasicBlock *next) {
+    if (!b.GetInsertBlock()->getTerminator())
+      b.CreateBr(next);
+  }
+
+  void statement(unsigned depth) {
+    switch (pick(depth < 4 ? 13 : 5)) {
+    case 0:
+    case 1:
+      b.CreateStore(number(2), numbers[pick(5)]);
+      return;
+    case 2:
+      b.CreateStore(real(2), reals[pick(3)]);
+      return;
+    case 3:
+      b.CreateStore(number(1), element(chance(50) ? b.CreateAnd(number(1), b.getInt32(7)) : b.CreateAnd(uniform(), b.getInt32(7))));
+      return;
+    case 4:
+      put(b.CreateAnd(number(1), b.getInt32(outputsPerThread - 1)), number(1));
+      return;
+    case 5:
+    case 6: {
+      BasicBlock *then = block("then"), *join = block("join");
+      b.CreateCondBr(condition(1), then, join);
+      b.SetInsertPoint(then);
+      body(1 + pick(3), depth + 1);
+      close(join);
+      b.SetInsertPoint(join);
+      return;
+    }
+    case 7: {
+      BasicBlock *then = block("then"), *otherwise = block("else"), *join = block("join");
+      b.CreateCondBr(condition(1), then, otherwise);
+      b.SetInsertPoint(then);
+      body(1 + pick(2), depth + 1);
+      close(join);
+      b.SetInsertPoint(otherwise);
+      body(1 + pick(2), depth + 1);
+      close(join);
+      b.SetInsertPoint(join);
+      return;
+    }
+    case 8:
+    case 9:
+    case 10: {
+      Value *limit = chance(50) ? b.CreateAnd(number(1), b.getInt32(7)) : b.CreateAnd(uniform(), b.getInt32(7));
+      IRBuilder<> top(&function->getEntryBlock(), function->getEntryBlock().begin());
+      auto *index = top.CreateAlloca(b.getInt32Ty(), nullptr, "i");
+      b.CreateStore(b.getInt32(0), index);
+      BasicBlock *head = block("head"), *inside = block("body"), *latch = block("latch"), *end = block("end");
+      b.CreateBr(head);
+      b.SetInsertPoint(head);
+      b.CreateCondBr(b.CreateICmpULT(b.CreateLoad(b.getInt32Ty(), index), limit), inside, end);
+      b.SetInsertPoint(inside);
+      loops.push_back({latch, end});
+      if (chance(50))
+        b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt32Ty(), index), function->getArg(3)), uniforms[pick(2)]);
+      body(1 + pick(4), depth + 1);
+      loops.pop_back();
+      close(latch);
+      b.SetInsertPoint(latch);
+      b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt32Ty(), index), b.getInt32(1)), index);
+      b.CreateBr(head);
+      b.SetInsertPoint(end);
+      return;
+    }
+    case 11: {
+      BasicBlock *away = chance(10) || loops.empty() ? exit : chance(50) ? loops.back().first : loops[pick(loops.size())].second;
+      if (away == exit && chance(60))
+        return;
+      BasicBlock *on = block("on");
+      b.CreateCondBr(condition(1), away, on);
+      b.SetInsertPoint(on);
+      return;
+    }
+    default: {
+      BasicBlock *join = block("join");
+      auto *choice = b.CreateSwitch(b.CreateAnd(chance(70) ? number(1) : uniform(), b.getInt32(3)), join, 3);
+      BasicBlock *fallThrough = nullptr;
+      for (int i = 0; i != 3; ++i) {
+        BasicBlock *way = block("case");
+        choice->addCase(b.getInt32(i), way);
+        if (fallThrough) {
+          b.SetInsertPoint(fallThrough);
+          close(chance(40) ? way : join);
+        }
+        b.SetInsertPoint(way);
+        body(1, depth + 1);
+        fallThrough = b.GetInsertBlock();
+      }
+      close(join);
+      b.SetInsertPoint(join);
+      return;
+    }
+    }
+  }
+
+  std::mt19937_64 random;
+  IRBuilder<> b;
+  Function *function;
+  SmallVector<AllocaInst *> numbers, uniforms, reals;
+  AllocaInst *array;
+  BasicBlock *exit;
+  std::vector<std::pair<BasicBlock *, BasicBlock *>> loops;
+};
+
+struct Shape {
+  uint32_t groups;
+  std::array<uint32_t, 3> threads;
+};
+
+class RandomPrograms : public ::testing::TestWithParam<int> {};
+
+TEST_P(RandomPrograms, AgreeWithThreadsOneByOne) {
+  static const bool ready = [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+    return true;
+  }();
+  ASSERT_TRUE(ready);
+  for (int program = 0; program != 6; ++program) {
+    uint64_t seed = uint64_t(GetParam()) * 1000 + program;
+    auto context = std::make_unique<LLVMContext>();
+    auto module = std::make_unique<Module>("random", *context);
+    auto jit = cantFail(orc::LLJITBuilder().create());
+    module->setDataLayout(jit->getDataLayout());
+    Generator(*context, *module, seed);
+    ASSERT_FALSE(verifyModule(*module, &errs()));
+    std::string ir;
+    raw_string_ostream(ir) << *module;
+    cantFail(jit->addIRModule(orc::ThreadSafeModule(std::move(module), std::move(context))));
+    auto *reference = cantFail(jit->lookup("k")).toPtr<void (*)(void *, void *, uint32_t, uint32_t, uint32_t, uint32_t)>();
+
+    std::mt19937 numbers(seed);
+    std::vector<uint32_t> in(inputs);
+    for (uint32_t &number : in)
+      number = numbers();
+    KernelInfo info = kernelInfo("k", {buffer("in", 0, true), buffer("out", 1), position("gid", Position::ThreadPositionInGrid),
+                                       position("group", Position::ThreadgroupPositionInGrid),
+                                       position("simdgroup", Position::SimdgroupIndexInThreadgroup),
+                                       position("groups", Position::ThreadgroupsPerGrid)});
+    for (int variant = 0; variant != 3; ++variant) {
+      CompileOptions options;
+      options.count = variant == 1;
+      options.checkBounds = variant == 2;
+      auto library = libraryOf(ir, info, options);
+      ASSERT_TRUE(library);
+      for (Shape shape : {Shape{2, {64, 1, 1}}, Shape{2, {40, 1, 1}}}) {
+        uint32_t size = shape.threads[0], total = size * shape.groups;
+        std::vector<uint32_t> expected(total * outputsPerThread, 77), out = expected;
+        for (uint32_t gid = 0; gid != total; ++gid)
+          reference(in.data(), expected.data(), gid, gid / size, gid % size / 32, shape.groups);
+        std::vector<BufferBinding> buffers{bindConst(in), bind(out)};
+        Dispatch dispatch;
+        dispatch.threadgroups = {shape.groups, 1, 1};
+        dispatch.threadsPerThreadgroup = shape.threads;
+        dispatch.buffers = buffers;
+        if (variant == 1)
+          dispatch.scheduleSeed = seed;
+        ASSERT_EQ(errorOf((*library->kernel("k"))->dispatch(dispatch)), "") << "seed " << seed;
+        for (uint32_t i = 0; i != out.size(); ++i)
+          ASSERT_EQ(out[i], expected[i]) << "seed " << seed << " thread " << i / outputsPerThread << " slot "
+                                         << i % outputsPerThread << " variant " << variant << " size " << size;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, ::testing::Range(0, 20));
+
+} // namespace

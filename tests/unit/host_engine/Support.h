@@ -1,0 +1,56 @@
+// Kernels from LLVM IR, run on the device and, for comparison, thread by thread.
+#pragma once
+
+#include "host_device/Device.h"
+#include "gtest/gtest.h"
+#include <string>
+#include <vector>
+
+namespace triton_metal::testing {
+
+inline ParameterInfo buffer(std::string name, uint32_t index, bool isConst = false, uint64_t size = 4,
+                            AddressSpace space = AddressSpace::Device) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.kind = ParameterInfo::Kind::Buffer;
+  info.index = index;
+  info.isConst = isConst;
+  info.elementSize = info.elementAlignment = size;
+  info.addressSpace = space;
+  return info;
+}
+
+inline ParameterInfo position(std::string name, Position which, uint32_t width = 1) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.kind = ParameterInfo::Kind::Position;
+  info.position = which;
+  info.vectorWidth = width;
+  return info;
+}
+
+inline KernelInfo kernelInfo(std::string name, std::vector<ParameterInfo> parameters) {
+  KernelInfo info;
+  info.name = std::move(name);
+  info.parameters = std::move(parameters);
+  return info;
+}
+
+/// The library of one kernel from IR; a failed compilation fails the test.
+inline std::shared_ptr<Library> libraryOf(const std::string &ir, KernelInfo info, CompileOptions options = {}) {
+  auto library = Device::get().compileIR(ir, {std::move(info)}, options);
+  if (!library) {
+    ADD_FAILURE() << llvm::toString(library.takeError());
+    return nullptr;
+  }
+  return *library;
+}
+
+inline std::string errorOf(llvm::Error error) { return error ? llvm::toString(std::move(error)) : std::string(); }
+
+template <typename T> BufferBinding bind(std::vector<T> &data) { return {data.data(), data.size() * sizeof(T), true}; }
+template <typename T> BufferBinding bindConst(const std::vector<T> &data) {
+  return {const_cast<T *>(data.data()), data.size() * sizeof(T), false};
+}
+
+} // namespace triton_metal::testing
