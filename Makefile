@@ -42,7 +42,7 @@ demo: build
 
 test: setup-tests build
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
-	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/$(BUILD)
+	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/$(BUILD) --param llvm_tools=$(LLVM_PREFIX)/bin
 	PYTHONPATH=python $(PYTHON_ENV)/python -m pytest -q tests/python
 
 lint: setup-tests
@@ -59,7 +59,7 @@ sanitize: setup-tests
 	  -DTRITON_METAL_BUILD_TESTS=ON -DTRITON_METAL_BUILD_PYTHON=OFF -DTRITON_METAL_SANITIZE=ON
 	cmake --build build-sanitize -j $(JOBS)
 	ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
-	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/build-sanitize
+	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/build-sanitize --param llvm_tools=$(LLVM_PREFIX)/bin
 
 wheel: setup
 	$(PYTHON_ENV)/python -m pip wheel --no-deps --no-build-isolation -w dist .

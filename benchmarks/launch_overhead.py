@@ -1,0 +1,72 @@
+"""What launching a compiled kernel costs on top of the kernel, in microseconds.
+
+python benchmarks/launch_overhead.py [--limit 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import triton_metal as triton
+import triton_metal.language as tl
+
+
+@triton.jit
+def nearly_nothing_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < n
+    total = tl.load(x_ptr + offsets, mask=mask) + tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, total, mask=mask)
+
+
+def median_us(function: Callable[[], object], repeat: int = 2000) -> float:
+    """The median microseconds of a call."""
+    for _ in range(50):
+        function()
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter_ns()
+        function()
+        times.append((time.perf_counter_ns() - start) / 1e3)
+    return statistics.median(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--limit", type=float, help="fail if a launch costs more than this many microseconds"
+    )
+    arguments = parser.parse_args()
+    x, y, out = (np.ones(32, np.float32) for _ in range(3))
+    # One program of one SIMD-group that adds 32 numbers: some ten nanoseconds of work.
+    figures = {
+        "NumPy arrays": median_us(
+            lambda: nearly_nothing_kernel[(1,)](x, y, out, 32, BLOCK=32, num_warps=1)
+        )
+    }
+    if "torch" in sys.modules or _has_torch():
+        import torch
+
+        a, b, c = (torch.ones(32) for _ in range(3))
+        figures["torch tensors"] = median_us(
+            lambda: nearly_nothing_kernel[(1,)](a, b, c, 32, BLOCK=32, num_warps=1)
+        )
+    for name, us in figures.items():
+        print(f"{name:15} {us:6.1f} us a launch")
+    if arguments.limit and max(figures.values()) > arguments.limit:
+        sys.exit(f"more than {arguments.limit:g} us")
+
+
+def _has_torch() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("torch") is not None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+// The module under construction, and where in the source each operation comes from.
+#include "language/Builder.h"
+
+#include "dialect/tt/TT.h"
+
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace triton_metal::language {
+
+Module::Module() : context(std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED)) {
+  context->loadDialect<tt::TTDialect, arith::ArithDialect, cf::ControlFlowDialect,
+                       gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
+                       ub::UBDialect>();
+  module = ModuleOp::create(UnknownLoc::get(context.get()));
+}
+
+Module::~Module() = default;
+
+std::string Module::str(bool debugInfo) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  OpPrintingFlags flags;
+  if (debugInfo)
+    flags.enableDebugInfo().printNameLocAsPrefix();
+  module->print(os, flags);
+  return text;
+}
+
+llvm::Error Module::verify() {
+  std::string messages;
+  ScopedDiagnosticHandler handler(context.get(), [&](Diagnostic &diagnostic) {
+    llvm::raw_string_ostream os(messages);
+    os << diagnostic.getLocation() << ": " << diagnostic << "\n";
+    return success();
+  });
+  if (succeeded(mlir::verify(*module)))
+    return llvm::Error::success();
+  return valueError(messages);
+}
+
+Builder::Builder(std::shared_ptr<Module> owner)
+    : module(std::move(owner)), builder(&module->getContext()),
+      location(UnknownLoc::get(&module->getContext())) {}
+
+void Builder::setLocation(llvm::StringRef file, unsigned line, unsigned column) {
+  location = FileLineColLoc::get(builder.getContext(), file, line, column);
+}
+
+void Builder::setName(const Value &value, llvm::StringRef name) {
+  mlir::Value handle = value.handle;
+  // The first name stays: `y = x` gives the value of x no second one.
+  if (llvm::isa<NameLoc>(handle.getLoc()))
+    return;
+  handle.setLoc(NameLoc::get(builder.getStringAttr(name), handle.getLoc()));
+}
+
+} // namespace triton_metal::language

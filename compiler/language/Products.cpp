@@ -1,0 +1,206 @@
+// Matrix products, hints to the compiler, and debugging.
+#include "language/Builder.h"
+
+#include "dialect/tt/TT.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace triton_metal::language {
+
+static llvm::Error badOperand(const char *side, Type type) {
+  return typeError(llvm::Twine("dot: the ") + side +
+                   " operand must be a tile of int8, float16, bfloat16, float32 or float64, not " +
+                   type.str());
+}
+
+Result Builder::dot(const Value &lhs, const Value &rhs, std::optional<Value> acc,
+                    llvm::StringRef inputPrecision, std::optional<Type> outType,
+                    int64_t maxImprecise) {
+  auto isElement = [](Type type) { return type.isFloating() || type.is(ScalarKind::Int8); };
+  Type a = lhs.type.scalar(), b = rhs.type.scalar();
+  if (!lhs.type.isBlock() || !isElement(a))
+    return badOperand("first", lhs.type);
+  if (!rhs.type.isBlock() || !isElement(b))
+    return badOperand("second", rhs.type);
+  if (a != b)
+    return typeError("dot: both operands must have the same dtype, not " + a.str() + " and " +
+                     b.str());
+
+  llvm::SmallVector<int64_t> left(lhs.type.getShape()), right(rhs.type.getShape());
+  if (left.size() != right.size() || left.size() < 2)
+    return valueError("dot: both operands must have the same rank, at least 2, not " +
+                      lhs.type.str() + " and " + rhs.type.str());
+  size_t rank = left.size();
+  if (left[rank - 1] != right[rank - 2])
+    return valueError("dot: the second operand " + rhs.type.str() + " must have as many rows as " +
+                      lhs.type.str() + " has columns (" + llvm::Twine(left[rank - 1]) + ")");
+  if (llvm::ArrayRef(left).drop_back(2) != llvm::ArrayRef(right).drop_back(2))
+    return valueError("dot: the batch dimensions of " + lhs.type.str() + " and " + rhs.type.str() +
+                      " differ");
+  llvm::SmallVector<int64_t> shape(left);
+  shape.back() = right.back();
+  if (acc && acc->type.getShape() != llvm::ArrayRef(shape))
+    return valueError("dot: the accumulator " + acc->type.str() + " does not have the product's shape " +
+                      Type(ScalarKind::Float32).withShape(shape).str());
+
+  // More than one batch dimension is one in the IR.
+  if (rank > 3) {
+    auto flatten = [&](const Value &value) {
+      llvm::ArrayRef<int64_t> full = value.type.getShape();
+      int64_t batch = 1;
+      for (int64_t size : full.drop_back(2))
+        batch *= size;
+      return reshape(value, {batch, full[rank - 2], full[rank - 1]}, false);
+    };
+    Result x = flatten(lhs), y = flatten(rhs);
+    if (!x || !y)
+      return llvm::joinErrors(x.takeError(), y.takeError());
+    std::optional<Value> flatAcc;
+    if (acc) {
+      Result flat = flatten(*acc);
+      if (!flat)
+        return flat;
+      flatAcc = *flat;
+    }
+    Result product = dot(*x, *y, flatAcc, inputPrecision, outType, maxImprecise);
+    if (!product)
+      return product;
+    return reshape(*product, shape, false);
+  }
+
+  using tt::InputPrecision;
+  std::string lower = inputPrecision.lower();
+  auto precision = llvm::StringSwitch<std::optional<InputPrecision>>(lower)
+                       .Cases({"", "ieee"}, InputPrecision::IEEE)
+                       .Case("tf32", InputPrecision::TF32)
+                       .Case("tf32x3", InputPrecision::TF32x3)
+                       .Case("bf16x3", InputPrecision::BF16x3)
+                       .Case("bf16x6", InputPrecision::BF16x6)
+                       .Default(std::nullopt);
+  if (!precision)
+    return valueError("dot: unknown input_precision '" + inputPrecision +
+                      "': 'ieee', 'tf32', 'tf32x3', 'bf16x3' and 'bf16x6' are known");
+
+  Type wanted = outType ? *outType : acc ? acc->type.scalar() : Type(ScalarKind::Float32);
+  Type result;
+  if (a.isInteger())
+    result = Type(ScalarKind::Int32);
+  else if (wanted.is(ScalarKind::BFloat16))
+    return valueError("dot: out_dtype bfloat16 is not supported. Use float32 and convert with "
+                      ".to(tl.bfloat16)");
+  else if (a.is(ScalarKind::Float32) || a.is(ScalarKind::BFloat16))
+    result = Type(ScalarKind::Float32);
+  else if (a.is(ScalarKind::Float64))
+    result = a;
+  else if (wanted.is(ScalarKind::Float16) || wanted.is(ScalarKind::Float32))
+    result = wanted;
+  else
+    return valueError("dot: out_dtype must be float16 or float32 for float16 operands, not " +
+                      wanted.str());
+  Type type = result.withShape(shape);
+  if (acc && acc->type.scalar() != result)
+    return typeError("dot: the accumulator has dtype " + acc->type.scalar().str() +
+                     ", but this product has " + result.str());
+  if (acc && outType && !a.isInteger() && *outType != result)
+    return typeError("dot: out_dtype " + outType->str() + " differs from the accumulator's dtype " +
+                     result.str());
+  Value start = acc ? *acc : zeroLike(type);
+  return make<tt::DotOp>(type, mlirType(type), lhs.handle, rhs.handle, start.handle, *precision,
+                         static_cast<uint32_t>(maxImprecise));
+}
+
+//===----------------------------------------------------------------------===//
+// Hints
+//===----------------------------------------------------------------------===//
+
+llvm::Error Builder::hint(Hint kind, const Value &value, llvm::ArrayRef<int64_t> values) {
+  static const char *const functions[] = {"multiple_of", "max_contiguous", "max_constancy"};
+  static const char *const attributes[] = {"tt.divisibility", "tt.contiguity", "tt.constancy"};
+  auto index = static_cast<unsigned>(kind);
+  size_t rank = value.type.getShape().size();
+  if (kind == Hint::Divisibility)
+    rank = std::max<size_t>(rank, 1);
+  if (values.size() != rank)
+    return valueError(llvm::Twine(functions[index]) + " takes one number for each dimension of " +
+                      value.type.str() + ", but got " + llvm::Twine(values.size()));
+  llvm::SmallVector<int32_t> numbers(values);
+  auto attribute = DenseElementsAttr::get(
+      RankedTensorType::get(static_cast<int64_t>(numbers.size()), builder.getI32Type()),
+      llvm::ArrayRef<int32_t>(numbers));
+  if (Operation *op = value.handle.getDefiningOp()) {
+    op->setDiscardableAttr(attributes[index], attribute);
+    return llvm::Error::success();
+  }
+  // An argument of the kernel keeps the hint; other block arguments have nowhere to keep it.
+  auto argument = llvm::cast<BlockArgument>(value.handle);
+  auto function = llvm::dyn_cast<tt::FuncOp>(argument.getOwner()->getParentOp());
+  if (function && argument.getOwner()->isEntryBlock() && kind == Hint::Divisibility)
+    function.setArgAttr(argument.getArgNumber(), attributes[index],
+                        builder.getI32IntegerAttr(numbers[0]));
+  return llvm::Error::success();
+}
+
+llvm::Error Builder::assume(const Operand &operand) {
+  Result condition = toTensor(operand);
+  if (!condition)
+    return condition.takeError();
+  if (condition->type != Type(ScalarKind::Int1))
+    return typeError("assume takes a boolean scalar, not " + condition->type.str());
+  LLVM::AssumeOp::create(builder, location, condition->handle);
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Debugging
+//===----------------------------------------------------------------------===//
+
+llvm::Error Builder::deviceAssert(const Operand &operand, llvm::StringRef message,
+                                  std::optional<Operand> mask) {
+  Result condition = cast(operand, Type(ScalarKind::Int1));
+  if (!condition)
+    return condition.takeError();
+  if (mask) {
+    Result off = toTensor(*mask);
+    if (!off)
+      return off.takeError();
+    off = unary(UnaryOp::Not, *off);
+    if (!off)
+      return off.takeError();
+    condition = binary(BinaryOp::Or, *condition, *off);
+    if (!condition)
+      return condition.takeError();
+  }
+  tt::AssertOp::create(builder, location, condition->handle, message);
+  return llvm::Error::success();
+}
+
+llvm::Error Builder::devicePrint(llvm::StringRef prefix, llvm::ArrayRef<Value> values, bool hex) {
+  if (!llvm::all_of(prefix, [](char c) { return llvm::isPrint(c) || llvm::isSpace(c); }))
+    return valueError("device_print: the prefix must be printable ASCII");
+  // Before values the prefix ends in ": ", and a prefix that says something starts with a space.
+  std::string text = prefix.str();
+  if (!values.empty()) {
+    text = llvm::StringRef(text).ends_with(" ") ? text : text + " ";
+    if (!llvm::StringRef(text).ends_with(": "))
+      text = text.substr(0, text.size() - 1) + ": ";
+  }
+  if (text.size() > 2 && text.front() != ' ')
+    text = " " + text;
+  llvm::SmallVector<mlir::Value> handles;
+  llvm::SmallVector<int32_t> isSigned;
+  for (const Value &value : values) {
+    handles.push_back(value.handle);
+    isSigned.push_back(value.type.scalar().isSigned());
+  }
+  tt::PrintOp::create(builder, location, text, hex, handles, isSigned);
+  return llvm::Error::success();
+}
+
+void Builder::debugBarrier() { gpu::BarrierOp::create(builder, location); }
+
+} // namespace triton_metal::language

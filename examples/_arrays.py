@@ -1,0 +1,69 @@
+"""What the examples need of arrays, NumPy's and torch's alike."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+Array = Any  # numpy.ndarray or torch.Tensor
+
+
+def is_torch(x: Array) -> bool:
+    """Whether ``x`` is a torch tensor; torch is not imported for the question."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def empty(shape: tuple[int, ...], like: Array, dtype: Any = None) -> Array:
+    """A new array of ``like``'s kind, and of its dtype unless another is given."""
+    if is_torch(like):
+        return like.new_empty(shape, dtype=dtype)
+    return np.empty(shape, dtype=like.dtype if dtype is None else dtype)
+
+
+def empty_float32(shape: tuple[int, ...], like: Array) -> Array:
+    """A new fp32 array of ``like``'s kind."""
+    return empty(shape, like, sys.modules["torch"].float32 if is_torch(like) else np.float32)
+
+
+def empty_int32(shape: tuple[int, ...], like: Array) -> Array:
+    """A new int32 array of ``like``'s kind."""
+    return empty(shape, like, sys.modules["torch"].int32 if is_torch(like) else np.int32)
+
+
+def strides(x: Array) -> tuple[int, ...]:
+    """The strides of ``x`` in elements."""
+    if is_torch(x):
+        return tuple(x.stride())
+    return tuple(s // x.itemsize for s in x.strides)
+
+
+def size(x: Array) -> int:
+    """The number of elements of ``x``."""
+    return x.numel() if is_torch(x) else x.size
+
+
+def itemsize(x: Array) -> int:
+    """The bytes of one element of ``x``."""
+    return x.element_size() if is_torch(x) else x.itemsize
+
+
+def dtype_name(x: Array) -> str:
+    """``float16``, ``bfloat16``, ``float32``, ``int8``, ..."""
+    return str(x.dtype).removeprefix("torch.")
+
+
+def to_float64(x: Array) -> np.ndarray:
+    """A NumPy copy of ``x`` in float64 (exact for every dtype that the examples use)."""
+    return x.double().numpy() if is_torch(x) else np.asarray(x).astype(np.float64)
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """The NumPy dtype called ``name``; bfloat16 comes from the ml_dtypes package."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)

@@ -1,0 +1,336 @@
+"""Compiles and runs the examples on the host Metal device: one table, and the Metal text of every kernel.
+
+The table also goes to out/demo.json, a list of records. Every result is compared with NumPy in float64; the counts are
+those of the host device, the same on every machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import attention
+import dropout
+import layer_norm
+import matmul
+import softmax
+import vector_add
+from _arrays import dtype_name, numpy_dtype
+from _bounds import share_of_bound
+from _counts import Counts, counting
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class Case:
+    """One row of the table."""
+
+    kernel: str
+    shape: str
+    inputs: Any
+    run: Callable[[], Any]
+    expected: Any
+    bound: Any
+    least_bytes: int
+    least_multiplies: int = 0
+
+    @property
+    def text_name(self) -> str:
+        return "-".join((self.kernel, self.shape, dtype_name(self.inputs))).replace(" ", "_")
+
+
+def normal(shape: Any, dtype: str, seed: int = 0) -> np.ndarray:
+    """Normal random numbers."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(shape, dtype=np.float32).astype(numpy_dtype(dtype))
+
+
+def elementwise_cases() -> Iterator[Case]:
+    n = 2**20
+    for dtype in ("float32", "float16", "bfloat16"):
+        x, y = normal(n, dtype), normal(n, dtype, 1)
+        expected = x.astype(np.float64) + y.astype(np.float64)
+        bound = vector_add.error_bound(expected, dtype)
+        least = vector_add.least_device_bytes(x)
+        yield Case(
+            "add_kernel", f"{n}", x, lambda x=x, y=y: vector_add.add(x, y), expected, bound, least
+        )
+    x = normal(n, "float32")
+    expected = dropout.reference(x, 0.5, 7)
+    bound = dropout.error_bound(expected, "float32")
+    least = dropout.least_device_bytes(x)
+    yield Case(
+        "dropout_kernel", f"{n}", x, lambda: dropout.dropout(x, 0.5, 7), expected, bound, least
+    )
+
+
+def softmax_cases() -> Iterator[Case]:
+    sizes = [(256, 1024, "float32"), (256, 1024, "float16"), (256, 1024, "bfloat16")]
+    sizes += [(256, 4096, "float32"), (256, 781, "float32"), (16, 65_536, "float32")]
+    for rows, cols, dtype in sizes:
+        x = normal((rows, cols), dtype)
+        expected = softmax.reference(x)
+        yield Case(
+            "softmax_kernel" if cols <= softmax.LONGEST_IN_REGISTERS else "long_softmax_kernel",
+            f"{rows}x{cols}",
+            x,
+            lambda x=x: softmax.softmax(x),
+            expected,
+            softmax.error_bound(x, expected),
+            softmax.least_device_bytes(x),
+        )
+
+
+def layer_norm_cases() -> Iterator[Case]:
+    for dtype in ("float32", "float16", "bfloat16"):
+        x, weight, bias = normal((256, 1024), dtype), normal(1024, dtype, 1), normal(1024, dtype, 2)
+        expected = layer_norm.reference(x, weight, bias)
+        yield Case(
+            "layer_norm_kernel",
+            "256x1024",
+            x,
+            lambda x=x, weight=weight, bias=bias: layer_norm.layer_norm(x, weight, bias)[0],
+            expected,
+            layer_norm.error_bound(x, weight, bias, expected),
+            layer_norm.least_device_bytes(x, weight),
+        )
+    x, weight, bias, dy = (
+        normal(s, "float32", i) for i, s in enumerate([(256, 1024), 1024, 1024, (256, 1024)])
+    )
+    _, mean, rstd = layer_norm.layer_norm(x, weight, bias)
+    expected = layer_norm.reference_backward(dy, x, weight)
+    bounds = layer_norm.error_bound_backward(dy, x, weight, expected)
+
+    def backward() -> tuple[np.ndarray, ...]:
+        return layer_norm.layer_norm_backward(dy, x, weight, mean, rstd)
+
+    least = layer_norm.least_device_bytes_backward(x, weight)
+    yield Case(
+        "layer_norm_backward_kernel",
+        "256x1024",
+        x,
+        lambda: backward()[0],
+        expected[0],
+        bounds[0],
+        least,
+    )
+    yield Case(
+        "sum_partials_kernel",
+        "64x1024",
+        x,
+        lambda: np.stack(backward()[1:]),
+        np.stack(expected[1:]),
+        np.stack(bounds[1:]),
+        (2 * 64 + 2) * 1024 * 4,
+    )
+
+
+def matmul_cases() -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    tile = (64, 64, 32)
+    square, odd = (512, 512, 512), (500, 300, 200)
+    choices = [(square, dtype, 1) for dtype in ("float16", "bfloat16", "float32", "int8")]
+    for (m, n, k), dtype, stages in [*choices, (square, "float16", 2), (odd, "float16", 1)]:
+        a, b = matmul.random_matrix(rng, (m, k), dtype), matmul.random_matrix(rng, (k, n), dtype)
+        extra: dict[str, Any] = {}
+        note = ""
+        if (m, n, k) == odd:
+            b = np.ascontiguousarray(b.T).T
+            extra = {
+                "bias": matmul.random_matrix(rng, (1, n), dtype)[0],
+                "activation": "leaky_relu",
+            }
+            note = " transposed B, bias, leaky ReLU"
+        elif stages == 2:
+            note = " double-buffered"
+        expected = matmul.reference(a, b, **extra)
+        c = np.empty((m, n), np.int32 if dtype == "int8" else a.dtype)
+        yield Case(
+            "matmul_kernel",
+            f"{m}x{n}x{k}{note}",
+            a,
+            lambda a=a, b=b, extra=extra, stages=stages: matmul.matmul(
+                a, b, **extra, num_stages=stages
+            ),
+            expected,
+            matmul.error_bound(a, b, expected, extra.get("bias")),
+            matmul.least_device_bytes(a, b, c, tile, extra.get("bias")),
+            matmul.least_multiplies(a, b, tile),
+        )
+
+
+def attention_cases() -> Iterator[Case]:
+    choices = [(4, 512, 64, "float16", False), (4, 512, 64, "float16", True)]
+    for heads, n, head, dtype, causal in [*choices, (2, 500, 128, "bfloat16", True)]:
+        q, k, v = (normal((heads, n, head), dtype, seed) for seed in range(3))
+        expected = attention.reference(q, k, v, causal)
+        yield Case(
+            "attention_kernel",
+            f"{heads}x{n}x{head}{' causal' if causal else ''}",
+            q,
+            lambda q=q, k=k, v=v, causal=causal: attention.attention(q, k, v, causal),
+            expected,
+            attention.error_bound(q, k, v, expected, causal),
+            attention.least_device_bytes(q, k, causal),
+            attention.least_multiplies(q, k, causal),
+        )
+
+
+def cases() -> Iterator[Case]:
+    yield from elementwise_cases()
+    yield from softmax_cases()
+    yield from layer_norm_cases()
+    yield from matmul_cases()
+    yield from attention_cases()
+
+
+def measure(case: Case, out: Path) -> dict[str, Any]:
+    """Runs a case: once to compile, once to count and compare, and then for the time."""
+    start = time.perf_counter()
+    case.run()
+    first = time.perf_counter() - start
+    with counting(case.kernel) as counts:
+        result = case.run()
+    times = []
+    while len(times) < 3 or (sum(times) < 0.2 and len(times) < 50):
+        start = time.perf_counter()
+        case.run()
+        times.append(time.perf_counter() - start)
+    run = statistics.median(times)
+    error, bound = share_of_bound(np.asarray(result).astype(np.float64), case.expected, case.bound)
+    text = out / f"{case.text_name}.metal"
+    text.write_text(counts.kernels[0].asm["metal"])
+    return record(case, counts, error, bound, first - run, run, text)
+
+
+def record(
+    case: Case, counts: Counts, error: float, bound: float, compiled: float, run: float, text: Path
+) -> dict[str, Any]:
+    """One element of out/demo.json."""
+    return {
+        "kernel": case.kernel,
+        "shape": case.shape,
+        "dtype": dtype_name(case.inputs),
+        "error": error,
+        "bound": bound,
+        "within_bound": error <= bound,
+        "device_bytes": counts.device_bytes,
+        "least_device_bytes": case.least_bytes,
+        "device_bytes_ratio": counts.device_bytes / case.least_bytes,
+        "simdgroup_multiplies": counts.multiplies,
+        "least_simdgroup_multiplies": case.least_multiplies,
+        "simdgroup_multiplies_ratio": counts.multiplies / case.least_multiplies
+        if case.least_multiplies
+        else None,
+        "barriers": counts.barriers_per_program,
+        "registers": counts.registers,
+        "private_bytes": counts.private_bytes,
+        "threadgroup_bytes": counts.threadgroup_bytes,
+        "programs": counts.programs,
+        "compile_ms": compiled * 1e3,
+        "run_ms": run * 1e3,
+        "metal": str(text.relative_to(ROOT)) if text.is_relative_to(ROOT) else str(text),
+    }
+
+
+def table(records: list[dict[str, Any]]) -> Any:
+    """The records as a table for the terminal."""
+    from rich.table import Table
+
+    result = Table(title="Triton kernels as Metal, on the host device", title_style="bold")
+    names = [
+        "kernel",
+        "shape",
+        "dtype",
+        "error",
+        "bound",
+        "bytes ÷ least",
+        "multiplies ÷ least",
+        "barriers",
+    ]
+    names += ["registers", "private B", "threadgroup B", "compile ms", "run ms"]
+    for i, name in enumerate(names):
+        result.add_column(name, justify="left" if i < 3 else "right", overflow="fold")
+    for r in records:
+        ratio = r["simdgroup_multiplies_ratio"]
+        style = "" if r["within_bound"] else "bold red"
+        result.add_row(
+            r["kernel"].removesuffix("_kernel"),
+            r["shape"],
+            r["dtype"],
+            f"{r['error']:.2g}",
+            f"{r['bound']:.2g}",
+            f"{r['device_bytes_ratio']:.2f}",
+            "-" if ratio is None else f"{ratio:.2f}",
+            f"{r['barriers']:g}",
+            str(r["registers"]),
+            str(r["private_bytes"]),
+            str(r["threadgroup_bytes"]),
+            f"{r['compile_ms']:.0f}",
+            f"{r['run_ms']:.2f}",
+            style=style,
+        )
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "out", help="where the texts and demo.json go (out/)"
+    )
+    parser.add_argument(
+        "--only", default="", help="only kernels whose name has this in it; no digits"
+    )
+    arguments = parser.parse_args()
+    out = arguments.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(width=None if sys.stdout.isatty() else 170)
+    chosen = [case for case in cases() if arguments.only in case.kernel]
+    records = [
+        measure(case, out)
+        for case in track(
+            chosen, description="kernels", console=console, disable=not sys.stdout.isatty()
+        )
+    ]
+    console.print(table(records))
+
+    failed = [f"{r['kernel']} {r['shape']} {r['dtype']}" for r in records if not r["within_bound"]]
+    if not arguments.only:
+        import digits
+
+        accuracy, seconds = digits.train_with_progress()
+        console.print(f"digits: {accuracy:.1%} of the held-out images are right, {seconds:.1f} s")
+        records.append(
+            {"kernel": "digits", "accuracy": accuracy, "least_accuracy": 0.96, "seconds": seconds}
+        )
+        if accuracy < 0.96:
+            failed.append("digits")
+    (out / "demo.json").write_text(json.dumps(records, indent=2) + "\n")
+    console.print(
+        f"The Metal text of each kernel is in {out}/*.metal, the table in {out / 'demo.json'}."
+    )
+    if failed:
+        sys.exit("Not within its bound: " + "; ".join(failed))
+
+
+if __name__ == "__main__":
+    # A cache of its own, so that the milliseconds of compiling are those of compiling.
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ.setdefault("TRITON_METAL_CACHE_DIR", cache)
+        main()

@@ -1,0 +1,56 @@
+// Arrays as kernels see them: an address, a dtype, and what memory belongs to it.
+#ifndef TRITON_METAL_ARRAYS_H
+#define TRITON_METAL_ARRAYS_H
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <string>
+
+namespace nb = nanobind;
+
+namespace triton_metal {
+
+enum class ArgumentKind : uint8_t { None, Bool, Integer, Float, Array, Tensor, Static, Other };
+
+/// What an argument is, remembered by its Python type.
+ArgumentKind classify(PyObject *object);
+
+struct ArrayInfo {
+  void *data = nullptr;
+  /// Lowest address of an element, and the bytes from there to the end of the highest.
+  void *low = nullptr;
+  uint64_t bytes = 0;
+  bool writable = true;
+  /// Triton's name of the element type ("fp32"), a string that lives for ever.
+  const char *dtype = nullptr;
+  /// Held for exporters of the buffer protocol.
+  Py_buffer view{};
+  bool holdsView = false;
+
+  ArrayInfo() = default;
+  ArrayInfo(const ArrayInfo &) = delete;
+  ArrayInfo &operator=(const ArrayInfo &) = delete;
+  ~ArrayInfo() {
+    if (holdsView)
+      PyBuffer_Release(&view);
+  }
+};
+
+/// Why an object cannot be an argument.
+struct ArrayProblem {
+  bool isType = true;
+  std::string message;
+};
+
+/// Reads an array; `withExtent` asks for the memory that belongs to a tensor, too. Returns false
+/// with the problem's words.
+bool readArray(PyObject *object, ArgumentKind kind, bool withExtent, ArrayInfo &info,
+               ArrayProblem &problem);
+
+/// A short text that shows a value in a message.
+std::string shown(PyObject *object);
+
+} // namespace triton_metal
+
+#endif // TRITON_METAL_ARRAYS_H

@@ -1,0 +1,326 @@
+#include "Arrays.h"
+
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+namespace triton_metal {
+
+namespace {
+
+/// NumPy's array interface, as it documents it.
+struct ArrayInterface {
+  int two;
+  int nd;
+  char typekind;
+  int itemsize;
+  int flags;
+  Py_ssize_t *shape;
+  Py_ssize_t *strides;
+  void *data;
+  PyObject *descr;
+};
+constexpr int isAligned = 0x100, isNativeOrder = 0x200, isWritable = 0x400;
+
+PyObject *interned(const char *text) { return PyUnicode_InternFromString(text); }
+
+const char *dtypeOf(char kind, Py_ssize_t itemsize) {
+  switch (kind) {
+  case 'b': return itemsize == 1 ? "int1" : nullptr;
+  case 'i':
+    return itemsize == 1   ? "int8"
+           : itemsize == 2 ? "int16"
+           : itemsize == 4 ? "int32"
+           : itemsize == 8 ? "int64"
+                           : nullptr;
+  case 'u':
+    return itemsize == 1   ? "uint8"
+           : itemsize == 2 ? "uint16"
+           : itemsize == 4 ? "uint32"
+           : itemsize == 8 ? "uint64"
+                           : nullptr;
+  case 'f':
+    return itemsize == 2 ? "fp16" : itemsize == 4 ? "fp32" : nullptr;
+  default: return nullptr;
+  }
+}
+
+constexpr const char *allowedDtypes =
+    "a kernel takes arrays of bool, int8 to int64, uint8 to uint64, float16, bfloat16 and float32";
+
+std::string unsupportedDtype(const std::string &name) {
+  std::string hint = name.find("64") != std::string::npos && name.find("float") != std::string::npos
+                         ? " (Apple GPUs have no 64-bit floating point: convert it to float32)"
+                         : "";
+  return "is an array of " + name + hint + "; " + allowedDtypes;
+}
+
+/// The memory that elements of a strided array occupy.
+void setExtent(ArrayInfo &info, int nd, const Py_ssize_t *shape, const Py_ssize_t *strides,
+               Py_ssize_t itemsize) {
+  Py_ssize_t low = 0, high = itemsize;
+  for (int i = 0; i < nd; ++i) {
+    if (shape[i] == 0) {
+      info.low = info.data;
+      info.bytes = 0;
+      return;
+    }
+    Py_ssize_t span = (shape[i] - 1) * strides[i];
+    (span < 0 ? low : high) += span;
+  }
+  info.low = static_cast<char *>(info.data) + low;
+  info.bytes = static_cast<uint64_t>(high - low);
+}
+
+std::string dtypeName(PyObject *object) {
+  nb::object dtype = nb::steal(PyObject_GetAttrString(object, "dtype"));
+  if (!dtype.is_valid()) {
+    PyErr_Clear();
+    return Py_TYPE(object)->tp_name;
+  }
+  nb::object text = nb::steal(PyObject_Str(dtype.ptr()));
+  if (!text.is_valid()) {
+    PyErr_Clear();
+    return "an unknown dtype";
+  }
+  return nb::str(text).c_str();
+}
+
+bool readNumPy(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
+  static PyObject *name = interned("__array_struct__");
+  nb::object capsule = nb::steal(PyObject_GetAttr(object, name));
+  if (!capsule.is_valid()) {
+    PyErr_Clear();
+    return false;
+  }
+  auto *array = static_cast<ArrayInterface *>(PyCapsule_GetPointer(capsule.ptr(), nullptr));
+  if (!array || array->two != 2) {
+    PyErr_Clear();
+    problem.message = "has an array interface that cannot be read";
+    return false;
+  }
+  info.dtype = dtypeOf(array->typekind, array->itemsize);
+  // bfloat16 of ml_dtypes is an opaque type of two bytes to NumPy.
+  if (!info.dtype && array->itemsize == 2 && dtypeName(object) == "bfloat16")
+    info.dtype = "bf16";
+  if (!info.dtype) {
+    problem.message = unsupportedDtype(dtypeName(object));
+    return false;
+  }
+  if (array->itemsize > 1 && !(array->flags & isNativeOrder)) {
+    problem.isType = false;
+    problem.message = "has the byte order of another machine (dtype " + dtypeName(object) +
+                      "): convert it with .astype(x.dtype.newbyteorder('='))";
+    return false;
+  }
+  if (!(array->flags & isAligned)) {
+    problem.isType = false;
+    problem.message = "is not aligned to its elements: copy it";
+    return false;
+  }
+  info.data = array->data;
+  info.writable = (array->flags & isWritable) != 0;
+  setExtent(info, array->nd, array->shape, array->strides, array->itemsize);
+  return true;
+}
+
+bool readBuffer(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
+  if (PyObject_GetBuffer(object, &info.view, PyBUF_RECORDS_RO) != 0) {
+    PyErr_Clear();
+    problem.message = "is a " + std::string(Py_TYPE(object)->tp_name) + ", which is no array";
+    return false;
+  }
+  info.holdsView = true;
+  const char *format = info.view.format ? info.view.format : "B";
+  char order = std::strchr("<>=@!|", *format) && *format ? *format++ : '@';
+  char kind = std::strchr("bhilqn", *format)   ? 'i'
+              : std::strchr("BHILQN", *format) ? 'u'
+              : std::strchr("efd", *format)    ? 'f'
+              : *format == '?'                 ? 'b'
+                                               : 'x';
+  info.dtype = *format && !format[1] ? dtypeOf(kind, info.view.itemsize) : nullptr;
+  if (!info.dtype) {
+    problem.message = unsupportedDtype(std::string("format '") + info.view.format + "'" +
+                                       (*format == 'd' ? " (float64)" : ""));
+    return false;
+  }
+  bool little = order != '>' && order != '!';
+  if (info.view.itemsize > 1 && !little) {
+    problem.isType = false;
+    problem.message = std::string("has the byte order of another machine (format '") +
+                      info.view.format + "')";
+    return false;
+  }
+  info.data = info.view.buf;
+  info.writable = !info.view.readonly;
+  if (info.view.shape && info.view.strides) {
+    setExtent(info, info.view.ndim, info.view.shape, info.view.strides, info.view.itemsize);
+  } else {
+    info.low = info.data;
+    info.bytes = static_cast<uint64_t>(info.view.len);
+  }
+  return true;
+}
+
+/// torch's dtype objects live as long as torch, so their addresses name them.
+const char *torchDtype(PyObject *dtype) {
+  static std::unordered_map<PyObject *, const char *> known;
+  auto found = known.find(dtype);
+  if (found != known.end())
+    return found->second;
+  static const std::pair<const char *, const char *> names[] = {
+      {"torch.float32", "fp32"},   {"torch.float16", "fp16"},   {"torch.bfloat16", "bf16"},
+      {"torch.int8", "int8"},      {"torch.int16", "int16"},    {"torch.int32", "int32"},
+      {"torch.int64", "int64"},    {"torch.uint8", "uint8"},    {"torch.uint16", "uint16"},
+      {"torch.uint32", "uint32"},  {"torch.uint64", "uint64"},  {"torch.bool", "int1"},
+  };
+  nb::object text = nb::steal(PyObject_Str(dtype));
+  const char *result = nullptr;
+  if (text.is_valid())
+    for (auto [spelled, name] : names)
+      if (std::strcmp(nb::str(text).c_str(), spelled) == 0)
+        result = name;
+  PyErr_Clear();
+  if (result) {
+    Py_INCREF(dtype);
+    known[dtype] = result;
+  }
+  return result;
+}
+
+bool readTensor(PyObject *object, bool withExtent, ArrayInfo &info, ArrayProblem &problem) {
+  static PyObject *dataPtr = interned("data_ptr"), *dtypeAttr = interned("dtype"),
+                  *isCpu = interned("is_cpu"), *shapeAttr = interned("shape"),
+                  *strideMethod = interned("stride"), *elementSize = interned("element_size");
+  nb::object dtype = nb::steal(PyObject_GetAttr(object, dtypeAttr));
+  nb::object cpu = nb::steal(PyObject_GetAttr(object, isCpu));
+  if (!dtype.is_valid() || !cpu.is_valid()) {
+    PyErr_Clear();
+    problem.message = "has data_ptr, but neither dtype nor is_cpu";
+    return false;
+  }
+  if (cpu.ptr() != Py_True) {
+    problem.isType = false;
+    problem.message = "is a tensor on another device: the host device takes CPU tensors";
+    return false;
+  }
+  info.dtype = torchDtype(dtype.ptr());
+  if (!info.dtype) {
+    problem.message = unsupportedDtype(nb::str(dtype).c_str());
+    return false;
+  }
+  nb::object address = nb::steal(PyObject_CallMethodNoArgs(object, dataPtr));
+  if (!address.is_valid()) {
+    PyErr_Clear();
+    problem.isType = false;
+    problem.message = "is a tensor without storage";
+    return false;
+  }
+  info.data = reinterpret_cast<void *>(PyLong_AsUnsignedLongLong(address.ptr()));
+  info.low = info.data;
+  info.bytes = UINT64_C(1) << 46; // unknown until it is asked for
+  if (withExtent) {
+    nb::object shape = nb::steal(PyObject_GetAttr(object, shapeAttr));
+    nb::object strides = nb::steal(PyObject_CallMethodNoArgs(object, strideMethod));
+    nb::object size = nb::steal(PyObject_CallMethodNoArgs(object, elementSize));
+    if (!shape.is_valid() || !strides.is_valid() || !size.is_valid())
+      throw nb::python_error();
+    Py_ssize_t itemsize = nb::cast<Py_ssize_t>(size);
+    std::vector<Py_ssize_t> sizes, steps;
+    for (nb::handle value : shape)
+      sizes.push_back(nb::cast<Py_ssize_t>(value));
+    for (nb::handle value : strides)
+      steps.push_back(nb::cast<Py_ssize_t>(value) * itemsize);
+    setExtent(info, static_cast<int>(sizes.size()), sizes.data(), steps.data(), itemsize);
+  }
+  return true;
+}
+
+ArgumentKind classifySlowly(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  auto has = [&](const char *name) { return PyObject_HasAttrString(object, name); };
+  if (has("data_ptr") && has("is_cpu"))
+    return ArgumentKind::Tensor;
+  if (has("__array_struct__")) {
+    // A NumPy scalar is a number.
+    if (std::strncmp(type->tp_name, "numpy.", 6) == 0 && PyObject_HasAttrString(object, "item") &&
+        !PyObject_HasAttrString(object, "ctypes")) {
+      nb::object item = nb::steal(PyObject_CallMethod(object, "item", nullptr));
+      if (!item.is_valid()) {
+        PyErr_Clear();
+        return ArgumentKind::Other;
+      }
+      return PyBool_Check(item.ptr())    ? ArgumentKind::Bool
+             : PyLong_Check(item.ptr())  ? ArgumentKind::Integer
+             : PyFloat_Check(item.ptr()) ? ArgumentKind::Float
+                                         : ArgumentKind::Other;
+    }
+    return ArgumentKind::Array;
+  }
+  if (PyObject_CheckBuffer(object) && !PyBytes_Check(object))
+    return ArgumentKind::Array;
+  if (has("__triton_static__"))
+    return ArgumentKind::Static;
+  if (PyIndex_Check(object))
+    return ArgumentKind::Integer;
+  return ArgumentKind::Other;
+}
+
+} // namespace
+
+ArgumentKind classify(PyObject *object) {
+  if (object == Py_None)
+    return ArgumentKind::None;
+  if (PyBool_Check(object))
+    return ArgumentKind::Bool;
+  if (PyLong_CheckExact(object))
+    return ArgumentKind::Integer;
+  if (PyFloat_CheckExact(object))
+    return ArgumentKind::Float;
+  // Types are kept alive, so that an address never comes to mean another one.
+  static std::unordered_map<PyTypeObject *, ArgumentKind> known;
+  auto found = known.find(Py_TYPE(object));
+  if (found != known.end())
+    return found->second;
+  ArgumentKind kind = PyLong_Check(object)    ? ArgumentKind::Integer
+                      : PyFloat_Check(object) ? ArgumentKind::Float
+                                              : classifySlowly(object);
+  Py_INCREF(Py_TYPE(object));
+  known[Py_TYPE(object)] = kind;
+  return kind;
+}
+
+bool readArray(PyObject *object, ArgumentKind kind, bool withExtent, ArrayInfo &info,
+               ArrayProblem &problem) {
+  bool read = kind == ArgumentKind::Tensor ? readTensor(object, withExtent, info, problem)
+              : PyObject_CheckBuffer(object) && std::strncmp(Py_TYPE(object)->tp_name, "numpy.", 6)
+                      != 0 && !PyObject_HasAttrString(object, "__array_struct__")
+                  ? readBuffer(object, info, problem)
+                  : readNumPy(object, info, problem);
+  if (!read) {
+    if (problem.message.empty())
+      problem.message = "cannot be read as an array";
+    return false;
+  }
+  // An empty array may have no address; the kernel must not touch it anyhow.
+  static uint64_t nothing[4];
+  if (!info.data) {
+    info.data = info.low = nothing;
+    info.bytes = 0;
+  }
+  return true;
+}
+
+std::string shown(PyObject *object) {
+  nb::object text = nb::steal(PyObject_Repr(object));
+  if (!text.is_valid()) {
+    PyErr_Clear();
+    return "an object";
+  }
+  std::string result = nb::str(text).c_str();
+  if (result.size() > 60)
+    result = result.substr(0, 57) + "...";
+  return result;
+}
+
+} // namespace triton_metal

@@ -1,0 +1,35 @@
+// The compiler: from a module of Triton IR to Metal text.
+#include "Bindings.h"
+
+#include "pipeline/Pipeline.h"
+
+namespace triton_metal {
+
+void bindCompiler(nb::module_ &module) {
+  nb::class_<CompiledKernel>(module, "CompiledText", "What a kernel is at each stop of the way.")
+      .def_ro("ttir", &CompiledKernel::ttir)
+      .def_ro("ttm", &CompiledKernel::ttm)
+      .def_ro("msl", &CompiledKernel::msl)
+      .def_ro("metal", &CompiledKernel::metal)
+      .def_ro("metadata", &CompiledKernel::metadataJson);
+
+  module.def(
+      "compile_module",
+      [](language::Module &source, int numWarps, int numStages) {
+        CompileOptions options;
+        options.numWarps = numWarps;
+        options.numStages = numStages;
+        std::string diagnostics;
+        mlir::FailureOr<CompiledKernel> result = mlir::failure();
+        {
+          nb::gil_scoped_release release;
+          result = compileModule(source.getOp(), options, diagnostics);
+        }
+        if (mlir::failed(result))
+          throw nb::value_error(diagnostics.c_str());
+        return *result;
+      },
+      nb::arg("module"), nb::arg("num_warps"), nb::arg("num_stages"));
+}
+
+} // namespace triton_metal

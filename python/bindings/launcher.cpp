@@ -1,0 +1,578 @@
+// Launching: from Python arguments to a dispatch, in a few microseconds.
+#include "Arrays.h"
+#include "Bindings.h"
+
+#include "runtime/Kernel.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <cstring>
+
+namespace triton_metal {
+
+namespace {
+
+[[noreturn]] void raiseAs(const char *exception, const std::string &message) {
+  nb::object type = nb::module_::import_("triton_metal.errors").attr(exception);
+  PyErr_SetString(type.ptr(), message.c_str());
+  throw nb::python_error();
+}
+
+/// A compiled kernel as Python holds it.
+struct NativeKernel {
+  std::shared_ptr<runtime::Kernel> kernel;
+};
+
+/// What the launches of this thread do beside running.
+struct Settings {
+  runtime::LaunchOptions options;
+  nb::object sink;
+};
+std::vector<Settings> &settingsStack() {
+  static thread_local std::vector<Settings> stack;
+  return stack;
+}
+
+struct Param {
+  std::string name;
+  nb::object pythonName;
+  nb::object defaultValue; // invalid where there is none
+  bool isConstexpr, isConst, specialize, specializeAlignment;
+  std::string annotation; // "i64", "*fp32", or ""
+};
+
+/// One argument of one launch.
+struct Bound {
+  PyObject *object = nullptr;
+  ArgumentKind kind = ArgumentKind::None;
+  bool isConstant = false;
+  int64_t integer = 0;
+  uint64_t unsignedInteger = 0;
+  double real = 0;
+  const char *type = nullptr; // Triton's name where the kernel takes a scalar
+  uint8_t divisibility = 0;
+  std::unique_ptr<ArrayInfo> array;
+};
+
+/// What a launch does with its arguments once the kernel is known.
+struct Plan {
+  struct Step {
+    unsigned param;
+    unsigned slot, words;
+    bool isBuffer, writes;
+    runtime::ScalarKind kind;
+  };
+  std::shared_ptr<runtime::Kernel> kernel;
+  nb::object compiled;
+  std::vector<Step> steps;
+  /// Objects whose bytes are not in the key, to be compared.
+  std::vector<nb::object> objects;
+};
+
+class Launcher {
+public:
+  Launcher(std::string name, nb::object owner, nb::list params);
+  Launcher(const Launcher &) = delete;
+  Launcher &operator=(const Launcher &) = delete;
+  nb::object launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool run);
+  void clear() { plans.clear(); }
+
+private:
+  void bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound, int64_t *options);
+  void examine(unsigned index, Bound &bound, bool withExtent, llvm::SmallVectorImpl<char> &key,
+               std::vector<PyObject *> &objects);
+  void appendConstant(PyObject *object, llvm::SmallVectorImpl<char> &key,
+                      std::vector<PyObject *> &objects);
+  Plan &plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
+             const std::vector<Bound> &bound, const int64_t *options);
+  std::array<uint32_t, 3> readGrid(nb::handle grid, const std::vector<Bound> &bound);
+  void run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound);
+  [[noreturn]] void typeProblem(unsigned index, const std::string &message) const {
+    raiseAs("LaunchTypeError", name + ": argument " + params[index].name + " " + message);
+  }
+  [[noreturn]] void valueProblem(unsigned index, const std::string &message) const {
+    raiseAs("LaunchValueError", name + ": argument " + params[index].name + " " + message);
+  }
+
+  std::string name;
+  nb::object owner;
+  std::vector<Param> params;
+  nb::dict index;
+  llvm::StringMap<std::vector<std::unique_ptr<Plan>>> plans;
+};
+
+/// `kernel[grid]`.
+struct GridLaunch {
+  Launcher *launcher;
+  nb::object keepsLauncher;
+  nb::object grid;
+};
+
+Launcher::Launcher(std::string name, nb::object owner, nb::list list)
+    : name(std::move(name)), owner(std::move(owner)) {
+  for (nb::handle entry : list) {
+    nb::tuple fields = nb::cast<nb::tuple>(entry);
+    Param param;
+    param.name = nb::cast<std::string>(fields[0]);
+    param.pythonName = fields[0];
+    if (nb::cast<bool>(fields[1]))
+      param.defaultValue = fields[2];
+    param.isConstexpr = nb::cast<bool>(fields[3]);
+    param.isConst = nb::cast<bool>(fields[4]);
+    param.specialize = nb::cast<bool>(fields[5]);
+    param.specializeAlignment = nb::cast<bool>(fields[6]);
+    param.annotation = nb::cast<std::string>(fields[7]);
+    index[fields[0]] = params.size();
+    params.push_back(std::move(param));
+  }
+}
+
+
+int64_t readOption(const std::string &kernel, const char *option, nb::handle value) {
+  bool isInteger = PyLong_Check(value.ptr()) && !PyBool_Check(value.ptr());
+  int64_t number = isInteger ? PyLong_AsLongLong(value.ptr()) : 0;
+  PyErr_Clear();
+  bool isWarps = std::strcmp(option, "num_warps") == 0;
+  bool fits = isWarps ? number >= 1 && number <= 32 && (number & (number - 1)) == 0
+                      : number >= 1 && number <= 16;
+  if (!fits)
+    raiseAs(isInteger ? "LaunchValueError" : "LaunchTypeError",
+            kernel + ": " + option + " must be " +
+                (isWarps ? "1, 2, 4, 8, 16 or 32" : "an integer from 1 to 16") + ", not " +
+                shown(value.ptr()));
+  return number;
+}
+
+void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
+                    int64_t *options) {
+  auto listParams = [&] {
+    std::string text;
+    for (const Param &param : params)
+      text += (text.empty() ? "" : ", ") + param.name;
+    return "its parameters are " + text;
+  };
+  if (args.size() > params.size())
+    raiseAs("LaunchTypeError", name + " takes " + std::to_string(params.size()) +
+                                   " arguments, but " + std::to_string(args.size()) +
+                                   " were given; " + listParams());
+  for (size_t i = 0; i < args.size(); ++i)
+    bound[i].object = PyTuple_GET_ITEM(args.ptr(), static_cast<Py_ssize_t>(i));
+  PyObject *key, *value;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(kwargs.ptr(), &position, &key, &value)) {
+    PyObject *found = PyDict_GetItem(index.ptr(), key);
+    if (found) {
+      Bound &target = bound[PyLong_AsSize_t(found)];
+      if (target.object)
+        raiseAs("LaunchTypeError", name + ": argument " +
+                                       std::string(nb::str(nb::handle(key)).c_str()) +
+                                       " is given twice");
+      target.object = value;
+      continue;
+    }
+    std::string option = nb::str(nb::handle(key)).c_str();
+    if (option == "num_warps" || option == "num_stages")
+      options[option == "num_stages"] = readOption(name, option.c_str(), value);
+    else
+      raiseAs("LaunchTypeError", name + " has no parameter " + option + "; " + listParams() +
+                                     ", and num_warps and num_stages are launch options");
+  }
+  for (size_t i = 0; i < params.size(); ++i)
+    if (!bound[i].object) {
+      if (!params[i].defaultValue.is_valid())
+        raiseAs("LaunchTypeError",
+                name + ": argument " + params[i].name + " is missing; " + listParams());
+      bound[i].object = params[i].defaultValue.ptr();
+    }
+}
+
+/// A constant's part of the key: the value itself where it has a plain form, else the object.
+void Launcher::appendConstant(PyObject *object, llvm::SmallVectorImpl<char> &key,
+                              std::vector<PyObject *> &objects) {
+  auto append = [&](char tag, const void *data, size_t size) {
+    key.push_back(tag);
+    key.append(static_cast<const char *>(data), static_cast<const char *>(data) + size);
+  };
+  if (object == Py_None || PyBool_Check(object)) {
+    key.push_back(object == Py_None ? 'n' : object == Py_True ? 't' : 'f');
+    return;
+  }
+  if (PyLong_CheckExact(object)) {
+    int overflow = 0;
+    long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (!overflow) {
+      append('i', &value, sizeof value);
+      return;
+    }
+  } else if (PyFloat_CheckExact(object)) {
+    double value = PyFloat_AS_DOUBLE(object);
+    append('d', &value, sizeof value);
+    return;
+  } else if (PyUnicode_CheckExact(object)) {
+    Py_ssize_t size = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(object, &size);
+    if (!text)
+      throw nb::python_error();
+    append('s', &size, sizeof size);
+    key.append(text, text + size);
+    return;
+  } else if (PyTuple_CheckExact(object)) {
+    Py_ssize_t size = PyTuple_GET_SIZE(object);
+    append('(', &size, sizeof size);
+    for (Py_ssize_t i = 0; i < size; ++i)
+      appendConstant(PyTuple_GET_ITEM(object, i), key, objects);
+    return;
+  }
+  PyTypeObject *type = Py_TYPE(object);
+  append('o', &type, sizeof type);
+  objects.push_back(object);
+}
+
+PyObject *constexprType() {
+  static PyObject *type =
+      nb::object(nb::module_::import_("triton_metal.language.core").attr("constexpr")).release().ptr();
+  return type;
+}
+
+/// Whether an integer fits a type such as "i32" or "u8".
+bool fitsInteger(const std::string &type, const Bound &bound) {
+  unsigned width = static_cast<unsigned>(std::atoi(type.c_str() + 1));
+  if (type[0] == 'u')
+    return bound.integer >= 0 && (width == 64 || bound.unsignedInteger >> width == 0);
+  if (bound.unsignedInteger > static_cast<uint64_t>(INT64_MAX) && bound.integer >= 0)
+    return false;
+  if (width == 1)
+    return bound.integer == 0 || bound.integer == 1;
+  int64_t limit = width == 64 ? INT64_MAX : (INT64_C(1) << (width - 1)) - 1;
+  return bound.integer <= limit && bound.integer >= -limit - 1;
+}
+
+void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVectorImpl<char> &key,
+                       std::vector<PyObject *> &objects) {
+  const Param &param = params[i];
+  bool unwrapped = false;
+  if (reinterpret_cast<PyObject *>(Py_TYPE(bound.object)) == constexprType()) {
+    // The constexpr object keeps its value alive.
+    bound.object = nb::object(nb::handle(bound.object).attr("value")).ptr();
+    unwrapped = true;
+  }
+  bound.kind = classify(bound.object);
+  if (param.isConstexpr || unwrapped) {
+    if (bound.kind == ArgumentKind::Array || bound.kind == ArgumentKind::Tensor)
+      typeProblem(i, "is a constexpr: it takes a number, a string, a dtype or a function that is "
+                     "known before the launch, not an array");
+    bound.isConstant = true;
+    key.push_back('C');
+    appendConstant(bound.object, key, objects);
+    return;
+  }
+  const std::string &annotation = param.annotation;
+  bool wantsPointer = !annotation.empty() && annotation[0] == '*';
+  bool wantsFloat = !annotation.empty() && (annotation[0] == 'f' || annotation[0] == 'b');
+  bool wantsInteger = !annotation.empty() && !wantsPointer && !wantsFloat;
+  bool isNumber = bound.kind == ArgumentKind::Bool || bound.kind == ArgumentKind::Integer ||
+                  bound.kind == ArgumentKind::Float;
+  if (isNumber && wantsPointer)
+    typeProblem(i, "is annotated as a pointer (" + annotation + "), so it takes an array, not " +
+                       shown(bound.object));
+  switch (bound.kind) {
+  case ArgumentKind::None:
+  case ArgumentKind::Static:
+    bound.isConstant = true;
+    key.push_back('C');
+    appendConstant(bound.object, key, objects);
+    return;
+  case ArgumentKind::Bool:
+  case ArgumentKind::Integer: {
+    nb::object integer = nb::steal(PyNumber_Index(bound.object));
+    if (!integer.is_valid()) { // NumPy's booleans are no index
+      PyErr_Clear();
+      integer = nb::steal(PyLong_FromLong(PyObject_IsTrue(bound.object)));
+    }
+    int overflow = 0;
+    bound.integer = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
+    bound.unsignedInteger = static_cast<uint64_t>(bound.integer);
+    if (overflow) {
+      bound.unsignedInteger = overflow > 0 ? PyLong_AsUnsignedLongLong(integer.ptr()) : 0;
+      if (overflow < 0 || PyErr_Occurred()) {
+        PyErr_Clear();
+        valueProblem(i, "is " + shown(bound.object) +
+                            ", which fits in no type: the largest are int64 and uint64");
+      }
+      bound.integer = INT64_MAX;
+    }
+    if (wantsFloat) {
+      bound.kind = ArgumentKind::Float;
+      bound.real = overflow ? static_cast<double>(bound.unsignedInteger)
+                            : static_cast<double>(bound.integer);
+      bound.type = annotation.c_str();
+      key.push_back('F');
+      return;
+    }
+    if (wantsInteger) {
+      bound.type = annotation.c_str();
+      if (!fitsInteger(annotation, bound))
+        valueProblem(i, "is " + shown(bound.object) + ", which does not fit its type " + annotation);
+    } else if (bound.kind == ArgumentKind::Bool) {
+      bound.type = "i1";
+      key.push_back('b');
+      return;
+    } else {
+      bound.type = overflow                                                       ? "u64"
+                   : bound.integer >= INT32_MIN && bound.integer <= INT32_MAX ? "i32"
+                                                                                  : "i64";
+      if (param.specialize && !overflow && bound.integer == 1) {
+        static PyObject *one = PyLong_FromLong(1);
+        bound.object = one;
+        bound.isConstant = true;
+        key.push_back('1');
+        return;
+      }
+    }
+    bool divisible = param.specializeAlignment && annotation != "i1" &&
+                     (bound.unsignedInteger & 15) == 0;
+    bound.divisibility = divisible ? 16 : 0;
+    key.push_back(bound.type[0]);
+    key.push_back(bound.type[1]);
+    key.push_back(divisible ? 'D' : ' ');
+    return;
+  }
+  case ArgumentKind::Float: {
+    bound.real = PyFloat_AsDouble(bound.object);
+    if (bound.real == -1.0 && PyErr_Occurred())
+      throw nb::python_error();
+    if (wantsInteger)
+      typeProblem(i, "is annotated as " + annotation + ", so it takes an integer, not " +
+                         shown(bound.object));
+    bound.type = wantsFloat ? annotation.c_str() : "fp32";
+    key.push_back('F');
+    return;
+  }
+  case ArgumentKind::Array:
+  case ArgumentKind::Tensor: {
+    if (wantsInteger || wantsFloat)
+      typeProblem(i, "is annotated as " + annotation + ", so it takes a number, not an array");
+    bound.array = std::make_unique<ArrayInfo>();
+    ArrayProblem problem;
+    if (!readArray(bound.object, bound.kind, withExtent, *bound.array, problem)) {
+      if (problem.isType)
+        typeProblem(i, problem.message);
+      valueProblem(i, problem.message);
+    }
+    const char *dtype = bound.array->dtype;
+    bool aligned = param.specializeAlignment &&
+                   (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0;
+    bound.divisibility = aligned ? 16 : 0;
+    bound.type = dtype;
+    key.push_back('p');
+    key.append(reinterpret_cast<const char *>(&dtype),
+               reinterpret_cast<const char *>(&dtype) + sizeof dtype);
+    key.push_back(aligned ? 'D' : ' ');
+    return;
+  }
+  case ArgumentKind::Other:
+    typeProblem(i, "is " + shown(bound.object) + " (" + Py_TYPE(bound.object)->tp_name +
+                       "), which is no array; a kernel takes arrays, numbers and None, and any "
+                       "value for a constexpr");
+  }
+}
+
+Plan &Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
+                     const std::vector<Bound> &bound, const int64_t *options) {
+  std::vector<std::unique_ptr<Plan>> &candidates = plans[key];
+  for (std::unique_ptr<Plan> &candidate : candidates) {
+    bool same = true;
+    for (size_t i = 0; same && i < objects.size(); ++i) {
+      int equal = candidate->objects[i].ptr() == objects[i]
+                      ? 1
+                      : PyObject_RichCompareBool(candidate->objects[i].ptr(), objects[i], Py_EQ);
+      if (equal < 0)
+        throw nb::python_error();
+      same = equal == 1;
+    }
+    if (same)
+      return *candidate;
+  }
+
+  nb::list arguments;
+  for (const Bound &argument : bound) {
+    if (argument.isConstant)
+      arguments.append(nb::make_tuple("constexpr", nb::handle(argument.object), 0));
+    else
+      arguments.append(nb::make_tuple(argument.array ? "array" : "scalar", argument.type,
+                                      static_cast<int>(argument.divisibility)));
+  }
+  auto fresh = std::make_unique<Plan>();
+  fresh->compiled = owner.attr("compile")(arguments, options[0], options[1]);
+  fresh->kernel = nb::cast<NativeKernel &>(fresh->compiled.attr("native")).kernel;
+  for (PyObject *object : objects)
+    fresh->objects.push_back(nb::borrow(object));
+  for (const runtime::Argument &argument : fresh->kernel->getMetadata().arguments) {
+    PyObject *found = PyDict_GetItemString(index.ptr(), argument.name.c_str());
+    if (!found)
+      raiseAs("LaunchTypeError", name + ": the compiled kernel has an argument " + argument.name +
+                                     " that the function has not");
+    fresh->steps.push_back({static_cast<unsigned>(PyLong_AsSize_t(found)), argument.slot,
+                            argument.words, argument.isBuffer, argument.writes || argument.atomic,
+                            argument.kind});
+  }
+  // Compiling may have launched other kernels, or this one: look the place up again.
+  std::vector<std::unique_ptr<Plan>> &place = plans[key];
+  place.push_back(std::move(fresh));
+  return *place.back();
+}
+
+std::array<uint32_t, 3> Launcher::readGrid(nb::handle grid, const std::vector<Bound> &bound) {
+  nb::object computed;
+  if (PyCallable_Check(grid.ptr())) {
+    nb::dict meta;
+    for (size_t i = 0; i < params.size(); ++i)
+      meta[params[i].pythonName] = nb::handle(bound[i].object);
+    computed = grid(meta);
+    grid = computed;
+  }
+  nb::object single;
+  if (!PyTuple_Check(grid.ptr()) && !PyList_Check(grid.ptr())) {
+    if (!PyIndex_Check(grid.ptr()) || PyBool_Check(grid.ptr()))
+      raiseAs("LaunchTypeError", name + ": the grid must be a tuple of 1 to 3 integers, or a "
+                                        "function that returns one, not " + shown(grid.ptr()));
+    single = nb::make_tuple(grid);
+    grid = single;
+  }
+  Py_ssize_t rank = PySequence_Fast_GET_SIZE(grid.ptr());
+  if (rank < 1 || rank > 3)
+    raiseAs("LaunchValueError", name + ": the grid must have 1 to 3 dimensions, but " +
+                                    shown(grid.ptr()) + " has " + std::to_string(rank));
+  std::array<uint32_t, 3> sizes = {1, 1, 1};
+  for (Py_ssize_t i = 0; i < rank; ++i) {
+    PyObject *item = PySequence_Fast_GET_ITEM(grid.ptr(), i);
+    nb::object integer = PyBool_Check(item) ? nb::object() : nb::steal(PyNumber_Index(item));
+    if (!integer.is_valid()) {
+      PyErr_Clear();
+      raiseAs("LaunchTypeError", name + ": grid dimension " + std::to_string(i) +
+                                     " must be an integer, not " + shown(item));
+    }
+    int overflow = 0;
+    long long size = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
+    if (overflow || size < 1 || size > INT32_MAX)
+      raiseAs("LaunchValueError", name + ": grid dimension " + std::to_string(i) + " is " +
+                                      shown(item) + "; it must be from 1 to 2147483647");
+    sizes[static_cast<size_t>(i)] = static_cast<uint32_t>(size);
+  }
+  return sizes;
+}
+
+/// The memory from an array's first element to its end: what the kernel's pointer may reach.
+BufferBinding bindingOf(const ArrayInfo &array) {
+  uint64_t before = static_cast<uint64_t>(static_cast<char *>(array.data) - static_cast<char *>(array.low));
+  return {array.data, array.bytes - std::min(before, array.bytes), array.writable};
+}
+
+void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound) {
+  const runtime::Metadata &metadata = plan.kernel->getMetadata();
+  llvm::SmallVector<BufferBinding, 16> buffers(metadata.numBuffers);
+  llvm::SmallVector<uint32_t, 32> scalars(metadata.scalarWords);
+  for (const Plan::Step &step : plan.steps) {
+    Bound &argument = bound[step.param];
+    if (step.isBuffer) {
+      const ArrayInfo &array = *argument.array;
+      if (step.writes && !array.writable)
+        valueProblem(step.param, "is a read-only array, but the kernel writes it");
+      buffers[step.slot] = bindingOf(array);
+      continue;
+    }
+    llvm::MutableArrayRef<uint32_t> words(scalars.data() + step.slot, step.words);
+    if (argument.kind == ArgumentKind::Float)
+      runtime::packFloat(words, step.kind, argument.real);
+    else
+      runtime::packInteger(words, argument.unsignedInteger);
+  }
+  std::vector<Settings> &stack = settingsStack();
+  runtime::LaunchOptions options = stack.empty() ? runtime::LaunchOptions() : stack.back().options;
+  nb::object sink = stack.empty() ? nb::object() : stack.back().sink;
+  Counters counters;
+  llvm::Error error = llvm::Error::success();
+  {
+    nb::gil_scoped_release release;
+    error = plan.kernel->launch(grid, buffers, scalars, options,
+                                options.count ? &counters : nullptr);
+  }
+  if (error)
+    raiseAs("DeviceError", name + ": " + llvm::toString(std::move(error)));
+  if (options.count && sink.is_valid()) {
+    nb::dict result;
+    for (auto &[counter, value] : counters.list())
+      result[counter.c_str()] = value;
+    sink(name, result);
+  }
+}
+
+nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool doRun) {
+  std::vector<Settings> &stack = settingsStack();
+  bool withExtent = doRun && !stack.empty() && stack.back().options.checkBounds;
+  std::vector<Bound> bound(params.size());
+  int64_t options[2] = {0, 0};
+  bind(args, kwargs, bound, options);
+  llvm::SmallString<256> key;
+  std::vector<PyObject *> objects;
+  for (unsigned i = 0; i < params.size(); ++i)
+    examine(i, bound[i], withExtent, key, objects);
+  key.push_back(static_cast<char>(options[0]));
+  key.push_back(static_cast<char>(options[1]));
+  if (!doRun)
+    return plan(key, objects, bound, options).compiled;
+  std::array<uint32_t, 3> sizes = readGrid(grid, bound);
+  Plan &found = plan(key, objects, bound, options);
+  // The plan may be dropped while the kernel runs.
+  nb::object compiled = found.compiled;
+  run(found, sizes, bound);
+  return compiled;
+}
+
+} // namespace
+
+void bindLauncher(nb::module_ &module) {
+  nb::class_<NativeKernel>(module, "Kernel", "A compiled kernel, ready for a device.")
+      .def("__init__",
+           [](NativeKernel *self, const std::string &metal, const std::string &metadata) {
+             llvm::Expected<std::shared_ptr<runtime::Kernel>> kernel =
+                 runtime::Kernel::create(metal, metadata);
+             if (!kernel)
+               raiseAs("DeviceError", llvm::toString(kernel.takeError()));
+             new (self) NativeKernel{std::move(*kernel)};
+           })
+      .def("prepare", [](NativeKernel &self) {
+        llvm::Error error = llvm::Error::success();
+        {
+          nb::gil_scoped_release release;
+          error = self.kernel->prepare({});
+        }
+        if (error)
+          raiseAs("DeviceError", llvm::toString(std::move(error)));
+      });
+
+  nb::class_<Launcher>(module, "Launcher")
+      .def(nb::init<std::string, nb::object, nb::list>())
+      .def("at",
+           [](nb::handle self, nb::object grid) {
+             return GridLaunch{&nb::cast<Launcher &>(self), nb::borrow(self), std::move(grid)};
+           },
+           nb::arg("grid").none())
+      .def("warmup", [](Launcher &self, nb::args args,
+                        nb::kwargs kwargs) { return self.launch(nb::none(), args, kwargs, false); })
+      .def("clear", &Launcher::clear);
+  nb::class_<GridLaunch>(module, "GridLaunch")
+      .def("__call__", [](GridLaunch &self, nb::args args, nb::kwargs kwargs) {
+        return self.launcher->launch(self.grid, args, kwargs, true);
+      });
+
+  module.def("push_launch_options",
+             [](bool checkBounds, bool count, std::optional<uint64_t> seed, nb::object sink) {
+               settingsStack().push_back({{checkBounds, count, seed}, std::move(sink)});
+             },
+             nb::arg("check_bounds"), nb::arg("count"), nb::arg("seed").none(), nb::arg("sink"));
+  module.def("pop_launch_options", [] { settingsStack().pop_back(); });
+}
+
+} // namespace triton_metal

@@ -1,0 +1,91 @@
+"""Compiled kernels on disk: one file a kernel, safe under many processes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from .errors import CacheError
+
+_FORMAT = 1
+_FIELDS = ("ttir", "ttm", "msl", "metal", "metadata")
+
+
+def cache_dir() -> Path:
+    """Where compiled kernels are kept: TRITON_METAL_CACHE_DIR, or the user's cache directory."""
+    named = os.environ.get("TRITON_METAL_CACHE_DIR")
+    if named:
+        return Path(named)
+    return _default_cache_dir()
+
+
+@functools.cache
+def _default_cache_dir() -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("triton-metal", appauthor=False)
+
+
+@functools.cache
+def build_id() -> str:
+    """Names this build: any change of the library or of this package's Python makes it another."""
+    hasher = hashlib.sha256(f"{_FORMAT} {sys.version} {platform.machine()}".encode())
+    package = Path(__file__).parent
+    for path in sorted(package.rglob("*")):
+        if path.suffix in (".py", ".so", ".dylib", ".pyd"):
+            stat = path.stat()
+            entry = f"{path.relative_to(package)} {stat.st_size} {stat.st_mtime_ns}\n"
+            hasher.update(entry.encode())
+    return hasher.hexdigest()
+
+
+def key_of(*parts: str) -> str:
+    """The name of an entry: a digest of everything that the compiled kernel depends on."""
+    return hashlib.sha256("\0".join((build_id(), *parts)).encode()).hexdigest()
+
+
+def _digest(entry: dict[str, Any]) -> str:
+    text = json.dumps([entry[field] for field in _FIELDS])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def load(key: str) -> dict[str, str] | None:
+    """The entry of that name; None where there is none, or where it is damaged."""
+    path = cache_dir() / f"{key}.json"
+    try:
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        if entry["key"] != key or entry["digest"] != _digest(entry):
+            return None
+        return {field: entry[field] for field in _FIELDS}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def store(key: str, fields: dict[str, str]) -> None:
+    """Writes an entry as a whole, or not at all."""
+    directory = cache_dir()
+    entry: dict[str, Any] = {"key": key, **fields}
+    entry["digest"] = _digest(entry)
+    temporary = None
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=directory)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(entry, file)
+        os.replace(temporary, directory / f"{key}.json")
+    except OSError as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        raise CacheError(
+            f"the cache directory {directory} cannot be written ({error.strerror}): name another "
+            "one in the environment variable TRITON_METAL_CACHE_DIR"
+        ) from error

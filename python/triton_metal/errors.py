@@ -1,0 +1,99 @@
+"""The exceptions of triton_metal."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+
+class TritonMetalError(Exception):
+    """Base of every exception that this package defines."""
+
+
+@dataclass(frozen=True)
+class SourceLocation:
+    """A place in a Python source file: line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+    text: str = ""
+    length: int = 1
+
+    def excerpt(self) -> str:
+        """The source line with a caret under the place."""
+        if not self.text:
+            return ""
+        stripped = self.text.rstrip("\n")
+        indent = len(stripped) - len(stripped.lstrip())
+        shift = self.column - 1 - indent
+        width = max(1, min(self.length, len(stripped) - self.column + 1))
+        return f"    {stripped[indent:]}\n    {' ' * shift}^{'~' * (width - 1)}"
+
+
+class CompileError(TritonMetalError):
+    """A kernel that does not compile. The message shows file, line, source and a caret."""
+
+    def __init__(
+        self,
+        message: str,
+        location: SourceLocation | None = None,
+        callers: tuple[SourceLocation, ...] = (),
+    ) -> None:
+        self.message = message
+        self.location = location
+        self.callers = callers
+        super().__init__(message)
+
+    def called_from(self, location: SourceLocation) -> CompileError:
+        """The same error, seen from a call of the function that it is in."""
+        return type(self)(self.message, self.location, (*self.callers, location))
+
+    def __str__(self) -> str:
+        if self.location is None:
+            return self.message
+        where = self.location
+        lines = [f"{where.file}:{where.line}:{where.column}: {self.message}"]
+        if excerpt := where.excerpt():
+            lines.append(excerpt)
+        for caller in self.callers:
+            lines.append(f"called from {caller.file}:{caller.line}:{caller.column}")
+            if excerpt := caller.excerpt():
+                lines.append(excerpt)
+        return "\n".join(lines)
+
+    def __reduce__(self):
+        return type(self), (self.message, self.location, self.callers)
+
+
+class UnsupportedConstruct(CompileError):
+    """Python that kernels do not have."""
+
+
+class StaticAssertionError(CompileError):
+    """A failed tl.static_assert."""
+
+
+class LaunchTypeError(TritonMetalError, TypeError):
+    """A launch argument of a type that the kernel cannot take."""
+
+
+class LaunchValueError(TritonMetalError, ValueError):
+    """A launch argument whose value the kernel cannot take."""
+
+
+class CacheError(TritonMetalError, OSError):
+    """A cache directory that cannot be used."""
+
+
+class DeviceError(TritonMetalError, RuntimeError):
+    """What a device or its compiler refused, or a check found."""
+
+
+def node_length(node: ast.AST) -> int:
+    """Columns that a node covers on its first line."""
+    end_line = getattr(node, "end_lineno", None)
+    end_column = getattr(node, "end_col_offset", None)
+    if end_column is None or end_line != getattr(node, "lineno", None):
+        return 1
+    return end_column - node.col_offset  # type: ignore[attr-defined]

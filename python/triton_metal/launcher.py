@@ -1,0 +1,217 @@
+"""What stands between a @jit function and the device: specialisation, compilation, options."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import linecache
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from . import _native, cache
+from .errors import CompileError, LaunchTypeError, LaunchValueError, SourceLocation
+
+if TYPE_CHECKING:
+    from .jit import JITFunction
+
+DEFAULT_NUM_WARPS = 4
+DEFAULT_NUM_STAGES = 2
+
+_SCALARS = {
+    "i1": "int1",
+    **{f"i{w}": f"int{w}" for w in (8, 16, 32, 64)},
+    **{f"u{w}": f"uint{w}" for w in (8, 16, 32, 64)},
+}
+
+
+@dataclass
+class CompiledKernel:
+    """A kernel for one combination of argument types and constants."""
+
+    name: str
+    asm: dict[str, str]
+    metadata: SimpleNamespace
+    native: _native.Kernel
+    signature: dict[str, str]
+    constants: dict[str, Any]
+
+    def __repr__(self) -> str:
+        types = ", ".join(f"{name}: {type}" for name, type in self.signature.items())
+        return f"CompiledKernel({self.name}({types}), num_warps={self.metadata.num_warps})"
+
+
+@dataclass
+class LaunchRecord:
+    """What counting found of one launch."""
+
+    kernel: str
+    counters: dict[str, int]
+
+
+@dataclass
+class LaunchLog:
+    """The launches under one ``launch_options(count=True)``."""
+
+    launches: list[LaunchRecord] = field(default_factory=list)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """The counters of the latest launch."""
+        return self.launches[-1].counters if self.launches else {}
+
+
+_CHECKS = ("bounds",)
+
+
+@contextmanager
+def launch_options(
+    check: str | None = None, count: bool = False, schedule: int | None = None
+) -> Iterator[LaunchLog]:
+    """Launches in this block run with checks, are counted, or run in a shuffled order.
+
+    ``check="bounds"`` stops at the first access outside of an array; ``count`` fills the log that the
+    block gets; ``schedule`` is the seed of an order of threads and threadgroups.
+    """
+    if check is not None and check not in _CHECKS:
+        raise LaunchValueError(f"there is no check {check!r}; the checks are {', '.join(_CHECKS)}")
+    if schedule is not None and (isinstance(schedule, bool) or not isinstance(schedule, int)):
+        raise LaunchTypeError(f"schedule is a seed, an integer, not {schedule!r}")
+    if schedule is not None and not 0 <= schedule < 1 << 64:
+        raise LaunchValueError(f"schedule is a seed from 0 to 2^64 - 1, not {schedule}")
+    log = LaunchLog()
+
+    def record(kernel: str, counters: dict[str, int]) -> None:
+        log.launches.append(LaunchRecord(kernel, counters))
+
+    _native.push_launch_options(check == "bounds", bool(count), schedule, record)
+    try:
+        yield log
+    finally:
+        _native.pop_launch_options()
+
+
+def compile_error(diagnostics: str) -> CompileError:
+    """The compiler's diagnostics as an exception that shows the source."""
+    match = re.match(r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): error: (?P<rest>.*)", diagnostics, re.S)
+    if match is None:
+        return CompileError(diagnostics.removeprefix("error: "))
+    line, column = int(match["line"]), int(match["column"])
+    text = linecache.getline(match["file"], line)
+    return CompileError(match["rest"], SourceLocation(match["file"], line, column, text))
+
+
+class Launcher:
+    """Compiles a @jit function for the arguments that it meets, and launches it."""
+
+    def __init__(self, function: JITFunction) -> None:
+        self.function = function
+        self._lock = threading.RLock()
+        self._globals: list[tuple[dict[str, Any], str, Any]] = []
+        params = [
+            (
+                param.name,
+                param.has_default,
+                param.default if param.has_default else None,
+                param.is_constexpr,
+                param.is_const,
+                param.specialize,
+                param.specialize_alignment,
+                param.annotation,
+            )
+            for param in function.params
+        ]
+        for parameter in function.signature.parameters.values():
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                raise TypeError(
+                    f"{function.name} cannot be launched: a kernel has no *{parameter.name}"
+                )
+        self.native = _native.Launcher(function.name, self, params)
+        self.at = self.native.at
+
+    def warmup(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledKernel:
+        return self.native.warmup(*args, **kwargs)
+
+    def compile(
+        self, arguments: list[tuple[str, Any, int]], num_warps: int, num_stages: int
+    ) -> CompiledKernel:
+        """The kernel for these arguments; called by the native launcher when it has none."""
+        from .code_generator import CodegenOptions, RuntimeLeaf, generate_module
+        from .language.core import dtype
+
+        function = self.function
+        num_warps = num_warps or DEFAULT_NUM_WARPS
+        num_stages = num_stages or DEFAULT_NUM_STAGES
+        values: dict[str, Any] = {}
+        signature: dict[str, str] = {}
+        constants: dict[str, Any] = {}
+        divisibility: dict[str, int] = {}
+        for param, (kind, payload, multiple) in zip(function.params, arguments):
+            name = param.name
+            if kind == "constexpr":
+                values[name] = constants[name] = payload
+                continue
+            type = dtype(_SCALARS.get(payload, payload))
+            if kind == "array":
+                type = dtype.pointer(type, const=param.is_const)
+                wanted = param.annotation.removeprefix("*")
+                if wanted and type.element_ty != dtype(_SCALARS.get(wanted, wanted)):
+                    raise LaunchTypeError(
+                        f"{function.name}: argument {name} is an array of "
+                        f"{type.element_ty.name}, but is annotated as {param.annotation}"
+                    )
+            values[name] = RuntimeLeaf(type)
+            signature[name] = type.name
+            if multiple:
+                divisibility[name] = multiple
+        options = CodegenOptions(debug=function.debug)
+        key = cache.key_of(
+            function.cache_key,
+            repr(signature),
+            repr(divisibility),
+            repr([(name, describe_constant(value)) for name, value in constants.items()]),
+            repr((num_warps, num_stages, options)),
+        )
+        entry = cache.load(key)
+        if entry is None:
+            with self._lock:
+                module = generate_module(function, values, divisibility, options)
+                entry = self.lower(module, num_warps, num_stages)
+            cache.store(key, entry)
+        return CompiledKernel(
+            name=function.name,
+            asm={stage: entry[stage] for stage in ("ttir", "ttm", "msl", "metal")},
+            metadata=SimpleNamespace(**json.loads(entry["metadata"])),
+            native=_native.Kernel(entry["metal"], entry["metadata"]),
+            signature=signature,
+            constants=constants,
+        )
+
+    @staticmethod
+    def lower(module: _native.Module, num_warps: int, num_stages: int) -> dict[str, str]:
+        try:
+            text = _native.compile_module(module, num_warps, num_stages)
+        except ValueError as error:
+            raise compile_error(str(error)) from None
+        return {
+            "ttir": text.ttir,
+            "ttm": text.ttm,
+            "msl": text.msl,
+            "metal": text.metal,
+            "metadata": text.metadata,
+        }
+
+
+def describe_constant(value: Any) -> str:
+    """A constant in a cache key: equal texts mean equal constants, in every process."""
+    from .jit import JITCallable
+
+    if isinstance(value, JITCallable):
+        return f"function {value.cache_key}"
+    if isinstance(value, tuple):
+        return f"({', '.join(describe_constant(v) for v in value)})"
+    return f"{type(value).__module__}.{type(value).__qualname__} {value!r}"

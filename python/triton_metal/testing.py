@@ -1,0 +1,64 @@
+"""Helpers for tests and measurements."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .jit import JITFunction
+
+_TYPES = {
+    "i1": "int1",
+    **{f"i{w}": f"int{w}" for w in (8, 16, 32, 64)},
+    **{f"u{w}": f"uint{w}" for w in (8, 16, 32, 64)},
+}
+
+
+def type_from_signature(text: str) -> Any:
+    """The dtype that a signature such as ``*fp32`` or ``i32`` names."""
+    from .language import core
+
+    if text.startswith("*"):
+        is_const = text.startswith("*k")
+        return core.dtype.pointer(type_from_signature(text[1 + is_const :]), const=is_const)
+    return core.dtype(_TYPES.get(text, text))
+
+
+def ttir(
+    kernel: JITFunction,
+    signature: Mapping[str, str],
+    constexprs: Mapping[str, Any] | None = None,
+    divisibility: Mapping[str, int] | None = None,
+) -> Any:
+    """The TTIR module of a kernel, without compiling further.
+
+    ``signature`` names the type of each run-time parameter ("*fp32", "i32", ...).
+    """
+    from .code_generator import CodegenOptions, RuntimeLeaf, generate_module
+
+    constants = dict(constexprs or {})
+    arguments: dict[str, Any] = {}
+    for param in kernel.params:
+        if param.name in constants:
+            arguments[param.name] = constants[param.name]
+        elif param.name in signature:
+            arguments[param.name] = RuntimeLeaf(type_from_signature(signature[param.name]))
+        else:
+            arguments[param.name] = param.default
+    return generate_module(
+        kernel, arguments, dict(divisibility or {}), CodegenOptions(debug=kernel.debug)
+    )
+
+
+def do_bench(function: Callable[[], Any], warmup: int = 3, repeat: int = 20) -> float:
+    """The median time of a call, in milliseconds."""
+    for _ in range(warmup):
+        function()
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        function()
+        times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times)

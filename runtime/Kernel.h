@@ -1,0 +1,56 @@
+// A compiled kernel on the host Metal device.
+#ifndef TRITON_METAL_RUNTIME_KERNEL_H
+#define TRITON_METAL_RUNTIME_KERNEL_H
+
+#include "host_device/Device.h"
+#include "runtime/Metadata.h"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace triton_metal::runtime {
+
+/// How a launch runs, beside its arguments.
+struct LaunchOptions {
+  bool checkBounds = false;
+  bool count = false;
+  std::optional<uint64_t> scheduleSeed;
+};
+
+class Kernel {
+public:
+  /// Takes the text and its metadata; the device compiles at the first launch.
+  static llvm::Expected<std::shared_ptr<Kernel>> create(std::string metal, llvm::StringRef metadata);
+
+  const Metadata &getMetadata() const { return metadata; }
+
+  /// Runs the kernel over a grid of programs. `buffers` are in binding order, without the scalar
+  /// buffer, which `scalars` becomes.
+  llvm::Error launch(std::array<uint32_t, 3> grid, llvm::MutableArrayRef<BufferBinding> buffers,
+                     llvm::MutableArrayRef<uint32_t> scalars, const LaunchOptions &options,
+                     Counters *counters);
+
+  /// Compiles for the device now.
+  llvm::Error prepare(const LaunchOptions &options);
+
+private:
+  /// A device kernel for each combination of checks and counting.
+  struct Variant {
+    std::shared_ptr<Library> library;
+    triton_metal::Kernel *kernel = nullptr;
+  };
+  llvm::Expected<triton_metal::Kernel *> variant(const LaunchOptions &options);
+
+  std::string metal;
+  Metadata metadata;
+  std::mutex mutex;
+  std::array<Variant, 4> variants;
+  std::array<std::atomic<triton_metal::Kernel *>, 4> ready{};
+};
+
+} // namespace triton_metal::runtime
+
+#endif // TRITON_METAL_RUNTIME_KERNEL_H

@@ -1,0 +1,53 @@
+// The launch contract: what a kernel's text leaves open.
+#ifndef TRITON_METAL_RUNTIME_METADATA_H
+#define TRITON_METAL_RUNTIME_METADATA_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace triton_metal::runtime {
+
+/// What the 32-bit words of a scalar argument hold.
+enum class ScalarKind : uint8_t { Integer, Float16, BFloat16, Float32, Float64 };
+
+struct Argument {
+  std::string name;
+  bool isBuffer = false;
+  ScalarKind kind = ScalarKind::Integer;
+  /// A buffer's binding, or a scalar's first word in the scalar buffer.
+  unsigned slot = 0;
+  unsigned words = 1;
+  bool reads = false;
+  bool writes = false;
+  bool whollyWritten = false;
+  bool atomic = false;
+};
+
+/// The launch metadata that the compiler prints as JSON.
+struct Metadata {
+  std::string name;
+  uint32_t threads = 0;
+  uint32_t threadgroupBytes = 0;
+  uint32_t numWarps = 0;
+  std::vector<Argument> arguments;
+  /// The binding of the buffer that scalars travel in, or -1.
+  int scalarBuffer = -1;
+  unsigned scalarWords = 0;
+  unsigned numBuffers = 0;
+
+  static llvm::Expected<Metadata> parse(llvm::StringRef json);
+};
+
+/// Writes a scalar's words, low word first.
+void packInteger(llvm::MutableArrayRef<uint32_t> words, uint64_t value);
+void packFloat(llvm::MutableArrayRef<uint32_t> words, ScalarKind kind, double value);
+
+} // namespace triton_metal::runtime
+
+#endif // TRITON_METAL_RUNTIME_METADATA_H

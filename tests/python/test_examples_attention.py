@@ -1,0 +1,103 @@
+"""examples/attention.py against NumPy in float64, and its counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernel_support import assert_within, needs_counters, normal, torch_or_skip
+
+from _counts import counting  # isort: skip
+from attention import (
+    attention,
+    error_bound,
+    launch_options,
+    least_device_bytes,
+    least_multiplies,
+    reference,
+)  # isort: skip
+
+
+def inputs(heads: int, n_queries: int, n_keys: int, head: int, name: str) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(n_queries)
+    return tuple(normal(rng, (heads, n, head), name) for n in (n_queries, n_keys, n_keys))
+
+
+def check(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, scale: float | None = None
+) -> None:
+    expected = reference(q, k, v, causal, scale)
+    assert_within(
+        attention(q, k, v, causal, scale), expected, error_bound(q, k, v, expected, causal, scale)
+    )
+
+
+@pytest.mark.parametrize("n", [1, 16, 31, 64, 65, 128, 200])
+@pytest.mark.parametrize("head", [64, 128])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_lengths(name: str, causal: bool, head: int, n: int) -> None:
+    check(*inputs(2, n, n, head, name), causal)
+
+
+@pytest.mark.parametrize("head", [16, 32])
+def test_small_heads(head: int) -> None:
+    check(*inputs(3, 77, 77, head, "float16"), True)
+
+
+@pytest.mark.parametrize(("n_queries", "n_keys"), [(1, 100), (70, 33), (33, 70)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_other_numbers_of_keys(n_queries: int, n_keys: int, causal: bool) -> None:
+    check(*inputs(1, n_queries, n_keys, 64, "float16"), causal)
+
+
+def test_large_scores_do_not_overflow() -> None:
+    q, k, v = inputs(1, 96, 96, 64, "float16")
+    check(q * np.float16(20), k * np.float16(20), v, True)
+
+
+def test_heads_that_interleave() -> None:
+    q, k, v = (
+        np.ascontiguousarray(x.transpose(1, 0, 2)).transpose(1, 0, 2)
+        for x in inputs(4, 90, 90, 64, "float16")
+    )
+    check(q, k, v, False, scale=0.25)
+
+
+def test_a_nan_key_reaches_only_the_queries_that_see_it() -> None:
+    q, k, v = inputs(1, 128, 128, 64, "float16")
+    k[0, 100, 3] = np.nan
+    out = attention(q, k, v, causal=True)
+    assert not np.isnan(out[0, :100]).any()
+    assert np.isnan(out[0, 100:]).all()
+
+
+def test_torch() -> None:
+    torch = torch_or_skip()
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, 100, 128, generator=generator).bfloat16() for _ in range(3))
+    check(q, k, v, True)
+
+
+def test_other_head_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match="must be 16, 32, 64 or 128 but is 48"):
+        attention(*inputs(1, 4, 4, 48, "float16"))
+
+
+@needs_counters
+@pytest.mark.parametrize("n", [256, 200])
+@pytest.mark.parametrize("head", [64, 128])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_counts(name: str, causal: bool, head: int, n: int) -> None:
+    q, k, v = inputs(2, n, n, head, name)
+    with counting() as counts:
+        attention(q, k, v, causal)
+    assert launch_options(head) == {
+        "BLOCK_M": 64 if head == 64 else 32,
+        "BLOCK_N": 32,
+        "num_warps": 4,
+    }
+    assert counts.multiplies == least_multiplies(q, k, causal)
+    assert counts.device_bytes == least_device_bytes(q, k, causal)
+    assert counts.threadgroup_bytes <= 28 * 1024
