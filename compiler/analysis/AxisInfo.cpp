@@ -26,7 +26,8 @@ static int64_t powerOf2Divisor(int64_t value) {
 }
 
 static int64_t multiplyDivisors(int64_t a, int64_t b) {
-  return std::min<int64_t>(kMaxDivisor, llvm::Log2_64(a) + llvm::Log2_64(b) >= 40 ? kMaxDivisor : a * b);
+  return std::min<int64_t>(kMaxDivisor,
+                           llvm::Log2_64(a) + llvm::Log2_64(b) >= 40 ? kMaxDivisor : a * b);
 }
 
 int64_t getElementBytes(Type type) {
@@ -65,9 +66,10 @@ AxisInfo AxisInfo::join(const AxisInfo &a, const AxisInfo &b) {
   AxisInfo result = a;
   for (unsigned d = 0; d < a.getRank(); ++d) {
     result.contiguity[d] = gcd(a.contiguity[d], b.contiguity[d]);
-    // A unit of one element understates what a pointer's smaller groups can be divided by; that is on the safe side.
-    result.divisibility[d] = gcd(a.divisibilityOf(d, result.contiguity[d]),
-                                 b.divisibilityOf(d, result.contiguity[d]));
+    // A unit of one element understates what a pointer's smaller groups can be divided by; that is
+    // on the safe side.
+    result.divisibility[d] =
+        gcd(a.divisibilityOf(d, result.contiguity[d]), b.divisibilityOf(d, result.contiguity[d]));
     result.constancy[d] = gcd(a.constancy[d], b.constancy[d]);
   }
   result.nonNegative = a.nonNegative && b.nonNegative;
@@ -115,9 +117,8 @@ AxisInfoAnalysis::AxisInfoAnalysis(Operation *root) {
       return;
     for (BlockArgument argument : function.getArguments()) {
       AxisInfo info = AxisInfo::unknown(argument.getType());
-      applyHints(info, [&](StringRef name) {
-        return function.getArgAttr(argument.getArgNumber(), name);
-      });
+      applyHints(
+          info, [&](StringRef name) { return function.getArgAttr(argument.getArgNumber(), name); });
       set(argument, info);
     }
     for (Block &block : function.getFunctionBody())
@@ -171,7 +172,8 @@ void AxisInfoAnalysis::visitOp(Operation *op) {
       visitBlock(block);
 }
 
-/// What a loop carries is at first taken to be as its start value is, then weakened by what comes round until it holds.
+/// What a loop carries is at first taken to be as its start value is, then weakened by what comes
+/// round until it holds.
 void AxisInfoAnalysis::visitLoopLike(Operation *op) {
   auto iterate = [&](ValueRange carried, ValueRange starts, function_ref<ValueRange()> body) {
     for (auto [value, start] : llvm::zip(carried, starts))
@@ -205,7 +207,8 @@ void AxisInfoAnalysis::visitLoopLike(Operation *op) {
   auto loop = cast<scf::WhileOp>(op);
   iterate(loop.getBeforeArguments(), loop.getInits(), [&]() -> ValueRange {
     visitBlock(*loop.getBeforeBody());
-    for (auto [after, passed] : llvm::zip(loop.getAfterArguments(), loop.getConditionOp().getArgs()))
+    for (auto [after, passed] :
+         llvm::zip(loop.getAfterArguments(), loop.getConditionOp().getArgs()))
       set(after, get(passed));
     visitBlock(*loop.getAfterBody());
     return loop.getYieldedValues();
@@ -234,12 +237,14 @@ static std::optional<int64_t> getConstant(Value value) {
 
 namespace {
 
-/// The two operands of an elementwise operation, and their part in the result, dimension by dimension.
+/// The two operands of an elementwise operation, and their part in the result, dimension by
+/// dimension.
 struct Binary {
   const AxisInfo &l, &r;
   AxisInfo result;
 
-  Binary(const AxisInfo &l, const AxisInfo &r, Type type) : l(l), r(r), result(AxisInfo::unknown(type)) {
+  Binary(const AxisInfo &l, const AxisInfo &r, Type type)
+      : l(l), r(r), result(AxisInfo::unknown(type)) {
     for (unsigned d = 0; d < result.getRank(); ++d)
       result.constancy[d] = gcd(l.constancy[d], r.constancy[d]);
   }
@@ -253,7 +258,8 @@ static bool isWideInteger(Type type) {
   return isa<IndexType>(type) || (integer && integer.getWidth() >= 32);
 }
 
-static AxisInfo addition(const AxisInfo &l, const AxisInfo &r, Type type, int64_t unit, bool subtract) {
+static AxisInfo addition(const AxisInfo &l, const AxisInfo &r, Type type, int64_t unit,
+                         bool subtract) {
   Binary b(l, r, type);
   for (unsigned d = 0; d < b.result.getRank(); ++d) {
     int64_t left = gcd(l.contiguity[d], r.constancy[d]);
@@ -261,14 +267,15 @@ static AxisInfo addition(const AxisInfo &l, const AxisInfo &r, Type type, int64_
     int64_t group = std::max(left, right);
     b.result.contiguity[d] = group;
     b.result.divisibility[d] =
-        std::max(leastDivisibility(type),
-                 gcd(l.divisibilityOf(d, group, unit), multiplyDivisors(r.divisibilityOf(d, group), unit)));
+        std::max(leastDivisibility(type), gcd(l.divisibilityOf(d, group, unit),
+                                              multiplyDivisors(r.divisibilityOf(d, group), unit)));
   }
   b.result.nonNegative = !subtract && l.nonNegative && r.nonNegative && isWideInteger(type);
   return b.result;
 }
 
-static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type, std::optional<int64_t> factor) {
+static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type,
+                               std::optional<int64_t> factor) {
   Binary b(l, r, type);
   for (unsigned d = 0; d < b.result.getRank(); ++d) {
     int64_t group = factor == 1 ? l.contiguity[d] : 1;
@@ -284,11 +291,13 @@ static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type, 
 }
 
 /// Division that rounds down; `l` is not negative, or the rounding is that of a shift.
-static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type, std::optional<int64_t> divisor) {
+static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type,
+                         std::optional<int64_t> divisor) {
   Binary b(l, r, type);
   for (unsigned d = 0; d < b.result.getRank(); ++d) {
     // Consecutive numbers between two multiples of the divisor have one quotient.
-    int64_t group = gcd(gcd(l.contiguity[d], l.divisibility[d]), gcd(r.divisibilityOf(d, 1), r.constancy[d]));
+    int64_t group =
+        gcd(gcd(l.contiguity[d], l.divisibility[d]), gcd(r.divisibilityOf(d, 1), r.constancy[d]));
     b.result.constancy[d] = std::max(b.result.constancy[d], group);
     if (divisor == 1) {
       b.result.contiguity[d] = l.contiguity[d];
@@ -304,7 +313,8 @@ static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type, std::o
 static AxisInfo remainder(const AxisInfo &l, const AxisInfo &r, Type type) {
   Binary b(l, r, type);
   for (unsigned d = 0; d < b.result.getRank(); ++d) {
-    int64_t group = gcd(gcd(l.contiguity[d], l.divisibility[d]), gcd(r.divisibilityOf(d, 1), r.constancy[d]));
+    int64_t group =
+        gcd(gcd(l.contiguity[d], l.divisibility[d]), gcd(r.divisibilityOf(d, 1), r.constancy[d]));
     b.result.contiguity[d] = group;
     b.result.divisibility[d] = gcd(l.divisibilityOf(d, group), r.divisibilityOf(d, 1));
   }
@@ -316,13 +326,16 @@ static AxisInfo comparison(arith::CmpIOp op, const AxisInfo &l, const AxisInfo &
   Binary b(l, r, op.getType());
   using P = arith::CmpIPredicate;
   P predicate = op.getPredicate();
-  // A run of consecutive numbers lies on one side of a bound that is a multiple of the run, if equality with the bound
-  // falls on the side of what is above it.
+  // A run of consecutive numbers lies on one side of a bound that is a multiple of the run, if
+  // equality with the bound falls on the side of what is above it.
   auto hint = [&](const AxisInfo &run, const AxisInfo &bound, unsigned d) {
-    return gcd(gcd(run.contiguity[d], run.divisibility[d]), gcd(bound.divisibilityOf(d, 1), bound.constancy[d]));
+    return gcd(gcd(run.contiguity[d], run.divisibility[d]),
+               gcd(bound.divisibilityOf(d, 1), bound.constancy[d]));
   };
-  bool runLeft = predicate == P::slt || predicate == P::sge || predicate == P::ult || predicate == P::uge;
-  bool runRight = predicate == P::sgt || predicate == P::sle || predicate == P::ugt || predicate == P::ule;
+  bool runLeft =
+      predicate == P::slt || predicate == P::sge || predicate == P::ult || predicate == P::uge;
+  bool runRight =
+      predicate == P::sgt || predicate == P::sle || predicate == P::ugt || predicate == P::ule;
   for (unsigned d = 0; d < b.result.getRank(); ++d) {
     if (runLeft)
       b.result.constancy[d] = std::max(b.result.constancy[d], hint(l, r, d));
@@ -332,8 +345,8 @@ static AxisInfo comparison(arith::CmpIOp op, const AxisInfo &l, const AxisInfo &
   return b.result;
 }
 
-static AxisInfo selection(const AxisInfo &condition, bool scalarCondition, const AxisInfo &l, const AxisInfo &r,
-                          Type type) {
+static AxisInfo selection(const AxisInfo &condition, bool scalarCondition, const AxisInfo &l,
+                          const AxisInfo &r, Type type) {
   Binary b(l, r, type);
   for (unsigned d = 0; d < b.result.getRank(); ++d) {
     int64_t same = scalarCondition ? kMaxDivisor : condition.constancy[d];
@@ -403,7 +416,8 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
       .Case([&](tt::ExpandDimsOp expand) {
         AxisInfo info = in(0);
         unsigned axis = expand.getAxis();
-        // All groups along the new dimension are single elements: what is known of every element holds.
+        // All groups along the new dimension are single elements: what is known of every element
+        // holds.
         int64_t each = leastDivisibility(type);
         for (unsigned d = 0; d < info.getRank(); ++d)
           each = std::max(each, info.divisibilityOf(d, 1));
@@ -430,15 +444,18 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
         return out;
       })
       .Case([&](tt::ReshapeOp op) {
-        return op.getAllowReorder() ? AxisInfo::unknown(type)
-                                    : reshape(in(0), op.getSrc().getType(), cast<RankedTensorType>(type));
+        return op.getAllowReorder()
+                   ? AxisInfo::unknown(type)
+                   : reshape(in(0), op.getSrc().getType(), cast<RankedTensorType>(type));
       })
-      .Case([&](tt::AddPtrOp) { return addition(in(0), in(1), type, getElementBytes(type), false); })
+      .Case(
+          [&](tt::AddPtrOp) { return addition(in(0), in(1), type, getElementBytes(type), false); })
       .Case([&](arith::AddIOp) { return addition(in(0), in(1), type, 1, false); })
       .Case([&](arith::SubIOp) { return addition(in(0), in(1), type, 1, true); })
       .Case([&](arith::MulIOp) {
         auto l = getConstant(op->getOperand(0)), r = getConstant(op->getOperand(1));
-        return l && !r ? multiplication(in(1), in(0), type, l) : multiplication(in(0), in(1), type, r);
+        return l && !r ? multiplication(in(1), in(0), type, l)
+                       : multiplication(in(0), in(1), type, r);
       })
       .Case([&](arith::ShLIOp) {
         auto amount = getConstant(op->getOperand(1));
@@ -520,12 +537,14 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
         return out;
       })
       .Default([&](Operation *) {
-        // By its name, since the ttm dialect stands above this analysis: it moves elements between threads only.
+        // By its name, since the ttm dialect stands above this analysis: it moves elements between
+        // threads only.
         if (op->getName().getStringRef() == "ttm.convert_layout")
           return in(0);
         // Elementwise operations (and loads) take equal operands to equal results.
         AxisInfo info = AxisInfo::unknown(type);
-        if (!(op->hasTrait<OpTrait::Elementwise>() || isa<tt::LoadOp>(op)) || op->getNumOperands() == 0)
+        if (!(op->hasTrait<OpTrait::Elementwise>() || isa<tt::LoadOp>(op)) ||
+            op->getNumOperands() == 0)
           return info;
         info.constancy.assign(shapeOf(type).begin(), shapeOf(type).end());
         for (Value operand : op->getOperands()) {

@@ -1,5 +1,6 @@
-// What is known about the values of a tile along each of its axes: which neighbours are consecutive, which are equal, and
-// by what the first of them can be divided. Wide memory accesses and their masks rest on it.
+// What is known about the values of a tile along each of its axes: which neighbours are
+// consecutive, which are equal, and by what the first of them can be divided. Wide memory accesses
+// and their masks rest on it.
 #ifndef TRITON_METAL_ANALYSIS_AXISINFO_H
 #define TRITON_METAL_ANALYSIS_AXISINFO_H
 
@@ -45,15 +46,17 @@ inline llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const AxisInfo &info
   return os;
 }
 
-/// Axis information of all values under an operation. Facts come from the operations, from the function arguments'
-/// `tt.divisibility`, `tt.contiguity` and `tt.constancy`, and from the attributes of these names on operations.
+/// Axis information of all values under an operation. Facts come from the operations, from the
+/// function arguments' `tt.divisibility`, `tt.contiguity` and `tt.constancy`, and from the
+/// attributes of these names on operations.
 class AxisInfoAnalysis {
 public:
   explicit AxisInfoAnalysis(mlir::Operation *root);
 
   AxisInfo get(mlir::Value value) const;
 
-  /// How many neighbours along `dim` one access of at most `maxBytes` can take: consecutive and aligned.
+  /// How many neighbours along `dim` one access of at most `maxBytes` can take: consecutive and
+  /// aligned.
   int64_t getAccessWidth(mlir::Value pointers, unsigned dim, int64_t maxBytes = 16) const;
 
 private:

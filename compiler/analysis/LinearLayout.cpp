@@ -507,7 +507,8 @@ LayoutConversion::LayoutConversion(const LinearLayout &source, const LinearLayou
          source.getNumSimdgroups() == result.getNumSimdgroups());
   for (uint32_t basis : result.getRegisterBases())
     reg.push_back(source.invert(basis));
-  // A thread first looks at its own bit: it is the right one if the source has the same element there, or a copy.
+  // A thread first looks at its own bit: it is the right one if the source has the same element
+  // there, or a copy.
   for (InDim dim : {InDim::Lane, InDim::Simdgroup}) {
     auto &out = dim == InDim::Lane ? lane : simdgroup;
     for (unsigned bit = 0; bit < result.getBases(dim).size(); ++bit) {

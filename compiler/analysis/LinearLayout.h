@@ -1,14 +1,15 @@
 // Linear layouts: where the elements of a tile live.
 //
-// A tile of power-of-two extents is spread over registers, lanes of a SIMD-group and SIMD-groups of a threadgroup. The
-// map from (register, lane, simdgroup) to the element is linear over GF(2): the element that bits r, l, s hold is the
-// exclusive or of one basis for each set bit. Because all extents are powers of two, the coordinates of an element are
-// bit fields of its row-major index, so that a basis is one integer here: the row-major ("flat") index of the element.
-// Reshaping then changes nothing but the shape, and transposing permutes bits.
+// A tile of power-of-two extents is spread over registers, lanes of a SIMD-group and SIMD-groups of
+// a threadgroup. The map from (register, lane, simdgroup) to the element is linear over GF(2): the
+// element that bits r, l, s hold is the exclusive or of one basis for each set bit. Because all
+// extents are powers of two, the coordinates of an element are bit fields of its row-major index,
+// so that a basis is one integer here: the row-major ("flat") index of the element. Reshaping then
+// changes nothing but the shape, and transposing permutes bits.
 //
-// A basis of zero replicates: the same element lives in both threads (or registers) that differ in that bit. The nonzero
-// bases of a layout are independent and span the tile, so each element has a home, and its copies differ exactly in the
-// bits whose basis is zero.
+// A basis of zero replicates: the same element lives in both threads (or registers) that differ in
+// that bit. The nonzero bases of a layout are independent and span the tile, so each element has a
+// home, and its copies differ exactly in the bits whose basis is zero.
 #ifndef TRITON_METAL_ANALYSIS_LINEARLAYOUT_H
 #define TRITON_METAL_ANALYSIS_LINEARLAYOUT_H
 
@@ -55,26 +56,30 @@ public:
                                           llvm::ArrayRef<uint32_t> lane,
                                           llvm::ArrayRef<uint32_t> simdgroup);
 
-  //===--- Constructors ---------------------------------------------------------------------------===//
+  //===--- Constructors
+  //---------------------------------------------------------------------------===//
 
-  /// Dimensions are walked in `order` (fastest first): first `perThread` elements of each to registers, then lanes, then
-  /// SIMD-groups, and what is left over to registers again. Lanes and SIMD-groups that find no element replicate.
-  /// SIMD-groups may walk the dimensions in an order of their own.
+  /// Dimensions are walked in `order` (fastest first): first `perThread` elements of each to
+  /// registers, then lanes, then SIMD-groups, and what is left over to registers again. Lanes and
+  /// SIMD-groups that find no element replicate. SIMD-groups may walk the dimensions in an order of
+  /// their own.
   static LinearLayout blocked(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> perThread,
                               llvm::ArrayRef<unsigned> order, unsigned numSimdgroups,
                               llvm::ArrayRef<unsigned> simdgroupOrder = {});
   /// `blocked` with one element a thread and the last dimension fastest.
   static LinearLayout defaultBlocked(llvm::ArrayRef<int64_t> shape, unsigned numSimdgroups);
-  /// A matrix of 8x8 simdgroup matrices, `simdgroups[0]` x `simdgroups[1]` SIMD-groups tiling it; SIMD-groups beyond
-  /// their product replicate. The fragments of one SIMD-group are consecutive, columns inner.
+  /// A matrix of 8x8 simdgroup matrices, `simdgroups[0]` x `simdgroups[1]` SIMD-groups tiling it;
+  /// SIMD-groups beyond their product replicate. The fragments of one SIMD-group are consecutive,
+  /// columns inner.
   static LinearLayout simdgroupMatrix(llvm::ArrayRef<int64_t> shape,
                                       llvm::ArrayRef<unsigned> simdgroups, unsigned numSimdgroups);
-  /// Operand A (operandIndex 0, [M][K]) or B (1, [K][N]) in registers for an accumulator tiled by `simdgroups`: each
-  /// SIMD-group holds all of K for its rows (columns).
+  /// Operand A (operandIndex 0, [M][K]) or B (1, [K][N]) in registers for an accumulator tiled by
+  /// `simdgroups`: each SIMD-group holds all of K for its rows (columns).
   static LinearLayout simdgroupOperand(llvm::ArrayRef<int64_t> shape, unsigned operandIndex,
                                        llvm::ArrayRef<unsigned> simdgroups, unsigned numSimdgroups);
 
-  //===--- Access ---------------------------------------------------------------------------------===//
+  //===--- Access
+  //---------------------------------------------------------------------------------===//
 
   llvm::ArrayRef<int64_t> getShape() const { return shape; }
   unsigned getRank() const { return shape.size(); }
@@ -114,35 +119,40 @@ public:
   /// The home of a flat element: the place with zero in all replicated bits.
   HardwareIndex invert(uint32_t flat) const;
 
-  //===--- Algebra: what a shape operation makes of a layout ---------------------------------------===//
+  //===--- Algebra: what a shape operation makes of a layout
+  //---------------------------------------===//
 
   /// A new dimension of extent 1 at `axis`.
   LinearLayout expandDims(unsigned axis) const;
   /// The inverse: removes a dimension of extent 1.
   LinearLayout squeezeDim(unsigned axis) const;
-  /// The dimension is reduced away: its register bits go, its lane and SIMD-group bits replicate. None if not separable.
+  /// The dimension is reduced away: its register bits go, its lane and SIMD-group bits replicate.
+  /// None if not separable.
   std::optional<LinearLayout> sliceDim(unsigned axis) const;
   /// Result dimension i is this layout's dimension order[i].
   LinearLayout transpose(llvm::ArrayRef<int32_t> order) const;
   LinearLayout inverseTranspose(llvm::ArrayRef<int32_t> order) const;
   /// Same elements in row-major order under another shape.
   LinearLayout reshape(llvm::ArrayRef<int64_t> newShape) const;
-  /// The layout an operand of extent 1 along the broadcast dimensions must have so that broadcasting it to this layout
-  /// moves nothing. None if a basis mixes broadcast and other dimensions.
+  /// The layout an operand of extent 1 along the broadcast dimensions must have so that
+  /// broadcasting it to this layout moves nothing. None if a basis mixes broadcast and other
+  /// dimensions.
   std::optional<LinearLayout> broadcastSource(llvm::ArrayRef<int64_t> sourceShape) const;
-  /// Some layout of the broadcast result that needs no movement: lanes and SIMD-groups that replicate take the new
-  /// elements first (innermost dimension first), registers the rest.
+  /// Some layout of the broadcast result that needs no movement: lanes and SIMD-groups that
+  /// replicate take the new elements first (innermost dimension first), registers the rest.
   LinearLayout broadcastTo(llvm::ArrayRef<int64_t> newShape) const;
   /// A new innermost dimension of extent 2, held in register bit 0.
   LinearLayout join() const;
-  /// The inverse of `join`: none if the innermost extent is not 2 or not in one register bit. `registerBit` is that bit.
+  /// The inverse of `join`: none if the innermost extent is not 2 or not in one register bit.
+  /// `registerBit` is that bit.
   std::optional<LinearLayout> split(unsigned *registerBit = nullptr) const;
   /// Two tiles one after the other along dimension 0, held in a new highest register bit.
   LinearLayout cat() const;
 
-  /// Register bits that a result of `permute_registers` reads: for each register bit of `result`, the exclusive or of
-  /// `source` registers whose element is the (masked) element. None if lanes or SIMD-groups would have to exchange data.
-  /// `resultToSource` maps a flat element of the result to a flat element of the source.
+  /// Register bits that a result of `permute_registers` reads: for each register bit of `result`,
+  /// the exclusive or of `source` registers whose element is the (masked) element. None if lanes or
+  /// SIMD-groups would have to exchange data. `resultToSource` maps a flat element of the result to
+  /// a flat element of the source.
   static std::optional<llvm::SmallVector<uint32_t>>
   registerMap(const LinearLayout &source, const LinearLayout &result,
               llvm::function_ref<uint32_t(uint32_t)> resultToSource);
@@ -164,12 +174,14 @@ inline llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const LinearLayout &
 
 /// How the elements of one layout reach another of the same shape and threads.
 struct LayoutConversion {
-  /// What has to move: nothing; registers within a thread; between lanes of a SIMD-group; between SIMD-groups.
+  /// What has to move: nothing; registers within a thread; between lanes of a SIMD-group; between
+  /// SIMD-groups.
   enum class Kind { Identity, Registers, Simdgroup, Threadgroup };
 
   Kind kind = Kind::Threadgroup;
-  /// For each bit of the result's register, lane and SIMD-group index, the place in the source to read, combined by
-  /// exclusive or. Copies are chosen nearest: in the same thread, else in the same SIMD-group, where there is one.
+  /// For each bit of the result's register, lane and SIMD-group index, the place in the source to
+  /// read, combined by exclusive or. Copies are chosen nearest: in the same thread, else in the
+  /// same SIMD-group, where there is one.
   llvm::SmallVector<HardwareIndex> reg, lane, simdgroup;
 
   LayoutConversion(const LinearLayout &source, const LinearLayout &result);

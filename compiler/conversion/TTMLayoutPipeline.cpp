@@ -25,7 +25,8 @@ void buildTTMLayoutPipeline(OpPassManager &manager, int numWarps) {
 
 namespace {
 struct LayoutPipelineOptions : PassPipelineOptions<LayoutPipelineOptions> {
-  Option<int> numWarps{*this, "num-warps", llvm::cl::desc("SIMD-groups of the threadgroup"), llvm::cl::init(4)};
+  Option<int> numWarps{*this, "num-warps", llvm::cl::desc("SIMD-groups of the threadgroup"),
+                       llvm::cl::init(4)};
 };
 } // namespace
 

@@ -125,8 +125,17 @@ private:
   llvm::SmallVector<mlir::Value> combine(tt::ReduceOp op, mlir::ValueRange lhs, mlir::ValueRange rhs);
   llvm::SmallVector<mlir::Value> reduceRegisters(tt::ReduceOp op, mlir::ValueRange values, int64_t bits);
   mlir::Value shuffleXor(mlir::Value value, unsigned mask);
-  void reduceAcrossSimdgroups(tt::ReduceOp op, llvm::SmallVector<mlir::Value> &values, const LinearLayout &layout,
-                              const LinearLayout &result, uint32_t simdgroupBits);
+  void reduceInAnyOrder(tt::ReduceOp op, llvm::SmallVector<mlir::Value> &values, const LinearLayout &layout,
+                        unsigned axis);
+  void reduceInOrder(tt::ReduceOp op, llvm::SmallVector<mlir::Value> &values, const LinearLayout &layout,
+                     unsigned axis);
+  /// Lanes that differ in this bit, or registers that do, combined.
+  llvm::SmallVector<mlir::Value> combineLanes(tt::ReduceOp op, mlir::ValueRange values, unsigned laneBit);
+  llvm::SmallVector<mlir::Value> combinePairs(tt::ReduceOp op, mlir::ValueRange values, unsigned registerBit);
+  /// What the SIMD-groups that differ in these bits hold, in new lowest register bits, through threadgroup memory.
+  /// Threads that differ in a free bit hold the same.
+  llvm::SmallVector<mlir::Value> readPartials(mlir::ValueRange values, llvm::ArrayRef<unsigned> simdgroupBits,
+                                              uint32_t freeLanes, uint32_t freeSimdgroups);
 
   //===--- Memory -----------------------------------------------------------------------------------===//
   mlir::LogicalResult load(tt::LoadOp op);

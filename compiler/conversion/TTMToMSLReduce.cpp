@@ -1,5 +1,5 @@
 // Reductions: the thread's registers first, then the lanes of the SIMD-group, then one round through threadgroup memory
-// across SIMD-groups. The order is the same in every run.
+// across SIMD-groups. What depends on the order of the elements is combined in their order. It is the same in every run.
 
 #include "conversion/TTMToMSL.h"
 
@@ -26,6 +26,48 @@ static Operation *getCommutativeCombiner(tt::ReduceOp op) {
            arith::MaximumFOp, arith::MinimumFOp>(combiner))
     return nullptr;
   return combiner;
+}
+
+/// The larger or smaller of two numbers with its index, the lower (or higher) index where the numbers are equal: any order
+/// gives the same. (A NaN, which compares with nothing, may or may not come out.)
+static bool isArgMinMax(tt::ReduceOp op) {
+  Block &block = op.getCombineOp().front();
+  if (block.getNumArguments() != 4)
+    return false;
+  Value value = block.getArgument(0), index = block.getArgument(1);
+  Value otherValue = block.getArgument(2), otherIndex = block.getArgument(3);
+  Operation *terminator = block.getTerminator();
+  auto first = terminator->getOperand(0).getDefiningOp<arith::SelectOp>();
+  auto second = terminator->getOperand(1).getDefiningOp<arith::SelectOp>();
+  if (!first || !second || first.getCondition() != second.getCondition() || first.getTrueValue() != value ||
+      first.getFalseValue() != otherValue || second.getTrueValue() != index || second.getFalseValue() != otherIndex)
+    return false;
+  // value > other || (value == other && index < otherIndex), in either order.
+  auto isCompare = [](Value condition, Value a, Value b, bool equal) {
+    if (auto cmp = condition.getDefiningOp<arith::CmpFOp>())
+      return cmp.getLhs() == a && cmp.getRhs() == b &&
+             (equal ? cmp.getPredicate() == arith::CmpFPredicate::OEQ
+                    : llvm::is_contained({arith::CmpFPredicate::OGT, arith::CmpFPredicate::OLT}, cmp.getPredicate()));
+    if (auto cmp = condition.getDefiningOp<arith::CmpIOp>())
+      return cmp.getLhs() == a && cmp.getRhs() == b &&
+             (equal ? cmp.getPredicate() == arith::CmpIPredicate::eq
+                    : llvm::is_contained({arith::CmpIPredicate::sgt, arith::CmpIPredicate::slt,
+                                          arith::CmpIPredicate::ugt, arith::CmpIPredicate::ult},
+                                         cmp.getPredicate()));
+    return false;
+  };
+  auto either = first.getCondition().getDefiningOp<arith::OrIOp>();
+  if (!either)
+    return false;
+  for (auto [better, tie] : {std::pair(either.getLhs(), either.getRhs()), std::pair(either.getRhs(), either.getLhs())}) {
+    auto both = tie.getDefiningOp<arith::AndIOp>();
+    if (!both || !isCompare(better, value, otherValue, false))
+      continue;
+    for (auto [equal, lower] : {std::pair(both.getLhs(), both.getRhs()), std::pair(both.getRhs(), both.getLhs())})
+      if (isCompare(equal, value, otherValue, true) && isCompare(lower, index, otherIndex, false))
+        return true;
+  }
+  return false;
 }
 
 /// The SIMD-group function that does what the combiner does, for every number. What Metal's simd_max and simd_min make
@@ -163,41 +205,10 @@ LogicalResult Lowering::reduce(tt::ReduceOp op) {
     layout = apart;
   }
   LinearLayout result = *layout.sliceDim(axis);
-  Operation *combiner = getCommutativeCombiner(op);
-
-  // Registers.
-  if (uint32_t bits = layout.bitsAlong(InDim::Register, axis))
-    values = reduceRegisters(op, values, bits);
-
-  // Lanes. Neighbours first, so that the elements keep their order where it matters.
-  uint32_t laneBits = layout.bitsAlong(InDim::Lane, axis);
-  std::optional<msl::SimdReduceKind> kind = getSimdReduceKind(combiner);
-  if (laneBits == 31 && kind) {
-    values[0] = msl::SimdReduceOp::create(builder, loc, *kind, values[0]);
-  } else {
-    for (unsigned bit = 0; bit < 5; ++bit) {
-      if (!(laneBits >> bit & 1))
-        continue;
-      SmallVector<Value> others =
-          llvm::map_to_vector(values, [&](Value value) { return shuffleXor(value, 1u << bit); });
-      if (combiner) {
-        values = combine(op, values, others);
-        continue;
-      }
-      // Both lanes combine in the same order, so that they get the same result.
-      Value isFirst = threadBitsAreZero(1u << bit, 0);
-      SmallVector<Value> first, second;
-      for (auto [own, other] : llvm::zip(values, others)) {
-        first.push_back(arith::SelectOp::create(builder, loc, isFirst, own, other));
-        second.push_back(arith::SelectOp::create(builder, loc, isFirst, other, own));
-      }
-      values = combine(op, first, second);
-    }
-  }
-
-  // SIMD-groups: each writes its partial results, and every thread combines those it needs.
-  if (uint32_t simdgroupBits = layout.bitsAlong(InDim::Simdgroup, axis))
-    reduceAcrossSimdgroups(op, values, layout, result, simdgroupBits);
+  if (getCommutativeCombiner(op) || isArgMinMax(op))
+    reduceInAnyOrder(op, values, layout, axis);
+  else
+    reduceInOrder(op, values, layout, axis);
 
   for (auto [source, target] : llvm::zip(values, op.getResults())) {
     if (isa<RankedTensorType>(target.getType())) {
@@ -212,36 +223,126 @@ LogicalResult Lowering::reduce(tt::ReduceOp op) {
   return success();
 }
 
-void Lowering::reduceAcrossSimdgroups(tt::ReduceOp op, SmallVector<Value> &values, const LinearLayout &layout,
-                                      const LinearLayout &result, uint32_t simdgroupBits) {
-  // A partial result's place: [register][simdgroup, lane that hold different results][simdgroup along the axis].
-  uint32_t partials = 1u << llvm::popcount(simdgroupBits);
-  uint32_t next = partials, nextPartial = 1;
-  SmallVector<uint32_t> laneValues(5, 0), writerValues, readerValues;
-  uint32_t freeLanes = result.freeMask(InDim::Lane), freeSimdgroups = result.freeMask(InDim::Simdgroup);
+SmallVector<Value> Lowering::combineLanes(tt::ReduceOp op, ValueRange values, unsigned laneBit) {
+  SmallVector<Value> others =
+      llvm::map_to_vector(values, [&](Value value) { return shuffleXor(value, 1u << laneBit); });
+  if (getCommutativeCombiner(op))
+    return combine(op, values, others);
+  // Both lanes combine in the same order, so that they get the same result.
+  Value isFirst = threadBitsAreZero(1u << laneBit, 0);
+  SmallVector<Value> first, second;
+  for (auto [own, other] : llvm::zip(values, others)) {
+    first.push_back(arith::SelectOp::create(builder, loc, isFirst, own, other));
+    second.push_back(arith::SelectOp::create(builder, loc, isFirst, other, own));
+  }
+  return combine(op, first, second);
+}
+
+SmallVector<Value> Lowering::combinePairs(tt::ReduceOp op, ValueRange values, unsigned registerBit) {
+  SmallVector<Value> first, second;
+  for (Value value : values) {
+    SmallVector<int64_t> bases;
+    for (int64_t base = 1; base < cast<VectorType>(value.getType()).getNumElements(); base *= 2)
+      if (base != int64_t(1) << registerBit)
+        bases.push_back(base);
+    first.push_back(permute(value, bases));
+    second.push_back(permute(value, bases, int64_t(1) << registerBit));
+  }
+  return combine(op, first, second);
+}
+
+void Lowering::reduceInAnyOrder(tt::ReduceOp op, SmallVector<Value> &values, const LinearLayout &layout,
+                                unsigned axis) {
+  if (uint32_t bits = layout.bitsAlong(InDim::Register, axis))
+    values = reduceRegisters(op, values, bits);
+
+  uint32_t laneBits = layout.bitsAlong(InDim::Lane, axis);
+  std::optional<msl::SimdReduceKind> kind = getSimdReduceKind(getCommutativeCombiner(op));
+  if (laneBits == 31 && kind) {
+    values[0] = msl::SimdReduceOp::create(builder, loc, *kind, values[0]);
+  } else {
+    for (unsigned bit = 0; bit < 5; ++bit)
+      if (laneBits >> bit & 1)
+        values = combineLanes(op, values, bit);
+  }
+
+  SmallVector<unsigned> simdgroupBits;
+  for (unsigned bit = 0; bit < layout.getSimdgroupBases().size(); ++bit)
+    if (layout.bitsAlong(InDim::Simdgroup, axis) >> bit & 1)
+      simdgroupBits.push_back(bit);
+  if (!simdgroupBits.empty()) {
+    values = readPartials(values, simdgroupBits, layout.freeMask(InDim::Lane) | laneBits,
+                          layout.freeMask(InDim::Simdgroup));
+    values = reduceRegisters(op, values, (int64_t(1) << simdgroupBits.size()) - 1);
+  }
+}
+
+void Lowering::reduceInOrder(tt::ReduceOp op, SmallVector<Value> &values, const LinearLayout &layout,
+                             unsigned axis) {
+  // Neighbours along the axis first, then pairs of pairs: bit by bit of the coordinate, wherever the bit is.
+  struct Bit {
+    uint32_t coordinate;
+    InDim part;
+    unsigned bit;
+  };
+  SmallVector<Bit> bits;
+  for (InDim part : {InDim::Register, InDim::Lane, InDim::Simdgroup})
+    for (auto [bit, base] : llvm::enumerate(layout.getBases(part)))
+      if (layout.bitsAlong(part, axis) >> bit & 1)
+        bits.push_back({base, part, unsigned(bit)});
+  llvm::sort(bits, [](const Bit &a, const Bit &b) { return a.coordinate < b.coordinate; });
+
+  uint32_t reducedRegisters = 0, freeLanes = layout.freeMask(InDim::Lane);
+  uint32_t freeSimdgroups = layout.freeMask(InDim::Simdgroup);
+  for (size_t index = 0; index < bits.size(); ++index) {
+    const Bit &bit = bits[index];
+    if (bit.part == InDim::Register) {
+      // Registers that are gone have moved the others down.
+      unsigned position = bit.bit - llvm::popcount(reducedRegisters & ((1u << bit.bit) - 1));
+      values = combinePairs(op, values, position);
+      reducedRegisters |= 1u << bit.bit;
+    } else if (bit.part == InDim::Lane) {
+      values = combineLanes(op, values, bit.bit);
+      freeLanes |= 1u << bit.bit;
+    } else {
+      SmallVector<unsigned> simdgroupBits{bit.bit};
+      while (index + 1 < bits.size() && bits[index + 1].part == InDim::Simdgroup)
+        simdgroupBits.push_back(bits[++index].bit);
+      values = readPartials(values, simdgroupBits, freeLanes, freeSimdgroups);
+      for (unsigned simdgroupBit : simdgroupBits) {
+        values = combinePairs(op, values, 0);
+        freeSimdgroups |= 1u << simdgroupBit;
+      }
+    }
+  }
+}
+
+SmallVector<Value> Lowering::readPartials(ValueRange values, ArrayRef<unsigned> simdgroupBits, uint32_t freeLanes,
+                                          uint32_t freeSimdgroups) {
+  // A partial result's place: [register][simdgroup, lane that hold different results][simdgroup to be combined].
+  uint32_t partials = 1u << simdgroupBits.size(), next = partials;
+  uint32_t combined = 0;
+  unsigned numSimdgroupBits = llvm::Log2_32(numSimdgroups);
+  SmallVector<uint32_t> laneValues(5, 0), writerValues(numSimdgroupBits, 0), readerValues(numSimdgroupBits, 0);
+  for (auto [position, bit] : llvm::enumerate(simdgroupBits)) {
+    writerValues[bit] = 1u << position;
+    combined |= 1u << bit;
+  }
   for (unsigned bit = 0; bit < 5; ++bit)
     if (!(freeLanes >> bit & 1)) {
       laneValues[bit] = next;
       next *= 2;
     }
-  for (unsigned bit = 0; bit < layout.getSimdgroupBases().size(); ++bit) {
-    uint32_t reader = 0, writer = 0;
-    if (simdgroupBits >> bit & 1) {
-      writer = nextPartial;
-      nextPartial *= 2;
-    } else if (!(freeSimdgroups >> bit & 1)) {
-      reader = writer = next;
+  for (unsigned bit = 0; bit < numSimdgroupBits; ++bit)
+    if (!((freeSimdgroups | combined) >> bit & 1)) {
+      readerValues[bit] = writerValues[bit] = next;
       next *= 2;
     }
-    readerValues.push_back(reader);
-    writerValues.push_back(writer);
-  }
-  // Only one of the registers, lanes and SIMD-groups that hold the same result writes it.
-  uint32_t repeats = result.freeMask(InDim::Register);
-  unsigned numRegisters = result.getNumRegisters() >> llvm::popcount(repeats);
+  int64_t numRegisters = cast<VectorType>(values[0].getType()).getNumElements();
   Value writer = threadSum(laneValues, writerValues, "own_partial");
   Value reader = threadSum(laneValues, readerValues, "first_partial");
-  Value owner = threadBitsAreZero(freeLanes, freeSimdgroups & ~simdgroupBits);
+  // Of threads that hold the same, one writes it.
+  Value owner = threadBitsAreZero(freeLanes, freeSimdgroups & ~combined);
 
   auto offsets = [&](Value thread, uint32_t perRegister) -> Value {
     SmallVector<int32_t> places;
@@ -251,17 +352,15 @@ void Lowering::reduceAcrossSimdgroups(tt::ReduceOp op, SmallVector<Value> &value
     if (places.size() == 1)
       return splat(thread, 1);
     auto type = VectorType::get(places.size(), builder.getI32Type());
-    Value dense =
-        arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, ArrayRef<int32_t>(places)));
+    Value dense = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, ArrayRef<int32_t>(places)));
     if (matchPattern(thread, m_Zero()))
       return dense;
     return arith::AddIOp::create(builder, loc, splat(thread, places.size()), dense);
   };
-  SmallVector<Value> memories, stored;
-  for (Value &value : values) {
-    value = dropRepeats(value, repeats);
+  SmallVector<Value> memories, stored, result;
+  for (Value value : values) {
     stored.push_back(toStorage(value));
-    memories.push_back(allocate("partial", getElementTypeOrSelf(stored.back().getType()), int64_t(next) * numRegisters));
+    memories.push_back(allocate("partial", getElementTypeOrSelf(stored.back().getType()), next * numRegisters));
   }
   Value storeOffsets = offsets(writer, 1);
   predicated(owner, [&] {
@@ -269,19 +368,14 @@ void Lowering::reduceAcrossSimdgroups(tt::ReduceOp op, SmallVector<Value> &value
       msl::StoreOp::create(builder, loc, value, memory, storeOffsets, Value(), Value(), 1, 1);
   });
   Value loadOffsets = offsets(reader, partials);
-  SmallVector<Value> loaded;
-  for (auto [value, memory] : llvm::zip(stored, memories)) {
+  for (auto [value, memory, original] : llvm::zip(stored, memories, values)) {
     Type storage = getElementTypeOrSelf(value.getType());
     int32_t width = std::min<int64_t>(partials, 16 / getStorageBytes(storage));
     auto type = VectorType::get(numRegisters * partials, storage);
     Value read = msl::LoadOp::create(builder, loc, type, memory, loadOffsets, Value(), Value(), Value(), width, 1);
-    loaded.push_back(read);
+    result.push_back(fromStorage(read, getElementTypeOrSelf(original.getType())));
   }
-  for (auto [value, original] : llvm::zip(loaded, values))
-    value = fromStorage(value, getElementTypeOrSelf(original.getType()));
-  values = reduceRegisters(op, loaded, partials - 1);
-  for (Value &value : values)
-    value = addRepeats(value, repeats, result.getRegisterBases().size());
+  return result;
 }
 
 Lowering::Handled Lowering::lowerReduce(Operation *op) {

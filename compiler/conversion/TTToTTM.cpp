@@ -22,12 +22,14 @@ struct ConvertTTToTTMPass : impl::ConvertTTToTTMBase<ConvertTTToTTMPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (numWarps < 1 || numWarps > 32 || !llvm::isPowerOf2_32(numWarps)) {
-      module.emitError() << "num_warps must be a power of two from 1 to 32, but is " << int(numWarps);
+      module.emitError() << "num_warps must be a power of two from 1 to 32, but is "
+                         << int(numWarps);
       return signalPassFailure();
     }
     Builder builder(&getContext());
     module->setAttr(TTMDialect::getNumSimdgroupsAttrName(), builder.getI32IntegerAttr(numWarps));
-    module->setAttr(TTMDialect::getThreadsAttrName(), builder.getI32IntegerAttr(numWarps * int(kSimdWidth)));
+    module->setAttr(TTMDialect::getThreadsAttrName(),
+                    builder.getI32IntegerAttr(numWarps * int(kSimdWidth)));
 
     if (module.walk([&](Operation *op) { return check(op); }).wasInterrupted())
       return signalPassFailure();
@@ -65,7 +67,8 @@ private:
         continue;
       for (int64_t extent : tensor.getShape()) {
         if (extent <= 0 || !llvm::isPowerOf2_64(extent)) {
-          op->emitOpError() << "makes a tile of shape " << type << ", but each extent must be a power of two";
+          op->emitOpError() << "makes a tile of shape " << type
+                            << ", but each extent must be a power of two";
           return WalkResult::interrupt();
         }
       }
@@ -83,8 +86,8 @@ private:
   void makeConsistent(Operation *op) {
     OpBuilder builder(op);
     auto source = getLayout(op->getOperand(0));
-    // Where more than one result layout would do (broadcast), and where not every operand layout does (split), the
-    // results stay and the operands are converted.
+    // Where more than one result layout would do (broadcast), and where not every operand layout
+    // does (split), the results stay and the operands are converted.
     if (isa<tt::BroadcastOp, tt::SplitOp>(op)) {
       auto wanted = inferOperandLayout(op, 0, *getLayout(op->getResult(0)));
       op->setOperand(0, convertLayout(builder, op->getOperand(0), *wanted));

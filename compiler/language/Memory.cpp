@@ -298,13 +298,18 @@ Result Builder::atomicFloatMinMax(bool isMax, const Value &pointer, const Value 
                                   const Value &mask, llvm::StringRef sem, llvm::StringRef scope) {
   unsigned width = value.type.scalar().bitWidth();
   Type signedType = Type::signedInteger(width), unsignedType = Type::unsignedInteger(width);
-  Result bits = bitcast(value, signedType), unsignedBits = bitcast(value, unsignedType);
-  if (!bits || !unsignedBits)
-    return llvm::joinErrors(bits.takeError(), unsignedBits.takeError());
+  Result bits = bitcast(value, signedType);
+  if (!bits)
+    return bits;
   Result signedPtr = cast(pointer, Type::pointerTo(signedType));
+  if (!signedPtr)
+    return signedPtr;
+  Result unsignedBits = bitcast(value, unsignedType);
+  if (!unsignedBits)
+    return unsignedBits;
   Result unsignedPtr = cast(pointer, Type::pointerTo(unsignedType));
-  if (!signedPtr || !unsignedPtr)
-    return llvm::joinErrors(signedPtr.takeError(), unsignedPtr.takeError());
+  if (!unsignedPtr)
+    return unsignedPtr;
   Result sign = binary(BinaryOp::Shr, *unsignedBits, Constant::of(static_cast<__int128>(width - 1)));
   if (!sign)
     return sign;
@@ -315,13 +320,15 @@ Result Builder::atomicFloatMinMax(bool isMax, const Value &pointer, const Value 
   if (!positive)
     return positive;
   Result positiveMask = binary(BinaryOp::And, mask, *positive);
-  Result negativeMask = binary(BinaryOp::And, mask, *negative);
-  if (!positiveMask || !negativeMask)
-    return llvm::joinErrors(positiveMask.takeError(), negativeMask.takeError());
+  if (!positiveMask)
+    return positiveMask;
   Result a = atomicRmw(isMax ? AtomicOp::Max : AtomicOp::Min, *signedPtr, *bits,
                        Operand(*positiveMask), sem, scope);
   if (!a)
     return a;
+  Result negativeMask = binary(BinaryOp::And, mask, *negative);
+  if (!negativeMask)
+    return negativeMask;
   Result b = atomicRmw(isMax ? AtomicOp::Min : AtomicOp::Max, *unsignedPtr, *unsignedBits,
                        Operand(*negativeMask), sem, scope);
   if (!b)

@@ -109,7 +109,11 @@ Result Builder::constant(const Constant &value, Type type, llvm::ArrayRef<int64_
   mlir::Type element = mlirType(type.scalar());
   TypedAttr attribute;
   if (auto floatType = dyn_cast<FloatType>(element)) {
-    attribute = FloatAttr::get(floatType, value.asDouble());
+    // A number is a float32 before it is narrower, as in Triton: it rounds twice.
+    double real = value.asDouble();
+    if (floatType.getWidth() < 32)
+      real = static_cast<float>(real);
+    attribute = FloatAttr::get(floatType, real);
   } else if (auto integerType = dyn_cast<IntegerType>(element)) {
     if (value.kind == Constant::Kind::Float && value.real != 0)
       return typeError("the number " + value.str() + " is no " + type.scalar().str());
@@ -258,14 +262,18 @@ Builder::ternaryOperands(const Operand &a, const Operand &b, const Operand &c) {
 }
 
 llvm::Expected<Builder::Operands> Builder::bitwiseOperands(const Operand &lhs, const Operand &rhs) {
-  llvm::Expected<Operands> operands = binaryOperands(lhs, rhs);
-  if (!operands)
-    return operands;
-  Type a = operands->lhs.type.scalar(), b = operands->rhs.type.scalar();
+  llvm::Error error = llvm::Error::success();
+  (void)!error;
+  Type a = scalarTypeOf(lhs, error);
+  if (error)
+    return std::move(error);
+  Type b = scalarTypeOf(rhs, error);
+  if (error)
+    return std::move(error);
   if (!a.isInteger() || !b.isInteger())
     return typeError("invalid operands of type " + a.str() + " and " + b.str() +
                      ": bitwise operations take integers");
-  return operands;
+  return binaryOperands(lhs, rhs);
 }
 
 //===----------------------------------------------------------------------===//

@@ -364,7 +364,8 @@ struct SplitReduction : OpRewritePattern<ReduceRegistersOp> {
       state.addOperands(operands);
       state.addTypes(types);
       state.addAttribute("bits", rewriter.getI64IntegerAttr(mask));
-      rewriter.cloneRegionBefore(op.getCombine(), *state.addRegion(), {});
+      Region *region = state.addRegion();
+      rewriter.cloneRegionBefore(op.getCombine(), *region, region->end());
       return rewriter.create(state);
     };
     Operation *first = make(op.getOperands(), upper);

@@ -201,12 +201,17 @@ Storage Emitter::chooseStorage(Value value, int64_t width, int entry, Block *blo
   // The variable of an operand that nothing reads any more.
   Operation *op = value.getDefiningOp();
   if (op && (isElementwise(op) || isa<SimdReduceOp, SimdShuffleXorOp, SimdShuffleOp>(op))) {
-    bool carried = llvm::any_of(value.getUses(), [](OpOperand &use) { return isa<scf::YieldOp>(use.getOwner()); });
+    // A tile that a loop carries stays in its variable.
+    Storage carried;
+    if (auto loop = dyn_cast<scf::ForOp>(parent))
+      for (OpOperand &use : value.getUses())
+        if (use.getOwner() == loop.getBody()->getTerminator())
+          carried = stored.lookup(loop.getRegionIterArg(use.getOperandNumber()));
     for (Value operand : op->getOperands()) {
       auto it = stored.find(operand);
       if (it == stored.end() || operand.getType() != value.getType() || it->second.isMatrix() != matrix)
         continue;
-      if (!matrix && !carried)
+      if (carried ? !(carried == it->second) : !matrix)
         continue;
       if (plan.isDeadAfter(operand, block, entry, /*beforeLast=*/!sameStep) &&
           llvm::none_of(plan.getUsers(operand), [&](Operation *user) {
@@ -281,6 +286,7 @@ void Emitter::copyStorage(Location loc, const Storage &from, const Storage &to) 
 /// The registers of a step where masks decide: as many as the widest access that remains.
 static int64_t getGuardedStep(const Segment &segment, int64_t step) {
   int64_t widest = 0;
+  bool anyMasked = false;
   for (Operation *item : segment.items) {
     if (!isAccess(item))
       continue;
@@ -295,11 +301,12 @@ static int64_t getGuardedStep(const Segment &segment, int64_t step) {
       masked = bool(load.getMask());
     else if (auto store = dyn_cast<StoreAddressOp>(item))
       masked = bool(store.getMask());
+    anyMasked |= masked;
     if (masked)
       access = std::min<int64_t>(access, maskWidth ? maskWidth.getInt() : 1);
     widest = std::max(widest, access);
   }
-  return widest ? std::min(step, widest) : step;
+  return anyMasked ? std::min(step, widest) : step;
 }
 
 void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
@@ -307,6 +314,8 @@ void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
   int64_t registers = segment.registers;
   int64_t step = getStep(segment.items, registers);
   bool branches = !segment.fulls.empty();
+  if (!branches)
+    step = getGuardedStep(segment, step);
   // What later steps read needs a place: a value of this block where no loop is needed, or a variable.
   DenseMap<Value, Storage> exports, accumulators;
   SmallVector<Value> kept;
@@ -341,7 +350,7 @@ void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
       }
   // Values of this segment are read from their chunks in it; only then are they known by their variables.
   auto body = [&](bool guarded) {
-    int64_t narrow = guarded ? getGuardedStep(segment, step) : step;
+    int64_t narrow = guarded && branches ? getGuardedStep(segment, step) : step;
     SmallVector<Value> roots;
     for (Operation *item : segment.items)
       llvm::append_range(roots, item->getOperands());
@@ -403,8 +412,19 @@ void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
     emitNest(loc, dims, unrolled, registers, narrow, emitStep);
   };
   if (branches) {
+    // Each condition once.
+    SetVector<Value> conditions;
+    std::function<void(Value)> collect = [&](Value condition) {
+      if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+        collect(both.getLhs());
+        collect(both.getRhs());
+      } else {
+        conditions.insert(condition);
+      }
+    };
+    llvm::for_each(segment.fulls, collect);
     Value full;
-    for (Value condition : segment.fulls) {
+    for (Value condition : conditions) {
       Value scalar = getScalar(condition);
       full = full ? arith::AndIOp::create(builder, loc, full, scalar).getResult() : scalar;
     }

@@ -37,7 +37,8 @@ struct TTMAnnotateAccessesPass : impl::TTMAnnotateAccessesBase<TTMAnnotateAccess
       if (!layout)
         return;
       int64_t width = 1, maskWidth = 1;
-      Value mask = isa<tt::LoadOp>(op) ? cast<tt::LoadOp>(op).getMask() : cast<tt::StoreOp>(op).getMask();
+      Value mask =
+          isa<tt::LoadOp>(op) ? cast<tt::LoadOp>(op).getMask() : cast<tt::StoreOp>(op).getMask();
       for (unsigned d = 0; d < layout->getRank(); ++d) {
         int64_t registers = registersAlong(*layout, d);
         int64_t along = std::min(registers, axes.getAccessWidth(pointers, d));

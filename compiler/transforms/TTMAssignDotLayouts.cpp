@@ -21,7 +21,8 @@ struct DotUses {
   bool asA = false, asB = false;
 };
 
-/// Follows the result of a dot through elementwise operations and conversions to operands of other dots.
+/// Follows the result of a dot through elementwise operations and conversions to operands of other
+/// dots.
 void findDotUses(Value value, DotUses &uses, SetVector<tt::DotOp> &consumers) {
   SetVector<Value> seen;
   seen.insert(value);
@@ -72,8 +73,8 @@ struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayou
       if (shape.size() == 2 && shape[0] >= 8 && shape[1] >= 8)
         dots.push_back(dot);
     });
-    // A chain of dots is split one way: the consumer's accumulator then has the producer's rows (columns) in the same
-    // SIMD-groups, and factors of a row need not move between them.
+    // A chain of dots is split one way: the consumer's accumulator then has the producer's rows
+    // (columns) in the same SIMD-groups, and factors of a row need not move between them.
     DenseMap<Operation *, Split> splits;
     for (tt::DotOp dot : dots) {
       DotUses uses;
@@ -89,8 +90,10 @@ struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayou
     for (tt::DotOp dot : dots) {
       ArrayRef<int64_t> shape = dot.getType().getShape();
       auto it = splits.find(dot);
-      auto [rows, columns] = tile(shape, numSimdgroups, it == splits.end() ? Split::Square : it->second);
-      setAccumulatorLayout(dot, LinearLayout::simdgroupMatrix(shape, {rows, columns}, numSimdgroups));
+      auto [rows, columns] =
+          tile(shape, numSimdgroups, it == splits.end() ? Split::Square : it->second);
+      setAccumulatorLayout(dot,
+                           LinearLayout::simdgroupMatrix(shape, {rows, columns}, numSimdgroups));
     }
     if (failed(verifyLayouts(module)))
       signalPassFailure();

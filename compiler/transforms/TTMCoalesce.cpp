@@ -36,9 +36,11 @@ Access getAccess(Operation *op, const AxisInfoAnalysis &axes, unsigned numSimdgr
   for (unsigned d = type.getRank(); d-- > 0;)
     access.order.push_back(d);
   AxisInfo info = axes.get(pointers);
-  // The last dimension is fastest where nothing says otherwise. Repeated addresses (constancy) are no neighbours.
+  // The last dimension is fastest where nothing says otherwise. Repeated addresses (constancy) are
+  // no neighbours.
   llvm::sort(access.order, [&](unsigned a, unsigned b) {
-    return info.contiguity[a] != info.contiguity[b] ? info.contiguity[a] > info.contiguity[b] : a > b;
+    return info.contiguity[a] != info.contiguity[b] ? info.contiguity[a] > info.contiguity[b]
+                                                    : a > b;
   });
   // An atomic update takes one element; neighbouring lanes take neighbours.
   if (type.getRank() > 0 && isa<tt::LoadOp, tt::StoreOp>(op)) {
@@ -56,16 +58,19 @@ struct TTMCoalescePass : impl::TTMCoalesceBase<TTMCoalescePass> {
     AxisInfoAnalysis axes(module);
     SmallVector<Access> accesses;
     module.walk([&](Operation *op) {
-      if (getLayoutRule(op) == LayoutRule::Memory && isa<RankedTensorType>(op->getOperand(0).getType()))
+      if (getLayoutRule(op) == LayoutRule::Memory &&
+          isa<RankedTensorType>(op->getOperand(0).getType()))
         accesses.push_back(getAccess(op, axes, numSimdgroups));
     });
-    // Accesses of one shape and order take as many elements a thread as the one that takes most: their values meet.
+    // Accesses of one shape and order take as many elements a thread as the one that takes most:
+    // their values meet.
     std::map<std::pair<LinearLayout::Shape, SmallVector<unsigned>>, int64_t> most;
     for (const Access &access : accesses) {
       int64_t &width = most[{access.shape, access.order}];
       width = std::max(width, access.perThread);
     }
-    // What is reduced should not be spread over SIMD-groups where something else can be: lanes need no barrier.
+    // What is reduced should not be spread over SIMD-groups where something else can be: lanes need
+    // no barrier.
     std::map<LinearLayout::Shape, llvm::SmallBitVector> reduced;
     module.walk([&](Operation *op) {
       if (!isa<tt::ReduceOp, tt::ScanOp>(op))
@@ -83,10 +88,11 @@ struct TTMCoalescePass : impl::TTMCoalesceBase<TTMCoalescePass> {
       if (auto it = reduced.find(access.shape); it != reduced.end())
         llvm::sort(simdgroupOrder, [&](unsigned a, unsigned b) {
           bool reducedA = it->second.test(a), reducedB = it->second.test(b);
-          return reducedA != reducedB ? reducedB : llvm::find(access.order, a) < llvm::find(access.order, b);
+          return reducedA != reducedB ? reducedB
+                                      : llvm::find(access.order, a) < llvm::find(access.order, b);
         });
-      setAccessLayout(access.op, LinearLayout::blocked(access.shape, perThread, access.order, numSimdgroups,
-                                                       simdgroupOrder));
+      setAccessLayout(access.op, LinearLayout::blocked(access.shape, perThread, access.order,
+                                                       numSimdgroups, simdgroupOrder));
     }
     if (failed(verifyLayouts(module)))
       signalPassFailure();

@@ -24,7 +24,8 @@ std::optional<CarriedGroup> getCarriedGroup(Value value) {
   CarriedGroup group;
   auto forGroup = [&](scf::ForOp loop, unsigned i) {
     group.members = {loop.getRegionIterArg(i), loop.getResult(i)};
-    group.sources = {&loop.getInitArgsMutable()[i], &loop.getBody()->getTerminator()->getOpOperand(i)};
+    group.sources = {&loop.getInitArgsMutable()[i],
+                     &loop.getBody()->getTerminator()->getOpOperand(i)};
     return group;
   };
   auto passedGroup = [&](scf::WhileOp loop, unsigned i) {
@@ -120,7 +121,9 @@ const LinearLayout &LayoutSolver::getOriginal(OpOperand &operand) const {
   return originalOperands.find(operand.getOwner())->second[operand.getOperandNumber()];
 }
 
-const LinearLayout &LayoutSolver::getOriginal(Value value) const { return originalValues.find(value)->second; }
+const LinearLayout &LayoutSolver::getOriginal(Value value) const {
+  return originalValues.find(value)->second;
+}
 
 std::optional<LinearLayout> LayoutSolver::getFixed(Value value) const {
   auto it = fixed.find(value);
@@ -143,7 +146,8 @@ static bool canRemake(Operation *op) {
 bool LayoutSolver::isKept(Operation *op) const {
   if (!canRemake(op))
     return true;
-  return llvm::any_of(op->getResults(), [&](Value result) { return !isTile(result) || fixed.contains(result); });
+  return llvm::any_of(op->getResults(),
+                      [&](Value result) { return !isTile(result) || fixed.contains(result); });
 }
 
 LinearLayout LayoutSolver::getRequired(OpOperand &operand) const {
@@ -165,7 +169,8 @@ LinearLayout LayoutSolver::getRequired(OpOperand &operand) const {
     LinearLayout acc = *getFixed(op->getResult(0));
     if (operand.getOperandNumber() == 2)
       return acc;
-    // Operands are staged in memory from whatever layout they have, or are already where the accumulator wants them.
+    // Operands are staged in memory from whatever layout they have, or are already where the
+    // accumulator wants them.
     if (auto layout = getFixed(operand.get()))
       return *layout;
     return getOriginal(operand);
@@ -212,7 +217,8 @@ void LayoutSolver::propagateFrom(Value value) {
       break;
     case LayoutRule::Inferred:
     case LayoutRule::Reduction: {
-      // A repeated tile can be made in many layouts at little cost: what it is combined with decides.
+      // A repeated tile can be made in many layouts at little cost: what it is combined with
+      // decides.
       if (isa<tt::BroadcastOp>(op))
         break;
       auto layout = inferResultLayout(op, use.getOperandNumber(), candidate.layout);
@@ -294,8 +300,8 @@ void LayoutSolver::propagate() {
     }
     drain();
   });
-  // What flowed on since may have reached operands of earlier reductions, whose results stand: only their own layout
-  // counts.
+  // What flowed on since may have reached operands of earlier reductions, whose results stand: only
+  // their own layout counts.
   for (auto &[value, candidate] : best)
     fixed[value] = candidate.layout;
   module.walk([&](Operation *op) {
@@ -321,13 +327,15 @@ double LayoutSolver::getAccessCost(Operation *op, const LinearLayout &layout) co
       dim = d;
   unsigned shift = layout.dimShift(dim);
   // Elements that one access of a thread takes.
-  int64_t width = 1, limit = isa<tt::LoadOp, tt::StoreOp>(op) ? axes->getAccessWidth(pointers, dim) : 1;
+  int64_t width = 1,
+          limit = isa<tt::LoadOp, tt::StoreOp>(op) ? axes->getAccessWidth(pointers, dim) : 1;
   for (uint32_t basis : layout.getRegisterBases()) {
     if (width >= limit || basis != uint32_t(width) << shift)
       break;
     width *= 2;
   }
-  // Pieces of 32 bytes that one access of a SIMD-group touches: lanes that differ within one share it.
+  // Pieces of 32 bytes that one access of a SIMD-group touches: lanes that differ within one share
+  // it.
   int64_t piece = std::min<int64_t>(info.contiguity[dim], 32 / getElementBytes(pointers.getType()));
   double pieces = 1;
   for (uint32_t basis : layout.getLaneBases())
@@ -339,8 +347,8 @@ double LayoutSolver::getAccessCost(Operation *op, const LinearLayout &layout) co
   return double(layout.getNumRegisters()) / double(width) * std::max(1.0, pieces / 4);
 }
 
-/// Two barriers, a write for each register there and a read for each here, which cost less than accesses of device
-/// memory; or shuffles.
+/// Two barriers, a write for each register there and a read for each here, which cost less than
+/// accesses of device memory; or shuffles.
 static double getConversionCost(const LinearLayout &from, const LinearLayout &to) {
   LayoutConversion conversion(from, to);
   auto choosesRegister = [](const HardwareIndex &place) { return place.reg != 0; };
@@ -350,7 +358,9 @@ static double getConversionCost(const LinearLayout &from, const LinearLayout &to
     return 0;
   case LayoutConversion::Kind::Simdgroup:
     // Threads that pick a register by their place hold all alternatives for a while: a few will do.
-    if (llvm::count_if(conversion.lane, choosesRegister) + llvm::count_if(conversion.simdgroup, choosesRegister) <= 3)
+    if (llvm::count_if(conversion.lane, choosesRegister) +
+            llvm::count_if(conversion.simdgroup, choosesRegister) <=
+        3)
       return 0.5 * (from.getNumRegisters() + to.getNumRegisters());
     [[fallthrough]];
   case LayoutConversion::Kind::Threadgroup:
@@ -369,7 +379,8 @@ void LayoutSolver::decideStores() {
       return;
     // What is stored may already be well placed.
     auto layout = getFixed(op->getOperand(1));
-    if (layout && getAccessCost(op, *layout) <= getAccessCost(op, usual) + getConversionCost(*layout, usual)) {
+    if (layout && getAccessCost(op, *layout) <=
+                      getAccessCost(op, usual) + getConversionCost(*layout, usual)) {
       opLayouts[op] = *layout;
       for (Value result : op->getResults())
         fixed[result] = *layout;
@@ -414,7 +425,8 @@ void LayoutSolver::demand(Value value, const LinearLayout &layout) {
   }
 }
 
-/// Collects what changes when `value` is computed in `layout`: back through elementwise operations to loads.
+/// Collects what changes when `value` is computed in `layout`: back through elementwise operations
+/// to loads.
 bool LayoutSolver::collectChange(Value value, const LinearLayout &layout,
                                  llvm::MapVector<Value, LinearLayout> &change) {
   auto own = getFixed(value);
@@ -477,13 +489,14 @@ static void innermostFirst(SmallVectorImpl<std::pair<unsigned, Operation *>> &op
   for (auto &[depth, op] : ops)
     deepest = std::max(deepest, depth);
   for (unsigned depth = deepest + 1; depth-- > 0;)
-    llvm::copy_if(ops, std::back_inserter(sorted), [&](auto &entry) { return entry.first == depth; });
+    llvm::copy_if(ops, std::back_inserter(sorted),
+                  [&](auto &entry) { return entry.first == depth; });
   ops = std::move(sorted);
 }
 
 void LayoutSolver::demandAll() {
-  // Innermost first, and loads after the others and from the last to the first, so that a load's layout is settled
-  // before its pointers are asked for.
+  // Innermost first, and loads after the others and from the last to the first, so that a load's
+  // layout is settled before its pointers are asked for.
   SmallVector<std::pair<unsigned, Operation *>> others, loads;
   module.walk([&](Operation *op) {
     if (!isKept(op))
@@ -496,7 +509,8 @@ void LayoutSolver::demandAll() {
   std::reverse(loads.begin(), loads.end());
   innermostFirst(others);
   innermostFirst(loads);
-  // What loops already carry in a known layout is asked for on entry and at their ends, in time with the others.
+  // What loops already carry in a known layout is asked for on entry and at their ends, in time
+  // with the others.
   for (auto &[depth, op] : others)
     if (getLayoutRule(op) != LayoutRule::ControlFlow)
       demandOperands(op);

@@ -14,10 +14,11 @@
 
 namespace triton_metal {
 
-/// Takes a module whose layouts are consistent, drops its conversions (so that it is consistent no longer), and says
-/// what layout each value is to have. A value has one of two natures. A *fixed* value exists once, in one layout: what is
-/// computed of loads, dots and reductions, and what loops carry. All others are made of ranges, scalars and constants,
-/// or repeat a smaller tile, and can be made again in every layout that is asked for.
+/// Takes a module whose layouts are consistent, drops its conversions (so that it is consistent no
+/// longer), and says what layout each value is to have. A value has one of two natures. A *fixed*
+/// value exists once, in one layout: what is computed of loads, dots and reductions, and what loops
+/// carry. All others are made of ranges, scalars and constants, or repeat a smaller tile, and can
+/// be made again in every layout that is asked for.
 class LayoutSolver {
 public:
   explicit LayoutSolver(mlir::ModuleOp module);
@@ -81,7 +82,8 @@ private:
   unsigned numAnchors = 0;
 };
 
-/// Where a carried value comes from and what else has its layout. `sources` are the operands that feed it.
+/// Where a carried value comes from and what else has its layout. `sources` are the operands that
+/// feed it.
 struct CarriedGroup {
   llvm::SmallVector<mlir::Value, 2> members;
   llvm::SmallVector<mlir::OpOperand *, 2> sources;

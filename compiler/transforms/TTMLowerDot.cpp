@@ -52,8 +52,9 @@ struct Operand {
 unsigned fastestDim(const LinearLayout &layout) {
   for (InDim part : {InDim::Register, InDim::Lane})
     for (uint32_t base : layout.getBases(part))
-      if (base)
-        return layout.toCoordinates(base)[1] ? 1 : 0;
+      for (unsigned dim : {1u, 0u})
+        if (base == 1u << layout.dimShift(dim))
+          return dim;
   return 1;
 }
 
@@ -229,8 +230,10 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
       return tile = stage(builder, operand, operand.tileType(k), offsets, tile);
     };
     Value operandA = operandOf(a, wholeA, tileA), operandB = operandOf(b, wholeB, tileB);
+    // Registers hold all of K, tiles this part.
+    int64_t registerOffset = a.inRegisters || b.inRegisters ? offset : 0;
     acc = MMAOp::create(builder, loc, f32, acc, operandA, Value(), operandB, Value(), a.transposed, b.transposed,
-                        offset);
+                        registerOffset);
   }
   Value result = acc;
   if (isa<IntegerType>(resultElement))

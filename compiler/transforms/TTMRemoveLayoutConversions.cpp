@@ -20,7 +20,8 @@ using namespace ttm;
 /// Brings a module to the layouts that a solver has chosen.
 class Rewriter {
 public:
-  Rewriter(ModuleOp module, const LayoutSolver &solver) : module(module), solver(solver), builder(module) {}
+  Rewriter(ModuleOp module, const LayoutSolver &solver)
+      : module(module), solver(solver), builder(module) {}
 
   void run() {
     SmallVector<Operation *> kept;
@@ -115,7 +116,8 @@ private:
   DenseMap<std::pair<Value, Attribute>, Value> cache;
 };
 
-struct TTMRemoveLayoutConversionsPass : impl::TTMRemoveLayoutConversionsBase<TTMRemoveLayoutConversionsPass> {
+struct TTMRemoveLayoutConversionsPass
+    : impl::TTMRemoveLayoutConversionsBase<TTMRemoveLayoutConversionsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     LayoutSolver solver(module);

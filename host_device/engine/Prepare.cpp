@@ -1,5 +1,7 @@
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Builtins.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/Analysis/TargetTransformInfoImpl.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -26,6 +28,7 @@
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LowerSwitch.h"
 #include "llvm/Transforms/Utils/UnifyFunctionExitNodes.h"
+#include "llvm/Transforms/Vectorize/LoadStoreVectorizer.h"
 
 using namespace llvm;
 
@@ -38,8 +41,28 @@ struct PassRunner::State {
   ModuleAnalysisManager modules;
 };
 
+namespace {
+/// One thread of a GPU: neighbouring accesses of up to 16 bytes are one, aligned for their elements.
+class ThreadTTI final : public TargetTransformInfoImplBase {
+public:
+  explicit ThreadTTI(const DataLayout &layout) : TargetTransformInfoImplBase(layout) {}
+  unsigned getLoadStoreVecRegBitWidth(unsigned) const override { return 128; }
+  bool allowsMisalignedMemoryAccesses(LLVMContext &, unsigned, unsigned, Align, unsigned *fast) const override {
+    if (fast)
+      *fast = 1;
+    return true;
+  }
+};
+} // namespace
+
 PassRunner::PassRunner(TargetMachine *machine) : state(std::make_unique<State>()) {
   PassBuilder builder(machine);
+  if (!machine)
+    state->functions.registerPass([] {
+      return TargetIRAnalysis([](const Function &function) {
+        return TargetTransformInfo(std::make_unique<ThreadTTI>(function.getDataLayout()));
+      });
+    });
   builder.registerModuleAnalyses(state->modules);
   builder.registerCGSCCAnalyses(state->sccs);
   builder.registerFunctionAnalyses(state->functions);
@@ -236,6 +259,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel, con
     passes.addPass(InstCombinePass());
     passes.addPass(SimplifyCFGPass());
     passes.addPass(ADCEPass());
+    passes.addPass(LoadStoreVectorizerPass());
     runner.run(function, std::move(passes));
   }
   expandMemoryIntrinsics(function);

@@ -76,15 +76,16 @@ void SimdEmitter::branchRarely(Value *condition, function_ref<void()> then) {
 }
 
 void SimdEmitter::forEachActiveLane(function_ref<void(Value *)> body) {
-  BasicBlock *before = b.GetInsertBlock(), *head = newBlock("lanes"), *end = newBlock("lanes.end");
+  // The loops' own variables are slots and not phis, which the folding builder would see half made.
+  BasicBlock *head = newBlock("lanes"), *end = newBlock("lanes.end");
   Value *bits = maskBits(mask);
+  AllocaInst *state = slot(b.getInt32Ty(), "lanes.left");
   if (options.seeded) {
     Value *order = groupField(b.getPtrTy(), offsetof(GroupState, laneOrder), "lane_order");
-    before = b.GetInsertBlock();
+    b.CreateStore(b.getInt32(0), state);
     b.CreateBr(head);
     b.SetInsertPoint(head);
-    PHINode *index = b.CreatePHI(b.getInt32Ty(), 2);
-    index->addIncoming(b.getInt32(0), before);
+    Value *index = b.CreateLoad(b.getInt32Ty(), state);
     Value *lane = b.CreateZExt(b.CreateLoad(b.getInt8Ty(), b.CreateGEP(b.getInt8Ty(), order, index)), b.getInt32Ty());
     BasicBlock *active = newBlock("lane.active"), *latch = newBlock("lane.next");
     b.CreateCondBr(b.CreateTrunc(b.CreateLShr(bits, lane), b.getInt1Ty()), active, latch);
@@ -93,22 +94,21 @@ void SimdEmitter::forEachActiveLane(function_ref<void(Value *)> body) {
     b.CreateBr(latch);
     b.SetInsertPoint(latch);
     Value *next = b.CreateAdd(index, b.getInt32(1));
-    index->addIncoming(next, latch);
+    b.CreateStore(next, state);
     b.CreateCondBr(b.CreateICmpULT(next, b.getInt32(simdWidth)), head, end);
     b.SetInsertPoint(end);
     return;
   }
   BasicBlock *work = newBlock("lane");
+  b.CreateStore(bits, state);
   b.CreateBr(head);
   b.SetInsertPoint(head);
-  PHINode *left = b.CreatePHI(b.getInt32Ty(), 2);
-  left->addIncoming(bits, before);
+  Value *left = b.CreateLoad(b.getInt32Ty(), state);
   b.CreateCondBr(b.CreateICmpNE(left, b.getInt32(0)), work, end);
   b.SetInsertPoint(work);
   Value *lane = b.CreateBinaryIntrinsic(Intrinsic::cttz, left, b.getTrue());
-  Value *rest = b.CreateAnd(left, b.CreateSub(left, b.getInt32(1)));
+  b.CreateStore(b.CreateAnd(left, b.CreateSub(left, b.getInt32(1))), state);
   body(lane);
-  left->addIncoming(rest, b.GetInsertBlock());
   b.CreateBr(head);
   b.SetInsertPoint(end);
 }

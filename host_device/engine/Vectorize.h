@@ -137,8 +137,9 @@ private:
   void loadWindows(const AccessPlan &plan, Value *pointer, Type *element, unsigned components, llvm::ArrayRef<Value *> results,
                    Instruction &inst);
   void storeWindows(const AccessPlan &plan, Value *pointer, Type *element, llvm::ArrayRef<Value *> values, Instruction &inst);
-  Value *gather(Type *element, Value *pointers);
-  void scatter(Value *value, Value *pointers);
+  /// `rare`: the code is not expected to run, so that it shall be short.
+  Value *gather(Type *element, Value *pointers, bool rare = false);
+  void scatter(Value *value, Value *pointers, bool rare = false);
   Value *offsetPointers(Value *pointers, uint64_t offset);
   /// Lane l of the result is element index[l] of the pieces, laid end to end.
   Value *permute(llvm::ArrayRef<Value *> pieces, unsigned pieceElements, llvm::ArrayRef<int> index);

@@ -113,30 +113,38 @@ std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &
   for (unsigned rep = 0; rep != simdWidth; ++rep) {
     if (s.representative[rep] != rep)
       continue;
-    Window window;
-    window.representative = rep;
-    int64_t low = 0, high = 0;
+    SmallVector<unsigned, 32> members;
     for (unsigned lane = 0; lane != simdWidth; ++lane)
       if (s.representative[lane] == rep) {
         if (s.offset[lane] % int64_t(size))
           return std::nullopt;
-        low = std::min(low, s.offset[lane]);
-        high = std::max(high, s.offset[lane]);
-        window.lanes.push_back(lane);
+        members.push_back(lane);
       }
-    if (high - low > 4096)
-      return std::nullopt;
-    window.first = low;
-    window.elements = (high - low) / size + components;
+    stable_sort(members, [&](unsigned x, unsigned y) { return s.offset[x] < s.offset[y]; });
+    // A class is one window for each run without a wide gap: the rows of a tile are runs.
+    for (unsigned i = 0; i != members.size(); ++i) {
+      int64_t offset = s.offset[members[i]];
+      Window *window = i ? &result.windows.back() : nullptr;
+      if (!window || offset - (window->first + int64_t(window->elements) * size) >= 16) {
+        result.windows.emplace_back();
+        window = &result.windows.back();
+        window->representative = rep;
+        window->first = offset;
+      }
+      window->elements = std::max<unsigned>(window->elements, (offset - window->first) / size + components);
+      window->lanes.push_back(members[i]);
+    }
+  }
+  for (Window &window : result.windows) {
+    sort(window.lanes);
     SmallVector<uint8_t> covered(window.elements, 0);
     for (unsigned lane : window.lanes)
       for (unsigned c = 0; c != components; ++c)
-        if (covered[(s.offset[lane] - low) / size + c]++)
+        if (covered[(s.offset[lane] - window.first) / size + c]++)
           result.exact = false;
     if (is_contained(covered, 0))
       result.exact = false;
     total += window.elements;
-    result.windows.push_back(window);
   }
   if (result.windows.size() > 16 || total > 4 * simdWidth * components)
     return std::nullopt;
@@ -147,31 +155,63 @@ void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *el
                               ArrayRef<Value *> homes, Instruction &inst) {
   const LaneShape &s = shape(pointer);
   unsigned size = layout.getTypeStoreSize(element), width = pieceElements(element);
-  // The pieces that hold the windows, each window from a new piece on; small windows share none.
+  // Pieces of the width of a register: of a long window several, of short windows several in one.
   SmallVector<Value *> pieces;
-  SmallVector<unsigned> firstPiece;
-  for (const Window &window : access.windows) {
-    firstPiece.push_back(pieces.size());
-    Value *base = scalar(pointer, 0, window.representative);
-    for (unsigned at = 0; at < window.elements; at += width) {
-      unsigned count = std::min(width, window.elements - at);
-      auto *type = FixedVectorType::get(element, count);
-      Value *address = b.CreatePtrAdd(base, b.getInt64(window.first + int64_t(at) * size));
-      Value *piece = copyMetadata(b.CreateAlignedLoad(type, address, Align(1)), inst);
-      if (count != width) {
-        SmallVector<int> widen(width, -1);
-        for (unsigned i = 0; i != count; ++i)
-          widen[i] = i;
-        piece = b.CreateShuffleVector(piece, widen);
+  SmallVector<unsigned> start; // each window's first element among the pieces'
+  unsigned longest = 1;
+  for (const Window &window : access.windows)
+    longest = std::max(longest, window.elements);
+  unsigned slotSize = std::min<unsigned>(width, PowerOf2Ceil(longest));
+  auto widened = [&](Value *value, unsigned to) -> Value * {
+    unsigned count = cast<FixedVectorType>(value->getType())->getNumElements();
+    if (count == to)
+      return value;
+    SmallVector<int> mask(to, -1);
+    for (unsigned i = 0; i != count; ++i)
+      mask[i] = i;
+    return b.CreateShuffleVector(value, mask);
+  };
+  SmallVector<Value *> shared; // short windows that wait for company
+  auto flush = [&] {
+    while (shared.size() > 1) {
+      SmallVector<Value *> joined;
+      for (unsigned i = 0; i < shared.size(); i += 2) {
+        unsigned count = cast<FixedVectorType>(shared[i]->getType())->getNumElements();
+        SmallVector<int> mask;
+        for (unsigned k = 0; k != 2 * count; ++k)
+          mask.push_back(k);
+        Value *second = i + 1 < shared.size() ? shared[i + 1] : PoisonValue::get(shared[i]->getType());
+        joined.push_back(b.CreateShuffleVector(shared[i], second, mask));
       }
-      pieces.push_back(piece);
+      shared = std::move(joined);
     }
+    if (!shared.empty())
+      pieces.push_back(widened(shared[0], width));
+    shared.clear();
+  };
+  for (const Window &window : access.windows) {
+    Value *base = scalar(pointer, 0, window.representative);
+    auto load = [&](unsigned at, unsigned count) -> Value * {
+      Value *address = b.CreatePtrAdd(base, b.getInt64(window.first + int64_t(at) * size));
+      return copyMetadata(b.CreateAlignedLoad(FixedVectorType::get(element, count), address, Align(1)), inst);
+    };
+    if (slotSize < width) {
+      start.push_back(pieces.size() * width + shared.size() * slotSize);
+      shared.push_back(widened(load(0, window.elements), slotSize));
+      if (shared.size() == width / slotSize)
+        flush();
+      continue;
+    }
+    start.push_back(pieces.size() * width);
+    for (unsigned at = 0; at < window.elements; at += width)
+      pieces.push_back(widened(load(at, std::min(width, window.elements - at)), width));
   }
+  flush();
   for (unsigned c = 0; c != components; ++c) {
     SmallVector<int> index(simdWidth, -1);
     for (auto [number, window] : enumerate(access.windows))
       for (unsigned lane : window.lanes)
-        index[lane] = firstPiece[number] * width + (s.offset[lane] - window.first) / size + c;
+        index[lane] = start[number] + (s.offset[lane] - window.first) / size + c;
     b.CreateStore(permute(pieces, width, index), homes[c]);
   }
 }
@@ -291,19 +331,19 @@ Function *SimdEmitter::scatterHelper(unsigned bits) {
   return helper;
 }
 
-llvm::Value *SimdEmitter::gather(Type *element, Value *pointers) {
+llvm::Value *SimdEmitter::gather(Type *element, Value *pointers, bool rare) {
   unsigned bits = layout.getTypeSizeInBits(element);
   auto *type = lanesOf(element);
-  if (bits >= 32 && host.avx512)
+  if (bits >= 32 && host.avx512 && !rare)
     return b.CreateMaskedGather(type, pointers, Align(1), mask, Constant::getNullValue(type));
   Value *values = b.CreateCall(gatherHelper(bits), {pointers, maskBits(mask)});
   return element->isPointerTy() ? b.CreateIntToPtr(values, type) : b.CreateBitCast(values, type);
 }
 
-void SimdEmitter::scatter(Value *value, Value *pointers) {
+void SimdEmitter::scatter(Value *value, Value *pointers, bool rare) {
   Type *element = value->getType()->getScalarType();
   unsigned bits = layout.getTypeSizeInBits(element);
-  if (bits >= 32 && host.avx512 && !options.seeded) {
+  if (bits >= 32 && host.avx512 && !options.seeded && !rare) {
     b.CreateMaskedScatter(value, pointers, Align(1), mask);
     return;
   }
@@ -386,7 +426,7 @@ void SimdEmitter::emitLoad(LoadInst &load) {
   auto gatherAll = [&](SmallVectorImpl<Value *> &values) {
     Value *pointers = vector(pointer);
     for (unsigned c = 0; c != types.size(); ++c)
-      values.push_back(gather(types[c], offsetPointers(pointers, offsets[c])));
+      values.push_back(gather(types[c], offsetPointers(pointers, offsets[c]), /*rare=*/access.has_value()));
   };
   if (!access) {
     SmallVector<Value *> values;
@@ -469,7 +509,7 @@ void SimdEmitter::emitStore(StoreInst &store) {
   auto slow = [&] {
     Value *pointers = vector(pointer);
     for (unsigned c = 0; c != types.size(); ++c)
-      scatter(values[c], offsetPointers(pointers, offsets[c]));
+      scatter(values[c], offsetPointers(pointers, offsets[c]), /*rare=*/access.has_value());
   };
   if (!access)
     return slow();

@@ -164,7 +164,7 @@ llvm::Value *SimdEmitter::scalar(llvm::Value *value, unsigned component, unsigne
     b.SetInsertPoint(e.anchor);
     result = type->isPointerTy() ? b.CreatePtrAdd(base, b.getInt64(s.offset[lane]))
                                  : b.CreateAdd(base, ConstantInt::get(type, s.offset[lane], true));
-  } else if (!e.eager && (same || (number && single && isa<BinaryOperator, CastInst, GetElementPtrInst, FreezeInst>(inst) &&
+  } else if (!e.eager && (same || (number && single && s.isOneClass() && !s.speculative) || (number && single && isa<BinaryOperator, CastInst, GetElementPtrInst, FreezeInst>(inst) &&
                                    !isa<FPToSIInst, FPToUIInst>(inst) && !inst.isIntDivRem() && !inst.getOperand(0)->getType()->isVectorTy()))) {
     b.SetInsertPoint(e.anchor);
     result = buildOperation(inst, component, /*asVector=*/false,

@@ -224,7 +224,6 @@ void simplify(Module &module) {
   ScalarizerPassOptions scalarizer;
   scalarizer.ScalarizeLoadStore = false;
   clean.addPass(ScalarizerPass(scalarizer));
-  clean.addPass(LowerBFloatPass());
   clean.addPass(EarlyCSEPass());
   clean.addPass(ADCEPass());
 
@@ -333,6 +332,7 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   for (StringRef name : {"llvm.used", "llvm.compiler.used", "llvm.global.annotations"})
     if (GlobalVariable *used = module.getNamedGlobal(name))
       used->eraseFromParent();
+  if (getenv("TMDUMP")) module.print(errs(), nullptr);
   loopTailCalls(module);
   simplify(module);
   placeThreadgroupVariables(module, pairs);

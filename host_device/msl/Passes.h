@@ -5,9 +5,6 @@
 
 namespace triton_metal {
 
-/// Metadata on instructions that only spell a conversion out: they count as nothing.
-inline constexpr const char *conversionMark = "tm.conversion";
-
 /// A small copy from or to memory that is not the thread's own becomes loads and stores as wide as its alignment allows, up to
 /// 16 bytes: the accesses that the source means, and that are counted and checked.
 struct ExpandCopiesPass : llvm::PassInfoMixin<ExpandCopiesPass> {
@@ -17,12 +14,6 @@ struct ExpandCopiesPass : llvm::PassInfoMixin<ExpandCopiesPass> {
 /// What C++ leaves undefined and a GPU does in some harmless way gets one meaning, the same on every host: shifts modulo the
 /// width, division by zero, conversions of numbers too large for an integer.
 struct DefineArithmeticPass : llvm::PassInfoMixin<DefineArithmeticPass> {
-  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
-};
-
-/// Arithmetic on bfloat becomes arithmetic on float, each result rounded to nearest even in integer operations, so that it needs
-/// no runtime library and stays whole vectors of lanes.
-struct LowerBFloatPass : llvm::PassInfoMixin<LowerBFloatPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 

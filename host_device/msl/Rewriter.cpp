@@ -307,6 +307,20 @@ private:
     return tokens.empty() ? 0 : tokens.size() - 1;
   }
 
+  /// Whether the function whose parameters begin at `open` has no return type and no `operator`.
+  bool isConstructor(size_t start, size_t open) const {
+    if (open == start || tokens[open - 1].kind != tok::raw_identifier)
+      return false;
+    if (open - 1 == start)
+      return true;
+    size_t before = open - 2;
+    for (size_t i = start; i < open; ++i)
+      if (text(i) == "operator")
+        return false;
+    return text(before) == "constexpr" || text(before) == "explicit" || text(before) == "inline" ||
+           text(before) == "METAL_FUNC" || (is(before, tok::greater) && closesTemplateHeader(before));
+  }
+
   /// `operator T() const device { ... }`.
   void methodQualifiers() {
     llvm::StringSet<> seen;
@@ -336,7 +350,12 @@ private:
         if (!isAddressSpace(text(k)))
           signature += (tokens[k].text + " ").str();
       if (seen.insert(signature).second) {
-        blank(tokens[i].offset, tokens[i].offset + tokens[i].length);
+        // A method on an object in constant memory does not change it.
+        bool isConst = text(before + 1) == "const" || nextText == "const";
+        if (text(i) == "constant" && !isConst && !isConstructor(start, open))
+          replace(tokens[i].offset, tokens[i].length, "const   ");
+        else
+          blank(tokens[i].offset, tokens[i].offset + tokens[i].length);
         gone[i] = true;
         continue;
       }
@@ -357,17 +376,16 @@ private:
   }
 
   /// `threadgroup float x[32];` -> `static threadgroup float x[32];`,
-  /// `constant float y = 1;` -> `static const constant float y = 1;`.
+  /// `constant float y = 1;` -> `static constant float y = 1;`.
   void variables() {
     for (size_t i = 0; i < tokens.size(); ++i) {
       StringRef space = text(i);
       if (gone[i] || (space != "threadgroup" && space != "constant"))
         continue;
-      bool isStatic = false, isConst = false, isExtern = false;
+      bool isStatic = false, isExtern = false;
       size_t first = i;
       auto note = [&](StringRef word) {
         isStatic |= word == "static";
-        isConst |= word == "const" || word == "constexpr";
         isExtern |= word == "extern";
       };
       bool starts = false;
@@ -460,9 +478,8 @@ private:
         words = "extern ";
       else if (!isStatic && !isExtern)
         words = "static ";
-      if (space == "constant" && !isConst)
-        words += "const ";
-      insert(tokens[i].offset, words);
+      if (!words.empty())
+        insert(tokens[i].offset, words);
     }
   }
 

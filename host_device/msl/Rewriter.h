@@ -26,8 +26,7 @@ struct RewrittenText {
 /// Rewrites Metal's own syntax:
 /// - `[[buffer(0)]]`, `[[kernel]]`, `[[host_name("f")]]` and their like become `annotate` attributes, which survive template
 ///   instantiation and explicit instantiations;
-/// - variables in the threadgroup and constant address spaces become static, those of the latter const too, and function
-///   constants become external;
+/// - variables in the threadgroup and constant address spaces become static, and function constants external;
 /// - address spaces after a method's parameters go, and of overloads that differ in nothing else the first one stays.
 RewrittenText rewriteMsl(llvm::StringRef source);
 

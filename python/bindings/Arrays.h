@@ -11,7 +11,16 @@ namespace nb = nanobind;
 
 namespace triton_metal {
 
-enum class ArgumentKind : uint8_t { None, Bool, Integer, Float, Array, Tensor, Static, Other };
+enum class ArgumentKind : uint8_t { None, Bool, Integer, Float, Array, Tensor, Mock, Static, Other };
+
+/// Stands for an array of a dtype where nothing runs.
+struct MockArray {
+  std::string dtype;
+  explicit MockArray(std::string dtype) : dtype(std::move(dtype)) {}
+};
+
+/// The one string that stands for a dtype of arrays, or null.
+const char *knownDtype(const char *name);
 
 /// What an argument is, remembered by its Python type.
 ArgumentKind classify(PyObject *object);

@@ -24,25 +24,27 @@ constexpr int isAligned = 0x100, isNativeOrder = 0x200, isWritable = 0x400;
 
 PyObject *interned(const char *text) { return PyUnicode_InternFromString(text); }
 
+/// Every dtype of arrays has one string here, so that addresses can stand for names.
+struct DtypeEntry {
+  const char *name;
+  const char *torch;
+  char kind;
+  int itemsize;
+};
+constexpr DtypeEntry dtypes[] = {
+    {"int1", "torch.bool", 'b', 1},     {"int8", "torch.int8", 'i', 1},
+    {"int16", "torch.int16", 'i', 2},   {"int32", "torch.int32", 'i', 4},
+    {"int64", "torch.int64", 'i', 8},   {"uint8", "torch.uint8", 'u', 1},
+    {"uint16", "torch.uint16", 'u', 2}, {"uint32", "torch.uint32", 'u', 4},
+    {"uint64", "torch.uint64", 'u', 8}, {"fp16", "torch.float16", 'f', 2},
+    {"fp32", "torch.float32", 'f', 4},  {"bf16", "torch.bfloat16", '-', 2},
+};
+
 const char *dtypeOf(char kind, Py_ssize_t itemsize) {
-  switch (kind) {
-  case 'b': return itemsize == 1 ? "int1" : nullptr;
-  case 'i':
-    return itemsize == 1   ? "int8"
-           : itemsize == 2 ? "int16"
-           : itemsize == 4 ? "int32"
-           : itemsize == 8 ? "int64"
-                           : nullptr;
-  case 'u':
-    return itemsize == 1   ? "uint8"
-           : itemsize == 2 ? "uint16"
-           : itemsize == 4 ? "uint32"
-           : itemsize == 8 ? "uint64"
-                           : nullptr;
-  case 'f':
-    return itemsize == 2 ? "fp16" : itemsize == 4 ? "fp32" : nullptr;
-  default: return nullptr;
-  }
+  for (const DtypeEntry &entry : dtypes)
+    if (entry.kind == kind && entry.itemsize == itemsize)
+      return entry.name;
+  return nullptr;
 }
 
 constexpr const char *allowedDtypes =
@@ -102,7 +104,7 @@ bool readNumPy(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   info.dtype = dtypeOf(array->typekind, array->itemsize);
   // bfloat16 of ml_dtypes is an opaque type of two bytes to NumPy.
   if (!info.dtype && array->itemsize == 2 && dtypeName(object) == "bfloat16")
-    info.dtype = "bf16";
+    info.dtype = knownDtype("bf16");
   if (!info.dtype) {
     problem.message = unsupportedDtype(dtypeName(object));
     return false;
@@ -168,18 +170,12 @@ const char *torchDtype(PyObject *dtype) {
   auto found = known.find(dtype);
   if (found != known.end())
     return found->second;
-  static const std::pair<const char *, const char *> names[] = {
-      {"torch.float32", "fp32"},   {"torch.float16", "fp16"},   {"torch.bfloat16", "bf16"},
-      {"torch.int8", "int8"},      {"torch.int16", "int16"},    {"torch.int32", "int32"},
-      {"torch.int64", "int64"},    {"torch.uint8", "uint8"},    {"torch.uint16", "uint16"},
-      {"torch.uint32", "uint32"},  {"torch.uint64", "uint64"},  {"torch.bool", "int1"},
-  };
   nb::object text = nb::steal(PyObject_Str(dtype));
   const char *result = nullptr;
   if (text.is_valid())
-    for (auto [spelled, name] : names)
-      if (std::strcmp(nb::str(text).c_str(), spelled) == 0)
-        result = name;
+    for (const DtypeEntry &entry : dtypes)
+      if (std::strcmp(nb::str(text).c_str(), entry.torch) == 0)
+        result = entry.name;
   PyErr_Clear();
   if (result) {
     Py_INCREF(dtype);
@@ -237,6 +233,8 @@ bool readTensor(PyObject *object, bool withExtent, ArrayInfo &info, ArrayProblem
 }
 
 ArgumentKind classifySlowly(PyObject *object) {
+  if (nb::isinstance<MockArray>(nb::handle(object)))
+    return ArgumentKind::Mock;
   PyTypeObject *type = Py_TYPE(object);
   auto has = [&](const char *name) { return PyObject_HasAttrString(object, name); };
   if (has("data_ptr") && has("is_cpu"))
@@ -267,6 +265,13 @@ ArgumentKind classifySlowly(PyObject *object) {
 }
 
 } // namespace
+
+const char *knownDtype(const char *name) {
+  for (const DtypeEntry &entry : dtypes)
+    if (std::strcmp(entry.name, name) == 0)
+      return entry.name;
+  return nullptr;
+}
 
 ArgumentKind classify(PyObject *object) {
   if (object == Py_None)

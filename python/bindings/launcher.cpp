@@ -53,6 +53,7 @@ struct Bound {
   const char *type = nullptr; // Triton's name where the kernel takes a scalar
   uint8_t divisibility = 0;
   std::unique_ptr<ArrayInfo> array;
+  nb::object owned;
 };
 
 /// What a launch does with its arguments once the kernel is known.
@@ -76,7 +77,7 @@ public:
   Launcher(const Launcher &) = delete;
   Launcher &operator=(const Launcher &) = delete;
   nb::object launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool run);
-  void clear() { plans.clear(); }
+  void watch(nb::list list);
 
 private:
   void bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound, int64_t *options);
@@ -100,6 +101,11 @@ private:
   std::vector<Param> params;
   nb::dict index;
   llvm::StringMap<std::vector<std::unique_ptr<Plan>>> plans;
+  /// Globals that the compiled kernels depend on: a namespace, a name, and what it held.
+  struct Watched {
+    nb::object scope, name, value;
+  };
+  std::vector<Watched> watched;
 };
 
 /// `kernel[grid]`.
@@ -263,6 +269,14 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
       typeProblem(i, "is a constexpr: it takes a number, a string, a dtype or a function that is "
                      "known before the launch, not an array");
     bound.isConstant = true;
+    bool isNumber = bound.kind == ArgumentKind::Bool || bound.kind == ArgumentKind::Integer ||
+                    bound.kind == ArgumentKind::Float;
+    if (isNumber && !PyBool_Check(bound.object) && !PyLong_Check(bound.object) &&
+        !PyFloat_CheckExact(bound.object)) {
+      // A NumPy scalar is the number that it holds.
+      bound.owned = nb::handle(bound.object).attr("item")();
+      bound.object = bound.owned.ptr();
+    }
     key.push_back('C');
     appendConstant(bound.object, key, objects);
     return;
@@ -347,6 +361,20 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
                          shown(bound.object));
     bound.type = wantsFloat ? annotation.c_str() : "fp32";
     key.push_back('F');
+    return;
+  }
+  case ArgumentKind::Mock: {
+    // Optimistically aligned; nothing will read it.
+    bound.array = std::make_unique<ArrayInfo>();
+    bound.array->dtype = knownDtype(nb::cast<MockArray &>(nb::handle(bound.object)).dtype.c_str());
+    if (!bound.array->dtype)
+      typeProblem(i, "is the dtype of no array that a kernel takes");
+    bound.type = bound.array->dtype;
+    bound.divisibility = param.specializeAlignment ? 16 : 0;
+    key.push_back('p');
+    key.append(reinterpret_cast<const char *>(&bound.type),
+               reinterpret_cast<const char *>(&bound.type) + sizeof bound.type);
+    key.push_back(bound.divisibility ? 'D' : ' ');
     return;
   }
   case ArgumentKind::Array:
@@ -460,6 +488,11 @@ std::array<uint32_t, 3> Launcher::readGrid(nb::handle grid, const std::vector<Bo
                                       shown(item) + "; it must be from 1 to 2147483647");
     sizes[static_cast<size_t>(i)] = static_cast<uint32_t>(size);
   }
+  uint64_t programs = 1;
+  for (uint32_t size : sizes)
+    if ((programs *= size) > INT32_MAX)
+      raiseAs("LaunchValueError", name + ": the grid " + shown(grid.ptr()) +
+                                      " has more than 2147483647 programs");
   return sizes;
 }
 
@@ -493,9 +526,11 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
   nb::object sink = stack.empty() ? nb::object() : stack.back().sink;
   Counters counters;
   llvm::Error error = llvm::Error::success();
+  // Another thread may drop the plan meanwhile.
+  std::shared_ptr<runtime::Kernel> kernel = plan.kernel;
   {
     nb::gil_scoped_release release;
-    error = plan.kernel->launch(grid, buffers, scalars, options,
+    error = kernel->launch(grid, buffers, scalars, options,
                                 options.count ? &counters : nullptr);
   }
   if (error)
@@ -504,11 +539,26 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
     nb::dict result;
     for (auto &[counter, value] : counters.list())
       result[counter.c_str()] = value;
-    sink(name, result);
+    sink(plan.compiled, result);
+  }
+}
+
+void Launcher::watch(nb::list list) {
+  watched.clear();
+  for (nb::handle entry : list) {
+    nb::tuple fields = nb::cast<nb::tuple>(entry);
+    watched.push_back({fields[0], fields[1], fields[2]});
   }
 }
 
 nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool doRun) {
+  for (const Watched &global : watched)
+    if (PyDict_GetItem(global.scope.ptr(), global.name.ptr()) != global.value.ptr()) {
+      plans.clear();
+      watched.clear();
+      owner.attr("globals_changed")();
+      break;
+    }
   std::vector<Settings> &stack = settingsStack();
   bool withExtent = doRun && !stack.empty() && stack.back().options.checkBounds;
   std::vector<Bound> bound(params.size());
@@ -561,7 +611,7 @@ void bindLauncher(nb::module_ &module) {
            nb::arg("grid").none())
       .def("warmup", [](Launcher &self, nb::args args,
                         nb::kwargs kwargs) { return self.launch(nb::none(), args, kwargs, false); })
-      .def("clear", &Launcher::clear);
+      .def("watch", &Launcher::watch);
   nb::class_<GridLaunch>(module, "GridLaunch")
       .def("__call__", [](GridLaunch &self, nb::args args, nb::kwargs kwargs) {
         return self.launcher->launch(self.grid, args, kwargs, true);
@@ -572,6 +622,14 @@ void bindLauncher(nb::module_ &module) {
                settingsStack().push_back({{checkBounds, count, seed}, std::move(sink)});
              },
              nb::arg("check_bounds"), nb::arg("count"), nb::arg("seed").none(), nb::arg("sink"));
+  nb::class_<MockArray>(module, "MockArray", "Stands for an array while a kernel is compiled only.")
+      .def(nb::init<std::string>());
+  module.def("configure_device", [](const std::string &cacheDirectory) {
+    DeviceOptions options;
+    options.cacheDirectory = cacheDirectory;
+    if (llvm::Error error = Device::configure(options))
+      raiseAs("CacheError", llvm::toString(std::move(error)));
+  });
   module.def("pop_launch_options", [] { settingsStack().pop_back(); });
 }
 

@@ -68,7 +68,7 @@ class JITCallable:
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
         self._lock = threading.RLock()
-        self._cache_key: str | None = None
+        self._dependencies: Dependencies | None = None
 
     @property
     def full_name(self) -> str:
@@ -91,20 +91,47 @@ class JITCallable:
                 continue
         return scope
 
+    def defaults(self) -> dict[str, Any]:
+        """The default values of the parameters."""
+        return {
+            name: parameter.default
+            for name, parameter in inspect.signature(self.function).parameters.items()
+            if parameter.default is not inspect.Parameter.empty
+        }
+
+    @property
+    def dependencies(self) -> Dependencies:
+        with self._lock:
+            if self._dependencies is None:
+                self._dependencies = find_dependencies(self)
+            return self._dependencies
+
     @property
     def cache_key(self) -> str:
         """A digest of the source, of what it calls, and of the constexpr globals that it reads."""
+        return self.dependencies.digest
+
+    def forget_dependencies(self) -> None:
+        """A global has changed: look again."""
         with self._lock:
-            if self._cache_key is None:
-                self._cache_key = dependency_key(self)
-            return self._cache_key
+            self._dependencies = None
 
 
-def dependency_key(function: JITCallable) -> str:
+@dataclass
+class Dependencies:
+    """What a function's compiled code depends on, beside its arguments."""
+
+    digest: str
+    globals: list[tuple[dict[str, Any], str, Any]]  # where, name, and what it held
+
+
+def find_dependencies(function: JITCallable) -> Dependencies:
+    """Walks over a function and those that it calls."""
     from .language.core import constexpr
 
     seen: dict[int, JITCallable] = {}
     parts: list[str] = []
+    used: dict[tuple[int, str], tuple[dict[str, Any], str, Any]] = {}
 
     def visit(callee: JITCallable) -> None:
         if id(callee) in seen:
@@ -113,18 +140,28 @@ def dependency_key(function: JITCallable) -> str:
         source = callee.source
         parts.append(f"{callee.full_name}\0{source.file}\0{source.first_line}\0{source.text}")
         scope = callee.capture_scope()
+        globals = callee.function.__globals__
         for node in ast.walk(source.node):
             value = resolve(node, scope)
-            if isinstance(value, JITCallable):
-                visit(value)
-            elif isinstance(value, constexpr):
-                if isinstance(value.value, JITCallable):
-                    visit(value.value)
-                else:
-                    parts.append(f"{ast.unparse(node)}={value.value!r}")
+            if not isinstance(value, (JITCallable, constexpr)):
+                continue
+            if isinstance(node, ast.Name) and globals.get(node.id) is value:
+                used[(id(globals), node.id)] = (globals, node.id, value)
+            inner = value.value if isinstance(value, constexpr) else value
+            if isinstance(inner, JITCallable):
+                visit(inner)
+            else:
+                parts.append(f"{ast.unparse(node)}={inner!r}")
+        for name, default in callee.defaults().items():
+            inner = default.value if isinstance(default, constexpr) else default
+            if isinstance(inner, JITCallable):
+                visit(inner)
+            else:
+                parts.append(f"{name}:{inner!r}")
 
     visit(function)
-    return hashlib.sha256("\1".join(parts).encode()).hexdigest()
+    digest = hashlib.sha256("\1".join(parts).encode()).hexdigest()
+    return Dependencies(digest, list(used.values()))
 
 
 def resolve(node: ast.AST, scope: dict[str, Any]) -> Any:

@@ -49,7 +49,7 @@ class CompiledKernel:
 class LaunchRecord:
     """What counting found of one launch."""
 
-    kernel: str
+    kernel: CompiledKernel
     counters: dict[str, int]
 
 
@@ -85,7 +85,7 @@ def launch_options(
         raise LaunchValueError(f"schedule is a seed from 0 to 2^64 - 1, not {schedule}")
     log = LaunchLog()
 
-    def record(kernel: str, counters: dict[str, int]) -> None:
+    def record(kernel: CompiledKernel, counters: dict[str, int]) -> None:
         log.launches.append(LaunchRecord(kernel, counters))
 
     _native.push_launch_options(check == "bounds", bool(count), schedule, record)
@@ -105,13 +105,37 @@ def compile_error(diagnostics: str) -> CompileError:
     return CompileError(match["rest"], SourceLocation(match["file"], line, column, text))
 
 
+_device_cache: str | None = None
+
+
+def configure_device() -> None:
+    """Tells the device where it may keep what it compiles."""
+    global _device_cache
+    directory = str(cache.cache_dir() / "device")
+    if directory != _device_cache:
+        _native.configure_device(directory)
+        _device_cache = directory
+
+
+def mock(value: Any) -> Any:
+    """A dtype (of this language, NumPy or torch) as an array of it; anything else as it is."""
+    from .language.core import dtype
+
+    if isinstance(value, dtype):
+        return _native.MockArray(value.name)
+    module = type(value).__module__.partition(".")[0]
+    if module in ("torch", "numpy") and "dtype" in type(value).__name__.lower():
+        name = str(value).removeprefix("torch.")
+        return _native.MockArray({"bool": "int1"}.get(name) or dtype(name).name)
+    return value
+
+
 class Launcher:
     """Compiles a @jit function for the arguments that it meets, and launches it."""
 
     def __init__(self, function: JITFunction) -> None:
         self.function = function
         self._lock = threading.RLock()
-        self._globals: list[tuple[dict[str, Any], str, Any]] = []
         params = [
             (
                 param.name,
@@ -134,7 +158,19 @@ class Launcher:
         self.at = self.native.at
 
     def warmup(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledKernel:
-        return self.native.warmup(*args, **kwargs)
+        names = [param.name for param in self.function.params if param.is_constexpr]
+        positions = {param.index for param in self.function.params if param.is_constexpr}
+        mocked = [
+            value if index in positions else mock(value) for index, value in enumerate(args)
+        ]
+        keywords = {
+            name: value if name in names else mock(value) for name, value in kwargs.items()
+        }
+        return self.native.warmup(*mocked, **keywords)
+
+    def globals_changed(self) -> None:
+        """Called by the native launcher when a global that a kernel depends on is another object."""
+        self.function.forget_dependencies()
 
     def compile(
         self, arguments: list[tuple[str, Any, int]], num_warps: int, num_stages: int
@@ -168,6 +204,8 @@ class Launcher:
             signature[name] = type.name
             if multiple:
                 divisibility[name] = multiple
+        configure_device()
+        self.native.watch(function.dependencies.globals)
         options = CodegenOptions(debug=function.debug)
         key = cache.key_of(
             function.cache_key,

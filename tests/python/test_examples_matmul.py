@@ -152,6 +152,9 @@ def test_counts(name: str, shape: tuple[int, int, int]) -> None:
         assert counts.device_bytes == least_device_bytes(a, b, c, (64, 64, 32))
         if name != "float32":
             assert counts.threadgroup_bytes <= most_bytes
+        # Two slots of float32 tiles, 35 KB, do not fit: they stay single-buffered.
+        if name == "float32":
+            barriers = 2
         # One more before the loop when it is double-buffered, to hand over the first tiles.
         assert counts.barriers_per_program <= barriers * steps + (num_stages - 1)
         assert counts.private_bytes == 0

@@ -182,7 +182,7 @@ def test_value_and_number(modules, dtype, number):
 
 
 @pytest.mark.parametrize("name", ["stored", "masked"])
-@pytest.mark.parametrize("number", [True, 0, 1, -3, 300, 3000000000, 0.1, -2.5])
+@pytest.mark.parametrize("number", [True, 0, 1, -3, 300, 3000000000, 0.125, -2.5])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_number_in_memory(modules, dtype, number, name):
     check_canonical(modules, name, {"a": f"*{dtype}", "out": "*fp32"}, {"NUMBER": number})

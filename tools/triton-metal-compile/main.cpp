@@ -1,5 +1,6 @@
 // Compiles a kernel in Triton IR to Metal, or prints what it is at a stop on the way.
 
+#include "compiler/dialect/tt/Import.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/pipeline/Register.h"
 
@@ -113,7 +114,7 @@ int main(int argc, char **argv) {
   OwningOpRef<ModuleOp> module;
   {
     SourceMgrDiagnosticHandler handler(sources, &context);
-    module = parseSourceFile<ModuleOp>(sources, &context);
+    module = triton_metal::tt::parseModule(sources, &context);
   }
   if (!module)
     return fail("'" + input + "' is not Triton IR that this compiler knows");

@@ -555,6 +555,7 @@ def MSL_SwizzleOp : MSL_Op<"swizzle", [Pure]> {
   let summary = "components of a Metal vector: `v.x`, `v.xz`";
   let arguments = (ins MSL_Vector:$value, DenseI64ArrayAttr:$positions);
   let results = (outs MSL_Value:$result);
+  let hasFolder = 1;
   let assemblyFormat = "$value $positions attr-dict `:` type($value) `->` type($result)";
 }
 

@@ -328,3 +328,18 @@ OpFoldResult VectorOp::fold(FoldAdaptor) {
   }
   return source && source.getType() == getType() ? source : Value();
 }
+
+OpFoldResult SwizzleOp::fold(FoldAdaptor adaptor) {
+  if (auto dense = dyn_cast_if_present<DenseElementsAttr>(adaptor.getValue())) {
+    auto values = dense.getValues<Attribute>();
+    if (!isa<VectorType>(getType()))
+      return values[getPositions()[0]];
+    SmallVector<Attribute> components;
+    for (int64_t position : getPositions())
+      components.push_back(values[position]);
+    return DenseElementsAttr::get(cast<ShapedType>(getType()), components);
+  }
+  if (auto splat = getValue().getDefiningOp<SplatOp>(); splat && !isa<VectorType>(getType()))
+    return splat.getValue();
+  return {};
+}

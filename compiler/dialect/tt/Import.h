@@ -7,6 +7,10 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringRef.h"
 
+namespace llvm {
+class SourceMgr;
+}
+
 namespace triton_metal::tt {
 
 /// Parses a module; errors go to the context's diagnostics, with `name` as the file, and the result
@@ -16,6 +20,10 @@ namespace triton_metal::tt {
 /// its name in the text. Block arguments get that name as their location here, so that nothing
 /// after this needs the text.
 mlir::OwningOpRef<mlir::ModuleOp> parseModule(llvm::StringRef text, llvm::StringRef name,
+                                              mlir::MLIRContext *context);
+
+/// The same for the main buffer of sources, for who wants to show the lines of errors.
+mlir::OwningOpRef<mlir::ModuleOp> parseModule(const llvm::SourceMgr &sources,
                                               mlir::MLIRContext *context);
 
 } // namespace triton_metal::tt

@@ -46,6 +46,12 @@ StringRef sourceName(StringRef name, const llvm::StringSet<> &names) {
 OwningOpRef<ModuleOp> parseModule(StringRef text, StringRef name, MLIRContext *context) {
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, name), SMLoc());
+  return parseModule(sources, context);
+}
+
+OwningOpRef<ModuleOp> parseModule(const llvm::SourceMgr &sources, MLIRContext *context) {
+  const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
+  StringRef text = buffer->getBuffer(), name = buffer->getBufferIdentifier();
   ParserConfig config(context);
   Block block;
   AsmParserState state;

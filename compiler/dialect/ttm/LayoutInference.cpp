@@ -17,7 +17,8 @@ LayoutRule getLayoutRule(Operation *op) {
     return LayoutRule::Source;
   if (op->hasTrait<OpTrait::Elementwise>() || isa<tt::ScanOp>(op))
     return LayoutRule::Same;
-  if (isa<tt::ExpandDimsOp, tt::BroadcastOp, tt::ReshapeOp, tt::TransOp, tt::JoinOp, tt::SplitOp, tt::CatOp>(op))
+  if (isa<tt::ExpandDimsOp, tt::BroadcastOp, tt::ReshapeOp, tt::TransOp, tt::JoinOp, tt::SplitOp,
+          tt::CatOp>(op))
     return LayoutRule::Inferred;
   if (isa<tt::ReduceOp>(op))
     return LayoutRule::Reduction;
@@ -30,14 +31,19 @@ LayoutRule getLayoutRule(Operation *op) {
   return LayoutRule::Free;
 }
 
-std::optional<LinearLayout> inferResultLayout(Operation *op, unsigned operandIndex, const LinearLayout &layout) {
+std::optional<LinearLayout> inferResultLayout(Operation *op, unsigned operandIndex,
+                                              const LinearLayout &layout) {
   using Result = std::optional<LinearLayout>;
   if (getLayoutRule(op) == LayoutRule::Same || getLayoutRule(op) == LayoutRule::Memory)
     return layout;
   return TypeSwitch<Operation *, Result>(op)
       .Case([&](tt::ExpandDimsOp expand) -> Result { return layout.expandDims(expand.getAxis()); })
-      .Case([&](tt::BroadcastOp broadcast) -> Result { return layout.broadcastTo(broadcast.getType().getShape()); })
-      .Case([&](tt::ReshapeOp reshape) -> Result { return layout.reshape(reshape.getType().getShape()); })
+      .Case([&](tt::BroadcastOp broadcast) -> Result {
+        return layout.broadcastTo(broadcast.getType().getShape());
+      })
+      .Case([&](tt::ReshapeOp reshape) -> Result {
+        return layout.reshape(reshape.getType().getShape());
+      })
       .Case([&](tt::TransOp trans) -> Result { return layout.transpose(trans.getOrder()); })
       .Case([&](tt::JoinOp) -> Result { return layout.join(); })
       .Case([&](tt::SplitOp) -> Result { return layout.split(); })
@@ -47,7 +53,8 @@ std::optional<LinearLayout> inferResultLayout(Operation *op, unsigned operandInd
       .Default([](Operation *) -> Result { return std::nullopt; });
 }
 
-std::optional<LinearLayout> inferOperandLayout(Operation *op, unsigned operandIndex, const LinearLayout &layout) {
+std::optional<LinearLayout> inferOperandLayout(Operation *op, unsigned operandIndex,
+                                               const LinearLayout &layout) {
   using Result = std::optional<LinearLayout>;
   if (getLayoutRule(op) == LayoutRule::Same || getLayoutRule(op) == LayoutRule::Memory)
     return layout;
@@ -56,7 +63,9 @@ std::optional<LinearLayout> inferOperandLayout(Operation *op, unsigned operandIn
       .Case([&](tt::BroadcastOp broadcast) -> Result {
         return layout.broadcastSource(broadcast.getSrc().getType().getShape());
       })
-      .Case([&](tt::ReshapeOp reshape) -> Result { return layout.reshape(reshape.getSrc().getType().getShape()); })
+      .Case([&](tt::ReshapeOp reshape) -> Result {
+        return layout.reshape(reshape.getSrc().getType().getShape());
+      })
       .Case([&](tt::TransOp trans) -> Result { return layout.inverseTranspose(trans.getOrder()); })
       .Case([&](tt::SplitOp) -> Result { return layout.join(); })
       .Case([&](tt::JoinOp) -> Result {
@@ -74,7 +83,8 @@ std::optional<LinearLayout> inferOperandLayout(Operation *op, unsigned operandIn
             LinearLayout::check(lhs.getShape(), registers.drop_back(), layout.getLaneBases(),
                                 layout.getSimdgroupBases()))
           return std::nullopt;
-        return LinearLayout(lhs.getShape(), registers.drop_back(), layout.getLaneBases(), layout.getSimdgroupBases());
+        return LinearLayout(lhs.getShape(), registers.drop_back(), layout.getLaneBases(),
+                            layout.getSimdgroupBases());
       })
       .Case([&](tt::DotOp) -> Result { return operandIndex == 2 ? Result(layout) : std::nullopt; })
       .Default([](Operation *) -> Result { return std::nullopt; });
@@ -89,12 +99,13 @@ LinearLayout getDefaultLayout(ArrayRef<int64_t> shape, unsigned numSimdgroups) {
 //===----------------------------------------------------------------------===//
 
 /// Tensor operands have this layout.
-static LogicalResult verifyOperand(Operation *op, unsigned index, const std::optional<LinearLayout> &wanted) {
+static LogicalResult verifyOperand(Operation *op, unsigned index,
+                                   const std::optional<LinearLayout> &wanted) {
   auto layout = getLayout(op->getOperand(index));
   if (!layout || !wanted || *layout == *wanted)
     return success();
-  return op->emitOpError() << "operand " << index << " has layout " << layout->str() << ", but the result asks for "
-                           << wanted->str();
+  return op->emitOpError() << "operand " << index << " has layout " << layout->str()
+                           << ", but the result asks for " << wanted->str();
 }
 
 static LogicalResult verifyCarried(Operation *op, ValueRange from, ValueRange to) {
@@ -161,7 +172,8 @@ static LogicalResult verifyOp(Operation *op, unsigned numSimdgroups) {
       return op->emitOpError() << "cannot reduce layout " << layout->str() << " along this axis";
     for (Value result : op->getResults())
       if (auto own = getLayout(result); own && *own != *wanted)
-        return op->emitOpError() << "result has layout " << own->str() << ", but the operand gives " << wanted->str();
+        return op->emitOpError() << "result has layout " << own->str() << ", but the operand gives "
+                                 << wanted->str();
     return success();
   }
   case LayoutRule::ControlFlow:
@@ -194,7 +206,8 @@ static LogicalResult verifyOp(Operation *op, unsigned numSimdgroups) {
 LogicalResult verifyLayouts(Operation *root) {
   unsigned numSimdgroups = getNumSimdgroups(root);
   if (!numSimdgroups)
-    return root->emitError() << "the module must have '" << TTMDialect::getNumSimdgroupsAttrName() << "'";
+    return root->emitError() << "the module must have '" << TTMDialect::getNumSimdgroupsAttrName()
+                             << "'";
   auto result = root->walk([&](Operation *op) {
     return failed(verifyOp(op, numSimdgroups)) ? WalkResult::interrupt() : WalkResult::advance();
   });

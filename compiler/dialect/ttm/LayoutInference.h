@@ -30,12 +30,13 @@ enum class LayoutRule {
 
 LayoutRule getLayoutRule(mlir::Operation *op);
 
-/// The layout of the results when this tensor operand has `layout`; none if there is no such layout, or if it is open.
-/// For a broadcast it is one of several (LinearLayout::broadcastTo).
+/// The layout of the results when this tensor operand has `layout`; none if there is no such
+/// layout, or if it is open. For a broadcast it is one of several (LinearLayout::broadcastTo).
 std::optional<LinearLayout> inferResultLayout(mlir::Operation *op, unsigned operandIndex,
                                               const LinearLayout &layout);
 
-/// The layout that this tensor operand must have for the results to have `layout`; none if it cannot be said.
+/// The layout that this tensor operand must have for the results to have `layout`; none if it
+/// cannot be said.
 std::optional<LinearLayout> inferOperandLayout(mlir::Operation *op, unsigned operandIndex,
                                                const LinearLayout &layout);
 

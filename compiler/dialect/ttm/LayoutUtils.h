@@ -9,8 +9,10 @@
 
 namespace triton_metal::ttm {
 
-/// The value in this layout; itself if it has it. Where a value is named, its conversion has the name too.
-inline mlir::Value convertLayout(mlir::OpBuilder &builder, mlir::Value value, const LinearLayout &layout) {
+/// The value in this layout; itself if it has it. Where a value is named, its conversion has the
+/// name too.
+inline mlir::Value convertLayout(mlir::OpBuilder &builder, mlir::Value value,
+                                 const LinearLayout &layout) {
   auto type = withLayout(mlir::cast<mlir::RankedTensorType>(value.getType()), layout);
   if (type == value.getType())
     return value;

@@ -45,16 +45,21 @@ namespace triton_metal::ttm {
 
 /// The layout of a tensor type; none for other types and for tensors without one.
 std::optional<LinearLayout> getLayout(mlir::Type type);
-inline std::optional<LinearLayout> getLayout(mlir::Value value) { return getLayout(value.getType()); }
+inline std::optional<LinearLayout> getLayout(mlir::Value value) {
+  return getLayout(value.getType());
+}
 
 /// The tensor type with this layout (whose shape must be the type's).
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);
 
-/// The SIMD-groups along rows and columns of a simdgroup-matrix accumulator layout; none if it is no such layout.
+/// The SIMD-groups along rows and columns of a simdgroup-matrix accumulator layout; none if it is
+/// no such layout.
 std::optional<std::pair<unsigned, unsigned>> getSimdgroupMatrixTiling(const LinearLayout &layout);
 
-/// Whether a tensor of this layout can be operand 0 (A) or 1 (B) of an `mma` with this accumulator as it is.
-bool isOperandLayout(const LinearLayout &layout, unsigned operandIndex, const LinearLayout &accumulator);
+/// Whether a tensor of this layout can be operand 0 (A) or 1 (B) of an `mma` with this accumulator
+/// as it is.
+bool isOperandLayout(const LinearLayout &layout, unsigned operandIndex,
+                     const LinearLayout &accumulator);
 
 } // namespace triton_metal::ttm
 

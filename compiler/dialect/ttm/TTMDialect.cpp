@@ -67,9 +67,8 @@ LogicalResult LinearLayoutAttr::verify(function_ref<InFlightDiagnostic()> emitEr
   return success();
 }
 
-LogicalResult
-LinearLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
-                                 function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult LinearLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                               function_ref<InFlightDiagnostic()> emitError) const {
   if (shape != getShape()) {
     InFlightDiagnostic error = emitError() << "the layout is one of shape [";
     llvm::interleaveComma(getShape(), error);
@@ -146,21 +145,23 @@ Attribute LinearLayoutAttr::parse(AsmParser &parser, Type) {
       flat[part].push_back(value);
     }
   }
-  return parser.getChecked<LinearLayoutAttr>(loc, parser.getContext(), ArrayRef<int64_t>(shape),
-                                             ArrayRef<uint32_t>(flat[0]), ArrayRef<uint32_t>(flat[1]),
-                                             ArrayRef<uint32_t>(flat[2]));
+  return parser.getChecked<LinearLayoutAttr>(
+      loc, parser.getContext(), ArrayRef<int64_t>(shape), ArrayRef<uint32_t>(flat[0]),
+      ArrayRef<uint32_t>(flat[1]), ArrayRef<uint32_t>(flat[2]));
 }
 
 //===----------------------------------------------------------------------===//
 // !ttm.tile
 //===----------------------------------------------------------------------===//
 
-LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
-                               Type elementType, int64_t rowPad, int64_t slots) {
+LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<int64_t> shape, Type elementType, int64_t rowPad,
+                               int64_t slots) {
   if (shape.empty() || llvm::any_of(shape, [](int64_t extent) { return extent <= 0; }))
     return emitError() << "a tile must have positive extents";
   if (!elementType.isIntOrFloat())
-    return emitError() << "a tile holds integers or floating-point numbers, but not " << elementType;
+    return emitError() << "a tile holds integers or floating-point numbers, but not "
+                       << elementType;
   if (rowPad < 0)
     return emitError() << "row_pad must not be negative";
   if (slots < 1)
@@ -200,8 +201,8 @@ Type TileType::parse(AsmParser &parser) {
   }
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<TileType>(loc, parser.getContext(), ArrayRef<int64_t>(shape), elementType,
-                                     rowPad, slots);
+  return parser.getChecked<TileType>(loc, parser.getContext(), ArrayRef<int64_t>(shape),
+                                     elementType, rowPad, slots);
 }
 
 } // namespace triton_metal::ttm

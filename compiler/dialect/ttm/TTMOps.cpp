@@ -92,7 +92,8 @@ static LogicalResult verifySlot(Operation *op, TileType tile, Value slot, String
   return success();
 }
 
-/// Elements go to memory as they are, or as a floating-point type that holds every value of the integer type.
+/// Elements go to memory as they are, or as a floating-point type that holds every value of the
+/// integer type.
 static bool canHold(Type element, Type tileElement) {
   if (element == tileElement)
     return true;

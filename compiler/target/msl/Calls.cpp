@@ -73,17 +73,26 @@ Expr KernelPrinter::buildFloatCompare(Operation *op) {
   case P::ULE: return negate(binary(a, ">", b, Relation));
   case P::UGT: return negate(binary(a, "<=", b, Relation));
   case P::UGE: return negate(binary(a, "<", b, Relation));
-  case P::ORD: return call("isordered", {whole(a), whole(b)});
-  case P::UNO:
-    return left == right ? call("isnan", {whole(a)}) : call("isunordered", {whole(a), whole(b)});
+  case P::ORD:
+  case P::UNO: {
+    Expr either = call("isnan", {whole(a)});
+    if (left != right)
+      either = binary(either, isVector ? "|" : "||", call("isnan", {whole(b)}), isVector ? BitOr : LogicalOr);
+    return compare.getPredicate() == P::UNO ? either : negate(either);
+  }
   case P::ONE:
   case P::UEQ: {
     Expr either = binary(binary(a, "<", b, Relation), isVector ? "|" : "||", binary(a, ">", b, Relation),
                          isVector ? BitOr : LogicalOr);
     return compare.getPredicate() == P::ONE ? either : negate(either);
   }
+  case P::AlwaysTrue:
+  case P::AlwaysFalse: {
+    std::string text = compare.getPredicate() == P::AlwaysTrue ? "true" : "false";
+    return isVector ? cast(getTypeName(op->getResult(0).getType()), Expr{text}) : Expr{text};
+  }
   default:
-    return fail(op, "compares nothing: fold it first");
+    return fail(op, "is a comparison that Metal does not have");
   }
 }
 
@@ -99,8 +108,23 @@ Expr KernelPrinter::buildMath(Operation *op) {
                              .Case("math.cttz", "ctz")
                              .Case("math.ctpop", "popcount")
                              .Default("");
-    if (name == "math.isnan")
-      return call("isnan", {getWhole(op->getOperand(0))});
+    StringRef test = llvm::StringSwitch<StringRef>(name)
+                         .Case("math.isnan", "isnan")
+                         .Case("math.isinf", "isinf")
+                         .Case("math.isfinite", "isfinite")
+                         .Case("math.isnormal", "isnormal")
+                         .Default("");
+    if (!test.empty()) {
+      Type operand = op->getOperand(0).getType();
+      Expr value = isBFloat(operand) ? getFloat(op->getOperand(0)) : get(op->getOperand(0));
+      if (isBFloat(operand) && test == "isnormal")
+        return fail(op, "has no form for bfloat in Metal");
+      if (value.isSplat)
+        value = cast(getTypeName(withElement(operand, isBFloat(operand) ? Float32Type::get(operand.getContext())
+                                                                        : getElementTypeOrSelf(operand))),
+                     value);
+      return call(test, {value});
+    }
     if (function.empty())
       return fail(op, "has no form in Metal");
     Expr operand = getSigned(op->getOperand(0));
@@ -159,7 +183,16 @@ Expr KernelPrinter::buildMath(Operation *op) {
                           .Case("msl.precise_div", "divide")
                           .Case("msl.precise_sqrt", "sqrt")
                           .Default("");
-  if (exact.empty() && rounded.empty())
+  // Functions that the text brings along.
+  StringRef own = llvm::StringSwitch<StringRef>(name)
+                      .Case("math.erf", "error_function")
+                      .Case("math.log1p", "log_plus_one")
+                      .Case("math.expm1", "exp_minus_one")
+                      .Default("");
+  prelude.erf |= name == "math.erf";
+  prelude.log1p |= name == "math.log1p";
+  prelude.expm1 |= name == "math.expm1";
+  if (exact.empty() && rounded.empty() && own.empty())
     return fail(op, "is a function that Metal does not have");
   prelude.maximum |= exact == "maximum";
   prelude.minimum |= exact == "minimum";
@@ -178,7 +211,9 @@ Expr KernelPrinter::buildMath(Operation *op) {
   bool fastest = false;
   if (auto flags = dyn_cast<arith::ArithFastMathInterface>(op))
     fastest = bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::afn);
-  std::string function = exact.empty() ? ((fastest ? "fast::" : "precise::") + rounded).str() : exact.str();
+  std::string function = !own.empty() ? own.str()
+                         : exact.empty() ? ((fastest ? "fast::" : "precise::") + rounded).str()
+                                         : exact.str();
   Expr result = call(function, arguments);
   return through ? cast(getTypeName(type), result) : result;
 }
@@ -254,7 +289,8 @@ Expr KernelPrinter::buildAtomic(Operation *op) {
   Expr result;
   bool isFloat = isa<FloatType>(type);
   if (auto cas = dyn_cast<AtomicCASOp>(op)) {
-    prelude.compareExchange = true;
+    (pointer.getSpace() == AddressSpace::Device ? prelude.compareExchangeDevice
+                                                : prelude.compareExchangeThreadgroup) = true;
     mask = cas.getMask();
     auto asBits = [&](Value value) {
       return isFloat ? call("as_type<uint>", {get(value)}) : getUnsigned(value);

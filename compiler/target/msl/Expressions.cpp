@@ -214,8 +214,10 @@ Expr KernelPrinter::buildWrapping(Operation *op, StringRef symbol, int precedenc
   }
   // x + -1 is x - 1.
   Expr result;
-  if (symbol == "+" && b.literal && b.literal->isNegative() && !b.literal->isMinSignedValue() && !b.isUnsigned) {
-    Expr negated = splatLiteral(IntegerAttr::get(getElementTypeOrSelf(type), -*b.literal));
+  std::optional<llvm::APInt> literal = get(right).literal;
+  if (symbol == "+" && literal && literal->isNegative() && !literal->isMinSignedValue()) {
+    Expr negated;
+    negated.text = getLiteral(IntegerAttr::get(getElementTypeOrSelf(type), -*literal), b.isUnsigned);
     result = binary(a, "-", negated, precedence);
   } else {
     result = binary(a, symbol, b, precedence);
@@ -596,6 +598,9 @@ Expr KernelPrinter::buildRead(ReadOp op) {
   Expr other = carrier ? getUnsigned(op.getOther()) : getSigned(op.getOther());
   if (other.isSplat)
     other = cast(getTypeName(op.getType(), carrier), other);
+  // A choice is between values: of a vector or a bfloat in memory and one in registers, each may be a class of its own.
+  if (isa<VectorType>(op.getType()) || op.getType().isBF16())
+    access.text = getTypeName(op.getType(), carrier) + "(" + access.text + ")";
   Expr result;
   result.text = inParens(condition, LogicalOr) + " ? " + access.text + " : " + inParens(other, Conditional);
   result.precedence = Conditional;

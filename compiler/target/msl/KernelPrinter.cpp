@@ -170,31 +170,7 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os) {
   os << "using namespace metal;\n\n"
         "#pragma METAL fp math_mode(safe)\n"
         "#pragma METAL fp contract(off)\n";
-  if (prelude.elements)
-    os << "\n// The two elements of an 8x8 matrix that this thread holds.\n"
-          "template <typename T> thread vec<T, 2> &elements(thread simdgroup_matrix<T, 8, 8> &m) {\n"
-          "  return reinterpret_cast<thread vec<T, 2> &>(m.thread_elements());\n"
-          "}\n";
-  if (prelude.maximum)
-    os << "\n// The greater number, NaN if either is NaN, +0 over -0.\n"
-          "template <typename T> T maximum(T a, T b) {\n"
-          "  return select(b, a, (a > b) | (a != a) | ((a == b) & signbit(b)));\n"
-          "}\n";
-  if (prelude.minimum)
-    os << "\n// The smaller number, NaN if either is NaN, -0 below +0.\n"
-          "template <typename T> T minimum(T a, T b) {\n"
-          "  return select(b, a, (a < b) | (a != a) | ((a == b) & signbit(a)));\n"
-          "}\n";
-  if (prelude.compareExchange)
-    os << "\n// Compare and exchange that does not fail where the values agree; gives what was there.\n"
-          "template <typename A> uint compare_exchange(A p, uint expected, uint desired) {\n"
-          "  uint old = expected;\n"
-          "  while (!atomic_compare_exchange_weak_explicit(p, &old, desired, memory_order_relaxed,\n"
-          "                                                memory_order_relaxed) &&\n"
-          "         old == expected) {\n"
-          "  }\n"
-          "  return old;\n"
-          "}\n";
+  prelude.print(os);
   os << kernels;
   return success();
 }

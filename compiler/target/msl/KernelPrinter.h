@@ -30,7 +30,9 @@ struct Expr {
 
 /// Helper functions that the text may need in front of its kernels.
 struct Prelude {
-  bool elements = false, maximum = false, minimum = false, compareExchange = false;
+  bool elements = false, maximum = false, minimum = false, compareExchangeDevice = false, compareExchangeThreadgroup = false;
+  bool erf = false, log1p = false, expm1 = false;
+  void print(llvm::raw_ostream &os) const;
 };
 
 /// Writes one kernel.

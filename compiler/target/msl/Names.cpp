@@ -48,10 +48,10 @@ bool triton_metal::msl::isReserved(StringRef name) {
              "coherent", "matrix", "vec", "array", "ray_data", "object_data", "mesh", "intersection", "stitchable",
              // Functions that the text calls: a variable of their name would hide them.
              "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clz", "copysign", "cos", "cosh",
-             "ctz", "elements", "exp", "exp2", "exp10", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "isordered",
-             "isunordered", "log", "log2", "log10", "max", "maximum", "min", "minimum", "mulhi", "popcount", "pow",
+             "ctz", "elements", "error_function", "exp", "exp_minus_one", "exp2", "exp10", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "isordered",
+             "isunordered", "log", "log_plus_one", "log2", "log10", "max", "maximum", "min", "minimum", "mulhi", "popcount", "pow",
              "rint", "round", "rsqrt", "simd_and", "simd_max", "simd_min", "simd_or", "simd_product", "simd_shuffle",
-             "simd_shuffle_xor", "simd_sum", "simd_xor", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "isnan",
+             "simd_shuffle_xor", "simd_sum", "simd_xor", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "isnan", "isinf", "isfinite", "isnormal",
              "signbit", "compare_exchange", "threadgroup_barrier", "simdgroup_load", "simdgroup_store", "divide"})
       set.insert(word);
     return set;
@@ -59,22 +59,26 @@ bool triton_metal::msl::isReserved(StringRef name) {
   return words.contains(name);
 }
 
-bool Names::isTaken(StringRef name) const {
-  if (isReserved(name))
-    return true;
-  // float4, uint3, simdgroup_float8x8 and the like are types.
+/// float4, uint3, simdgroup_float8x8 and the like are types, and so is all that continues such a name.
+static bool looksLikeType(StringRef name) {
   for (StringRef type : {"bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "bfloat",
                          "float", "packed_", "simdgroup_", "__"})
     if (name.starts_with(type) && (type.ends_with("_") || (name.size() > type.size() && llvm::isDigit(name[type.size()]))))
       return true;
-  return llvm::any_of(scopes, [&](const llvm::StringSet<> &scope) { return scope.contains(name); });
+  return false;
+}
+
+bool Names::isTaken(StringRef name) const {
+  return isReserved(name) ||
+         llvm::any_of(scopes, [&](const llvm::StringSet<> &scope) { return scope.contains(name); });
 }
 
 std::string Names::make(StringRef base) {
   std::string name;
   for (char c : base)
     name += llvm::isAlnum(c) || c == '_' ? c : '_';
-  if (name.empty() || llvm::isDigit(name[0]))
+  // No number behind such a name would free it.
+  if (name.empty() || llvm::isDigit(name[0]) || looksLikeType(name))
     name = "v" + name;
   std::string unique = name;
   for (unsigned number = 1; isTaken(unique); ++number)

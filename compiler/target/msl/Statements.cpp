@@ -186,7 +186,7 @@ bool KernelPrinter::isFolded(Operation *op, const Expr &expr) {
     return false;
   if (isa<scf::WhileOp>(user) || isa<scf::ConditionOp>(user))
     return isa<scf::ConditionOp>(user) && expr.text.size() <= 60;
-  return expr.text.size() <= (reads ? 100 : 64);
+  return expr.text.size() <= (reads && !isa<WriteOp>(user) ? 100 : 64);
 }
 
 //===----------------------------------------------------------------------===//

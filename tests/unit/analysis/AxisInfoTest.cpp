@@ -21,13 +21,14 @@ namespace {
 class AxisInfoTest : public ::testing::Test {
 protected:
   AxisInfoTest() {
-    context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect, math::MathDialect, scf::SCFDialect,
-                        ub::UBDialect, tt::TTDialect>();
+    context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect, math::MathDialect,
+                        scf::SCFDialect, ub::UBDialect, tt::TTDialect>();
   }
 
   /// The information of the first operand of the operation marked {probe}.
   AxisInfo probe(llvm::StringRef arguments, llvm::StringRef body) {
-    std::string text = "tt.func public @f(" + arguments.str() + ") {\n" + body.str() + "\ntt.return\n}";
+    std::string text =
+        "tt.func public @f(" + arguments.str() + ") {\n" + body.str() + "\ntt.return\n}";
     module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module) << text;
     if (!module)
@@ -51,7 +52,8 @@ protected:
 
 using Dims = AxisInfo::Dims;
 
-constexpr const char *kRange = "%r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>\n";
+constexpr const char *kRange =
+    "%r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>\n";
 constexpr const char *kProbe = "arith.trunci %v {probe} : tensor<64xi32> to tensor<64xi8>";
 
 TEST_F(AxisInfoTest, RangePlusMultipleOfItsLength) {
@@ -127,7 +129,8 @@ TEST_F(AxisInfoTest, ComparisonsKnowTheirBound) {
       %s = tt.splat %n : i32 -> tensor<64xi32>
       %v = arith.cmpi )" + predicate.str() + R"(, %r, %s : tensor<64xi32>
       arith.extui %v {probe} : tensor<64xi1> to tensor<64xi8>
-    )").constancy;
+    )")
+        .constancy;
   };
   EXPECT_EQ(constancy("slt", " {tt.divisibility = 16 : i32}"), Dims({16}));
   EXPECT_EQ(constancy("sge", " {tt.divisibility = 16 : i32}"), Dims({16}));
@@ -138,7 +141,9 @@ TEST_F(AxisInfoTest, ComparisonsKnowTheirBound) {
 }
 
 TEST_F(AxisInfoTest, PointersOfAMatrix) {
-  AxisInfo info = probe("%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %stride: i32 {tt.divisibility = 16 : i32}", R"(
+  AxisInfo info = probe(
+      "%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %stride: i32 {tt.divisibility = 16 : i32}",
+      R"(
     %m = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
     %k = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
     %m1 = tt.expand_dims %m {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>

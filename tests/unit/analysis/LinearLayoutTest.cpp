@@ -30,7 +30,8 @@ public:
     return result;
   }
 
-  /// Any layout of the shape: independent bases, dealt to registers, lanes and SIMD-groups in any order.
+  /// Any layout of the shape: independent bases, dealt to registers, lanes and SIMD-groups in any
+  /// order.
   LinearLayout layout(const Shape &shape, unsigned simdgroupBits, bool mixed) {
     unsigned bits = 0;
     for (int64_t extent : shape)
@@ -113,7 +114,8 @@ TEST(LinearLayout, TransposeMovesCoordinates) {
     std::shuffle(order.begin(), order.end(), g.random);
     LinearLayout transposed = layout.transpose(order);
     forEachPlace(layout, [&](HardwareIndex place) {
-      Shape from = layout.toCoordinates(layout.apply(place)), to = transposed.toCoordinates(transposed.apply(place));
+      Shape from = layout.toCoordinates(layout.apply(place)),
+            to = transposed.toCoordinates(transposed.apply(place));
       for (unsigned d = 0; d < order.size(); ++d)
         ASSERT_EQ(to[d], from[order[d]]);
     });
@@ -126,7 +128,8 @@ TEST(LinearLayout, ReshapeKeepsRowMajorOrder) {
   for (unsigned i = 0; i < kRounds; ++i) {
     LinearLayout layout = g.layout(g.shape(3, 10), 2, i % 2);
     LinearLayout flat = layout.reshape({layout.getNumElements()});
-    forEachPlace(layout, [&](HardwareIndex place) { ASSERT_EQ(layout.apply(place), flat.apply(place)); });
+    forEachPlace(layout,
+                 [&](HardwareIndex place) { ASSERT_EQ(layout.apply(place), flat.apply(place)); });
     EXPECT_EQ(flat.reshape(layout.getShape()), layout);
   }
 }
@@ -219,7 +222,8 @@ TEST(LinearLayout, JoinSplitAndCat) {
     LinearLayout twice = layout.cat();
     EXPECT_EQ(twice.getShape()[0], 2 * layout.getShape()[0]);
     forEachPlace(layout, [&](HardwareIndex place) {
-      ASSERT_EQ(joined.apply(place.reg * 2 + 1, place.lane, place.simdgroup), layout.apply(place) * 2 + 1);
+      ASSERT_EQ(joined.apply(place.reg * 2 + 1, place.lane, place.simdgroup),
+                layout.apply(place) * 2 + 1);
       ASSERT_EQ(twice.apply(place), layout.apply(place));
       HardwareIndex second = place;
       second.reg += layout.getNumRegisters();
@@ -283,7 +287,8 @@ TEST(LinearLayout, BlockedGivesEachThreadItsNeighbours) {
         if (extent >= 2 * neighbours) {
           ASSERT_EQ(layout.apply(0, 1, 0), uint32_t(neighbours));
         }
-        // No register is spent on a copy, and threads copy only when there are more of them than elements.
+        // No register is spent on a copy, and threads copy only when there are more of them than
+        // elements.
         int64_t threads = 32 * groups;
         ASSERT_EQ(layout.getNumRegisters(), std::max<int64_t>(neighbours, extent / threads));
         ASSERT_EQ(layout.isInjective(), extent >= neighbours * threads);
@@ -311,7 +316,8 @@ TEST(LinearLayout, FragmentsAreAsMetalHasThem) {
 }
 
 TEST(LinearLayout, FragmentsTileTheMatrix) {
-  for (auto [rows, columns] : {std::pair(1u, 4u), std::pair(2u, 2u), std::pair(4u, 1u), std::pair(2u, 1u)}) {
+  for (auto [rows, columns] :
+       {std::pair(1u, 4u), std::pair(2u, 2u), std::pair(4u, 1u), std::pair(2u, 1u)}) {
     LinearLayout layout = LinearLayout::simdgroupMatrix({64, 128}, {rows, columns}, 4);
     unsigned m = 64 / rows / 8, n = 128 / columns / 8;
     ASSERT_EQ(layout.getNumRegisters(), 2 * m * n);
@@ -334,20 +340,22 @@ TEST(LinearLayout, OperandsHaveAllOfK) {
   EXPECT_EQ(b.bitsAlong(InDim::Simdgroup, 0), 0u);
   EXPECT_EQ(b.freeMask(InDim::Simdgroup), 2u); // the row bit
   // With all SIMD-groups along the rows, a result is an operand A as it is.
-  EXPECT_EQ(LinearLayout::simdgroupMatrix({64, 32}, {4, 1}, 4), LinearLayout::simdgroupOperand({64, 32}, 0, {4, 1}, 4));
-  EXPECT_EQ(LinearLayout::simdgroupMatrix({32, 64}, {1, 4}, 4), LinearLayout::simdgroupOperand({32, 64}, 1, {1, 4}, 4));
+  EXPECT_EQ(LinearLayout::simdgroupMatrix({64, 32}, {4, 1}, 4),
+            LinearLayout::simdgroupOperand({64, 32}, 0, {4, 1}, 4));
+  EXPECT_EQ(LinearLayout::simdgroupMatrix({32, 64}, {1, 4}, 4),
+            LinearLayout::simdgroupOperand({32, 64}, 1, {1, 4}, 4));
 }
 
 TEST(LinearLayout, CheckRefusesWhatIsNoLayout) {
   using Bases = LinearLayout::Bases;
   Bases lanes = {1, 2, 4, 8, 16};
   EXPECT_FALSE(LinearLayout::check({32}, {}, lanes, {}));
-  EXPECT_TRUE(LinearLayout::check({48}, {}, lanes, {}));                // extent
-  EXPECT_TRUE(LinearLayout::check({64}, {}, lanes, {}));                // not reached
-  EXPECT_TRUE(LinearLayout::check({32}, {3}, lanes, {}));               // dependent
-  EXPECT_TRUE(LinearLayout::check({32}, {0}, lanes, {}));               // zero register
-  EXPECT_TRUE(LinearLayout::check({32}, {}, {1, 2, 4, 8}, {16}));       // lanes
-  EXPECT_TRUE(LinearLayout::check({16}, {}, lanes, {}));                // outside
+  EXPECT_TRUE(LinearLayout::check({48}, {}, lanes, {}));               // extent
+  EXPECT_TRUE(LinearLayout::check({64}, {}, lanes, {}));               // not reached
+  EXPECT_TRUE(LinearLayout::check({32}, {3}, lanes, {}));              // dependent
+  EXPECT_TRUE(LinearLayout::check({32}, {0}, lanes, {}));              // zero register
+  EXPECT_TRUE(LinearLayout::check({32}, {}, {1, 2, 4, 8}, {16}));      // lanes
+  EXPECT_TRUE(LinearLayout::check({16}, {}, lanes, {}));               // outside
   EXPECT_FALSE(LinearLayout::check({8}, {}, {1, 2, 4, 0, 0}, {0, 0})); // copies
 }
 

@@ -1,0 +1,109 @@
+// The functions that Metal does not have: written in front of the kernels that call them.
+
+#include "target/msl/KernelPrinter.h"
+
+using namespace triton_metal::msl;
+
+static const char elementsText[] = R"(
+// The two elements of an 8x8 matrix that this thread holds.
+template <typename T> thread vec<T, 2> &elements(thread simdgroup_matrix<T, 8, 8> &m) {
+  return reinterpret_cast<thread vec<T, 2> &>(m.thread_elements());
+}
+)";
+
+static const char maximumText[] = R"(
+// The greater number, NaN if either is NaN, +0 over -0.
+template <typename T> T maximum(T a, T b) {
+  return select(b, a, (a > b) | (a != a) | ((a == b) & signbit(b)));
+}
+)";
+
+static const char minimumText[] = R"(
+// The smaller number, NaN if either is NaN, -0 below +0.
+template <typename T> T minimum(T a, T b) {
+  return select(b, a, (a < b) | (a != a) | ((a == b) & signbit(a)));
+}
+)";
+
+static const char compareExchangeText[] = R"(
+// Compare and exchange that does not fail where the values agree; gives what was there.
+inline uint compare_exchange(SPACE atomic_uint *p, uint expected, uint desired) {
+  uint old = expected;
+  while (!atomic_compare_exchange_weak_explicit(p, &old, desired, memory_order_relaxed,
+                                                memory_order_relaxed) &&
+         old == expected) {
+  }
+  return old;
+}
+)";
+
+// Polynomials through the Chebyshev nodes: of erf(x) / x in x * x below 1, of log(1 - erf(x)) in x - 2.5 below 4.
+static const char erfText[] = R"(
+// The error function, within 3 units in the last place.
+template <typename T> T error_function(T x) {
+  T a = fabs(x), s = a * a, t = a - 2.5f;
+  T p = T(-9.667045e-6f);
+  p = fma(p, s, T(1.1265959e-4f));
+  p = fma(p, s, T(-8.4840803e-4f));
+  p = fma(p, s, T(5.2210316e-3f));
+  p = fma(p, s, T(-2.686543e-2f));
+  p = fma(p, s, T(1.1283782e-1f));
+  p = fma(p, s, T(-3.7612638e-1f));
+  p = fma(p, s, T(1.1283792f));
+  T q = T(1.6371514e-6f);
+  q = fma(q, t, T(-1.3315014e-5f));
+  q = fma(q, t, T(7.729138e-5f));
+  q = fma(q, t, T(-4.2012252e-4f));
+  q = fma(q, t, T(2.1653036e-3f));
+  q = fma(q, t, T(-1.0858541e-2f));
+  q = fma(q, t, T(-9.4389373e-1f));
+  q = fma(q, t, T(-5.3526807f));
+  q = fma(q, t, T(-7.806815f));
+  T far = select(T(1.0f), 1.0f - precise::exp(q), a < 4.0f);
+  return select(copysign(select(far, p * a, a < 1.0f), x), x, x != x);
+}
+)";
+
+// The rounding of 1 + x is undone by the quotient, after Kahan.
+static const char log1pText[] = R"(
+// log(1 + x), exact where x is small too.
+template <typename T> T log_plus_one(T x) {
+  T u = 1.0f + x;
+  T y = precise::log(u) * (x / (u - 1.0f));
+  return select(select(y, u, u == INFINITY), x, u == 1.0f);
+}
+)";
+
+static const char expm1Text[] = R"(
+// exp(x) - 1, exact where x is small too.
+template <typename T> T exp_minus_one(T x) {
+  T u = precise::exp(x);
+  T y = (u - 1.0f) * (x / precise::log(u));
+  y = select(select(y, u, u == INFINITY), T(-1.0f), u - 1.0f == -1.0f);
+  return select(y, x, u == 1.0f);
+}
+)";
+
+static std::string inSpace(llvm::StringRef text, llvm::StringRef space) {
+  auto [front, back] = text.split("SPACE");
+  return (front + space + back).str();
+}
+
+void Prelude::print(llvm::raw_ostream &os) const {
+  if (elements)
+    os << elementsText;
+  if (maximum)
+    os << maximumText;
+  if (minimum)
+    os << minimumText;
+  if (compareExchangeDevice)
+    os << inSpace(compareExchangeText, "device");
+  if (compareExchangeThreadgroup)
+    os << inSpace(compareExchangeText, "threadgroup");
+  if (erf)
+    os << erfText;
+  if (log1p)
+    os << log1pText;
+  if (expm1)
+    os << expm1Text;
+}
