@@ -109,7 +109,7 @@ def layer_norm_cases() -> Iterator[Case]:
     x, weight, bias, dy = (
         normal(s, "float32", i) for i, s in enumerate([(256, 1024), 1024, 1024, (256, 1024)])
     )
-    _, mean, rstd = layer_norm.layer_norm(x, weight, bias)
+    mean, rstd = x.mean(axis=1), 1 / np.sqrt(x.var(axis=1) + np.float32(1e-5))
     expected = layer_norm.reference_backward(dy, x, weight)
     bounds = layer_norm.error_bound_backward(dy, x, weight, expected)
 

@@ -80,6 +80,9 @@ extern "C" {
 void __tm_runtime_barrier(GroupState *group, uint32_t site);
 [[noreturn]] void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t site, uint64_t address,
                                     uint32_t lane);
+/// Looks at every lane's access: `flags` 1 is "into any buffer", 2 is "and writes". Returns if all is well.
+void __tm_runtime_check(const LaunchState *launch, GroupState *group, const uint64_t *addresses, uint32_t mask, uint32_t site,
+                        uint64_t start, uint64_t length, uint32_t bytes, uint32_t alignment, uint32_t flags);
 void __tm_runtime_count_lines(uint64_t *counter, const uint64_t *addresses, uint32_t mask, uint32_t bytes);
 }
 

@@ -26,6 +26,7 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
+#include <chrono>
 using namespace llvm;
 
 namespace triton_metal::engine {
@@ -111,6 +112,7 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, con
   Expected<Function *> scalar = prepareKernel(module, kernel, options, code.facts);
   if (!scalar)
     return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), scalar.takeError());
+  auto T0 = std::chrono::steady_clock::now(); auto lap = [&](const char *n) { auto t = std::chrono::steady_clock::now(); fprintf(stderr, "%s %.0f ms\n", n, std::chrono::duration<double>(t - T0).count() * 1e3); T0 = t; };
   const char *dump = std::getenv("TRITON_METAL_HOST_DUMP");
   if (dump)
     (*scalar)->print(errs());
@@ -120,7 +122,7 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, con
     return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), simd.takeError());
   if (dump)
     (*simd)->print(errs());
-  (*scalar)->eraseFromParent();
+  lap("vec"); (*scalar)->eraseFromParent();
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
@@ -131,7 +133,7 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, con
       function.addFnAttr("min-legal-vector-width", "512");
     }
   }
-  optimize(module, **simd, *machine, host.traits);
+  optimize(module, **simd, *machine, host.traits); lap("opt");
   if (dump)
     (*simd)->print(errs());
   // What only the scalar code used.
@@ -148,7 +150,7 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, con
   legacy::PassManager codegen;
   if (machine->addPassesToEmitFile(codegen, stream, nullptr, CodeGenFileType::ObjectFile))
     return createStringError("LLVM cannot write object files for this host");
-  codegen.run(module);
+  codegen.run(module); lap("codegen");
   code.object.assign(object.begin(), object.end());
   return code;
 }

@@ -67,11 +67,42 @@ extern "C" void __tm_runtime_count_lines(uint64_t *counter, const uint64_t *addr
   *counter += count;
 }
 
+extern "C" void __tm_runtime_check(const LaunchState *launch, GroupState *group, const uint64_t *addresses, uint32_t mask,
+                                   uint32_t site, uint64_t start, uint64_t length, uint32_t bytes, uint32_t alignment,
+                                   uint32_t flags) {
+  bool anyBuffer = flags & 1, writes = flags & 2;
+  for (; mask; mask &= mask - 1) {
+    uint32_t lane = std::countr_zero(mask);
+    uint64_t address = addresses[lane];
+    auto inside = [&](uint64_t from, uint64_t size) { return size >= bytes && address - from <= size - bytes; };
+    bool found = false, allowed = true;
+    if (anyBuffer) {
+      for (uint32_t index = 0; index != maxBufferBindings && !found; ++index)
+        if (launch->bufferBytes[index] && inside(uint64_t(launch->buffers[index]), launch->bufferBytes[index])) {
+          found = true;
+          allowed = launch->bufferWritable[index];
+        }
+    } else {
+      found = inside(start, length);
+      for (uint32_t index = 0; writes && index != maxBufferBindings; ++index)
+        if (uint64_t(launch->buffers[index]) == start && launch->bufferBytes[index] == length)
+          allowed &= launch->bufferWritable[index] || !found;
+    }
+    if (!found)
+      __tm_runtime_fail(group, uint32_t(Failure::OutOfBounds), site, address, lane);
+    if (writes && !allowed)
+      __tm_runtime_fail(group, uint32_t(Failure::ReadOnly), site, address, lane);
+    if (address & (alignment - 1))
+      __tm_runtime_fail(group, uint32_t(Failure::Misaligned), site, address, lane);
+  }
+}
+
 std::vector<std::pair<const char *, void *>> runtimeSymbols() {
   auto address = [](auto *function) { return reinterpret_cast<void *>(function); };
   return {
       {"__tm_runtime_barrier", address(&__tm_runtime_barrier)},
       {"__tm_runtime_fail", address(&__tm_runtime_fail)},
+      {"__tm_runtime_check", address(&__tm_runtime_check)},
       {"__tm_runtime_count_lines", address(&__tm_runtime_count_lines)},
 #if defined(__FLT16_MANT_DIG__)
       {"__extendhfsf2", address(&extendHalf)},

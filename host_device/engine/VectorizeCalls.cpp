@@ -374,69 +374,90 @@ void SimdEmitter::emitCheck(CallInst &call) {
   const Site &where = facts.sites[site];
   auto *i64 = b.getInt64Ty();
   auto *numbers = lanesOf(i64);
-  Value *address = vector(pointer);
-  if (address->getType()->getScalarType()->isPointerTy())
-    address = b.CreatePtrToInt(address, numbers);
-  // Lanes whose bytes are not all inside [start, start + length).
-  auto outside = [&](Value *start, Value *length) -> Value * {
-    Value *last = b.CreateSub(length, b.getInt64(bytes));
-    Value *tooShort = b.CreateICmpULT(length, b.getInt64(bytes));
-    Value *beyond = b.CreateICmpUGT(b.CreateSub(address, splat(start)), splat(last));
-    return b.CreateOr(splat(tooShort), beyond);
+  auto asNumber = [&](Value *address) {
+    if (address->getType()->getScalarType()->isPointerTy())
+      return b.CreatePtrToInt(address, address->getType()->isVectorTy() ? static_cast<Type *>(numbers) : i64);
+    return address;
   };
-  auto bufferStart = [&](unsigned index) {
-    return b.CreatePtrToInt(launchField(b.getPtrTy(), offsetof(LaunchState, buffers) + 8 * index, "buffer"), i64);
-  };
-  auto bufferLength = [&](unsigned index) {
-    return launchField(i64, offsetof(LaunchState, bufferBytes) + 8 * index, "buffer_bytes");
-  };
-  auto readOnly = [&](unsigned index) {
-    Value *writable = launchField(b.getInt8Ty(), offsetof(LaunchState, bufferWritable) + index, "writable");
-    return b.CreateICmpEQ(writable, b.getInt8(0));
-  };
-  Value *bad = nullptr, *forbidden = nullptr;
+  // The memory that the pointer may point into; nothing where only the runtime can tell.
+  Value *start = nullptr, *length = nullptr, *forbidden = nullptr;
   if (where.space == AddressSpace::Thread) {
     auto *array = cast<AllocaInst>(getUnderlyingObject(pointer));
-    uint64_t offset = privatePlaces[array].second;
-    bad = outside(b.getInt64(privateBase + offset), b.getInt64(array->getAllocationSize(layout)->getFixedValue()));
+    start = b.getInt64(privateBase + privatePlaces[array].second);
+    length = b.getInt64(array->getAllocationSize(layout)->getFixedValue());
   } else if (where.space == AddressSpace::Threadgroup) {
     Value *memory = b.CreatePtrToInt(groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory"), i64);
     auto *object = dyn_cast<CallInst>(getUnderlyingObject(pointer));
     StringRef name = object && object->getCalledFunction() ? object->getCalledFunction()->getName() : "";
     if (name.starts_with(threadgroupAllocName)) {
       auto [offset, size] = threadgroupPlaces[constantArgument(*object, 0)];
-      bad = outside(b.CreateAdd(memory, b.getInt64(offset)), b.getInt64(size));
+      start = b.CreateAdd(memory, b.getInt64(offset));
+      length = b.getInt64(size);
     } else if (name.starts_with(threadgroupArgumentName)) {
       uint64_t index = constantArgument(*object, 0);
       Value *offset = launchField(b.getInt32Ty(), offsetof(LaunchState, argumentOffsets) + 4 * index, "argument_offset");
-      Value *length = launchField(b.getInt32Ty(), offsetof(LaunchState, argumentBytes) + 4 * index, "argument_bytes");
-      bad = outside(b.CreateAdd(memory, b.CreateZExt(offset, i64)), b.CreateZExt(length, i64));
+      start = b.CreateAdd(memory, b.CreateZExt(offset, i64));
+      length = b.CreateZExt(launchField(b.getInt32Ty(), offsetof(LaunchState, argumentBytes) + 4 * index, "argument_bytes"), i64);
     } else {
-      bad = outside(memory, b.getInt64(maxThreadgroupMemory));
+      start = memory;
+      length = b.getInt64(maxThreadgroupMemory);
     }
   } else if (where.buffer >= 0) {
-    bad = outside(bufferStart(where.buffer), bufferLength(where.buffer));
+    start = b.CreatePtrToInt(launchField(b.getPtrTy(), offsetof(LaunchState, buffers) + 8 * where.buffer, "buffer"), i64);
+    length = launchField(i64, offsetof(LaunchState, bufferBytes) + 8 * where.buffer, "buffer_bytes");
     if (where.kind != AccessKind::Load)
-      forbidden = splat(readOnly(where.buffer));
-  } else {
-    // From which buffer the pointer comes is not known: it must point into one.
-    bad = ConstantInt::getTrue(lanesOf(b.getInt1Ty()));
-    forbidden = ConstantInt::getFalse(lanesOf(b.getInt1Ty()));
-    for (unsigned index = 0; index != maxBufferBindings; ++index) {
-      Value *out = outside(bufferStart(index), bufferLength(index));
-      bad = b.CreateAnd(bad, out);
-      forbidden = b.CreateOr(forbidden, b.CreateAnd(b.CreateNot(out), splat(readOnly(index))));
+      forbidden = b.CreateICmpEQ(
+          launchField(b.getInt8Ty(), offsetof(LaunchState, bufferWritable) + where.buffer, "writable"), b.getInt8(0));
+  }
+  // A quick test that lets nothing bad through; what it stops, the runtime looks at lane by lane.
+  const LaneShape &s = shape(pointer);
+  Value *suspicious = forbidden;
+  auto suspect = [&](Value *condition) { suspicious = suspicious ? b.CreateOr(suspicious, condition) : condition; };
+  if (!start) {
+    suspicious = b.getTrue();
+  } else if (s.classes() <= 4 && !s.speculative) {
+    for (unsigned rep = 0; rep != simdWidth; ++rep) {
+      if (s.representative[rep] != rep)
+        continue;
+      int64_t low = 0, high = 0;
+      bool crooked = false;
+      for (unsigned lane = 0; lane != simdWidth; ++lane)
+        if (s.representative[lane] == rep) {
+          low = std::min(low, s.offset[lane]);
+          high = std::max(high, s.offset[lane]);
+          crooked |= s.offset[lane] % int64_t(alignment) != 0;
+        }
+      Value *first = b.CreateAdd(asNumber(scalar(pointer, 0, rep)), b.getInt64(low));
+      uint64_t span = high - low + bytes;
+      suspect(b.CreateICmpULT(length, b.getInt64(span)));
+      suspect(b.CreateICmpUGT(b.CreateSub(first, start), b.CreateSub(length, b.getInt64(span))));
+      if (alignment > 1)
+        suspect(crooked ? b.getTrue() : b.CreateICmpNE(b.CreateAnd(first, b.getInt64(alignment - 1)), b.getInt64(0)));
     }
-    if (where.kind == AccessKind::Load)
-      forbidden = nullptr;
+  } else {
+    Value *address = asNumber(vector(pointer));
+    suspect(b.CreateICmpULT(length, b.getInt64(bytes)));
+    Value *bad = b.CreateICmpUGT(b.CreateSub(address, splat(start)), splat(b.CreateSub(length, b.getInt64(bytes))));
+    if (alignment > 1)
+      bad = b.CreateOr(bad, b.CreateICmpNE(b.CreateAnd(address, ConstantInt::get(numbers, alignment - 1)), Constant::getNullValue(numbers)));
+    suspect(anyLane(b.CreateAnd(mask, b.CreateFreeze(bad))));
   }
-  emitFailure(b.CreateAnd(mask, b.CreateFreeze(bad)), Failure::OutOfBounds, site, address);
-  if (forbidden)
-    emitFailure(b.CreateAnd(mask, b.CreateFreeze(forbidden)), Failure::ReadOnly, site, address);
-  if (alignment > 1) {
-    Value *crooked = b.CreateICmpNE(b.CreateAnd(address, ConstantInt::get(numbers, alignment - 1)), Constant::getNullValue(numbers));
-    emitFailure(b.CreateAnd(mask, b.CreateFreeze(crooked)), Failure::Misaligned, site, address);
-  }
+  if (!isa<Constant>(suspicious))
+    suspicious = b.CreateFreeze(suspicious);
+  branchRarely(suspicious, [&] {
+    auto *i32 = b.getInt32Ty();
+    auto *pointerType = b.getPtrTy();
+    auto callee = module.getOrInsertFunction(
+        "__tm_runtime_check",
+        FunctionType::get(b.getVoidTy(), {pointerType, pointerType, pointerType, i32, i32, i64, i64, i32, i32, i32}, false));
+    cast<Function>(callee.getCallee())->setDoesNotThrow();
+    cast<Function>(callee.getCallee())->addFnAttr(Attribute::Cold);
+    AllocaInst *list = slot(numbers, "addresses");
+    b.CreateStore(asNumber(vector(pointer)), list);
+    b.CreateCall(callee, {launch, group, list, maskBits(mask), b.getInt32(site), start ? start : b.getInt64(0),
+                          start ? length : b.getInt64(0), b.getInt32(bytes), b.getInt32(alignment),
+                          b.getInt32((start ? 0 : 1) | (where.kind != AccessKind::Load && where.space != AddressSpace::Thread && where.space != AddressSpace::Threadgroup ? 2 : 0))});
+  });
 }
 
 } // namespace triton_metal::engine

@@ -295,8 +295,9 @@ Error check(Module &module, const SetVector<Function *> &kernels,
     if (!function.isDeclaration() && !kernels.contains(&function))
       return failure("function '" + function.getName() + "' is recursive or is called through a pointer; Metal kernels "
                                                           "can call neither");
-  if (module.getNamedGlobal("llvm.global_ctors"))
-    return failure("a variable at file scope has an initialiser that is not constant");
+  if (GlobalVariable *initialisers = module.getNamedGlobal("llvm.global_ctors"))
+    if (auto *type = dyn_cast<ArrayType>(initialisers->getValueType()); !type || type->getNumElements() > 0)
+      return failure("a variable at file scope has an initialiser that is not constant");
   for (GlobalVariable &variable : module.globals()) {
     if (!variable.isDeclaration() || variable.use_empty())
       continue;
@@ -332,7 +333,6 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   for (StringRef name : {"llvm.used", "llvm.compiler.used", "llvm.global.annotations"})
     if (GlobalVariable *used = module.getNamedGlobal(name))
       used->eraseFromParent();
-  if (getenv("TMDUMP")) module.print(errs(), nullptr);
   loopTailCalls(module);
   simplify(module);
   placeThreadgroupVariables(module, pairs);

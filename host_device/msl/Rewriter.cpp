@@ -65,6 +65,7 @@ public:
     methodQualifiers();
     variables();
     arrayParameters();
+    literals();
     return apply();
   }
 
@@ -480,6 +481,23 @@ private:
         words = "static ";
       if (!words.empty())
         insert(tokens[i].offset, words);
+    }
+  }
+
+  /// `1.0bf` -> `1.0_bf`.
+  void literals() {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (gone[i] || !is(i, tok::numeric_constant))
+        continue;
+      StringRef number = text(i);
+      bool isHex = number.starts_with_insensitive("0x");
+      if (isHex && !number.contains_insensitive("p"))
+        continue;
+      size_t end = tokens[i].offset + tokens[i].length;
+      if (number.ends_with_insensitive("bf"))
+        replace(end - 2, 2, "_bf");
+      else if (number.ends_with("H"))
+        replace(end - 1, 1, "_h");
     }
   }
 

@@ -237,7 +237,7 @@ void Launcher::appendConstant(PyObject *object, llvm::SmallVectorImpl<char> &key
 
 PyObject *constexprType() {
   static PyObject *type =
-      nb::object(nb::module_::import_("triton_metal.language.core").attr("constexpr")).release().ptr();
+      nb::object(nb::module_::import_("triton_metal.constexpr").attr("constexpr")).release().ptr();
   return type;
 }
 

@@ -13,6 +13,8 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any, overload
 
+from .constexpr import constexpr, unwrap
+
 
 @dataclass(frozen=True)
 class Source:
@@ -127,8 +129,6 @@ class Dependencies:
 
 def find_dependencies(function: JITCallable) -> Dependencies:
     """Walks over a function and those that it calls."""
-    from .language.core import constexpr
-
     seen: dict[int, JITCallable] = {}
     parts: list[str] = []
     used: dict[tuple[int, str], tuple[dict[str, Any], str, Any]] = {}
@@ -179,11 +179,7 @@ class ConstexprFunction(JITCallable):
     """A Python function that runs while compiling, on compile-time values."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from .language.core import unwrap
-
-        return self.function(
-            *(unwrap(arg) for arg in args), **{name: unwrap(v) for name, v in kwargs.items()}
-        )
+        return self.function(*map(unwrap, args), **{k: unwrap(v) for k, v in kwargs.items()})
 
 
 def constexpr_function(function: Callable[..., Any]) -> ConstexprFunction:
@@ -237,7 +233,7 @@ def annotation_type(annotation: Any) -> tuple[str, bool, bool]:
 
     if annotation is inspect.Parameter.empty:
         return "", False, False
-    if annotation is core.constexpr:
+    if annotation is constexpr:
         return "", True, False
     if annotation is core.const:
         return "", False, True

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from .. import _native
 from .._native import AtomicOp, Hint, MathOp, dtype, tensor
+from ..constexpr import constexpr, unwrap
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,81 +23,6 @@ class PropagateNan(Enum):
 
     NONE = 0
     ALL = 0xFFFF
-
-
-# --- constexpr ----------------------------------------------------------------------------------
-
-
-def unwrap(value: Any) -> Any:
-    """The plain Python value of a constexpr; anything else as it is."""
-    return value.value if isinstance(value, constexpr) else value
-
-
-class constexpr:
-    """A value that is known while compiling: an annotation of parameters, or a global.
-
-    Inside a kernel compile-time values are plain Python values; this class is met outside.
-    """
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = unwrap(value)
-
-    def __repr__(self) -> str:
-        return f"constexpr[{self.value!r}]"
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __index__(self) -> int:
-        return self.value.__index__()
-
-    def __bool__(self) -> builtins.bool:
-        return builtins.bool(self.value)
-
-    def __int__(self) -> int:
-        return int(self.value)
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.value(*args, **kwargs)
-
-    def __getitem__(self, item: Any) -> Any:
-        return self.value[unwrap(item)]
-
-    def __iter__(self) -> Any:
-        return iter(self.value)
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def __neg__(self) -> constexpr:
-        return constexpr(-self.value)
-
-    def __pos__(self) -> constexpr:
-        return constexpr(+self.value)
-
-    def __invert__(self) -> constexpr:
-        return constexpr(~self.value)
-
-
-def _forward(name: str) -> Callable[[constexpr, Any], constexpr]:
-    def method(self: constexpr, other: Any) -> constexpr:
-        result = getattr(self.value, name)(unwrap(other))
-        return NotImplemented if result is NotImplemented else constexpr(result)
-
-    method.__name__ = name
-    return method
-
-
-for _operator in (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow "
-    "lshift rlshift rshift rrshift and rand or ror xor rxor lt le gt ge eq ne"
-).split():
-    setattr(constexpr, f"__{_operator}__", _forward(f"__{_operator}__"))
 
 
 # --- dtypes -------------------------------------------------------------------------------------

@@ -160,6 +160,7 @@ kernel void f(device uint *b) { b[0] = used; }
   for (auto [options, expected] : {std::pair(MslOptions(), 7u), std::pair(MslOptions{"k.metal", {{0, 5}}, {}, {}}, 5u)}) {
     llvm::LLVMContext context;
     CompiledMsl msl = compiled(text, context, options);
+    ASSERT_TRUE(msl.module);
     for (llvm::Instruction &instruction : llvm::instructions(*msl.module->getFunction("f")))
       if (auto *store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
         auto *value = llvm::dyn_cast<llvm::ConstantInt>(store->getValueOperand());
@@ -171,13 +172,13 @@ kernel void f(device uint *b) { b[0] = used; }
 
 TEST(Diagnostics, StandInTheUsersOwnLinesAndColumns) {
   std::string error = errorOf("kernel void f(device float *a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[j] = 1; }");
-  EXPECT_EQ(error, "kernel.metal:1:87: error: use of undeclared identifier 'j'\n"
+  EXPECT_EQ(error, "kernel.metal:1:86: error: use of undeclared identifier 'j'\n"
                    "kernel void f(device float *a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[j] = 1; }\n" +
-                       std::string(86, ' ') + "^");
+                       std::string(85, ' ') + "^");
   MslOptions options;
   options.fileName = "dir/mine.metal";
   error = errorOf("// comment\n\nkernel void f(device float *a) {\n  threadgroup float x[4]; constant int y = 3;\n\tx[0] = a;\n}\n", options);
-  EXPECT_EQ(error, "dir/mine.metal:5:9: error: assigning to 'threadgroup float' from incompatible type 'device float *'\n"
+  EXPECT_EQ(error, "dir/mine.metal:5:9: error: assigning to 'float' from incompatible type 'device float *'; dereference with *\n"
                    "\tx[0] = a;\n\t       ^");
 }
 

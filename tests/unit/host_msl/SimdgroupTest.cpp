@@ -45,7 +45,7 @@ TEST(Reductions, TakeActiveThreadsOnly) {
 f[i] = -1;
 s[i] = -1;
 if (lane % 3 == 1) {
-  f[i] = simd_sum(float(lane)) + 1000 * simd_max(half(lane)) + simd_min(float(lane)) * 0.5f;
+  f[i] = simd_sum(float(lane)) + 1000 * float(simd_max(half(lane))) + simd_min(float(lane)) * 0.5f;
   s[i] = simd_sum(int(lane)) * 100 + simd_min(-short(lane));
 }
 scans[i] = simd_prefix_inclusive_sum(int(lane)) - simd_prefix_exclusive_sum(int(lane));

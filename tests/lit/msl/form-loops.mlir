@@ -1,0 +1,155 @@
+// RUN: triton-metal-opt %s --split-input-file --msl-form-loops | FileCheck %s
+
+// One loop for a load, a product and a store; the index is the loop's, and only groups' first offsets are computed.
+// CHECK-LABEL: msl.kernel @fused
+// CHECK:       msl.unroll %[[I:.*]] = 0 to 8 {
+// CHECK-NEXT:    %[[OFFSET:.*]] = arith.muli %[[I]], %c4_i32 overflow<nsw>
+// CHECK-NEXT:    %[[V:.*]] = msl.read %arg0[%[[OFFSET]] : i32] : <f32, device> -> vector<4xf32>
+// CHECK-NEXT:    %[[W:.*]] = arith.mulf %[[V]], %[[V]] : vector<4xf32>
+// CHECK-NEXT:    msl.write %[[W]], %arg1[%[[OFFSET]] : i32]
+// CHECK-NEXT:  }
+msl.kernel @fused(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32 {
+  %o = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : vector<32xi32>
+  %v = msl.load %x[%o] {width = 4 : i32} : !msl.ptr<f32, device>, vector<32xi32> -> vector<32xf32>
+  %w = arith.mulf %v, %v : vector<32xf32>
+  msl.store %w, %y[%o] {width = 4 : i32} : vector<32xf32>, !msl.ptr<f32, device>, vector<32xi32>
+  msl.return
+}
+
+// -----
+
+// Reading through the pointer that is written, elsewhere, cannot share the loop: all is read before anything is written.
+// CHECK-LABEL: msl.kernel @moved
+// CHECK:       %[[V:.*]] = msl.var : <8xf32>
+// CHECK:       msl.unroll
+// CHECK:         msl.read
+// CHECK:         msl.set {{.*}}, %[[V]]
+// CHECK:       }
+// CHECK:       msl.unroll
+// CHECK:         msl.write
+msl.kernel @moved(%x: !msl.ptr<f32, device>) threads 32 {
+  %from = arith.constant dense<[0, 2, 4, 6, 8, 10, 12, 14]> : vector<8xi32>
+  %to = arith.constant dense<[2, 4, 6, 8, 10, 12, 14, 16]> : vector<8xi32>
+  %v = msl.load %x[%from] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+  msl.store %v, %x[%to] : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
+// A mask for each element and a uniform condition: vector loop or element loops.
+// CHECK-LABEL: msl.kernel @masked
+// CHECK:       scf.if %arg3 {
+// CHECK:         msl.unroll %{{.*}} = 0 to 2
+// CHECK:           msl.read %arg0[{{.*}}] : <f32, device> -> vector<4xf32>
+// CHECK:           msl.write {{.*}} : vector<4xf32>
+// CHECK:       } else {
+// CHECK:         msl.unroll %{{.*}} = 0 to 8
+// CHECK:           %[[IN:.*]] = arith.cmpi slt
+// CHECK:           msl.read {{.*}} if %[[IN]] else
+// CHECK:           scf.if %[[IN]] {
+// CHECK-NEXT:        msl.write {{.*}} : f32
+msl.kernel @masked(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32, %all: i1) threads 32 {
+  %o = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %ns = msl.splat %n : vector<8xi32>
+  %m = arith.cmpi slt, %o, %ns : vector<8xi32>
+  %v = msl.load %x[%o] mask %m full %all {width = 4 : i32} : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+  msl.store %v, %y[%o] mask %m full %all {width = 4 : i32} : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
+// One mask for a whole access keeps it whole.
+// CHECK-LABEL: msl.kernel @coarse_mask
+// CHECK:       msl.unroll
+// CHECK:         msl.read {{.*}} if {{.*}} else {{.*}} : <f16, device> -> vector<4xi32>
+msl.kernel @coarse_mask(%x: !msl.ptr<f16, device>, %y: !msl.ptr<f16, device>, %n: i32) threads 32 {
+  %o = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 64, 65, 66, 67, 68, 69, 70, 71]> : vector<16xi32>
+  %row = arith.constant dense<[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]> : vector<16xi32>
+  %ns = msl.splat %n : vector<16xi32>
+  %m = arith.cmpi slt, %row, %ns : vector<16xi32>
+  %v = msl.load %x[%o] mask %m {width = 8 : i32, mask_width = 8 : i32} : !msl.ptr<f16, device>, vector<16xi32> -> vector<16xf16>
+  msl.store %v, %y[%o] {width = 8 : i32} : vector<16xf16>, !msl.ptr<f16, device>, vector<16xi32>
+  msl.return
+}
+
+// -----
+
+// The sum is taken in the loop that loads, from the neutral element of addition, -0.
+// CHECK-LABEL: msl.kernel @sum
+// CHECK:       %[[NEUTRAL:.*]] = arith.constant dense<-0.000000e+00> : vector<4xf32>
+// CHECK:       %[[SUM:.*]] = msl.var : <1xvector<4xf32>>
+// CHECK:       msl.set %[[NEUTRAL]], %[[SUM]]
+// CHECK:       msl.unroll
+// CHECK:         msl.read
+// CHECK:         arith.addf
+// CHECK:         msl.set {{.*}}, %[[SUM]]
+// CHECK:       }
+// CHECK:       msl.swizzle {{.*}} [0, 1]
+// CHECK:       msl.swizzle {{.*}} [2, 3]
+msl.kernel @sum(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32 {
+  %z = arith.constant 0 : i32
+  %o = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %v = msl.load %x[%o] {width = 4 : i32} : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+  %s = msl.reduce_registers (%v) bits 7 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      msl.yield %c : f32
+  } : (vector<8xf32>) -> vector<1xf32>
+  %e = vector.extract %s[0] : f32 from vector<1xf32>
+  msl.store %e, %y[%z] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}
+
+// -----
+
+// Offsets that a loop carries and moves by one number are a number that it carries.
+// CHECK-LABEL: msl.kernel @moving_offsets
+// CHECK:       scf.for {{.*}} iter_args(%[[MOVED:.*]] = %c0_i32) -> (i32)
+// CHECK:         msl.unroll
+// CHECK:         %[[NEXT:.*]] = arith.addi %[[MOVED]], %c64_i32
+// CHECK:         scf.yield %[[NEXT]] : i32
+msl.kernel @moving_offsets(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32) threads 32 {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %o = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %step = arith.constant dense<64> : vector<8xi32>
+  %r = scf.for %i = %zero to %n step %one iter_args(%at = %o) -> (vector<8xi32>) : i32 {
+    %v = msl.load %x[%at] {width = 4 : i32} : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+    msl.store %v, %y[%at] {width = 4 : i32} : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+    %next = arith.addi %at, %step : vector<8xi32>
+    scf.yield %next : vector<8xi32>
+  }
+  msl.return
+}
+
+// -----
+
+// An accumulator of matrix products is an array of matrices, scaled in place between the products.
+// CHECK-LABEL: msl.kernel @scaled_products
+// CHECK:       %[[ACC:.*]] = msl.var : <2x!msl.matrix<f32>>
+// CHECK:       msl.fill {{.*}}, %[[ACC]]
+// CHECK:       scf.for
+// CHECK-NOT:     msl.var : <2x!msl.matrix<f32>>
+// CHECK:         msl.get %[[ACC]]
+// CHECK:         msl.set {{.*}}, %[[ACC]]
+// CHECK:         msl.matrix_load
+// CHECK:         msl.multiply_accumulate %[[ACC]]
+msl.kernel @scaled_products(%y: !msl.ptr<f32, device>, %n: i32, %f: f32) threads 32 {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %a = msl.alloc "a", 64 at 0 : !msl.ptr<f16, threadgroup>
+  %b = msl.alloc "b", 128 at 128 : !msl.ptr<f16, threadgroup>
+  %init = arith.constant dense<0.0> : vector<4xf32>
+  %fs = msl.splat %f : vector<4xf32>
+  %r = scf.for %i = %zero to %n step %one iter_args(%acc = %init) -> (vector<4xf32>) : i32 {
+    %scaled = arith.mulf %acc, %fs : vector<4xf32>
+    %next = msl.mma %scaled, %a, %b {m = 1 : i32, n = 2 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 16 : i32}
+        : vector<4xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+    scf.yield %next : vector<4xf32>
+  }
+  %o = arith.constant dense<[0, 1, 8, 9]> : vector<4xi32>
+  msl.store %r, %y[%o] {width = 2 : i32} : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  msl.return
+}

@@ -1,0 +1,79 @@
+// RUN: triton-metal-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{has 48 threads, but a threadgroup has a multiple of 32, up to 1024}}
+msl.kernel @threads() threads 48 {
+  msl.return
+}
+
+// -----
+
+// expected-error @below {{argument 0 points to an address space that cannot be bound}}
+msl.kernel @argument(%x: !msl.ptr<f32, threadgroup>) threads 32 {
+  msl.return
+}
+
+// -----
+
+// expected-error @below {{Metal has no pointer to 'f64'}}
+msl.kernel @pointer(%x: !msl.ptr<f64, device>) threads 32 {
+  msl.return
+}
+
+// -----
+
+msl.kernel @wide(%x: !msl.ptr<f32, device>) threads 32 {
+  %o = arith.constant dense<0> : vector<8xi32>
+  // expected-error @below {{accesses more than 16 bytes at once}}
+  %v = msl.load %x[%o] {width = 8 : i32} : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+  msl.return
+}
+
+// -----
+
+msl.kernel @element(%x: !msl.ptr<f32, device>) threads 32 {
+  %o = arith.constant dense<0> : vector<8xi32>
+  // expected-error @below {{accesses 'i32' through a pointer to 'f32'}}
+  %v = msl.load %x[%o] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xi32>
+  msl.return
+}
+
+// -----
+
+msl.kernel @permute(%n: i32) threads 32 {
+  %v = msl.splat %n : vector<4xi32>
+  // expected-error @below {{has a base beyond the operand's registers}}
+  %p = msl.permute_registers %v {bases = array<i64: 4>} : vector<4xi32> -> vector<2xi32>
+  msl.return
+}
+
+// -----
+
+msl.kernel @reduce(%n: i32) threads 32 {
+  %v = msl.splat %n : vector<4xi32>
+  // expected-error @below {{result 0 must be 'vector<2xi32>'}}
+  %r = msl.reduce_registers (%v) bits 2 {
+    ^bb0(%a: i32, %b: i32):
+      msl.yield %a : i32
+  } : (vector<4xi32>) -> vector<1xi32>
+  msl.return
+}
+
+// -----
+
+msl.kernel @mma(%f: f32) threads 32 {
+  %acc = msl.splat %f : vector<4xf32>
+  %a = msl.alloc "a", 64 : !msl.ptr<f16, threadgroup>
+  // expected-error @below {{the accumulator must have two registers for each of its 4 fragments}}
+  %r = msl.mma %acc, %a, %a {m = 2 : i32, n = 2 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 8 : i32}
+      : vector<4xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+  msl.return
+}
+
+// -----
+
+msl.kernel @variable(%f: f32) threads 32 {
+  %v = msl.var : !msl.array<4xf32>
+  // expected-error @below {{needs an index into '!msl.array<4xf32>'}}
+  msl.set %f, %v : f32, !msl.array<4xf32>
+  msl.return
+}

@@ -1,0 +1,137 @@
+// RUN: triton-metal-opt %s --msl-form-loops --msl-print-metal -o /dev/null | FileCheck %s
+
+// Tiles and numbers that loops carry, exchanged in the first one; branches and a loop with a condition.
+// CHECK:      #include <metal_stdlib>
+// CHECK-NEXT: using namespace metal;
+// CHECK-EMPTY:
+// CHECK-NEXT: #pragma METAL fp math_mode(safe)
+// CHECK-NEXT: #pragma METAL fp contract(off)
+// CHECK-EMPTY:
+// CHECK-NEXT: {{\[\[}}kernel, max_total_threads_per_threadgroup(32)]] void flow(
+// CHECK-NEXT:     device const float *x {{\[\[}}buffer(0)]],
+// CHECK-NEXT:     device float *y {{\[\[}}buffer(1)]],
+// CHECK-NEXT:     constant uint *args {{\[\[}}buffer(2)]],
+// CHECK-NEXT:     ushort lane {{\[\[}}thread_index_in_simdgroup]]) {
+// CHECK-NEXT:   const int n = as_type<int>(args[0]);
+// CHECK-NEXT:   float a[8];
+// CHECK-NEXT:   #pragma unroll
+// CHECK-NEXT:   for (ushort i = 0; i < 8; ++i)
+// CHECK-NEXT:     a[i] = x[lane + i * 32];
+// CHECK-NEXT:   float4 s[2];
+// CHECK-NEXT:   #pragma unroll
+// CHECK-NEXT:   for (ushort i = 0; i < 2; ++i)
+// CHECK-NEXT:     s[i] = 0.0f;
+// CHECK-NEXT:   int s_1 = 0;
+// CHECK-NEXT:   for (int k = 0; k < n; ++k) {
+// CHECK-NEXT:     float4 sum[2];
+// CHECK-NEXT:     #pragma unroll
+// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
+// CHECK-NEXT:       float4 sum_1 = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]) + s[i];
+// CHECK-NEXT:       sum[i] = sum_1;
+// CHECK-NEXT:     }
+// CHECK-NEXT:     float4 value[2];
+// CHECK-NEXT:     #pragma unroll
+// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
+// CHECK-NEXT:       value[i] = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]);
+// CHECK-NEXT:     #pragma unroll
+// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
+// CHECK-NEXT:       a[i * 4] = sum[i].x;
+// CHECK-NEXT:       a[i * 4 + 1] = sum[i].y;
+// CHECK-NEXT:       a[i * 4 + 2] = sum[i].z;
+// CHECK-NEXT:       a[i * 4 + 3] = sum[i].w;
+// CHECK-NEXT:     }
+// CHECK-NEXT:     #pragma unroll
+// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
+// CHECK-NEXT:       s[i] = value[i];
+// CHECK-NEXT:     s_1 = s_1 + uint(k);
+// CHECK-NEXT:   }
+// CHECK-NEXT:   float4 u[2];
+// CHECK-NEXT:   float t;
+// CHECK-NEXT:   if (s_1 > 5) {
+// CHECK-NEXT:     #pragma unroll
+// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
+// CHECK-NEXT:       float4 u_1 = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]) * s[i];
+// CHECK-NEXT:       u[i] = u_1;
+// CHECK-NEXT:     }
+// CHECK-NEXT:     t = float(s_1);
+// CHECK-NEXT:   } else {
+// CHECK-NEXT:     #pragma unroll
+// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
+// CHECK-NEXT:       u[i] = s[i];
+// CHECK-NEXT:     t = 2.5f;
+// CHECK-NEXT:   }
+// CHECK-NEXT:   float4 value[2];
+// CHECK-NEXT:   #pragma unroll
+// CHECK-NEXT:   for (ushort i = 0; i < 2; ++i)
+// CHECK-NEXT:     value[i] = u[i];
+// CHECK-NEXT:   int index = 0;
+// CHECK-NEXT:   float value_1 = t;
+// CHECK-NEXT:   while (index < n) {
+// CHECK-NEXT:     int index_1 = index + 1u;
+// CHECK-NEXT:     float4 value_2[2];
+// CHECK-NEXT:     #pragma unroll
+// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
+// CHECK-NEXT:       value_2[i] = value[i] - value_1;
+// CHECK-NEXT:     #pragma unroll
+// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
+// CHECK-NEXT:       value[i] = value_2[i];
+// CHECK-NEXT:     index = index_1;
+// CHECK-NEXT:     value_1 *= float(index_1);
+// CHECK-NEXT:   }
+// CHECK-NEXT:   #pragma unroll
+// CHECK-NEXT:   for (ushort i = 0; i < 2; ++i) {
+// CHECK-NEXT:     float4 w = value[i];
+// CHECK-NEXT:     #pragma unroll
+// CHECK-NEXT:     for (ushort j = 0; j < 4; ++j)
+// CHECK-NEXT:       y[lane + (i * 128 + j * 32)] = w[j];
+// CHECK-NEXT:   }
+// CHECK-NEXT:   #pragma unroll
+// CHECK-NEXT:   for (ushort i = 0; i < 8; ++i)
+// CHECK-NEXT:     y[lane + i * 32 + 256] = value_1;
+// CHECK-NEXT: }
+
+msl.kernel @flow(%x: !msl.ptr<f32, device> {msl.readonly, msl.name="x"}, %y: !msl.ptr<f32, device> {msl.name="y"}, %n: i32 {msl.name="n"}) threads 32 {
+  %lane = msl.lane : i32
+  %ls = msl.splat %lane : vector<8xi32>
+  %r = arith.constant dense<[0,32,64,96,128,160,192,224]> : vector<8xi32>
+  %o = arith.addi %ls, %r : vector<8xi32>
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c256 = arith.constant 256 : i32
+  %z = arith.constant dense<0.0> : vector<8xf32>
+  %a = msl.load %x[%o] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32> loc("a")
+  // swapped carried tiles
+  %s:3 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %a, %q = %z, %k = %c0) -> (vector<8xf32>, vector<8xf32>, i32) : i32 {
+    %add = arith.addf %p, %q : vector<8xf32> loc("sum")
+    %kk = arith.addi %k, %i : i32
+    scf.yield %add, %p, %kk : vector<8xf32>, vector<8xf32>, i32
+  } loc("s")
+  %c5 = arith.constant 5 : i32
+  %cond = arith.cmpi sgt, %s#2, %c5 : i32
+  %t:2 = scf.if %cond -> (vector<8xf32>, f32) {
+    %u = arith.mulf %s#0, %s#1 : vector<8xf32> loc("u")
+    %f = arith.sitofp %s#2 : i32 to f32
+    scf.yield %u, %f : vector<8xf32>, f32
+  } else {
+    %f = arith.constant 2.5 : f32
+    scf.yield %s#1, %f : vector<8xf32>, f32
+  } loc("t")
+  %w:3 = scf.while (%e = %t#0, %j = %c0, %g = %t#1) : (vector<8xf32>, i32, f32) -> (vector<8xf32>, i32, f32) {
+    %m = arith.cmpi slt, %j, %n : i32
+    scf.condition(%m) %e, %j, %g : vector<8xf32>, i32, f32
+  } do {
+    ^bb0(%e: vector<8xf32>, %j: i32, %g: f32):
+    %gs = msl.splat %g : vector<8xf32>
+    %e2 = arith.subf %e, %gs : vector<8xf32>
+    %j2 = arith.addi %j, %c1 : i32
+    %jf = arith.sitofp %j2 : i32 to f32
+    %g2 = arith.mulf %g, %jf : f32
+    scf.yield %e2, %j2, %g2 : vector<8xf32>, i32, f32
+  } loc("w")
+  msl.store %w#0, %y[%o] : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  %g3 = msl.splat %w#2 : vector<8xf32>
+  %o256 = arith.constant dense<256> : vector<8xi32>
+  %o2 = arith.addi %o, %o256 : vector<8xi32>
+  msl.store %g3, %y[%o2] : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  msl.return
+}

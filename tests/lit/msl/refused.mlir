@@ -1,0 +1,52 @@
+// RUN: triton-metal-opt %s --split-input-file --verify-diagnostics --msl-form-loops --msl-print-metal -o /dev/null
+
+// What has no form in Metal is refused where it stands, never written as something else.
+
+msl.kernel @no_function(%x: !msl.ptr<f32, device>) threads 32 {
+  %zero = arith.constant 0 : i32
+  %v = msl.load %x[%zero] : !msl.ptr<f32, device>, i32 -> f32
+  // expected-error @below {{cannot be written in Metal: 'math.cbrt' is a function that Metal does not have}}
+  %c = math.cbrt %v : f32
+  msl.store %c, %x[%zero] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}
+
+// -----
+
+msl.kernel @atomic_of_64_bits(%x: !msl.ptr<i64, device>, %n: i64) threads 32 {
+  %zero = arith.constant 0 : i32
+  // expected-error @below {{Metal's atomic operations are for 32 bits}}
+  %old = msl.atomic_rmw add %x[%zero], %n : !msl.ptr<i64, device>, i32, i64
+  msl.return
+}
+
+// -----
+
+msl.kernel @threadgroup_float_add(%n: f32) threads 32 {
+  %zero = arith.constant 0 : i32
+  %a = msl.alloc "a", 4 at 0 : !msl.ptr<f32, threadgroup>
+  // expected-error @below {{Metal adds floats atomically in device memory alone}}
+  %old = msl.atomic_rmw fadd %a[%zero], %n : !msl.ptr<f32, threadgroup>, i32, f32
+  msl.return
+}
+
+// -----
+
+msl.kernel @reduction_of_64_bits(%x: !msl.ptr<i64, device>) threads 32 {
+  %zero = arith.constant 0 : i32
+  %v = msl.load %x[%zero] : !msl.ptr<i64, device>, i32 -> i64
+  // expected-error @below {{Metal has no such reduction over a SIMD-group}}
+  %s = msl.simd_reduce sum %v : i64
+  msl.store %s, %x[%zero] : i64, !msl.ptr<i64, device>, i32
+  msl.return
+}
+
+// -----
+
+msl.kernel @unknown_operation(%x: !msl.ptr<f32, device>) threads 32 {
+  %o = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %v = msl.load %x[%o] : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+  // expected-error @below {{this operation on tiles cannot be turned into Metal}}
+  %w = vector.shuffle %v, %v [0, 2, 4, 6] : vector<4xf32>, vector<4xf32>
+  msl.return
+}
