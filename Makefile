@@ -43,7 +43,7 @@ demo: build
 test: setup-tests build
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/$(BUILD) --param llvm_tools=$(LLVM_PREFIX)/bin
-	PYTHONPATH=python $(PYTHON_ENV)/python -m pytest -q tests/python
+	TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python $(PYTHON_ENV)/python -m pytest -q -n $(JOBS) tests/python
 
 lint: setup-tests
 	$(PYTHON_ENV)/ruff check .

@@ -44,7 +44,7 @@ def main() -> None:
             case.run()
         kernel = counts.kernels[0]
         metadata = kernel.metadata
-        ms = compile_ms(kernel.asm["ttir"], metadata["num_warps"], metadata["num_stages"])
+        ms = compile_ms(kernel.asm["ttir"], metadata.num_warps, metadata.num_stages)
         figures[case.text_name] = ms
         print(f"{case.text_name:70} {ms:7.2f} ms", flush=True)
     if arguments.json:

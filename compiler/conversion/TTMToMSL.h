@@ -142,6 +142,8 @@ private:
   mlir::LogicalResult store(tt::StoreOp op);
   mlir::LogicalResult atomicRMW(tt::AtomicRMWOp op);
   mlir::LogicalResult atomicCAS(tt::AtomicCASOp op);
+  /// Null where there is none, or where it is true everywhere.
+  mlir::Value maskOf(mlir::Value mask);
   /// One thread's result to all: through threadgroup memory.
   mlir::Value broadcastFromOwner(mlir::Value value, const LinearLayout &layout);
   mlir::LogicalResult finishAtomic(mlir::Operation *op, mlir::Value result, const LinearLayout &layout,

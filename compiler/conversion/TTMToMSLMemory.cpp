@@ -105,13 +105,15 @@ Lowering::Access Lowering::accessOf(Operation *op, Value pointer, Value mask, co
   return access;
 }
 
+Value Lowering::maskOf(Value mask) { return mask && !tt::isConstantBool(mask, true) ? get(mask) : Value(); }
+
 //===----------------------------------------------------------------------===//
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
 LogicalResult Lowering::load(tt::LoadOp op) {
   Address address = addressOf(op.getPtr());
-  Value mask = op.getMask() ? get(op.getMask()) : Value();
+  Value mask = maskOf(op.getMask());
   Value other = op.getOther() ? get(op.getOther()) : Value();
   Type type = convertType(op.getType());
   if (isa<tt::PtrType>(getElementTypeOrSelf(op.getType())))
@@ -140,7 +142,7 @@ LogicalResult Lowering::load(tt::LoadOp op) {
 
   LinearLayout layout = layoutOf(op);
   uint32_t repeats = layout.freeMask(InDim::Register);
-  Access access = accessOf(op, op.getPtr(), op.getMask(), layout);
+  Access access = accessOf(op, op.getPtr(), mask, layout);
   Value full;
   int64_t registers = layout.getNumRegisters() >> llvm::popcount(repeats);
   // A uniform test pays where it saves more than one test.
@@ -155,7 +157,7 @@ LogicalResult Lowering::load(tt::LoadOp op) {
 
 LogicalResult Lowering::store(tt::StoreOp op) {
   Address address = addressOf(op.getPtr());
-  Value mask = op.getMask() ? get(op.getMask()) : Value();
+  Value mask = maskOf(op.getMask());
   Value value = get(op.getValue());
   if (isa<tt::PtrType>(op.getValue().getType()))
     value = msl::PtrToIntOp::create(builder, loc, value);
@@ -176,7 +178,7 @@ LogicalResult Lowering::store(tt::StoreOp op) {
   }
   LinearLayout layout = layoutOf(op.getValue());
   uint32_t repeats = layout.freeMask(InDim::Register);
-  Access access = accessOf(op, op.getPtr(), op.getMask(), layout);
+  Access access = accessOf(op, op.getPtr(), mask, layout);
   Value full;
   int64_t registers = layout.getNumRegisters() >> llvm::popcount(repeats);
   if (mask && registers > access.maskWidth)
@@ -257,7 +259,7 @@ LogicalResult Lowering::atomicRMW(tt::AtomicRMWOp op) {
   if (!address.base)
     return op.emitOpError("goes through pointers without a common base, which atomics in Metal cannot: offset one "
                           "argument of the kernel");
-  Value mask = op.getMask() ? get(op.getMask()) : Value();
+  Value mask = maskOf(op.getMask());
   Value value = get(op.getVal());
   bool used = !op.getResult().use_empty();
 

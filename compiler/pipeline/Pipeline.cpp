@@ -1,8 +1,10 @@
 #include "pipeline/Pipeline.h"
 
 #include "dialect/msl/MSL.h"
+#include "dialect/tt/Import.h"
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
+#include "pipeline/Register.h"
 #include "target/msl/Printer.h"
 #include "transforms/Passes.h"
 #include "transforms/Pipelines.h"
@@ -137,6 +139,29 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   if (failed(printMetal(*work, os)))
     return fail();
   return kernel;
+}
+
+FailureOr<CompiledKernel> compileText(StringRef ttir, StringRef name, const CompileOptions &options,
+                                      std::string &diagnostics) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  // A context of its own: its interned types and attributes go with it, however many kernels a process compiles.
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  diagnostics.clear();
+  OwningOpRef<ModuleOp> module;
+  {
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      append(diagnostics, diagnostic, diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning" : "error");
+      return success();
+    });
+    module = tt::parseModule(ttir, name, &context);
+  }
+  if (!module) {
+    if (diagnostics.empty())
+      diagnostics = "error: the text is no Triton IR";
+    return failure();
+  }
+  return compileModule(*module, options, diagnostics);
 }
 
 } // namespace triton_metal

@@ -28,6 +28,10 @@ struct CompiledKernel {
 mlir::FailureOr<CompiledKernel> compileModule(mlir::ModuleOp module, const CompileOptions &options,
                                               std::string &diagnostics);
 
+/// The same from the text of Triton IR, which `name` stands for in messages.
+mlir::FailureOr<CompiledKernel> compileText(llvm::StringRef ttir, llvm::StringRef name, const CompileOptions &options,
+                                            std::string &diagnostics);
+
 /// tt -> ttm with layouts: tile programs with a layout on every tensor.
 void buildTTToTTMPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
 /// ttm -> msl in value form, ready for the loop former.

@@ -12,6 +12,10 @@ struct Emitter::AccessInfo {
   Value base, addresses, mask, other, value;
   Type element;
   int64_t width = 1, maskWidth = 1;
+  /// Whether the uniform test that chose the loop without masks speaks for this access.
+  bool hasFull = false;
+
+  bool isMasked(bool guarded) const { return mask && (guarded || !hasFull); }
 };
 
 Emitter::AccessInfo Emitter::getAccessInfo(Operation *op) {
@@ -20,6 +24,7 @@ Emitter::AccessInfo Emitter::getAccessInfo(Operation *op) {
     info.mask = access.getMask();
     info.width = access.getWidth();
     info.maskWidth = access.getMaskWidth();
+    info.hasFull = bool(access.getFull());
   };
   if (auto load = dyn_cast<LoadOp>(op)) {
     fill(load);
@@ -103,7 +108,7 @@ Value Emitter::emitRead(const AccessInfo &info, Operation *op, const Coord &at, 
 void Emitter::emitLoad(Operation *op, const Coord &at, int64_t step, bool guarded) {
   AccessInfo info = getAccessInfo(op);
   Value result = op->getResult(0);
-  bool masked = guarded && info.mask;
+  bool masked = info.isMasked(guarded);
   int64_t access = masked ? std::min(info.width, info.maskWidth) : info.width;
   if (info.element.isInteger(1))
     access = 1;
@@ -169,7 +174,7 @@ void Emitter::emitWrite(const AccessInfo &info, Operation *op, const Coord &at, 
 
 void Emitter::emitStore(Operation *op, const Coord &at, int64_t step, bool guarded) {
   AccessInfo info = getAccessInfo(op);
-  bool masked = guarded && info.mask;
+  bool masked = info.isMasked(guarded);
   int64_t access = masked ? std::min(info.width, info.maskWidth) : info.width;
   if (info.element.isInteger(1))
     access = 1;

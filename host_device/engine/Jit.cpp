@@ -27,6 +27,8 @@
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 #include <chrono>
+#include "llvm/IR/PassTimingInfo.h"
+#include "llvm/Pass.h"
 using namespace llvm;
 
 namespace triton_metal::engine {
@@ -64,7 +66,7 @@ struct HostTarget {
     TargetOptions targetOptions;
     targetOptions.AllowFPOpFusion = FPOpFusion::Strict;
     return std::unique_ptr<TargetMachine>(target->createTargetMachine(triple, cpu, features, targetOptions, Reloc::PIC_,
-                                                                      CodeModel::Small, CodeGenOptLevel::Default, true));
+                                                                      CodeModel::Small, getenv("TM_O1") ? CodeGenOptLevel::Less : CodeGenOptLevel::Default, true));
   }
 };
 } // namespace
@@ -145,6 +147,7 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, con
       global.eraseFromParent();
     else if (!global.isDeclaration())
       global.setLinkage(GlobalValue::InternalLinkage);
+  if (getenv("TM_TP")) TimePassesIsEnabled = true;
   SmallVector<char, 0> object;
   raw_svector_ostream stream(object);
   legacy::PassManager codegen;

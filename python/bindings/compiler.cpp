@@ -30,6 +30,24 @@ void bindCompiler(nb::module_ &module) {
         return *result;
       },
       nb::arg("module"), nb::arg("num_warps"), nb::arg("num_stages"));
+
+  module.def(
+      "compile_text",
+      [](const std::string &ttir, const std::string &name, int numWarps, int numStages) {
+        CompileOptions options;
+        options.numWarps = numWarps;
+        options.numStages = numStages;
+        std::string diagnostics;
+        mlir::FailureOr<CompiledKernel> result = mlir::failure();
+        {
+          nb::gil_scoped_release release;
+          result = compileText(ttir, name, options, diagnostics);
+        }
+        if (mlir::failed(result))
+          throw nb::value_error(diagnostics.c_str());
+        return *result;
+      },
+      nb::arg("ttir"), nb::arg("name"), nb::arg("num_warps"), nb::arg("num_stages"));
 }
 
 } // namespace triton_metal

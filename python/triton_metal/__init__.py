@@ -11,6 +11,7 @@ from .errors import (
     TritonMetalError,
     UnsupportedConstruct,
 )
+from .compiler import compile_ttir
 from .jit import JITFunction, constexpr_function, jit
 from .launcher import CompiledKernel, LaunchLog, launch_options
 
@@ -42,6 +43,7 @@ __all__ = [
     "TritonMetalError",
     "UnsupportedConstruct",
     "cdiv",
+    "compile_ttir",
     "constexpr_function",
     "jit",
     "language",

@@ -42,7 +42,7 @@ class BoundMethod:
     """``x.sum``: a function of the language with its tensor."""
 
     function: Any
-    value: tensor
+    value: Any
 
 
 @dataclass
@@ -1030,6 +1030,15 @@ class CodeGenerator:
             if name in ("shape", "dtype", "type", "numel"):
                 return getattr(value, name)
             raise self.error(node, f"{describe(value)} has no attribute {name!r}")
+        if isinstance(value, (bool, int, float)) and not hasattr(value, name):
+            # A run-time integer that is 1 at the launch is a constant here; it answers like a tensor.
+            if name in core.tensor_methods:
+                self.at(node)
+                return BoundMethod(core.tensor_methods[name], self.builder.to_tensor(value))
+            if name in ("dtype", "type"):
+                return self.builder.type_of(value)
+            if name in ("shape", "numel"):
+                return () if name == "shape" else 1
         if name == "value" and not hasattr(value, "value"):
             return value  # what is a constexpr outside is its value here
         try:

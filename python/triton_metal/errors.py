@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import linecache
+import re
 from dataclasses import dataclass
 
 
@@ -88,6 +90,16 @@ class CacheError(TritonMetalError, OSError):
 
 class DeviceError(TritonMetalError, RuntimeError):
     """What a device or its compiler refused, or a check found."""
+
+
+def compile_error(diagnostics: str) -> CompileError:
+    """The compiler's diagnostics as an exception that shows the source."""
+    match = re.match(r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): error: (?P<rest>.*)", diagnostics, re.S)
+    if match is None:
+        return CompileError(diagnostics.removeprefix("error: "))
+    line, column = int(match["line"]), int(match["column"])
+    text = linecache.getline(match["file"], line)
+    return CompileError(match["rest"], SourceLocation(match["file"], line, column, text))
 
 
 def node_length(node: ast.AST) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import linecache
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from . import _native, cache
-from .errors import CompileError, LaunchTypeError, LaunchValueError, SourceLocation
+from .errors import LaunchTypeError, LaunchValueError, compile_error
 
 if TYPE_CHECKING:
     from .jit import JITFunction
@@ -93,16 +91,6 @@ def launch_options(
         yield log
     finally:
         _native.pop_launch_options()
-
-
-def compile_error(diagnostics: str) -> CompileError:
-    """The compiler's diagnostics as an exception that shows the source."""
-    match = re.match(r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): error: (?P<rest>.*)", diagnostics, re.S)
-    if match is None:
-        return CompileError(diagnostics.removeprefix("error: "))
-    line, column = int(match["line"]), int(match["column"])
-    text = linecache.getline(match["file"], line)
-    return CompileError(match["rest"], SourceLocation(match["file"], line, column, text))
 
 
 _device_cache: str | None = None
@@ -223,7 +211,7 @@ class Launcher:
         return CompiledKernel(
             name=function.name,
             asm={stage: entry[stage] for stage in ("ttir", "ttm", "msl", "metal")},
-            metadata=SimpleNamespace(**json.loads(entry["metadata"])),
+            metadata=SimpleNamespace(**json.loads(entry["metadata"]), num_stages=num_stages),
             native=_native.Kernel(entry["metal"], entry["metadata"]),
             signature=signature,
             constants=constants,

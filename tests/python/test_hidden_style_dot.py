@@ -23,8 +23,8 @@ def small(rng: np.random.Generator, shape: tuple[int, ...], name: str) -> np.nda
     return rng.integers(-4, 5, shape).astype(dtype(name))
 
 
-@pytest.mark.parametrize("m", [16, 32, 128])
-@pytest.mark.parametrize("n", [16, 64, 256])
+@pytest.mark.parametrize("m", [16, 128])
+@pytest.mark.parametrize("n", [16, 64])
 @pytest.mark.parametrize("k", [16, 32, 128])
 @pytest.mark.parametrize("name", ["float16", "float32", "int8"])
 def test_tile_shapes(name: str, m: int, n: int, k: int) -> None:

@@ -28,7 +28,7 @@ def transpose_kernel(
         )
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (16, 16), (65, 33), (100, 3), (128, 256)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (16, 16), (65, 33), (128, 256)], ids=str)
 @pytest.mark.parametrize("block", [(1, 4), (16, 16), (32, 64), (128, 2), (64, 128)], ids=str)
 @pytest.mark.parametrize("by_trans", [False, True])
 def test_transposed_store(by_trans: bool, block: tuple[int, int], shape: tuple[int, int]) -> None:
@@ -334,8 +334,8 @@ def tiny_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets) + 1)
 
 
-@pytest.mark.parametrize("block", [1, 2, 4, 8, 16, 32, 64, 2**14, 2**17])
-@pytest.mark.parametrize("num_warps", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("block", [1, 2, 8, 32, 64, 2**14, 2**17])
+@pytest.mark.parametrize("num_warps", [1, 4, 16])
 def test_blocks_from_one_element_to_2_to_the_17(num_warps: int, block: int) -> None:
     x = np.arange(block, dtype=np.int32)
     out = np.zeros(block + 1, np.int32)

@@ -21,20 +21,8 @@ from kernel_support import (
 
 from _bounds import accumulation, rounding  # isort: skip
 
-WARPS = (1, 2, 4, 8, 16)
-SHAPES = [
-    (1, 1),
-    (1, 64),
-    (64, 1),
-    (2, 2),
-    (4, 8),
-    (16, 16),
-    (8, 128),
-    (128, 8),
-    (32, 64),
-    (256, 16),
-    (16, 256),
-]
+WARPS = (1, 4, 16)
+SHAPES = [(1, 64), (64, 1), (2, 2), (4, 8), (8, 128), (128, 8), (32, 64), (16, 256)]
 
 
 @triton.jit
@@ -84,7 +72,7 @@ def test_sum_of_floats(num_warps: int, axis: int | None, shape: tuple[int, int])
     )
 
 
-@pytest.mark.parametrize("shape", [(4, 8), (32, 64), (1, 128), (128, 2)], ids=str)
+@pytest.mark.parametrize("shape", [(4, 8), (128, 32)], ids=str)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("op", ["max", "min"])
 @pytest.mark.parametrize("name", FLOATS + INTEGERS)
@@ -104,10 +92,10 @@ def test_extremes_pass_over_nan(op: str, axis: int) -> None:
     assert_same(run_reduce(x, op, axis, np.float32), expected)
 
 
-@pytest.mark.parametrize("shape", [(4, 8), (32, 64), (1, 32), (64, 1), (128, 16)], ids=str)
+@pytest.mark.parametrize("shape", [(4, 8), (1, 32), (128, 16)], ids=str)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
-@pytest.mark.parametrize("name", ["float16", "float32", "int8", "int32", "int64"])
+@pytest.mark.parametrize("name", ["float16", "float32", "int64"])
 @pytest.mark.parametrize("num_warps", [1, 4])
 def test_index_of_the_extreme(
     num_warps: int, name: str, op: str, axis: int, shape: tuple[int, int]

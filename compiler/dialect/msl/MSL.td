@@ -27,6 +27,8 @@ def MSL_Dialect : Dialect {
     positions in the grid, vector loads, SIMD-group operations, barriers, atomics, simdgroup matrices.
   }];
   let useDefaultTypePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,6 @@
 #include "dialect/msl/MSL.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -21,6 +22,10 @@ void MSLDialect::initialize() {
 #define GET_OP_LIST
 #include "dialect/msl/MSLOps.cpp.inc"
       >();
+}
+
+Operation *MSLDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
 Type triton_metal::msl::getMaskType(Type type) {

@@ -47,7 +47,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   }
 
   // Only the lanes along the axis take part; no memory, no barrier. Two operands go together, and both lanes of a pair
-  // combine in the same order.
+  // combine in the same order. With the lower index where numbers are equal, any order gives the same.
   // CHECK-LABEL: msl.kernel @argmax
   // CHECK-NOT: msl.alloc
   // CHECK: msl.reduce_registers(%{{.*}}, %{{.*}}) bits 3
@@ -64,13 +64,44 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
     %v = tt.load %p : tensor<64x16x!tt.ptr<f32>, #tile>
     %m:2 = "tt.reduce"(%v, %z) <{axis = 1 : i32}> ({
     ^bb0(%a: f32, %i: i32, %b: f32, %j: i32):
+      %eq = arith.cmpf oeq, %a, %b : f32
+      %lower = arith.cmpi slt, %i, %j : i32
+      %tie = arith.andi %eq, %lower : i1
       %gt = arith.cmpf ogt, %a, %b : f32
-      %max = arith.select %gt, %a, %b : f32
-      %arg = arith.select %gt, %i, %j : i32
+      %first = arith.ori %gt, %tie : i1
+      %max = arith.select %first, %a, %b : f32
+      %arg = arith.select %first, %i, %j : i32
       tt.reduce.return %max, %arg : f32, i32
     }) : (tensor<64x16xf32, #tile>, tensor<64x16xi32, #tile>) -> (tensor<64xf32, #sums>, tensor<64xi32, #sums>)
     %q = tt.splat %y : !tt.ptr<i32> -> tensor<64x!tt.ptr<i32>, #sums>
     tt.store %q, %m#1 : tensor<64x!tt.ptr<i32>, #sums>
+    tt.return
+  }
+
+  // What depends on the order is combined bit by bit of the coordinate: registers 1 and 2 apart, then lanes, then
+  // SIMD-groups, and at last the registers that are 512 apart.
+  // CHECK-LABEL: msl.kernel @last
+  // CHECK: %[[X:.*]] = msl.load %arg0
+  // CHECK: msl.permute_registers %[[X]] {bases = array<i64: 2, 4>, offset = 1 : i64} : vector<8xf32> -> vector<4xf32>
+  // CHECK: msl.simd_shuffle_xor %{{.*}}, 1 : vector<2xf32>
+  // CHECK: msl.simd_shuffle_xor %{{.*}}, 16 : vector<2xf32>
+  // CHECK: msl.barrier
+  // CHECK-NEXT: %[[P:.*]] = msl.load %{{.*}} -> vector<8xf32>
+  // CHECK: msl.permute_registers %[[P]] {bases = array<i64: 2, 4>{{.*}}} : vector<8xf32> -> vector<4xf32>
+  // CHECK: vector<2xf32> -> vector<1xf32>
+  // CHECK-NOT: msl.reduce_registers
+  // CHECK: msl.return
+  tt.func public @last(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {
+    %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32, #row>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>, #row>
+    %a = tt.addptr %p, %r : tensor<1024x!tt.ptr<f32>, #row>, tensor<1024xi32, #row>
+    %v = tt.load %a : tensor<1024x!tt.ptr<f32>, #row>
+    %last = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+    ^bb0(%i: f32, %j: f32):
+      %k = arith.subf %i, %j : f32
+      tt.reduce.return %k : f32
+    }) : (tensor<1024xf32, #row>) -> f32
+    tt.store %y, %last : !tt.ptr<f32>
     tt.return
   }
 }

@@ -45,7 +45,7 @@ msl.kernel @moved(%x: !msl.ptr<f32, device>) threads 32 {
 // CHECK:           msl.write {{.*}} : vector<4xf32>
 // CHECK:       } else {
 // CHECK:         msl.unroll %{{.*}} = 0 to 8
-// CHECK:           %[[IN:.*]] = arith.cmpi slt
+// CHECK:           %[[IN:.*]] = arith.cmpi sgt
 // CHECK:           msl.read {{.*}} if %[[IN]] else
 // CHECK:           scf.if %[[IN]] {
 // CHECK-NEXT:        msl.write {{.*}} : f32
@@ -107,8 +107,8 @@ msl.kernel @sum(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32
 // Offsets that a loop carries and moves by one number are a number that it carries.
 // CHECK-LABEL: msl.kernel @moving_offsets
 // CHECK:       scf.for {{.*}} iter_args(%[[MOVED:.*]] = %c0_i32) -> (i32)
-// CHECK:         msl.unroll
 // CHECK:         %[[NEXT:.*]] = arith.addi %[[MOVED]], %c64_i32
+// CHECK:         msl.unroll
 // CHECK:         scf.yield %[[NEXT]] : i32
 msl.kernel @moving_offsets(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32) threads 32 {
   %zero = arith.constant 0 : i32

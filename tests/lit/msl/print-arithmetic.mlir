@@ -54,7 +54,7 @@
 // CHECK-NEXT:   *(device float4 *)(arg2 + index_2) = precise::divide(fast::exp(value), value);
 // CHECK-NEXT:   *(device bfloat4 *)(arg3 + index_2) = bfloat4(float4(bfloat4(float4(h) + float4(h))) * float4(h));
 // CHECK-NEXT:   long index_3 = long(index_2);
-// CHECK-NEXT:   long index_4 = long(int(uint(lane) * int4(4).z + 2));
+// CHECK-NEXT:   long index_4 = long(index_2 + 2);
 // CHECK-NEXT:   long4 la = long4(*(device const long2 *)(arg4 + index_3), *(device const long2 *)(arg4 + index_4));
 // CHECK-NEXT:   ulong4 lc = (ulong4(la) + ulong(big)) ^ 7ul;
 // CHECK-NEXT:   *(device long2 *)(arg4 + index_3) = long2(lc.xy);

@@ -1,0 +1,41 @@
+"""Metal text from the text of Triton IR, without a Python kernel."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from . import _native
+from .launcher import compile_error
+
+
+@dataclass(frozen=True)
+class CompiledText:
+    """What a kernel is at each stop of the way.
+
+    `asm` has "ttir", "ttm", "msl" (the dialects) and "metal" (the text); `metadata` is the launch contract.
+    """
+
+    asm: dict[str, str]
+    metadata: dict[str, Any]
+
+
+def compile_ttir(
+    ttir: str, *, num_warps: int = 4, num_stages: int = 2, name: str = "<ttir>"
+) -> CompiledText:
+    """Compiles a module of Triton IR, as stock Triton 3.7.1 to 3.9.0 or `kernel.asm["ttir"]` print it.
+
+    `num_warps` is the number of SIMD-groups of a threadgroup (1, 2, 4, 8, 16 or 32), `num_stages` 2 or more
+    double-buffers tiles. `name` stands for the text in messages. Raises CompileError with the place of what does not
+    parse or cannot be compiled.
+
+    >>> compile_ttir("module { tt.func public @k() { tt.return } }").metadata["threads"]
+    128
+    """
+    try:
+        text = _native.compile_text(ttir, name, num_warps, num_stages)
+    except ValueError as error:
+        raise compile_error(str(error)) from None
+    asm = {stage: getattr(text, stage) for stage in ("ttir", "ttm", "msl", "metal")}
+    return CompiledText(asm, json.loads(text.metadata))

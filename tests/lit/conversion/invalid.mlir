@@ -1,0 +1,60 @@
+// RUN: triton-metal-opt %s --convert-ttm-to-msl --split-input-file --verify-diagnostics
+
+#l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // expected-error @+1 {{uses 'f64', which Metal does not have: use float32}}
+  tt.func public @doubles(%x: !tt.ptr<f64>) {
+    tt.return
+  }
+}
+
+// -----
+
+#l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  tt.func public @scans(%x: !tt.ptr<f32>) {
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>, #l>
+    %v = tt.load %p : tensor<32x!tt.ptr<f32>, #l>
+    // expected-error @+1 {{there are no scans yet; reduce over a mask, or scan on the host}}
+    %s = "tt.scan"(%v) <{axis = 0 : i32, reverse = false}> ({
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tt.scan.return %c : f32
+    }) : (tensor<32xf32, #l>) -> tensor<32xf32, #l>
+    tt.store %p, %s : tensor<32x!tt.ptr<f32>, #l>
+    tt.return
+  }
+}
+
+// -----
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  tt.func public @foreign(%x: !tt.ptr<f32>, %f: f32) {
+    // expected-error @+1 {{calls '__nv_tanf' of a device library that Metal does not have: use tl.math}}
+    %t = tt.extern_elementwise %f {libname = "libdevice", libpath = "", symbol = "__nv_tanf", pure = true} : (f32) -> f32
+    tt.store %x, %t : !tt.ptr<f32>
+    tt.return
+  }
+}
+
+// -----
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  tt.func public @toward_zero(%x: !tt.ptr<f16>, %f: f32) {
+    // expected-error @+1 {{rounds toward zero, which Metal's conversions do not: use the default}}
+    %t = tt.fp_to_fp %f, rounding = rtz : f32 -> f16
+    tt.store %x, %t : !tt.ptr<f16>
+    tt.return
+  }
+}
+
+// -----
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  tt.func public @halves(%x: !tt.ptr<f16>, %f: f16) {
+    %true = arith.constant true
+    // expected-error @+1 {{updates 'f16' atomically; Metal's atomics have 32 bits}}
+    %t = tt.atomic_rmw fadd, relaxed, gpu, %x, %f, %true : (!tt.ptr<f16>, f16, i1) -> f16
+    tt.return
+  }
+}
