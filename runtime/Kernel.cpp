@@ -2,7 +2,8 @@
 
 namespace triton_metal::runtime {
 
-llvm::Expected<std::shared_ptr<Kernel>> Kernel::create(std::string metal, llvm::StringRef metadata) {
+llvm::Expected<std::shared_ptr<Kernel>> Kernel::create(std::string metal,
+                                                       llvm::StringRef metadata) {
   llvm::Expected<Metadata> parsed = Metadata::parse(metadata);
   if (!parsed)
     return parsed.takeError();
@@ -44,7 +45,8 @@ llvm::Error Kernel::launch(std::array<uint32_t, 3> grid,
   if (!kernel)
     return kernel.takeError();
   if (metadata.scalarBuffer >= 0)
-    buffers[static_cast<size_t>(metadata.scalarBuffer)] = {scalars.data(), scalars.size() * sizeof(uint32_t),
+    buffers[static_cast<size_t>(metadata.scalarBuffer)] = {scalars.data(),
+                                                           scalars.size() * sizeof(uint32_t),
                                                            /*writable=*/false};
   Dispatch dispatch;
   dispatch.threadgroups = grid;

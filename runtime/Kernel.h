@@ -23,7 +23,8 @@ struct LaunchOptions {
 class Kernel {
 public:
   /// Takes the text and its metadata; the device compiles at the first launch.
-  static llvm::Expected<std::shared_ptr<Kernel>> create(std::string metal, llvm::StringRef metadata);
+  static llvm::Expected<std::shared_ptr<Kernel>> create(std::string metal,
+                                                        llvm::StringRef metadata);
 
   const Metadata &getMetadata() const { return metadata; }
 

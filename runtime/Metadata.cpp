@@ -25,7 +25,8 @@ llvm::Expected<Metadata> Metadata::parse(llvm::StringRef json) {
   const llvm::json::Object *object = value->getAsObject();
   const llvm::json::Array *arguments = object ? object->getArray("args") : nullptr;
   if (!arguments || !object->getString("name") || !object->getInteger("threads"))
-    return llvm::createStringError("launch metadata lacks a name, a number of threads, or arguments");
+    return llvm::createStringError(
+        "launch metadata lacks a name, a number of threads, or arguments");
   Metadata result;
   result.name = object->getString("name")->str();
   result.threads = static_cast<uint32_t>(*object->getInteger("threads"));
@@ -85,7 +86,8 @@ void packFloat(llvm::MutableArrayRef<uint32_t> words, ScalarKind kind, double va
   case ScalarKind::BFloat16: {
     llvm::APFloat number(value);
     bool loses = false;
-    number.convert(kind == ScalarKind::Float16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat(),
+    number.convert(kind == ScalarKind::Float16 ? llvm::APFloat::IEEEhalf()
+                                               : llvm::APFloat::BFloat(),
                    llvm::APFloat::rmNearestTiesToEven, &loses);
     words[0] = static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue());
     return;

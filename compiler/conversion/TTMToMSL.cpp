@@ -392,6 +392,11 @@ Lowering::Handled Lowering::lowerProgram(Operation *op) {
     msl::ReturnOp::create(builder, loc);
     return success();
   }
+  // Triton borrows its barriers from other dialects, which are not loaded.
+  if (llvm::is_contained({"gpu.barrier", "ttg.barrier"}, op->getName().getStringRef())) {
+    msl::BarrierOp::create(builder, loc).setDevice(true);
+    return success();
+  }
   // What to do instead, for what the language has and this compiler does not.
   auto refuse = [&](StringRef instead) { return Handled(op->emitOpError("cannot be compiled for Metal: ") << instead); };
   if (isa<tt::ScanOp>(op))

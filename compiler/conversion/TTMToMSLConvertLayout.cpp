@@ -6,9 +6,25 @@ using namespace mlir;
 
 namespace triton_metal {
 
+/// Whether all threads have this scalar in common: only numbers that are computed from a thread's position differ.
+static bool isUniform(Value scalar) {
+  SmallVector<Value> work{scalar};
+  DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || isa<VectorType>(value.getType()) || !seen.insert(value).second)
+      continue;
+    if (isa<msl::LaneOp, msl::SimdgroupOp>(op))
+      return false;
+    llvm::append_range(work, op->getOperands());
+  }
+  return true;
+}
+
 FailureOr<Value> Lowering::convertLayout(Value value, const LinearLayout &from, const LinearLayout &to,
                                          StringRef name) {
-  if (auto splatOp = value.getDefiningOp<msl::SplatOp>())
+  if (auto splatOp = value.getDefiningOp<msl::SplatOp>(); splatOp && isUniform(splatOp.getValue()))
     return splat(splatOp.getValue(), to.getNumRegisters());
   LayoutConversion conversion(from, to);
   switch (conversion.kind) {

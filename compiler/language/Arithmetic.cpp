@@ -9,27 +9,41 @@ using namespace mlir;
 
 namespace triton_metal::language {
 
-static llvm::Error unexpected(Type type) { return typeError("unexpected operand type " + type.str()); }
+static llvm::Error unexpected(Type type) {
+  return typeError("unexpected operand type " + type.str());
+}
 
 /// The predicate of a comparison for floats, signed and unsigned integers.
 static arith::CmpFPredicate floatPredicate(BinaryOp op) {
   switch (op) {
-  case BinaryOp::Lt: return arith::CmpFPredicate::OLT;
-  case BinaryOp::Le: return arith::CmpFPredicate::OLE;
-  case BinaryOp::Gt: return arith::CmpFPredicate::OGT;
-  case BinaryOp::Ge: return arith::CmpFPredicate::OGE;
-  case BinaryOp::Eq: return arith::CmpFPredicate::OEQ;
-  default: return arith::CmpFPredicate::UNE;
+  case BinaryOp::Lt:
+    return arith::CmpFPredicate::OLT;
+  case BinaryOp::Le:
+    return arith::CmpFPredicate::OLE;
+  case BinaryOp::Gt:
+    return arith::CmpFPredicate::OGT;
+  case BinaryOp::Ge:
+    return arith::CmpFPredicate::OGE;
+  case BinaryOp::Eq:
+    return arith::CmpFPredicate::OEQ;
+  default:
+    return arith::CmpFPredicate::UNE;
   }
 }
 static arith::CmpIPredicate integerPredicate(BinaryOp op, bool isSigned) {
   switch (op) {
-  case BinaryOp::Lt: return isSigned ? arith::CmpIPredicate::slt : arith::CmpIPredicate::ult;
-  case BinaryOp::Le: return isSigned ? arith::CmpIPredicate::sle : arith::CmpIPredicate::ule;
-  case BinaryOp::Gt: return isSigned ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::ugt;
-  case BinaryOp::Ge: return isSigned ? arith::CmpIPredicate::sge : arith::CmpIPredicate::uge;
-  case BinaryOp::Eq: return arith::CmpIPredicate::eq;
-  default: return arith::CmpIPredicate::ne;
+  case BinaryOp::Lt:
+    return isSigned ? arith::CmpIPredicate::slt : arith::CmpIPredicate::ult;
+  case BinaryOp::Le:
+    return isSigned ? arith::CmpIPredicate::sle : arith::CmpIPredicate::ule;
+  case BinaryOp::Gt:
+    return isSigned ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::ugt;
+  case BinaryOp::Ge:
+    return isSigned ? arith::CmpIPredicate::sge : arith::CmpIPredicate::uge;
+  case BinaryOp::Eq:
+    return arith::CmpIPredicate::eq;
+  default:
+    return arith::CmpIPredicate::ne;
   }
 }
 
@@ -56,13 +70,20 @@ Result Builder::addPointer(Value pointer, Value offset) {
 /// The comparison with its sides exchanged; any other operation is null.
 static std::optional<BinaryOp> mirrored(BinaryOp op) {
   switch (op) {
-  case BinaryOp::Lt: return BinaryOp::Gt;
-  case BinaryOp::Le: return BinaryOp::Ge;
-  case BinaryOp::Gt: return BinaryOp::Lt;
-  case BinaryOp::Ge: return BinaryOp::Le;
-  case BinaryOp::Eq: return BinaryOp::Eq;
-  case BinaryOp::Ne: return BinaryOp::Ne;
-  default: return std::nullopt;
+  case BinaryOp::Lt:
+    return BinaryOp::Gt;
+  case BinaryOp::Le:
+    return BinaryOp::Ge;
+  case BinaryOp::Gt:
+    return BinaryOp::Lt;
+  case BinaryOp::Ge:
+    return BinaryOp::Le;
+  case BinaryOp::Eq:
+    return BinaryOp::Eq;
+  case BinaryOp::Ne:
+    return BinaryOp::Ne;
+  default:
+    return std::nullopt;
   }
 }
 
@@ -144,14 +165,19 @@ Result Builder::binary(BinaryOp op, const Operand &lhs, const Operand &rhs) {
       return make<arith::RemFOp>(a.type, a.handle, b.handle);
     return scalar.isSigned() ? make<arith::RemSIOp>(a.type, a.handle, b.handle)
                              : make<arith::RemUIOp>(a.type, a.handle, b.handle);
-  case BinaryOp::And: return make<arith::AndIOp>(a.type, a.handle, b.handle);
-  case BinaryOp::Or: return make<arith::OrIOp>(a.type, a.handle, b.handle);
-  case BinaryOp::Xor: return make<arith::XOrIOp>(a.type, a.handle, b.handle);
-  case BinaryOp::Shl: return make<arith::ShLIOp>(a.type, a.handle, b.handle);
+  case BinaryOp::And:
+    return make<arith::AndIOp>(a.type, a.handle, b.handle);
+  case BinaryOp::Or:
+    return make<arith::OrIOp>(a.type, a.handle, b.handle);
+  case BinaryOp::Xor:
+    return make<arith::XOrIOp>(a.type, a.handle, b.handle);
+  case BinaryOp::Shl:
+    return make<arith::ShLIOp>(a.type, a.handle, b.handle);
   case BinaryOp::Shr:
     return arithmeticShift ? make<arith::ShRSIOp>(a.type, a.handle, b.handle)
                            : make<arith::ShRUIOp>(a.type, a.handle, b.handle);
-  default: return compare(op, a, b);
+  default:
+    return compare(op, a, b);
   }
 }
 
@@ -162,7 +188,8 @@ Result Builder::unary(UnaryOp op, const Operand &operand) {
   Value value = *converted;
   Type scalar = value.type.scalar();
   switch (op) {
-  case UnaryOp::Plus: return value;
+  case UnaryOp::Plus:
+    return value;
   case UnaryOp::Neg:
     if (scalar.isPointer())
       return valueError("wrong type argument to unary minus (" + scalar.str() + ")");
@@ -200,24 +227,36 @@ Result Builder::math(MathOp op, const Operand &operand) {
   static const char *const names[] = {"exp",  "exp2",    "log",   "log2", "sin",   "cos",
                                       "sqrt", "sqrt_rn", "rsqrt", "erf",  "floor", "ceil"};
   Type scalar = x.type.scalar();
-  bool fits = scalar.is(ScalarKind::Float32) ||
-              (scalar.is(ScalarKind::Float64) && op != MathOp::SqrtRn);
+  bool fits =
+      scalar.is(ScalarKind::Float32) || (scalar.is(ScalarKind::Float64) && op != MathOp::SqrtRn);
   if (!fits)
     return notFloat(names[static_cast<unsigned>(op)], scalar,
                     op == MathOp::SqrtRn ? "float32" : "float32 or float64");
   switch (op) {
-  case MathOp::Exp: return make<math::ExpOp>(x.type, x.handle);
-  case MathOp::Exp2: return make<math::Exp2Op>(x.type, x.handle);
-  case MathOp::Log: return make<math::LogOp>(x.type, x.handle);
-  case MathOp::Log2: return make<math::Log2Op>(x.type, x.handle);
-  case MathOp::Sin: return make<math::SinOp>(x.type, x.handle);
-  case MathOp::Cos: return make<math::CosOp>(x.type, x.handle);
-  case MathOp::Sqrt: return make<math::SqrtOp>(x.type, x.handle);
-  case MathOp::Rsqrt: return make<math::RsqrtOp>(x.type, x.handle);
-  case MathOp::Erf: return make<math::ErfOp>(x.type, x.handle);
-  case MathOp::Floor: return make<math::FloorOp>(x.type, x.handle);
-  case MathOp::Ceil: return make<math::CeilOp>(x.type, x.handle);
-  case MathOp::SqrtRn: return make<tt::PreciseSqrtOp>(x.type, x.handle.getType(), x.handle);
+  case MathOp::Exp:
+    return make<math::ExpOp>(x.type, x.handle);
+  case MathOp::Exp2:
+    return make<math::Exp2Op>(x.type, x.handle);
+  case MathOp::Log:
+    return make<math::LogOp>(x.type, x.handle);
+  case MathOp::Log2:
+    return make<math::Log2Op>(x.type, x.handle);
+  case MathOp::Sin:
+    return make<math::SinOp>(x.type, x.handle);
+  case MathOp::Cos:
+    return make<math::CosOp>(x.type, x.handle);
+  case MathOp::Sqrt:
+    return make<math::SqrtOp>(x.type, x.handle);
+  case MathOp::Rsqrt:
+    return make<math::RsqrtOp>(x.type, x.handle);
+  case MathOp::Erf:
+    return make<math::ErfOp>(x.type, x.handle);
+  case MathOp::Floor:
+    return make<math::FloorOp>(x.type, x.handle);
+  case MathOp::Ceil:
+    return make<math::CeilOp>(x.type, x.handle);
+  case MathOp::SqrtRn:
+    return make<tt::PreciseSqrtOp>(x.type, x.handle.getType(), x.handle);
   }
   llvm_unreachable("every function is listed");
 }

@@ -45,8 +45,25 @@ using Result = llvm::Expected<Value>;
 using Results = llvm::Expected<std::vector<Value>>;
 
 enum class BinaryOp {
-  Add, Sub, Mul, TrueDiv, FloorDiv, Mod, And, Or, Xor, Shl, Shr,
-  LogicalAnd, LogicalOr, Lt, Le, Gt, Ge, Eq, Ne,
+  Add,
+  Sub,
+  Mul,
+  TrueDiv,
+  FloorDiv,
+  Mod,
+  And,
+  Or,
+  Xor,
+  Shl,
+  Shr,
+  LogicalAnd,
+  LogicalOr,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Eq,
+  Ne,
 };
 enum class UnaryOp { Neg, Plus, Invert, Not };
 enum class MathOp { Exp, Exp2, Log, Log2, Sin, Cos, Sqrt, SqrtRn, Rsqrt, Erf, Floor, Ceil };
@@ -252,7 +269,8 @@ private:
   std::vector<Type> types;
 };
 
-/// An `if` under construction: the builder stands in the then-region, after beginElse() in the other.
+/// An `if` under construction: the builder stands in the then-region, after beginElse() in the
+/// other.
 class IfRegion {
 public:
   IfRegion(Builder &builder, const Value &condition);
@@ -267,12 +285,10 @@ private:
 /// A reduction or scan whose combine region is being built.
 class CombineRegion {
 public:
-  static llvm::Expected<std::unique_ptr<CombineRegion>> reduce(Builder &builder,
-                                                               llvm::ArrayRef<Value> inputs,
-                                                               int64_t axis);
-  static llvm::Expected<std::unique_ptr<CombineRegion>> scan(Builder &builder,
-                                                             llvm::ArrayRef<Value> inputs,
-                                                             int64_t axis, bool reverse);
+  static llvm::Expected<std::unique_ptr<CombineRegion>>
+  reduce(Builder &builder, llvm::ArrayRef<Value> inputs, int64_t axis);
+  static llvm::Expected<std::unique_ptr<CombineRegion>>
+  scan(Builder &builder, llvm::ArrayRef<Value> inputs, int64_t axis, bool reverse);
   std::vector<Value> arguments;
   Results finish(llvm::ArrayRef<Value> results);
 

@@ -35,10 +35,11 @@ std::vector<Value> Builder::beginFunction(llvm::StringRef name, llvm::ArrayRef<T
       llvm::map_to_vector(params, [&](const Type &type) { return mlirType(type); });
   builder.setInsertionPointToEnd(module->getOp().getBody());
   NamedAttribute attributes[] = {
-      builder.getNamedAttr("sym_visibility", builder.getStringAttr(isKernel ? "public" : "private")),
+      builder.getNamedAttr("sym_visibility",
+                           builder.getStringAttr(isKernel ? "public" : "private")),
       builder.getNamedAttr("noinline", builder.getBoolAttr(noinline))};
-  auto function = tt::FuncOp::create(builder, location, name, builder.getFunctionType(types, {}),
-                                     attributes);
+  auto function =
+      tt::FuncOp::create(builder, location, name, builder.getFunctionType(types, {}), attributes);
   frames.back().function = function;
   for (auto [index, value] : llvm::enumerate(divisibility))
     if (value)
@@ -146,9 +147,10 @@ llvm::Expected<Type> Builder::inductionType(const Operand &lower, const Operand 
   return *result;
 }
 
-llvm::Expected<std::unique_ptr<ForLoop>>
-ForLoop::begin(Builder &builder, const Operand &lower, const Operand &upper, const Operand &step,
-               llvm::ArrayRef<Value> inits, const Attributes &attributes) {
+llvm::Expected<std::unique_ptr<ForLoop>> ForLoop::begin(Builder &builder, const Operand &lower,
+                                                        const Operand &upper, const Operand &step,
+                                                        llvm::ArrayRef<Value> inits,
+                                                        const Attributes &attributes) {
   llvm::Expected<Type> type = builder.inductionType(lower, upper, step);
   if (!type)
     return type.takeError();
@@ -179,7 +181,8 @@ ForLoop::begin(Builder &builder, const Operand &lower, const Operand &upper, con
   scf::ForOp op = loop->op;
   OpBuilder &ops = builder.builder;
   if (attributes.numStages)
-    op->setAttr("tt.num_stages", ops.getI32IntegerAttr(static_cast<int32_t>(*attributes.numStages)));
+    op->setAttr("tt.num_stages",
+                ops.getI32IntegerAttr(static_cast<int32_t>(*attributes.numStages)));
   if (attributes.unrollFactor)
     op->setAttr("tt.loop_unroll_factor",
                 ops.getI32IntegerAttr(static_cast<int32_t>(*attributes.unrollFactor)));
@@ -209,8 +212,7 @@ std::vector<Value> ForLoop::finish(llvm::ArrayRef<Value> yields) {
   return wrap(op.getResults(), typesOf(arguments));
 }
 
-WhileLoop::WhileLoop(Builder &builder, llvm::ArrayRef<Value> inits)
-    : builder(builder) {
+WhileLoop::WhileLoop(Builder &builder, llvm::ArrayRef<Value> inits) : builder(builder) {
   for (const Value &init : inits)
     types.push_back(init.type);
   OpBuilder &ops = builder.builder;

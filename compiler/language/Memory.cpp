@@ -40,7 +40,8 @@ static llvm::Expected<tt::EvictionPolicy> evictionPolicy(llvm::StringRef name) {
     return tt::EvictionPolicy::EVICT_LAST;
   if (name == "evict_first")
     return tt::EvictionPolicy::EVICT_FIRST;
-  return valueError("unknown eviction policy '" + name + "': 'evict_first' and 'evict_last' are known");
+  return valueError("unknown eviction policy '" + name +
+                    "': 'evict_first' and 'evict_last' are known");
 }
 
 /// Memory has no bit of its own: a pointer to int1 is one to int8.
@@ -280,13 +281,27 @@ Result Builder::atomicRmw(AtomicOp op, const Value &pointer, const Operand &valu
 
   tt::RMWOp kind;
   switch (op) {
-  case AtomicOp::Add: kind = element.isFloating() ? tt::RMWOp::FADD : tt::RMWOp::ADD; break;
-  case AtomicOp::And: kind = tt::RMWOp::AND; break;
-  case AtomicOp::Or: kind = tt::RMWOp::OR; break;
-  case AtomicOp::Xor: kind = tt::RMWOp::XOR; break;
-  case AtomicOp::Max: kind = element.isSigned() ? tt::RMWOp::MAX : tt::RMWOp::UMAX; break;
-  case AtomicOp::Min: kind = element.isSigned() ? tt::RMWOp::MIN : tt::RMWOp::UMIN; break;
-  case AtomicOp::Xchg: kind = tt::RMWOp::XCHG; break;
+  case AtomicOp::Add:
+    kind = element.isFloating() ? tt::RMWOp::FADD : tt::RMWOp::ADD;
+    break;
+  case AtomicOp::And:
+    kind = tt::RMWOp::AND;
+    break;
+  case AtomicOp::Or:
+    kind = tt::RMWOp::OR;
+    break;
+  case AtomicOp::Xor:
+    kind = tt::RMWOp::XOR;
+    break;
+  case AtomicOp::Max:
+    kind = element.isSigned() ? tt::RMWOp::MAX : tt::RMWOp::UMAX;
+    break;
+  case AtomicOp::Min:
+    kind = element.isSigned() ? tt::RMWOp::MIN : tt::RMWOp::UMIN;
+    break;
+  case AtomicOp::Xchg:
+    kind = tt::RMWOp::XCHG;
+    break;
   }
   return make<tt::AtomicRMWOp>(val.type, val.handle.getType(), kind, ptr.handle, val.handle,
                                maskValue->handle, *semanticKind, *scopeKind);
@@ -310,7 +325,8 @@ Result Builder::atomicFloatMinMax(bool isMax, const Value &pointer, const Value 
   Result unsignedPtr = cast(pointer, Type::pointerTo(unsignedType));
   if (!unsignedPtr)
     return unsignedPtr;
-  Result sign = binary(BinaryOp::Shr, *unsignedBits, Constant::of(static_cast<__int128>(width - 1)));
+  Result sign =
+      binary(BinaryOp::Shr, *unsignedBits, Constant::of(static_cast<__int128>(width - 1)));
   if (!sign)
     return sign;
   Result negative = cast(*sign, Type(ScalarKind::Int1));

@@ -16,9 +16,8 @@ using namespace mlir;
 namespace triton_metal::language {
 
 Module::Module() : context(std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED)) {
-  context->loadDialect<tt::TTDialect, arith::ArithDialect, cf::ControlFlowDialect,
-                       gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
-                       ub::UBDialect>();
+  context->loadDialect<tt::TTDialect, arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect,
+                       LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect, ub::UBDialect>();
   module = ModuleOp::create(UnknownLoc::get(context.get()));
 }
 

@@ -24,16 +24,20 @@ static std::string integerStr(__int128 value) {
 
 std::string Constant::str() const {
   switch (kind) {
-  case Kind::Bool: return integer ? "True" : "False";
-  case Kind::Int: return integerStr(integer);
-  default: return std::to_string(real);
+  case Kind::Bool:
+    return integer ? "True" : "False";
+  case Kind::Int:
+    return integerStr(integer);
+  default:
+    return std::to_string(real);
   }
 }
 
 llvm::Expected<Type> Builder::typeOf(const Constant &value) {
   constexpr __int128 one = 1;
   switch (value.kind) {
-  case Constant::Kind::Bool: return Type(ScalarKind::Int1);
+  case Constant::Kind::Bool:
+    return Type(ScalarKind::Int1);
   case Constant::Kind::Int: {
     __int128 x = value.integer;
     if (x >= -(one << 31) && x < one << 31)
@@ -44,7 +48,8 @@ llvm::Expected<Type> Builder::typeOf(const Constant &value) {
       return Type(ScalarKind::Int64);
     if (x >= one << 63 && x < one << 64)
       return Type(ScalarKind::UInt64);
-    return valueError("integer " + value.str() + " fits in no type: the largest are int64 and uint64");
+    return valueError("integer " + value.str() +
+                      " fits in no type: the largest are int64 and uint64");
   }
   case Constant::Kind::Float: {
     double magnitude = std::fabs(value.real);
@@ -124,8 +129,8 @@ Result Builder::constant(const Constant &value, Type type, llvm::ArrayRef<int64_
     if (x < low || x > high)
       return valueError("number " + value.str() + " is out of range for " + type.scalar().str() +
                         " (" + integerStr(low) + " to " + integerStr(high) + ")");
-    attribute = IntegerAttr::get(
-        integerType, llvm::APInt(64, static_cast<uint64_t>(x)).sextOrTrunc(width));
+    attribute =
+        IntegerAttr::get(integerType, llvm::APInt(64, static_cast<uint64_t>(x)).sextOrTrunc(width));
   } else {
     return typeError("cannot make a " + type.scalar().str() + " of the number " + value.str());
   }
@@ -143,10 +148,12 @@ Value Builder::zeroLike(Type type) {
 Value Builder::allOnes(Type scalar) {
   auto type = cast<IntegerType>(mlirType(scalar));
   return make<arith::ConstantOp>(
-      scalar, cast<TypedAttr>(Attribute(IntegerAttr::get(type, llvm::APInt::getAllOnes(type.getWidth())))));
+      scalar,
+      cast<TypedAttr>(Attribute(IntegerAttr::get(type, llvm::APInt::getAllOnes(type.getWidth())))));
 }
 
-Result Builder::castNumberOrValue(const Operand &operand, Type type, llvm::ArrayRef<int64_t> shape) {
+Result Builder::castNumberOrValue(const Operand &operand, Type type,
+                                  llvm::ArrayRef<int64_t> shape) {
   if (std::holds_alternative<Value>(operand))
     return this->cast(operand, type);
   const Constant &number = std::get<Constant>(operand);
@@ -172,7 +179,8 @@ static llvm::ArrayRef<int64_t> shapeOf(const Operand &operand) {
   return value ? value->type.getShape() : llvm::ArrayRef<int64_t>();
 }
 
-/// Whether `a` may stand beside `b`: a pointer with an integer, and only where the operation takes one.
+/// Whether `a` may stand beside `b`: a pointer with an integer, and only where the operation takes
+/// one.
 static bool pointerFits(Type a, Type b, bool allowed) {
   if (!a.isPointer())
     return true;
@@ -199,7 +207,8 @@ llvm::Expected<Builder::Operands> Builder::binaryOperands(const Operand &lhs, co
   bool rhsIsNumber = std::holds_alternative<Constant>(rhs);
   Type computeLhs = lhsType, computeRhs = rhsType;
   if (!lhsType.isPointer() && !rhsType.isPointer()) {
-    llvm::Expected<Type> type = computationType(lhsType, lhsIsNumber, rhsType, rhsIsNumber, divOrMod);
+    llvm::Expected<Type> type =
+        computationType(lhsType, lhsIsNumber, rhsType, rhsIsNumber, divOrMod);
     if (!type)
       return type.takeError();
     computeLhs = computeRhs = *type;
@@ -213,8 +222,8 @@ llvm::Expected<Builder::Operands> Builder::binaryOperands(const Operand &lhs, co
   return broadcastPair(*left, *right);
 }
 
-llvm::Expected<std::array<Value, 3>>
-Builder::ternaryOperands(const Operand &a, const Operand &b, const Operand &c) {
+llvm::Expected<std::array<Value, 3>> Builder::ternaryOperands(const Operand &a, const Operand &b,
+                                                              const Operand &c) {
   // Values and numbers combine apart, so that each number meets the kind of all the values.
   std::optional<Type> values, numbers;
   for (const Operand *operand : {&a, &b, &c}) {
@@ -313,15 +322,15 @@ Result Builder::cast(const Operand &operand, Type type, llvm::StringRef rounding
     return valueError("unknown rounding mode '" + rounding + "': 'rtne' and 'rtz' are known");
   bool narrowsFloat = from.isFloating() && to.isFloating() && to.bitWidth() < from.bitWidth();
   if (!narrowsFloat && !rounding.empty())
-    return valueError("fp_downcast_rounding is for conversions to a narrower floating-point type, not from " +
-                      from.str() + " to " + to.str());
+    return valueError(
+        "fp_downcast_rounding is for conversions to a narrower floating-point type, not from " +
+        from.str() + " to " + to.str());
 
   bool between16 = (from.is(ScalarKind::BFloat16) && to.is(ScalarKind::Float16)) ||
                    (from.is(ScalarKind::Float16) && to.is(ScalarKind::BFloat16));
   if (between16 || rounding == "rtz") {
-    auto mode = tt::RoundingModeAttr::get(builder.getContext(), rounding == "rtz"
-                                                                    ? tt::RoundingMode::RTZ
-                                                                    : tt::RoundingMode::RTNE);
+    auto mode = tt::RoundingModeAttr::get(
+        builder.getContext(), rounding == "rtz" ? tt::RoundingMode::RTZ : tt::RoundingMode::RTNE);
     return make<tt::FpToFpOp>(target, targetIR, input.handle, mode);
   }
   // Half types reach every other type through float32.

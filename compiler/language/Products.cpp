@@ -45,7 +45,8 @@ Result Builder::dot(const Value &lhs, const Value &rhs, std::optional<Value> acc
   llvm::SmallVector<int64_t> shape(left);
   shape.back() = right.back();
   if (acc && acc->type.getShape() != llvm::ArrayRef(shape))
-    return valueError("dot: the accumulator " + acc->type.str() + " does not have the product's shape " +
+    return valueError("dot: the accumulator " + acc->type.str() +
+                      " does not have the product's shape " +
                       Type(ScalarKind::Float32).withShape(shape).str());
 
   // More than one batch dimension is one in the IR.

@@ -12,7 +12,8 @@ namespace triton_metal::language {
 
 static std::string shapeStr(llvm::ArrayRef<int64_t> shape) {
   return "[" +
-         llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }), ", ") +
+         llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }),
+                    ", ") +
          "]";
 }
 
@@ -97,9 +98,9 @@ Result Builder::splat(const Value &value, llvm::ArrayRef<int64_t> shape) {
   auto tensorType = llvm::cast<RankedTensorType>(mlirType(type));
   // A splat of a constant is a constant.
   if (auto constant = value.handle.getDefiningOp<arith::ConstantOp>())
-    return make<arith::ConstantOp>(
-        type, llvm::cast<TypedAttr>(Attribute(DenseElementsAttr::get(
-                  tensorType, static_cast<Attribute>(constant.getValue())))));
+    return make<arith::ConstantOp>(type,
+                                   llvm::cast<TypedAttr>(Attribute(DenseElementsAttr::get(
+                                       tensorType, static_cast<Attribute>(constant.getValue())))));
   return make<tt::SplatOp>(type, tensorType, value.handle);
 }
 
@@ -117,10 +118,10 @@ Result Builder::reshape(const Value &value, llvm::ArrayRef<int64_t> shape, bool 
     return std::move(error);
   Type type = value.type.withShape(shape);
   if (type.numElements() != value.type.numElements())
-    return valueError("reshape cannot change the number of elements: " +
-                      shapeStr(value.type.getShape()) + " has " +
-                      llvm::Twine(value.type.numElements()) + ", " + shapeStr(shape) + " has " +
-                      llvm::Twine(type.numElements()));
+    return valueError(
+        "reshape cannot change the number of elements: " + shapeStr(value.type.getShape()) +
+        " has " + llvm::Twine(value.type.numElements()) + ", " + shapeStr(shape) + " has " +
+        llvm::Twine(type.numElements()));
   if (shape.empty())
     return unsplat(value);
   if (!value.type.isBlock())
@@ -213,7 +214,8 @@ Result Builder::permute(const Value &value, llvm::ArrayRef<int64_t> order) {
   llvm::sort(sorted);
   for (auto [index, dimension] : llvm::enumerate(sorted))
     if (static_cast<int64_t>(index) != dimension)
-      return valueError("permute: " + shapeStr(order) + " is no permutation of the dimensions 0 to " +
+      return valueError("permute: " + shapeStr(order) +
+                        " is no permutation of the dimensions 0 to " +
                         llvm::Twine(static_cast<int64_t>(order.size()) - 1));
   if (order.size() != from.size())
     return valueError("permute: " + shapeStr(order) + " names " + llvm::Twine(order.size()) +
@@ -265,7 +267,8 @@ Result Builder::join(const Value &lhs, const Value &rhs) {
 
 Results Builder::split(const Value &value) {
   if (!value.type.isBlock() || value.type.getShape().back() != 2)
-    return valueError("split takes a tile whose last dimension has size 2, not " + value.type.str());
+    return valueError("split takes a tile whose last dimension has size 2, not " +
+                      value.type.str());
   Value input = value;
   bool toScalars = value.type.getShape().size() == 1;
   if (toScalars) {

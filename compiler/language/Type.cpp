@@ -65,21 +65,33 @@ Type Type::pointerTo(Type pointee, bool isConst) {
 
 Type Type::signedInteger(unsigned width) {
   switch (width) {
-  case 1: return ScalarKind::Int1;
-  case 8: return ScalarKind::Int8;
-  case 16: return ScalarKind::Int16;
-  case 32: return ScalarKind::Int32;
-  default: assert(width == 64); return ScalarKind::Int64;
+  case 1:
+    return ScalarKind::Int1;
+  case 8:
+    return ScalarKind::Int8;
+  case 16:
+    return ScalarKind::Int16;
+  case 32:
+    return ScalarKind::Int32;
+  default:
+    assert(width == 64);
+    return ScalarKind::Int64;
   }
 }
 
 Type Type::unsignedInteger(unsigned width) {
   switch (width) {
-  case 1: return ScalarKind::Int1;
-  case 8: return ScalarKind::UInt8;
-  case 16: return ScalarKind::UInt16;
-  case 32: return ScalarKind::UInt32;
-  default: assert(width == 64); return ScalarKind::UInt64;
+  case 1:
+    return ScalarKind::Int1;
+  case 8:
+    return ScalarKind::UInt8;
+  case 16:
+    return ScalarKind::UInt16;
+  case 32:
+    return ScalarKind::UInt32;
+  default:
+    assert(width == 64);
+    return ScalarKind::UInt64;
   }
 }
 
@@ -95,10 +107,14 @@ unsigned Type::bitWidth() const { return isPointer() ? 64 : info(kind).width; }
 
 unsigned Type::mantissaWidth() const {
   switch (kind) {
-  case ScalarKind::Float16: return 10;
-  case ScalarKind::BFloat16: return 7;
-  case ScalarKind::Float32: return 23;
-  default: return 52;
+  case ScalarKind::Float16:
+    return 10;
+  case ScalarKind::BFloat16:
+    return 7;
+  case ScalarKind::Float32:
+    return 23;
+  default:
+    return 52;
   }
 }
 
@@ -134,12 +150,24 @@ Type Type::withShape(llvm::ArrayRef<int64_t> newShape) const {
 mlir::Type Type::toMLIR(mlir::MLIRContext *context) const {
   mlir::Type element;
   switch (kind) {
-  case ScalarKind::Void: element = mlir::NoneType::get(context); break;
-  case ScalarKind::Float16: element = mlir::Float16Type::get(context); break;
-  case ScalarKind::BFloat16: element = mlir::BFloat16Type::get(context); break;
-  case ScalarKind::Float32: element = mlir::Float32Type::get(context); break;
-  case ScalarKind::Float64: element = mlir::Float64Type::get(context); break;
-  default: element = mlir::IntegerType::get(context, info(kind).width); break;
+  case ScalarKind::Void:
+    element = mlir::NoneType::get(context);
+    break;
+  case ScalarKind::Float16:
+    element = mlir::Float16Type::get(context);
+    break;
+  case ScalarKind::BFloat16:
+    element = mlir::BFloat16Type::get(context);
+    break;
+  case ScalarKind::Float32:
+    element = mlir::Float32Type::get(context);
+    break;
+  case ScalarKind::Float64:
+    element = mlir::Float64Type::get(context);
+    break;
+  default:
+    element = mlir::IntegerType::get(context, info(kind).width);
+    break;
   }
   for (unsigned depth = 0; depth < pointerDepth; ++depth)
     element = tt::PtrType::get(element, /*addressSpace=*/1);
@@ -150,7 +178,8 @@ std::string Type::name() const {
   std::string result = info(kind).name;
   for (unsigned depth = 0; depth < pointerDepth; ++depth) {
     bool outermost = depth + 1u == pointerDepth;
-    result = (llvm::Twine(outermost && constPointer ? "const_pointer<" : "pointer<") + result + ">").str();
+    result = (llvm::Twine(outermost && constPointer ? "const_pointer<" : "pointer<") + result + ">")
+                 .str();
   }
   return isBlock() ? "<[" + shapeStr(shape, ", ") + "], " + result + ">" : result;
 }

@@ -1,4 +1,5 @@
-// Chunks of a tile's registers on demand: what one step of a loop over registers asks of the values that it uses.
+// Chunks of a tile's registers on demand: what one step of a loop over registers asks of the values
+// that it uses.
 
 #include "transforms/MSLEmitter.h"
 
@@ -15,6 +16,9 @@ Type triton_metal::msl::getChunkType(Type type, int64_t width) {
 }
 
 LogicalResult Emitter::error(Operation *op, const Twine &message) {
+  // One error is enough: what uses the value has none then.
+  if (failed)
+    return failure();
   failed = true;
   return op->emitOpError(message);
 }
@@ -54,13 +58,14 @@ Value Emitter::getScalar(Value value) {
 Value Emitter::swizzle(Location loc, Value vector, int64_t first, int64_t width) {
   if (auto type = dyn_cast<VectorType>(vector.getType()); !type || type.getNumElements() == width)
     return vector;
-  if (auto made = vector.getDefiningOp<VectorOp>(); made && width == 1 &&
-                                                    made.getParts().size() == size_t(getNumRegisters(vector.getType())))
+  if (auto made = vector.getDefiningOp<VectorOp>();
+      made && width == 1 && made.getParts().size() == size_t(getNumRegisters(vector.getType())))
     return made.getParts()[first];
   if (auto splat = vector.getDefiningOp<SplatOp>()) {
     if (width == 1)
       return splat.getValue();
-    return SplatOp::create(builder, loc, VectorType::get(width, splat.getValue().getType()), splat.getValue());
+    return SplatOp::create(builder, loc, VectorType::get(width, splat.getValue().getType()),
+                           splat.getValue());
   }
   SmallVector<int64_t> positions;
   for (int64_t position = 0; position < width; ++position)
@@ -74,7 +79,9 @@ Value Emitter::getIndex(Location, const Coord &at, int64_t unit) {
   Type i32 = builder.getI32Type();
   auto nsw = arith::IntegerOverflowFlags::nsw;
   Value sum;
-  auto add = [&](Value value) { sum = sum ? arith::AddIOp::create(builder, loc, sum, value, nsw) : value; };
+  auto add = [&](Value value) {
+    sum = sum ? arith::AddIOp::create(builder, loc, sum, value, nsw) : value;
+  };
   for (const Coord::Term &term : at.terms) {
     int64_t stride = term.stride / unit;
     if (stride == 1)
@@ -82,7 +89,7 @@ Value Emitter::getIndex(Location, const Coord &at, int64_t unit) {
     else
       add(arith::MulIOp::create(builder, loc, term.index, constant(loc, stride, i32), nsw));
   }
-  if (at.constant / unit != 0 )
+  if (at.constant / unit != 0)
     add(constant(loc, at.constant / unit, i32));
   return sum;
 }
@@ -105,8 +112,10 @@ std::pair<Coord, Coord> Emitter::split(Location, const Coord &at, int64_t width)
     } else {
       int64_t inside = width / term.stride;
       Value by = constant(loc, inside, builder.getI32Type());
-      high.terms.push_back({arith::DivUIOp::create(builder, loc, term.index, by), width, term.trip / inside});
-      low.terms.push_back({arith::RemUIOp::create(builder, loc, term.index, by), term.stride, inside});
+      high.terms.push_back(
+          {arith::DivUIOp::create(builder, loc, term.index, by), width, term.trip / inside});
+      low.terms.push_back(
+          {arith::RemUIOp::create(builder, loc, term.index, by), term.stride, inside});
     }
   }
   return {high, low};
@@ -118,13 +127,15 @@ Value Emitter::readStorage(Location loc, const Storage &storage, const Coord &at
     Value index = storage.getType().getCount() == 1 ? Value() : getIndex(loc, where, unit);
     if (!index && storage.getType().getCount() != 1)
       index = constant(loc, 0, builder.getI32Type());
-    return GetOp::create(builder, loc, storage.getType().getValueType(), storage.variable, index, Value());
+    return GetOp::create(builder, loc, storage.getType().getValueType(), storage.variable, index,
+                         Value());
   };
   if (width > unit) {
     SmallVector<Value> parts;
     for (int64_t part = 0; part < width; part += unit)
       parts.push_back(whole(at.plus(part)));
-    return VectorOp::create(builder, loc, getChunkType(storage.getType().getScalarType(), width), parts);
+    return VectorOp::create(builder, loc, getChunkType(storage.getType().getScalarType(), width),
+                            parts);
   }
   auto [high, low] = split(loc, at, unit);
   if (low.terms.empty())
@@ -134,13 +145,16 @@ Value Emitter::readStorage(Location loc, const Storage &storage, const Coord &at
     Value index = storage.getType().getCount() == 1 ? Value() : getIndex(loc, high, unit);
     if (!index && storage.getType().getCount() != 1)
       index = constant(loc, 0, builder.getI32Type());
-    parts.push_back(GetOp::create(builder, loc, storage.getType().getScalarType(), storage.variable, index,
-                                  getIndex(loc, low.plus(part), 1)));
+    parts.push_back(GetOp::create(builder, loc, storage.getType().getScalarType(), storage.variable,
+                                  index, getIndex(loc, low.plus(part), 1)));
   }
-  return width == 1 ? parts[0] : VectorOp::create(builder, loc, getChunkType(parts[0].getType(), width), parts);
+  return width == 1
+             ? parts[0]
+             : VectorOp::create(builder, loc, getChunkType(parts[0].getType(), width), parts);
 }
 
-void Emitter::writeStorage(Location loc, const Storage &storage, const Coord &at, int64_t width, Value value) {
+void Emitter::writeStorage(Location loc, const Storage &storage, const Coord &at, int64_t width,
+                           Value value) {
   int64_t unit = storage.width;
   bool single = storage.getType().getCount() == 1;
   auto index = [&](const Coord &where) -> Value {
@@ -151,7 +165,8 @@ void Emitter::writeStorage(Location loc, const Storage &storage, const Coord &at
   };
   if (width >= unit) {
     for (int64_t part = 0; part < width; part += unit)
-      SetOp::create(builder, loc, swizzle(loc, value, part, unit), storage.variable, index(at.plus(part)), Value());
+      SetOp::create(builder, loc, swizzle(loc, value, part, unit), storage.variable,
+                    index(at.plus(part)), Value());
     return;
   }
   for (int64_t part = 0; part < width; ++part) {
@@ -159,7 +174,8 @@ void Emitter::writeStorage(Location loc, const Storage &storage, const Coord &at
     Value element = getIndex(loc, low, 1);
     if (!element)
       element = constant(loc, 0, builder.getI32Type());
-    SetOp::create(builder, loc, swizzle(loc, value, part, 1), storage.variable, index(high), element);
+    SetOp::create(builder, loc, swizzle(loc, value, part, 1), storage.variable, index(high),
+                  element);
   }
 }
 
@@ -192,13 +208,14 @@ Value Emitter::get(Value value, const Coord &at, int64_t width) {
     if (inner.terms.empty())
       return swizzle(value.getLoc(), chunk, inner.constant, width);
     if (width == 1)
-      return ElementOp::create(builder, value.getLoc(), getElementTypeOrSelf(value.getType()), chunk,
-                               getIndex(value.getLoc(), inner, 1));
+      return ElementOp::create(builder, value.getLoc(), getElementTypeOrSelf(value.getType()),
+                               chunk, getIndex(value.getLoc(), inner, 1));
   }
   if (width > 1) {
     Value low = recall(value, at, width / 2), high = recall(value, at.plus(width / 2), width / 2);
     if (low && high)
-      return VectorOp::create(builder, value.getLoc(), getChunkType(value.getType(), width), ValueRange{low, high});
+      return VectorOp::create(builder, value.getLoc(), getChunkType(value.getType(), width),
+                              ValueRange{low, high});
   }
   Value chunk = compute(value, at, width);
   remember(value, at, width, chunk);
@@ -214,9 +231,10 @@ Value Emitter::compute(Value value, const Coord &at, int64_t width) {
       return swizzle(loc, it->second, at.constant, width);
     SmallVector<Value> parts;
     for (int64_t part = 0; part < width; ++part)
-      parts.push_back(ElementOp::create(builder, loc, getElementTypeOrSelf(value.getType()), it->second,
-                                        getIndex(loc, at.plus(part), 1)));
-    return width == 1 ? parts[0] : VectorOp::create(builder, loc, getChunkType(value.getType(), width), parts);
+      parts.push_back(ElementOp::create(builder, loc, getElementTypeOrSelf(value.getType()),
+                                        it->second, getIndex(loc, at.plus(part), 1)));
+    return width == 1 ? parts[0]
+                      : VectorOp::create(builder, loc, getChunkType(value.getType(), width), parts);
   }
   Operation *op = value.getDefiningOp();
   Type type = getChunkType(value.getType(), width);
@@ -256,7 +274,8 @@ Value Emitter::getOfConstant(arith::ConstantOp op, const Coord &at, int64_t widt
     SmallVector<Attribute> values;
     for (int64_t index = 0; index < width; ++index)
       values.push_back(at0(first + index));
-    return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(cast<ShapedType>(type), values));
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(cast<ShapedType>(type), values));
   };
   if (dense.isSplat())
     return chunkOf(0);
@@ -292,12 +311,16 @@ Value Emitter::getOfConstant(arith::ConstantOp op, const Coord &at, int64_t widt
       Value index = term.index;
       if (!regular) {
         Value one = constant(loc, 1, builder.getI32Type());
-        index = bit ? arith::ShRUIOp::create(builder, loc, index, constant(loc, bit, builder.getI32Type())).getResult()
+        index = bit ? arith::ShRUIOp::create(builder, loc, index,
+                                             constant(loc, bit, builder.getI32Type()))
+                          .getResult()
                     : index;
         index = arith::AndIOp::create(builder, loc, index, one);
       }
       index = cast(index);
-      add(stride == 1 ? index : arith::MulIOp::create(builder, loc, index, constant(loc, stride, element), nsw));
+      add(stride == 1
+              ? index
+              : arith::MulIOp::create(builder, loc, index, constant(loc, stride, element), nsw));
     }
   }
   int64_t first = getConstantElement(dense, at.constant);

@@ -45,8 +45,10 @@ private:
   mlir::Value compute(mlir::Value value, const Coord &at, int64_t width);
   mlir::Value getOfConstant(mlir::arith::ConstantOp op, const Coord &at, int64_t width);
   mlir::Value getPermuted(PermuteRegistersOp op, const Coord &at, int64_t width);
-  mlir::Value readStorage(mlir::Location loc, const Storage &storage, const Coord &at, int64_t width);
-  void writeStorage(mlir::Location loc, const Storage &storage, const Coord &at, int64_t width, mlir::Value value);
+  mlir::Value readStorage(mlir::Location loc, const Storage &storage, const Coord &at,
+                          int64_t width);
+  void writeStorage(mlir::Location loc, const Storage &storage, const Coord &at, int64_t width,
+                    mlir::Value value);
   mlir::Value swizzle(mlir::Location loc, mlir::Value vector, int64_t first, int64_t width);
   mlir::Value constant(mlir::Location loc, int64_t value, mlir::Type type);
   /// The sum of the terms, counted in units of `unit` registers; null for 0.
@@ -61,19 +63,21 @@ private:
 
   // Segments (MSLSegments.cpp).
   void emitSegment(Segment &segment, int entry, mlir::Block *block);
-  void emitBody(Segment &segment, int64_t step, bool guarded, llvm::DenseMap<mlir::Value, Storage> &accumulators);
+  void emitBody(Segment &segment, int64_t step, bool guarded,
+                llvm::DenseMap<mlir::Value, Storage> &accumulators);
   void emitItem(mlir::Operation *op, const Coord &at, int64_t step, bool guarded);
   /// Calls `body` for every `step`-th register, in loops.
-  void emitNest(mlir::Location loc, llvm::ArrayRef<Dim> dims, bool unrolled, int64_t registers, int64_t step,
-                llvm::function_ref<void(const Coord &)> body);
+  void emitNest(mlir::Location loc, llvm::ArrayRef<Dim> dims, bool unrolled, int64_t registers,
+                int64_t step, llvm::function_ref<void(const Coord &)> body);
   /// A loop over the registers of a chunk: its coordinate and component index.
   void emitElements(mlir::Location loc, const Coord &at, int64_t width,
                     llvm::function_ref<void(const Coord &, const Coord &)> body);
   int64_t getStep(llvm::ArrayRef<mlir::Operation *> items, int64_t registers);
-  std::vector<Dim> getDims(llvm::ArrayRef<mlir::Value> roots, int64_t registers, int64_t step, bool &unrolled,
-                           llvm::ArrayRef<int64_t> breaks = {});
+  std::vector<Dim> getDims(llvm::ArrayRef<mlir::Value> roots, int64_t registers, int64_t step,
+                           bool &unrolled, llvm::ArrayRef<int64_t> breaks = {});
   Storage makeStorage(mlir::Location loc, mlir::Type type, int64_t width, bool matrix);
-  Storage chooseStorage(mlir::Value value, int64_t width, int entry, mlir::Block *block, bool sameStep);
+  Storage chooseStorage(mlir::Value value, int64_t width, int entry, mlir::Block *block,
+                        bool sameStep);
   bool wantsMatrix(mlir::Value value);
   void copyInto(mlir::Value value, const Storage &storage);
   void copyStorage(mlir::Location loc, const Storage &from, const Storage &to);
@@ -84,16 +88,17 @@ private:
   void emitLoad(mlir::Operation *op, const Coord &at, int64_t step, bool guarded);
   void emitStore(mlir::Operation *op, const Coord &at, int64_t step, bool guarded);
   void emitAtomic(mlir::Operation *op, const Coord &at, int64_t step);
-  mlir::Value emitRead(const AccessInfo &info, mlir::Operation *op, const Coord &at, int64_t width, bool masked,
-                       mlir::SmallVectorImpl<mlir::Value> &parts);
-  void emitWrite(const AccessInfo &info, mlir::Operation *op, const Coord &at, int64_t width, bool masked,
-                 mlir::ValueRange parts);
+  mlir::Value emitRead(const AccessInfo &info, mlir::Operation *op, const Coord &at, int64_t width,
+                       bool masked, mlir::SmallVectorImpl<mlir::Value> &parts);
+  void emitWrite(const AccessInfo &info, mlir::Operation *op, const Coord &at, int64_t width,
+                 bool masked, mlir::ValueRange parts);
 
   // Reductions and matrices (MSLReduce.cpp).
   void emitReduce(ReduceRegistersOp op);
-  llvm::SmallVector<mlir::Value> combine(ReduceRegistersOp op, mlir::ValueRange left, mlir::ValueRange right);
-  llvm::SmallVector<mlir::Value> combineComponents(ReduceRegistersOp op, llvm::SmallVector<mlir::Value> chunks,
-                                                   int64_t bits);
+  llvm::SmallVector<mlir::Value> combine(ReduceRegistersOp op, mlir::ValueRange left,
+                                         mlir::ValueRange right);
+  llvm::SmallVector<mlir::Value>
+  combineComponents(ReduceRegistersOp op, llvm::SmallVector<mlir::Value> chunks, int64_t bits);
   void emitMma(MmaOp op, int entry, mlir::Block *block);
   Storage getFragments(mlir::Value value);
 
@@ -117,7 +122,8 @@ private:
   /// Inside code that is written out register by register: no index is a loop's.
   bool written = false;
 
-  using Key = std::tuple<void *, int64_t, int64_t, std::vector<std::tuple<void *, int64_t, int64_t>>>;
+  using Key =
+      std::tuple<void *, int64_t, int64_t, std::vector<std::tuple<void *, int64_t, int64_t>>>;
   std::vector<std::map<Key, mlir::Value>> memo{1};
   struct Scope {
     Emitter &emitter;

@@ -66,13 +66,17 @@ void Emitter::emitOp(Operation *op, int entry, Block *block) {
   }
   if (auto extract = dyn_cast<vector::ExtractOp>(op)) {
     if (!extract.hasDynamicPosition() && extract.getStaticPosition().size() == 1)
-      return define(op->getResult(0), get(extract.getSource(), Coord().plus(extract.getStaticPosition()[0]), 1));
+      return define(op->getResult(0),
+                    get(extract.getSource(), Coord().plus(extract.getStaticPosition()[0]), 1));
   }
   if (isa<ub::PoisonOp>(op))
-    return define(op->getResult(0), arith::ConstantOp::create(builder, op->getLoc(), cast<TypedAttr>(builder.getZeroAttr(
-                                        getElementTypeOrSelf(op->getResult(0).getType())))));
+    return define(op->getResult(0), arith::ConstantOp::create(
+                                        builder, op->getLoc(),
+                                        cast<TypedAttr>(builder.getZeroAttr(
+                                            getElementTypeOrSelf(op->getResult(0).getType())))));
   bool small = op->getNumRegions() == 0;
-  for (Type type : llvm::concat<Type>(SmallVector<Type>(op->getOperandTypes()), SmallVector<Type>(op->getResultTypes())))
+  for (Type type : llvm::concat<Type>(SmallVector<Type>(op->getOperandTypes()),
+                                      SmallVector<Type>(op->getResultTypes())))
     small &= getNumRegisters(type) == 1;
   if (!small) {
     (void)error(op, "this operation on tiles cannot be turned into Metal");
@@ -109,8 +113,11 @@ void Emitter::assign(ValueRange values, ArrayRef<Storage> storages) {
     auto it = stored.find(value);
     if (it != stored.end() && it->second == storage)
       continue;
-    if (llvm::any_of(storages, [&, value = value](const Storage &other) { return readsStorage(value, other); })) {
-      Storage copy = makeStorage(value.getLoc(), value.getType(), storage.width, storage.isMatrix());
+    if (llvm::any_of(storages, [&, value = value](const Storage &other) {
+          return readsStorage(value, other);
+        })) {
+      Storage copy =
+          makeStorage(value.getLoc(), value.getType(), storage.width, storage.isMatrix());
       copyInto(value, copy);
       aside.push_back({copy, storage});
     } else {
@@ -137,24 +144,26 @@ void Emitter::emitFor(scf::ForOp op, int entry, Block *block) {
     }
     bool matrix = wantsMatrix(argument);
     Storage storage;
-    if (auto it = stored.find(init); it != stored.end() && it->second.isMatrix() == matrix &&
-                                     plan.isDeadAfter(init, block, entry, /*beforeLast=*/false) &&
-                                     llvm::count(op->getOperands(), init) == 1 &&
-                                     llvm::all_of(plan.getUsers(init), [&](Operation *user) {
-                                       return user == op || !op->isProperAncestor(user);
-                                     }) &&
-                                     llvm::none_of(storages, [&](const Storage &other) { return other == it->second; })) {
+    if (auto it = stored.find(init);
+        it != stored.end() && it->second.isMatrix() == matrix &&
+        plan.isDeadAfter(init, block, entry, /*beforeLast=*/false) &&
+        llvm::count(op->getOperands(), init) == 1 &&
+        llvm::all_of(plan.getUsers(init),
+                     [&](Operation *user) { return user == op || !op->isProperAncestor(user); }) &&
+        llvm::none_of(storages, [&](const Storage &other) { return other == it->second; })) {
       storage = it->second;
     } else {
-      Location where = isa<NameLoc>(argument.getLoc()) ? argument.getLoc() : op.getResult(index).getLoc();
+      Location where =
+          isa<NameLoc>(argument.getLoc()) ? argument.getLoc() : op.getResult(index).getLoc();
       storage = makeStorage(where, init.getType(), 4, matrix);
       copyInto(init, storage);
     }
     storages.push_back(storage);
     stored[argument] = storage;
   }
-  auto loop = scf::ForOp::create(builder, loc, getScalar(op.getLowerBound()), getScalar(op.getUpperBound()),
-                                 getScalar(op.getStep()), inits, nullptr, op.getUnsignedCmp());
+  auto loop =
+      scf::ForOp::create(builder, loc, getScalar(op.getLowerBound()), getScalar(op.getUpperBound()),
+                         getScalar(op.getStep()), inits, nullptr, op.getUnsignedCmp());
   loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   loop.getInductionVar().setLoc(op.getInductionVar().getLoc());
   scalars.map(op.getInductionVar(), loop.getInductionVar());
@@ -262,9 +271,10 @@ void Emitter::emitWhile(scf::WhileOp op) {
     }
     // What the condition passes on unchanged stays where it is.
     Storage storage;
-    if (auto it = stored.find(value); isa<BlockArgument>(value) && it != stored.end() &&
-                                      value.getParentBlock() == op.getBeforeBody() &&
-                                      llvm::none_of(after, [&](const Storage &other) { return other == it->second; }))
+    if (auto it = stored.find(value);
+        isa<BlockArgument>(value) && it != stored.end() &&
+        value.getParentBlock() == op.getBeforeBody() &&
+        llvm::none_of(after, [&](const Storage &other) { return other == it->second; }))
       storage = it->second;
     else
       storage = makeStorage(result.getLoc(), value.getType(), 4, false);
@@ -304,7 +314,8 @@ void Emitter::emitWhile(scf::WhileOp op) {
   SmallVector<Value> passed, passedArrays;
   separate(condition.getArgs(), passed, passedArrays);
   assign(passedArrays, after);
-  scf::ConditionOp::create(builder, condition.getLoc(), getScalar(condition.getCondition()), passed);
+  scf::ConditionOp::create(builder, condition.getLoc(), getScalar(condition.getCondition()),
+                           passed);
   SmallVector<Location> afterLocs(resultTypes.size(), loc);
   Block *afterBlock = builder.createBlock(&loop.getAfter(), {}, resultTypes, afterLocs);
   bind(op.getAfterArguments(), afterBlock);
@@ -358,7 +369,8 @@ struct SplitReduction : OpRewritePattern<ReduceRegistersOp> {
       SmallVector<Type> types;
       for (Value operand : operands) {
         auto type = cast<VectorType>(operand.getType());
-        types.push_back(VectorType::get(type.getNumElements() >> llvm::popcount(mask), type.getElementType()));
+        types.push_back(
+            VectorType::get(type.getNumElements() >> llvm::popcount(mask), type.getElementType()));
       }
       OperationState state(op.getLoc(), op->getName());
       state.addOperands(operands);
@@ -375,7 +387,8 @@ struct SplitReduction : OpRewritePattern<ReduceRegistersOp> {
   }
 };
 
-/// A tile of integers that a loop carries and adds one number to is its first value plus a carried number.
+/// A tile of integers that a loop carries and adds one number to is its first value plus a carried
+/// number.
 struct CarryOneNumber : OpRewritePattern<scf::ForOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(scf::ForOp op, PatternRewriter &rewriter) const override {
@@ -387,7 +400,9 @@ struct CarryOneNumber : OpRewritePattern<scf::ForOp> {
       auto sum = op.getYieldedValues()[index].getDefiningOp<arith::AddIOp>();
       if (!sum)
         continue;
-      Value increment = sum.getLhs() == argument ? sum.getRhs() : sum.getRhs() == argument ? sum.getLhs() : Value();
+      Value increment = sum.getLhs() == argument   ? sum.getRhs()
+                        : sum.getRhs() == argument ? sum.getLhs()
+                                                   : Value();
       if (!increment)
         continue;
       Value scalar;
@@ -400,17 +415,19 @@ struct CarryOneNumber : OpRewritePattern<scf::ForOp> {
       Location loc = argument.getLoc();
       Type element = type.getElementType();
       rewriter.setInsertionPoint(op);
-      Value zero = arith::ConstantOp::create(rewriter, loc, cast<TypedAttr>(rewriter.getZeroAttr(element)));
+      Value zero =
+          arith::ConstantOp::create(rewriter, loc, cast<TypedAttr>(rewriter.getZeroAttr(element)));
       SmallVector<Value> inits(op.getInitArgs());
       inits[index] = zero;
-      auto loop = scf::ForOp::create(rewriter, op.getLoc(), op.getLowerBound(), op.getUpperBound(), op.getStep(), inits,
-                                     nullptr, op.getUnsignedCmp());
+      auto loop = scf::ForOp::create(rewriter, op.getLoc(), op.getLowerBound(), op.getUpperBound(),
+                                     op.getStep(), inits, nullptr, op.getUnsignedCmp());
       loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
       if (!loop.getBody()->empty())
         rewriter.eraseOp(&loop.getBody()->back());
       rewriter.setInsertionPointToStart(loop.getBody());
       SmallVector<Value> arguments(loop.getBody()->getArguments());
-      for (auto [mine, theirs] : llvm::zip_equal(loop.getBody()->getArguments(), op.getBody()->getArguments()))
+      for (auto [mine, theirs] :
+           llvm::zip_equal(loop.getBody()->getArguments(), op.getBody()->getArguments()))
         mine.setLoc(theirs.getLoc());
       Value moved = loop.getRegionIterArg(index);
       arguments[index + 1] =
@@ -419,12 +436,14 @@ struct CarryOneNumber : OpRewritePattern<scf::ForOp> {
       auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
       rewriter.setInsertionPoint(yield);
       if (!scalar)
-        scalar = arith::ConstantOp::create(rewriter, loc, cast<TypedAttr>(*dense.getValues<Attribute>().begin()));
+        scalar = arith::ConstantOp::create(rewriter, loc,
+                                           cast<TypedAttr>(*dense.getValues<Attribute>().begin()));
       Value next = arith::AddIOp::create(rewriter, loc, moved, scalar);
       rewriter.modifyOpInPlace(yield, [&] { yield.setOperand(index, next); });
       rewriter.setInsertionPointAfter(loop);
       SmallVector<Value> results(loop.getResults());
-      results[index] = arith::AddIOp::create(rewriter, loc, init, SplatOp::create(rewriter, loc, type, results[index]));
+      results[index] = arith::AddIOp::create(rewriter, loc, init,
+                                             SplatOp::create(rewriter, loc, type, results[index]));
       rewriter.replaceOp(op, results);
       return success();
     }

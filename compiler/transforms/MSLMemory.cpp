@@ -61,22 +61,24 @@ static Type getCarrier(Type element, int64_t width) {
   return getChunkType(IntegerType::get(element.getContext(), 32), words);
 }
 
-Value Emitter::emitRead(const AccessInfo &info, Operation *op, const Coord &at, int64_t width, bool masked,
-                        SmallVectorImpl<Value> &parts) {
+Value Emitter::emitRead(const AccessInfo &info, Operation *op, const Coord &at, int64_t width,
+                        bool masked, SmallVectorImpl<Value> &parts) {
   Location loc = op->getLoc();
   Value address = get(info.addresses, at, 1), base, offset;
   if (info.base) {
     base = getScalar(info.base);
     offset = address;
   } else {
-    base = IntToPtrOp::create(builder, loc, PtrType::get(info.element, AddressSpace::Device), address);
+    base =
+        IntToPtrOp::create(builder, loc, PtrType::get(info.element, AddressSpace::Device), address);
   }
   Type carrier = getCarrier(info.element, width);
   Value condition, other;
   if (masked) {
     condition = get(info.mask, at, 1);
     if (!info.other) {
-      other = arith::ConstantOp::create(builder, loc, cast<TypedAttr>(builder.getZeroAttr(carrier)));
+      other =
+          arith::ConstantOp::create(builder, loc, cast<TypedAttr>(builder.getZeroAttr(carrier)));
     } else if (width <= 4) {
       other = get(info.other, at, width);
     } else {
@@ -86,10 +88,14 @@ Value Emitter::emitRead(const AccessInfo &info, Operation *op, const Coord &at, 
       for (int64_t part = 0; part < width; part += 4) {
         Value chunk = get(info.other, at.plus(part), 4);
         Attribute attr;
-        zero &= matchPattern(chunk, m_Constant(&attr)) && attr == builder.getZeroAttr(chunk.getType());
-        words.push_back(AsTypeOp::create(builder, loc, getChunkType(builder.getI32Type(), bits / 32), chunk));
+        zero &=
+            matchPattern(chunk, m_Constant(&attr)) && attr == builder.getZeroAttr(chunk.getType());
+        words.push_back(
+            AsTypeOp::create(builder, loc, getChunkType(builder.getI32Type(), bits / 32), chunk));
       }
-      other = zero ? arith::ConstantOp::create(builder, loc, cast<TypedAttr>(builder.getZeroAttr(carrier))).getResult()
+      other = zero ? arith::ConstantOp::create(builder, loc,
+                                               cast<TypedAttr>(builder.getZeroAttr(carrier)))
+                         .getResult()
                    : VectorOp::create(builder, loc, carrier, words).getResult();
     }
   }
@@ -131,35 +137,39 @@ void Emitter::emitLoad(Operation *op, const Coord &at, int64_t step, bool guarde
       SmallVector<Value> parts;
       for (int64_t piece = 0; piece < chunk; piece += access)
         emitRead(info, op, first.plus(piece), access, masked, parts);
-      remember(result, first, chunk,
-               VectorOp::create(builder, loc, getChunkType(info.element, chunk), parts).getResult());
+      remember(
+          result, first, chunk,
+          VectorOp::create(builder, loc, getChunkType(info.element, chunk), parts).getResult());
       continue;
     }
     Storage storage = makeStorage(loc, VectorType::get(chunk, info.element), chunk, false);
     emitElements(loc, first, chunk, [&](const Coord &element, const Coord &component) {
       SmallVector<Value> parts;
       emitRead(info, op, element, 1, masked, parts);
-      SetOp::create(builder, loc, parts[0], storage.variable, Value(), getComponent(loc, component));
+      SetOp::create(builder, loc, parts[0], storage.variable, Value(),
+                    getComponent(loc, component));
     });
     remember(result, first, chunk, readStorage(loc, storage, Coord(), chunk));
   }
 }
 
-void Emitter::emitWrite(const AccessInfo &info, Operation *op, const Coord &at, int64_t width, bool masked,
-                        ValueRange parts) {
+void Emitter::emitWrite(const AccessInfo &info, Operation *op, const Coord &at, int64_t width,
+                        bool masked, ValueRange parts) {
   Location loc = op->getLoc();
   Value value = parts[0];
   if (width > 4) {
     SmallVector<Value> words;
     int64_t count = std::max<int64_t>(info.element.getIntOrFloatBitWidth(), 8) * 4 / 32;
     for (Value part : parts)
-      words.push_back(AsTypeOp::create(builder, loc, getChunkType(builder.getI32Type(), count), part));
+      words.push_back(
+          AsTypeOp::create(builder, loc, getChunkType(builder.getI32Type(), count), part));
     value = VectorOp::create(builder, loc, getCarrier(info.element, width), words);
   }
   OpBuilder::InsertionGuard guard(builder);
   std::optional<Scope> scope;
   if (masked) {
-    auto conditional = scf::IfOp::create(builder, loc, get(info.mask, at, 1), /*withElseRegion=*/false);
+    auto conditional =
+        scf::IfOp::create(builder, loc, get(info.mask, at, 1), /*withElseRegion=*/false);
     builder.setInsertionPoint(conditional.thenBlock()->getTerminator());
     scope.emplace(*this);
   }
@@ -167,9 +177,10 @@ void Emitter::emitWrite(const AccessInfo &info, Operation *op, const Coord &at, 
   if (info.base)
     WriteOp::create(builder, loc, value, getScalar(info.base), address);
   else
-    WriteOp::create(builder, loc, value,
-                    IntToPtrOp::create(builder, loc, PtrType::get(info.element, AddressSpace::Device), address),
-                    Value());
+    WriteOp::create(
+        builder, loc, value,
+        IntToPtrOp::create(builder, loc, PtrType::get(info.element, AddressSpace::Device), address),
+        Value());
 }
 
 void Emitter::emitStore(Operation *op, const Coord &at, int64_t step, bool guarded) {
@@ -187,14 +198,16 @@ void Emitter::emitStore(Operation *op, const Coord &at, int64_t step, bool guard
   if (access >= chunk) {
     int64_t count = access / chunk;
     for (int64_t part = 0; part < step; part += access)
-      emitWrite(info, op, at.plus(part), access, masked, ArrayRef(parts).slice(part / chunk, count));
+      emitWrite(info, op, at.plus(part), access, masked,
+                ArrayRef(parts).slice(part / chunk, count));
     return;
   }
   for (int64_t part = 0; part < step; part += chunk) {
     Coord first = at.plus(part);
     if (access > 1 || chunk == 2) {
       for (int64_t piece = 0; piece < chunk; piece += access)
-        emitWrite(info, op, first.plus(piece), access, masked, {get(info.value, first.plus(piece), access)});
+        emitWrite(info, op, first.plus(piece), access, masked,
+                  {get(info.value, first.plus(piece), access)});
       continue;
     }
     emitElements(op->getLoc(), first, chunk, [&](const Coord &element, const Coord &) {
@@ -226,12 +239,15 @@ void Emitter::emitAtomic(Operation *op, const Coord &at, int64_t step) {
       if (getNumRegisters(operand.getType()) > 1 && !plan.isLazy(operand))
         get(operand, first, chunk);
     if (result.use_empty()) {
-      emitElements(loc, first, chunk, [&](const Coord &element, const Coord &) { emitOne(element); });
+      emitElements(loc, first, chunk,
+                   [&](const Coord &element, const Coord &) { emitOne(element); });
       continue;
     }
-    Storage storage = makeStorage(loc, VectorType::get(chunk, getElementTypeOrSelf(result.getType())), chunk, false);
+    Storage storage = makeStorage(
+        loc, VectorType::get(chunk, getElementTypeOrSelf(result.getType())), chunk, false);
     emitElements(loc, first, chunk, [&](const Coord &element, const Coord &component) {
-      SetOp::create(builder, loc, emitOne(element), storage.variable, Value(), getComponent(loc, component));
+      SetOp::create(builder, loc, emitOne(element), storage.variable, Value(),
+                    getComponent(loc, component));
     });
     remember(result, first, chunk, readStorage(loc, storage, Coord(), chunk));
   }

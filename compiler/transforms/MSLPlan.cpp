@@ -29,7 +29,8 @@ TypedAttr triton_metal::msl::getNeutralElement(ReduceRegistersOp reduce) {
   if (!op || op != &block.front() || op->getNumOperands() != 2 || op->getNextNode() != yield)
     return {};
   Value a = block.getArgument(0), b = block.getArgument(1);
-  if (!(op->getOperand(0) == a && op->getOperand(1) == b) && !(op->getOperand(0) == b && op->getOperand(1) == a))
+  if (!(op->getOperand(0) == a && op->getOperand(1) == b) &&
+      !(op->getOperand(0) == b && op->getOperand(1) == a))
     return {};
   Type type = a.getType();
   Builder builder(type.getContext());
@@ -139,8 +140,9 @@ bool Plan::isDeadAfter(Value value, Block *block, int last, bool beforeLast) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What an operation on memory touches. Two kernel arguments are taken for distinct memory: a program that reads what it
-/// writes through another argument has a race between its threads already.
+/// What an operation on memory touches. Two kernel arguments are taken for distinct memory: a
+/// program that reads what it writes through another argument has a race between its threads
+/// already.
 struct Access {
   Value root, base, offsets;
   AddressSpace space = AddressSpace::Device;
@@ -164,7 +166,8 @@ static std::optional<Access> getAccess(Operation *op) {
       base = def->getOperand(0);
     }
     Operation *def = base.getDefiningOp();
-    if (isa_and_nonnull<AllocOp>(def) || (!def && isa<KernelOp>(base.getParentBlock()->getParentOp())))
+    if (isa_and_nonnull<AllocOp>(def) ||
+        (!def && isa<KernelOp>(base.getParentBlock()->getParentOp())))
       access.root = base;
   };
   if (auto load = dyn_cast<LoadOp>(op))
@@ -206,7 +209,8 @@ Plan::Dependence Plan::getDependence(Value value, const Segment &segment, bool s
   if (!op)
     return Dependence::None;
   if (home.lookup(op) == &segment)
-    return sameRegister && !isa<ReduceRegistersOp>(op) ? Dependence::SameRegister : Dependence::Other;
+    return sameRegister && !isa<ReduceRegistersOp>(op) ? Dependence::SameRegister
+                                                       : Dependence::Other;
   if (!isLazy(value))
     return Dependence::None;
   auto permute = dyn_cast<PermuteRegistersOp>(op);
@@ -252,9 +256,11 @@ void Plan::planBlock(Block &block) {
     auto reduce = dyn_cast<ReduceRegistersOp>(&op);
     bool item = registers > 1 && (isElementwise(&op) || isAccess(&op) ||
                                   isa<SimdReduceOp, SimdShuffleXorOp, SimdShuffleOp>(op));
-    item |= reduce && int64_t(reduce.getBits()) == registers - 1 && registers > 1 && getNeutralElement(reduce);
+    item |= reduce && int64_t(reduce.getBits()) == registers - 1 && registers > 1 &&
+            getNeutralElement(reduce);
     if (!item) {
-      // A step of its own. It goes before the open loop, unless one needs the other's effects or results.
+      // A step of its own. It goes before the open loop, unless one needs the other's effects or
+      // results.
       bool movable = op.getNumRegions() == 0 && (isMemoryEffectFree(&op) || isa<AllocOp>(op));
       if (auto access = getAccess(&op); access && open)
         movable = !access->writes && !conflicts(&op, *open);
@@ -264,7 +270,8 @@ void Plan::planBlock(Block &block) {
       steps.push_back({&op, nullptr});
       continue;
     }
-    if (open && (open->registers != registers || depends(&op, true) == Dependence::Other || conflicts(&op, *open)))
+    if (open && (open->registers != registers || depends(&op, true) == Dependence::Other ||
+                 conflicts(&op, *open)))
       close();
     if (!open) {
       open = segments.emplace_back(std::make_unique<Segment>()).get();

@@ -19,24 +19,27 @@ struct Entry {
   Segment *segment = nullptr;
 };
 
-/// Which operations of a kernel share a loop, which are computed again wherever they are asked for, and in what order the
-/// steps of each block go.
+/// Which operations of a kernel share a loop, which are computed again wherever they are asked for,
+/// and in what order the steps of each block go.
 class Plan {
 public:
   explicit Plan(KernelOp kernel);
 
   llvm::ArrayRef<Entry> getEntries(mlir::Block *block) { return entries[block]; }
-  /// The step of its block in which `op` is computed; -1 where it has none of its own (computed when asked for).
+  /// The step of its block in which `op` is computed; -1 where it has none of its own (computed
+  /// when asked for).
   int getEntryIndex(mlir::Operation *op) const;
   Segment *getSegment(mlir::Operation *op) const { return home.lookup(op); }
 
-  /// The value is computed from scalars and constants at so little cost that it is computed again where it is used.
+  /// The value is computed from scalars and constants at so little cost that it is computed again
+  /// where it is used.
   bool isCheap(mlir::Value value) { return getCost(value) <= 24; }
   /// Cheap, or only another order of registers.
   bool isLazy(mlir::Value value);
   /// The operations that use the value, seen through lazy ones.
   llvm::SmallVector<mlir::Operation *> getUsers(mlir::Value value);
-  /// Nothing after step `index` of its block reads the value, `allowLast`: nor does that step itself.
+  /// Nothing after step `index` of its block reads the value, `allowLast`: nor does that step
+  /// itself.
   bool isDeadAfter(mlir::Value value, mlir::Block *block, int index, bool beforeLast);
 
 private:

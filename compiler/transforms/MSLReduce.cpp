@@ -24,9 +24,11 @@ SmallVector<Value> Emitter::combine(ReduceRegistersOp op, ValueRange left, Value
       if (lanes > 1) {
         // Scalars from outside become vectors beside the vectors of the reduction.
         for (Value operand : inner.getOperands())
-          if (Value mapped = mapping.lookupOrNull(operand); mapped && !isa<VectorType>(mapped.getType()))
-            mapping.map(operand, SplatOp::create(builder, inner.getLoc(), VectorType::get(lanes, mapped.getType()),
-                                                 mapped).getResult());
+          if (Value mapped = mapping.lookupOrNull(operand);
+              mapped && !isa<VectorType>(mapped.getType()))
+            mapping.map(operand, SplatOp::create(builder, inner.getLoc(),
+                                                 VectorType::get(lanes, mapped.getType()), mapped)
+                                     .getResult());
       }
       Operation *copy = builder.clone(inner, mapping);
       copy->setLoc(op.getLoc());
@@ -39,7 +41,8 @@ SmallVector<Value> Emitter::combine(ReduceRegistersOp op, ValueRange left, Value
     for (Value value : block.getTerminator()->getOperands()) {
       Value result = mapping.lookup(value);
       if (lanes > 1 && !isa<VectorType>(result.getType()))
-        result = SplatOp::create(builder, op.getLoc(), VectorType::get(lanes, result.getType()), result);
+        result =
+            SplatOp::create(builder, op.getLoc(), VectorType::get(lanes, result.getType()), result);
       results.push_back(result);
     }
     return results;
@@ -58,11 +61,13 @@ SmallVector<Value> Emitter::combine(ReduceRegistersOp op, ValueRange left, Value
   }
   SmallVector<Value> results;
   for (SmallVector<Value> &parts : components)
-    results.push_back(VectorOp::create(builder, op.getLoc(), getChunkType(parts[0].getType(), width), parts));
+    results.push_back(
+        VectorOp::create(builder, op.getLoc(), getChunkType(parts[0].getType(), width), parts));
   return results;
 }
 
-SmallVector<Value> Emitter::combineComponents(ReduceRegistersOp op, SmallVector<Value> chunks, int64_t bits) {
+SmallVector<Value> Emitter::combineComponents(ReduceRegistersOp op, SmallVector<Value> chunks,
+                                              int64_t bits) {
   // Halves, from the highest bit down: .xy with .zw, then .x with .y.
   for (int64_t bit = 2; bit >= 1; bit >>= 1) {
     if (!(bits & bit))
@@ -82,8 +87,8 @@ SmallVector<Value> Emitter::combineComponents(ReduceRegistersOp op, SmallVector<
 }
 
 void Emitter::emitReduce(ReduceRegistersOp op) {
-  // One range of register bits (the pass has split others): those inside a chunk are combined by halves, those above by a
-  // loop, and loops around that go over the bits that stay.
+  // One range of register bits (the pass has split others): those inside a chunk are combined by
+  // halves, those above by a loop, and loops around that go over the bits that stay.
   Location loc = op.getLoc();
   int64_t registers = getNumRegisters(op.getOperand(0).getType());
   int64_t bits = op.getBits();
@@ -101,7 +106,8 @@ void Emitter::emitReduce(ReduceRegistersOp op) {
   bool unrolled = false;
   std::vector<Dim> dims;
   SmallVector<Value> operands(op.getOperands());
-  for (Dim dim : getDims(operands, registers, step, unrolled, {int64_t(loopLow), int64_t(loopHigh)}))
+  for (Dim dim :
+       getDims(operands, registers, step, unrolled, {int64_t(loopLow), int64_t(loopHigh)}))
     if (trip == 1 || dim.stride < (int64_t(1) << loopLow) || dim.stride >= (int64_t(1) << loopHigh))
       dims.push_back(dim);
   SmallVector<Storage> results;
@@ -158,8 +164,8 @@ void Emitter::emitReduce(ReduceRegistersOp op) {
         auto current = [&] {
           SmallVector<Value> values;
           for (Storage &storage : accumulators)
-            values.push_back(GetOp::create(builder, loc, storage.getType().getValueType(), storage.variable, Value(),
-                                           Value()));
+            values.push_back(GetOp::create(builder, loc, storage.getType().getValueType(),
+                                           storage.variable, Value(), Value()));
           return values;
         };
         auto loop = UnrollOp::create(builder, loc, 1, trip);
@@ -200,8 +206,8 @@ void Emitter::emitMma(MmaOp op, int entry, Block *block) {
   Value acc = op.getAcc();
   Storage accumulator;
   if (auto it = stored.find(acc); it != stored.end() && it->second.isMatrix() &&
-                                  plan.isDeadAfter(acc, block, entry, /*beforeLast=*/false) && acc != op.getA() &&
-                                  acc != op.getB()) {
+                                  plan.isDeadAfter(acc, block, entry, /*beforeLast=*/false) &&
+                                  acc != op.getA() && acc != op.getB()) {
     accumulator = it->second;
   } else {
     accumulator = makeStorage(loc, acc.getType(), 2, true);
@@ -244,30 +250,34 @@ void Emitter::emitMma(MmaOp op, int entry, Block *block) {
   };
   loop(k, [&](Value kIndex) {
     // Both operands' fragments of this slice of k.
-    auto load = [&](Value pointer, int64_t count, int64_t stride, bool transposed, bool alongK, StringRef text) {
+    auto load = [&](Value pointer, int64_t count, int64_t stride, bool transposed, bool alongK,
+                    StringRef text) {
       // `alongK`: the tile's rows, as stored, go along k.
       Type element = cast<PtrType>(pointer.getType()).getElementType();
       Storage storage = makeStorage(name(text), VectorType::get(count * 2, element), 2, true);
       loop(count, [&](Value index) {
         Value rows = alongK ? kIndex : index, columns = alongK ? index : kIndex;
         Value offset = add(scale(rows, 8 * stride), scale(columns, 8));
-        MatrixLoadOp::create(builder, loc, getScalar(pointer), offset, storage.variable, indexed(storage, index),
-                             builder.getI32IntegerAttr(stride), transposed ? builder.getUnitAttr() : UnitAttr());
+        MatrixLoadOp::create(builder, loc, getScalar(pointer), offset, storage.variable,
+                             indexed(storage, index), builder.getI32IntegerAttr(stride),
+                             transposed ? builder.getUnitAttr() : UnitAttr());
       });
       return storage;
     };
     Storage a = aStored, b = bStored;
     if (!a)
-      a = load(op.getA(), m, op.getAStride(), op.getATransposed(), op.getATransposed(), "a_fragment");
+      a = load(op.getA(), m, op.getAStride(), op.getATransposed(), op.getATransposed(),
+               "a_fragment");
     if (!b)
-      b = load(op.getB(), n, op.getBStride(), op.getBTransposed(), !op.getBTransposed(), "b_fragment");
+      b = load(op.getB(), n, op.getBStride(), op.getBTransposed(), !op.getBTransposed(),
+               "b_fragment");
     loop(m, [&](Value mIndex) {
       loop(n, [&](Value nIndex) {
         Value aIndex = aStored ? add(scale(mIndex, k), kIndex) : mIndex;
         Value bIndex = bStored ? add(scale(kIndex, n), nIndex) : nIndex;
-        MultiplyAccumulateOp::create(builder, loc, accumulator.variable,
-                                     indexed(accumulator, add(scale(mIndex, n), nIndex)), a.variable,
-                                     indexed(a, aIndex), b.variable, indexed(b, bIndex));
+        MultiplyAccumulateOp::create(
+            builder, loc, accumulator.variable, indexed(accumulator, add(scale(mIndex, n), nIndex)),
+            a.variable, indexed(a, aIndex), b.variable, indexed(b, bIndex));
       });
     });
   });

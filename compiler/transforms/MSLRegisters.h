@@ -7,8 +7,9 @@
 
 namespace triton_metal::msl {
 
-/// How the registers of one value are found from those of another: a base for each bit of the outer index, and the
-/// inner index is the exclusive or of the bases of the bits that are set, and of an offset.
+/// How the registers of one value are found from those of another: a base for each bit of the outer
+/// index, and the inner index is the exclusive or of the bases of the bits that are set, and of an
+/// offset.
 struct RegisterMap {
   llvm::SmallVector<int64_t> bases;
   int64_t offset = 0;
@@ -25,9 +26,10 @@ struct RegisterMap {
 /// The integer or bit pattern at `index` of a constant.
 int64_t getConstantElement(mlir::DenseElementsAttr constant, int64_t index);
 
-/// What each bit of the outer index adds to `constant[map(index)]`, where bits add independently of each other;
-/// nothing where they do not. A constant of floats has strides only if it is a splat.
-std::optional<llvm::SmallVector<int64_t>> getLinearStrides(mlir::DenseElementsAttr constant, const RegisterMap &map);
+/// What each bit of the outer index adds to `constant[map(index)]`, where bits add independently of
+/// each other; nothing where they do not. A constant of floats has strides only if it is a splat.
+std::optional<llvm::SmallVector<int64_t>> getLinearStrides(mlir::DenseElementsAttr constant,
+                                                           const RegisterMap &map);
 
 /// A register index: the sum of loop indices times powers of two, and a constant.
 struct Coord {

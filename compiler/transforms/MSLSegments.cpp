@@ -14,8 +14,8 @@ using namespace triton_metal::msl;
 // Loops over registers
 //===----------------------------------------------------------------------===//
 
-void Emitter::emitNest(Location loc, ArrayRef<Dim> dims, bool unrolled, int64_t registers, int64_t step,
-                       function_ref<void(const Coord &)> body) {
+void Emitter::emitNest(Location loc, ArrayRef<Dim> dims, bool unrolled, int64_t registers,
+                       int64_t step, function_ref<void(const Coord &)> body) {
   if (unrolled) {
     llvm::SaveAndRestore save(written, true);
     for (int64_t first = 0; first < registers; first += step) {
@@ -52,11 +52,13 @@ void Emitter::emitElements(Location loc, const Coord &at, int64_t width,
 }
 
 int64_t Emitter::getStep(ArrayRef<Operation *> items, int64_t registers) {
-  // As many registers as the widest access takes, or as the arrays hold that are read register by register.
+  // As many registers as the widest access takes, or as the arrays hold that are read register by
+  // register.
   int64_t step = 0;
   std::set<void *> seen;
   std::function<void(Value)> visit = [&](Value value) {
-    if (getNumRegisters(value.getType()) != registers || !seen.insert(value.getAsOpaquePointer()).second)
+    if (getNumRegisters(value.getType()) != registers ||
+        !seen.insert(value.getAsOpaquePointer()).second)
       return;
     if (auto it = stored.find(value); it != stored.end()) {
       step = std::max(step, it->second.width);
@@ -84,9 +86,10 @@ int64_t Emitter::getStep(ArrayRef<Operation *> items, int64_t registers) {
   return std::min(step, registers);
 }
 
-std::vector<Dim> Emitter::getDims(ArrayRef<Value> roots, int64_t registers, int64_t step, bool &unrolled,
-                                  ArrayRef<int64_t> extraBreaks) {
-  // A loop ends where a constant's stride, or the register that a permutation asks for, does not double from bit to bit.
+std::vector<Dim> Emitter::getDims(ArrayRef<Value> roots, int64_t registers, int64_t step,
+                                  bool &unrolled, ArrayRef<int64_t> extraBreaks) {
+  // A loop ends where a constant's stride, or the register that a permutation asks for, does not
+  // double from bit to bit.
   std::set<int64_t> breaks(extraBreaks.begin(), extraBreaks.end());
   unrolled = false;
   std::set<std::pair<void *, std::vector<int64_t>>> seen;
@@ -165,7 +168,8 @@ bool Emitter::wantsMatrix(Value value) {
     if (auto argument = dyn_cast<BlockArgument>(v))
       if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
           loop && argument.getArgNumber() >= loop.getNumInductionVars())
-        if (Value yielded = loop.getTiedLoopYieldedValue(argument)->get(); yielded.getDefiningOp<MmaOp>())
+        if (Value yielded = loop.getTiedLoopYieldedValue(argument)->get();
+            yielded.getDefiningOp<MmaOp>())
           return true;
     for (OpOperand &use : v.getUses()) {
       Operation *user = use.getOwner();
@@ -209,19 +213,21 @@ Storage Emitter::chooseStorage(Value value, int64_t width, int entry, Block *blo
           carried = stored.lookup(loop.getRegionIterArg(use.getOperandNumber()));
     for (Value operand : op->getOperands()) {
       auto it = stored.find(operand);
-      if (it == stored.end() || operand.getType() != value.getType() || it->second.isMatrix() != matrix)
+      if (it == stored.end() || operand.getType() != value.getType() ||
+          it->second.isMatrix() != matrix)
         continue;
       if (carried ? !(carried == it->second) : !matrix)
         continue;
       if (plan.isDeadAfter(operand, block, entry, /*beforeLast=*/!sameStep) &&
           llvm::none_of(plan.getUsers(operand), [&](Operation *user) {
-            return plan.getEntryIndex(user) == entry && user->getBlock() == block && !isElementwise(user) &&
-                   !isa<StoreOp, StoreAddressOp, ReduceRegistersOp>(user);
+            return plan.getEntryIndex(user) == entry && user->getBlock() == block &&
+                   !isElementwise(user) && !isa<StoreOp, StoreAddressOp, ReduceRegistersOp>(user);
           })) {
         // Another value of this step may have taken it already.
         if (llvm::none_of(stored, [&](auto &pair) {
-              return pair.first != operand && pair.second == it->second && pair.first.getParentBlock() == block &&
-                     pair.first.getDefiningOp() && plan.getEntryIndex(pair.first.getDefiningOp()) >= entry;
+              return pair.first != operand && pair.second == it->second &&
+                     pair.first.getParentBlock() == block && pair.first.getDefiningOp() &&
+                     plan.getEntryIndex(pair.first.getDefiningOp()) >= entry;
             }))
           return it->second;
       }
@@ -245,7 +251,8 @@ void Emitter::copyInto(Value value, const Storage &storage) {
   if (auto constantOp = value.getDefiningOp<arith::ConstantOp>()) {
     dense = cast<DenseElementsAttr>(constantOp.getValue());
     if (dense.isSplat())
-      scalar = arith::ConstantOp::create(builder, loc, cast<TypedAttr>(*dense.getValues<Attribute>().begin()));
+      scalar = arith::ConstantOp::create(builder, loc,
+                                         cast<TypedAttr>(*dense.getValues<Attribute>().begin()));
   } else if (auto splat = value.getDefiningOp<SplatOp>()) {
     scalar = getScalar(splat.getValue());
   }
@@ -258,7 +265,8 @@ void Emitter::copyInto(Value value, const Storage &storage) {
     if (scalar && storage.isMatrix()) {
       for (int64_t part = 0; part < step; part += 2)
         FillOp::create(builder, loc, scalar, storage.variable,
-                       storage.getType().getCount() == 1 ? Value() : getIndex(loc, at.plus(part), 2));
+                       storage.getType().getCount() == 1 ? Value()
+                                                         : getIndex(loc, at.plus(part), 2));
       return;
     }
     int64_t width = std::min<int64_t>(step, 4);
@@ -275,8 +283,9 @@ void Emitter::copyStorage(Location loc, const Storage &from, const Storage &to) 
   int64_t registers = to.width * to.getType().getCount();
   bool unrolled = false;
   std::vector<Dim> dims = getDims({}, registers, step, unrolled);
-  emitNest(loc, dims, unrolled, registers, step,
-           [&](const Coord &at) { writeStorage(loc, to, at, step, readStorage(loc, from, at, step)); });
+  emitNest(loc, dims, unrolled, registers, step, [&](const Coord &at) {
+    writeStorage(loc, to, at, step, readStorage(loc, from, at, step));
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -290,7 +299,8 @@ static int64_t getGuardedStep(const Segment &segment, int64_t step) {
   for (Operation *item : segment.items) {
     if (!isAccess(item))
       continue;
-    auto width = item->getAttrOfType<IntegerAttr>("width"), maskWidth = item->getAttrOfType<IntegerAttr>("mask_width");
+    auto width = item->getAttrOfType<IntegerAttr>("width"),
+         maskWidth = item->getAttrOfType<IntegerAttr>("mask_width");
     int64_t access = width ? width.getInt() : 1;
     bool masked = false;
     if (auto load = dyn_cast<LoadOp>(item))
@@ -316,7 +326,8 @@ void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
   bool branches = !segment.fulls.empty();
   if (!branches)
     step = getGuardedStep(segment, step);
-  // What later steps read needs a place: a value of this block where no loop is needed, or a variable.
+  // What later steps read needs a place: a value of this block where no loop is needed, or a
+  // variable.
   DenseMap<Value, Storage> exports, accumulators;
   SmallVector<Value> kept;
   bool loops = step < registers || registers > 4 || branches;
@@ -332,7 +343,8 @@ void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
       if (!loops && !wantsMatrix(result))
         kept.push_back(result);
       else
-        exports[result] = chooseStorage(result, std::min<int64_t>(step, 4), entry, block, /*sameStep=*/true);
+        exports[result] =
+            chooseStorage(result, std::min<int64_t>(step, 4), entry, block, /*sameStep=*/true);
     }
   }
   if (loops)
@@ -348,7 +360,8 @@ void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
         SetOp::create(builder, reduce.getLoc(), first, storage.variable, Value(), Value());
         accumulators[reduce.getResult(0)] = storage;
       }
-  // Values of this segment are read from their chunks in it; only then are they known by their variables.
+  // Values of this segment are read from their chunks in it; only then are they known by their
+  // variables.
   auto body = [&](bool guarded) {
     int64_t narrow = guarded && branches ? getGuardedStep(segment, step) : step;
     SmallVector<Value> roots;
@@ -366,7 +379,8 @@ void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
     for (auto &pair : accumulators)
       breakFor(pair.second);
     for (Value root : roots)
-      if (auto it = stored.find(root); it != stored.end() && getNumRegisters(root.getType()) == registers)
+      if (auto it = stored.find(root);
+          it != stored.end() && getNumRegisters(root.getType()) == registers)
         breakFor(it->second);
     std::vector<Dim> dims = getDims(roots, registers, narrow, unrolled, breaks);
     auto emitStep = [&](const Coord &at) {
@@ -381,7 +395,8 @@ void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
             Coord where = split(reduce.getLoc(), at.plus(part), it->second.width).second;
             Value chunk = get(reduce.getOperand(0), at.plus(part), width);
             Value old = readStorage(reduce.getLoc(), it->second, where, width);
-            writeStorage(reduce.getLoc(), it->second, where, width, combine(reduce, {old}, {chunk})[0]);
+            writeStorage(reduce.getLoc(), it->second, where, width,
+                         combine(reduce, {old}, {chunk})[0]);
           }
           continue;
         }
@@ -392,7 +407,8 @@ void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
           if (auto it = exports.find(result); it != exports.end()) {
             int64_t width = std::min<int64_t>(narrow, 4);
             for (int64_t part = 0; part < narrow; part += width)
-              writeStorage(result.getLoc(), it->second, at.plus(part), width, get(result, at.plus(part), width));
+              writeStorage(result.getLoc(), it->second, at.plus(part), width,
+                           get(result, at.plus(part), width));
           }
     };
     if (!loops) {
@@ -440,11 +456,12 @@ void Emitter::emitSegment(Segment &segment, int entry, Block *block) {
   for (auto &[value, storage] : exports)
     stored[value] = storage;
   for (Operation *item : segment.items)
-    if (auto it = item->getNumResults() ? accumulators.find(item->getResult(0)) : accumulators.end();
+    if (auto it =
+            item->getNumResults() ? accumulators.find(item->getResult(0)) : accumulators.end();
         it != accumulators.end()) {
       auto reduce = cast<ReduceRegistersOp>(item);
-      Value chunk = GetOp::create(builder, reduce.getLoc(), it->second.getType().getValueType(), it->second.variable,
-                                  Value(), Value());
+      Value chunk = GetOp::create(builder, reduce.getLoc(), it->second.getType().getValueType(),
+                                  it->second.variable, Value(), Value());
       ssa[reduce.getResult(0)] = combineComponents(reduce, {chunk}, it->second.width - 1)[0];
     }
 }

@@ -96,10 +96,13 @@ SmallVector<Operation *> LoopPipeline::inOrder(const SetVector<Operation *> &sli
 }
 
 bool LoopPipeline::analyse() {
-  // Loads may not pass writes to device memory.
-  bool writes = false;
-  body->walk([&](Operation *op) { writes |= isa<tt::StoreOp, tt::AtomicRMWOp, tt::AtomicCASOp>(op); });
-  if (writes)
+  // Loads may not pass writes to device memory, barriers, or anything that is not known.
+  WalkResult result = body->walk([&](Operation *op) {
+    bool known = isa<tt::LoadOp, AllocTileOp, StoreTileOp, LoadTileOp, MMAOp>(op) ||
+                 op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op);
+    return known ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
     return false;
 
   SetVector<Operation *> slice;

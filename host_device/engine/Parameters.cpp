@@ -1,4 +1,5 @@
 #include "host_device/engine/Prepare.h"
+#include "llvm/IR/ConstantRange.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
@@ -17,11 +18,35 @@ static FunctionCallee declarePure(Module &module, const Twine &name, Type *resul
   return callee;
 }
 
+/// The numbers that a position can be: they let narrow index arithmetic be seen not to wrap around.
+static ConstantRange rangeOf(Position which) {
+  auto range = [](uint64_t first, uint64_t end) { return ConstantRange(APInt(32, first), APInt(32, end)); };
+  switch (which) {
+  case Position::ThreadIndexInSimdgroup:
+    return range(0, simdWidth);
+  case Position::ThreadIndexInThreadgroup:
+  case Position::ThreadPositionInThreadgroup:
+    return range(0, maxThreadsPerThreadgroup);
+  case Position::ThreadsPerThreadgroup:
+  case Position::DispatchThreadsPerThreadgroup:
+    return range(1, maxThreadsPerThreadgroup + 1);
+  case Position::SimdgroupIndexInThreadgroup:
+    return range(0, maxThreadsPerThreadgroup / simdWidth);
+  case Position::SimdgroupsPerThreadgroup:
+  case Position::DispatchSimdgroupsPerThreadgroup:
+    return range(1, maxThreadsPerThreadgroup / simdWidth + 1);
+  default:
+    return range(0, uint64_t(1) << 31);
+  }
+}
+
 static Value *positionScalar(IRBuilder<> &b, Position which, unsigned dimension) {
   Module &module = *b.GetInsertBlock()->getModule();
   auto base = [&](Position position, unsigned dim = 0) -> Value * {
     auto callee = declarePure(module, positionName, b.getInt32Ty(), {b.getInt32Ty(), b.getInt32Ty()});
-    return b.CreateCall(callee, {b.getInt32(unsigned(position)), b.getInt32(dim)});
+    CallInst *call = b.CreateCall(callee, {b.getInt32(unsigned(position)), b.getInt32(dim)});
+    call->addRangeRetAttr(rangeOf(position));
+    return call;
   };
   switch (which) {
   case Position::ThreadsPerSimdgroup:
@@ -116,6 +141,10 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
       b.CreateBr(cast<BasicBlock>(map[&function.getEntryBlock()]));
       break;
     }
+  for (BasicBlock &block : *result)
+    for (Instruction &inst : block)
+      if (auto *call = dyn_cast<CallInst>(&inst); call && call->getCalledFunction() && call->getCalledFunction()->getName() == "__tm_lane")
+        call->addRangeRetAttr(rangeOf(Position::ThreadIndexInSimdgroup));
   if (!function.use_empty())
     return createStringError("kernel '%s' is called by another function", kernel.name.c_str());
   function.eraseFromParent();

@@ -144,6 +144,7 @@ private:
   /// Lane l of the result is element index[l] of the pieces, laid end to end.
   Value *permute(llvm::ArrayRef<Value *> pieces, unsigned pieceElements, llvm::ArrayRef<int> index);
   unsigned pieceElements(Type *element);
+  llvm::Function *rowsHelper(Type *element, unsigned components, bool isStore);
   llvm::Function *gatherHelper(unsigned bits);
   llvm::Function *scatterHelper(unsigned bits);
   template <typename Access> Access *copyMetadata(Access *access, Instruction &from);

@@ -146,7 +146,9 @@ std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &
       result.exact = false;
     total += window.elements;
   }
-  if (result.windows.size() > 16 || total > 4 * simdWidth * components)
+  // A wide access of each lane by itself is still better than gathering its parts.
+  unsigned most = components >= 2 && components * size >= 8 ? simdWidth : simdWidth / 2;
+  if (result.windows.size() > most || total > 4 * simdWidth * components)
     return std::nullopt;
   return result;
 }
@@ -155,6 +157,18 @@ void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *el
                               ArrayRef<Value *> homes, Instruction &inst) {
   const LaneShape &s = shape(pointer);
   unsigned size = layout.getTypeStoreSize(element), width = pieceElements(element);
+  if (access.windows.size() > simdWidth / 2) {
+    auto *numbers = lanesOf(b.getIntNTy(size * 8));
+    AllocaInst *rows = slot(ArrayType::get(numbers, components), "rows");
+    rows->setAlignment(Align(64));
+    b.CreateCall(rowsHelper(element, components, false), {vector(pointer), rows});
+    for (unsigned c = 0; c != components; ++c) {
+      Value *value = b.CreateAlignedLoad(numbers, b.CreateGEP(numbers, rows, b.getInt64(c)), Align(64));
+      auto *type = lanesOf(element);
+      b.CreateStore(element->isPointerTy() ? b.CreateIntToPtr(value, type) : b.CreateBitCast(value, type), homes[c]);
+    }
+    return;
+  }
   // Pieces of the width of a register: of a long window several, of short windows several in one.
   SmallVector<Value *> pieces;
   SmallVector<unsigned> start; // each window's first element among the pieces'
@@ -221,6 +235,16 @@ void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *e
   const LaneShape &s = shape(pointer);
   unsigned size = layout.getTypeStoreSize(element), width = pieceElements(element);
   unsigned perVector = simdWidth / width;
+  if (access.windows.size() > simdWidth / 2) {
+    auto *numbers = lanesOf(b.getIntNTy(size * 8));
+    AllocaInst *rows = slot(ArrayType::get(numbers, values.size()), "rows");
+    rows->setAlignment(Align(64));
+    for (auto [c, value] : enumerate(values))
+      b.CreateAlignedStore(element->isPointerTy() ? b.CreatePtrToInt(value, numbers) : b.CreateBitCast(value, numbers),
+                           b.CreateGEP(numbers, rows, b.getInt64(c)), Align(64));
+    b.CreateCall(rowsHelper(element, values.size(), true), {vector(pointer), rows});
+    return;
+  }
   // The components' registers are the pieces to choose from.
   SmallVector<Value *> pieces;
   for (Value *value : values)
@@ -252,6 +276,70 @@ void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *e
       copyMetadata(b.CreateMaskedStore(part, address, Align(1), active), inst);
     }
   }
+}
+
+/// A function that loads or stores each lane's components, one access a lane; they pass through memory that the caller gives.
+Function *SimdEmitter::rowsHelper(Type *element, unsigned components, bool isStore) {
+  unsigned bits = layout.getTypeSizeInBits(element), width = pieceElements(element);
+  std::string name = (isStore ? "__tm_store_rows_" : "__tm_load_rows_") + std::to_string(components) + "x" + std::to_string(bits);
+  if (Function *known = module.getFunction(name))
+    return known;
+  auto *number = b.getIntNTy(bits);
+  auto *helper = Function::Create(FunctionType::get(b.getVoidTy(), {lanesOf(b.getPtrTy()), b.getPtrTy()}, false),
+                                  GlobalValue::InternalLinkage, name, module);
+  helper->addFnAttr(Attribute::NoInline);
+  helper->setDoesNotThrow();
+  IRBuilderBase::InsertPointGuard guard(b);
+  b.SetInsertPoint(BasicBlock::Create(context, "", helper));
+  Value *addresses = helper->getArg(0), *home = helper->getArg(1);
+  auto *row = FixedVectorType::get(number, components), *all = lanesOf(number);
+  auto homeOf = [&](unsigned c) { return b.CreateGEP(all, home, b.getInt64(c)); };
+  auto address = [&](unsigned lane) { return b.CreateExtractElement(addresses, b.getInt64(lane)); };
+  unsigned slotSize = PowerOf2Ceil(components), rowsInPiece = std::max(1u, width / slotSize);
+  SmallVector<Value *> pieces;
+  if (isStore) {
+    unsigned parts = simdWidth / width;
+    for (unsigned c = 0; c != components; ++c)
+      for (unsigned part = 0; part != parts; ++part)
+        pieces.push_back(b.CreateAlignedLoad(FixedVectorType::get(number, width),
+                                             b.CreateGEP(FixedVectorType::get(number, width), homeOf(c), b.getInt64(part)), Align(1)));
+    for (unsigned lane = 0; lane < simdWidth; lane += rowsInPiece) {
+      SmallVector<int> index;
+      for (unsigned i = 0; i != rowsInPiece; ++i)
+        for (unsigned c = 0; c != slotSize; ++c)
+          index.push_back(c < components ? int(c * simdWidth + lane + i) : -1);
+      Value *piece = permute(pieces, width, index);
+      for (unsigned i = 0; i != rowsInPiece; ++i) {
+        SmallVector<int> take;
+        for (unsigned c = 0; c != components; ++c)
+          take.push_back(i * slotSize + c);
+        b.CreateAlignedStore(b.CreateShuffleVector(piece, take), address(lane + i), Align(1));
+      }
+    }
+  } else {
+    for (unsigned lane = 0; lane < simdWidth; lane += rowsInPiece) {
+      Value *piece = PoisonValue::get(FixedVectorType::get(number, width));
+      for (unsigned i = 0; i != rowsInPiece; ++i) {
+        Value *part = b.CreateAlignedLoad(row, address(lane + i), Align(1));
+        SmallVector<int> widen(width, -1), blend;
+        for (unsigned c = 0; c != components; ++c)
+          widen[i * slotSize + c] = c;
+        part = b.CreateShuffleVector(part, widen);
+        for (unsigned k = 0; k != width; ++k)
+          blend.push_back(k / slotSize == i ? width + k : k);
+        piece = b.CreateShuffleVector(piece, part, blend);
+      }
+      pieces.push_back(piece);
+    }
+    for (unsigned c = 0; c != components; ++c) {
+      SmallVector<int> index;
+      for (unsigned lane = 0; lane != simdWidth; ++lane)
+        index.push_back(lane / rowsInPiece * width + lane % rowsInPiece * slotSize + c);
+      b.CreateAlignedStore(permute(pieces, width, index), homeOf(c), Align(64));
+    }
+  }
+  b.CreateRetVoid();
+  return helper;
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 #include "host_device/msl/Invocation.h"
 #include "host_device/msl/MetalTarget.h"
 #include "host_device/msl/SourceFiles.h"
+#include "clang/Basic/Version.h"
 #include "clang/Frontend/FrontendAction.h"
 #include "clang/Lex/Preprocessor.h"
 #include "clang/Lex/PreprocessorOptions.h"
@@ -81,24 +82,29 @@ public:
 
 } // namespace
 
+std::string parsePrelude() {
+  SourceTexts texts;
+  MslOptions options;
+  const char *path = "/metal/prelude.metal";
+  auto files = makeSourceFiles("#include <metal_stdlib>\n", path, options, "", texts);
+  DiagnosticCollector diagnostics(texts);
+  auto instance = makeInstance(files, path, options, diagnostics, /*withPrelude=*/false);
+  PreludeAction action;
+  if (!action.BeginSourceFile(*instance, instance->getFrontendOpts().Inputs.front()))
+    return "";
+  if (Error error = action.Execute())
+    consumeError(std::move(error));
+  action.EndSourceFile();
+  if (diagnostics.hasErrors() || !action.buffer->IsComplete)
+    return "";
+  return std::string(action.buffer->Data.begin(), action.buffer->Data.end());
+}
+
 StringRef parsedPrelude() {
-  static const std::string prelude = []() -> std::string {
-    SourceTexts texts;
-    MslOptions options;
-    const char *path = "/metal/prelude.metal";
-    auto files = makeSourceFiles("#include <metal_stdlib>\n", path, options, "", texts);
-    DiagnosticCollector diagnostics(texts);
-    auto instance = makeInstance(files, path, options, diagnostics, /*withPrelude=*/false);
-    PreludeAction action;
-    if (!action.BeginSourceFile(*instance, instance->getFrontendOpts().Inputs.front()))
-      return "";
-    if (Error error = action.Execute())
-      consumeError(std::move(error));
-    action.EndSourceFile();
-    if (diagnostics.hasErrors() || !action.buffer->IsComplete)
-      return "";
-    return std::string(action.buffer->Data.begin(), action.buffer->Data.end());
-  }();
+  EmbeddedPrelude embedded = embeddedPrelude();
+  if (!embedded.bytes.empty() && embedded.clangVersion == clang::getClangFullVersion())
+    return embedded.bytes;
+  static const std::string prelude = parsePrelude();
   return prelude;
 }
 

@@ -19,8 +19,18 @@ std::unique_ptr<clang::CompilerInstance>
 makeInstance(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, const char *path, const MslOptions &options,
              DiagnosticCollector &diagnostics, bool withPrelude);
 
-/// The standard library as a precompiled header in memory, made when first asked for; empty if that failed, and then every
-/// compilation reads the library's text.
+/// The standard library as a precompiled header in memory: from the program itself, or made when first asked for if the program
+/// runs with another clang than it was built with. Empty if that failed; then every compilation reads the library's text.
 llvm::StringRef parsedPrelude();
+
+/// Parses the standard library into bytes.
+std::string parsePrelude();
+
+/// What the build put into the program, and the clang that made it.
+struct EmbeddedPrelude {
+  llvm::StringRef bytes;
+  llvm::StringRef clangVersion;
+};
+EmbeddedPrelude embeddedPrelude();
 
 } // namespace triton_metal

@@ -11,7 +11,17 @@ namespace nb = nanobind;
 
 namespace triton_metal {
 
-enum class ArgumentKind : uint8_t { None, Bool, Integer, Float, Array, Tensor, Mock, Static, Other };
+enum class ArgumentKind : uint8_t {
+  None,
+  Bool,
+  Integer,
+  Float,
+  Array,
+  Tensor,
+  Mock,
+  Static,
+  Other
+};
 
 /// Stands for an array of a dtype where nothing runs.
 struct MockArray {

@@ -149,8 +149,8 @@ bool readBuffer(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   bool little = order != '>' && order != '!';
   if (info.view.itemsize > 1 && !little) {
     problem.isType = false;
-    problem.message = std::string("has the byte order of another machine (format '") +
-                      info.view.format + "')";
+    problem.message =
+        std::string("has the byte order of another machine (format '") + info.view.format + "')";
     return false;
   }
   info.data = info.view.buf;
@@ -298,8 +298,9 @@ ArgumentKind classify(PyObject *object) {
 bool readArray(PyObject *object, ArgumentKind kind, bool withExtent, ArrayInfo &info,
                ArrayProblem &problem) {
   bool read = kind == ArgumentKind::Tensor ? readTensor(object, withExtent, info, problem)
-              : PyObject_CheckBuffer(object) && std::strncmp(Py_TYPE(object)->tp_name, "numpy.", 6)
-                      != 0 && !PyObject_HasAttrString(object, "__array_struct__")
+              : PyObject_CheckBuffer(object) &&
+                      std::strncmp(Py_TYPE(object)->tp_name, "numpy.", 6) != 0 &&
+                      !PyObject_HasAttrString(object, "__array_struct__")
                   ? readBuffer(object, info, problem)
                   : readNumPy(object, info, problem);
   if (!read) {

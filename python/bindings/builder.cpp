@@ -92,7 +92,8 @@ void bindValues(nb::class_<Builder> &builder) {
       .def("to_tensor", [](Builder &b, const Operand &x) { return unwrap(b.toTensor(x)); })
       .def("full", [](Builder &b, const Shape &shape, const Operand &x,
                       const Type &type) { return unwrap(b.full(shape, x, type)); })
-      .def("arange", [](Builder &b, int64_t start, int64_t end) { return unwrap(b.arange(start, end)); })
+      .def("arange",
+           [](Builder &b, int64_t start, int64_t end) { return unwrap(b.arange(start, end)); })
       .def("program_id", [](Builder &b, int64_t axis) { return unwrap(b.programId(axis)); })
       .def("num_programs", [](Builder &b, int64_t axis) { return unwrap(b.numPrograms(axis)); })
       .def("binary", [](Builder &b, BinaryOp op, const Operand &x,
@@ -102,8 +103,10 @@ void bindValues(nb::class_<Builder> &builder) {
       .def("abs", [](Builder &b, const Operand &x) { return unwrap(b.abs(x)); })
       .def("fdiv", [](Builder &b, const Operand &x, const Operand &y,
                       bool ieee) { return unwrap(b.fdiv(x, y, ieee)); })
-      .def("div_rn", [](Builder &b, const Operand &x, const Operand &y) { return unwrap(b.divRn(x, y)); })
-      .def("umulhi", [](Builder &b, const Operand &x, const Operand &y) { return unwrap(b.umulhi(x, y)); })
+      .def("div_rn",
+           [](Builder &b, const Operand &x, const Operand &y) { return unwrap(b.divRn(x, y)); })
+      .def("umulhi",
+           [](Builder &b, const Operand &x, const Operand &y) { return unwrap(b.umulhi(x, y)); })
       .def("minimum", [](Builder &b, const Operand &x, const Operand &y,
                          bool nan) { return unwrap(b.minimum(x, y, nan)); })
       .def("maximum", [](Builder &b, const Operand &x, const Operand &y,
@@ -116,70 +119,83 @@ void bindValues(nb::class_<Builder> &builder) {
                        const Operand &y) { return unwrap(b.where(c, x, y)); })
       .def("cast", [](Builder &b, const Operand &x, const Type &type,
                       const std::string &rounding) { return unwrap(b.cast(x, type, rounding)); })
-      .def("bitcast", [](Builder &b, const Operand &x, const Type &type) { return unwrap(b.bitcast(x, type)); })
-      .def("splat", [](Builder &b, const Value &x, const Shape &shape) { return unwrap(b.splat(x, shape)); })
+      .def("bitcast", [](Builder &b, const Operand &x,
+                         const Type &type) { return unwrap(b.bitcast(x, type)); })
+      .def("splat",
+           [](Builder &b, const Value &x, const Shape &shape) { return unwrap(b.splat(x, shape)); })
       .def("unsplat", [](Builder &b, const Value &x) { return unwrap(b.unsplat(x)); })
       .def("reshape", [](Builder &b, const Value &x, const Shape &shape,
                          bool reorder) { return unwrap(b.reshape(x, shape, reorder)); })
-      .def("expand_dims", [](Builder &b, const Value &x, int64_t axis) { return unwrap(b.expandDims(x, axis)); })
-      .def("broadcast_to",
-           [](Builder &b, const Value &x, const Shape &shape) { return unwrap(b.broadcastTo(x, shape)); })
-      .def("broadcast", [](Builder &b, const Value &x, const Value &y) { return unwrap(b.broadcast(x, y)); })
-      .def("permute", [](Builder &b, const Value &x, const Shape &order) { return unwrap(b.permute(x, order)); })
+      .def("expand_dims",
+           [](Builder &b, const Value &x, int64_t axis) { return unwrap(b.expandDims(x, axis)); })
+      .def("broadcast_to", [](Builder &b, const Value &x,
+                              const Shape &shape) { return unwrap(b.broadcastTo(x, shape)); })
+      .def("broadcast",
+           [](Builder &b, const Value &x, const Value &y) { return unwrap(b.broadcast(x, y)); })
+      .def("permute", [](Builder &b, const Value &x,
+                         const Shape &order) { return unwrap(b.permute(x, order)); })
       .def("cat", [](Builder &b, const Value &x, const Value &y) { return unwrap(b.cat(x, y)); })
       .def("join", [](Builder &b, const Value &x, const Value &y) { return unwrap(b.join(x, y)); })
       .def("split", [](Builder &b, const Value &x) { return unwrap(b.split(x)); })
       .def("gather", [](Builder &b, const Value &source, const Value &index,
                         int64_t axis) { return unwrap(b.gather(source, index, axis)); })
-      .def("histogram",
-           [](Builder &b, const Value &x, int64_t bins, std::optional<Value> mask) {
-             return unwrap(b.histogram(x, bins, mask));
-           },
-           arg("input"), arg("bins"), arg("mask").none());
+      .def(
+          "histogram",
+          [](Builder &b, const Value &x, int64_t bins, std::optional<Value> mask) {
+            return unwrap(b.histogram(x, bins, mask));
+          },
+          arg("input"), arg("bins"), arg("mask").none());
 }
 
 void bindEffects(nb::class_<Builder> &builder) {
   builder
-      .def("load",
-           [](Builder &b, const Value &pointer, OptionalOperand mask, OptionalOperand other,
-              const std::string &cache, const std::string &eviction, bool isVolatile) {
-             return unwrap(b.load(pointer, mask, other, cache, eviction, isVolatile));
-           },
-           arg("pointer"), arg("mask").none(), arg("other").none(), arg("cache"), arg("eviction"),
-           arg("volatile"))
-      .def("store",
-           [](Builder &b, const Value &pointer, const Operand &value, OptionalOperand mask,
-              const std::string &cache, const std::string &eviction) {
-             unwrap(b.store(pointer, value, mask, cache, eviction));
-           },
-           arg("pointer"), arg("value"), arg("mask").none(), arg("cache"), arg("eviction"))
-      .def("atomic_rmw",
-           [](Builder &b, AtomicOp op, const Value &pointer, const Operand &value,
-              OptionalOperand mask, const std::string &sem, const std::string &scope) {
-             return unwrap(b.atomicRmw(op, pointer, value, mask, sem, scope));
-           },
-           arg("op"), arg("pointer"), arg("value"), arg("mask").none(), arg("sem"), arg("scope"))
+      .def(
+          "load",
+          [](Builder &b, const Value &pointer, OptionalOperand mask, OptionalOperand other,
+             const std::string &cache, const std::string &eviction, bool isVolatile) {
+            return unwrap(b.load(pointer, mask, other, cache, eviction, isVolatile));
+          },
+          arg("pointer"), arg("mask").none(), arg("other").none(), arg("cache"), arg("eviction"),
+          arg("volatile"))
+      .def(
+          "store",
+          [](Builder &b, const Value &pointer, const Operand &value, OptionalOperand mask,
+             const std::string &cache, const std::string &eviction) {
+            unwrap(b.store(pointer, value, mask, cache, eviction));
+          },
+          arg("pointer"), arg("value"), arg("mask").none(), arg("cache"), arg("eviction"))
+      .def(
+          "atomic_rmw",
+          [](Builder &b, AtomicOp op, const Value &pointer, const Operand &value,
+             OptionalOperand mask, const std::string &sem, const std::string &scope) {
+            return unwrap(b.atomicRmw(op, pointer, value, mask, sem, scope));
+          },
+          arg("op"), arg("pointer"), arg("value"), arg("mask").none(), arg("sem"), arg("scope"))
       .def("atomic_cas",
            [](Builder &b, const Value &pointer, const Operand &compare, const Operand &value,
               const std::string &sem, const std::string &scope) {
              return unwrap(b.atomicCas(pointer, compare, value, sem, scope));
            })
-      .def("dot",
-           [](Builder &b, const Value &lhs, const Value &rhs, std::optional<Value> acc,
-              const std::string &precision, std::optional<Type> outType, int64_t maxImprecise) {
-             return unwrap(b.dot(lhs, rhs, acc, precision, outType, maxImprecise));
-           },
-           arg("lhs"), arg("rhs"), arg("acc").none(), arg("input_precision"),
-           arg("out_dtype").none(), arg("max_num_imprecise_acc"))
+      .def(
+          "dot",
+          [](Builder &b, const Value &lhs, const Value &rhs, std::optional<Value> acc,
+             const std::string &precision, std::optional<Type> outType, int64_t maxImprecise) {
+            return unwrap(b.dot(lhs, rhs, acc, precision, outType, maxImprecise));
+          },
+          arg("lhs"), arg("rhs"), arg("acc").none(), arg("input_precision"),
+          arg("out_dtype").none(), arg("max_num_imprecise_acc"))
       .def("hint", [](Builder &b, Hint kind, const Value &x,
                       const Shape &values) { unwrap(b.hint(kind, x, values)); })
       .def("assume", [](Builder &b, const Operand &condition) { unwrap(b.assume(condition)); })
-      .def("device_assert",
-           [](Builder &b, const Operand &condition, const std::string &message,
-              OptionalOperand mask) { unwrap(b.deviceAssert(condition, message, mask)); },
-           arg("condition"), arg("message"), arg("mask").none())
-      .def("device_print", [](Builder &b, const std::string &prefix, const std::vector<Value> &values,
-                              bool hex) { unwrap(b.devicePrint(prefix, values, hex)); })
+      .def(
+          "device_assert",
+          [](Builder &b, const Operand &condition, const std::string &message,
+             OptionalOperand mask) { unwrap(b.deviceAssert(condition, message, mask)); },
+          arg("condition"), arg("message"), arg("mask").none())
+      .def("device_print",
+           [](Builder &b, const std::string &prefix, const std::vector<Value> &values, bool hex) {
+             unwrap(b.devicePrint(prefix, values, hex));
+           })
       .def("debug_barrier", &Builder::debugBarrier);
 }
 
@@ -191,53 +207,69 @@ void bindFunctions(nb::class_<Builder> &builder) {
               const Shape &divisibility) {
              return b.beginFunction(name, params, names, isKernel, noinline, divisibility);
            })
-      .def("emit_return", [](Builder &b, const BlockRef &block,
-                             const std::vector<Value> &values) { b.emitReturn(block.block, values); })
-      .def("end_function", [](Builder &b, const std::vector<Type> &results) { b.endFunction(results); })
+      .def("emit_return",
+           [](Builder &b, const BlockRef &block, const std::vector<Value> &values) {
+             b.emitReturn(block.block, values);
+           })
+      .def("end_function",
+           [](Builder &b, const std::vector<Type> &results) { b.endFunction(results); })
       .def("has_function", [](Builder &b, const std::string &name) { return b.hasFunction(name); })
-      .def("call", [](Builder &b, const std::string &name,
-                      const std::vector<Value> &arguments) { return unwrap(b.call(name, arguments)); })
+      .def("call",
+           [](Builder &b, const std::string &name, const std::vector<Value> &arguments) {
+             return unwrap(b.call(name, arguments));
+           })
       .def("current_block", [](Builder &b) { return BlockRef{b.currentBlock()}; })
       .def("set_block", [](Builder &b, const BlockRef &block) { b.setBlock(block.block); })
       .def("create_block", [](Builder &b) { return BlockRef{b.createBlock()}; })
-      .def("add_arguments", [](Builder &b, const BlockRef &block,
-                               const std::vector<Type> &types) { return b.addArguments(block.block, types); })
+      .def("add_arguments",
+           [](Builder &b, const BlockRef &block, const std::vector<Type> &types) {
+             return b.addArguments(block.block, types);
+           })
       .def("branch", [](Builder &b, const BlockRef &target,
                         const std::vector<Value> &values) { b.branch(target.block, values); })
       .def("cond_branch",
            [](Builder &b, const Value &condition, const BlockRef &thenBlock,
-              const BlockRef &elseBlock) { b.condBranch(condition, thenBlock.block, elseBlock.block); })
+              const BlockRef &elseBlock) {
+             b.condBranch(condition, thenBlock.block, elseBlock.block);
+           })
       .def("condition", [](Builder &b, const Value &value) { return unwrap(b.condition(value)); })
-      .def("begin_for",
-           [](Builder &b, const Operand &lower, const Operand &upper, const Operand &step,
-              const std::vector<Value> &inits, std::optional<int64_t> numStages,
-              std::optional<int64_t> unroll, bool disallowAcc, bool flatten, bool warpSpecialize,
-              bool disableLicm) {
-             return unwrap(ForLoop::begin(b, lower, upper, step, inits,
-                                          {numStages, unroll, disallowAcc, flatten, warpSpecialize,
-                                           disableLicm}));
-           },
-           arg("lower"), arg("upper"), arg("step"), arg("inits"), arg("num_stages").none(),
-           arg("unroll").none(), arg("disallow_acc_multi_buffer"), arg("flatten"),
-           arg("warp_specialize"), arg("disable_licm"), nb::keep_alive<0, 1>())
-      .def("begin_while",
-           [](Builder &b, const std::vector<Value> &inits) {
-             return std::make_unique<WhileLoop>(b, inits);
-           },
-           nb::keep_alive<0, 1>())
-      .def("begin_if",
-           [](Builder &b, const Value &condition) { return std::make_unique<IfRegion>(b, condition); },
-           nb::keep_alive<0, 1>())
-      .def("begin_reduce",
-           [](Builder &b, const std::vector<Value> &inputs, int64_t axis) {
-             return unwrap(CombineRegion::reduce(b, inputs, axis));
-           },
-           nb::keep_alive<0, 1>())
-      .def("begin_scan",
-           [](Builder &b, const std::vector<Value> &inputs, int64_t axis, bool reverse) {
-             return unwrap(CombineRegion::scan(b, inputs, axis, reverse));
-           },
-           nb::keep_alive<0, 1>());
+      .def(
+          "begin_for",
+          [](Builder &b, const Operand &lower, const Operand &upper, const Operand &step,
+             const std::vector<Value> &inits, std::optional<int64_t> numStages,
+             std::optional<int64_t> unroll, bool disallowAcc, bool flatten, bool warpSpecialize,
+             bool disableLicm) {
+            return unwrap(ForLoop::begin(
+                b, lower, upper, step, inits,
+                {numStages, unroll, disallowAcc, flatten, warpSpecialize, disableLicm}));
+          },
+          arg("lower"), arg("upper"), arg("step"), arg("inits"), arg("num_stages").none(),
+          arg("unroll").none(), arg("disallow_acc_multi_buffer"), arg("flatten"),
+          arg("warp_specialize"), arg("disable_licm"), nb::keep_alive<0, 1>())
+      .def(
+          "begin_while",
+          [](Builder &b, const std::vector<Value> &inits) {
+            return std::make_unique<WhileLoop>(b, inits);
+          },
+          nb::keep_alive<0, 1>())
+      .def(
+          "begin_if",
+          [](Builder &b, const Value &condition) {
+            return std::make_unique<IfRegion>(b, condition);
+          },
+          nb::keep_alive<0, 1>())
+      .def(
+          "begin_reduce",
+          [](Builder &b, const std::vector<Value> &inputs, int64_t axis) {
+            return unwrap(CombineRegion::reduce(b, inputs, axis));
+          },
+          nb::keep_alive<0, 1>())
+      .def(
+          "begin_scan",
+          [](Builder &b, const std::vector<Value> &inputs, int64_t axis, bool reverse) {
+            return unwrap(CombineRegion::scan(b, inputs, axis, reverse));
+          },
+          nb::keep_alive<0, 1>());
 }
 
 } // namespace
@@ -255,11 +287,13 @@ void bindBuilder(nb::module_ &module) {
   nb::class_<ForLoop>(module, "ForLoop")
       .def_ro("arguments", &ForLoop::arguments)
       .def_ro("induction", &ForLoop::induction)
-      .def("finish", [](ForLoop &loop, const std::vector<Value> &yields) { return loop.finish(yields); });
+      .def("finish",
+           [](ForLoop &loop, const std::vector<Value> &yields) { return loop.finish(yields); });
   nb::class_<WhileLoop>(module, "WhileLoop")
       .def_ro("arguments", &WhileLoop::arguments)
       .def("end_condition", &WhileLoop::endCondition)
-      .def("finish", [](WhileLoop &loop, const std::vector<Value> &yields) { return loop.finish(yields); });
+      .def("finish",
+           [](WhileLoop &loop, const std::vector<Value> &yields) { return loop.finish(yields); });
   nb::class_<IfRegion>(module, "IfRegion")
       .def("begin_else", &IfRegion::beginElse)
       .def("finish", [](IfRegion &region, const std::vector<Value> &thenValues,
@@ -276,8 +310,8 @@ void bindBuilder(nb::module_ &module) {
   builder.def(nb::init<std::shared_ptr<Module>>())
       .def("set_location", [](Builder &b, const std::string &file, unsigned line,
                               unsigned column) { b.setLocation(file, line, column); })
-      .def("set_name", [](Builder &b, const Value &value,
-                          const std::string &name) { b.setName(value, name); });
+      .def("set_name",
+           [](Builder &b, const Value &value, const std::string &name) { b.setName(value, name); });
   bindValues(builder);
   bindEffects(builder);
   bindFunctions(builder);

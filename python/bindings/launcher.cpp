@@ -134,7 +134,6 @@ Launcher::Launcher(std::string name, nb::object owner, nb::list list)
   }
 }
 
-
 int64_t readOption(const std::string &kernel, const char *option, nb::handle value) {
   bool isInteger = PyLong_Check(value.ptr()) && !PyBool_Check(value.ptr());
   int64_t number = isInteger ? PyLong_AsLongLong(value.ptr()) : 0;
@@ -150,8 +149,7 @@ int64_t readOption(const std::string &kernel, const char *option, nb::handle val
   return number;
 }
 
-void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
-                    int64_t *options) {
+void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound, int64_t *options) {
   auto listParams = [&] {
     std::string text;
     for (const Param &param : params)
@@ -327,15 +325,16 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
     if (wantsInteger) {
       bound.type = annotation.c_str();
       if (!fitsInteger(annotation, bound))
-        valueProblem(i, "is " + shown(bound.object) + ", which does not fit its type " + annotation);
+        valueProblem(i,
+                     "is " + shown(bound.object) + ", which does not fit its type " + annotation);
     } else if (bound.kind == ArgumentKind::Bool) {
       bound.type = "i1";
       key.push_back('b');
       return;
     } else {
-      bound.type = overflow                                                       ? "u64"
+      bound.type = overflow                                                   ? "u64"
                    : bound.integer >= INT32_MIN && bound.integer <= INT32_MAX ? "i32"
-                                                                                  : "i64";
+                                                                              : "i64";
       if (param.specialize && !overflow && bound.integer == 1) {
         static PyObject *one = PyLong_FromLong(1);
         bound.object = one;
@@ -344,8 +343,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
         return;
       }
     }
-    bool divisible = param.specializeAlignment && annotation != "i1" &&
-                     (bound.unsignedInteger & 15) == 0;
+    bool divisible =
+        param.specializeAlignment && annotation != "i1" && (bound.unsignedInteger & 15) == 0;
     bound.divisibility = divisible ? 16 : 0;
     key.push_back(bound.type[0]);
     key.push_back(bound.type[1]);
@@ -389,8 +388,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
       valueProblem(i, problem.message);
     }
     const char *dtype = bound.array->dtype;
-    bool aligned = param.specializeAlignment &&
-                   (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0;
+    bool aligned =
+        param.specializeAlignment && (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0;
     bound.divisibility = aligned ? 16 : 0;
     bound.type = dtype;
     key.push_back('p');
@@ -463,8 +462,10 @@ std::array<uint32_t, 3> Launcher::readGrid(nb::handle grid, const std::vector<Bo
   nb::object single;
   if (!PyTuple_Check(grid.ptr()) && !PyList_Check(grid.ptr())) {
     if (!PyIndex_Check(grid.ptr()) || PyBool_Check(grid.ptr()))
-      raiseAs("LaunchTypeError", name + ": the grid must be a tuple of 1 to 3 integers, or a "
-                                        "function that returns one, not " + shown(grid.ptr()));
+      raiseAs("LaunchTypeError", name +
+                                     ": the grid must be a tuple of 1 to 3 integers, or a "
+                                     "function that returns one, not " +
+                                     shown(grid.ptr()));
     single = nb::make_tuple(grid);
     grid = single;
   }
@@ -491,14 +492,15 @@ std::array<uint32_t, 3> Launcher::readGrid(nb::handle grid, const std::vector<Bo
   uint64_t programs = 1;
   for (uint32_t size : sizes)
     if ((programs *= size) > INT32_MAX)
-      raiseAs("LaunchValueError", name + ": the grid " + shown(grid.ptr()) +
-                                      " has more than 2147483647 programs");
+      raiseAs("LaunchValueError",
+              name + ": the grid " + shown(grid.ptr()) + " has more than 2147483647 programs");
   return sizes;
 }
 
 /// The memory from an array's first element to its end: what the kernel's pointer may reach.
 BufferBinding bindingOf(const ArrayInfo &array) {
-  uint64_t before = static_cast<uint64_t>(static_cast<char *>(array.data) - static_cast<char *>(array.low));
+  uint64_t before =
+      static_cast<uint64_t>(static_cast<char *>(array.data) - static_cast<char *>(array.low));
   return {array.data, array.bytes - std::min(before, array.bytes), array.writable};
 }
 
@@ -530,8 +532,7 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
   std::shared_ptr<runtime::Kernel> kernel = plan.kernel;
   {
     nb::gil_scoped_release release;
-    error = kernel->launch(grid, buffers, scalars, options,
-                                options.count ? &counters : nullptr);
+    error = kernel->launch(grid, buffers, scalars, options, options.count ? &counters : nullptr);
   }
   if (error)
     raiseAs("DeviceError", name + ": " + llvm::toString(std::move(error)));
@@ -604,11 +605,12 @@ void bindLauncher(nb::module_ &module) {
 
   nb::class_<Launcher>(module, "Launcher")
       .def(nb::init<std::string, nb::object, nb::list>())
-      .def("at",
-           [](nb::handle self, nb::object grid) {
-             return GridLaunch{&nb::cast<Launcher &>(self), nb::borrow(self), std::move(grid)};
-           },
-           nb::arg("grid").none())
+      .def(
+          "at",
+          [](nb::handle self, nb::object grid) {
+            return GridLaunch{&nb::cast<Launcher &>(self), nb::borrow(self), std::move(grid)};
+          },
+          nb::arg("grid").none())
       .def("warmup", [](Launcher &self, nb::args args,
                         nb::kwargs kwargs) { return self.launch(nb::none(), args, kwargs, false); })
       .def("watch", &Launcher::watch);
@@ -617,11 +619,12 @@ void bindLauncher(nb::module_ &module) {
         return self.launcher->launch(self.grid, args, kwargs, true);
       });
 
-  module.def("push_launch_options",
-             [](bool checkBounds, bool count, std::optional<uint64_t> seed, nb::object sink) {
-               settingsStack().push_back({{checkBounds, count, seed}, std::move(sink)});
-             },
-             nb::arg("check_bounds"), nb::arg("count"), nb::arg("seed").none(), nb::arg("sink"));
+  module.def(
+      "push_launch_options",
+      [](bool checkBounds, bool count, std::optional<uint64_t> seed, nb::object sink) {
+        settingsStack().push_back({{checkBounds, count, seed}, std::move(sink)});
+      },
+      nb::arg("check_bounds"), nb::arg("count"), nb::arg("seed").none(), nb::arg("sink"));
   nb::class_<MockArray>(module, "MockArray", "Stands for an array while a kernel is compiled only.")
       .def(nb::init<std::string>());
   module.def("configure_device", [](const std::string &cacheDirectory) {

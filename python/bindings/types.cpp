@@ -73,7 +73,8 @@ static std::string reprOf(const Type &type) {
 }
 
 void bindTypes(nb::module_ &module) {
-  nb::class_<Type> dtype(module, "dtype", "A type of the language: a scalar, a pointer, or a tile of either.");
+  nb::class_<Type> dtype(module, "dtype",
+                         "A type of the language: a scalar, a pointer, or a tile of either.");
   dtype
       .def("__init__",
            [](Type *self, const std::string &name) {
@@ -116,7 +117,8 @@ void bindTypes(nb::module_ &module) {
       .def("is_ptr", [](const Type &type) { return type.isPointer() && !type.isBlock(); })
       .def("is_const", &Type::isConst)
       .def("is_floating", [](const Type &type) { return type.isFloating() && !type.isBlock(); })
-      .def("is_standard_floating", [](const Type &type) { return type.isFloating() && !type.isBlock(); })
+      .def("is_standard_floating",
+           [](const Type &type) { return type.isFloating() && !type.isBlock(); })
       .def("is_fp8", [](const Type &) { return false; })
       .def("is_int", [](const Type &type) { return type.isInteger() && !type.isBlock(); })
       .def("is_int_signed", [](const Type &type) { return type.isSigned() && !type.isBlock(); })
@@ -140,15 +142,17 @@ void bindTypes(nb::module_ &module) {
       .def("__repr__", reprOf)
       .def("__hash__", [](const Type &type) { return std::hash<std::string>()(type.mangled()); })
       .def("__eq__", [](const Type &a, const Type &b) { return a == b; })
-      .def("__eq__", [](const Type &, nb::handle) { return false; }, nb::arg().none())
+      .def(
+          "__eq__", [](const Type &, nb::handle) { return false; }, nb::arg().none())
       .def("__ne__", [](const Type &a, const Type &b) { return a != b; })
       .def("__ne__", [](const Type &, nb::handle) { return true; }, nb::arg().none());
 
   // A dtype may be passed to a kernel, as a constant.
   dtype.attr("__triton_static__") = true;
 
-  nb::class_<Value>(module, "tensor",
-                    "A value of a running program: a scalar or a tile. Its operators work inside @jit functions.")
+  nb::class_<Value>(
+      module, "tensor",
+      "A value of a running program: a scalar or a tile. Its operators work inside @jit functions.")
       .def_prop_ro("type", [](const Value &value) { return value.type; })
       .def_prop_ro("dtype", [](const Value &value) { return value.type.scalar(); })
       .def_prop_ro("shape", [](const Value &value) { return shapeOf(value.type); })

@@ -1,6 +1,7 @@
 """Triton kernels on Apple GPUs, and on a Metal device that runs on the CPU."""
 
 from . import language, testing
+from .compiler import compile_ttir
 from .errors import (
     CacheError,
     CompileError,
@@ -11,7 +12,6 @@ from .errors import (
     TritonMetalError,
     UnsupportedConstruct,
 )
-from .compiler import compile_ttir
 from .jit import JITFunction, constexpr_function, jit
 from .launcher import CompiledKernel, LaunchLog, launch_options
 

@@ -176,7 +176,7 @@ def same_constant(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple):
-        return len(a) == len(b) and all(same_constant(x, y) for x, y in zip(a, b))
+        return len(a) == len(b) and all(same_constant(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, float):
         return repr(a) == repr(b)
     try:
@@ -188,7 +188,7 @@ def same_constant(a: Any, b: Any) -> bool:
 def same_value(a: Any, b: Any) -> bool:
     """Whether two values are the same, at run time too."""
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(same_value(x, y) for x, y in zip(a, b))
+        return len(a) == len(b) and all(same_value(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, tensor) and isinstance(b, tensor):
         return a._same(b) and a.type == b.type
     if isinstance(a, tensor) or isinstance(b, tensor):
@@ -347,11 +347,11 @@ class CodeGenerator:
     def common(self, a: Any, b: Any, place: ast.AST) -> Any:
         """The template that two returns share."""
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            return rebuild_tuple(a, [self.common(x, y, place) for x, y in zip(a, b)])
+            return rebuild_tuple(a, [self.common(x, y, place) for x, y in zip(a, b, strict=True)])
         a_type, b_type = self.leaf_type(a), self.leaf_type(b)
-        if not isinstance(a, RuntimeLeaf) and not isinstance(b, RuntimeLeaf):
-            if same_constant(a, b):
-                return a
+        static = not isinstance(a, RuntimeLeaf) and not isinstance(b, RuntimeLeaf)
+        if static and same_constant(a, b):
+            return a
         if a_type is None or b_type is None or a_type != b_type:
             raise self.error(
                 place,
@@ -369,7 +369,7 @@ class CodeGenerator:
 
     def materialize(self, template: Any, value: Any, into: list[tensor]) -> None:
         if isinstance(template, tuple):
-            for part, element in zip(template, value):
+            for part, element in zip(template, value, strict=True):
                 self.materialize(part, element, into)
         elif isinstance(template, RuntimeLeaf):
             into.append(value if isinstance(value, tensor) else self.builder.to_tensor(value))
@@ -468,7 +468,7 @@ class CodeGenerator:
                 raise self.error(
                     target, f"{len(target.elts)} names for a tuple of {len(value)} values"
                 )
-            for element, part in zip(target.elts, value):
+            for element, part in zip(target.elts, value, strict=True):
                 self.assign(element, part, node)
         elif isinstance(target, ast.Subscript):
             raise self.unsupported(
@@ -518,9 +518,7 @@ class CodeGenerator:
     def static_truth(self, node: ast.AST, value: Any) -> bool:
         if value is None or isinstance(value, (bool, int)):
             return bool(value)
-        raise self.error(
-            node, f"a condition is a boolean or an integer, not {describe(value)}"
-        )
+        raise self.error(node, f"a condition is a boolean or an integer, not {describe(value)}")
 
     def visit_If(self, node: ast.If) -> None:
         test = self.visit(node.test)
@@ -646,7 +644,7 @@ class CodeGenerator:
 
     def mergeable(self, a: Any, b: Any) -> bool:
         if isinstance(a, tuple) and isinstance(b, tuple):
-            return len(a) == len(b) and all(self.mergeable(x, y) for x, y in zip(a, b))
+            return len(a) == len(b) and all(self.mergeable(x, y) for x, y in zip(a, b, strict=True))
         if isinstance(a, RuntimeLeaf) and isinstance(b, RuntimeLeaf):
             return a.type == b.type
         if isinstance(a, RuntimeLeaf) or isinstance(b, RuntimeLeaf):
@@ -662,7 +660,7 @@ class CodeGenerator:
     ) -> None:
         self.scope = before
         values = iter(results)
-        for name, template in zip(names, templates):
+        for name, template in zip(names, templates, strict=True):
             self.bind(name, fill(template, values))
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
@@ -724,15 +722,11 @@ class CodeGenerator:
                 )
         return flatten(tuple(self.scope[name] for name in names), [])
 
-    def enter_body(
-        self, before: dict[str, Any], names: list[str], arguments: list[tensor]
-    ) -> None:
+    def enter_body(self, before: dict[str, Any], names: list[str], arguments: list[tensor]) -> None:
         self.scope = dict(before)
         values = iter(arguments)
         for name in names:
             self.scope[name] = fill(template_of(before[name]), values)
-        for value in flatten(tuple(self.scope[name] for name in names), []):
-            pass
         for name in names:
             value = self.scope[name]
             if isinstance(value, tensor):
@@ -918,7 +912,9 @@ class CodeGenerator:
             assert isinstance(part, ast.FormattedValue)
             value = self.visit(part.value)
             if is_runtime(value):
-                raise self.error(part, f"an f-string holds compile-time values, not {describe(value)}")
+                raise self.error(
+                    node, f"an f-string holds compile-time values, not {describe(value)}"
+                )
             conversion = {115: str, 114: repr, 97: ascii}.get(part.conversion, lambda v: v)
             spec = "" if part.format_spec is None else self.visit(part.format_spec)
             parts.append(format(conversion(value), spec))
@@ -932,7 +928,8 @@ class CodeGenerator:
         if isinstance(left, tensor) or isinstance(right, tensor):
             if native is None:
                 raise self.error(
-                    node, f"{symbol} is for compile-time numbers, not {describe(left)} and {describe(right)}"
+                    node,
+                    f"{symbol} is for compile-time numbers, not {describe(left)} and {describe(right)}",
                 )
             for side in (left, right):
                 if not isinstance(side, (tensor, bool, int, float)):
@@ -958,11 +955,13 @@ class CodeGenerator:
     def visit_Compare(self, node: ast.Compare) -> Any:
         def comparisons():
             left = self.visit(node.left)
-            for op, comparator in zip(node.ops, node.comparators):
+            for op, comparator in zip(node.ops, node.comparators, strict=True):
                 right = self.visit(comparator)
                 if isinstance(op, (ast.Is, ast.IsNot)):
                     same = left is right or (
-                        not is_runtime(left) and not is_runtime(right) and same_constant(left, right)
+                        not is_runtime(left)
+                        and not is_runtime(right)
+                        and same_constant(left, right)
                     )
                     yield same if isinstance(op, ast.Is) else not same
                 elif isinstance(op, (ast.In, ast.NotIn)) and not is_runtime((left, right)):

@@ -71,8 +71,36 @@ def _forward(name: str) -> Callable[[constexpr, Any], constexpr]:
     return method
 
 
-for _operator in (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow "
-    "lshift rlshift rshift rrshift and rand or ror xor rxor lt le gt ge eq ne"
-).split():
+for _operator in [
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "mul",
+    "rmul",
+    "truediv",
+    "rtruediv",
+    "floordiv",
+    "rfloordiv",
+    "mod",
+    "rmod",
+    "pow",
+    "rpow",
+    "lshift",
+    "rlshift",
+    "rshift",
+    "rrshift",
+    "and",
+    "rand",
+    "or",
+    "ror",
+    "xor",
+    "rxor",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+]:
     setattr(constexpr, f"__{_operator}__", _forward(f"__{_operator}__"))

@@ -94,7 +94,9 @@ class DeviceError(TritonMetalError, RuntimeError):
 
 def compile_error(diagnostics: str) -> CompileError:
     """The compiler's diagnostics as an exception that shows the source."""
-    match = re.match(r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): error: (?P<rest>.*)", diagnostics, re.S)
+    match = re.match(
+        r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): error: (?P<rest>.*)", diagnostics, re.S
+    )
     if match is None:
         return CompileError(diagnostics.removeprefix("error: "))
     line, column = int(match["line"]), int(match["column"])

@@ -86,7 +86,7 @@ class JITCallable:
         if function.__closure__ is None:
             return function.__globals__
         scope = dict(function.__globals__)
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__):
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
             try:
                 scope[name] = cell.cell_contents
             except ValueError:  # not yet assigned
@@ -239,10 +239,14 @@ def annotation_type(annotation: Any) -> tuple[str, bool, bool]:
         return "", False, True
     if isinstance(annotation, core.dtype):
         if annotation.is_ptr():
-            return "*" + _CANONICAL.get(annotation.element_ty.name, ""), False, annotation.is_const()
+            return (
+                "*" + _CANONICAL.get(annotation.element_ty.name, ""),
+                False,
+                annotation.is_const(),
+            )
         return _CANONICAL.get(annotation.name, ""), False, False
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    text = text.strip()
+    text = text.strip(" \"'")
     if "constexpr" in text:
         return "", True, False
     is_const = text.startswith(("const ", "*k")) or text in ("const", "tl.const")
@@ -250,6 +254,14 @@ def annotation_type(annotation: Any) -> tuple[str, bool, bool]:
     pointer = text.startswith("*") or text.endswith("*")
     element = _CANONICAL.get(text.strip("*").removeprefix("k"), "")
     return ("*" + element if pointer and element else "" if pointer else element), False, is_const
+
+
+def evaluated_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature, with annotations that are strings evaluated where that works."""
+    try:
+        return inspect.signature(function, eval_str=True)
+    except Exception:
+        return inspect.signature(function)
 
 
 class JITFunction(JITCallable):
@@ -264,7 +276,7 @@ class JITFunction(JITCallable):
         noinline: bool = False,
     ) -> None:
         super().__init__(function)
-        self.signature = inspect.signature(function)
+        self.signature = evaluated_signature(function)
         self.noinline = noinline
         self.debug = debug
         plain = set(do_not_specialize)

@@ -148,12 +148,8 @@ class Launcher:
     def warmup(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledKernel:
         names = [param.name for param in self.function.params if param.is_constexpr]
         positions = {param.index for param in self.function.params if param.is_constexpr}
-        mocked = [
-            value if index in positions else mock(value) for index, value in enumerate(args)
-        ]
-        keywords = {
-            name: value if name in names else mock(value) for name, value in kwargs.items()
-        }
+        mocked = [value if index in positions else mock(value) for index, value in enumerate(args)]
+        keywords = {name: value if name in names else mock(value) for name, value in kwargs.items()}
         return self.native.warmup(*mocked, **keywords)
 
     def globals_changed(self) -> None:
@@ -174,7 +170,7 @@ class Launcher:
         signature: dict[str, str] = {}
         constants: dict[str, Any] = {}
         divisibility: dict[str, int] = {}
-        for param, (kind, payload, multiple) in zip(function.params, arguments):
+        for param, (kind, payload, multiple) in zip(function.params, arguments, strict=True):
             name = param.name
             if kind == "constexpr":
                 values[name] = constants[name] = payload

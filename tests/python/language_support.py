@@ -31,7 +31,8 @@ def load_source(directory: Path, source: str, header: str) -> ModuleType:
     path = directory / f"{name}.py"
     path.write_text(header + source)
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -23,7 +23,12 @@ def metal_run_path() -> Path:
 
 def invoke(arguments: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(metal_run_path()), *arguments], input=text, capture_output=True, text=True, check=False, timeout=300
+        [str(metal_run_path()), *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
 
 
@@ -38,7 +43,7 @@ def run(
     arguments = list(options)
     for name, array in buffers.items():
         path = directory / f"in_{name}.npy"
-        np.save(path, np.ascontiguousarray(array))
+        np.save(path, np.asarray(array, order="C"))
         arguments.append(f"--buffer={name}={path}")
     for name in outputs:
         arguments.append(f"--output={name}={directory / f'out_{name}.npy'}")

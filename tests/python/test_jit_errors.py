@@ -16,7 +16,7 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def typed(x, n: tl.int32, s: "fp16", p: "*fp32"):
+def typed(x, n: tl.int32, s: tl.float16, p: tl.pointer_type(tl.float32)):
     tl.store(p, tl.load(x) + n + s)
 
 
@@ -80,7 +80,9 @@ def test_grid(arrays, grid, exception, words):
 def test_read_only_array(arrays):
     x, y, out = arrays
     out.flags.writeable = False
-    refused(lambda: add[(1,)](x, y, out, N, BLOCK=128), ValueError, "argument out", "read-only", out=out)
+    refused(
+        lambda: add[(1,)](x, y, out, N, BLOCK=128), ValueError, "argument out", "read-only", out=out
+    )
     # An array that is only read may be read-only.
     x.flags.writeable = False
     fresh = np.zeros(N, np.float32)
@@ -91,27 +93,43 @@ def test_read_only_array(arrays):
 def test_byte_order(arrays):
     x, y, out = arrays
     swapped = x.astype(x.dtype.newbyteorder())
-    refused(lambda: add[(1,)](swapped, y, out, N, BLOCK=128), ValueError, "argument x", "byte order", out=out)
+    refused(
+        lambda: add[(1,)](swapped, y, out, N, BLOCK=128),
+        ValueError,
+        "argument x",
+        "byte order",
+        out=out,
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex64", "U3", "datetime64[s]"])
 def test_dtype_that_kernels_do_not_have(arrays, dtype):
-    x, y, out = arrays
+    _, y, out = arrays
     wrong = np.zeros(N, dtype)
-    refused(lambda: add[(1,)](wrong, y, out, N, BLOCK=128), TypeError, "argument x", "float32", out=out)
+    refused(
+        lambda: add[(1,)](wrong, y, out, N, BLOCK=128), TypeError, "argument x", "float32", out=out
+    )
 
 
 @pytest.mark.parametrize("value", ["abc", [1.0, 2.0], object(), b"abcd", {"a": 1}])
 def test_object_that_is_no_array(arrays, value):
     _, y, out = arrays
-    refused(lambda: add[(1,)](value, y, out, N, BLOCK=128), TypeError, "argument x", "no array", out=out)
+    refused(
+        lambda: add[(1,)](value, y, out, N, BLOCK=128), TypeError, "argument x", "no array", out=out
+    )
 
 
 def test_misaligned_array(arrays):
     _, y, out = arrays
     raw = np.zeros(4 * N + 1, np.uint8)
     odd = raw[1:].view(np.float32)
-    refused(lambda: add[(1,)](odd, y, out, N, BLOCK=128), ValueError, "argument x", "not aligned", out=out)
+    refused(
+        lambda: add[(1,)](odd, y, out, N, BLOCK=128),
+        ValueError,
+        "argument x",
+        "not aligned",
+        out=out,
+    )
 
 
 def test_array_for_constexpr(arrays):
@@ -122,7 +140,13 @@ def test_array_for_constexpr(arrays):
 def test_integers_that_fit_no_type(arrays):
     x, y, out = arrays
     for value in (2**64, -(2**63) - 1):
-        refused(lambda: add[(1,)](x, y, out, value, BLOCK=128), ValueError, "argument n", "uint64", out=out)
+        refused(
+            lambda: add[(1,)](x, y, out, value, BLOCK=128),
+            ValueError,
+            "argument n",
+            "uint64",
+            out=out,
+        )
 
 
 def test_annotated_parameters(arrays):
@@ -179,7 +203,11 @@ def test_unwritable_cache(arrays, monkeypatch, tmp_path):
     blocked.write_text("no directory")
     monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(blocked / "cache"))
     refused(
-        lambda: add[(1,)](x, y, out, N, BLOCK=256), OSError, str(blocked), "TRITON_METAL_CACHE_DIR", out=out
+        lambda: add[(1,)](x, y, out, N, BLOCK=256),
+        OSError,
+        str(blocked),
+        "TRITON_METAL_CACHE_DIR",
+        out=out,
     )
 
 

@@ -36,7 +36,9 @@ def copy_strided(x, out, stride, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def programs(out):
-    i = (tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)) * tl.num_programs(0) + tl.program_id(0)
+    i = (tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)) * tl.num_programs(
+        0
+    ) + tl.program_id(0)
     tl.store(out + i, tl.program_id(0) + 10 * tl.program_id(1) + 100 * tl.program_id(2))
 
 
@@ -116,7 +118,6 @@ def test_torch():
 def test_other_buffers():
     x, y = pair(100)
     out = array.array("f", [0.0] * 100)
-    add[(1,)](memoryview(x), bytearray(y.tobytes()), out, 100, BLOCK=128) if False else None
     add[(1,)](memoryview(x), y, out, 100, BLOCK=128)
     assert (np.array(out, np.float32) == x + y).all()
 
@@ -217,7 +218,7 @@ def test_kernel_object():
     assert "tt.func public @add" in kernel.asm["ttir"]
     assert "ttm" in kernel.asm["ttm"]
     assert "msl." in kernel.asm["msl"]
-    assert "kernel" in kernel.asm["metal"] and "metal_stdlib" in kernel.asm["metal"]
+    assert "metal_stdlib" in kernel.asm["metal"]
     assert kernel.metadata.name == "add"
     assert kernel.metadata.num_warps == 2
     assert kernel.metadata.threads == 64
@@ -240,7 +241,7 @@ def test_counting():
     with triton.launch_options(count=True) as log:
         add[(2,)](x, y, out, 256, BLOCK=128)
         add[(1,)](x, y, out, 128, BLOCK=128)
-    assert [launch.kernel for launch in log.launches] == ["add", "add"]
+    assert [launch.kernel.name for launch in log.launches] == ["add", "add"]
     assert log.launches[0].counters["device_bytes_read"] == 2048
     assert log.counters["device_bytes_written"] == 512
     with triton.launch_options() as quiet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from language_support import compare
 
 KERNELS = {
@@ -90,14 +91,21 @@ def kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride
     tl.store(c_ptrs, c, mask=c_mask)
 """,
         {
-            **{name: "*fp16" for name in ("a_ptr", "b_ptr", "c_ptr")},
-            **{
-                name: "i32"
-                for name in (
-                    "M", "N", "K", "stride_am", "stride_ak", "stride_bk", "stride_bn", "stride_cm",
+            **dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp16"),
+            **dict.fromkeys(
+                (
+                    "M",
+                    "N",
+                    "K",
+                    "stride_am",
+                    "stride_ak",
+                    "stride_bk",
+                    "stride_bn",
+                    "stride_cm",
                     "stride_cn",
-                )
-            },
+                ),
+                "i32",
+            ),
         },
         {"BM": 64, "BN": 64, "BK": 32, "GROUP": 8, "ACT": "leaky"},
         {"a_ptr": 16, "M": 16},
@@ -140,7 +148,7 @@ def kernel(q_ptr, k_ptr, v_ptr, out, n, scale, BM: tl.constexpr, BN: tl.constexp
     tl.store(out + offs_m[:, None] * 64 + tl.arange(0, 64)[None, :], acc.to(tl.float16),
              mask=offs_m[:, None] < n)
 """,
-        {**{p: "*fp16" for p in ("q_ptr", "k_ptr", "v_ptr", "out")}, "n": "i32", "scale": "fp32"},
+        {**dict.fromkeys(("q_ptr", "k_ptr", "v_ptr", "out"), "*fp16"), "n": "i32", "scale": "fp32"},
         {"BM": 64, "BN": 32, "CAUSAL": True},
         {},
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from language_support import (
     OUR_HEADER,
     STOCK_HEADER,
@@ -15,32 +16,67 @@ from language_support import (
 )
 
 DTYPES = ["i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp16", "bf16", "fp32"]
-OPERATORS = ["+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=", "==", "!="]
+OPERATORS = [
+    "+",
+    "-",
+    "*",
+    "/",
+    "//",
+    "%",
+    "&",
+    "|",
+    "^",
+    "<<",
+    ">>",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "==",
+    "!=",
+]
 FUNCTIONS = ["tl.minimum", "tl.maximum"]
-NUMBERS = ["True", "False", "0", "1", "2", "-3", "255", "300", "-40000", "3000000000",
-           "5000000000", "1.5", "-0.25", "1e-300"]
+NUMBERS = [
+    "True",
+    "False",
+    "0",
+    "1",
+    "2",
+    "-3",
+    "255",
+    "300",
+    "-40000",
+    "3000000000",
+    "5000000000",
+    "1.5",
+    "-0.25",
+    "1e-300",
+]
 
 TAIL = """
     tl.store(out, z.to(tl.float32))
 """
 
-BINARY = "".join(
-    f"""
+BINARY = (
+    "".join(
+        f"""
 @triton.jit
 def op_{i}(a, b, out):
     x = tl.load(a)
     y = tl.load(b)
     z = x {op} y{TAIL}"""
-    for i, op in enumerate(OPERATORS)
-) + "".join(
-    f"""
+        for i, op in enumerate(OPERATORS)
+    )
+    + "".join(
+        f"""
 @triton.jit
 def op_{i}(a, b, out):
     x = tl.load(a)
     y = tl.load(b)
     z = {function}(x, y){TAIL}"""
-    for i, function in enumerate(FUNCTIONS, len(OPERATORS))
-) + f"""
+        for i, function in enumerate(FUNCTIONS, len(OPERATORS))
+    )
+    + f"""
 @triton.jit
 def op_where(a, b, out):
     x = tl.load(a)
@@ -72,12 +108,22 @@ def op_umulhi(a, b, out):
 def op_fdiv(a, b, out):
     z = tl.fdiv(tl.load(a), tl.load(b)){TAIL}
 """
+)
 
-KERNELS = [*(f"op_{i}" for i in range(len(OPERATORS) + len(FUNCTIONS))),
-           "op_where", "op_clamp", "op_fma", "op_cast", "op_bitcast", "op_umulhi", "op_fdiv"]
+KERNELS = [
+    *(f"op_{i}" for i in range(len(OPERATORS) + len(FUNCTIONS))),
+    "op_where",
+    "op_clamp",
+    "op_fma",
+    "op_cast",
+    "op_bitcast",
+    "op_umulhi",
+    "op_fdiv",
+]
 
-WITH_NUMBER = "".join(
-    f"""
+WITH_NUMBER = (
+    "".join(
+        f"""
 @triton.jit
 def left_{i}(a, out, NUMBER: tl.constexpr):
     x = tl.load(a)
@@ -86,8 +132,9 @@ def left_{i}(a, out, NUMBER: tl.constexpr):
 def right_{i}(a, out, NUMBER: tl.constexpr):
     x = tl.load(a)
     z = x {op} NUMBER{TAIL}"""
-    for i, op in enumerate(OPERATORS)
-) + f"""
+        for i, op in enumerate(OPERATORS)
+    )
+    + f"""
 @triton.jit
 def left_where(a, out, NUMBER: tl.constexpr):
     z = tl.where(tl.load(out) > 0, NUMBER, tl.load(a)){TAIL}
@@ -101,6 +148,7 @@ def stored(a, out, NUMBER: tl.constexpr):
 def masked(a, out, NUMBER: tl.constexpr):
     z = tl.load(a, mask=tl.load(out) > 0, other=NUMBER){TAIL}
 """
+)
 
 UNARY = f"""
 @triton.jit
@@ -191,8 +239,16 @@ def test_number_in_memory(modules, dtype, number, name):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     "name",
-    ["neg", "invert", "absolute", "exponential", "total", "largest", "add_atomically",
-     "max_atomically"],
+    [
+        "neg",
+        "invert",
+        "absolute",
+        "exponential",
+        "total",
+        "largest",
+        "add_atomically",
+        "max_atomically",
+    ],
 )
 def test_one_value(modules, name, dtype):
     if name in ("total", "largest"):

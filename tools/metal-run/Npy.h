@@ -4,17 +4,29 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
 namespace triton_metal {
+
+/// Allocates whole pages, as Metal's buffers are: what is counted by lines of memory is then the same in every run.
+template <typename T> struct PageAllocator {
+  typedef T value_type;
+  static constexpr std::align_val_t page{4096};
+  PageAllocator() = default;
+  template <typename U> PageAllocator(const PageAllocator<U> &) {}
+  T *allocate(size_t n) { return static_cast<T *>(::operator new(n * sizeof(T), page)); }
+  void deallocate(T *pointer, size_t) { ::operator delete(pointer, page); }
+  bool operator==(const PageAllocator &) const { return true; }
+};
 
 /// An array as a .npy file holds it: C order, little-endian.
 struct NpyArray {
   /// NumPy's own type string: "<f4", "|u1".
   std::string dtype;
   std::vector<int64_t> shape;
-  std::vector<uint8_t> bytes;
+  std::vector<uint8_t, PageAllocator<uint8_t>> bytes;
 
   uint64_t itemSize() const;
   uint64_t items() const;

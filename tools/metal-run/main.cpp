@@ -74,7 +74,7 @@ static std::array<uint32_t, 3> parseExtent(StringRef text, StringRef option) {
 }
 
 /// Appends a number of a .npy type, read from text.
-static Error appendNumber(StringRef text, StringRef dtype, std::vector<uint8_t> &bytes) {
+static Error appendNumber(StringRef text, StringRef dtype, decltype(NpyArray::bytes) &bytes) {
   auto put = [&](uint64_t bits, unsigned size) {
     for (unsigned i = 0; i < size; ++i)
       bytes.push_back(static_cast<uint8_t>(bits >> (8 * i)));
@@ -139,7 +139,7 @@ static Expected<NpyArray> makeArray(StringRef text) {
       return failure("'" + parts[2] + "' is no shape: write 1024 or 64x32");
     array.shape.push_back(extent);
   }
-  std::vector<uint8_t> one;
+  decltype(array.bytes) one;
   if (Error error = appendNumber(full ? parts[3] : "0", array.dtype, one))
     return std::move(error);
   for (uint64_t i = 0, n = array.items(); i < n; ++i)
@@ -157,7 +157,7 @@ static Expected<NpyArray> makeScalar(StringRef text, StringRef elementType) {
     return failure("give the number's type, as in uint:5: the parameter's is '" + elementType + "'");
   }
   if (type == "bfloat" || type == "bfloat16") {
-    std::vector<uint8_t> wide;
+    decltype(array.bytes) wide;
     if (Error error = appendNumber(value, "<f4", wide))
       return std::move(error);
     array.bytes = {wide[2], wide[3]};

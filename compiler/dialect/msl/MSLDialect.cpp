@@ -24,7 +24,8 @@ void MSLDialect::initialize() {
       >();
 }
 
-Operation *MSLDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+Operation *MSLDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                           Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
@@ -40,10 +41,11 @@ int64_t triton_metal::msl::getNumRegisters(Type type) {
   return vector ? vector.getNumElements() : 1;
 }
 
-LogicalResult PtrType::verify(function_ref<InFlightDiagnostic()> emitError, Type elementType, AddressSpace) {
+LogicalResult PtrType::verify(function_ref<InFlightDiagnostic()> emitError, Type elementType,
+                              AddressSpace) {
   if (elementType.isInteger(1) || elementType.isInteger(8) || elementType.isInteger(16) ||
-      elementType.isInteger(32) || elementType.isInteger(64) || elementType.isF16() || elementType.isBF16() ||
-      elementType.isF32())
+      elementType.isInteger(32) || elementType.isInteger(64) || elementType.isF16() ||
+      elementType.isBF16() || elementType.isF32())
     return success();
   return emitError() << "Metal has no pointer to " << elementType;
 }
@@ -54,14 +56,17 @@ LogicalResult MatrixType::verify(function_ref<InFlightDiagnostic()> emitError, T
   return emitError() << "Metal has no simdgroup matrix of " << elementType;
 }
 
-LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count, Type elementType) {
+LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count,
+                                Type elementType) {
   if (count < 1)
     return emitError() << "an array needs at least one element";
   auto vector = dyn_cast<VectorType>(elementType);
   if (elementType.isIntOrFloat() || isa<MatrixType>(elementType) ||
-      (vector && vector.getRank() == 1 && (vector.getNumElements() == 2 || vector.getNumElements() == 4)))
+      (vector && vector.getRank() == 1 &&
+       (vector.getNumElements() == 2 || vector.getNumElements() == 4)))
     return success();
-  return emitError() << "a variable holds numbers, vectors of 2 or 4, or simdgroup matrices, not " << elementType;
+  return emitError() << "a variable holds numbers, vectors of 2 or 4, or simdgroup matrices, not "
+                     << elementType;
 }
 
 Type ArrayType::parse(AsmParser &parser) {

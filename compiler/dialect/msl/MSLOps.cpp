@@ -16,7 +16,8 @@ using namespace triton_metal::msl;
 // msl.kernel
 //===----------------------------------------------------------------------===//
 
-void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type, int32_t threads) {
+void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type,
+                     int32_t threads) {
   state.addAttribute(SymbolTable::getSymbolAttrName(), builder.getStringAttr(name));
   state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
   state.addAttribute(getThreadsAttrName(state.name), builder.getI32IntegerAttr(threads));
@@ -31,11 +32,11 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<DictionaryAttr> resultAttrs;
   IntegerAttr threads;
   if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(), result.attributes) ||
-      function_interface_impl::parseFunctionSignatureWithArguments(parser, /*allowVariadic=*/false, arguments,
-                                                                   isVariadic, resultTypes, resultAttrs) ||
+      function_interface_impl::parseFunctionSignatureWithArguments(
+          parser, /*allowVariadic=*/false, arguments, isVariadic, resultTypes, resultAttrs) ||
       parser.parseKeyword("threads") ||
-      parser.parseAttribute(threads, parser.getBuilder().getI32Type(), getThreadsAttrName(result.name),
-                            result.attributes) ||
+      parser.parseAttribute(threads, parser.getBuilder().getI32Type(),
+                            getThreadsAttrName(result.name), result.attributes) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   SmallVector<Type> inputTypes;
@@ -45,20 +46,22 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute(getFunctionTypeAttrName(result.name),
                       TypeAttr::get(builder.getFunctionType(inputTypes, resultTypes)));
   call_interface_impl::addArgAndResultAttrs(builder, result, arguments, resultAttrs,
-                                            getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+                                            getArgAttrsAttrName(result.name),
+                                            getResAttrsAttrName(result.name));
   return parser.parseRegion(*result.addRegion(), arguments);
 }
 
 void KernelOp::print(OpAsmPrinter &p) {
   p << ' ';
   p.printSymbolName(getSymName());
-  call_interface_impl::printFunctionSignature(p, getArgumentTypes(), getArgAttrsAttr(), /*isVariadic=*/false,
-                                              getResultTypes(), getResAttrsAttr(), &getBody(),
+  call_interface_impl::printFunctionSignature(p, getArgumentTypes(), getArgAttrsAttr(),
+                                              /*isVariadic=*/false, getResultTypes(),
+                                              getResAttrsAttr(), &getBody(),
                                               /*printEmptyResult=*/false);
   p << " threads " << getThreads();
-  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
-                                     {getSymNameAttrName(), getFunctionTypeAttrName(), getThreadsAttrName(),
-                                      getArgAttrsAttrName(), getResAttrsAttrName()});
+  p.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(), {getSymNameAttrName(), getFunctionTypeAttrName(), getThreadsAttrName(),
+                            getArgAttrsAttrName(), getResAttrsAttrName()});
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -67,15 +70,19 @@ LogicalResult KernelOp::verify() {
   if (!getResultTypes().empty())
     return emitOpError("returns nothing in Metal");
   if (getThreads() < 1 || getThreads() > 1024 || getThreads() % 32)
-    return emitOpError("has ") << getThreads() << " threads, but a threadgroup has a multiple of 32, up to 1024";
+    return emitOpError("has ") << getThreads()
+                               << " threads, but a threadgroup has a multiple of 32, up to 1024";
   for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
     if (auto pointer = dyn_cast<PtrType>(type)) {
-      if (pointer.getSpace() == AddressSpace::Device || pointer.getSpace() == AddressSpace::Constant)
+      if (pointer.getSpace() == AddressSpace::Device ||
+          pointer.getSpace() == AddressSpace::Constant)
         continue;
-      return emitOpError("argument ") << index << " points to an address space that cannot be bound";
+      return emitOpError("argument ")
+             << index << " points to an address space that cannot be bound";
     }
     if (!type.isIntOrFloat() || type.isF64())
-      return emitOpError("argument ") << index << " has type " << type << ", which no Metal kernel takes";
+      return emitOpError("argument ")
+             << index << " has type " << type << ", which no Metal kernel takes";
   }
   return success();
 }
@@ -130,7 +137,8 @@ OpFoldResult PermuteRegistersOp::fold(FoldAdaptor adaptor) {
 //===----------------------------------------------------------------------===//
 
 OpFoldResult PtrAddOp::fold(FoldAdaptor adaptor) {
-  if (auto offset = dyn_cast_if_present<IntegerAttr>(adaptor.getOffset()); offset && offset.getValue().isZero())
+  if (auto offset = dyn_cast_if_present<IntegerAttr>(adaptor.getOffset());
+      offset && offset.getValue().isZero())
     return getBase();
   return {};
 }
@@ -141,47 +149,55 @@ LogicalResult PtrCastOp::verify() {
   return success();
 }
 
-OpFoldResult PtrCastOp::fold(FoldAdaptor) { return getBase().getType() == getType() ? getBase() : Value(); }
+OpFoldResult PtrCastOp::fold(FoldAdaptor) {
+  return getBase().getType() == getType() ? getBase() : Value();
+}
 
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
 /// What loads and stores share: as many values as addresses, groups that divide the registers.
-static LogicalResult verifyAccess(Operation *op, Type value, Type addresses, Type element, int32_t width,
-                                  int32_t maskWidth) {
-  if (isa<VectorType>(value) != isa<VectorType>(addresses) || getNumRegisters(value) != getNumRegisters(addresses))
+static LogicalResult verifyAccess(Operation *op, Type value, Type addresses, Type element,
+                                  int32_t width, int32_t maskWidth) {
+  if (isa<VectorType>(value) != isa<VectorType>(addresses) ||
+      getNumRegisters(value) != getNumRegisters(addresses))
     return op->emitOpError("needs one address for each register");
   if (element && getElementTypeOrSelf(value) != element)
-    return op->emitOpError("accesses ") << getElementTypeOrSelf(value) << " through a pointer to " << element;
+    return op->emitOpError("accesses ")
+           << getElementTypeOrSelf(value) << " through a pointer to " << element;
   int64_t registers = getNumRegisters(value);
   if (width < 1 || registers % width || !llvm::isPowerOf2_32(width))
-    return op->emitOpError("has width ") << width << ", which must be a power of two that divides its " << registers
-                                         << " registers";
+    return op->emitOpError("has width ")
+           << width << ", which must be a power of two that divides its " << registers
+           << " registers";
   if (maskWidth < 1 || registers % maskWidth || !llvm::isPowerOf2_32(maskWidth))
     return op->emitOpError("has mask_width ")
-           << maskWidth << ", which must be a power of two that divides its " << registers << " registers";
-  unsigned bits = element ? element.getIntOrFloatBitWidth() : getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+           << maskWidth << ", which must be a power of two that divides its " << registers
+           << " registers";
+  unsigned bits = element ? element.getIntOrFloatBitWidth()
+                          : getElementTypeOrSelf(value).getIntOrFloatBitWidth();
   if (std::max(bits, 8u) * width > 128)
     return op->emitOpError("accesses more than 16 bytes at once");
   return success();
 }
 
 LogicalResult LoadOp::verify() {
-  return verifyAccess(*this, getType(), getOffsets().getType(), getBase().getType().getElementType(), getWidth(),
-                      getMaskWidth());
+  return verifyAccess(*this, getType(), getOffsets().getType(),
+                      getBase().getType().getElementType(), getWidth(), getMaskWidth());
 }
 LogicalResult StoreOp::verify() {
   if (getBase().getType().getSpace() == AddressSpace::Constant)
     return emitOpError("cannot write to constant memory");
-  return verifyAccess(*this, getValue().getType(), getOffsets().getType(), getBase().getType().getElementType(),
-                      getWidth(), getMaskWidth());
+  return verifyAccess(*this, getValue().getType(), getOffsets().getType(),
+                      getBase().getType().getElementType(), getWidth(), getMaskWidth());
 }
 LogicalResult LoadAddressOp::verify() {
   return verifyAccess(*this, getType(), getAddresses().getType(), {}, getWidth(), getMaskWidth());
 }
 LogicalResult StoreAddressOp::verify() {
-  return verifyAccess(*this, getValue().getType(), getAddresses().getType(), {}, getWidth(), getMaskWidth());
+  return verifyAccess(*this, getValue().getType(), getAddresses().getType(), {}, getWidth(),
+                      getMaskWidth());
 }
 
 LogicalResult AtomicRMWOp::verify() {
@@ -189,10 +205,12 @@ LogicalResult AtomicRMWOp::verify() {
   if (isFloat != (getKind() == AtomicKind::FAdd) && getKind() != AtomicKind::Exchange)
     return emitOpError("has kind ") << stringifyAtomicKind(getKind()) << ", which does not fit "
                                     << getElementTypeOrSelf(getType());
-  return verifyAccess(*this, getType(), getOffsets().getType(), getBase().getType().getElementType(), 1, 1);
+  return verifyAccess(*this, getType(), getOffsets().getType(),
+                      getBase().getType().getElementType(), 1, 1);
 }
 LogicalResult AtomicCASOp::verify() {
-  return verifyAccess(*this, getType(), getOffsets().getType(), getBase().getType().getElementType(), 1, 1);
+  return verifyAccess(*this, getType(), getOffsets().getType(),
+                      getBase().getType().getElementType(), 1, 1);
 }
 
 LogicalResult AllocOp::verify() {
@@ -214,7 +232,8 @@ LogicalResult ReduceRegistersOp::verify() {
   Block &block = getCombine().front();
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || block.getNumArguments() != 2 * count || yield.getNumOperands() != count)
-    return emitOpError("combines ") << count << " values, so its region takes " << 2 * count << " and yields " << count;
+    return emitOpError("combines ")
+           << count << " values, so its region takes " << 2 * count << " and yields " << count;
   int64_t registers = getNumRegisters(getOperand(0).getType());
   int64_t bits = getBits();
   if (!llvm::isPowerOf2_64(registers) || bits < 0 || bits >= registers)
@@ -226,7 +245,8 @@ LogicalResult ReduceRegistersOp::verify() {
       return emitOpError("needs operands of one size");
     if (getResult(index).getType() != VectorType::get(kept, element))
       return emitOpError("result ") << index << " must be " << VectorType::get(kept, element);
-    if (block.getArgument(index).getType() != element || block.getArgument(index + count).getType() != element ||
+    if (block.getArgument(index).getType() != element ||
+        block.getArgument(index + count).getType() != element ||
         yield.getOperand(index).getType() != element)
       return emitOpError("the region's value ") << index << " must be " << element;
   }
@@ -237,7 +257,8 @@ LogicalResult MmaOp::verify() {
   if (int32_t(getM()) < 1 || int32_t(getN()) < 1 || int32_t(getK()) < 1)
     return emitOpError("needs at least one fragment in each dimension");
   if (getNumRegisters(getType()) != 2 * int64_t(getM()) * getN())
-    return emitOpError("the accumulator must have two registers for each of its ") << getM() * getN() << " fragments";
+    return emitOpError("the accumulator must have two registers for each of its ")
+           << getM() * getN() << " fragments";
   auto check = [&](Type type, int64_t fragments, int32_t stride, StringRef name) -> LogicalResult {
     if (auto pointer = dyn_cast<PtrType>(type)) {
       if (stride < 8)
@@ -247,7 +268,8 @@ LogicalResult MmaOp::verify() {
       return success();
     }
     if (getNumRegisters(type) != 2 * fragments)
-      return emitOpError() << name << " must have two registers for each of its " << fragments << " fragments";
+      return emitOpError() << name << " must have two registers for each of its " << fragments
+                           << " fragments";
     return success();
   };
   return failure(failed(check(getA().getType(), int64_t(getM()) * getK(), getAStride(), "a")) ||
@@ -275,7 +297,8 @@ ParseResult UnrollOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseAttribute(lower, index.type, getLowerAttrName(result.name), result.attributes) ||
       parser.parseKeyword("to") ||
       parser.parseAttribute(upper, index.type, getUpperAttrName(result.name), result.attributes) ||
-      parser.parseRegion(*result.addRegion(), {index}) || parser.parseOptionalAttrDict(result.attributes))
+      parser.parseRegion(*result.addRegion(), {index}) ||
+      parser.parseOptionalAttrDict(result.attributes))
     return failure();
   UnrollOp::ensureTerminator(*result.regions.front(), parser.getBuilder(), result.location);
   return success();
@@ -287,8 +310,10 @@ void UnrollOp::print(OpAsmPrinter &p) {
   p.printOptionalAttrDict((*this)->getAttrs(), {getLowerAttrName(), getUpperAttrName()});
 }
 
-/// What reading and writing a variable share: an index where there is more than one element, and the right type.
-static LogicalResult verifyVariable(Operation *op, ArrayType array, Value index, Value element, Type value) {
+/// What reading and writing a variable share: an index where there is more than one element, and
+/// the right type.
+static LogicalResult verifyVariable(Operation *op, ArrayType array, Value index, Value element,
+                                    Type value) {
   if (!index && array.getCount() != 1)
     return op->emitOpError("needs an index into ") << array;
   Type expected = element ? array.getScalarType() : array.getValueType();
@@ -301,14 +326,16 @@ LogicalResult GetOp::verify() {
   return verifyVariable(*this, getArray().getType(), getIndex(), getElement(), getType());
 }
 LogicalResult SetOp::verify() {
-  return verifyVariable(*this, getArray().getType(), getIndex(), getElement(), getValue().getType());
+  return verifyVariable(*this, getArray().getType(), getIndex(), getElement(),
+                        getValue().getType());
 }
 
 /// Bits of bits are bits.
 OpFoldResult AsTypeOp::fold(FoldAdaptor) {
   if (getValue().getType() == getType())
     return getValue();
-  if (auto inner = getValue().getDefiningOp<AsTypeOp>(); inner && inner.getValue().getType() == getType())
+  if (auto inner = getValue().getDefiningOp<AsTypeOp>();
+      inner && inner.getValue().getType() == getType())
     return inner.getValue();
   return {};
 }

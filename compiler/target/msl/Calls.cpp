@@ -63,27 +63,38 @@ Expr KernelPrinter::buildFloatCompare(Operation *op) {
   // The unordered predicates are the negations of the opposite ordered ones.
   using P = arith::CmpFPredicate;
   switch (compare.getPredicate()) {
-  case P::OEQ: return binary(a, "==", b, Equality);
-  case P::UNE: return binary(a, "!=", b, Equality);
-  case P::OLT: return binary(a, "<", b, Relation);
-  case P::OLE: return binary(a, "<=", b, Relation);
-  case P::OGT: return binary(a, ">", b, Relation);
-  case P::OGE: return binary(a, ">=", b, Relation);
-  case P::ULT: return negate(binary(a, ">=", b, Relation));
-  case P::ULE: return negate(binary(a, ">", b, Relation));
-  case P::UGT: return negate(binary(a, "<=", b, Relation));
-  case P::UGE: return negate(binary(a, "<", b, Relation));
+  case P::OEQ:
+    return binary(a, "==", b, Equality);
+  case P::UNE:
+    return binary(a, "!=", b, Equality);
+  case P::OLT:
+    return binary(a, "<", b, Relation);
+  case P::OLE:
+    return binary(a, "<=", b, Relation);
+  case P::OGT:
+    return binary(a, ">", b, Relation);
+  case P::OGE:
+    return binary(a, ">=", b, Relation);
+  case P::ULT:
+    return negate(binary(a, ">=", b, Relation));
+  case P::ULE:
+    return negate(binary(a, ">", b, Relation));
+  case P::UGT:
+    return negate(binary(a, "<=", b, Relation));
+  case P::UGE:
+    return negate(binary(a, "<", b, Relation));
   case P::ORD:
   case P::UNO: {
     Expr either = call("isnan", {whole(a)});
     if (left != right)
-      either = binary(either, isVector ? "|" : "||", call("isnan", {whole(b)}), isVector ? BitOr : LogicalOr);
+      either = binary(either, isVector ? "|" : "||", call("isnan", {whole(b)}),
+                      isVector ? BitOr : LogicalOr);
     return compare.getPredicate() == P::UNO ? either : negate(either);
   }
   case P::ONE:
   case P::UEQ: {
-    Expr either = binary(binary(a, "<", b, Relation), isVector ? "|" : "||", binary(a, ">", b, Relation),
-                         isVector ? BitOr : LogicalOr);
+    Expr either = binary(binary(a, "<", b, Relation), isVector ? "|" : "||",
+                         binary(a, ">", b, Relation), isVector ? BitOr : LogicalOr);
     return compare.getPredicate() == P::ONE ? either : negate(either);
   }
   case P::AlwaysTrue:
@@ -120,8 +131,9 @@ Expr KernelPrinter::buildMath(Operation *op) {
       if (isBFloat(operand) && test == "isnormal")
         return fail(op, "has no form for bfloat in Metal");
       if (value.isSplat)
-        value = cast(getTypeName(withElement(operand, isBFloat(operand) ? Float32Type::get(operand.getContext())
-                                                                        : getElementTypeOrSelf(operand))),
+        value = cast(getTypeName(withElement(operand, isBFloat(operand)
+                                                          ? Float32Type::get(operand.getContext())
+                                                          : getElementTypeOrSelf(operand))),
                      value);
       return call(test, {value});
     }
@@ -142,7 +154,8 @@ Expr KernelPrinter::buildMath(Operation *op) {
     result.isSplat = splat;
     return result;
   }
-  // Exact functions have one meaning; the others say which of their versions is meant. Those exist for float alone.
+  // Exact functions have one meaning; the others say which of their versions is meant. Those exist
+  // for float alone.
   StringRef exact = llvm::StringSwitch<StringRef>(name)
                         .Case("math.absf", "fabs")
                         .Case("math.floor", "floor")
@@ -210,8 +223,9 @@ Expr KernelPrinter::buildMath(Operation *op) {
   }
   bool fastest = false;
   if (auto flags = dyn_cast<arith::ArithFastMathInterface>(op))
-    fastest = bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::afn);
-  std::string function = !own.empty() ? own.str()
+    fastest =
+        bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::afn);
+  std::string function = !own.empty()    ? own.str()
                          : exact.empty() ? ((fastest ? "fast::" : "precise::") + rounded).str()
                                          : exact.str();
   Expr result = call(function, arguments);
@@ -228,13 +242,15 @@ Expr KernelPrinter::buildSimd(Operation *op) {
     operand = cast(getTypeName(type), operand);
   if (auto reduce = dyn_cast<SimdReduceOp>(op)) {
     bool isFloat = isa<FloatType>(element);
-    bool isUnsigned = reduce.getKind() == SimdReduceKind::UMin || reduce.getKind() == SimdReduceKind::UMax;
-    bool isBits = reduce.getKind() == SimdReduceKind::And || reduce.getKind() == SimdReduceKind::Or ||
-                  reduce.getKind() == SimdReduceKind::Xor;
+    bool isUnsigned =
+        reduce.getKind() == SimdReduceKind::UMin || reduce.getKind() == SimdReduceKind::UMax;
+    bool isBits = reduce.getKind() == SimdReduceKind::And ||
+                  reduce.getKind() == SimdReduceKind::Or || reduce.getKind() == SimdReduceKind::Xor;
     if (bits == 64 || bits == 1 || element.isBF16() || (isFloat && (isBits || isUnsigned)))
       return fail(op, "Metal has no such reduction over a SIMD-group");
-    static const char *functions[] = {"simd_sum", "simd_product", "simd_min", "simd_max", "simd_min",
-                                      "simd_max", "simd_and",     "simd_or",  "simd_xor"};
+    static const char *functions[] = {"simd_sum", "simd_product", "simd_min",
+                                      "simd_max", "simd_min",     "simd_max",
+                                      "simd_and", "simd_or",      "simd_xor"};
     if (isUnsigned) {
       operand = getUnsigned(value);
       if (operand.isSplat)
@@ -260,13 +276,15 @@ Expr KernelPrinter::buildSimd(Operation *op) {
   }
   if (element.isBF16()) {
     std::string carrier = getTypeName(withElement(type, integer(16)), true);
-    return call("as_type<" + getTypeName(type) + ">", {call(function, {call("as_type<" + carrier + ">", {operand}), by})});
+    return call("as_type<" + getTypeName(type) + ">",
+                {call(function, {call("as_type<" + carrier + ">", {operand}), by})});
   }
   if (bits == 64) {
     if (isa<VectorType>(type) && getNumRegisters(type) > 2)
       return fail(op, "Metal cannot shuffle four 64-bit numbers at once");
     std::string carrier = isa<VectorType>(type) ? "uint4" : "uint2";
-    return call("as_type<" + getTypeName(type) + ">", {call(function, {call("as_type<" + carrier + ">", {operand}), by})});
+    return call("as_type<" + getTypeName(type) + ">",
+                {call(function, {call("as_type<" + carrier + ">", {operand}), by})});
   }
   return call(function, {operand, by});
 }
@@ -283,7 +301,9 @@ Expr KernelPrinter::buildAtomic(Operation *op) {
   if (getElementTypeOrSelf(type).getIntOrFloatBitWidth() != 32)
     return fail(op, "Metal's atomic operations are for 32 bits");
   std::string address = inParens(getAddress(base, offset), Unary);
-  auto pointerTo = [&](StringRef atomic) { return Expr{("(" + space + " " + atomic + " *)").str() + address, Unary}; };
+  auto pointerTo = [&](StringRef atomic) {
+    return Expr{("(" + space + " " + atomic + " *)").str() + address, Unary};
+  };
   Expr relaxed{"memory_order_relaxed"};
   Value mask;
   Expr result;
@@ -295,7 +315,8 @@ Expr KernelPrinter::buildAtomic(Operation *op) {
     auto asBits = [&](Value value) {
       return isFloat ? call("as_type<uint>", {get(value)}) : getUnsigned(value);
     };
-    result = call("compare_exchange", {pointerTo("atomic_uint"), asBits(cas.getCompare()), asBits(cas.getValue())});
+    result = call("compare_exchange",
+                  {pointerTo("atomic_uint"), asBits(cas.getCompare()), asBits(cas.getValue())});
     if (isFloat)
       result = call("as_type<float>", {result});
     else
@@ -303,14 +324,17 @@ Expr KernelPrinter::buildAtomic(Operation *op) {
   } else {
     auto rmw = cast<AtomicRMWOp>(op);
     mask = rmw.getMask();
-    static const char *functions[] = {"add", "add", "min", "max", "min", "max", "and", "or", "xor", ""};
+    static const char *functions[] = {"add", "add", "min", "max", "min",
+                                      "max", "and", "or",  "xor", ""};
     bool isUnsigned = rmw.getKind() == AtomicKind::UMin || rmw.getKind() == AtomicKind::UMax;
     if (rmw.getKind() == AtomicKind::FAdd) {
       if (pointer.getSpace() != AddressSpace::Device)
         return fail(op, "Metal adds floats atomically in device memory alone");
-      result = call("atomic_fetch_add_explicit", {pointerTo("atomic_float"), get(rmw.getValue()), relaxed});
+      result = call("atomic_fetch_add_explicit",
+                    {pointerTo("atomic_float"), get(rmw.getValue()), relaxed});
     } else if (rmw.getKind() == AtomicKind::Exchange) {
-      Expr value = isFloat ? call("as_type<uint>", {get(rmw.getValue())}) : getUnsigned(rmw.getValue());
+      Expr value =
+          isFloat ? call("as_type<uint>", {get(rmw.getValue())}) : getUnsigned(rmw.getValue());
       result = call("atomic_exchange_explicit", {pointerTo("atomic_uint"), value, relaxed});
       if (isFloat)
         result = call("as_type<float>", {result});
@@ -327,7 +351,9 @@ Expr KernelPrinter::buildAtomic(Operation *op) {
     return result;
   Expr condition = get(mask), masked;
   masked.text = inParens(condition, LogicalOr) + " ? " + result.text + " : " +
-                (isFloat ? "0.0f" : result.isUnsigned ? "0u" : "0");
+                (isFloat             ? "0.0f"
+                 : result.isUnsigned ? "0u"
+                                     : "0");
   masked.precedence = Conditional;
   masked.isUnsigned = result.isUnsigned;
   masked.changing = result.changing;

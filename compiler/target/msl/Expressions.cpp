@@ -36,7 +36,8 @@ std::string KernelPrinter::inParens(const Expr &expr, int atLeast) {
 Expr KernelPrinter::binary(const Expr &a, StringRef symbol, const Expr &b, int precedence) {
   Expr result;
   result.precedence = precedence;
-  // What is mixed with bit operators, shifts or && in || is put in parentheses, as compilers advise.
+  // What is mixed with bit operators, shifts or && in || is put in parentheses, as compilers
+  // advise.
   auto side = [&](const Expr &part, bool isRight) {
     int atLeast = precedence + (isRight ? 1 : 0);
     if (precedence == BitOr || precedence == BitXor || precedence == BitAnd || precedence == Shift)
@@ -141,8 +142,8 @@ Expr KernelPrinter::getWhole(Value value) {
 static Expr splatLiteral(Attribute attr) {
   Expr expr;
   expr.text = getLiteral(attr);
-  if (auto integer = dyn_cast<IntegerAttr>(attr); integer && !integer.getType().isInteger(1) &&
-                                                  integer.getValue().getBitWidth() >= 32)
+  if (auto integer = dyn_cast<IntegerAttr>(attr);
+      integer && !integer.getType().isInteger(1) && integer.getValue().getBitWidth() >= 32)
     expr.literal = integer.getValue();
   if (StringRef(expr.text).starts_with("-"))
     expr.precedence = Unary;
@@ -176,8 +177,8 @@ Expr KernelPrinter::buildConstant(Operation *op, Attribute attr) {
 // Integers
 //===----------------------------------------------------------------------===//
 
-/// Addition, subtraction and multiplication wrap in MLIR. Where overflow is excluded the text is plain; else it is
-/// unsigned arithmetic, which wraps in C++ too.
+/// Addition, subtraction and multiplication wrap in MLIR. Where overflow is excluded the text is
+/// plain; else it is unsigned arithmetic, which wraps in C++ too.
 Expr KernelPrinter::buildWrapping(Operation *op, StringRef symbol, int precedence) {
   Type type = op->getResult(0).getType();
   bool isVector = isa<VectorType>(type);
@@ -185,8 +186,9 @@ Expr KernelPrinter::buildWrapping(Operation *op, StringRef symbol, int precedenc
   if (getWidth(type) == 1) {
     // Modulo 2: addition is exclusive or, multiplication is and.
     Expr a = getWhole(left), b = getWhole(right);
-    Expr result = symbol == "*" ? binary(a, isVector ? "&" : "&&", b, isVector ? BitAnd : LogicalAnd)
-                                : binary(a, "!=", b, Equality);
+    Expr result = symbol == "*"
+                      ? binary(a, isVector ? "&" : "&&", b, isVector ? BitAnd : LogicalAnd)
+                      : binary(a, "!=", b, Equality);
     return result;
   }
   Expr a = get(left), b = get(right);
@@ -217,7 +219,8 @@ Expr KernelPrinter::buildWrapping(Operation *op, StringRef symbol, int precedenc
   std::optional<llvm::APInt> literal = get(right).literal;
   if (symbol == "+" && literal && literal->isNegative() && !literal->isMinSignedValue()) {
     Expr negated;
-    negated.text = getLiteral(IntegerAttr::get(getElementTypeOrSelf(type), -*literal), b.isUnsigned);
+    negated.text =
+        getLiteral(IntegerAttr::get(getElementTypeOrSelf(type), -*literal), b.isUnsigned);
     result = binary(a, "-", negated, precedence);
   } else {
     result = binary(a, symbol, b, precedence);
@@ -235,7 +238,8 @@ Expr KernelPrinter::buildDivision(Operation *op, StringRef symbol, bool isUnsign
   Value left = op->getOperand(0), right = op->getOperand(1);
   // What cannot be negative divides the same either way.
   bool either = isUnsigned && !isa<VectorType>(type) && ranges.get(left).isNonNegative() &&
-                ranges.get(right).isNonNegative() && !get(left).isUnsigned && !get(right).isUnsigned;
+                ranges.get(right).isNonNegative() && !get(left).isUnsigned &&
+                !get(right).isUnsigned;
   Expr a = either ? get(left) : isUnsigned ? getUnsigned(left) : getSigned(left);
   Expr b = either ? get(right) : isUnsigned ? getUnsigned(right) : getSigned(right);
   if (a.isSplat && b.isSplat)
@@ -309,10 +313,10 @@ Expr KernelPrinter::buildCompare(Operation *op) {
   auto compare = cast<arith::CmpIOp>(op);
   Value left = compare.getLhs(), right = compare.getRhs();
   static const std::map<arith::CmpIPredicate, std::pair<StringRef, int>> symbols = {
-      {arith::CmpIPredicate::eq, {"==", Equality}}, {arith::CmpIPredicate::ne, {"!=", Equality}},
-      {arith::CmpIPredicate::slt, {"<", Relation}}, {arith::CmpIPredicate::ult, {"<", Relation}},
+      {arith::CmpIPredicate::eq, {"==", Equality}},  {arith::CmpIPredicate::ne, {"!=", Equality}},
+      {arith::CmpIPredicate::slt, {"<", Relation}},  {arith::CmpIPredicate::ult, {"<", Relation}},
       {arith::CmpIPredicate::sle, {"<=", Relation}}, {arith::CmpIPredicate::ule, {"<=", Relation}},
-      {arith::CmpIPredicate::sgt, {">", Relation}}, {arith::CmpIPredicate::ugt, {">", Relation}},
+      {arith::CmpIPredicate::sgt, {">", Relation}},  {arith::CmpIPredicate::ugt, {">", Relation}},
       {arith::CmpIPredicate::sge, {">=", Relation}}, {arith::CmpIPredicate::uge, {">=", Relation}}};
   auto [symbol, precedence] = symbols.at(compare.getPredicate());
   bool isUnsigned = compare.getPredicate() >= arith::CmpIPredicate::ult;
@@ -321,10 +325,12 @@ Expr KernelPrinter::buildCompare(Operation *op) {
   if (getWidth(type) == 1 && !isEquality) {
     // A true i1 is -1 as a signed number.
     auto widen = [&](Value value) {
-      Expr expr = cast(getTypeName(isa<VectorType>(type) ? Type(VectorType::get(getNumRegisters(type), IntegerType::get(
-                                                                    type.getContext(), 32)))
-                                                         : Type(IntegerType::get(type.getContext(), 32))),
-                       getWhole(value));
+      Expr expr =
+          cast(getTypeName(isa<VectorType>(type)
+                               ? Type(VectorType::get(getNumRegisters(type),
+                                                      IntegerType::get(type.getContext(), 32)))
+                               : Type(IntegerType::get(type.getContext(), 32))),
+               getWhole(value));
       return expr;
     };
     Expr a = widen(left), b = widen(right);
@@ -361,8 +367,9 @@ Expr KernelPrinter::buildCompare(Operation *op) {
 Expr KernelPrinter::buildMinMax(Operation *op, StringRef function, bool isUnsigned) {
   Value left = op->getOperand(0), right = op->getOperand(1);
   Type type = op->getResult(0).getType();
-  bool either = isUnsigned && ranges.get(left).isNonNegative() && ranges.get(right).isNonNegative() &&
-                !get(left).isUnsigned && !get(right).isUnsigned;
+  bool either = isUnsigned && ranges.get(left).isNonNegative() &&
+                ranges.get(right).isNonNegative() && !get(left).isUnsigned &&
+                !get(right).isUnsigned;
   bool asUnsigned = isUnsigned && !either;
   auto operand = [&](Value value) {
     Expr expr = asUnsigned ? getUnsigned(value) : getSigned(value);
@@ -395,7 +402,8 @@ Expr KernelPrinter::buildConversion(Operation *op) {
     return typed(getUnsigned(operand), true);
   }
   if (isa<arith::ExtSIOp>(op))
-    return fromBool ? narrow(op, negate(typed(getWhole(operand), false))) : typed(getSigned(operand), false);
+    return fromBool ? narrow(op, negate(typed(getWhole(operand), false)))
+                    : typed(getSigned(operand), false);
   if (isa<arith::TruncIOp>(op)) {
     if (getWidth(to) != 1)
       return typed(get(operand), getWidth(to) >= 32 && get(operand).isUnsigned);
@@ -408,21 +416,26 @@ Expr KernelPrinter::buildConversion(Operation *op) {
     return binary(whole, "!=", zero, Equality);
   }
   if (isa<arith::SIToFPOp>(op)) {
-    Expr value = fromBool ? negate(cast(getTypeName(isVector ? Type(VectorType::get(getNumRegisters(to),
-                                                                  IntegerType::get(to.getContext(), 32)))
-                                                             : Type(IntegerType::get(to.getContext(), 32))),
-                                        getWhole(operand)))
-                          : getSigned(operand);
+    Expr value =
+        fromBool ? negate(cast(getTypeName(isVector ? Type(VectorType::get(
+                                                          getNumRegisters(to),
+                                                          IntegerType::get(to.getContext(), 32)))
+                                                    : Type(IntegerType::get(to.getContext(), 32))),
+                               getWhole(operand)))
+                 : getSigned(operand);
     if (getElementTypeOrSelf(to).isBF16())
-      value = cast(getTypeName(isVector ? Type(VectorType::get(getNumRegisters(to), Float32Type::get(to.getContext())))
+      value = cast(getTypeName(isVector ? Type(VectorType::get(getNumRegisters(to),
+                                                               Float32Type::get(to.getContext())))
                                         : Type(Float32Type::get(to.getContext()))),
                    value);
     return typed(value, false);
   }
   if (isa<arith::UIToFPOp>(op)) {
-    Expr value = fromBool || ranges.get(operand).isNonNegative() ? get(operand) : getUnsigned(operand);
+    Expr value =
+        fromBool || ranges.get(operand).isNonNegative() ? get(operand) : getUnsigned(operand);
     if (getElementTypeOrSelf(to).isBF16())
-      value = cast(getTypeName(isVector ? Type(VectorType::get(getNumRegisters(to), Float32Type::get(to.getContext())))
+      value = cast(getTypeName(isVector ? Type(VectorType::get(getNumRegisters(to),
+                                                               Float32Type::get(to.getContext())))
                                         : Type(Float32Type::get(to.getContext()))),
                    value);
     return typed(value, false);
@@ -439,7 +452,8 @@ Expr KernelPrinter::buildConversion(Operation *op) {
   if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {
     // Between half and bfloat there is only the way through float.
     Type a = getElementTypeOrSelf(from), b = getElementTypeOrSelf(to);
-    Expr value = (a.isF16() && b.isBF16()) || (a.isBF16() && b.isF16()) ? getFloat(operand) : get(operand);
+    Expr value =
+        (a.isF16() && b.isBF16()) || (a.isBF16() && b.isF16()) ? getFloat(operand) : get(operand);
     return typed(value, false);
   }
   // The same bits.
@@ -476,7 +490,8 @@ Expr KernelPrinter::buildSelect(Operation *op) {
     b = side(select.getFalseValue());
   }
   Expr result;
-  result.text = inParens(condition, LogicalOr) + " ? " + inParens(a, LogicalOr) + " : " + inParens(b, Conditional);
+  result.text = inParens(condition, LogicalOr) + " ? " + inParens(a, LogicalOr) + " : " +
+                inParens(b, Conditional);
   result.precedence = Conditional;
   result.isUnsigned = isUnsigned;
   addChanging(result, condition);
@@ -492,7 +507,8 @@ Expr KernelPrinter::buildSelect(Operation *op) {
 bool KernelPrinter::isConstPointer(Value pointer) {
   if (!isa<PtrType>(pointer.getType()))
     return false;
-  // What comes from an argument that is only read is `const` everywhere: a choice between it and another pointer, too.
+  // What comes from an argument that is only read is `const` everywhere: a choice between it and
+  // another pointer, too.
   llvm::SetVector<Value> reached;
   reached.insert(pointer);
   for (unsigned index = 0; index < reached.size(); ++index) {
@@ -575,9 +591,13 @@ std::string KernelPrinter::getAccess(Value base, Value offset, Type type, bool i
     return "*(" + getAddress(base, offset).text + ")";
   }
   address = getAddress(base, offset);
-  return "*(" + (getSpaceName(pointer.getSpace()) + (isConst && pointer.getSpace() != AddressSpace::Constant ? " const " : " ")).str() +
+  return "*(" +
+         (getSpaceName(pointer.getSpace()) +
+          (isConst && pointer.getSpace() != AddressSpace::Constant ? " const " : " "))
+             .str() +
          getTypeName(type, isa<IntegerType>(getElementTypeOrSelf(type)) &&
-                               type != getElementTypeOrSelf(type) && !isa<IntegerType>(pointer.getElementType())) +
+                               type != getElementTypeOrSelf(type) &&
+                               !isa<IntegerType>(pointer.getElementType())) +
          " *)" + inParens(address, Unary);
 }
 
@@ -586,7 +606,8 @@ Expr KernelPrinter::buildRead(ReadOp op) {
   access.text = getAccess(op.getBase(), op.getOffset(), op.getType(), true);
   access.precedence = StringRef(access.text).starts_with("*") ? Unary : Primary;
   // The bits of other numbers travel in unsigned words.
-  bool carrier = isa<VectorType>(op.getType()) && isa<IntegerType>(getElementTypeOrSelf(op.getType())) &&
+  bool carrier = isa<VectorType>(op.getType()) &&
+                 isa<IntegerType>(getElementTypeOrSelf(op.getType())) &&
                  !isa<IntegerType>(op.getBase().getType().getElementType());
   access.isUnsigned = carrier;
   addChanging(access, get(op.getBase()));
@@ -598,11 +619,13 @@ Expr KernelPrinter::buildRead(ReadOp op) {
   Expr other = carrier ? getUnsigned(op.getOther()) : getSigned(op.getOther());
   if (other.isSplat)
     other = cast(getTypeName(op.getType(), carrier), other);
-  // A choice is between values: of a vector or a bfloat in memory and one in registers, each may be a class of its own.
+  // A choice is between values: of a vector or a bfloat in memory and one in registers, each may be
+  // a class of its own.
   if (isa<VectorType>(op.getType()) || op.getType().isBF16())
     access.text = getTypeName(op.getType(), carrier) + "(" + access.text + ")";
   Expr result;
-  result.text = inParens(condition, LogicalOr) + " ? " + access.text + " : " + inParens(other, Conditional);
+  result.text =
+      inParens(condition, LogicalOr) + " ? " + access.text + " : " + inParens(other, Conditional);
   result.precedence = Conditional;
   result.isUnsigned = carrier;
   addChanging(result, condition);
@@ -648,7 +671,8 @@ Expr KernelPrinter::build(Operation *op) {
       })
       .Case<VectorOp>([&](VectorOp vector) {
         SmallVector<Expr> parts;
-        bool isUnsigned = llvm::any_of(vector.getParts(), [&](Value part) { return get(part).isUnsigned; });
+        bool isUnsigned =
+            llvm::any_of(vector.getParts(), [&](Value part) { return get(part).isUnsigned; });
         for (Value part : vector.getParts()) {
           Expr expr = isUnsigned ? getUnsigned(part) : get(part);
           if (expr.isSplat)
@@ -679,8 +703,10 @@ Expr KernelPrinter::build(Operation *op) {
       .Case<AsTypeOp>([&](AsTypeOp asType) {
         Type to = asType.getType(), from = asType.getValue().getType();
         // Words of other numbers' bits are unsigned.
-        bool isUnsigned = isa<IntegerType>(getElementTypeOrSelf(to)) && !isa<IntegerType>(getElementTypeOrSelf(from));
-        Expr result = call("as_type<" + getTypeName(to, isUnsigned) + ">", {getWhole(asType.getValue())});
+        bool isUnsigned = isa<IntegerType>(getElementTypeOrSelf(to)) &&
+                          !isa<IntegerType>(getElementTypeOrSelf(from));
+        Expr result =
+            call("as_type<" + getTypeName(to, isUnsigned) + ">", {getWhole(asType.getValue())});
         result.isUnsigned = isUnsigned;
         return result;
       })
@@ -757,10 +783,10 @@ Expr KernelPrinter::buildArith(Operation *op) {
       .Case<arith::SubFOp>([&](auto) { return buildFloat(op, "-", Sum); })
       .Case<arith::MulFOp>([&](auto) { return buildFloat(op, "*", Product); })
       .Case<arith::DivFOp>([&](auto) { return buildFloat(op, "/", Product); })
-      .Case<arith::NegFOp, arith::RemFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(
-          [&](auto) { return buildMath(op); })
-      .Case<arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp,
-            arith::FPToUIOp, arith::ExtFOp, arith::TruncFOp, arith::BitcastOp>(
+      .Case<arith::NegFOp, arith::RemFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+            arith::MinNumFOp>([&](auto) { return buildMath(op); })
+      .Case<arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp, arith::UIToFPOp,
+            arith::FPToSIOp, arith::FPToUIOp, arith::ExtFOp, arith::TruncFOp, arith::BitcastOp>(
           [&](auto) { return buildConversion(op); })
       .Default([&](Operation *) { return fail(op, "has no form in Metal"); });
 }

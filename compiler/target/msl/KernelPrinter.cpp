@@ -26,7 +26,8 @@ static std::string unpack(Type type, const std::string &args, unsigned word) {
   case 32:
     return "as_type<" + name + ">(" + at(word) + ")";
   case 16:
-    return isa<FloatType>(type) ? "as_type<" + name + ">(ushort(" + at(word) + "))" : name + "(" + at(word) + ")";
+    return isa<FloatType>(type) ? "as_type<" + name + ">(ushort(" + at(word) + "))"
+                                : name + "(" + at(word) + ")";
   default:
     return name + "(" + at(word) + ")";
   }
@@ -47,11 +48,12 @@ void KernelPrinter::printSignature() {
     StringRef name = kernel.getArgName(argument.getArgNumber());
     if (name.empty())
       name = getSourceName(argument.getLoc());
-    std::string unique = names.make(name.empty() ? "arg" + std::to_string(argument.getArgNumber()) : name.str());
+    std::string unique =
+        names.make(name.empty() ? "arg" + std::to_string(argument.getArgNumber()) : name.str());
     exprs[argument] = Expr{unique};
     if (auto pointer = dyn_cast<PtrType>(argument.getType())) {
-      parameters.push_back(getPointerName(pointer, isConstPointer(argument)) + unique + " [[buffer(" +
-                           std::to_string(buffers++) + ")]]");
+      parameters.push_back(getPointerName(pointer, isConstPointer(argument)) + unique +
+                           " [[buffer(" + std::to_string(buffers++) + ")]]");
       continue;
     }
     scalars.push_back({argument, words});
@@ -59,7 +61,8 @@ void KernelPrinter::printSignature() {
   }
   if (!scalars.empty()) {
     args = names.make("args");
-    parameters.push_back("constant uint *" + args + " [[buffer(" + std::to_string(buffers++) + ")]]");
+    parameters.push_back("constant uint *" + args + " [[buffer(" + std::to_string(buffers++) +
+                         ")]]");
   }
   if (buffers > 31)
     (void)refuse(kernel, "needs " + Twine(buffers) + " buffers, and Metal binds 31");
@@ -79,8 +82,8 @@ void KernelPrinter::printSignature() {
     simdgroup = names.make("simdgroup");
     parameters.push_back("ushort " + simdgroup + " [[simdgroup_index_in_threadgroup]]");
   }
-  buffer += "[[kernel, max_total_threads_per_threadgroup(" + std::to_string(kernel.getThreads()) + ")]] void " +
-            triton_metal::getMetalName(kernel.getSymName()) + "(";
+  buffer += "[[kernel, max_total_threads_per_threadgroup(" + std::to_string(kernel.getThreads()) +
+            ")]] void " + triton_metal::getMetalName(kernel.getSymName()) + "(";
   for (auto [index, parameter] : llvm::enumerate(parameters))
     buffer += (index ? ",\n    " : "\n    ") + parameter;
   buffer += ") {\n";
@@ -99,7 +102,8 @@ void KernelPrinter::printThreadgroupMemory() {
   bool overlap = false, placed = true;
   int64_t total = 0;
   kernel.walk([&](AllocOp op) {
-    int64_t bytes = std::max(op.getType().getElementType().getIntOrFloatBitWidth(), 8u) / 8 * int64_t(op.getCount());
+    int64_t bytes = std::max(op.getType().getElementType().getIntOrFloatBitWidth(), 8u) / 8 *
+                    int64_t(op.getCount());
     placed &= op.getOffset().has_value();
     int64_t begin = op.getOffset() ? int64_t(*op.getOffset()) : 0;
     for (Allocation &other : allocations)
@@ -114,7 +118,8 @@ void KernelPrinter::printThreadgroupMemory() {
   if (overlap) {
     // Allocations that never live at the same time share bytes.
     memory = names.make("memory");
-    line("alignas(16) threadgroup uchar " + memory + "[" + std::to_string((total + 15) / 16 * 16) + "];");
+    line("alignas(16) threadgroup uchar " + memory + "[" + std::to_string((total + 15) / 16 * 16) +
+         "];");
   }
   for (Allocation &allocation : allocations) {
     PtrType type = allocation.op.getType();
@@ -122,7 +127,9 @@ void KernelPrinter::printThreadgroupMemory() {
     exprs[allocation.op.getResult()] = Expr{name};
     if (overlap)
       line(getPointerName(type, false) + name + " = (" + getPointerName(type, false) + ")" +
-           (allocation.begin ? "(" + memory + " + " + std::to_string(allocation.begin) + ")" : memory) + ";");
+           (allocation.begin ? "(" + memory + " + " + std::to_string(allocation.begin) + ")"
+                             : memory) +
+           ";");
     else
       line("alignas(16) threadgroup " + getTypeName(type.getElementType()) + " " + name + "[" +
            std::to_string(allocation.op.getCount()) + "];");
@@ -165,7 +172,8 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os) {
       return failure();
   }
   os << "#include <metal_stdlib>\n";
-  if (StringRef(kernels).contains("simdgroup_load") || StringRef(kernels).contains("8x8") || prelude.elements)
+  if (StringRef(kernels).contains("simdgroup_load") || StringRef(kernels).contains("8x8") ||
+      prelude.elements)
     os << "#include <metal_simdgroup_matrix>\n";
   os << "using namespace metal;\n\n"
         "#pragma METAL fp math_mode(safe)\n"

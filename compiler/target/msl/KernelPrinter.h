@@ -10,8 +10,21 @@
 namespace triton_metal::msl {
 
 /// How tightly an expression's outermost operator binds.
-enum Precedence { Conditional = 1, LogicalOr, LogicalAnd, BitOr, BitXor, BitAnd, Equality, Relation, Shift, Sum, Product,
-                  Unary, Primary };
+enum Precedence {
+  Conditional = 1,
+  LogicalOr,
+  LogicalAnd,
+  BitOr,
+  BitXor,
+  BitAnd,
+  Equality,
+  Relation,
+  Shift,
+  Sum,
+  Product,
+  Unary,
+  Primary
+};
 
 struct Expr {
   std::string text;
@@ -30,7 +43,8 @@ struct Expr {
 
 /// Helper functions that the text may need in front of its kernels.
 struct Prelude {
-  bool elements = false, maximum = false, minimum = false, compareExchangeDevice = false, compareExchangeThreadgroup = false;
+  bool elements = false, maximum = false, minimum = false, compareExchangeDevice = false,
+       compareExchangeThreadgroup = false;
   bool erf = false, log1p = false, expm1 = false;
   void print(llvm::raw_ostream &os) const;
 };
@@ -38,7 +52,8 @@ struct Prelude {
 /// Writes one kernel.
 class KernelPrinter {
 public:
-  KernelPrinter(KernelOp kernel, llvm::raw_ostream &os, Prelude &prelude) : kernel(kernel), os(os), prelude(prelude) {}
+  KernelPrinter(KernelOp kernel, llvm::raw_ostream &os, Prelude &prelude)
+      : kernel(kernel), os(os), prelude(prelude) {}
   mlir::LogicalResult print();
 
 private:
@@ -54,7 +69,8 @@ private:
   void printWhile(mlir::scf::WhileOp op);
   void printIf(mlir::scf::IfOp op);
   void printUnroll(UnrollOp op);
-  void printYield(mlir::ValueRange values, llvm::ArrayRef<std::string> targets, llvm::ArrayRef<mlir::Value> variables);
+  void printYield(mlir::ValueRange values, llvm::ArrayRef<std::string> targets,
+                  llvm::ArrayRef<mlir::Value> variables);
   void printAssignment(const std::string &target, const Expr &value, mlir::Type type);
   void printBody(const std::string &head, llvm::function_ref<void()> body);
   std::string capture(llvm::function_ref<void()> body);
@@ -65,10 +81,12 @@ private:
   bool wantsUnsigned(mlir::Value value, const Expr &expr);
   std::string getElement(mlir::Value array, mlir::Value index);
   std::string makeName(mlir::Value value, llvm::StringRef fallback = "");
-  std::string getDeclaration(mlir::Type type, const std::string &name, bool isUnsigned, bool isConst);
+  std::string getDeclaration(mlir::Type type, const std::string &name, bool isUnsigned,
+                             bool isConst);
 
   // Expressions (Expressions.cpp, Calls.cpp).
-  /// The text of a value; its signed or unsigned form, or as a whole vector, where the context needs that.
+  /// The text of a value; its signed or unsigned form, or as a whole vector, where the context
+  /// needs that.
   Expr get(mlir::Value value);
   Expr getSigned(mlir::Value value);
   Expr getUnsigned(mlir::Value value);
@@ -79,7 +97,8 @@ private:
   Expr buildConstant(mlir::Operation *op, mlir::Attribute value);
   Expr buildWrapping(mlir::Operation *op, llvm::StringRef symbol, int precedence);
   Expr buildDivision(mlir::Operation *op, llvm::StringRef symbol, bool isUnsigned);
-  Expr buildBits(mlir::Operation *op, llvm::StringRef symbol, llvm::StringRef logical, int precedence, int logicalPrecedence);
+  Expr buildBits(mlir::Operation *op, llvm::StringRef symbol, llvm::StringRef logical,
+                 int precedence, int logicalPrecedence);
   Expr buildShift(mlir::Operation *op, llvm::StringRef symbol, bool isUnsigned);
   Expr buildCompare(mlir::Operation *op);
   Expr buildFloatCompare(mlir::Operation *op);

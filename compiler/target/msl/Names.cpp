@@ -29,41 +29,49 @@ StringRef triton_metal::msl::getSourceName(Location loc) {
 bool triton_metal::msl::isReserved(StringRef name) {
   static const llvm::StringSet<> words = [] {
     llvm::StringSet<> set;
-    for (StringRef word : {
-             // C++
-             "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
-             "char", "char16_t", "char32_t", "class", "compl", "concept", "const", "const_cast", "constexpr", "continue",
-             "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export",
-             "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace",
-             "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
-             "register", "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static",
-             "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true",
-             "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
-             "wchar_t", "while", "xor", "xor_eq", "main",
-             // Metal
-             "kernel", "vertex", "fragment", "device", "constant", "thread", "threadgroup", "threadgroup_imageblock",
-             "metal", "half", "bfloat", "uchar", "ushort", "uint", "ulong", "size_t", "ptrdiff_t", "atomic_int",
-             "atomic_uint", "atomic_float", "atomic_bool", "texture1d", "texture2d", "sampler", "simd", "quad", "os",
-             "as_type", "select", "precise", "fast", "mem_flags", "memory_order_relaxed", "INFINITY", "NAN", "visible",
-             "coherent", "matrix", "vec", "array", "ray_data", "object_data", "mesh", "intersection", "stitchable",
-             // Functions that the text calls: a variable of their name would hide them.
-             "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clz", "copysign", "cos", "cosh",
-             "ctz", "elements", "error_function", "exp", "exp_minus_one", "exp2", "exp10", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "isordered",
-             "isunordered", "log", "log_plus_one", "log2", "log10", "max", "maximum", "min", "minimum", "mulhi", "popcount", "pow",
-             "rint", "round", "rsqrt", "simd_and", "simd_max", "simd_min", "simd_or", "simd_product", "simd_shuffle",
-             "simd_shuffle_xor", "simd_sum", "simd_xor", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "isnan", "isinf", "isfinite", "isnormal",
-             "signbit", "compare_exchange", "threadgroup_barrier", "simdgroup_load", "simdgroup_store", "divide"})
+    for (StringRef word :
+         {// C++
+          "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+          "case", "catch", "char", "char16_t", "char32_t", "class", "compl", "concept", "const",
+          "const_cast", "constexpr", "continue", "decltype", "default", "delete", "do", "double",
+          "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+          "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
+          "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected",
+          "public", "register", "reinterpret_cast", "requires", "return", "short", "signed",
+          "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template",
+          "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union",
+          "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+          "main",
+          // Metal
+          "kernel", "vertex", "fragment", "device", "constant", "thread", "threadgroup",
+          "threadgroup_imageblock", "metal", "half", "bfloat", "uchar", "ushort", "uint", "ulong",
+          "size_t", "ptrdiff_t", "atomic_int", "atomic_uint", "atomic_float", "atomic_bool",
+          "texture1d", "texture2d", "sampler", "simd", "quad", "os", "as_type", "select", "precise",
+          "fast", "mem_flags", "memory_order_relaxed", "INFINITY", "NAN", "visible", "coherent",
+          "matrix", "vec", "array", "ray_data", "object_data", "mesh", "intersection", "stitchable",
+          // Functions that the text calls: a variable of their name would hide them.
+          "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clz",
+          "copysign", "cos", "cosh", "ctz", "elements", "error_function", "exp", "exp_minus_one",
+          "exp2", "exp10", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "isordered",
+          "isunordered", "log", "log_plus_one", "log2", "log10", "max", "maximum", "min", "minimum",
+          "mulhi", "popcount", "pow", "rint", "round", "rsqrt", "simd_and", "simd_max", "simd_min",
+          "simd_or", "simd_product", "simd_shuffle", "simd_shuffle_xor", "simd_sum", "simd_xor",
+          "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "isnan", "isinf", "isfinite", "isnormal",
+          "signbit", "compare_exchange", "threadgroup_barrier", "simdgroup_load", "simdgroup_store",
+          "divide"})
       set.insert(word);
     return set;
   }();
   return words.contains(name);
 }
 
-/// float4, uint3, simdgroup_float8x8 and the like are types, and so is all that continues such a name.
+/// float4, uint3, simdgroup_float8x8 and the like are types, and so is all that continues such a
+/// name.
 static bool looksLikeType(StringRef name) {
-  for (StringRef type : {"bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "bfloat",
-                         "float", "packed_", "simdgroup_", "__"})
-    if (name.starts_with(type) && (type.ends_with("_") || (name.size() > type.size() && llvm::isDigit(name[type.size()]))))
+  for (StringRef type : {"bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
+                         "half", "bfloat", "float", "packed_", "simdgroup_", "__"})
+    if (name.starts_with(type) &&
+        (type.ends_with("_") || (name.size() > type.size() && llvm::isDigit(name[type.size()]))))
       return true;
   return false;
 }

@@ -37,7 +37,8 @@ inline uint compare_exchange(SPACE atomic_uint *p, uint expected, uint desired) 
 }
 )";
 
-// Polynomials through the Chebyshev nodes: of erf(x) / x in x * x below 1, of log(1 - erf(x)) in x - 2.5 below 4.
+// Polynomials through the Chebyshev nodes: of erf(x) / x in x * x below 1, of log(1 - erf(x)) in x
+// - 2.5 below 4.
 static const char erfText[] = R"(
 // The error function, within 3 units in the last place.
 template <typename T> T error_function(T x) {

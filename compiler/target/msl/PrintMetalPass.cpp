@@ -11,7 +11,9 @@ namespace {
 struct PrintMetal : PassWrapper<PrintMetal, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrintMetal)
   StringRef getArgument() const override { return "msl-print-metal"; }
-  StringRef getDescription() const override { return "Writes the loop form of msl as Metal text to the standard output"; }
+  StringRef getDescription() const override {
+    return "Writes the loop form of msl as Metal text to the standard output";
+  }
   void runOnOperation() override {
     if (failed(triton_metal::printMetal(getOperation(), llvm::outs())))
       signalPassFailure();

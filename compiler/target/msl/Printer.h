@@ -7,8 +7,8 @@
 
 namespace triton_metal {
 
-/// Writes the kernels of a module in the loop form of `msl` as Metal Shading Language. What has no text is refused with a
-/// diagnostic; `os` then holds nothing.
+/// Writes the kernels of a module in the loop form of `msl` as Metal Shading Language. What has no
+/// text is refused with a diagnostic; `os` then holds nothing.
 mlir::LogicalResult printMetal(mlir::ModuleOp module, llvm::raw_ostream &os);
 
 /// The name that a kernel has in the text: its own, unless Metal keeps that one for itself.

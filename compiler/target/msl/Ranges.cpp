@@ -56,7 +56,8 @@ std::optional<Interval> Ranges::getExact(Operation *op) {
 }
 
 bool Ranges::cannotOverflow(Operation *op) {
-  if (auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op); flags && flags.hasNoSignedWrap())
+  if (auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op);
+      flags && flags.hasNoSignedWrap())
     return true;
   std::optional<Interval> exact = getExact(op);
   return exact && isInside(*exact, getFull(op->getResult(0).getType()));
@@ -80,7 +81,8 @@ Interval Ranges::compute(Value value) {
     Operation *parent = argument.getOwner()->getParentOp();
     if (auto unroll = dyn_cast<UnrollOp>(parent))
       return {int64_t(unroll.getLower()), int64_t(unroll.getUpper()) - 1};
-    if (auto loop = dyn_cast<scf::ForOp>(parent); loop && argument == loop.getInductionVar() && !loop.getUnsignedCmp()) {
+    if (auto loop = dyn_cast<scf::ForOp>(parent);
+        loop && argument == loop.getInductionVar() && !loop.getUnsignedCmp()) {
       Interval lower = get(loop.getLowerBound()), upper = get(loop.getUpperBound());
       return {lower.low, std::max(lower.low, upper.high - 1)};
     }
@@ -121,7 +123,8 @@ Interval Ranges::compute(Value value) {
       return {std::max(exact->low, full.low), std::min(exact->high, full.high)};
     return full;
   }
-  if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp, arith::ShRUIOp, arith::ShRSIOp>(op)) {
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp, arith::ShRUIOp,
+          arith::ShRSIOp>(op)) {
     Interval a = get(op->getOperand(0)), b = get(op->getOperand(1));
     bool shift = isa<arith::ShRUIOp, arith::ShRSIOp>(op);
     if (!a.isNonNegative() || b.low < (shift ? 0 : 1))
@@ -136,7 +139,7 @@ Interval Ranges::compute(Value value) {
     Interval a = get(op->getOperand(0)), b = get(op->getOperand(1));
     if (isa<arith::AndIOp>(op) && (a.isNonNegative() || b.isNonNegative()))
       return {0, a.isNonNegative() && b.isNonNegative() ? std::min(a.high, b.high)
-                                                       : (a.isNonNegative() ? a.high : b.high)};
+                                                        : (a.isNonNegative() ? a.high : b.high)};
     if (a.isNonNegative() && b.isNonNegative())
       return {0, fillBits(std::max(a.high, b.high))};
     return full;

@@ -5,8 +5,8 @@
 
 namespace triton_metal::msl {
 
-/// What signed values an integer can have, as far as its operations tell. It decides where the text may use signed
-/// arithmetic, whose overflow C++ leaves undefined.
+/// What signed values an integer can have, as far as its operations tell. It decides where the text
+/// may use signed arithmetic, whose overflow C++ leaves undefined.
 class Ranges {
 public:
   struct Interval {
@@ -14,7 +14,8 @@ public:
     bool isNonNegative() const { return low >= 0; }
   };
   Interval get(mlir::Value value);
-  /// The exact result of an addition, subtraction, multiplication or shift to the left is that of its type.
+  /// The exact result of an addition, subtraction, multiplication or shift to the left is that of
+  /// its type.
   bool cannotOverflow(mlir::Operation *op);
 
 private:

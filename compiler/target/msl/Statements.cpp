@@ -12,7 +12,8 @@ using namespace triton_metal::msl;
 
 /// Numbers convert between signed and unsigned where they are assigned; vectors do not.
 static bool isIntegerVector(Value value) {
-  return isa<VectorType>(value.getType()) && isa<IntegerType>(getElementTypeOrSelf(value.getType()));
+  return isa<VectorType>(value.getType()) &&
+         isa<IntegerType>(getElementTypeOrSelf(value.getType()));
 }
 
 void KernelPrinter::line(const Twine &text) {
@@ -56,11 +57,15 @@ std::string KernelPrinter::makeName(Value value, StringRef fallback) {
     type = array.getScalarType();
   type = getElementTypeOrSelf(type);
   if (fallback.empty())
-    fallback = isa<PtrType>(type) ? "pointer" : type.isInteger(1) ? "condition" : isa<IntegerType>(type) ? "index" : "value";
+    fallback = isa<PtrType>(type)       ? "pointer"
+               : type.isInteger(1)      ? "condition"
+               : isa<IntegerType>(type) ? "index"
+                                        : "value";
   return names.make(fallback);
 }
 
-std::string KernelPrinter::getDeclaration(Type type, const std::string &name, bool isUnsigned, bool isConst) {
+std::string KernelPrinter::getDeclaration(Type type, const std::string &name, bool isUnsigned,
+                                          bool isConst) {
   if (auto pointer = dyn_cast<PtrType>(type))
     return getPointerName(pointer, isConst) + name;
   if (auto array = dyn_cast<ArrayType>(type)) {
@@ -80,11 +85,13 @@ bool KernelPrinter::wantsUnsigned(Value value, const Expr &expr) {
     return true;
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
-    if (isa<arith::DivSIOp, arith::RemSIOp, arith::ShRSIOp, arith::MinSIOp, arith::MaxSIOp, arith::ExtSIOp,
-            arith::SIToFPOp, PtrAddOp, ReadOp, WriteOp, scf::ForOp, scf::YieldOp, MatrixLoadOp>(user))
+    if (isa<arith::DivSIOp, arith::RemSIOp, arith::ShRSIOp, arith::MinSIOp, arith::MaxSIOp,
+            arith::ExtSIOp, arith::SIToFPOp, PtrAddOp, ReadOp, WriteOp, scf::ForOp, scf::YieldOp,
+            MatrixLoadOp>(user))
       return false;
-    if (auto compare = dyn_cast<arith::CmpIOp>(user); compare && compare.getPredicate() > arith::CmpIPredicate::ne &&
-                                                      compare.getPredicate() < arith::CmpIPredicate::ult)
+    if (auto compare = dyn_cast<arith::CmpIOp>(user);
+        compare && compare.getPredicate() > arith::CmpIPredicate::ne &&
+        compare.getPredicate() < arith::CmpIPredicate::ult)
       return false;
   }
   return true;
@@ -93,7 +100,8 @@ bool KernelPrinter::wantsUnsigned(Value value, const Expr &expr) {
 void KernelPrinter::declare(Value value, const Expr &expr) {
   std::string name = makeName(value);
   bool isUnsigned = wantsUnsigned(value, expr);
-  std::string declaration = getDeclaration(value.getType(), name, isUnsigned, isConstPointer(value));
+  std::string declaration =
+      getDeclaration(value.getType(), name, isUnsigned, isConstPointer(value));
   if (declaration.empty()) {
     (void)refuse(value.getDefiningOp(), "makes a value of a type that Metal does not have");
     return;
@@ -116,7 +124,8 @@ bool KernelPrinter::isUndisturbed(Operation *op, Operation *user) {
     other->walk([&](Operation *inner) {
       if (get) {
         for (Value operand : inner->getOperands())
-          if (operand == get.getArray() && isa<SetOp, FillOp, MatrixLoadOp, MultiplyAccumulateOp>(inner))
+          if (operand == get.getArray() &&
+              isa<SetOp, FillOp, MatrixLoadOp, MultiplyAccumulateOp>(inner))
             found = true;
       } else if (isa<WriteOp, AtomicRMWOp, AtomicCASOp, BarrierOp>(inner)) {
         found = true;
@@ -134,7 +143,8 @@ bool KernelPrinter::isUndisturbed(Operation *op, Operation *user) {
     return false;
   if (end != last && (isa<LoopLikeOpInterface, UnrollOp>(end) || disturbs(end)))
     return false;
-  for (Operation *between = op->getNextNode(); between && between != end; between = between->getNextNode())
+  for (Operation *between = op->getNextNode(); between && between != end;
+       between = between->getNextNode())
     if (disturbs(between))
       return false;
   return true;
@@ -172,7 +182,8 @@ bool KernelPrinter::isFolded(Operation *op, const Expr &expr) {
   Operation *user = *value.user_begin();
   if (reads && !isUndisturbed(op, user))
     return false;
-  // Not into a loop, where it would be computed again and again, nor under an index, where it must have a name.
+  // Not into a loop, where it would be computed again and again, nor under an index, where it must
+  // have a name.
   Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
   for (Operation *at = user; at != ancestor; at = at->getParentOp())
     if (isa<LoopLikeOpInterface, UnrollOp>(at->getParentOp()))
@@ -180,7 +191,8 @@ bool KernelPrinter::isFolded(Operation *op, const Expr &expr) {
   if (isa<ElementOp, SwizzleOp>(user) && expr.precedence < Primary)
     return false;
   // A loop's bound is computed once, in front of it.
-  if (auto loop = dyn_cast<scf::ForOp>(user); loop && value == loop.getUpperBound() && expr.precedence < Primary)
+  if (auto loop = dyn_cast<scf::ForOp>(user);
+      loop && value == loop.getUpperBound() && expr.precedence < Primary)
     return false;
   if (isa<SwizzleOp>(user) && reads && isa<ReadOp>(op))
     return false;
@@ -195,8 +207,8 @@ bool KernelPrinter::isFolded(Operation *op, const Expr &expr) {
 
 void KernelPrinter::printAssignment(const std::string &target, const Expr &value, Type type) {
   // x = x + y is x += y.
-  if (value.left == target && value.op.size() == 1 && !value.right.empty() && value.text == value.left + " " + value.op +
-                                                                                              " " + value.right &&
+  if (value.left == target && value.op.size() == 1 && !value.right.empty() &&
+      value.text == value.left + " " + value.op + " " + value.right &&
       isa<FloatType>(getElementTypeOrSelf(type))) {
     StringRef right = value.right;
     if (right.starts_with("(") && right.ends_with(")") && right.count('(') == 1)
@@ -207,17 +219,19 @@ void KernelPrinter::printAssignment(const std::string &target, const Expr &value
   line(target + " = " + value.text + ";");
 }
 
-void KernelPrinter::printYield(ValueRange values, ArrayRef<std::string> targets, ArrayRef<Value> variables) {
+void KernelPrinter::printYield(ValueRange values, ArrayRef<std::string> targets,
+                               ArrayRef<Value> variables) {
   // All at once: what reads a variable that an earlier assignment changes is put aside first.
   SmallVector<Expr> sources;
   for (Value value : values)
     sources.push_back(get(value));
   for (unsigned index = 0; index < values.size(); ++index)
     for (unsigned earlier = 0; earlier < index; ++earlier)
-      if (sources[earlier].text != targets[earlier] && index < sources.size() && !variables.empty() &&
-          llvm::is_contained(sources[index].changing, variables[earlier])) {
+      if (sources[earlier].text != targets[earlier] && index < sources.size() &&
+          !variables.empty() && llvm::is_contained(sources[index].changing, variables[earlier])) {
         std::string name = names.make(targets[index] + "_next");
-        line(getDeclaration(values[index].getType(), name, false, isConstPointer(values[index])) + " = " + sources[index].text + ";");
+        line(getDeclaration(values[index].getType(), name, false, isConstPointer(values[index])) +
+             " = " + sources[index].text + ";");
         sources[index] = Expr{name};
         break;
       }
@@ -229,12 +243,14 @@ void KernelPrinter::printYield(ValueRange values, ArrayRef<std::string> targets,
 void KernelPrinter::printFor(scf::ForOp op) {
   SmallVector<std::string> targets;
   SmallVector<Value> variables;
-  for (auto [argument, init, result] : llvm::zip_equal(op.getRegionIterArgs(), op.getInitArgs(), op.getResults())) {
+  for (auto [argument, init, result] :
+       llvm::zip_equal(op.getRegionIterArgs(), op.getInitArgs(), op.getResults())) {
     StringRef name = getSourceName(argument.getLoc());
     if (name.empty())
       name = getSourceName(result.getLoc());
     targets.push_back(name.empty() ? makeName(argument) : names.make(name));
-    std::string declaration = getDeclaration(argument.getType(), targets.back(), false, isConstPointer(argument));
+    std::string declaration =
+        getDeclaration(argument.getType(), targets.back(), false, isConstPointer(argument));
     if (declaration.empty()) {
       (void)refuse(op, "carries a value of a type that Metal does not have");
       return;
@@ -254,9 +270,10 @@ void KernelPrinter::printFor(scf::ForOp op) {
   exprs[op.getInductionVar()] = indexExpr;
   auto bound = [&](Value value) { return isUnsigned ? getUnsigned(value) : getSigned(value); };
   Expr step = bound(op.getStep());
-  std::string advance = step.literal && step.literal->isOne() ? "++" + index : index + " += " + step.text;
-  std::string head = "for (" + getTypeName(op.getInductionVar().getType(), isUnsigned) + " " + index + " = " +
-                     bound(op.getLowerBound()).text + "; " + index + " < " +
+  std::string advance =
+      step.literal && step.literal->isOne() ? "++" + index : index + " += " + step.text;
+  std::string head = "for (" + getTypeName(op.getInductionVar().getType(), isUnsigned) + " " +
+                     index + " = " + bound(op.getLowerBound()).text + "; " + index + " < " +
                      inParens(bound(op.getUpperBound()), Shift) + "; " + advance + ")";
   printBody(head, [&] {
     printBlock(*op.getBody());
@@ -270,8 +287,8 @@ void KernelPrinter::printWhile(scf::WhileOp op) {
   SmallVector<Value> variables;
   for (auto [argument, init] : llvm::zip_equal(op.getBeforeArguments(), op.getInits())) {
     targets.push_back(makeName(argument));
-    line(getDeclaration(argument.getType(), targets.back(), false, isConstPointer(argument)) + " = " +
-         get(init).text + ";");
+    line(getDeclaration(argument.getType(), targets.back(), false, isConstPointer(argument)) +
+         " = " + get(init).text + ";");
     variables.push_back(argument);
     Expr expr{targets.back()};
     expr.changing.push_back(argument);
@@ -280,7 +297,8 @@ void KernelPrinter::printWhile(scf::WhileOp op) {
   // What the condition passes on: a carried variable as it is, else a variable of its own.
   scf::ConditionOp condition = op.getConditionOp();
   SmallVector<std::pair<Value, std::string>> copies;
-  for (auto [value, argument, result] : llvm::zip_equal(condition.getArgs(), op.getAfterArguments(), op.getResults())) {
+  for (auto [value, argument, result] :
+       llvm::zip_equal(condition.getArgs(), op.getAfterArguments(), op.getResults())) {
     Expr expr;
     if (value.getParentBlock() == op.getBeforeBody() && isa<BlockArgument>(value)) {
       expr = exprs[value];
@@ -326,7 +344,8 @@ void KernelPrinter::printIf(scf::IfOp op) {
   SmallVector<std::string> targets;
   for (Value result : op.getResults()) {
     targets.push_back(makeName(result));
-    std::string declaration = getDeclaration(result.getType(), targets.back(), false, isConstPointer(result));
+    std::string declaration =
+        getDeclaration(result.getType(), targets.back(), false, isConstPointer(result));
     if (declaration.empty()) {
       (void)refuse(op, "yields a value of a type that Metal does not have");
       return;
@@ -416,9 +435,10 @@ void KernelPrinter::printOp(Operation *op) {
     }
     // The first assignment is the initialiser where it comes right behind.
     if (auto set = dyn_cast_or_null<SetOp>(op->getNextNode());
-        set && set.getArray() == variable.getResult() && !set.getElement() && variable.getType().getCount() == 1 &&
-        !variable.getType().isMatrix()) {
-      Expr value = isIntegerVector(set.getValue()) ? getSigned(set.getValue()) : get(set.getValue());
+        set && set.getArray() == variable.getResult() && !set.getElement() &&
+        variable.getType().getCount() == 1 && !variable.getType().isMatrix()) {
+      Expr value =
+          isIntegerVector(set.getValue()) ? getSigned(set.getValue()) : get(set.getValue());
       line(declaration + " = " + value.text + ";");
       return;
     }
@@ -442,42 +462,49 @@ void KernelPrinter::printOp(Operation *op) {
         target += "[" + get(element).text + "]";
     }
     Value value = set.getValue();
-    printAssignment(target, isIntegerVector(value) ? getSigned(value) : get(value), value.getType());
+    printAssignment(target, isIntegerVector(value) ? getSigned(value) : get(value),
+                    value.getType());
     return;
   }
   if (auto fill = dyn_cast<FillOp>(op)) {
     std::string element = getTypeName(fill.getValue().getType());
-    line(getElement(fill.getArray(), fill.getIndex()) + " = make_filled_simdgroup_matrix<" + element + ", 8, 8>(" +
-         get(fill.getValue()).text + ");");
+    line(getElement(fill.getArray(), fill.getIndex()) + " = make_filled_simdgroup_matrix<" +
+         element + ", 8, 8>(" + get(fill.getValue()).text + ");");
     return;
   }
   if (auto load = dyn_cast<MatrixLoadOp>(op)) {
     line("simdgroup_load(" + getElement(load.getArray(), load.getIndex()) + ", " +
-         getAddress(load.getBase(), load.getOffset()).text + ", " + std::to_string(load.getStride()) +
-         (load.getTransposed() ? ", ulong2(0), true" : "") + ");");
+         getAddress(load.getBase(), load.getOffset()).text + ", " +
+         std::to_string(load.getStride()) + (load.getTransposed() ? ", ulong2(0), true" : "") +
+         ");");
     return;
   }
   if (auto multiply = dyn_cast<MultiplyAccumulateOp>(op)) {
     std::string acc = getElement(multiply.getAcc(), multiply.getAccIndex());
-    line("simdgroup_multiply_accumulate(" + acc + ", " + getElement(multiply.getA(), multiply.getAIndex()) + ", " +
+    line("simdgroup_multiply_accumulate(" + acc + ", " +
+         getElement(multiply.getA(), multiply.getAIndex()) + ", " +
          getElement(multiply.getB(), multiply.getBIndex()) + ", " + acc + ");");
     return;
   }
   if (auto write = dyn_cast<WriteOp>(op)) {
     Value value = write.getValue();
     Type element = write.getBase().getType().getElementType();
-    bool carrier = isa<VectorType>(value.getType()) && isa<IntegerType>(getElementTypeOrSelf(value.getType())) &&
+    bool carrier = isa<VectorType>(value.getType()) &&
+                   isa<IntegerType>(getElementTypeOrSelf(value.getType())) &&
                    !isa<IntegerType>(element);
-    Expr source = carrier ? getUnsigned(value)
-                          : isIntegerVector(value) ? getSigned(value) : get(value);
+    Expr source = carrier                  ? getUnsigned(value)
+                  : isIntegerVector(value) ? getSigned(value)
+                                           : get(value);
     if (source.isSplat && isa<VectorType>(value.getType()))
       source = cast(getTypeName(value.getType(), carrier), source);
-    line(getAccess(write.getBase(), write.getOffset(), value.getType(), false) + " = " + source.text + ";");
+    line(getAccess(write.getBase(), write.getOffset(), value.getType(), false) + " = " +
+         source.text + ";");
     return;
   }
   if (auto barrier = dyn_cast<BarrierOp>(op)) {
-    line(barrier.getDevice() ? "threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);"
-                             : "threadgroup_barrier(mem_flags::mem_threadgroup);");
+    line(barrier.getDevice()
+             ? "threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);"
+             : "threadgroup_barrier(mem_flags::mem_threadgroup);");
     return;
   }
   if (op->getNumResults() != 1) {
@@ -485,7 +512,8 @@ void KernelPrinter::printOp(Operation *op) {
     return;
   }
   if (isa<AtomicRMWOp, AtomicCASOp>(op) && op->use_empty()) {
-    Value mask = isa<AtomicRMWOp>(op) ? cast<AtomicRMWOp>(op).getMask() : cast<AtomicCASOp>(op).getMask();
+    Value mask =
+        isa<AtomicRMWOp>(op) ? cast<AtomicRMWOp>(op).getMask() : cast<AtomicCASOp>(op).getMask();
     Expr update = build(op);
     if (mask) {
       line("if (" + get(mask).text + ")");

@@ -42,12 +42,16 @@ std::string triton_metal::msl::getTypeName(Type type, bool isUnsigned) {
   return {};
 }
 
-StringRef triton_metal::msl::getSpaceName(AddressSpace space) { return stringifyAddressSpace(space); }
+StringRef triton_metal::msl::getSpaceName(AddressSpace space) {
+  return stringifyAddressSpace(space);
+}
 
 std::string triton_metal::msl::getPointerName(PtrType type, bool isConst) {
   // In the constant address space everything is const already.
   isConst &= type.getSpace() != AddressSpace::Constant;
-  return (getSpaceName(type.getSpace()) + (isConst ? " const " : " ") + getTypeName(type.getElementType()) + " *").str();
+  return (getSpaceName(type.getSpace()) + (isConst ? " const " : " ") +
+          getTypeName(type.getElementType()) + " *")
+      .str();
 }
 
 /// The shortest decimal that reads back as the same value of `semantics`.
@@ -100,7 +104,8 @@ std::string triton_metal::msl::getLiteral(Attribute attr, bool isUnsigned) {
   if (bits == 1)
     return value.isZero() ? "false" : "true";
   if (bits < 32)
-    return getTypeName(integer.getType(), isUnsigned) + "(" + llvm::toString(value, 10, !isUnsigned) + ")";
+    return getTypeName(integer.getType(), isUnsigned) + "(" +
+           llvm::toString(value, 10, !isUnsigned) + ")";
   if (isUnsigned)
     return llvm::toString(value, 10, false) + (bits == 64 ? "ul" : "u");
   // There is no literal for the least integer: its digits are read before its sign.

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from .. import _native
 from .._native import AtomicOp, Hint, MathOp, dtype, tensor
-from ..constexpr import constexpr, unwrap
+from ..constexpr import constexpr as constexpr
+from ..constexpr import unwrap as unwrap
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -373,9 +374,7 @@ def _pointer(name: str, value: Any) -> tensor:
 
 
 @builtin
-def load(
-    pointer, mask=None, other=None, *, cache_modifier="", eviction_policy="", volatile=False
-):
+def load(pointer, mask=None, other=None, *, cache_modifier="", eviction_policy="", volatile=False):
     """Reads through a pointer or a tile of pointers, where the mask is true, and ``other`` elsewhere."""
     return _b().load(
         _pointer("load", pointer),
@@ -751,4 +750,3 @@ def _math_function(name: str, op: MathOp, doc: str) -> Any:
 def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
     """The integer dtype of a width."""
     return dtype.integer(bitwidth, signed)
-

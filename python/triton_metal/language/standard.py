@@ -120,11 +120,9 @@ def max(
     if return_indices:
         if return_indices_tie_break_left:
             return core._reduce_with_indices(input, axis, _first_larger, keep_dims=keep_dims)
-        else:
-            return core._reduce_with_indices(input, axis, _any_larger, keep_dims=keep_dims)
-    else:
-        wide = input.to(_comparison_dtype(input.dtype))
-        return core.reduce(wide, axis, _larger, keep_dims=keep_dims)
+        return core._reduce_with_indices(input, axis, _any_larger, keep_dims=keep_dims)
+    wide = input.to(_comparison_dtype(input.dtype))
+    return core.reduce(wide, axis, _larger, keep_dims=keep_dims)
 
 
 @tensor_method
@@ -136,11 +134,9 @@ def min(
     if return_indices:
         if return_indices_tie_break_left:
             return core._reduce_with_indices(input, axis, _first_smaller, keep_dims=keep_dims)
-        else:
-            return core._reduce_with_indices(input, axis, _any_smaller, keep_dims=keep_dims)
-    else:
-        wide = input.to(_comparison_dtype(input.dtype))
-        return core.reduce(wide, axis, _smaller, keep_dims=keep_dims)
+        return core._reduce_with_indices(input, axis, _any_smaller, keep_dims=keep_dims)
+    wide = input.to(_comparison_dtype(input.dtype))
+    return core.reduce(wide, axis, _smaller, keep_dims=keep_dims)
 
 
 @tensor_method
@@ -252,8 +248,7 @@ def interleave(a, b):
     pairs = core.join(a, b)
     if len(pairs.shape) == 1:
         return pairs
-    else:
-        return core.reshape(pairs, pairs.shape[:-2] + (2 * pairs.shape[-2],))
+    return core.reshape(pairs, pairs.shape[:-2] + (2 * pairs.shape[-2],))
 
 
 @tensor_method

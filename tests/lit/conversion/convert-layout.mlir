@@ -4,6 +4,8 @@
 #swapped = #ttm.linear<{register = [[2], [1]], lane = [[4], [8], [16], [32], [64]], simdgroup = [[128], [256]]}>
 #lanes = #ttm.linear<{register = [[1], [2]], lane = [[64], [32], [16], [8], [4]], simdgroup = [[128], [256]]}>
 #groups = #ttm.linear<{register = [[128], [256]], lane = [[1], [2], [4], [8], [16]], simdgroup = [[32], [64]]}>
+#up = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = [[0], [0]]}>
+#down = #ttm.linear<{register = [], lane = [[16], [8], [4], [2], [1]], simdgroup = [[0], [0]]}>
 
 module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // Registers only: a renaming.
@@ -54,6 +56,19 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
     %v = tt.load %p : tensor<512x!tt.ptr<f32>, #a>
     %w = ttm.convert_layout %v : tensor<512xf32, #a> -> tensor<512xf32, #groups>
     tt.store %q, %w : tensor<512x!tt.ptr<f32>, #groups>
+    tt.return
+  }
+
+  // A range with one register in each thread is no uniform value, though its one register is a splat of the thread's
+  // position.
+  // CHECK-LABEL: msl.kernel @thread_positions
+  // CHECK: msl.simd_shuffle
+  // CHECK: msl.return
+  tt.func public @thread_positions(%x: !tt.ptr<i32>) {
+    %q = tt.splat %x : !tt.ptr<i32> -> tensor<32x!tt.ptr<i32>, #up>
+    %v = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #down>
+    %w = ttm.convert_layout %v : tensor<32xi32, #down> -> tensor<32xi32, #up>
+    tt.store %q, %w : tensor<32x!tt.ptr<i32>, #up>
     tt.return
   }
 }

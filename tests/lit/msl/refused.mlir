@@ -48,5 +48,6 @@ msl.kernel @unknown_operation(%x: !msl.ptr<f32, device>) threads 32 {
   %v = msl.load %x[%o] : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
   // expected-error @below {{this operation on tiles cannot be turned into Metal}}
   %w = vector.shuffle %v, %v [0, 2, 4, 6] : vector<4xf32>, vector<4xf32>
+  msl.store %w, %x[%o] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
   msl.return
 }

@@ -35,7 +35,7 @@ msl.kernel @values(%x: !msl.ptr<f16, device> {msl.name = "x", msl.readonly}, %n:
   %address = msl.ptr_to_int %x : !msl.ptr<f16, device>
   // CHECK: msl.load_address {{.*}} : i64 -> f16
   %w = msl.load_address %address : i64 -> f16
-  // CHECK: msl.reduce_registers ({{.*}}) bits 1
+  // CHECK: msl.reduce_registers({{.*}}) bits 1
   %q = msl.reduce_registers (%p) bits 1 {
     ^bb0(%a: f16, %b: f16):
       %c = arith.addf %a, %b : f16

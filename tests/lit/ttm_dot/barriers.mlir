@@ -1,0 +1,117 @@
+// RUN: triton-metal-opt %s --msl-insert-barriers | FileCheck %s
+
+// CHECK-LABEL: @straight
+// Nothing to wait for between two stores to different allocations, nor between two reads.
+// CHECK: msl.store
+// CHECK-NEXT: msl.store
+// CHECK-NEXT: msl.barrier
+// CHECK-NEXT: msl.load
+// CHECK-NEXT: msl.load
+// CHECK-NEXT: msl.barrier
+// CHECK-NEXT: msl.store
+msl.kernel @straight(%i: i32, %f: f32) threads 128 {
+  %a = msl.alloc "a", 128 at 0 : !msl.ptr<f32, threadgroup>
+  %b = msl.alloc "b", 128 at 512 : !msl.ptr<f32, threadgroup>
+  msl.store %f, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  msl.store %f, %b[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  %x = msl.load %a[%i] : !msl.ptr<f32, threadgroup>, i32 -> f32
+  %y = msl.load %b[%i] : !msl.ptr<f32, threadgroup>, i32 -> f32
+  msl.store %y, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  msl.return
+}
+
+// Bytes that are shared are the same memory.
+// CHECK-LABEL: @shared
+// CHECK: msl.load
+// CHECK-NEXT: msl.barrier
+// CHECK-NEXT: msl.store
+msl.kernel @shared(%i: i32) threads 128 {
+  %a = msl.alloc "a", 128 at 0 : !msl.ptr<f32, threadgroup>
+  %b = msl.alloc "b", 128 at 256 : !msl.ptr<f32, threadgroup>
+  %x = msl.load %a[%i] : !msl.ptr<f32, threadgroup>, i32 -> f32
+  msl.store %x, %b[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  msl.return
+}
+
+// One buffer in a loop: before it is overwritten, and before it is read.
+// CHECK-LABEL: @single
+// CHECK: scf.for
+// CHECK-NEXT: msl.barrier
+// CHECK-NEXT: msl.store
+// CHECK-NEXT: msl.barrier
+// CHECK-NEXT: msl.load
+// CHECK-NEXT: }
+msl.kernel @single(%i: i32, %f: f32, %n: i32) threads 128 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = msl.alloc "a", 128 at 0 : !msl.ptr<f32, threadgroup>
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    msl.store %f, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+    %x = msl.load %a[%i] : !msl.ptr<f32, threadgroup>, i32 -> f32
+  }
+  msl.return
+}
+
+// Two slots in turn: one barrier a step.
+// CHECK-LABEL: @double
+// CHECK: msl.store
+// CHECK: scf.for
+// CHECK-COUNT-1: msl.barrier
+// CHECK: msl.load
+// CHECK-NOT: msl.barrier
+// CHECK: msl.return
+msl.kernel @double(%i: i32, %f: f32, %n: i32) threads 128 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c128 = arith.constant 128 : i32
+  %a = msl.alloc "a", 256 at 0 : !msl.ptr<f32, threadgroup>
+  msl.store %f, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%slot = %c0) -> (i32) : i32 {
+    %o = arith.muli %slot, %c128 : i32
+    %p = msl.ptr_add %a, %o : !msl.ptr<f32, threadgroup>, i32
+    %x = msl.load %p[%i] : !msl.ptr<f32, threadgroup>, i32 -> f32
+    %next = arith.xori %slot, %c1 : i32
+    %o2 = arith.muli %next, %c128 : i32
+    %p2 = msl.ptr_add %a, %o2 : !msl.ptr<f32, threadgroup>, i32
+    msl.store %x, %p2[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+    scf.yield %next : i32
+  }
+  msl.return
+}
+
+// Where threads part ways there is no barrier inside; the branches of a uniform condition are followed.
+// CHECK-LABEL: @branches
+// CHECK: msl.store
+// CHECK-NEXT: msl.barrier
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: msl.load
+// CHECK-NEXT: }
+// CHECK: scf.if
+// CHECK-NEXT: msl.barrier
+// CHECK-NEXT: msl.store
+msl.kernel @branches(%i: i32, %f: f32, %c: i1) threads 128 {
+  %a = msl.alloc "a", 128 at 0 : !msl.ptr<f32, threadgroup>
+  msl.store %f, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  scf.if %c {
+    %x = msl.load %a[%i] : !msl.ptr<f32, threadgroup>, i32 -> f32
+  } {msl.divergent}
+  scf.if %c {
+    msl.store %f, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  }
+  msl.return
+}
+
+// Device memory: what is written and then read through the same argument elsewhere.
+// CHECK-LABEL: @device
+// CHECK: msl.load %arg0
+// CHECK-NEXT: msl.store %{{.*}}, %arg0
+// CHECK-NEXT: msl.load %arg1
+// CHECK-NEXT: msl.barrier device
+// CHECK-NEXT: msl.load %arg0
+msl.kernel @device(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %i: i32, %j: i32) threads 128 {
+  %u = msl.load %x[%i] : !msl.ptr<f32, device>, i32 -> f32
+  msl.store %u, %x[%i] : f32, !msl.ptr<f32, device>, i32
+  %w = msl.load %y[%j] : !msl.ptr<f32, device>, i32 -> f32
+  %v = msl.load %x[%j] : !msl.ptr<f32, device>, i32 -> f32
+  msl.return
+}

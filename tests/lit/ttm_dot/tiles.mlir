@@ -1,0 +1,47 @@
+// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse | FileCheck %s
+
+#a = #ttm.linear<{register = [[0, 1], [0, 2], [0, 4], [32, 0]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], simdgroup = [[8, 0], [16, 0]]}>
+#mma = #ttm.linear<{register = [[0, 1], [0, 8], [0, 16], [8, 0], [16, 0]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = [[0, 32], [32, 0]]}>
+#deep = #ttm.linear<{register = [[0, 1], [0, 2], [0, 32], [8, 0]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], simdgroup = [[4, 0], [16, 0]]}>
+
+module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
+  // Rows of 32 + 8 elements, 16 bytes a store; each SIMD-group multiplies from its first row and column on.
+  // CHECK-LABEL: msl.kernel @product
+  // CHECK-DAG: %[[PLACES:.*]] = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 1280, 1281, 1282, 1283, 1284, 1285, 1286, 1287]>
+  // CHECK-DAG: %[[A:.*]] = msl.alloc "tile", 2560 : <f16, threadgroup>
+  // CHECK-DAG: %[[B:.*]] = msl.alloc "tile_2", 5120 : <f16, threadgroup>
+  // CHECK: msl.store %{{.*}}, %[[A]][%{{.*}}] {width = 8 : i32}
+  // CHECK: %[[SLOT:.*]] = arith.muli %arg1, %c2560_i32
+  // CHECK: %[[BS:.*]] = msl.ptr_add %[[B]], %[[SLOT]]
+  // CHECK: msl.store %{{.*}}, %[[BS]][%{{.*}}] {width = 8 : i32}
+  // CHECK: %[[ROWS:.*]] = msl.ptr_add %[[A]]
+  // CHECK: %[[COLUMNS:.*]] = msl.ptr_add %[[BS]]
+  // CHECK: msl.mma %{{.*}}, %[[ROWS]], %[[COLUMNS]] {a_stride = 40 : i32, b_stride = 40 : i32, b_transposed, k = 4 : i32, m = 4 : i32, n = 4 : i32}
+  tt.func public @product(%p: !tt.ptr<f16>, %slot: i32, %o: !tt.ptr<f32>) {
+    %s = tt.splat %p : !tt.ptr<f16> -> tensor<64x32x!tt.ptr<f16>, #a>
+    %v = tt.load %s : tensor<64x32x!tt.ptr<f16>, #a>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %ta = ttm.alloc_tile : !ttm.tile<64x32xf16, row_pad = 8>
+    ttm.store_tile %v, %ta : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
+    %tb = ttm.alloc_tile : !ttm.tile<64x32xf16, row_pad = 8, slots = 2>
+    ttm.store_tile %v, %tb[%slot] : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8, slots = 2>
+    %d = ttm.mma %ta, %tb[%slot], %zero {b_transposed} : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<64x32xf16, row_pad = 8, slots = 2>, tensor<64x64xf32, #mma>
+    %q = tt.splat %o : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>, #mma>
+    tt.store %q, %d : tensor<64x64x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
+  // A slice: of the registers those that are in it, and of the threads too.
+  // CHECK-LABEL: msl.kernel @slice
+  // CHECK: %[[V:.*]] = msl.load %arg0
+  // CHECK: %[[F:.*]] = arith.sitofp %[[PART:.*]] : vector<8xi8> to vector<8xf16>
+  // CHECK: scf.if
+  // CHECK-NEXT: msl.store %[[F]], %{{.*}} {width = 4 : i32} : vector<8xf16>
+  tt.func public @slice(%p: !tt.ptr<i8>) {
+    %s = tt.splat %p : !tt.ptr<i8> -> tensor<32x64x!tt.ptr<i8>, #deep>
+    %v = tt.load %s : tensor<32x64x!tt.ptr<i8>, #deep>
+    %t = ttm.alloc_tile : !ttm.tile<32x16xf16, row_pad = 8>
+    ttm.store_tile %v, %t {offsets = array<i64: 0, 48>} : tensor<32x64xi8, #deep>, !ttm.tile<32x16xf16, row_pad = 8>
+    tt.return
+  }
+}

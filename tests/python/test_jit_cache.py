@@ -1,0 +1,212 @@
+"""The cache on disk: found again, never trusted, safe under many processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import triton_metal as triton
+import triton_metal.language as tl
+from triton_metal import cache, launcher
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SOURCE = """
+import numpy as np
+import triton_metal as triton
+import triton_metal.language as tl
+
+FACTOR = tl.constexpr({factor})
+
+@triton.jit
+def helper(v):
+    return v * {inner}
+
+@triton.jit
+def kernel(x, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    tl.store(x + offs, helper(tl.load(x + offs)) * FACTOR)
+
+x = np.ones(16, np.float32)
+kernel[(1,)](x, BLOCK=16)
+print(x[0])
+"""
+
+
+@pytest.fixture(autouse=True)
+def directory(monkeypatch, tmp_path):
+    path = tmp_path / "cache"
+    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(path))
+    return path
+
+
+def entries(directory):
+    return sorted(directory.glob("*.json"))
+
+
+def fresh_kernel():
+    """A @jit function that has compiled nothing in this process."""
+
+    @triton.jit
+    def kernel(x, BLOCK: tl.constexpr):
+        offs = tl.arange(0, BLOCK)
+        tl.store(x + offs, tl.load(x + offs) + 1)
+
+    return kernel
+
+
+def run_once(kernel):
+    x = np.zeros(32, np.float32)
+    kernel[(1,)](x, BLOCK=32)
+    assert (x == 1).all()
+
+
+@pytest.fixture
+def lowerings(monkeypatch):
+    """Counts how often the compiler runs."""
+    calls = []
+    original = launcher.Launcher.lower
+
+    def counted(module, num_warps, num_stages):
+        calls.append(module)
+        return original(module, num_warps, num_stages)
+
+    monkeypatch.setattr(launcher.Launcher, "lower", staticmethod(counted))
+    return calls
+
+
+def test_found_again(directory, lowerings):
+    run_once(fresh_kernel())
+    assert len(entries(directory)) == 1
+    run_once(fresh_kernel())
+    assert len(lowerings) == 1
+
+
+def test_options_and_types_have_their_own(directory):
+    kernel = fresh_kernel()
+    run_once(kernel)
+    x = np.zeros(32, np.float32)
+    kernel[(1,)](x, BLOCK=32, num_warps=2)
+    kernel[(1,)](x, BLOCK=16)
+    kernel[(1,)](x.astype(np.float16), BLOCK=32)
+    assert len(entries(directory)) == 4
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{",
+        b"null",
+        b'{"key": "x"}',
+        b"\xff\xfe",
+    ],
+)
+def test_damaged_entries_are_rebuilt(directory, lowerings, damage):
+    run_once(fresh_kernel())
+    (entry,) = entries(directory)
+    good = entry.read_bytes()
+    entry.write_bytes(damage)
+    run_once(fresh_kernel())
+    assert len(lowerings) == 2
+    assert json.loads(entry.read_bytes()) == json.loads(good)
+
+
+def test_changed_text_is_not_trusted(directory, lowerings):
+    run_once(fresh_kernel())
+    (entry,) = entries(directory)
+    fields = json.loads(entry.read_text())
+    fields["metal"] = fields["metal"].replace("+", "-")
+    entry.write_text(json.dumps(fields))
+    run_once(fresh_kernel())
+    assert len(lowerings) == 2
+
+
+def test_entry_of_another_key_is_not_trusted(directory, lowerings):
+    run_once(fresh_kernel())
+    (entry,) = entries(directory)
+    fields = json.loads(entry.read_text())
+    fields["key"] = "0" * 64
+    entry.write_text(json.dumps(fields))
+    run_once(fresh_kernel())
+    assert len(lowerings) == 2
+
+
+def test_no_temporary_files_stay(directory):
+    run_once(fresh_kernel())
+    assert [path.name for path in directory.iterdir() if path.suffix == ".tmp"] == []
+
+
+def run_script(path, directory):
+    result = subprocess.run(
+        [sys.executable, str(path)],
+        env={
+            "PYTHONPATH": str(ROOT / "python"),
+            "TRITON_METAL_CACHE_DIR": str(directory),
+            "PATH": "/usr/bin:/bin",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split()[-1]
+
+
+def test_every_dependency_is_in_the_key(tmp_path, directory):
+    script = tmp_path / "script.py"
+    for factor, inner, expected in [(2, 3, "6.0"), (2, 5, "10.0"), (7, 5, "35.0"), (2, 3, "6.0")]:
+        script.write_text(SOURCE.format(factor=factor, inner=inner))
+        assert run_script(script, directory) == expected
+    assert len(entries(directory)) == 3
+
+
+def test_many_processes(tmp_path, directory):
+    script = tmp_path / "script.py"
+    script.write_text(SOURCE.format(factor=2, inner=3))
+    environment = {
+        "PYTHONPATH": str(ROOT / "python"),
+        "TRITON_METAL_CACHE_DIR": str(directory),
+        "PATH": "/usr/bin:/bin",
+    }
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(script)], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(4)
+    ]
+    outputs = [process.communicate()[0].split()[-1] for process in processes]
+    assert outputs == ["6.0"] * 4
+    assert len(entries(directory)) == 1
+
+
+def test_key_depends_on_the_build(monkeypatch):
+    before = cache.key_of("a", "b")
+    assert before == cache.key_of("a", "b")
+    assert before != cache.key_of("ab", "")
+    monkeypatch.setattr(cache, "build_id", lambda: "another build")
+    assert before != cache.key_of("a", "b")
+
+
+def test_default_directory_is_the_users(monkeypatch):
+    monkeypatch.delenv("TRITON_METAL_CACHE_DIR")
+    assert cache.cache_dir().name == "triton-metal"
+
+
+def test_nothing_is_imported_that_is_not_used():
+    code = (
+        "import sys, triton_metal; "
+        "print([m for m in ('numpy', 'torch', 'triton', 'mlx', 'ml_dtypes') if m in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,47 @@
+"""The README's kernel runs, and its Metal text is what the compiler prints.
+
+`python tests/python/test_readme.py` writes the present text into the README.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from kernel_support import ON_STOCK
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+BEGIN, END = "<!-- metal: begin -->\n", "<!-- metal: end -->"
+
+
+def run_readme(folder: Path) -> dict[str, object]:
+    """The variables after the README's first Python block has run."""
+    code = README.read_text().split("```python\n")[1].split("```")[0]
+    path = folder / "readme_kernel.py"
+    path.write_text(code)
+    return runpy.run_path(str(path))
+
+
+def with_metal(text: str, metal: str) -> str:
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}```metal\n{metal.rstrip()}\n```\n{END}{rest.split(END)[1]}"
+
+
+@pytest.mark.skipif(ON_STOCK, reason="the interpreter prints no Metal")
+def test_the_readme_is_true(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    variables = run_readme(tmp_path)
+    assert (variables["out"] == variables["x"] + variables["y"]).all()
+    metal = variables["kernel"].asm["metal"]
+    assert capsys.readouterr().out == metal + "\n"
+    assert README.read_text() == with_metal(README.read_text(), metal)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        kernel = run_readme(Path(folder))["kernel"]
+    README.write_text(with_metal(README.read_text(), kernel.asm["metal"]))
+    sys.exit(0)
