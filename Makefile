@@ -23,6 +23,7 @@ CONFIGURE = cmake -G Ninja -S . -Wno-dev \
   -DCMAKE_C_COMPILER=$(LLVM_PREFIX)/bin/clang -DCMAKE_CXX_COMPILER=$(LLVM_PREFIX)/bin/clang++ \
   -DCMAKE_PREFIX_PATH=$(LLVM_PREFIX) -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON_ENV)/python
 
+.NOTPARALLEL:
 .PHONY: build demo test setup setup-tests configure lint format sanitize wheel clean
 
 setup:

@@ -44,7 +44,7 @@ struct Device::State {
 
 struct Library::State {
   std::string source, key;
-  CompileOptions options;
+  LibraryOptions options;
   std::vector<KernelInfo> kernels;
   DiskCache cache;
   Device::State *device = nullptr;
@@ -80,7 +80,7 @@ struct Kernel::State {
 // Compilation
 //===----------------------------------------------------------------------===//
 
-static MslOptions frontendOptions(const CompileOptions &options) {
+static MslOptions frontendOptions(const LibraryOptions &options) {
   MslOptions result;
   result.fileName = options.fileName;
   result.functionConstants = options.functionConstants;
@@ -89,7 +89,7 @@ static MslOptions frontendOptions(const CompileOptions &options) {
   return result;
 }
 
-static std::string keyOf(StringRef source, const CompileOptions &options) {
+static std::string keyOf(StringRef source, const LibraryOptions &options) {
   std::string key;
   raw_string_ostream stream(key);
   stream << options.checkBounds << options.count << ' ' << options.fileName.size() << ' ' << options.fileName;
@@ -400,7 +400,7 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   bool counting = state->library->options.count;
   plan.entry = (*variant)->entry;
   plan.facts = &facts;
-  plan.needsFibers = facts.usesThreadgroupBarrier || state->library->options.checkBounds || facts.privateBytes > 512 * 1024;
+  plan.needsFibers = facts.usesThreadgroupBarrier || state->library->options.checkBounds || facts.stackBytes > 512 * 1024;
   plan.clearThreadgroupMemory = state->library->options.checkBounds;
   plan.seed = dispatch.scheduleSeed;
   plan.threadgroupBytes = end;
@@ -477,7 +477,7 @@ Error Device::configure(const DeviceOptions &options) {
   return Error::success();
 }
 
-Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const CompileOptions &options) {
+Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryOptions &options) {
   bool cacheable = options.includeDirectories.empty();
   std::string key = keyOf(msl, options);
   auto made = std::make_unique<Library::State>();
@@ -515,7 +515,7 @@ Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const CompileO
   return state->libraries.try_emplace(key, library).first->second; // another thread may have been faster
 }
 
-Expected<std::shared_ptr<Library>> Device::compileIR(StringRef ir, std::vector<KernelInfo> kernels, const CompileOptions &options) {
+Expected<std::shared_ptr<Library>> Device::compileIR(StringRef ir, std::vector<KernelInfo> kernels, const LibraryOptions &options) {
   auto made = std::make_unique<Library::State>();
   made->bitcode = ir.str();
   made->kernels = std::move(kernels);

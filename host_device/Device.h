@@ -16,7 +16,7 @@
 
 namespace triton_metal {
 
-struct CompileOptions {
+struct LibraryOptions {
   /// Every access is checked against its buffer; what is outside stops the kernel with an error that names the line.
   bool checkBounds = false;
   /// Launches count what they do.
@@ -101,10 +101,10 @@ public:
   static llvm::Error configure(const DeviceOptions &options);
 
   /// May be called from any thread; the same text with the same options gives the same library.
-  llvm::Expected<std::shared_ptr<Library>> compile(llvm::StringRef msl, const CompileOptions &options = {});
+  llvm::Expected<std::shared_ptr<Library>> compile(llvm::StringRef msl, const LibraryOptions &options = {});
   /// A library from LLVM IR (text or bitcode) that keeps the front end's contract.
   llvm::Expected<std::shared_ptr<Library>> compileIR(llvm::StringRef ir, std::vector<KernelInfo> kernels,
-                                                     const CompileOptions &options = {});
+                                                     const LibraryOptions &options = {});
   /// Forgets libraries that nobody holds.
   void trim();
 

@@ -20,7 +20,7 @@ llvm::Expected<triton_metal::Kernel *> Kernel::variant(const LaunchOptions &opti
   std::lock_guard<std::mutex> lock(mutex);
   Variant &entry = variants[index];
   if (!entry.kernel) {
-    CompileOptions compileOptions;
+    LibraryOptions compileOptions;
     compileOptions.checkBounds = options.checkBounds;
     compileOptions.count = options.count;
     llvm::Expected<std::shared_ptr<Library>> library = Device::get().compile(metal, compileOptions);

@@ -189,7 +189,9 @@ Value Lowering::uniformMask(Value mask) {
   OpBuilder::InsertionGuard guard(builder);
   if (Operation *op = get(mask).getDefiningOp())
     builder.setInsertionPointAfter(op);
-  return UniformTest(builder, loc, [&](Value value) { return get(value); }).allTrue(mask);
+  std::string name = nameOf(loc);
+  Location where = name.empty() ? UnknownLoc::get(builder.getContext()) : named(name + "_inside");
+  return UniformTest(builder, where, [&](Value value) { return get(value); }).allTrue(mask);
 }
 
 } // namespace triton_metal

@@ -1,4 +1,5 @@
 #include "dialect/msl/MSL.h"
+#include "transforms/MSLPlaces.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,6 +28,10 @@ struct Access {
   /// Where in device memory, in each thread. Two accesses in the same places need no barrier: each thread meets itself.
   Value base, offsets;
   bool inSomeThreads = false;
+  /// Where the threads are few: the condition that they meet, if the address is the same for all of them.
+  Value guard;
+  /// The loop in whose earlier steps this access was.
+  scf::ForOp before;
 
   bool operator==(const Access &) const = default;
 };
@@ -56,14 +61,18 @@ bool conflict(const Access &a, const Access &b) {
   if (a.isDevice != b.isDevice)
     return false;
   if (a.isDevice) {
-    // Two writes of a program to one array go to different places, as a rule in every step of a loop: a barrier
-    // between them would cost much and order little.
-    if (a.kind == Access::Write && b.kind == Access::Write)
-      return false;
     if (a.argument && b.argument && a.argument != b.argument)
       return false;
-    bool same = a.base && a.base == b.base && a.offsets == b.offsets && !a.inSomeThreads && !b.inSomeThreads;
-    return !same;
+    // One thread's writes stay in order.
+    if (a.kind == Access::Write && b.kind == Access::Write && a.guard && a.guard == b.guard)
+      return false;
+    if (!a.base || !b.base)
+      return true;
+    if (!a.before && a.base == b.base && a.offsets == b.offsets && !a.inSomeThreads && !b.inSomeThreads)
+      return false;
+    std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets), other = msl::Place::get(b.base, b.offsets);
+    return !place || !other ||
+           !(a.before ? place->isDisjointInLaterSteps(*other, a.before) : place->isDisjointFrom(*other));
   }
   if (a.memory == b.memory)
     return !(a.slot && b.slot && (isOther(a.slot, b.slot) || isOther(b.slot, a.slot)));
@@ -139,12 +148,17 @@ std::optional<Access> accessOf(Value pointer, Value offsets, Access::Kind kind) 
   return access;
 }
 
-void collectAccesses(Operation *op, bool inSomeThreads, SmallVectorImpl<Access> &accesses) {
+void collectAccesses(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access> &accesses) {
   auto touch = [&](Value pointer, Value offsets, Access::Kind kind) {
     if (!isa<msl::PtrType>(pointer.getType()))
       return;
     if (auto access = accessOf(pointer, offsets, kind)) {
-      access->inSomeThreads = inSomeThreads;
+      // Atomics of many threads meet in one place: none of them meets only itself.
+      if (kind == Access::Atomic)
+        access->base = access->offsets = Value();
+      access->inSomeThreads = bool(divergent);
+      if (divergent && offsets && !isa<VectorType>(offsets.getType()))
+        access->guard = divergent.getCondition();
       accesses.push_back(*access);
     }
   };
@@ -189,9 +203,9 @@ private:
       return;
     }
     if (auto loop = dyn_cast<scf::ForOp>(op))
-      return visitLoop({&loop.getRegion()}, pending);
+      return visitLoop(loop, {&loop.getRegion()}, pending);
     if (auto loop = dyn_cast<scf::WhileOp>(op))
-      return visitLoop({&loop.getBefore(), &loop.getAfter()}, pending);
+      return visitLoop({}, {&loop.getBefore(), &loop.getAfter()}, pending);
     if (auto ifOp = dyn_cast<scf::IfOp>(op); ifOp && !op->hasAttr("msl.divergent")) {
       Pending otherwise = pending;
       visit(*ifOp.thenBlock(), pending);
@@ -203,7 +217,7 @@ private:
     }
     // Where threads part ways there can be no barrier: what happens inside counts as one access.
     SmallVector<Access> accesses;
-    op->walk([&](Operation *inner) { collectAccesses(inner, isa<scf::IfOp>(op), accesses); });
+    op->walk([&](Operation *inner) { collectAccesses(inner, dyn_cast<scf::IfOp>(op), accesses); });
     bool needed = false, onDevice = false;
     for (const Access &access : accesses)
       for (const Access &earlier : pending)
@@ -221,20 +235,30 @@ private:
       add(pending, access);
   }
 
-  void visitLoop(ArrayRef<Region *> regions, Pending &pending) {
+  void visitLoop(scf::ForOp loop, ArrayRef<Region *> regions, Pending &pending) {
     while (true) {
       Pending inside = pending;
       for (Region *region : regions)
         visit(region->front(), inside);
-      // The next step has slots and places of its own: all that is known of this step's is the memory.
+      // The next step has slots and places of its own: what is known of this step's is that they were before.
       size_t before = pending.size();
       for (Access access : inside) {
-        access.slot = access.base = access.offsets = Value();
+        if (llvm::is_contained(pending, access))
+          continue;
+        access.slot = Value();
+        if (loop && access.base && !access.before)
+          access.before = loop;
+        else
+          access.base = access.offsets = Value(), access.before = {};
         add(pending, access);
       }
       if (pending.size() == before)
-        return;
+        break;
     }
+    // After the loop nothing is known of its last steps' places.
+    for (Access &access : pending)
+      if (loop && access.before == loop)
+        access.base = access.offsets = Value(), access.before = {};
   }
 };
 

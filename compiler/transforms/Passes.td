@@ -300,7 +300,9 @@ def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
     A barrier goes before an access that touches what another thread may have written, or may still read or write,
     since the last barrier. Allocations are told apart, and so are the slots of one allocation where they are `%s` and
     `%s ^ 1`. Loops are walked until nothing changes. In device memory, what is written through an argument and then
-    read through it (or read and then written) is ordered, unless every thread meets only itself.
+    read or written through it again (or read and then written) is ordered, unless every thread meets only itself, or the
+    places of the two accesses can be told apart: they are sums of the same uniform numbers and of bounds that do not
+    meet, also from step to step of a loop.
 
     ```mlir
     msl.store %x, %m[%i] : vector<1xf32>, !msl.ptr<f32, threadgroup>, vector<1xi32>

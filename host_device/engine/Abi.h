@@ -83,7 +83,9 @@ void __tm_runtime_barrier(GroupState *group, uint32_t site);
 /// Looks at every lane's access: `flags` 1 is "into any buffer", 2 is "and writes". Returns if all is well.
 void __tm_runtime_check(const LaunchState *launch, GroupState *group, const uint64_t *addresses, uint32_t mask, uint32_t site,
                         uint64_t start, uint64_t length, uint32_t bytes, uint32_t alignment, uint32_t flags);
-void __tm_runtime_count_lines(uint64_t *counter, const uint64_t *addresses, uint32_t mask, uint32_t bytes);
+/// `buffer` is the one that the addresses are in, or -1.
+void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter, const uint64_t *addresses, uint32_t mask,
+                              uint32_t bytes, int32_t buffer);
 }
 
 } // namespace triton_metal::engine

@@ -105,7 +105,7 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
     }
   }
   for (auto &[inst, access] : accesses) {
-    Value *object = getUnderlyingObject(access.pointer);
+    Value *object = getUnderlyingObject(access.pointer, 0);
     if (isa<GlobalVariable>(object))
       continue; // a constant of the program
     if (access.space == AddressSpace::Thread) {

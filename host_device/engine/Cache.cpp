@@ -199,7 +199,7 @@ template <typename V, Is<KernelInfo> T> void visit(V &v, T &k) {
 template <typename V, Is<Site> T> void visit(V &v, T &s) { v(s.line), v(s.column), v(s.kind), v(s.space), v(s.bytes), v(s.buffer); }
 template <typename V, Is<BlockCounts> T> void visit(V &v, T &c) { v(c.lane), v(c.simdgroup), v(c.threadgroup); }
 template <typename V, Is<CodeFacts> T> void visit(V &v, T &f) {
-  v(f.usesThreadgroupBarrier), v(f.privateBytes), v(f.threadgroupBytes), v(f.writtenBuffers), v(f.usedBuffers);
+  v(f.usesThreadgroupBarrier), v(f.stackBytes), v(f.threadgroupBytes), v(f.writtenBuffers), v(f.usedBuffers);
   v(f.registersPerThread), v(f.sites), v(f.blocks), v(f.lineCounters);
 }
 template <typename V, Is<KernelCode> T> void visit(V &v, T &c) { v(c.entryName), v(c.facts), v(c.object); }

@@ -29,8 +29,8 @@ struct BlockCounts {
 
 struct CodeFacts {
   bool usesThreadgroupBarrier = false;
-  /// Bytes of stack for private arrays of a whole SIMD-group.
-  uint64_t privateBytes = 0;
+  /// Bytes of stack that a SIMD-group takes: private arrays and what the code generator spills.
+  uint64_t stackBytes = 0;
   /// Threadgroup variables; arguments follow them.
   uint64_t threadgroupBytes = 0;
   /// One bit for each buffer that a store may reach, and for each that is used at all.

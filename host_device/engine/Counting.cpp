@@ -74,7 +74,7 @@ static void tallyAccess(BlockTally &tally, const MemoryAccess &access) {
       tally.add(Counters::ThreadgroupBytesWritten, access.bytes);
     break;
   case AddressSpace::Thread:
-    if (isa<AllocaInst>(getUnderlyingObject(access.pointer)) || !isa<Constant>(getUnderlyingObject(access.pointer)))
+    if (isa<AllocaInst>(getUnderlyingObject(access.pointer, 0)) || !isa<Constant>(getUnderlyingObject(access.pointer, 0)))
       tally.add(reads ? Counters::PrivateBytesRead : Counters::PrivateBytesWritten, access.bytes);
     break;
   }

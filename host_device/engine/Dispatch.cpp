@@ -143,8 +143,8 @@ private:
 
 bool Runner::runFibers(const LaunchPlan &plan, Random *random) {
   uint32_t count = group.simdgroups;
-  // Spilled vectors of 32 take room too, besides the private arrays.
-  size_t wanted = 256 * 1024 + plan.facts->privateBytes + plan.facts->privateBytes / 4;
+  // What the kernel calls takes room too.
+  size_t wanted = 256 * 1024 + plan.facts->stackBytes + plan.facts->stackBytes / 4;
   if (stacks.size() < count)
     stacks.resize(count);
   fibers.resize(count);

@@ -13,6 +13,8 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/LEB128.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
@@ -26,9 +28,6 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
-#include <chrono>
-#include "llvm/IR/PassTimingInfo.h"
-#include "llvm/Pass.h"
 using namespace llvm;
 
 namespace triton_metal::engine {
@@ -48,8 +47,14 @@ struct HostTarget {
       InitializeNativeTargetAsmPrinter();
       result.triple = Triple(sys::getProcessTriple());
       result.target = TargetRegistry::lookupTarget(result.triple, result.error);
-      result.cpu = sys::getHostCPUName().str();
-      StringMap<bool> flags = sys::getHostCPUFeatures();
+      StringMap<bool> flags;
+      if (const char *other = std::getenv("TRITON_METAL_HOST_CPU")) {
+        // Another processor of the same family, whose instructions this one has too: for tests.
+        result.cpu = other;
+      } else {
+        result.cpu = sys::getHostCPUName().str();
+        flags = sys::getHostCPUFeatures();
+      }
       std::vector<std::string> sorted;
       for (auto &flag : flags)
         sorted.push_back((flag.second ? "+" : "-") + flag.first().str());
@@ -65,8 +70,9 @@ struct HostTarget {
   std::unique_ptr<TargetMachine> machine() const {
     TargetOptions targetOptions;
     targetOptions.AllowFPOpFusion = FPOpFusion::Strict;
+    targetOptions.EmitStackSizeSection = true;
     return std::unique_ptr<TargetMachine>(target->createTargetMachine(triple, cpu, features, targetOptions, Reloc::PIC_,
-                                                                      CodeModel::Small, getenv("TM_O1") ? CodeGenOptLevel::Less : CodeGenOptLevel::Default, true));
+                                                                      CodeModel::Small, CodeGenOptLevel::Default, true));
   }
 };
 } // namespace
@@ -103,6 +109,37 @@ static void optimize(Module &module, Function &function, TargetMachine &machine,
   }
 }
 
+/// What the functions of an object file take of the stack together, from its .stack_sizes section; 0 without one (Mach-O).
+/// A thousand registers a thread are 128 KB a value, so spilled ones outgrow any fixed guess.
+static uint64_t stackBytesOf(StringRef object) {
+  Expected<std::unique_ptr<object::ObjectFile>> file =
+      object::ObjectFile::createObjectFile(MemoryBufferRef(object, "kernel"));
+  if (!file) {
+    consumeError(file.takeError());
+    return 0;
+  }
+  uint64_t bytes = 0;
+  for (const object::SectionRef &section : (*file)->sections()) {
+    Expected<StringRef> name = section.getName();
+    Expected<StringRef> contents = section.getContents();
+    if (!name || !contents) {
+      consumeError(name.takeError());
+      consumeError(contents.takeError());
+      continue;
+    }
+    if (*name != ".stack_sizes")
+      continue;
+    // Entries are an address and a size in ULEB128.
+    const uint8_t *at = contents->bytes_begin(), *end = contents->bytes_end();
+    while (end - at > 8) {
+      unsigned length = 0;
+      bytes += decodeULEB128(at + 8, &length, end);
+      at += 8 + length;
+    }
+  }
+  return bytes;
+}
+
 Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, const CodeOptions &options) {
   const HostTarget &host = HostTarget::get();
   if (!host.target)
@@ -114,7 +151,6 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, con
   Expected<Function *> scalar = prepareKernel(module, kernel, options, code.facts);
   if (!scalar)
     return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), scalar.takeError());
-  auto T0 = std::chrono::steady_clock::now(); auto lap = [&](const char *n) { auto t = std::chrono::steady_clock::now(); fprintf(stderr, "%s %.0f ms\n", n, std::chrono::duration<double>(t - T0).count() * 1e3); T0 = t; };
   const char *dump = std::getenv("TRITON_METAL_HOST_DUMP");
   if (dump)
     (*scalar)->print(errs());
@@ -124,7 +160,7 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, con
     return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), simd.takeError());
   if (dump)
     (*simd)->print(errs());
-  lap("vec"); (*scalar)->eraseFromParent();
+  (*scalar)->eraseFromParent();
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
@@ -135,7 +171,7 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, con
       function.addFnAttr("min-legal-vector-width", "512");
     }
   }
-  optimize(module, **simd, *machine, host.traits); lap("opt");
+  optimize(module, **simd, *machine, host.traits);
   if (dump)
     (*simd)->print(errs());
   // What only the scalar code used.
@@ -147,14 +183,14 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, con
       global.eraseFromParent();
     else if (!global.isDeclaration())
       global.setLinkage(GlobalValue::InternalLinkage);
-  if (getenv("TM_TP")) TimePassesIsEnabled = true;
   SmallVector<char, 0> object;
   raw_svector_ostream stream(object);
   legacy::PassManager codegen;
   if (machine->addPassesToEmitFile(codegen, stream, nullptr, CodeGenFileType::ObjectFile))
     return createStringError("LLVM cannot write object files for this host");
-  codegen.run(module); lap("codegen");
+  codegen.run(module);
   code.object.assign(object.begin(), object.end());
+  code.facts.stackBytes = std::max(code.facts.stackBytes, stackBytesOf(code.object));
   return code;
 }
 

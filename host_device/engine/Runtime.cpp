@@ -51,11 +51,18 @@ static _Float16 truncateDoubleToHalf(double number) { return std::bit_cast<_Floa
 static _Float16 truncateFloatToBfloat(float number) { return std::bit_cast<_Float16>(floatToBfloat(number)); }
 #endif
 
-extern "C" void __tm_runtime_count_lines(uint64_t *counter, const uint64_t *addresses, uint32_t mask, uint32_t bytes) {
+extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter, const uint64_t *addresses, uint32_t mask,
+                                         uint32_t bytes, int32_t buffer) {
+  // Lines are counted from the start of the buffer, which is the start of a line on a GPU, wherever the host has it.
   uint64_t lines[2 * simdWidth];
   unsigned count = 0;
   for (; mask; mask &= mask - 1) {
     uint64_t address = addresses[std::countr_zero(mask)];
+    for (uint32_t index = 0; buffer < 0 && index != maxBufferBindings; ++index)
+      if (address - uint64_t(launch->buffers[index]) < launch->bufferBytes[index])
+        buffer = index;
+    if (buffer >= 0)
+      address -= uint64_t(launch->buffers[buffer]);
     for (uint64_t line = address / 128; line <= (address + bytes - 1) / 128; ++line) {
       bool known = false;
       for (unsigned i = count; i-- && !known;)

@@ -1,5 +1,6 @@
 // Calls: positions, buffers, barriers, atomics, the C library, counters and checks.
 #include "host_device/engine/Builtins.h"
+#include "host_device/engine/Prepare.h"
 #include "host_device/engine/Vectorize.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -357,13 +358,13 @@ void SimdEmitter::emitCountLines(CallInst &call) {
   Value *counts = groupField(b.getPtrTy(), offsetof(GroupState, counts), "counts");
   Value *counter = b.CreatePtrAdd(counts, b.getInt64(8 * (3 * facts.blocks.size() + constantArgument(call, 2))));
   auto *numbers = lanesOf(b.getInt64Ty());
+  auto *i32 = b.getInt32Ty();
   AllocaInst *list = slot(numbers, "addresses");
   b.CreateStore(b.CreatePtrToInt(vector(pointer), numbers), list);
   auto callee = module.getOrInsertFunction(
-      "__tm_runtime_count_lines",
-      FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getInt32Ty(), b.getInt32Ty()}, false));
+      "__tm_runtime_count_lines", FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), i32, i32, i32}, false));
   cast<Function>(callee.getCallee())->setDoesNotThrow();
-  b.CreateCall(callee, {counter, list, maskBits(mask), b.getInt32(constantArgument(call, 1))});
+  b.CreateCall(callee, {launch, counter, list, maskBits(mask), b.getInt32(constantArgument(call, 1)), b.getInt32(bufferOf(pointer))});
 }
 
 void SimdEmitter::emitCheck(CallInst &call) {
@@ -382,12 +383,16 @@ void SimdEmitter::emitCheck(CallInst &call) {
   // The memory that the pointer may point into; nothing where only the runtime can tell.
   Value *start = nullptr, *length = nullptr, *forbidden = nullptr;
   if (where.space == AddressSpace::Thread) {
-    auto *array = cast<AllocaInst>(getUnderlyingObject(pointer));
-    start = b.getInt64(privateBase + privatePlaces[array].second);
-    length = b.getInt64(array->getAllocationSize(layout)->getFixedValue());
+    if (auto *array = dyn_cast<AllocaInst>(getUnderlyingObject(pointer, 0))) {
+      start = b.getInt64(privateBase + privatePlaces[array].second);
+      length = b.getInt64(array->getAllocationSize(layout)->getFixedValue());
+    } else { // one of several by now
+      start = b.getInt64(privateBase);
+      length = b.getInt64(privateGroup(pointer).bytes);
+    }
   } else if (where.space == AddressSpace::Threadgroup) {
     Value *memory = b.CreatePtrToInt(groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory"), i64);
-    auto *object = dyn_cast<CallInst>(getUnderlyingObject(pointer));
+    auto *object = dyn_cast<CallInst>(getUnderlyingObject(pointer, 0));
     StringRef name = object && object->getCalledFunction() ? object->getCalledFunction()->getName() : "";
     if (name.starts_with(threadgroupAllocName)) {
       auto [offset, size] = threadgroupPlaces[constantArgument(*object, 0)];

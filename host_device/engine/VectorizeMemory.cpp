@@ -147,7 +147,7 @@ std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &
     total += window.elements;
   }
   // A wide access of each lane by itself is still better than gathering its parts.
-  unsigned most = components >= 2 && components * size >= 8 ? simdWidth : simdWidth / 2;
+  unsigned most = components >= 2 && components * size >= 8 && components * size <= 64 ? simdWidth : simdWidth / 2;
   if (result.windows.size() > most || total > 4 * simdWidth * components)
     return std::nullopt;
   return result;

@@ -99,7 +99,7 @@ void SimdEmitter::layOutPrivateMemory() {
     auto *type = ArrayType::get(b.getInt8Ty(), group.bytes * simdWidth);
     group.storage = new AllocaInst(type, 0, "private", allocas->getTerminator()->getIterator());
     group.storage->setAlignment(Align(64));
-    facts.privateBytes += group.bytes * simdWidth;
+    facts.stackBytes += group.bytes * simdWidth;
   }
 }
 

@@ -105,6 +105,9 @@ Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options, LL
   return std::move(result);
 }
 
+/// Of this program's own sources; the build writes it.
+const char *hostDeviceSourceHash();
+
 std::string frontendVersion() {
   static const std::string version = [] {
     SHA256 hash;
@@ -113,7 +116,8 @@ std::string frontendVersion() {
       hash.update(header.name);
       hash.update(header.text);
     }
-    return "msl-1-" + toHex(hash.final(), /*LowerCase=*/true).substr(0, 16);
+    hash.update(hostDeviceSourceHash());
+    return "msl-" + toHex(hash.final(), /*LowerCase=*/true).substr(0, 16);
   }();
   return version;
 }

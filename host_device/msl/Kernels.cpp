@@ -1,4 +1,5 @@
 #include "host_device/msl/Kernels.h"
+#include "host_device/msl/AddressSpaces.h"
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclCXX.h"
@@ -98,8 +99,10 @@ void KernelCollector::error(const Decl *decl, const llvm::Twine &message) {
 }
 
 bool KernelCollector::HandleTopLevelDecl(DeclGroupRef group) {
-  for (Decl *decl : group)
+  for (Decl *decl : group) {
     visit(decl);
+    declarations.push_back(decl);
+  }
   return true;
 }
 
@@ -119,6 +122,7 @@ void KernelCollector::visit(Decl *decl) {
 void KernelCollector::HandleTranslationUnit(ASTContext &context) {
   if (diagnostics.hasErrors())
     return;
+  checkAddressSpaces(context, declarations, diagnostics);
   std::set<const VarDecl *> seenVariables;
   for (const VarDecl *variable : variables) {
     if (!seenVariables.insert(variable->getCanonicalDecl()).second)

@@ -40,6 +40,7 @@ private:
   DiagnosticCollector &diagnostics;
   const MslOptions &options;
   clang::ASTContext *ast = nullptr;
+  std::vector<clang::Decl *> declarations;
   std::vector<const clang::FunctionDecl *> functions;
   std::vector<const clang::VarDecl *> variables;
 

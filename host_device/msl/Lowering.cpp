@@ -299,6 +299,10 @@ Error check(Module &module, const SetVector<Function *> &kernels,
     if (auto *type = dyn_cast<ArrayType>(initialisers->getValueType()); !type || type->getNumElements() > 0)
       return failure("a variable at file scope has an initialiser that is not constant");
   for (GlobalVariable &variable : module.globals()) {
+    if (!variable.isDeclaration() && !variable.isConstant() && !variable.use_empty() &&
+        variable.getAddressSpace() != constantSpace && !variable.getName().starts_with("llvm."))
+      return failure("variable '" + demangle(variable.getName()) +
+                     "' lives as long as the program and can change; such variables must be in the constant address space");
     if (!variable.isDeclaration() || variable.use_empty())
       continue;
     for (const GeneratedConstant &constant : constants)

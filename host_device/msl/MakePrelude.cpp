@@ -11,6 +11,8 @@ using namespace llvm;
 namespace triton_metal {
 // This program is what makes it.
 EmbeddedPrelude embeddedPrelude() { return {}; }
+const char *hostDeviceSourceHash();
+const char *hostDeviceSourceHash() { return ""; }
 } // namespace triton_metal
 
 int main(int argc, char **argv) {

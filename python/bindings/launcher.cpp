@@ -505,6 +505,8 @@ BufferBinding bindingOf(const ArrayInfo &array) {
 }
 
 void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound) {
+  std::vector<Settings> &stack = settingsStack();
+  runtime::LaunchOptions options = stack.empty() ? runtime::LaunchOptions() : stack.back().options;
   const runtime::Metadata &metadata = plan.kernel->getMetadata();
   llvm::SmallVector<BufferBinding, 16> buffers(metadata.numBuffers);
   llvm::SmallVector<uint32_t, 32> scalars(metadata.scalarWords);
@@ -514,6 +516,11 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
       const ArrayInfo &array = *argument.array;
       if (step.writes && !array.writable)
         valueProblem(step.param, "is a read-only array, but the kernel writes it");
+      if (options.checkBounds && array.low != array.data)
+        valueProblem(step.param,
+                     "has a negative stride, so that memory before its first element is "
+                     "its own: check=\"bounds\" cannot follow that; launch without it, "
+                     "or pass a copy");
       buffers[step.slot] = bindingOf(array);
       continue;
     }
@@ -523,8 +530,6 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
     else
       runtime::packInteger(words, argument.unsignedInteger);
   }
-  std::vector<Settings> &stack = settingsStack();
-  runtime::LaunchOptions options = stack.empty() ? runtime::LaunchOptions() : stack.back().options;
   nb::object sink = stack.empty() ? nb::object() : stack.back().sink;
   Counters counters;
   llvm::Error error = llvm::Error::success();

@@ -266,6 +266,20 @@ def test_bounds_of_torch():
         add[(1,)](x, x, torch.zeros(200), 101, BLOCK=128)
 
 
+def test_bounds_of_negative_strides():
+    """Right or refused: memory before the first element belongs to the array, too."""
+    base = np.arange(16, dtype=np.float32)
+    out = np.full(16, -7, np.float32)
+    with (
+        triton.launch_options(check="bounds"),
+        pytest.raises(ValueError, match="argument x has a negative stride"),
+    ):
+        copy_strided[(1,)](base[::-1], out, -1, 16, BLOCK=16)
+    assert (out == -7).all()
+    copy_strided[(1,)](base[::-1], out, -1, 16, BLOCK=16)
+    assert (out == base[::-1]).all()
+
+
 def test_schedule_changes_no_result():
     x, y = pair()
     for seed in (0, 1, 2**64 - 1):

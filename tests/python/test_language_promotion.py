@@ -36,22 +36,7 @@ OPERATORS = [
     "!=",
 ]
 FUNCTIONS = ["tl.minimum", "tl.maximum"]
-NUMBERS = [
-    "True",
-    "False",
-    "0",
-    "1",
-    "2",
-    "-3",
-    "255",
-    "300",
-    "-40000",
-    "3000000000",
-    "5000000000",
-    "1.5",
-    "-0.25",
-    "1e-300",
-]
+NUMBERS = ["True", "0", "2", "-3", "300", "3000000000", "5000000000", "1.5", "1e-300"]
 
 TAIL = """
     tl.store(out, z.to(tl.float32))
@@ -251,8 +236,10 @@ def test_number_in_memory(modules, dtype, number, name):
     ],
 )
 def test_one_value(modules, name, dtype):
-    if name in ("total", "largest"):
-        # Reductions call functions that are named by their module.
+    if name in ("total", "largest", "max_atomically") and not (
+        name == "max_atomically" and dtype != "fp32"
+    ):
+        # Reductions call functions that are named by their module; bits are taken once, not twice.
         check_canonical(modules, name, {"a": f"*{dtype}", "out": "*fp32"})
     else:
         check(modules, name, {"a": f"*{dtype}", "out": "*fp32"})

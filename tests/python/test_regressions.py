@@ -38,3 +38,35 @@ def test_argmax_of_columns_that_are_spread_anew(num_warps: int) -> None:
     out = np.empty(512, np.int32)
     column_argmax_kernel[(1,)](x, out, M=8, N=512, num_warps=num_warps)
     assert_same(out, x.argmax(axis=0).astype(np.int32))
+
+
+@triton.jit
+def clear_and_scatter_kernel(places_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, 0)
+    places = tl.load(places_ptr + offsets)
+    tl.store(out_ptr + places, offsets + 1, mask=offsets % 2 == 0)
+
+
+@triton.jit
+def overlapping_steps_kernel(out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    for step in range(n):
+        tl.store(out_ptr + step + offsets, offsets * 100 + step)
+
+
+@pytest.mark.parametrize("schedule", [None, 1, 2])
+@pytest.mark.parametrize("num_warps", [1, 4, 8])
+def test_later_stores_win(num_warps: int, schedule: int | None) -> None:
+    places = np.random.default_rng(0).permutation(256).astype(np.int32)
+    scattered, steps = np.full(256, -1, np.int32), np.zeros(262, np.int32)
+    with triton.launch_options(schedule=schedule):
+        clear_and_scatter_kernel[(1,)](places, scattered, BLOCK=256, num_warps=num_warps)
+        overlapping_steps_kernel[(1,)](steps, 7, BLOCK=256, num_warps=num_warps)
+    expected = np.zeros(256, np.int32)
+    expected[places[::2]] = np.arange(0, 256, 2) + 1
+    assert_same(scattered, expected)
+    expected = np.zeros(262, np.int32)
+    for step in range(7):
+        expected[step : step + 256] = np.arange(256) * 100 + step
+    assert_same(steps, expected)

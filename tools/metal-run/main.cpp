@@ -225,7 +225,7 @@ int main(int argc, char **argv) {
   if (!buffer)
     exitOnError(failure("cannot read '" + inputFile + "': " + buffer.getError().message()));
 
-  CompileOptions options;
+  LibraryOptions options;
   options.checkBounds = check;
   options.count = countWork;
   options.fileName = inputFile == "-" ? std::string("<stdin>") : inputFile.getValue();

@@ -180,6 +180,9 @@ bool KernelPrinter::isFolded(Operation *op, const Expr &expr) {
   if (!value.hasOneUse())
     return false;
   Operation *user = *value.user_begin();
+  // A splat is written wherever it is used, and its operand with it.
+  if (isa<SplatOp>(user) && !user->getResult(0).hasOneUse())
+    return false;
   if (reads && !isUndisturbed(op, user))
     return false;
   // Not into a loop, where it would be computed again and again, nor under an index, where it must

@@ -115,3 +115,61 @@ msl.kernel @device(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %i: i32
   %v = msl.load %x[%j] : !msl.ptr<f32, device>, i32 -> f32
   msl.return
 }
+
+// What is written twice is written in order, unless the places can be told apart.
+// CHECK-LABEL: @written_twice
+// CHECK: msl.store %{{.*}}, %arg0
+// CHECK-NEXT: msl.store %{{.*}}, %arg0
+// CHECK-NEXT: msl.store %{{.*}}, %arg1
+// CHECK-NEXT: msl.barrier device
+// CHECK-NEXT: msl.store %{{.*}}, %arg0
+msl.kernel @written_twice(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32, %j: i32) threads 128 {
+  %lane = msl.lane : i32
+  %c31 = arith.constant 31 : i32
+  %c32 = arith.constant 32 : i32
+  %f = arith.constant 1.0 : f32
+  %i = arith.addi %n, %lane : i32
+  %beyond = arith.addi %i, %c32 : i32
+  %back = arith.subi %c31, %lane : i32
+  msl.store %f, %x[%i] : f32, !msl.ptr<f32, device>, i32
+  msl.store %f, %x[%beyond] : f32, !msl.ptr<f32, device>, i32
+  msl.store %f, %y[%i] : f32, !msl.ptr<f32, device>, i32
+  msl.store %f, %x[%back] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}
+
+// The steps of the first loop write side by side, those of the second one over each other.
+// CHECK-LABEL: @written_in_steps
+// CHECK: scf.for
+// CHECK-NOT: msl.barrier
+// CHECK: scf.for
+// CHECK: msl.barrier device
+// CHECK-NEXT: msl.store
+msl.kernel @written_in_steps(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32) threads 32 {
+  %lane = msl.lane : i32
+  %c0 = arith.constant 0 : i32
+  %c31 = arith.constant 31 : i32
+  %c32 = arith.constant 32 : i32
+  %f = arith.constant 1.0 : f32
+  scf.for %k = %c0 to %n step %c32 : i32 {
+    %i = arith.addi %k, %lane : i32
+    msl.store %f, %x[%i] : f32, !msl.ptr<f32, device>, i32
+  }
+  scf.for %k = %c0 to %n step %c31 : i32 {
+    %i = arith.addi %k, %lane : i32
+    msl.store %f, %y[%i] : f32, !msl.ptr<f32, device>, i32
+  }
+  msl.return
+}
+
+// Atomics of several threads meet in one place.
+// CHECK-LABEL: @counted
+// CHECK: msl.atomic_rmw
+// CHECK-NEXT: msl.barrier device
+// CHECK-NEXT: msl.load
+msl.kernel @counted(%x: !msl.ptr<i32, device>, %i: i32) threads 128 {
+  %c1 = arith.constant 1 : i32
+  %old = msl.atomic_rmw add %x[%i], %c1 : !msl.ptr<i32, device>, i32, i32
+  %v = msl.load %x[%i] : !msl.ptr<i32, device>, i32 -> i32
+  msl.return
+}

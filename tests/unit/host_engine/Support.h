@@ -37,7 +37,7 @@ inline KernelInfo kernelInfo(std::string name, std::vector<ParameterInfo> parame
 }
 
 /// The library of one kernel from IR; a failed compilation fails the test.
-inline std::shared_ptr<Library> libraryOf(const std::string &ir, KernelInfo info, CompileOptions options = {}) {
+inline std::shared_ptr<Library> libraryOf(const std::string &ir, KernelInfo info, LibraryOptions options = {}) {
   auto library = Device::get().compileIR(ir, {std::move(info)}, options);
   if (!library) {
     ADD_FAILURE() << llvm::toString(library.takeError());

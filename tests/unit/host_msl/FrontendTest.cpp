@@ -1,10 +1,13 @@
 // What the front end says about a text: signatures, constants, and what is wrong with it.
 #include "host_device/msl/Frontend.h"
+#include "host_device/msl/Invocation.h"
 #include "host_device/msl/Rewriter.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "gtest/gtest.h"
+#include <atomic>
+#include <thread>
 
 using namespace triton_metal;
 
@@ -198,6 +201,15 @@ TEST(Diagnostics, SayWhatMetalDoesNotHave) {
                 .find("recursive"),
             std::string::npos);
   EXPECT_NE(errorOf("kernel void f(constant int *a) { *(constant int *)a = 1; }").find("constant"), std::string::npos);
+  EXPECT_NE(errorOf("int count = 0; kernel void f(device int *a) { a[0] = ++count; }").find("constant address space"), std::string::npos);
+  EXPECT_NE(errorOf("kernel void f(device int *a) { static int n = 0; a[0] = n++; }").find("constant address space"), std::string::npos);
+  EXPECT_NE(errorOf("float g(thread float *p) { return *p; }\nkernel void f(device float *a) { a[0] = g(a + 1); }")
+                .find("kernel.metal:2:43: error: a pointer 'device float *' cannot become 'thread float *', which points to another address space"),
+            std::string::npos);
+  EXPECT_NE(errorOf("kernel void f(device float *a) { thread float *p = (thread float *)a; p[0] = 1; }").find("another address space"),
+            std::string::npos);
+  EXPECT_NE(errorOf("kernel void f(device float *a) { threadgroup float *p = (threadgroup float *)a; p[0] = 1; }").find("address space"),
+            std::string::npos);
   EXPECT_NE(errorOf("#include \"other.h\"\n").find("kernel.metal:1:10: error: 'other.h' file not found"), std::string::npos);
   EXPECT_NE(errorOf("words that are no Metal\n").find("kernel.metal:1:1: error: unknown type name 'words'"), std::string::npos);
   EXPECT_NE(errorOf("kernel void f(device int *a) {").find("error: expected '}'"), std::string::npos);
@@ -215,6 +227,35 @@ TEST(Rewriter, KeepsLinesAndMapsOffsetsBack) {
   EXPECT_NE(result.text.find("static constant int k##n"), std::string::npos);
   // One of two methods that differ in nothing but their address space stays.
   EXPECT_EQ(llvm::StringRef(result.text).count("get()"), 1u);
+}
+
+TEST(Prelude, ComesFromTheBuildAndCanBeMadeAgain) {
+  EXPECT_FALSE(embeddedPrelude().bytes.empty());
+  EXPECT_EQ(parsedPrelude().data(), embeddedPrelude().bytes.data());
+  EXPECT_TRUE(parsePrelude() == embeddedPrelude().bytes);
+}
+
+TEST(Threads, CompileAtTheSameTime) {
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t, &right] {
+      for (int k = 0; k < 5; ++k) {
+        llvm::LLVMContext context;
+        std::string n = std::to_string(t * 10 + k);
+        bool wrong = k == 3;
+        auto result = compileMsl("kernel void f" + n + "(device float4 *a, uint i [[thread_position_in_grid]]) { a[i].xy *= " +
+                                     (wrong ? "b" : n) + "; }",
+                                 MslOptions(), context);
+        if (wrong)
+          right += !result && llvm::toString(result.takeError()).find("undeclared identifier 'b'") != std::string::npos;
+        else
+          right += result && result->kernels.size() == 1 && result->kernels[0].name == "f" + n;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(right, 20);
 }
 
 TEST(Includes, AreReadFromTheFoldersGivenAndNowhereElse) {

@@ -1,0 +1,188 @@
+// Where accesses go: sums of uniform numbers, which cancel out between two places, and bounds of what threads add to them.
+
+#include "transforms/MSLPlaces.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace triton_metal::msl {
+
+namespace {
+
+/// Bounds stay far from the ends of the 32 bits in which indices are computed: what wraps around then cancels out too.
+constexpr int64_t kLargest = int64_t(1) << 30;
+
+/// All threads have this scalar in common: it is not computed from a thread's position.
+bool isUniform(Value scalar) {
+  SmallVector<Value> work{scalar};
+  llvm::SmallPtrSet<void *, 16> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || isa<VectorType>(value.getType()) || !seen.insert(value.getAsOpaquePointer()).second)
+      continue;
+    if (isa<LaneOp, SimdgroupOp>(op))
+      return false;
+    llvm::append_range(work, op->getOperands());
+  }
+  return true;
+}
+
+class Summation {
+public:
+  explicit Summation(Place &place) : place(place) {}
+
+  /// Adds `value * factor`; false if nothing is known of it.
+  bool add(Value value, int64_t factor, unsigned depth = 0);
+
+private:
+  bool addBounds(int64_t low, int64_t high, int64_t factor) {
+    if (std::abs(low) > kLargest || std::abs(high) > kLargest || std::abs(factor) > kLargest)
+      return false;
+    place.low += factor * (factor < 0 ? high : low);
+    place.high += factor * (factor < 0 ? low : high);
+    return std::abs(place.low) <= kLargest && std::abs(place.high) <= kLargest;
+  }
+  bool addTerm(Value value, int64_t factor) {
+    for (auto &[term, times] : place.terms)
+      if (term == value) {
+        times += factor;
+        return true;
+      }
+    place.terms.push_back({value, factor});
+    return true;
+  }
+  /// The bounds of a value that is no sum, if it has no uniform part.
+  std::optional<std::pair<int64_t, int64_t>> boundsOf(Value value, unsigned depth) {
+    Place alone;
+    if (!Summation(alone).add(value, 1, depth + 1) || !alone.terms.empty())
+      return std::nullopt;
+    return std::pair(alone.low, alone.high);
+  }
+  bool addBits(Operation *op, int64_t factor, unsigned depth);
+
+  Place &place;
+};
+
+} // namespace
+
+/// Bits of a number that is not negative: what is shifted, masked or joined from them.
+bool Summation::addBits(Operation *op, int64_t factor, unsigned depth) {
+  APInt number;
+  bool isConstant = matchPattern(op->getOperand(1), m_ConstantInt(&number)) && number.getActiveBits() < 31;
+  if (isa<arith::AndIOp>(op) && isConstant)
+    return addBounds(0, number.getZExtValue(), factor);
+  std::optional<std::pair<int64_t, int64_t>> lhs = boundsOf(op->getOperand(0), depth);
+  if (!lhs || lhs->first < 0)
+    return false;
+  if (isa<arith::ShRUIOp>(op))
+    return isConstant && number.ult(31) &&
+           addBounds(lhs->first >> number.getZExtValue(), lhs->second >> number.getZExtValue(), factor);
+  std::optional<std::pair<int64_t, int64_t>> rhs = boundsOf(op->getOperand(1), depth);
+  if (!rhs || rhs->first < 0)
+    return false;
+  return addBounds(0, int64_t(llvm::NextPowerOf2(uint64_t(lhs->second | rhs->second))) - 1, factor);
+}
+
+bool Summation::add(Value value, int64_t factor, unsigned depth) {
+  if (depth > 24 || std::abs(factor) > kLargest)
+    return false;
+  DenseElementsAttr dense;
+  if (matchPattern(value, m_Constant(&dense))) {
+    if (!dense.getElementType().isInteger())
+      return false;
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (const APInt &number : dense.getValues<APInt>()) {
+      low = std::min(low, number.getSExtValue());
+      high = std::max(high, number.getSExtValue());
+    }
+    return addBounds(low, high, factor);
+  }
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return number.getSignificantBits() <= 32 && addBounds(number.getSExtValue(), number.getSExtValue(), factor);
+  Operation *op = value.getDefiningOp();
+  if (!isa<VectorType>(value.getType()) && (!op || isUniform(value))) {
+    // A sum of uniform numbers is taken apart, so that two places have the same terms.
+    if (!isa_and_present<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::ExtSIOp>(op))
+      return addTerm(value, factor);
+  }
+  if (!op)
+    return false;
+  if (isa<LaneOp>(op))
+    return addBounds(0, 31, factor);
+  if (isa<SimdgroupOp>(op))
+    return addBounds(0, op->getParentOfType<KernelOp>().getThreads() / 32 - 1, factor);
+  if (isa<SplatOp, PermuteRegistersOp, arith::ExtSIOp>(op))
+    return add(op->getOperand(0), factor, depth + 1);
+  if (isa<arith::AddIOp>(op))
+    return add(op->getOperand(0), factor, depth + 1) && add(op->getOperand(1), factor, depth + 1);
+  if (isa<arith::SubIOp>(op))
+    return add(op->getOperand(0), factor, depth + 1) && add(op->getOperand(1), -factor, depth + 1);
+  if (isa<arith::MulIOp>(op)) {
+    for (unsigned side : {1u, 0u})
+      if (matchPattern(op->getOperand(side), m_ConstantInt(&number)) && number.getSignificantBits() <= 31)
+        return add(op->getOperand(1 - side), factor * number.getSExtValue(), depth + 1);
+    return !isa<VectorType>(value.getType()) && isUniform(value) && addTerm(value, factor);
+  }
+  if (isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::ShRUIOp>(op))
+    return addBits(op, factor, depth);
+  return false;
+}
+
+std::optional<Place> Place::get(Value base, Value offsets) {
+  auto bytesOf = [](Value pointer) {
+    Type element = cast<PtrType>(pointer.getType()).getElementType();
+    return isa<PtrType>(element) ? int64_t(8) : int64_t(std::max(8u, element.getIntOrFloatBitWidth()) / 8);
+  };
+  Place place;
+  Summation sum(place);
+  int64_t bytes = bytesOf(base);
+  if (offsets && !sum.add(offsets, bytes))
+    return std::nullopt;
+  while (Operation *op = base.getDefiningOp()) {
+    if (auto add = dyn_cast<PtrAddOp>(op)) {
+      if (!sum.add(add.getOffset(), bytesOf(base)))
+        return std::nullopt;
+    } else if (!isa<PtrCastOp>(op)) {
+      break;
+    }
+    base = op->getOperand(0);
+  }
+  place.root = base;
+  place.high += bytes;
+  llvm::erase_if(place.terms, [](auto &term) { return term.second == 0; });
+  llvm::sort(place.terms, [](auto &a, auto &b) { return a.first.getAsOpaquePointer() < b.first.getAsOpaquePointer(); });
+  return place;
+}
+
+bool Place::isDisjointFrom(const Place &other) const {
+  return root == other.root && terms == other.terms && (high <= other.low || other.high <= low);
+}
+
+bool Place::isDisjointInLaterSteps(const Place &later, scf::ForOp loop) const {
+  if (root != later.root || terms != later.terms || loop.getRegion().isAncestor(Value(root).getParentRegion()))
+    return false;
+  int64_t factor = 0;
+  for (auto &[value, times] : terms) {
+    Value term = value;
+    if (term == loop.getInductionVar())
+      factor = times;
+    else if (loop.getRegion().isAncestor(term.getParentRegion()))
+      return false;
+  }
+  APInt step;
+  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || step.getSignificantBits() > 31)
+    return false;
+  int64_t stride = 0;
+  if (llvm::MulOverflow(factor, step.getSExtValue(), stride))
+    return false;
+  return (stride > 0 && high <= later.low + stride) || (stride < 0 && later.high + stride <= low);
+}
+
+} // namespace triton_metal::msl

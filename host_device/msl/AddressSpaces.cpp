@@ -1,0 +1,61 @@
+#include "host_device/msl/AddressSpaces.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/Basic/SourceManager.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace clang;
+
+namespace triton_metal {
+
+namespace {
+
+class CastChecker : public RecursiveASTVisitor<CastChecker> {
+public:
+  CastChecker(ASTContext &context, DiagnosticCollector &diagnostics) : context(context), diagnostics(diagnostics) {}
+
+  bool shouldVisitTemplateInstantiations() const { return true; }
+  bool shouldVisitImplicitCode() const { return false; }
+
+  /// `p->method()`: the object is what matters, and its method may be called.
+  bool VisitMemberExpr(MemberExpr *member) {
+    if (member->isArrow())
+      objects.insert(member->getBase());
+    return true;
+  }
+
+  bool VisitCastExpr(CastExpr *cast) {
+    if (cast->getCastKind() != CK_AddressSpaceConversion || cast->isGLValue() || objects.contains(cast))
+      return true;
+    const SourceManager &sources = context.getSourceManager();
+    SourceLocation location = cast->getExprLoc();
+    if (sources.isInSystemHeader(sources.getExpansionLoc(location)) || !seen.insert(location).second)
+      return true;
+    diagnostics.error(sources, location,
+                      "a pointer '" + spelling(cast->getSubExpr()->getType()) + "' cannot become '" +
+                          spelling(cast->getType()) + "', which points to another address space");
+    return true;
+  }
+
+private:
+  std::string spelling(QualType type) const {
+    std::string text = type.getAsString(context.getPrintingPolicy());
+    bool isThread = type->isPointerType() && !type->getPointeeType().hasAddressSpace();
+    return isThread ? "thread " + text : text;
+  }
+
+  ASTContext &context;
+  DiagnosticCollector &diagnostics;
+  llvm::DenseSet<const Expr *> objects;
+  llvm::DenseSet<SourceLocation> seen;
+};
+
+} // namespace
+
+void checkAddressSpaces(ASTContext &context, llvm::ArrayRef<Decl *> declarations, DiagnosticCollector &diagnostics) {
+  CastChecker checker(context, diagnostics);
+  for (Decl *declaration : declarations)
+    if (!context.getSourceManager().isInSystemHeader(declaration->getLocation()))
+      checker.TraverseDecl(declaration);
+}
+
+} // namespace triton_metal

@@ -1,0 +1,167 @@
+"""Dots in loops of every kind: what is staged twice, what once, and what not at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernel_support import tl, triton
+
+
+@triton.jit
+def persistent_kernel(
+    a_ptr, b_ptr, c_ptr, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    """One program after another tile: the tiles of one are overwritten by those of the next."""
+    tiles_n = tl.cdiv(n, BN)
+    for tile in range(tl.program_id(0), tl.cdiv(m, BM) * tiles_n, tl.num_programs(0)):
+        rows = tile // tiles_n * BM + tl.arange(0, BM)
+        columns = tile % tiles_n * BN + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), tl.float32)
+        for start in range(0, k, BK):
+            inner = start + tl.arange(0, BK)
+            a = tl.load(
+                a_ptr + rows[:, None] * k + inner[None, :],
+                mask=(rows[:, None] < m) & (inner[None, :] < k),
+                other=0.0,
+            )
+            b = tl.load(
+                b_ptr + inner[:, None] * n + columns[None, :],
+                mask=(inner[:, None] < k) & (columns[None, :] < n),
+                other=0.0,
+            )
+            acc = tl.dot(a, b, acc)
+        tl.store(
+            c_ptr + rows[:, None] * n + columns[None, :],
+            acc,
+            mask=(rows[:, None] < m) & (columns[None, :] < n),
+        )
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 8])
+@pytest.mark.parametrize("num_stages", [1, 2, 4])
+@pytest.mark.parametrize("k", [0, 16, 100])
+def test_persistent(num_warps: int, num_stages: int, k: int) -> None:
+    m, n = 90, 70
+    rng = np.random.default_rng(k)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((m, k), (k, n)))
+    c = np.full((m, n), np.nan, np.float32)
+    persistent_kernel[(3,)](
+        a if k else np.zeros(1, np.float16),
+        b if k else np.zeros(1, np.float16),
+        c,
+        m,
+        n,
+        k,
+        BM=32,
+        BN=32,
+        BK=16,
+        num_warps=num_warps,
+        num_stages=num_stages,
+    )
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), atol=1e-4)
+
+
+@triton.jit
+def dequantise_kernel(a_ptr, w_ptr, scale_ptr, c_ptr, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """The weights are int8 with a scale a row of K: what is loaded is computed with before it is multiplied."""
+    rows, columns = tl.arange(0, BM), tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, k, BK):
+        inner = start + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * k + inner[None, :])
+        w = tl.load(w_ptr + inner[:, None] * BN + columns[None, :]).to(tl.float16)
+        scale = tl.load(scale_ptr + inner)
+        acc += tl.dot(a, w * scale[:, None])
+    tl.store(c_ptr + rows[:, None] * BN + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("num_stages", [1, 2])
+def test_computed_operand(num_stages: int) -> None:
+    m, n, k = 32, 64, 128
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((m, k)).astype(np.float16)
+    w = rng.integers(-100, 100, (k, n)).astype(np.int8)
+    scale = (2.0 ** rng.integers(-6, -3, k)).astype(np.float16)
+    c = np.zeros((m, n), np.float32)
+    dequantise_kernel[(1,)](a, w, scale, c, k, BM=m, BN=n, BK=32, num_warps=4, num_stages=num_stages)
+    expected = a.astype(np.float64) @ (w * scale.astype(np.float64)[:, None])
+    np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-3)
+
+
+@triton.jit
+def gathered_kernel(a_ptr, index_ptr, b_ptr, c_ptr, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Rows of B are taken through loaded indices, which a step early would have to be waited for."""
+    rows, columns = tl.arange(0, BM), tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, k, BK):
+        inner = start + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * k + inner[None, :])
+        index = tl.load(index_ptr + inner)
+        b = tl.load(b_ptr + index[:, None] * BN + columns[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * BN + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("num_stages", [1, 2])
+def test_gathered_operand(num_stages: int) -> None:
+    m, n, k = 32, 32, 64
+    rng = np.random.default_rng(2)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((m, k), (k, n)))
+    index = rng.permutation(k).astype(np.int32)
+    c = np.zeros((m, n), np.float32)
+    gathered_kernel[(1,)](a, index, b, c, k, BM=m, BN=n, BK=16, num_warps=2, num_stages=num_stages)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b[index].astype(np.float64), atol=1e-4)
+
+
+@triton.jit
+def used_twice_kernel(a_ptr, b_ptr, c_ptr, s_ptr, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A's elements are multiplied and summed: they are needed in registers in their own step as well."""
+    rows, columns = tl.arange(0, BM), tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    sums = tl.zeros((BM,), tl.float32)
+    for start in range(0, k, BK):
+        inner = start + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * k + inner[None, :])
+        b = tl.load(b_ptr + columns[None, :] * k + inner[:, None])
+        acc = tl.dot(a, b, acc)
+        sums += tl.sum(a.to(tl.float32), axis=1)
+    tl.store(c_ptr + rows[:, None] * BN + columns[None, :], acc)
+    tl.store(s_ptr + rows, sums)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 16, 32])
+@pytest.mark.parametrize("num_stages", [1, 3])
+def test_operand_used_twice(num_stages: int, num_warps: int) -> None:
+    m, n, k = 64, 32, 64
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((m, k), (n, k)))
+    c, sums = np.zeros((m, n), np.float32), np.zeros(m, np.float32)
+    used_twice_kernel[(1,)](
+        a, b, c, sums, k, BM=m, BN=n, BK=16, num_warps=num_warps, num_stages=num_stages
+    )
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.T.astype(np.float64), atol=1e-4)
+    np.testing.assert_allclose(sums, a.astype(np.float64).sum(axis=1), atol=1e-4)
+
+
+@triton.jit
+def chain_kernel(x_ptr, y_ptr, z_ptr, o_ptr, N: tl.constexpr):
+    """((x · y) · z)ᵀ · x: products that are operands A and B of others, and a transposition between."""
+    r = tl.arange(0, N)
+    at = r[:, None] * N + r[None, :]
+    x, y, z = tl.load(x_ptr + at), tl.load(y_ptr + at), tl.load(z_ptr + at)
+    xy = tl.dot(x, y, input_precision="ieee")
+    xyz = tl.dot(xy, z, input_precision="ieee")
+    tl.store(o_ptr + at, tl.dot(tl.trans(xyz), tl.dot(x, x, input_precision="ieee"), input_precision="ieee"))
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 8])
+@pytest.mark.parametrize("size", [16, 64])
+def test_chain(size: int, num_warps: int) -> None:
+    rng = np.random.default_rng(size)
+    x, y, z = (rng.standard_normal((size, size)).astype(np.float32) / size**0.5 for _ in range(3))
+    out = np.zeros_like(x)
+    chain_kernel[(1,)](x, y, z, out, N=size, num_warps=num_warps)
+    wide = [v.astype(np.float64) for v in (x, y, z)]
+    expected = (wide[0] @ wide[1] @ wide[2]).T @ (wide[0] @ wide[0])
+    np.testing.assert_allclose(out, expected, atol=1e-4)
