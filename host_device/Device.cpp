@@ -436,6 +436,8 @@ Expected<Kernel *> Library::kernel(StringRef name) {
   for (const KernelInfo &info : state->kernels) {
     if (info.name != name)
       continue;
+    if (!info.unusable.empty())
+      return createStringError(inconvertibleErrorCode(), "kernel '" + info.name + "': " + info.unusable);
     auto made = std::make_unique<Kernel::State>();
     made->library = state.get();
     made->info = info;

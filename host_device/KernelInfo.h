@@ -110,6 +110,8 @@ struct KernelInfo {
   std::vector<FunctionConstantInfo> functionConstants;
   /// `[[max_total_threads_per_threadgroup(n)]]`, or the device's limit.
   uint32_t maxTotalThreadsPerThreadgroup = maxThreadsPerThreadgroup;
+  /// Why this kernel cannot be run, though others of its library can: a function constant that it uses has no value.
+  std::string unusable;
 
   bool operator==(const KernelInfo &) const = default;
 };

@@ -2,6 +2,8 @@
 
 #include "conversion/TTMToMSL.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 using namespace mlir;
 
 namespace triton_metal {
@@ -210,26 +212,36 @@ Value Lowering::convertThroughMemory(Value value, const LinearLayout &from, cons
     rows = arith::MulIOp::create(builder, loc, rows, constant(flat.getType(), pad));
     return arith::AddIOp::create(builder, loc, inRound, rows);
   };
-  auto maskOf = [&](const LinearLayout &layout, int64_t round) -> Value {
-    if (rounds == 1)
-      return {};
+  auto maskOf = [&](const LinearLayout &layout, Value round) -> Value {
     Value flat = paddedIndices(layout, 0, 0);
     Value which = arith::ShRUIOp::create(builder, loc, flat, constant(flat.getType(), llvm::Log2_64(perRound)));
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, which, constant(flat.getType(), round));
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, which,
+                                 msl::SplatOp::create(builder, loc, flat.getType(), round));
   };
 
   Value storeOffsets = offsetsOf(source), loadOffsets = offsetsOf(target);
   Type resultType = VectorType::get(target.getNumRegisters(), storage);
-  Value result;
-  for (int64_t round = 0; round < rounds; ++round) {
-    Value storeMask = maskOf(source, round), loadMask = maskOf(target, round);
+  // `sofar`: what earlier rounds brought, which stays.
+  auto exchange = [&](Value storeMask, Value loadMask, Value sofar) -> Value {
     predicated(owner, [&] {
       msl::StoreOp::create(builder, loc, value, memory, storeOffsets, storeMask, Value(), storeWidth,
                            storeMask ? storeWidth : 1);
     });
-    // What other rounds brought stays.
-    result = msl::LoadOp::create(builder, loc, resultType, memory, loadOffsets, loadMask, round ? result : Value(),
-                                 Value(), loadWidth, loadMask ? loadWidth : 1);
+    return msl::LoadOp::create(builder, loc, resultType, memory, loadOffsets, loadMask, sofar, Value(), loadWidth,
+                               loadMask ? loadWidth : 1);
+  };
+  Value result;
+  if (rounds == 1) {
+    result = exchange({}, {}, {});
+  } else {
+    auto bound = [&](int64_t number) { return constant(builder.getI32Type(), number); };
+    auto loop = scf::ForOp::create(builder, loc, bound(0), bound(rounds), bound(1), constant(resultType, 0));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value round = loop.getInductionVar();
+    Value sofar = exchange(maskOf(source, round), maskOf(target, round), loop.getRegionIterArg(0));
+    scf::YieldOp::create(builder, loc, sofar);
+    result = loop.getResult(0);
   }
   return addRepeats(fromStorage(result, element), resultRepeats, to.getRegisterBases().size());
 }

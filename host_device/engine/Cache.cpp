@@ -189,12 +189,12 @@ template <typename T, typename U> concept Is = std::is_same_v<std::remove_const_
 
 template <typename V, Is<ParameterInfo> T> void visit(V &v, T &p) {
   v(p.name), v(p.kind), v(p.index), v(p.addressSpace), v(p.isConst), v(p.isReference), v(p.elementType), v(p.elementSize);
-  v(p.elementAlignment), v(p.position), v(p.scalarBits), v(p.vectorWidth);
+  v(p.elementAlignment), v(p.position), v(p.scalarBits), v(p.vectorWidth), v(p.exists);
 }
 template <typename V, Is<ThreadgroupVariableInfo> T> void visit(V &v, T &t) { v(t.name), v(t.id), v(t.size), v(t.alignment); }
 template <typename V, Is<FunctionConstantInfo> T> void visit(V &v, T &f) { v(f.name), v(f.index), v(f.type), v(f.defined); }
 template <typename V, Is<KernelInfo> T> void visit(V &v, T &k) {
-  v(k.name), v(k.line), v(k.parameters), v(k.threadgroupVariables), v(k.functionConstants), v(k.maxTotalThreadsPerThreadgroup);
+  v(k.name), v(k.line), v(k.parameters), v(k.threadgroupVariables), v(k.functionConstants), v(k.maxTotalThreadsPerThreadgroup), v(k.unusable);
 }
 template <typename V, Is<Site> T> void visit(V &v, T &s) { v(s.line), v(s.column), v(s.kind), v(s.space), v(s.bytes), v(s.buffer); }
 template <typename V, Is<BlockCounts> T> void visit(V &v, T &c) { v(c.lane), v(c.simdgroup), v(c.threadgroup); }

@@ -43,9 +43,9 @@ struct PassRunner::State {
 
 namespace {
 /// One thread of a GPU: neighbouring accesses of up to 16 bytes are one, aligned for their elements.
-class ThreadTTI final : public TargetTransformInfoImplBase {
+class ThreadTTI final : public TargetTransformInfoImplCRTPBase<ThreadTTI> {
 public:
-  explicit ThreadTTI(const DataLayout &layout) : TargetTransformInfoImplBase(layout) {}
+  explicit ThreadTTI(const DataLayout &layout) : TargetTransformInfoImplCRTPBase(layout) {}
   unsigned getLoadStoreVecRegBitWidth(unsigned) const override { return 128; }
   bool allowsMisalignedMemoryAccesses(LLVMContext &, unsigned, unsigned, Align, unsigned *fast) const override {
     if (fast)

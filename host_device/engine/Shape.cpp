@@ -176,10 +176,10 @@ static LaneShape scaleShape(const LaneShape &a, int64_t factor, unsigned width, 
 
 namespace {
 /// Tells LLVM's uniformity analysis what only this engine knows.
-class LaneTTI final : public TargetTransformInfoImplBase {
+class LaneTTI final : public TargetTransformInfoImplCRTPBase<LaneTTI> {
 public:
   LaneTTI(const DataLayout &layout, std::function<InstructionUniformity(const Value *)> query)
-      : TargetTransformInfoImplBase(layout), query(std::move(query)) {}
+      : TargetTransformInfoImplCRTPBase(layout), query(std::move(query)) {}
   bool hasBranchDivergence(const Function *) const override { return true; }
   InstructionUniformity getInstructionUniformity(const Value *value) const override { return query(value); }
 

@@ -120,7 +120,7 @@ std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &
           return std::nullopt;
         members.push_back(lane);
       }
-    stable_sort(members, [&](unsigned x, unsigned y) { return s.offset[x] < s.offset[y]; });
+    sort(members, [&](unsigned x, unsigned y) { return std::pair(s.offset[x], x) < std::pair(s.offset[y], y); });
     // A class is one window for each run without a wide gap: the rows of a tile are runs.
     for (unsigned i = 0; i != members.size(); ++i) {
       int64_t offset = s.offset[members[i]];

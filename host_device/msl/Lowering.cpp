@@ -288,9 +288,37 @@ void placeThreadgroupVariables(Module &module, ArrayRef<std::pair<Function *, Ke
   }
 }
 
+/// A kernel that uses a function constant without a value cannot be run; the library's others can.
+void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels, ArrayRef<GeneratedConstant> constants) {
+  for (const GeneratedConstant &constant : constants) {
+    if (!constant.variable || !constant.variable->isDeclaration() || constant.variable->use_empty())
+      continue;
+    Constant *variable[] = {constant.variable};
+    convertUsersOfConstantsToInstructions(variable);
+    for (auto [function, info] : kernels) {
+      bool uses = any_of(constant.variable->users(), [function = function](User *user) {
+        auto *instruction = dyn_cast<Instruction>(user);
+        return instruction && instruction->getFunction() == function;
+      });
+      if (uses && info->unusable.empty())
+        info->unusable = "function constant '" + constant.info->name + "' (index " + std::to_string(constant.info->index) +
+                         ") is used but has no value";
+    }
+  }
+  for (auto [function, info] : kernels) {
+    if (info->unusable.empty())
+      continue;
+    DISubprogram *program = function->getSubprogram();
+    function->deleteBody();
+    function->setSubprogram(program);
+    IRBuilder<> builder(BasicBlock::Create(function->getContext(), "entry", function));
+    builder.CreateRetVoid();
+    info->threadgroupVariables.clear();
+  }
+}
+
 /// What the device cannot run is refused here, by name.
-Error check(Module &module, const SetVector<Function *> &kernels,
-            ArrayRef<GeneratedConstant> constants) {
+Error check(Module &module, const SetVector<Function *> &kernels) {
   for (Function &function : module)
     if (!function.isDeclaration() && !kernels.contains(&function))
       return failure("function '" + function.getName() + "' is recursive or is called through a pointer; Metal kernels "
@@ -305,15 +333,13 @@ Error check(Module &module, const SetVector<Function *> &kernels,
                      "' lives as long as the program and can change; such variables must be in the constant address space");
     if (!variable.isDeclaration() || variable.use_empty())
       continue;
-    for (const GeneratedConstant &constant : constants)
-      if (constant.variable == &variable)
-        return failure("function constant '" + constant.info->name + "' (index " +
-                       Twine(constant.info->index) + ") is used but has no value");
     return failure("variable '" + variable.getName() + "' is declared but nowhere defined");
   }
   for (Function *kernel : kernels)
     for (Instruction &instruction : instructions(*kernel))
-      if (auto *store = dyn_cast<StoreInst>(&instruction);
+      if (instruction.getType()->getScalarType()->isDoubleTy())
+        return failure("kernel '" + kernel->getName() + "' computes in double, which Metal does not have");
+      else if (auto *store = dyn_cast<StoreInst>(&instruction);
           store && store->getPointerAddressSpace() == constantSpace)
         return failure("kernel '" + kernel->getName() + "' writes to constant memory");
   return Error::success();
@@ -340,7 +366,8 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   loopTailCalls(module);
   simplify(module);
   placeThreadgroupVariables(module, pairs);
-  if (Error error = check(module, entries, constants))
+  markUnusable(pairs, constants);
+  if (Error error = check(module, entries))
     return error;
   module.setTargetTriple(Triple(sys::getProcessTriple()));
   std::string broken;

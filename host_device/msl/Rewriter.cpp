@@ -66,6 +66,7 @@ public:
     variables();
     arrayParameters();
     literals();
+    loadsInConditionals();
     return apply();
   }
 
@@ -236,7 +237,7 @@ private:
       for (size_t k = 0; k < old.size(); ++k)
         if (old[k] == '\n')
           lines += k && old[k - 1] == '\\' ? "\\\n" : "\n";
-      replace(begin, stop - begin, "__attribute__((" + out + "))" + lines);
+      replace(begin, stop - begin, " __attribute__((" + out + ")) " + lines);
       for (size_t k = i; k <= match[i]; ++k)
         gone[k] = true;
     }
@@ -484,7 +485,67 @@ private:
     }
   }
 
-  /// `1.0bf` -> `1.0_bf`.
+  /// The end of an operand that reads memory and does nothing else (`p[i]`, `*(p + i)`), or npos.
+  size_t loadEnd(size_t i) const {
+    bool reads = false;
+    while (is(i, tok::star)) {
+      reads = true;
+      ++i;
+    }
+    for (bool first = true;; first = false) {
+      if (is(i, tok::l_paren) || is(i, tok::l_square)) {
+        if (match[i] == npos || gone[i])
+          return npos;
+        if (is(i, tok::l_square)) {
+          if (first)
+            return npos; // a lambda
+          reads = true;
+        }
+        i = match[i] + 1;
+      } else if (is(i, tok::raw_identifier) || is(i, tok::coloncolon) || is(i, tok::period) || is(i, tok::arrow)) {
+        ++i;
+      } else {
+        break;
+      }
+    }
+    bool ends = is(i, tok::colon) || is(i, tok::semi) || is(i, tok::comma) || is(i, tok::r_paren) ||
+                is(i, tok::r_square) || is(i, tok::r_brace);
+    bool indexed = i > 0 && (is(i - 1, tok::r_square) || reads);
+    return ends && reads && indexed ? i : npos;
+  }
+
+  /// `c ? p[i] : float4(0)` -> `c ? __tm_load(p[i]) : float4(0)`: for clang a vector is an object, and an object in another
+  /// address space and one in the thread's have no common type.
+  void loadsInConditionals() {
+    auto wrap = [&](size_t begin) {
+      size_t end = loadEnd(begin);
+      if (end == npos || end == begin)
+        return;
+      insert(tokens[begin].offset, "__tm_load(");
+      insert(tokens[end - 1].offset + tokens[end - 1].length, ")");
+    };
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (!is(i, tok::question) || gone[i])
+        continue;
+      wrap(i + 1);
+      // The colon that belongs to this question mark.
+      int nested = 0;
+      for (size_t k = i + 1; k < tokens.size(); ++k) {
+        if ((is(k, tok::l_paren) || is(k, tok::l_square) || is(k, tok::l_brace)) && match[k] != npos) {
+          k = match[k];
+        } else if (is(k, tok::question)) {
+          ++nested;
+        } else if (is(k, tok::semi) || is(k, tok::r_paren) || is(k, tok::r_brace)) {
+          break;
+        } else if (is(k, tok::colon) && nested-- == 0) {
+          wrap(k + 1);
+          break;
+        }
+      }
+    }
+  }
+
+  /// `1.0bf` -> `1.0_bf`, `1.0` -> `1.0f`. (Clang has an option for the latter, which templates forget.)
   void literals() {
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (gone[i] || !is(i, tok::numeric_constant))
@@ -494,7 +555,12 @@ private:
       if (isHex && !number.contains_insensitive("p"))
         continue;
       size_t end = tokens[i].offset + tokens[i].length;
-      if (number.ends_with_insensitive("bf"))
+      char last = number.back();
+      bool isFraction = number.contains('.') || number.contains_insensitive(isHex ? "p" : "e");
+      if (isFraction && (last == '.' || (last >= '0' && last <= '9') ||
+                         (isHex && !number.contains_insensitive("p"))))
+        insert(end, "f");
+      else if (number.ends_with_insensitive("bf"))
         replace(end - 2, 2, "_bf");
       else if (number.ends_with("H"))
         replace(end - 1, 1, "_h");

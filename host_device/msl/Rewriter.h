@@ -27,7 +27,8 @@ struct RewrittenText {
 /// - `[[buffer(0)]]`, `[[kernel]]`, `[[host_name("f")]]` and their like become `annotate` attributes, which survive template
 ///   instantiation and explicit instantiations;
 /// - variables in the threadgroup and constant address spaces become static, and function constants external;
-/// - arrays as parameters that have an address space become pointers, and bfloat literals user-defined ones;
+/// - arrays as parameters that have an address space become pointers, and literals get the suffixes that clang knows;
+/// - what a conditional operator reads from memory becomes a value;
 /// - address spaces after a method's parameters go, and of overloads that differ in nothing else the first one stays.
 RewrittenText rewriteMsl(llvm::StringRef source);
 

@@ -63,7 +63,9 @@ def test_persistent(num_warps: int, num_stages: int, k: int) -> None:
 
 
 @triton.jit
-def dequantise_kernel(a_ptr, w_ptr, scale_ptr, c_ptr, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def dequantise_kernel(
+    a_ptr, w_ptr, scale_ptr, c_ptr, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
     """The weights are int8 with a scale a row of K: what is loaded is computed with before it is multiplied."""
     rows, columns = tl.arange(0, BM), tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -84,13 +86,17 @@ def test_computed_operand(num_stages: int) -> None:
     w = rng.integers(-100, 100, (k, n)).astype(np.int8)
     scale = (2.0 ** rng.integers(-6, -3, k)).astype(np.float16)
     c = np.zeros((m, n), np.float32)
-    dequantise_kernel[(1,)](a, w, scale, c, k, BM=m, BN=n, BK=32, num_warps=4, num_stages=num_stages)
+    dequantise_kernel[(1,)](
+        a, w, scale, c, k, BM=m, BN=n, BK=32, num_warps=4, num_stages=num_stages
+    )
     expected = a.astype(np.float64) @ (w * scale.astype(np.float64)[:, None])
     np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-3)
 
 
 @triton.jit
-def gathered_kernel(a_ptr, index_ptr, b_ptr, c_ptr, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def gathered_kernel(
+    a_ptr, index_ptr, b_ptr, c_ptr, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
     """Rows of B are taken through loaded indices, which a step early would have to be waited for."""
     rows, columns = tl.arange(0, BM), tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -115,7 +121,9 @@ def test_gathered_operand(num_stages: int) -> None:
 
 
 @triton.jit
-def used_twice_kernel(a_ptr, b_ptr, c_ptr, s_ptr, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def used_twice_kernel(
+    a_ptr, b_ptr, c_ptr, s_ptr, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
     """A's elements are multiplied and summed: they are needed in registers in their own step as well."""
     rows, columns = tl.arange(0, BM), tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -152,7 +160,10 @@ def chain_kernel(x_ptr, y_ptr, z_ptr, o_ptr, N: tl.constexpr):
     x, y, z = tl.load(x_ptr + at), tl.load(y_ptr + at), tl.load(z_ptr + at)
     xy = tl.dot(x, y, input_precision="ieee")
     xyz = tl.dot(xy, z, input_precision="ieee")
-    tl.store(o_ptr + at, tl.dot(tl.trans(xyz), tl.dot(x, x, input_precision="ieee"), input_precision="ieee"))
+    tl.store(
+        o_ptr + at,
+        tl.dot(tl.trans(xyz), tl.dot(x, x, input_precision="ieee"), input_precision="ieee"),
+    )
 
 
 @pytest.mark.parametrize("num_warps", [1, 4, 8])

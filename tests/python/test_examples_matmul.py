@@ -158,3 +158,8 @@ def test_counts(name: str, shape: tuple[int, int, int]) -> None:
         # One more before the loop when it is double-buffered, to hand over the first tiles.
         assert counts.barriers_per_program <= barriers * steps + (num_stages - 1)
         assert counts.private_bytes == 0
+        assert counts.scalar_multiply_adds == 0
+        assert (
+            counts.counters["f32_mul"] + counts.counters["f16_mul"] + counts.counters["bf16_mul"]
+            == 0
+        )

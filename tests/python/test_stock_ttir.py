@@ -81,7 +81,13 @@ def test_vector_add(tmp_path: pathlib.Path, version: str, n: int) -> None:
 @pytest.mark.parametrize("cols", [1, 500, 512])
 def test_softmax(tmp_path: pathlib.Path, cols: int, num_warps: int) -> None:
     x = np.random.default_rng(cols).standard_normal((5, cols)).astype(np.float32)
-    arguments = {"out": np.zeros_like(x), "x": x, "out_stride": cols, "x_stride": cols, "cols": cols}
+    arguments = {
+        "out": np.zeros_like(x),
+        "x": x,
+        "out_stride": cols,
+        "x_stride": cols,
+        "cols": cols,
+    }
     result = run(tmp_path, "softmax", (5,), arguments, num_warps=num_warps, schedule=cols)
     exponentials = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
     expected = exponentials / exponentials.sum(axis=1, keepdims=True)
@@ -96,7 +102,11 @@ def test_matmul(tmp_path: pathlib.Path, version: str, num_warps: int, num_stages
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((m, k)) / 4, rng.standard_normal((k, n)) / 4
     a, b = a.astype(np.float16), b.astype(np.float16)
-    arguments: dict[str, np.ndarray | int | float] = {"a": a, "b": b, "c": np.zeros((m, n), np.float16)}
+    arguments: dict[str, np.ndarray | int | float] = {
+        "a": a,
+        "b": b,
+        "c": np.zeros((m, n), np.float16),
+    }
     arguments |= {"M": m, "N": n, "K": k, "sam": k, "sbk": n, "scm": n}
     result = run(tmp_path, "matmul", (4,), arguments, version, num_warps, num_stages, schedule=7)
     product = a.astype(np.float64) @ b.astype(np.float64)

@@ -392,12 +392,47 @@ void KernelPrinter::printIf(scf::IfOp op) {
     line("}");
 }
 
+/// How often the bodies inside are run, one after the other.
+static int64_t countIterations(UnrollOp op) {
+  int64_t inside = 0;
+  for (Operation &nested : op.getBody().front())
+    nested.walk<WalkOrder::PreOrder>([&](UnrollOp loop) {
+      inside += countIterations(loop);
+      return WalkResult::skip();
+    });
+  return (int64_t(op.getUpper()) - int64_t(op.getLower())) * std::max<int64_t>(inside, 1);
+}
+
+/// Of a thread's numbers, a bool being one.
+static int64_t getBytes(ArrayType array) {
+  auto vector = dyn_cast<VectorType>(array.getElementType());
+  int64_t width = vector ? vector.getNumElements() : 1;
+  return array.getCount() * width * llvm::divideCeil(array.getScalarType().getIntOrFloatBitWidth(), 8);
+}
+
+/// A loop over more values than a thread's registers could hold stays a loop: unrolled, it would spill them all the same,
+/// and take seconds to compile. Matrices cannot be indexed at run time, so that loops over them are always unrolled.
+static bool isToBeUnrolled(UnrollOp op) {
+  constexpr int64_t mostIterations = 256, mostBytes = 1024;
+  bool isLarge = countIterations(op) > mostIterations, hasMatrix = false;
+  op->walk([&](Operation *nested) {
+    for (Type type : llvm::concat<const Type>(nested->getOperandTypes(), nested->getResultTypes()))
+      if (auto array = dyn_cast<ArrayType>(type)) {
+        hasMatrix |= array.isMatrix();
+        if (!array.isMatrix())
+          isLarge |= getBytes(array) > mostBytes;
+      }
+  });
+  return hasMatrix || !isLarge;
+}
+
 void KernelPrinter::printUnroll(UnrollOp op) {
   names.push();
   static const char *indices[] = {"i", "j", "k", "l", "m", "n"};
   std::string index = names.make(indices[std::min(loopDepth, 5u)]);
   exprs[op.getIndex()] = Expr{index};
-  line("#pragma unroll");
+  if (isToBeUnrolled(op))
+    line("#pragma unroll");
   ++loopDepth;
   printBody("for (ushort " + index + " = " + std::to_string(op.getLower()) + "; " + index + " < " +
                 std::to_string(op.getUpper()) + "; ++" + index + ")",

@@ -102,6 +102,66 @@ TEST(Execution, BoundsAreChecked) {
   EXPECT_NE(error.find("a load of 4 bytes at byte 3600 of 'b' (buffer 1), which has 3600 bytes"), std::string::npos) << error;
 }
 
+TEST(Execution, ChecksKnowBuffersAndAlignment) {
+  // A pointer that runs from its own buffer into the next one, and one that is not aligned.
+  const char *ir = R"(
+define void @k(ptr addrspace(1) %a, ptr addrspace(1) %o, ptr addrspace(2) %s, i32 %gid) {
+  %stride = load i32, ptr addrspace(2) %s
+  %at = mul i32 %gid, %stride
+  %i = zext i32 %at to i64
+  %p = getelementptr i8, ptr addrspace(1) %a, i64 %i
+  %x = load i32, ptr addrspace(1) %p
+  %g = zext i32 %gid to i64
+  %q = getelementptr i32, ptr addrspace(1) %o, i64 %g
+  store i32 %x, ptr addrspace(1) %q
+  ret void
+}
+)";
+  LibraryOptions options;
+  options.checkBounds = true;
+  auto library = libraryOf(ir, kernelInfo("k", {buffer("a", 0, true), buffer("o", 1), buffer("s", 2, true, 4, AddressSpace::Constant),
+                                                position("gid", Position::ThreadPositionInGrid)}), options);
+  std::vector<uint32_t> memory(128, 5), stride{4};
+  BufferBinding first{memory.data(), 256, false}, second{memory.data() + 64, 256, true};
+  EXPECT_EQ(run(*library, "k", {first, second, bindConst(stride)}, {1, 1, 1}, {64, 1, 1}), "");
+  stride[0] = 8;
+  std::string error = run(*library, "k", {first, second, bindConst(stride)}, {1, 1, 1}, {64, 1, 1});
+  EXPECT_NE(error.find("a load of 4 bytes at byte 256 of 'a' (buffer 0), which has 256 bytes (threadgroup 0,0,0, SIMD-group 1, lane 0)"),
+            std::string::npos) << error;
+  stride[0] = 2;
+  error = run(*library, "k", {first, second, bindConst(stride)}, {1, 1, 1}, {64, 1, 1});
+  EXPECT_NE(error.find("which is not aligned for its type"), std::string::npos) << error;
+  EXPECT_NE(error.find("lane 1)"), std::string::npos) << error;
+}
+
+TEST(Execution, IndicesThatWrapAroundAreFollowed) {
+  // 32-bit indices that wrap between two lanes: the wide access would be wrong.
+  const char *ir = R"(
+define void @k(ptr addrspace(1) %a, ptr addrspace(1) %o, ptr addrspace(2) %s, i32 %gid) {
+  %first = load i32, ptr addrspace(2) %s
+  %at = add i32 %gid, %first
+  %i = zext i32 %at to i64
+  %back = sub i64 %i, 4294967280
+  %small = icmp ult i64 %i, 2147483648
+  %j = select i1 %small, i64 %i, i64 %back
+  %p = getelementptr i32, ptr addrspace(1) %a, i64 %j
+  %x = load i32, ptr addrspace(1) %p
+  %w = zext i32 %at to i64
+  %w2 = and i64 %w, 63
+  %q = getelementptr i32, ptr addrspace(1) %o, i64 %w2
+  store i32 %x, ptr addrspace(1) %q
+  ret void
+}
+)";
+  auto library = libraryOf(ir, kernelInfo("k", {buffer("a", 0, true), buffer("o", 1), buffer("s", 2, true, 4, AddressSpace::Constant),
+                                                position("gid", Position::ThreadPositionInGrid)}));
+  std::vector<uint32_t> a(64), o(64), first{0xfffffff0};
+  std::iota(a.begin(), a.end(), 100);
+  EXPECT_EQ(run(*library, "k", {bindConst(a), bind(o), bindConst(first)}, {1, 1, 1}, {32, 1, 1}), "");
+  for (uint32_t lane = 0; lane != 32; ++lane)
+    EXPECT_EQ(o[(lane + 0xfffffff0) & 63], lane < 16 ? a[lane] : a[lane - 16]) << lane;
+}
+
 TEST(Execution, CountsWhatActiveLanesDo) {
   LibraryOptions options;
   options.count = true;
@@ -305,7 +365,8 @@ define void @k(ptr addrspace(1) %o, i32 %lane, i32 %group) {
 TEST(Execution, MultipliesMatrices) {
   const char *ir = R"(
 declare <2 x float> @__tm_simdgroup_mma(<2 x float>, <2 x float>, <2 x float>) convergent
-define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %c, i32 %stride, i32 %lane) {
+define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %c, ptr addrspace(2) %s, i32 %lane) {
+  %stride = load i32, ptr addrspace(2) %s
   %l4 = lshr i32 %lane, 2
   %r0 = and i32 %l4, 4
   %l2 = lshr i32 %lane, 1
@@ -330,34 +391,27 @@ define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %c, i3
   ret void
 }
 )";
-  auto library = libraryOf(ir, kernelInfo("k", {buffer("a", 0, true), buffer("b", 1, true), buffer("c", 2),
-                                                position("stride", Position::ThreadgroupsPerGrid), position("lane", Position::ThreadIndexInSimdgroup)}));
-  for (uint32_t stride : {1u}) {
-    // One threadgroup writes: the number of groups is the stride, so that only a grid of one can be used; rows overlap then.
-    std::vector<float> a(64), b(64), c(64, 0), expected(64, 0);
-    (void)stride;
-    for (int i = 0; i != 64; ++i) {
-      a[i] = i % 7 - 3;
-      b[i] = i % 5 - 2;
+  ParameterInfo stride = buffer("stride", 3, true, 4, AddressSpace::Constant);
+  stride.isReference = true;
+  auto library = libraryOf(ir, kernelInfo("k", {buffer("a", 0, true), buffer("b", 1, true), buffer("c", 2), stride,
+                                                position("lane", Position::ThreadIndexInSimdgroup)}));
+  for (uint32_t width : {8u, 11u, 64u}) {
+    std::vector<float> a(8 * width), b(8 * width), c(8 * width, 1.5f), expected = c;
+    std::vector<uint32_t> strides{width};
+    for (uint32_t i = 0; i != a.size(); ++i) {
+      a[i] = 0.1f * (i % 17) - 0.7f;
+      b[i] = 0.3f * (i % 13) - 1.9f;
     }
-    EXPECT_EQ(run(*library, "k", {bindConst(a), bindConst(b), bind(c)}, {1, 1, 1}, {32, 1, 1}), "");
-    // With a stride of one, element (r, c) is at r + c.
-    for (int r = 0; r != 8; ++r)
-      for (int col = 0; col != 8; ++col) {
-        float sum = 0;
-        for (int k = 0; k != 8; ++k)
-          sum = std::fma(a[r + k], b[k + col], sum);
-        expected[r + col] = sum; // of those that overlap, any
-      }
-    float corner = 0;
-    for (int k = 0; k != 8; ++k)
-      corner = std::fma(a[k], b[k], corner);
-    EXPECT_EQ(c[0], corner);
-    float last = 0;
-    for (int k = 0; k != 8; ++k)
-      last = std::fma(a[7 + k], b[k + 7], last);
-    EXPECT_EQ(c[14], last);
+    for (uint32_t row = 0; row != 8; ++row)
+      for (uint32_t column = 0; column != 8; ++column)
+        for (uint32_t k = 0; k != 8; ++k)
+          expected[row * width + column] = std::fma(a[row * width + k], b[k * width + column], expected[row * width + column]);
+    EXPECT_EQ(run(*library, "k", {bindConst(a), bindConst(b), bind(c), bindConst(strides)}, {1, 1, 1}, {32, 1, 1}), "");
+    EXPECT_EQ(c, expected) << width;
   }
+  std::vector<float> small(64);
+  EXPECT_EQ(run(*library, "k", {bindConst(small), bindConst(small), bind(small)}, {1, 1, 1}, {32, 1, 1}),
+            "[dispatch of 'k'] 'stride' (buffer 3) is missing");
 }
 
 TEST(Execution, AtomicsGoLaneByLane) {

@@ -134,13 +134,19 @@ TEST(FunctionConstants, SpecialiseAndAreMissed) {
 constant bool wide [[function_constant(4)]];
 constant uint count [[function_constant(5)]];
 kernel void f(device uint *a [[buffer(0), function_constant(wide)]], device uint *b) { b[0] = wide ? 1 : 2; }
+kernel void g(device uint *b) { b[0] = 1; }
 )";
-  EXPECT_NE(errorOf(text).find("function constant 'wide' (index 4) is used but has no value"), std::string::npos);
+  llvm::LLVMContext other;
+  CompiledMsl without = compiled(text, other);
+  ASSERT_EQ(without.kernels.size(), 2u);
+  EXPECT_EQ(without.kernels[0].unusable, "function constant 'wide' (index 4) is used but has no value");
+  EXPECT_EQ(without.kernels[1].unusable, "");
   MslOptions options;
   options.functionConstants = {{4, 0}};
   llvm::LLVMContext context;
   CompiledMsl msl = compiled(text, context, options);
-  ASSERT_EQ(msl.kernels.size(), 1u);
+  ASSERT_EQ(msl.kernels.size(), 2u);
+  EXPECT_EQ(msl.kernels[0].unusable, "");
   EXPECT_FALSE(msl.kernels[0].parameters[0].exists);
   ASSERT_EQ(msl.kernels[0].functionConstants.size(), 2u);
   EXPECT_TRUE(msl.kernels[0].functionConstants[0].defined);

@@ -156,6 +156,14 @@ TEST(Memory, PointersKeepTheirAddressSpaceThroughCasts) {
             (V{3, 2, 302, 9}));
 }
 
+TEST(Memory, ConditionalsMixLoadsAndValues) {
+  std::vector<float> data = {1, 2, 3, 4, 5, 6, 7, 8}, result(8);
+  runKernel("const device float4 *p, device float4 *o", "o[i] = i == 0 ? p[i + 1] : float4(-1); float4 v = i ? float4(2) : *p; o[i] += v;"
+                                                         "constant float *t = i ? table : table + 1; o[i].x += i ? t[0] : o[i].x > 5 ? t[1] : 0;",
+            {in(data), out(result)}, 2, "constant float table[3] = {10, 20, 30};");
+  EXPECT_EQ(result, (V{36, 8, 10, 12, 11, 1, 1, 1}));
+}
+
 TEST(Memory, ArrayParametersArePointers) {
   std::vector<float> result(1);
   std::vector<int64_t> strides = {5, 7};

@@ -1,0 +1,98 @@
+"""Atomic updates whose results are used, by tiles and by scalars, and memory that a program writes and reads again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernel_support import tl, triton
+
+
+@triton.jit
+def tickets_kernel(counter_ptr, out_ptr, N: tl.constexpr):
+    """Each program draws one ticket, and all of its threads use it."""
+    ticket = tl.atomic_add(counter_ptr, 1)
+    offsets = tl.arange(0, N)
+    tl.store(out_ptr + ticket * N + offsets, ticket * N + offsets)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 32])
+@pytest.mark.parametrize("size", [1, 16, 512])
+def test_tickets(size: int, num_warps: int) -> None:
+    counter, out = np.zeros(1, np.int32), np.full(37 * size, -1, np.int32)
+    tickets_kernel[(37,)](counter, out, N=size, num_warps=num_warps)
+    assert counter[0] == 37
+    np.testing.assert_array_equal(out, np.arange(37 * size))
+
+
+@triton.jit
+def olds_kernel(x_ptr, out_ptr, n, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    old = tl.atomic_add(x_ptr + offsets, offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, old, mask=offsets < n)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("size", [1, 8, 64, 1024])
+def test_results_of_a_tile(size: int, num_warps: int) -> None:
+    x = np.random.default_rng(size).integers(-9, 9, size).astype(np.int32)
+    before, out = x.copy(), np.full(size, 99, np.int32)
+    n = max(1, size - 3)
+    olds_kernel[(1,)](x, out, n, N=size, num_warps=num_warps)
+    np.testing.assert_array_equal(out, np.where(np.arange(size) < n, before, 99))
+    np.testing.assert_array_equal(x, before + np.where(np.arange(size) < n, np.arange(size), 0))
+
+
+@triton.jit
+def kinds_kernel(x_ptr, out_ptr):
+    tl.store(out_ptr, tl.atomic_max(x_ptr, 7))
+    tl.store(out_ptr + 1, tl.atomic_min(x_ptr + 1, -7))
+    tl.store(out_ptr + 2, tl.atomic_and(x_ptr + 2, 12))
+    tl.store(out_ptr + 3, tl.atomic_or(x_ptr + 3, 3))
+    tl.store(out_ptr + 4, tl.atomic_xor(x_ptr + 4, 5))
+    tl.store(out_ptr + 5, tl.atomic_xchg(x_ptr + 5, 42))
+    tl.store(out_ptr + 6, tl.atomic_cas(x_ptr + 6, 10, 77))
+    tl.store(out_ptr + 7, tl.atomic_cas(x_ptr + 7, 11, 78))
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_kinds(num_warps: int) -> None:
+    x, out = np.full(8, 10, np.int32), np.zeros(8, np.int32)
+    kinds_kernel[(1,)](x, out, num_warps=num_warps)
+    np.testing.assert_array_equal(out, np.full(8, 10))
+    np.testing.assert_array_equal(x, [10, -7, 10 & 12, 10 | 3, 10 ^ 5, 42, 77, 10])
+
+
+@triton.jit
+def counter_kernel(x_ptr, steps):
+    """A scalar in memory, read by every thread and written by one, again and again."""
+    for _ in range(steps):
+        tl.store(x_ptr, tl.load(x_ptr) + 1)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 16])
+def test_scalar_in_memory(num_warps: int) -> None:
+    x = np.array([5], np.int32)
+    for seed in range(3):
+        with triton.launch_options(schedule=seed):
+            counter_kernel[(1,)](x, 10, num_warps=num_warps)
+    np.testing.assert_array_equal(x, [35])
+
+
+@triton.jit
+def transpose_in_place_kernel(x_ptr, N: tl.constexpr):
+    """Every load must come before every store, and what is stored is read again in another order."""
+    r = tl.arange(0, N)
+    x = tl.load(x_ptr + r[:, None] * N + r[None, :])
+    tl.store(x_ptr + r[None, :] * N + r[:, None], x)
+    y = tl.load(x_ptr + r[:, None] * N + r[None, :])
+    tl.store(x_ptr + r[:, None] * N + r[None, :], y + x)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 8])
+@pytest.mark.parametrize("size", [2, 16, 64])
+def test_transpose_in_place(size: int, num_warps: int) -> None:
+    x = np.random.default_rng(size).integers(-99, 99, (size, size)).astype(np.int32)
+    expected = x + x.T
+    transpose_in_place_kernel[(1,)](x, N=size, num_warps=num_warps)
+    np.testing.assert_array_equal(x, expected)
