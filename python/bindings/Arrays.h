@@ -18,10 +18,14 @@ enum class ArgumentKind : uint8_t {
   Float,
   Array,
   Tensor,
+  Mlx,
   Mock,
   Static,
   Other
 };
+
+/// Whose memory an array is in, and with it the way that a launch takes.
+enum class Framework : uint8_t { Host, Mlx, Mps };
 
 /// Stands for an array of a dtype where nothing runs.
 struct MockArray {
@@ -41,6 +45,8 @@ struct ArrayInfo {
   void *low = nullptr;
   uint64_t bytes = 0;
   bool writable = true;
+  /// Arrays of the frameworks have no address here: their route finds it.
+  Framework framework = Framework::Host;
   /// Triton's name of the element type ("fp32"), a string that lives for ever.
   const char *dtype = nullptr;
   /// Held for exporters of the buffer protocol.

@@ -186,8 +186,9 @@ const char *torchDtype(PyObject *dtype) {
 
 bool readTensor(PyObject *object, bool withExtent, ArrayInfo &info, ArrayProblem &problem) {
   static PyObject *dataPtr = interned("data_ptr"), *dtypeAttr = interned("dtype"),
-                  *isCpu = interned("is_cpu"), *shapeAttr = interned("shape"),
-                  *strideMethod = interned("stride"), *elementSize = interned("element_size");
+                  *isCpu = interned("is_cpu"), *isMps = interned("is_mps"),
+                  *shapeAttr = interned("shape"), *strideMethod = interned("stride"),
+                  *elementSize = interned("element_size");
   nb::object dtype = nb::steal(PyObject_GetAttr(object, dtypeAttr));
   nb::object cpu = nb::steal(PyObject_GetAttr(object, isCpu));
   if (!dtype.is_valid() || !cpu.is_valid()) {
@@ -196,15 +197,22 @@ bool readTensor(PyObject *object, bool withExtent, ArrayInfo &info, ArrayProblem
     return false;
   }
   if (cpu.ptr() != Py_True) {
-    problem.isType = false;
-    problem.message = "is a tensor on another device: the host device takes CPU tensors";
-    return false;
+    nb::object mps = nb::steal(PyObject_GetAttr(object, isMps));
+    PyErr_Clear();
+    if (!mps.is_valid() || mps.ptr() != Py_True) {
+      problem.isType = false;
+      problem.message = "is a tensor on another device: a kernel takes CPU and MPS tensors";
+      return false;
+    }
+    info.framework = Framework::Mps;
   }
   info.dtype = torchDtype(dtype.ptr());
   if (!info.dtype) {
     problem.message = unsupportedDtype(nb::str(dtype).c_str());
     return false;
   }
+  if (info.framework == Framework::Mps)
+    return true;
   nb::object address = nb::steal(PyObject_CallMethodNoArgs(object, dataPtr));
   if (!address.is_valid()) {
     PyErr_Clear();
@@ -232,9 +240,56 @@ bool readTensor(PyObject *object, bool withExtent, ArrayInfo &info, ArrayProblem
   return true;
 }
 
+/// Whether a type is mlx.core.array or derived from it, told by names: nothing is imported.
+bool isMlxArray(PyTypeObject *type) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    nb::handle base = PyTuple_GET_ITEM(type->tp_mro, i);
+    nb::object name = nb::getattr(base, "__name__", nb::none());
+    nb::object module = nb::getattr(base, "__module__", nb::none());
+    if (PyUnicode_Check(name.ptr()) && PyUnicode_Check(module.ptr()) &&
+        PyUnicode_CompareWithASCIIString(name.ptr(), "array") == 0 &&
+        PyUnicode_CompareWithASCIIString(module.ptr(), "mlx.core") == 0)
+      return true;
+  }
+  return false;
+}
+
+/// MLX's dtypes are made anew at each access, so that their hash, the enumerator, names them.
+const char *mlxDtype(PyObject *dtype) {
+  static std::unordered_map<Py_hash_t, const char *> known = [] {
+    static constexpr std::pair<const char *, const char *> names[] = {
+        {"bool_", "int1"},    {"int8", "int8"},    {"int16", "int16"},   {"int32", "int32"},
+        {"int64", "int64"},   {"uint8", "uint8"},  {"uint16", "uint16"}, {"uint32", "uint32"},
+        {"uint64", "uint64"}, {"float16", "fp16"}, {"float32", "fp32"},  {"bfloat16", "bf16"}};
+    nb::object core = nb::module_::import_("mlx.core"); // has been imported: there is an array
+    std::unordered_map<Py_hash_t, const char *> result;
+    for (auto [mlx, name] : names)
+      result[PyObject_Hash(nb::object(core.attr(mlx)).ptr())] = knownDtype(name);
+    return result;
+  }();
+  auto found = known.find(PyObject_Hash(dtype));
+  return found == known.end() ? nullptr : found->second;
+}
+
+bool readMlx(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
+  static PyObject *dtypeAttr = interned("dtype");
+  nb::object dtype = nb::steal(PyObject_GetAttr(object, dtypeAttr));
+  if (!dtype.is_valid())
+    throw nb::python_error();
+  info.framework = Framework::Mlx;
+  info.dtype = mlxDtype(dtype.ptr());
+  if (!info.dtype) {
+    problem.message = unsupportedDtype(nb::str(dtype).c_str());
+    return false;
+  }
+  return true;
+}
+
 ArgumentKind classifySlowly(PyObject *object) {
   if (nb::isinstance<MockArray>(nb::handle(object)))
     return ArgumentKind::Mock;
+  if (isMlxArray(Py_TYPE(object)))
+    return ArgumentKind::Mlx;
   PyTypeObject *type = Py_TYPE(object);
   auto has = [&](const char *name) { return PyObject_HasAttrString(object, name); };
   if (has("data_ptr") && has("is_cpu"))
@@ -297,7 +352,8 @@ ArgumentKind classify(PyObject *object) {
 
 bool readArray(PyObject *object, ArgumentKind kind, bool withExtent, ArrayInfo &info,
                ArrayProblem &problem) {
-  bool read = kind == ArgumentKind::Tensor ? readTensor(object, withExtent, info, problem)
+  bool read = kind == ArgumentKind::Mlx      ? readMlx(object, info, problem)
+              : kind == ArgumentKind::Tensor ? readTensor(object, withExtent, info, problem)
               : PyObject_CheckBuffer(object) &&
                       std::strncmp(Py_TYPE(object)->tp_name, "numpy.", 6) != 0 &&
                       !PyObject_HasAttrString(object, "__array_struct__")
@@ -308,6 +364,8 @@ bool readArray(PyObject *object, ArgumentKind kind, bool withExtent, ArrayInfo &
       problem.message = "cannot be read as an array";
     return false;
   }
+  if (info.framework != Framework::Host)
+    return true;
   // An empty array may have no address; the kernel must not touch it anyhow.
   static uint64_t nothing[4];
   if (!info.data) {

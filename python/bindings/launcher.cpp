@@ -34,6 +34,18 @@ std::vector<Settings> &settingsStack() {
   return stack;
 }
 
+/// What takes the launches on a framework's arrays; the framework's module registers it when the
+/// first such array comes.
+struct Route {
+  const char *framework, *module, *arrays;
+  PyObject *callable = nullptr; // lives as long as the interpreter
+};
+Route &routeOf(Framework framework) {
+  static Route mlx{"mlx", "triton_metal.mlx.in_place", "an MLX array"};
+  static Route mps{"mps", "triton_metal.mps", "an MPS tensor"};
+  return framework == Framework::Mlx ? mlx : mps;
+}
+
 struct Param {
   std::string name;
   nb::object pythonName;
@@ -89,6 +101,11 @@ private:
              const std::vector<Bound> &bound, const int64_t *options);
   std::array<uint32_t, 3> readGrid(nb::handle grid, const std::vector<Bound> &bound);
   void run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound);
+  Framework frameworkOf(const std::vector<Bound> &bound) const;
+  void runOn(Framework framework, Plan &plan, std::array<uint32_t, 3> grid,
+             std::vector<Bound> &bound);
+  void packScalars(const Plan &plan, const std::vector<Bound> &bound,
+                   llvm::MutableArrayRef<uint32_t> scalars) const;
   [[noreturn]] void typeProblem(unsigned index, const std::string &message) const {
     raiseAs("LaunchTypeError", name + ": argument " + params[index].name + " " + message);
   }
@@ -263,7 +280,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
   }
   bound.kind = classify(bound.object);
   if (param.isConstexpr || unwrapped) {
-    if (bound.kind == ArgumentKind::Array || bound.kind == ArgumentKind::Tensor)
+    if (bound.kind == ArgumentKind::Array || bound.kind == ArgumentKind::Tensor ||
+        bound.kind == ArgumentKind::Mlx)
       typeProblem(i, "is a constexpr: it takes a number, a string, a dtype or a function that is "
                      "known before the launch, not an array");
     bound.isConstant = true;
@@ -377,7 +395,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
     return;
   }
   case ArgumentKind::Array:
-  case ArgumentKind::Tensor: {
+  case ArgumentKind::Tensor:
+  case ArgumentKind::Mlx: {
     if (wantsInteger || wantsFloat)
       typeProblem(i, "is annotated as " + annotation + ", so it takes a number, not an array");
     bound.array = std::make_unique<ArrayInfo>();
@@ -388,8 +407,9 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
       valueProblem(i, problem.message);
     }
     const char *dtype = bound.array->dtype;
-    bool aligned =
-        param.specializeAlignment && (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0;
+    // A framework's array has no address yet, so nothing is known of its alignment.
+    bool aligned = param.specializeAlignment && bound.array->framework == Framework::Host &&
+                   (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0;
     bound.divisibility = aligned ? 16 : 0;
     bound.type = dtype;
     key.push_back('p');
@@ -504,6 +524,68 @@ BufferBinding bindingOf(const ArrayInfo &array) {
   return {array.data, array.bytes - std::min(before, array.bytes), array.writable};
 }
 
+void Launcher::packScalars(const Plan &plan, const std::vector<Bound> &bound,
+                           llvm::MutableArrayRef<uint32_t> scalars) const {
+  for (const Plan::Step &step : plan.steps) {
+    if (step.isBuffer)
+      continue;
+    const Bound &argument = bound[step.param];
+    llvm::MutableArrayRef<uint32_t> words = scalars.slice(step.slot, step.words);
+    if (argument.kind == ArgumentKind::Float)
+      runtime::packFloat(words, step.kind, argument.real);
+    else
+      runtime::packInteger(words, argument.unsignedInteger);
+  }
+}
+
+/// The framework whose arrays a launch takes; those of two are refused.
+Framework Launcher::frameworkOf(const std::vector<Bound> &bound) const {
+  const Bound *first = nullptr;
+  auto describe = [&](const Bound &argument) {
+    return params[static_cast<size_t>(&argument - bound.data())].name + " is " +
+           (argument.kind == ArgumentKind::Mock ? "a dtype"
+            : argument.array->framework == Framework::Host
+                ? std::string("a ") + Py_TYPE(argument.object)->tp_name
+                : routeOf(argument.array->framework).arrays);
+  };
+  for (const Bound &argument : bound) {
+    if (!argument.array)
+      continue;
+    if (argument.kind == ArgumentKind::Mock)
+      raiseAs("LaunchTypeError", name + ": argument " + describe(argument) +
+                                     ": only warmup takes dtypes in place of arrays");
+    if (!first)
+      first = &argument;
+    else if (argument.array->framework != first->array->framework)
+      raiseAs("LaunchTypeError", name + ": argument " + describe(*first) + ", but argument " +
+                                     describe(argument) +
+                                     ": the arrays of one launch must be one framework's");
+  }
+  return first ? first->array->framework : Framework::Host;
+}
+
+void Launcher::runOn(Framework framework, Plan &plan, std::array<uint32_t, 3> grid,
+                     std::vector<Bound> &bound) {
+  Route &route = routeOf(framework);
+  if (!route.callable)
+    nb::module_::import_(route.module);
+  if (!route.callable)
+    raiseAs("DeviceError", name + ": nothing takes launches on " + std::string(route.arrays) +
+                               " (" + route.module + " registered no route)");
+  llvm::SmallVector<uint32_t, 32> scalars(plan.kernel->getMetadata().scalarWords);
+  packScalars(plan, bound, scalars);
+  nb::object arguments = nb::steal(PyList_New(static_cast<Py_ssize_t>(plan.steps.size())));
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    PyList_SET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(i),
+                    Py_NewRef(bound[plan.steps[i].param].object));
+  nb::object sizes = nb::make_tuple(grid[0], grid[1], grid[2]);
+  nb::bytes words(scalars.data(), scalars.size() * sizeof(uint32_t));
+  PyObject *call[] = {plan.compiled.ptr(), sizes.ptr(), arguments.ptr(), words.ptr()};
+  nb::object result = nb::steal(PyObject_Vectorcall(route.callable, call, 4, nullptr));
+  if (!result.is_valid())
+    throw nb::python_error();
+}
+
 void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound) {
   std::vector<Settings> &stack = settingsStack();
   runtime::LaunchOptions options = stack.empty() ? runtime::LaunchOptions() : stack.back().options;
@@ -524,12 +606,8 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
       buffers[step.slot] = bindingOf(array);
       continue;
     }
-    llvm::MutableArrayRef<uint32_t> words(scalars.data() + step.slot, step.words);
-    if (argument.kind == ArgumentKind::Float)
-      runtime::packFloat(words, step.kind, argument.real);
-    else
-      runtime::packInteger(words, argument.unsignedInteger);
   }
+  packScalars(plan, bound, scalars);
   nb::object sink = stack.empty() ? nb::object() : stack.back().sink;
   Counters counters;
   llvm::Error error = llvm::Error::success();
@@ -578,11 +656,15 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   key.push_back(static_cast<char>(options[1]));
   if (!doRun)
     return plan(key, objects, bound, options).compiled;
+  Framework framework = frameworkOf(bound);
   std::array<uint32_t, 3> sizes = readGrid(grid, bound);
   Plan &found = plan(key, objects, bound, options);
   // The plan may be dropped while the kernel runs.
   nb::object compiled = found.compiled;
-  run(found, sizes, bound);
+  if (framework == Framework::Host)
+    run(found, sizes, bound);
+  else
+    runOn(framework, found, sizes, bound);
   return compiled;
 }
 
@@ -633,11 +715,29 @@ void bindLauncher(nb::module_ &module) {
   nb::class_<MockArray>(module, "MockArray", "Stands for an array while a kernel is compiled only.")
       .def(nb::init<std::string>());
   module.def("configure_device", [](const std::string &cacheDirectory) {
-    DeviceOptions options;
-    options.cacheDirectory = cacheDirectory;
-    if (llvm::Error error = Device::configure(options))
+    if (llvm::Error error = runtime::configureHostDevice(cacheDirectory))
       raiseAs("CacheError", llvm::toString(std::move(error)));
   });
+  module.def(
+      "set_route",
+      [](const std::string &framework, nb::object callable) {
+        for (Framework candidate : {Framework::Mlx, Framework::Mps}) {
+          Route &route = routeOf(candidate);
+          if (framework != route.framework)
+            continue;
+          nb::object previous = nb::steal(route.callable);
+          route.callable = callable.is_none() ? nullptr : callable.release().ptr();
+          return previous.is_valid() ? previous : nb::object(nb::none());
+        }
+        raiseAs("LaunchValueError",
+                "there is no route for " + framework + ": mlx and mps have one");
+      },
+      nb::arg("framework"), nb::arg("callable").none(),
+      "Has launches on a framework's arrays (\"mlx\" or \"mps\") go to\n"
+      "callable(kernel, grid, arguments, scalar_words), and returns what they went to before. "
+      "`kernel` is the\nCompiledKernel, `grid` three integers, `arguments` what was passed, in the "
+      "order of the kernel's arguments,\nand `scalar_words` the scalar buffer's bytes. None takes "
+      "the route away.");
   module.def("pop_launch_options", [] { settingsStack().pop_back(); });
 }
 
