@@ -19,6 +19,7 @@ void bindTypes(nb::module_ &module);
 void bindBuilder(nb::module_ &module);
 void bindCompiler(nb::module_ &module);
 void bindLauncher(nb::module_ &module);
+void bindDevices(nb::module_ &module);
 
 /// Throws the Python exception that an error stands for.
 [[noreturn]] void raise(llvm::Error error);

@@ -1,7 +1,8 @@
 """Triton kernels on Apple GPUs, and on a Metal device that runs on the CPU."""
 
-from . import language, testing
+from . import devices, language, testing
 from .compiler import compile_ttir
+from .devices import device
 from .errors import (
     CacheError,
     CompileError,
@@ -45,6 +46,8 @@ __all__ = [
     "cdiv",
     "compile_ttir",
     "constexpr_function",
+    "device",
+    "devices",
     "jit",
     "language",
     "launch_options",

@@ -1,0 +1,100 @@
+// The host device without the launcher: a kernel's text and contract in, launches on arrays out.
+#include "Arrays.h"
+#include "Bindings.h"
+
+#include "runtime/Kernel.h"
+
+#include <nanobind/stl/tuple.h>
+
+#include <cstring>
+
+namespace triton_metal {
+
+namespace {
+
+[[noreturn]] void raiseAs(const char *exception, const std::string &message) {
+  nb::object type = nb::module_::import_("triton_metal.errors").attr(exception);
+  PyErr_SetString(type.ptr(), message.c_str());
+  throw nb::python_error();
+}
+
+/// A kernel that the host device has compiled or will at its first launch.
+struct LaunchableText {
+  std::shared_ptr<runtime::Kernel> kernel;
+
+  /// `arguments` has one object for every argument of the kernel; those of scalars are not read,
+  /// their words are in `words`.
+  void launch(std::array<uint32_t, 3> grid, nb::list arguments, nb::bytes words) {
+    const runtime::Metadata &metadata = kernel->getMetadata();
+    if (arguments.size() != metadata.arguments.size() ||
+        words.size() != metadata.scalarWords * sizeof(uint32_t))
+      raiseAs("LaunchTypeError",
+              metadata.name + " takes " + std::to_string(metadata.arguments.size()) + " arguments");
+    std::vector<uint32_t> scalars(metadata.scalarWords);
+    std::memcpy(scalars.data(), words.c_str(), words.size());
+    std::vector<BufferBinding> buffers(metadata.numBuffers);
+    // The views of exporters are held until the kernel has run.
+    std::vector<std::unique_ptr<ArrayInfo>> arrays;
+    for (size_t i = 0; i < metadata.arguments.size(); ++i) {
+      const runtime::Argument &argument = metadata.arguments[i];
+      if (!argument.isBuffer)
+        continue;
+      PyObject *object = PyList_GET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(i));
+      std::string place = metadata.name + ": argument " + argument.name + " ";
+      ArgumentKind kind = classify(object);
+      if (kind != ArgumentKind::Array && kind != ArgumentKind::Tensor)
+        raiseAs("LaunchTypeError",
+                place + "must be an array that the host device can read, not " + shown(object));
+      auto array = std::make_unique<ArrayInfo>();
+      ArrayProblem problem;
+      if (!readArray(object, kind, /*withExtent=*/true, *array, problem))
+        raiseAs(problem.isType ? "LaunchTypeError" : "LaunchValueError", place + problem.message);
+      if ((argument.writes || argument.atomic) && !array->writable)
+        raiseAs("LaunchValueError", place + "is a read-only array, but the kernel writes it");
+      auto before =
+          static_cast<uint64_t>(static_cast<char *>(array->data) - static_cast<char *>(array->low));
+      buffers[argument.slot] = {array->data, array->bytes - std::min(before, array->bytes),
+                                array->writable};
+      arrays.push_back(std::move(array));
+    }
+    llvm::Error error = llvm::Error::success();
+    {
+      nb::gil_scoped_release release;
+      error = kernel->launch(grid, buffers, scalars, {}, nullptr);
+    }
+    if (error)
+      raiseAs("DeviceError", metadata.name + ": " + llvm::toString(std::move(error)));
+  }
+};
+
+} // namespace
+
+void bindDevices(nb::module_ &module) {
+  nb::class_<LaunchableText>(module, "HostLibrary",
+                             "A kernel's text, compiled for the host device.")
+      .def("__init__",
+           [](LaunchableText *self, const std::string &metal, const std::string &metadata) {
+             llvm::Expected<std::shared_ptr<runtime::Kernel>> kernel =
+                 runtime::Kernel::create(metal, metadata);
+             if (!kernel)
+               raiseAs("DeviceError", llvm::toString(kernel.takeError()));
+             new (self) LaunchableText{std::move(*kernel)};
+           })
+      .def("prepare",
+           [](LaunchableText &self) {
+             llvm::Error error = llvm::Error::success();
+             {
+               nb::gil_scoped_release release;
+               error = self.kernel->prepare({});
+             }
+             if (error)
+               raiseAs("DeviceError", llvm::toString(std::move(error)));
+           })
+      .def("launch", [](LaunchableText &self, std::tuple<uint32_t, uint32_t, uint32_t> grid,
+                        nb::list arguments, nb::bytes words) {
+        auto [x, y, z] = grid;
+        self.launch({x, y, z}, std::move(arguments), std::move(words));
+      });
+}
+
+} // namespace triton_metal

@@ -1,0 +1,270 @@
+"""What is known of this Mac, from what the system and the frameworks say. Nothing is guessed."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import DeviceError
+from .base import DeviceProperties
+from .target import FAMILY_OF_M, Target, apple, features_of, msl_of_macos
+
+Run = Callable[[Sequence[str]], str | None]
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A chip's name, taken apart."""
+
+    name: str | None
+    generation: int | None = None  # 1 for M1
+    variant: str | None = None  # "", "Pro", "Max" or "Ultra"
+    virtual: bool = False
+
+    @property
+    def is_apple_gpu(self) -> bool:
+        """Whether it is a chip of the M series, whose oldest GPU is of family Apple7."""
+        return self.generation is not None
+
+    @property
+    def family(self) -> int | None:
+        """The N of MTLGPUFamily.appleN, from Apple's feature set tables; None for a chip that they lack."""
+        return FAMILY_OF_M.get(self.generation or 0)
+
+
+def parse_chip(name: str | None) -> Chip:
+    """Reads sysctl's machdep.cpu.brand_string or MTLDevice.name.
+
+    >>> parse_chip("Apple M3 Max").variant, parse_chip("Apple M3 Max").family
+    ('Max', 9)
+    >>> parse_chip("Apple M1 (Virtual)").virtual, parse_chip("Intel(R) Core(TM) i7").is_apple_gpu
+    (True, False)
+    """
+    match = re.fullmatch(r"Apple M(\d+)(?: (Pro|Max|Ultra))?( \(Virtual\))?", (name or "").strip())
+    if match is None:
+        return Chip(name)
+    return Chip(name, int(match[1]), match[2] or "", match[3] is not None)
+
+
+@dataclass(frozen=True)
+class Detected:
+    """What was found, with where each value came from."""
+
+    system: str
+    machine: str
+    chip: Chip = Chip(None)
+    macos: str | None = None
+    gpu_cores: int | None = None
+    memory_bytes: int | None = None
+    working_set_bytes: int | None = None
+    max_buffer_bytes: int | None = None
+    architecture: str | None = None
+    metal_support: str | None = None
+    mlx: str | None = None
+    torch: str | None = None
+    sources: dict[str, str] = field(default_factory=dict)
+    conflicts: tuple[str, ...] = ()
+
+    @property
+    def msl_version(self) -> str | None:
+        """The newest Metal language version that this macOS has."""
+        return msl_of_macos(self.macos or "")
+
+    @property
+    def gpu_family(self) -> str | None:
+        """MTLGPUFamily's name; None where the feature set tables do not have the chip."""
+        return f"apple{self.chip.family}" if self.chip.family else None
+
+    def problem(self) -> str | None:
+        """Why kernels cannot run on this machine's GPU; None where they can."""
+        try:
+            self.target()
+        except DeviceError as error:
+            return str(error)
+        return None
+
+    def target(self, framework: str | None = None) -> Target:
+        """What to compile for. A framework may ask Metal for less than the newest language version."""
+        if self.system != "Darwin":
+            raise DeviceError(f"{self.system} {self.machine} has no Apple GPU")
+        return apple(self.macos or "", self.chip.name, framework_msl(framework, self.macos or ""))
+
+    def properties(self, kind: str, name: str) -> DeviceProperties:
+        """The same as a device's properties."""
+        msl = self.msl_version
+        return DeviceProperties(
+            name=name,
+            kind=kind,
+            chip=self.chip.name,
+            gpu_cores=self.gpu_cores,
+            gpu_family=self.gpu_family,
+            os=f"macOS {self.macos}" if self.macos else None,
+            msl_version=msl,
+            working_set_bytes=self.working_set_bytes,
+            max_buffer_bytes=self.max_buffer_bytes,
+            memory_bytes=self.memory_bytes,
+            features=features_of(
+                msl,
+                self.chip.family,
+                7 if self.chip.is_apple_gpu else None,
+                self.chip.virtual,
+            )
+            if msl
+            else {},
+        )
+
+
+def framework_msl(framework: str | None, macos: str) -> str | None:
+    """The newest language version that a framework gives Metal's compiler; None: no limit known.
+
+    Both ask for 3.1 before macOS 15, for 3.2 there and for 4.0 on macOS 26 (MLX: mlx/backend/metal/device.cpp; PyTorch:
+    compileLibrary in aten/src/ATen/native/mps/OperationUtils.mm, whose releases before asked for 3.1 everywhere).
+    PyTorch asks for no more than 4.0.
+
+    >>> framework_msl("mps", "27.0"), framework_msl("mlx", "15.1")
+    ('4.0', '3.2')
+    """
+    head = macos.split(".")[0]
+    if framework is None or not head.isdigit():
+        return None
+    major = int(head)
+    if major >= 26:
+        return "4.0" if framework == "mps" else None
+    return "3.2" if major >= 15 else "3.1"
+
+
+def run_command(command: Sequence[str]) -> str | None:
+    """What a command prints; None where it is not there or fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def mlx_facts() -> dict[str, Any]:
+    """mx.device_info() of the GPU, with MLX's version under "version"; empty without MLX."""
+    try:
+        import mlx.core as mx
+    except ImportError:
+        return {}
+    facts: dict[str, Any] = {"version": getattr(mx, "__version__", None)}
+    if mx.metal.is_available():
+        info = getattr(mx, "device_info", None) or mx.metal.device_info
+        facts |= dict(info())
+    return facts
+
+
+def torch_facts() -> dict[str, Any]:
+    """What torch says of the MPS device, with its version under "version"; empty without torch."""
+    try:
+        import torch
+    except ImportError:
+        return {}
+    facts: dict[str, Any] = {"version": str(torch.__version__)}
+    if torch.backends.mps.is_available():
+        count = getattr(torch.backends.mps, "get_core_count", None)
+        if count is not None:
+            facts["gpu_cores"] = count()
+        name = getattr(torch.backends.mps, "get_name", None)
+        if name is not None:
+            facts["device_name"] = name()
+        facts["working_set_bytes"] = torch.mps.recommended_max_memory()
+    return facts
+
+
+def gather(
+    run: Run = run_command,
+    mlx: Callable[[], dict[str, Any]] = mlx_facts,
+    torch: Callable[[], dict[str, Any]] = torch_facts,
+    system: str | None = None,
+    machine: str | None = None,
+) -> Detected:
+    """Asks the system and the frameworks. The arguments stand in for them in tests."""
+    system = system or platform.system()
+    machine = machine or platform.machine()
+    from_mlx, from_torch = mlx(), torch()
+    versions = {"mlx": from_mlx.get("version"), "torch": from_torch.get("version")}
+    if system != "Darwin":
+        return Detected(system, machine, **versions)
+    found: dict[str, list[tuple[Any, str]]] = {}
+
+    def note(name: str, value: Any, source: str) -> None:
+        if value not in (None, ""):
+            found.setdefault(name, []).append((value, source))
+
+    def sysctl(name: str) -> str | None:
+        text = run(["sysctl", "-n", name])
+        return text.strip() if text and text.strip() else None
+
+    note("chip", sysctl("machdep.cpu.brand_string"), "sysctl machdep.cpu.brand_string")
+    note("chip", from_mlx.get("device_name"), "mx.device_info()")
+    note("chip", from_torch.get("device_name"), "torch.backends.mps.get_name()")
+    macos = run(["sw_vers", "-productVersion"])
+    note("macos", macos.strip() if macos else None, "sw_vers -productVersion")
+    note("macos", sysctl("kern.osproductversion"), "sysctl kern.osproductversion")
+    registry = run(["ioreg", "-r", "-c", "AGXAccelerator", "-d", "1"]) or ""
+    cores = re.search(r'"gpu-core-count"\s*=\s*(\d+)', registry)
+    note("gpu_cores", int(cores[1]) if cores else None, "ioreg gpu-core-count")
+    note("gpu_cores", from_torch.get("gpu_cores"), "torch.backends.mps.get_core_count()")
+    model = re.search(r'"model"\s*=\s*"([^"]*)"', registry)
+    note("chip", model[1] if model else None, "ioreg model")
+    memory = sysctl("hw.memsize")
+    note("memory_bytes", int(memory) if memory and memory.isdigit() else None, "sysctl hw.memsize")
+    note("memory_bytes", from_mlx.get("memory_size"), "mx.device_info()")
+    note("working_set_bytes", from_mlx.get("max_recommended_working_set_size"), "mx.device_info()")
+    note(
+        "working_set_bytes",
+        from_torch.get("working_set_bytes"),
+        "torch.mps.recommended_max_memory()",
+    )
+    note("max_buffer_bytes", from_mlx.get("max_buffer_length"), "mx.device_info()")
+    note("architecture", from_mlx.get("architecture"), "mx.device_info()")
+
+    conflicts = []
+    for name, values in found.items():
+        different = {str(value) for value, _ in values}
+        if len(different) > 1:
+            said = ", ".join(f"{source} says {value}" for value, source in values)
+            conflicts.append(f"{name}: {said}")
+
+    def first(name: str) -> Any:
+        return found[name][0][0] if name in found else None
+
+    return Detected(
+        system,
+        machine,
+        chip=parse_chip(first("chip")),
+        macos=first("macos"),
+        gpu_cores=first("gpu_cores"),
+        memory_bytes=first("memory_bytes"),
+        working_set_bytes=first("working_set_bytes"),
+        max_buffer_bytes=first("max_buffer_bytes"),
+        architecture=first("architecture"),
+        sources={name: values[0][1] for name, values in found.items()},
+        conflicts=tuple(conflicts),
+        **versions,
+    )
+
+
+@functools.cache
+def detect() -> Detected:
+    """What is known of this machine, asked once. Frameworks that are not imported yet are imported."""
+    return gather()
+
+
+@functools.cache
+def detect_quickly() -> Detected:
+    """The same from the system alone: what a compilation needs."""
+    return gather(mlx=dict, torch=dict)
+
+
+def is_mac() -> bool:
+    """Whether this is macOS."""
+    return sys.platform == "darwin"

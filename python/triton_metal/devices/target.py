@@ -1,0 +1,164 @@
+"""What the compiler may print for: the Metal language version, features and limits of a target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..errors import DeviceError
+
+#: What a feature needs: the Metal language version, and the GPU family of Apple's Metal feature set tables (edition of
+#: May 2026, https://developer.apple.com/metal/feature-sets/; M1 is Apple7, M2 Apple8, M3 and M4 Apple9, M5 Apple10).
+#: A language version of 0 means any that the compiler prints for.
+FEATURES: dict[str, Requirement] = {}
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """The least language version and GPU family of a feature, and what it is in words."""
+
+    msl: tuple[int, int]
+    family: int
+    words: str
+
+
+FEATURES.update(
+    {
+        # MSL specification, 2.1 (scalar types): bfloat is in all OS since Metal 3.1.
+        "bfloat": Requirement((3, 1), 6, "bfloat (bfloat16)"),
+        # MSL specification, 6.9.2; feature set tables, "SIMD-scoped reduction operations".
+        "simd_reductions": Requirement((2, 1), 7, "reductions over a SIMD-group"),
+        # MSL specification, 6.7; feature set tables, "SIMD-scoped matrix multiply operations".
+        "simdgroup_matrix": Requirement((2, 3), 7, "simdgroup matrices"),
+        # MSL specification, 6.15.4 (atomic_float, device memory); feature set tables, "Floating-point atomics".
+        "float_atomics": Requirement((3, 0), 7, "atomic addition of floats"),
+        # Feature set tables, "64-bit atomics" and its footnote: on macOS family Apple8 has min and max of ulong.
+        "atomic64_min_max": Requirement((2, 4), 8, "64-bit atomic min and max"),
+        # MSL specification, 6.15.3: atomic_thread_fence, and memory orders beside relaxed with it.
+        "memory_orders": Requirement((3, 2), 7, "memory orders other than relaxed"),
+        # MSL specification, "#pragma METAL fp math_mode(...)" and "contract(...)".
+        "fp_pragmas": Requirement((3, 2), 7, "#pragma METAL fp"),
+        # Metal 4: MetalPerformancePrimitives; matrix units for them from family Apple10 on.
+        "tensor_ops": Requirement((4, 0), 10, "Metal 4 tensor operations"),
+    }
+)
+
+OLDEST_MSL = (3, 0)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a kernel may be printed for.
+
+    A feature is True (there), False (not there) or None (unknown, which the compiler takes as not there).
+
+    >>> apple("14.5", "Apple M1").spec()
+    'msl=3.1,threads=1024,threadgroup=32768,bfloat,float_atomics,simd_reductions,simdgroup_matrix'
+    """
+
+    name: str
+    msl_version: str
+    features: Mapping[str, bool | None] = field(default_factory=dict, compare=False)
+    max_threads: int = 1024
+    threadgroup_bytes: int = 32768
+
+    def spec(self) -> str:
+        """The same as the compiler takes it, and as caches know it."""
+        parts = [
+            f"msl={self.msl_version}",
+            f"threads={self.max_threads}",
+            f"threadgroup={self.threadgroup_bytes}",
+        ]
+        parts += sorted(name for name, there in self.features.items() if there)
+        return ",".join(parts)
+
+
+def msl_of_macos(version: str) -> str | None:
+    """The newest Metal language version of a macOS; None where it is unknown or too old.
+
+    From the availability of MTLLanguageVersion's cases in Apple's documentation.
+
+    >>> [msl_of_macos(v) for v in ("13.6", "14.4.1", "15.0", "26.2", "12.7", "")]
+    ['3.0', '3.1', '3.2', '4.0', None, None]
+    """
+    head = version.split(".")[0]
+    if not head.isdigit():
+        return None
+    major = int(head)
+    for first, msl in ((27, "4.1"), (26, "4.0"), (15, "3.2"), (14, "3.1"), (13, "3.0")):
+        if major >= first:
+            return msl
+    return None
+
+
+def parse_msl(version: str) -> tuple[int, int]:
+    """A language version as two numbers.
+
+    >>> parse_msl("3.1")
+    (3, 1)
+    """
+    major, dot, minor = version.partition(".")
+    if not (dot and major.isdigit() and minor.isdigit()):
+        raise DeviceError(f"{version!r} is no version of the Metal language, such as 3.1")
+    return int(major), int(minor)
+
+
+#: Apple's Metal feature set tables: the family of a chip's GPU.
+FAMILY_OF_M = {1: 7, 2: 8, 3: 9, 4: 9, 5: 10}
+
+
+def features_of(
+    msl: str, family: int | None, at_least: int | None = None, virtual: bool = False
+) -> dict[str, bool | None]:
+    """The features of a GPU family under a language version.
+
+    A family has what every earlier one has. ``at_least`` is for a chip whose own family is not known.
+
+    >>> features_of("3.0", 7)["bfloat"], features_of("3.2", 7)["bfloat"]
+    (False, True)
+    >>> features_of("4.0", None, at_least=7)["tensor_ops"] is None
+    True
+    """
+    version = parse_msl(msl)
+    result: dict[str, bool | None] = {}
+    for name, needs in FEATURES.items():
+        if version < needs.msl:
+            result[name] = False
+        elif family is not None:
+            result[name] = family >= needs.family
+        else:
+            result[name] = True if at_least is not None and at_least >= needs.family else None
+    if virtual:
+        # The paravirtual GPU of macOS guests has no simdgroup matrices.
+        result["simdgroup_matrix"] = False
+        result["tensor_ops"] = False
+    return result
+
+
+def apple(macos: str, chip: str | None, limit_msl: str | None = None) -> Target:
+    """The target of a Mac. ``limit_msl`` is the newest language version that a framework asks Metal for."""
+    from .detect import parse_chip
+
+    msl = msl_of_macos(macos)
+    if msl is None:
+        raise DeviceError(
+            f"macOS {macos or '(unknown version)'} is not supported: kernels need Metal 3, which macOS 13 "
+            "has first"
+        )
+    if limit_msl is not None and parse_msl(limit_msl) < parse_msl(msl):
+        msl = limit_msl
+    parsed = parse_chip(chip)
+    if not parsed.is_apple_gpu:
+        raise DeviceError(
+            f"the chip {chip or '(unknown)'} is not supported: kernels need a Mac with Apple silicon"
+        )
+    features = features_of(msl, parsed.family, at_least=7, virtual=parsed.virtual)
+    return Target(name=f"{chip}, Metal {msl}", msl_version=msl, features=features)
+
+
+#: What the host device runs, and what is printed where no target is named: everything that the compiler prints.
+BASELINE = Target(
+    name="baseline",
+    msl_version="3.2",
+    features=features_of("3.2", 9),
+)
