@@ -62,8 +62,52 @@ if(NOT LLVM_ENABLE_RTTI)
   target_compile_options(triton_metal_llvm INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 endif()
 
-# Shared LLVM libraries keep links short while developing; a wheel is linked with the static ones.
+# Shared LLVM libraries keep links short while developing; a wheel is linked with the static ones. A linker takes from an
+# archive only what is asked for, so every archive is named: the packages' own lists lead to the shared libraries.
 option(TRITON_METAL_STATIC_LLVM "Link LLVM, MLIR and clang statically" OFF)
+foreach(_set llvm mlir clang)
+  add_library(triton_metal_link_${_set} INTERFACE)
+endforeach()
+if(TRITON_METAL_STATIC_LLVM)
+  foreach(_set "llvm;LLVM" "mlir;MLIR" "clang;clang")
+    list(GET _set 0 _name)
+    list(GET _set 1 _prefix)
+    file(GLOB _archives "${LLVM_LIBRARY_DIR}/lib${_prefix}*.a")
+    if(NOT _archives)
+      message(FATAL_ERROR "${LLVM_LIBRARY_DIR} has no static ${_prefix} libraries: install them, or set TRITON_METAL_STATIC_LLVM=OFF.")
+    endif()
+    target_link_libraries(triton_metal_link_${_name} INTERFACE ${_archives})
+  endforeach()
+  find_library(TRITON_METAL_ZSTD NAMES libzstd.a zstd HINTS /opt/homebrew/opt/zstd/lib REQUIRED)
+  find_package(ZLIB REQUIRED)
+  target_link_libraries(triton_metal_link_llvm INTERFACE ${TRITON_METAL_ZSTD} ZLIB::ZLIB ${CMAKE_DL_LIBS})
+  set(Boost_USE_STATIC_LIBS ON)
+else()
+  target_link_libraries(triton_metal_link_llvm INTERFACE LLVM)
+  target_link_libraries(triton_metal_link_mlir INTERFACE MLIR)
+  target_link_libraries(triton_metal_link_clang INTERFACE clang-cpp)
+endif()
+target_link_libraries(triton_metal_link_mlir INTERFACE triton_metal_link_llvm)
+target_link_libraries(triton_metal_link_clang INTERFACE triton_metal_link_llvm)
+
+# triton_metal_python_module(TARGET SYMBOL): a module that Python loads shows its initialisation function and nothing of the
+# LLVM in it, so that it can stand beside others that carry their own.
+function(triton_metal_python_module TARGET SYMBOL)
+  if(NOT APPLE)
+    # The interpreter that loads the module has Python's symbols.
+    target_link_options(${TARGET} PRIVATE "LINKER:-z,undefs")
+  endif()
+  if(TRITON_METAL_STATIC_LLVM)
+    if(APPLE)
+      target_link_options(${TARGET} PRIVATE "LINKER:-exported_symbol,_${SYMBOL}" "LINKER:-dead_strip")
+    else()
+      set(_script "${CMAKE_CURRENT_BINARY_DIR}/${TARGET}.map")
+      file(WRITE "${_script}" "{ global: ${SYMBOL}; local: *; };\n")
+      target_link_options(${TARGET} PRIVATE "LINKER:--version-script,${_script}" "LINKER:--exclude-libs,ALL"
+        "LINKER:--gc-sections" "LINKER:-Bsymbolic" "LINKER:--as-needed")
+    endif()
+  endif()
+endfunction()
 
 # triton_metal_library(NAME SRCS... [DEPENDS generated targets...] [LINK libraries...])
 function(triton_metal_library NAME)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host_device/Counters.h"
+#include "host_device/Interface.h"
 #include "host_device/KernelInfo.h"
 #include "host_device/msl/Frontend.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -35,12 +36,6 @@ struct DeviceOptions {
   bool cacheRequired = false;
   /// Threads that run kernels; 0: one for each core that this process may use.
   unsigned numThreads = 0;
-};
-
-struct BufferBinding {
-  void *data = nullptr;
-  uint64_t bytes = 0;
-  bool writable = false;
 };
 
 struct Dispatch {

@@ -1,5 +1,7 @@
 #include "runtime/Kernel.h"
 
+#include <algorithm>
+
 namespace triton_metal::runtime {
 
 llvm::Expected<std::shared_ptr<Kernel>> Kernel::create(std::string metal,
@@ -13,26 +15,31 @@ llvm::Expected<std::shared_ptr<Kernel>> Kernel::create(std::string metal,
   return kernel;
 }
 
-llvm::Expected<triton_metal::Kernel *> Kernel::variant(const LaunchOptions &options) {
+llvm::Expected<const Kernel::Variant *> Kernel::variant(const LaunchOptions &options) {
   unsigned index = (options.checkBounds ? 1 : 0) | (options.count ? 2 : 0);
-  if (triton_metal::Kernel *kernel = ready[index].load(std::memory_order_acquire))
-    return kernel;
-  std::lock_guard<std::mutex> lock(mutex);
   Variant &entry = variants[index];
-  if (!entry.kernel) {
-    LibraryOptions compileOptions;
-    compileOptions.checkBounds = options.checkBounds;
-    compileOptions.count = options.count;
-    llvm::Expected<std::shared_ptr<Library>> library = Device::get().compile(metal, compileOptions);
-    if (!library)
-      return library.takeError();
-    llvm::Expected<triton_metal::Kernel *> kernel = (*library)->kernel(metadata.name);
-    if (!kernel)
-      return kernel.takeError();
-    entry = {std::move(*library), *kernel};
-    ready[index].store(*kernel, std::memory_order_release);
-  }
-  return entry.kernel;
+  if (ready[index].load(std::memory_order_acquire))
+    return &entry;
+  // Bringing the device in may wait for a lock of the caller's, so it comes before ours.
+  if (llvm::Error error = hostDevice().takeError())
+    return std::move(error);
+  std::lock_guard<std::mutex> lock(mutex);
+  if (ready[index].load(std::memory_order_relaxed))
+    return &entry;
+  HostText text;
+  text.text = metal.data();
+  text.size = metal.size();
+  text.checkBounds = options.checkBounds;
+  text.count = options.count;
+  llvm::Expected<std::shared_ptr<MetalLibrary>> library = MetalLibrary::compile(text);
+  if (!library)
+    return library.takeError();
+  llvm::Expected<HostKernel *> kernel = (*library)->kernel(metadata.name);
+  if (!kernel)
+    return kernel.takeError();
+  entry = {std::move(*library), *kernel};
+  ready[index].store(true, std::memory_order_release);
+  return &entry;
 }
 
 llvm::Error Kernel::prepare(const LaunchOptions &options) { return variant(options).takeError(); }
@@ -41,19 +48,22 @@ llvm::Error Kernel::launch(std::array<uint32_t, 3> grid,
                            llvm::MutableArrayRef<BufferBinding> buffers,
                            llvm::MutableArrayRef<uint32_t> scalars, const LaunchOptions &options,
                            Counters *counters) {
-  llvm::Expected<triton_metal::Kernel *> kernel = variant(options);
+  llvm::Expected<const Variant *> kernel = variant(options);
   if (!kernel)
     return kernel.takeError();
   if (metadata.scalarBuffer >= 0)
     buffers[static_cast<size_t>(metadata.scalarBuffer)] = {scalars.data(),
                                                            scalars.size() * sizeof(uint32_t),
                                                            /*writable=*/false};
-  Dispatch dispatch;
-  dispatch.threadgroups = grid;
-  dispatch.threadsPerThreadgroup = {metadata.threads, 1, 1};
-  dispatch.buffers = buffers;
-  dispatch.scheduleSeed = options.scheduleSeed;
-  return (*kernel)->dispatch(dispatch, counters);
+  HostDispatch dispatch;
+  std::copy(grid.begin(), grid.end(), dispatch.threadgroups);
+  dispatch.threadsPerThreadgroup[0] = metadata.threads;
+  dispatch.buffers = buffers.data();
+  dispatch.numBuffers = buffers.size();
+  dispatch.hasSeed = options.scheduleSeed.has_value();
+  dispatch.seed = options.scheduleSeed.value_or(0);
+  return (*kernel)->library->dispatch((*kernel)->kernel, dispatch,
+                                      counters ? counters->values.data() : nullptr);
 }
 
 } // namespace triton_metal::runtime

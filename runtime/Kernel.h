@@ -2,7 +2,8 @@
 #ifndef TRITON_METAL_RUNTIME_KERNEL_H
 #define TRITON_METAL_RUNTIME_KERNEL_H
 
-#include "host_device/Device.h"
+#include "host_device/Counters.h"
+#include "runtime/HostDevice.h"
 #include "runtime/Metadata.h"
 
 #include <array>
@@ -27,6 +28,7 @@ public:
                                                         llvm::StringRef metadata);
 
   const Metadata &getMetadata() const { return metadata; }
+  const std::string &getMetal() const { return metal; }
 
   /// Runs the kernel over a grid of programs. `buffers` are in binding order, without the scalar
   /// buffer, which `scalars` becomes.
@@ -40,16 +42,16 @@ public:
 private:
   /// A device kernel for each combination of checks and counting.
   struct Variant {
-    std::shared_ptr<Library> library;
-    triton_metal::Kernel *kernel = nullptr;
+    std::shared_ptr<MetalLibrary> library;
+    HostKernel *kernel = nullptr;
   };
-  llvm::Expected<triton_metal::Kernel *> variant(const LaunchOptions &options);
+  llvm::Expected<const Variant *> variant(const LaunchOptions &options);
 
   std::string metal;
   Metadata metadata;
   std::mutex mutex;
   std::array<Variant, 4> variants;
-  std::array<std::atomic<triton_metal::Kernel *>, 4> ready{};
+  std::array<std::atomic<bool>, 4> ready{};
 };
 
 } // namespace triton_metal::runtime

@@ -18,6 +18,7 @@ namespace triton_metal {
 void bindTypes(nb::module_ &module);
 void bindBuilder(nb::module_ &module);
 void bindCompiler(nb::module_ &module);
+void bindHostDevice(nb::module_ &module);
 void bindLauncher(nb::module_ &module);
 void bindDevices(nb::module_ &module);
 

@@ -324,6 +324,7 @@ NB_MODULE(_native, module) {
   triton_metal::bindTypes(module);
   triton_metal::bindBuilder(module);
   triton_metal::bindCompiler(module);
+  triton_metal::bindHostDevice(module);
   triton_metal::bindLauncher(module);
   triton_metal::bindDevices(module);
   // Kernels live as long as the functions that they belong to: as long as the process.

@@ -1,0 +1,48 @@
+// Brings the host device in when it is first needed: it is a package of its own, with clang and LLVM in it.
+#include "Bindings.h"
+
+#include "runtime/HostDevice.h"
+
+namespace triton_metal {
+
+namespace {
+
+/// Imports triton_metal_host and registers its table; without the package, there is no host device.
+llvm::Error loadHostDevice() {
+  nb::gil_scoped_acquire acquire;
+  nb::object package = nb::steal(PyImport_ImportModule("triton_metal_host"));
+  if (!package.is_valid()) {
+    nb::python_error problem;
+    nb::object name = nb::getattr(problem.value(), "name", nb::none());
+    bool isMissing = problem.matches(PyExc_ModuleNotFoundError) &&
+                     name.equal(nb::str("triton_metal_host"));
+    return isMissing ? llvm::Error::success()
+                     : llvm::createStringError("the host device cannot be loaded: %s",
+                                               nb::str(problem.value()).c_str());
+  }
+  nb::object capsule = nb::getattr(package, "table", nb::none());
+  const void *table = PyCapsule_GetPointer(capsule.ptr(), hostDeviceCapsule);
+  if (!table) {
+    PyErr_Clear();
+    return llvm::createStringError(
+        "the host device cannot be loaded: triton_metal_host carries no table");
+  }
+  return runtime::registerHostDevice(static_cast<const HostDeviceTable *>(table));
+}
+
+} // namespace
+
+void bindHostDevice(nb::module_ &module) {
+  runtime::setHostDeviceLoader(loadHostDevice);
+  module.def(
+      "host_device_problem",
+      []() -> std::optional<std::string> {
+        llvm::Expected<const HostDeviceTable *> table = runtime::hostDevice();
+        if (!table)
+          return llvm::toString(table.takeError());
+        return std::nullopt;
+      },
+      "Why there is no host device, or None where there is one.");
+}
+
+} // namespace triton_metal

@@ -1,0 +1,59 @@
+// The host device as this module sees it: there once a table of functions has been registered.
+#ifndef TRITON_METAL_RUNTIME_HOSTDEVICE_H
+#define TRITON_METAL_RUNTIME_HOSTDEVICE_H
+
+#include "host_device/Interface.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+
+namespace triton_metal::runtime {
+
+/// Takes a host device; refuses one whose interface is another.
+llvm::Error registerHostDevice(const HostDeviceTable *table);
+
+/// What is called when a host device is first needed: it brings one in and registers it, or says what is wrong. Without
+/// either, there is none.
+void setHostDeviceLoader(llvm::Error (*loader)());
+
+/// The host device, or an error that says how to get one.
+llvm::Expected<const HostDeviceTable *> hostDevice();
+
+/// Where the host device keeps what it compiles; remembered until there is one.
+llvm::Error configureHostDevice(llvm::StringRef cacheDirectory);
+
+/// The error that a text of the table stands for.
+llvm::Error errorOf(const HostDeviceTable &table, char *text);
+
+/// A library of Metal text on the host device.
+class MetalLibrary {
+public:
+  static llvm::Expected<std::shared_ptr<MetalLibrary>> compile(const HostText &text);
+  MetalLibrary(const HostDeviceTable &table, HostLibrary *library)
+      : table(table), library(library) {}
+  MetalLibrary(const MetalLibrary &) = delete;
+  MetalLibrary &operator=(const MetalLibrary &) = delete;
+  ~MetalLibrary() { table.release(library); }
+
+  /// The kernels and their parameters, as a JSON list.
+  std::string describe() const;
+  /// The kernel of that name; belongs to the library.
+  llvm::Expected<HostKernel *> kernel(const std::string &name) const;
+  llvm::Expected<uint64_t> threadgroupMemory(HostKernel *kernel) const;
+  llvm::Error dispatch(HostKernel *kernel, const HostDispatch &dispatch,
+                       uint64_t *counters = nullptr) const {
+    char *text = table.dispatch(kernel, &dispatch, counters);
+    return text ? errorOf(table, text) : llvm::Error::success();
+  }
+
+private:
+  const HostDeviceTable &table;
+  HostLibrary *library;
+};
+
+} // namespace triton_metal::runtime
+
+#endif // TRITON_METAL_RUNTIME_HOSTDEVICE_H
