@@ -1,8 +1,7 @@
 // Launching: from Python arguments to a dispatch, in a few microseconds.
 #include "Arrays.h"
 #include "Bindings.h"
-
-#include "runtime/Kernel.h"
+#include "Launching.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringMap.h"
@@ -12,27 +11,6 @@
 namespace triton_metal {
 
 namespace {
-
-[[noreturn]] void raiseAs(const char *exception, const std::string &message) {
-  nb::object type = nb::module_::import_("triton_metal.errors").attr(exception);
-  PyErr_SetString(type.ptr(), message.c_str());
-  throw nb::python_error();
-}
-
-/// A compiled kernel as Python holds it.
-struct NativeKernel {
-  std::shared_ptr<runtime::Kernel> kernel;
-};
-
-/// What the launches of this thread do beside running.
-struct Settings {
-  runtime::LaunchOptions options;
-  nb::object sink;
-};
-std::vector<Settings> &settingsStack() {
-  static thread_local std::vector<Settings> stack;
-  return stack;
-}
 
 /// What takes the launches on a framework's arrays; the framework's module registers it when the
 /// first such array comes.
@@ -44,6 +22,12 @@ Route &routeOf(Framework framework) {
   static Route mlx{"mlx", "triton_metal.mlx.in_place", "an MLX array"};
   static Route mps{"mps", "triton_metal.mps", "an MPS tensor"};
   return framework == Framework::Mlx ? mlx : mps;
+}
+
+/// The framework whose arrays those of the host stand for in this thread's tests.
+Framework &standInFor() {
+  static thread_local Framework framework = Framework::Host;
+  return framework;
 }
 
 struct Param {
@@ -98,10 +82,11 @@ private:
   void appendConstant(PyObject *object, llvm::SmallVectorImpl<char> &key,
                       std::vector<PyObject *> &objects);
   Plan &plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
-             const std::vector<Bound> &bound, const int64_t *options);
+             const std::vector<Bound> &bound, const int64_t *options, const char *device);
   std::array<uint32_t, 3> readGrid(nb::handle grid, const std::vector<Bound> &bound);
   void run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound);
   Framework frameworkOf(const std::vector<Bound> &bound) const;
+  const char *deviceOf(const std::vector<Bound> &bound, Framework framework, bool doRun) const;
   void runOn(Framework framework, Plan &plan, std::array<uint32_t, 3> grid,
              std::vector<Bound> &bound);
   void packScalars(const Plan &plan, const std::vector<Bound> &bound,
@@ -406,6 +391,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
         typeProblem(i, problem.message);
       valueProblem(i, problem.message);
     }
+    if (bound.array->framework == Framework::Host)
+      bound.array->framework = standInFor();
     const char *dtype = bound.array->dtype;
     // A framework's array has no address yet, so nothing is known of its alignment.
     bool aligned = param.specializeAlignment && bound.array->framework == Framework::Host &&
@@ -426,7 +413,7 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
 }
 
 Plan &Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
-                     const std::vector<Bound> &bound, const int64_t *options) {
+                     const std::vector<Bound> &bound, const int64_t *options, const char *device) {
   std::vector<std::unique_ptr<Plan>> &candidates = plans[key];
   for (std::unique_ptr<Plan> &candidate : candidates) {
     bool same = true;
@@ -451,7 +438,7 @@ Plan &Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects
                                       static_cast<int>(argument.divisibility)));
   }
   auto fresh = std::make_unique<Plan>();
-  fresh->compiled = owner.attr("compile")(arguments, options[0], options[1]);
+  fresh->compiled = owner.attr("compile")(arguments, options[0], options[1], device);
   fresh->kernel = nb::cast<NativeKernel &>(fresh->compiled.attr("native")).kernel;
   for (PyObject *object : objects)
     fresh->objects.push_back(nb::borrow(object));
@@ -517,11 +504,12 @@ std::array<uint32_t, 3> Launcher::readGrid(nb::handle grid, const std::vector<Bo
   return sizes;
 }
 
-/// The memory from an array's first element to its end: what the kernel's pointer may reach.
+/// An array's memory, and where its first element is in it.
 BufferBinding bindingOf(const ArrayInfo &array) {
   uint64_t before =
       static_cast<uint64_t>(static_cast<char *>(array.data) - static_cast<char *>(array.low));
-  return {array.data, array.bytes - std::min(before, array.bytes), array.writable};
+  before = std::min(before, array.bytes);
+  return {array.data, array.bytes - before, array.writable, before};
 }
 
 void Launcher::packScalars(const Plan &plan, const std::vector<Bound> &bound,
@@ -564,6 +552,34 @@ Framework Launcher::frameworkOf(const std::vector<Bound> &bound) const {
   return first ? first->array->framework : Framework::Host;
 }
 
+/// The name of the device that a launch is compiled for: that of its arrays, or the one that was
+/// asked for, which must be able to take them.
+const char *Launcher::deviceOf(const std::vector<Bound> &bound, Framework framework,
+                               bool doRun) const {
+  static const char *names[] = {"host", "mlx", "mps"};
+  auto nameOf = [](Framework framework) {
+    return names[framework == Framework::Host ? 0 : framework == Framework::Mlx ? 1 : 2];
+  };
+  const char *name = nameOf(framework);
+  bool hasArray = false;
+  for (const Bound &argument : bound)
+    if (argument.array && argument.kind != ArgumentKind::Mock) {
+      name = nameOf(argument.array->framework);
+      hasArray = true;
+      break;
+    }
+  if (!asksForDevice())
+    return name;
+  nb::object chosen =
+      nb::module_::import_("triton_metal.devices")
+          .attr("device_for_launch")(this->name, hasArray ? nb::cast(name) : nb::none());
+  std::string text = nb::cast<std::string>(chosen);
+  for (const char *known : names)
+    if (text == known)
+      return known;
+  return name;
+}
+
 void Launcher::runOn(Framework framework, Plan &plan, std::array<uint32_t, 3> grid,
                      std::vector<Bound> &bound) {
   Route &route = routeOf(framework);
@@ -598,33 +614,12 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
       const ArrayInfo &array = *argument.array;
       if (step.writes && !array.writable)
         valueProblem(step.param, "is a read-only array, but the kernel writes it");
-      if (options.checkBounds && array.low != array.data)
-        valueProblem(step.param,
-                     "has a negative stride, so that memory before its first element is "
-                     "its own: check=\"bounds\" cannot follow that; launch without it, "
-                     "or pass a copy");
       buffers[step.slot] = bindingOf(array);
       continue;
     }
   }
   packScalars(plan, bound, scalars);
-  nb::object sink = stack.empty() ? nb::object() : stack.back().sink;
-  Counters counters;
-  llvm::Error error = llvm::Error::success();
-  // Another thread may drop the plan meanwhile.
-  std::shared_ptr<runtime::Kernel> kernel = plan.kernel;
-  {
-    nb::gil_scoped_release release;
-    error = kernel->launch(grid, buffers, scalars, options, options.count ? &counters : nullptr);
-  }
-  if (error)
-    raiseAs("DeviceError", name + ": " + llvm::toString(std::move(error)));
-  if (options.count && sink.is_valid()) {
-    nb::dict result;
-    for (auto &[counter, value] : counters.list())
-      result[counter.c_str()] = value;
-    sink(plan.compiled, result);
-  }
+  launchAsSet(name, plan.compiled, plan.kernel, grid, buffers, scalars);
 }
 
 void Launcher::watch(nb::list list) {
@@ -654,11 +649,17 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
     examine(i, bound[i], withExtent, key, objects);
   key.push_back(static_cast<char>(options[0]));
   key.push_back(static_cast<char>(options[1]));
+  Framework framework = doRun ? frameworkOf(bound) : Framework::Host;
+  const char *device = deviceOf(bound, framework, doRun);
+  // Kernels are compiled for a device, under a configuration.
+  key.push_back(device[1]);
+  uint32_t configuration = configurationNumber();
+  key.append(reinterpret_cast<const char *>(&configuration),
+             reinterpret_cast<const char *>(&configuration) + sizeof configuration);
   if (!doRun)
-    return plan(key, objects, bound, options).compiled;
-  Framework framework = frameworkOf(bound);
+    return plan(key, objects, bound, options, device).compiled;
   std::array<uint32_t, 3> sizes = readGrid(grid, bound);
-  Plan &found = plan(key, objects, bound, options);
+  Plan &found = plan(key, objects, bound, options, device);
   // The plan may be dropped while the kernel runs.
   nb::object compiled = found.compiled;
   if (framework == Framework::Host)
@@ -671,25 +672,7 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
 } // namespace
 
 void bindLauncher(nb::module_ &module) {
-  nb::class_<NativeKernel>(module, "Kernel", "A compiled kernel, ready for a device.")
-      .def("__init__",
-           [](NativeKernel *self, const std::string &metal, const std::string &metadata) {
-             llvm::Expected<std::shared_ptr<runtime::Kernel>> kernel =
-                 runtime::Kernel::create(metal, metadata);
-             if (!kernel)
-               raiseAs("DeviceError", llvm::toString(kernel.takeError()));
-             new (self) NativeKernel{std::move(*kernel)};
-           })
-      .def("prepare", [](NativeKernel &self) {
-        llvm::Error error = llvm::Error::success();
-        {
-          nb::gil_scoped_release release;
-          error = self.kernel->prepare({});
-        }
-        if (error)
-          raiseAs("DeviceError", llvm::toString(std::move(error)));
-      });
-
+  bindKernel(module);
   nb::class_<Launcher>(module, "Launcher")
       .def(nb::init<std::string, nb::object, nb::list>())
       .def(
@@ -738,6 +721,19 @@ void bindLauncher(nb::module_ &module) {
       "`kernel` is the\nCompiledKernel, `grid` three integers, `arguments` what was passed, in the "
       "order of the kernel's arguments,\nand `scalar_words` the scalar buffer's bytes. None takes "
       "the route away.");
+  module.def(
+      "set_stand_in",
+      [](const std::string &framework) {
+        if (framework != "host" && framework != "mlx" && framework != "mps")
+          raiseAs("LaunchValueError", "no array of the host stands for one of " + framework);
+        standInFor() = framework == "mlx"   ? Framework::Mlx
+                       : framework == "mps" ? Framework::Mps
+                                            : Framework::Host;
+      },
+      nb::arg("framework"),
+      "Has this thread's NumPy arrays and CPU tensors stand for those of \"mlx\" or \"mps\", so "
+      "that "
+      "their launches\ngo to its route; \"host\" ends that.");
   module.def("pop_launch_options", [] { settingsStack().pop_back(); });
 }
 

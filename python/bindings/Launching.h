@@ -1,0 +1,53 @@
+// What launches share: the compiled kernel, and the options of this thread's launches.
+#ifndef TRITON_METAL_LAUNCHING_H
+#define TRITON_METAL_LAUNCHING_H
+
+#include "runtime/Kernel.h"
+#include "runtime/KernelTable.h"
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace triton_metal {
+
+/// Throws an exception of triton_metal.errors.
+[[noreturn]] void raiseAs(const char *exception, const std::string &message);
+
+/// A compiled kernel as Python holds it.
+struct NativeKernel {
+  std::shared_ptr<runtime::Kernel> kernel;
+  /// Made when it is first asked for.
+  const runtime::KernelTable *table = nullptr;
+
+  explicit NativeKernel(std::shared_ptr<runtime::Kernel> kernel) : kernel(std::move(kernel)) {}
+  NativeKernel(const NativeKernel &) = delete;
+  NativeKernel &operator=(const NativeKernel &) = delete;
+  ~NativeKernel() {
+    if (table)
+      table->release(table);
+  }
+};
+
+/// What the launches of this thread do beside running.
+struct Settings {
+  runtime::LaunchOptions options;
+  nb::object sink;
+};
+std::vector<Settings> &settingsStack();
+
+/// Runs a kernel on the host device as this thread's options say, and tells the log of them.
+void launchAsSet(const std::string &name, nb::handle compiled,
+                 const std::shared_ptr<runtime::Kernel> &kernel, std::array<uint32_t, 3> grid,
+                 llvm::MutableArrayRef<BufferBinding> buffers,
+                 llvm::MutableArrayRef<uint32_t> scalars);
+
+void bindKernel(nb::module_ &module);
+
+} // namespace triton_metal
+
+#endif // TRITON_METAL_LAUNCHING_H

@@ -1,0 +1,151 @@
+// Compiled kernels: as Python holds them, and as a table for other extension modules.
+#include "Bindings.h"
+#include "Launching.h"
+
+#include <atomic>
+#include <cstring>
+
+namespace triton_metal {
+
+void raiseAs(const char *exception, const std::string &message) {
+  nb::object type = nb::module_::import_("triton_metal.errors").attr(exception);
+  PyErr_SetString(type.ptr(), message.c_str());
+  throw nb::python_error();
+}
+
+std::vector<Settings> &settingsStack() {
+  static thread_local std::vector<Settings> stack;
+  return stack;
+}
+
+void launchAsSet(const std::string &name, nb::handle compiled,
+                 const std::shared_ptr<runtime::Kernel> &kernel, std::array<uint32_t, 3> grid,
+                 llvm::MutableArrayRef<BufferBinding> buffers,
+                 llvm::MutableArrayRef<uint32_t> scalars) {
+  std::vector<Settings> &stack = settingsStack();
+  runtime::LaunchOptions options = stack.empty() ? runtime::LaunchOptions() : stack.back().options;
+  nb::object sink = stack.empty() ? nb::object() : stack.back().sink;
+  Counters counters;
+  llvm::Error error = llvm::Error::success();
+  // Another thread may drop its owner meanwhile.
+  std::shared_ptr<runtime::Kernel> held = kernel;
+  {
+    nb::gil_scoped_release release;
+    error = held->launch(grid, buffers, scalars, options, options.count ? &counters : nullptr);
+  }
+  if (error)
+    raiseAs("DeviceError", name + ": " + llvm::toString(std::move(error)));
+  if (options.count && sink.is_valid()) {
+    nb::dict result;
+    for (auto &[counter, value] : counters.list())
+      result[counter.c_str()] = value;
+    sink(compiled, result);
+  }
+}
+
+namespace {
+
+/// A table with what its texts are in, and a count of its users.
+struct OwnedTable : runtime::KernelTable {
+  std::shared_ptr<runtime::Kernel> kernel;
+  std::vector<runtime::KernelTableArgument> list;
+  mutable std::atomic<size_t> uses{1};
+};
+
+const OwnedTable &owned(const runtime::KernelTable *table) {
+  return *static_cast<const OwnedTable *>(table);
+}
+
+char *textOf(llvm::Error error) {
+  if (!error)
+    return nullptr;
+  return strdup(llvm::toString(std::move(error)).c_str());
+}
+
+llvm::Error launchPlainly(const runtime::KernelTable *table, const runtime::KernelLaunch &launch) {
+  return owned(table).kernel->launch(
+      {launch.grid[0], launch.grid[1], launch.grid[2]}, {launch.buffers, launch.numBuffers},
+      {launch.scalars, launch.numScalars}, runtime::LaunchOptions(), nullptr);
+}
+
+const runtime::KernelTable *makeTable(const std::shared_ptr<runtime::Kernel> &kernel) {
+  auto result = std::make_unique<OwnedTable>();
+  const runtime::Metadata &metadata = kernel->getMetadata();
+  result->kernel = kernel;
+  for (const runtime::Argument &argument : metadata.arguments)
+    result->list.push_back({argument.name.c_str(), argument.slot, argument.isBuffer,
+                            argument.isBuffer && (argument.writes || argument.atomic)});
+  result->interface = runtime::kernelTableInterface;
+  result->retain = [](const runtime::KernelTable *table) {
+    owned(table).uses.fetch_add(1, std::memory_order_relaxed);
+  };
+  result->release = [](const runtime::KernelTable *table) {
+    if (owned(table).uses.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      delete &owned(table);
+  };
+  result->name = metadata.name.c_str();
+  result->metal = kernel->getMetal().c_str();
+  result->metalBytes = kernel->getMetal().size();
+  result->threads = metadata.threads;
+  result->numBuffers = metadata.numBuffers;
+  result->scalarBuffer = metadata.scalarBuffer;
+  result->scalarWords = metadata.scalarWords;
+  result->arguments = result->list.data();
+  result->numArguments = result->list.size();
+  result->prepare = [](const runtime::KernelTable *table) {
+    return textOf(owned(table).kernel->prepare({}));
+  };
+  result->launch = [](const runtime::KernelTable *table, const runtime::KernelLaunch *launch) {
+    return textOf(launchPlainly(table, *launch));
+  };
+  result->freeText = [](char *text) { std::free(text); };
+  result->hasOptions = [] { return !settingsStack().empty(); };
+  result->launchWithOptions = [](const runtime::KernelTable *table, PyObject *compiled,
+                                 const runtime::KernelLaunch *launch) {
+    try {
+      launchAsSet(table->name, compiled, owned(table).kernel,
+                  {launch->grid[0], launch->grid[1], launch->grid[2]},
+                  {launch->buffers, launch->numBuffers}, {launch->scalars, launch->numScalars});
+      return true;
+    } catch (nb::python_error &error) {
+      error.restore();
+      return false;
+    }
+  };
+  return result.release();
+}
+
+} // namespace
+
+void bindKernel(nb::module_ &module) {
+  nb::class_<NativeKernel>(module, "Kernel", "A compiled kernel, ready for a device.")
+      .def("__init__",
+           [](NativeKernel *self, const std::string &metal, const std::string &metadata) {
+             llvm::Expected<std::shared_ptr<runtime::Kernel>> kernel =
+                 runtime::Kernel::create(metal, metadata);
+             if (!kernel)
+               raiseAs("DeviceError", llvm::toString(kernel.takeError()));
+             new (self) NativeKernel(std::move(*kernel));
+           })
+      .def("prepare",
+           [](NativeKernel &self) {
+             llvm::Error error = llvm::Error::success();
+             {
+               nb::gil_scoped_release release;
+               error = self.kernel->prepare({});
+             }
+             if (error)
+               raiseAs("DeviceError", llvm::toString(std::move(error)));
+           })
+      .def_prop_ro(
+          "table",
+          [](NativeKernel &self) {
+            if (!self.table)
+              self.table = makeTable(self.kernel);
+            return nb::capsule(self.table, runtime::kernelTableCapsule);
+          },
+          "What an extension module launches the kernel through; to be used while the kernel "
+          "lives.");
+}
+
+} // namespace triton_metal

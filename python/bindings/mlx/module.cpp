@@ -1,0 +1,262 @@
+// triton_metal._mlx_<version>: kernels on MLX's arrays, in place. Knows one minor version of MLX,
+// and Python's arrays of it.
+#include "runtime/mlx/InPlace.h"
+
+#include "mlx/allocator.h"
+#include "mlx/device.h"
+#include "mlx/stream.h"
+#include "mlx/transforms.h"
+#include "mlx/version.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <cstring>
+
+namespace nb = nanobind;
+
+namespace triton_metal::mlx_route {
+
+namespace {
+
+[[noreturn]] void raiseAs(const char *exception, const std::string &message) {
+  nb::object type = nb::module_::import_("triton_metal.errors").attr(exception);
+  PyErr_SetString(type.ptr(), message.c_str());
+  throw nb::python_error();
+}
+
+/// Whether launches on arrays that are all there run at once, without a graph.
+bool atOnce = true;
+
+/// The arrays of a launch, each once, as Python holds them.
+struct Arrays {
+  std::vector<PyObject *> objects;
+  std::vector<mx::array *> arrays;
+
+  size_t size() const { return arrays.size(); }
+  uint32_t indexOf(PyObject *object) {
+    for (size_t i = 0; i < objects.size(); ++i)
+      if (objects[i] == object)
+        return static_cast<uint32_t>(i);
+    objects.push_back(object);
+    arrays.push_back(nb::inst_ptr<mx::array>(object));
+    return static_cast<uint32_t>(arrays.size() - 1);
+  }
+};
+
+Launch readLaunch(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes words,
+                  Arrays &arrays) {
+  static PyObject *native = PyUnicode_InternFromString("native");
+  static PyObject *tableName = PyUnicode_InternFromString("table");
+  nb::object kernel = nb::steal(PyObject_GetAttr(compiled.ptr(), native));
+  nb::object capsule =
+      kernel.is_valid() ? nb::steal(PyObject_GetAttr(kernel.ptr(), tableName)) : nb::object();
+  if (!capsule.is_valid())
+    throw nb::python_error();
+  auto *table = static_cast<const runtime::KernelTable *>(
+      PyCapsule_GetPointer(capsule.ptr(), runtime::kernelTableCapsule));
+  if (!table)
+    throw nb::python_error();
+  if (table->interface != runtime::kernelTableInterface)
+    raiseAs("DeviceError",
+            "triton_metal's MLX module is of another build than triton_metal._native: "
+            "install triton-metal anew");
+  if (arguments.size() != table->numArguments ||
+      words.size() != table->scalarWords * sizeof(uint32_t) || grid.size() != 3)
+    raiseAs("LaunchTypeError", std::string(table->name) + " takes " +
+                                   std::to_string(table->numArguments) + " arguments");
+  Launch launch{KernelReference(table), {}, {}, {}, {}};
+  for (size_t i = 0; i < 3; ++i)
+    launch.grid[i] = static_cast<uint32_t>(PyLong_AsUnsignedLong(nb::handle(grid[i]).ptr()));
+  launch.scalars.resize(table->scalarWords);
+  std::memcpy(launch.scalars.data(), words.c_str(), words.size());
+  static PyTypeObject *arrayType = reinterpret_cast<PyTypeObject *>(nb::type<mx::array>().ptr());
+  for (size_t i = 0; i < table->numArguments; ++i) {
+    const runtime::KernelTableArgument &argument = table->arguments[i];
+    if (!argument.isBuffer)
+      continue;
+    PyObject *object = PyList_GET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(i));
+    if (!PyObject_TypeCheck(object, arrayType))
+      raiseAs("LaunchTypeError", std::string(table->name) + ": argument " + argument.name +
+                                     " must be an mlx.core.array");
+    uint32_t index = arrays.indexOf(object);
+    launch.outputs.resize(arrays.size(), -1);
+    launch.bindings.push_back({argument.slot, index});
+    if (argument.writes)
+      launch.outputs[index] = 0;
+  }
+  int count = 0;
+  for (int &output : launch.outputs)
+    if (output == 0)
+      output = count++;
+  return launch;
+}
+
+/// Runs on the host device now; every array is available. With `compiled`, as this thread's launch
+/// options say.
+void runNow(const Launch &launch, Arrays &arrays, PyObject *compiled) {
+  // Counts first: the copies of arrays below keep them alive while Python's lock is released.
+  std::vector<std::pair<mx::array *, mx::array>> rebound;
+  std::vector<mx::array> memory;
+  memory.reserve(arrays.size());
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    mx::array &array = *arrays.arrays[i];
+    bool isContiguous = array.flags().row_contiguous;
+    bool isWritten = launch.outputs[i] >= 0;
+    // An array that a transform left in its graph would be computed anew from there.
+    bool inPlace = isContiguous && (!isWritten || (array.is_donatable() && !array.has_primitive()));
+    // What another thread did to the buffer before it let go of it is seen from here on.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (inPlace) {
+      memory.push_back(array);
+      continue;
+    }
+    mx::array fresh(array.shape(), array.dtype(), nullptr, {});
+    fresh.set_data(mx::allocator::malloc(fresh.nbytes()));
+    fresh.set_status(mx::array::Status::available);
+    StridedCopy(array, fresh).run();
+    memory.push_back(fresh);
+    if (isWritten)
+      rebound.emplace_back(&array, fresh);
+  }
+  std::vector<BufferBinding> buffers(launch.kernel->numBuffers);
+  for (Launch::Binding binding : launch.bindings)
+    buffers[binding.slot] = bindingOf(memory[binding.array], launch.outputs[binding.array] >= 0);
+  std::vector<uint32_t> scalars = launch.scalars;
+  runtime::KernelLaunch call{{launch.grid[0], launch.grid[1], launch.grid[2]},
+                             buffers.data(),
+                             buffers.size(),
+                             scalars.data(),
+                             scalars.size()};
+  if (compiled) {
+    if (!launch.kernel->launchWithOptions(launch.kernel.get(), compiled, &call))
+      throw nb::python_error();
+  } else {
+    char *text;
+    {
+      nb::gil_scoped_release release;
+      text = launch.kernel->launch(launch.kernel.get(), &call);
+    }
+    if (text) {
+      std::string message = std::string(launch.kernel->name) + ": " + text;
+      launch.kernel->freeText(text);
+      raiseAs("DeviceError", message);
+    }
+  }
+  for (auto &[array, fresh] : rebound)
+    array->overwrite_descriptor(fresh);
+}
+
+/// Makes the launch an operation of MLX's graph and binds the written arrays to its outputs.
+std::vector<mx::array> record(Launch launch, Arrays &arrays, mx::Stream stream) {
+  std::vector<mx::array> inputs;
+  std::vector<mx::Shape> shapes;
+  std::vector<mx::Dtype> dtypes;
+  std::vector<mx::array *> written;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    inputs.push_back(*arrays.arrays[i]);
+    if (launch.outputs[i] < 0)
+      continue;
+    shapes.push_back(arrays.arrays[i]->shape());
+    dtypes.push_back(arrays.arrays[i]->dtype());
+    written.push_back(arrays.arrays[i]);
+  }
+  auto primitive = std::make_shared<InPlace>(stream, std::move(launch));
+  std::vector<mx::array> outputs =
+      mx::array::make_arrays(std::move(shapes), dtypes, primitive, inputs);
+  for (size_t i = 0; i < written.size(); ++i)
+    written[i]->overwrite_descriptor(outputs[i]);
+  return outputs;
+}
+
+void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes words) {
+  Arrays arrays;
+  Launch launch = readLaunch(compiled, grid, arguments, words, arrays);
+  if (std::optional<std::string> error = takeError())
+    raiseAs("DeviceError", "an earlier launch failed, and this one was not started: " + *error);
+  bool isTraced = false, isAvailable = true;
+  std::vector<mx::array> unscheduled;
+  for (mx::array *array : arrays.arrays) {
+    isTraced |= array->is_tracer();
+    isAvailable &= array->is_available();
+    if (array->status() == mx::array::Status::unscheduled)
+      unscheduled.push_back(*array);
+  }
+  bool hasOutputs = false;
+  for (int output : launch.outputs)
+    hasOutputs |= output >= 0;
+
+  if (launch.kernel->hasOptions() || (!hasOutputs && !isTraced)) {
+    if (isTraced)
+      raiseAs("DeviceError",
+              std::string(launch.kernel->name) +
+                  ": launch_options() needs the arrays' values, and there are none while "
+                  "mx.compile, mx.grad or mx.vmap traces a function: launch outside of it");
+    if (!isAvailable) {
+      nb::gil_scoped_release release;
+      mx::eval(std::move(unscheduled));
+      for (mx::array *array : arrays.arrays)
+        array->wait();
+    }
+    runNow(launch, arrays, launch.kernel->hasOptions() ? compiled.ptr() : nullptr);
+    return;
+  }
+  if (!hasOutputs)
+    return; // a traced launch that changes nothing
+  mx::Stream stream = mx::default_stream(mx::default_device());
+  bool isHost = stream.device == mx::Device::cpu;
+  if (isTraced) {
+    record(std::move(launch), arrays, stream);
+    return;
+  }
+  if (isHost && isAvailable && atOnce) {
+    runNow(launch, arrays, nullptr);
+    return;
+  }
+  // What can fail comes before anything is bound anew: the arrays' own graphs, and compiling.
+  {
+    KernelReference kernel = launch.kernel;
+    char *text = nullptr;
+    {
+      nb::gil_scoped_release release;
+      if (!unscheduled.empty())
+        mx::async_eval(std::move(unscheduled));
+      if (isHost)
+        text = kernel->prepare(kernel.get());
+      else
+        prepareGpu(*kernel.get(), stream.device);
+    }
+    if (text) {
+      std::string message = std::string(kernel->name) + ": " + text;
+      kernel->freeText(text);
+      raiseAs("DeviceError", message);
+    }
+  }
+  std::vector<mx::array> outputs = record(std::move(launch), arrays, stream);
+  nb::gil_scoped_release release;
+  mx::async_eval(std::move(outputs));
+}
+
+} // namespace
+
+} // namespace triton_metal::mlx_route
+
+using namespace triton_metal::mlx_route;
+
+NB_MODULE(TRITON_METAL_MLX_MODULE, module) {
+  module.doc() = "Kernels on MLX's arrays, in place.";
+  // False where MLX's own module was built with another nanobind: arrays cannot be told then.
+  module.attr("knows_arrays") = nb::bool_(nb::type<mx::array>().is_valid());
+  module.attr("mlx_version") =
+      std::to_string(MLX_VERSION_MAJOR) + "." + std::to_string(MLX_VERSION_MINOR);
+  module.def("launch", &launchOn);
+  module.def("take_error", &takeError,
+             "What went wrong in a launch that ran after its call, once.");
+  module.def(
+      "run_at_once", [](bool run) { return std::exchange(atOnce, run); },
+      "Whether launches on arrays that are all there run at once on the host device, without "
+      "MLX's graph; returns what was.");
+}

@@ -1,0 +1,112 @@
+"""Launches that change MLX arrays in place.
+
+After ``kernel[grid](x, ...)`` the arrays that the kernel writes have their new values under the names that were passed,
+and every other array has the value that it would have had without the launch: a slice that was taken before and is
+computed later, another array of the same memory, another name for the same node of MLX's graph, a constant. Memory is
+taken over where nothing else holds it, by MLX's own counts, and copied otherwise. The same array object for two
+arguments is one piece of memory; two array objects never are.
+
+Kernels see every array in row-major order. A view that is not (``x.T``) is copied first; where the kernel writes it, the
+view gets the new values and what it was taken from keeps its own.
+
+A launch waits for nothing: where its arguments are still being computed, it is put after them. Inside ``mx.compile`` it
+becomes a part of the graph. It has no derivative: give the function that launches it one with ``mx.custom_function``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from .. import _native
+from ..errors import DeviceError
+
+_module: Any = None
+_problem: str | None = None
+
+
+def built_for() -> list[str]:
+    """The minor versions of MLX that this installation launches in place with."""
+    names = (path.name for path in Path(__file__).parent.parent.glob("_mlx_*"))
+    found = {re.match(r"_mlx_(\d+)_(\d+)\.", name) for name in names}
+    pairs = {(int(match[1]), int(match[2])) for match in found if match}
+    return [f"{major}.{minor}" for major, minor in sorted(pairs)]
+
+
+def _load() -> Any:
+    """The extension module for the MLX that is installed; raises where there is none."""
+    import mlx.core as mx
+
+    version = ".".join(mx.__version__.split(".")[:2])
+    versions = built_for()
+    instead = "triton_metal.mlx.call launches kernels with any MLX from 0.30 on"
+    if version not in versions:
+        built = f"is built for MLX {' and '.join(versions)}" if versions else "is built without MLX"
+        raise DeviceError(
+            f"this triton_metal {built}, and MLX {mx.__version__} is installed, so kernels cannot change its arrays "
+            f"in place; {instead}"
+        )
+    try:
+        module = importlib.import_module(f"triton_metal._mlx_{version.replace('.', '_')}")
+    except ImportError as error:
+        raise DeviceError(
+            f"triton_metal's module for MLX {version} does not load ({error}); {instead}"
+        ) from error
+    if not module.knows_arrays:
+        raise DeviceError(
+            f"MLX {mx.__version__} and triton_metal's module for it were built with versions of nanobind that do not "
+            f"know each other's types, so kernels cannot change its arrays in place; {instead}"
+        )
+    return module
+
+
+def native() -> Any:
+    """The extension module, loaded once; DeviceError says why there is none."""
+    global _module, _problem
+    if _module is None:
+        if _problem is None:
+            try:
+                _module = _load()
+            except DeviceError as error:
+                _problem = str(error)
+            else:
+                _native.set_route("mlx", _module.launch)
+                atexit.register(_tell_last_error)
+        if _module is None:
+            raise DeviceError(_problem)
+    return _module
+
+
+def launch(
+    kernel: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes
+) -> None:
+    """Launches a compiled kernel on MLX arrays: the route that ``kernel[grid](...)`` takes."""
+    native().launch(kernel, grid, arguments, scalar_words)
+
+
+def synchronize() -> None:
+    """Waits for all that MLX's default stream was given, and raises what went wrong in a launch.
+
+    Launches on arrays that are still being computed run after their call has returned; should one fail, the next launch
+    raises it, or this does.
+
+    >>> import triton_metal.mlx
+    >>> triton_metal.mlx.synchronize()
+    """
+    import mlx.core as mx
+
+    mx.synchronize()
+    if _module is not None and (message := _module.take_error()) is not None:
+        raise DeviceError(message)
+
+
+def _tell_last_error() -> None:
+    if (message := _module.take_error()) is not None:
+        print(f"triton_metal: a launch failed: {message}", file=sys.stderr)
+
+
+_native.set_route("mlx", launch)

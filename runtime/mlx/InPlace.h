@@ -1,0 +1,108 @@
+// A kernel's launch as an operation of MLX's graph: inputs are all its arrays, outputs those that
+// it writes.
+#ifndef TRITON_METAL_RUNTIME_MLX_INPLACE_H
+#define TRITON_METAL_RUNTIME_MLX_INPLACE_H
+
+#include "runtime/KernelTable.h"
+
+#include "mlx/array.h"
+#include "mlx/primitives.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace triton_metal::mlx_route {
+
+namespace mx = mlx::core;
+
+/// A counted reference to a kernel.
+class KernelReference {
+public:
+  explicit KernelReference(const runtime::KernelTable *table) : table(table) {
+    table->retain(table);
+  }
+  KernelReference(const KernelReference &other) : KernelReference(other.table) {}
+  KernelReference &operator=(const KernelReference &other) = delete;
+  ~KernelReference() { table->release(table); }
+  const runtime::KernelTable *operator->() const { return table; }
+  const runtime::KernelTable *get() const { return table; }
+
+private:
+  const runtime::KernelTable *table;
+};
+
+/// What a launch is, apart from its arrays.
+struct Launch {
+  KernelReference kernel;
+  uint32_t grid[3] = {1, 1, 1};
+  std::vector<uint32_t> scalars;
+  /// A buffer's binding, and which of the launch's arrays is there. One array may be at several.
+  struct Binding {
+    uint32_t slot;
+    uint32_t array;
+  };
+  std::vector<Binding> bindings;
+  /// By array: its place among the outputs, or -1 where the kernel only reads it.
+  std::vector<int> outputs;
+};
+
+class InPlace : public mx::Primitive {
+public:
+  InPlace(mx::Stream stream, Launch launch)
+      : Primitive(stream), launch(std::move(launch)),
+        label("triton_metal kernel " + std::string(this->launch.kernel->name)) {}
+
+  void eval_cpu(const std::vector<mx::array> &inputs, std::vector<mx::array> &outputs) override;
+  void eval_gpu(const std::vector<mx::array> &inputs, std::vector<mx::array> &outputs) override;
+  std::vector<mx::array> jvp(const std::vector<mx::array> &, const std::vector<mx::array> &,
+                             const std::vector<int> &) override;
+  std::vector<mx::array> vjp(const std::vector<mx::array> &, const std::vector<mx::array> &,
+                             const std::vector<int> &, const std::vector<mx::array> &) override;
+  std::pair<std::vector<mx::array>, std::vector<int>> vmap(const std::vector<mx::array> &,
+                                                           const std::vector<int> &) override;
+  const char *name() const override { return label.c_str(); }
+
+private:
+  Launch launch;
+  std::string label;
+};
+
+/// Brings the elements of one array into another, which is row-contiguous.
+using Copier = std::function<void(const mx::array &from, mx::array &to)>;
+
+/// Gives every array of a launch row-contiguous memory, by input: an output takes over its input's
+/// buffer where nothing else holds it, and otherwise gets its own with the input's elements.
+std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::array> &inputs,
+                                   std::vector<mx::array> &outputs, const Copier &copy,
+                                   std::vector<mx::array> &temporaries);
+
+/// A copy of an array's elements, in row-major order, by addresses.
+struct StridedCopy {
+  const char *from;
+  char *to;
+  size_t size, itemsize;
+  bool isContiguous;
+  mx::Shape shape;
+  mx::Strides strides;
+
+  StridedCopy(const mx::array &from, mx::array &to);
+  void run() const;
+};
+
+/// The memory of a row-contiguous array for the host device.
+BufferBinding bindingOf(const mx::array &array, bool writable);
+
+/// What the compiled kernel needs on the GPU, made ahead of its launch, so that what is wrong with
+/// it is raised where it is launched. Throws.
+void prepareGpu(const runtime::KernelTable &kernel, mx::Device device);
+
+/// Keeps an error of a launch that ran after its call until somebody asks.
+void keepError(std::string message);
+std::optional<std::string> takeError();
+
+} // namespace triton_metal::mlx_route
+
+#endif // TRITON_METAL_RUNTIME_MLX_INPLACE_H
