@@ -216,7 +216,7 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
     int32_t buffer = site.buffer;
     if (buffer < 0)
       for (uint32_t index = 0; index != maxBufferBindings; ++index)
-        if (launch.bufferBytes[index] && failure.address - uint64_t(launch.buffers[index]) < launch.bufferBytes[index])
+        if (launch.bufferBytes[index] && failure.address - uint64_t(launch.bufferStarts[index]) < launch.bufferBytes[index])
           buffer = index;
     if (buffer < 0) {
       stream << " at " << format_hex(failure.address, 18) << ", which is in no buffer";
@@ -224,6 +224,8 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
     }
     int64_t offset = int64_t(failure.address - uint64_t(launch.buffers[buffer]));
     stream << " at byte " << offset << " of " << bufferName(buffer) << ", which has " << launch.bufferBytes[buffer] << " bytes";
+    if (uint64_t before = uint64_t(launch.buffers[buffer]) - uint64_t(launch.bufferStarts[buffer]))
+      stream << ", " << before << " of them before its first element";
   };
   switch (failure.failure) {
   case Failure::OutOfBounds:
@@ -334,7 +336,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   LaunchState &launch = plan.state;
   for (auto [index, binding] : enumerate(dispatch.buffers)) {
     launch.buffers[index] = binding.data;
-    launch.bufferBytes[index] = binding.data ? binding.bytes : 0;
+    launch.bufferStarts[index] = static_cast<char *>(binding.data) - (binding.data ? binding.bytesBefore : 0);
+    launch.bufferBytes[index] = binding.data ? binding.bytesBefore + binding.bytes : 0;
     launch.bufferWritable[index] = binding.writable;
   }
   uint64_t end = facts.threadgroupBytes;

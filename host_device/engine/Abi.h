@@ -9,11 +9,13 @@
 namespace triton_metal::engine {
 
 /// Raised with every change of what the engine generates, so that code on disk from another engine is not run.
-inline constexpr uint32_t engineVersion = 1;
+inline constexpr uint32_t engineVersion = 2;
 
 /// The same for every threadgroup of a launch.
 struct LaunchState {
   void *buffers[maxBufferBindings];
+  /// The memory that is bound, from its first byte, which may lie before the one that the kernel gets, to its end.
+  void *bufferStarts[maxBufferBindings];
   uint64_t bufferBytes[maxBufferBindings];
   /// 1 where the launch may write.
   uint8_t bufferWritable[maxBufferBindings + 1];

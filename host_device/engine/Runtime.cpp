@@ -59,10 +59,10 @@ extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *co
   for (; mask; mask &= mask - 1) {
     uint64_t address = addresses[std::countr_zero(mask)];
     for (uint32_t index = 0; buffer < 0 && index != maxBufferBindings; ++index)
-      if (address - uint64_t(launch->buffers[index]) < launch->bufferBytes[index])
+      if (address - uint64_t(launch->bufferStarts[index]) < launch->bufferBytes[index])
         buffer = index;
     if (buffer >= 0)
-      address -= uint64_t(launch->buffers[buffer]);
+      address -= uint64_t(launch->bufferStarts[buffer]);
     for (uint64_t line = address / 128; line <= (address + bytes - 1) / 128; ++line) {
       bool known = false;
       for (unsigned i = count; i-- && !known;)
@@ -85,14 +85,14 @@ extern "C" void __tm_runtime_check(const LaunchState *launch, GroupState *group,
     bool found = false, allowed = true;
     if (anyBuffer) {
       for (uint32_t index = 0; index != maxBufferBindings && !found; ++index)
-        if (launch->bufferBytes[index] && inside(uint64_t(launch->buffers[index]), launch->bufferBytes[index])) {
+        if (launch->bufferBytes[index] && inside(uint64_t(launch->bufferStarts[index]), launch->bufferBytes[index])) {
           found = true;
           allowed = launch->bufferWritable[index];
         }
     } else {
       found = inside(start, length);
       for (uint32_t index = 0; writes && index != maxBufferBindings; ++index)
-        if (uint64_t(launch->buffers[index]) == start && launch->bufferBytes[index] == length)
+        if (uint64_t(launch->bufferStarts[index]) == start && launch->bufferBytes[index] == length)
           allowed &= launch->bufferWritable[index] || !found;
     }
     if (!found)

@@ -408,7 +408,7 @@ void SimdEmitter::emitCheck(CallInst &call) {
       length = b.getInt64(maxThreadgroupMemory);
     }
   } else if (where.buffer >= 0) {
-    start = b.CreatePtrToInt(launchField(b.getPtrTy(), offsetof(LaunchState, buffers) + 8 * where.buffer, "buffer"), i64);
+    start = b.CreatePtrToInt(launchField(b.getPtrTy(), offsetof(LaunchState, bufferStarts) + 8 * where.buffer, "buffer_start"), i64);
     length = launchField(i64, offsetof(LaunchState, bufferBytes) + 8 * where.buffer, "buffer_bytes");
     if (where.kind != AccessKind::Load)
       forbidden = b.CreateICmpEQ(

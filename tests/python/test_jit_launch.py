@@ -267,17 +267,19 @@ def test_bounds_of_torch():
 
 
 def test_bounds_of_negative_strides():
-    """Right or refused: memory before the first element belongs to the array, too."""
-    base = np.arange(16, dtype=np.float32)
-    out = np.full(16, -7, np.float32)
-    with (
-        triton.launch_options(check="bounds"),
-        pytest.raises(ValueError, match="argument x has a negative stride"),
-    ):
+    """Memory before the first element belongs to the array, and no byte more."""
+    whole = np.arange(32, dtype=np.float32)
+    base, out = whole[8:24], np.full(16, -7, np.float32)
+    with triton.launch_options(check="bounds"):
         copy_strided[(1,)](base[::-1], out, -1, 16, BLOCK=16)
-    assert (out == -7).all()
-    copy_strided[(1,)](base[::-1], out, -1, 16, BLOCK=16)
-    assert (out == base[::-1]).all()
+        assert (out == base[::-1]).all()
+        copy_strided[(1,)](base[::-3], out, -3, 6, BLOCK=16)
+        assert (out[:6] == base[::-3]).all()
+        message = r"byte -64 of 'x' .*, which has 64 bytes, 60 of them before its first element"
+        with pytest.raises(triton.DeviceError, match=message):
+            copy_strided[(1,)](base[::-1], out, -1, 17, BLOCK=32)
+        with pytest.raises(triton.DeviceError, match="byte 4 of 'x'"):
+            copy_strided[(1,)](base[::-1], out, 1, 2, BLOCK=16)
 
 
 def test_schedule_changes_no_result():
