@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_support import assert_same, integers, tl, triton
+from kernel_support import assert_same, integers, normal, tl, triton
 
 
 @triton.jit
@@ -70,3 +70,21 @@ def test_later_stores_win(num_warps: int, schedule: int | None) -> None:
     for step in range(7):
         expected[step : step + 256] = np.arange(256) * 100 + step
     assert_same(steps, expected)
+
+
+@triton.jit
+def chosen_bfloats_kernel(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
+    rows, cols = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    kept = rows < n
+    x = tl.load(x_ptr + rows * stride + cols, mask=kept)
+    tl.store(out_ptr + rows * BLOCK + cols, tl.where(kept, x, tl.full((), 1, tl.bfloat16)))
+
+
+@pytest.mark.parametrize("stride", [32, 33])
+@pytest.mark.parametrize("n", [3, 32])
+def test_a_choice_between_a_bfloat_in_memory_and_a_constant(stride: int, n: int) -> None:
+    x = normal(np.random.default_rng(0), 33 * 32, "bfloat16")
+    out = np.zeros((32, 32), x.dtype)
+    chosen_bfloats_kernel[(1,)](x, out, stride, n, BLOCK=32)
+    rows, cols = np.arange(32)[:, None], np.arange(32)
+    assert_same(out, np.where(rows < n, x[rows * stride + cols], np.ones((), x.dtype)))

@@ -415,6 +415,24 @@ Expr KernelPrinter::buildConversion(Operation *op) {
       return typed(whole, false);
     return binary(whole, "!=", zero, Equality);
   }
+  // To bfloat the way is through float, and must round once.
+  auto fromInteger = [&](Expr value) {
+    if (!getElementTypeOrSelf(to).isBF16())
+      return typed(value, false);
+    unsigned width = getWidth(from);
+    Ranges::Interval range = ranges.get(operand);
+    bool isExact = width < 32 || (range.low >= -(1 << 24) && range.high <= 1 << 24);
+    if (!isExact) {
+      prelude.roundToOdd = true;
+      value = call("round_to_odd<" + std::to_string(width) + ">",
+                   {value.isSplat ? castTo(from, isa<arith::UIToFPOp>(op), value) : value});
+    }
+    Type single = Float32Type::get(to.getContext());
+    return typed(
+        cast(getTypeName(isVector ? Type(VectorType::get(getNumRegisters(to), single)) : single),
+             value),
+        false);
+  };
   if (isa<arith::SIToFPOp>(op)) {
     Expr value =
         fromBool ? negate(cast(getTypeName(isVector ? Type(VectorType::get(
@@ -423,22 +441,12 @@ Expr KernelPrinter::buildConversion(Operation *op) {
                                                     : Type(IntegerType::get(to.getContext(), 32))),
                                getWhole(operand)))
                  : getSigned(operand);
-    if (getElementTypeOrSelf(to).isBF16())
-      value = cast(getTypeName(isVector ? Type(VectorType::get(getNumRegisters(to),
-                                                               Float32Type::get(to.getContext())))
-                                        : Type(Float32Type::get(to.getContext()))),
-                   value);
-    return typed(value, false);
+    return fromInteger(value);
   }
   if (isa<arith::UIToFPOp>(op)) {
     Expr value =
         fromBool || ranges.get(operand).isNonNegative() ? get(operand) : getUnsigned(operand);
-    if (getElementTypeOrSelf(to).isBF16())
-      value = cast(getTypeName(isVector ? Type(VectorType::get(getNumRegisters(to),
-                                                               Float32Type::get(to.getContext())))
-                                        : Type(Float32Type::get(to.getContext()))),
-                   value);
-    return typed(value, false);
+    return fromInteger(value);
   }
   if (isa<arith::FPToSIOp, arith::FPToUIOp>(op)) {
     bool isUnsigned = isa<arith::FPToUIOp>(op);
@@ -484,7 +492,14 @@ Expr KernelPrinter::buildSelect(Operation *op) {
                  (get(select.getTrueValue()).isUnsigned && get(select.getFalseValue()).isUnsigned);
     auto side = [&](Value value) {
       Expr expr = isUnsigned ? get(value) : getSigned(value);
-      return expr.isSplat ? cast(getTypeName(type), expr) : expr;
+      if (expr.isSplat)
+        return cast(getTypeName(type), expr);
+      // A choice is between values: what is read in place becomes one, see buildRead.
+      bool isInPlace = value.getDefiningOp<ReadOp>() &&
+                       StringRef(expr.text).find_first_of("[*") != StringRef::npos &&
+                       expr.precedence != Conditional;
+      return isInPlace && (isa<VectorType>(type) || type.isBF16()) ? cast(getTypeName(type), expr)
+                                                                   : expr;
     };
     a = side(select.getTrueValue());
     b = side(select.getFalseValue());

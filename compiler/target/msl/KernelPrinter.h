@@ -3,6 +3,7 @@
 
 #include "dialect/msl/MSL.h"
 #include "target/msl/Names.h"
+#include "target/msl/Printer.h"
 #include "target/msl/Ranges.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -45,7 +46,7 @@ struct Expr {
 struct Prelude {
   bool elements = false, maximum = false, minimum = false, compareExchangeDevice = false,
        compareExchangeThreadgroup = false;
-  bool erf = false, log1p = false, expm1 = false;
+  bool erf = false, log1p = false, expm1 = false, roundToOdd = false;
   void print(llvm::raw_ostream &os) const;
 };
 
@@ -55,6 +56,8 @@ public:
   KernelPrinter(KernelOp kernel, llvm::raw_ostream &os, Prelude &prelude)
       : kernel(kernel), os(os), prelude(prelude) {}
   mlir::LogicalResult print();
+  /// Places are counted from the kernel's first character.
+  const TextLayout &getLayout() const { return layout; }
 
 private:
   // The kernel (KernelPrinter.cpp).
@@ -130,6 +133,7 @@ private:
   Ranges ranges;
   llvm::DenseMap<mlir::Value, Expr> exprs;
   std::string buffer;
+  TextLayout layout;
   unsigned depth = 1;
   unsigned loopDepth = 0;
   bool failed = false;

@@ -49,16 +49,25 @@ bool triton_metal::msl::isReserved(StringRef name) {
           "texture1d", "texture2d", "sampler", "simd", "quad", "os", "as_type", "select", "precise",
           "fast", "mem_flags", "memory_order_relaxed", "INFINITY", "NAN", "visible", "coherent",
           "matrix", "vec", "array", "ray_data", "object_data", "mesh", "intersection", "stitchable",
+          // Attributes: who writes another signature around the body names parameters like them.
+          "dispatch_quadgroups_per_threadgroup", "dispatch_simdgroups_per_threadgroup",
+          "dispatch_threads_per_threadgroup", "grid_origin", "grid_size",
+          "quadgroup_index_in_threadgroup", "quadgroups_per_threadgroup",
+          "simdgroup_index_in_threadgroup", "simdgroups_per_threadgroup", "thread_execution_width",
+          "thread_index_in_quadgroup", "thread_index_in_simdgroup", "thread_index_in_threadgroup",
+          "thread_position_in_grid", "thread_position_in_threadgroup",
+          "threadgroup_position_in_grid", "threadgroups_per_grid", "threads_per_grid",
+          "threads_per_simdgroup", "threads_per_threadgroup",
           // Functions that the text calls: a variable of their name would hide them.
           "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clz",
           "copysign", "cos", "cosh", "ctz", "elements", "error_function", "exp", "exp_minus_one",
           "exp2", "exp10", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "isordered",
           "isunordered", "log", "log_plus_one", "log2", "log10", "max", "maximum", "min", "minimum",
-          "mulhi", "popcount", "pow", "rint", "round", "rsqrt", "simd_and", "simd_max", "simd_min",
-          "simd_or", "simd_product", "simd_shuffle", "simd_shuffle_xor", "simd_sum", "simd_xor",
-          "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "isnan", "isinf", "isfinite", "isnormal",
-          "signbit", "compare_exchange", "threadgroup_barrier", "simdgroup_load", "simdgroup_store",
-          "divide"})
+          "mulhi", "popcount", "pow", "rint", "round", "round_to_odd", "rsqrt", "simd_and",
+          "simd_max", "simd_min", "simd_or", "simd_product", "simd_shuffle", "simd_shuffle_xor",
+          "simd_sum", "simd_xor", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "isnan", "isinf",
+          "isfinite", "isnormal", "signbit", "compare_exchange", "threadgroup_barrier",
+          "simdgroup_load", "simdgroup_store", "divide"})
       set.insert(word);
     return set;
   }();

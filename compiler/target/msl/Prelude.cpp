@@ -85,6 +85,15 @@ template <typename T> T exp_minus_one(T x) {
 }
 )";
 
+static const char roundToOddText[] = R"(
+// x in the 24 bits that a float holds: what is cut off leaves the last of them set, so that a second rounding sees it.
+template <int bits, typename T> T round_to_odd(T x) {
+  T cut = T(bits - 24) - min(T(bits - 24), T(clz(x ^ (x >> (bits - 1)))));
+  T mask = (T(1) << cut) - T(1);
+  return (x & ~mask) | select(T(0), T(mask + T(1)), (x & mask) != T(0));
+}
+)";
+
 static std::string inSpace(llvm::StringRef text, llvm::StringRef space) {
   auto [front, back] = text.split("SPACE");
   return (front + space + back).str();
@@ -107,4 +116,6 @@ void Prelude::print(llvm::raw_ostream &os) const {
     os << log1pText;
   if (expm1)
     os << expm1Text;
+  if (roundToOdd)
+    os << roundToOddText;
 }
