@@ -6,6 +6,7 @@
 #include "dialect/ttm/TTM.h"
 #include "pipeline/Register.h"
 #include "target/msl/Printer.h"
+#include "target/msl/Target.h"
 #include "transforms/Passes.h"
 #include "transforms/Pipelines.h"
 
@@ -103,6 +104,12 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   context->loadDialect<tt::TTDialect, ttm::TTMDialect, msl::MSLDialect, arith::ArithDialect, math::MathDialect,
                        scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
 
+  llvm::Expected<Target> target = Target::parse(options.target);
+  if (!target) {
+    module.emitError(llvm::toString(target.takeError()));
+    return fail();
+  }
+
   int kernels = 0;
   for (tt::FuncOp func : module.getOps<tt::FuncOp>())
     kernels += func.isPublic();
@@ -116,6 +123,8 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   CompiledKernel kernel;
   kernel.ttir = print(module, /*withLocations=*/true);
   OwningOpRef<ModuleOp> work = module.clone();
+  if (!options.target.empty())
+    (*work)->setAttr(kTargetAttr, StringAttr::get(context, options.target));
   auto run = [&](void (*build)(OpPassManager &, const CompileOptions &)) {
     PassManager pm(context, ModuleOp::getOperationName());
     // Each stage is verified once, at its end.
@@ -126,7 +135,7 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   if (failed(run(buildTTToTTMPipeline)))
     return fail();
   kernel.ttm = print(*work, /*withLocations=*/false);
-  if (failed(run(buildTTMToMSLPipeline)))
+  if (failed(run(buildTTMToMSLPipeline)) || failed(checkTarget(*work)))
     return fail();
   FailureOr<std::string> metadata = printMetadata(*work);
   if (failed(metadata))

@@ -12,6 +12,8 @@ namespace triton_metal {
 struct CompileOptions {
   int numWarps = 4;
   int numStages = 2;
+  /// What the kernel is printed for, as Target::parse reads it; empty for the newest baseline.
+  std::string target;
 };
 
 /// What a kernel is at each stop of the way. `metadataJson` is the launch contract.

@@ -14,6 +14,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "target/msl/Printer.h"
+#include "target/msl/Target.h"
 #include "transforms/Passes.h"
 #include "transforms/Pipelines.h"
 
@@ -34,6 +35,7 @@ void registerAllPasses() {
   registerTransformsPasses();
   registerTritonMetalPasses();
   registerPrintMetalPass();
+  registerCheckTargetPass();
   registerTTPipeline();
   registerTTMLayoutPipeline();
 }

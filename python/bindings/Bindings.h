@@ -22,6 +22,11 @@ void bindHostDevice(nb::module_ &module);
 void bindLauncher(nb::module_ &module);
 void bindDevices(nb::module_ &module);
 
+/// Whether this thread, or the environment, asks for a device by name.
+bool asksForDevice();
+/// Counts the changes of what kernels are compiled with beside their arguments and options.
+uint32_t configurationNumber();
+
 /// Throws the Python exception that an error stands for.
 [[noreturn]] void raise(llvm::Error error);
 

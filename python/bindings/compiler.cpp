@@ -15,10 +15,11 @@ void bindCompiler(nb::module_ &module) {
 
   module.def(
       "compile_module",
-      [](language::Module &source, int numWarps, int numStages) {
+      [](language::Module &source, int numWarps, int numStages, const std::string &target) {
         CompileOptions options;
         options.numWarps = numWarps;
         options.numStages = numStages;
+        options.target = target;
         std::string diagnostics;
         mlir::FailureOr<CompiledKernel> result = mlir::failure();
         {
@@ -29,14 +30,16 @@ void bindCompiler(nb::module_ &module) {
           throw nb::value_error(diagnostics.c_str());
         return *result;
       },
-      nb::arg("module"), nb::arg("num_warps"), nb::arg("num_stages"));
+      nb::arg("module"), nb::arg("num_warps"), nb::arg("num_stages"), nb::arg("target") = "");
 
   module.def(
       "compile_text",
-      [](const std::string &ttir, const std::string &name, int numWarps, int numStages) {
+      [](const std::string &ttir, const std::string &name, int numWarps, int numStages,
+         const std::string &target) {
         CompileOptions options;
         options.numWarps = numWarps;
         options.numStages = numStages;
+        options.target = target;
         std::string diagnostics;
         mlir::FailureOr<CompiledKernel> result = mlir::failure();
         {
@@ -47,7 +50,8 @@ void bindCompiler(nb::module_ &module) {
           throw nb::value_error(diagnostics.c_str());
         return *result;
       },
-      nb::arg("ttir"), nb::arg("name"), nb::arg("num_warps"), nb::arg("num_stages"));
+      nb::arg("ttir"), nb::arg("name"), nb::arg("num_warps"), nb::arg("num_stages"),
+      nb::arg("target") = "");
 }
 
 } // namespace triton_metal

@@ -6,6 +6,8 @@
 
 #include <nanobind/stl/tuple.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 namespace triton_metal {
@@ -67,9 +69,27 @@ struct LaunchableText {
   }
 };
 
+thread_local bool threadAsks = false;
+std::atomic<uint32_t> configuration = 0;
+
 } // namespace
 
+bool asksForDevice() {
+  if (threadAsks)
+    return true;
+  const char *named = std::getenv("TRITON_METAL_DEVICE");
+  return named && *named;
+}
+
+uint32_t configurationNumber() { return configuration.load(std::memory_order_relaxed); }
+
 void bindDevices(nb::module_ &module) {
+  module.def(
+      "ask_for_device", [](bool asks) { threadAsks = asks; },
+      "Says whether this thread asks for a device by name.");
+  module.def(
+      "configuration_changed", [] { ++configuration; },
+      "Has kernels compiled anew where something changed that they are compiled with.");
   nb::class_<LaunchableText>(module, "HostLibrary",
                              "A kernel's text, compiled for the host device.")
       .def("__init__",

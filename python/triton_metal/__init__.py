@@ -2,6 +2,7 @@
 
 from . import devices, language, testing
 from .compiler import compile_ttir
+from .config import KernelConfig, MemoryPool, kernel_config, memory_pool, set_kernel_config
 from .devices import device
 from .errors import (
     CacheError,
@@ -37,9 +38,11 @@ __all__ = [
     "CompiledKernel",
     "DeviceError",
     "JITFunction",
+    "KernelConfig",
     "LaunchLog",
     "LaunchTypeError",
     "LaunchValueError",
+    "MemoryPool",
     "StaticAssertionError",
     "TritonMetalError",
     "UnsupportedConstruct",
@@ -49,8 +52,11 @@ __all__ = [
     "device",
     "devices",
     "jit",
+    "kernel_config",
     "language",
     "launch_options",
+    "memory_pool",
     "next_power_of_2",
+    "set_kernel_config",
     "testing",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _native
+from .devices.target import Target
 from .launcher import compile_error
 
 
@@ -22,19 +23,27 @@ class CompiledText:
 
 
 def compile_ttir(
-    ttir: str, *, num_warps: int = 4, num_stages: int = 2, name: str = "<ttir>"
+    ttir: str,
+    *,
+    num_warps: int = 4,
+    num_stages: int = 2,
+    name: str = "<ttir>",
+    target: Target | None = None,
 ) -> CompiledText:
     """Compiles a module of Triton IR, as stock Triton 3.7.1 to 3.9.0 or `kernel.asm["ttir"]` print it.
 
     `num_warps` is the number of SIMD-groups of a threadgroup (1, 2, 4, 8, 16 or 32), `num_stages` 2 or more
-    double-buffers tiles. `name` stands for the text in messages. Raises CompileError with the place of what does not
-    parse or cannot be compiled.
+    double-buffers tiles. `name` stands for the text in messages. `target` is what it is compiled for
+    (`triton_metal.devices.target.apple("15.0", "Apple M2")`), the newest baseline without one. Raises CompileError with the
+    place of what does not parse or cannot be compiled.
 
     >>> compile_ttir("module { tt.func public @k() { tt.return } }").metadata["threads"]
     128
     """
     try:
-        text = _native.compile_text(ttir, name, num_warps, num_stages)
+        text = _native.compile_text(
+            ttir, name, num_warps, num_stages, target.spec() if target else ""
+        )
     except ValueError as error:
         raise compile_error(str(error)) from None
     asm = {stage: getattr(text, stage) for stage in ("ttir", "ttm", "msl", "metal")}

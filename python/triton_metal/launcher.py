@@ -12,13 +12,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from . import _native, cache
+from .config import kernel_config
 from .errors import LaunchTypeError, LaunchValueError, compile_error
 
 if TYPE_CHECKING:
     from .jit import JITFunction
-
-DEFAULT_NUM_WARPS = 4
-DEFAULT_NUM_STAGES = 2
 
 _SCALARS = {
     "i1": "int1",
@@ -157,15 +155,22 @@ class Launcher:
         self.function.forget_dependencies()
 
     def compile(
-        self, arguments: list[tuple[str, Any, int]], num_warps: int, num_stages: int
+        self,
+        arguments: list[tuple[str, Any, int]],
+        num_warps: int,
+        num_stages: int,
+        device: str = "host",
     ) -> CompiledKernel:
         """The kernel for these arguments; called by the native launcher when it has none."""
+        from . import devices
         from .code_generator import CodegenOptions, RuntimeLeaf, generate_module
         from .language.core import dtype
 
         function = self.function
-        num_warps = num_warps or DEFAULT_NUM_WARPS
-        num_stages = num_stages or DEFAULT_NUM_STAGES
+        config = kernel_config()
+        num_warps = num_warps or config.num_warps
+        num_stages = num_stages or config.num_stages
+        target = devices.target_spec(device)
         values: dict[str, Any] = {}
         signature: dict[str, str] = {}
         constants: dict[str, Any] = {}
@@ -197,12 +202,13 @@ class Launcher:
             repr(divisibility),
             repr([(name, describe_constant(value)) for name, value in constants.items()]),
             repr((num_warps, num_stages, options)),
+            target,
         )
         entry = cache.load(key)
         if entry is None:
             with self._lock:
                 module = generate_module(function, values, divisibility, options)
-                entry = self.lower(module, num_warps, num_stages)
+                entry = self.lower(module, num_warps, num_stages, target)
             cache.store(key, entry)
         return CompiledKernel(
             name=function.name,
@@ -214,9 +220,11 @@ class Launcher:
         )
 
     @staticmethod
-    def lower(module: _native.Module, num_warps: int, num_stages: int) -> dict[str, str]:
+    def lower(
+        module: _native.Module, num_warps: int, num_stages: int, target: str
+    ) -> dict[str, str]:
         try:
-            text = _native.compile_module(module, num_warps, num_stages)
+            text = _native.compile_module(module, num_warps, num_stages, target)
         except ValueError as error:
             raise compile_error(str(error)) from None
         return {

@@ -32,6 +32,9 @@ KERNEL.ttir holds one kernel as Triton IR: the text of `kernel.asm["ttir"]`, fro
                                  with layouts, and as what one thread does
   --num-warps=N     SIMD-groups (of 32 threads) of a threadgroup: 1, 2, 4, 8, 16 or 32 (default: 4)
   --num-stages=N    2 or more double-buffers the tiles of matrix products in loops, 1 does not (default: 2)
+  --target=TEXT     what the kernel is for, as `python -m triton_metal doctor` prints it: a version of Metal, limits and
+                    features (msl=3.1,threads=1024,threadgroup=32768,bfloat,simdgroup_matrix); what it lacks is
+                    refused (default: the newest baseline)
   --repeat=N        compile N times and print the milliseconds of the fastest to the standard error
   --help            this text
 
@@ -84,7 +87,7 @@ int main(int argc, char **argv) {
         takeNumber("--repeat", repeat, bad)) {
       if (bad)
         return fail("'" + number + "' is not a number");
-    } else if (take("-o", output) || take("--emit", emit)) {
+    } else if (take("-o", output) || take("--emit", emit) || take("--target", options.target)) {
     } else if (argument.starts_with("-") && argument != "-") {
       return fail("there is no option '" + argument + "'; --help says which there are");
     } else if (input.empty()) {

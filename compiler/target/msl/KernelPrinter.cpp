@@ -1,6 +1,7 @@
 // A kernel's signature, its arguments and its threadgroup memory; the module's text.
 
 #include "target/msl/KernelPrinter.h"
+#include "target/msl/Target.h"
 #include "target/msl/Printer.h"
 #include "target/msl/Types.h"
 
@@ -175,9 +176,13 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os) {
   if (StringRef(kernels).contains("simdgroup_load") || StringRef(kernels).contains("8x8") ||
       prelude.elements)
     os << "#include <metal_simdgroup_matrix>\n";
-  os << "using namespace metal;\n\n"
-        "#pragma METAL fp math_mode(safe)\n"
-        "#pragma METAL fp contract(off)\n";
+  os << "using namespace metal;\n\n";
+  // Before, the math mode is a compiler option alone, and safe in MLX and PyTorch.
+  if (Target::of(module).has(Feature::FpPragmas))
+    os << "#pragma METAL fp math_mode(safe)\n"
+          "#pragma METAL fp contract(off)\n";
+  else
+    os << "#pragma STDC FP_CONTRACT OFF\n";
   prelude.print(os);
   os << kernels;
   return success();

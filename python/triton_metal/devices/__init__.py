@@ -13,10 +13,15 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from .. import _native
 from ..errors import DeviceError, LaunchTypeError, LaunchValueError
 from .base import Device, DeviceProperties, Event, MemoryStatistics, pack_scalars
+
+if TYPE_CHECKING:
+    from .target import Target
 
 NAMES = ("host", "mlx", "mps")
 
@@ -173,6 +178,57 @@ def current(arguments: Iterable[Any] = ()) -> Device:
     return result
 
 
+def device_for_launch(kernel: str, own: str | None) -> str:
+    """The device of a launch on arrays of ``own`` where one is asked for; called by the native launcher."""
+    wanted = chosen()
+    if wanted is None:
+        return own or "host"
+    if own is None or own == wanted:
+        return wanted
+    if (wanted, own) == ("host", "mlx"):
+        return "host"
+    arrays = {
+        "host": "NumPy arrays and CPU tensors",
+        "mlx": "MLX arrays",
+        "mps": "PyTorch tensors on mps",
+    }
+    raise LaunchTypeError(
+        f"{kernel}: the device {wanted} was asked for, which takes {arrays[wanted]}, but the arguments are "
+        f"{arrays[own]}"
+    )
+
+
+def target_for(name: str) -> Target:
+    """What kernels are compiled for on that device, within ``set_kernel_config``'s limits.
+
+    >>> import triton_metal
+    >>> triton_metal.devices.target_for("host").msl_version
+    '3.2'
+    """
+    from ..config import kernel_config
+    from . import detect
+    from .target import BASELINE
+
+    _check_name(name)
+    config = kernel_config()
+    base = BASELINE
+    if name != "host" and detect.is_mac() and (name == "mps" or get("mlx").on_gpu()):  # type: ignore[attr-defined]
+        base = detect.detect_quickly().target(name)
+    return replace(
+        base,
+        max_threads=min(base.max_threads, config.max_threads),
+        threadgroup_bytes=min(base.threadgroup_bytes, config.shared_memory),
+    )
+
+
+def target_spec(name: str) -> str:
+    """The same as the compiler takes it; empty for the baseline."""
+    from .target import BASELINE
+
+    spec = target_for(name).spec()
+    return "" if spec == BASELINE.spec() else spec
+
+
 def _best() -> str:
     if sys.platform == "darwin":
         for name in ("mlx", "mps"):
@@ -183,6 +239,7 @@ def _best() -> str:
 
 def _set_thread(name: str | None) -> None:
     _thread.name = name
+    _native.ask_for_device(name is not None)
 
 
 def _check_name(name: object) -> None:
@@ -220,10 +277,13 @@ __all__ = [
     "chosen",
     "current",
     "device",
+    "device_for_launch",
     "device_of",
     "get",
     "pack_scalars",
     "register",
     "route",
     "set_route",
+    "target_for",
+    "target_spec",
 ]
