@@ -20,6 +20,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 
@@ -62,6 +63,33 @@ static void append(std::string &text, const Diagnostic &diagnostic, StringRef ki
   if (!place.empty())
     text += place + ": ";
   text += kind.str() + ": " + diagnostic.str();
+}
+
+/// Puts the place of the kernel's parts in its text into the launch contract.
+static void addTextLayout(std::string &metadata, const TextLayout &layout) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::json::OStream json(os, 2);
+  json.object([&] {
+    json.attribute("begin", int64_t(layout.begin));
+    json.attribute("body_begin", int64_t(layout.bodyBegin));
+    json.attribute("body_end", int64_t(layout.bodyEnd));
+    json.attributeArray("parameters", [&] {
+      for (const TextParameter &parameter : layout.parameters)
+        json.object([&] {
+          json.attribute("name", parameter.name);
+          json.attribute("type", parameter.type);
+          if (parameter.buffer)
+            json.attribute("buffer", int64_t(*parameter.buffer));
+          else
+            json.attribute("attribute", parameter.attribute);
+        });
+    });
+  });
+  // The contract is one object: the layout becomes its last member.
+  size_t end = StringRef(metadata).rtrim().rfind('}');
+  metadata.resize(StringRef(metadata).take_front(end).rtrim().size());
+  metadata += ",\n  \"text\": " + text + "\n}";
 }
 
 static std::string print(ModuleOp module, bool withLocations) {
@@ -145,8 +173,10 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   if (failed(run(buildMSLPipeline)))
     return fail();
   llvm::raw_string_ostream os(kernel.metal);
-  if (failed(printMetal(*work, os)))
+  std::vector<TextLayout> layouts;
+  if (failed(printMetal(*work, os, &layouts)))
     return fail();
+  addTextLayout(kernel.metadataJson, layouts.front());
   return kernel;
 }
 

@@ -323,9 +323,35 @@ private:
            text(before) == "METAL_FUNC" || (is(before, tok::greater) && closesTemplateHeader(before));
   }
 
+  /// What tells one member function from the others: its class, its declaration up to the parameters' end, and const.
+  std::string memberSignature(size_t at, size_t start, size_t close) const {
+    std::string signature = std::to_string(scope[at] == npos ? 0 : tokens[scope[at]].offset + 1) + ":";
+    for (size_t k = start; k <= close; ++k)
+      signature += (tokens[k].text + " ").str();
+    for (size_t k = close + 1; text(k) == "const" || text(k) == "volatile" || isAddressSpace(text(k)); ++k)
+      if (!isAddressSpace(text(k)))
+        signature += (tokens[k].text + " ").str();
+    return signature;
+  }
+
+  /// Constructors without an address space: `T() : x(0) {}`.
+  void addPlainConstructors(llvm::StringSet<> &seen) const {
+    for (size_t close = 1; close + 1 < tokens.size(); ++close) {
+      if (!is(close, tok::r_paren) || match[close] == npos || (!is(close + 1, tok::colon) && !is(close + 1, tok::l_brace)))
+        continue;
+      size_t open = match[close];
+      if (open == 0 || tokens[open - 1].kind != tok::raw_identifier || scope[close] == npos)
+        continue;
+      size_t start = declarationStart(open);
+      if (isConstructor(start, open))
+        seen.insert(memberSignature(close, start, close));
+    }
+  }
+
   /// `operator T() const device { ... }`.
   void methodQualifiers() {
     llvm::StringSet<> seen;
+    bool seesPlain = false;
     for (size_t i = 1; i + 1 < tokens.size(); ++i) {
       if (gone[i] || !isAddressSpace(text(i)))
         continue;
@@ -345,12 +371,10 @@ private:
                         !is(open - 1, tok::greater) && !tok::getPunctuatorSpelling(tokens[open - 1].kind)))
         continue;
       size_t start = declarationStart(open);
-      std::string signature = std::to_string(scope[i] == npos ? 0 : tokens[scope[i]].offset + 1) + ":";
-      for (size_t k = start; k <= before; ++k)
-        signature += (tokens[k].text + " ").str();
-      for (size_t k = before + 1; text(k) == "const" || text(k) == "volatile" || isAddressSpace(text(k)); ++k)
-        if (!isAddressSpace(text(k)))
-          signature += (tokens[k].text + " ").str();
+      if (!seesPlain)
+        addPlainConstructors(seen);
+      seesPlain = true;
+      std::string signature = memberSignature(i, start, before);
       if (seen.insert(signature).second) {
         // A method on an object in constant memory does not change it.
         bool isConst = text(before + 1) == "const" || nextText == "const";

@@ -21,6 +21,7 @@ void bindCompiler(nb::module_ &module);
 void bindHostDevice(nb::module_ &module);
 void bindLauncher(nb::module_ &module);
 void bindDevices(nb::module_ &module);
+void bindMetalLibrary(nb::module_ &module);
 
 /// Whether this thread, or the environment, asks for a device by name.
 bool asksForDevice();

@@ -204,8 +204,8 @@ void bindFunctions(nb::class_<Builder> &builder) {
       .def("begin_function",
            [](Builder &b, const std::string &name, const std::vector<Type> &params,
               const std::vector<std::string> &names, bool isKernel, bool noinline,
-              const Shape &divisibility) {
-             return b.beginFunction(name, params, names, isKernel, noinline, divisibility);
+              const Shape &divisibility, const Shape &memory) {
+             return b.beginFunction(name, params, names, isKernel, noinline, divisibility, memory);
            })
       .def("emit_return",
            [](Builder &b, const BlockRef &block, const std::vector<Value> &values) {
@@ -327,6 +327,7 @@ NB_MODULE(_native, module) {
   triton_metal::bindHostDevice(module);
   triton_metal::bindLauncher(module);
   triton_metal::bindDevices(module);
+  triton_metal::bindMetalLibrary(module);
   // Kernels live as long as the functions that they belong to: as long as the process.
   nb::set_leak_warnings(false);
 }

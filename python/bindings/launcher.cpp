@@ -391,7 +391,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
         typeProblem(i, problem.message);
       valueProblem(i, problem.message);
     }
-    if (bound.array->framework == Framework::Host)
+    // What launch_options ask for, no framework does.
+    if (bound.array->framework == Framework::Host && settingsStack().empty())
       bound.array->framework = standInFor();
     const char *dtype = bound.array->dtype;
     // A framework's array has no address yet, so nothing is known of its alignment.

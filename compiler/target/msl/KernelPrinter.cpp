@@ -41,7 +41,7 @@ void KernelPrinter::printSignature() {
     usesLane |= isa<LaneOp>(op);
     usesSimdgroup |= isa<SimdgroupOp>(op);
   });
-  SmallVector<std::string> parameters, unpacked;
+  std::vector<TextParameter> &parameters = layout.parameters;
   unsigned buffers = 0, words = 0;
   Block &body = kernel.getBody().front();
   SmallVector<std::pair<BlockArgument, unsigned>> scalars;
@@ -53,8 +53,8 @@ void KernelPrinter::printSignature() {
         names.make(name.empty() ? "arg" + std::to_string(argument.getArgNumber()) : name.str());
     exprs[argument] = Expr{unique};
     if (auto pointer = dyn_cast<PtrType>(argument.getType())) {
-      parameters.push_back(getPointerName(pointer, isConstPointer(argument)) + unique +
-                           " [[buffer(" + std::to_string(buffers++) + ")]]");
+      parameters.push_back(
+          {unique, getPointerName(pointer, isConstPointer(argument)), buffers++, ""});
       continue;
     }
     scalars.push_back({argument, words});
@@ -62,32 +62,39 @@ void KernelPrinter::printSignature() {
   }
   if (!scalars.empty()) {
     args = names.make("args");
-    parameters.push_back("constant uint *" + args + " [[buffer(" + std::to_string(buffers++) +
-                         ")]]");
+    parameters.push_back({args, "constant uint *", buffers++, ""});
   }
   if (buffers > 31)
     (void)refuse(kernel, "needs " + Twine(buffers) + " buffers, and Metal binds 31");
   if (usesProgramId) {
     programId = names.make("program_id");
-    parameters.push_back("uint3 " + programId + " [[threadgroup_position_in_grid]]");
+    parameters.push_back({programId, "uint3", std::nullopt, "threadgroup_position_in_grid"});
   }
   if (usesNumPrograms) {
     numPrograms = names.make("num_programs");
-    parameters.push_back("uint3 " + numPrograms + " [[threadgroups_per_grid]]");
+    parameters.push_back({numPrograms, "uint3", std::nullopt, "threadgroups_per_grid"});
   }
   if (usesLane) {
     lane = names.make("lane");
-    parameters.push_back("ushort " + lane + " [[thread_index_in_simdgroup]]");
+    parameters.push_back({lane, "ushort", std::nullopt, "thread_index_in_simdgroup"});
   }
   if (usesSimdgroup) {
     simdgroup = names.make("simdgroup");
-    parameters.push_back("ushort " + simdgroup + " [[simdgroup_index_in_threadgroup]]");
+    parameters.push_back({simdgroup, "ushort", std::nullopt, "simdgroup_index_in_threadgroup"});
   }
   buffer += "[[kernel, max_total_threads_per_threadgroup(" + std::to_string(kernel.getThreads()) +
             ")]] void " + triton_metal::getMetalName(kernel.getSymName()) + "(";
-  for (auto [index, parameter] : llvm::enumerate(parameters))
-    buffer += (index ? ",\n    " : "\n    ") + parameter;
+  for (auto [index, parameter] : llvm::enumerate(parameters)) {
+    bool isPointer = StringRef(parameter.type).ends_with("*");
+    buffer += (index ? ",\n    " : "\n    ") + parameter.type + (isPointer ? "" : " ") +
+              parameter.name + " [[" +
+              (parameter.buffer ? "buffer(" + std::to_string(*parameter.buffer) + ")"
+                                : parameter.attribute) +
+              "]]";
+  }
   buffer += ") {\n";
+  layout.name = triton_metal::getMetalName(kernel.getSymName());
+  layout.bodyBegin = buffer.size();
   for (auto [argument, word] : scalars)
     if (!argument.use_empty())
       line("const " + getTypeName(argument.getType()) + " " + exprs[argument].text + " = " +
@@ -143,6 +150,7 @@ LogicalResult KernelPrinter::print() {
   printSignature();
   printThreadgroupMemory();
   printBlock(kernel.getBody().front());
+  layout.bodyEnd = buffer.size();
   buffer += "}\n";
   if (failed)
     return failure();
@@ -163,27 +171,46 @@ std::string triton_metal::getMetalName(StringRef name) {
   return isReserved(text) ? text + "_" : text;
 }
 
-LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os) {
+LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os,
+                                       std::vector<TextLayout> *layouts) {
   Prelude prelude;
   std::string kernels;
   llvm::raw_string_ostream text(kernels);
+  std::vector<TextLayout> places;
   for (auto kernel : module.getOps<KernelOp>()) {
     text << "\n";
-    if (failed(KernelPrinter(kernel, text, prelude).print()))
+    size_t begin = kernels.size();
+    KernelPrinter printer(kernel, text, prelude);
+    if (failed(printer.print()))
       return failure();
+    TextLayout place = printer.getLayout();
+    place.begin += begin;
+    place.bodyBegin += begin;
+    place.bodyEnd += begin;
+    places.push_back(std::move(place));
   }
-  os << "#include <metal_stdlib>\n";
+  std::string header;
+  llvm::raw_string_ostream front(header);
+  front << "#include <metal_stdlib>\n";
   if (StringRef(kernels).contains("simdgroup_load") || StringRef(kernels).contains("8x8") ||
       prelude.elements)
-    os << "#include <metal_simdgroup_matrix>\n";
-  os << "using namespace metal;\n\n";
+    front << "#include <metal_simdgroup_matrix>\n";
+  front << "using namespace metal;\n\n";
   // Before, the math mode is a compiler option alone, and safe in MLX and PyTorch.
   if (Target::of(module).has(Feature::FpPragmas))
-    os << "#pragma METAL fp math_mode(safe)\n"
-          "#pragma METAL fp contract(off)\n";
+    front << "#pragma METAL fp math_mode(safe)\n"
+             "#pragma METAL fp contract(off)\n";
   else
-    os << "#pragma STDC FP_CONTRACT OFF\n";
-  prelude.print(os);
-  os << kernels;
+    front << "#pragma STDC FP_CONTRACT OFF\n";
+  prelude.print(front);
+  os << header << kernels;
+  if (layouts) {
+    for (TextLayout &place : places) {
+      place.begin += header.size();
+      place.bodyBegin += header.size();
+      place.bodyEnd += header.size();
+    }
+    *layouts = std::move(places);
+  }
   return success();
 }

@@ -1,4 +1,4 @@
-"""Helpers for tests and measurements."""
+"""Helpers for tests and measurements, and devices that stand for a Mac's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .jit import JITFunction
+from ..jit import JITFunction
 
 _TYPES = {
     "i1": "int1",
@@ -18,7 +18,7 @@ _TYPES = {
 
 def type_from_signature(text: str) -> Any:
     """The dtype that a signature such as ``*fp32`` or ``i32`` names."""
-    from .language import core
+    from ..language import core
 
     if text.startswith("*"):
         is_const = text.startswith("*k")
@@ -36,7 +36,7 @@ def ttir(
 
     ``signature`` names the type of each run-time parameter ("*fp32", "i32", ...).
     """
-    from .code_generator import CodegenOptions, RuntimeLeaf, generate_module
+    from ..code_generator import CodegenOptions, RuntimeLeaf, generate_module
 
     constants = dict(constexprs or {})
     arguments: dict[str, Any] = {}
@@ -62,3 +62,24 @@ def do_bench(function: Callable[[], Any], warmup: int = 3, repeat: int = 20) -> 
         function()
         times.append((time.perf_counter() - start) * 1e3)
     return statistics.median(times)
+
+
+def contract_device(name: str, **options: Any) -> Any:
+    """In this block, launches go the way of "mps" or "mlx" on a Mac, and run on the host Metal device.
+
+    Stand-ins take the place of `torch.mps.compile_shader` and `mx.fast.metal_kernel`. They take and refuse what those
+    do. CPU tensors and NumPy arrays are taken for the framework's own.
+
+    >>> import numpy as np, triton_metal, triton_metal.language as tl
+    >>> @triton_metal.jit
+    ... def fill(x, value):
+    ...     tl.store(x + tl.program_id(0), value)
+    >>> x = np.zeros(3, np.float32)
+    >>> with triton_metal.testing.contract_device("mps"):
+    ...     kernel = fill[(3,)](x, 1.5)
+    >>> x.tolist()
+    [1.5, 1.5, 1.5]
+    """
+    from .contract import contract_device
+
+    return contract_device(name, **options)

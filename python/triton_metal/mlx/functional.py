@@ -1,0 +1,428 @@
+"""Kernels as functions of MLX arrays: their outputs are new arrays of a lazy graph.
+
+Launches go through ``mx.fast.metal_kernel``, which writes the kernel's signature itself. What is relied on, and where
+MLX says so, is in docs/apple.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..devices import pack_scalars
+from ..errors import DeviceError, LaunchTypeError, LaunchValueError
+from ..metal_text import NUM_PROGRAMS, PROGRAM_ID, MetalText, Parameter, fold, unused
+
+if TYPE_CHECKING:
+    import mlx.core as mx
+
+    from ..jit import JITFunction
+
+# MLX takes the sizes of a grid, in threads, as C++ ints.
+MAX_GRID_THREADS = (1 << 31) - 1
+# Smaller inputs are in the constant address space, where the text's `device` pointers cannot point.
+SMALLEST_DEVICE_INPUT = 8
+# Parameters that MLX adds where the source has an input's name with one of these behind it.
+_ADDED = ("_shape", "_strides", "_ndim")
+
+# MLX's dtypes, and what Metal calls their elements.
+_ELEMENTS = {
+    "bool": "bool",
+    "int8": "char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+    "uint8": "uchar",
+    "uint16": "ushort",
+    "uint32": "uint",
+    "uint64": "ulong",
+    "float16": "half",
+    "bfloat16": "bfloat",
+    "float32": "float",
+}
+
+_lock = threading.RLock()
+_metal_kernel: Callable[..., Any] | None = None
+
+
+def metal_kernel() -> Callable[..., Any]:
+    """``mx.fast.metal_kernel``, or what a contract device stands in for it."""
+    if _metal_kernel is not None:
+        return _metal_kernel
+    import mlx.core as mx
+
+    return mx.fast.metal_kernel
+
+
+def call(
+    kernel: JITFunction,
+    *args: Any,
+    grid: Any,
+    outputs: Mapping[str, Any],
+    init_value: float | None = None,
+    stream: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Runs a kernel whose outputs are new MLX arrays, lazily, as a part of MLX's graph.
+
+    ``outputs`` names the arguments that the kernel writes, and gives for each an array that it is like, or its shape
+    and dtype; the other arguments follow as in ``kernel[grid](...)``, without them. Returns the output, or a tuple of
+    them in the order of ``outputs``.
+
+    A new array holds nothing that a kernel could read, and what a kernel does not write would stay undefined. So an
+    output must be wholly written by the launch, or begin as ``init_value``. For anything else, launch in place:
+    ``kernel[grid](...)``.
+
+    >>> import mlx.core as mx, triton_metal, triton_metal.language as tl
+    >>> from triton_metal.testing import contract_device
+    >>> @triton_metal.jit
+    ... def double(x, out, n, BLOCK: tl.constexpr):
+    ...     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    ...     tl.store(out + i, 2 * tl.load(x + i, i < n), i < n)
+    >>> x = mx.arange(5)
+    >>> with contract_device("mlx"):  # on a Mac it is the GPU
+    ...     call(double, x, 5, 64, grid=(1,), outputs={"out": x})
+    array([0, 2, 4, 6, 8], dtype=int32)
+    """
+    import mlx.core as mx
+
+    name = kernel.name
+    if not isinstance(outputs, Mapping) or not outputs:
+        raise LaunchTypeError(
+            f"{name}: outputs must give a shape and a dtype for every argument that the kernel writes"
+        )
+    specs = {key: read_spec(name, key, value) for key, value in outputs.items()}
+    values = bind(kernel, args, kwargs, specs)
+    options = {key: kwargs[key] for key in ("num_warps", "num_stages") if key in kwargs}
+    placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
+    compiled = kernel.launcher.native.warmup(**placeholders, **options)
+    sizes = read_grid(name, grid, values)
+    arguments = [values[argument["name"]] for argument in compiled.metadata.args]
+    words = pack_scalars(vars(compiled.metadata), arguments)
+    function = functional(compiled, tuple(specs))
+    function.check_outputs(sizes, words, specs, init_value)
+    results = function(arguments, list(specs.values()), sizes, words, init_value, stream)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def functional(compiled: Any, outputs: tuple[str, ...]) -> Functional:
+    """The kernel with these outputs, made once: MLX compiles each kernel object anew."""
+    cache = vars(compiled).setdefault("_mlx_functional", {})
+    key = (outputs, metal_kernel())
+    found = cache.get(key)
+    if found is None:
+        with _lock:
+            found = cache.setdefault(key, Functional(compiled, outputs))
+    return found
+
+
+class Functional:
+    """A compiled kernel and the arguments that are its outputs."""
+
+    def __init__(self, compiled: Any, outputs: tuple[str, ...]) -> None:
+        self.name: str = compiled.metadata.name
+        self.metadata = compiled.metadata
+        self.threads: int = compiled.metadata.threads
+        self.text = MetalText.of(compiled.asm["metal"], compiled.metadata)
+        self.scalar_buffer: int = compiled.metadata.scalar_buffer
+        self.arguments: list[dict[str, Any]] = compiled.metadata.args
+        buffers = [argument for argument in self.arguments if argument["kind"] == "buffer"]
+        by_name = {argument["name"]: argument for argument in buffers}
+        for output in outputs:
+            if output not in by_name:
+                raise LaunchValueError(f"{self.name}: output {output} is no array of the kernel")
+        for argument in buffers:
+            writes = argument["writes"] or argument["atomic"]
+            if writes and argument["name"] not in outputs:
+                raise LaunchValueError(
+                    f"{self.name}: argument {argument['name']} is written by the kernel, so outputs= must have it; "
+                    f"an array that is there already is changed by an in-place launch, {self.name}[grid](...)"
+                )
+            if not writes and argument["name"] in outputs:
+                raise LaunchValueError(
+                    f"{self.name}: output {argument['name']} is never written by the kernel"
+                )
+        self.outputs = [by_name[output] for output in outputs]
+        self.inputs = [
+            (index, argument)
+            for index, argument in enumerate(self.arguments)
+            if argument["kind"] == "buffer" and argument["name"] not in outputs
+        ]
+        self.factory = metal_kernel()
+        self.made: dict[Any, Any] = {}
+
+    def check_outputs(
+        self,
+        grid: tuple[int, int, int],
+        words: bytes,
+        specs: Mapping[str, tuple[tuple[int, ...], Any]],
+        init_value: float | None,
+    ) -> None:
+        """Raises where an output would hold, or the kernel would read, what nobody wrote."""
+        if init_value is not None:
+            return
+        in_place = f"launch it in place, {self.name}[grid](...), or give init_value="
+        for argument in self.outputs:
+            name = argument["name"]
+            if argument["reads"] or argument["atomic"]:
+                how = "updates atomically" if argument["atomic"] else "reads"
+                raise LaunchValueError(
+                    f"{self.name}: the kernel {how} {name}, and an output is new memory that holds nothing: {in_place}"
+                )
+            if not wholly_written(self.metadata, argument, grid, words, specs[name][0]):
+                raise LaunchValueError(
+                    f"{self.name}: it is not known that this launch writes all of {name}, and what it leaves of an "
+                    f"output is undefined: {in_place}"
+                )
+
+    def __call__(
+        self,
+        arguments: Sequence[Any],
+        specs: Sequence[tuple[tuple[int, ...], Any]],
+        grid: tuple[int, int, int],
+        words: bytes,
+        init_value: float | None = None,
+        stream: Any = None,
+    ) -> list[mx.array]:
+        """The outputs of a launch; arrays and scalars as for a launch, in the kernel's order."""
+        threads = self.threads
+        folded = max(grid[0] * threads, grid[1], grid[2]) > MAX_GRID_THREADS
+        inputs = [large_enough(arguments[index], stream) for index, _ in self.inputs]
+        if folded:
+            words += b"".join(size.to_bytes(4, "little") for size in grid)
+            grid = fold(grid, MAX_GRID_THREADS // threads)
+        if words:
+            inputs.append(words_array(words))
+        dtypes = [array.dtype for array in inputs] + [dtype for _, dtype in specs]
+        # MLX has no memory for an array without elements: the kernel gets one element, and nobody sees it.
+        shapes = [shape if math.prod(shape) else (1,) for shape, _ in specs]
+        function = self.kernel(folded, tuple(dtype_name(dtype) for dtype in dtypes))
+        try:
+            results = function(
+                inputs=inputs,
+                output_shapes=shapes,
+                output_dtypes=[dtype for _, dtype in specs],
+                grid=(grid[0] * threads, grid[1], grid[2]),
+                threadgroup=(threads, 1, 1),
+                init_value=None if init_value is None else float(init_value),
+                stream=stream,
+            )
+        except RuntimeError as error:
+            if "No Metal back-end" not in str(error):
+                raise
+            raise DeviceError(
+                f"{self.name}: MLX has no Metal here, and mx.fast.metal_kernel runs nowhere else: launch in place, "
+                f"{self.name}[grid](...), which also runs on the host device"
+            ) from None
+        return [
+            result if math.prod(shape) else result[:0].reshape(shape)
+            for result, (shape, _) in zip(results, specs, strict=True)
+        ]
+
+    def kernel(self, folded: bool, dtypes: tuple[str, ...]) -> Any:
+        """MLX's kernel object for these dtypes, inputs first."""
+        found = self.made.get((folded, dtypes))
+        if found is None:
+            with _lock:
+                found = self.made.get((folded, dtypes))
+                if found is None:
+                    found = self.made[folded, dtypes] = self.make(folded, dtypes)
+        return found
+
+    def make(self, folded: bool, dtypes: tuple[str, ...]) -> Any:
+        """What MLX is given: names of the buffers, a header and the body of a kernel."""
+        text = self.text
+        buffers = {parameter.buffer: parameter for parameter in text.buffers}
+        bound = [buffers[argument["slot"]] for _, argument in self.inputs]
+        if self.scalar_buffer >= 0:
+            bound.append(buffers[self.scalar_buffer])
+        elif folded:
+            bound.append(Parameter(text.fresh_name("grid_words"), "constant uint *", None, None))
+        num_inputs = len(bound)
+        bound += [buffers[argument["slot"]] for argument in self.outputs]
+
+        places = ""
+        if folded:
+            words = bound[num_inputs - 1].name
+            first = len(words_of(self.arguments))
+            places += text.unfold(
+                PROGRAM_ID, NUM_PROGRAMS, [f"{words}[{first + i}]" for i in range(3)]
+            )
+        for parameter in text.parameters:
+            if parameter.buffer is not None:
+                continue
+            if folded and parameter.attribute in (PROGRAM_ID, NUM_PROGRAMS):
+                continue
+            places += f"  const {parameter.declared()} = {parameter.attribute};\n"
+
+        # A parameter has the text's name where that means the same to MLX.
+        names: list[str] = []
+        aliases = ""
+        for position, (parameter, dtype) in enumerate(zip(bound, dtypes, strict=True)):
+            is_input = position < num_inputs
+            is_words = is_input and parameter.type.startswith("constant")
+            same = is_words or element_of(parameter.type) == _ELEMENTS[dtype]
+            name = parameter.name
+            taken = text.header + places + text.body + " ".join(names)
+            if not same or (is_input and pulls_in(name, places + text.body)) or name in names:
+                name = unused(f"{parameter.name}_buffer", taken)
+                while is_input and pulls_in(name, places + text.body):
+                    name = unused(f"{name}_buffer", taken)
+                if is_words:
+                    # `constant` or `device`, as MLX has it for the number of words.
+                    aliases += f"  const auto {parameter.name} = {name};\n"
+                else:
+                    aliases += f"  {parameter.declared()} = ({parameter.type}){name};\n"
+            names.append(name)
+        source = f"\n{aliases}{places}{text.body}"
+        digest = hashlib.sha256((text.header + source + repr(dtypes)).encode()).hexdigest()[:16]
+        return self.factory(
+            # One name for one source: MLX before 0.32 keeps libraries by their names alone.
+            name=f"{self.name}_{digest}",
+            input_names=names[:num_inputs],
+            output_names=names[num_inputs:],
+            source=source,
+            header=text.header,
+        )
+
+
+def wholly_written(
+    metadata: Any,
+    argument: Mapping[str, Any],
+    grid: tuple[int, int, int],
+    words: bytes,
+    shape: tuple[int, ...],
+) -> bool:
+    """Whether a launch is known to write every element of an output."""
+    return bool(argument["wholly_written"]) or not math.prod(shape)
+
+
+def words_of(arguments: Sequence[Mapping[str, Any]]) -> range:
+    """The words of a kernel's scalars."""
+    return range(sum(argument["words"] for argument in arguments if argument["kind"] == "scalar"))
+
+
+def pulls_in(name: str, source: str) -> bool:
+    """Whether MLX would add parameters for this input: it looks for their names as parts of the text."""
+    return any(name + added in source for added in _ADDED)
+
+
+def element_of(pointer: str) -> str:
+    """The element type of a pointer's.
+
+    >>> element_of("device const half *")
+    'half'
+    """
+    return " ".join(
+        word for word in pointer.rstrip("* ").split() if word not in ("device", "const", "constant")
+    )
+
+
+def dtype_name(dtype: Any) -> str:
+    """What MLX calls a dtype: "float32"."""
+    return str(dtype).rpartition(".")[2].removesuffix("_")
+
+
+def large_enough(array: Any, stream: Any) -> Any:
+    """The array, or its elements and zeros behind them: MLX passes small ones in the constant address space."""
+    import mlx.core as mx
+
+    if array.size >= SMALLEST_DEVICE_INPUT:
+        return array
+    rest = mx.zeros((SMALLEST_DEVICE_INPUT - array.size,), array.dtype, stream=stream)
+    return mx.concatenate([mx.reshape(array, (-1,), stream=stream), rest], stream=stream)
+
+
+@functools.lru_cache(maxsize=4096)
+def words_array(words: bytes) -> Any:
+    """Words as an MLX array; one that is in a lazy graph is never changed."""
+    import mlx.core as mx
+
+    return mx.array(memoryview(words).cast("I").tolist(), dtype=mx.uint32)
+
+
+def read_spec(kernel: str, name: str, value: Any) -> tuple[tuple[int, ...], Any]:
+    """An output's shape and dtype, from an array that it is like or the two themselves."""
+    import mlx.core as mx
+
+    shape, dtype = (
+        (value.shape, value.dtype)
+        if hasattr(value, "shape") and hasattr(value, "dtype")
+        else value
+        if isinstance(value, tuple) and len(value) == 2
+        else (None, None)
+    )
+    if isinstance(shape, int) and not isinstance(shape, bool):
+        shape = (shape,)
+    if not isinstance(dtype, mx.Dtype) or not isinstance(shape, (tuple, list)):
+        raise LaunchTypeError(
+            f"{kernel}: output {name} must be an MLX array that it is like, or (shape, dtype), not {value!r}"
+        )
+    if any(isinstance(size, bool) or not isinstance(size, int) or size < 0 for size in shape):
+        raise LaunchValueError(f"{kernel}: output {name} has no shape {tuple(shape)}")
+    if dtype_name(dtype) not in _ELEMENTS:
+        raise LaunchTypeError(f"{kernel}: output {name} is of {dtype}, which no kernel writes")
+    return tuple(shape), dtype
+
+
+def bind(
+    kernel: JITFunction, args: tuple[Any, ...], kwargs: dict[str, Any], specs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every argument but the outputs by its name."""
+    names = [param.name for param in kernel.params]
+    for output in specs:
+        if output not in names:
+            raise LaunchTypeError(
+                f"{kernel.name}: there is no argument {output}; its parameters are {', '.join(names)}"
+            )
+    open_names = [name for name in names if name not in specs]
+    if len(args) > len(open_names):
+        raise LaunchTypeError(
+            f"{kernel.name} takes {len(open_names)} arguments beside its outputs, but {len(args)} were given; they "
+            f"are {', '.join(open_names)}"
+        )
+    values = dict(zip(open_names, args, strict=False))
+    for name, value in kwargs.items():
+        if name in ("num_warps", "num_stages") and name not in names:
+            continue
+        if name in specs or name in values or name not in names:
+            problem = "is an output" if name in specs else "is given twice"
+            problem = problem if name in names else "is no parameter"
+            raise LaunchTypeError(
+                f"{kernel.name}: argument {name} {problem}; its parameters are {', '.join(names)}"
+            )
+        values[name] = value
+    for param in kernel.params:
+        if param.name not in values and param.name not in specs:
+            if not param.has_default:
+                raise LaunchTypeError(f"{kernel.name}: argument {param.name} is missing")
+            values[param.name] = param.default
+    import mlx.core as mx
+
+    for name, value in values.items():
+        if not isinstance(value, mx.array) and hasattr(value, "__array_interface__"):
+            raise LaunchTypeError(
+                f"{kernel.name}: argument {name} is a {type(value).__name__}, but mlx.call takes MLX arrays"
+            )
+    return {name: values[name] for name in names if name in values} | dict.fromkeys(specs)
+
+
+def read_grid(kernel: str, grid: Any, meta: dict[str, Any]) -> tuple[int, int, int]:
+    """The grid of programs, from a number, a tuple or a function of the arguments."""
+    if callable(grid):
+        grid = grid(meta)
+    sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
+    if not 1 <= len(sizes) <= 3 or any(
+        isinstance(size, bool) or not isinstance(size, int) or not 1 <= size < 1 << 31
+        for size in sizes
+    ):
+        raise LaunchValueError(
+            f"{kernel}: the grid must be 1 to 3 integers from 1 to 2147483647, not {grid!r}"
+        )
+    if math.prod(sizes) >= 1 << 31:
+        raise LaunchValueError(f"{kernel}: the grid {grid!r} has more than 2147483647 programs")
+    return sizes + (1,) * (3 - len(sizes))  # type: ignore[return-value]

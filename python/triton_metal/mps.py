@@ -1,0 +1,158 @@
+"""PyTorch's tensors on the device "mps": kernels run through ``torch.mps.compile_shader``.
+
+What is relied on, and where PyTorch says so, is in docs/apple.md.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from . import _native
+from .errors import DeviceError, LaunchTypeError, LaunchValueError
+from .metal_text import MetalText, fold
+
+# dispatchThreads: counts threads; a thread's place in the grid is a 32-bit number in Metal.
+MAX_GRID_THREADS = (1 << 32) - 1
+# setBytes: copies at most so many bytes.
+MAX_BYTES_BY_VALUE = 4096
+
+_lock = threading.RLock()
+
+
+class Shaders:
+    """What PyTorch compiled of one kernel: its text as it is, and folded for grids that are too wide."""
+
+    def __init__(self, compiled: Any) -> None:
+        self.name: str = compiled.metadata.name
+        self.threads: int = compiled.metadata.threads
+        self.arguments = [
+            (index, argument["slot"], argument["name"])
+            for index, argument in enumerate(compiled.metadata.args)
+            if argument["kind"] == "buffer"
+        ]
+        self.scalar_buffer: int = compiled.metadata.scalar_buffer
+        self.metal: str = compiled.asm["metal"]
+        self.text = MetalText.of(self.metal, compiled.metadata)
+        self.compile = compile_shader()
+        self.kernels: dict[bool, Any] = {}
+
+    def kernel(self, folded: bool) -> Any:
+        """The function that launches, compiled when it is first asked for."""
+        found = self.kernels.get(folded)
+        if found is None:
+            with _lock:
+                found = self.kernels.get(folded)
+                if found is None:
+                    text = self.text.folded() if folded else self.metal
+                    try:
+                        library = self.compile(text)
+                        found = getattr(library, self.name)
+                    except (RuntimeError, SyntaxError, AttributeError) as error:
+                        raise DeviceError(
+                            f"{self.name}: PyTorch does not compile the kernel's Metal text: {error}"
+                        ) from error
+                    limit = found.max_threads_per_threadgroup
+                    if limit < self.threads:
+                        raise DeviceError(
+                            f"{self.name} has {self.threads} threads a threadgroup, but this GPU runs it with "
+                            f"{limit} at most: launch it with num_warps={max(1, limit // 32)} or fewer"
+                        )
+                    self.kernels[folded] = found
+        return found
+
+
+_compile_shader: Callable[[str], Any] | None = None
+
+
+def compile_shader() -> Callable[[str], Any]:
+    """``torch.mps.compile_shader``, or what a contract device stands in for it."""
+    if _compile_shader is not None:
+        return _compile_shader
+    import torch
+
+    function = getattr(torch.mps, "compile_shader", None)
+    if function is None:
+        raise DeviceError(
+            f"torch {torch.__version__} has no torch.mps.compile_shader: pip install -U torch"
+        )
+    return function
+
+
+def launch(
+    compiled: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes
+) -> None:
+    """Runs a compiled kernel over a grid of programs, in the current MPS stream.
+
+    ``arguments`` are in the kernel's order, tensors among them; scalars are in ``scalar_words``. Nothing waits for
+    the GPU: PyTorch orders the launch with its own work on the same tensors.
+    """
+    shaders = vars(compiled).get("_mps_shaders")
+    if shaders is None or shaders.compile is not compile_shader():
+        shaders = compiled._mps_shaders = Shaders(compiled)
+    bound: list[Any] = [None] * len(shaders.text.buffers)
+    for position, slot, name in shaders.arguments:
+        bound[slot] = check_tensor(shaders.name, name, arguments[position])
+    casts = {}
+    if shaders.scalar_buffer >= 0:
+        bound[shaders.scalar_buffer], casts = words_argument(
+            shaders.name, scalar_words, shaders.scalar_buffer
+        )
+    threads = shaders.threads
+    folded = grid[0] * threads > MAX_GRID_THREADS
+    if folded:
+        casts[len(bound)] = "int32"
+        bound.append([_signed(size) for size in grid])
+        grid = fold(grid, MAX_GRID_THREADS // threads)
+    shaders.kernel(folded)(
+        *bound,
+        threads=(grid[0] * threads, grid[1], grid[2]),
+        group_size=(threads, 1, 1),
+        arg_casts=casts or None,
+    )
+
+
+def words_argument(kernel: str, words: bytes, binding: int) -> tuple[Any, dict[int, str]]:
+    """The words of the scalars as an argument by value.
+
+    PyTorch has no unsigned numbers there: words go as the signed ones of the same bits, narrowed by ``arg_casts``.
+    """
+    if len(words) > MAX_BYTES_BY_VALUE:
+        raise LaunchValueError(
+            f"{kernel} has {len(words)} bytes of scalars; Metal takes {MAX_BYTES_BY_VALUE} by value"
+        )
+    values = [
+        int.from_bytes(words[i : i + 4], "little", signed=True) for i in range(0, len(words), 4)
+    ]
+    return values, {binding: "int32"}
+
+
+def check_tensor(kernel: str, name: str, tensor: Any) -> Any:
+    """A tensor that may be bound; PyTorch itself would take one CPU scalar tensor by its first bytes."""
+    device = getattr(getattr(tensor, "device", None), "type", None)
+    if device != "mps" and not is_stand_in(tensor):
+        raise LaunchTypeError(
+            f"{kernel}: argument {name} is on the device {device}, but others are on mps: "
+            "a launch takes tensors of one device"
+        )
+    if getattr(tensor, "is_complex", lambda: False)():
+        raise LaunchTypeError(f"{kernel}: argument {name} is complex; a kernel takes real numbers")
+    return tensor
+
+
+_is_stand_in: Callable[[Any], bool] | None = None
+
+
+def is_stand_in(tensor: Any) -> bool:
+    """Whether a contract device takes this object for a tensor on mps."""
+    return _is_stand_in is not None and _is_stand_in(tensor)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+_native.set_route("mps", launch)
+
+__all__ = ["MAX_GRID_THREADS", "Shaders", "compile_shader", "launch"]

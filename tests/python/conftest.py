@@ -1,0 +1,61 @@
+"""Options of the whole suite: `--route=mps` and `--route=mlx` run every launch the way of a framework on a Mac."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+ROUTES = ("mps", "mlx")
+_launches: dict[str, int] = {}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--route",
+        choices=ROUTES,
+        help="run launches through torch.mps.compile_shader's or mx.fast.metal_kernel's contract device",
+    )
+
+
+@pytest.fixture(autouse=True)
+def _route(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Takes the launches of a test to the route that the command line names."""
+    route = request.config.getoption("--route")
+    if route is None or request.node.get_closest_marker("own_route"):
+        yield
+        return
+    from triton_metal.testing import contract_device
+
+    launches: dict[str, int] = {}
+    with contract_device(route, launches=launches):
+        yield
+    for name, count in launches.items():
+        _launches[name] = _launches.get(name, 0) + count
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "own_route: the test chooses its route, whatever --route says"
+    )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # A worker of pytest-xdist hands its counts to the process that reports.
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["route_launches"] = dict(_launches)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    for name, count in getattr(node, "workeroutput", {}).get("route_launches", {}).items():
+        _launches[name] = _launches.get(name, 0) + count
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    route = config.getoption("--route")
+    if route is not None:
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(_launches.items()))
+        terminalreporter.write_line(f"launches with --route={route}: {counts or 'none'}")
