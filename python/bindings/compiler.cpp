@@ -1,6 +1,7 @@
 // The compiler: from a module of Triton IR to Metal text.
 #include "Bindings.h"
 
+#include "pipeline/Coverage.h"
 #include "pipeline/Pipeline.h"
 
 namespace triton_metal {
@@ -52,6 +53,27 @@ void bindCompiler(nb::module_ &module) {
       },
       nb::arg("ttir"), nb::arg("name"), nb::arg("num_warps"), nb::arg("num_stages"),
       nb::arg("target") = "");
+
+  module.def(
+      "coverage_kernel",
+      [](const std::string &ttir, const std::string &name) {
+        std::string problem;
+        std::optional<std::string> text;
+        {
+          nb::gil_scoped_release release;
+          llvm::Expected<std::optional<std::string>> result = coverageKernel(ttir, name);
+          if (result)
+            text = std::move(*result);
+          else
+            problem = llvm::toString(result.takeError());
+        }
+        if (!problem.empty())
+          throw nb::value_error(problem.c_str());
+        return text;
+      },
+      nb::arg("ttir"), nb::arg("name"),
+      "Triton IR that stores 1 wherever the kernel of a text stores; None where that depends on "
+      "what it reads.");
 }
 
 } // namespace triton_metal

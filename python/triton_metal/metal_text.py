@@ -37,7 +37,7 @@ class MetalText:
     ...     "{ tt.store %out, %n : !tt.ptr<i32> tt.return } }")
     >>> text = MetalText.of(compiled.asm["metal"], compiled.metadata)
     >>> [(parameter.name, parameter.buffer) for parameter in text.parameters][0]
-    ('arg0', 0)
+    ('out', 0)
     >>> text.header.splitlines()[0]
     '#include <metal_stdlib>'
     >>> text.whole() == compiled.asm["metal"]

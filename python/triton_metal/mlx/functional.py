@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import coverage
 from ..devices import pack_scalars
 from ..errors import DeviceError, LaunchTypeError, LaunchValueError
 from ..metal_text import NUM_PROGRAMS, PROGRAM_ID, MetalText, Parameter, fold, unused
@@ -29,17 +30,17 @@ SMALLEST_DEVICE_INPUT = 8
 # Parameters that MLX adds where the source has an input's name with one of these behind it.
 _ADDED = ("_shape", "_strides", "_ndim")
 
-# MLX's dtypes, and what Metal calls their elements.
+# MLX's dtypes, and what their names in MLX's signatures mean; a name of its own where Metal's standard library decides.
 _ELEMENTS = {
     "bool": "bool",
-    "int8": "char",
+    "int8": "int8_t",
     "int16": "short",
     "int32": "int",
-    "int64": "long",
+    "int64": "int64_t",
     "uint8": "uchar",
     "uint16": "ushort",
     "uint32": "uint",
-    "uint64": "ulong",
+    "uint64": "uint64_t",
     "float16": "half",
     "bfloat16": "bfloat",
     "float32": "float",
@@ -125,7 +126,7 @@ class Functional:
 
     def __init__(self, compiled: Any, outputs: tuple[str, ...]) -> None:
         self.name: str = compiled.metadata.name
-        self.metadata = compiled.metadata
+        self.compiled = compiled
         self.threads: int = compiled.metadata.threads
         self.text = MetalText.of(compiled.asm["metal"], compiled.metadata)
         self.scalar_buffer: int = compiled.metadata.scalar_buffer
@@ -173,7 +174,12 @@ class Functional:
                 raise LaunchValueError(
                     f"{self.name}: the kernel {how} {name}, and an output is new memory that holds nothing: {in_place}"
                 )
-            if not wholly_written(self.metadata, argument, grid, words, specs[name][0]):
+        sizes = {name: math.prod(shape) for name, (shape, _) in specs.items()}
+        whole = coverage.of(self.compiled).whole
+        if whole(grid, words, sizes, run_coverage):
+            return
+        for name in specs:
+            if not whole(grid, words, {name: sizes[name]}, run_coverage):
                 raise LaunchValueError(
                     f"{self.name}: it is not known that this launch writes all of {name}, and what it leaves of an "
                     f"output is undefined: {in_place}"
@@ -290,15 +296,32 @@ class Functional:
         )
 
 
-def wholly_written(
-    metadata: Any,
-    argument: Mapping[str, Any],
-    grid: tuple[int, int, int],
-    words: bytes,
-    shape: tuple[int, ...],
+def run_coverage(
+    compiled: Any, positions: Mapping[int, int], grid: tuple[int, int, int], words: bytes
 ) -> bool:
-    """Whether a launch is known to write every element of an output."""
-    return bool(argument["wholly_written"]) or not math.prod(shape)
+    """Runs the kernel that stores 1 wherever another one writes, with MLX itself."""
+    import mlx.core as mx
+
+    described = compiled.metadata.args
+    outputs = {
+        described[position]["name"]: ((size,), ones_dtype(described[position]["type"]))
+        for position, size in positions.items()
+        if size
+    }
+    dummy = mx.zeros((SMALLEST_DEVICE_INPUT,))
+    results = functional(compiled, tuple(outputs))(
+        [dummy] * len(described), list(outputs.values()), grid, words, init_value=0
+    )
+    return all(bool(mx.all(result != 0).item()) for result in results)
+
+
+def ones_dtype(pointer: str) -> Any:
+    """An MLX dtype with the elements of a pointer in the launch contract."""
+    import mlx.core as mx
+
+    name = pointer.removeprefix("*")
+    floats = {"f16": mx.float16, "bf16": mx.bfloat16, "f32": mx.float32}
+    return floats.get(name) or (mx.bool_ if name == "i1" else getattr(mx, f"int{name[1:]}"))
 
 
 def words_of(arguments: Sequence[Mapping[str, Any]]) -> range:

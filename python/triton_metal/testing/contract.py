@@ -77,7 +77,8 @@ class _Functional:
             for position, argument in enumerate(described)
             if argument["kind"] == "buffer" and (argument["writes"] or argument["atomic"])
         ]
-        if not written or any(a["reads"] or a["atomic"] for _, a in written):
+        backwards = any(is_reversed(value) for value in arguments)
+        if not written or backwards or any(a["reads"] or a["atomic"] for _, a in written):
             # Not this form's: in place, on the host.
             self.counts["host"] = self.counts.get("host", 0) + 1
             host_launch(compiled, grid, arguments, words)
@@ -112,6 +113,12 @@ def host_launch(
         metadata = json.dumps(vars(compiled.metadata))
         library = compiled._host_library = _native.HostLibrary(compiled.asm["metal"], metadata)
     library.launch(grid, arguments, words)
+
+
+def is_reversed(array: Any) -> bool:
+    """Whether elements lie before the first one: no MLX array is like that."""
+    strides = getattr(array, "strides", ())
+    return isinstance(strides, tuple) and any(stride < 0 for stride in strides)
 
 
 def kernels_memory(array: Any) -> np.ndarray:

@@ -1,0 +1,147 @@
+"""Whether a launch writes every element of its outputs.
+
+The question is put to the kernel itself: the compiler makes another one of it, with the same arguments, that stores 1
+wherever the kernel stores anything. Run over zeros, on the grid and the scalars of the launch, it leaves ones where the
+launch writes. Where that depends on what a kernel reads, there is no answer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from . import _native
+from .compiler import compile_ttir
+from .errors import LaunchValueError
+from .metal_text import MetalText, fold
+
+# Threads of a grid on the host device.
+MAX_GRID_THREADS = (1 << 32) - 1
+# Answers that are remembered for one kernel.
+MAX_ANSWERS = 4096
+
+_ONES = {
+    "bf16": b"\x80\x3f",
+    "f16": b"\x00\x3c",
+    "f32": struct.pack("<f", 1),
+}
+
+
+class Coverage:
+    """What the launches of one compiled kernel write.
+
+    >>> import triton_metal, triton_metal.language as tl
+    >>> @triton_metal.jit
+    ... def fill(x, n, BLOCK: tl.constexpr):
+    ...     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    ...     tl.store(x + i, 2.5, i < n)
+    >>> coverage = Coverage(fill.warmup(tl.float32, 100, BLOCK=64))
+    >>> words = (100).to_bytes(4, "little")
+    >>> coverage.whole((2, 1, 1), words, {"x": 100}), coverage.whole((1, 1, 1), words, {"x": 100})
+    (True, False)
+    """
+
+    def __init__(self, compiled: Any) -> None:
+        self.name: str = compiled.metadata.name
+        self.answers: dict[Any, bool] = {}
+        text = _native.coverage_kernel(compiled.asm["ttir"], self.name)
+        self.compiled: Any = None
+        if text is None:
+            return
+        made = compile_ttir(text, num_warps=compiled.metadata.num_warps, name=self.name)
+        self.compiled = SimpleNamespace(asm=made.asm, metadata=SimpleNamespace(**made.metadata))
+        self.names = [argument["name"] for argument in compiled.metadata.args]
+        self.text = MetalText.of(made.asm["metal"], made.metadata)
+        self.libraries: dict[bool, Any] = {}
+
+    def whole(
+        self,
+        grid: tuple[int, int, int],
+        words: bytes,
+        sizes: Mapping[str, int],
+        elsewhere: Callable[..., bool] | None = None,
+    ) -> bool:
+        """Whether a launch is known to write every element of arrays with so many elements.
+
+        `elsewhere(compiled, positions, grid, words)` runs the kernel that shows it where there is no host device.
+        """
+        if self.compiled is None:
+            return False
+        key = (grid, words, tuple(sizes.items()))
+        answer = self.answers.get(key)
+        if answer is None:
+            positions = {self.names.index(name): size for name, size in sizes.items()}
+            if _native.host_device_problem() is None:
+                answer = self.ask_host(grid, words, positions)
+            else:
+                answer = elsewhere is not None and elsewhere(self.compiled, positions, grid, words)
+            if len(self.answers) >= MAX_ANSWERS:
+                self.answers.clear()
+            self.answers[key] = answer
+        return answer
+
+    def ask_host(
+        self, grid: tuple[int, int, int], words: bytes, positions: Mapping[int, int]
+    ) -> bool:
+        """The answer of the host device."""
+        metadata = self.compiled.metadata
+        memories: dict[int, tuple[bytearray, bytes, int]] = {}
+        buffers: list[bytearray] = [bytearray(64) for _ in self.text.buffers]
+        for position, size in positions.items():
+            argument = metadata.args[position]
+            one = one_of(argument["type"].removeprefix("*"))
+            buffers[argument["slot"]] = memory = bytearray(max(size * len(one), 1))
+            memories[position] = memory, one, size
+        if metadata.scalar_buffer >= 0:
+            buffers[metadata.scalar_buffer] = bytearray(words)
+        threads = metadata.threads
+        folded = grid[0] * threads > MAX_GRID_THREADS
+        if folded:
+            buffers.append(bytearray(b"".join(size.to_bytes(4, "little") for size in grid)))
+            grid = fold(grid, MAX_GRID_THREADS // threads)
+        library = self.libraries.get(folded)
+        if library is None:
+            metal = self.text.folded() if folded else self.compiled.asm["metal"]
+            library = self.libraries[folded] = _native.MetalLibrary(metal, check_bounds=True)
+        try:
+            library.dispatch(
+                metadata.name,
+                bind(buffers),
+                (grid[0] * threads, grid[1], grid[2]),
+                (threads, 1, 1),
+            )
+        except (RuntimeError, ValueError) as error:
+            raise LaunchValueError(
+                f"{self.name}: this launch writes outside of its outputs: {error}"
+            ) from None
+        return all(memory == one * size for memory, one, size in memories.values() if size)
+
+
+def bind(buffers: Sequence[bytearray]) -> list[tuple[int, int, bool]]:
+    """Addresses of buffers, which must outlive them."""
+    return [
+        (ctypes.addressof(ctypes.c_char.from_buffer(buffer)), len(buffer), True)
+        for buffer in buffers
+    ]
+
+
+def one_of(type: str) -> bytes:
+    """The bytes of 1 in a type of the launch contract.
+
+    >>> one_of("i16"), one_of("f32")
+    (b'\\x01\\x00', b'\\x00\\x00\\x80?')
+    """
+    if type in _ONES:
+        return _ONES[type]
+    return (1).to_bytes(max(1, int(type.lstrip("iu")) // 8), "little")
+
+
+def of(compiled: Any) -> Coverage:
+    """The coverage of a compiled kernel, made once."""
+    found = vars(compiled).get("_coverage")
+    if found is None:
+        found = compiled._coverage = Coverage(compiled)
+    return found
