@@ -1,0 +1,66 @@
+// RUN: triton-metal-opt %s --split-input-file --verify-diagnostics --msl-check-target -o /dev/null
+
+// What the target of a module lacks is refused where it is used, once.
+
+module attributes {msl.target = "msl=3.0,threads=1024,threadgroup=32768,float_atomics"} {
+  msl.kernel @bfloat(%x: !msl.ptr<bf16, device>) threads 32 {
+    %zero = arith.constant 0 : i32
+    // expected-error @below {{uses bfloat (bfloat16), which the target (Metal 3.0) does not have: it takes Metal 3.1}}
+    %v = msl.load %x[%zero] : !msl.ptr<bf16, device>, i32 -> bf16
+    msl.store %v, %x[%zero] : bf16, !msl.ptr<bf16, device>, i32
+    msl.return
+  }
+}
+
+// -----
+
+module attributes {msl.target = "msl=3.1,threads=1024,threadgroup=32768,bfloat"} {
+  msl.kernel @float_atomic(%x: !msl.ptr<f32, device>, %n: f32) threads 32 {
+    %zero = arith.constant 0 : i32
+    // expected-error @below {{uses atomic addition of floats, which the target (Metal 3.1) does not have}}
+    %old = msl.atomic_rmw fadd %x[%zero], %n : !msl.ptr<f32, device>, i32, f32
+    %more = msl.atomic_rmw fadd %x[%zero], %n : !msl.ptr<f32, device>, i32, f32
+    msl.return
+  }
+}
+
+// -----
+
+module attributes {msl.target = "msl=3.2,threads=64,threadgroup=32768"} {
+  // expected-error @below {{has num_warps=4, which is 128 threads in a threadgroup, and the target takes 64: launch it with num_warps=2}}
+  msl.kernel @threads() threads 128 {
+    msl.return
+  }
+}
+
+// -----
+
+module attributes {msl.target = "msl=3.2,threads=1024,threadgroup=1024"} {
+  msl.kernel @memory() threads 32 {
+    %a = msl.alloc "a", 64 at 0 : !msl.ptr<f32, threadgroup>
+    // expected-error @below {{brings threadgroup memory to 1040 bytes, and the target (or set_kernel_config) has 1024}}
+    %b = msl.alloc "b", 196 at 256 : !msl.ptr<f32, threadgroup>
+    msl.return
+  }
+}
+
+// -----
+
+// Without a target everything that is printed is there.
+module {
+  msl.kernel @baseline(%x: !msl.ptr<bf16, device>, %y: !msl.ptr<f32, device>, %n: f32) threads 1024 {
+    %zero = arith.constant 0 : i32
+    %v = msl.load %x[%zero] : !msl.ptr<bf16, device>, i32 -> bf16
+    %old = msl.atomic_rmw fadd %y[%zero], %n : !msl.ptr<f32, device>, i32, f32
+    msl.return
+  }
+}
+
+// -----
+
+// expected-error @below {{there is no feature 'doubles' that a target may have}}
+module attributes {msl.target = "msl=3.2,doubles"} {
+  msl.kernel @unknown() threads 32 {
+    msl.return
+  }
+}

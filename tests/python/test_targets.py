@@ -1,0 +1,177 @@
+"""What a target lacks is refused, with the place; what it has is printed for it."""
+
+import numpy as np
+import pytest
+import triton_metal as triton
+import triton_metal.language as tl
+from triton_metal import devices
+from triton_metal.devices.target import BASELINE, FEATURES, Target, apple, features_of
+from triton_metal.errors import CompileError
+
+
+@triton.jit
+def axpb_kernel(x_ptr, y_ptr, b_ptr, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    product = tl.load(x_ptr + offsets, mask=mask) * factor
+    tl.store(y_ptr + offsets, product + tl.load(b_ptr + offsets, mask=mask), mask=mask)
+
+
+@triton.jit
+def total_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.atomic_add(out_ptr, tl.sum(x))
+
+
+@triton.jit
+def product_kernel(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
+    places = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    c = tl.dot(tl.load(a_ptr + places), tl.load(b_ptr + places))
+    tl.store(c_ptr + places, c)
+
+
+def text_of(kernel, *arguments, **constants):
+    return kernel.warmup(*arguments, **constants).asm["ttir"]
+
+
+def without(*names, msl="3.2", **limits):
+    features = dict(BASELINE.features)
+    for name in names:
+        features[name] = False
+    return Target("test", msl, features, **limits)
+
+
+AXPB = lambda dtype: text_of(axpb_kernel, dtype, dtype, dtype, 1000, 2.0, BLOCK=256)  # noqa: E731
+
+
+@pytest.mark.parametrize(
+    ("text", "lacking", "words"),
+    [
+        (
+            lambda: AXPB(tl.bfloat16),
+            "bfloat",
+            "uses bfloat (bfloat16), which the target (Metal 3.2) does not have: it takes Metal 3.1, which "
+            "macOS 14 has first; use float16 or float32",
+        ),
+        (
+            lambda: text_of(total_kernel, tl.float32, tl.float32, BLOCK=256),
+            "float_atomics",
+            "uses atomic addition of floats, which the target (Metal 3.2) does not have: it takes Metal "
+            "3.0; add integers, or reduce without atomics",
+        ),
+        (
+            lambda: text_of(total_kernel, tl.int32, tl.int32, BLOCK=256),
+            "simd_reductions",
+            "uses reductions over a SIMD-group, which the target (Metal 3.2) does not have",
+        ),
+        (
+            lambda: text_of(product_kernel, tl.float16, tl.float16, tl.float32, N=32),
+            "simdgroup_matrix",
+            "uses simdgroup matrices (tl.dot), which the target (Metal 3.2) does not have: it takes GPU "
+            "family Apple7 (M1), but not the virtual GPU of a guest system; run it on the host device",
+        ),
+    ],
+)
+def test_lacking_features_are_refused(text, lacking, words):
+    ttir = text()
+    assert triton.compile_ttir(ttir).asm["metal"]
+    assert triton.compile_ttir(ttir, target=without()).asm["metal"]
+    with pytest.raises(CompileError) as caught:
+        triton.compile_ttir(ttir, target=without(lacking))
+    assert caught.value.message.startswith(words)
+    assert str(caught.value).count("error:") == 0
+    # A reduction is written in the language's own file, where its combination stands.
+    own = triton.language.standard.__file__ if lacking == "simd_reductions" else __file__
+    assert caught.value.location.file == own
+    assert caught.value.location.text.strip()
+
+
+def test_integer_atomics_need_no_float_atomics():
+    ttir = text_of(total_kernel, tl.int32, tl.int32, BLOCK=256)
+    text = triton.compile_ttir(ttir, target=without("float_atomics", "bfloat", "simdgroup_matrix"))
+    assert "atomic_fetch_add_explicit" in text.asm["metal"]
+
+
+def test_limits_of_a_target():
+    ttir = AXPB(tl.float32)
+    with pytest.raises(CompileError) as caught:
+        triton.compile_ttir(ttir, num_warps=16, target=without(max_threads=256))
+    assert caught.value.message == (
+        "has num_warps=16, which is 512 threads in a threadgroup, and the target takes 256: launch it "
+        "with num_warps=8"
+    )
+    product = text_of(product_kernel, tl.float16, tl.float16, tl.float32, N=64)
+    needed = triton.compile_ttir(product).metadata["threadgroup_bytes"]
+    assert needed > 4096
+    assert triton.compile_ttir(product, target=without(threadgroup_bytes=needed)).asm["metal"]
+    with pytest.raises(
+        CompileError, match=f"to {needed} bytes, and the target .* has {needed - 16}:"
+    ):
+        triton.compile_ttir(product, target=without(threadgroup_bytes=needed - 16))
+
+
+@pytest.mark.parametrize("macos", ["13.6", "14.5"])
+def test_floating_point_before_the_pragmas(macos):
+    """The other pragma keeps products and sums apart, on the host device too."""
+    ttir = AXPB(tl.float32)
+    result = triton.compile_ttir(ttir, target=apple(macos, "Apple M1"))
+    text = result.asm["metal"]
+    assert "#pragma METAL fp" not in text
+    assert "#pragma STDC FP_CONTRACT OFF" in text
+    rng = np.random.default_rng(0)
+    x, b = rng.standard_normal((2, 1000)).astype(np.float32)
+    y = np.empty_like(x)
+    factor = np.float32(1.1)
+    device = devices.get("host")
+    device.launch(device.compile(text, result.metadata), 4, [x, y, b, 1000, float(factor)])
+    assert np.array_equal(y, x * factor + b)
+    fused = (x.astype(np.float64) * factor + b).astype(np.float32)
+    assert (y != fused).any()
+
+
+def test_newer_targets_print_the_same():
+    ttir = AXPB(tl.bfloat16)
+    texts = {
+        triton.compile_ttir(ttir, target=apple(macos, chip)).asm["metal"]
+        for macos, chip in (("15.0", "Apple M1"), ("26.0", "Apple M3 Max"), ("27.0", "Apple M5"))
+    }
+    assert texts == {triton.compile_ttir(ttir).asm["metal"]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("msl=3.1,fast_math", "there is no feature 'fast_math' that a target may have"),
+        ("msl=three", "the target's 'msl=three' is no version of Metal, such as msl=3.1"),
+        ("msl=2.4", "the target's Metal is 2.4; kernels need Metal 3 (macOS 13)"),
+        ("bfloat", "the target 'bfloat' names no version of Metal: add msl=3.2"),
+        ("msl=3.1,threads=many", "the target's 'threads=many' is no number"),
+    ],
+)
+def test_bad_targets(spec, words):
+    class Spec:
+        def spec(self):
+            return spec
+
+    with pytest.raises(CompileError) as caught:
+        triton.compile_ttir(AXPB(tl.float32), target=Spec())
+    assert caught.value.message.endswith(words)
+
+
+def test_compiler_knows_every_feature():
+    """The names in Python are the names in the compiler."""
+    spec = Target("all", "4.0", dict.fromkeys(FEATURES, True)).spec()
+    assert triton.compile_ttir(
+        AXPB(tl.float32), target=Target("all", "4.0", dict.fromkeys(FEATURES, True))
+    )
+    assert set(spec.split(",")[3:]) == set(FEATURES)
+
+
+def test_features_by_family_only_grow():
+    for msl in ("3.0", "3.1", "3.2", "4.0"):
+        before = set()
+        for family in (7, 8, 9, 10):
+            now = {name for name, there in features_of(msl, family).items() if there}
+            assert before <= now
+            before = now
+    assert features_of("4.0", 10) == dict.fromkeys(FEATURES, True)
