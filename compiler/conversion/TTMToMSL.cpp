@@ -56,6 +56,8 @@ LogicalResult Lowering::lowerArguments(msl::KernelOp kernel) {
     // The name that the source gave to the argument travels in its location.
     if (auto name = argument.getLoc()->findInstanceOf<NameLoc>())
       kernel.setArgAttr(index, msl::kNameAttr, name.getName());
+    if (Attribute memory = func.getArgAttr(index, "tt.memory"))
+      kernel.setArgAttr(index, msl::kMemoryAttr, memory);
   }
   return success();
 }

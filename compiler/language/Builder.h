@@ -167,7 +167,8 @@ public:
   /// endFunction. `divisibility[i]` is 0 where nothing is known of argument i.
   std::vector<Value> beginFunction(llvm::StringRef name, llvm::ArrayRef<Type> params,
                                    llvm::ArrayRef<std::string> names, bool isKernel, bool noinline,
-                                   llvm::ArrayRef<int64_t> divisibility);
+                                   llvm::ArrayRef<int64_t> divisibility,
+                                   llvm::ArrayRef<int64_t> memory);
   /// Ends the block with `return values`; the function's type is fixed by endFunction.
   void emitReturn(mlir::Block *block, llvm::ArrayRef<Value> values);
   void endFunction(llvm::ArrayRef<Type> results);

@@ -29,7 +29,8 @@ static std::vector<Value> wrap(ValueRange handles, llvm::ArrayRef<Type> types) {
 
 std::vector<Value> Builder::beginFunction(llvm::StringRef name, llvm::ArrayRef<Type> params,
                                           llvm::ArrayRef<std::string> names, bool isKernel,
-                                          bool noinline, llvm::ArrayRef<int64_t> divisibility) {
+                                          bool noinline, llvm::ArrayRef<int64_t> divisibility,
+                                          llvm::ArrayRef<int64_t> memory) {
   frames.push_back({nullptr, builder.saveInsertionPoint(), location});
   llvm::SmallVector<mlir::Type> types =
       llvm::map_to_vector(params, [&](const Type &type) { return mlirType(type); });
@@ -44,6 +45,10 @@ std::vector<Value> Builder::beginFunction(llvm::StringRef name, llvm::ArrayRef<T
   for (auto [index, value] : llvm::enumerate(divisibility))
     if (value)
       function.setArgAttr(index, "tt.divisibility",
+                          builder.getI32IntegerAttr(static_cast<int32_t>(value)));
+  for (auto [index, value] : llvm::enumerate(memory))
+    if (value)
+      function.setArgAttr(index, "tt.memory",
                           builder.getI32IntegerAttr(static_cast<int32_t>(value)));
   llvm::SmallVector<Location> locations = llvm::map_to_vector(names, [&](llvm::StringRef argument) {
     return Location(NameLoc::get(builder.getStringAttr(argument), location));

@@ -61,7 +61,7 @@ bool conflict(const Access &a, const Access &b) {
   if (a.isDevice != b.isDevice)
     return false;
   if (a.isDevice) {
-    if (a.argument && b.argument && a.argument != b.argument)
+    if (a.argument && b.argument && !msl::mayOverlap(a.argument, b.argument))
       return false;
     // One thread's writes stay in order.
     if (a.kind == Access::Write && b.kind == Access::Write && a.guard && a.guard == b.guard)

@@ -140,9 +140,7 @@ bool Plan::isDeadAfter(Value value, Block *block, int last, bool beforeLast) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What an operation on memory touches. Two kernel arguments are taken for distinct memory: a
-/// program that reads what it writes through another argument has a race between its threads
-/// already.
+/// What an operation on memory touches.
 struct Access {
   Value root, base, offsets;
   AddressSpace space = AddressSpace::Device;
@@ -187,6 +185,12 @@ static std::optional<Access> getAccess(Operation *op) {
   return access;
 }
 
+/// Two allocations, or two kernel arguments, unless the launcher found that their arrays overlap.
+static bool areDistinct(Value root, Value other) {
+  return root != other &&
+         (root.getDefiningOp() || other.getDefiningOp() || !mayOverlap(root, other));
+}
+
 bool Plan::conflicts(Operation *op, const Segment &segment) {
   std::optional<Access> a = getAccess(op);
   if (!a)
@@ -195,7 +199,7 @@ bool Plan::conflicts(Operation *op, const Segment &segment) {
     std::optional<Access> b = getAccess(item);
     if (!b || (!a->writes && !b->writes) || a->space != b->space)
       continue;
-    if (a->root && b->root && a->root != b->root)
+    if (a->root && b->root && areDistinct(a->root, b->root))
       continue;
     if (a->base == b->base && a->offsets && a->offsets == b->offsets)
       continue;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace nb = nanobind;
 
@@ -68,10 +69,19 @@ struct ArrayProblem {
   std::string message;
 };
 
-/// Reads an array; `withExtent` asks for the memory that belongs to a tensor, too. Returns false
-/// with the problem's words.
-bool readArray(PyObject *object, ArgumentKind kind, bool withExtent, ArrayInfo &info,
-               ArrayProblem &problem);
+/// Reads an array. Returns false with the problem's words.
+bool readArray(PyObject *object, ArgumentKind kind, ArrayInfo &info, ArrayProblem &problem);
+
+/// What an array shares with the other arrays of a launch.
+struct Sharing {
+  /// The same for arrays that may overlap; 0 for one that overlaps with none.
+  uint8_t number = 0;
+  /// The first argument that is the very same array, or -1.
+  int8_t sameAs = -1;
+};
+
+/// Looks for arrays that overlap, null where an argument is none. Empty if there are none.
+std::vector<Sharing> findSharing(const std::vector<const ArrayInfo *> &arrays);
 
 /// A short text that shows a value in a message.
 std::string shown(PyObject *object);

@@ -184,7 +184,7 @@ const char *torchDtype(PyObject *dtype) {
   return result;
 }
 
-bool readTensor(PyObject *object, bool withExtent, ArrayInfo &info, ArrayProblem &problem) {
+bool readTensor(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   static PyObject *dataPtr = interned("data_ptr"), *dtypeAttr = interned("dtype"),
                   *isCpu = interned("is_cpu"), *isMps = interned("is_mps"),
                   *shapeAttr = interned("shape"), *strideMethod = interned("stride"),
@@ -211,8 +211,18 @@ bool readTensor(PyObject *object, bool withExtent, ArrayInfo &info, ArrayProblem
     problem.message = unsupportedDtype(nb::str(dtype).c_str());
     return false;
   }
-  if (info.framework == Framework::Mps)
+  if (info.framework == Framework::Mps) {
+    // The storage stands for its memory, whose address is the framework's own: tensors of one
+    // storage may overlap.
+    static PyObject *storageMethod = interned("untyped_storage"), *handle = interned("_cdata");
+    nb::object storage = nb::steal(PyObject_CallMethodNoArgs(object, storageMethod));
+    nb::object number =
+        storage.is_valid() ? nb::steal(PyObject_GetAttr(storage.ptr(), handle)) : nb::object();
+    info.low = number.is_valid() ? PyLong_AsVoidPtr(number.ptr()) : nullptr;
+    info.bytes = info.low ? 1 : 0;
+    PyErr_Clear();
     return true;
+  }
   nb::object address = nb::steal(PyObject_CallMethodNoArgs(object, dataPtr));
   if (!address.is_valid()) {
     PyErr_Clear();
@@ -222,11 +232,16 @@ bool readTensor(PyObject *object, bool withExtent, ArrayInfo &info, ArrayProblem
   }
   info.data = reinterpret_cast<void *>(PyLong_AsUnsignedLongLong(address.ptr()));
   info.low = info.data;
-  info.bytes = UINT64_C(1) << 46; // unknown until it is asked for
-  if (withExtent) {
+  static PyObject *bytes = interned("nbytes"), *isContiguous = interned("is_contiguous");
+  nb::object size = nb::steal(PyObject_GetAttr(object, bytes));
+  nb::object contiguous = nb::steal(PyObject_CallMethodNoArgs(object, isContiguous));
+  PyErr_Clear();
+  if (size.is_valid() && contiguous.ptr() == Py_True) {
+    info.bytes = nb::cast<uint64_t>(size);
+  } else {
     nb::object shape = nb::steal(PyObject_GetAttr(object, shapeAttr));
     nb::object strides = nb::steal(PyObject_CallMethodNoArgs(object, strideMethod));
-    nb::object size = nb::steal(PyObject_CallMethodNoArgs(object, elementSize));
+    size = nb::steal(PyObject_CallMethodNoArgs(object, elementSize));
     if (!shape.is_valid() || !strides.is_valid() || !size.is_valid())
       throw nb::python_error();
     Py_ssize_t itemsize = nb::cast<Py_ssize_t>(size);
@@ -277,6 +292,9 @@ bool readMlx(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   if (!dtype.is_valid())
     throw nb::python_error();
   info.framework = Framework::Mlx;
+  // One array given twice overlaps with itself; of views, only MLX knows.
+  info.low = object;
+  info.bytes = 1;
   info.dtype = mlxDtype(dtype.ptr());
   if (!info.dtype) {
     problem.message = unsupportedDtype(nb::str(dtype).c_str());
@@ -350,10 +368,9 @@ ArgumentKind classify(PyObject *object) {
   return kind;
 }
 
-bool readArray(PyObject *object, ArgumentKind kind, bool withExtent, ArrayInfo &info,
-               ArrayProblem &problem) {
+bool readArray(PyObject *object, ArgumentKind kind, ArrayInfo &info, ArrayProblem &problem) {
   bool read = kind == ArgumentKind::Mlx      ? readMlx(object, info, problem)
-              : kind == ArgumentKind::Tensor ? readTensor(object, withExtent, info, problem)
+              : kind == ArgumentKind::Tensor ? readTensor(object, info, problem)
               : PyObject_CheckBuffer(object) &&
                       std::strncmp(Py_TYPE(object)->tp_name, "numpy.", 6) != 0 &&
                       !PyObject_HasAttrString(object, "__array_struct__")
@@ -373,6 +390,36 @@ bool readArray(PyObject *object, ArgumentKind kind, bool withExtent, ArrayInfo &
     info.bytes = 0;
   }
   return true;
+}
+
+std::vector<Sharing> findSharing(const std::vector<const ArrayInfo *> &arrays) {
+  std::vector<Sharing> result;
+  auto overlap = [](const ArrayInfo &a, const ArrayInfo &b) {
+    auto begin = reinterpret_cast<uintptr_t>(a.low), other = reinterpret_cast<uintptr_t>(b.low);
+    return begin < other + b.bytes && other < begin + a.bytes;
+  };
+  uint8_t last = 0;
+  for (size_t i = 1; i < arrays.size(); ++i)
+    for (size_t j = 0; arrays[i] && j < i; ++j) {
+      if (!arrays[j] || !overlap(*arrays[i], *arrays[j]))
+        continue;
+      if (result.empty())
+        result.resize(arrays.size());
+      Sharing &mine = result[i], &other = result[j];
+      const ArrayInfo &a = *arrays[i], &b = *arrays[j];
+      if (mine.sameAs < 0 && a.data && a.data == b.data && a.dtype == b.dtype &&
+          a.writable == b.writable && j <= INT8_MAX)
+        mine.sameAs = static_cast<int8_t>(j);
+      if (!other.number)
+        other.number = mine.number ? mine.number : ++last;
+      // What overlaps with two arrays joins them.
+      uint8_t joined = mine.number ? mine.number : other.number;
+      mine.number = other.number;
+      for (Sharing &sharing : result)
+        if (sharing.number == joined)
+          sharing.number = other.number;
+    }
+  return result;
 }
 
 std::string shown(PyObject *object) {

@@ -49,7 +49,7 @@ struct LaunchableText {
                 place + "must be an array that the host device can read, not " + shown(object));
       auto array = std::make_unique<ArrayInfo>();
       ArrayProblem problem;
-      if (!readArray(object, kind, /*withExtent=*/true, *array, problem))
+      if (!readArray(object, kind, *array, problem))
         raiseAs(problem.isType ? "LaunchTypeError" : "LaunchValueError", place + problem.message);
       if ((argument.writes || argument.atomic) && !array->writable)
         raiseAs("LaunchValueError", place + "is a read-only array, but the kernel writes it");

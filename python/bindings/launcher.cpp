@@ -77,12 +77,13 @@ public:
 
 private:
   void bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound, int64_t *options);
-  void examine(unsigned index, Bound &bound, bool withExtent, llvm::SmallVectorImpl<char> &key,
+  void examine(unsigned index, Bound &bound, llvm::SmallVectorImpl<char> &key,
                std::vector<PyObject *> &objects);
   void appendConstant(PyObject *object, llvm::SmallVectorImpl<char> &key,
                       std::vector<PyObject *> &objects);
   Plan &plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
-             const std::vector<Bound> &bound, const int64_t *options, const char *device);
+             const std::vector<Bound> &bound, const int64_t *options,
+             const std::vector<Sharing> &sharing, const char *device);
   std::array<uint32_t, 3> readGrid(nb::handle grid, const std::vector<Bound> &bound);
   void run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound);
   Framework frameworkOf(const std::vector<Bound> &bound) const;
@@ -254,7 +255,7 @@ bool fitsInteger(const std::string &type, const Bound &bound) {
   return bound.integer <= limit && bound.integer >= -limit - 1;
 }
 
-void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVectorImpl<char> &key,
+void Launcher::examine(unsigned i, Bound &bound, llvm::SmallVectorImpl<char> &key,
                        std::vector<PyObject *> &objects) {
   const Param &param = params[i];
   bool unwrapped = false;
@@ -386,7 +387,7 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
       typeProblem(i, "is annotated as " + annotation + ", so it takes a number, not an array");
     bound.array = std::make_unique<ArrayInfo>();
     ArrayProblem problem;
-    if (!readArray(bound.object, bound.kind, withExtent, *bound.array, problem)) {
+    if (!readArray(bound.object, bound.kind, *bound.array, problem)) {
       if (problem.isType)
         typeProblem(i, problem.message);
       valueProblem(i, problem.message);
@@ -414,7 +415,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool withExtent, llvm::SmallVec
 }
 
 Plan &Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
-                     const std::vector<Bound> &bound, const int64_t *options, const char *device) {
+                     const std::vector<Bound> &bound, const int64_t *options,
+                     const std::vector<Sharing> &sharing, const char *device) {
   std::vector<std::unique_ptr<Plan>> &candidates = plans[key];
   for (std::unique_ptr<Plan> &candidate : candidates) {
     bool same = true;
@@ -438,8 +440,11 @@ Plan &Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects
       arguments.append(nb::make_tuple(argument.array ? "array" : "scalar", argument.type,
                                       static_cast<int>(argument.divisibility)));
   }
+  nb::list shared;
+  for (const Sharing &array : sharing)
+    shared.append(nb::make_tuple(int(array.number), int(array.sameAs)));
   auto fresh = std::make_unique<Plan>();
-  fresh->compiled = owner.attr("compile")(arguments, options[0], options[1], device);
+  fresh->compiled = owner.attr("compile")(arguments, options[0], options[1], device, shared);
   fresh->kernel = nb::cast<NativeKernel &>(fresh->compiled.attr("native")).kernel;
   for (PyObject *object : objects)
     fresh->objects.push_back(nb::borrow(object));
@@ -639,15 +644,16 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
       owner.attr("globals_changed")();
       break;
     }
-  std::vector<Settings> &stack = settingsStack();
-  bool withExtent = doRun && !stack.empty() && stack.back().options.checkBounds;
   std::vector<Bound> bound(params.size());
   int64_t options[2] = {0, 0};
   bind(args, kwargs, bound, options);
   llvm::SmallString<256> key;
   std::vector<PyObject *> objects;
-  for (unsigned i = 0; i < params.size(); ++i)
-    examine(i, bound[i], withExtent, key, objects);
+  std::vector<const ArrayInfo *> arrays(params.size());
+  for (unsigned i = 0; i < params.size(); ++i) {
+    examine(i, bound[i], key, objects);
+    arrays[i] = bound[i].array.get();
+  }
   key.push_back(static_cast<char>(options[0]));
   key.push_back(static_cast<char>(options[1]));
   Framework framework = doRun ? frameworkOf(bound) : Framework::Host;
@@ -657,10 +663,16 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   uint32_t configuration = configurationNumber();
   key.append(reinterpret_cast<const char *>(&configuration),
              reinterpret_cast<const char *>(&configuration) + sizeof configuration);
+  // Kernels on arrays that overlap keep the order of what they read and write.
+  std::vector<Sharing> sharing = findSharing(arrays);
+  for (const Sharing &array : sharing) {
+    key.push_back(static_cast<char>(array.number));
+    key.push_back(array.sameAs);
+  }
   if (!doRun)
-    return plan(key, objects, bound, options, device).compiled;
+    return plan(key, objects, bound, options, sharing, device).compiled;
   std::array<uint32_t, 3> sizes = readGrid(grid, bound);
-  Plan &found = plan(key, objects, bound, options, device);
+  Plan &found = plan(key, objects, bound, options, sharing, device);
   // The plan may be dropped while the kernel runs.
   nb::object compiled = found.compiled;
   if (framework == Framework::Host)

@@ -73,6 +73,14 @@ class RuntimeLeaf:
         self.type = type
 
 
+@dataclass(frozen=True)
+class Memory:
+    """What a launch knows of an array's memory."""
+
+    number: int = 0  # arrays with one number may overlap; 0 overlaps with none
+    same_as: str = ""  # an earlier argument that is the very same array
+
+
 _BINARY: dict[type[ast.AST], tuple[BinaryOp | None, Callable[[Any, Any], Any], str]] = {
     ast.Add: (BinaryOp.add, operator.add, "+"),
     ast.Sub: (BinaryOp.sub, operator.sub, "-"),
@@ -287,6 +295,7 @@ class CodeGenerator:
         arguments: dict[str, Any],
         is_kernel: bool,
         divisibility: dict[str, int] | None = None,
+        memory: dict[str, Memory] | None = None,
     ) -> FunctionResult:
         """Emits the function. ``arguments`` holds templates: types where values come at run time."""
         node = self.function.source.node
@@ -304,14 +313,24 @@ class CodeGenerator:
         for name, part in arguments.items():
             collect(name, part)
         hints = [(divisibility or {}).get(name, 0) for name in names]
+        shared = [(memory or {}).get(name, Memory()) for name in names]
         self.builder.set_location(self.file, self.line_offset + node.lineno, self.column_offset)
         values = iter(
             self.builder.begin_function(
-                symbol, types, names, is_kernel, self.function.noinline, hints
+                symbol,
+                types,
+                names,
+                is_kernel,
+                self.function.noinline,
+                hints,
+                [part.number for part in shared],
             )
         )
         for name, part in arguments.items():
             self.scope[name] = fill(part, values)
+        for name, part in (memory or {}).items():
+            if part.same_as and self.scope[name].type == self.scope[part.same_as].type:
+                self.scope[name] = self.scope[part.same_as]
         self.statements(node.body)
         template = self.finish(node, is_kernel)
         return FunctionResult(symbol, template)
@@ -1325,13 +1344,14 @@ def generate_module(
     arguments: dict[str, Any],
     divisibility: dict[str, int],
     options: CodegenOptions,
+    memory: dict[str, Memory] | None = None,
 ) -> _native.Module:
     """The TTIR of a kernel. ``arguments`` holds a dtype for each run-time parameter, wrapped in
-    RuntimeLeaf, and the values of the others."""
+    RuntimeLeaf, and the values of the others; ``memory`` those whose arrays overlap."""
     module = _native.Module()
     state = ModuleState(Builder(module), options)
     state.symbols.add(function.name)
     generator = CodeGenerator(function, state)
-    generator.generate(function.name, arguments, is_kernel=True, divisibility=divisibility)
+    generator.generate(function.name, arguments, True, divisibility, memory)
     module.verify()
     return module

@@ -104,14 +104,14 @@ def configure_device() -> None:
 
 
 def mock(value: Any) -> Any:
-    """A dtype (of this language, NumPy or torch) as an array of it; anything else as it is."""
+    """A dtype (of this language, NumPy, torch or MLX) as an array of it; anything else as it is."""
     from .language.core import dtype
 
     if isinstance(value, dtype):
         return _native.MockArray(value.name)
     module = type(value).__module__.partition(".")[0]
-    if module in ("torch", "numpy") and "dtype" in type(value).__name__.lower():
-        name = str(value).removeprefix("torch.")
+    if module in ("torch", "numpy", "mlx") and "dtype" in type(value).__name__.lower():
+        name = str(value).removeprefix("torch.").removeprefix("mlx.core.")
         return _native.MockArray({"bool": "int1"}.get(name) or dtype(name).name)
     return value
 
@@ -160,10 +160,15 @@ class Launcher:
         num_warps: int,
         num_stages: int,
         device: str = "host",
+        sharing: list[tuple[int, int]] | None = None,
     ) -> CompiledKernel:
-        """The kernel for these arguments; called by the native launcher when it has none."""
+        """The kernel for these arguments; called by the native launcher when it has none.
+
+        ``sharing`` has a pair for each parameter where arrays overlap: a number that overlapping arrays
+        have in common, and the position of an earlier parameter that is the very same array, or -1.
+        """
         from . import devices
-        from .code_generator import CodegenOptions, RuntimeLeaf, generate_module
+        from .code_generator import CodegenOptions, Memory, RuntimeLeaf, generate_module
         from .language.core import dtype
 
         function = self.function
@@ -193,6 +198,11 @@ class Launcher:
             signature[name] = type.name
             if multiple:
                 divisibility[name] = multiple
+        memory = {
+            param.name: Memory(number, function.params[same].name if same >= 0 else "")
+            for param, (number, same) in zip(function.params, sharing or (), strict=False)
+            if number
+        }
         configure_device()
         self.native.watch(function.dependencies.globals)
         options = CodegenOptions(debug=function.debug)
@@ -200,6 +210,7 @@ class Launcher:
             function.cache_key,
             repr(signature),
             repr(divisibility),
+            repr(memory),
             repr([(name, describe_constant(value)) for name, value in constants.items()]),
             repr((num_warps, num_stages, options)),
             target,
@@ -207,7 +218,7 @@ class Launcher:
         entry = cache.load(key)
         if entry is None:
             with self._lock:
-                module = generate_module(function, values, divisibility, options)
+                module = generate_module(function, values, divisibility, options, memory)
                 entry = self.lower(module, num_warps, num_stages, target)
             cache.store(key, entry)
         return CompiledKernel(

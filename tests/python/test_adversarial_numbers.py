@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_support import ON_STOCK, assert_same, dtype, integers, tl, triton
+from kernel_support import assert_same, dtype, integers, tl, triton
 
 
 @triton.jit
@@ -38,7 +38,9 @@ def test_large_integers_round_once_to_bfloat(name: str) -> None:
     edges += [-edge for edge in edges] + [info.min, info.max, 0]
     values = [edge for edge in edges if info.min <= edge <= info.max]
     x = np.concatenate([np.array(values, name), integers(rng, 1000, name)])
-    x = np.concatenate([x, integers(rng, 500, name) >> np.array(rng.integers(0, info.bits, 500), name)])
+    x = np.concatenate(
+        [x, integers(rng, 500, name) >> np.array(rng.integers(0, info.bits, 500), name)]
+    )
     out = np.zeros(x.size, dtype("bfloat16"))
     convert_kernel[(1,)](x, out, x.size, BLOCK=4096)
     assert_same(out, np.array([nearest_bfloat(int(v)) for v in x], np.float32).astype(out.dtype))
@@ -49,7 +51,9 @@ def scalar_convert_kernel(out_ptr, x):
     tl.store(out_ptr, x.to(tl.bfloat16))
 
 
-@pytest.mark.parametrize("x", [(257 << 17) + 1, -(257 << 17) - 1, (259 << 40) - 1, 2**63 + 2**55 + 1])
+@pytest.mark.parametrize(
+    "x", [(257 << 17) + 1, -(257 << 17) - 1, (259 << 40) - 1, 2**63 + 2**55 + 1]
+)
 def test_large_scalars_round_once_to_bfloat(x: int) -> None:
     out = np.zeros(1, dtype("bfloat16"))
     scalar_convert_kernel[(1,)](out, x)

@@ -229,9 +229,9 @@ def test_kernel_object():
 def test_warmup():
     kernel = add.warmup(tl.float32, tl.float32, tl.float32, 1000, BLOCK=512, grid=(1,))
     assert "tt.func public @add" in kernel.asm["ttir"]
-    x = np.zeros(512, np.float32)
-    if x.ctypes.data % 16 == 0:
-        assert add[(1,)](x, x, x, 512 + 8, BLOCK=512) is kernel
+    arrays = [np.zeros(512, np.float32) for _ in range(3)]
+    if all(array.ctypes.data % 16 == 0 for array in arrays):
+        assert add[(1,)](*arrays, 512 + 8, BLOCK=512) is kernel
     add.warmup(np.dtype("float16"), x, np.dtype("float16"), 7, BLOCK=16)
 
 

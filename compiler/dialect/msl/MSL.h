@@ -28,6 +28,11 @@ int64_t getNumRegisters(mlir::Type type);
 /// Argument attributes of kernels.
 inline constexpr llvm::StringLiteral kNameAttr = "msl.name";
 inline constexpr llvm::StringLiteral kReadOnlyAttr = "msl.readonly";
+/// Pointers with the same number here may point into the same memory.
+inline constexpr llvm::StringLiteral kMemoryAttr = "msl.memory";
+
+/// Whether what two kernel arguments point to may overlap.
+bool mayOverlap(mlir::Value argument, mlir::Value other);
 } // namespace triton_metal::msl
 
 #define GET_OP_CLASSES

@@ -92,6 +92,18 @@ StringRef KernelOp::getArgName(unsigned index) {
   return name ? name.getValue() : StringRef();
 }
 
+bool triton_metal::msl::mayOverlap(Value argument, Value other) {
+  if (argument == other)
+    return true;
+  auto memoryOf = [](Value value) {
+    auto argument = cast<BlockArgument>(value);
+    auto kernel = cast<KernelOp>(argument.getOwner()->getParentOp());
+    return kernel.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kMemoryAttr);
+  };
+  IntegerAttr memory = memoryOf(argument);
+  return memory && memory == memoryOf(other);
+}
+
 //===----------------------------------------------------------------------===//
 // Registers
 //===----------------------------------------------------------------------===//

@@ -37,6 +37,23 @@ msl.kernel @moved(%x: !msl.ptr<f32, device>) threads 32 {
 
 // -----
 
+// Two arguments whose arrays overlap are one memory.
+// CHECK-LABEL: msl.kernel @overlapping
+// CHECK:       %[[V:.*]] = msl.var : <8xf32>
+// CHECK:       msl.unroll
+// CHECK:         msl.read %arg0
+// CHECK:       }
+// CHECK:       msl.unroll
+// CHECK:         msl.write {{.*}}, %arg1
+msl.kernel @overlapping(%x: !msl.ptr<f32, device> {msl.memory = 1 : i32}, %y: !msl.ptr<f32, device> {msl.memory = 1 : i32}) threads 32 {
+  %o = arith.constant dense<[0, 2, 4, 6, 8, 10, 12, 14]> : vector<8xi32>
+  %v = msl.load %x[%o] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+  msl.store %v, %y[%o] : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
 // A mask for each element and a uniform condition: vector loop or element loops.
 // CHECK-LABEL: msl.kernel @masked
 // CHECK:       scf.if %arg3 {

@@ -33,6 +33,20 @@ msl.kernel @shared(%i: i32) threads 128 {
   msl.return
 }
 
+// Arguments are apart, unless they say otherwise.
+// CHECK-LABEL: @arguments
+// CHECK: msl.load %arg0
+// CHECK-NEXT: msl.store {{.*}}, %arg1
+// CHECK-NEXT: msl.barrier device
+// CHECK-NEXT: msl.store {{.*}}, %arg2
+msl.kernel @arguments(%x: !msl.ptr<f32, device> {msl.memory = 1 : i32}, %y: !msl.ptr<f32, device>,
+                      %z: !msl.ptr<f32, device> {msl.memory = 1 : i32}, %i: i32) threads 128 {
+  %v = msl.load %x[%i] : !msl.ptr<f32, device>, i32 -> f32
+  msl.store %v, %y[%i] : f32, !msl.ptr<f32, device>, i32
+  msl.store %v, %z[%i] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}
+
 // One buffer in a loop: before it is overwritten, and before it is read.
 // CHECK-LABEL: @single
 // CHECK: scf.for
