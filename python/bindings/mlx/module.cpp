@@ -4,6 +4,7 @@
 
 #include "mlx/allocator.h"
 #include "mlx/device.h"
+#include "mlx/ops.h"
 #include "mlx/stream.h"
 #include "mlx/transforms.h"
 #include "mlx/version.h"
@@ -30,6 +31,34 @@ namespace {
 
 /// Whether launches on arrays that are all there run at once, without a graph.
 bool atOnce = true;
+
+/// How many arrays are one node: MLX tells only whether that and the buffer's count are both 1.
+long holdersOf(const mx::array &array);
+template <auto Descriptor> struct Holders {
+  friend long holdersOf(const mx::array &array) { return (array.*Descriptor).use_count(); }
+};
+template struct Holders<&mx::array::array_desc_>;
+
+/// Keeps the memory of a buffer under another count.
+struct Keeper {
+  std::shared_ptr<mx::array::Data> memory;
+  void operator()(mx::allocator::Buffer) const {}
+};
+
+/// The same array with its buffer's holders counted anew. MLX holds what an evaluation gave until
+/// the stream has passed it, so that a launch right after another would find the buffer held, by
+/// something that neither reads nor writes it, and copy.
+mx::array countedAnew(const mx::array &array) {
+  std::shared_ptr<mx::array::Data> memory = array.data_shared_ptr();
+  if (const Keeper *keeper = memory->d.target<Keeper>())
+    memory = keeper->memory;
+  mx::array fresh(array.shape(), array.dtype(), nullptr, {});
+  fresh.set_data(memory->buffer, array.data_size(), array.strides(), array.flags(), array.offset(),
+                 Keeper{memory});
+  fresh.set_status(array.status());
+  fresh.attach_event(array.event());
+  return fresh;
+}
 
 /// The arrays of a launch, each once, as Python holds them.
 struct Arrays {
@@ -150,26 +179,44 @@ void runNow(const Launch &launch, Arrays &arrays, PyObject *compiled) {
     array->overwrite_descriptor(fresh);
 }
 
-/// Makes the launch an operation of MLX's graph and binds the written arrays to its outputs.
+/// Makes the launch an operation of MLX's graph and gives its outputs.
 std::vector<mx::array> record(Launch launch, Arrays &arrays, mx::Stream stream) {
   std::vector<mx::array> inputs;
   std::vector<mx::Shape> shapes;
   std::vector<mx::Dtype> dtypes;
-  std::vector<mx::array *> written;
   for (size_t i = 0; i < arrays.size(); ++i) {
     inputs.push_back(*arrays.arrays[i]);
     if (launch.outputs[i] < 0)
       continue;
     shapes.push_back(arrays.arrays[i]->shape());
     dtypes.push_back(arrays.arrays[i]->dtype());
-    written.push_back(arrays.arrays[i]);
   }
   auto primitive = std::make_shared<InPlace>(stream, std::move(launch));
-  std::vector<mx::array> outputs =
-      mx::array::make_arrays(std::move(shapes), dtypes, primitive, inputs);
+  return mx::array::make_arrays(std::move(shapes), dtypes, primitive, inputs);
+}
+
+/// Records the launch, binds the written arrays to its outputs and has them computed.
+void runLater(Launch launch, Arrays &arrays, mx::Stream stream) {
+  std::vector<mx::array *> written;
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (launch.outputs[i] >= 0)
+      written.push_back(arrays.arrays[i]);
+  std::vector<mx::array> outputs = record(std::move(launch), arrays, stream);
+  // Until the outputs are on their way the arrays are bound to a node behind them: what another
+  // thread does with an array meanwhile shows in that node.
+  std::vector<mx::array> behind;
+  for (size_t i = 0; i < written.size(); ++i) {
+    behind.push_back(mx::stop_gradient(outputs[i], stream));
+    written[i]->overwrite_descriptor(behind[i]);
+  }
+  {
+    nb::gil_scoped_release release;
+    mx::async_eval(outputs);
+  }
   for (size_t i = 0; i < written.size(); ++i)
-    written[i]->overwrite_descriptor(outputs[i]);
-  return outputs;
+    if (outputs[i].size() > 0 && written[i]->id() == behind[i].id() &&
+        behind[i].status() == mx::array::Status::unscheduled && holdersOf(behind[i]) == 2)
+      written[i]->overwrite_descriptor(countedAnew(outputs[i]));
 }
 
 void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes words) {
@@ -209,7 +256,10 @@ void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes
   mx::Stream stream = mx::default_stream(mx::default_device());
   bool isHost = stream.device == mx::Device::cpu;
   if (isTraced) {
-    record(std::move(launch), arrays, stream);
+    std::vector<mx::array> outputs = record(launch, arrays, stream);
+    for (size_t i = 0; i < arrays.size(); ++i)
+      if (launch.outputs[i] >= 0)
+        arrays.arrays[i]->overwrite_descriptor(outputs[static_cast<size_t>(launch.outputs[i])]);
     return;
   }
   if (isHost && isAvailable && atOnce) {
@@ -235,9 +285,7 @@ void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes
       raiseAs("DeviceError", message);
     }
   }
-  std::vector<mx::array> outputs = record(std::move(launch), arrays, stream);
-  nb::gil_scoped_release release;
-  mx::async_eval(std::move(outputs));
+  runLater(std::move(launch), arrays, stream);
 }
 
 } // namespace
