@@ -93,7 +93,7 @@ class Coverage:
         for position, size in positions.items():
             argument = metadata.args[position]
             one = one_of(argument["type"].removeprefix("*"))
-            buffers[argument["slot"]] = memory = bytearray(max(size * len(one), 1))
+            buffers[argument["slot"]] = memory = bytearray(max(size, 1) * len(one))
             memories[position] = memory, one, size
         if metadata.scalar_buffer >= 0:
             buffers[metadata.scalar_buffer] = bytearray(words)

@@ -1,4 +1,4 @@
-"""Options of the whole suite: `--route=mps` and `--route=mlx` run every launch the way of a framework on a Mac."""
+"""Options of the whole suite: `--route=mps`, `--route=mlx` and `--route=mlx-in-place` run every launch the way of a framework on a Mac."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-ROUTES = ("mps", "mlx")
+ROUTES = ("mps", "mlx", "mlx-in-place")
 _launches: dict[str, int] = {}
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import coverage
 from ..devices import pack_scalars
-from ..errors import DeviceError, LaunchTypeError, LaunchValueError
+from ..errors import LaunchTypeError, LaunchValueError
 from ..metal_text import NUM_PROGRAMS, PROGRAM_ID, MetalText, Parameter, fold, unused
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def call(
 
     A new array holds nothing that a kernel could read, and what a kernel does not write would stay undefined. So an
     output must be wholly written by the launch, or begin as ``init_value``. For anything else, launch in place:
-    ``kernel[grid](...)``.
+    ``kernel[grid](...)``. Where MLX has no GPU, the host device runs the kernel.
 
     >>> import mlx.core as mx, triton_metal, triton_metal.language as tl
     >>> from triton_metal.testing import contract_device
@@ -85,7 +85,7 @@ def call(
     ...     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     ...     tl.store(out + i, 2 * tl.load(x + i, i < n), i < n)
     >>> x = mx.arange(5)
-    >>> with contract_device("mlx"):  # on a Mac it is the GPU
+    >>> with contract_device("mlx"):  # stands for a Mac's GPU
     ...     call(double, x, 5, 64, grid=(1,), outputs={"out": x})
     array([0, 2, 4, 6, 8], dtype=int32)
     """
@@ -106,8 +106,41 @@ def call(
     words = pack_scalars(vars(compiled.metadata), arguments)
     function = functional(compiled, tuple(specs))
     function.check_outputs(sizes, words, specs, init_value)
-    results = function(arguments, list(specs.values()), sizes, words, init_value, stream)
+    if has_metal():
+        results = function(arguments, list(specs.values()), sizes, words, init_value, stream)
+    else:
+        results = in_place_of_new(compiled, sizes, values, specs, words, init_value, stream)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def has_metal() -> bool:
+    """Whether MLX has a GPU for its custom kernels, or a contract device stands for it."""
+    import mlx.core as mx
+
+    return _metal_kernel is not None or mx.metal.is_available()
+
+
+def in_place_of_new(
+    compiled: Any,
+    grid: tuple[int, int, int],
+    values: Mapping[str, Any],
+    specs: Mapping[str, tuple[tuple[int, ...], Any]],
+    words: bytes,
+    init_value: float | None,
+    stream: Any,
+) -> list[mx.array]:
+    """The same where MLX runs on the CPU: an in-place launch on new arrays, on the host device."""
+    import mlx.core as mx
+
+    from . import in_place
+
+    new = {
+        name: mx.full(shape, mx.array(init_value or 0, dtype), stream=stream)
+        for name, (shape, dtype) in specs.items()
+    }
+    arguments = [{**values, **new}[argument["name"]] for argument in compiled.metadata.args]
+    in_place.launch(compiled, grid, arguments, words)
+    return list(new.values())
 
 
 def functional(compiled: Any, outputs: tuple[str, ...]) -> Functional:
@@ -207,23 +240,15 @@ class Functional:
         # MLX has no memory for an array without elements: the kernel gets one element, and nobody sees it.
         shapes = [shape if math.prod(shape) else (1,) for shape, _ in specs]
         function = self.kernel(folded, tuple(dtype_name(dtype) for dtype in dtypes))
-        try:
-            results = function(
-                inputs=inputs,
-                output_shapes=shapes,
-                output_dtypes=[dtype for _, dtype in specs],
-                grid=(grid[0] * threads, grid[1], grid[2]),
-                threadgroup=(threads, 1, 1),
-                init_value=None if init_value is None else float(init_value),
-                stream=stream,
-            )
-        except RuntimeError as error:
-            if "No Metal back-end" not in str(error):
-                raise
-            raise DeviceError(
-                f"{self.name}: MLX has no Metal here, and mx.fast.metal_kernel runs nowhere else: launch in place, "
-                f"{self.name}[grid](...), which also runs on the host device"
-            ) from None
+        results = function(
+            inputs=inputs,
+            output_shapes=shapes,
+            output_dtypes=[dtype for _, dtype in specs],
+            grid=(grid[0] * threads, grid[1], grid[2]),
+            threadgroup=(threads, 1, 1),
+            init_value=None if init_value is None else float(init_value),
+            stream=stream,
+        )
         return [
             result if math.prod(shape) else result[:0].reshape(shape)
             for result, (shape, _) in zip(results, specs, strict=True)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from .. import _native, mps
-from ..mlx import functional
+from ..errors import DeviceError
+from ..mlx import functional, in_place
 from . import compile_shader as shaders
 from . import metal_kernel as kernels
 from .buffers import is_tensor
+from .in_place import InPlace
 
 
 @contextlib.contextmanager
@@ -22,12 +24,13 @@ def contract_device(name: str, *, launches: dict[str, int] | None = None) -> Ite
     "mps": NumPy arrays and CPU tensors are taken for tensors on mps, and `torch.mps.compile_shader` is replaced by a
     stand-in. "mlx": `mx.fast.metal_kernel` is replaced by one, for `triton_metal.mlx.call`, and in-place launches on
     NumPy arrays and CPU tensors go through it where its form allows that; the others are in place on the host.
+    "mlx-in-place": launches on NumPy arrays and CPU tensors are on MLX arrays of the same elements, in place.
 
     `launches`, where given, counts the launches by the way that they went: "mps", "mlx" or "host".
     Launches under `launch_options` stay on the host device: no framework counts or checks.
     """
-    if name not in ("mps", "mlx"):
-        raise ValueError(f"there is no contract device {name!r}: mps and mlx have one")
+    if name not in ("mps", "mlx", "mlx-in-place"):
+        raise ValueError(f"there is no contract device {name!r}: mps, mlx and mlx-in-place are")
     counts = launches if launches is not None else {}
     with contextlib.ExitStack() as stack:
         if name == "mps":
@@ -39,11 +42,17 @@ def contract_device(name: str, *, launches: dict[str, int] | None = None) -> Ite
             stack.enter_context(_replaced(mps, "_compile_shader", shaders.compile_shader))
             stack.enter_context(_replaced(mps, "_is_stand_in", _is_array))
             stack.callback(_native.set_route, "mps", _native.set_route("mps", launch))
+        elif name == "mlx-in-place":
+            in_place.native()
+            stack.callback(_native.set_route, "mlx", _native.set_route("mlx", InPlace(counts)))
         else:
             stack.enter_context(_replaced(functional, "_metal_kernel", kernels.metal_kernel))
+            # Its module takes the route when it is loaded.
+            with contextlib.suppress(DeviceError):
+                in_place.native()
             route = _Functional(counts)
             stack.callback(_native.set_route, "mlx", _native.set_route("mlx", route))
-        _native.set_stand_in(name)
+        _native.set_stand_in(name.removesuffix("-in-place"))
         stack.callback(_native.set_stand_in, "host")
         yield
 

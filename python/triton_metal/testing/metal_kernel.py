@@ -2,18 +2,20 @@
 
 It writes the signature that MLX writes, passes what MLX passes and refuses what MLX refuses, as
 mlx/backend/common/metal_kernel.cpp, mlx/backend/metal/custom_kernel.cpp and python/src/fast.cpp have it;
-docs/apple.md lists the places. It evaluates its inputs: MLX's own kernels wait for `mx.eval`.
+docs/apple.md lists the places. Launches of whole threadgroups are lazy, as MLX's are; others are evaluated at once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -271,6 +273,26 @@ class MetalKernel:
         """What MLX does when the outputs are asked for."""
         import mlx.core as mx
 
+        try:
+            library = _library(text)
+        except ValueError as error:
+            raise RuntimeError(
+                f"[metal::Device] Unable to build metal library from source\n{error}"
+            ) from None
+        limit = library.kernels[function]["max_threads"]
+        if math.prod(threadgroup) > limit:
+            raise ValueError(
+                f"Thread group size ({math.prod(threadgroup)}) is greater than  the maximum allowed threads per "
+                f"threadgroup ({limit})."
+            )
+        if (
+            not any(map(any, self.shape_infos))
+            and threadgroup[1:] == (1, 1)
+            and grid[0] % threadgroup[0] == 0
+        ):
+            return self.launch_lazily(
+                function, text, arrays, output_shapes, output_dtypes, grid, threadgroup, init_value
+            )
         memories, results = [], []
         for index, (shape, dtype) in enumerate(zip(output_shapes, output_dtypes, strict=True)):
             size = math.prod(shape) * dtype.size
@@ -311,17 +333,40 @@ class MetalKernel:
                         bind(values.tobytes())
         for memory in memories:
             bind(memory, writable=True)
-        limit = library.kernels[function]["max_threads"]
-        if math.prod(threadgroup) > limit:
-            raise ValueError(
-                f"Thread group size ({math.prod(threadgroup)}) is greater than  the maximum allowed threads per "
-                f"threadgroup ({limit})."
-            )
         group = tuple(min(pair) for pair in zip(threadgroup, grid, strict=True))
         library.dispatch(function, bindings, grid, group)
         for memory, shape, dtype in zip(memories, output_shapes, output_dtypes, strict=True):
             results.append(_array(memory, tuple(shape), dtype))
         return results
+
+    def launch_lazily(
+        self,
+        function: str,
+        text: str,
+        arrays: Sequence[Any],
+        output_shapes: Sequence[Sequence[int]],
+        output_dtypes: Sequence[Any],
+        grid: tuple[int, int, int],
+        threadgroup: tuple[int, int, int],
+        init_value: float | None,
+    ) -> list[Any]:
+        """The same as a part of MLX's graph: a launch in place, of the whole text, on new arrays."""
+        import mlx.core as mx
+
+        from ..mlx import in_place
+
+        outputs = []
+        for index, (shape, dtype) in enumerate(zip(output_shapes, output_dtypes, strict=True)):
+            if init_value is not None:
+                outputs.append(mx.full(tuple(shape), mx.array(init_value, dtype)))
+                continue
+            size = math.prod(shape) * dtype.size
+            contents = _contents[-1](index, size) if _contents else _garbage(size)
+            outputs.append(_array(np.frombuffer(contents, np.uint8), tuple(shape), dtype))
+        kernel = _kernel(function, text, threadgroup[0], len(arrays), len(outputs))
+        groups = (grid[0] // threadgroup[0], grid[1], grid[2])
+        in_place.launch(kernel, groups, [*arrays, *outputs], b"")
+        return outputs
 
 
 def _check_count(what: str, actual: Sequence[Any], expected: Sequence[Any]) -> None:
@@ -401,6 +446,24 @@ def _garbage(size: int) -> bytes:
 @functools.lru_cache(maxsize=256)
 def _library(text: str) -> _native.MetalLibrary:
     return _native.MetalLibrary(mlx_utilities() + text)
+
+
+@functools.lru_cache(maxsize=256)
+def _kernel(function: str, text: str, threads: int, inputs: int, outputs: int) -> SimpleNamespace:
+    """What the in-place route launches."""
+    arguments = [
+        {
+            "name": f"buffer {slot}",
+            "kind": "buffer",
+            "slot": slot,
+            "reads": slot < inputs,
+            "writes": slot >= inputs,
+        }
+        for slot in range(inputs + outputs)
+    ]
+    metadata = {"name": function, "threads": threads, "args": arguments, "scalar_buffer": -1}
+    native = _native.Kernel(mlx_utilities() + text, json.dumps(metadata))
+    return SimpleNamespace(name=function, native=native)
 
 
 @functools.cache

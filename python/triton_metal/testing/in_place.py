@@ -1,0 +1,66 @@
+"""Launches on NumPy arrays and CPU tensors by way of MLX arrays that are changed in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..mlx import in_place
+
+
+class InPlace:
+    """A route: MLX arrays of what the kernel may reach, a launch on them, and what it wrote brought back.
+
+    Every second launch gets arrays that are still to be computed, so that both ways of a launch are taken.
+    """
+
+    def __init__(self, counts: dict[str, int]) -> None:
+        self.counts = counts
+        self.launches = 0
+
+    def __call__(
+        self, compiled: Any, grid: tuple[int, int, int], arguments: list[Any], words: bytes
+    ) -> None:
+        import mlx.core as mx
+
+        from . import metal_kernel as kernels
+        from .contract import host_launch, is_reversed, kernels_memory, mlx_copy
+
+        described = compiled.metadata.args
+        places = [i for i, argument in enumerate(described) if argument["kind"] == "buffer"]
+        memories = {place: kernels_memory(arguments[place]) for place in places}
+        ranges = {place: (memory.ctypes.data, memory.nbytes) for place, memory in memories.items()}
+        if any(is_reversed(arguments[place]) for place in places) or overlap(ranges, arguments):
+            # What no two arrays of MLX are to each other.
+            self.counts["host"] = self.counts.get("host", 0) + 1
+            host_launch(compiled, grid, arguments, words)
+            return
+        self.counts["mlx in place"] = self.counts.get("mlx in place", 0) + 1
+        self.launches += 1
+        arrays: dict[tuple[int, int], Any] = {}
+        values = list(arguments)
+        for place in places:
+            key = ranges[place] if ranges[place][1] else (-1 - place, 0)
+            if key not in arrays:
+                array = mlx_copy(arguments[place])
+                arrays[key] = mx.where(mx.array(True), array, array) if self.launches % 2 else array
+            values[place] = arrays[key]
+        in_place.native().launch(compiled, grid, values, words)
+        for place in places:
+            if described[place]["writes"] or described[place]["atomic"]:
+                memories[place][:] = np.frombuffer(kernels._bytes(values[place]), np.uint8)
+        in_place.synchronize()
+
+
+def overlap(ranges: dict[int, tuple[int, int]], arguments: list[Any]) -> bool:
+    """Whether two arguments share some memory without being one array of one dtype."""
+    places = sorted(ranges)
+    for i, first in enumerate(places):
+        for second in places[:i]:
+            (start, size), (other, length) = ranges[first], ranges[second]
+            if start < other + length and other < start + size:
+                same = ranges[first] == ranges[second]
+                if not same or str(arguments[first].dtype) != str(arguments[second].dtype):
+                    return True
+    return False
