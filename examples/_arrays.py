@@ -1,4 +1,4 @@
-"""What the examples need of arrays, NumPy's and torch's alike."""
+"""What the examples need of arrays, those of NumPy, torch and MLX alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # numpy.ndarray or torch.Tensor
+Array = Any  # numpy.ndarray, torch.Tensor or mlx.core.array
 
 
 def is_torch(x: Array) -> bool:
@@ -16,27 +16,44 @@ def is_torch(x: Array) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def is_mlx(x: Array) -> bool:
+    """Whether ``x`` is an MLX array; MLX is not imported for the question."""
+    mx = sys.modules.get("mlx.core")
+    return mx is not None and isinstance(x, mx.array)
+
+
+def framework(x: Array) -> Any:
+    """The module whose dtypes ``x`` has."""
+    return sys.modules["torch" if is_torch(x) else "mlx.core" if is_mlx(x) else "numpy"]
+
+
 def empty(shape: tuple[int, ...], like: Array, dtype: Any = None) -> Array:
     """A new array of ``like``'s kind, and of its dtype unless another is given."""
     if is_torch(like):
         return like.new_empty(shape, dtype=dtype)
+    if is_mlx(like):
+        return framework(like).zeros(shape, like.dtype if dtype is None else dtype)
     return np.empty(shape, dtype=like.dtype if dtype is None else dtype)
 
 
 def empty_float32(shape: tuple[int, ...], like: Array) -> Array:
     """A new fp32 array of ``like``'s kind."""
-    return empty(shape, like, sys.modules["torch"].float32 if is_torch(like) else np.float32)
+    return empty(shape, like, framework(like).float32)
 
 
 def empty_int32(shape: tuple[int, ...], like: Array) -> Array:
     """A new int32 array of ``like``'s kind."""
-    return empty(shape, like, sys.modules["torch"].int32 if is_torch(like) else np.int32)
+    return empty(shape, like, framework(like).int32)
 
 
 def strides(x: Array) -> tuple[int, ...]:
     """The strides of ``x`` in elements."""
     if is_torch(x):
         return tuple(x.stride())
+    if is_mlx(x):
+        from triton_metal.mlx import strides as mlx_strides
+
+        return mlx_strides(x)
     return tuple(s // x.itemsize for s in x.strides)
 
 
@@ -52,12 +69,16 @@ def itemsize(x: Array) -> int:
 
 def dtype_name(x: Array) -> str:
     """``float16``, ``bfloat16``, ``float32``, ``int8``, ..."""
-    return str(x.dtype).removeprefix("torch.")
+    return str(x.dtype).removeprefix("torch.").removeprefix("mlx.core.")
 
 
 def to_float64(x: Array) -> np.ndarray:
     """A NumPy copy of ``x`` in float64 (exact for every dtype that the examples use)."""
-    return x.double().numpy() if is_torch(x) else np.asarray(x).astype(np.float64)
+    if is_torch(x):
+        return x.cpu().double().numpy()
+    if is_mlx(x) and dtype_name(x) == "bfloat16":
+        x = x.astype(framework(x).float32)
+    return np.asarray(x).astype(np.float64)
 
 
 def numpy_dtype(name: str) -> np.dtype:

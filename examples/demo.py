@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ import layer_norm
 import matmul
 import softmax
 import vector_add
-from _arrays import dtype_name, numpy_dtype
+from _arrays import dtype_name, numpy_dtype, to_float64
 from _bounds import share_of_bound
 from _counts import Counts, counting
 
@@ -59,7 +60,10 @@ def normal(shape: Any, dtype: str, seed: int = 0) -> np.ndarray:
     return rng.standard_normal(shape, dtype=np.float32).astype(numpy_dtype(dtype))
 
 
-def elementwise_cases() -> Iterator[Case]:
+Convert = Callable[[np.ndarray], Any]
+
+
+def elementwise_cases(to: Convert) -> Iterator[Case]:
     n = 2**20
     for dtype in ("float32", "float16", "bfloat16"):
         x, y = normal(n, dtype), normal(n, dtype, 1)
@@ -67,18 +71,30 @@ def elementwise_cases() -> Iterator[Case]:
         bound = vector_add.error_bound(expected, dtype)
         least = vector_add.least_device_bytes(x)
         yield Case(
-            "add_kernel", f"{n}", x, lambda x=x, y=y: vector_add.add(x, y), expected, bound, least
+            "add_kernel",
+            f"{n}",
+            x,
+            partial(vector_add.add, to(x), to(y)),
+            expected,
+            bound,
+            least,
         )
     x = normal(n, "float32")
     expected = dropout.reference(x, 0.5, 7)
     bound = dropout.error_bound(expected, "float32")
     least = dropout.least_device_bytes(x)
     yield Case(
-        "dropout_kernel", f"{n}", x, lambda: dropout.dropout(x, 0.5, 7), expected, bound, least
+        "dropout_kernel",
+        f"{n}",
+        x,
+        partial(dropout.dropout, to(x), 0.5, 7),
+        expected,
+        bound,
+        least,
     )
 
 
-def softmax_cases() -> Iterator[Case]:
+def softmax_cases(to: Convert) -> Iterator[Case]:
     sizes = [(256, 1024, "float32"), (256, 1024, "float16"), (256, 1024, "bfloat16")]
     sizes += [(256, 4096, "float32"), (256, 781, "float32"), (16, 65_536, "float32")]
     for rows, cols, dtype in sizes:
@@ -88,14 +104,19 @@ def softmax_cases() -> Iterator[Case]:
             "softmax_kernel" if cols <= softmax.LONGEST_IN_REGISTERS else "long_softmax_kernel",
             f"{rows}x{cols}",
             x,
-            lambda x=x: softmax.softmax(x),
+            partial(softmax.softmax, to(x)),
             expected,
             softmax.error_bound(x, expected),
             softmax.least_device_bytes(x),
         )
 
 
-def layer_norm_cases() -> Iterator[Case]:
+def normalise(x: Any, weight: Any, bias: Any) -> Any:
+    """layer_norm's result without the mean and the rstd beside it."""
+    return layer_norm.layer_norm(x, weight, bias)[0]
+
+
+def layer_norm_cases(to: Convert) -> Iterator[Case]:
     for dtype in ("float32", "float16", "bfloat16"):
         x, weight, bias = normal((256, 1024), dtype), normal(1024, dtype, 1), normal(1024, dtype, 2)
         expected = layer_norm.reference(x, weight, bias)
@@ -103,7 +124,7 @@ def layer_norm_cases() -> Iterator[Case]:
             "layer_norm_kernel",
             "256x1024",
             x,
-            lambda x=x, weight=weight, bias=bias: layer_norm.layer_norm(x, weight, bias)[0],
+            partial(normalise, to(x), to(weight), to(bias)),
             expected,
             layer_norm.error_bound(x, weight, bias, expected),
             layer_norm.least_device_bytes(x, weight),
@@ -115,8 +136,10 @@ def layer_norm_cases() -> Iterator[Case]:
     expected = layer_norm.reference_backward(dy, x, weight)
     bounds = layer_norm.error_bound_backward(dy, x, weight, expected)
 
-    def backward() -> tuple[np.ndarray, ...]:
-        return layer_norm.layer_norm_backward(dy, x, weight, mean, rstd)
+    arguments = [to(array) for array in (dy, x, weight, mean, rstd)]
+
+    def backward() -> tuple[Any, ...]:
+        return layer_norm.layer_norm_backward(*arguments)
 
     least = layer_norm.least_device_bytes_backward(x, weight)
     yield Case(
@@ -132,14 +155,14 @@ def layer_norm_cases() -> Iterator[Case]:
         "sum_partials_kernel",
         "64x1024",
         x,
-        lambda: np.stack(backward()[1:]),
+        lambda: np.stack([to_float64(part) for part in backward()[1:]]),
         np.stack(expected[1:]),
         np.stack(bounds[1:]),
         (2 * 64 + 2) * 1024 * 4,
     )
 
 
-def matmul_cases() -> Iterator[Case]:
+def matmul_cases(to: Convert) -> Iterator[Case]:
     rng = np.random.default_rng(0)
     tile = (64, 64, 32)
     square, odd = (512, 512, 512), (500, 300, 200)
@@ -159,13 +182,12 @@ def matmul_cases() -> Iterator[Case]:
             note = " double-buffered"
         expected = matmul.reference(a, b, **extra)
         c = np.empty((m, n), np.int32 if dtype == "int8" else a.dtype)
+        converted = extra | ({"bias": to(extra["bias"])} if extra else {})
         yield Case(
             "matmul_kernel",
             f"{m}x{n}x{k}{note}",
             a,
-            lambda a=a, b=b, extra=extra, stages=stages: matmul.matmul(
-                a, b, **extra, num_stages=stages
-            ),
+            partial(matmul.matmul, to(a), to(b), **converted, num_stages=stages),
             expected,
             matmul.error_bound(a, b, expected, extra.get("bias")),
             matmul.least_device_bytes(a, b, c, tile, extra.get("bias")),
@@ -173,7 +195,7 @@ def matmul_cases() -> Iterator[Case]:
         )
 
 
-def attention_cases() -> Iterator[Case]:
+def attention_cases(to: Convert) -> Iterator[Case]:
     choices = [(4, 512, 64, "float16", False), (4, 512, 64, "float16", True)]
     for heads, n, head, dtype, causal in [*choices, (2, 500, 128, "bfloat16", True)]:
         q, k, v = (normal((heads, n, head), dtype, seed) for seed in range(3))
@@ -182,7 +204,7 @@ def attention_cases() -> Iterator[Case]:
             "attention_kernel",
             f"{heads}x{n}x{head}{' causal' if causal else ''}",
             q,
-            lambda q=q, k=k, v=v, causal=causal: attention.attention(q, k, v, causal),
+            partial(attention.attention, to(q), to(k), to(v), causal),
             expected,
             attention.error_bound(q, k, v, expected, causal),
             attention.least_device_bytes(q, k, causal),
@@ -190,12 +212,13 @@ def attention_cases() -> Iterator[Case]:
         )
 
 
-def cases() -> Iterator[Case]:
-    yield from elementwise_cases()
-    yield from softmax_cases()
-    yield from layer_norm_cases()
-    yield from matmul_cases()
-    yield from attention_cases()
+def cases(to: Convert = lambda array: array) -> Iterator[Case]:
+    """Every kernel with its inputs, which ``to`` makes arrays of another kind of."""
+    yield from elementwise_cases(to)
+    yield from softmax_cases(to)
+    yield from layer_norm_cases(to)
+    yield from matmul_cases(to)
+    yield from attention_cases(to)
 
 
 def measure(case: Case, out: Path) -> dict[str, Any]:

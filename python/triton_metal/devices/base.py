@@ -87,6 +87,14 @@ class Device(ABC):
         """A new array of this device. Its elements are not set (MLX's are zero)."""
 
     @abstractmethod
+    def from_numpy(self, array: Any) -> Any:
+        """An array of this device with the values and dtype of a NumPy array."""
+
+    @abstractmethod
+    def to_numpy(self, array: Any) -> Any:
+        """A NumPy array with the values of an array of this device, once they are there."""
+
+    @abstractmethod
     def launch(self, compiled: Any, grid: int | Sequence[int], arguments: Sequence[Any]) -> None:
         """Launches what ``compile`` or a warmed-up @jit kernel gave.
 

@@ -154,6 +154,25 @@ class MLXDevice(FrameworkDevice):
         self.check_size(math.prod(sizes) * element.size, f"an array of shape {sizes}")
         return mx.zeros(sizes, element)
 
+    def from_numpy(self, array: Any) -> Any:
+        self.require()
+        import mlx.core as mx
+
+        self.check_size(array.nbytes, f"an array of shape {array.shape}")
+        if str(array.dtype) == "bfloat16":
+            return mx.array(array.astype("float32")).astype(mx.bfloat16)
+        return mx.array(array)
+
+    def to_numpy(self, array: Any) -> Any:
+        import mlx.core as mx
+        import numpy as np
+
+        if array.dtype == mx.bfloat16:
+            import ml_dtypes
+
+            return np.array(array.astype(mx.float32)).astype(ml_dtypes.bfloat16)
+        return np.array(array)
+
     def synchronize(self) -> None:
         self.require()
         import mlx.core as mx
@@ -260,6 +279,25 @@ class MPSDevice(FrameworkDevice):
         result = torch.empty(sizes, dtype=element, device="mps")
         self.memory_stats()
         return result
+
+    def from_numpy(self, array: Any) -> Any:
+        self.require()
+        import numpy as np
+        import torch
+
+        self.check_size(array.nbytes, f"a tensor of shape {array.shape}")
+        if str(array.dtype) == "bfloat16":
+            return torch.from_numpy(array.astype("float32")).to(torch.bfloat16).to("mps")
+        return torch.from_numpy(np.ascontiguousarray(array)).to("mps")
+
+    def to_numpy(self, array: Any) -> Any:
+        import torch
+
+        if array.dtype == torch.bfloat16:
+            import ml_dtypes
+
+            return array.cpu().float().numpy().astype(ml_dtypes.bfloat16)
+        return array.cpu().numpy()
 
     def synchronize(self) -> None:
         self.require()

@@ -120,6 +120,16 @@ class HostDevice(Device):
             self._highest = max(self._highest, self._current)
         return memory[start : start + size].view(element).reshape(sizes)
 
+    def from_numpy(self, array: Any) -> Any:
+        result = self.allocate(array.shape, str(array.dtype))
+        result[...] = array
+        return result
+
+    def to_numpy(self, array: Any) -> Any:
+        import numpy as np
+
+        return np.array(array)
+
     def _released(self, size: int) -> None:
         # A finaliser may run at any point of this thread, also where it holds the lock.
         self._current -= size

@@ -1,0 +1,108 @@
+"""``python -m triton_metal doctor``: what is found, what works, and what to do.
+
+Small kernels run on every device that is there and are compared with NumPy. On a Mac, and with ``--full`` or
+``--report`` anywhere, every example runs too, with timings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..errors import TritonMetalError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        type=Path,
+        help="run every example too, and write all findings to FILE (Markdown; JSON where it ends in .json)",
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="run every example too, which a Mac does anyway"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="run the small kernels alone, on a Mac as well"
+    )
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="NAME",
+        help="only examples whose kernel's name has this in it",
+    )
+
+
+def main(options: argparse.Namespace) -> int:
+    """Runs the command; the exit status is 0 where every device that is there works."""
+    from . import text
+    from .report import gather, without_owner
+
+    if options.report is not None and not options.report.absolute().parent.is_dir():
+        print(
+            f"doctor: {options.report.absolute().parent} is no folder: --report takes a file in one that exists",
+            file=sys.stderr,
+        )
+        return 2
+    full = options.full or options.report is not None or sys.platform == "darwin"
+    report = gather(full and not options.quick, options.only, None if options.json else _tell())
+    if options.report is not None:
+        shareable = without_owner(report)
+        content = (
+            json.dumps(shareable, indent=2) + "\n"
+            if options.report.suffix == ".json"
+            else text.markdown(shareable)
+        )
+        try:
+            options.report.write_text(content, encoding="utf-8")
+        except OSError as error:
+            print(f"doctor: {options.report} cannot be written ({error.strerror})", file=sys.stderr)
+            return 2
+    if options.json:
+        print(json.dumps(report, indent=2))
+    else:
+        text.show(report)
+        if options.report is not None:
+            print(f"The report is in {options.report}.")
+    return 0 if report["ok"] else 1
+
+
+def _tell() -> Any:
+    """Says what runs, on a terminal alone."""
+    if not sys.stderr.isatty():
+        return None
+    from .text import label
+
+    def told(device: str, record: dict[str, Any]) -> None:
+        print(f"\r\033[K{device}: {label(record)}", end="", file=sys.stderr, flush=True)
+        print("\r\033[K", end="", file=sys.stderr)
+
+    return told
+
+
+def worker() -> None:
+    """What a process of the doctor's does: ``probe DEVICE`` or ``self-test DEVICE ONLY``."""
+    from . import run
+
+    # Records have the standard output to themselves, whatever libraries print.
+    records = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def write(record: dict[str, Any]) -> None:
+        print(json.dumps(record), file=records, flush=True)
+
+    command, device, *rest = sys.argv[1:]
+    try:
+        if command == "probe":
+            run.probe(device, write)
+        else:
+            run.self_test(device, rest[0] if rest else "", write)
+    except (TritonMetalError, ImportError) as error:
+        write({"kind": "process", "name": command, "ok": False, "error": str(error)})
+    write({"kind": "end"})

@@ -1,0 +1,216 @@
+"""What the doctor runs on one device, in a process of its own: a driver that crashes takes only that with it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .. import devices
+from ..launcher import Launcher
+
+Progress = Callable[[dict[str, Any]], None]
+
+
+@contextlib.contextmanager
+def compiled_kernels() -> Iterator[list[Any]]:
+    """Collects the kernels that are compiled inside."""
+    kernels: list[Any] = []
+    compile = Launcher.compile
+
+    def collect(self: Launcher, *arguments: Any, **options: Any) -> Any:
+        kernel = compile(self, *arguments, **options)
+        kernels.append(kernel)
+        return kernel
+
+    Launcher.compile = collect  # type: ignore[method-assign]
+    try:
+        yield kernels
+    finally:
+        Launcher.compile = compile  # type: ignore[method-assign]
+
+
+def failure(error: BaseException, kernels: list[Any]) -> dict[str, Any]:
+    """What a record says of an error, with the Metal text of the kernel that it came from."""
+    record: dict[str, Any] = {"ok": False, "error": f"{type(error).__name__}: {error}"}
+    if kernels:
+        record["metal"] = kernels[-1].asm["metal"]
+    return record
+
+
+def wait(device: devices.Device, value: Any) -> None:
+    """Returns when the arrays of a result are there."""
+    if device.name == "mlx":
+        import mlx.core as mx
+
+        if isinstance(value, (mx.array, tuple, list)):
+            mx.eval(value)
+    device.synchronize()
+
+
+def timed(
+    device: devices.Device, run: Callable[[], Any], seconds: float = 0.3
+) -> tuple[float, int]:
+    """The median seconds of a call until its result is there, and how many were measured."""
+    times: list[float] = []
+    while len(times) < 5 or (sum(times) < seconds and len(times) < 200):
+        start = time.perf_counter()
+        wait(device, run())
+        times.append(time.perf_counter() - start)
+    return statistics.median(times), len(times)
+
+
+def probe(name: str, progress: Progress) -> None:
+    """The small kernels, and what a launch costs."""
+    import numpy as np
+
+    from .kernels import axpy_kernel, probes
+
+    device = devices.get(name)
+    device.require()
+    for item in probes():
+        record: dict[str, Any] = {"kind": "probe", "name": item.name, "needs": item.needs}
+        with compiled_kernels() as kernels:
+            try:
+                inputs = item.arrays()
+                expected = np.asarray(item.expected(inputs), np.float64)
+                arrays = [device.from_numpy(array) for array in inputs]
+                start = time.perf_counter()
+                item.launch(arrays)
+                result = device.to_numpy(arrays[item.output]).astype(np.float64)
+                record["first_ms"] = (time.perf_counter() - start) * 1e3
+                error = float(np.max(np.abs(result - expected.reshape(result.shape))))
+                record |= {"largest_error": error, "tolerance": item.tolerance}
+                record["ok"] = bool(error <= item.tolerance)
+                if not record["ok"]:
+                    record["error"] = (
+                        f"the result is off by {error:.3g}, and {item.tolerance:g} is allowed"
+                    )
+                    record["metal"] = kernels[-1].asm["metal"] if kernels else None
+            except Exception as error:
+                record |= failure(error, kernels)
+        progress(record)
+    record = {"kind": "launch", "name": "launch of a cached kernel"}
+    try:
+        x, y = (device.from_numpy(np.ones(64, np.float32)) for _ in range(2))
+        for _ in range(20):
+            axpy_kernel[(1,)](x, y, 64, 0.0, BLOCK=64, num_warps=1)
+        device.synchronize()
+        count = 200
+        start = time.perf_counter()
+        for _ in range(count):
+            axpy_kernel[(1,)](x, y, 64, 0.0, BLOCK=64, num_warps=1)
+        device.synchronize()
+        record |= {"ok": True, "us": (time.perf_counter() - start) / count * 1e6}
+    except Exception as error:
+        record |= failure(error, [])
+    progress(record)
+
+
+def examples_folder() -> Path | None:
+    """Where the examples are: beside the package's modules, or in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "examples", package.parents[1] / "examples"):
+        if (folder / "demo.py").exists():
+            return folder
+    return None
+
+
+def self_test(name: str, only: str, progress: Progress) -> None:
+    """Every example on its inputs, against NumPy in float64, with timings."""
+    import numpy as np
+
+    device = devices.get(name)
+    device.require()
+    folder = examples_folder()
+    if folder is None:
+        progress({"kind": "example", "name": "examples", "ok": False, "error": "are not installed"})
+        return
+    sys.path.insert(0, str(folder))
+    demo = importlib.import_module("demo")
+    bounds = importlib.import_module("_bounds")
+    arrays = importlib.import_module("_arrays")
+    with compiled_kernels() as kernels:
+        for case in demo.cases(device.from_numpy):
+            if only not in case.kernel:
+                continue
+            del kernels[:]
+            record: dict[str, Any] = {
+                "kind": "example",
+                "name": case.kernel,
+                "shape": case.shape,
+                "dtype": arrays.dtype_name(case.inputs),
+            }
+            try:
+                start = time.perf_counter()
+                result = case.run()
+                wait(device, result)
+                record["first_ms"] = (time.perf_counter() - start) * 1e3
+                error, bound = bounds.share_of_bound(
+                    arrays.to_float64(result), case.expected, case.bound
+                )
+                record |= {
+                    "largest_error": float(error),
+                    "tolerance": float(bound),
+                    "ok": bool(error <= bound),
+                }
+                if not record["ok"]:
+                    record["error"] = (
+                        f"the result is off by {error:.3g}, and {bound:.3g} is allowed"
+                    )
+                    record["metal"] = _text(kernels, case.kernel)
+                seconds, count = timed(device, case.run)
+                record |= {"ms": seconds * 1e3, "runs": count}
+                record["gb_per_s"] = case.least_bytes / seconds / 1e9
+                if case.least_multiplies:
+                    # One product of simdgroup matrices is 8 x 8 x 8 multiplications and additions.
+                    record["gflop_per_s"] = case.least_multiplies * 1024 / seconds / 1e9
+            except Exception as error:
+                record |= failure(error, kernels)
+            progress(record)
+    bandwidth(device, np, progress)
+
+
+def bandwidth(device: devices.Device, np: Any, progress: Progress) -> None:
+    """The benchmark of memory: a large addition."""
+    from .kernels import axpy_kernel
+
+    n = 1 << (25 if device.name == "mps" or getattr(device, "on_gpu", bool)() else 22)
+    record: dict[str, Any] = {
+        "kind": "benchmark",
+        "name": "y += a * x",
+        "shape": f"{n}",
+        "dtype": "float32",
+    }
+    try:
+        x, y = device.from_numpy(np.ones(n, np.float32)), device.from_numpy(np.zeros(n, np.float32))
+
+        def run() -> None:
+            axpy_kernel[(n // 1024,)](x, y, n, 0.5, BLOCK=1024)
+
+        run()
+        device.synchronize()
+        seconds, count = timed(device, run)
+        result = device.to_numpy(y)
+        expected = (count + 1) * 0.5
+        record |= {
+            "ok": bool((result == expected).all()),
+            "ms": seconds * 1e3,
+            "runs": count,
+            "gb_per_s": 12 * n / seconds / 1e9,
+        }
+        if not record["ok"]:
+            record["error"] = f"elements are {result.min()} to {result.max()} and not {expected}"
+    except Exception as error:
+        record |= failure(error, [])
+    progress(record)
+
+
+def _text(kernels: list[Any], name: str) -> str | None:
+    texts = [kernel.asm["metal"] for kernel in kernels if kernel.name == name]
+    return texts[-1] if texts else None

@@ -1,0 +1,183 @@
+"""The doctor's report for people: in a terminal, and as Markdown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def size(value: int | None) -> str:
+    """Bytes as GiB.
+
+    >>> size(17179869184), size(None)
+    ('16.0 GiB', 'unknown')
+    """
+    return "unknown" if value is None else f"{value / 2**30:.1f} GiB"
+
+
+def facts(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was found, as names and values."""
+    system, gpu = report["system"], report["gpu"]
+    result = [
+        ("triton_metal", report["triton_metal"]),
+        ("system", f"{system['os']} ({system['machine']}), Python {system['python']}"),
+    ]
+    if "chip" in gpu:
+        unknown = "unknown"
+        result += [
+            ("chip", gpu["chip"] or unknown),
+            ("GPU cores", str(gpu["gpu_cores"] or unknown)),
+            ("GPU family", gpu["gpu_family"] or unknown),
+            ("Metal language", gpu["msl_version"] or unknown),
+            ("memory", size(gpu["memory_bytes"])),
+            ("working set", size(gpu["working_set_bytes"])),
+        ]
+        said = {True: "yes", False: "no", None: "unknown"}
+        result.append(
+            (
+                "features",
+                ", ".join(f"{n}: {said[v]}" for n, v in gpu["features"].items()) or unknown,
+            )
+        )
+    else:
+        result.append(("Apple GPU", "none"))
+    result.append(
+        (
+            "packages",
+            ", ".join(
+                f"{name} {version}" for name, version in report["packages"].items() if version
+            ),
+        )
+    )
+    return result
+
+
+def measured(record: dict[str, Any]) -> str:
+    """A record's figures in a few words."""
+    if not record.get("ok"):
+        return record.get("error", "failed").strip().splitlines()[0]
+    parts = []
+    if "largest_error" in record:
+        parts.append(f"error {record['largest_error']:.2g} of {record['tolerance']:.2g}")
+    if "us" in record:
+        parts.append(f"{record['us']:.1f} us")
+    if "ms" in record:
+        parts.append(f"{record['ms']:.3f} ms")
+    elif "first_ms" in record:
+        parts.append(f"first launch {record['first_ms']:.0f} ms")
+    if "gb_per_s" in record:
+        parts.append(f"{record['gb_per_s']:.1f} GB/s")
+    if "gflop_per_s" in record:
+        parts.append(f"{record['gflop_per_s']:.1f} GFLOP/s")
+    return ", ".join(parts)
+
+
+def label(record: dict[str, Any]) -> str:
+    """What a record is of."""
+    return " ".join(
+        str(part) for part in (record["name"], record.get("shape"), record.get("dtype")) if part
+    )
+
+
+def show(report: dict[str, Any]) -> None:
+    """Prints the report, with rich where that is installed."""
+    try:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        print(plain(report))
+        return
+    console = Console()
+    table = Table(title="What is here", title_style="bold", show_header=False, box=None)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts(report):
+        table.add_row(name, Text(value))
+    console.print(table)
+    for device in report["devices"]:
+        console.print()
+        title = Text(f"{device['name']} ", style="bold")
+        if device["problem"]:
+            console.print(title + Text(f"not there: {device['problem']}", style="yellow"))
+            continue
+        title += Text(device["properties"]["name"], style="")
+        title += Text(
+            "  works" if device["ok"] else "  does not work",
+            style="green" if device["ok"] else "bold red",
+        )
+        console.print(title)
+        rows = Table(box=None, show_header=False, padding=(0, 1))
+        for record in device["records"]:
+            good = bool(record.get("ok"))
+            rows.add_row(
+                Text("ok" if good else "FAILED", style="green" if good else "bold red"),
+                Text(label(record)),
+                Text(measured(record), style="" if good else "red"),
+            )
+        console.print(rows)
+    console.print()
+    for check in report["checks"]:
+        words = check.get("detail") if check["ok"] else check["error"]
+        console.print(
+            Text("ok " if check["ok"] else "FAILED ", style="green" if check["ok"] else "bold red")
+            + Text(f"{check['name']}: {words}")
+        )
+    for line in report["advice"]:
+        console.print(Text("-> ", style="bold cyan") + Text(line))
+
+
+def plain(report: dict[str, Any]) -> str:
+    """The same without colours."""
+    lines = [f"{name:15} {value}" for name, value in facts(report)]
+    for device in report["devices"]:
+        lines.append("")
+        if device["problem"]:
+            lines.append(f"{device['name']}: not there: {device['problem']}")
+            continue
+        works = "works" if device["ok"] else "does not work"
+        lines.append(f"{device['name']}: {works} ({device['properties']['name']})")
+        for record in device["records"]:
+            state = "ok    " if record.get("ok") else "FAILED"
+            lines.append(f"  {state} {label(record)}: {measured(record)}")
+    lines.append("")
+    for check in report["checks"]:
+        words = check.get("detail") if check["ok"] else check["error"]
+        lines.append(f"{'ok    ' if check['ok'] else 'FAILED'} {check['name']}: {words}")
+    lines += [f"-> {line}" for line in report["advice"]]
+    return "\n".join(lines)
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """A file to attach to an issue: tables, the Metal text of what failed, and everything as JSON."""
+    lines = ["# triton_metal doctor", "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {value} |" for name, value in facts(report)]
+    for device in report["devices"]:
+        lines += ["", f"## {device['name']}", ""]
+        if device["problem"]:
+            lines.append(f"Not there: {device['problem']}")
+            continue
+        lines += [
+            f"{device['properties']['name']}, compiled for `{device['target']}`",
+            "",
+            "| | kernel | |",
+            "|---|---|---|",
+        ]
+        for record in device["records"]:
+            state = "ok" if record.get("ok") else "**failed**"
+            lines.append(f"| {state} | {label(record)} | {measured(record).replace('|', '/')} |")
+        for record in device["records"]:
+            if record.get("ok"):
+                continue
+            lines += ["", f"### {label(record)}", "", "```", record.get("error", ""), "```"]
+            if record.get("metal"):
+                lines += ["", "```cpp", record["metal"].rstrip(), "```"]
+    lines += ["", "## What to do", ""]
+    lines += [f"- {line}" for line in report["advice"]] or ["Nothing."]
+    shortened = json.loads(json.dumps(report))
+    for device in shortened["devices"]:
+        for record in device["records"]:
+            record.pop("metal", None)
+    lines += ["", "<details><summary>As JSON</summary>", "", "```json"]
+    lines += [json.dumps(shortened, indent=1), "```", "", "</details>", ""]
+    return "\n".join(lines)

@@ -1,0 +1,264 @@
+"""python -m triton_metal doctor."""
+
+import argparse
+import doctest
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from triton_metal import doctor
+from triton_metal.__main__ import main
+from triton_metal.devices import detect
+from triton_metal.doctor import kernels, report, run, text
+
+PROBES = [
+    "elementwise float32",
+    "elementwise float16",
+    "elementwise bfloat16",
+    "softmax of rows",
+    "matrix product float32",
+    "matrix product float16",
+    "matrix product bfloat16",
+    "atomic counts",
+    "atomic sum",
+    "launch of a cached kernel",
+]
+
+
+def doctor_command(*options, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "triton_metal", "doctor", *options],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+        timeout=600,
+    )
+
+
+def test_json_of_the_small_kernels():
+    done = doctor_command("--json", "--quick", TRITON_METAL_DEVICE="host")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["ok"] is True
+    by_name = {device["name"]: device for device in found["devices"]}
+    assert list(by_name) == ["host", "mlx", "mps"]
+    host = by_name["host"]
+    assert host["problem"] is None
+    assert host["properties"]["msl_version"] == "3.2"
+    assert [record["name"] for record in host["records"]] == PROBES
+    for record in host["records"][:-1]:
+        assert record["ok"]
+        assert 0 <= record["largest_error"] <= record["tolerance"]
+        assert record["first_ms"] > 0
+    assert 0 < host["records"][-1]["us"] < 1000
+    if sys.platform != "darwin":
+        assert "has no Apple GPU" in found["gpu"]["problem"]
+        assert by_name["mps"]["problem"]
+        assert any("kernels run on the CPU" in line for line in found["advice"])
+
+
+def test_report_of_an_example(tmp_path):
+    file = tmp_path / "report.md"
+    done = doctor_command("--report", str(file), "--only", "sum_partials")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"The report is in {file}." in done.stdout.replace("\n", " ").replace("  ", " ") or str(
+        file
+    ) in done.stdout.replace("\n", "")
+    content = file.read_text()
+    assert content.startswith("# triton_metal doctor\n")
+    assert "| ok | sum_partials_kernel 64x1024 float32 | error " in content
+    assert "GB/s |" in content
+    everything = json.loads(content.split("```json\n")[1].split("\n```")[0])
+    host = everything["devices"][0]
+    assert [r["name"] for r in host["records"]] == [*PROBES, "sum_partials_kernel", "y += a * x"]
+    example = host["records"][-2]
+    assert example["ms"] > 0
+    assert example["gb_per_s"] > 0
+    assert example["largest_error"] <= example["tolerance"]
+    assert str(Path.home()) + "/" not in content or str(Path.home()) == "/"
+
+
+def test_every_example_is_covered():
+    """The examples that the doctor finds are those of the table of `make demo`."""
+    folder = run.examples_folder()
+    assert folder is not None
+    names = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
+    assert names == {
+        "attention", "demo", "digits", "dropout", "layer_norm", "matmul", "softmax", "vector_add",
+    }  # fmt: skip
+
+
+def failing_probes():
+    """One whose result is wrong, one that does not compile, and one that is right."""
+    good = kernels.probes()[0]
+
+    def launch(arrays):
+        kernels.axpy_kernel[(1,)](arrays[0], arrays[1], 4, 1.0, BLOCK=1000)
+
+    return [
+        replace(good, name="wrong", expected=lambda a: a[1] + 1.0),
+        replace(good, name="broken", launch=launch),
+        good,
+    ]
+
+
+def test_what_fails_is_told_with_its_text(monkeypatch):
+    probes = failing_probes()
+    monkeypatch.setattr(kernels, "probes", lambda: probes)
+    records = []
+    run.probe("host", records.append)
+    wrong, broken, right, launch = records
+    assert wrong["ok"] is False
+    assert "the result is off by" in wrong["error"]
+    assert broken["ok"] is False
+    assert "CompileError" in broken["error"]
+    assert "power of 2" in broken["error"]
+    assert right["ok"] is True
+    assert launch["ok"] is True
+    whole = {
+        "triton_metal": "0",
+        "system": {"os": "Linux", "machine": "x", "python": "3"},
+        "packages": {"mlx": None, "numpy": "2"},
+        "gpu": {"problem": "none"},
+        "checks": [],
+        "devices": [
+            {
+                "name": "host",
+                "problem": None,
+                "ok": False,
+                "target": "msl=3.2",
+                "properties": {"name": "host Metal device"},
+                "records": [
+                    {
+                        "kind": "probe",
+                        "name": "a",
+                        "ok": False,
+                        "error": "is off",
+                        "metal": "kernel text",
+                    },
+                    {"kind": "probe", "name": "b", "ok": True, "first_ms": 2.0},
+                ],
+            },
+            {"name": "mps", "problem": "torch is not installed: pip install torch", "records": []},
+        ],
+        "advice": ["do this"],
+    }
+    written = text.markdown(whole)
+    assert "| **failed** | a | is off |" in written
+    assert "```cpp\nkernel text\n```" in written
+    assert "Not there: torch is not installed" in written
+    assert written.count("kernel text") == 1
+    shown = text.plain(whole)
+    assert "  FAILED a: is off\n  ok     b: first launch 2 ms" in shown
+    assert "mps: not there: torch is not installed" in shown
+    assert shown.endswith("-> do this")
+    assert report.verdict(whole) is False
+
+
+@pytest.mark.parametrize(
+    ("script", "seconds", "words"),
+    [
+        ("kill -SEGV $$", 60, "was ended by signal 11"),
+        ("echo dying words >&2; exit 3", 60, "ended with status 3: dying words"),
+        ("exec sleep 60", 0.5, "took more than 0 s and was stopped"),
+    ],
+)
+def test_a_process_that_dies_is_a_record(tmp_path, monkeypatch, script, seconds, words):
+    shell = tmp_path / "python"
+    shell.write_text(f"#!/bin/sh\n{script}\n")
+    shell.chmod(0o755)
+    monkeypatch.setattr(report.sys, "executable", str(shell))
+    records = []
+    report.in_a_process(["probe", "host"], seconds, records.append)
+    assert records == [{"kind": "process", "name": "probe", "ok": False, "error": words}]
+
+
+def test_a_device_that_is_not_there_is_a_record():
+    records = []
+    report.in_a_process(["probe", "gpu"], 60, records.append)
+    assert [r["ok"] for r in records] == [False]
+    assert records[0]["error"] == "there is no device 'gpu'; the devices are host, mlx, mps"
+
+
+def mac(chip, macos):
+    outputs = {"machdep.cpu.brand_string": f"{chip}\n", "-productVersion": f"{macos}\n"}
+    return detect.gather(
+        lambda command: outputs.get(command[-1]),
+        mlx=lambda: {"version": "0.32.0"},
+        torch=lambda: {},
+        system="Darwin",
+        machine="arm64",
+    )
+
+
+def test_what_it_says_of_a_mac():
+    """Values from stand-ins: nothing here was seen on a Mac."""
+    found = mac("Apple M3 Max", "15.1")
+    gpu = report.gpu(found)
+    assert gpu["problem"] is None
+    assert gpu["targets"]["mlx"].startswith(
+        "msl=3.2,threads=1024,threadgroup=32768,atomic64_min_max,"
+    )
+    whole = {
+        "triton_metal": "0", "gpu": gpu, "packages": {}, "checks": [],
+        "system": {"os": "macOS 15.1", "machine": "arm64", "python": "3.12"},
+        "devices": [
+            {"name": name, "problem": "absent" if name != "host" else None, "records": []}
+            for name in ("host", "mlx", "mps")
+        ],
+    }  # fmt: skip
+    facts = dict(text.facts(whole))
+    assert facts["chip"] == "Apple M3 Max"
+    assert facts["GPU family"] == "apple9"
+    assert facts["GPU cores"] == "unknown"
+    assert facts["working set"] == "unknown"
+    assert "tensor_ops: no" in facts["features"]
+    assert report.advice(whole, found) == ["to run kernels on the GPU: pip install mlx (or torch)"]
+
+    old = mac("Apple M1", "12.4")
+    whole["gpu"] = report.gpu(old)
+    assert report.advice(whole, old) == [
+        "macOS 12.4 is not supported: kernels need Metal 3, which macOS 13 has first; kernels still run on "
+        "the host device"
+    ]
+
+
+def test_bad_command_lines(tmp_path, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([])
+    assert caught.value.code == 2
+    assert main(["doctor", "--report", str(tmp_path / "no" / "report.md")]) == 2
+    assert "is no folder: --report takes a file in one that exists" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+
+
+def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(blocked / "cache"))
+    check = report.check_cache()
+    assert check["ok"] is False
+    assert "cannot be written" in check["error"]
+    assert "TRITON_METAL_CACHE_DIR" in check["advice"]
+
+
+def test_paths_do_not_name_their_owner(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    value = {"a": [f"{tmp_path}/x.py", 3], "b": None}
+    assert report.without_owner(value) == {"a": ["~/x.py", 3], "b": None}
+    assert report.shown_path(tmp_path / "y") == "~/y"
+
+
+def test_help_names_the_options():
+    parser = argparse.ArgumentParser()
+    doctor.add_arguments(parser)
+    words = parser.format_help()
+    for option in ("--json", "--report FILE", "--full", "--quick", "--only NAME"):
+        assert option in words
+    assert doctest.testmod(text).failed == 0
