@@ -41,12 +41,12 @@ class Coverage:
     >>> coverage = Coverage(fill.warmup(tl.float32, 100, BLOCK=64))
     >>> words = (100).to_bytes(4, "little")
     >>> coverage.whole((2, 1, 1), words, {"x": 100}), coverage.whole((1, 1, 1), words, {"x": 100})
-    (True, False)
+    ({'x': True}, {'x': False})
     """
 
     def __init__(self, compiled: Any) -> None:
         self.name: str = compiled.metadata.name
-        self.answers: dict[Any, bool] = {}
+        self.answers: dict[Any, dict[str, bool]] = {}
         text = _native.coverage_kernel(compiled.asm["ttir"], self.name)
         self.compiled: Any = None
         if text is None:
@@ -62,22 +62,25 @@ class Coverage:
         grid: tuple[int, int, int],
         words: bytes,
         sizes: Mapping[str, int],
-        elsewhere: Callable[..., bool] | None = None,
-    ) -> bool:
-        """Whether a launch is known to write every element of arrays with so many elements.
+        elsewhere: Callable[..., dict[int, bool]] | None = None,
+    ) -> dict[str, bool]:
+        """Whether a launch is known to write every element of arrays with so many elements: of all that it writes.
 
         `elsewhere(compiled, positions, grid, words)` runs the kernel that shows it where there is no host device.
         """
         if self.compiled is None:
-            return False
+            return dict.fromkeys(sizes, False)
         key = (grid, words, tuple(sizes.items()))
         answer = self.answers.get(key)
         if answer is None:
             positions = {self.names.index(name): size for name, size in sizes.items()}
+            found: dict[int, bool] = {}
             if _native.host_device_problem() is None:
-                answer = self.ask_host(grid, words, positions)
-            else:
-                answer = elsewhere is not None and elsewhere(self.compiled, positions, grid, words)
+                found = self.ask_host(grid, words, positions)
+            elif elsewhere is not None:
+                found = elsewhere(self.compiled, positions, grid, words)
+            answer = {self.names[position]: whole for position, whole in found.items()}
+            answer = dict.fromkeys(sizes, False) | answer
             if len(self.answers) >= MAX_ANSWERS:
                 self.answers.clear()
             self.answers[key] = answer
@@ -85,7 +88,7 @@ class Coverage:
 
     def ask_host(
         self, grid: tuple[int, int, int], words: bytes, positions: Mapping[int, int]
-    ) -> bool:
+    ) -> dict[int, bool]:
         """The answer of the host device."""
         metadata = self.compiled.metadata
         memories: dict[int, tuple[bytearray, bytes, int]] = {}
@@ -117,7 +120,10 @@ class Coverage:
             raise LaunchValueError(
                 f"{self.name}: this launch writes outside of its outputs: {error}"
             ) from None
-        return all(memory == one * size for memory, one, size in memories.values() if size)
+        return {
+            position: not size or memory == one * size
+            for position, (memory, one, size) in memories.items()
+        }
 
 
 def bind(buffers: Sequence[bytearray]) -> list[tuple[int, int, bool]]:

@@ -273,3 +273,43 @@ def test_on_a_stream() -> None:
     with mx.stream(mx.new_stream(mx.default_device())):
         result = add(x, x)
         assert mx.array_equal(result, 2 * x)
+
+
+def test_coverage_where_there_is_no_host_device(
+    monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    if where == "host":
+        pytest.skip("the host device runs the kernel there")
+    from triton_metal import coverage
+
+    monkeypatch.setattr(coverage._native, "host_device_problem", lambda: "not installed")
+
+    @triton_metal.jit
+    def kernel(x_ptr, flags_ptr, out_ptr, n, BLOCK: tl.constexpr):
+        for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            x = tl.load(x_ptr + i, i < n)
+            tl.store(out_ptr + i, x, i < n)
+            tl.store(flags_ptr + i, x > 3, i < n)
+
+    x = mx.arange(200).astype(mx.bfloat16)
+    for size, whole in ((200, True), (201, False)):
+        outputs = {"flags_ptr": ((size,), mx.bool_), "out_ptr": ((size,), mx.bfloat16)}
+
+        def function(x: Any, outputs: Any = outputs) -> Any:
+            return call(kernel, x, 200, 32, grid=(3,), outputs=outputs)
+
+        if not whole:
+            with pytest.raises(LaunchValueError, match="all of flags_ptr"):
+                function(x)
+            continue
+        for way in (function, mx.compile(function)):
+            flags, out = way(x)
+            assert mx.array_equal(out, x)
+            assert mx.array_equal(flags, x > 3)
+
+
+def test_a_launch_that_writes_outside_of_its_outputs() -> None:
+    x = mx.arange(100, dtype=mx.float32)
+    with pytest.raises(LaunchValueError, match="writes outside of its outputs"):
+        call(add_kernel, x, x, 100, BLOCK=64, grid=(2,), outputs={"out_ptr": ((90,), mx.float32)})

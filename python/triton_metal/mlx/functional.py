@@ -208,11 +208,9 @@ class Functional:
                     f"{self.name}: the kernel {how} {name}, and an output is new memory that holds nothing: {in_place}"
                 )
         sizes = {name: math.prod(shape) for name, (shape, _) in specs.items()}
-        whole = coverage.of(self.compiled).whole
-        if whole(grid, words, sizes, run_coverage):
-            return
+        whole = coverage.of(self.compiled).whole(grid, words, sizes, run_coverage)
         for name in specs:
-            if not whole(grid, words, {name: sizes[name]}, run_coverage):
+            if sizes[name] and not whole[name]:
                 raise LaunchValueError(
                     f"{self.name}: it is not known that this launch writes all of {name}, and what it leaves of an "
                     f"output is undefined: {in_place}"
@@ -323,21 +321,23 @@ class Functional:
 
 def run_coverage(
     compiled: Any, positions: Mapping[int, int], grid: tuple[int, int, int], words: bytes
-) -> bool:
+) -> dict[int, bool]:
     """Runs the kernel that stores 1 wherever another one writes, with MLX itself."""
     import mlx.core as mx
 
     described = compiled.metadata.args
     outputs = {
-        described[position]["name"]: ((size,), ones_dtype(described[position]["type"]))
+        described[position]["name"]: ((max(size, 1),), ones_dtype(described[position]["type"]))
         for position, size in positions.items()
-        if size
     }
     dummy = mx.zeros((SMALLEST_DEVICE_INPUT,))
     results = functional(compiled, tuple(outputs))(
         [dummy] * len(described), list(outputs.values()), grid, words, init_value=0
     )
-    return all(bool(mx.all(result != 0).item()) for result in results)
+    return {
+        position: bool(mx.all(result != 0).item())
+        for position, result in zip(positions, results, strict=True)
+    }
 
 
 def ones_dtype(pointer: str) -> Any:
