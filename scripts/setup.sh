@@ -4,17 +4,19 @@
 #
 #   scripts/setup.sh           what `make` and `make demo` need
 #   scripts/setup.sh --tests   what `make test` needs as well
+#   scripts/setup.sh --wheels  what `make wheels` needs as well
 #
 # PYTHON=python3.12 picks the Python for .venv; WITHOUT_TORCH=1 leaves torch and stock Triton out of the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 LLVM=22
-tests=no
+tests=no wheels=no
 for argument in "$@"; do
   case $argument in
     --tests) tests=yes ;;
-    *) echo "setup: unknown argument '$argument'; the only one is --tests." >&2; exit 2 ;;
+    --wheels) wheels=yes ;;
+    *) echo "setup: unknown argument '$argument'; there are --tests and --wheels." >&2; exit 2 ;;
   esac
 done
 
@@ -89,7 +91,7 @@ python_environment() {
   local python=${PYTHON:-}
   if [[ ! -x .venv/bin/python ]]; then
     if [[ -z $python ]]; then
-      for python in python3 /usr/bin/python3 python3.13 python3.12 python3.11 ""; do
+      for python in python3 /usr/bin/python3 python3.14 python3.13 python3.12 python3.11 ""; do
         [[ -n $python ]] && python_works "$python" && break
       done
     fi
@@ -98,6 +100,7 @@ python_environment() {
     "$python" -m venv .venv || fail "'$python -m venv .venv' failed: see its message above; PYTHON= picks another Python."
   fi
   install_requirements base
+  if [[ $wheels == yes ]]; then install_requirements wheels; fi
   if [[ $tests == yes ]]; then
     install_requirements test
     if [[ -z ${WITHOUT_TORCH:-} ]] && ! install_requirements torch optional; then

