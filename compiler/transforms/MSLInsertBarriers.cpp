@@ -32,6 +32,8 @@ struct Access {
   Value guard;
   /// The loop in whose earlier steps this access was.
   scf::ForOp before;
+  /// The last barrier since, which orders threadgroup memory alone: it can be told to order this access, too.
+  msl::BarrierOp crossed;
 
   bool operator==(const Access &) const = default;
 };
@@ -200,6 +202,8 @@ private:
       llvm::erase_if(pending, [&](const Access &access) {
         return !access.isDevice || access.kind == Access::Read || barrier.getDevice();
       });
+      for (Access &access : pending)
+        access.crossed = barrier;
       return;
     }
     if (auto loop = dyn_cast<scf::ForOp>(op))
@@ -218,13 +222,19 @@ private:
     // Where threads part ways there can be no barrier: what happens inside counts as one access.
     SmallVector<Access> accesses;
     op->walk([&](Operation *inner) { collectAccesses(inner, dyn_cast<scf::IfOp>(op), accesses); });
-    bool needed = false, onDevice = false;
+    SmallVector<Access> met;
     for (const Access &access : accesses)
       for (const Access &earlier : pending)
-        if (conflict(earlier, access)) {
-          needed = true;
-          onDevice |= access.isDevice;
-        }
+        if (conflict(earlier, access))
+          add(met, earlier);
+    // Where a barrier for threadgroup memory stands in between already, it takes device memory on itself.
+    bool needed = llvm::any_of(met, [](const Access &access) { return !access.crossed; });
+    bool onDevice = llvm::any_of(met, [](const Access &access) { return access.isDevice; });
+    if (!needed) {
+      for (Access &access : met)
+        access.crossed.setDevice(true);
+      llvm::erase_if(pending, [](Access access) { return access.crossed && access.crossed.getDevice(); });
+    }
     if (needed) {
       OpBuilder builder(op);
       auto barrier = msl::BarrierOp::create(builder, op->getLoc());

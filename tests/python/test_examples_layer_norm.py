@@ -114,4 +114,6 @@ def test_counts(name: str) -> None:
         layer_norm_backward(dy, x, weight, mean, rstd)
     # Every thread reads the row's mean and rstd: 8 bytes a thread and row beside the tiles.
     least = least_device_bytes_backward(x, weight)
+    # Two sums a row; rows that a program writes one after the other are ordered by the same barriers.
+    assert counts.barriers == 2 * 128
     assert least <= counts.device_bytes <= least + 128 * 8 * (128 - 1)

@@ -47,6 +47,29 @@ msl.kernel @arguments(%x: !msl.ptr<f32, device> {msl.memory = 1 : i32}, %y: !msl
   msl.return
 }
 
+// Steps of a loop that may write the same places of device memory: the barrier that stands in between already orders them, too.
+// CHECK-LABEL: @steps
+// CHECK: scf.for
+// CHECK: msl.barrier{{$}}
+// CHECK-NEXT: msl.store {{.*}} : f32, <f32, threadgroup>
+// CHECK-NEXT: msl.barrier device
+// CHECK-NEXT: msl.load
+// CHECK-NOT: msl.barrier
+// CHECK: msl.store {{.*}} : f32, <f32, device>
+// CHECK-NEXT: }
+msl.kernel @steps(%x: !msl.ptr<f32, device>, %n: i32, %i: i32, %f: f32) threads 128 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    %a = msl.alloc "a", 128 at 0 : !msl.ptr<f32, threadgroup>
+    msl.store %f, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+    %v = msl.load %a[%c0] : !msl.ptr<f32, threadgroup>, i32 -> f32
+    %o = arith.muli %k, %i : i32
+    msl.store %v, %x[%o] : f32, !msl.ptr<f32, device>, i32
+  }
+  msl.return
+}
+
 // One buffer in a loop: before it is overwritten, and before it is read.
 // CHECK-LABEL: @single
 // CHECK: scf.for
