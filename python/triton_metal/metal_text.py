@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from .errors import LaunchValueError
+
+MAX_BUFFERS = 31
 PROGRAM_ID = "threadgroup_position_in_grid"
 NUM_PROGRAMS = "threadgroups_per_grid"
 
@@ -106,6 +109,10 @@ class MetalText:
         One more buffer, the last, holds the three sizes of the grid that is meant. Threadgroups past its end do
         nothing.
         """
+        if len(self.buffers) >= MAX_BUFFERS:
+            raise LaunchValueError(
+                f"{self.name} has {MAX_BUFFERS} buffers, which leaves none for the sizes of so wide a grid"
+            )
         sizes = self.fresh_name("grid_sizes")
         groups = self.fresh_name("threadgroup_position")
         counts = self.fresh_name("threadgroup_counts")
@@ -168,5 +175,7 @@ def fold(grid: tuple[int, int, int], limit: int) -> tuple[int, int, int]:
     width = min(programs, limit)
     height = -(-programs // width)
     if height > limit:
-        raise ValueError(f"a grid of {programs} programs is more than the launch interface takes")
+        raise LaunchValueError(
+            f"a grid of {programs} programs is more than the launch interface takes"
+        )
     return width, height, 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 import triton_metal
 import triton_metal.language as tl
-from triton_metal import LaunchTypeError, mps
+from triton_metal import LaunchTypeError, LaunchValueError, mps
 from triton_metal.errors import DeviceError
 from triton_metal.metal_text import MetalText, fold
 from triton_metal.testing import contract_device
@@ -147,6 +149,30 @@ def test_fold_keeps_the_programs() -> None:
         fold((1000, 1000, 1), 999)
 
 
+def test_no_buffer_is_left_for_the_sizes_of_a_wide_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mps, "MAX_GRID_THREADS", 64)
+    signature = ", ".join(f"a{i}" for i in range(31))
+    stores = "\n".join(f"    tl.store(a{i}, {i})" for i in range(31))
+    kernel = kernel_of(f"def many({signature}):\n{stores}\n")
+    arrays = [np.zeros(1, np.int32) for _ in range(31)]
+    with contract_device("mps"):
+        kernel[(1,)](*arrays, num_warps=1)
+        assert [int(array[0]) for array in arrays] == list(range(31))
+        with pytest.raises(LaunchValueError, match="many has 31 buffers"):
+            kernel[(3,)](*arrays, num_warps=1)
+
+
+def kernel_of(source: str) -> Any:
+    """A kernel from its text."""
+    import linecache
+
+    name = f"<routes {hash(source)}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    scope: dict[str, Any] = {"tl": tl, "__name__": __name__}
+    exec(compile(source, name, "exec"), scope)
+    return triton_metal.jit(scope["many"])
+
+
 def test_the_parts_make_the_whole() -> None:
     x = tl.float32
     for kernel, arguments in (
@@ -187,3 +213,23 @@ def test_a_tensor_on_the_cpu_among_those_on_mps() -> None:
     compiled = threads_kernel.warmup(tl.int32, 32)
     with pytest.raises(LaunchTypeError, match="argument x_ptr is on the device None"):
         mps.launch(compiled, (1, 1, 1), [np.zeros(32, np.int32)], b"")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "metal_text",
+        "coverage",
+        "testing",
+        "testing.compile_shader",
+        "testing.metal_kernel",
+        "mlx.functional",
+    ],
+)
+def test_the_examples_in_docstrings(name: str) -> None:
+    if name in ("testing.metal_kernel", "mlx.functional"):
+        pytest.importorskip("mlx.core")
+    module = importlib.import_module(f"triton_metal.{name}")
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .. import coverage
 from ..devices import pack_scalars
 from ..errors import LaunchTypeError, LaunchValueError
-from ..metal_text import NUM_PROGRAMS, PROGRAM_ID, MetalText, Parameter, fold, unused
+from ..metal_text import MAX_BUFFERS, NUM_PROGRAMS, PROGRAM_ID, MetalText, Parameter, fold, unused
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -270,6 +270,10 @@ class Functional:
         if self.scalar_buffer >= 0:
             bound.append(buffers[self.scalar_buffer])
         elif folded:
+            if len(bound) + len(self.outputs) >= MAX_BUFFERS:
+                raise LaunchValueError(
+                    f"{self.name} has {MAX_BUFFERS} buffers, which leaves none for the sizes of so wide a grid"
+                )
             bound.append(Parameter(text.fresh_name("grid_words"), "constant uint *", None, None))
         num_inputs = len(bound)
         bound += [buffers[argument["slot"]] for argument in self.outputs]
@@ -370,6 +374,7 @@ def element_of(pointer: str) -> str:
     )
 
 
+@functools.cache
 def dtype_name(dtype: Any) -> str:
     """What MLX calls a dtype: "float32"."""
     return str(dtype).rpartition(".")[2].removesuffix("_")
