@@ -28,62 +28,6 @@ ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 80_000_000
 PLATFORM = "manylinux_2_36_x86_64"
 
-TRIAL = """
-import sys
-
-import triton_metal
-import triton_metal.language as tl
-
-loaded = {"torch", "mlx", "triton", "triton_metal_host"} & set(sys.modules)
-assert not loaded, f"import triton_metal brings in {loaded}"
-import numpy as np
-
-
-@triton_metal.jit
-def add(x, y, out, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
-
-
-@triton_metal.jit
-def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    m = tl.program_id(0) * BM + tl.arange(0, BM)
-    n = tl.program_id(1) * BN + tl.arange(0, BN)
-    total = tl.zeros((BM, BN), dtype=tl.float32)
-    for start in range(0, K, BK):
-        k = start + tl.arange(0, BK)
-        left = tl.load(a + m[:, None] * K + k[None, :], mask=(m[:, None] < M) & (k[None, :] < K), other=0.0)
-        right = tl.load(b + k[:, None] * N + n[None, :], mask=(k[:, None] < K) & (n[None, :] < N), other=0.0)
-        total = tl.dot(left, right, total)
-    tl.store(c + m[:, None] * N + n[None, :], total, mask=(m[:, None] < M) & (n[None, :] < N))
-
-
-random = np.random.default_rng(0)
-x, y = random.standard_normal((2, 1003)).astype(np.float32)
-out = np.zeros_like(x)
-launch = add[(triton_metal.cdiv(x.size, 256),)]
-if sys.argv[1] == "without":
-    try:
-        launch(x, y, out, x.size, BLOCK=256)
-    except triton_metal.DeviceError as error:
-        assert "pip install triton-metal[host]" in str(error), error
-        assert "add" in str(error) and "\\n" not in str(error), error
-        assert not out.any()
-        print("  without the host device:", error)
-        sys.exit()
-    sys.exit("a launch without a device succeeded")
-launch(x, y, out, x.size, BLOCK=256)
-assert np.array_equal(out, x + y)
-M, N, K = 70, 53, 100
-a = random.standard_normal((M, K)).astype(np.float16)
-b = random.standard_normal((K, N)).astype(np.float16)
-c = np.empty((M, N), np.float32)
-matmul[(3, 2)](a, b, c, M, N, K, BM=32, BN=32, BK=32)
-error = np.abs(c - a.astype(np.float64) @ b.astype(np.float64)).max()
-assert error < 1e-3, error
-print(f"  vector add is exact, the matmul's largest error {error:.1e}")
-"""
-
 BESIDE = """
 import sys
 for name in sys.argv[1].split(","):
@@ -207,8 +151,8 @@ def try_wheels(wheels: Path, work: Path) -> None:
     environment = work / "environment"
     venv.create(environment, with_pip=True, clear=True)
     python = environment / "bin/python"
-    trial, beside = work / "trial.py", work / "beside.py"
-    trial.write_text(TRIAL)
+    trial = ROOT / "packaging/trial.py"
+    beside = work / "beside.py"
     beside.write_text(BESIDE)
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "TRITON_METAL"))}
     clean["TRITON_METAL_CACHE_DIR"] = str(work / "cache")
