@@ -2,7 +2,6 @@
 // ordering holds.
 #include "runtime/mlx/InPlace.h"
 
-#include "mlx/allocator.h"
 #include "mlx/backend/metal/device.h"
 
 #include <algorithm>
@@ -118,7 +117,7 @@ void InPlace::eval_gpu(const std::vector<mx::array> &inputs, std::vector<mx::arr
       // Metal binds no empty buffer; the kernel must not touch this one.
       array =
           &temporaries.emplace_back(mx::Shape{4}, mx::uint32, nullptr, std::vector<mx::array>());
-      array->set_data(mx::allocator::malloc(array->nbytes()));
+      allocate(*array);
     }
     if (launch.outputs[binding.array] >= 0)
       encoder.set_output_array(*array, static_cast<int>(binding.slot));

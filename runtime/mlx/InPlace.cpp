@@ -85,6 +85,14 @@ void StridedCopy::run() const {
   }
 }
 
+void allocate(mx::array &array) {
+  mx::allocator::Buffer buffer = mx::allocator::malloc(array.nbytes());
+  if (array.nbytes() > 0 && !buffer.ptr())
+    throw std::runtime_error("Unable to allocate " + std::to_string(array.nbytes()) +
+                             " bytes for a copy of an array.");
+  array.set_data(buffer);
+}
+
 std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::array> &inputs,
                                    std::vector<mx::array> &outputs, const Copier &copy,
                                    std::vector<mx::array> &temporaries) {
@@ -104,7 +112,7 @@ std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::a
       if (isContiguous && input.size() > 0 && input.is_donatable()) {
         output.copy_shared_buffer(input);
       } else {
-        output.set_data(mx::allocator::malloc(output.nbytes()));
+        allocate(output);
         copy(input, output);
       }
       memory.push_back(output);
@@ -113,7 +121,7 @@ std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::a
     } else {
       mx::array &temporary =
           temporaries.emplace_back(input.shape(), input.dtype(), nullptr, std::vector<mx::array>());
-      temporary.set_data(mx::allocator::malloc(temporary.nbytes()));
+      allocate(temporary);
       copy(input, temporary);
       memory.push_back(temporary);
     }

@@ -70,6 +70,10 @@ private:
   std::string label;
 };
 
+/// Gives an array memory of its own, row-contiguous. Throws where there is none: MLX's allocator
+/// for CPUs does not.
+void allocate(mx::array &array);
+
 /// Brings the elements of one array into another, which is row-contiguous.
 using Copier = std::function<void(const mx::array &from, mx::array &to)>;
 

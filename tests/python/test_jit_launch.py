@@ -165,6 +165,7 @@ def ttir_of(kernel):
     return kernel.asm["ttir"]
 
 
+@pytest.mark.own_route
 def test_specialisation_on_alignment():
     raw = np.zeros(1024, np.float32)
     start = -(raw.ctypes.data // 4) % 4
@@ -226,13 +227,14 @@ def test_kernel_object():
     assert writes == {"x": False, "y": False, "out": True}
 
 
+@pytest.mark.own_route
 def test_warmup():
     kernel = add.warmup(tl.float32, tl.float32, tl.float32, 1000, BLOCK=512, grid=(1,))
     assert "tt.func public @add" in kernel.asm["ttir"]
     arrays = [np.zeros(512, np.float32) for _ in range(3)]
     if all(array.ctypes.data % 16 == 0 for array in arrays):
         assert add[(1,)](*arrays, 512 + 8, BLOCK=512) is kernel
-    add.warmup(np.dtype("float16"), x, np.dtype("float16"), 7, BLOCK=16)
+    add.warmup(np.dtype("float16"), arrays[0], np.dtype("float16"), 7, BLOCK=16)
 
 
 def test_counting():
@@ -330,6 +332,7 @@ def test_global_constant_that_changes():
     assert x[0] == 20
 
 
+@pytest.mark.own_route
 def test_overhead():
     """A launch costs at most 20 microseconds beside the kernel, which here does next to nothing."""
     x = np.zeros(16, np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import gc
 import json
 import os
@@ -33,6 +34,7 @@ from mlx_support import (
     increment,
     mx,
     only_read,
+    rotate,
     same,
     sample,
 )
@@ -330,6 +332,20 @@ def test_arguments_that_cannot_be_computed_change_nothing() -> None:
     same(x, [1, 1, 1, 1])
 
 
+def test_memory_that_is_not_there_changes_nothing(state: Any) -> None:
+    huge = mx.broadcast_to(mx.array(1.0), (1 << 24, 1 << 24))
+    mx.eval(huge)
+    x, y = state(sample(8, 1)), state(sample(8, 2))
+    with pytest.raises(DeviceError, match=r"^rotate: .*[Uu]nable to allocate"):
+        rotate[(1,)](x, huge, y, 8, BLOCK=8)
+    same(x, sample(8, 1))
+    same(y, sample(8, 2))
+    assert huge.shape == (1 << 24, 1 << 24)
+    assert huge[5, 5].item() == 1
+    rotate[(1,)](x, y, y, 8, BLOCK=8)
+    same(x, sample(8, 2))
+
+
 def test_grids_are_checked_first() -> None:
     x = mx.ones((4,))
     with pytest.raises(LaunchValueError):
@@ -438,6 +454,13 @@ print("ok")
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert run.stdout == "ok\n", run.stderr
+
+
+@pytest.mark.parametrize("module", [triton_metal.mlx, in_place])
+def test_examples_in_docstrings(module: Any) -> None:
+    results = doctest.testmod(module)
+    assert results.attempted > 0
+    assert results.failed == 0
 
 
 def test_warmup_with_dtypes_and_arrays() -> None:

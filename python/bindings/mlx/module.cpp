@@ -2,7 +2,6 @@
 // and Python's arrays of it.
 #include "runtime/mlx/InPlace.h"
 
-#include "mlx/allocator.h"
 #include "mlx/device.h"
 #include "mlx/ops.h"
 #include "mlx/stream.h"
@@ -144,7 +143,11 @@ void runNow(const Launch &launch, Arrays &arrays, PyObject *compiled) {
       continue;
     }
     mx::array fresh(array.shape(), array.dtype(), nullptr, {});
-    fresh.set_data(mx::allocator::malloc(fresh.nbytes()));
+    try {
+      allocate(fresh);
+    } catch (const std::exception &error) {
+      raiseAs("DeviceError", std::string(launch.kernel->name) + ": " + error.what());
+    }
     fresh.set_status(mx::array::Status::available);
     StridedCopy(array, fresh).run();
     memory.push_back(fresh);
@@ -201,6 +204,8 @@ void runLater(Launch launch, Arrays &arrays, mx::Stream stream) {
   for (size_t i = 0; i < arrays.size(); ++i)
     if (launch.outputs[i] >= 0)
       written.push_back(arrays.arrays[i]);
+  std::string label = launch.kernel->name;
+  std::vector<int> places = launch.outputs;
   std::vector<mx::array> outputs = record(std::move(launch), arrays, stream);
   // Until the outputs are on their way the arrays are bound to a node behind them: what another
   // thread does with an array meanwhile shows in that node.
@@ -209,9 +214,22 @@ void runLater(Launch launch, Arrays &arrays, mx::Stream stream) {
     behind.push_back(mx::stop_gradient(outputs[i], stream));
     written[i]->overwrite_descriptor(behind[i]);
   }
+  std::optional<std::string> problem;
   {
     nb::gil_scoped_release release;
-    mx::async_eval(outputs);
+    try {
+      mx::async_eval(outputs);
+    } catch (const std::exception &error) {
+      problem = error.what();
+    }
+  }
+  if (problem) {
+    // Nothing has run, and the outputs still know what they were to be made of.
+    for (const mx::array &output : outputs)
+      for (size_t i = 0, next = 0; i < output.inputs().size(); ++i)
+        if (places[i] >= 0 && written[next]->id() == behind[next].id())
+          written[next++]->overwrite_descriptor(output.inputs()[i]);
+    raiseAs("DeviceError", label + ": " + *problem);
   }
   for (size_t i = 0; i < written.size(); ++i)
     if (outputs[i].size() > 0 && written[i]->id() == behind[i].id() &&

@@ -25,16 +25,18 @@ class InPlace:
         import mlx.core as mx
 
         from . import metal_kernel as kernels
-        from .contract import host_launch, is_reversed, kernels_memory, mlx_copy
+        from .contract import is_reversed, kernels_memory, mlx_copy
 
         described = compiled.metadata.args
         places = [i for i, argument in enumerate(described) if argument["kind"] == "buffer"]
+        if not all(hasattr(arguments[place], "dtype") for place in places):
+            self.on_host(compiled, grid, arguments, words)
+            return
         memories = {place: kernels_memory(arguments[place]) for place in places}
         ranges = {place: (memory.ctypes.data, memory.nbytes) for place, memory in memories.items()}
         if any(is_reversed(arguments[place]) for place in places) or overlap(ranges, arguments):
             # What no two arrays of MLX are to each other.
-            self.counts["host"] = self.counts.get("host", 0) + 1
-            host_launch(compiled, grid, arguments, words)
+            self.on_host(compiled, grid, arguments, words)
             return
         self.counts["mlx in place"] = self.counts.get("mlx in place", 0) + 1
         self.launches += 1
@@ -51,6 +53,12 @@ class InPlace:
             if described[place]["writes"] or described[place]["atomic"]:
                 memories[place][:] = np.frombuffer(kernels._bytes(values[place]), np.uint8)
         in_place.synchronize()
+
+    def on_host(self, *launch: Any) -> None:
+        from .contract import host_launch
+
+        self.counts["host"] = self.counts.get("host", 0) + 1
+        host_launch(*launch)
 
 
 def overlap(ranges: dict[int, tuple[int, int]], arguments: list[Any]) -> bool:
