@@ -1,5 +1,6 @@
 # The compiler that belongs to LLVM's own packages, where none is named: before project(), which would take the system's.
-if(NOT DEFINED CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX} AND NOT DEFINED CMAKE_TOOLCHAIN_FILE)
+# scikit-build-core puts Python's own compiler into CXX, so there only CMAKE_CXX_COMPILER is heard.
+if(NOT DEFINED CMAKE_CXX_COMPILER AND NOT DEFINED CMAKE_TOOLCHAIN_FILE AND (SKBUILD OR NOT DEFINED ENV{CXX}))
   find_program(TRITON_METAL_CLANG NAMES clang++
     PATHS /usr/lib/llvm-22/bin /opt/homebrew/opt/llvm@22/bin /opt/homebrew/opt/llvm/bin NO_DEFAULT_PATH)
   if(TRITON_METAL_CLANG)
