@@ -279,7 +279,6 @@ def test_attention(tmp_path: Path, shape: tuple[int, int]) -> None:
             "32",
             "32",
             "64",
-            "64",
             "4",
             "1",
             "half",
