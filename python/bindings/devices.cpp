@@ -71,6 +71,7 @@ struct LaunchableText {
 
 thread_local bool threadAsks = false;
 std::atomic<uint32_t> configuration = 0;
+std::atomic<uint64_t> largestOfMlx = UINT64_MAX, largestOfMps = UINT64_MAX;
 
 } // namespace
 
@@ -83,10 +84,25 @@ bool asksForDevice() {
 
 uint32_t configurationNumber() { return configuration.load(std::memory_order_relaxed); }
 
+uint64_t largestArray(const char *device) {
+  if (std::strcmp(device, "mlx") == 0)
+    return largestOfMlx.load(std::memory_order_relaxed);
+  if (std::strcmp(device, "mps") == 0)
+    return largestOfMps.load(std::memory_order_relaxed);
+  return UINT64_MAX;
+}
+
 void bindDevices(nb::module_ &module) {
   module.def(
       "ask_for_device", [](bool asks) { threadAsks = asks; },
       "Says whether this thread asks for a device by name.");
+  module.def(
+      "set_largest_array",
+      [](const std::string &device, std::optional<uint64_t> bytes) {
+        (device == "mlx" ? largestOfMlx : largestOfMps) = bytes.value_or(UINT64_MAX);
+      },
+      nb::arg("device"), nb::arg("bytes").none(),
+      "Says how many bytes one array of a device may have; None where that is not known.");
   module.def(
       "configuration_changed", [] { ++configuration; },
       "Has kernels compiled anew where something changed that they are compiled with.");

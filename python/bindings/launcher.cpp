@@ -88,7 +88,8 @@ private:
   void run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound);
   Framework frameworkOf(const std::vector<Bound> &bound) const;
   const char *deviceOf(const std::vector<Bound> &bound, Framework framework, bool doRun) const;
-  void runOn(Framework framework, Plan &plan, std::array<uint32_t, 3> grid,
+  void checkSizes(const std::vector<Bound> &bound, const char *device) const;
+  void runOn(Framework framework, const char *device, Plan &plan, std::array<uint32_t, 3> grid,
              std::vector<Bound> &bound);
   void packScalars(const Plan &plan, const std::vector<Bound> &bound,
                    llvm::MutableArrayRef<uint32_t> scalars) const;
@@ -586,8 +587,28 @@ const char *Launcher::deviceOf(const std::vector<Bound> &bound, Framework framew
   return name;
 }
 
-void Launcher::runOn(Framework framework, Plan &plan, std::array<uint32_t, 3> grid,
-                     std::vector<Bound> &bound) {
+/// Refuses arrays that the device has no room for, before a framework meets them.
+void Launcher::checkSizes(const std::vector<Bound> &bound, const char *device) const {
+  uint64_t largest = largestArray(device);
+  if (largest == UINT64_MAX)
+    return;
+  for (unsigned i = 0; i < bound.size(); ++i) {
+    if (!bound[i].array || bound[i].isConstant)
+      continue;
+    nb::object bytes = nb::steal(PyObject_GetAttrString(bound[i].object, "nbytes"));
+    if (!bytes.is_valid()) {
+      PyErr_Clear();
+      continue;
+    }
+    uint64_t size = nb::cast<uint64_t>(bytes);
+    if (size > largest)
+      valueProblem(i, "has " + std::to_string(size) + " bytes, but the device " + device +
+                          " takes " + std::to_string(largest) + " in one array");
+  }
+}
+
+void Launcher::runOn(Framework framework, const char *device, Plan &plan,
+                     std::array<uint32_t, 3> grid, std::vector<Bound> &bound) {
   Route &route = routeOf(framework);
   if (!route.callable)
     nb::module_::import_(route.module);
@@ -603,7 +624,11 @@ void Launcher::runOn(Framework framework, Plan &plan, std::array<uint32_t, 3> gr
   nb::object sizes = nb::make_tuple(grid[0], grid[1], grid[2]);
   nb::bytes words(scalars.data(), scalars.size() * sizeof(uint32_t));
   PyObject *call[] = {plan.compiled.ptr(), sizes.ptr(), arguments.ptr(), words.ptr()};
-  nb::object result = nb::steal(PyObject_Vectorcall(route.callable, call, 4, nullptr));
+  nb::object callable = nb::borrow(route.callable);
+  // MLX's arrays are in memory that the host device reads, too: it runs where MLX's CPU streams do.
+  if (framework == Framework::Mlx && std::strcmp(device, "host") == 0)
+    callable = nb::module_::import_("triton_metal.devices").attr("launch_mlx_on_host");
+  nb::object result = nb::steal(PyObject_Vectorcall(callable.ptr(), call, 4, nullptr));
   if (!result.is_valid())
     throw nb::python_error();
 }
@@ -673,12 +698,13 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
     return plan(key, objects, bound, options, sharing, device).compiled;
   std::array<uint32_t, 3> sizes = readGrid(grid, bound);
   Plan &found = plan(key, objects, bound, options, sharing, device);
+  checkSizes(bound, device);
   // The plan may be dropped while the kernel runs.
   nb::object compiled = found.compiled;
   if (framework == Framework::Host)
     run(found, sizes, bound);
   else
-    runOn(framework, found, sizes, bound);
+    runOn(framework, device, found, sizes, bound);
   return compiled;
 }
 

@@ -143,6 +143,26 @@ def test_frameworks_fill_what_the_system_does_not_say():
     assert result.working_set_bytes == 11453251584
 
 
+def test_guests_have_a_virtual_gpu():
+    chip = "Apple M2 Pro"
+    by_name = found(chip, "15.0", mlx={"device_name": "Apple Paravirtual device"})
+    by_system = detect.gather(
+        lambda command: (
+            "1\n" if command[-1] == "kern.hv_vmm_present" else mac(chip, "15.0")(command)
+        ),
+        dict,
+        dict,
+        system="Darwin",
+        machine="arm64",
+    )
+    for result in (by_name, by_system):
+        assert result.chip.virtual
+        assert result.conflicts == ()
+        assert result.target("mlx").features["simdgroup_matrix"] is False
+        assert result.target("mlx").features["float_atomics"] is True
+    assert not found(chip, "15.0").chip.virtual
+
+
 def test_sources_that_disagree_are_named():
     result = found("Apple M2", "14.0", cores=8, torch={"gpu_cores": 10})
     assert result.gpu_cores == 8

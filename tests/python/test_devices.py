@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import triton_metal as triton
 import triton_metal.language as tl
-from triton_metal import config, devices
+from triton_metal import _native, config, devices
 from triton_metal.devices import base, detect, frameworks, host, target
 from triton_metal.errors import DeviceError, LaunchTypeError, LaunchValueError
 
@@ -279,7 +279,9 @@ def test_frameworks_that_are_missing_or_too_old(monkeypatch):
     monkeypatch.setattr(mlx, "installed", lambda: FakeModule("0.29.3"))
     assert mlx.problem() == ("mlx 0.29.3 is too old: 0.30 or later is needed (pip install -U mlx)")
     for call in (lambda: mlx.allocate(3), mlx.synchronize, mlx.event, mlx.properties):
-        with pytest.raises(DeviceError, match=r"the device mlx is not there: mlx 0\.29\.3 is too old"):
+        with pytest.raises(
+            DeviceError, match=r"the device mlx is not there: mlx 0\.29\.3 is too old"
+        ):
             call()
 
     def broken():
@@ -331,6 +333,46 @@ def test_arrays_larger_than_the_device_takes(monkeypatch):
     assert str(caught.value) == (
         "an array of shape (262144,) has 1,048,576 bytes, but the device mlx takes 524,288 in a buffer"
     )
+
+
+def test_launches_refuse_arrays_that_do_not_fit():
+    mx = pytest.importorskip("mlx.core")
+    x, y = mx.ones((64,)), mx.zeros((64,))
+    try:
+        _native.set_largest_array("mlx", 255)
+        with pytest.raises(LaunchValueError) as caught:
+            scale_kernel[(1,)](x, y, 64, 2.0, BLOCK=64)
+        assert str(caught.value) == (
+            "scale_kernel: argument x_ptr has 256 bytes, but the device mlx takes 255 in one array"
+        )
+        assert y.tolist() == [0.0] * 64
+        _native.set_largest_array("mlx", 256)
+        scale_kernel[(1,)](x, y, 64, 2.0, BLOCK=64)
+        assert y.tolist() == [2.0] * 64
+    finally:
+        _native.set_largest_array("mlx", None)
+
+
+def test_mlx_arrays_on_the_host_device():
+    mx = pytest.importorskip("mlx.core")
+    x, y = mx.arange(64, dtype=mx.float32), mx.zeros((64,))
+    streams = []
+    before = devices.route("mlx")
+
+    def route(*arguments):
+        streams.append(mx.default_device().type)
+        before(*arguments)
+
+    previous = _native.set_route("mlx", route)
+    devices.set_route("mlx", route)
+    try:
+        with triton.device("host"):
+            scale_kernel[(1,)](x, y, 64, 2.0, BLOCK=64)
+    finally:
+        _native.set_route("mlx", previous)
+        devices.set_route("mlx", before)
+    assert y.tolist() == [2.0 * i for i in range(64)]
+    assert streams == [mx.DeviceType.cpu]
 
 
 def test_current_device_of_arguments():

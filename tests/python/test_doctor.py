@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from triton_metal import doctor
+from triton_metal import _native, doctor
 from triton_metal.__main__ import main
 from triton_metal.devices import detect
 from triton_metal.doctor import kernels, report, run, text
@@ -157,6 +157,27 @@ def test_what_fails_is_told_with_its_text(monkeypatch):
     assert "mps: not there: torch is not installed" in shown
     assert shown.endswith("-> do this")
     assert report.verdict(whole) is False
+
+
+def test_a_refusal_is_no_failure(monkeypatch):
+    """What the target lacks is refused, and the report says so."""
+    from triton_metal import devices
+    from triton_metal.devices.target import apple
+
+    guest = apple("15.0", "Apple M1 (Virtual)")
+    monkeypatch.setattr(devices, "target_for", lambda name: guest)
+    monkeypatch.setattr(kernels, "probes", lambda original=kernels.probes: original()[3:6])
+    _native.configuration_changed()
+    records = []
+    try:
+        run.probe("host", records.append)
+    finally:
+        _native.configuration_changed()
+    assert [r["ok"] for r in records] == [True] * 4
+    assert ["refused" in r for r in records] == [False, True, True, False]
+    assert text.measured(records[1]).startswith(
+        "refused: uses simdgroup matrices (tl.dot), which the"
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ another are then refused.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -198,6 +199,14 @@ def device_for_launch(kernel: str, own: str | None) -> str:
     )
 
 
+def launch_mlx_on_host(compiled: Any, grid: Any, arguments: list[Any], words: bytes) -> None:
+    """The route of MLX arrays where the host device was asked for; called by the native launcher."""
+    import mlx.core as mx
+
+    with mx.stream(mx.cpu):
+        route("mlx")(compiled, grid, arguments, words)
+
+
 def target_for(name: str) -> Target:
     """What kernels are compiled for on that device, within ``set_kernel_config``'s limits.
 
@@ -214,11 +223,20 @@ def target_for(name: str) -> Target:
     base = BASELINE
     if name != "host" and detect.is_mac() and (name == "mps" or get("mlx").on_gpu()):  # type: ignore[attr-defined]
         base = detect.detect_quickly().target(name)
+        _limit_arrays(name)
     return replace(
         base,
         max_threads=min(base.max_threads, config.max_threads),
         threadgroup_bytes=min(base.threadgroup_bytes, config.shared_memory),
     )
+
+
+@functools.cache
+def _limit_arrays(name: str) -> None:
+    """Has launches refuse arrays that do not fit the device, as far as its framework says what fits."""
+    properties = get(name).properties()
+    limits = (properties.working_set_bytes, properties.max_buffer_bytes)
+    _native.set_largest_array(name, min((n for n in limits if n is not None), default=None))
 
 
 def target_spec(name: str) -> str:
@@ -280,6 +298,7 @@ __all__ = [
     "device_for_launch",
     "device_of",
     "get",
+    "launch_mlx_on_host",
     "pack_scalars",
     "register",
     "route",

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import DeviceError
@@ -93,7 +93,7 @@ class Detected:
         """What to compile for. A framework may ask Metal for less than the newest language version."""
         if self.system != "Darwin":
             raise DeviceError(f"{self.system} {self.machine} has no Apple GPU")
-        return apple(self.macos or "", self.chip.name, framework_msl(framework, self.macos or ""))
+        return apple(self.macos or "", self.chip, framework_msl(framework, self.macos or ""))
 
     def properties(self, kind: str, name: str) -> DeviceProperties:
         """The same as a device's properties."""
@@ -204,8 +204,14 @@ def gather(
         return text.strip() if text and text.strip() else None
 
     note("chip", sysctl("machdep.cpu.brand_string"), "sysctl machdep.cpu.brand_string")
-    note("chip", from_mlx.get("device_name"), "mx.device_info()")
-    note("chip", from_torch.get("device_name"), "torch.backends.mps.get_name()")
+    names = (from_mlx.get("device_name"), from_torch.get("device_name"))
+    # MTLDevice's name in a guest of macOS's own virtualisation, where the system's is that of the host's chip.
+    virtual = any("paravirtual" in str(name).lower() for name in names)
+    if sysctl("kern.hv_vmm_present") == "1":
+        virtual = True
+    if not virtual:
+        note("chip", names[0], "mx.device_info()")
+        note("chip", names[1], "torch.backends.mps.get_name()")
     macos = run(["sw_vers", "-productVersion"])
     note("macos", macos.strip() if macos else None, "sw_vers -productVersion")
     note("macos", sysctl("kern.osproductversion"), "sysctl kern.osproductversion")
@@ -237,10 +243,13 @@ def gather(
     def first(name: str) -> Any:
         return found[name][0][0] if name in found else None
 
+    chip = parse_chip(first("chip"))
+    if virtual:
+        chip = replace(chip, virtual=True)
     return Detected(
         system,
         machine,
-        chip=parse_chip(first("chip")),
+        chip=chip,
         macos=first("macos"),
         gpu_cores=first("gpu_cores"),
         memory_bytes=first("memory_bytes"),

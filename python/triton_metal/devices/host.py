@@ -82,9 +82,7 @@ class HostDevice(Device):
     def problem(self) -> str | None:
         from .. import _native
 
-        if not hasattr(_native, "HostLibrary"):
-            return "it is a package of its own: pip install 'triton-metal[host]'"
-        return None
+        return _native.host_device_problem()
 
     def compile(self, metal: str, metadata: Mapping[str, Any] | str) -> HostLibrary:
         self.require()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..errors import DeviceError
+
+if TYPE_CHECKING:
+    from .detect import Chip
 
 #: What a feature needs: the Metal language version, and the GPU family of Apple's Metal feature set tables (edition of
 #: May 2026, https://developer.apple.com/metal/feature-sets/; M1 is Apple7, M2 Apple8, M3 and M4 Apple9, M5 Apple10).
@@ -135,9 +139,12 @@ def features_of(
     return result
 
 
-def apple(macos: str, chip: str | None, limit_msl: str | None = None) -> Target:
+def apple(macos: str, chip: Chip | str | None, limit_msl: str | None = None) -> Target:
     """The target of a Mac. ``limit_msl`` is the newest language version that a framework asks Metal for."""
     from .detect import parse_chip
+
+    parsed = chip if chip is not None and not isinstance(chip, str) else parse_chip(chip)
+    chip = parsed.name
 
     msl = msl_of_macos(macos)
     if msl is None:
@@ -147,7 +154,6 @@ def apple(macos: str, chip: str | None, limit_msl: str | None = None) -> Target:
         )
     if limit_msl is not None and parse_msl(limit_msl) < parse_msl(msl):
         msl = limit_msl
-    parsed = parse_chip(chip)
     if not parsed.is_apple_gpu:
         raise DeviceError(
             f"the chip {chip or '(unknown)'} is not supported: kernels need a Mac with Apple silicon"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import devices
+from ..errors import CompileError
 from ..launcher import Launcher
 
 Progress = Callable[[dict[str, Any]], None]
@@ -37,6 +38,9 @@ def compiled_kernels() -> Iterator[list[Any]]:
 
 def failure(error: BaseException, kernels: list[Any]) -> dict[str, Any]:
     """What a record says of an error, with the Metal text of the kernel that it came from."""
+    if isinstance(error, CompileError) and ", which the target (Metal" in error.message:
+        # What a GPU lacks is refused, as it should be.
+        return {"ok": True, "refused": error.message}
     record: dict[str, Any] = {"ok": False, "error": f"{type(error).__name__}: {error}"}
     if kernels:
         record["metal"] = kernels[-1].asm["metal"]

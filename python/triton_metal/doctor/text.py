@@ -56,6 +56,8 @@ def measured(record: dict[str, Any]) -> str:
     """A record's figures in a few words."""
     if not record.get("ok"):
         return record.get("error", "failed").strip().splitlines()[0]
+    if "refused" in record:
+        return f"refused: {record['refused']}"
     parts = []
     if "largest_error" in record:
         parts.append(f"error {record['largest_error']:.2g} of {record['tolerance']:.2g}")
