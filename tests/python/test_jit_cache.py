@@ -71,9 +71,9 @@ def lowerings(monkeypatch):
     calls = []
     original = launcher.Launcher.lower
 
-    def counted(module, num_warps, num_stages):
-        calls.append(module)
-        return original(module, num_warps, num_stages)
+    def counted(*arguments):
+        calls.append(arguments)
+        return original(*arguments)
 
     monkeypatch.setattr(launcher.Launcher, "lower", staticmethod(counted))
     return calls
@@ -94,6 +94,21 @@ def test_options_and_types_have_their_own(directory):
     kernel[(1,)](x, BLOCK=16)
     kernel[(1,)](x.astype(np.float16), BLOCK=32)
     assert len(entries(directory)) == 4
+
+
+def test_targets_have_their_own(directory, lowerings):
+    kernel = fresh_kernel()
+    run_once(kernel)
+    try:
+        triton.set_kernel_config(shared_memory=16384)
+        run_once(kernel)
+        assert len(lowerings) == len(entries(directory)) == 2
+        triton.set_kernel_config(shared_memory=None)
+        # Found again: in the process by its own number, on disk by what it was compiled for.
+        run_once(kernel)
+        assert len(lowerings) == len(entries(directory)) == 2
+    finally:
+        triton.set_kernel_config(shared_memory=None)
 
 
 @pytest.mark.parametrize(
