@@ -24,6 +24,8 @@ struct KernelTableArgument {
   bool isBuffer;
   /// Stores or atomic updates.
   bool writes;
+  /// Compiled for an address that is a multiple of 16.
+  bool aligned;
 };
 
 struct KernelLaunch {

@@ -24,6 +24,9 @@ struct NativeKernel {
   /// Made when it is first asked for.
   const runtime::KernelTable *table = nullptr;
 
+  /// The arguments that were compiled as multiples of 16.
+  std::vector<std::string> aligned;
+
   explicit NativeKernel(std::shared_ptr<runtime::Kernel> kernel) : kernel(std::move(kernel)) {}
   NativeKernel(const NativeKernel &) = delete;
   NativeKernel &operator=(const NativeKernel &) = delete;

@@ -2,6 +2,8 @@
 #include "Bindings.h"
 #include "Launching.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <atomic>
 #include <cstring>
 
@@ -68,13 +70,15 @@ llvm::Error launchPlainly(const runtime::KernelTable *table, const runtime::Kern
       {launch.scalars, launch.numScalars}, runtime::LaunchOptions(), nullptr);
 }
 
-const runtime::KernelTable *makeTable(const std::shared_ptr<runtime::Kernel> &kernel) {
+const runtime::KernelTable *makeTable(const std::shared_ptr<runtime::Kernel> &kernel,
+                                      const std::vector<std::string> &aligned) {
   auto result = std::make_unique<OwnedTable>();
   const runtime::Metadata &metadata = kernel->getMetadata();
   result->kernel = kernel;
   for (const runtime::Argument &argument : metadata.arguments)
     result->list.push_back({argument.name.c_str(), argument.slot, argument.isBuffer,
-                            argument.isBuffer && (argument.writes || argument.atomic)});
+                            argument.isBuffer && (argument.writes || argument.atomic),
+                            llvm::is_contained(aligned, argument.name)});
   result->interface = runtime::kernelTableInterface;
   result->retain = [](const runtime::KernelTable *table) {
     owned(table).uses.fetch_add(1, std::memory_order_relaxed);
@@ -119,14 +123,18 @@ const runtime::KernelTable *makeTable(const std::shared_ptr<runtime::Kernel> &ke
 
 void bindKernel(nb::module_ &module) {
   nb::class_<NativeKernel>(module, "Kernel", "A compiled kernel, ready for a device.")
-      .def("__init__",
-           [](NativeKernel *self, const std::string &metal, const std::string &metadata) {
-             llvm::Expected<std::shared_ptr<runtime::Kernel>> kernel =
-                 runtime::Kernel::create(metal, metadata);
-             if (!kernel)
-               raiseAs("DeviceError", llvm::toString(kernel.takeError()));
-             new (self) NativeKernel(std::move(*kernel));
-           })
+      .def(
+          "__init__",
+          [](NativeKernel *self, const std::string &metal, const std::string &metadata,
+             std::vector<std::string> aligned) {
+            llvm::Expected<std::shared_ptr<runtime::Kernel>> kernel =
+                runtime::Kernel::create(metal, metadata);
+            if (!kernel)
+              raiseAs("DeviceError", llvm::toString(kernel.takeError()));
+            new (self) NativeKernel(std::move(*kernel));
+            self->aligned = std::move(aligned);
+          },
+          nb::arg("metal"), nb::arg("metadata"), nb::arg("aligned") = std::vector<std::string>())
       .def("prepare",
            [](NativeKernel &self) {
              llvm::Error error = llvm::Error::success();
@@ -141,7 +149,7 @@ void bindKernel(nb::module_ &module) {
           "table",
           [](NativeKernel &self) {
             if (!self.table)
-              self.table = makeTable(self.kernel);
+              self.table = makeTable(self.kernel, self.aligned);
             return nb::capsule(self.table, runtime::kernelTableCapsule);
           },
           "What an extension module launches the kernel through; to be used while the kernel "

@@ -24,6 +24,12 @@ Route &routeOf(Framework framework) {
   return framework == Framework::Mlx ? mlx : mps;
 }
 
+/// Whether launches on MLX arrays are compiled for addresses that are multiples of 16.
+bool &mlxAlignment() {
+  static bool aligned = false;
+  return aligned;
+}
+
 /// The framework whose arrays those of the host stand for in this thread's tests.
 Framework &standInFor() {
   static thread_local Framework framework = Framework::Host;
@@ -77,7 +83,7 @@ public:
 
 private:
   void bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound, int64_t *options);
-  void examine(unsigned index, Bound &bound, llvm::SmallVectorImpl<char> &key,
+  void examine(unsigned index, Bound &bound, bool doRun, llvm::SmallVectorImpl<char> &key,
                std::vector<PyObject *> &objects);
   void appendConstant(PyObject *object, llvm::SmallVectorImpl<char> &key,
                       std::vector<PyObject *> &objects);
@@ -256,7 +262,7 @@ bool fitsInteger(const std::string &type, const Bound &bound) {
   return bound.integer <= limit && bound.integer >= -limit - 1;
 }
 
-void Launcher::examine(unsigned i, Bound &bound, llvm::SmallVectorImpl<char> &key,
+void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorImpl<char> &key,
                        std::vector<PyObject *> &objects) {
   const Param &param = params[i];
   bool unwrapped = false;
@@ -397,9 +403,12 @@ void Launcher::examine(unsigned i, Bound &bound, llvm::SmallVectorImpl<char> &ke
     if (bound.array->framework == Framework::Host && settingsStack().empty())
       bound.array->framework = standInFor();
     const char *dtype = bound.array->dtype;
-    // A framework's array has no address yet, so nothing is known of its alignment.
-    bool aligned = param.specializeAlignment && bound.array->framework == Framework::Host &&
-                   (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0;
+    // A framework's array has no address yet, so nothing is known of its alignment; but launches on
+    // MLX's GPU streams bring the few that are not aligned to a place that is.
+    bool aligned = param.specializeAlignment &&
+                   (bound.array->framework == Framework::Host
+                        ? (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0
+                        : bound.kind == ArgumentKind::Mlx && doRun && mlxAlignment());
     bound.divisibility = aligned ? 16 : 0;
     bound.type = dtype;
     key.push_back('p');
@@ -676,7 +685,7 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   std::vector<PyObject *> objects;
   std::vector<const ArrayInfo *> arrays(params.size());
   for (unsigned i = 0; i < params.size(); ++i) {
-    examine(i, bound[i], key, objects);
+    examine(i, bound[i], doRun, key, objects);
     arrays[i] = bound[i].array.get();
   }
   key.push_back(static_cast<char>(options[0]));
@@ -761,19 +770,27 @@ void bindLauncher(nb::module_ &module) {
       "order of the kernel's arguments,\nand `scalar_words` the scalar buffer's bytes. None takes "
       "the route away.");
   module.def(
+      "align_mlx_arrays", [](bool align) {
+    return std::exchange(mlxAlignment(), align); },
+      nb::arg("align"),
+      "Whether launches on MLX arrays are compiled for addresses that are multiples of 16; their "
+      "route then
+brings every array to one. Returns what was.");
+  module.def(
       "set_stand_in",
       [](const std::string &framework) {
-        if (framework != "host" && framework != "mlx" && framework != "mps")
-          raiseAs("LaunchValueError", "no array of the host stands for one of " + framework);
-        standInFor() = framework == "mlx"   ? Framework::Mlx
-                       : framework == "mps" ? Framework::Mps
-                                            : Framework::Host;
+    if (framework != "host" && framework != "mlx" && framework != "mps")
+      raiseAs("LaunchValueError", "no array of the host stands for one of " + framework);
+    standInFor() = framework == "mlx"   ? Framework::Mlx
+                   : framework == "mps" ? Framework::Mps
+                                        : Framework::Host;
       },
       nb::arg("framework"),
       "Has this thread's NumPy arrays and CPU tensors stand for those of \"mlx\" or \"mps\", so "
       "that "
       "their launches\ngo to its route; \"host\" ends that.");
-  module.def("pop_launch_options", [] { settingsStack().pop_back(); });
+  module.def("pop_launch_options", [] {
+    settingsStack().pop_back(); });
 }
 
 } // namespace triton_metal

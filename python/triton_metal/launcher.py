@@ -225,7 +225,7 @@ class Launcher:
             name=function.name,
             asm={stage: entry[stage] for stage in ("ttir", "ttm", "msl", "metal")},
             metadata=SimpleNamespace(**json.loads(entry["metadata"]), num_stages=num_stages),
-            native=_native.Kernel(entry["metal"], entry["metadata"]),
+            native=_native.Kernel(entry["metal"], entry["metadata"], list(divisibility)),
             signature=signature,
             constants=constants,
         )

@@ -2,6 +2,7 @@
 
 #include "mlx/allocator.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
@@ -85,12 +86,26 @@ void StridedCopy::run() const {
   }
 }
 
-void allocate(mx::array &array) {
-  mx::allocator::Buffer buffer = mx::allocator::malloc(array.nbytes());
+bool isUsable(const mx::array &array, bool aligned) {
+  return array.flags().row_contiguous &&
+         (!aligned || array.size() == 0 ||
+          (reinterpret_cast<uintptr_t>(array.data<char>()) & 15) == 0);
+}
+
+void allocate(mx::array &array, bool aligned) {
+  // MLX's memory for CPUs begins 8 bytes after a multiple of 16.
+  mx::allocator::Buffer buffer = mx::allocator::malloc(array.nbytes() + (aligned ? 16 : 0));
   if (array.nbytes() > 0 && !buffer.ptr())
     throw std::runtime_error("Unable to allocate " + std::to_string(array.nbytes()) +
                              " bytes for a copy of an array.");
-  array.set_data(buffer);
+  int64_t offset = aligned ? -reinterpret_cast<intptr_t>(buffer.raw_ptr()) & 15 : 0;
+  size_t longest = 1;
+  for (int32_t size : array.shape())
+    longest = std::max(longest, static_cast<size_t>(size));
+  mx::array::Flags flags;
+  flags.contiguous = flags.row_contiguous = true;
+  flags.col_contiguous = array.size() <= 1 || array.size() == longest;
+  array.set_data(buffer, array.size(), array.strides(), flags, offset);
 }
 
 std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::array> &inputs,
@@ -106,22 +121,23 @@ std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::a
   memory.reserve(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const mx::array &input = inputs[i];
-    bool isContiguous = input.flags().row_contiguous;
+    bool aligned = launch.aligned[i];
+    bool isUsableNow = isUsable(input, aligned);
     if (launch.outputs[i] >= 0) {
       mx::array &output = outputs[static_cast<size_t>(launch.outputs[i])];
-      if (isContiguous && input.size() > 0 && input.is_donatable()) {
+      if (isUsableNow && input.size() > 0 && input.is_donatable()) {
         output.copy_shared_buffer(input);
       } else {
-        allocate(output);
+        allocate(output, aligned);
         copy(input, output);
       }
       memory.push_back(output);
-    } else if (isContiguous) {
+    } else if (isUsableNow) {
       memory.push_back(input);
     } else {
       mx::array &temporary =
           temporaries.emplace_back(input.shape(), input.dtype(), nullptr, std::vector<mx::array>());
-      allocate(temporary);
+      allocate(temporary, aligned);
       copy(input, temporary);
       memory.push_back(temporary);
     }
@@ -131,7 +147,7 @@ std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::a
 
 BufferBinding bindingOf(const mx::array &array, bool writable) {
   // An empty array may have no address; the kernel must not touch it anyhow.
-  static uint64_t nothing[4];
+  alignas(16) static uint64_t nothing[4];
   BufferBinding result;
   result.data =
       array.size() > 0 ? const_cast<char *>(array.data<char>()) : reinterpret_cast<char *>(nothing);

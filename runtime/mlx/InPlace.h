@@ -47,6 +47,8 @@ struct Launch {
   std::vector<Binding> bindings;
   /// By array: its place among the outputs, or -1 where the kernel only reads it.
   std::vector<int> outputs;
+  /// By array: whether the kernel was compiled for an address that is a multiple of 16.
+  std::vector<bool> aligned;
 };
 
 class InPlace : public mx::Primitive {
@@ -70,9 +72,12 @@ private:
   std::string label;
 };
 
-/// Gives an array memory of its own, row-contiguous. Throws where there is none: MLX's allocator
-/// for CPUs does not.
-void allocate(mx::array &array);
+/// Gives an array memory of its own, row-contiguous, at a multiple of 16 where that is asked for.
+/// Throws where there is none: MLX's allocator for CPUs does not.
+void allocate(mx::array &array, bool aligned = false);
+
+/// Whether a kernel can work on an array's memory as it lies.
+bool isUsable(const mx::array &array, bool aligned);
 
 /// Brings the elements of one array into another, which is row-contiguous.
 using Copier = std::function<void(const mx::array &from, mx::array &to)>;

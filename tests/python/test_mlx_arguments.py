@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import triton_metal as triton
 import triton_metal.language as tl
 import triton_metal.mlx
+from triton_metal import _native
 from triton_metal.errors import LaunchTypeError
 
 import mlx_support
@@ -385,6 +387,46 @@ def test_python_assignment_around_launches(state: Any) -> None:
     same(x, (expected + 1) + 1)
 
 
+@pytest.fixture
+def aligned() -> Iterator[None]:
+    """Kernels are compiled for aligned arrays, as for GPU streams, and the arrays are brought there."""
+    before = _native.align_mlx_arrays(True)
+    yield
+    _native.align_mlx_arrays(before)
+
+
+@pytest.mark.usefixtures("aligned")
+@pytest.mark.parametrize("start", [0, 1, 2, 4, 7])
+def test_aligned_kernels(start: int, state: Any) -> None:
+    values, n = sample(4000), 1984
+    first, second = values[start : start + n], values[2000 + start : 2000 + start + n]
+    x, y = state(values)[start : start + n], state(values)[2000 + start : 2000 + start + n]
+    out = state(values)
+    compiled = add[(2,)](x, y, out, n, BLOCK=1024)
+    assert compiled.asm["ttir"].count("tt.divisibility = 16") >= 4
+    assert "float4" in compiled.asm["metal"]
+    same(out[:n], first + second)
+    same(out[n:], values[n:])
+    same(x, first)
+    for _ in range(2):
+        increment[(2,)](x, n, 1.0, BLOCK=1024)
+    same(x, first + 1 + 1)
+
+
+@pytest.mark.usefixtures("aligned")
+def test_aligned_memory_stays() -> None:
+    x = available(sample(4000))
+    increase(x)  # brings it to aligned memory
+    mx.eval(x)
+    address = np.array(x, copy=False).ctypes.data
+    assert address % 16 == 0
+    for _ in range(5):
+        increase(x)
+    mx.eval(x)
+    assert np.array(x, copy=False).ctypes.data == address
+    same(x, sample(4000) + 1 + 1 + 1 + 1 + 1 + 1)
+
+
 class Model:
     """Arrays of MLX beside NumPy arrays that are copied whenever a value is made: what value semantics say."""
 
@@ -467,8 +509,18 @@ class Model:
             np.testing.assert_array_equal(np.array(array), values, err_msg=f"array {index}")
 
 
+@pytest.mark.usefixtures("aligned")
+@pytest.mark.parametrize("seed", range(40, 60))
+def test_random_programs_on_aligned_kernels(seed: int) -> None:
+    run_program(seed)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs_have_value_semantics(seed: int) -> None:
+    run_program(seed)
+
+
+def run_program(seed: int) -> None:
     model = Model(seed)
     for step in range(40):
         model.step()

@@ -96,7 +96,7 @@ Launch readLaunch(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::b
       words.size() != table->scalarWords * sizeof(uint32_t) || grid.size() != 3)
     raiseAs("LaunchTypeError", std::string(table->name) + " takes " +
                                    std::to_string(table->numArguments) + " arguments");
-  Launch launch{KernelReference(table), {}, {}, {}, {}};
+  Launch launch{KernelReference(table), {}, {}, {}, {}, {}};
   for (size_t i = 0; i < 3; ++i)
     launch.grid[i] = static_cast<uint32_t>(PyLong_AsUnsignedLong(nb::handle(grid[i]).ptr()));
   launch.scalars.resize(table->scalarWords);
@@ -112,9 +112,12 @@ Launch readLaunch(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::b
                                      " must be an mlx.core.array");
     uint32_t index = arrays.indexOf(object);
     launch.outputs.resize(arrays.size(), -1);
+    launch.aligned.resize(arrays.size(), false);
     launch.bindings.push_back({argument.slot, index});
     if (argument.writes)
       launch.outputs[index] = 0;
+    if (argument.aligned)
+      launch.aligned[index] = true;
   }
   int count = 0;
   for (int &output : launch.outputs)
@@ -132,10 +135,11 @@ void runNow(const Launch &launch, Arrays &arrays, PyObject *compiled) {
   memory.reserve(arrays.size());
   for (size_t i = 0; i < arrays.size(); ++i) {
     mx::array &array = *arrays.arrays[i];
-    bool isContiguous = array.flags().row_contiguous;
+    bool aligned = launch.aligned[i];
     bool isWritten = launch.outputs[i] >= 0;
     // An array that a transform left in its graph would be computed anew from there.
-    bool inPlace = isContiguous && (!isWritten || (array.is_donatable() && !array.has_primitive()));
+    bool inPlace = isUsable(array, aligned) &&
+                   (!isWritten || (array.is_donatable() && !array.has_primitive()));
     // What another thread did to the buffer before it let go of it is seen from here on.
     std::atomic_thread_fence(std::memory_order_acquire);
     if (inPlace) {
@@ -144,7 +148,7 @@ void runNow(const Launch &launch, Arrays &arrays, PyObject *compiled) {
     }
     mx::array fresh(array.shape(), array.dtype(), nullptr, {});
     try {
-      allocate(fresh);
+      allocate(fresh, aligned);
     } catch (const std::exception &error) {
       raiseAs("DeviceError", std::string(launch.kernel->name) + ": " + error.what());
     }

@@ -75,6 +75,10 @@ def native() -> Any:
                 _problem = str(error)
             else:
                 _native.set_route("mlx", _module.launch)
+                # Metal's buffers are aligned, and few arrays begin elsewhere; MLX's for CPUs are not.
+                import mlx.core as mx
+
+                _native.align_mlx_arrays(mx.metal.is_available())
                 atexit.register(_tell_last_error)
         if _module is None:
             raise DeviceError(_problem)

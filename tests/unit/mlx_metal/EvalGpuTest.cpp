@@ -64,12 +64,13 @@ mx::Stream cpu() { return mx::default_stream(mx::Device(mx::Device::cpu)); }
 
 Launch launchOf(const FakeKernel &kernel, std::vector<Launch::Binding> bindings,
                 std::vector<int> outputs) {
-  Launch launch{KernelReference(&kernel), {}, {}, {}, {}};
+  Launch launch{KernelReference(&kernel), {}, {}, {}, {}, {}};
   launch.grid[0] = 7;
   launch.grid[1] = 5;
   launch.grid[2] = 3;
   launch.scalars = {0x01020304, 0xfffffff0};
   launch.bindings = std::move(bindings);
+  launch.aligned.resize(outputs.size(), false);
   launch.outputs = std::move(outputs);
   return launch;
 }
@@ -190,6 +191,31 @@ TEST_F(EvalGpu, BringsAViewIntoRowMajorOrder) {
   ASSERT_LT(kernelAt + 1, calls.size());
   EXPECT_EQ(calls[kernelAt + 1].what, "input");
   EXPECT_EQ(calls[kernelAt + 1].address, calls[2].address);
+}
+
+TEST_F(EvalGpu, BringsAnArrayToAnAlignedPlaceWhereTheKernelWantsOne) {
+  FakeKernel kernel;
+  std::vector<mx::array> inputs = {filled({9})};
+  mx::array part = mx::slice(inputs[0], {1}, {9}, cpu());
+  mx::eval(part);
+  auto begins = [](const void *address) { return reinterpret_cast<uintptr_t>(address) & 15; };
+  ASSERT_NE(begins(part.data<char>()), 0u);
+  for (bool aligned : {false, true}) {
+    recording::clear();
+    Launch launch = launchOf(kernel, {{0, 0}, {1, 1}}, {-1, 0});
+    launch.aligned[0] = aligned;
+    auto primitive = std::make_shared<InPlace>(cpu(), std::move(launch));
+    std::vector<mx::array> arrays = {part, filled({8})};
+    auto outputs = outputsOf(primitive, arrays, {-1, 0});
+    arrays.clear();
+    primitive->eval_gpu(outputs[0].inputs(), outputs);
+    auto &calls = recording::calls();
+    EXPECT_EQ(calls[0].name, aligned ? "triton_metal_copy_4" : "k");
+    EXPECT_EQ(calls[1].address, part.data<char>());
+    EXPECT_EQ(calls.back().index, aligned ? 1 : 0);
+    if (aligned)
+      EXPECT_EQ(begins(calls[2].address), 0u);
+  }
 }
 
 TEST_F(EvalGpu, BindsOneArrayAtTwoPlacesAsOneOutput) {
