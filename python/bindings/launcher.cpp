@@ -643,8 +643,6 @@ void Launcher::runOn(Framework framework, const char *device, Plan &plan,
 }
 
 void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound) {
-  std::vector<Settings> &stack = settingsStack();
-  runtime::LaunchOptions options = stack.empty() ? runtime::LaunchOptions() : stack.back().options;
   const runtime::Metadata &metadata = plan.kernel->getMetadata();
   llvm::SmallVector<BufferBinding, 16> buffers(metadata.numBuffers);
   llvm::SmallVector<uint32_t, 32> scalars(metadata.scalarWords);
@@ -770,27 +768,24 @@ void bindLauncher(nb::module_ &module) {
       "order of the kernel's arguments,\nand `scalar_words` the scalar buffer's bytes. None takes "
       "the route away.");
   module.def(
-      "align_mlx_arrays", [](bool align) {
-    return std::exchange(mlxAlignment(), align); },
+      "align_mlx_arrays", [](bool align) { return std::exchange(mlxAlignment(), align); },
       nb::arg("align"),
       "Whether launches on MLX arrays are compiled for addresses that are multiples of 16; their "
-      "route then
-brings every array to one. Returns what was.");
+      "route then\nbrings every array to one. Returns what was.");
   module.def(
       "set_stand_in",
       [](const std::string &framework) {
-    if (framework != "host" && framework != "mlx" && framework != "mps")
-      raiseAs("LaunchValueError", "no array of the host stands for one of " + framework);
-    standInFor() = framework == "mlx"   ? Framework::Mlx
-                   : framework == "mps" ? Framework::Mps
-                                        : Framework::Host;
+        if (framework != "host" && framework != "mlx" && framework != "mps")
+          raiseAs("LaunchValueError", "no array of the host stands for one of " + framework);
+        standInFor() = framework == "mlx"   ? Framework::Mlx
+                       : framework == "mps" ? Framework::Mps
+                                            : Framework::Host;
       },
       nb::arg("framework"),
       "Has this thread's NumPy arrays and CPU tensors stand for those of \"mlx\" or \"mps\", so "
       "that "
       "their launches\ngo to its route; \"host\" ends that.");
-  module.def("pop_launch_options", [] {
-    settingsStack().pop_back(); });
+  module.def("pop_launch_options", [] { settingsStack().pop_back(); });
 }
 
 } // namespace triton_metal
