@@ -13,7 +13,7 @@ from ..errors import DeviceError
 from ..mlx import functional, in_place
 from . import compile_shader as shaders
 from . import metal_kernel as kernels
-from .buffers import is_tensor
+from .buffers import buffer_of, is_tensor
 from .in_place import InPlace
 
 
@@ -35,9 +35,10 @@ def contract_device(name: str, *, launches: dict[str, int] | None = None) -> Ite
     with contextlib.ExitStack() as stack:
         if name == "mps":
 
-            def launch(*arguments: Any) -> None:
-                counts["mps"] = counts.get("mps", 0) + 1
-                mps.launch(*arguments)
+            def launch(compiled: Any, grid: Any, arguments: list[Any], words: bytes) -> None:
+                way = "mps" if all(map(_is_bindable, arguments)) else "host"
+                counts[way] = counts.get(way, 0) + 1
+                (mps.launch if way == "mps" else host_launch)(compiled, grid, arguments, words)
 
             stack.enter_context(_replaced(mps, "_compile_shader", shaders.compile_shader))
             stack.enter_context(_replaced(mps, "_is_stand_in", _is_array))
@@ -71,6 +72,13 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or is_tensor(value)
 
 
+def _is_bindable(value: Any) -> bool:
+    """Whether a framework has such an argument: a number, a tensor, an array that may be written."""
+    if isinstance(value, np.ndarray):
+        return value.flags.writeable
+    return is_tensor(value) or isinstance(value, (int, float, np.number, np.bool_))
+
+
 class _Functional:
     """An in-place launch by way of `mx.fast.metal_kernel`, for kernels that write arrays and do not read them."""
 
@@ -86,8 +94,13 @@ class _Functional:
             for position, argument in enumerate(described)
             if argument["kind"] == "buffer" and (argument["writes"] or argument["atomic"])
         ]
-        backwards = any(is_reversed(value) for value in arguments)
-        if not written or backwards or any(a["reads"] or a["atomic"] for _, a in written):
+        if (
+            not written
+            or any(a["reads"] or a["atomic"] for _, a in written)
+            or not all(map(_is_bindable, arguments))
+            or any(map(is_reversed, arguments))
+            or shares_memory(arguments, [position for position, _ in written])
+        ):
             # Not this form's: in place, on the host.
             self.counts["host"] = self.counts.get("host", 0) + 1
             host_launch(compiled, grid, arguments, words)
@@ -105,7 +118,9 @@ class _Functional:
             if argument["kind"] == "buffer":
                 values[position] = mlx_copy(arguments[position])
         # New memory may hold anything: here, what in place would be left of the array.
-        with kernels.uninitialized(lambda index, size: memories[index].tobytes()):
+        with kernels.uninitialized(
+            lambda index, size: memories[index].tobytes().ljust(size, b"\0")
+        ):
             results = function(values, specs, grid, words)
         for memory, result in zip(memories, results, strict=True):
             memory[:] = np.frombuffer(kernels._bytes(result), np.uint8)
@@ -130,11 +145,26 @@ def is_reversed(array: Any) -> bool:
     return isinstance(strides, tuple) and any(stride < 0 for stride in strides)
 
 
+def shares_memory(arguments: list[Any], written: list[int]) -> bool:
+    """Whether an array that is written has memory of another one: no new array has."""
+    ranges = [
+        (position, buffer.address, buffer.address + buffer.bytes)
+        for position, value in enumerate(arguments)
+        if _is_array(value)
+        for buffer in [buffer_of(value)]
+    ]
+    return any(
+        one < other_end and other < end
+        for position, one, end in ranges
+        if position in written
+        for other_position, other, other_end in ranges
+        if other_position != position
+    )
+
+
 def kernels_memory(array: Any) -> np.ndarray:
     """All the bytes that a kernel may reach from an array's first element."""
     import ctypes
-
-    from .buffers import buffer_of
 
     buffer = buffer_of(array)
     memory = (ctypes.c_uint8 * buffer.bytes).from_address(buffer.address)
