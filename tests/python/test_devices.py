@@ -15,6 +15,11 @@ from triton_metal.devices import base, detect, frameworks, host, target
 from triton_metal.errors import DeviceError, LaunchTypeError, LaunchValueError
 
 
+@pytest.fixture(autouse=True)
+def _nothing_asked_for(monkeypatch):
+    monkeypatch.delenv("TRITON_METAL_DEVICE", raising=False)
+
+
 @triton.jit
 def scale_kernel(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -171,7 +171,8 @@ def torch_facts() -> dict[str, Any]:
     if torch.backends.mps.is_available():
         count = getattr(torch.backends.mps, "get_core_count", None)
         if count is not None:
-            facts["gpu_cores"] = count()
+            # Where the IO registry has no AGXAccelerator, as in a guest, torch counts none.
+            facts["gpu_cores"] = count() or None
         name = getattr(torch.backends.mps, "get_name", None)
         if name is not None:
             facts["device_name"] = name()
@@ -266,6 +267,15 @@ def gather(
 def detect() -> Detected:
     """What is known of this machine, asked once. Frameworks that are not imported yet are imported."""
     return gather()
+
+
+@functools.cache
+def detect_with(framework: str) -> Detected:
+    """The same from the system and from "mlx" or "mps" alone."""
+    return gather(
+        mlx=mlx_facts if framework == "mlx" else dict,
+        torch=torch_facts if framework == "mps" else dict,
+    )
 
 
 @functools.cache

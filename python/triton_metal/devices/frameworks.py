@@ -199,7 +199,7 @@ class MLXDevice(FrameworkDevice):
                 msl_version=BASELINE.msl_version,
                 features=dict(BASELINE.features),
             )
-        return detect.detect().properties("mlx", f"MLX {mx.__version__}")
+        return detect.detect_with("mlx").properties("mlx", f"MLX {mx.__version__}")
 
     def memory_stats(self) -> MemoryStatistics:
         self.require()
@@ -315,7 +315,7 @@ class MPSDevice(FrameworkDevice):
 
         from . import detect
 
-        return detect.detect().properties("mps", f"PyTorch {torch.__version__}")
+        return detect.detect_with("mps").properties("mps", f"PyTorch {torch.__version__}")
 
     def memory_stats(self) -> MemoryStatistics:
         """The most is of the times that it was asked or allocated here: torch.mps keeps no peak."""
