@@ -67,28 +67,14 @@ def run(*command: object, quiet: bool = False, **options) -> str:
     return done.stdout
 
 
-def build(dist: Path, jobs: int) -> None:
+def build(dist: Path, jobs: int, folder: str) -> None:
     environment = dict(os.environ, TRITON_METAL_RELEASE="1", CMAKE_BUILD_PARALLEL_LEVEL=str(jobs))
-    for source, folder in ((ROOT, "build-wheel"), (ROOT / "packaging/host", "build-wheel-host")):
-        place = ROOT / folder
+    wheel = f"-m pip wheel --no-deps --no-build-isolation -w {dist}".split()
+    for source, name in ((ROOT, folder), (ROOT / "packaging/host", "build-wheel-host")):
+        place = ROOT / name
         start = time.perf_counter()
-        run(
-            *(
-                sys.executable,
-                "-m",
-                "pip",
-                "wheel",
-                "--no-deps",
-                "--no-build-isolation",
-                "-w",
-                dist,
-            ),
-            *("-C", f"build-dir={place}", source),
-            quiet=True,
-            env=environment,
-        )
-        seconds = time.perf_counter() - start
-        say(f"{folder}: {seconds:.0f} s in all, links {link_seconds(place)}")
+        run(sys.executable, *wheel, "-C", f"build-dir={place}", source, quiet=True, env=environment)
+        say(f"{name}: {time.perf_counter() - start:.0f} s in all, links {link_seconds(place)}")
 
 
 def link_seconds(place: Path) -> str:
@@ -176,13 +162,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--no-build", action="store_true", help="take the wheels that dist/raw has")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--build-dir", default="build-wheel", help="where triton-metal is built")
     arguments = parser.parse_args()
     dist, work = ROOT / "dist", ROOT / "build-wheel-check"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     if not arguments.no_build:
         shutil.rmtree(dist / "raw", ignore_errors=True)
-        build(dist / "raw", arguments.jobs)
+        build(dist / "raw", arguments.jobs, arguments.build_dir)
     wheels = repair(dist / "raw", dist / "wheels")
     if {wheel.name.partition("-")[0] for wheel in wheels} != {"triton_metal", "triton_metal_host"}:
         sys.exit(f"check_wheels: expected two wheels, found {[wheel.name for wheel in wheels]}")
