@@ -1,5 +1,6 @@
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Builtins.h"
+#include "host_device/msl/Passes.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/TargetTransformInfoImpl.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -222,6 +223,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel, con
     passes.addPass(SimplifyCFGPass());
     passes.addPass(InstSimplifyPass());
     passes.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
+    passes.addPass(LimitUnrollingPass());
     passes.addPass(LoopUnrollPass(asked));
     passes.addPass(SROAPass(SROAOptions::ModifyCFG));
     passes.addPass(EarlyCSEPass(true));

@@ -282,12 +282,32 @@ void SimdEmitter::emitBlock(const Linearization::BlockPlan &block) {
   emitTerminator(block);
 }
 
+/// What is built on demand asks for its operands first, and they for theirs: a long chain is built in pieces, or the stack
+/// would not hold it.
+void SimdEmitter::boundDepth(Instruction &inst) {
+  constexpr unsigned deepest = 256;
+  unsigned depth = 1;
+  for (llvm::Value *operand : inst.operands())
+    if (auto known = entries.find(operand); known != entries.end())
+      depth = std::max(depth, known->second.depth + 1);
+  if (depth >= deepest) {
+    for (unsigned component = 0; component != entry(&inst).components.size(); ++component) {
+      vector(&inst, component);
+      if (!shape(&inst).isUniform() && !shape(&inst).isOneClass())
+        entry(&inst).eager = true;
+    }
+    depth = 0;
+  }
+  entry(&inst).depth = depth;
+}
+
 void SimdEmitter::emitInstruction(Instruction &inst) {
   if (isOnDemand(inst)) {
     Entry &e = entry(&inst);
     if (!anchor || anchor->getParent() != b.GetInsertBlock() || anchor->getNextNode())
       placeAnchor();
     e.anchor = anchor;
+    boundDepth(inst);
     return;
   }
   switch (inst.getOpcode()) {

@@ -48,6 +48,8 @@ private:
     Instruction *anchor = nullptr;
     /// Computed where it stands, not on demand.
     bool eager = false;
+    /// How many operations, one from another, would have to be built for this one.
+    unsigned depth = 0;
   };
 
   //===--------------------------------------------------------------------===//
@@ -98,6 +100,7 @@ private:
   void jump(unsigned place);
   void emitPhis(llvm::BasicBlock &block);
   void emitInstruction(Instruction &inst);
+  void boundDepth(Instruction &inst);
   void repair();
   Value *anyLane(Value *mask);
   Value *allLanes(Value *mask);

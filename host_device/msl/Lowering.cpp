@@ -214,6 +214,7 @@ void simplify(Module &module) {
   // Arrays that `#pragma unroll` loops index become registers.
   addLoopPass(clean, LoopRotatePass());
   addLoopPass(clean, IndVarSimplifyPass());
+  clean.addPass(LimitUnrollingPass());
   addLoopPass(clean, LoopFullUnrollPass());
   clean.addPass(SROAPass(SROAOptions::ModifyCFG));
   clean.addPass(InferAddressSpacesPass(0));

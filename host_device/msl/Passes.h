@@ -17,4 +17,10 @@ struct DefineArithmeticPass : llvm::PassInfoMixin<DefineArithmeticPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 
+/// `#pragma unroll` on loops that would become too many instructions in all is dropped, from the longest on: the same loops
+/// stay loops on every machine.
+struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
+};
+
 } // namespace triton_metal

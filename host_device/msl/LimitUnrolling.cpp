@@ -1,0 +1,117 @@
+#include "host_device/msl/Passes.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Metadata.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+
+using namespace llvm;
+
+namespace triton_metal {
+
+/// As many instructions a kernel's loops may become by unrolling that is asked for. Past it compilation takes longer than
+/// anything that a loop could cost.
+static constexpr uint64_t mostInstructions = 24 * 1024;
+
+namespace {
+/// A loop that asks to be unrolled.
+struct Asking {
+  Loop *loop;
+  uint64_t trips;
+  /// Whether it indexes arrays that unrolling turns into registers.
+  bool hasArrays;
+  bool stays = false;
+};
+
+class Limiter {
+public:
+  Limiter(LoopInfo &loops, ScalarEvolution &evolution) : loops(loops), evolution(evolution) {}
+  bool run();
+
+private:
+  void collect(Loop *loop);
+  uint64_t sizeOf(Loop *loop) const;
+  uint64_t total() const {
+    uint64_t sum = 0;
+    for (Loop *loop : loops)
+      sum += sizeOf(loop);
+    return sum;
+  }
+
+  LoopInfo &loops;
+  ScalarEvolution &evolution;
+  SmallVector<Asking> asking;
+};
+} // namespace
+
+static bool indexesArrays(Loop *loop) {
+  for (BasicBlock *block : loop->blocks())
+    for (Instruction &inst : *block)
+      if (auto *address = dyn_cast<GetElementPtrInst>(&inst);
+          address && !address->hasAllConstantIndices() && isa<AllocaInst>(getUnderlyingObject(address)))
+        return true;
+  return false;
+}
+
+void Limiter::collect(Loop *loop) {
+  unsigned trips = evolution.getSmallConstantTripCount(loop);
+  if (trips > 1 && (getBooleanLoopAttribute(loop, "llvm.loop.unroll.enable") ||
+                    getBooleanLoopAttribute(loop, "llvm.loop.unroll.full")))
+    asking.push_back({loop, trips, indexesArrays(loop)});
+  for (Loop *inner : *loop)
+    collect(inner);
+}
+
+/// The instructions that the loop becomes.
+uint64_t Limiter::sizeOf(Loop *loop) const {
+  uint64_t size = 0;
+  for (BasicBlock *block : loop->blocks())
+    if (loops.getLoopFor(block) == loop)
+      for (Instruction &inst : *block)
+        size += !isa<PHINode>(inst) && !inst.isTerminator();
+  for (Loop *inner : *loop)
+    size = SaturatingAdd(size, sizeOf(inner));
+  for (const Asking &entry : asking)
+    if (entry.loop == loop && !entry.stays)
+      size = SaturatingMultiply(size, entry.trips);
+  return size;
+}
+
+bool Limiter::run() {
+  for (Loop *loop : loops.getLoopsInPreorder())
+    if (loop->isOutermost())
+      collect(loop);
+  bool changed = false;
+  for (uint64_t now = total(); now > mostInstructions;) {
+    // The loop whose staying saves most, rather one without arrays; of equal ones the first.
+    Asking *best = nullptr;
+    std::pair<bool, uint64_t> bestGain;
+    for (Asking &entry : asking) {
+      if (entry.stays)
+        continue;
+      entry.stays = true;
+      uint64_t then = total();
+      entry.stays = false;
+      std::pair<bool, uint64_t> gain = {!entry.hasArrays, now - std::min(now, then)};
+      if (!best || gain > bestGain)
+        best = &entry, bestGain = gain;
+    }
+    if (!best)
+      break;
+    best->stays = changed = true;
+    now = total();
+    LLVMContext &context = best->loop->getHeader()->getContext();
+    MDNode *disable = MDNode::get(context, MDString::get(context, "llvm.loop.unroll.disable"));
+    best->loop->setLoopID(
+        makePostTransformationMetadata(context, best->loop->getLoopID(), {"llvm.loop.unroll."}, {disable}));
+  }
+  return changed;
+}
+
+PreservedAnalyses LimitUnrollingPass::run(Function &function, FunctionAnalysisManager &analyses) {
+  Limiter(analyses.getResult<LoopAnalysis>(function), analyses.getResult<ScalarEvolutionAnalysis>(function)).run();
+  return PreservedAnalyses::all();
+}
+
+} // namespace triton_metal
