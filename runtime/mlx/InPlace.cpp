@@ -62,6 +62,13 @@ std::pair<std::vector<mx::array>, std::vector<int>> InPlace::vmap(const std::vec
   refuse("vmap", label);
 }
 
+std::vector<mx::Shape> InPlace::output_shapes(const std::vector<mx::array> &) {
+  // The shapes would be the inputs', but the grid is that of the shapes that were traced.
+  throw std::invalid_argument("[compile] " + label +
+                              " has the grid of the shapes that it was traced with: compile the "
+                              "function without shapeless=True.");
+}
+
 StridedCopy::StridedCopy(const mx::array &source, mx::array &target)
     : from(source.data<char>()), to(target.data<char>()), size(source.size()),
       itemsize(source.itemsize()), isContiguous(source.flags().row_contiguous),

@@ -65,6 +65,7 @@ public:
                              const std::vector<int> &, const std::vector<mx::array> &) override;
   std::pair<std::vector<mx::array>, std::vector<int>> vmap(const std::vector<mx::array> &,
                                                            const std::vector<int> &) override;
+  std::vector<mx::Shape> output_shapes(const std::vector<mx::array> &) override;
   const char *name() const override { return label.c_str(); }
 
 private:

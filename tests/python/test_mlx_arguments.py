@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 from collections.abc import Iterator
 from typing import Any
@@ -385,6 +386,40 @@ def test_python_assignment_around_launches(state: Any) -> None:
     expected[4] = 200
     same(view, expected[3:6])
     same(x, (expected + 1) + 1)
+
+
+def test_copies_in_python_and_subclasses(state: Any) -> None:
+    x = state(sample(8))
+    shallow, deep = copy.copy(x), copy.deepcopy(x)
+    holder = {"weight": x}
+    increase(holder["weight"])
+    same(x, sample(8) + 1)
+    same(shallow, sample(8))
+    same(deep, sample(8))
+
+    class Named(mx.array):
+        pass
+
+    named = Named([1.0, 2.0])
+    increase(named)
+    assert type(named) is Named
+    same(named, [2, 3])
+
+
+def test_memory_of_others() -> None:
+    values = sample(8)
+    x = mx.array(values)
+    increase(x)
+    np.testing.assert_array_equal(values, sample(8))
+    view = memoryview(x)
+    increase(x)
+    mx.eval(x)
+    assert list(view) == (values + 1 + 1).tolist()
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_dlpack(x)
+    increase(x)
+    same(x, values + 1 + 1 + 1)
+    np.testing.assert_array_equal(tensor.numpy(), values + 1 + 1)
 
 
 @pytest.fixture

@@ -113,6 +113,19 @@ def test_a_kernel_off_the_path_of_a_gradient() -> None:
     same(mx.grad(loss)(mx.array(sample())), np.full(300, 2, np.float32))
 
 
+def test_other_shapes_are_another_launch() -> None:
+    def step(x: Any) -> Any:
+        increase(x)
+        return x
+
+    compiled = mx.compile(step)
+    for size in (4, 300, 4):
+        same(compiled(mx.ones((size,))), np.full(size, 2, np.float32))
+    shapeless = mx.compile(step, shapeless=True)
+    with pytest.raises(ValueError, match=r"kernel increment has the grid .*shapeless=True"):
+        mx.eval(shapeless(mx.ones((4,))), shapeless(mx.ones((300,))))
+
+
 @pytest.mark.parametrize("transform", ["grad", "jvp", "vmap"])
 def test_transforms_are_refused(transform: str) -> None:
     def launch(x: Any) -> Any:
@@ -454,6 +467,22 @@ print("ok")
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert run.stdout == "ok\n", run.stderr
+
+
+@pytest.mark.parametrize("last", ["print('leaving')", "sys.exit(0)", "raise SystemExit"])
+def test_a_program_may_end_while_launches_run(last: str) -> None:
+    program = f"""
+import sys
+sys.path[:0] = ["python", "tests/python"]
+from mlx_support import *
+in_place.native().run_at_once(False)
+x = mx.zeros((1 << 20,))
+for _ in range(100):
+    increase(x)
+{last}
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("module", [triton_metal.mlx, in_place])

@@ -258,7 +258,9 @@ void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes
   for (int output : launch.outputs)
     hasOutputs |= output >= 0;
 
-  if (launch.kernel->hasOptions() || (!hasOutputs && !isTraced)) {
+  mx::Stream stream = mx::default_stream(mx::default_device());
+  bool isHost = stream.device == mx::Device::cpu;
+  if (launch.kernel->hasOptions() || (!hasOutputs && !isTraced && isHost)) {
     if (isTraced)
       raiseAs("DeviceError",
               std::string(launch.kernel->name) +
@@ -274,9 +276,7 @@ void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes
     return;
   }
   if (!hasOutputs)
-    return; // a traced launch that changes nothing
-  mx::Stream stream = mx::default_stream(mx::default_device());
-  bool isHost = stream.device == mx::Device::cpu;
+    return; // nothing would show it
   if (isTraced) {
     std::vector<mx::array> outputs = record(launch, arrays, stream);
     for (size_t i = 0; i < arrays.size(); ++i)

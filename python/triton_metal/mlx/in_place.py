@@ -9,6 +9,9 @@ arguments is one piece of memory; two array objects never are.
 Kernels see every array in row-major order. A view that is not (``x.T``) is copied first; where the kernel writes it, the
 view gets the new values and what it was taken from keeps its own.
 
+Memory that was exported (``memoryview(x)``, ``np.array(x, copy=False)``) stays the array's only while the launch could
+take it over, as after MLX's own ``x[i] = v``: export it anew after a launch.
+
 A launch waits for nothing: where its arguments are still being computed, it is put after them. Inside ``mx.compile`` it
 becomes a part of the graph. It has no derivative: give the function that launches it one with ``mx.custom_function``.
 """
@@ -109,6 +112,9 @@ def synchronize() -> None:
 
 
 def _tell_last_error() -> None:
+    import mlx.core as mx
+
+    mx.synchronize()
     if (message := _module.take_error()) is not None:
         print(f"triton_metal: a launch failed: {message}", file=sys.stderr)
 
