@@ -55,6 +55,11 @@ def test_json_of_the_small_kernels():
         assert 0 <= record["largest_error"] <= record["tolerance"]
         assert record["first_ms"] > 0
     assert 0 < host["records"][-1]["us"] < 1000
+    if by_name["mlx"]["problem"] is None:
+        functional = "functional form, in mx.compile"
+        names = [*PROBES[:-1], functional, PROBES[-1]]
+        assert [record["name"] for record in by_name["mlx"]["records"]] == names
+        assert by_name["mlx"]["ok"]
     if sys.platform != "darwin":
         assert "has no Apple GPU" in found["gpu"]["problem"]
         assert by_name["mps"]["problem"]

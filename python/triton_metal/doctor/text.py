@@ -61,6 +61,8 @@ def measured(record: dict[str, Any]) -> str:
     parts = []
     if "largest_error" in record:
         parts.append(f"error {record['largest_error']:.2g} of {record['tolerance']:.2g}")
+    if "accuracy" in record:
+        parts.append(f"{record['accuracy']:.1%} right")
     if "us" in record:
         parts.append(f"{record['us']:.1f} us")
     if "ms" in record:
