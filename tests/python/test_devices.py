@@ -325,6 +325,38 @@ def test_mlx_device_on_the_cpu():
     del big
 
 
+def test_mlx_launch_of_a_compiled_text():
+    pytest.importorskip("mlx.core")
+    device = devices.get("mlx")
+    x, y = (device.from_numpy(np.arange(200, dtype=np.float32)) for _ in range(2))
+    kernel = scale_kernel.warmup(x, y, 200, 1.0, BLOCK=64)
+    library = device.compile(kernel.asm["metal"], kernel.metadata)
+    device.launch(library, (4,), [x, y, 200, 3.0])
+    device.synchronize()
+    assert np.array_equal(device.to_numpy(y), np.arange(200, dtype=np.float32) * 3)
+    assert np.array_equal(device.to_numpy(x), np.arange(200, dtype=np.float32))
+    device.launch(kernel, (4,), [x, y, 100, -1.0])
+    expected = np.arange(200, dtype=np.float32) * np.where(np.arange(200) < 100, -1, 3)
+    assert np.array_equal(device.to_numpy(y), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("name", ["host", "mlx"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "bfloat16", "float32"])
+def test_arrays_to_a_device_and_back(name, dtype):
+    import ml_dtypes
+
+    device = devices.get(name)
+    if device.problem():
+        pytest.skip(device.problem())
+    element = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
+    values = np.array([[0, 1, 3], [100, 7, 1]]).astype(element)
+    array = device.from_numpy(values)
+    assert devices.device_of(array) == name
+    back = device.to_numpy(array)
+    assert back.dtype == values.dtype
+    assert back.tolist() == values.tolist()
+
+
 def test_arrays_larger_than_the_device_takes(monkeypatch):
     pytest.importorskip("mlx.core")
     device = frameworks.MLXDevice()

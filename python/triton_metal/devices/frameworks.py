@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import math
 import platform
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from .. import _native
 from ..errors import DeviceError, LaunchTypeError
 from .base import (
     Device,
@@ -52,6 +54,9 @@ class TextKernel:
         self.name = fields["name"]
         self.asm = {"metal": metal}
         self.metadata = SimpleNamespace(**fields)
+        # The text may rely on addresses that are multiples of 16: every array is brought to one.
+        buffers = [a["name"] for a in fields["args"] if a["kind"] == "buffer"]
+        self.native = _native.Kernel(metal, json.dumps(fields), buffers)
 
     def __repr__(self) -> str:
         return f"TextKernel({self.name})"
