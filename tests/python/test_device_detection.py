@@ -1,5 +1,7 @@
 """Detection on a Mac, from texts in the format of its tools. None of them was recorded on a Mac by this project."""
 
+import sys
+
 import pytest
 from triton_metal.devices import detect, target
 from triton_metal.errors import DeviceError
@@ -161,6 +163,44 @@ def test_guests_have_a_virtual_gpu():
         assert result.target("mlx").features["simdgroup_matrix"] is False
         assert result.target("mlx").features["float_atomics"] is True
     assert not found(chip, "15.0").chip.virtual
+
+
+def test_what_torch_says_is_asked_by_its_own_names(monkeypatch):
+    torch = pytest.importorskip("torch")
+    assert detect.torch_facts() == {"version": str(torch.__version__)} or sys.platform == "darwin"
+    mps = torch.backends.mps
+    # The functions are torch's, whatever the platform; only their answers stand in.
+    assert callable(mps.get_core_count)
+    assert callable(mps.get_name)
+    assert callable(torch.mps.recommended_max_memory)
+    monkeypatch.setattr(mps, "is_available", lambda: True)
+    monkeypatch.setattr(mps, "get_core_count", lambda: 0)
+    monkeypatch.setattr(mps, "get_name", lambda: "Apple M4")
+    monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 12 << 30)
+    assert detect.torch_facts() == {
+        "version": str(torch.__version__),
+        "gpu_cores": None,
+        "device_name": "Apple M4",
+        "working_set_bytes": 12 << 30,
+    }
+
+
+def test_what_mlx_says_is_asked_by_its_own_names(monkeypatch):
+    mx = pytest.importorskip("mlx.core")
+    assert callable(mx.device_info)
+    if sys.platform != "darwin":
+        assert detect.mlx_facts() == {"version": mx.__version__}
+    monkeypatch.setattr(mx.metal, "is_available", lambda: True)
+    monkeypatch.setattr(
+        mx,
+        "device_info",
+        lambda device: {mx.gpu: {"memory_size": 5, "device_name": "Apple M1"}}[device],
+    )
+    assert detect.mlx_facts() == {
+        "version": mx.__version__,
+        "memory_size": 5,
+        "device_name": "Apple M1",
+    }
 
 
 def test_sources_that_disagree_are_named():

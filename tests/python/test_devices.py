@@ -357,6 +357,22 @@ def test_arrays_to_a_device_and_back(name, dtype):
     assert back.tolist() == values.tolist()
 
 
+def test_memory_figures_of_torch(monkeypatch):
+    """torch.mps says what is allocated now; the most is of the times that it was asked."""
+    torch = pytest.importorskip("torch")
+    device = frameworks.MPSDevice()
+    monkeypatch.setattr(device, "require", lambda: None)
+    figures = iter([500, 900, 300, 300, 400])
+    monkeypatch.setattr(torch.mps, "current_allocated_memory", lambda: next(figures))
+    pool = config.MemoryPool(device)
+    assert pool.current_allocated == 500
+    assert pool.max_allocated == 900
+    assert pool.max_allocated == 900
+    pool.reset_max_allocated()
+    assert pool.max_allocated == 300
+    assert pool.current_allocated == 400
+
+
 def test_arrays_larger_than_the_device_takes(monkeypatch):
     pytest.importorskip("mlx.core")
     device = frameworks.MLXDevice()

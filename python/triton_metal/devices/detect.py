@@ -156,8 +156,9 @@ def mlx_facts() -> dict[str, Any]:
         return {}
     facts: dict[str, Any] = {"version": getattr(mx, "__version__", None)}
     if mx.metal.is_available():
-        info = getattr(mx, "device_info", None) or mx.metal.device_info
-        facts |= dict(info())
+        # Of the GPU, whatever the default device is; MLX's earlier releases have it under mx.metal alone.
+        info = getattr(mx, "device_info", None)
+        facts |= dict(mx.metal.device_info() if info is None else info(mx.gpu))
     return facts
 
 
