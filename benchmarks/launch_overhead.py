@@ -10,6 +10,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import numpy as np
 import triton_metal as triton
@@ -36,6 +37,27 @@ def median_us(function: Callable[[], object], repeat: int = 2000) -> float:
     return statistics.median(times)
 
 
+def mlx_figures() -> dict[str, float]:
+    """Launches on MLX arrays: at once, where all of them are computed, and as a part of MLX's graph."""
+    import mlx.core as mx
+    from triton_metal.mlx import in_place
+
+    mx.set_default_device(mx.cpu)
+    x, y, out = (mx.ones((32,)) for _ in range(3))
+
+    def launch() -> None:
+        nearly_nothing_kernel[(1,)](x, y, out, 32, BLOCK=32, num_warps=1)
+
+    figures = {"MLX arrays": median_us(launch)}
+    at_once = in_place.native().run_at_once(False)
+    try:
+        figures["MLX's graph"] = median_us(launch)
+    finally:
+        mx.eval(out)
+        in_place.native().run_at_once(at_once)
+    return figures
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
@@ -49,23 +71,19 @@ def main() -> None:
             lambda: nearly_nothing_kernel[(1,)](x, y, out, 32, BLOCK=32, num_warps=1)
         )
     }
-    if "torch" in sys.modules or _has_torch():
+    if find_spec("torch"):
         import torch
 
         a, b, c = (torch.ones(32) for _ in range(3))
         figures["torch tensors"] = median_us(
             lambda: nearly_nothing_kernel[(1,)](a, b, c, 32, BLOCK=32, num_warps=1)
         )
+    if find_spec("mlx"):
+        figures |= mlx_figures()
     for name, us in figures.items():
         print(f"{name:15} {us:6.1f} us a launch")
     if arguments.limit and max(figures.values()) > arguments.limit:
         sys.exit(f"more than {arguments.limit:g} us")
-
-
-def _has_torch() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("torch") is not None
 
 
 if __name__ == "__main__":
