@@ -83,7 +83,7 @@ def draw_shape(draw: Any, rank: int | None = None) -> tuple[int, ...]:
     rank = rank or draw(st.integers(1, 3))
     left, shape = 11, []
     for _ in range(rank):
-        shape.append(draw(st.integers(0, min(left, 7))))
+        shape.append(min(left, draw(st.sampled_from([4, 3, 5, 2, 1, 6, 0, 7]))))
         left -= shape[-1]
     return tuple(1 << bits for bits in shape)
 
@@ -319,7 +319,7 @@ def programs(draw: Any) -> tuple[str, Program, list[tuple[Tile, list[int]]]]:
     program = Program()
     load(draw, program)
     with np.errstate(all="ignore"):
-        for step in draw(st.lists(st.sampled_from(STEPS), min_size=2, max_size=12)):
+        for step in draw(st.lists(st.sampled_from(STEPS), min_size=4, max_size=14)):
             step(draw, program)
     stores = []
     for tile in program.tiles:
