@@ -9,6 +9,7 @@ import runpy
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +19,10 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- metal: begin -->\n", "<!-- metal: end -->"
 
 
-def run_readme(folder: Path) -> dict[str, object]:
-    """The variables after the README's first Python block has run."""
-    code = README.read_text().split("```python\n")[1].split("```")[0]
+def run_readme(folder: Path, blocks: int = 1) -> dict[str, Any]:
+    """The variables after the README's first Python blocks have run."""
+    parts = README.read_text().split("```python\n")[1 : blocks + 1]
+    code = "".join(part.split("```")[0] for part in parts)
     path = folder / "readme_kernel.py"
     path.write_text(code)
     return runpy.run_path(str(path))
@@ -38,6 +40,16 @@ def test_the_readme_is_true(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     metal = variables["kernel"].asm["metal"]
     assert capsys.readouterr().out == metal + "\n"
     assert README.read_text() == with_metal(README.read_text(), metal)
+
+
+@pytest.mark.skipif(ON_STOCK, reason="stock Triton takes no MLX arrays")
+def test_the_kernel_on_mlx_arrays(tmp_path: Path) -> None:
+    mx = pytest.importorskip("mlx.core")
+    variables = run_readme(tmp_path, blocks=2)
+    expected = mx.arange(98_432, dtype=mx.float32) + 1
+    assert mx.array_equal(variables["out"], expected)
+    assert mx.array_equal(variables["total"], expected)
+    assert mx.array_equal(variables["x"], mx.ones(98_432))
 
 
 if __name__ == "__main__":
