@@ -29,8 +29,10 @@ include(AddMLIR)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  # A precompiled header defeats ccache unless these inputs are allowed to differ.
-  set(_ccache ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE_PROGRAM})
+  # A precompiled header defeats ccache unless these inputs are allowed to differ; with the base folder, build folders of one
+  # checkout share what they compile.
+  set(_ccache ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
   set(CMAKE_C_COMPILER_LAUNCHER ${_ccache})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${_ccache})
 endif()
