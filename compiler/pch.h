@@ -1,4 +1,5 @@
-// The MLIR headers that nearly every translation unit of the compiler includes; compiled once (see CMakeLists.txt).
+// The MLIR headers that nearly every translation unit of the compiler includes; compiled once (see
+// CMakeLists.txt).
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -12,7 +12,8 @@ namespace triton_metal {
 struct Counters {
   /// One number for each name in `names()`, in that order.
   enum Index : uint32_t {
-    // Bytes that active lanes asked for, and 128-byte lines that each SIMD-group's access touched, summed over accesses.
+    // Bytes that active lanes asked for, and 128-byte lines that each SIMD-group's access touched,
+    // summed over accesses.
     DeviceBytesRead,
     DeviceBytesWritten,
     DeviceLinesRead,
@@ -59,7 +60,8 @@ struct Counters {
     Threads,
     Simdgroups,
     Threadgroups,
-    // Not a sum: an estimate of the 32-bit registers that a thread needs, and bytes of threadgroup memory.
+    // Not a sum: an estimate of the 32-bit registers that a thread needs, and bytes of threadgroup
+    // memory.
     RegistersPerThread,
     ThreadgroupMemoryBytes,
     Count,

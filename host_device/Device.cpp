@@ -49,7 +49,8 @@ struct Library::State {
   DiskCache cache;
   Device::State *device = nullptr;
   std::mutex mutex;
-  /// The front end's module; empty where the library came from the cache and nothing had to be compiled yet.
+  /// The front end's module; empty where the library came from the cache and nothing had to be
+  /// compiled yet.
   std::string bitcode;
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> made;
 
@@ -92,7 +93,8 @@ static MslOptions frontendOptions(const LibraryOptions &options) {
 static std::string keyOf(StringRef source, const LibraryOptions &options) {
   std::string key;
   raw_string_ostream stream(key);
-  stream << options.checkBounds << options.count << ' ' << options.fileName.size() << ' ' << options.fileName;
+  stream << options.checkBounds << options.count << ' ' << options.fileName.size() << ' '
+         << options.fileName;
   for (const FunctionConstantValue &constant : options.functionConstants)
     stream << "\nconstant " << constant.index << ' ' << constant.bits;
   for (auto &[name, value] : options.macros)
@@ -119,14 +121,15 @@ Expected<std::unique_ptr<Module>> Library::State::module(LLVMContext &context) {
   SMDiagnostic diagnostic;
   auto module = parseIR(MemoryBufferRef(bitcode, "kernel"), diagnostic, context);
   if (!module)
-    return createStringError("line %d of the IR: %s", diagnostic.getLineNo(), diagnostic.getMessage().str().c_str());
+    return createStringError("line %d of the IR: %s", diagnostic.getLineNo(),
+                             diagnostic.getMessage().str().c_str());
   return module;
 }
 
 Error Kernel::State::build(Variant &variant, const CodeOptions &options) {
   std::string key = library->key + "\n" + info.name + "\n" +
-                    formatv("{0}{1}{2}{3}{4}", options.partial, options.scatteredPositions, options.checkBounds, options.count,
-                            options.seeded)
+                    formatv("{0}{1}{2}{3}{4}", options.partial, options.scatteredPositions,
+                            options.checkBounds, options.count, options.seeded)
                         .str();
   Expected<Jit *> jit = Jit::get();
   if (!jit)
@@ -178,13 +181,14 @@ static CodeOptions optionsFor(std::array<uint32_t, 3> threads, bool seeded) {
   CodeOptions options;
   uint64_t total = uint64_t(threads[0]) * threads[1] * threads[2];
   options.partial = total % simdWidth != 0;
-  options.scatteredPositions = threads[0] % simdWidth != 0 && uint64_t(threads[1]) * threads[2] != 1;
+  options.scatteredPositions =
+      threads[0] % simdWidth != 0 && uint64_t(threads[1]) * threads[2] != 1;
   options.seeded = seeded;
   return options;
 }
 
-static std::string describe(const FailureRecord &failure, const CodeFacts &facts, const KernelInfo &info,
-                            const LaunchState &launch) {
+static std::string describe(const FailureRecord &failure, const CodeFacts &facts,
+                            const KernelInfo &info, const LaunchState &launch) {
   std::string text;
   raw_string_ostream stream(text);
   Site site;
@@ -195,7 +199,9 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
     stream << ", line " << site.line << ":" << site.column;
   stream << ": ";
   auto access = [&] {
-    stream << (site.kind == AccessKind::Load ? "a load" : site.kind == AccessKind::Store ? "a store" : "an atomic operation")
+    stream << (site.kind == AccessKind::Load    ? "a load"
+               : site.kind == AccessKind::Store ? "a store"
+                                                : "an atomic operation")
            << " of " << site.bytes << " bytes";
   };
   auto bufferName = [&](uint32_t index) {
@@ -216,14 +222,16 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
     int32_t buffer = site.buffer;
     if (buffer < 0)
       for (uint32_t index = 0; index != maxBufferBindings; ++index)
-        if (launch.bufferBytes[index] && failure.address - uint64_t(launch.bufferStarts[index]) < launch.bufferBytes[index])
+        if (launch.bufferBytes[index] &&
+            failure.address - uint64_t(launch.bufferStarts[index]) < launch.bufferBytes[index])
           buffer = index;
     if (buffer < 0) {
       stream << " at " << format_hex(failure.address, 18) << ", which is in no buffer";
       return;
     }
     int64_t offset = int64_t(failure.address - uint64_t(launch.buffers[buffer]));
-    stream << " at byte " << offset << " of " << bufferName(buffer) << ", which has " << launch.bufferBytes[buffer] << " bytes";
+    stream << " at byte " << offset << " of " << bufferName(buffer) << ", which has "
+           << launch.bufferBytes[buffer] << " bytes";
     if (uint64_t before = uint64_t(launch.buffers[buffer]) - uint64_t(launch.bufferStarts[buffer]))
       stream << ", " << before << " of them before its first element";
   };
@@ -236,7 +244,8 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
     break;
   case Failure::Misaligned:
     access();
-    stream << " at address " << format_hex(failure.address, 18) << ", which is not aligned for its type";
+    stream << " at address " << format_hex(failure.address, 18)
+           << ", which is not aligned for its type";
     break;
   case Failure::ReadOnly:
     access();
@@ -252,12 +261,14 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
            << (failure.address < simdWidth ? "takes no part" : "does not exist");
     break;
   }
-  stream << failure.note << " (threadgroup " << failure.threadgroup[0] << "," << failure.threadgroup[1] << ","
-         << failure.threadgroup[2] << ", SIMD-group " << failure.simdgroup << ", lane " << failure.lane << ")";
+  stream << failure.note << " (threadgroup " << failure.threadgroup[0] << ","
+         << failure.threadgroup[1] << "," << failure.threadgroup[2] << ", SIMD-group "
+         << failure.simdgroup << ", lane " << failure.lane << ")";
   return text;
 }
 
-static void addCounts(Counters &counters, const CodeFacts &facts, const std::vector<uint64_t> &counts, uint64_t groups,
+static void addCounts(Counters &counters, const CodeFacts &facts,
+                      const std::vector<uint64_t> &counts, uint64_t groups,
                       uint64_t threadgroupBytes) {
   Counters launch;
   for (size_t block = 0; block != facts.blocks.size(); ++block) {
@@ -277,7 +288,8 @@ static void addCounts(Counters &counters, const CodeFacts &facts, const std::vec
 }
 
 Error Kernel::prepare(const Dispatch &dispatch) {
-  auto variant = state->get(optionsFor(dispatch.threadsPerThreadgroup, dispatch.scheduleSeed.has_value()));
+  auto variant =
+      state->get(optionsFor(dispatch.threadsPerThreadgroup, dispatch.scheduleSeed.has_value()));
   return variant ? Error::success() : variant.takeError();
 }
 
@@ -297,7 +309,9 @@ Expected<uint32_t> Kernel::writtenBuffers() {
 
 Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   const KernelInfo &info = state->info;
-  auto refuse = [&](const Twine &what) { return createStringError("[dispatch of '" + info.name + "'] " + what); };
+  auto refuse = [&](const Twine &what) {
+    return createStringError("[dispatch of '" + info.name + "'] " + what);
+  };
   auto extent = [](const std::array<uint32_t, 3> &size) {
     return (Twine(size[0]) + "x" + Twine(size[1]) + "x" + Twine(size[2])).str();
   };
@@ -305,27 +319,30 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   std::array<uint32_t, 3> groups = dispatch.threadgroups;
   uint64_t total = uint64_t(threads[0]) * threads[1] * threads[2];
   if (!threads[0] || !threads[1] || !threads[2])
-    return refuse("a threadgroup needs at least one thread in each dimension, but has " + extent(threads));
-  if (threads[0] > maxThreadsPerThreadgroup || threads[1] > maxThreadsPerThreadgroup || threads[2] > maxThreadsPerThreadgroup ||
-      total > maxThreadsPerThreadgroup)
-    return refuse("a threadgroup can have at most " + Twine(maxThreadsPerThreadgroup) + " threads, but has " + extent(threads));
+    return refuse("a threadgroup needs at least one thread in each dimension, but has " +
+                  extent(threads));
+  if (threads[0] > maxThreadsPerThreadgroup || threads[1] > maxThreadsPerThreadgroup ||
+      threads[2] > maxThreadsPerThreadgroup || total > maxThreadsPerThreadgroup)
+    return refuse("a threadgroup can have at most " + Twine(maxThreadsPerThreadgroup) +
+                  " threads, but has " + extent(threads));
   if (total > info.maxTotalThreadsPerThreadgroup)
-    return refuse("the kernel allows at most " + Twine(info.maxTotalThreadsPerThreadgroup) + " threads in a threadgroup, but has " +
-                  Twine(total));
+    return refuse("the kernel allows at most " + Twine(info.maxTotalThreadsPerThreadgroup) +
+                  " threads in a threadgroup, but has " + Twine(total));
   if (dispatch.gridThreads)
     for (unsigned d = 0; d != 3; ++d)
       groups[d] = (uint64_t((*dispatch.gridThreads)[d]) + threads[d] - 1) / threads[d];
   uint64_t groupCount = 1;
   for (unsigned d = 0; d != 3; ++d) {
     if (uint64_t(groups[d]) * threads[d] >= (uint64_t(1) << 31))
-      return refuse("the grid can have at most 2147483647 threads in a dimension, but has " + Twine(uint64_t(groups[d]) * threads[d]));
+      return refuse("the grid can have at most 2147483647 threads in a dimension, but has " +
+                    Twine(uint64_t(groups[d]) * threads[d]));
     groupCount *= groups[d];
     if (groupCount >= (uint64_t(1) << 31))
       return refuse("the grid can have at most 2147483647 threadgroups, but has " + extent(groups));
   }
   if (dispatch.buffers.size() > maxBufferBindings)
-    return refuse("buffers have indices 0 to " + Twine(maxBufferBindings - 1) + ", but " + Twine(dispatch.buffers.size()) +
-                  " are bound");
+    return refuse("buffers have indices 0 to " + Twine(maxBufferBindings - 1) + ", but " +
+                  Twine(dispatch.buffers.size()) + " are bound");
 
   auto variant = state->get(optionsFor(threads, dispatch.scheduleSeed.has_value()));
   if (!variant)
@@ -336,7 +353,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   LaunchState &launch = plan.state;
   for (auto [index, binding] : enumerate(dispatch.buffers)) {
     launch.buffers[index] = binding.data;
-    launch.bufferStarts[index] = static_cast<char *>(binding.data) - (binding.data ? binding.bytesBefore : 0);
+    launch.bufferStarts[index] =
+        static_cast<char *>(binding.data) - (binding.data ? binding.bytesBefore : 0);
     launch.bufferBytes[index] = binding.data ? binding.bytesBefore + binding.bytes : 0;
     launch.bufferWritable[index] = binding.writable;
   }
@@ -345,26 +363,33 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
     uint32_t index = parameter.index;
     if (parameter.kind == ParameterInfo::Kind::Buffer) {
       if (index >= maxBufferBindings)
-        return refuse("'" + Twine(parameter.name) + "' is buffer " + Twine(index) + ", but indices end at " + Twine(maxBufferBindings - 1));
+        return refuse("'" + Twine(parameter.name) + "' is buffer " + Twine(index) +
+                      ", but indices end at " + Twine(maxBufferBindings - 1));
       if (!(facts.usedBuffers >> index & 1))
         continue;
       bool bound = index < dispatch.buffers.size() &&
-                   (dispatch.buffers[index].data || (dispatch.buffers[index].bytes == 0 && dispatch.buffers[index].writable));
+                   (dispatch.buffers[index].data ||
+                    (dispatch.buffers[index].bytes == 0 && dispatch.buffers[index].writable));
       if (!bound)
         return refuse("'" + Twine(parameter.name) + "' (buffer " + Twine(index) + ") is missing");
       const BufferBinding &binding = dispatch.buffers[index];
       if (binding.bytes < parameter.elementSize && (parameter.isReference || binding.bytes))
-        return refuse("'" + Twine(parameter.name) + "' (buffer " + Twine(index) + ") needs at least " +
-                      Twine(parameter.elementSize) + " bytes, but has " + Twine(binding.bytes));
+        return refuse("'" + Twine(parameter.name) + "' (buffer " + Twine(index) +
+                      ") needs at least " + Twine(parameter.elementSize) + " bytes, but has " +
+                      Twine(binding.bytes));
       if ((facts.writtenBuffers >> index & 1) && !binding.writable)
-        return refuse("the kernel writes '" + Twine(parameter.name) + "' (buffer " + Twine(index) + "), which is bound read-only");
+        return refuse("the kernel writes '" + Twine(parameter.name) + "' (buffer " + Twine(index) +
+                      "), which is bound read-only");
     } else if (parameter.kind == ParameterInfo::Kind::Threadgroup) {
       if (index >= maxBufferBindings)
-        return refuse("'" + Twine(parameter.name) + "' is threadgroup argument " + Twine(index) + ", but indices end at " +
-                      Twine(maxBufferBindings - 1));
-      uint32_t bytes = index < dispatch.threadgroupMemoryLengths.size() ? dispatch.threadgroupMemoryLengths[index] : 0;
+        return refuse("'" + Twine(parameter.name) + "' is threadgroup argument " + Twine(index) +
+                      ", but indices end at " + Twine(maxBufferBindings - 1));
+      uint32_t bytes = index < dispatch.threadgroupMemoryLengths.size()
+                           ? dispatch.threadgroupMemoryLengths[index]
+                           : 0;
       if (!bytes)
-        return refuse("threadgroup argument '" + Twine(parameter.name) + "' (" + Twine(index) + ") has no length");
+        return refuse("threadgroup argument '" + Twine(parameter.name) + "' (" + Twine(index) +
+                      ") has no length");
       end = alignTo(end, 16);
       launch.argumentOffsets[index] = end;
       launch.argumentBytes[index] = bytes;
@@ -372,11 +397,13 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
     }
   }
   if (end > maxThreadgroupMemory)
-    return refuse("a threadgroup can have at most " + Twine(maxThreadgroupMemory) + " bytes of memory, but needs " + Twine(end));
+    return refuse("a threadgroup can have at most " + Twine(maxThreadgroupMemory) +
+                  " bytes of memory, but needs " + Twine(end));
   for (unsigned d = 0; d != 3; ++d) {
     launch.threadgroups[d] = groups[d];
     launch.dispatchThreads[d] = threads[d];
-    launch.gridThreads[d] = dispatch.gridThreads ? (*dispatch.gridThreads)[d] : groups[d] * threads[d];
+    launch.gridThreads[d] =
+        dispatch.gridThreads ? (*dispatch.gridThreads)[d] : groups[d] * threads[d];
   }
   if (!groupCount)
     return Error::success();
@@ -403,7 +430,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   bool counting = state->library->options.count;
   plan.entry = (*variant)->entry;
   plan.facts = &facts;
-  plan.needsFibers = facts.usesThreadgroupBarrier || state->library->options.checkBounds || facts.stackBytes > 512 * 1024;
+  plan.needsFibers = facts.usesThreadgroupBarrier || state->library->options.checkBounds ||
+                     facts.stackBytes > 512 * 1024;
   plan.clearThreadgroupMemory = state->library->options.checkBounds;
   plan.seed = dispatch.scheduleSeed;
   plan.threadgroupBytes = end;
@@ -440,7 +468,8 @@ Expected<Kernel *> Library::kernel(StringRef name) {
     if (info.name != name)
       continue;
     if (!info.unusable.empty())
-      return createStringError(inconvertibleErrorCode(), "kernel '" + info.name + "': " + info.unusable);
+      return createStringError(inconvertibleErrorCode(),
+                               "kernel '" + info.name + "': " + info.unusable);
     auto made = std::make_unique<Kernel::State>();
     made->library = state.get();
     made->info = info;
@@ -451,7 +480,8 @@ Expected<Kernel *> Library::kernel(StringRef name) {
   std::string names;
   for (const KernelInfo &info : state->kernels)
     names += (names.empty() ? "" : ", ") + info.name;
-  return createStringError("the library has no kernel '%s'; it has: %s", name.str().c_str(), names.c_str());
+  return createStringError("the library has no kernel '%s'; it has: %s", name.str().c_str(),
+                           names.c_str());
 }
 
 Device::Device() : state(std::make_unique<State>()) {}
@@ -471,7 +501,8 @@ Error Device::configure(const DeviceOptions &options) {
     if (options.cacheRequired)
       return error;
     if (!std::exchange(state.warned, true))
-      errs() << "warning: " << toString(std::move(error)) << "; compiled kernels are kept in memory only\n";
+      errs() << "warning: " << toString(std::move(error))
+             << "; compiled kernels are kept in memory only\n";
     else
       consumeError(std::move(error));
     state.cache = DiskCache();
@@ -517,10 +548,12 @@ Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryO
   if (!cacheable)
     return library;
   std::lock_guard lock(state->mutex);
-  return state->libraries.try_emplace(key, library).first->second; // another thread may have been faster
+  return state->libraries.try_emplace(key, library)
+      .first->second; // another thread may have been faster
 }
 
-Expected<std::shared_ptr<Library>> Device::compileIR(StringRef ir, std::vector<KernelInfo> kernels, const LibraryOptions &options) {
+Expected<std::shared_ptr<Library>> Device::compileIR(StringRef ir, std::vector<KernelInfo> kernels,
+                                                     const LibraryOptions &options) {
   auto made = std::make_unique<Library::State>();
   made->bitcode = ir.str();
   made->kernels = std::move(kernels);

@@ -1,4 +1,5 @@
-// A Metal device whose GPU is the CPU: it compiles MSL and runs its kernels, exact about SIMD-groups, address spaces and limits.
+// A Metal device whose GPU is the CPU: it compiles MSL and runs its kernels, exact about
+// SIMD-groups, address spaces and limits.
 #pragma once
 
 #include "host_device/Counters.h"
@@ -18,21 +19,24 @@
 namespace triton_metal {
 
 struct LibraryOptions {
-  /// Every access is checked against its buffer; what is outside stops the kernel with an error that names the line.
+  /// Every access is checked against its buffer; what is outside stops the kernel with an error
+  /// that names the line.
   bool checkBounds = false;
   /// Launches count what they do.
   bool count = false;
   std::vector<FunctionConstantValue> functionConstants;
   std::string fileName = "kernel.metal";
   std::vector<std::pair<std::string, std::string>> macros;
-  /// Folders for #include. Libraries that use them are compiled anew each time: the files could have changed.
+  /// Folders for #include. Libraries that use them are compiled anew each time: the files could
+  /// have changed.
   std::vector<std::string> includeDirectories;
 };
 
 struct DeviceOptions {
   /// Where compiled kernels are kept; empty: in memory only.
   std::string cacheDirectory;
-  /// A folder that cannot be written is an error of `configure`; otherwise it is a warning, and kernels are kept in memory only.
+  /// A folder that cannot be written is an error of `configure`; otherwise it is a warning, and
+  /// kernels are kept in memory only.
   bool cacheRequired = false;
   /// Threads that run kernels; 0: one for each core that this process may use.
   unsigned numThreads = 0;
@@ -41,13 +45,15 @@ struct DeviceOptions {
 struct Dispatch {
   std::array<uint32_t, 3> threadgroups{1, 1, 1};
   std::array<uint32_t, 3> threadsPerThreadgroup{1, 1, 1};
-  /// The grid in threads, as in dispatchThreads: `threadgroups` then follows from it, and groups at its edges are cut.
+  /// The grid in threads, as in dispatchThreads: `threadgroups` then follows from it, and groups at
+  /// its edges are cut.
   std::optional<std::array<uint32_t, 3>> gridThreads;
   /// By index; those without data are missing.
   llvm::ArrayRef<BufferBinding> buffers;
   /// Bytes of each threadgroup memory argument, by index.
   std::vector<uint32_t> threadgroupMemoryLengths;
-  /// Threadgroups, SIMD-groups between barriers and lanes in conflict take turns in an order drawn from this number.
+  /// Threadgroups, SIMD-groups between barriers and lanes in conflict take turns in an order drawn
+  /// from this number.
   std::optional<uint64_t> scheduleSeed;
 };
 
@@ -59,7 +65,8 @@ public:
   const KernelInfo &info() const;
   /// Compiles for launches like this one, which `dispatch` otherwise does when the first comes.
   llvm::Error prepare(const Dispatch &dispatch);
-  /// Runs the kernel to its end. `counters`, if given and the library was compiled to count, are added to.
+  /// Runs the kernel to its end. `counters`, if given and the library was compiled to count, are
+  /// added to.
   llvm::Error dispatch(const Dispatch &dispatch, Counters *counters = nullptr);
   /// Bytes of threadgroup memory that the kernel's own variables take.
   llvm::Expected<uint64_t> staticThreadgroupMemory();
@@ -96,9 +103,11 @@ public:
   static llvm::Error configure(const DeviceOptions &options);
 
   /// May be called from any thread; the same text with the same options gives the same library.
-  llvm::Expected<std::shared_ptr<Library>> compile(llvm::StringRef msl, const LibraryOptions &options = {});
+  llvm::Expected<std::shared_ptr<Library>> compile(llvm::StringRef msl,
+                                                   const LibraryOptions &options = {});
   /// A library from LLVM IR (text or bitcode) that keeps the front end's contract.
-  llvm::Expected<std::shared_ptr<Library>> compileIR(llvm::StringRef ir, std::vector<KernelInfo> kernels,
+  llvm::Expected<std::shared_ptr<Library>> compileIR(llvm::StringRef ir,
+                                                     std::vector<KernelInfo> kernels,
                                                      const LibraryOptions &options = {});
   /// Forgets libraries that nobody holds.
   void trim();

@@ -42,8 +42,10 @@ char *compile(const HostText *text, HostLibrary **library) {
   for (size_t i = 0; i != text->numIncludeDirectories; ++i)
     options.includeDirectories.emplace_back(text->includeDirectories[i]);
   for (size_t i = 0; i != text->numFunctionConstants; ++i)
-    options.functionConstants.push_back({text->functionConstants[i], text->functionConstantBits[i]});
-  Expected<std::shared_ptr<Library>> made = Device::get().compile(StringRef(text->text, text->size), options);
+    options.functionConstants.push_back(
+        {text->functionConstants[i], text->functionConstantBits[i]});
+  Expected<std::shared_ptr<Library>> made =
+      Device::get().compile(StringRef(text->text, text->size), options);
   if (!made)
     return textOf(made.takeError());
   *library = new HostLibrary{std::move(*made)};
@@ -77,8 +79,9 @@ char *describe(HostLibrary *library) {
                                        {"reference", parameter.isReference},
                                        {"type", parameter.elementType},
                                        {"size", parameter.elementSize}});
-    kernels.push_back(json::Object{
-        {"name", info.name}, {"max_threads", info.maxTotalThreadsPerThreadgroup}, {"buffers", std::move(buffers)}});
+    kernels.push_back(json::Object{{"name", info.name},
+                                   {"max_threads", info.maxTotalThreadsPerThreadgroup},
+                                   {"buffers", std::move(buffers)}});
   }
   return copyOf(formatv("{0}", json::Value(std::move(kernels))).str());
 }
@@ -102,7 +105,8 @@ char *threadgroupMemory(HostKernel *kernel, uint64_t *bytes) {
 char *dispatch(HostKernel *kernel, const HostDispatch *launch, uint64_t *counters) {
   Dispatch dispatch;
   std::memcpy(dispatch.threadgroups.data(), launch->threadgroups, sizeof launch->threadgroups);
-  std::memcpy(dispatch.threadsPerThreadgroup.data(), launch->threadsPerThreadgroup, sizeof launch->threadsPerThreadgroup);
+  std::memcpy(dispatch.threadsPerThreadgroup.data(), launch->threadsPerThreadgroup,
+              sizeof launch->threadsPerThreadgroup);
   if (launch->hasGridThreads)
     dispatch.gridThreads = {launch->gridThreads[0], launch->gridThreads[1], launch->gridThreads[2]};
   if (launch->hasSeed)
@@ -110,7 +114,8 @@ char *dispatch(HostKernel *kernel, const HostDispatch *launch, uint64_t *counter
   dispatch.buffers = ArrayRef(launch->buffers, launch->numBuffers);
   if (launch->numThreadgroupMemoryLengths)
     dispatch.threadgroupMemoryLengths.assign(launch->threadgroupMemoryLengths,
-                                             launch->threadgroupMemoryLengths + launch->numThreadgroupMemoryLengths);
+                                             launch->threadgroupMemoryLengths +
+                                                 launch->numThreadgroupMemoryLengths);
   if (!counters)
     return textOf(reinterpret_cast<Kernel *>(kernel)->dispatch(dispatch));
   Counters counted;
@@ -126,8 +131,9 @@ void freeText(char *text) { std::free(text); }
 } // namespace
 
 const HostDeviceTable &hostDeviceTable() {
-  static constexpr HostDeviceTable table = {hostDeviceInterface, Counters::Count,   configure, compile, describe,
-                                            kernel,              threadgroupMemory, dispatch,  release, freeText};
+  static constexpr HostDeviceTable table = {
+      hostDeviceInterface, Counters::Count, configure, compile, describe, kernel,
+      threadgroupMemory,   dispatch,        release,   freeText};
   return table;
 }
 

@@ -1,4 +1,5 @@
-// The host device as a table of functions on plain data: what a program that is linked without clang and LLVM launches through.
+// The host device as a table of functions on plain data: what a program that is linked without
+// clang and LLVM launches through.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ struct BufferBinding {
   void *data = nullptr;
   uint64_t bytes = 0;
   bool writable = false;
-  /// Bytes in front of `data` that the kernel may touch as well: an array whose strides are negative begins at its end.
+  /// Bytes in front of `data` that the kernel may touch as well: an array whose strides are
+  /// negative begins at its end.
   uint64_t bytesBefore = 0;
 };
 
@@ -63,8 +65,8 @@ struct HostDispatch {
 struct HostLibrary;
 struct HostKernel;
 
-/// Every function may be called from any thread. Those that give text give null where all is well, else what went wrong,
-/// which `freeText` takes back.
+/// Every function may be called from any thread. Those that give text give null where all is well,
+/// else what went wrong, which `freeText` takes back.
 struct HostDeviceTable {
   uint32_t interface;
   /// How many numbers a launch counts: Counters::Count.

@@ -1,4 +1,5 @@
-// What a Metal kernel's signature says: plain data, made by the MSL front end, read by whoever launches the kernel.
+// What a Metal kernel's signature says: plain data, made by the MSL front end, read by whoever
+// launches the kernel.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,8 @@ enum class Position : uint8_t {
 
 struct ParameterInfo {
   enum class Kind : uint8_t {
-    /// `device T *`, `constant T *`, or a reference to one: an LLVM pointer in address space 1 or 2.
+    /// `device T *`, `constant T *`, or a reference to one: an LLVM pointer in address space 1
+    /// or 2.
     Buffer,
     /// `threadgroup T *`, whose length the dispatch sets: an LLVM pointer in address space 3.
     Threadgroup,
@@ -62,7 +64,8 @@ struct ParameterInfo {
   /// The pointee is const: the kernel's type says that it does not write here.
   bool isConst = false;
   bool isReference = false;
-  /// False where `[[function_constant(c)]]` takes the parameter away, for c is false: nothing need be bound to it.
+  /// False where `[[function_constant(c)]]` takes the parameter away, for c is false: nothing need
+  /// be bound to it.
   bool exists = true;
   /// What the pointer points at: its spelling, size in bytes (0 for void) and alignment.
   std::string elementType;
@@ -79,7 +82,8 @@ struct ParameterInfo {
   bool operator==(const ParameterInfo &) const = default;
 };
 
-/// A threadgroup variable of a kernel, its helpers included: its address is `__tm_threadgroup_alloc(id, size, alignment)`.
+/// A threadgroup variable of a kernel, its helpers included: its address is
+/// `__tm_threadgroup_alloc(id, size, alignment)`.
 struct ThreadgroupVariableInfo {
   std::string name;
   uint32_t id = 0;
@@ -110,7 +114,8 @@ struct KernelInfo {
   std::vector<FunctionConstantInfo> functionConstants;
   /// `[[max_total_threads_per_threadgroup(n)]]`, or the device's limit.
   uint32_t maxTotalThreadsPerThreadgroup = maxThreadsPerThreadgroup;
-  /// Why this kernel cannot be run, though others of its library can: a function constant that it uses has no value.
+  /// Why this kernel cannot be run, though others of its library can: a function constant that it
+  /// uses has no value.
   std::string unusable;
 
   bool operator==(const KernelInfo &) const = default;

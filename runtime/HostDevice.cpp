@@ -49,7 +49,7 @@ void setHostDeviceLoader(llvm::Error (*function)()) { loader.store(function); }
 llvm::Expected<const HostDeviceTable *> hostDevice() {
   if (const HostDeviceTable *table = registered.load(std::memory_order_acquire))
     return table;
-  if (llvm::Error (*load)() = loader.load())
+  if (llvm::Error(*load)() = loader.load())
     if (llvm::Error error = load())
       return std::move(error);
   if (const HostDeviceTable *table = registered.load(std::memory_order_acquire))

@@ -15,8 +15,8 @@ namespace triton_metal::runtime {
 /// Takes a host device; refuses one whose interface is another.
 llvm::Error registerHostDevice(const HostDeviceTable *table);
 
-/// What is called when a host device is first needed: it brings one in and registers it, or says what is wrong. Without
-/// either, there is none.
+/// What is called when a host device is first needed: it brings one in and registers it, or says
+/// what is wrong. Without either, there is none.
 void setHostDeviceLoader(llvm::Error (*loader)());
 
 /// The host device, or an error that says how to get one.

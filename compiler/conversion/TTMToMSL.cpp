@@ -20,12 +20,14 @@ static LogicalResult refuseType(Operation *op, Type type) {
   Type element = getElementTypeOrSelf(type);
   if (auto pointer = dyn_cast<tt::PtrType>(element))
     element = pointer.getPointeeType();
-  InFlightDiagnostic diagnostic = op->emitOpError("uses ") << element << ", which Metal does not have: ";
+  InFlightDiagnostic diagnostic = op->emitOpError("uses ")
+                                  << element << ", which Metal does not have: ";
   if (element.isF64())
     return diagnostic << "use float32";
   if (auto floating = dyn_cast<FloatType>(element); floating && floating.getWidth() <= 8)
     return diagnostic << "convert to float16 before the kernel";
-  return diagnostic << "its numbers are integers of 1, 8, 16, 32 and 64 bits, float16, bfloat16 and float32";
+  return diagnostic
+         << "its numbers are integers of 1, 8, 16, 32 and 64 bits, float16, bfloat16 and float32";
 }
 
 LogicalResult Lowering::lower(Operation *op) {
@@ -103,13 +105,14 @@ LogicalResult Lowering::run() {
     if (!type)
       return refuseType(func, argument.getType());
     if (isa<VectorType>(type))
-      return func.emitOpError("has an argument of type ") << argument.getType() << ", which a Metal kernel cannot take";
+      return func.emitOpError("has an argument of type ")
+             << argument.getType() << ", which a Metal kernel cannot take";
     argumentTypes.push_back(type);
     argumentLocs.push_back(argument.getLoc());
   }
   builder.setInsertionPoint(func);
-  auto kernel = msl::KernelOp::create(builder, loc, func.getName(), builder.getFunctionType(argumentTypes, {}),
-                                      32 * numSimdgroups);
+  auto kernel = msl::KernelOp::create(
+      builder, loc, func.getName(), builder.getFunctionType(argumentTypes, {}), 32 * numSimdgroups);
   Block *entry = builder.createBlock(&kernel.getBody(), {}, argumentTypes, argumentLocs);
   if (failed(lowerArguments(kernel)))
     return failure();
@@ -247,12 +250,14 @@ std::string Lowering::nameOf(Location location, StringRef otherwise) {
   if (auto call = dyn_cast<CallSiteLoc>(location))
     return nameOf(call.getCallee(), otherwise);
   if (auto name = dyn_cast<NameLoc>(location))
-    if (llvm::all_of(name.getName().getValue(), [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+    if (llvm::all_of(name.getName().getValue(),
+                     [](char c) { return llvm::isAlnum(c) || c == '_'; }))
       return name.getName().str();
   return otherwise.str();
 }
 
-Value Lowering::threadSum(ArrayRef<uint32_t> laneValues, ArrayRef<uint32_t> simdgroupValues, const Twine &name) {
+Value Lowering::threadSum(ArrayRef<uint32_t> laneValues, ArrayRef<uint32_t> simdgroupValues,
+                          const Twine &name) {
   auto &cached = threadSums[{laneValues.vec(), simdgroupValues.vec()}];
   if (cached)
     return cached;
@@ -295,29 +300,38 @@ Value Lowering::threadSum(ArrayRef<uint32_t> laneValues, ArrayRef<uint32_t> simd
   return cached = sum;
 }
 
-Value Lowering::threadBitsAre(uint32_t laneMask, uint32_t laneBits, uint32_t simdgroupMask, uint32_t simdgroupBits) {
+Value Lowering::threadBitsAre(uint32_t laneMask, uint32_t laneBits, uint32_t simdgroupMask,
+                              uint32_t simdgroupBits) {
   Type i32 = builder.getI32Type();
   Value condition;
   auto test = [&](Value position, uint32_t mask, uint32_t wanted, uint32_t all) {
     if (!(mask &= all))
       return;
-    Value bits = mask == all ? position : arith::AndIOp::create(builder, loc, position, constant(i32, mask)).getResult();
-    Value equal = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, bits, constant(i32, wanted));
-    condition = condition ? arith::AndIOp::create(builder, loc, condition, equal).getResult() : equal;
+    Value bits =
+        mask == all
+            ? position
+            : arith::AndIOp::create(builder, loc, position, constant(i32, mask)).getResult();
+    Value equal =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, bits, constant(i32, wanted));
+    condition =
+        condition ? arith::AndIOp::create(builder, loc, condition, equal).getResult() : equal;
   };
   test(lane, laneMask, laneBits, 31);
   test(simdgroup, simdgroupMask, simdgroupBits, numSimdgroups - 1);
   return condition;
 }
 
-Value Lowering::registerIndices(const LinearLayout &layout, llvm::function_ref<uint32_t(uint32_t)> field,
+Value Lowering::registerIndices(const LinearLayout &layout,
+                                llvm::function_ref<uint32_t(uint32_t)> field,
                                 llvm::function_ref<Value(Value)> general, const Twine &name) {
   auto denseOf = [&](llvm::function_ref<uint32_t(uint32_t)> value) {
     SmallVector<int32_t> values;
     for (uint32_t index = 0; index < layout.getNumRegisters(); ++index)
       values.push_back(value(layout.apply(index, 0, 0)));
     auto type = VectorType::get(values.size(), builder.getI32Type());
-    return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, ArrayRef<int32_t>(values))).getResult();
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(type, ArrayRef<int32_t>(values)))
+        .getResult();
   };
   auto through = [&](ArrayRef<uint32_t> bases, llvm::function_ref<uint32_t(uint32_t)> value) {
     return llvm::map_to_vector(bases, [&](uint32_t base) { return value(base); });
@@ -325,7 +339,8 @@ Value Lowering::registerIndices(const LinearLayout &layout, llvm::function_ref<u
   auto identity = [](uint32_t flat) { return flat; };
   int64_t count = layout.getNumRegisters();
   if (layout.isPermutation()) {
-    Value thread = threadSum(through(layout.getLaneBases(), field), through(layout.getSimdgroupBases(), field), name);
+    Value thread = threadSum(through(layout.getLaneBases(), field),
+                             through(layout.getSimdgroupBases(), field), name);
     if (count == 1)
       return splat(thread, 1);
     if (matchPattern(thread, m_Zero()))
@@ -333,7 +348,8 @@ Value Lowering::registerIndices(const LinearLayout &layout, llvm::function_ref<u
     Value registers = denseOf(field);
     return arith::AddIOp::create(builder, loc, splat(thread, count), registers);
   }
-  // Bases share bits: the flat index is an exclusive or, one term for each bit of the thread's position.
+  // Bases share bits: the flat index is an exclusive or, one term for each bit of the thread's
+  // position.
   Value flat = denseOf(identity);
   auto addBits = [&](ArrayRef<uint32_t> bases, bool isLane) {
     for (auto [bit, base] : llvm::enumerate(bases)) {
@@ -341,7 +357,8 @@ Value Lowering::registerIndices(const LinearLayout &layout, llvm::function_ref<u
         continue;
       SmallVector<uint32_t> laneValues(5, 0), simdgroupValues(layout.getSimdgroupBases().size(), 0);
       (isLane ? laneValues : simdgroupValues)[bit] = base;
-      flat = arith::XOrIOp::create(builder, loc, splat(threadSum(laneValues, simdgroupValues), count), flat);
+      flat = arith::XOrIOp::create(builder, loc,
+                                   splat(threadSum(laneValues, simdgroupValues), count), flat);
     }
   };
   addBits(layout.getLaneBases(), true);
@@ -364,7 +381,8 @@ Value Lowering::coordinates(const LinearLayout &layout, unsigned dim) {
       "thread_" + nameOf(loc, "index"));
 }
 
-Value Lowering::paddedIndices(const LinearLayout &layout, unsigned shift, uint32_t pad, const Twine &name) {
+Value Lowering::paddedIndices(const LinearLayout &layout, unsigned shift, uint32_t pad,
+                              const Twine &name) {
   return registerIndices(
       layout, [&](uint32_t flat) { return flat + (flat >> shift) * pad; },
       [&](Value flat) -> Value {
@@ -400,7 +418,9 @@ Lowering::Handled Lowering::lowerProgram(Operation *op) {
     return success();
   }
   // What to do instead, for what the language has and this compiler does not.
-  auto refuse = [&](StringRef instead) { return Handled(op->emitOpError("cannot be compiled for Metal: ") << instead); };
+  auto refuse = [&](StringRef instead) {
+    return Handled(op->emitOpError("cannot be compiled for Metal: ") << instead);
+  };
   if (isa<tt::ScanOp>(op))
     return refuse("there are no scans yet; reduce over a mask, or scan on the host");
   if (isa<tt::GatherOp>(op))
@@ -423,7 +443,8 @@ Lowering::Handled Lowering::lowerProgram(Operation *op) {
     return refuse("inline assembler belongs to another machine");
   if (auto external = dyn_cast<tt::ExternElementwiseOp>(op))
     return Handled(op->emitOpError("calls '")
-                   << external.getSymbol() << "' of a device library that Metal does not have: use tl.math");
+                   << external.getSymbol()
+                   << "' of a device library that Metal does not have: use tl.math");
   return std::nullopt;
 }
 

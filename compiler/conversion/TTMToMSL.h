@@ -1,7 +1,8 @@
-// From tiles with layouts to what one thread does: a tensor becomes the vector of the thread's registers.
+// From tiles with layouts to what one thread does: a tensor becomes the vector of the thread's
+// registers.
 //
-// The conversion walks the program once, in order, and builds the kernel beside it. Each family of operations has a file
-// of its own; a family answers nothing for operations that are not its own.
+// The conversion walks the program once, in order, and builds the kernel beside it. Each family of
+// operations has a file of its own; a family answers nothing for operations that are not its own.
 #pragma once
 
 #include "analysis/LinearLayout.h"
@@ -18,7 +19,8 @@
 
 namespace triton_metal {
 
-/// Elements behind a uniform pointer, at offsets; without a base, the offsets are addresses in bytes.
+/// Elements behind a uniform pointer, at offsets; without a base, the offsets are addresses in
+/// bytes.
 struct Address {
   mlir::Value base;
   mlir::Value offsets;
@@ -34,7 +36,8 @@ public:
 private:
   using Handled = std::optional<mlir::LogicalResult>;
 
-  //===--- Families: nothing if the operation belongs to another ------------------------------------===//
+  //===--- Families: nothing if the operation belongs to another
+  //------------------------------------===//
   Handled lowerProgram(mlir::Operation *op);
   Handled lowerShape(mlir::Operation *op);
   Handled lowerElementwise(mlir::Operation *op);
@@ -46,13 +49,15 @@ private:
   mlir::LogicalResult lower(mlir::Operation *op);
   mlir::LogicalResult lowerBlock(mlir::Block *block);
 
-  //===--- Program ----------------------------------------------------------------------------------===//
+  //===--- Program
+  //----------------------------------------------------------------------------------===//
   mlir::LogicalResult lowerArguments(msl::KernelOp kernel);
   void collectTileLifetimes();
   /// Threadgroup memory that the tiles leave to the operation at hand.
   int64_t freeThreadgroupBytes();
 
-  //===--- Types and values -------------------------------------------------------------------------===//
+  //===--- Types and values
+  //-------------------------------------------------------------------------===//
   /// Null for a type that Metal does not have.
   mlir::Type convertType(mlir::Type type);
   mlir::VectorType registersOf(const LinearLayout &layout, mlir::Type elementType);
@@ -72,35 +77,45 @@ private:
   /// The addresses in bytes, as i64.
   mlir::Value byteAddresses(const Address &address, mlir::Type pointee, mlir::Type converted);
 
-  //===--- Thread positions -------------------------------------------------------------------------===//
-  /// A sum over the set bits of the lane and SIMD-group index of these values, computed once at the kernel's top.
-  mlir::Value threadSum(llvm::ArrayRef<uint32_t> laneValues, llvm::ArrayRef<uint32_t> simdgroupValues,
-                        const llvm::Twine &name = "");
+  //===--- Thread positions
+  //-------------------------------------------------------------------------===//
+  /// A sum over the set bits of the lane and SIMD-group index of these values, computed once at the
+  /// kernel's top.
+  mlir::Value threadSum(llvm::ArrayRef<uint32_t> laneValues,
+                        llvm::ArrayRef<uint32_t> simdgroupValues, const llvm::Twine &name = "");
   /// A location with only a name.
   mlir::Location named(const llvm::Twine &name);
   /// The name that the source gave to a value, or the other one.
   std::string nameOf(mlir::Location loc, llvm::StringRef otherwise = "");
-  /// Whether the masked bits of the lane and SIMD-group index are all zero; null if there are no bits.
+  /// Whether the masked bits of the lane and SIMD-group index are all zero; null if there are no
+  /// bits.
   mlir::Value threadBitsAreZero(uint32_t laneMask, uint32_t simdgroupMask) {
     return threadBitsAre(laneMask, 0, simdgroupMask, 0);
   }
   /// Whether the masked bits of the lane and SIMD-group index are these.
-  mlir::Value threadBitsAre(uint32_t laneMask, uint32_t laneBits, uint32_t simdgroupMask, uint32_t simdgroupBits);
-  /// For each register the value that `field` gives to its element's flat index. The field must be additive over
-  /// disjoint bits; `general` computes it from flat indices where the bases are not disjoint bits.
-  mlir::Value registerIndices(const LinearLayout &layout, llvm::function_ref<uint32_t(uint32_t)> field,
-                              llvm::function_ref<mlir::Value(mlir::Value)> general, const llvm::Twine &name);
+  mlir::Value threadBitsAre(uint32_t laneMask, uint32_t laneBits, uint32_t simdgroupMask,
+                            uint32_t simdgroupBits);
+  /// For each register the value that `field` gives to its element's flat index. The field must be
+  /// additive over disjoint bits; `general` computes it from flat indices where the bases are not
+  /// disjoint bits.
+  mlir::Value registerIndices(const LinearLayout &layout,
+                              llvm::function_ref<uint32_t(uint32_t)> field,
+                              llvm::function_ref<mlir::Value(mlir::Value)> general,
+                              const llvm::Twine &name);
   /// Coordinates along a dimension.
   mlir::Value coordinates(const LinearLayout &layout, unsigned dim);
   /// Places of the elements in threadgroup memory where `pad` elements follow every 2^shift.
-  mlir::Value paddedIndices(const LinearLayout &layout, unsigned shift, uint32_t pad, const llvm::Twine &name = "place");
+  mlir::Value paddedIndices(const LinearLayout &layout, unsigned shift, uint32_t pad,
+                            const llvm::Twine &name = "place");
 
-  //===--- Data movement ----------------------------------------------------------------------------===//
-  mlir::FailureOr<mlir::Value> convertLayout(mlir::Value value, const LinearLayout &from, const LinearLayout &to,
-                                             llvm::StringRef name);
-  mlir::Value convertThroughShuffles(mlir::Value value, const LayoutConversion &conversion, unsigned numRegisters);
-  mlir::Value convertThroughMemory(mlir::Value value, const LinearLayout &from, const LinearLayout &to,
-                                   llvm::StringRef name);
+  //===--- Data movement
+  //----------------------------------------------------------------------------===//
+  mlir::FailureOr<mlir::Value> convertLayout(mlir::Value value, const LinearLayout &from,
+                                             const LinearLayout &to, llvm::StringRef name);
+  mlir::Value convertThroughShuffles(mlir::Value value, const LayoutConversion &conversion,
+                                     unsigned numRegisters);
+  mlir::Value convertThroughMemory(mlir::Value value, const LinearLayout &from,
+                                   const LinearLayout &to, llvm::StringRef name);
   /// Registers whose index has only the bits that are not in `repeats`.
   mlir::Value dropRepeats(mlir::Value vector, uint32_t repeats);
   mlir::Value addRepeats(mlir::Value vector, uint32_t repeats, unsigned numRegisterBits);
@@ -111,33 +126,42 @@ private:
   mlir::Value toStorage(mlir::Value value);
   mlir::Value fromStorage(mlir::Value value, mlir::Type elementType);
   /// Shuffles what SIMD-group functions take; wider and narrower types travel in it.
-  mlir::Value shuffleStorage(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value)> shuffle);
+  mlir::Value shuffleStorage(mlir::Value value,
+                             llvm::function_ref<mlir::Value(mlir::Value)> shuffle);
 
-  //===--- Tiles ------------------------------------------------------------------------------------===//
+  //===--- Tiles
+  //------------------------------------------------------------------------------------===//
   mlir::LogicalResult storeTile(ttm::StoreTileOp op);
   mlir::LogicalResult loadTile(ttm::LoadTileOp op);
   mlir::LogicalResult mma(ttm::MMAOp op);
   mlir::Value slotOf(mlir::Value tile, mlir::Value slot);
   std::string tileName(mlir::Value tile);
 
-  //===--- Reductions -------------------------------------------------------------------------------===//
+  //===--- Reductions
+  //-------------------------------------------------------------------------------===//
   mlir::LogicalResult reduce(tt::ReduceOp op);
-  llvm::SmallVector<mlir::Value> combine(tt::ReduceOp op, mlir::ValueRange lhs, mlir::ValueRange rhs);
-  llvm::SmallVector<mlir::Value> reduceRegisters(tt::ReduceOp op, mlir::ValueRange values, int64_t bits);
+  llvm::SmallVector<mlir::Value> combine(tt::ReduceOp op, mlir::ValueRange lhs,
+                                         mlir::ValueRange rhs);
+  llvm::SmallVector<mlir::Value> reduceRegisters(tt::ReduceOp op, mlir::ValueRange values,
+                                                 int64_t bits);
   mlir::Value shuffleXor(mlir::Value value, unsigned mask);
-  void reduceInAnyOrder(tt::ReduceOp op, llvm::SmallVector<mlir::Value> &values, const LinearLayout &layout,
-                        unsigned axis);
-  void reduceInOrder(tt::ReduceOp op, llvm::SmallVector<mlir::Value> &values, const LinearLayout &layout,
-                     unsigned axis);
+  void reduceInAnyOrder(tt::ReduceOp op, llvm::SmallVector<mlir::Value> &values,
+                        const LinearLayout &layout, unsigned axis);
+  void reduceInOrder(tt::ReduceOp op, llvm::SmallVector<mlir::Value> &values,
+                     const LinearLayout &layout, unsigned axis);
   /// Lanes that differ in this bit, or registers that do, combined.
-  llvm::SmallVector<mlir::Value> combineLanes(tt::ReduceOp op, mlir::ValueRange values, unsigned laneBit);
-  llvm::SmallVector<mlir::Value> combinePairs(tt::ReduceOp op, mlir::ValueRange values, unsigned registerBit);
-  /// What the SIMD-groups that differ in these bits hold, in new lowest register bits, through threadgroup memory.
-  /// Threads that differ in a free bit hold the same.
-  llvm::SmallVector<mlir::Value> readPartials(mlir::ValueRange values, llvm::ArrayRef<unsigned> simdgroupBits,
+  llvm::SmallVector<mlir::Value> combineLanes(tt::ReduceOp op, mlir::ValueRange values,
+                                              unsigned laneBit);
+  llvm::SmallVector<mlir::Value> combinePairs(tt::ReduceOp op, mlir::ValueRange values,
+                                              unsigned registerBit);
+  /// What the SIMD-groups that differ in these bits hold, in new lowest register bits, through
+  /// threadgroup memory. Threads that differ in a free bit hold the same.
+  llvm::SmallVector<mlir::Value> readPartials(mlir::ValueRange values,
+                                              llvm::ArrayRef<unsigned> simdgroupBits,
                                               uint32_t freeLanes, uint32_t freeSimdgroups);
 
-  //===--- Memory -----------------------------------------------------------------------------------===//
+  //===--- Memory
+  //-----------------------------------------------------------------------------------===//
   mlir::LogicalResult load(tt::LoadOp op);
   mlir::LogicalResult store(tt::StoreOp op);
   mlir::LogicalResult atomicRMW(tt::AtomicRMWOp op);
@@ -146,14 +170,15 @@ private:
   mlir::Value maskOf(mlir::Value mask);
   /// One thread's result to all: through threadgroup memory.
   mlir::Value broadcastFromOwner(mlir::Value value, const LinearLayout &layout);
-  mlir::LogicalResult finishAtomic(mlir::Operation *op, mlir::Value result, const LinearLayout &layout,
-                                   mlir::Value owner);
+  mlir::LogicalResult finishAtomic(mlir::Operation *op, mlir::Value result,
+                                   const LinearLayout &layout, mlir::Value owner);
   /// A uniform i1 that implies that every element of the mask is true; null if none is known.
   mlir::Value uniformMask(mlir::Value mask);
   struct Access {
     int32_t width = 1, maskWidth = 1;
   };
-  Access accessOf(mlir::Operation *op, mlir::Value pointer, mlir::Value mask, const LinearLayout &layout);
+  Access accessOf(mlir::Operation *op, mlir::Value pointer, mlir::Value mask,
+                  const LinearLayout &layout);
 
   tt::FuncOp func;
   mlir::OpBuilder builder;
@@ -162,7 +187,8 @@ private:
   llvm::DenseMap<mlir::Value, Address> addresses;
 
   unsigned numSimdgroups = 1;
-  /// From the first to the last operation, by position in the program, during which a tile's bytes are taken.
+  /// From the first to the last operation, by position in the program, during which a tile's bytes
+  /// are taken.
   struct TileLifetime {
     unsigned first, last;
     int64_t bytes;

@@ -1,5 +1,5 @@
-// Structured control flow with tiles carried through it. Conditions and bounds are scalars of the program, and so the same
-// in all of its threads.
+// Structured control flow with tiles carried through it. Conditions and bounds are scalars of the
+// program, and so the same in all of its threads.
 
 #include "conversion/TTMToMSL.h"
 
@@ -8,7 +8,8 @@ using namespace mlir;
 namespace triton_metal {
 
 /// A value in the form in which it is carried: pointers of tiles as addresses.
-static Value carried(Value value, llvm::function_ref<Value(Value)> plain, llvm::function_ref<Value(Value)> pointer) {
+static Value carried(Value value, llvm::function_ref<Value(Value)> plain,
+                     llvm::function_ref<Value(Value)> pointer) {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   return tensor && isa<tt::PtrType>(tensor.getElementType()) ? pointer(value) : plain(value);
 }
@@ -20,7 +21,8 @@ Lowering::Handled Lowering::lowerControlFlow(Operation *op) {
       result.push_back(carried(
           value, [&](Value plain) { return get(plain); },
           [&](Value pointer) {
-            Type pointee = cast<tt::PtrType>(getElementTypeOrSelf(pointer.getType())).getPointeeType();
+            Type pointee =
+                cast<tt::PtrType>(getElementTypeOrSelf(pointer.getType())).getPointeeType();
             return byteAddresses(addressOf(pointer), pointee, convertType(pointer.getType()));
           }));
     return result;
@@ -43,7 +45,8 @@ Lowering::Handled Lowering::lowerControlFlow(Operation *op) {
     OpBuilder::InsertionGuard guard(builder);
     return builder.createBlock(
         &target, {}, convertTypes(region.getArgumentTypes()),
-        llvm::map_to_vector(region.getArguments(), [](BlockArgument argument) { return argument.getLoc(); }));
+        llvm::map_to_vector(region.getArguments(),
+                            [](BlockArgument argument) { return argument.getLoc(); }));
   };
 
   if (auto yield = dyn_cast<scf::YieldOp>(op)) {
@@ -57,12 +60,14 @@ Lowering::Handled Lowering::lowerControlFlow(Operation *op) {
   }
   if (auto forOp = dyn_cast<scf::ForOp>(op)) {
     SmallVector<Value> inits = convert(forOp.getInitArgs());
-    auto loop = scf::ForOp::create(builder, loc, get(forOp.getLowerBound()), get(forOp.getUpperBound()),
-                                   get(forOp.getStep()), inits, nullptr, forOp.getUnsignedCmp());
+    auto loop =
+        scf::ForOp::create(builder, loc, get(forOp.getLowerBound()), get(forOp.getUpperBound()),
+                           get(forOp.getStep()), inits, nullptr, forOp.getUnsignedCmp());
     // Keep the names of what is carried. A parsed loop has given its arguments its own location.
     loop.getInductionVar().setLoc(forOp.getInductionVar().getLoc());
-    for (auto [from, to, yielded, init] : llvm::zip(forOp.getRegionIterArgs(), loop.getRegionIterArgs(),
-                                                    forOp.getYieldedValues(), forOp.getInitArgs())) {
+    for (auto [from, to, yielded, init] :
+         llvm::zip(forOp.getRegionIterArgs(), loop.getRegionIterArgs(), forOp.getYieldedValues(),
+                   forOp.getInitArgs())) {
       to.setLoc(from.getLoc());
       if (from.getLoc() == forOp.getLoc() || !from.getLoc()->findInstanceOf<NameLoc>())
         to.setLoc(yielded.getLoc()->findInstanceOf<NameLoc>() ? yielded.getLoc() : init.getLoc());
@@ -76,19 +81,23 @@ Lowering::Handled Lowering::lowerControlFlow(Operation *op) {
     return success();
   }
   if (auto ifOp = dyn_cast<scf::IfOp>(op)) {
-    auto converted = scf::IfOp::create(builder, loc, convertTypes(ifOp.getResultTypes()), get(ifOp.getCondition()),
+    auto converted = scf::IfOp::create(builder, loc, convertTypes(ifOp.getResultTypes()),
+                                       get(ifOp.getCondition()),
                                        /*addThenBlock=*/false, /*addElseBlock=*/false);
-    if (failed(fill(ifOp.getThenRegion(), newBlock(ifOp.getThenRegion(), converted.getThenRegion()))))
+    if (failed(
+            fill(ifOp.getThenRegion(), newBlock(ifOp.getThenRegion(), converted.getThenRegion()))))
       return failure();
     if (!ifOp.getElseRegion().empty() &&
-        failed(fill(ifOp.getElseRegion(), newBlock(ifOp.getElseRegion(), converted.getElseRegion()))))
+        failed(
+            fill(ifOp.getElseRegion(), newBlock(ifOp.getElseRegion(), converted.getElseRegion()))))
       return failure();
     mapResults(op->getResults(), converted.getResults());
     return success();
   }
   if (auto whileOp = dyn_cast<scf::WhileOp>(op)) {
     SmallVector<Value> inits = convert(whileOp.getInits());
-    auto converted = scf::WhileOp::create(builder, loc, convertTypes(whileOp.getResultTypes()), inits);
+    auto converted =
+        scf::WhileOp::create(builder, loc, convertTypes(whileOp.getResultTypes()), inits);
     if (failed(fill(whileOp.getBefore(), newBlock(whileOp.getBefore(), converted.getBefore()))) ||
         failed(fill(whileOp.getAfter(), newBlock(whileOp.getAfter(), converted.getAfter()))))
       return failure();
@@ -119,8 +128,8 @@ Lowering::Handled Lowering::lowerControlFlow(Operation *op) {
         scf::YieldOp::create(builder, loc, ifOp.getResults());
       else
         outer = ifOp;
-      if (failed(fill(switchOp.getCaseRegions()[index], newBlock(switchOp.getCaseRegions()[index],
-                                                                ifOp.getThenRegion()))))
+      if (failed(fill(switchOp.getCaseRegions()[index],
+                      newBlock(switchOp.getCaseRegions()[index], ifOp.getThenRegion()))))
         return failure();
       builder.createBlock(&ifOp.getElseRegion());
     }
@@ -128,7 +137,8 @@ Lowering::Handled Lowering::lowerControlFlow(Operation *op) {
       for (Operation &inner : switchOp.getDefaultBlock().without_terminator())
         if (failed(lower(&inner)))
           return failure();
-      mapResults(op->getResults(), convert(switchOp.getDefaultBlock().getTerminator()->getOperands()));
+      mapResults(op->getResults(),
+                 convert(switchOp.getDefaultBlock().getTerminator()->getOperands()));
       return success();
     }
     if (failed(lowerBlock(&switchOp.getDefaultBlock())))

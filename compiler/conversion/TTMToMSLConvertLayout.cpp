@@ -1,4 +1,5 @@
-// Layout conversions: by renaming registers, by shuffles within the SIMD-group, or through threadgroup memory.
+// Layout conversions: by renaming registers, by shuffles within the SIMD-group, or through
+// threadgroup memory.
 
 #include "conversion/TTMToMSL.h"
 
@@ -8,7 +9,8 @@ using namespace mlir;
 
 namespace triton_metal {
 
-/// Whether all threads have this scalar in common: only numbers that are computed from a thread's position differ.
+/// Whether all threads have this scalar in common: only numbers that are computed from a thread's
+/// position differ.
 static bool isUniform(Value scalar) {
   SmallVector<Value> work{scalar};
   DenseSet<Value> seen;
@@ -24,8 +26,8 @@ static bool isUniform(Value scalar) {
   return true;
 }
 
-FailureOr<Value> Lowering::convertLayout(Value value, const LinearLayout &from, const LinearLayout &to,
-                                         StringRef name) {
+FailureOr<Value> Lowering::convertLayout(Value value, const LinearLayout &from,
+                                         const LinearLayout &to, StringRef name) {
   if (auto splatOp = value.getDefiningOp<msl::SplatOp>(); splatOp && isUniform(splatOp.getValue()))
     return splat(splatOp.getValue(), to.getNumRegisters());
   LayoutConversion conversion(from, to);
@@ -48,9 +50,10 @@ FailureOr<Value> Lowering::convertLayout(Value value, const LinearLayout &from, 
   llvm_unreachable("covered");
 }
 
-/// Result register r of lane l is source register A(r) ^ B(l) of lane F(l). Where A's lanes depend on r as well, several
-/// lanes' worth of registers would have to travel, and memory is better.
-Value Lowering::convertThroughShuffles(Value value, const LayoutConversion &conversion, unsigned numRegisters) {
+/// Result register r of lane l is source register A(r) ^ B(l) of lane F(l). Where A's lanes depend
+/// on r as well, several lanes' worth of registers would have to travel, and memory is better.
+Value Lowering::convertThroughShuffles(Value value, const LayoutConversion &conversion,
+                                       unsigned numRegisters) {
   SmallVector<int64_t> bases;
   for (const HardwareIndex &place : conversion.reg) {
     if (place.lane || place.simdgroup)
@@ -62,7 +65,8 @@ Value Lowering::convertThroughShuffles(Value value, const LayoutConversion &conv
   SmallVector<uint32_t> laneValues, simdgroupValues;
   bool isIdentity = true, isPermutationOfBits = true;
   uint32_t seen = 0;
-  auto visit = [&](ArrayRef<HardwareIndex> places, Value position, SmallVector<uint32_t> &values, bool isLane) {
+  auto visit = [&](ArrayRef<HardwareIndex> places, Value position, SmallVector<uint32_t> &values,
+                   bool isLane) {
     for (auto [bit, place] : llvm::enumerate(places)) {
       values.push_back(place.lane);
       isIdentity &= place.lane == (isLane ? 1u << bit : 0u);
@@ -117,8 +121,10 @@ Value Lowering::convertThroughShuffles(Value value, const LayoutConversion &conv
     SmallVector<int64_t> lower;
     for (int64_t base = 1; base < half; base *= 2)
       lower.push_back(base);
-    Value isZero = threadBitsAreZero(position == lane ? 1u << bit : 0, position == lane ? 0 : 1u << bit);
-    wide = arith::SelectOp::create(builder, loc, isZero, permute(wide, lower), permute(wide, lower, half));
+    Value isZero =
+        threadBitsAreZero(position == lane ? 1u << bit : 0, position == lane ? 0 : 1u << bit);
+    wide = arith::SelectOp::create(builder, loc, isZero, permute(wide, lower),
+                                   permute(wide, lower, half));
   }
   return wide;
 }
@@ -142,9 +148,10 @@ Value Lowering::shuffleStorage(Value value, llvm::function_ref<Value(Value)> shu
     Value low = shuffle(arith::TruncIOp::create(builder, loc, i32, value));
     Value upper = arith::ShRUIOp::create(builder, loc, value, constant(type, 32));
     Value high = shuffle(arith::TruncIOp::create(builder, loc, i32, upper));
-    Value result = arith::ShLIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, type, high),
-                                         constant(type, 32));
-    return arith::OrIOp::create(builder, loc, result, arith::ExtUIOp::create(builder, loc, type, low));
+    Value result = arith::ShLIOp::create(
+        builder, loc, arith::ExtUIOp::create(builder, loc, type, high), constant(type, 32));
+    return arith::OrIOp::create(builder, loc, result,
+                                arith::ExtUIOp::create(builder, loc, type, low));
   }
   return shuffle(value);
 }
@@ -153,7 +160,8 @@ Value Lowering::shuffleStorage(Value value, llvm::function_ref<Value(Value)> shu
 // Through threadgroup memory
 //===----------------------------------------------------------------------===//
 
-/// Registers from register 0 on, in powers of two, that hold consecutive elements; at most 16 bytes of them.
+/// Registers from register 0 on, in powers of two, that hold consecutive elements; at most 16 bytes
+/// of them.
 static int32_t consecutive(const LinearLayout &layout, int64_t bytes) {
   int64_t count = 1;
   for (uint32_t base : layout.getRegisterBases()) {
@@ -164,7 +172,8 @@ static int32_t consecutive(const LinearLayout &layout, int64_t bytes) {
   return count;
 }
 
-Value Lowering::convertThroughMemory(Value value, const LinearLayout &from, const LinearLayout &to, StringRef name) {
+Value Lowering::convertThroughMemory(Value value, const LinearLayout &from, const LinearLayout &to,
+                                     StringRef name) {
   Type element = getElementTypeOrSelf(value.getType());
   value = toStorage(value);
   Type storage = getElementTypeOrSelf(value.getType());
@@ -186,10 +195,13 @@ Value Lowering::convertThroughMemory(Value value, const LinearLayout &from, cons
   LinearLayout target(to.getShape(), registers, to.getLaneBases(), to.getSimdgroupBases());
 
   int32_t storeWidth = consecutive(source, bytes), loadWidth = consecutive(target, bytes);
-  // 128 bytes pass all 32 banks; what follows starts some banks on, at an address that vectors can begin at.
-  uint32_t pad = std::max<int32_t>({storeWidth, loadWidth, int32_t(4 / std::min<int64_t>(bytes, 4))});
+  // 128 bytes pass all 32 banks; what follows starts some banks on, at an address that vectors can
+  // begin at.
+  uint32_t pad =
+      std::max<int32_t>({storeWidth, loadWidth, int32_t(4 / std::min<int64_t>(bytes, 4))});
   unsigned shift = llvm::Log2_64(128 / bytes);
-  if (count <= 128 / bytes || (storeWidth > 1 && storeWidth == loadWidth && storeWidth * bytes == 16))
+  if (count <= 128 / bytes ||
+      (storeWidth > 1 && storeWidth == loadWidth && storeWidth * bytes == 16))
     pad = 0;
 
   int64_t budget = freeThreadgroupBytes();
@@ -205,7 +217,8 @@ Value Lowering::convertThroughMemory(Value value, const LinearLayout &from, cons
     if (rounds == 1)
       return paddedIndices(layout, shift, pad);
     Value flat = paddedIndices(layout, 0, 0);
-    Value inRound = arith::AndIOp::create(builder, loc, flat, constant(flat.getType(), perRound - 1));
+    Value inRound =
+        arith::AndIOp::create(builder, loc, flat, constant(flat.getType(), perRound - 1));
     if (!pad)
       return inRound;
     Value rows = arith::ShRUIOp::create(builder, loc, inRound, constant(flat.getType(), shift));
@@ -214,7 +227,8 @@ Value Lowering::convertThroughMemory(Value value, const LinearLayout &from, cons
   };
   auto maskOf = [&](const LinearLayout &layout, Value round) -> Value {
     Value flat = paddedIndices(layout, 0, 0);
-    Value which = arith::ShRUIOp::create(builder, loc, flat, constant(flat.getType(), llvm::Log2_64(perRound)));
+    Value which = arith::ShRUIOp::create(builder, loc, flat,
+                                         constant(flat.getType(), llvm::Log2_64(perRound)));
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, which,
                                  msl::SplatOp::create(builder, loc, flat.getType(), round));
   };
@@ -224,18 +238,19 @@ Value Lowering::convertThroughMemory(Value value, const LinearLayout &from, cons
   // `sofar`: what earlier rounds brought, which stays.
   auto exchange = [&](Value storeMask, Value loadMask, Value sofar) -> Value {
     predicated(owner, [&] {
-      msl::StoreOp::create(builder, loc, value, memory, storeOffsets, storeMask, Value(), storeWidth,
-                           storeMask ? storeWidth : 1);
+      msl::StoreOp::create(builder, loc, value, memory, storeOffsets, storeMask, Value(),
+                           storeWidth, storeMask ? storeWidth : 1);
     });
-    return msl::LoadOp::create(builder, loc, resultType, memory, loadOffsets, loadMask, sofar, Value(), loadWidth,
-                               loadMask ? loadWidth : 1);
+    return msl::LoadOp::create(builder, loc, resultType, memory, loadOffsets, loadMask, sofar,
+                               Value(), loadWidth, loadMask ? loadWidth : 1);
   };
   Value result;
   if (rounds == 1) {
     result = exchange({}, {}, {});
   } else {
     auto bound = [&](int64_t number) { return constant(builder.getI32Type(), number); };
-    auto loop = scf::ForOp::create(builder, loc, bound(0), bound(rounds), bound(1), constant(resultType, 0));
+    auto loop = scf::ForOp::create(builder, loc, bound(0), bound(rounds), bound(1),
+                                   constant(resultType, 0));
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
     Value round = loop.getInductionVar();

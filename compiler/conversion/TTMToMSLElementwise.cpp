@@ -16,7 +16,8 @@ Lowering::Handled Lowering::lowerShape(Operation *op) {
   if (auto range = dyn_cast<tt::MakeRangeOp>(op)) {
     Value index = coordinates(layoutOf(range), 0);
     if (range.getStart())
-      index = arith::AddIOp::create(builder, loc, index, constant(index.getType(), int32_t(range.getStart())));
+      index = arith::AddIOp::create(builder, loc, index,
+                                    constant(index.getType(), int32_t(range.getStart())));
     map(range, index);
     return success();
   }
@@ -70,7 +71,8 @@ Lowering::Handled Lowering::lowerShape(Operation *op) {
   }
   auto registers = LinearLayout::registerMap(from, to, resultToSource);
   if (!registers)
-    return Handled(op->emitOpError("moves data between threads; layouts should have been assigned so that it does not"));
+    return Handled(op->emitOpError(
+        "moves data between threads; layouts should have been assigned so that it does not"));
   SmallVector<int64_t> bases(registers->begin(), registers->end());
   if (isa<tt::PtrType>(getElementTypeOrSelf(source.getType()))) {
     Address address = addressOf(source);
@@ -99,7 +101,8 @@ Lowering::Handled Lowering::lowerElementwise(Operation *op) {
     TypedAttr value = constantOp.getValue();
     if (auto dense = dyn_cast<DenseElementsAttr>(value)) {
       if (!dense.isSplat())
-        return Handled(op->emitOpError("has different elements; build the tile from tl.arange instead"));
+        return Handled(
+            op->emitOpError("has different elements; build the tile from tl.arange instead"));
       value = DenseElementsAttr::get(cast<VectorType>(type), dense.getSplatValue<Attribute>());
     } else if (type != constantOp.getType()) {
       value = IntegerAttr::get(type, cast<IntegerAttr>(value).getInt());
@@ -134,7 +137,8 @@ Lowering::Handled Lowering::lowerElementwise(Operation *op) {
     Address address = addressOf(add.getPtr());
     if (!address.base) {
       Value bytes = castOffsets(offset, i64);
-      int64_t size = getStorageBytes(cast<tt::PtrType>(getElementTypeOrSelf(add.getType())).getPointeeType());
+      int64_t size =
+          getStorageBytes(cast<tt::PtrType>(getElementTypeOrSelf(add.getType())).getPointeeType());
       if (size != 1)
         bytes = arith::MulIOp::create(builder, loc, bytes, constant(bytes.getType(), size));
       address.offsets = arith::AddIOp::create(builder, loc, address.offsets, bytes);
@@ -145,15 +149,16 @@ Lowering::Handled Lowering::lowerElementwise(Operation *op) {
       address.offsets = offset;
     } else {
       // Each offset is a 32-bit number, their sum need not be.
-      address.offsets =
-          arith::AddIOp::create(builder, loc, castOffsets(address.offsets, i64), castOffsets(offset, i64));
+      address.offsets = arith::AddIOp::create(builder, loc, castOffsets(address.offsets, i64),
+                                              castOffsets(offset, i64));
     }
     addresses[add] = address;
     return success();
   }
   if (auto cast = dyn_cast<tt::PtrToIntOp>(op)) {
     Address address = addressOf(cast.getSrc());
-    Type pointee = mlir::cast<tt::PtrType>(getElementTypeOrSelf(cast.getSrc().getType())).getPointeeType();
+    Type pointee =
+        mlir::cast<tt::PtrType>(getElementTypeOrSelf(cast.getSrc().getType())).getPointeeType();
     Value bytes = byteAddresses(address, pointee, convertType(cast.getSrc().getType()));
     map(cast, castOffsets(bytes, getElementTypeOrSelf(convertType(cast.getType()))));
     return success();
@@ -168,7 +173,8 @@ Lowering::Handled Lowering::lowerElementwise(Operation *op) {
   }
   if (auto cast = dyn_cast<tt::BitcastOp>(op)) {
     if (!isa<tt::PtrType>(getElementTypeOrSelf(cast.getType()))) {
-      map(cast, builder.createOrFold<arith::BitcastOp>(loc, convertType(cast.getType()), get(cast.getSrc())));
+      map(cast, builder.createOrFold<arith::BitcastOp>(loc, convertType(cast.getType()),
+                                                       get(cast.getSrc())));
       return success();
     }
     auto from = mlir::cast<tt::PtrType>(getElementTypeOrSelf(cast.getSrc().getType()));
@@ -182,7 +188,8 @@ Lowering::Handled Lowering::lowerElementwise(Operation *op) {
     if (!address.base)
       map(cast, address.offsets);
     else if (getStorageBytes(from.getPointeeType()) == getStorageBytes(to.getPointeeType()))
-      addresses[cast] = {builder.createOrFold<msl::PtrCastOp>(loc, type, address.base), address.offsets};
+      addresses[cast] = {builder.createOrFold<msl::PtrCastOp>(loc, type, address.base),
+                         address.offsets};
     else
       map(cast, byteAddresses(address, from.getPointeeType(), convertType(cast.getType())));
     return success();
@@ -203,7 +210,8 @@ Lowering::Handled Lowering::lowerElementwise(Operation *op) {
       map(cast, arith::ExtFOp::create(builder, loc, type, value));
     } else if (fromWidth == toWidth) {
       if (cast.getRounding() == tt::RoundingMode::RTZ)
-        return Handled(op->emitOpError("rounds toward zero, which Metal's conversions do not: use the default"));
+        return Handled(op->emitOpError(
+            "rounds toward zero, which Metal's conversions do not: use the default"));
       Value wide = arith::ExtFOp::create(builder, loc, like(builder.getF32Type()), value);
       map(cast, arith::TruncFOp::create(builder, loc, type, wide));
     } else if (isTruncationOfBits(cast)) {
@@ -217,14 +225,16 @@ Lowering::Handled Lowering::lowerElementwise(Operation *op) {
       half = arith::SelectOp::create(builder, loc, isNaN, quiet, half);
       map(cast, arith::BitcastOp::create(builder, loc, type, half));
     } else if (cast.getRounding() == tt::RoundingMode::RTZ) {
-      return Handled(op->emitOpError("rounds toward zero, which Metal's conversions do not: use the default"));
+      return Handled(
+          op->emitOpError("rounds toward zero, which Metal's conversions do not: use the default"));
     } else {
       map(cast, arith::TruncFOp::create(builder, loc, type, value));
     }
     return success();
   }
   if (auto mulhi = dyn_cast<tt::MulhiUIOp>(op)) {
-    map(mulhi, msl::MulhiOp::create(builder, loc, get(mulhi.getX()), get(mulhi.getY()), /*is_unsigned=*/true));
+    map(mulhi, msl::MulhiOp::create(builder, loc, get(mulhi.getX()), get(mulhi.getY()),
+                                    /*is_unsigned=*/true));
     return success();
   }
   if (auto divide = dyn_cast<tt::PreciseDivFOp>(op)) {
@@ -264,10 +274,12 @@ Lowering::Handled Lowering::lowerElementwise(Operation *op) {
     Type type = convertType(select.getType());
     Address lhs = addressOf(select.getTrueValue()), rhs = addressOf(select.getFalseValue());
     if (lhs.base && lhs.base == rhs.base) {
-      Type wide = getElementTypeOrSelf(lhs.offsets.getType()) == getElementTypeOrSelf(rhs.offsets.getType())
-                      ? getElementTypeOrSelf(lhs.offsets.getType())
-                      : i64;
-      addresses[select] = {lhs.base, arith::SelectOp::create(builder, loc, condition, castOffsets(lhs.offsets, wide),
+      Type wide =
+          getElementTypeOrSelf(lhs.offsets.getType()) == getElementTypeOrSelf(rhs.offsets.getType())
+              ? getElementTypeOrSelf(lhs.offsets.getType())
+              : i64;
+      addresses[select] = {lhs.base, arith::SelectOp::create(builder, loc, condition,
+                                                             castOffsets(lhs.offsets, wide),
                                                              castOffsets(rhs.offsets, wide))};
       return success();
     }
@@ -282,8 +294,9 @@ Lowering::Handled Lowering::lowerElementwise(Operation *op) {
     unsigned from = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
     unsigned to = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
     if (from < to)
-      value = isa<arith::IndexCastUIOp>(op) ? arith::ExtUIOp::create(builder, loc, type, value).getResult()
-                                            : arith::ExtSIOp::create(builder, loc, type, value).getResult();
+      value = isa<arith::IndexCastUIOp>(op)
+                  ? arith::ExtUIOp::create(builder, loc, type, value).getResult()
+                  : arith::ExtSIOp::create(builder, loc, type, value).getResult();
     else if (from > to)
       value = arith::TruncIOp::create(builder, loc, type, value);
     map(op->getResult(0), value);

@@ -59,7 +59,8 @@ Value Lowering::toStorage(Value value) {
 Value Lowering::fromStorage(Value value, Type elementType) {
   if (getElementTypeOrSelf(value.getType()) == elementType)
     return value;
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value, zero(value.getType()));
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
+                               zero(value.getType()));
 }
 
 Value Lowering::allocate(StringRef name, Type elementType, int64_t count) {
@@ -69,7 +70,8 @@ Value Lowering::allocate(StringRef name, Type elementType, int64_t count) {
   std::string unique = number ? (name + "_" + Twine(number + 1)).str() : name.str();
   auto type = msl::PtrType::get(elementType, msl::AddressSpace::Threadgroup);
   auto alloc = msl::AllocOp::create(builder, UnknownLoc::get(builder.getContext()), type,
-                                    builder.getStringAttr(unique), builder.getI64IntegerAttr(count), IntegerAttr());
+                                    builder.getStringAttr(unique), builder.getI64IntegerAttr(count),
+                                    IntegerAttr());
   topEnd = alloc;
   return alloc;
 }
@@ -78,7 +80,8 @@ Value Lowering::allocate(StringRef name, Type elementType, int64_t count) {
 // Access width
 //===----------------------------------------------------------------------===//
 
-Lowering::Access Lowering::accessOf(Operation *op, Value pointer, Value mask, const LinearLayout &layout) {
+Lowering::Access Lowering::accessOf(Operation *op, Value pointer, Value mask,
+                                    const LinearLayout &layout) {
   // Registers that step through neighbours along one dimension, repeats left out.
   int32_t run = 1;
   SmallVector<uint32_t> bases;
@@ -105,7 +108,9 @@ Lowering::Access Lowering::accessOf(Operation *op, Value pointer, Value mask, co
   return access;
 }
 
-Value Lowering::maskOf(Value mask) { return mask && !tt::isConstantBool(mask, true) ? get(mask) : Value(); }
+Value Lowering::maskOf(Value mask) {
+  return mask && !tt::isConstantBool(mask, true) ? get(mask) : Value();
+}
 
 //===----------------------------------------------------------------------===//
 // Loads and stores
@@ -119,12 +124,13 @@ LogicalResult Lowering::load(tt::LoadOp op) {
   if (isa<tt::PtrType>(getElementTypeOrSelf(op.getType())))
     // Pointers in memory are addresses.
     type = isa<VectorType>(type) ? type : builder.getI64Type();
-  auto emit = [&](Type resultType, const Address &at, Value mask, Value other, Value full, Access access) -> Value {
+  auto emit = [&](Type resultType, const Address &at, Value mask, Value other, Value full,
+                  Access access) -> Value {
     if (at.base)
-      return msl::LoadOp::create(builder, loc, resultType, at.base, at.offsets, mask, other, full, access.width,
-                                 access.maskWidth);
-    return msl::LoadAddressOp::create(builder, loc, resultType, at.offsets, mask, other, full, access.width,
-                                      access.maskWidth);
+      return msl::LoadOp::create(builder, loc, resultType, at.base, at.offsets, mask, other, full,
+                                 access.width, access.maskWidth);
+    return msl::LoadAddressOp::create(builder, loc, resultType, at.offsets, mask, other, full,
+                                      access.width, access.maskWidth);
   };
   auto finish = [&](Value loaded) {
     if (isa<tt::PtrType>(op.getType()))
@@ -150,7 +156,8 @@ LogicalResult Lowering::load(tt::LoadOp op) {
     full = uniformMask(op.getMask());
   address.offsets = dropRepeats(address.offsets, repeats);
   Type resultType = VectorType::get(registers, cast<VectorType>(type).getElementType());
-  Value loaded = emit(resultType, address, dropRepeats(mask, repeats), dropRepeats(other, repeats), full, access);
+  Value loaded = emit(resultType, address, dropRepeats(mask, repeats), dropRepeats(other, repeats),
+                      full, access);
   map(op, addRepeats(loaded, repeats, layout.getRegisterBases().size()));
   return success();
 }
@@ -165,10 +172,11 @@ LogicalResult Lowering::store(tt::StoreOp op) {
     return op.emitOpError("stores a tile of pointers; store their integers (tl.cast to int64)");
   auto emit = [&](Value full, Access access) {
     if (address.base)
-      msl::StoreOp::create(builder, loc, value, address.base, address.offsets, mask, full, access.width,
-                           access.maskWidth);
+      msl::StoreOp::create(builder, loc, value, address.base, address.offsets, mask, full,
+                           access.width, access.maskWidth);
     else
-      msl::StoreAddressOp::create(builder, loc, value, address.offsets, mask, full, access.width, access.maskWidth);
+      msl::StoreAddressOp::create(builder, loc, value, address.offsets, mask, full, access.width,
+                                  access.maskWidth);
   };
   uint32_t allSimdgroups = numSimdgroups - 1;
   if (!isa<VectorType>(value.getType())) {
@@ -225,8 +233,8 @@ static std::optional<msl::AtomicKind> convertKind(tt::RMWOp kind) {
 static LogicalResult checkAtomic(Operation *op, Type element) {
   if (element.getIntOrFloatBitWidth() == 32)
     return success();
-  return op->emitOpError("updates ") << element
-                                     << " atomically; Metal's atomics have 32 bits: use int32 or float32 in memory";
+  return op->emitOpError("updates ")
+         << element << " atomically; Metal's atomics have 32 bits: use int32 or float32 in memory";
 }
 
 /// Runs an atomic operation in the threads that own data, and gives its result to all that hold it.
@@ -257,8 +265,9 @@ LogicalResult Lowering::atomicRMW(tt::AtomicRMWOp op) {
     return op.emitOpError("needs an atomic of floats that Metal does not have: use integers");
   Address address = addressOf(op.getPtr());
   if (!address.base)
-    return op.emitOpError("goes through pointers without a common base, which atomics in Metal cannot: offset one "
-                          "argument of the kernel");
+    return op.emitOpError(
+        "goes through pointers without a common base, which atomics in Metal cannot: offset one "
+        "argument of the kernel");
   Value mask = maskOf(op.getMask());
   Value value = get(op.getVal());
   bool used = !op.getResult().use_empty();
@@ -275,7 +284,8 @@ LogicalResult Lowering::atomicRMW(tt::AtomicRMWOp op) {
   mask = dropRepeats(mask, repeats);
   address.offsets = dropRepeats(address.offsets, repeats);
   auto emit = [&]() -> Value {
-    return msl::AtomicRMWOp::create(builder, loc, value.getType(), *kind, address.base, address.offsets, value, mask);
+    return msl::AtomicRMWOp::create(builder, loc, value.getType(), *kind, address.base,
+                                    address.offsets, value, mask);
   };
   Value owner = threadBitsAreZero(laneMask, simdgroupMask);
   if (!used) {
@@ -286,7 +296,8 @@ LogicalResult Lowering::atomicRMW(tt::AtomicRMWOp op) {
   return finishAtomic(op, result, layout, owner);
 }
 
-LogicalResult Lowering::finishAtomic(Operation *op, Value result, const LinearLayout &layout, Value owner) {
+LogicalResult Lowering::finishAtomic(Operation *op, Value result, const LinearLayout &layout,
+                                     Value owner) {
   if (isa<VectorType>(result.getType())) {
     result = addRepeats(result, layout.freeMask(InDim::Register), layout.getRegisterBases().size());
     if (owner)
@@ -307,8 +318,9 @@ LogicalResult Lowering::atomicCAS(tt::AtomicCASOp op) {
     return failure();
   Address address = addressOf(op.getPtr());
   if (!address.base)
-    return op.emitOpError("goes through pointers without a common base, which atomics in Metal cannot: offset one "
-                          "argument of the kernel");
+    return op.emitOpError(
+        "goes through pointers without a common base, which atomics in Metal cannot: offset one "
+        "argument of the kernel");
   Value compare = get(op.getCmp()), value = get(op.getVal());
   if (isa<FloatType>(element)) {
     // Bits are compared, as on other devices.
@@ -318,8 +330,8 @@ LogicalResult Lowering::atomicCAS(tt::AtomicCASOp op) {
                     : i32;
     compare = arith::BitcastOp::create(builder, loc, bits, compare);
     value = arith::BitcastOp::create(builder, loc, bits, value);
-    address.base =
-        msl::PtrCastOp::create(builder, loc, msl::PtrType::get(i32, msl::AddressSpace::Device), address.base);
+    address.base = msl::PtrCastOp::create(
+        builder, loc, msl::PtrType::get(i32, msl::AddressSpace::Device), address.base);
   }
   LinearLayout layout;
   uint32_t repeats = 0, laneMask = 31, simdgroupMask = numSimdgroups - 1;
@@ -333,16 +345,18 @@ LogicalResult Lowering::atomicCAS(tt::AtomicCASOp op) {
   compare = dropRepeats(compare, repeats);
   address.offsets = dropRepeats(address.offsets, repeats);
   Value owner = threadBitsAreZero(laneMask, simdgroupMask);
-  Value result = inOwners(builder, loc, owner, owner ? zero(value.getType()) : Value(), [&]() -> Value {
-    return msl::AtomicCASOp::create(builder, loc, value.getType(), address.base, address.offsets, compare, value,
-                                    Value());
-  });
+  Value result =
+      inOwners(builder, loc, owner, owner ? zero(value.getType()) : Value(), [&]() -> Value {
+        return msl::AtomicCASOp::create(builder, loc, value.getType(), address.base,
+                                        address.offsets, compare, value, Value());
+      });
   if (isa<FloatType>(element))
-    result = arith::BitcastOp::create(builder, loc,
-                                      isa<VectorType>(value.getType())
-                                          ? Type(VectorType::get(cast<VectorType>(value.getType()).getShape(), element))
-                                          : element,
-                                      result);
+    result = arith::BitcastOp::create(
+        builder, loc,
+        isa<VectorType>(value.getType())
+            ? Type(VectorType::get(cast<VectorType>(value.getType()).getShape(), element))
+            : element,
+        result);
   if (op.getResult().use_empty())
     return success();
   return finishAtomic(op, result, layout, owner);

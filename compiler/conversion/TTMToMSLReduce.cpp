@@ -1,5 +1,6 @@
-// Reductions: the thread's registers first, then the lanes of the SIMD-group, then one round through threadgroup memory
-// across SIMD-groups. What depends on the order of the elements is combined in their order. It is the same in every run.
+// Reductions: the thread's registers first, then the lanes of the SIMD-group, then one round
+// through threadgroup memory across SIMD-groups. What depends on the order of the elements is
+// combined in their order. It is the same in every run.
 
 #include "conversion/TTMToMSL.h"
 
@@ -7,10 +8,12 @@ using namespace mlir;
 
 namespace triton_metal {
 
-/// Partial results take at most this much threadgroup memory; beyond it the tile is laid out anew first.
+/// Partial results take at most this much threadgroup memory; beyond it the tile is laid out anew
+/// first.
 static constexpr int64_t kPartialBytes = 8192;
 
-/// The one operation of a combine region, if it is one and does not care for the order of its operands.
+/// The one operation of a combine region, if it is one and does not care for the order of its
+/// operands.
 static Operation *getCommutativeCombiner(tt::ReduceOp op) {
   Block &block = op.getCombineOp().front();
   if (block.getNumArguments() != 2 || !llvm::hasNItems(block.getOperations(), 2))
@@ -18,18 +21,21 @@ static Operation *getCommutativeCombiner(tt::ReduceOp op) {
   Operation *combiner = &block.front();
   bool usesBoth = combiner->getNumOperands() == 2 && combiner->getNumResults() == 1 &&
                   block.getTerminator()->getOperand(0) == combiner->getResult(0) &&
-                  ((combiner->getOperand(0) == block.getArgument(0) && combiner->getOperand(1) == block.getArgument(1)) ||
-                   (combiner->getOperand(0) == block.getArgument(1) && combiner->getOperand(1) == block.getArgument(0)));
+                  ((combiner->getOperand(0) == block.getArgument(0) &&
+                    combiner->getOperand(1) == block.getArgument(1)) ||
+                   (combiner->getOperand(0) == block.getArgument(1) &&
+                    combiner->getOperand(1) == block.getArgument(0)));
   if (!usesBoth ||
-      !isa<arith::AddFOp, arith::AddIOp, arith::MulFOp, arith::MulIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp,
-           arith::MaxSIOp, arith::MinSIOp, arith::MaxUIOp, arith::MinUIOp, arith::MaxNumFOp, arith::MinNumFOp,
-           arith::MaximumFOp, arith::MinimumFOp>(combiner))
+      !isa<arith::AddFOp, arith::AddIOp, arith::MulFOp, arith::MulIOp, arith::AndIOp, arith::OrIOp,
+           arith::XOrIOp, arith::MaxSIOp, arith::MinSIOp, arith::MaxUIOp, arith::MinUIOp,
+           arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp, arith::MinimumFOp>(combiner))
     return nullptr;
   return combiner;
 }
 
-/// The larger or smaller of two numbers with its index, the lower (or higher) index where the numbers are equal: any order
-/// gives the same. (A NaN, which compares with nothing, may or may not come out.)
+/// The larger or smaller of two numbers with its index, the lower (or higher) index where the
+/// numbers are equal: any order gives the same. (A NaN, which compares with nothing, may or may not
+/// come out.)
 static bool isArgMinMax(tt::ReduceOp op) {
   Block &block = op.getCombineOp().front();
   if (block.getNumArguments() != 4)
@@ -39,15 +45,17 @@ static bool isArgMinMax(tt::ReduceOp op) {
   Operation *terminator = block.getTerminator();
   auto first = terminator->getOperand(0).getDefiningOp<arith::SelectOp>();
   auto second = terminator->getOperand(1).getDefiningOp<arith::SelectOp>();
-  if (!first || !second || first.getCondition() != second.getCondition() || first.getTrueValue() != value ||
-      first.getFalseValue() != otherValue || second.getTrueValue() != index || second.getFalseValue() != otherIndex)
+  if (!first || !second || first.getCondition() != second.getCondition() ||
+      first.getTrueValue() != value || first.getFalseValue() != otherValue ||
+      second.getTrueValue() != index || second.getFalseValue() != otherIndex)
     return false;
   // value > other || (value == other && index < otherIndex), in either order.
   auto isCompare = [](Value condition, Value a, Value b, bool equal) {
     if (auto cmp = condition.getDefiningOp<arith::CmpFOp>())
       return cmp.getLhs() == a && cmp.getRhs() == b &&
              (equal ? cmp.getPredicate() == arith::CmpFPredicate::OEQ
-                    : llvm::is_contained({arith::CmpFPredicate::OGT, arith::CmpFPredicate::OLT}, cmp.getPredicate()));
+                    : llvm::is_contained({arith::CmpFPredicate::OGT, arith::CmpFPredicate::OLT},
+                                         cmp.getPredicate()));
     if (auto cmp = condition.getDefiningOp<arith::CmpIOp>())
       return cmp.getLhs() == a && cmp.getRhs() == b &&
              (equal ? cmp.getPredicate() == arith::CmpIPredicate::eq
@@ -59,19 +67,22 @@ static bool isArgMinMax(tt::ReduceOp op) {
   auto either = first.getCondition().getDefiningOp<arith::OrIOp>();
   if (!either)
     return false;
-  for (auto [better, tie] : {std::pair(either.getLhs(), either.getRhs()), std::pair(either.getRhs(), either.getLhs())}) {
+  for (auto [better, tie] :
+       {std::pair(either.getLhs(), either.getRhs()), std::pair(either.getRhs(), either.getLhs())}) {
     auto both = tie.getDefiningOp<arith::AndIOp>();
     if (!both || !isCompare(better, value, otherValue, false))
       continue;
-    for (auto [equal, lower] : {std::pair(both.getLhs(), both.getRhs()), std::pair(both.getRhs(), both.getLhs())})
+    for (auto [equal, lower] :
+         {std::pair(both.getLhs(), both.getRhs()), std::pair(both.getRhs(), both.getLhs())})
       if (isCompare(equal, value, otherValue, true) && isCompare(lower, index, otherIndex, false))
         return true;
   }
   return false;
 }
 
-/// The SIMD-group function that does what the combiner does, for every number. What Metal's simd_max and simd_min make
-/// of a NaN is not documented, so floats are compared lane by lane; 64-bit numbers and single bits it does not take.
+/// The SIMD-group function that does what the combiner does, for every number. What Metal's
+/// simd_max and simd_min make of a NaN is not documented, so floats are compared lane by lane;
+/// 64-bit numbers and single bits it does not take.
 static std::optional<msl::SimdReduceKind> getSimdReduceKind(Operation *combiner) {
   if (!combiner)
     return std::nullopt;
@@ -96,7 +107,9 @@ static std::optional<msl::SimdReduceKind> getSimdReduceKind(Operation *combiner)
 SmallVector<Value> Lowering::combine(tt::ReduceOp op, ValueRange lhs, ValueRange rhs) {
   // The region's scalars become vectors of registers.
   auto vector = dyn_cast<VectorType>(lhs[0].getType());
-  auto like = [&](Type type) -> Type { return vector ? VectorType::get(vector.getShape(), type) : type; };
+  auto like = [&](Type type) -> Type {
+    return vector ? VectorType::get(vector.getShape(), type) : type;
+  };
   Block &block = op.getCombineOp().front();
   IRMapping inner;
   inner.map(block.getArguments().take_front(lhs.size()), lhs);
@@ -131,15 +144,18 @@ SmallVector<Value> Lowering::reduceRegisters(tt::ReduceOp op, ValueRange values,
   SmallVector<Type> types;
   for (Value value : values) {
     auto type = cast<VectorType>(value.getType());
-    types.push_back(VectorType::get(type.getNumElements() >> llvm::popcount(uint64_t(bits)), type.getElementType()));
+    types.push_back(VectorType::get(type.getNumElements() >> llvm::popcount(uint64_t(bits)),
+                                    type.getElementType()));
   }
   auto reduced = msl::ReduceRegistersOp::create(builder, loc, types, values, bits);
   Region &region = reduced.getCombine();
   Block &block = op.getCombineOp().front();
   OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(
-      &region, {}, block.getArgumentTypes(),
-      llvm::map_to_vector(block.getArguments(), [](BlockArgument argument) { return argument.getLoc(); }));
+  Block *body =
+      builder.createBlock(&region, {}, block.getArgumentTypes(),
+                          llvm::map_to_vector(block.getArguments(), [](BlockArgument argument) {
+                            return argument.getLoc();
+                          }));
   IRMapping inner;
   inner.map(block.getArguments(), body->getArguments());
   for (Operation &inside : block.without_terminator()) {
@@ -166,10 +182,12 @@ LogicalResult Lowering::reduce(tt::ReduceOp op) {
   unsigned axis = op.getAxis();
   for (Operation &inside : op.getCombineOp().front().without_terminator())
     if (inside.getNumRegions() || !isa<arith::ArithDialect, math::MathDialect>(inside.getDialect()))
-      return inside.emitOpError("cannot be part of a reduction's combine function: use arithmetic and tl.where");
+      return inside.emitOpError(
+          "cannot be part of a reduction's combine function: use arithmetic and tl.where");
 
   LinearLayout layout = layoutOf(op.getSrcs().front());
-  SmallVector<Value> values = llvm::map_to_vector(op.getSrcs(), [&](Value value) { return get(value); });
+  SmallVector<Value> values =
+      llvm::map_to_vector(op.getSrcs(), [&](Value value) { return get(value); });
   int64_t bytes = 0;
   for (Type type : op.getElementTypes()) {
     if (isa<tt::PtrType>(type))
@@ -177,14 +195,16 @@ LogicalResult Lowering::reduce(tt::ReduceOp op) {
     bytes += getStorageBytes(type);
   }
 
-  // Partial results that need too much memory, and bases that mix the axis with others, need another layout.
+  // Partial results that need too much memory, and bases that mix the axis with others, need
+  // another layout.
   auto partialBytes = [&](const LinearLayout &candidate) {
     uint32_t simdgroupBits = candidate.bitsAlong(InDim::Simdgroup, axis);
     if (!simdgroupBits)
       return int64_t(0);
     auto kept = candidate.sliceDim(axis);
-    int64_t threads = 1 << (llvm::popcount(31 & ~kept->freeMask(InDim::Lane)) +
-                            llvm::popcount((numSimdgroups - 1) & ~kept->freeMask(InDim::Simdgroup)));
+    int64_t threads =
+        1 << (llvm::popcount(31 & ~kept->freeMask(InDim::Lane)) +
+              llvm::popcount((numSimdgroups - 1) & ~kept->freeMask(InDim::Simdgroup)));
     return bytes * kept->getNumRegisters() * threads << llvm::popcount(simdgroupBits);
   };
   if (!layout.isSeparable(axis) || partialBytes(layout) > kPartialBytes) {
@@ -194,8 +214,8 @@ LogicalResult Lowering::reduce(tt::ReduceOp op) {
       if (dim != axis)
         order.push_back(dim);
     order.push_back(axis);
-    LinearLayout apart = LinearLayout::blocked(layout.getShape(), SmallVector<int64_t>(layout.getRank(), 1), order,
-                                               numSimdgroups);
+    LinearLayout apart = LinearLayout::blocked(
+        layout.getShape(), SmallVector<int64_t>(layout.getRank(), 1), order, numSimdgroups);
     for (Value &value : values) {
       FailureOr<Value> converted = convertLayout(value, layout, apart, "spread");
       if (failed(converted))
@@ -238,7 +258,8 @@ SmallVector<Value> Lowering::combineLanes(tt::ReduceOp op, ValueRange values, un
   return combine(op, first, second);
 }
 
-SmallVector<Value> Lowering::combinePairs(tt::ReduceOp op, ValueRange values, unsigned registerBit) {
+SmallVector<Value> Lowering::combinePairs(tt::ReduceOp op, ValueRange values,
+                                          unsigned registerBit) {
   SmallVector<Value> first, second;
   for (Value value : values) {
     SmallVector<int64_t> bases;
@@ -251,8 +272,8 @@ SmallVector<Value> Lowering::combinePairs(tt::ReduceOp op, ValueRange values, un
   return combine(op, first, second);
 }
 
-void Lowering::reduceInAnyOrder(tt::ReduceOp op, SmallVector<Value> &values, const LinearLayout &layout,
-                                unsigned axis) {
+void Lowering::reduceInAnyOrder(tt::ReduceOp op, SmallVector<Value> &values,
+                                const LinearLayout &layout, unsigned axis) {
   if (uint32_t bits = layout.bitsAlong(InDim::Register, axis))
     values = reduceRegisters(op, values, bits);
 
@@ -277,9 +298,10 @@ void Lowering::reduceInAnyOrder(tt::ReduceOp op, SmallVector<Value> &values, con
   }
 }
 
-void Lowering::reduceInOrder(tt::ReduceOp op, SmallVector<Value> &values, const LinearLayout &layout,
-                             unsigned axis) {
-  // Neighbours along the axis first, then pairs of pairs: bit by bit of the coordinate, wherever the bit is.
+void Lowering::reduceInOrder(tt::ReduceOp op, SmallVector<Value> &values,
+                             const LinearLayout &layout, unsigned axis) {
+  // Neighbours along the axis first, then pairs of pairs: bit by bit of the coordinate, wherever
+  // the bit is.
   struct Bit {
     uint32_t coordinate;
     InDim part;
@@ -317,13 +339,15 @@ void Lowering::reduceInOrder(tt::ReduceOp op, SmallVector<Value> &values, const 
   }
 }
 
-SmallVector<Value> Lowering::readPartials(ValueRange values, ArrayRef<unsigned> simdgroupBits, uint32_t freeLanes,
-                                          uint32_t freeSimdgroups) {
-  // A partial result's place: [register][simdgroup, lane that hold different results][simdgroup to be combined].
+SmallVector<Value> Lowering::readPartials(ValueRange values, ArrayRef<unsigned> simdgroupBits,
+                                          uint32_t freeLanes, uint32_t freeSimdgroups) {
+  // A partial result's place: [register][simdgroup, lane that hold different results][simdgroup to
+  // be combined].
   uint32_t partials = 1u << simdgroupBits.size(), next = partials;
   uint32_t combined = 0;
   unsigned numSimdgroupBits = llvm::Log2_32(numSimdgroups);
-  SmallVector<uint32_t> laneValues(5, 0), writerValues(numSimdgroupBits, 0), readerValues(numSimdgroupBits, 0);
+  SmallVector<uint32_t> laneValues(5, 0), writerValues(numSimdgroupBits, 0),
+      readerValues(numSimdgroupBits, 0);
   for (auto [position, bit] : llvm::enumerate(simdgroupBits)) {
     writerValues[bit] = 1u << position;
     combined |= 1u << bit;
@@ -352,7 +376,8 @@ SmallVector<Value> Lowering::readPartials(ValueRange values, ArrayRef<unsigned> 
     if (places.size() == 1)
       return splat(thread, 1);
     auto type = VectorType::get(places.size(), builder.getI32Type());
-    Value dense = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, ArrayRef<int32_t>(places)));
+    Value dense = arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, ArrayRef<int32_t>(places)));
     if (matchPattern(thread, m_Zero()))
       return dense;
     return arith::AddIOp::create(builder, loc, splat(thread, places.size()), dense);
@@ -360,7 +385,8 @@ SmallVector<Value> Lowering::readPartials(ValueRange values, ArrayRef<unsigned> 
   SmallVector<Value> memories, stored, result;
   for (Value value : values) {
     stored.push_back(toStorage(value));
-    memories.push_back(allocate("partial", getElementTypeOrSelf(stored.back().getType()), next * numRegisters));
+    memories.push_back(
+        allocate("partial", getElementTypeOrSelf(stored.back().getType()), next * numRegisters));
   }
   Value storeOffsets = offsets(writer, 1);
   predicated(owner, [&] {
@@ -372,7 +398,8 @@ SmallVector<Value> Lowering::readPartials(ValueRange values, ArrayRef<unsigned> 
     Type storage = getElementTypeOrSelf(value.getType());
     int32_t width = std::min<int64_t>(partials, 16 / getStorageBytes(storage));
     auto type = VectorType::get(numRegisters * partials, storage);
-    Value read = msl::LoadOp::create(builder, loc, type, memory, loadOffsets, Value(), Value(), Value(), width, 1);
+    Value read = msl::LoadOp::create(builder, loc, type, memory, loadOffsets, Value(), Value(),
+                                     Value(), width, 1);
     result.push_back(fromStorage(read, getElementTypeOrSelf(original.getType())));
   }
   return result;

@@ -6,8 +6,10 @@ using namespace mlir;
 
 namespace triton_metal {
 
-/// The value of `flat`'s coordinates within a part of the tile of this shape, as a place in rows of `stride` elements.
-static uint32_t placeInPart(const LinearLayout &layout, ArrayRef<int64_t> part, int64_t stride, uint32_t flat) {
+/// The value of `flat`'s coordinates within a part of the tile of this shape, as a place in rows of
+/// `stride` elements.
+static uint32_t placeInPart(const LinearLayout &layout, ArrayRef<int64_t> part, int64_t stride,
+                            uint32_t flat) {
   auto coordinates = layout.toCoordinates(flat);
   uint32_t row = 0;
   for (auto [coordinate, extent] : llvm::drop_end(llvm::zip(coordinates, part)))
@@ -23,8 +25,10 @@ static uint32_t partMask(const LinearLayout &layout, ArrayRef<int64_t> part) {
   return mask;
 }
 
-/// Registers that hold neighbours in one row; at most 16 bytes of them, at an address that divides by as much.
-static int32_t rowWidth(const LinearLayout &layout, ArrayRef<int64_t> part, int64_t stride, int64_t bytes) {
+/// Registers that hold neighbours in one row; at most 16 bytes of them, at an address that divides
+/// by as much.
+static int32_t rowWidth(const LinearLayout &layout, ArrayRef<int64_t> part, int64_t stride,
+                        int64_t bytes) {
   int64_t count = 1;
   for (uint32_t base : layout.getRegisterBases()) {
     if (base != count || 2 * count > part.back() || 2 * count * bytes > 16 || stride % (2 * count))
@@ -40,8 +44,8 @@ Value Lowering::slotOf(Value tile, Value slot) {
   if (!slot || type.getSlots() == 1)
     return memory;
   Value scalar = get(slot);
-  Value offset =
-      arith::MulIOp::create(builder, loc, scalar, constant(scalar.getType(), type.getSlotElements()));
+  Value offset = arith::MulIOp::create(builder, loc, scalar,
+                                       constant(scalar.getType(), type.getSlotElements()));
   return builder.createOrFold<msl::PtrAddOp>(named(tileName(tile) + "_slot"), memory, offset);
 }
 
@@ -79,7 +83,8 @@ LogicalResult Lowering::storeTile(ttm::StoreTileOp op) {
   }
   value = permute(value, bases, first);
   // Threads of this part, and of those that hold the same only one.
-  uint32_t laneFixed = layout.freeMask(InDim::Lane), simdgroupFixed = layout.freeMask(InDim::Simdgroup);
+  uint32_t laneFixed = layout.freeMask(InDim::Lane),
+           simdgroupFixed = layout.freeMask(InDim::Simdgroup);
   uint32_t laneWanted = 0, simdgroupWanted = 0;
   auto fix = [&](InDim dim, uint32_t &fixed, uint32_t &bits) {
     for (auto [bit, base] : llvm::enumerate(layout.getBases(dim)))
@@ -112,12 +117,14 @@ LogicalResult Lowering::storeTile(ttm::StoreTileOp op) {
   Value offsets = splat(thread, places.size());
   if (places.size() > 1) {
     auto type = VectorType::get(places.size(), builder.getI32Type());
-    Value dense = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, ArrayRef<int32_t>(places)));
+    Value dense = arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, ArrayRef<int32_t>(places)));
     offsets = arith::AddIOp::create(builder, loc, offsets, dense);
   }
   int32_t width = 1;
   for (uint32_t base : registers) {
-    if (base != uint32_t(width) || 2 * width > part.back() || 2 * width * bytes > 16 || stride % (2 * width))
+    if (base != uint32_t(width) || 2 * width > part.back() || 2 * width * bytes > 16 ||
+        stride % (2 * width))
       break;
     width *= 2;
   }
@@ -135,8 +142,8 @@ LogicalResult Lowering::loadTile(ttm::LoadTileOp op) {
   Value offsets = paddedIndices(layout, llvm::Log2_64(tile.getShape().back()), tile.getRowPad());
   int32_t width = rowWidth(layout, tile.getShape(), stride, getStorageBytes(tile.getElementType()));
   Type type = registersOf(layout, tile.getElementType());
-  map(op, msl::LoadOp::create(builder, loc, type, slotOf(op.getTile(), op.getSlot()), offsets, Value(), Value(),
-                              Value(), width, 1));
+  map(op, msl::LoadOp::create(builder, loc, type, slotOf(op.getTile(), op.getSlot()), offsets,
+                              Value(), Value(), Value(), width, 1));
   return success();
 }
 
@@ -179,8 +186,8 @@ LogicalResult Lowering::mma(ttm::MMAOp op) {
   Operand a = operand(op.getA(), op.getASlot(), op.getATransposed(), 0);
   Operand b = operand(op.getB(), op.getBSlot(), op.getBTransposed(), 1);
   Value acc = get(op.getAcc());
-  map(op, msl::MmaOp::create(builder, loc, acc.getType(), acc, a.value, b.value, m, n, k, a.stride, b.stride,
-                             op.getATransposed(), op.getBTransposed()));
+  map(op, msl::MmaOp::create(builder, loc, acc.getType(), acc, a.value, b.value, m, n, k, a.stride,
+                             b.stride, op.getATransposed(), op.getBTransposed()));
   return success();
 }
 

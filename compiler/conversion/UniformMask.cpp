@@ -1,5 +1,6 @@
-// One uniform test for a whole tile's mask: masks that compare a range against a bound are all true when the range's last
-// element is inside. The test is exact integer arithmetic, so that it never holds where an element's test fails.
+// One uniform test for a whole tile's mask: masks that compare a range against a bound are all true
+// when the range's last element is inside. The test is exact integer arithmetic, so that it never
+// holds where an element's test fails.
 
 #include "conversion/TTMToMSL.h"
 
@@ -8,7 +9,8 @@ using namespace mlir;
 namespace triton_metal {
 
 namespace {
-/// The values of a tile of integers: congruent, modulo 2^bits, to the scalar (zero if null) plus a number from low to high.
+/// The values of a tile of integers: congruent, modulo 2^bits, to the scalar (zero if null) plus a
+/// number from low to high.
 struct Range {
   Value scalar;
   int64_t low = 0, high = 0;
@@ -47,11 +49,14 @@ private:
 } // namespace
 
 static bool onlyMoves(Operation *op) {
-  return isa<tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp, ttm::ConvertLayoutOp>(op);
+  return isa<tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp, ttm::ConvertLayoutOp>(
+      op);
 }
 
 /// Ranges stay far from the ends of 64 bits.
-static bool isSmall(int64_t value) { return value >= -(int64_t(1) << 40) && value <= int64_t(1) << 40; }
+static bool isSmall(int64_t value) {
+  return value >= -(int64_t(1) << 40) && value <= int64_t(1) << 40;
+}
 
 std::optional<Range> UniformTest::rangeOf(Value value, unsigned depth) {
   Operation *op = value.getDefiningOp();
@@ -96,7 +101,8 @@ std::optional<Range> UniformTest::rangeOf(Value value, unsigned depth) {
     int64_t factor = lhs->low;
     if (lhs->scalar || lhs->high != factor || factor < 0)
       return std::nullopt;
-    if (rhs->high != 0 && factor > (int64_t(1) << 40) / std::max(std::abs(rhs->high), std::abs(rhs->low)))
+    if (rhs->high != 0 &&
+        factor > (int64_t(1) << 40) / std::max(std::abs(rhs->high), std::abs(rhs->low)))
       return std::nullopt;
     result = {rhs->scalar, rhs->low * factor, rhs->high * factor};
     if (rhs->scalar)
@@ -109,7 +115,8 @@ std::optional<Range> UniformTest::rangeOf(Value value, unsigned depth) {
 }
 
 Value UniformTest::compare(Range a, Range b, bool orEqual, unsigned bits) {
-  // All of a below all of b. Numbers that wrapped around would deceive, so the test excludes that they did.
+  // All of a below all of b. Numbers that wrapped around would deceive, so the test excludes that
+  // they did.
   auto predicate = orEqual ? arith::CmpIPredicate::sle : arith::CmpIPredicate::slt;
   int64_t least = bits == 32 ? INT32_MIN : INT64_MIN, greatest = bits == 32 ? INT32_MAX : INT64_MAX;
   if (bits == 64) {
@@ -127,15 +134,21 @@ Value UniformTest::compare(Range a, Range b, bool orEqual, unsigned bits) {
   if (a.high == 0 && a.low == 0 && b.high == 0 && b.low == 0 && a.scalar && b.scalar)
     return arith::CmpIOp::create(builder, loc, predicate, a.scalar, b.scalar);
   if (!a.scalar && b.low == 0 && b.high == 0)
-    return arith::CmpIOp::create(builder, loc, predicate, constant(b.scalar.getType(), a.high), b.scalar);
+    return arith::CmpIOp::create(builder, loc, predicate, constant(b.scalar.getType(), a.high),
+                                 b.scalar);
   if (!b.scalar && a.low == 0 && a.high == 0)
-    return arith::CmpIOp::create(builder, loc, predicate, a.scalar, constant(a.scalar.getType(), b.low));
+    return arith::CmpIOp::create(builder, loc, predicate, a.scalar,
+                                 constant(a.scalar.getType(), b.low));
   if (!b.scalar && a.low >= 0 && b.low - a.high >= least)
-    return arith::CmpIOp::create(builder, loc, predicate, a.scalar, constant(a.scalar.getType(), b.low - a.high));
-  // Neither end of either range has wrapped around: the inner ends are ordered, and the outer ends are in range.
-  Value test = arith::CmpIOp::create(builder, loc, predicate, exact(a.scalar, a.high), exact(b.scalar, b.low));
+    return arith::CmpIOp::create(builder, loc, predicate, a.scalar,
+                                 constant(a.scalar.getType(), b.low - a.high));
+  // Neither end of either range has wrapped around: the inner ends are ordered, and the outer ends
+  // are in range.
+  Value test = arith::CmpIOp::create(builder, loc, predicate, exact(a.scalar, a.high),
+                                     exact(b.scalar, b.low));
   auto also = [&](arith::CmpIPredicate predicate, Value lhs, int64_t bound) {
-    Value more = arith::CmpIOp::create(builder, loc, predicate, lhs, constant(lhs.getType(), bound));
+    Value more =
+        arith::CmpIOp::create(builder, loc, predicate, lhs, constant(lhs.getType(), bound));
     test = arith::AndIOp::create(builder, loc, test, more);
   };
   if (a.scalar && a.low < 0)
@@ -184,8 +197,8 @@ Value UniformTest::allTrue(Value mask) {
 }
 
 Value Lowering::uniformMask(Value mask) {
-  // Beside the mask, whose scalars are there: the access itself may be in a branch of a loop, and what does not change in
-  // the loop would stay there.
+  // Beside the mask, whose scalars are there: the access itself may be in a branch of a loop, and
+  // what does not change in the loop would stay there.
   OpBuilder::InsertionGuard guard(builder);
   if (Operation *op = get(mask).getDefiningOp())
     builder.setInsertionPointAfter(op);

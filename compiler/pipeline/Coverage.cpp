@@ -35,8 +35,8 @@ static bool keepOnlyStores(ModuleOp module) {
   bool isPossible = true;
   SmallVector<Operation *> messages;
   module.walk([&](Operation *op) {
-    if (isa<tt::AtomicRMWOp, tt::AtomicCASOp, tt::AtomicLoadOp, tt::AtomicStoreOp,
-            tt::AtomicPollOp, tt::CallOp>(op)) {
+    if (isa<tt::AtomicRMWOp, tt::AtomicCASOp, tt::AtomicLoadOp, tt::AtomicStoreOp, tt::AtomicPollOp,
+            tt::CallOp>(op)) {
       isPossible = false;
     } else if (isa<tt::PrintOp, tt::AssertOp>(op)) {
       messages.push_back(op);

@@ -136,9 +136,11 @@ FailureOr<std::string> printMetadata(ModuleOp module) {
     else if (auto atomic = dyn_cast<msl::AtomicCASOp>(op))
       touch(atomic.getBase(), true, true, true);
     else if (auto alloc = dyn_cast<msl::AllocOp>(op)) {
-      int64_t bytes = std::max(1u, cast<msl::PtrType>(alloc.getType()).getElementType().getIntOrFloatBitWidth() / 8);
+      int64_t bytes = std::max(
+          1u, cast<msl::PtrType>(alloc.getType()).getElementType().getIntOrFloatBitWidth() / 8);
       threadgroupBytes =
-          std::max<int64_t>(threadgroupBytes, alloc.getOffset().value_or(0) + llvm::alignTo(alloc.getCount() * bytes, 16));
+          std::max<int64_t>(threadgroupBytes, alloc.getOffset().value_or(0) +
+                                                  llvm::alignTo(alloc.getCount() * bytes, 16));
     }
   });
 

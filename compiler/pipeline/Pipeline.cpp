@@ -47,12 +47,16 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createMSLInsertBarriers());
 }
 
-void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) { pm.addPass(createMSLFormLoops()); }
+void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
+  pm.addPass(createMSLFormLoops());
+}
 
 /// Where a diagnostic points: file, line and column of the innermost place that has them.
 static std::string describe(Location loc) {
   if (auto file = loc->findInstanceOf<FileLineColLoc>())
-    return (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" + Twine(file.getColumn())).str();
+    return (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" +
+            Twine(file.getColumn()))
+        .str();
   return "";
 }
 
@@ -103,7 +107,8 @@ static std::string print(ModuleOp module, bool withLocations) {
   return text;
 }
 
-FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &options, std::string &diagnostics) {
+FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &options,
+                                        std::string &diagnostics) {
   MLIRContext *context = module.getContext();
   diagnostics.clear();
   // A diagnostic points to the source, not to the compiler's text of it.
@@ -129,8 +134,8 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
     module.emitError("num_warps is ") << options.numWarps << "; it must be 1, 2, 4, 8, 16 or 32";
     return fail();
   }
-  context->loadDialect<tt::TTDialect, ttm::TTMDialect, msl::MSLDialect, arith::ArithDialect, math::MathDialect,
-                       scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
+  context->loadDialect<tt::TTDialect, ttm::TTMDialect, msl::MSLDialect, arith::ArithDialect,
+                       math::MathDialect, scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
 
   llvm::Expected<Target> target = Target::parse(options.target);
   if (!target) {
@@ -184,13 +189,15 @@ FailureOr<CompiledKernel> compileText(StringRef ttir, StringRef name, const Comp
                                       std::string &diagnostics) {
   DialectRegistry registry;
   registerAllDialects(registry);
-  // A context of its own: its interned types and attributes go with it, however many kernels a process compiles.
+  // A context of its own: its interned types and attributes go with it, however many kernels a
+  // process compiles.
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   diagnostics.clear();
   OwningOpRef<ModuleOp> module;
   {
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-      append(diagnostics, diagnostic, diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning" : "error");
+      append(diagnostics, diagnostic,
+             diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning" : "error");
       return success();
     });
     module = tt::parseModule(ttir, name, &context);

@@ -1,4 +1,5 @@
-// The whole way of a kernel: a module of Triton IR and options in, Metal text and launch metadata out.
+// The whole way of a kernel: a module of Triton IR and options in, Metal text and launch metadata
+// out.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -25,13 +26,15 @@ struct CompiledKernel {
   std::string metadataJson;
 };
 
-/// Compiles the one public function of `module`. The module is left unchanged: the pipeline works on a copy of it.
-/// On failure `diagnostics` holds every error with its location, one a line, and nothing is printed.
+/// Compiles the one public function of `module`. The module is left unchanged: the pipeline works
+/// on a copy of it. On failure `diagnostics` holds every error with its location, one a line, and
+/// nothing is printed.
 mlir::FailureOr<CompiledKernel> compileModule(mlir::ModuleOp module, const CompileOptions &options,
                                               std::string &diagnostics);
 
 /// The same from the text of Triton IR, which `name` stands for in messages.
-mlir::FailureOr<CompiledKernel> compileText(llvm::StringRef ttir, llvm::StringRef name, const CompileOptions &options,
+mlir::FailureOr<CompiledKernel> compileText(llvm::StringRef ttir, llvm::StringRef name,
+                                            const CompileOptions &options,
                                             std::string &diagnostics);
 
 /// tt -> ttm with layouts: tile programs with a layout on every tensor.

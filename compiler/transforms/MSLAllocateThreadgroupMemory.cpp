@@ -32,16 +32,16 @@ struct Allocation {
   }
 };
 
-/// Whether two allocations are used within one loop: to share bytes would cost barriers in every step of it.
+/// Whether two allocations are used within one loop: to share bytes would cost barriers in every
+/// step of it.
 bool shareLoop(const Allocation &a, const Allocation &b) {
   return a.loop && b.loop &&
-         (a.loop == b.loop || a.loop->isAncestor(b.loop) || b.loop->isAncestor(a.loop) ||
-          [&] {
-            for (Operation *loop = a.loop; loop; loop = loop->getParentOfType<LoopLikeOpInterface>())
-              if (loop->isAncestor(b.loop))
-                return true;
-            return false;
-          }());
+         (a.loop == b.loop || a.loop->isAncestor(b.loop) || b.loop->isAncestor(a.loop) || [&] {
+           for (Operation *loop = a.loop; loop; loop = loop->getParentOfType<LoopLikeOpInterface>())
+             if (loop->isAncestor(b.loop))
+               return true;
+           return false;
+         }());
 }
 
 struct MSLAllocateThreadgroupMemoryPass
@@ -78,21 +78,24 @@ private:
     kernel.walk([&](msl::AllocOp op) {
       Allocation allocation{op};
       auto pointer = cast<msl::PtrType>(op.getType());
-      int64_t bytes = op.getCount() * std::max(1u, pointer.getElementType().getIntOrFloatBitWidth() / 8);
+      int64_t bytes =
+          op.getCount() * std::max(1u, pointer.getElementType().getIntOrFloatBitWidth() / 8);
       allocation.bytes = llvm::alignTo(bytes, kAlignment);
       SmallVector<Operation *> accesses;
       collectAccesses(op.getResult(), accesses);
       if (accesses.empty())
         return;
-      // The innermost loop around all accesses; whatever loop lies between it and an access is part of the lifetime.
+      // The innermost loop around all accesses; whatever loop lies between it and an access is part
+      // of the lifetime.
       Operation *loop = accesses.front()->getParentOfType<LoopLikeOpInterface>();
-      while (loop && !llvm::all_of(accesses, [&](Operation *access) { return loop->isAncestor(access); }))
+      while (loop &&
+             !llvm::all_of(accesses, [&](Operation *access) { return loop->isAncestor(access); }))
         loop = loop->getParentOfType<LoopLikeOpInterface>();
       allocation.loop = loop;
       for (Operation *access : accesses) {
         Operation *outermost = access;
-        for (Operation *parent = access->getParentOfType<LoopLikeOpInterface>(); parent && parent != loop;
-             parent = parent->getParentOfType<LoopLikeOpInterface>())
+        for (Operation *parent = access->getParentOfType<LoopLikeOpInterface>();
+             parent && parent != loop; parent = parent->getParentOfType<LoopLikeOpInterface>())
           outermost = parent;
         allocation.first = std::min(allocation.first, ranges[outermost].first);
         allocation.last = std::max(allocation.last, ranges[outermost].second);
@@ -128,7 +131,8 @@ private:
     for (size_t index = 0; index < order.size(); ++index) {
       Allocation &allocation = *order[index];
       auto conflicts = [&](const Allocation &other) {
-        bool own = !shareAll && (std::min(allocation.bytes, other.bytes) <= kOwnBytes || shareLoop(allocation, other));
+        bool own = !shareAll && (std::min(allocation.bytes, other.bytes) <= kOwnBytes ||
+                                 shareLoop(allocation, other));
         return own || allocation.meets(other);
       };
       // The lowest place that no earlier allocation is in its way.
@@ -138,8 +142,9 @@ private:
       llvm::sort(candidates);
       for (int64_t candidate : candidates) {
         allocation.offset = candidate;
-        if (llvm::none_of(order.take_front(index),
-                          [&](Allocation *other) { return conflicts(*other) && allocation.overlaps(*other); }))
+        if (llvm::none_of(order.take_front(index), [&](Allocation *other) {
+              return conflicts(*other) && allocation.overlaps(*other);
+            }))
           break;
       }
       total = std::max(total, allocation.offset + allocation.bytes);
@@ -148,9 +153,10 @@ private:
   }
 
   LogicalResult refuse(msl::KernelOp kernel, ArrayRef<Allocation *> order, int64_t total) {
-    InFlightDiagnostic diagnostic = kernel.emitOpError("needs ")
-                                    << total << " bytes of threadgroup memory, of which a Metal threadgroup has "
-                                    << kThreadgroupBytes << ": use smaller blocks, or num_stages=1";
+    InFlightDiagnostic diagnostic =
+        kernel.emitOpError("needs ")
+        << total << " bytes of threadgroup memory, of which a Metal threadgroup has "
+        << kThreadgroupBytes << ": use smaller blocks, or num_stages=1";
     for (Allocation *allocation : order.take_front(4))
       diagnostic.attachNote(allocation->op.getLoc())
           << "'" << allocation->op.getName() << "' takes " << allocation->bytes << " of them";

@@ -15,7 +15,8 @@ namespace triton_metal {
 
 namespace {
 
-/// What an operation touches: an allocation of threadgroup memory, one of its two slots, or an argument's memory.
+/// What an operation touches: an allocation of threadgroup memory, one of its two slots, or an
+/// argument's memory.
 struct Access {
   enum Kind { Read, Write, Atomic };
   Kind kind = Read;
@@ -25,14 +26,17 @@ struct Access {
   /// Device memory: the argument that the pointer is made from, null where that cannot be said.
   bool isDevice = false;
   Value argument;
-  /// Where in device memory, in each thread. Two accesses in the same places need no barrier: each thread meets itself.
+  /// Where in device memory, in each thread. Two accesses in the same places need no barrier: each
+  /// thread meets itself.
   Value base, offsets;
   bool inSomeThreads = false;
-  /// Where the threads are few: the condition that they meet, if the address is the same for all of them.
+  /// Where the threads are few: the condition that they meet, if the address is the same for all of
+  /// them.
   Value guard;
   /// The loop in whose earlier steps this access was.
   scf::ForOp before;
-  /// The last barrier since, which orders threadgroup memory alone: it can be told to order this access, too.
+  /// The last barrier since, which orders threadgroup memory alone: it can be told to order this
+  /// access, too.
   msl::BarrierOp crossed;
 
   bool operator==(const Access &) const = default;
@@ -70,11 +74,14 @@ bool conflict(const Access &a, const Access &b) {
       return false;
     if (!a.base || !b.base)
       return true;
-    if (!a.before && a.base == b.base && a.offsets == b.offsets && !a.inSomeThreads && !b.inSomeThreads)
+    if (!a.before && a.base == b.base && a.offsets == b.offsets && !a.inSomeThreads &&
+        !b.inSomeThreads)
       return false;
-    std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets), other = msl::Place::get(b.base, b.offsets);
+    std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets),
+                              other = msl::Place::get(b.base, b.offsets);
     return !place || !other ||
-           !(a.before ? place->isDisjointInLaterSteps(*other, a.before) : place->isDisjointFrom(*other));
+           !(a.before ? place->isDisjointInLaterSteps(*other, a.before)
+                      : place->isDisjointFrom(*other));
   }
   if (a.memory == b.memory)
     return !(a.slot && b.slot && (isOther(a.slot, b.slot) || isOther(b.slot, a.slot)));
@@ -87,8 +94,8 @@ bool conflict(const Access &a, const Access &b) {
   return begin < otherBegin + bytesOf(second) && otherBegin < begin + bytesOf(first);
 }
 
-/// The one argument that a device pointer is made from: through additions, and round loops that move it. Null if there
-/// are several, or it cannot be said.
+/// The one argument that a device pointer is made from: through additions, and round loops that
+/// move it. Null if there are several, or it cannot be said.
 Value argumentOf(Value pointer) {
   llvm::SetVector<Value> reached;
   reached.insert(pointer);
@@ -102,7 +109,8 @@ Value argumentOf(Value pointer) {
         return {};
       found = value;
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      unsigned number = argument ? argument.getArgNumber() - 1 : cast<OpResult>(value).getResultNumber();
+      unsigned number =
+          argument ? argument.getArgNumber() - 1 : cast<OpResult>(value).getResultNumber();
       reached.insert(loop.getInitArgs()[number]);
       reached.insert(loop.getBody()->getTerminator()->getOperand(number));
     } else if (!argument && isa<msl::PtrAddOp, msl::PtrCastOp>(op)) {
@@ -227,13 +235,15 @@ private:
       for (const Access &earlier : pending)
         if (conflict(earlier, access))
           add(met, earlier);
-    // Where a barrier for threadgroup memory stands in between already, it takes device memory on itself.
+    // Where a barrier for threadgroup memory stands in between already, it takes device memory on
+    // itself.
     bool needed = llvm::any_of(met, [](const Access &access) { return !access.crossed; });
     bool onDevice = llvm::any_of(met, [](const Access &access) { return access.isDevice; });
     if (!needed) {
       for (Access &access : met)
         access.crossed.setDevice(true);
-      llvm::erase_if(pending, [](Access access) { return access.crossed && access.crossed.getDevice(); });
+      llvm::erase_if(pending,
+                     [](Access access) { return access.crossed && access.crossed.getDevice(); });
     }
     if (needed) {
       OpBuilder builder(op);
@@ -250,7 +260,8 @@ private:
       Pending inside = pending;
       for (Region *region : regions)
         visit(region->front(), inside);
-      // The next step has slots and places of its own: what is known of this step's is that they were before.
+      // The next step has slots and places of its own: what is known of this step's is that they
+      // were before.
       size_t before = pending.size();
       for (Access access : inside) {
         if (llvm::is_contained(pending, access))

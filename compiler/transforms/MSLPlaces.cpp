@@ -1,4 +1,5 @@
-// Where accesses go: sums of uniform numbers, which cancel out between two places, and bounds of what threads add to them.
+// Where accesses go: sums of uniform numbers, which cancel out between two places, and bounds of
+// what threads add to them.
 
 #include "transforms/MSLPlaces.h"
 
@@ -14,7 +15,8 @@ namespace triton_metal::msl {
 
 namespace {
 
-/// Bounds stay far from the ends of the 32 bits in which indices are computed: what wraps around then cancels out too.
+/// Bounds stay far from the ends of the 32 bits in which indices are computed: what wraps around
+/// then cancels out too.
 constexpr int64_t kLargest = int64_t(1) << 30;
 
 /// All threads have this scalar in common: it is not computed from a thread's position.
@@ -74,7 +76,8 @@ private:
 /// Bits of a number that is not negative: what is shifted, masked or joined from them.
 bool Summation::addBits(Operation *op, int64_t factor, unsigned depth) {
   APInt number;
-  bool isConstant = matchPattern(op->getOperand(1), m_ConstantInt(&number)) && number.getActiveBits() < 31;
+  bool isConstant =
+      matchPattern(op->getOperand(1), m_ConstantInt(&number)) && number.getActiveBits() < 31;
   if (isa<arith::AndIOp>(op) && isConstant)
     return addBounds(0, number.getZExtValue(), factor);
   std::optional<std::pair<int64_t, int64_t>> lhs = boundsOf(op->getOperand(0), depth);
@@ -82,7 +85,8 @@ bool Summation::addBits(Operation *op, int64_t factor, unsigned depth) {
     return false;
   if (isa<arith::ShRUIOp>(op))
     return isConstant && number.ult(31) &&
-           addBounds(lhs->first >> number.getZExtValue(), lhs->second >> number.getZExtValue(), factor);
+           addBounds(lhs->first >> number.getZExtValue(), lhs->second >> number.getZExtValue(),
+                     factor);
   std::optional<std::pair<int64_t, int64_t>> rhs = boundsOf(op->getOperand(1), depth);
   if (!rhs || rhs->first < 0)
     return false;
@@ -105,7 +109,8 @@ bool Summation::add(Value value, int64_t factor, unsigned depth) {
   }
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
-    return number.getSignificantBits() <= 32 && addBounds(number.getSExtValue(), number.getSExtValue(), factor);
+    return number.getSignificantBits() <= 32 &&
+           addBounds(number.getSExtValue(), number.getSExtValue(), factor);
   Operation *op = value.getDefiningOp();
   if (!isa<VectorType>(value.getType()) && (!op || isUniform(value))) {
     // A sum of uniform numbers is taken apart, so that two places have the same terms.
@@ -126,7 +131,8 @@ bool Summation::add(Value value, int64_t factor, unsigned depth) {
     return add(op->getOperand(0), factor, depth + 1) && add(op->getOperand(1), -factor, depth + 1);
   if (isa<arith::MulIOp>(op)) {
     for (unsigned side : {1u, 0u})
-      if (matchPattern(op->getOperand(side), m_ConstantInt(&number)) && number.getSignificantBits() <= 31)
+      if (matchPattern(op->getOperand(side), m_ConstantInt(&number)) &&
+          number.getSignificantBits() <= 31)
         return add(op->getOperand(1 - side), factor * number.getSExtValue(), depth + 1);
     return !isa<VectorType>(value.getType()) && isUniform(value) && addTerm(value, factor);
   }
@@ -138,7 +144,8 @@ bool Summation::add(Value value, int64_t factor, unsigned depth) {
 std::optional<Place> Place::get(Value base, Value offsets) {
   auto bytesOf = [](Value pointer) {
     Type element = cast<PtrType>(pointer.getType()).getElementType();
-    return isa<PtrType>(element) ? int64_t(8) : int64_t(std::max(8u, element.getIntOrFloatBitWidth()) / 8);
+    return isa<PtrType>(element) ? int64_t(8)
+                                 : int64_t(std::max(8u, element.getIntOrFloatBitWidth()) / 8);
   };
   Place place;
   Summation sum(place);
@@ -157,7 +164,9 @@ std::optional<Place> Place::get(Value base, Value offsets) {
   place.root = base;
   place.high += bytes;
   llvm::erase_if(place.terms, [](auto &term) { return term.second == 0; });
-  llvm::sort(place.terms, [](auto &a, auto &b) { return a.first.getAsOpaquePointer() < b.first.getAsOpaquePointer(); });
+  llvm::sort(place.terms, [](auto &a, auto &b) {
+    return a.first.getAsOpaquePointer() < b.first.getAsOpaquePointer();
+  });
   return place;
 }
 
@@ -166,7 +175,8 @@ bool Place::isDisjointFrom(const Place &other) const {
 }
 
 bool Place::isDisjointInLaterSteps(const Place &later, scf::ForOp loop) const {
-  if (root != later.root || terms != later.terms || loop.getRegion().isAncestor(Value(root).getParentRegion()))
+  if (root != later.root || terms != later.terms ||
+      loop.getRegion().isAncestor(Value(root).getParentRegion()))
     return false;
   int64_t factor = 0;
   for (auto &[value, times] : terms) {

@@ -9,8 +9,8 @@ class ForOp;
 
 namespace triton_metal::msl {
 
-/// The bytes that all threads and registers of an access may touch: from `root`, the uniform numbers `terms` times their
-/// factors further, and from there from `low` to below `high`.
+/// The bytes that all threads and registers of an access may touch: from `root`, the uniform
+/// numbers `terms` times their factors further, and from there from `low` to below `high`.
 struct Place {
   mlir::Value root;
   llvm::SmallVector<std::pair<mlir::Value, int64_t>> terms;

@@ -9,11 +9,12 @@ class OpPassManager;
 
 namespace triton_metal {
 
-/// tt to tt: from what Triton prints to one structured function a kernel, with split pointers and narrow indices.
+/// tt to tt: from what Triton prints to one structured function a kernel, with split pointers and
+/// narrow indices.
 void buildTTPipeline(mlir::OpPassManager &manager);
 
-/// tt to ttm: a layout for every tensor, chosen so that memory is accessed in wide, consecutive pieces, dots are on
-/// simdgroup matrices, and little has to be converted.
+/// tt to ttm: a layout for every tensor, chosen so that memory is accessed in wide, consecutive
+/// pieces, dots are on simdgroup matrices, and little has to be converted.
 void buildTTMLayoutPipeline(mlir::OpPassManager &manager, int numWarps);
 
 /// Makes `--ttm-layout-pipeline` (option `num-warps`) known to a tool.

@@ -16,7 +16,8 @@ namespace {
 
 using namespace ttm;
 
-/// Threadgroup memory on every M chip, less what reductions and layout conversions beside the tiles may need.
+/// Threadgroup memory on every M chip, less what reductions and layout conversions beside the tiles
+/// may need.
 constexpr int64_t kTileBytes = 32768 - 2048;
 /// Tiles that stay staged over whole loops take at most this.
 constexpr int64_t kInvariantBytes = 16384;
@@ -44,7 +45,8 @@ struct Operand {
     if (transposed)
       std::swap(part[0], part[1]);
     // 16 bytes of padding put the eight rows of a fragment into different banks.
-    return TileType::get(value.getContext(), part, element, 16 / (element.getIntOrFloatBitWidth() / 8), 1);
+    return TileType::get(value.getContext(), part, element,
+                         16 / (element.getIntOrFloatBitWidth() / 8), 1);
   }
 };
 
@@ -76,7 +78,8 @@ private:
   FailureOr<Type> operandElement(tt::DotOp dot);
   Operand makeOperand(tt::DotOp dot, unsigned index, Type element, const LinearLayout &accumulator);
   /// Stores an operand, or the part at the offsets, to the tile; to a new one if there is none.
-  Value stage(OpBuilder &builder, const Operand &operand, TileType type, ArrayRef<int64_t> offsets, Value tile = {});
+  Value stage(OpBuilder &builder, const Operand &operand, TileType type, ArrayRef<int64_t> offsets,
+              Value tile = {});
 
   tt::FuncOp func;
   int64_t invariantBytes = 0;
@@ -90,18 +93,21 @@ FailureOr<Type> DotLowering::operandElement(tt::DotOp dot) {
     return a == b ? a : builder.getF32Type();
   if (a.isInteger(8) && b.isInteger(8)) {
     if (dot.getA().getType().getShape()[1] > kExactTerms) {
-      dot.emitOpError("sums more than ") << kExactTerms << " products of int8, which is not exact on simdgroup "
-                                         << "matrices: use a smaller block of K";
+      dot.emitOpError("sums more than ")
+          << kExactTerms << " products of int8, which is not exact on simdgroup "
+          << "matrices: use a smaller block of K";
       return failure();
     }
     return Type(builder.getF16Type());
   }
-  dot.emitOpError("multiplies ") << a << " by " << b
-                                 << ", which simdgroup matrices cannot: use float16, bfloat16, float32 or int8";
+  dot.emitOpError("multiplies ")
+      << a << " by " << b
+      << ", which simdgroup matrices cannot: use float16, bfloat16, float32 or int8";
   return failure();
 }
 
-Operand DotLowering::makeOperand(tt::DotOp dot, unsigned index, Type element, const LinearLayout &accumulator) {
+Operand DotLowering::makeOperand(tt::DotOp dot, unsigned index, Type element,
+                                 const LinearLayout &accumulator) {
   Operand operand{index == 0 ? dot.getA() : dot.getB(), index, element};
   Type type = cast<RankedTensorType>(operand.value.getType()).getElementType();
   if (isOperandLayout(*getLayout(operand.value), index, accumulator)) {
@@ -132,8 +138,8 @@ Operand DotLowering::makeOperand(tt::DotOp dot, unsigned index, Type element, co
   return operand;
 }
 
-Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType type, ArrayRef<int64_t> offsets,
-                         Value tile) {
+Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType type,
+                         ArrayRef<int64_t> offsets, Value tile) {
   // The tile has the operand's name.
   Location loc = operand.value.getLoc();
   Value value = operand.value;
@@ -143,25 +149,29 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
     auto tensor = cast<RankedTensorType>(value.getType());
     auto exchanged = RankedTensorType::get(layout.getShape(), tensor.getElementType(),
                                            LinearLayoutAttr::get(value.getContext(), layout));
-    value = tt::TransOp::create(builder, loc, exchanged, value, builder.getDenseI32ArrayAttr({1, 0}));
+    value =
+        tt::TransOp::create(builder, loc, exchanged, value, builder.getDenseI32ArrayAttr({1, 0}));
     if (!partOffsets.empty())
       std::swap(partOffsets[0], partOffsets[1]);
   }
   if (!tile)
     tile = AllocTileOp::create(builder, loc, type);
   StoreTileOp::create(builder, loc, value, tile, Value(),
-                      partOffsets.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(partOffsets));
+                      partOffsets.empty() ? DenseI64ArrayAttr()
+                                          : builder.getDenseI64ArrayAttr(partOffsets));
   return tile;
 }
 
 LogicalResult DotLowering::lower(tt::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getType());
   if (type.getRank() != 2)
-    return dot.emitOpError("multiplies batches of matrices, which there is no lowering for yet: loop over the batch");
+    return dot.emitOpError(
+        "multiplies batches of matrices, which there is no lowering for yet: loop over the batch");
   int64_t allK = dot.getA().getType().getShape()[1];
   std::optional<LinearLayout> layout = getLayout(type);
   if (type.getShape()[0] < 8 || type.getShape()[1] < 8 || allK < 8)
-    return dot.emitOpError("has a dimension of less than 8, the size of a simdgroup matrix: use blocks of 16 or more");
+    return dot.emitOpError(
+        "has a dimension of less than 8, the size of a simdgroup matrix: use blocks of 16 or more");
   if (!layout || !getSimdgroupMatrixTiling(*layout))
     return dot.emitOpError("has a result that is not laid out as simdgroup matrices");
   FailureOr<Type> element = operandElement(dot);
@@ -212,7 +222,8 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
   auto f32 = RankedTensorType::get(type.getShape(), builder.getF32Type(), type.getEncoding());
   Value acc = dot.getC();
   if (isa<IntegerType>(resultElement))
-    acc = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(f32, builder.getF32FloatAttr(0)));
+    acc = arith::ConstantOp::create(builder, loc,
+                                    DenseElementsAttr::get(f32, builder.getF32FloatAttr(0)));
   else if (!resultElement.isF32())
     acc = arith::ExtFOp::create(builder, loc, f32, acc);
   Value tileA, tileB;
@@ -232,12 +243,13 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
     Value operandA = operandOf(a, wholeA, tileA), operandB = operandOf(b, wholeB, tileB);
     // Registers hold all of K, tiles this part.
     int64_t registerOffset = a.inRegisters || b.inRegisters ? offset : 0;
-    acc = MMAOp::create(builder, loc, f32, acc, operandA, Value(), operandB, Value(), a.transposed, b.transposed,
-                        registerOffset);
+    acc = MMAOp::create(builder, loc, f32, acc, operandA, Value(), operandB, Value(), a.transposed,
+                        b.transposed, registerOffset);
   }
   Value result = acc;
   if (isa<IntegerType>(resultElement))
-    result = arith::AddIOp::create(builder, loc, arith::FPToSIOp::create(builder, loc, type, acc), dot.getC());
+    result = arith::AddIOp::create(builder, loc, arith::FPToSIOp::create(builder, loc, type, acc),
+                                   dot.getC());
   else if (!resultElement.isF32())
     result = arith::TruncFOp::create(builder, loc, type, acc);
   dot.getResult().replaceAllUsesWith(result);

@@ -28,8 +28,8 @@ struct Staged {
   StoreTileOp store;
 };
 
-/// One loop on its way to two slots a tile. What the next step stores is computed in three parts: addresses and masks,
-/// the loads, and what is made of the loaded tensors on their way to the tile.
+/// One loop on its way to two slots a tile. What the next step stores is computed in three parts:
+/// addresses and masks, the loads, and what is made of the loaded tensors on their way to the tile.
 class LoopPipeline {
 public:
   explicit LoopPipeline(scf::ForOp loop) : loop(loop), body(loop.getBody()) {}
@@ -40,11 +40,13 @@ public:
   void rewrite();
 
 private:
-  /// Everything in the body that a value is computed from; false if it cannot be computed a step early.
+  /// Everything in the body that a value is computed from; false if it cannot be computed a step
+  /// early.
   bool collect(Value value, SetVector<Operation *> &slice, bool loadsAllowed);
   /// The body's operations among `slice`, in their order.
   SmallVector<Operation *> inOrder(const SetVector<Operation *> &slice);
-  /// Loads for the step that `mapping` describes, under a condition unless it is null. What stores need is mapped.
+  /// Loads for the step that `mapping` describes, under a condition unless it is null. What stores
+  /// need is mapped.
   void load(OpBuilder &builder, IRMapping &mapping, Value condition);
   bool isStaged(Operation *store) const {
     return llvm::any_of(staged, [&](const Staged &tile) { return tile.store == store; });
@@ -115,7 +117,8 @@ bool LoopPipeline::analyse() {
     if (!alloc || alloc->getBlock() != body || store.getOffsets())
       continue;
     bool simple = llvm::all_of(alloc->getUsers(), [&](Operation *user) {
-      return user == store || (isa<MMAOp>(user) && user->getBlock() == body && store->isBeforeInBlock(user));
+      return user == store ||
+             (isa<MMAOp>(user) && user->getBlock() == body && store->isBeforeInBlock(user));
     });
     SetVector<Operation *> own;
     if (!simple || !collect(store.getSrc(), own, /*loadsAllowed=*/true) ||
@@ -142,7 +145,9 @@ bool LoopPipeline::analyse() {
     });
     if (isa<tt::LoadOp>(op)) {
       // A load through a loaded pointer would have to wait.
-      if (fromLoad || llvm::any_of(op->getUsers(), [&](Operation *user) { return !slice.contains(user) && !isStaged(user); }))
+      if (fromLoad || llvm::any_of(op->getUsers(), [&](Operation *user) {
+            return !slice.contains(user) && !isStaged(user);
+          }))
         return false;
       loads.push_back(op);
       afterLoad.insert(op);
@@ -171,8 +176,10 @@ void LoopPipeline::load(OpBuilder &builder, IRMapping &mapping, Value condition)
       builder.clone(*op, mapping);
     return;
   }
-  SmallVector<Type> types = llvm::map_to_vector(loads, [](Operation *op) { return op->getResult(0).getType(); });
-  auto ifOp = scf::IfOp::create(builder, loads.front()->getLoc(), types, condition, /*withElseRegion=*/true);
+  SmallVector<Type> types =
+      llvm::map_to_vector(loads, [](Operation *op) { return op->getResult(0).getType(); });
+  auto ifOp = scf::IfOp::create(builder, loads.front()->getLoc(), types, condition,
+                                /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(ifOp.thenBlock());
   SmallVector<Value> loaded, none;
@@ -206,8 +213,8 @@ void LoopPipeline::rewrite() {
   for (Staged &tile : staged) {
     TileType type = tile.alloc.getTile().getType();
     tile.alloc->moveBefore(loop);
-    tile.alloc.getTile().setType(
-        TileType::get(type.getContext(), type.getShape(), type.getElementType(), type.getRowPad(), 2));
+    tile.alloc.getTile().setType(TileType::get(type.getContext(), type.getShape(),
+                                               type.getElementType(), type.getRowPad(), 2));
   }
 
   // The first step's tiles, if there is a first step.
@@ -218,7 +225,8 @@ void LoopPipeline::rewrite() {
   Value any;
   if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) ||
       !matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) || !lower.slt(upper))
-    any = arith::CmpIOp::create(builder, loc, predicate, loop.getLowerBound(), loop.getUpperBound());
+    any =
+        arith::CmpIOp::create(builder, loc, predicate, loop.getLowerBound(), loop.getUpperBound());
   {
     OpBuilder::InsertionGuard guard(builder);
     if (any) {
@@ -228,15 +236,15 @@ void LoopPipeline::rewrite() {
     load(builder, first, Value());
     finish(builder, first);
     for (Staged &tile : staged)
-      StoreTileOp::create(builder, tile.store.getLoc(), first.lookup(tile.store.getSrc()), tile.alloc, zero,
-                          DenseI64ArrayAttr());
+      StoreTileOp::create(builder, tile.store.getLoc(), first.lookup(tile.store.getSrc()),
+                          tile.alloc, zero, DenseI64ArrayAttr());
   }
 
   // The loop carries the slot.
   SmallVector<Value> inits(loop.getInitArgs());
   inits.push_back(zero);
-  auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), inits,
-                                      nullptr, loop.getUnsignedCmp());
+  auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
+                                      loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
   pipelined->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   Block *block = pipelined.getBody();
   Value slot = block->getArguments().back();
@@ -247,20 +255,25 @@ void LoopPipeline::rewrite() {
     block->back().erase();
   builder.setInsertionPointToStart(block);
 
-  // Loads of the next step. Their addresses follow from the carried values that this step will pass on.
+  // Loads of the next step. Their addresses follow from the carried values that this step will pass
+  // on.
   IRMapping current, next;
   current.map(body->getArguments(), block->getArguments().drop_back());
   next.map(body->getArguments(), block->getArguments().drop_back());
   for (Operation *op : advance)
     builder.clone(*op, next);
-  auto named = [&](StringRef name) -> Location { return NameLoc::get(builder.getStringAttr(name), loc); };
-  Value nextIndex =
-      arith::AddIOp::create(builder, named("next"), pipelined.getInductionVar(), pipelined.getStep());
-  Value more = arith::CmpIOp::create(builder, named("more"), predicate, nextIndex, pipelined.getUpperBound());
+  auto named = [&](StringRef name) -> Location {
+    return NameLoc::get(builder.getStringAttr(name), loc);
+  };
+  Value nextIndex = arith::AddIOp::create(builder, named("next"), pipelined.getInductionVar(),
+                                          pipelined.getStep());
+  Value more = arith::CmpIOp::create(builder, named("more"), predicate, nextIndex,
+                                     pipelined.getUpperBound());
   IRMapping ahead;
   ahead.map(loop.getInductionVar(), nextIndex);
   for (unsigned index : carried)
-    ahead.map(loop.getRegionIterArg(index), next.lookupOrDefault(body->getTerminator()->getOperand(index)));
+    ahead.map(loop.getRegionIterArg(index),
+              next.lookupOrDefault(body->getTerminator()->getOperand(index)));
   load(builder, ahead, more);
 
   // This step, from its slot.
@@ -290,8 +303,8 @@ void LoopPipeline::rewrite() {
     builder.setInsertionPointToStart(ifOp.thenBlock());
     finish(builder, ahead);
     for (Staged &tile : staged)
-      StoreTileOp::create(builder, tile.store.getLoc(), ahead.lookup(tile.store.getSrc()), tile.alloc, other,
-                          DenseI64ArrayAttr());
+      StoreTileOp::create(builder, tile.store.getLoc(), ahead.lookup(tile.store.getSrc()),
+                          tile.alloc, other, DenseI64ArrayAttr());
   }
   SmallVector<Value> yielded;
   for (Value operand : body->getTerminator()->getOperands())

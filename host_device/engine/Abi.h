@@ -1,5 +1,5 @@
-// What compiled kernels and the runtime share: the structures that a kernel reads, and the names of the functions by which the
-// passes of the engine speak to one another.
+// What compiled kernels and the runtime share: the structures that a kernel reads, and the names of
+// the functions by which the passes of the engine speak to one another.
 #pragma once
 
 #include "host_device/KernelInfo.h"
@@ -8,13 +8,15 @@
 
 namespace triton_metal::engine {
 
-/// Raised with every change of what the engine generates, so that code on disk from another engine is not run.
+/// Raised with every change of what the engine generates, so that code on disk from another engine
+/// is not run.
 inline constexpr uint32_t engineVersion = 2;
 
 /// The same for every threadgroup of a launch.
 struct LaunchState {
   void *buffers[maxBufferBindings];
-  /// The memory that is bound, from its first byte, which may lie before the one that the kernel gets, to its end.
+  /// The memory that is bound, from its first byte, which may lie before the one that the kernel
+  /// gets, to its end.
   void *bufferStarts[maxBufferBindings];
   uint64_t bufferBytes[maxBufferBindings];
   /// 1 where the launch may write.
@@ -36,7 +38,8 @@ struct GroupState {
   char *threadgroupMemory;
   /// Dynamic counts, see Counting.h.
   uint64_t *counts;
-  /// A permutation of 32 lanes: the order in which conflicting accesses of a SIMD-group take effect. Read by seeded code only.
+  /// A permutation of 32 lanes: the order in which conflicting accesses of a SIMD-group take
+  /// effect. Read by seeded code only.
   const uint8_t *laneOrder;
   /// The runtime's own: who runs this group.
   void *runner;
@@ -80,14 +83,17 @@ inline constexpr char checkName[] = "__tm_engine_check";
 // Functions of the runtime that compiled kernels call.
 extern "C" {
 void __tm_runtime_barrier(GroupState *group, uint32_t site);
-[[noreturn]] void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t site, uint64_t address,
-                                    uint32_t lane);
-/// Looks at every lane's access: `flags` 1 is "into any buffer", 2 is "and writes". Returns if all is well.
-void __tm_runtime_check(const LaunchState *launch, GroupState *group, const uint64_t *addresses, uint32_t mask, uint32_t site,
-                        uint64_t start, uint64_t length, uint32_t bytes, uint32_t alignment, uint32_t flags);
+[[noreturn]] void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t site,
+                                    uint64_t address, uint32_t lane);
+/// Looks at every lane's access: `flags` 1 is "into any buffer", 2 is "and writes". Returns if all
+/// is well.
+void __tm_runtime_check(const LaunchState *launch, GroupState *group, const uint64_t *addresses,
+                        uint32_t mask, uint32_t site, uint64_t start, uint64_t length,
+                        uint32_t bytes, uint32_t alignment, uint32_t flags);
 /// `buffer` is the one that the addresses are in, or -1.
-void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter, const uint64_t *addresses, uint32_t mask,
-                              uint32_t bytes, int32_t buffer);
+void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter,
+                              const uint64_t *addresses, uint32_t mask, uint32_t bytes,
+                              int32_t buffer);
 }
 
 } // namespace triton_metal::engine

@@ -1,4 +1,5 @@
-// Puts a check before every access to device, constant and threadgroup memory, and finds out what buffers a kernel writes.
+// Puts a check before every access to device, constant and threadgroup memory, and finds out what
+// buffers a kernel writes.
 #include "host_device/engine/Prepare.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -18,7 +19,8 @@ int32_t bufferOf(Value *pointer) {
     if (isa<UndefValue, ConstantPointerNull>(object))
       continue;
     auto *call = dyn_cast<CallInst>(object);
-    if (!call || !call->getCalledFunction() || !call->getCalledFunction()->getName().starts_with(bufferName))
+    if (!call || !call->getCalledFunction() ||
+        !call->getCalledFunction()->getName().starts_with(bufferName))
       return -1;
     int32_t index = cast<ConstantInt>(call->getArgOperand(0))->getSExtValue();
     if (result != -1 && result != index)
@@ -31,8 +33,9 @@ int32_t bufferOf(Value *pointer) {
 uint32_t findUsedBuffers(Function &function) {
   uint32_t used = 0;
   for (Instruction &inst : instructions(function))
-    if (auto *call = dyn_cast<CallInst>(&inst); call && !call->use_empty() && call->getCalledFunction() &&
-                                                call->getCalledFunction()->getName().starts_with(bufferName))
+    if (auto *call = dyn_cast<CallInst>(&inst);
+        call && !call->use_empty() && call->getCalledFunction() &&
+        call->getCalledFunction()->getName().starts_with(bufferName))
       used |= 1u << cast<ConstantInt>(call->getArgOperand(0))->getZExtValue();
   return used;
 }
@@ -40,7 +43,8 @@ uint32_t findUsedBuffers(Function &function) {
 uint32_t findWrittenBuffers(Function &function, const KernelInfo &kernel) {
   uint32_t mutableBuffers = 0;
   for (const ParameterInfo &parameter : kernel.parameters)
-    if (parameter.kind == ParameterInfo::Kind::Buffer && parameter.addressSpace == AddressSpace::Device)
+    if (parameter.kind == ParameterInfo::Kind::Buffer &&
+        parameter.addressSpace == AddressSpace::Device)
       mutableBuffers |= 1u << parameter.index;
   uint32_t written = 0;
   auto store = [&](Value *pointer) {
@@ -94,9 +98,14 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
       if (!length)
         continue;
       if (memory->getDestAddressSpace())
-        accesses.push_back({&inst, {memory->getRawDest(), length->getZExtValue(), 1, AccessKind::Store, AddressSpace(memory->getDestAddressSpace())}});
-      if (auto *transfer = dyn_cast<MemTransferInst>(memory); transfer && transfer->getSourceAddressSpace())
-        accesses.push_back({&inst, {transfer->getRawSource(), length->getZExtValue(), 1, AccessKind::Load, AddressSpace(transfer->getSourceAddressSpace())}});
+        accesses.push_back({&inst,
+                            {memory->getRawDest(), length->getZExtValue(), 1, AccessKind::Store,
+                             AddressSpace(memory->getDestAddressSpace())}});
+      if (auto *transfer = dyn_cast<MemTransferInst>(memory);
+          transfer && transfer->getSourceAddressSpace())
+        accesses.push_back({&inst,
+                            {transfer->getRawSource(), length->getZExtValue(), 1, AccessKind::Load,
+                             AddressSpace(transfer->getSourceAddressSpace())}});
     } else if (auto *call = dyn_cast<CallInst>(&inst);
                call && call->getCalledFunction() &&
                (call->getCalledFunction()->getName() == "__tm_threadgroup_barrier" ||
@@ -109,12 +118,14 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
     if (isa<GlobalVariable>(object))
       continue; // a constant of the program
     if (access.space == AddressSpace::Thread) {
-      // Private arrays that stay in memory; where an index is a constant, the front end has seen it.
+      // Private arrays that stay in memory; where an index is a constant, the front end has seen
+      // it.
       auto *array = dyn_cast<AllocaInst>(object);
       APInt offset(64, 0);
       const DataLayout &layout = function.getDataLayout();
-      if (!array || (access.pointer->stripAndAccumulateConstantOffsets(layout, offset, true) == array &&
-                     offset.ule(array->getAllocationSize(layout)->getFixedValue() - access.bytes)))
+      if (!array ||
+          (access.pointer->stripAndAccumulateConstantOffsets(layout, offset, true) == array &&
+           offset.ule(array->getAllocationSize(layout)->getFixedValue() - access.bytes)))
         continue;
       access.alignment = 1;
     }
@@ -128,7 +139,8 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
     Type *pointer = access.pointer->getType();
     auto callee = module.getOrInsertFunction(
         (Twine(checkName) + "." + Twine(pointer->getPointerAddressSpace())).str(),
-        FunctionType::get(b.getVoidTy(), {pointer, b.getInt64Ty(), b.getInt32Ty(), b.getInt32Ty()}, false));
+        FunctionType::get(b.getVoidTy(), {pointer, b.getInt64Ty(), b.getInt32Ty(), b.getInt32Ty()},
+                          false));
     auto *checker = cast<Function>(callee.getCallee());
     checker->setDoesNotThrow();
     checker->setOnlyAccessesInaccessibleMemory();
@@ -142,8 +154,12 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   for (CallInst *call : calls) {
     Site site;
     fillLocation(site, *call, function);
-    site.kind = call->getCalledFunction()->getName() == "__tm_threadgroup_barrier" ? AccessKind::Barrier : AccessKind::Shuffle;
-    call->setMetadata("tm.site", MDNode::get(module.getContext(), ConstantAsMetadata::get(b.getInt32(facts.sites.size()))));
+    site.kind = call->getCalledFunction()->getName() == "__tm_threadgroup_barrier"
+                    ? AccessKind::Barrier
+                    : AccessKind::Shuffle;
+    call->setMetadata(
+        "tm.site",
+        MDNode::get(module.getContext(), ConstantAsMetadata::get(b.getInt32(facts.sites.size()))));
     facts.sites.push_back(site);
   }
 }

@@ -31,7 +31,8 @@ std::optional<LaneReduction> LaneReduction::parse(StringRef name) {
   result.kind = *kind;
   result.isFloat = type == "f32";
   result.isSigned = type.starts_with("i");
-  if (result.isFloat && (*kind == ReductionKind::And || *kind == ReductionKind::Or || *kind == ReductionKind::Xor))
+  if (result.isFloat &&
+      (*kind == ReductionKind::And || *kind == ReductionKind::Or || *kind == ReductionKind::Xor))
     return std::nullopt;
   return result;
 }
@@ -53,16 +54,19 @@ BuiltinUniformity builtinUniformity(const CallBase &call) {
     return reduction->isScan ? BuiltinUniformity::Varying : BuiltinUniformity::Uniform;
   if (name.starts_with("__tm_libm_"))
     return BuiltinUniformity::Pure;
-  if (name.starts_with(bufferName) || name.starts_with(threadgroupArgumentName) || name.starts_with(threadgroupAllocName))
+  if (name.starts_with(bufferName) || name.starts_with(threadgroupArgumentName) ||
+      name.starts_with(threadgroupAllocName))
     return BuiltinUniformity::Uniform;
   return BuiltinUniformity::Varying;
 }
 
 bool isKnownBuiltin(StringRef name) {
-  return name == "__tm_lane" || name == "__tm_simd_shuffle_u32" || name == "__tm_simd_shuffle_u64" ||
-         name == "__tm_simd_ballot" || name == "__tm_threadgroup_barrier" || name == "__tm_simdgroup_barrier" ||
-         name == "__tm_simdgroup_mma" || name == threadgroupAllocName || LaneReduction::parse(name) ||
-         name.starts_with("__tm_libm_") || name.starts_with("__tm_engine_");
+  return name == "__tm_lane" || name == "__tm_simd_shuffle_u32" ||
+         name == "__tm_simd_shuffle_u64" || name == "__tm_simd_ballot" ||
+         name == "__tm_threadgroup_barrier" || name == "__tm_simdgroup_barrier" ||
+         name == "__tm_simdgroup_mma" || name == threadgroupAllocName ||
+         LaneReduction::parse(name) || name.starts_with("__tm_libm_") ||
+         name.starts_with("__tm_engine_");
 }
 
 } // namespace triton_metal::engine

@@ -19,8 +19,10 @@ namespace triton_metal::engine {
 
 const std::string &buildIdentity() {
   static const std::string identity = [] {
-    std::string text = "engine " + std::to_string(engineVersion) + "; " + frontendVersion() + "; LLVM " LLVM_VERSION_STRING "; " + hostDescription();
-    // The file that this code was loaded from, by size and time: a rebuilt engine must not run what an older one left.
+    std::string text = "engine " + std::to_string(engineVersion) + "; " + frontendVersion() +
+                       "; LLVM " LLVM_VERSION_STRING "; " + hostDescription();
+    // The file that this code was loaded from, by size and time: a rebuilt engine must not run what
+    // an older one left.
     Dl_info info;
     if (dladdr(reinterpret_cast<void *>(&buildIdentity), &info) && info.dli_fname) {
       sys::fs::file_status status;
@@ -44,14 +46,16 @@ Expected<DiskCache> DiskCache::open(StringRef folder) {
   if (folder.empty())
     return cache;
   auto refuse = [&](std::error_code error) {
-    return createStringError(error, "the cache folder '%s' cannot be written: %s", folder.str().c_str(), error.message().c_str());
+    return createStringError(error, "the cache folder '%s' cannot be written: %s",
+                             folder.str().c_str(), error.message().c_str());
   };
   if (std::error_code error = sys::fs::create_directories(folder))
     return refuse(error);
   // Permission bits do not tell everything (read-only file systems, full ones).
   SmallString<128> probe;
   int descriptor;
-  if (std::error_code error = sys::fs::createUniqueFile(folder + "/probe-%%%%%%%%", descriptor, probe))
+  if (std::error_code error =
+          sys::fs::createUniqueFile(folder + "/probe-%%%%%%%%", descriptor, probe))
     return refuse(error);
   sys::fs::file_t file = sys::fs::convertFDToNativeFile(descriptor);
   sys::fs::closeFile(file);
@@ -81,7 +85,8 @@ static std::string header(StringRef kind, StringRef key) {
 std::optional<std::string> DiskCache::find(StringRef kind, StringRef key) const {
   if (!enabled())
     return std::nullopt;
-  auto file = MemoryBuffer::getFile(path(kind, key), /*IsText=*/false, /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
+  auto file = MemoryBuffer::getFile(path(kind, key), /*IsText=*/false,
+                                    /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
   if (!file)
     return std::nullopt;
   StringRef text = (*file)->getBuffer();
@@ -124,7 +129,8 @@ namespace {
 class Writer {
 public:
   std::string bytes;
-  template <typename T> std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>> operator()(const T &value) {
+  template <typename T>
+  std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>> operator()(const T &value) {
     bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
   }
   void operator()(const std::string &text) {
@@ -140,7 +146,9 @@ public:
     for (const T &item : list)
       (*this)(item);
   }
-  template <typename T> std::enable_if_t<std::is_class_v<T>> operator()(const T &value) { visit(*this, value); }
+  template <typename T> std::enable_if_t<std::is_class_v<T>> operator()(const T &value) {
+    visit(*this, value);
+  }
 };
 
 class Reader {
@@ -148,7 +156,8 @@ public:
   explicit Reader(StringRef bytes) : bytes(bytes) {}
   bool good = true;
   bool finished() const { return good && bytes.empty(); }
-  template <typename T> std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>> operator()(T &value) {
+  template <typename T>
+  std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>> operator()(T &value) {
     if (bytes.size() < sizeof value) {
       good = false;
       return;
@@ -178,31 +187,47 @@ public:
       (*this)(list.back());
     }
   }
-  template <typename T> std::enable_if_t<std::is_class_v<T>> operator()(T &value) { visit(*this, value); }
+  template <typename T> std::enable_if_t<std::is_class_v<T>> operator()(T &value) {
+    visit(*this, value);
+  }
 
 private:
   StringRef bytes;
 };
 
 /// `Constant` is const when writing.
-template <typename T, typename U> concept Is = std::is_same_v<std::remove_const_t<T>, U>;
+template <typename T, typename U>
+concept Is = std::is_same_v<std::remove_const_t<T>, U>;
 
 template <typename V, Is<ParameterInfo> T> void visit(V &v, T &p) {
-  v(p.name), v(p.kind), v(p.index), v(p.addressSpace), v(p.isConst), v(p.isReference), v(p.elementType), v(p.elementSize);
+  v(p.name), v(p.kind), v(p.index), v(p.addressSpace), v(p.isConst), v(p.isReference),
+      v(p.elementType), v(p.elementSize);
   v(p.elementAlignment), v(p.position), v(p.scalarBits), v(p.vectorWidth), v(p.exists);
 }
-template <typename V, Is<ThreadgroupVariableInfo> T> void visit(V &v, T &t) { v(t.name), v(t.id), v(t.size), v(t.alignment); }
-template <typename V, Is<FunctionConstantInfo> T> void visit(V &v, T &f) { v(f.name), v(f.index), v(f.type), v(f.defined); }
-template <typename V, Is<KernelInfo> T> void visit(V &v, T &k) {
-  v(k.name), v(k.line), v(k.parameters), v(k.threadgroupVariables), v(k.functionConstants), v(k.maxTotalThreadsPerThreadgroup), v(k.unusable);
+template <typename V, Is<ThreadgroupVariableInfo> T> void visit(V &v, T &t) {
+  v(t.name), v(t.id), v(t.size), v(t.alignment);
 }
-template <typename V, Is<Site> T> void visit(V &v, T &s) { v(s.line), v(s.column), v(s.kind), v(s.space), v(s.bytes), v(s.buffer); }
-template <typename V, Is<BlockCounts> T> void visit(V &v, T &c) { v(c.lane), v(c.simdgroup), v(c.threadgroup); }
+template <typename V, Is<FunctionConstantInfo> T> void visit(V &v, T &f) {
+  v(f.name), v(f.index), v(f.type), v(f.defined);
+}
+template <typename V, Is<KernelInfo> T> void visit(V &v, T &k) {
+  v(k.name), v(k.line), v(k.parameters), v(k.threadgroupVariables), v(k.functionConstants),
+      v(k.maxTotalThreadsPerThreadgroup), v(k.unusable);
+}
+template <typename V, Is<Site> T> void visit(V &v, T &s) {
+  v(s.line), v(s.column), v(s.kind), v(s.space), v(s.bytes), v(s.buffer);
+}
+template <typename V, Is<BlockCounts> T> void visit(V &v, T &c) {
+  v(c.lane), v(c.simdgroup), v(c.threadgroup);
+}
 template <typename V, Is<CodeFacts> T> void visit(V &v, T &f) {
-  v(f.usesThreadgroupBarrier), v(f.stackBytes), v(f.threadgroupBytes), v(f.writtenBuffers), v(f.usedBuffers);
+  v(f.usesThreadgroupBarrier), v(f.stackBytes), v(f.threadgroupBytes), v(f.writtenBuffers),
+      v(f.usedBuffers);
   v(f.registersPerThread), v(f.sites), v(f.blocks), v(f.lineCounters);
 }
-template <typename V, Is<KernelCode> T> void visit(V &v, T &c) { v(c.entryName), v(c.facts), v(c.object); }
+template <typename V, Is<KernelCode> T> void visit(V &v, T &c) {
+  v(c.entryName), v(c.facts), v(c.object);
+}
 
 } // namespace
 

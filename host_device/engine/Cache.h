@@ -1,5 +1,6 @@
-// Compiled kernels on disk. An entry is a file of its own, written beside its place and renamed into it, so that readers in other
-// processes see all of it or nothing; what is damaged, cut short or not ours is not found.
+// Compiled kernels on disk. An entry is a file of its own, written beside its place and renamed
+// into it, so that readers in other processes see all of it or nothing; what is damaged, cut short
+// or not ours is not found.
 #pragma once
 
 #include "host_device/engine/Code.h"

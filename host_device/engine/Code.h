@@ -1,4 +1,5 @@
-// A compiled kernel, as it lies in memory and in the cache: machine code and what the launcher must know of it.
+// A compiled kernel, as it lies in memory and in the cache: machine code and what the launcher must
+// know of it.
 #pragma once
 
 #include "host_device/Counters.h"
@@ -22,9 +23,11 @@ struct Site {
   int32_t buffer = -1;
 };
 
-/// What one execution of a basic block counts: for each active lane, for each SIMD-group, and once for the threadgroup.
+/// What one execution of a basic block counts: for each active lane, for each SIMD-group, and once
+/// for the threadgroup.
 struct BlockCounts {
-  std::vector<std::pair<uint32_t, uint32_t>> lane, simdgroup, threadgroup; // (Counters::Index, amount)
+  std::vector<std::pair<uint32_t, uint32_t>> lane, simdgroup,
+      threadgroup; // (Counters::Index, amount)
 };
 
 struct CodeFacts {
@@ -42,7 +45,8 @@ struct CodeFacts {
   /// The Counters::Index that each counter of lines belongs to.
   std::vector<uint32_t> lineCounters;
 
-  /// Words of GroupState::counts: three for each block (lanes, SIMD-groups, first SIMD-groups), one for each counter of lines.
+  /// Words of GroupState::counts: three for each block (lanes, SIMD-groups, first SIMD-groups), one
+  /// for each counter of lines.
   size_t countWords() const { return 3 * blocks.size() + lineCounters.size(); }
 };
 

@@ -1,5 +1,6 @@
-// Puts the counters in: for every basic block one call that says "the active lanes ran this block", with a table of what one run
-// of the block does; and one call for every access whose touched lines depend on the addresses.
+// Puts the counters in: for every basic block one call that says "the active lanes ran this block",
+// with a table of what one run of the block does; and one call for every access whose touched lines
+// depend on the addresses.
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/Prepare.h"
 #include "llvm/ADT/PostOrderIterator.h"
@@ -74,7 +75,8 @@ static void tallyAccess(BlockTally &tally, const MemoryAccess &access) {
       tally.add(Counters::ThreadgroupBytesWritten, access.bytes);
     break;
   case AddressSpace::Thread:
-    if (isa<AllocaInst>(getUnderlyingObject(access.pointer, 0)) || !isa<Constant>(getUnderlyingObject(access.pointer, 0)))
+    if (isa<AllocaInst>(getUnderlyingObject(access.pointer, 0)) ||
+        !isa<Constant>(getUnderlyingObject(access.pointer, 0)))
       tally.add(reads ? Counters::PrivateBytesRead : Counters::PrivateBytesWritten, access.bytes);
     break;
   }
@@ -95,8 +97,9 @@ static void tallyCall(BlockTally &tally, CallBase &call) {
     case Intrinsic::memset:
       if (auto *length = dyn_cast<ConstantInt>(cast<MemIntrinsic>(intrinsic)->getLength())) {
         uint64_t bytes = length->getZExtValue();
-        tallyAccess(tally, {cast<MemIntrinsic>(intrinsic)->getRawDest(), bytes, 1, AccessKind::Store,
-                            AddressSpace(cast<MemIntrinsic>(intrinsic)->getDestAddressSpace())});
+        tallyAccess(tally,
+                    {cast<MemIntrinsic>(intrinsic)->getRawDest(), bytes, 1, AccessKind::Store,
+                     AddressSpace(cast<MemIntrinsic>(intrinsic)->getDestAddressSpace())});
         if (auto *transfer = dyn_cast<MemTransferInst>(intrinsic))
           tallyAccess(tally, {transfer->getRawSource(), bytes, 1, AccessKind::Load,
                               AddressSpace(transfer->getSourceAddressSpace())});
@@ -168,7 +171,8 @@ static void tallyInstruction(BlockTally &tally, Instruction &inst) {
   }
 }
 
-static FunctionCallee declareCounter(Module &module, const Twine &name, ArrayRef<Type *> arguments) {
+static FunctionCallee declareCounter(Module &module, const Twine &name,
+                                     ArrayRef<Type *> arguments) {
   auto callee = module.getOrInsertFunction(
       name.str(), FunctionType::get(Type::getVoidTy(module.getContext()), arguments, false));
   auto *function = cast<Function>(callee.getCallee());
@@ -183,22 +187,24 @@ static FunctionCallee declareCounter(Module &module, const Twine &name, ArrayRef
 void insertCounting(Function &function, CodeFacts &facts) {
   Module &module = *function.getParent();
   IRBuilder<> b(module.getContext());
-  facts.lineCounters = {Counters::DeviceLinesRead, Counters::DeviceLinesWritten, Counters::ConstantLinesRead};
+  facts.lineCounters = {Counters::DeviceLinesRead, Counters::DeviceLinesWritten,
+                        Counters::ConstantLinesRead};
   auto countBlock = declareCounter(module, countBlockName, {b.getInt32Ty()});
   for (BasicBlock &block : function) {
     BlockTally tally;
     SmallVector<std::pair<Instruction *, MemoryAccess>> touching;
     for (Instruction &inst : block) {
       tallyInstruction(tally, inst);
-      if (auto access = memoryAccess(inst);
-          access && (access->space == AddressSpace::Device || access->space == AddressSpace::Constant))
+      if (auto access = memoryAccess(inst); access && (access->space == AddressSpace::Device ||
+                                                       access->space == AddressSpace::Constant))
         touching.push_back({&inst, *access});
     }
     for (auto &[inst, access] : touching) {
       b.SetInsertPoint(inst);
       Type *pointer = access.pointer->getType();
-      auto callee = declareCounter(module, Twine(countLinesName) + "." + Twine(pointer->getPointerAddressSpace()),
-                                   {pointer, b.getInt32Ty(), b.getInt32Ty()});
+      auto callee = declareCounter(
+          module, Twine(countLinesName) + "." + Twine(pointer->getPointerAddressSpace()),
+          {pointer, b.getInt32Ty(), b.getInt32Ty()});
       auto emit = [&](unsigned counter) {
         b.CreateCall(callee, {access.pointer, b.getInt32(access.bytes), b.getInt32(counter)});
       };
@@ -211,7 +217,8 @@ void insertCounting(Function &function, CodeFacts &facts) {
       if (access.kind != AccessKind::Load)
         emit(1);
     }
-    if (tally.lane.empty() && tally.simdgroup.empty() && tally.threadgroup.empty() && !block.isEntryBlock())
+    if (tally.lane.empty() && tally.simdgroup.empty() && tally.threadgroup.empty() &&
+        !block.isEntryBlock())
       continue;
     // Threads and SIMD-groups are what runs the entry.
     if (block.isEntryBlock()) {
@@ -240,7 +247,9 @@ uint32_t estimateRegisters(Function &function) {
     return (layout.getTypeStoreSize(type) + 3) / 4;
   };
   DenseMap<const BasicBlock *, DenseSet<const Value *>> liveIn;
-  auto counted = [](const Value *value) { return isa<Instruction>(value) && !value->getType()->isVoidTy(); };
+  auto counted = [](const Value *value) {
+    return isa<Instruction>(value) && !value->getType()->isVoidTy();
+  };
   uint32_t most = 0;
   bool changed = true, last = false;
   while (changed || !last) {
@@ -279,7 +288,8 @@ uint32_t estimateRegisters(Function &function) {
       }
     }
   }
-  // Private arrays that are indexed by numbers known only at run time lie in memory, and are not registers.
+  // Private arrays that are indexed by numbers known only at run time lie in memory, and are not
+  // registers.
   return most;
 }
 

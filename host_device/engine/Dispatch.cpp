@@ -1,5 +1,6 @@
-// Threadgroups over the machine's cores, and the SIMD-groups of one threadgroup on one core: one after the other where they do
-// not wait for each other, as fibers that change places at barriers where they do.
+// Threadgroups over the machine's cores, and the SIMD-groups of one threadgroup on one core: one
+// after the other where they do not wait for each other, as fibers that change places at barriers
+// where they do.
 #include "host_device/engine/Runtime.h"
 #include <algorithm>
 #include <atomic>
@@ -81,7 +82,8 @@ public:
   }
 
   /// False: the kernel failed, and the plan says why.
-  bool run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint64_t> &counts, std::optional<FailureRecord> &failure);
+  bool run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint64_t> &counts,
+           std::optional<FailureRecord> &failure);
 
   // Called from inside a fiber.
   void barrier(uint32_t site) {
@@ -105,7 +107,8 @@ private:
   void leave() {
 #ifdef TRITON_METAL_ASAN
     void *fake = nullptr;
-    __sanitizer_start_switch_fiber(event == Event::Barrier ? &fake : nullptr, schedulerStack, schedulerStackSize);
+    __sanitizer_start_switch_fiber(event == Event::Barrier ? &fake : nullptr, schedulerStack,
+                                   schedulerStackSize);
 #endif
     scheduler = context::jump_fcontext(scheduler, nullptr).fctx;
 #ifdef TRITON_METAL_ASAN
@@ -169,8 +172,9 @@ bool Runner::runFibers(const LaunchPlan &plan, Random *random) {
       current = simdgroup;
 #ifdef TRITON_METAL_ASAN
       void *fake = nullptr;
-      __sanitizer_start_switch_fiber(&fake, static_cast<char *>(stacks[simdgroup]->top()) - stacks[simdgroup]->bytes(),
-                                     stacks[simdgroup]->bytes());
+      __sanitizer_start_switch_fiber(
+          &fake, static_cast<char *>(stacks[simdgroup]->top()) - stacks[simdgroup]->bytes(),
+          stacks[simdgroup]->bytes());
 #endif
       context::transfer_t back = context::jump_fcontext(fibers[simdgroup], this);
 #ifdef TRITON_METAL_ASAN
@@ -194,8 +198,9 @@ bool Runner::runFibers(const LaunchPlan &plan, Random *random) {
     if (done) {
       record.failure = Failure::DivergentBarrier;
       record.site = site;
-      record.note = std::to_string(waiting) + " of " + std::to_string(count) +
-                    " SIMD-groups wait at a barrier that the others do not come to: they have ended";
+      record.note =
+          std::to_string(waiting) + " of " + std::to_string(count) +
+          " SIMD-groups wait at a barrier that the others do not come to: they have ended";
       return false;
     }
   }
@@ -224,7 +229,8 @@ bool Runner::run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint6
   group.counts = counts.data();
   group.runner = this;
   if (plan.clearThreadgroupMemory)
-    std::memset(threadgroupMemory, 0xff, std::min<size_t>(plan.threadgroupBytes, sizeof(threadgroupMemory)));
+    std::memset(threadgroupMemory, 0xff,
+                std::min<size_t>(plan.threadgroupBytes, sizeof(threadgroupMemory)));
   std::array<uint8_t, simdWidth> lanes;
   std::optional<Random> random;
   if (plan.seed) {
@@ -268,7 +274,8 @@ public:
     return *pool;
   }
 
-  /// Runs `work` on this thread and on up to `helpers` others; false, and nothing is run, if the pool is taken.
+  /// Runs `work` on this thread and on up to `helpers` others; false, and nothing is run, if the
+  /// pool is taken.
   bool tryRun(unsigned helpers, const std::function<void()> &work) {
     std::unique_lock taken(use, std::try_to_lock);
     if (!taken)
@@ -327,7 +334,8 @@ extern "C" void __tm_runtime_barrier(GroupState *group, uint32_t site) {
     static_cast<Runner *>(group->runner)->barrier(site);
 }
 
-extern "C" void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t site, uint64_t address, uint32_t lane) {
+extern "C" void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t site,
+                                  uint64_t address, uint32_t lane) {
   static_cast<Runner *>(group->runner)->fail(Failure(failure), site, address, lane);
 }
 
@@ -347,7 +355,9 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
     return;
   }
   using Clock = std::chrono::steady_clock;
-  auto nanoseconds = [](Clock::duration time) { return double(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count()); };
+  auto nanoseconds = [](Clock::duration time) {
+    return double(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+  };
   uint64_t first = 0;
   double perGroup = plan.nanosecondsPerGroup;
   if (groups > 1 && numThreads > 1 && perGroup == 0) {
@@ -360,7 +370,8 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
   std::atomic<uint64_t> next{first};
   if (groups - first > 1 && numThreads > 1 && perGroup * double(groups - first) > worthWaking) {
     unsigned helpers = std::min<uint64_t>(numThreads - 1, groups - first - 1);
-    uint64_t chunk = std::clamp<uint64_t>((groups - first) / (numThreads * 16), 1, std::max<uint64_t>(1, uint64_t(200000 / perGroup)));
+    uint64_t chunk = std::clamp<uint64_t>((groups - first) / (numThreads * 16), 1,
+                                          std::max<uint64_t>(1, uint64_t(200000 / perGroup)));
     std::mutex mutex;
     auto start = Clock::now();
     std::function<void()> work = [&] {
@@ -388,7 +399,9 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
       }
     };
     if (Pool::get().tryRun(helpers, work)) {
-      plan.nanosecondsPerGroup = std::max(1.0, nanoseconds(Clock::now() - start) * std::min<uint64_t>(numThreads, groups) / double(groups - first));
+      plan.nanosecondsPerGroup =
+          std::max(1.0, nanoseconds(Clock::now() - start) * std::min<uint64_t>(numThreads, groups) /
+                            double(groups - first));
       return;
     }
   }
@@ -397,7 +410,8 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
     if (!Runner::ofThisThread().run(plan, group, plan.counts, plan.failure))
       return;
   if (groups != first)
-    plan.nanosecondsPerGroup = std::max(1.0, nanoseconds(Clock::now() - start) / double(groups - first));
+    plan.nanosecondsPerGroup =
+        std::max(1.0, nanoseconds(Clock::now() - start) / double(groups - first));
 }
 
 } // namespace triton_metal::engine

@@ -11,10 +11,10 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/LEB128.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
@@ -61,7 +61,8 @@ struct HostTarget {
       llvm::sort(sorted);
       result.features = join(sorted, ",");
       auto has = [&](StringRef name) { return flags.lookup(name); };
-      result.traits.avx512 = has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq");
+      result.traits.avx512 =
+          has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq");
       return result;
     }();
     return host;
@@ -71,8 +72,9 @@ struct HostTarget {
     TargetOptions targetOptions;
     targetOptions.AllowFPOpFusion = FPOpFusion::Strict;
     targetOptions.EmitStackSizeSection = true;
-    return std::unique_ptr<TargetMachine>(target->createTargetMachine(triple, cpu, features, targetOptions, Reloc::PIC_,
-                                                                      CodeModel::Small, CodeGenOptLevel::Default, true));
+    return std::unique_ptr<TargetMachine>(
+        target->createTargetMachine(triple, cpu, features, targetOptions, Reloc::PIC_,
+                                    CodeModel::Small, CodeGenOptLevel::Default, true));
   }
 };
 } // namespace
@@ -82,7 +84,8 @@ std::string hostDescription() {
   return host.triple.str() + " " + host.cpu + " " + host.features;
 }
 
-static void optimize(Module &module, Function &function, TargetMachine &machine, const HostTraits &traits) {
+static void optimize(Module &module, Function &function, TargetMachine &machine,
+                     const HostTraits &traits) {
   PassRunner runner(&machine);
   {
     FunctionPassManager passes;
@@ -97,7 +100,8 @@ static void optimize(Module &module, Function &function, TargetMachine &machine,
     passes.addPass(GVNPass(GVNOptions().setMemDep(false).setMemorySSA(false)));
     passes.addPass(InstCombinePass());
     passes.addPass(DSEPass());
-    passes.addPass(SimplifyCFGPass(SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
+    passes.addPass(
+        SimplifyCFGPass(SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
     passes.addPass(ADCEPass());
     runner.run(function, std::move(passes));
   }
@@ -109,8 +113,9 @@ static void optimize(Module &module, Function &function, TargetMachine &machine,
   }
 }
 
-/// What the functions of an object file take of the stack together, from its .stack_sizes section; 0 without one (Mach-O).
-/// A thousand registers a thread are 128 KB a value, so spilled ones outgrow any fixed guess.
+/// What the functions of an object file take of the stack together, from its .stack_sizes section;
+/// 0 without one (Mach-O). A thousand registers a thread are 128 KB a value, so spilled ones
+/// outgrow any fixed guess.
 static uint64_t stackBytesOf(StringRef object) {
   Expected<std::unique_ptr<object::ObjectFile>> file =
       object::ObjectFile::createObjectFile(MemoryBufferRef(object, "kernel"));
@@ -140,7 +145,8 @@ static uint64_t stackBytesOf(StringRef object) {
   return bytes;
 }
 
-Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, const CodeOptions &options) {
+Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
+                                   const CodeOptions &options) {
   const HostTarget &host = HostTarget::get();
   if (!host.target)
     return createStringError("the host's processor is not one that LLVM knows: " + host.error);
@@ -155,7 +161,8 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel, con
   if (dump)
     (*scalar)->print(errs());
   code.entryName = "__tm_kernel";
-  Expected<Function *> simd = vectorizeKernel(**scalar, code.entryName, options, host.traits, code.facts);
+  Expected<Function *> simd =
+      vectorizeKernel(**scalar, code.entryName, options, host.traits, code.facts);
   if (!simd)
     return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), simd.takeError());
   if (dump)
@@ -212,10 +219,13 @@ Expected<Jit *> Jit::get() {
     result->jit = std::move(*created);
     orc::SymbolMap symbols;
     for (auto [name, address] : runtimeSymbols())
-      symbols[result->jit->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(address), JITSymbolFlags::Exported};
-    if (Error error = result->jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
+      symbols[result->jit->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(address),
+                                                     JITSymbolFlags::Exported};
+    if (Error error =
+            result->jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
       return std::move(error);
-    auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(result->jit->getDataLayout().getGlobalPrefix());
+    auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+        result->jit->getDataLayout().getGlobalPrefix());
     if (!process)
       return process.takeError();
     result->jit->getMainJITDylib().addGenerator(std::move(*process));

@@ -1,4 +1,5 @@
-// Machine code: from a module with scalar kernels to an object file for this host, and from an object file to a function.
+// Machine code: from a module with scalar kernels to an object file for this host, and from an
+// object file to a function.
 #pragma once
 
 #include "host_device/engine/Code.h"
@@ -14,7 +15,8 @@ class LLJIT;
 namespace triton_metal::engine {
 
 /// Compiles one kernel of the module, which is used up. Any thread, one module a context.
-llvm::Expected<KernelCode> compileKernel(llvm::Module &module, const KernelInfo &kernel, const CodeOptions &options);
+llvm::Expected<KernelCode> compileKernel(llvm::Module &module, const KernelInfo &kernel,
+                                         const CodeOptions &options);
 
 /// Names the host's processor and its features: code from one host does not run on another.
 std::string hostDescription();

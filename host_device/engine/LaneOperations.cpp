@@ -1,4 +1,5 @@
-// Operations between lanes, on whole vectors: shuffles, reductions, prefix scans, the 8x8 matrix multiply.
+// Operations between lanes, on whole vectors: shuffles, reductions, prefix scans, the 8x8 matrix
+// multiply.
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/Vectorize.h"
 #include "llvm/IR/InstIterator.h"
@@ -24,7 +25,8 @@ void SimdEmitter::emitShuffle(CallInst &call) {
       Value *index = vector(from);
       Value *bad = b.CreateICmpUGE(index, splat(b.getInt32(simdWidth)));
       Value *bits = splat(maskBits(mask));
-      Value *active = b.CreateTrunc(b.CreateLShr(bits, b.CreateAnd(index, splat(b.getInt32(31)))), lanesOf(b.getInt1Ty()));
+      Value *active = b.CreateTrunc(b.CreateLShr(bits, b.CreateAnd(index, splat(b.getInt32(31)))),
+                                    lanesOf(b.getInt1Ty()));
       bad = b.CreateOr(bad, b.CreateNot(active));
       emitFailure(b.CreateAnd(mask, b.CreateFreeze(bad)), Failure::ShuffleLane, site,
                   b.CreateZExt(index, lanesOf(b.getInt64Ty())));
@@ -37,7 +39,8 @@ void SimdEmitter::emitShuffle(CallInst &call) {
   }
   Value *index = b.CreateAnd(vector(from), splat(b.getInt32(31)));
   auto *vector32 = lanesOf(b.getInt32Ty());
-  auto callee = module.getOrInsertFunction(shuffleName, FunctionType::get(vector32, {vector32, vector32}, false));
+  auto callee = module.getOrInsertFunction(
+      shuffleName, FunctionType::get(vector32, {vector32, vector32}, false));
   auto *function = cast<Function>(callee.getCallee());
   function->setDoesNotAccessMemory();
   function->setDoesNotThrow();
@@ -54,7 +57,8 @@ void SimdEmitter::emitShuffle(CallInst &call) {
 bool lowerShuffles(Function &function, const HostTraits &host) {
   SmallVector<CallInst *> work;
   for (Instruction &inst : instructions(function))
-    if (auto *call = dyn_cast<CallInst>(&inst); call && call->getCalledFunction() && call->getCalledFunction()->getName() == shuffleName)
+    if (auto *call = dyn_cast<CallInst>(&inst);
+        call && call->getCalledFunction() && call->getCalledFunction()->getName() == shuffleName)
       work.push_back(call);
   for (CallInst *call : work) {
     IRBuilder<> b(call);
@@ -74,15 +78,18 @@ bool lowerShuffles(Function &function, const HostTraits &host) {
         high.push_back(16 + i);
       }
       Value *a = b.CreateShuffleVector(value, low), *c = b.CreateShuffleVector(value, high);
-      Value *first = b.CreateIntrinsic(Intrinsic::x86_avx512_vpermi2var_d_512, {}, {a, b.CreateShuffleVector(index, low), c});
-      Value *second = b.CreateIntrinsic(Intrinsic::x86_avx512_vpermi2var_d_512, {}, {a, b.CreateShuffleVector(index, high), c});
+      Value *first = b.CreateIntrinsic(Intrinsic::x86_avx512_vpermi2var_d_512, {},
+                                       {a, b.CreateShuffleVector(index, low), c});
+      Value *second = b.CreateIntrinsic(Intrinsic::x86_avx512_vpermi2var_d_512, {},
+                                        {a, b.CreateShuffleVector(index, high), c});
       for (int i = 0; i != 32; ++i)
         whole.push_back(i);
       result = b.CreateShuffleVector(first, second, whole);
     } else {
       result = PoisonValue::get(value->getType());
       for (unsigned lane = 0; lane != simdWidth; ++lane)
-        result = b.CreateInsertElement(result, b.CreateExtractElement(value, b.CreateExtractElement(index, lane)), lane);
+        result = b.CreateInsertElement(
+            result, b.CreateExtractElement(value, b.CreateExtractElement(index, lane)), lane);
     }
     call->replaceAllUsesWith(result);
     call->eraseFromParent();
@@ -112,14 +119,16 @@ static Constant *identity(const LaneReduction &reduction, Type *type) {
       return ConstantFP::getNaN(type); // the minimum of a number and NaN is the number
     unsigned width = type->getIntegerBitWidth();
     if (reduction.isSigned)
-      return ConstantInt::get(type, max ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
+      return ConstantInt::get(type, max ? APInt::getSignedMinValue(width)
+                                        : APInt::getSignedMaxValue(width));
     return ConstantInt::get(type, max ? APInt::getMinValue(width) : APInt::getMaxValue(width));
   }
   }
   llvm_unreachable("all kinds are covered");
 }
 
-template <typename Builder> static Value *combine(Builder &b, const LaneReduction &reduction, Value *x, Value *y) {
+template <typename Builder>
+static Value *combine(Builder &b, const LaneReduction &reduction, Value *x, Value *y) {
   switch (reduction.kind) {
   case ReductionKind::Sum:
     return reduction.isFloat ? b.CreateFAdd(x, y) : b.CreateAdd(x, y);
@@ -171,7 +180,8 @@ void SimdEmitter::emitReduction(CallInst &call) {
         low.push_back(i);
         high.push_back(width + i);
       }
-      value = combine(b, reduction, b.CreateShuffleVector(value, low), b.CreateShuffleVector(value, high));
+      value = combine(b, reduction, b.CreateShuffleVector(value, low),
+                      b.CreateShuffleVector(value, high));
     }
     return define(call, 0, b.CreateExtractElement(value, b.getInt64(0)));
   }
@@ -179,7 +189,8 @@ void SimdEmitter::emitReduction(CallInst &call) {
     SmallVector<int> mask;
     for (unsigned lane = 0; lane != simdWidth; ++lane)
       mask.push_back(lane >= distance ? int(lane - distance) : int(simdWidth));
-    return b.CreateShuffleVector(from, ConstantVector::getSplat(ElementCount::getFixed(simdWidth), fill), mask);
+    return b.CreateShuffleVector(
+        from, ConstantVector::getSplat(ElementCount::getFixed(simdWidth), fill), mask);
   };
   for (unsigned distance = 1; distance != simdWidth; distance *= 2)
     value = combine(b, reduction, shifted(value, distance, neutral), value);
@@ -203,11 +214,12 @@ void SimdEmitter::emitMatrixMultiply(CallInst &call) {
   for (unsigned lane = 0; lane != simdWidth; ++lane)
     holder[rowOf(lane)][columnOf(lane) / 2] = lane;
   llvm::Value *a = call.getArgOperand(0), *bm = call.getArgOperand(1), *c = call.getArgOperand(2);
-  if (componentCount(a->getType()) != 2 || componentCount(bm->getType()) != 2 || componentCount(c->getType()) != 2)
+  if (componentCount(a->getType()) != 2 || componentCount(bm->getType()) != 2 ||
+      componentCount(c->getType()) != 2)
     return fail(&call, "a matrix multiply takes two elements a lane");
   Value *left[2] = {vector(a, 0), vector(a, 1)}, *right[2] = {vector(bm, 0), vector(bm, 1)};
-  // Lanes 0 to 15 hold rows 0 to 3, the others rows 4 to 7, with the same columns: one register's worth at a time, so that
-  // the rows of B are spread once for both.
+  // Lanes 0 to 15 hold rows 0 to 3, the others rows 4 to 7, with the same columns: one register's
+  // worth at a time, so that the rows of B are spread once for both.
   Value *result[2] = {nullptr, nullptr};
   Value *halves[2][2];
   for (unsigned half : {0u, 1u})
@@ -231,7 +243,8 @@ void SimdEmitter::emitMatrixMultiply(CallInst &call) {
         take.push_back(holder[rowOf(half * 16 + lane)][k / 2]);
       Value *column = b.CreateShuffleVector(left[k % 2], take);
       for (unsigned part : {0u, 1u})
-        halves[half][part] = b.CreateIntrinsic(Intrinsic::fma, {column->getType()}, {column, row[part], halves[half][part]});
+        halves[half][part] = b.CreateIntrinsic(Intrinsic::fma, {column->getType()},
+                                               {column, row[part], halves[half][part]});
     }
   }
   for (unsigned part : {0u, 1u}) {

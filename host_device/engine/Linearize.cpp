@@ -8,10 +8,12 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-/// Reverse post order of the blocks of `within` (null: the function), each loop inside it taken as one node, then that loop's
-/// blocks in its place.
-static void appendOrder(BasicBlock *entry, Loop *within, LoopInfo &loops, SmallVectorImpl<BasicBlock *> &out) {
-  // The node that stands for a block at this level: itself, or the header of the loop directly inside `within`.
+/// Reverse post order of the blocks of `within` (null: the function), each loop inside it taken as
+/// one node, then that loop's blocks in its place.
+static void appendOrder(BasicBlock *entry, Loop *within, LoopInfo &loops,
+                        SmallVectorImpl<BasicBlock *> &out) {
+  // The node that stands for a block at this level: itself, or the header of the loop directly
+  // inside `within`.
   auto nodeOf = [&](BasicBlock *block) -> BasicBlock * {
     Loop *loop = loops.getLoopFor(block);
     if (loop == within)
@@ -93,7 +95,8 @@ void Linearization::orderBlocks(Function &function, LoopInfo &loops) {
 Linearization::Linearization(Function &function, const LaneAnalysis &lanes, LoopInfo &loops) {
   orderBlocks(function, loops);
   auto isTrivial = [&](const BlockPlan &plan) {
-    // Cheaper to run with no lane than to test: nothing in it can be seen, and what follows does not depend on a uniform value.
+    // Cheaper to run with no lane than to test: nothing in it can be seen, and what follows does
+    // not depend on a uniform value.
     auto *branch = dyn_cast<BranchInst>(plan.block->getTerminator());
     if (!branch || (branch->isConditional() && !plan.divergent))
       return false;
@@ -106,7 +109,8 @@ Linearization::Linearization(Function &function, const LaneAnalysis &lanes, Loop
     for (Instruction &inst : *plan.block) {
       if (inst.isTerminator() || isa<PHINode>(inst))
         continue;
-      if (inst.mayReadOrWriteMemory() || isa<CallBase>(inst) || isa<AllocaInst>(inst) || ++size > 12)
+      if (inst.mayReadOrWriteMemory() || isa<CallBase>(inst) || isa<AllocaInst>(inst) ||
+          ++size > 12)
         return false;
       if (inst.getOpcode() == Instruction::UDiv || inst.getOpcode() == Instruction::SDiv ||
           inst.getOpcode() == Instruction::URem || inst.getOpcode() == Instruction::SRem)

@@ -1,6 +1,7 @@
-// The order in which a SIMD-group runs the blocks of a function whose lanes may part ways. Uniform branches stay branches.
-// After a divergent branch the lanes that are to go elsewhere wait ("are pending") at their block, and blocks are visited in one
-// topological order, loops contiguous, until all lanes are together again.
+// The order in which a SIMD-group runs the blocks of a function whose lanes may part ways. Uniform
+// branches stay branches. After a divergent branch the lanes that are to go elsewhere wait ("are
+// pending") at their block, and blocks are visited in one topological order, loops contiguous,
+// until all lanes are together again.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -24,7 +25,8 @@ public:
     std::set<unsigned> pending;
     /// No lane may have come here.
     bool maybeEmpty = false;
-    /// Where control goes for each successor of a uniform branch, or for all of them (one entry), or past an empty block.
+    /// Where control goes for each successor of a uniform branch, or for all of them (one entry),
+    /// or past an empty block.
     llvm::SmallVector<unsigned, 2> next;
     std::optional<unsigned> skip;
     /// The branch is not taken as one: lanes go on to different blocks.
@@ -34,7 +36,9 @@ public:
   const std::vector<BlockPlan> &plans() const { return order; }
   unsigned place(const llvm::BasicBlock *block) const { return places.lookup(block); }
   /// All lanes that still run are in the block whenever it runs.
-  bool hasAllLanes(const llvm::BasicBlock *block) const { return order[place(block)].pending.empty(); }
+  bool hasAllLanes(const llvm::BasicBlock *block) const {
+    return order[place(block)].pending.empty();
+  }
 
 private:
   void orderBlocks(llvm::Function &function, llvm::LoopInfo &loops);

@@ -9,7 +9,8 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-static FunctionCallee declarePure(Module &module, const Twine &name, Type *result, ArrayRef<Type *> arguments) {
+static FunctionCallee declarePure(Module &module, const Twine &name, Type *result,
+                                  ArrayRef<Type *> arguments) {
   auto callee = module.getOrInsertFunction(name.str(), FunctionType::get(result, arguments, false));
   auto *function = cast<Function>(callee.getCallee());
   function->setDoesNotThrow();
@@ -20,7 +21,9 @@ static FunctionCallee declarePure(Module &module, const Twine &name, Type *resul
 
 /// The numbers that a position can be: they let narrow index arithmetic be seen not to wrap around.
 static ConstantRange rangeOf(Position which) {
-  auto range = [](uint64_t first, uint64_t end) { return ConstantRange(APInt(32, first), APInt(32, end)); };
+  auto range = [](uint64_t first, uint64_t end) {
+    return ConstantRange(APInt(32, first), APInt(32, end));
+  };
   switch (which) {
   case Position::ThreadIndexInSimdgroup:
     return range(0, simdWidth);
@@ -43,7 +46,8 @@ static ConstantRange rangeOf(Position which) {
 static Value *positionScalar(IRBuilder<> &b, Position which, unsigned dimension) {
   Module &module = *b.GetInsertBlock()->getModule();
   auto base = [&](Position position, unsigned dim = 0) -> Value * {
-    auto callee = declarePure(module, positionName, b.getInt32Ty(), {b.getInt32Ty(), b.getInt32Ty()});
+    auto callee =
+        declarePure(module, positionName, b.getInt32Ty(), {b.getInt32Ty(), b.getInt32Ty()});
     CallInst *call = b.CreateCall(callee, {b.getInt32(unsigned(position)), b.getInt32(dim)});
     call->addRangeRetAttr(rangeOf(position));
     return call;
@@ -62,8 +66,9 @@ static Value *positionScalar(IRBuilder<> &b, Position which, unsigned dimension)
     return b.CreateAnd(base(Position::ThreadIndexInSimdgroup), 3);
   case Position::QuadgroupsPerThreadgroup:
   case Position::DispatchQuadgroupsPerThreadgroup: {
-    Position threads = which == Position::QuadgroupsPerThreadgroup ? Position::ThreadsPerThreadgroup
-                                                                   : Position::DispatchThreadsPerThreadgroup;
+    Position threads = which == Position::QuadgroupsPerThreadgroup
+                           ? Position::ThreadsPerThreadgroup
+                           : Position::DispatchThreadsPerThreadgroup;
     Value *total = b.CreateMul(b.CreateMul(base(threads, 0), base(threads, 1)), base(threads, 2));
     return b.CreateLShr(b.CreateAdd(total, b.getInt32(3)), 2);
   }
@@ -77,10 +82,11 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
   LLVMContext &context = module.getContext();
   const DataLayout &layout = module.getDataLayout();
   if (function.arg_size() != kernel.parameters.size())
-    return createStringError("kernel '%s' has %zu parameters in the module, but %zu in its description",
-                             kernel.name.c_str(), function.arg_size(), kernel.parameters.size());
-  auto *result = Function::Create(FunctionType::get(Type::getVoidTy(context), false), GlobalValue::ExternalLinkage,
-                                  "__tm_scalar_kernel", module);
+    return createStringError(
+        "kernel '%s' has %zu parameters in the module, but %zu in its description",
+        kernel.name.c_str(), function.arg_size(), kernel.parameters.size());
+  auto *result = Function::Create(FunctionType::get(Type::getVoidTy(context), false),
+                                  GlobalValue::ExternalLinkage, "__tm_scalar_kernel", module);
   auto *entry = BasicBlock::Create(context, "parameters", result);
   IRBuilder<> b(entry);
   ValueToValueMapTy map;
@@ -90,8 +96,11 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
     switch (info.kind) {
     case ParameterInfo::Kind::Buffer: {
       if (!type->isPointerTy())
-        return createStringError("parameter '%s' of kernel '%s' is not a pointer", info.name.c_str(), kernel.name.c_str());
-      auto callee = declarePure(module, Twine(bufferName) + "." + Twine(type->getPointerAddressSpace()), type, {b.getInt32Ty()});
+        return createStringError("parameter '%s' of kernel '%s' is not a pointer",
+                                 info.name.c_str(), kernel.name.c_str());
+      auto callee =
+          declarePure(module, Twine(bufferName) + "." + Twine(type->getPointerAddressSpace()), type,
+                      {b.getInt32Ty()});
       value = b.CreateCall(callee, {b.getInt32(info.index)}, info.name);
       break;
     }
@@ -104,13 +113,15 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
       auto *scalar = IntegerType::get(context, info.scalarBits);
       SmallVector<Value *> components;
       for (unsigned dimension = 0; dimension != info.vectorWidth; ++dimension)
-        components.push_back(b.CreateZExtOrTrunc(positionScalar(b, info.position, dimension), scalar));
+        components.push_back(
+            b.CreateZExtOrTrunc(positionScalar(b, info.position, dimension), scalar));
       if (info.vectorWidth == 1) {
         value = components[0];
       } else {
         // A vector of three may have come with the size of four.
         unsigned width = info.vectorWidth;
-        if (auto *vector = dyn_cast<FixedVectorType>(type); vector && vector->getElementType() == scalar)
+        if (auto *vector = dyn_cast<FixedVectorType>(type);
+            vector && vector->getElementType() == scalar)
           width = vector->getNumElements();
         else if (layout.getTypeSizeInBits(type) % info.scalarBits == 0)
           width = layout.getTypeSizeInBits(type) / info.scalarBits;
@@ -124,8 +135,9 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
         else if (layout.getTypeSizeInBits(value->getType()) == layout.getTypeSizeInBits(type))
           value = b.CreateBitCast(value, type);
         else
-          return createStringError("parameter '%s' of kernel '%s' has a type that does not fit its attribute",
-                                   info.name.c_str(), kernel.name.c_str());
+          return createStringError(
+              "parameter '%s' of kernel '%s' has a type that does not fit its attribute",
+              info.name.c_str(), kernel.name.c_str());
       }
       break;
     }
@@ -143,7 +155,8 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
     }
   for (BasicBlock &block : *result)
     for (Instruction &inst : block)
-      if (auto *call = dyn_cast<CallInst>(&inst); call && call->getCalledFunction() && call->getCalledFunction()->getName() == "__tm_lane")
+      if (auto *call = dyn_cast<CallInst>(&inst);
+          call && call->getCalledFunction() && call->getCalledFunction()->getName() == "__tm_lane")
         call->addRangeRetAttr(rangeOf(Position::ThreadIndexInSimdgroup));
   if (!function.use_empty())
     return createStringError("kernel '%s' is called by another function", kernel.name.c_str());
@@ -155,8 +168,10 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
 // memcpy, memset
 //===----------------------------------------------------------------------===//
 
-/// Runs `body(offset)` for offset = 0, step, ... below `bytes`, in a loop unless that is few times; `before` stays behind it.
-static void emitSteps(Instruction *before, uint64_t bytes, uint64_t step, function_ref<void(IRBuilder<> &, Value *)> body) {
+/// Runs `body(offset)` for offset = 0, step, ... below `bytes`, in a loop unless that is few times;
+/// `before` stays behind it.
+static void emitSteps(Instruction *before, uint64_t bytes, uint64_t step,
+                      function_ref<void(IRBuilder<> &, Value *)> body) {
   uint64_t count = bytes / step;
   IRBuilder<> b(before);
   if (count <= 16) {
@@ -207,14 +222,16 @@ void expandMemoryIntrinsics(Function &function) {
         Value *at = b.CreateAdd(offset, b.getInt64(done));
         Value *value;
         if (transfer) {
-          value = b.CreateAlignedLoad(type, b.CreatePtrAdd(transfer->getRawSource(), at), Align(step));
+          value =
+              b.CreateAlignedLoad(type, b.CreatePtrAdd(transfer->getRawSource(), at), Align(step));
           if (isa<MemMoveInst>(memory)) {
             moved.push_back({value, cast<ConstantInt>(at)->getZExtValue()});
             return;
           }
         } else {
           Value *byte = cast<MemSetInst>(memory)->getValue();
-          value = b.CreateMul(b.CreateZExt(byte, type), ConstantInt::get(type, APInt::getSplat(step * 8, APInt(8, 1))));
+          value = b.CreateMul(b.CreateZExt(byte, type),
+                              ConstantInt::get(type, APInt::getSplat(step * 8, APInt(8, 1))));
         }
         b.CreateAlignedStore(value, b.CreatePtrAdd(memory->getRawDest(), at), Align(step));
       });

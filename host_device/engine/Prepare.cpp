@@ -43,12 +43,14 @@ struct PassRunner::State {
 };
 
 namespace {
-/// One thread of a GPU: neighbouring accesses of up to 16 bytes are one, aligned for their elements.
+/// One thread of a GPU: neighbouring accesses of up to 16 bytes are one, aligned for their
+/// elements.
 class ThreadTTI final : public TargetTransformInfoImplCRTPBase<ThreadTTI> {
 public:
   explicit ThreadTTI(const DataLayout &layout) : TargetTransformInfoImplCRTPBase(layout) {}
   unsigned getLoadStoreVecRegBitWidth(unsigned) const override { return 128; }
-  bool allowsMisalignedMemoryAccesses(LLVMContext &, unsigned, unsigned, Align, unsigned *fast) const override {
+  bool allowsMisalignedMemoryAccesses(LLVMContext &, unsigned, unsigned, Align,
+                                      unsigned *fast) const override {
     if (fast)
       *fast = 1;
     return true;
@@ -120,8 +122,8 @@ std::optional<MemoryAccess> memoryAccess(Instruction &inst) {
   return access;
 }
 
-/// `#pragma unroll` on a loop whose count is not known asks for nothing that changes what is computed: the request is dropped,
-/// so that only full unrolling is left.
+/// `#pragma unroll` on a loop whose count is not known asks for nothing that changes what is
+/// computed: the request is dropped, so that only full unrolling is left.
 static void keepOnlyFullUnrolling(LoopUnrollOptions &options) {
   options.setPartial(false).setRuntime(false).setPeeling(false).setUpperBound(false);
 }
@@ -132,16 +134,18 @@ static Error refuse(Function &function) {
     if (!call)
       continue;
     Function *callee = call->getCalledFunction();
-    std::string where = inst.getDebugLoc() ? ":" + std::to_string(inst.getDebugLoc().getLine()) : "";
+    std::string where =
+        inst.getDebugLoc() ? ":" + std::to_string(inst.getDebugLoc().getLine()) : "";
     if (!callee)
       return createStringError("line%s: calls through pointers are not supported", where.c_str());
     if (callee->isIntrinsic() || isKnownBuiltin(callee->getName()))
       continue;
     if (!callee->isDeclaration())
-      return createStringError("line%s: '%s' is recursive, which Metal does not allow", where.c_str(),
-                               callee->getName().str().c_str());
-    return createStringError("line%s: the function '%s' is not defined and not one of the device's own", where.c_str(),
-                             callee->getName().str().c_str());
+      return createStringError("line%s: '%s' is recursive, which Metal does not allow",
+                               where.c_str(), callee->getName().str().c_str());
+    return createStringError(
+        "line%s: the function '%s' is not defined and not one of the device's own", where.c_str(),
+        callee->getName().str().c_str());
   }
   return Error::success();
 }
@@ -152,7 +156,8 @@ static void addAliasScopes(Function &function) {
   auto *domain = MDNode::getDistinct(context, {MDString::get(context, "metal address spaces")});
   std::array<MDNode *, 4> scope, own, others;
   for (unsigned space = 0; space != 4; ++space)
-    scope[space] = MDNode::getDistinct(context, {MDString::get(context, "space" + std::to_string(space)), domain});
+    scope[space] = MDNode::getDistinct(
+        context, {MDString::get(context, "space" + std::to_string(space)), domain});
   for (unsigned space = 0; space != 4; ++space) {
     SmallVector<Metadata *> rest;
     for (unsigned other = 0; other != 4; ++other)
@@ -169,8 +174,8 @@ static void addAliasScopes(Function &function) {
     }
 }
 
-Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel, const CodeOptions &options,
-                                   CodeFacts &facts) {
+Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
+                                   const CodeOptions &options, CodeFacts &facts) {
   Function *original = module.getFunction(kernel.name);
   if (!original || original->isDeclaration())
     return createStringError("the module has no kernel '%s'", kernel.name.c_str());
@@ -182,12 +187,13 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel, con
       }
       continue;
     }
-    // Instructions are chosen for the host, whatever the front end was told; and the front end's own target would hinder
-    // inlining.
+    // Instructions are chosen for the host, whatever the front end was told; and the front end's
+    // own target would hinder inlining.
     function.removeFnAttr(Attribute::NoInline);
     function.removeFnAttr(Attribute::OptimizeNone);
-    for (StringRef attribute : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "frame-pointer",
-                                "stack-protector-buffer-size", "no-trapping-math"})
+    for (StringRef attribute :
+         {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "frame-pointer",
+          "stack-protector-buffer-size", "no-trapping-math"})
       function.removeFnAttr(attribute);
     function.removeFnAttr(Attribute::MustProgress);
     function.removeFnAttr(Attribute::StackProtect);

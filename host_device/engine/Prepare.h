@@ -1,5 +1,6 @@
-// From the front end's function of one thread to the form that the SIMD-group transformation takes: everything inlined, in SSA
-// form, parameters replaced by calls that name what they are, counted and checked on request, optimised, control flow canonical.
+// From the front end's function of one thread to the form that the SIMD-group transformation takes:
+// everything inlined, in SSA form, parameters replaced by calls that name what they are, counted
+// and checked on request, optimised, control flow canonical.
 #pragma once
 
 #include "host_device/engine/Code.h"
@@ -33,10 +34,12 @@ llvm::Expected<llvm::Function *> prepareKernel(llvm::Module &module, const Kerne
 // Steps that have files of their own.
 
 /// Replaces the parameters by `__tm_engine_*` calls (Parameters.cpp).
-llvm::Expected<llvm::Function *> replaceParameters(llvm::Function &function, const KernelInfo &kernel);
+llvm::Expected<llvm::Function *> replaceParameters(llvm::Function &function,
+                                                   const KernelInfo &kernel);
 /// Inserts `__tm_engine_count_*` calls and fills in the tables for them (Counting.cpp).
 void insertCounting(llvm::Function &function, CodeFacts &facts);
-/// Inserts `__tm_engine_check` before every access, if asked to, and names the places of barriers (Bounds.cpp).
+/// Inserts `__tm_engine_check` before every access, if asked to, and names the places of barriers
+/// (Bounds.cpp).
 void insertChecks(llvm::Function &function, bool accessesToo, CodeFacts &facts);
 /// The most 32-bit values that are live at once (Counting.cpp).
 uint32_t estimateRegisters(llvm::Function &function);

@@ -11,7 +11,8 @@ namespace triton_metal::engine {
 //===----------------------------------------------------------------------===//
 
 static float halfToFloat(uint16_t half) {
-  uint32_t sign = uint32_t(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3ff;
+  uint32_t sign = uint32_t(half & 0x8000) << 16, exponent = half >> 10 & 31,
+           fraction = half & 0x3ff;
   if (exponent == 31)
     return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
   if (exponent)
@@ -31,7 +32,7 @@ static uint16_t doubleToHalf(double number) {
   if (magnitude < 0x1p-14) // subnormal halves are multiples of 2^-24
     return sign | uint16_t(std::nearbyint(magnitude * 0x1p24));
   int exponent;
-  double fraction = std::frexp(magnitude, &exponent); // 0.5 to 1
+  double fraction = std::frexp(magnitude, &exponent);      // 0.5 to 1
   auto digits = uint32_t(std::nearbyint(fraction * 2048)); // 1024 to 2048
   return sign | uint16_t(((exponent + 13) << 10) + digits);
 }
@@ -43,17 +44,26 @@ static uint16_t floatToBfloat(float number) {
   return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-// In the calling convention of compilers that have the types, halves travel in vector registers; as `_Float16` here.
+// In the calling convention of compilers that have the types, halves travel in vector registers; as
+// `_Float16` here.
 #if defined(__FLT16_MANT_DIG__)
 static float extendHalf(_Float16 half) { return halfToFloat(std::bit_cast<uint16_t>(half)); }
-static _Float16 truncateFloatToHalf(float number) { return std::bit_cast<_Float16>(doubleToHalf(number)); }
-static _Float16 truncateDoubleToHalf(double number) { return std::bit_cast<_Float16>(doubleToHalf(number)); }
-static _Float16 truncateFloatToBfloat(float number) { return std::bit_cast<_Float16>(floatToBfloat(number)); }
+static _Float16 truncateFloatToHalf(float number) {
+  return std::bit_cast<_Float16>(doubleToHalf(number));
+}
+static _Float16 truncateDoubleToHalf(double number) {
+  return std::bit_cast<_Float16>(doubleToHalf(number));
+}
+static _Float16 truncateFloatToBfloat(float number) {
+  return std::bit_cast<_Float16>(floatToBfloat(number));
+}
 #endif
 
-extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter, const uint64_t *addresses, uint32_t mask,
-                                         uint32_t bytes, int32_t buffer) {
-  // Lines are counted from the start of the buffer, which is the start of a line on a GPU, wherever the host has it.
+extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter,
+                                         const uint64_t *addresses, uint32_t mask, uint32_t bytes,
+                                         int32_t buffer) {
+  // Lines are counted from the start of the buffer, which is the start of a line on a GPU, wherever
+  // the host has it.
   uint64_t lines[2 * simdWidth];
   unsigned count = 0;
   for (; mask; mask &= mask - 1) {
@@ -74,18 +84,22 @@ extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *co
   *counter += count;
 }
 
-extern "C" void __tm_runtime_check(const LaunchState *launch, GroupState *group, const uint64_t *addresses, uint32_t mask,
-                                   uint32_t site, uint64_t start, uint64_t length, uint32_t bytes, uint32_t alignment,
-                                   uint32_t flags) {
+extern "C" void __tm_runtime_check(const LaunchState *launch, GroupState *group,
+                                   const uint64_t *addresses, uint32_t mask, uint32_t site,
+                                   uint64_t start, uint64_t length, uint32_t bytes,
+                                   uint32_t alignment, uint32_t flags) {
   bool anyBuffer = flags & 1, writes = flags & 2;
   for (; mask; mask &= mask - 1) {
     uint32_t lane = std::countr_zero(mask);
     uint64_t address = addresses[lane];
-    auto inside = [&](uint64_t from, uint64_t size) { return size >= bytes && address - from <= size - bytes; };
+    auto inside = [&](uint64_t from, uint64_t size) {
+      return size >= bytes && address - from <= size - bytes;
+    };
     bool found = false, allowed = true;
     if (anyBuffer) {
       for (uint32_t index = 0; index != maxBufferBindings && !found; ++index)
-        if (launch->bufferBytes[index] && inside(uint64_t(launch->bufferStarts[index]), launch->bufferBytes[index])) {
+        if (launch->bufferBytes[index] &&
+            inside(uint64_t(launch->bufferStarts[index]), launch->bufferBytes[index])) {
           found = true;
           allowed = launch->bufferWritable[index];
         }

@@ -83,8 +83,8 @@ template <typename Key> static std::array<uint8_t, simdWidth> partition(Key key)
   return result;
 }
 
-/// A shape from a partition and every lane's number, relative to anything that is common to the class and a multiple of
-/// 2^alignment.
+/// A shape from a partition and every lane's number, relative to anything that is common to the
+/// class and a multiple of 2^alignment.
 static LaneShape fromNumbers(const std::array<uint8_t, simdWidth> &representative,
                              const std::array<int64_t, simdWidth> &number, unsigned alignment) {
   LaneShape shape = LaneShape::uniform(alignment);
@@ -103,14 +103,15 @@ static LaneShape fromNumbers(const std::array<uint8_t, simdWidth> &representativ
 /// Lanes whose values are known to be equal, as a shape without offsets.
 static LaneShape sameValues(const LaneShape &a) {
   LaneShape shape = LaneShape::uniform();
-  shape.representative = partition([&](unsigned l) { return std::make_pair(a.representative[l], a.offset[l]); });
+  shape.representative =
+      partition([&](unsigned l) { return std::make_pair(a.representative[l], a.offset[l]); });
   return shape;
 }
 
 static LaneShape intersect(const LaneShape &a, const LaneShape &b) {
   LaneShape shape = LaneShape::uniform();
-  shape.representative =
-      partition([&](unsigned l) { return std::make_pair(a.representative[l], b.representative[l]); });
+  shape.representative = partition(
+      [&](unsigned l) { return std::make_pair(a.representative[l], b.representative[l]); });
   return shape;
 }
 
@@ -126,7 +127,8 @@ static LaneShape meet(const LaneShape &a, const LaneShape &b) {
   unsigned alignment = std::min(a.alignment, b.alignment);
   for (unsigned lane = 0; lane != simdWidth; ++lane)
     if (rep[lane] == lane)
-      alignment = std::min({alignment, trailingZeros(a.offset[lane]), trailingZeros(b.offset[lane])});
+      alignment =
+          std::min({alignment, trailingZeros(a.offset[lane]), trailingZeros(b.offset[lane])});
   shape.alignment = alignment;
   shape.noUnsignedWrap = a.provedNoUnsignedWrap() && b.provedNoUnsignedWrap();
   shape.noSignedWrap = a.provedNoSignedWrap() && b.provedNoSignedWrap();
@@ -134,14 +136,19 @@ static LaneShape meet(const LaneShape &a, const LaneShape &b) {
   return shape;
 }
 
-static int64_t signedOf(int64_t value, unsigned width) { return width >= 64 ? value : SignExtend64(value, width); }
+static int64_t signedOf(int64_t value, unsigned width) {
+  return width >= 64 ? value : SignExtend64(value, width);
+}
 
-static LaneShape addShapes(const LaneShape &a, const LaneShape &b, int64_t scale, unsigned width, bool nuw, bool nsw) {
+static LaneShape addShapes(const LaneShape &a, const LaneShape &b, int64_t scale, unsigned width,
+                           bool nuw, bool nsw) {
   LaneShape same = intersect(a, b);
   std::array<int64_t, simdWidth> number;
   for (unsigned lane = 0; lane != simdWidth; ++lane)
     number[lane] = int64_t(uint64_t(a.offset[lane]) + uint64_t(b.offset[lane]) * uint64_t(scale));
-  LaneShape shape = fromNumbers(same.representative, number, std::min<unsigned>(a.alignment, std::min(63u, b.alignment + trailingZeros(scale))));
+  LaneShape shape = fromNumbers(
+      same.representative, number,
+      std::min<unsigned>(a.alignment, std::min(63u, b.alignment + trailingZeros(scale))));
   bool wide = false;
   for (int64_t &value : shape.offset) {
     int64_t narrow = signedOf(value, width);
@@ -155,7 +162,8 @@ static LaneShape addShapes(const LaneShape &a, const LaneShape &b, int64_t scale
   return shape;
 }
 
-static LaneShape scaleShape(const LaneShape &a, int64_t factor, unsigned width, bool nuw, bool nsw) {
+static LaneShape scaleShape(const LaneShape &a, int64_t factor, unsigned width, bool nuw,
+                            bool nsw) {
   LaneShape shape = a;
   bool wide = false;
   for (int64_t &value : shape.offset) {
@@ -181,7 +189,9 @@ public:
   LaneTTI(const DataLayout &layout, std::function<InstructionUniformity(const Value *)> query)
       : TargetTransformInfoImplCRTPBase(layout), query(std::move(query)) {}
   bool hasBranchDivergence(const Function *) const override { return true; }
-  InstructionUniformity getInstructionUniformity(const Value *value) const override { return query(value); }
+  InstructionUniformity getInstructionUniformity(const Value *value) const override {
+    return query(value);
+  }
 
 private:
   std::function<InstructionUniformity(const Value *)> query;
@@ -214,7 +224,8 @@ LaneShape LaneAnalysis::sameOperands(Instruction &inst) {
       continue;
     result = intersect(result, sameValues(shape(operand)));
   }
-  if (result.isUniform() && inst.getType()->isIntegerTy() && inst.getType()->getIntegerBitWidth() <= 64)
+  if (result.isUniform() && inst.getType()->isIntegerTy() &&
+      inst.getType()->getIntegerBitWidth() <= 64)
     result.alignment = std::min(63u, computeKnownBits(&inst, layout).countMinTrailingZeros());
   return result;
 }
@@ -248,7 +259,8 @@ LaneShape LaneAnalysis::transferBinary(BinaryOperator &inst) {
     if (!constant || constant->getZExtValue() >= width)
       break;
     unsigned amount = constant->getZExtValue();
-    bool exact = inst.getOpcode() == Instruction::LShr ? a.provedNoUnsignedWrap() : a.provedNoSignedWrap();
+    bool exact =
+        inst.getOpcode() == Instruction::LShr ? a.provedNoUnsignedWrap() : a.provedNoSignedWrap();
     if (!exact || a.alignment < amount)
       break;
     LaneShape shape = a;
@@ -322,13 +334,14 @@ LaneShape LaneAnalysis::transferCall(CallInst &call) {
         return LaneShape::varying();
       if (dimension)
         return LaneShape::uniform();
-      return LaneShape::strided(1, options.partial && which == Position::ThreadPositionInGrid ? 0 : 5);
+      return LaneShape::strided(1,
+                                options.partial && which == Position::ThreadPositionInGrid ? 0 : 5);
     default:
       return LaneShape::uniform();
     }
   }
-  if (name == bufferName || name.starts_with(bufferName) || name.starts_with(threadgroupArgumentName) ||
-      name.starts_with(threadgroupAllocName))
+  if (name == bufferName || name.starts_with(bufferName) ||
+      name.starts_with(threadgroupArgumentName) || name.starts_with(threadgroupAllocName))
     return LaneShape::uniform();
   switch (builtinUniformity(call)) {
   case BuiltinUniformity::Uniform:
@@ -393,16 +406,19 @@ LaneShape LaneAnalysis::transfer(Instruction &inst, bool final) {
       }
       Value *index = it.getOperand();
       LaneShape term = shape(index);
-      if (index->getType()->getIntegerBitWidth() < 64 && !term.isUniform() && !term.provedNoSignedWrap())
+      if (index->getType()->getIntegerBitWidth() < 64 && !term.isUniform() &&
+          !term.provedNoSignedWrap())
         term.speculative = true;
-      result = addShapes(result, term, int64_t(it.getSequentialElementStride(layout)), 64, false, false);
+      result =
+          addShapes(result, term, int64_t(it.getSequentialElementStride(layout)), 64, false, false);
     }
     return result;
   }
   case Instruction::ZExt:
   case Instruction::SExt: {
     LaneShape result = shape(inst.getOperand(0));
-    if (!inst.getType()->isIntegerTy() || inst.getType()->getIntegerBitWidth() > 64 || inst.getOperand(0)->getType()->isIntegerTy(1))
+    if (!inst.getType()->isIntegerTy() || inst.getType()->getIntegerBitWidth() > 64 ||
+        inst.getOperand(0)->getType()->isIntegerTy(1))
       return sameOperands(inst);
     bool proved = isa<ZExtInst>(inst) ? result.provedNoUnsignedWrap() : result.provedNoSignedWrap();
     bool any = false;
@@ -450,7 +466,8 @@ LaneShape LaneAnalysis::transfer(Instruction &inst, bool final) {
   }
   case Instruction::Load: {
     auto &load = cast<LoadInst>(inst);
-    if (load.getPointerAddressSpace() == unsigned(AddressSpace::Thread) || load.isAtomic() || load.isVolatile()) {
+    if (load.getPointerAddressSpace() == unsigned(AddressSpace::Thread) || load.isAtomic() ||
+        load.isVolatile()) {
       if (load.isAtomic() && shape(load.getPointerOperand()).isUniform())
         return LaneShape::uniform();
       return LaneShape::varying();
@@ -465,10 +482,12 @@ LaneShape LaneAnalysis::transfer(Instruction &inst, bool final) {
   }
 }
 
-LaneAnalysis::LaneAnalysis(Function &function, const CodeOptions &options, DominatorTree &domTree, LoopInfo &loops)
+LaneAnalysis::LaneAnalysis(Function &function, const CodeOptions &options, DominatorTree &domTree,
+                           LoopInfo &loops)
     : function(function), options(options), layout(function.getDataLayout()) {
   ReversePostOrderTraversal<Function *> order(&function);
-  // First without phis: what is uniform whatever the control flow (the index of the SIMD-group, for one).
+  // First without phis: what is uniform whatever the control flow (the index of the SIMD-group, for
+  // one).
   for (BasicBlock *block : order)
     for (Instruction &inst : *block)
       if (!inst.getType()->isVoidTy())
@@ -497,15 +516,18 @@ LaneAnalysis::LaneAnalysis(Function &function, const CodeOptions &options, Domin
     if (found->second.isUniform())
       return InstructionUniformity::AlwaysUniform;
     if (auto *load = dyn_cast<LoadInst>(inst))
-      return load->getPointerAddressSpace() == unsigned(AddressSpace::Thread) || load->isAtomic() || load->isVolatile()
+      return load->getPointerAddressSpace() == unsigned(AddressSpace::Thread) || load->isAtomic() ||
+                     load->isVolatile()
                  ? InstructionUniformity::NeverUniform
                  : InstructionUniformity::Default;
     if (isa<AtomicRMWInst, AtomicCmpXchgInst>(inst))
       return InstructionUniformity::NeverUniform;
     if (auto *call = dyn_cast<CallInst>(inst)) {
       auto uniformity = builtinUniformity(*call);
-      bool position = call->getCalledFunction() && call->getCalledFunction()->getName() == positionName;
-      if (position || uniformity == BuiltinUniformity::Varying || uniformity == BuiltinUniformity::Lane)
+      bool position =
+          call->getCalledFunction() && call->getCalledFunction()->getName() == positionName;
+      if (position || uniformity == BuiltinUniformity::Varying ||
+          uniformity == BuiltinUniformity::Lane)
         return InstructionUniformity::NeverUniform;
     }
     return InstructionUniformity::Default;
@@ -523,13 +545,15 @@ LaneAnalysis::LaneAnalysis(Function &function, const CodeOptions &options, Domin
       if (!inst.getType()->isVoidTy() && uniformity.isUniform(&inst))
         uniformByControl.insert(&inst);
   }
-  // What leaves a loop in different iterations differs between lanes although it did not inside. In LCSSA form such a value
-  // passes through a phi, which the analysis marks; its own shape says nothing outside.
+  // What leaves a loop in different iterations differs between lanes although it did not inside. In
+  // LCSSA form such a value passes through a phi, which the analysis marks; its own shape says
+  // nothing outside.
   DenseSet<const PHINode *> temporal;
   for (BasicBlock &block : function)
     for (PHINode &phi : block.phis())
       for (Use &use : phi.incoming_values())
-        if (uniformity.isDivergentUse(use) && isa<Instruction>(use.get()) && uniformity.isUniform(use.get()))
+        if (uniformity.isDivergentUse(use) && isa<Instruction>(use.get()) &&
+            uniformity.isUniform(use.get()))
           temporal.insert(&phi);
   for (PHINode *probe : probes) {
     uniformByControl.erase(probe);

@@ -1,5 +1,6 @@
-// What is known of a value across the lanes of a SIMD-group: which lanes are known to differ by constants. One lattice serves
-// uniformity (all lanes equal), consecutive addresses (lane times element size) and two-dimensional tiles of them.
+// What is known of a value across the lanes of a SIMD-group: which lanes are known to differ by
+// constants. One lattice serves uniformity (all lanes equal), consecutive addresses (lane times
+// element size) and two-dimensional tiles of them.
 #pragma once
 
 #include "host_device/KernelInfo.h"
@@ -19,7 +20,8 @@ namespace triton_metal::engine {
 
 struct CodeOptions;
 
-/// Lane l's value is the value of lane `representative[l]` plus `offset[l]`, modulo the type's width.
+/// Lane l's value is the value of lane `representative[l]` plus `offset[l]`, modulo the type's
+/// width.
 struct LaneShape {
   std::array<uint8_t, simdWidth> representative;
   std::array<int64_t, simdWidth> offset;
@@ -28,8 +30,8 @@ struct LaneShape {
   /// Adding the offset wraps around in no lane, as an unsigned or as a signed number.
   bool noUnsignedWrap = false;
   bool noSignedWrap = false;
-  /// The offsets hold only if no zext or sext on the way to the value saw a wrapped-around operand. The representatives'
-  /// values are right in any case.
+  /// The offsets hold only if no zext or sext on the way to the value saw a wrapped-around operand.
+  /// The representatives' values are right in any case.
   bool speculative = false;
 
   static LaneShape uniform(unsigned alignment = 0);
@@ -51,14 +53,19 @@ struct LaneShape {
 /// Divergence of control and shapes of values, for one prepared scalar function.
 class LaneAnalysis {
 public:
-  LaneAnalysis(llvm::Function &function, const CodeOptions &options, llvm::DominatorTree &domTree, llvm::LoopInfo &loops);
+  LaneAnalysis(llvm::Function &function, const CodeOptions &options, llvm::DominatorTree &domTree,
+               llvm::LoopInfo &loops);
 
   const LaneShape &shape(const llvm::Value *value) const;
   bool isUniform(const llvm::Value *value) const { return shape(value).isUniform(); }
   /// Lanes that run this block together may leave it to different blocks.
-  bool hasDivergentBranch(const llvm::BasicBlock &block) const { return divergentBranches.contains(&block); }
+  bool hasDivergentBranch(const llvm::BasicBlock &block) const {
+    return divergentBranches.contains(&block);
+  }
   /// Lanes may come to this block by different edges, one after the other, before it runs.
-  bool isDivergentJoin(const llvm::BasicBlock &block) const { return divergentJoins.contains(&block); }
+  bool isDivergentJoin(const llvm::BasicBlock &block) const {
+    return divergentJoins.contains(&block);
+  }
 
 private:
   LaneShape transfer(llvm::Instruction &inst, bool final);

@@ -14,11 +14,12 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-SimdEmitter::SimdEmitter(Function &scalar, StringRef name, const CodeOptions &options, const HostTraits &host,
-                         CodeFacts &facts, const LaneAnalysis &lanes, const Linearization &plan, LoopInfo &loops)
-    : source(scalar), module(*scalar.getParent()), context(scalar.getContext()), layout(module.getDataLayout()),
-      options(options), host(host), facts(facts), lanes(lanes), plan(plan), loops(loops),
-      b(context, InstSimplifyFolder(layout)) {
+SimdEmitter::SimdEmitter(Function &scalar, StringRef name, const CodeOptions &options,
+                         const HostTraits &host, CodeFacts &facts, const LaneAnalysis &lanes,
+                         const Linearization &plan, LoopInfo &loops)
+    : source(scalar), module(*scalar.getParent()), context(scalar.getContext()),
+      layout(module.getDataLayout()), options(options), host(host), facts(facts), lanes(lanes),
+      plan(plan), loops(loops), b(context, InstSimplifyFolder(layout)) {
   auto *pointer = PointerType::get(context, 0);
   auto *i32 = Type::getInt32Ty(context);
   auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, pointer, i32, i32}, false);
@@ -38,7 +39,9 @@ void SimdEmitter::fail(Instruction *inst, const Twine &message) {
     error = "line " + std::to_string(inst->getDebugLoc().getLine()) + ": " + error;
 }
 
-BasicBlock *SimdEmitter::newBlock(const Twine &name) { return BasicBlock::Create(context, name, result); }
+BasicBlock *SimdEmitter::newBlock(const Twine &name) {
+  return BasicBlock::Create(context, name, result);
+}
 
 AllocaInst *SimdEmitter::slot(Type *type, const Twine &name) {
   auto *alloca = new AllocaInst(type, 0, name, allocas->getTerminator()->getIterator());
@@ -55,9 +58,12 @@ void SimdEmitter::placeAnchor() {
 
 Value *SimdEmitter::maskBits(Value *value) { return b.CreateBitCast(value, b.getInt32Ty()); }
 Value *SimdEmitter::anyLane(Value *value) { return b.CreateICmpNE(maskBits(value), b.getInt32(0)); }
-Value *SimdEmitter::allLanes(Value *value) { return b.CreateICmpEQ(maskBits(value), b.getInt32(~0u)); }
+Value *SimdEmitter::allLanes(Value *value) {
+  return b.CreateICmpEQ(maskBits(value), b.getInt32(~0u));
+}
 
-void SimdEmitter::branch(Value *condition, function_ref<void()> then, function_ref<void()> otherwise) {
+void SimdEmitter::branch(Value *condition, function_ref<void()> then,
+                         function_ref<void()> otherwise) {
   if (auto *constant = dyn_cast<ConstantInt>(condition))
     return constant->isOne() ? then() : otherwise();
   BasicBlock *yes = newBlock("fast"), *no = newBlock("slow"), *end = newBlock("join");
@@ -86,7 +92,8 @@ void SimdEmitter::forEachActiveLane(function_ref<void(Value *)> body) {
     b.CreateBr(head);
     b.SetInsertPoint(head);
     Value *index = b.CreateLoad(b.getInt32Ty(), state);
-    Value *lane = b.CreateZExt(b.CreateLoad(b.getInt8Ty(), b.CreateGEP(b.getInt8Ty(), order, index)), b.getInt32Ty());
+    Value *lane = b.CreateZExt(
+        b.CreateLoad(b.getInt8Ty(), b.CreateGEP(b.getInt8Ty(), order, index)), b.getInt32Ty());
     BasicBlock *active = newBlock("lane.active"), *latch = newBlock("lane.next");
     b.CreateCondBr(b.CreateTrunc(b.CreateLShr(bits, lane), b.getInt1Ty()), active, latch);
     b.SetInsertPoint(active);
@@ -182,12 +189,15 @@ void SimdEmitter::emitPhis(BasicBlock &block) {
     const LaneShape &s = shape(&phi);
     if (s.isUniform()) {
       for (auto [component, home] : enumerate(homes))
-        e.components[component].lanes[0] = b.CreateLoad(home->getAllocatedType(), home, phi.getName());
+        e.components[component].lanes[0] =
+            b.CreateLoad(home->getAllocatedType(), home, phi.getName());
     } else if (homes.size() == 1 && !homes[0]->getAllocatedType()->isVectorTy()) {
-      e.components[0].lanes[0] = b.CreateLoad(homes[0]->getAllocatedType(), homes[0], phi.getName());
+      e.components[0].lanes[0] =
+          b.CreateLoad(homes[0]->getAllocatedType(), homes[0], phi.getName());
     } else {
       for (auto [component, home] : enumerate(homes))
-        e.components[component].vector = b.CreateLoad(home->getAllocatedType(), home, phi.getName());
+        e.components[component].vector =
+            b.CreateLoad(home->getAllocatedType(), home, phi.getName());
     }
   }
 }
@@ -215,7 +225,8 @@ void SimdEmitter::emitEdge(BasicBlock *from, BasicBlock *to, Value *edgeMask, bo
   }
   if (!toPlan.pending.empty()) {
     AllocaInst *pending = pendingSlots[plan.place(to)];
-    b.CreateStore(b.CreateOr(b.CreateLoad(pending->getAllocatedType(), pending), edgeMask), pending);
+    b.CreateStore(b.CreateOr(b.CreateLoad(pending->getAllocatedType(), pending), edgeMask),
+                  pending);
   }
 }
 
@@ -282,8 +293,8 @@ void SimdEmitter::emitBlock(const Linearization::BlockPlan &block) {
   emitTerminator(block);
 }
 
-/// What is built on demand asks for its operands first, and they for theirs: a long chain is built in pieces, or the stack
-/// would not hold it.
+/// What is built on demand asks for its operands first, and they for theirs: a long chain is built
+/// in pieces, or the stack would not hold it.
 void SimdEmitter::boundDepth(Instruction &inst) {
   constexpr unsigned deepest = 256;
   unsigned depth = 1;
@@ -382,8 +393,10 @@ Expected<Function *> SimdEmitter::run() {
   std::map<uint32_t, std::pair<uint64_t, uint64_t>> variables;
   for (Instruction &inst : instructions(source))
     if (auto *call = dyn_cast<CallInst>(&inst);
-        call && call->getCalledFunction() && call->getCalledFunction()->getName() == threadgroupAllocName) {
-      auto *id = dyn_cast<ConstantInt>(call->getArgOperand(0)), *size = dyn_cast<ConstantInt>(call->getArgOperand(1)),
+        call && call->getCalledFunction() &&
+        call->getCalledFunction()->getName() == threadgroupAllocName) {
+      auto *id = dyn_cast<ConstantInt>(call->getArgOperand(0)),
+           *size = dyn_cast<ConstantInt>(call->getArgOperand(1)),
            *alignment = dyn_cast<ConstantInt>(call->getArgOperand(2));
       if (!id || !size || !alignment)
         return createStringError("a threadgroup variable has no constant size");
@@ -408,7 +421,8 @@ Expected<Function *> SimdEmitter::run() {
     for (PHINode &phi : block.block->phis()) {
       auto &homes = phiSlots[&phi];
       const LaneShape &s = shape(&phi);
-      bool oneScalar = s.isUniform() || (s.isOneClass() && !s.speculative && componentCount(phi.getType()) == 1);
+      bool oneScalar =
+          s.isUniform() || (s.isOneClass() && !s.speculative && componentCount(phi.getType()) == 1);
       for (unsigned component = 0; component != componentCount(phi.getType()); ++component) {
         Type *type = componentType(phi.getType(), component);
         homes.push_back(slot(oneScalar ? type : lanesOf(type), phi.getName()));
@@ -440,8 +454,8 @@ Expected<Function *> SimdEmitter::run() {
   return result;
 }
 
-Expected<Function *> vectorizeKernel(Function &scalar, StringRef name, const CodeOptions &options, const HostTraits &host,
-                                     CodeFacts &facts) {
+Expected<Function *> vectorizeKernel(Function &scalar, StringRef name, const CodeOptions &options,
+                                     const HostTraits &host, CodeFacts &facts) {
   DominatorTree domTree(scalar);
   LoopInfo loops(domTree);
   LaneAnalysis lanes(scalar, options, domTree, loops);

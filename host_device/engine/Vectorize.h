@@ -1,5 +1,5 @@
-// Turns the prepared function of one thread into one that runs a SIMD-group: uniform values stay scalars, the others become
-// vectors of 32, and lanes that part ways are kept apart by masks.
+// Turns the prepared function of one thread into one that runs a SIMD-group: uniform values stay
+// scalars, the others become vectors of 32, and lanes that part ways are kept apart by masks.
 #pragma once
 
 #include "host_device/engine/Code.h"
@@ -20,15 +20,18 @@ struct HostTraits {
 
 /// Adds to the module of `scalar` the function `name` of type KernelEntry.
 llvm::Expected<llvm::Function *> vectorizeKernel(llvm::Function &scalar, llvm::StringRef name,
-                                                 const CodeOptions &options, const HostTraits &host, CodeFacts &facts);
+                                                 const CodeOptions &options, const HostTraits &host,
+                                                 CodeFacts &facts);
 
-/// Replaces the calls of `__tm_engine_shuffle`, whose lanes the optimiser may have found out by now (LaneOperations.cpp).
+/// Replaces the calls of `__tm_engine_shuffle`, whose lanes the optimiser may have found out by now
+/// (LaneOperations.cpp).
 bool lowerShuffles(llvm::Function &function, const HostTraits &host);
 
 class SimdEmitter {
 public:
-  SimdEmitter(llvm::Function &scalar, llvm::StringRef name, const CodeOptions &options, const HostTraits &host,
-              CodeFacts &facts, const LaneAnalysis &lanes, const Linearization &plan, llvm::LoopInfo &loops);
+  SimdEmitter(llvm::Function &scalar, llvm::StringRef name, const CodeOptions &options,
+              const HostTraits &host, CodeFacts &facts, const LaneAnalysis &lanes,
+              const Linearization &plan, llvm::LoopInfo &loops);
   llvm::Expected<llvm::Function *> run();
 
 private:
@@ -37,7 +40,8 @@ private:
   using Type = llvm::Type;
   using Instruction = llvm::Instruction;
 
-  /// One scalar component of a value of the thread: as a vector of lanes, and as scalars of single lanes.
+  /// One scalar component of a value of the thread: as a vector of lanes, and as scalars of single
+  /// lanes.
   struct Component {
     Value *vector = nullptr;
     llvm::SmallDenseMap<unsigned, Value *, 1> lanes;
@@ -62,7 +66,9 @@ private:
   unsigned componentCount(Type *type);
   Type *componentType(Type *type, unsigned component);
   void componentOffsets(Type *type, uint64_t base, llvm::SmallVectorImpl<uint64_t> &out);
-  llvm::FixedVectorType *lanesOf(Type *scalar) { return llvm::FixedVectorType::get(scalar, simdWidth); }
+  llvm::FixedVectorType *lanesOf(Type *scalar) {
+    return llvm::FixedVectorType::get(scalar, simdWidth);
+  }
   llvm::Constant *mapConstant(llvm::Constant *constant, unsigned component);
   Entry &entry(Value *value);
   const LaneShape &shape(Value *value) const { return lanes.shape(value); }
@@ -81,7 +87,8 @@ private:
   Value *buildBinary(unsigned opcode, Type *type, Value *left, Value *right, Instruction &inst);
   Value *buildDivision(unsigned opcode, Value *left, Value *right);
   Value *buildCast(llvm::CastInst &cast, unsigned component, bool asVector, Operand operand);
-  Value *buildRebundle(Type *from, Type *to, unsigned component, bool asVector, llvm::function_ref<Value *(unsigned)> part);
+  Value *buildRebundle(Type *from, Type *to, unsigned component, bool asVector,
+                       llvm::function_ref<Value *(unsigned)> part);
   Value *buildAddress(llvm::GetElementPtrInst &gep, bool asVector, Operand operand);
   Value *buildIntrinsic(llvm::CallInst &call, unsigned component, bool asVector, Operand operand);
   Value *toFloat(Value *bits);
@@ -114,7 +121,8 @@ private:
   /// Runs `body` for each active lane in turn; new blocks.
   void forEachActiveLane(llvm::function_ref<void(Value *lane)> body);
   /// `then` if the condition holds, else `otherwise`.
-  void branch(Value *condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+  void branch(Value *condition, llvm::function_ref<void()> then,
+              llvm::function_ref<void()> otherwise);
   void branchRarely(Value *condition, llvm::function_ref<void()> then);
   /// The lane whose store is the last, among the active ones.
   Value *lastActiveLane();
@@ -125,8 +133,8 @@ private:
 
   struct Window {
     unsigned representative = 0;
-    int64_t first = 0;       // bytes from the representative's address
-    unsigned elements = 0;   // of the component's size
+    int64_t first = 0;     // bytes from the representative's address
+    unsigned elements = 0; // of the component's size
     llvm::SmallVector<unsigned, 32> lanes;
   };
   struct AccessPlan {
@@ -137,9 +145,10 @@ private:
   void emitLoad(llvm::LoadInst &load);
   void emitStore(llvm::StoreInst &store);
   void emitUniformLoad(llvm::LoadInst &load);
-  void loadWindows(const AccessPlan &plan, Value *pointer, Type *element, unsigned components, llvm::ArrayRef<Value *> results,
-                   Instruction &inst);
-  void storeWindows(const AccessPlan &plan, Value *pointer, Type *element, llvm::ArrayRef<Value *> values, Instruction &inst);
+  void loadWindows(const AccessPlan &plan, Value *pointer, Type *element, unsigned components,
+                   llvm::ArrayRef<Value *> results, Instruction &inst);
+  void storeWindows(const AccessPlan &plan, Value *pointer, Type *element,
+                    llvm::ArrayRef<Value *> values, Instruction &inst);
   /// `rare`: the code is not expected to run, so that it shall be short.
   Value *gather(Type *element, Value *pointers, bool rare = false);
   void scatter(Value *value, Value *pointers, bool rare = false);

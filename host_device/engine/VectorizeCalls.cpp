@@ -39,7 +39,8 @@ void SimdEmitter::emitCall(CallInst &call) {
     define(call, 0, b.getInt32(0));
     return;
   }
-  if (name.starts_with(bufferName) || name.starts_with(threadgroupArgumentName) || name.starts_with(threadgroupAllocName))
+  if (name.starts_with(bufferName) || name.starts_with(threadgroupArgumentName) ||
+      name.starts_with(threadgroupAllocName))
     return emitAddress(call);
   if (name == "__tm_threadgroup_barrier")
     return emitBarrier(call);
@@ -59,7 +60,8 @@ void SimdEmitter::emitCall(CallInst &call) {
   if (name == countBlockName) {
     uint64_t block = constantArgument(call, 0);
     Value *counts = groupField(b.getPtrTy(), offsetof(GroupState, counts), "counts");
-    Value *active = b.CreateZExt(b.CreateUnaryIntrinsic(Intrinsic::ctpop, maskBits(mask)), b.getInt64Ty());
+    Value *active =
+        b.CreateZExt(b.CreateUnaryIntrinsic(Intrinsic::ctpop, maskBits(mask)), b.getInt64Ty());
     auto add = [&](uint64_t word, Value *amount) {
       Value *at = b.CreatePtrAdd(counts, b.getInt64(word * 8));
       b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt64Ty(), at), amount), at);
@@ -85,9 +87,15 @@ void SimdEmitter::emitPosition(CallInst &call) {
   auto which = Position(constantArgument(call, 0));
   unsigned dimension = constantArgument(call, 1);
   auto *i32 = b.getInt32Ty();
-  auto groupWord = [&](size_t offset, const char *name) { return groupField(i32, offset + 4 * dimension, name); };
-  auto launchWord = [&](size_t offset, const char *name) { return launchField(i32, offset + 4 * dimension, name); };
-  auto words = [&](size_t offset, unsigned d) { return groupField(i32, offset + 4 * d, "threads"); };
+  auto groupWord = [&](size_t offset, const char *name) {
+    return groupField(i32, offset + 4 * dimension, name);
+  };
+  auto launchWord = [&](size_t offset, const char *name) {
+    return launchField(i32, offset + 4 * dimension, name);
+  };
+  auto words = [&](size_t offset, unsigned d) {
+    return groupField(i32, offset + 4 * d, "threads");
+  };
   SmallVector<uint32_t> numbers;
   for (unsigned lane = 0; lane != simdWidth; ++lane)
     numbers.push_back(lane);
@@ -110,7 +118,8 @@ void SimdEmitter::emitPosition(CallInst &call) {
   case Position::DispatchSimdgroupsPerThreadgroup: {
     Value *total = b.getInt32(1);
     for (unsigned d = 0; d != 3; ++d)
-      total = b.CreateMul(total, launchField(i32, offsetof(LaunchState, dispatchThreads) + 4 * d, "dispatch_threads"));
+      total = b.CreateMul(total, launchField(i32, offsetof(LaunchState, dispatchThreads) + 4 * d,
+                                             "dispatch_threads"));
     return define(call, 0, b.CreateLShr(b.CreateAdd(total, b.getInt32(31)), 5));
   }
   case Position::ThreadIndexInSimdgroup:
@@ -128,7 +137,8 @@ void SimdEmitter::emitPosition(CallInst &call) {
     if (which == Position::ThreadPositionInGrid)
       base = b.CreateMul(groupWord(offsetof(GroupState, position), "group_position"),
                          launchWord(offsetof(LaunchState, dispatchThreads), "dispatch_threads"));
-    Value *width = words(offsetof(GroupState, threads), 0), *height = words(offsetof(GroupState, threads), 1);
+    Value *width = words(offsetof(GroupState, threads), 0),
+          *height = words(offsetof(GroupState, threads), 1);
     if (!options.scatteredPositions) {
       // A SIMD-group is a run along x.
       Value *row = dimension ? buildDivision(Instruction::UDiv, first, width) : nullptr;
@@ -158,11 +168,15 @@ void SimdEmitter::emitAddress(CallInst &call) {
   StringRef name = call.getCalledFunction()->getName();
   uint64_t index = constantArgument(call, 0);
   if (name.starts_with(bufferName))
-    return define(call, 0, launchField(b.getPtrTy(), offsetof(LaunchState, buffers) + 8 * index, "buffer" + Twine(index)));
-  Value *memory = groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory");
+    return define(call, 0,
+                  launchField(b.getPtrTy(), offsetof(LaunchState, buffers) + 8 * index,
+                              "buffer" + Twine(index)));
+  Value *memory =
+      groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory");
   if (name.starts_with(threadgroupAllocName))
     return define(call, 0, b.CreatePtrAdd(memory, b.getInt64(threadgroupPlaces[index].first)));
-  Value *offset = launchField(b.getInt32Ty(), offsetof(LaunchState, argumentOffsets) + 4 * index, "argument_offset");
+  Value *offset = launchField(b.getInt32Ty(), offsetof(LaunchState, argumentOffsets) + 4 * index,
+                              "argument_offset");
   define(call, 0, b.CreatePtrAdd(memory, b.CreateZExt(offset, b.getInt64Ty())));
 }
 
@@ -174,7 +188,8 @@ void SimdEmitter::emitFailure(Value *badLanes, Failure failure, uint32_t site, V
   branchRarely(anyLane(badLanes), [&] {
     auto *i32 = b.getInt32Ty();
     auto callee = module.getOrInsertFunction(
-        "__tm_runtime_fail", FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i32, i32, b.getInt64Ty(), i32}, false));
+        "__tm_runtime_fail",
+        FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i32, i32, b.getInt64Ty(), i32}, false));
     cast<Function>(callee.getCallee())->setDoesNotReturn();
     cast<Function>(callee.getCallee())->setDoesNotThrow();
     cast<Function>(callee.getCallee())->addFnAttr(Attribute::Cold);
@@ -194,8 +209,9 @@ void SimdEmitter::emitBarrier(CallInst &call) {
   uint32_t site = siteOf(call);
   if (!currentHasAll)
     emitFailure(b.CreateXor(mask, existing), Failure::DivergentBarrier, site, nullptr);
-  auto callee = module.getOrInsertFunction("__tm_runtime_barrier",
-                                           FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt32Ty()}, false));
+  auto callee = module.getOrInsertFunction(
+      "__tm_runtime_barrier",
+      FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt32Ty()}, false));
   cast<Function>(callee.getCallee())->setDoesNotThrow();
   b.CreateCall(callee, {group, b.getInt32(site)});
 }
@@ -218,7 +234,8 @@ void SimdEmitter::emitLibm(CallInst &call) {
   StringRef name = callee->getName();
   name.consume_front("__tm_libm_");
   bool isFloat = name.consume_back("_f32");
-  auto function = module.getOrInsertFunction((name + (isFloat ? "f" : "")).str(), FunctionType::get(type, parameters, false));
+  auto function = module.getOrInsertFunction((name + (isFloat ? "f" : "")).str(),
+                                             FunctionType::get(type, parameters, false));
   if (!isa<Function>(function.getCallee()))
     return fail(&call, Twine("'") + callee->getName() + "' has another type elsewhere");
   cast<Function>(function.getCallee())->setDoesNotThrow();
@@ -248,9 +265,12 @@ void SimdEmitter::emitLibm(CallInst &call) {
 // Atomics
 //===----------------------------------------------------------------------===//
 
-/// Orders other than relaxed are about other threads, of which SIMD-groups of other threadgroups are some.
+/// Orders other than relaxed are about other threads, of which SIMD-groups of other threadgroups
+/// are some.
 static AtomicOrdering orderOf(AtomicOrdering ordering) {
-  return ordering == AtomicOrdering::NotAtomic || ordering == AtomicOrdering::Unordered ? AtomicOrdering::Monotonic : ordering;
+  return ordering == AtomicOrdering::NotAtomic || ordering == AtomicOrdering::Unordered
+             ? AtomicOrdering::Monotonic
+             : ordering;
 }
 
 void SimdEmitter::emitAtomicRMW(AtomicRMWInst &rmw) {
@@ -271,9 +291,11 @@ void SimdEmitter::emitAtomicRMW(AtomicRMWInst &rmw) {
     b.CreateStore(Constant::getNullValue(lanesOf(type)), results);
   }
   forEachActiveLane([&](Value *lane) {
-    Value *at = onePointer ? onePointer : b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
+    Value *at = onePointer ? onePointer
+                           : b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
     Value *number = oneOperand ? oneOperand : b.CreateLoad(type, b.CreateGEP(type, operands, lane));
-    Value *old = b.CreateAtomicRMW(rmw.getOperation(), at, number, alignment, orderOf(rmw.getOrdering()));
+    Value *old =
+        b.CreateAtomicRMW(rmw.getOperation(), at, number, alignment, orderOf(rmw.getOrdering()));
     if (results)
       b.CreateStore(old, b.CreateGEP(type, results, lane));
   });
@@ -288,9 +310,9 @@ void SimdEmitter::emitCompareExchange(AtomicCmpXchgInst &exchange) {
   if (type->isPointerTy())
     return fail(&exchange, "atomics of this type are not supported");
   Align alignment(layout.getTypeStoreSize(type));
-  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"), *expected = slot(lanesOf(type), "expected"),
-             *desired = slot(lanesOf(type), "desired"), *old = slot(lanesOf(type), "old"),
-             *success = slot(lanesOf(b.getInt8Ty()), "success");
+  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"),
+             *expected = slot(lanesOf(type), "expected"), *desired = slot(lanesOf(type), "desired"),
+             *old = slot(lanesOf(type), "old"), *success = slot(lanesOf(b.getInt8Ty()), "success");
   b.CreateStore(vector(exchange.getPointerOperand()), pointers);
   b.CreateStore(vector(exchange.getCompareOperand()), expected);
   b.CreateStore(vector(exchange.getNewValOperand()), desired);
@@ -300,13 +322,16 @@ void SimdEmitter::emitCompareExchange(AtomicCmpXchgInst &exchange) {
     Value *at = b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
     Value *compare = b.CreateLoad(type, b.CreateGEP(type, expected, lane));
     Value *next = b.CreateLoad(type, b.CreateGEP(type, desired, lane));
-    Value *pair = b.CreateAtomicCmpXchg(at, compare, next, alignment, orderOf(exchange.getSuccessOrdering()),
-                                        orderOf(exchange.getFailureOrdering()));
+    Value *pair =
+        b.CreateAtomicCmpXchg(at, compare, next, alignment, orderOf(exchange.getSuccessOrdering()),
+                              orderOf(exchange.getFailureOrdering()));
     b.CreateStore(b.CreateExtractValue(pair, 0), b.CreateGEP(type, old, lane));
-    b.CreateStore(b.CreateZExt(b.CreateExtractValue(pair, 1), b.getInt8Ty()), b.CreateGEP(b.getInt8Ty(), success, lane));
+    b.CreateStore(b.CreateZExt(b.CreateExtractValue(pair, 1), b.getInt8Ty()),
+                  b.CreateGEP(b.getInt8Ty(), success, lane));
   });
   define(exchange, 0, b.CreateLoad(lanesOf(type), old));
-  define(exchange, 1, b.CreateTrunc(b.CreateLoad(lanesOf(b.getInt8Ty()), success), lanesOf(b.getInt1Ty())));
+  define(exchange, 1,
+         b.CreateTrunc(b.CreateLoad(lanesOf(b.getInt8Ty()), success), lanesOf(b.getInt1Ty())));
 }
 
 void SimdEmitter::emitAtomicStore(StoreInst &store) {
@@ -314,12 +339,14 @@ void SimdEmitter::emitAtomicStore(StoreInst &store) {
   if (componentCount(stored->getType()) != 1 || store.getPointerAddressSpace() == 0)
     return fail(&store, "atomic stores of this type are not supported");
   Type *type = componentType(stored->getType(), 0);
-  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"), *values = slot(lanesOf(type), "values");
+  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"),
+             *values = slot(lanesOf(type), "values");
   b.CreateStore(vector(pointer), pointers);
   b.CreateStore(vector(stored), values);
   forEachActiveLane([&](Value *lane) {
     Value *at = b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
-    auto *next = b.CreateAlignedStore(b.CreateLoad(type, b.CreateGEP(type, values, lane)), at, Align(layout.getTypeStoreSize(type)));
+    auto *next = b.CreateAlignedStore(b.CreateLoad(type, b.CreateGEP(type, values, lane)), at,
+                                      Align(layout.getTypeStoreSize(type)));
     next->setAtomic(orderOf(store.getOrdering()));
   });
 }
@@ -337,7 +364,8 @@ void SimdEmitter::emitAtomicLoad(LoadInst &load) {
       return define(load, 0, value);
     return define(load, 0, splat(value));
   }
-  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"), *results = slot(lanesOf(type), "results");
+  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"),
+             *results = slot(lanesOf(type), "results");
   b.CreateStore(vector(pointer), pointers);
   b.CreateStore(Constant::getNullValue(lanesOf(type)), results);
   forEachActiveLane([&](Value *lane) {
@@ -356,15 +384,19 @@ void SimdEmitter::emitAtomicLoad(LoadInst &load) {
 void SimdEmitter::emitCountLines(CallInst &call) {
   llvm::Value *pointer = call.getArgOperand(0);
   Value *counts = groupField(b.getPtrTy(), offsetof(GroupState, counts), "counts");
-  Value *counter = b.CreatePtrAdd(counts, b.getInt64(8 * (3 * facts.blocks.size() + constantArgument(call, 2))));
+  Value *counter =
+      b.CreatePtrAdd(counts, b.getInt64(8 * (3 * facts.blocks.size() + constantArgument(call, 2))));
   auto *numbers = lanesOf(b.getInt64Ty());
   auto *i32 = b.getInt32Ty();
   AllocaInst *list = slot(numbers, "addresses");
   b.CreateStore(b.CreatePtrToInt(vector(pointer), numbers), list);
   auto callee = module.getOrInsertFunction(
-      "__tm_runtime_count_lines", FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), i32, i32, i32}, false));
+      "__tm_runtime_count_lines",
+      FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), i32, i32, i32},
+                        false));
   cast<Function>(callee.getCallee())->setDoesNotThrow();
-  b.CreateCall(callee, {launch, counter, list, maskBits(mask), b.getInt32(constantArgument(call, 1)), b.getInt32(bufferOf(pointer))});
+  b.CreateCall(callee, {launch, counter, list, maskBits(mask),
+                        b.getInt32(constantArgument(call, 1)), b.getInt32(bufferOf(pointer))});
 }
 
 void SimdEmitter::emitCheck(CallInst &call) {
@@ -377,7 +409,8 @@ void SimdEmitter::emitCheck(CallInst &call) {
   auto *numbers = lanesOf(i64);
   auto asNumber = [&](Value *address) {
     if (address->getType()->getScalarType()->isPointerTy())
-      return b.CreatePtrToInt(address, address->getType()->isVectorTy() ? static_cast<Type *>(numbers) : i64);
+      return b.CreatePtrToInt(
+          address, address->getType()->isVectorTy() ? static_cast<Type *>(numbers) : i64);
     return address;
   };
   // The memory that the pointer may point into; nothing where only the runtime can tell.
@@ -391,33 +424,48 @@ void SimdEmitter::emitCheck(CallInst &call) {
       length = b.getInt64(privateGroup(pointer).bytes);
     }
   } else if (where.space == AddressSpace::Threadgroup) {
-    Value *memory = b.CreatePtrToInt(groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory"), i64);
+    Value *memory = b.CreatePtrToInt(
+        groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory"),
+        i64);
     auto *object = dyn_cast<CallInst>(getUnderlyingObject(pointer, 0));
-    StringRef name = object && object->getCalledFunction() ? object->getCalledFunction()->getName() : "";
+    StringRef name =
+        object && object->getCalledFunction() ? object->getCalledFunction()->getName() : "";
     if (name.starts_with(threadgroupAllocName)) {
       auto [offset, size] = threadgroupPlaces[constantArgument(*object, 0)];
       start = b.CreateAdd(memory, b.getInt64(offset));
       length = b.getInt64(size);
     } else if (name.starts_with(threadgroupArgumentName)) {
       uint64_t index = constantArgument(*object, 0);
-      Value *offset = launchField(b.getInt32Ty(), offsetof(LaunchState, argumentOffsets) + 4 * index, "argument_offset");
+      Value *offset = launchField(
+          b.getInt32Ty(), offsetof(LaunchState, argumentOffsets) + 4 * index, "argument_offset");
       start = b.CreateAdd(memory, b.CreateZExt(offset, i64));
-      length = b.CreateZExt(launchField(b.getInt32Ty(), offsetof(LaunchState, argumentBytes) + 4 * index, "argument_bytes"), i64);
+      length =
+          b.CreateZExt(launchField(b.getInt32Ty(), offsetof(LaunchState, argumentBytes) + 4 * index,
+                                   "argument_bytes"),
+                       i64);
     } else {
       start = memory;
       length = b.getInt64(maxThreadgroupMemory);
     }
   } else if (where.buffer >= 0) {
-    start = b.CreatePtrToInt(launchField(b.getPtrTy(), offsetof(LaunchState, bufferStarts) + 8 * where.buffer, "buffer_start"), i64);
-    length = launchField(i64, offsetof(LaunchState, bufferBytes) + 8 * where.buffer, "buffer_bytes");
+    start = b.CreatePtrToInt(launchField(b.getPtrTy(),
+                                         offsetof(LaunchState, bufferStarts) + 8 * where.buffer,
+                                         "buffer_start"),
+                             i64);
+    length =
+        launchField(i64, offsetof(LaunchState, bufferBytes) + 8 * where.buffer, "buffer_bytes");
     if (where.kind != AccessKind::Load)
-      forbidden = b.CreateICmpEQ(
-          launchField(b.getInt8Ty(), offsetof(LaunchState, bufferWritable) + where.buffer, "writable"), b.getInt8(0));
+      forbidden = b.CreateICmpEQ(launchField(b.getInt8Ty(),
+                                             offsetof(LaunchState, bufferWritable) + where.buffer,
+                                             "writable"),
+                                 b.getInt8(0));
   }
   // A quick test that lets nothing bad through; what it stops, the runtime looks at lane by lane.
   const LaneShape &s = shape(pointer);
   Value *suspicious = forbidden;
-  auto suspect = [&](Value *condition) { suspicious = suspicious ? b.CreateOr(suspicious, condition) : condition; };
+  auto suspect = [&](Value *condition) {
+    suspicious = suspicious ? b.CreateOr(suspicious, condition) : condition;
+  };
   if (!start) {
     suspicious = b.getTrue();
   } else if (s.classes() <= 4 && !s.speculative) {
@@ -437,14 +485,19 @@ void SimdEmitter::emitCheck(CallInst &call) {
       suspect(b.CreateICmpULT(length, b.getInt64(span)));
       suspect(b.CreateICmpUGT(b.CreateSub(first, start), b.CreateSub(length, b.getInt64(span))));
       if (alignment > 1)
-        suspect(crooked ? b.getTrue() : b.CreateICmpNE(b.CreateAnd(first, b.getInt64(alignment - 1)), b.getInt64(0)));
+        suspect(crooked
+                    ? b.getTrue()
+                    : b.CreateICmpNE(b.CreateAnd(first, b.getInt64(alignment - 1)), b.getInt64(0)));
     }
   } else {
     Value *address = asNumber(vector(pointer));
     suspect(b.CreateICmpULT(length, b.getInt64(bytes)));
-    Value *bad = b.CreateICmpUGT(b.CreateSub(address, splat(start)), splat(b.CreateSub(length, b.getInt64(bytes))));
+    Value *bad = b.CreateICmpUGT(b.CreateSub(address, splat(start)),
+                                 splat(b.CreateSub(length, b.getInt64(bytes))));
     if (alignment > 1)
-      bad = b.CreateOr(bad, b.CreateICmpNE(b.CreateAnd(address, ConstantInt::get(numbers, alignment - 1)), Constant::getNullValue(numbers)));
+      bad = b.CreateOr(
+          bad, b.CreateICmpNE(b.CreateAnd(address, ConstantInt::get(numbers, alignment - 1)),
+                              Constant::getNullValue(numbers)));
     suspect(anyLane(b.CreateAnd(mask, b.CreateFreeze(bad))));
   }
   if (!isa<Constant>(suspicious))
@@ -454,14 +507,22 @@ void SimdEmitter::emitCheck(CallInst &call) {
     auto *pointerType = b.getPtrTy();
     auto callee = module.getOrInsertFunction(
         "__tm_runtime_check",
-        FunctionType::get(b.getVoidTy(), {pointerType, pointerType, pointerType, i32, i32, i64, i64, i32, i32, i32}, false));
+        FunctionType::get(
+            b.getVoidTy(),
+            {pointerType, pointerType, pointerType, i32, i32, i64, i64, i32, i32, i32}, false));
     cast<Function>(callee.getCallee())->setDoesNotThrow();
     cast<Function>(callee.getCallee())->addFnAttr(Attribute::Cold);
     AllocaInst *list = slot(numbers, "addresses");
     b.CreateStore(asNumber(vector(pointer)), list);
-    b.CreateCall(callee, {launch, group, list, maskBits(mask), b.getInt32(site), start ? start : b.getInt64(0),
-                          start ? length : b.getInt64(0), b.getInt32(bytes), b.getInt32(alignment),
-                          b.getInt32((start ? 0 : 1) | (where.kind != AccessKind::Load && where.space != AddressSpace::Thread && where.space != AddressSpace::Threadgroup ? 2 : 0))});
+    b.CreateCall(callee,
+                 {launch, group, list, maskBits(mask), b.getInt32(site),
+                  start ? start : b.getInt64(0), start ? length : b.getInt64(0), b.getInt32(bytes),
+                  b.getInt32(alignment),
+                  b.getInt32((start ? 0 : 1) | (where.kind != AccessKind::Load &&
+                                                        where.space != AddressSpace::Thread &&
+                                                        where.space != AddressSpace::Threadgroup
+                                                    ? 2
+                                                    : 0))});
   });
 }
 

@@ -1,5 +1,6 @@
-// Loads and stores of device, constant and threadgroup memory: one scalar access where all lanes agree, wide vectors where
-// lanes lie side by side, gathers and scatters otherwise. No lane that is not active touches memory.
+// Loads and stores of device, constant and threadgroup memory: one scalar access where all lanes
+// agree, wide vectors where lanes lie side by side, gathers and scatters otherwise. No lane that is
+// not active touches memory.
 #include "host_device/engine/Vectorize.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/MDBuilder.h"
@@ -14,7 +15,8 @@ template <typename Access> Access *SimdEmitter::copyMetadata(Access *access, Ins
       access->setMetadata(kind, node);
   if constexpr (std::is_same_v<Access, LoadInst>) {
     auto &load = cast<LoadInst>(from);
-    if (load.getPointerAddressSpace() == unsigned(AddressSpace::Constant) || load.hasMetadata(LLVMContext::MD_invariant_load))
+    if (load.getPointerAddressSpace() == unsigned(AddressSpace::Constant) ||
+        load.hasMetadata(LLVMContext::MD_invariant_load))
       access->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(context, {}));
   }
   return access;
@@ -30,7 +32,8 @@ unsigned SimdEmitter::pieceElements(Type *element) {
 //===----------------------------------------------------------------------===//
 
 llvm::Value *SimdEmitter::permute(ArrayRef<Value *> pieces, unsigned size, ArrayRef<int> index) {
-  // Register by register: each part of the result is a chain of two-operand shuffles of the pieces that it needs.
+  // Register by register: each part of the result is a chain of two-operand shuffles of the pieces
+  // that it needs.
   SmallVector<Value *> parts;
   for (unsigned first = 0; first < index.size(); first += size) {
     unsigned count = std::min<unsigned>(size, index.size() - first);
@@ -55,7 +58,8 @@ llvm::Value *SimdEmitter::permute(ArrayRef<Value *> pieces, unsigned size, Array
           else if (at >= 0 && right >= 0 && at / int(size) == right)
             mask[i] = size + at % size;
         }
-        part = right >= 0 ? b.CreateShuffleVector(pieces[left], pieces[right], mask) : b.CreateShuffleVector(pieces[left], mask);
+        part = right >= 0 ? b.CreateShuffleVector(pieces[left], pieces[right], mask)
+                          : b.CreateShuffleVector(pieces[left], mask);
       } else {
         // What is there so far, and another piece: both must be equally long.
         Value *wide = part;
@@ -67,7 +71,9 @@ llvm::Value *SimdEmitter::permute(ArrayRef<Value *> pieces, unsigned size, Array
         }
         for (unsigned i = 0; i != count; ++i) {
           int at = index[first + i];
-          mask[i] = at >= 0 && at / int(size) == left ? int(size + at % size) : have[i] >= 0 ? int(i) : -1;
+          mask[i] = at >= 0 && at / int(size) == left ? int(size + at % size)
+                    : have[i] >= 0                    ? int(i)
+                                                      : -1;
         }
         part = b.CreateShuffleVector(wide, pieces[left], mask);
       }
@@ -106,7 +112,8 @@ llvm::Value *SimdEmitter::permute(ArrayRef<Value *> pieces, unsigned size, Array
 // Windows: what each class of lanes touches
 //===----------------------------------------------------------------------===//
 
-std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &s, unsigned components, unsigned size) {
+std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &s,
+                                                               unsigned components, unsigned size) {
   AccessPlan result;
   unsigned total = 0;
   result.exact = true;
@@ -120,7 +127,9 @@ std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &
           return std::nullopt;
         members.push_back(lane);
       }
-    sort(members, [&](unsigned x, unsigned y) { return std::pair(s.offset[x], x) < std::pair(s.offset[y], y); });
+    sort(members, [&](unsigned x, unsigned y) {
+      return std::pair(s.offset[x], x) < std::pair(s.offset[y], y);
+    });
     // A class is one window for each run without a wide gap: the rows of a tile are runs.
     for (unsigned i = 0; i != members.size(); ++i) {
       int64_t offset = s.offset[members[i]];
@@ -131,7 +140,8 @@ std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &
         window->representative = rep;
         window->first = offset;
       }
-      window->elements = std::max<unsigned>(window->elements, (offset - window->first) / size + components);
+      window->elements =
+          std::max<unsigned>(window->elements, (offset - window->first) / size + components);
       window->lanes.push_back(members[i]);
     }
   }
@@ -147,14 +157,16 @@ std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &
     total += window.elements;
   }
   // A wide access of each lane by itself is still better than gathering its parts.
-  unsigned most = components >= 2 && components * size >= 8 && components * size <= 64 ? simdWidth : simdWidth / 2;
+  unsigned most = components >= 2 && components * size >= 8 && components * size <= 64
+                      ? simdWidth
+                      : simdWidth / 2;
   if (result.windows.size() > most || total > 4 * simdWidth * components)
     return std::nullopt;
   return result;
 }
 
-void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *element, unsigned components,
-                              ArrayRef<Value *> homes, Instruction &inst) {
+void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *element,
+                              unsigned components, ArrayRef<Value *> homes, Instruction &inst) {
   const LaneShape &s = shape(pointer);
   unsigned size = layout.getTypeStoreSize(element), width = pieceElements(element);
   if (access.windows.size() > simdWidth / 2) {
@@ -163,9 +175,12 @@ void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *el
     rows->setAlignment(Align(64));
     b.CreateCall(rowsHelper(element, components, false), {vector(pointer), rows});
     for (unsigned c = 0; c != components; ++c) {
-      Value *value = b.CreateAlignedLoad(numbers, b.CreateGEP(numbers, rows, b.getInt64(c)), Align(64));
+      Value *value =
+          b.CreateAlignedLoad(numbers, b.CreateGEP(numbers, rows, b.getInt64(c)), Align(64));
       auto *type = lanesOf(element);
-      b.CreateStore(element->isPointerTy() ? b.CreateIntToPtr(value, type) : b.CreateBitCast(value, type), homes[c]);
+      b.CreateStore(element->isPointerTy() ? b.CreateIntToPtr(value, type)
+                                           : b.CreateBitCast(value, type),
+                    homes[c]);
     }
     return;
   }
@@ -194,7 +209,8 @@ void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *el
         SmallVector<int> mask;
         for (unsigned k = 0; k != 2 * count; ++k)
           mask.push_back(k);
-        Value *second = i + 1 < shared.size() ? shared[i + 1] : PoisonValue::get(shared[i]->getType());
+        Value *second =
+            i + 1 < shared.size() ? shared[i + 1] : PoisonValue::get(shared[i]->getType());
         joined.push_back(b.CreateShuffleVector(shared[i], second, mask));
       }
       shared = std::move(joined);
@@ -207,7 +223,8 @@ void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *el
     Value *base = scalar(pointer, 0, window.representative);
     auto load = [&](unsigned at, unsigned count) -> Value * {
       Value *address = b.CreatePtrAdd(base, b.getInt64(window.first + int64_t(at) * size));
-      return copyMetadata(b.CreateAlignedLoad(FixedVectorType::get(element, count), address, Align(1)), inst);
+      return copyMetadata(
+          b.CreateAlignedLoad(FixedVectorType::get(element, count), address, Align(1)), inst);
     };
     if (slotSize < width) {
       start.push_back(pieces.size() * width + shared.size() * slotSize);
@@ -230,8 +247,8 @@ void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *el
   }
 }
 
-void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *element, ArrayRef<Value *> values,
-                               Instruction &inst) {
+void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *element,
+                               ArrayRef<Value *> values, Instruction &inst) {
   const LaneShape &s = shape(pointer);
   unsigned size = layout.getTypeStoreSize(element), width = pieceElements(element);
   unsigned perVector = simdWidth / width;
@@ -240,7 +257,8 @@ void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *e
     AllocaInst *rows = slot(ArrayType::get(numbers, values.size()), "rows");
     rows->setAlignment(Align(64));
     for (auto [c, value] : enumerate(values))
-      b.CreateAlignedStore(element->isPointerTy() ? b.CreatePtrToInt(value, numbers) : b.CreateBitCast(value, numbers),
+      b.CreateAlignedStore(element->isPointerTy() ? b.CreatePtrToInt(value, numbers)
+                                                  : b.CreateBitCast(value, numbers),
                            b.CreateGEP(numbers, rows, b.getInt64(c)), Align(64));
     b.CreateCall(rowsHelper(element, values.size(), true), {vector(pointer), rows});
     return;
@@ -278,15 +296,18 @@ void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *e
   }
 }
 
-/// A function that loads or stores each lane's components, one access a lane; they pass through memory that the caller gives.
+/// A function that loads or stores each lane's components, one access a lane; they pass through
+/// memory that the caller gives.
 Function *SimdEmitter::rowsHelper(Type *element, unsigned components, bool isStore) {
   unsigned bits = layout.getTypeSizeInBits(element), width = pieceElements(element);
-  std::string name = (isStore ? "__tm_store_rows_" : "__tm_load_rows_") + std::to_string(components) + "x" + std::to_string(bits);
+  std::string name = (isStore ? "__tm_store_rows_" : "__tm_load_rows_") +
+                     std::to_string(components) + "x" + std::to_string(bits);
   if (Function *known = module.getFunction(name))
     return known;
   auto *number = b.getIntNTy(bits);
-  auto *helper = Function::Create(FunctionType::get(b.getVoidTy(), {lanesOf(b.getPtrTy()), b.getPtrTy()}, false),
-                                  GlobalValue::InternalLinkage, name, module);
+  auto *helper = Function::Create(
+      FunctionType::get(b.getVoidTy(), {lanesOf(b.getPtrTy()), b.getPtrTy()}, false),
+      GlobalValue::InternalLinkage, name, module);
   helper->addFnAttr(Attribute::NoInline);
   helper->setDoesNotThrow();
   IRBuilderBase::InsertPointGuard guard(b);
@@ -301,8 +322,10 @@ Function *SimdEmitter::rowsHelper(Type *element, unsigned components, bool isSto
     unsigned parts = simdWidth / width;
     for (unsigned c = 0; c != components; ++c)
       for (unsigned part = 0; part != parts; ++part)
-        pieces.push_back(b.CreateAlignedLoad(FixedVectorType::get(number, width),
-                                             b.CreateGEP(FixedVectorType::get(number, width), homeOf(c), b.getInt64(part)), Align(1)));
+        pieces.push_back(b.CreateAlignedLoad(
+            FixedVectorType::get(number, width),
+            b.CreateGEP(FixedVectorType::get(number, width), homeOf(c), b.getInt64(part)),
+            Align(1)));
     for (unsigned lane = 0; lane < simdWidth; lane += rowsInPiece) {
       SmallVector<int> index;
       for (unsigned i = 0; i != rowsInPiece; ++i)
@@ -354,11 +377,14 @@ Function *SimdEmitter::gatherHelper(unsigned bits) {
   IRBuilder<> h(context);
   auto *element = h.getIntNTy(bits);
   auto *vector = lanesOf(element), *pointers = lanesOf(h.getPtrTy());
-  auto *helper = Function::Create(FunctionType::get(vector, {pointers, h.getInt32Ty()}, false), GlobalValue::InternalLinkage, name, module);
+  auto *helper = Function::Create(FunctionType::get(vector, {pointers, h.getInt32Ty()}, false),
+                                  GlobalValue::InternalLinkage, name, module);
   helper->addFnAttr(Attribute::NoInline);
   helper->setDoesNotThrow();
-  auto *start = BasicBlock::Create(context, "", helper), *head = BasicBlock::Create(context, "", helper),
-       *body = BasicBlock::Create(context, "", helper), *end = BasicBlock::Create(context, "", helper);
+  auto *start = BasicBlock::Create(context, "", helper),
+       *head = BasicBlock::Create(context, "", helper),
+       *body = BasicBlock::Create(context, "", helper),
+       *end = BasicBlock::Create(context, "", helper);
   h.SetInsertPoint(start);
   auto *values = h.CreateAlloca(vector), *addresses = h.CreateAlloca(pointers);
   h.CreateStore(Constant::getNullValue(vector), values);
@@ -371,7 +397,8 @@ Function *SimdEmitter::gatherHelper(unsigned bits) {
   h.SetInsertPoint(body);
   llvm::Value *lane = h.CreateBinaryIntrinsic(Intrinsic::cttz, left, h.getTrue());
   llvm::Value *address = h.CreateLoad(h.getPtrTy(), h.CreateGEP(h.getPtrTy(), addresses, lane));
-  h.CreateStore(h.CreateAlignedLoad(element, address, Align(1)), h.CreateGEP(element, values, lane));
+  h.CreateStore(h.CreateAlignedLoad(element, address, Align(1)),
+                h.CreateGEP(element, values, lane));
   left->addIncoming(h.CreateAnd(left, h.CreateSub(left, h.getInt32(1))), body);
   h.CreateBr(head);
   h.SetInsertPoint(end);
@@ -379,7 +406,8 @@ Function *SimdEmitter::gatherHelper(unsigned bits) {
   return helper;
 }
 
-/// A function that stores the active lanes' numbers one by one, in the order of lanes or in the order that it is given.
+/// A function that stores the active lanes' numbers one by one, in the order of lanes or in the
+/// order that it is given.
 Function *SimdEmitter::scatterHelper(unsigned bits) {
   std::string name = "__tm_scatter_" + std::to_string(bits);
   if (Function *known = module.getFunction(name))
@@ -387,12 +415,15 @@ Function *SimdEmitter::scatterHelper(unsigned bits) {
   IRBuilder<> h(context);
   auto *element = h.getIntNTy(bits);
   auto *vector = lanesOf(element), *pointers = lanesOf(h.getPtrTy());
-  auto *helper = Function::Create(FunctionType::get(h.getVoidTy(), {vector, pointers, h.getInt32Ty(), h.getPtrTy()}, false),
-                                  GlobalValue::InternalLinkage, name, module);
+  auto *helper = Function::Create(
+      FunctionType::get(h.getVoidTy(), {vector, pointers, h.getInt32Ty(), h.getPtrTy()}, false),
+      GlobalValue::InternalLinkage, name, module);
   helper->addFnAttr(Attribute::NoInline);
   helper->setDoesNotThrow();
-  auto *start = BasicBlock::Create(context, "", helper), *head = BasicBlock::Create(context, "", helper),
-       *body = BasicBlock::Create(context, "", helper), *next = BasicBlock::Create(context, "", helper),
+  auto *start = BasicBlock::Create(context, "", helper),
+       *head = BasicBlock::Create(context, "", helper),
+       *body = BasicBlock::Create(context, "", helper),
+       *next = BasicBlock::Create(context, "", helper),
        *end = BasicBlock::Create(context, "", helper);
   h.SetInsertPoint(start);
   auto *values = h.CreateAlloca(vector), *addresses = h.CreateAlloca(pointers);
@@ -404,11 +435,14 @@ Function *SimdEmitter::scatterHelper(unsigned bits) {
   index->addIncoming(h.getInt32(0), start);
   llvm::Value *lane = index;
   if (options.seeded)
-    lane = h.CreateZExt(h.CreateLoad(h.getInt8Ty(), h.CreateGEP(h.getInt8Ty(), helper->getArg(3), index)), h.getInt32Ty());
+    lane = h.CreateZExt(
+        h.CreateLoad(h.getInt8Ty(), h.CreateGEP(h.getInt8Ty(), helper->getArg(3), index)),
+        h.getInt32Ty());
   h.CreateCondBr(h.CreateTrunc(h.CreateLShr(helper->getArg(2), lane), h.getInt1Ty()), body, next);
   h.SetInsertPoint(body);
   llvm::Value *address = h.CreateLoad(h.getPtrTy(), h.CreateGEP(h.getPtrTy(), addresses, lane));
-  h.CreateAlignedStore(h.CreateLoad(element, h.CreateGEP(element, values, lane)), address, Align(1));
+  h.CreateAlignedStore(h.CreateLoad(element, h.CreateGEP(element, values, lane)), address,
+                       Align(1));
   h.CreateBr(next);
   h.SetInsertPoint(next);
   llvm::Value *following = h.CreateAdd(index, h.getInt32(1));
@@ -436,9 +470,11 @@ void SimdEmitter::scatter(Value *value, Value *pointers, bool rare) {
     return;
   }
   auto *numbers = lanesOf(b.getIntNTy(bits));
-  value = element->isPointerTy() ? b.CreatePtrToInt(value, numbers) : b.CreateBitCast(value, numbers);
-  Value *order = options.seeded ? groupField(b.getPtrTy(), offsetof(GroupState, laneOrder), "lane_order")
-                                : ConstantPointerNull::get(b.getPtrTy());
+  value =
+      element->isPointerTy() ? b.CreatePtrToInt(value, numbers) : b.CreateBitCast(value, numbers);
+  Value *order = options.seeded
+                     ? groupField(b.getPtrTy(), offsetof(GroupState, laneOrder), "lane_order")
+                     : ConstantPointerNull::get(b.getPtrTy());
   b.CreateCall(scatterHelper(bits), {value, pointers, maskBits(mask), order});
 }
 
@@ -456,14 +492,16 @@ llvm::Value *SimdEmitter::lastActiveLane() {
   }
   if (maskIsFull())
     return b.getInt32(simdWidth - 1);
-  return b.CreateSub(b.getInt32(31), b.CreateBinaryIntrinsic(Intrinsic::ctlz, maskBits(mask), b.getFalse()));
+  return b.CreateSub(b.getInt32(31),
+                     b.CreateBinaryIntrinsic(Intrinsic::ctlz, maskBits(mask), b.getFalse()));
 }
 
 //===----------------------------------------------------------------------===//
 // Instructions
 //===----------------------------------------------------------------------===//
 
-/// The type in which a thread's value is loaded or stored as a whole, when all its components are of one type and side by side.
+/// The type in which a thread's value is loaded or stored as a whole, when all its components are
+/// of one type and side by side.
 static bool isDense(ArrayRef<Type *> types, ArrayRef<uint64_t> offsets, const DataLayout &layout) {
   for (unsigned i = 0; i != types.size(); ++i)
     if (types[i] != types[0] || offsets[i] != i * layout.getTypeStoreSize(types[0]))
@@ -478,13 +516,17 @@ void SimdEmitter::emitUniformLoad(LoadInst &load) {
   componentOffsets(load.getType(), 0, offsets);
   Value *base = uniform(load.getPointerOperand());
   if (types.size() > 1 && isDense(types, offsets, layout) && !types[0]->isPointerTy()) {
-    Value *whole = copyMetadata(b.CreateAlignedLoad(FixedVectorType::get(types[0], types.size()), base, Align(1)), load);
+    Value *whole = copyMetadata(
+        b.CreateAlignedLoad(FixedVectorType::get(types[0], types.size()), base, Align(1)), load);
     for (unsigned c = 0; c != types.size(); ++c)
       define(load, c, b.CreateExtractElement(whole, b.getInt64(c)));
     return;
   }
   for (unsigned c = 0; c != types.size(); ++c)
-    define(load, c, copyMetadata(b.CreateAlignedLoad(types[c], b.CreatePtrAdd(base, b.getInt64(offsets[c])), Align(1)), load));
+    define(load, c,
+           copyMetadata(b.CreateAlignedLoad(types[c], b.CreatePtrAdd(base, b.getInt64(offsets[c])),
+                                            Align(1)),
+                        load));
 }
 
 void SimdEmitter::emitLoad(LoadInst &load) {
@@ -514,7 +556,8 @@ void SimdEmitter::emitLoad(LoadInst &load) {
   auto gatherAll = [&](SmallVectorImpl<Value *> &values) {
     Value *pointers = vector(pointer);
     for (unsigned c = 0; c != types.size(); ++c)
-      values.push_back(gather(types[c], offsetPointers(pointers, offsets[c]), /*rare=*/access.has_value()));
+      values.push_back(
+          gather(types[c], offsetPointers(pointers, offsets[c]), /*rare=*/access.has_value()));
   };
   if (!access) {
     SmallVector<Value *> values;
@@ -535,14 +578,18 @@ void SimdEmitter::emitLoad(LoadInst &load) {
   };
   Value *holds = assumption(pointer);
   // One element a lane, in the lanes' own order: a masked load does it whatever the mask.
-  bool inOrder = types.size() == 1 && access->windows.size() == 1 && access->exact && access->windows[0].first == 0;
+  bool inOrder = types.size() == 1 && access->windows.size() == 1 && access->exact &&
+                 access->windows[0].first == 0;
   if (inOrder)
     for (unsigned lane = 0; lane != simdWidth; ++lane)
       inOrder &= shape(pointer).offset[lane] == int64_t(lane * size);
   if (!maskIsFull() && inOrder && !types[0]->isPointerTy()) {
     auto masked = [&] {
       auto *type = lanesOf(types[0]);
-      b.CreateStore(copyMetadata(b.CreateMaskedLoad(type, scalar(pointer, 0, 0), Align(1), mask, Constant::getNullValue(type)), load), homes[0]);
+      b.CreateStore(copyMetadata(b.CreateMaskedLoad(type, scalar(pointer, 0, 0), Align(1), mask,
+                                                    Constant::getNullValue(type)),
+                                 load),
+                    homes[0]);
     };
     branch(holds ? holds : b.getTrue(), masked, slow);
   } else {
@@ -559,7 +606,8 @@ void SimdEmitter::emitStore(StoreInst &store) {
   if (store.isAtomic())
     return emitAtomicStore(store);
   llvm::Value *pointer = store.getPointerOperand(), *value = store.getValueOperand();
-  if (value->getType()->getScalarType()->isIntegerTy() && value->getType()->getScalarSizeInBits() % 8)
+  if (value->getType()->getScalarType()->isIntegerTy() &&
+      value->getType()->getScalarSizeInBits() % 8)
     return fail(&store, "stores of types that are no whole bytes are not supported");
   if (store.getPointerAddressSpace() == 0)
     return emitPrivateStore(store);
@@ -582,7 +630,9 @@ void SimdEmitter::emitStore(StoreInst &store) {
       return;
     }
     for (unsigned c = 0; c != types.size(); ++c)
-      copyMetadata(b.CreateAlignedStore(parts[c], b.CreatePtrAdd(base, b.getInt64(offsets[c])), Align(1)), store);
+      copyMetadata(
+          b.CreateAlignedStore(parts[c], b.CreatePtrAdd(base, b.getInt64(offsets[c])), Align(1)),
+          store);
     return;
   }
   unsigned size = layout.getTypeStoreSize(types[0]);

@@ -1,5 +1,6 @@
-// Private arrays that did not become registers: element e of all 32 lanes side by side, so that an index that all lanes share
-// is one vector access. A private pointer is a number, the byte offset that the thread itself would see.
+// Private arrays that did not become registers: element e of all 32 lanes side by side, so that an
+// index that all lanes share is one vector access. A private pointer is a number, the byte offset
+// that the thread itself would see.
 #include "host_device/engine/Vectorize.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -21,7 +22,8 @@ void SimdEmitter::layOutPrivateMemory() {
   EquivalenceClasses<AllocaInst *> classes;
   for (AllocaInst *array : arrays)
     classes.insert(array);
-  SmallVector<std::tuple<AllocaInst *, unsigned>> units; // an array of the group, a size that its unit must divide
+  SmallVector<std::tuple<AllocaInst *, unsigned>>
+      units; // an array of the group, a size that its unit must divide
   auto objectsOf = [&](llvm::Value *pointer) {
     SmallVector<const llvm::Value *, 4> objects;
     getUnderlyingObjects(pointer, objects, nullptr, 0);
@@ -54,7 +56,8 @@ void SimdEmitter::layOutPrivateMemory() {
       pointer = store->getPointerOperand();
       type = store->getValueOperand()->getType();
       alignment = store->getAlign();
-    } else if (isa<AtomicRMWInst, AtomicCmpXchgInst>(inst) && inst.getOperand(0)->getType()->getPointerAddressSpace() == 0) {
+    } else if (isa<AtomicRMWInst, AtomicCmpXchgInst>(inst) &&
+               inst.getOperand(0)->getType()->getPointerAddressSpace() == 0) {
       return fail(&inst, "atomics on thread memory are not supported");
     }
     if (!pointer || pointer->getType()->getPointerAddressSpace() != 0)
@@ -116,7 +119,8 @@ SimdEmitter::PrivateGroup &SimdEmitter::privateGroup(llvm::Value *pointer) {
   return privateGroups[0];
 }
 
-llvm::Value *SimdEmitter::privateAddress(PrivateGroup &group, llvm::Value *pointer, uint64_t offset, bool asVector) {
+llvm::Value *SimdEmitter::privateAddress(PrivateGroup &group, llvm::Value *pointer, uint64_t offset,
+                                         bool asVector) {
   // Byte o of lane l lies at (o / unit) * 32 * unit + l * unit.
   Value *at = asVector ? vector(pointer) : uniform(pointer);
   Type *type = at->getType();
@@ -148,12 +152,15 @@ void SimdEmitter::emitPrivateLoad(LoadInst &load) {
     Value *value = nullptr;
     for (unsigned at = 0; at < size; at += group.unit) {
       Value *address = privateAddress(group, pointer, offsets[c] + at, !one);
-      Value *part = one ? b.CreateAlignedLoad(lanesOf(unit), address, Align(std::min(64u, 32 * group.unit)))
-                        : gather(unit, address);
+      Value *part =
+          one ? b.CreateAlignedLoad(lanesOf(unit), address, Align(std::min(64u, 32 * group.unit)))
+              : gather(unit, address);
       part = b.CreateZExt(part, whole);
       value = value ? b.CreateOr(value, b.CreateShl(part, at * 8)) : part;
     }
-    define(load, c, types[c]->isPointerTy() ? b.CreateIntToPtr(value, lanesOf(types[c])) : b.CreateBitCast(value, lanesOf(types[c])));
+    define(load, c,
+           types[c]->isPointerTy() ? b.CreateIntToPtr(value, lanesOf(types[c]))
+                                   : b.CreateBitCast(value, lanesOf(types[c])));
   }
 }
 
@@ -173,14 +180,16 @@ void SimdEmitter::emitPrivateStore(StoreInst &store) {
     unsigned size = layout.getTypeStoreSize(types[c]);
     auto *whole = lanesOf(b.getIntNTy(size * 8));
     Value *value = vector(stored, c);
-    value = types[c]->isPointerTy() ? b.CreatePtrToInt(value, whole) : b.CreateBitCast(value, whole);
+    value =
+        types[c]->isPointerTy() ? b.CreatePtrToInt(value, whole) : b.CreateBitCast(value, whole);
     for (unsigned at = 0; at < size; at += group.unit) {
       Value *part = b.CreateTrunc(b.CreateLShr(value, at * 8), lanesOf(unit));
       Value *address = privateAddress(group, pointer, offsets[c] + at, !one);
       if (!one) {
         scatter(part, address);
       } else {
-        // Lanes have places of their own, so that one that takes no part can be given back what it has.
+        // Lanes have places of their own, so that one that takes no part can be given back what it
+        // has.
         if (!maskIsFull())
           part = b.CreateSelect(mask, part, b.CreateAlignedLoad(lanesOf(unit), address, alignment));
         b.CreateAlignedStore(part, address, alignment);

@@ -1,4 +1,5 @@
-// Values of a thread as values of a SIMD-group, computed on demand: as one vector of lanes, or as the scalar of one lane.
+// Values of a thread as values of a SIMD-group, computed on demand: as one vector of lanes, or as
+// the scalar of one lane.
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/Vectorize.h"
 #include "llvm/IR/GetElementPtrTypeIterator.h"
@@ -108,11 +109,13 @@ Constant *SimdEmitter::mapConstant(Constant *constant, unsigned component) {
 //===----------------------------------------------------------------------===//
 
 bool SimdEmitter::isOnDemand(const Instruction &inst) {
-  if (isa<BinaryOperator, UnaryOperator, CmpInst, CastInst, SelectInst, GetElementPtrInst, ExtractElementInst,
-          InsertElementInst, ShuffleVectorInst, ExtractValueInst, InsertValueInst, FreezeInst>(inst))
+  if (isa<BinaryOperator, UnaryOperator, CmpInst, CastInst, SelectInst, GetElementPtrInst,
+          ExtractElementInst, InsertElementInst, ShuffleVectorInst, ExtractValueInst,
+          InsertValueInst, FreezeInst>(inst))
     return true;
   if (auto *intrinsic = dyn_cast<IntrinsicInst>(&inst))
-    return !intrinsic->isAssumeLikeIntrinsic() && !intrinsic->mayReadOrWriteMemory() && !intrinsic->getType()->isVoidTy();
+    return !intrinsic->isAssumeLikeIntrinsic() && !intrinsic->mayReadOrWriteMemory() &&
+           !intrinsic->getType()->isVoidTy();
   return false;
 }
 
@@ -164,11 +167,15 @@ llvm::Value *SimdEmitter::scalar(llvm::Value *value, unsigned component, unsigne
     b.SetInsertPoint(e.anchor);
     result = type->isPointerTy() ? b.CreatePtrAdd(base, b.getInt64(s.offset[lane]))
                                  : b.CreateAdd(base, ConstantInt::get(type, s.offset[lane], true));
-  } else if (!e.eager && (same || (number && single && s.isOneClass() && !s.speculative) || (number && single && isa<BinaryOperator, CastInst, GetElementPtrInst, FreezeInst>(inst) &&
-                                   !isa<FPToSIInst, FPToUIInst>(inst) && !inst.isIntDivRem() && !inst.getOperand(0)->getType()->isVectorTy()))) {
+  } else if (!e.eager && (same || (number && single && s.isOneClass() && !s.speculative) ||
+                          (number && single &&
+                           isa<BinaryOperator, CastInst, GetElementPtrInst, FreezeInst>(inst) &&
+                           !isa<FPToSIInst, FPToUIInst>(inst) && !inst.isIntDivRem() &&
+                           !inst.getOperand(0)->getType()->isVectorTy()))) {
     b.SetInsertPoint(e.anchor);
-    result = buildOperation(inst, component, /*asVector=*/false,
-                            [&](llvm::Value *operand, unsigned c) { return scalar(operand, c, lane); });
+    result =
+        buildOperation(inst, component, /*asVector=*/false,
+                       [&](llvm::Value *operand, unsigned c) { return scalar(operand, c, lane); });
   } else {
     Value *all = vector(value, component);
     b.SetInsertPoint(entry(value).anchor);
@@ -180,7 +187,8 @@ llvm::Value *SimdEmitter::scalar(llvm::Value *value, unsigned component, unsigne
 
 llvm::Value *SimdEmitter::vector(llvm::Value *value, unsigned component) {
   if (auto *constant = dyn_cast<Constant>(value))
-    return ConstantVector::getSplat(ElementCount::getFixed(simdWidth), mapConstant(constant, component));
+    return ConstantVector::getSplat(ElementCount::getFixed(simdWidth),
+                                    mapConstant(constant, component));
   auto &inst = *cast<Instruction>(value);
   if (Value *known = entry(value).components[component].vector)
     return known;
@@ -193,7 +201,8 @@ llvm::Value *SimdEmitter::vector(llvm::Value *value, unsigned component) {
     return PoisonValue::get(lanesOf(type));
   }
   bool number = (type->isIntegerTy() && !type->isIntegerTy(1)) || type->isPointerTy();
-  bool tracked = s.isUniform() || (s.isOneClass() && !s.speculative && number && e.components.size() == 1);
+  bool tracked =
+      s.isUniform() || (s.isOneClass() && !s.speculative && number && e.components.size() == 1);
   Value *result = nullptr;
   if (tracked) {
     Value *base = scalar(value, component, 0);
@@ -206,11 +215,13 @@ llvm::Value *SimdEmitter::vector(llvm::Value *value, unsigned component) {
       for (int64_t offset : s.offset)
         offsets.push_back(ConstantInt::get(offsetType, offset, true));
       Constant *numbers = ConstantVector::get(offsets);
-      result = type->isPointerTy() ? b.CreateGEP(b.getInt8Ty(), base, numbers) : b.CreateAdd(splat(base), numbers);
+      result = type->isPointerTy() ? b.CreateGEP(b.getInt8Ty(), base, numbers)
+                                   : b.CreateAdd(splat(base), numbers);
     }
   } else if (!e.eager) {
     b.SetInsertPoint(e.anchor);
-    result = buildOperation(inst, component, /*asVector=*/true, [&](llvm::Value *operand, unsigned c) { return vector(operand, c); });
+    result = buildOperation(inst, component, /*asVector=*/true,
+                            [&](llvm::Value *operand, unsigned c) { return vector(operand, c); });
   } else {
     fail(&inst, "internal error: a value has no vector");
     return PoisonValue::get(lanesOf(type));
@@ -250,12 +261,16 @@ llvm::Value *SimdEmitter::assumption(llvm::Value *value) {
       Value *base = scalar(operand, 0, rep);
       b.SetInsertPoint(entry(value).anchor);
       if (high) {
-        APInt limit = (isSigned ? APInt::getSignedMaxValue(width) : APInt::getMaxValue(width)) - APInt(width, high, false, true);
-        parts.push_back(b.CreateICmp(isSigned ? ICmpInst::ICMP_SLE : ICmpInst::ICMP_ULE, base, ConstantInt::get(type, limit)));
+        APInt limit = (isSigned ? APInt::getSignedMaxValue(width) : APInt::getMaxValue(width)) -
+                      APInt(width, high, false, true);
+        parts.push_back(b.CreateICmp(isSigned ? ICmpInst::ICMP_SLE : ICmpInst::ICMP_ULE, base,
+                                     ConstantInt::get(type, limit)));
       }
       if (low) {
-        APInt limit = (isSigned ? APInt::getSignedMinValue(width) : APInt(width, 0)) - APInt(width, low, true, true);
-        parts.push_back(b.CreateICmp(isSigned ? ICmpInst::ICMP_SGE : ICmpInst::ICMP_UGE, base, ConstantInt::get(type, limit)));
+        APInt limit = (isSigned ? APInt::getSignedMinValue(width) : APInt(width, 0)) -
+                      APInt(width, low, true, true);
+        parts.push_back(b.CreateICmp(isSigned ? ICmpInst::ICMP_SGE : ICmpInst::ICMP_UGE, base,
+                                     ConstantInt::get(type, limit)));
       }
     }
   };
@@ -307,10 +322,12 @@ llvm::Value *SimdEmitter::buildDivision(unsigned opcode, Value *left, Value *rig
   Type *type = left->getType();
   bool isSigned = opcode == Instruction::SDiv || opcode == Instruction::SRem;
   bool remainder = opcode == Instruction::URem || opcode == Instruction::SRem;
-  // No division traps: what Metal leaves open (by zero, and the one signed overflow) is division by one here.
+  // No division traps: what Metal leaves open (by zero, and the one signed overflow) is division by
+  // one here.
   bool safe = false;
   if (auto *constant = dyn_cast<Constant>(right)) {
-    auto *number = dyn_cast_or_null<ConstantInt>(type->isVectorTy() ? constant->getSplatValue() : constant);
+    auto *number =
+        dyn_cast_or_null<ConstantInt>(type->isVectorTy() ? constant->getSplatValue() : constant);
     safe = number && !number->isZero() && !number->isMinusOne();
   }
   if (safe)
@@ -319,14 +336,16 @@ llvm::Value *SimdEmitter::buildDivision(unsigned opcode, Value *left, Value *rig
   if (isSigned) {
     Value *overflow = b.CreateAnd(
         b.CreateICmpEQ(right, Constant::getAllOnesValue(type)),
-        b.CreateICmpEQ(left, ConstantInt::get(type, APInt::getSignedMinValue(type->getScalarSizeInBits()))));
+        b.CreateICmpEQ(
+            left, ConstantInt::get(type, APInt::getSignedMinValue(type->getScalarSizeInBits()))));
     bad = b.CreateOr(bad, overflow);
   }
   right = b.CreateSelect(bad, ConstantInt::get(type, 1), right);
   unsigned width = type->getScalarSizeInBits();
   if (!type->isVectorTy() || width > 32)
     return b.CreateBinOp(Instruction::BinaryOps(opcode), left, right);
-  // Quotients of 32-bit integers are exact in double precision, and hosts have no vector division of integers.
+  // Quotients of 32-bit integers are exact in double precision, and hosts have no vector division
+  // of integers.
   Type *real = typeLike(width > 16 ? b.getDoubleTy() : b.getFloatTy(), left);
   Value *x = isSigned ? b.CreateSIToFP(left, real) : b.CreateUIToFP(left, real);
   Value *y = isSigned ? b.CreateSIToFP(right, real) : b.CreateUIToFP(right, real);
@@ -335,7 +354,8 @@ llvm::Value *SimdEmitter::buildDivision(unsigned opcode, Value *left, Value *rig
   return remainder ? b.CreateSub(left, b.CreateMul(quotient, right)) : quotient;
 }
 
-llvm::Value *SimdEmitter::buildBinary(unsigned opcode, Type *type, Value *left, Value *right, Instruction &inst) {
+llvm::Value *SimdEmitter::buildBinary(unsigned opcode, Type *type, Value *left, Value *right,
+                                      Instruction &inst) {
   if (Instruction::isIntDivRem(opcode))
     return buildDivision(opcode, left, right);
   bool narrow = type->getScalarType()->isBFloatTy();
@@ -363,7 +383,8 @@ llvm::Value *SimdEmitter::buildRebundle(Type *from, Type *to, unsigned component
     return b.CreateBitCast(value, shaped(b.getIntNTy(sourceBits)));
   };
   auto finish = [&](Value *value) {
-    return target->isPointerTy() ? b.CreateIntToPtr(value, shaped(target)) : b.CreateBitCast(value, shaped(target));
+    return target->isPointerTy() ? b.CreateIntToPtr(value, shaped(target))
+                                 : b.CreateBitCast(value, shaped(target));
   };
   if (sourceBits == targetBits) {
     Value *value = part(component);
@@ -379,19 +400,22 @@ llvm::Value *SimdEmitter::buildRebundle(Type *from, Type *to, unsigned component
   Type *whole = shaped(b.getIntNTy(targetBits));
   Value *value = nullptr;
   for (uint64_t i = 0; i != ratio; ++i) {
-    Value *piece = b.CreateShl(b.CreateZExt(bits(part(component * ratio + i)), whole), i * sourceBits);
+    Value *piece =
+        b.CreateShl(b.CreateZExt(bits(part(component * ratio + i)), whole), i * sourceBits);
     value = value ? b.CreateOr(value, piece) : piece;
   }
   return finish(value);
 }
 
-llvm::Value *SimdEmitter::buildCast(CastInst &cast, unsigned component, bool asVector, Operand operand) {
+llvm::Value *SimdEmitter::buildCast(CastInst &cast, unsigned component, bool asVector,
+                                    Operand operand) {
   Type *from = cast.getSrcTy(), *to = cast.getDestTy();
   Type *target = componentType(to, component);
   Type *shaped = asVector ? static_cast<Type *>(lanesOf(target)) : target;
   bool fromBf = from->getScalarType()->isBFloatTy(), toBf = to->getScalarType()->isBFloatTy();
   if (cast.getOpcode() == Instruction::BitCast)
-    return buildRebundle(from, to, component, asVector, [&](unsigned c) { return operand(cast.getOperand(0), c); });
+    return buildRebundle(from, to, component, asVector,
+                         [&](unsigned c) { return operand(cast.getOperand(0), c); });
   Value *value = operand(cast.getOperand(0), component);
   Type *real = asVector ? static_cast<Type *>(lanesOf(b.getFloatTy())) : b.getFloatTy();
   switch (cast.getOpcode()) {
@@ -410,14 +434,16 @@ llvm::Value *SimdEmitter::buildCast(CastInst &cast, unsigned component, bool asV
   case Instruction::SIToFP:
   case Instruction::UIToFP:
     if (toBf)
-      return fromFloat(cast.getOpcode() == Instruction::SIToFP ? b.CreateSIToFP(value, real) : b.CreateUIToFP(value, real));
+      return fromFloat(cast.getOpcode() == Instruction::SIToFP ? b.CreateSIToFP(value, real)
+                                                               : b.CreateUIToFP(value, real));
     return b.CreateCast(cast.getOpcode(), value, shaped);
   case Instruction::FPToSI:
   case Instruction::FPToUI:
     // What does not fit saturates, as on the GPU; LLVM's own instruction leaves it open.
     if (fromBf)
       value = toFloat(value);
-    return b.CreateIntrinsic(cast.getOpcode() == Instruction::FPToSI ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat,
+    return b.CreateIntrinsic(cast.getOpcode() == Instruction::FPToSI ? Intrinsic::fptosi_sat
+                                                                     : Intrinsic::fptoui_sat,
                              {shaped, value->getType()}, {value});
   case Instruction::PtrToInt:
     if (value->getType()->isPtrOrPtrVectorTy())
@@ -485,7 +511,8 @@ llvm::Value *SimdEmitter::buildAddress(GetElementPtrInst &gep, bool asVector, Op
   return base;
 }
 
-llvm::Value *SimdEmitter::buildIntrinsic(CallInst &call, unsigned component, bool asVector, Operand operand) {
+llvm::Value *SimdEmitter::buildIntrinsic(CallInst &call, unsigned component, bool asVector,
+                                         Operand operand) {
   auto &intrinsic = cast<IntrinsicInst>(call);
   Intrinsic::ID id = intrinsic.getIntrinsicID();
   IRBuilderBase::FastMathFlagGuard guard(b);
@@ -494,14 +521,16 @@ llvm::Value *SimdEmitter::buildIntrinsic(CallInst &call, unsigned component, boo
   bool narrow = call.getType()->getScalarType()->isBFloatTy();
   auto argument = [&](unsigned index) {
     Value *value = operand(call.getArgOperand(index), component);
-    return call.getArgOperand(index)->getType()->getScalarType()->isBFloatTy() ? toFloat(value) : value;
+    return call.getArgOperand(index)->getType()->getScalarType()->isBFloatTy() ? toFloat(value)
+                                                                               : value;
   };
   auto shaped = [&](Type *type) -> Type * { return asVector ? lanesOf(type) : type; };
   Value *value = nullptr;
   switch (id) {
   case Intrinsic::fabs:
     if (narrow)
-      return b.CreateAnd(operand(call.getArgOperand(0), component), ConstantInt::get(shaped(b.getInt16Ty()), 0x7fff));
+      return b.CreateAnd(operand(call.getArgOperand(0), component),
+                         ConstantInt::get(shaped(b.getInt16Ty()), 0x7fff));
     [[fallthrough]];
   case Intrinsic::floor:
   case Intrinsic::ceil:
@@ -527,7 +556,8 @@ llvm::Value *SimdEmitter::buildIntrinsic(CallInst &call, unsigned component, boo
   case Intrinsic::abs:
   case Intrinsic::ctlz:
   case Intrinsic::cttz:
-    value = b.CreateIntrinsic(id, {shaped(componentType(call.getType(), component))}, {argument(0), b.getFalse()});
+    value = b.CreateIntrinsic(id, {shaped(componentType(call.getType(), component))},
+                              {argument(0), b.getFalse()});
     break;
   case Intrinsic::minnum:
   case Intrinsic::maxnum:
@@ -565,7 +595,8 @@ llvm::Value *SimdEmitter::buildIntrinsic(CallInst &call, unsigned component, boo
   case Intrinsic::fptosi_sat:
   case Intrinsic::fptoui_sat: {
     Value *x = argument(0);
-    value = b.CreateIntrinsic(id, {shaped(componentType(call.getType(), component)), x->getType()}, {x});
+    value = b.CreateIntrinsic(id, {shaped(componentType(call.getType(), component)), x->getType()},
+                              {x});
     break;
   }
   case Intrinsic::is_fpclass:
@@ -574,7 +605,8 @@ llvm::Value *SimdEmitter::buildIntrinsic(CallInst &call, unsigned component, boo
   case Intrinsic::ucmp:
   case Intrinsic::scmp: {
     Value *x = argument(0);
-    value = b.CreateIntrinsic(id, {shaped(componentType(call.getType(), component)), x->getType()}, {x, argument(1)});
+    value = b.CreateIntrinsic(id, {shaped(componentType(call.getType(), component)), x->getType()},
+                              {x, argument(1)});
     break;
   }
   case Intrinsic::uadd_with_overflow:
@@ -593,7 +625,8 @@ llvm::Value *SimdEmitter::buildIntrinsic(CallInst &call, unsigned component, boo
   return narrow ? fromFloat(value) : value;
 }
 
-llvm::Value *SimdEmitter::buildOperation(Instruction &inst, unsigned component, bool asVector, Operand operand) {
+llvm::Value *SimdEmitter::buildOperation(Instruction &inst, unsigned component, bool asVector,
+                                         Operand operand) {
   // A one-component condition or index goes with every component.
   auto conditionOf = [&](llvm::Value *value) -> Value * {
     unsigned c = value->getType()->isVectorTy() ? component : 0;
@@ -601,7 +634,8 @@ llvm::Value *SimdEmitter::buildOperation(Instruction &inst, unsigned component, 
   };
   if (auto *binary = dyn_cast<BinaryOperator>(&inst)) {
     Value *left = operand(inst.getOperand(0), component);
-    return buildBinary(binary->getOpcode(), inst.getType(), left, operand(inst.getOperand(1), component), inst);
+    return buildBinary(binary->getOpcode(), inst.getType(), left,
+                       operand(inst.getOperand(1), component), inst);
   }
   if (auto *cast = dyn_cast<CastInst>(&inst))
     return buildCast(*cast, component, asVector, operand);
@@ -618,7 +652,8 @@ llvm::Value *SimdEmitter::buildOperation(Instruction &inst, unsigned component, 
   }
   case Instruction::ICmp:
   case Instruction::FCmp: {
-    Value *left = operand(inst.getOperand(0), component), *right = operand(inst.getOperand(1), component);
+    Value *left = operand(inst.getOperand(0), component),
+          *right = operand(inst.getOperand(1), component);
     if (inst.getOperand(0)->getType()->getScalarType()->isBFloatTy()) {
       left = toFloat(left);
       right = toFloat(right);
@@ -627,7 +662,8 @@ llvm::Value *SimdEmitter::buildOperation(Instruction &inst, unsigned component, 
   }
   case Instruction::Select: {
     Value *condition = conditionOf(inst.getOperand(0));
-    return b.CreateSelect(condition, operand(inst.getOperand(1), component), operand(inst.getOperand(2), component));
+    return b.CreateSelect(condition, operand(inst.getOperand(1), component),
+                          operand(inst.getOperand(2), component));
   }
   case Instruction::Freeze:
     return b.CreateFreeze(operand(inst.getOperand(0), component));
@@ -638,12 +674,14 @@ llvm::Value *SimdEmitter::buildOperation(Instruction &inst, unsigned component, 
     Value *index = operand(inst.getOperand(1), 0);
     Value *value = operand(inst.getOperand(0), 0);
     for (unsigned i = 1; i != count; ++i)
-      value = b.CreateSelect(b.CreateICmpEQ(index, ConstantInt::get(index->getType(), i)), operand(inst.getOperand(0), i), value);
+      value = b.CreateSelect(b.CreateICmpEQ(index, ConstantInt::get(index->getType(), i)),
+                             operand(inst.getOperand(0), i), value);
     return value;
   }
   case Instruction::InsertElement: {
     if (auto *index = dyn_cast<ConstantInt>(inst.getOperand(2)))
-      return index->getZExtValue() == component ? operand(inst.getOperand(1), 0) : operand(inst.getOperand(0), component);
+      return index->getZExtValue() == component ? operand(inst.getOperand(1), 0)
+                                                : operand(inst.getOperand(0), component);
     Value *index = operand(inst.getOperand(2), 0);
     return b.CreateSelect(b.CreateICmpEQ(index, ConstantInt::get(index->getType(), component)),
                           operand(inst.getOperand(1), 0), operand(inst.getOperand(0), component));
@@ -655,17 +693,20 @@ llvm::Value *SimdEmitter::buildOperation(Instruction &inst, unsigned component, 
       Type *type = componentType(inst.getType(), component);
       return PoisonValue::get(asVector ? static_cast<Type *>(lanesOf(type)) : type);
     }
-    return from < count ? operand(inst.getOperand(0), from) : operand(inst.getOperand(1), from - count);
+    return from < count ? operand(inst.getOperand(0), from)
+                        : operand(inst.getOperand(1), from - count);
   }
   case Instruction::ExtractValue:
   case Instruction::InsertValue: {
     // The flat number of the first component that the indices name.
-    auto indices = isa<ExtractValueInst>(inst) ? cast<ExtractValueInst>(inst).getIndices() : cast<InsertValueInst>(inst).getIndices();
+    auto indices = isa<ExtractValueInst>(inst) ? cast<ExtractValueInst>(inst).getIndices()
+                                               : cast<InsertValueInst>(inst).getIndices();
     Type *type = inst.getOperand(0)->getType();
     unsigned first = 0;
     for (unsigned index : indices) {
       for (unsigned i = 0; i != index; ++i)
-        first += componentCount(type->isArrayTy() ? type->getArrayElementType() : type->getStructElementType(i));
+        first += componentCount(type->isArrayTy() ? type->getArrayElementType()
+                                                  : type->getStructElementType(i));
       type = type->isArrayTy() ? type->getArrayElementType() : type->getStructElementType(index);
     }
     if (isa<ExtractValueInst>(inst))
@@ -677,8 +718,9 @@ llvm::Value *SimdEmitter::buildOperation(Instruction &inst, unsigned component, 
   }
   default:
     fail(&inst, Twine("the device cannot execute '") + inst.getOpcodeName() + "'");
-    return PoisonValue::get(asVector ? static_cast<Type *>(lanesOf(componentType(inst.getType(), component)))
-                                     : componentType(inst.getType(), component));
+    return PoisonValue::get(
+        asVector ? static_cast<Type *>(lanesOf(componentType(inst.getType(), component)))
+                 : componentType(inst.getType(), component));
   }
 }
 

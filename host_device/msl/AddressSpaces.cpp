@@ -11,7 +11,8 @@ namespace {
 
 class CastChecker : public RecursiveASTVisitor<CastChecker> {
 public:
-  CastChecker(ASTContext &context, DiagnosticCollector &diagnostics) : context(context), diagnostics(diagnostics) {}
+  CastChecker(ASTContext &context, DiagnosticCollector &diagnostics)
+      : context(context), diagnostics(diagnostics) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
   bool shouldVisitImplicitCode() const { return false; }
@@ -24,15 +25,18 @@ public:
   }
 
   bool VisitCastExpr(CastExpr *cast) {
-    if (cast->getCastKind() != CK_AddressSpaceConversion || cast->isGLValue() || objects.contains(cast))
+    if (cast->getCastKind() != CK_AddressSpaceConversion || cast->isGLValue() ||
+        objects.contains(cast))
       return true;
     const SourceManager &sources = context.getSourceManager();
     SourceLocation location = cast->getExprLoc();
-    if (sources.isInSystemHeader(sources.getExpansionLoc(location)) || !seen.insert(location).second)
+    if (sources.isInSystemHeader(sources.getExpansionLoc(location)) ||
+        !seen.insert(location).second)
       return true;
     diagnostics.error(sources, location,
-                      "a pointer '" + spelling(cast->getSubExpr()->getType()) + "' cannot become '" +
-                          spelling(cast->getType()) + "', which points to another address space");
+                      "a pointer '" + spelling(cast->getSubExpr()->getType()) +
+                          "' cannot become '" + spelling(cast->getType()) +
+                          "', which points to another address space");
     return true;
   }
 
@@ -51,7 +55,8 @@ private:
 
 } // namespace
 
-void checkAddressSpaces(ASTContext &context, llvm::ArrayRef<Decl *> declarations, DiagnosticCollector &diagnostics) {
+void checkAddressSpaces(ASTContext &context, llvm::ArrayRef<Decl *> declarations,
+                        DiagnosticCollector &diagnostics) {
   CastChecker checker(context, diagnostics);
   for (Decl *declaration : declarations)
     if (!context.getSourceManager().isInSystemHeader(declaration->getLocation()))

@@ -7,8 +7,8 @@
 
 namespace triton_metal {
 
-/// Reports pointers of the user's text that change their address space. (Objects may: that is how their methods are called and
-/// how they are copied.)
+/// Reports pointers of the user's text that change their address space. (Objects may: that is how
+/// their methods are called and how they are copied.)
 void checkAddressSpaces(clang::ASTContext &context, llvm::ArrayRef<clang::Decl *> declarations,
                         DiagnosticCollector &diagnostics);
 

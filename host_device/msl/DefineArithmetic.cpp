@@ -20,20 +20,21 @@ static bool defineShift(BinaryOperator *shift) {
 
 /// A division by zero, or of the least number by -1, must not stop the host: its divisor becomes 1.
 static bool defineDivision(BinaryOperator *division) {
-  bool isSigned = division->getOpcode() == Instruction::SDiv || division->getOpcode() == Instruction::SRem;
+  bool isSigned =
+      division->getOpcode() == Instruction::SDiv || division->getOpcode() == Instruction::SRem;
   Value *divisor = division->getOperand(1);
   Type *type = division->getType();
   if (auto *constant = dyn_cast<Constant>(divisor))
-    if (const APInt *value; PatternMatch::match(constant, PatternMatch::m_APInt(value)) && !value->isZero() &&
-                            !(isSigned && value->isAllOnes()))
+    if (const APInt *value; PatternMatch::match(constant, PatternMatch::m_APInt(value)) &&
+                            !value->isZero() && !(isSigned && value->isAllOnes()))
       return false;
   IRBuilder<> builder(division);
   Value *bad = builder.CreateICmpEQ(divisor, ConstantInt::getNullValue(type));
   if (isSigned) {
     APInt least = APInt::getSignedMinValue(type->getScalarSizeInBits());
-    Value *overflows =
-        builder.CreateAnd(builder.CreateICmpEQ(division->getOperand(0), ConstantInt::get(type, least)),
-                          builder.CreateICmpEQ(divisor, ConstantInt::getAllOnesValue(type)));
+    Value *overflows = builder.CreateAnd(
+        builder.CreateICmpEQ(division->getOperand(0), ConstantInt::get(type, least)),
+        builder.CreateICmpEQ(divisor, ConstantInt::getAllOnesValue(type)));
     bad = builder.CreateOr(bad, overflows);
   }
   division->setOperand(1, builder.CreateSelect(bad, ConstantInt::get(type, 1), divisor));
@@ -43,7 +44,8 @@ static bool defineDivision(BinaryOperator *division) {
 /// A number too large for its integer type becomes the nearest one that fits, NaN becomes 0.
 static bool defineConversion(CastInst *cast) {
   IRBuilder<> builder(cast);
-  Intrinsic::ID id = cast->getOpcode() == Instruction::FPToSI ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat;
+  Intrinsic::ID id =
+      cast->getOpcode() == Instruction::FPToSI ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat;
   Value *source = cast->getOperand(0);
   if (source->getType()->getScalarType()->isBFloatTy()) {
     Type *floats = source->getType()->getWithNewType(builder.getFloatTy());

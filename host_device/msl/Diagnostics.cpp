@@ -55,7 +55,9 @@ void DiagnosticCollector::show(StringRef level, StringRef message,
     size_t end = body.find('\n', at);
     StringRef full = body.slice(begin, end == StringRef::npos ? body.size() : end).rtrim("\r");
     size_t lineNumber = body.substr(0, begin).count('\n') + 1;
-    where = (name + ":" + llvm::Twine(lineNumber) + ":" + llvm::Twine(at - begin + 1) + ": " + level).str();
+    where =
+        (name + ":" + llvm::Twine(lineNumber) + ":" + llvm::Twine(at - begin + 1) + ": " + level)
+            .str();
     line = full.str();
     for (char c : full.substr(0, at - begin))
       caret += c == '\t' ? '\t' : ' ';
@@ -78,7 +80,8 @@ void DiagnosticCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level
     if (level != clang::DiagnosticsEngine::Note || !lastShown || !diagnostic.hasSourceManager())
       return;
     const clang::SourceManager &sources = diagnostic.getSourceManager();
-    auto [file, offset] = sources.getDecomposedLoc(sources.getExpansionLoc(diagnostic.getLocation()));
+    auto [file, offset] =
+        sources.getDecomposedLoc(sources.getExpansionLoc(diagnostic.getLocation()));
     auto entry = sources.getFileEntryRefForID(file);
     if (!entry || texts.find(entry->getName()) == texts.end())
       return;

@@ -35,8 +35,8 @@ static bool expand(MemCpyInst *copy) {
   uint64_t bytes = length->getZExtValue();
   if (isThreadMemory(copy->getSource()) && isThreadMemory(copy->getDest()))
     return false;
-  uint64_t alignment = std::min<uint64_t>({copy->getDestAlign().valueOrOne().value(),
-                                           copy->getSourceAlign().valueOrOne().value(), 16});
+  uint64_t alignment = std::min<uint64_t>(
+      {copy->getDestAlign().valueOrOne().value(), copy->getSourceAlign().valueOrOne().value(), 16});
   if (bytes / alignment > maxPieces)
     return false;
   IRBuilder<> builder(copy);

@@ -11,8 +11,8 @@
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendActions.h"
 #include "clang/Frontend/MultiplexConsumer.h"
-#include "llvm/Support/SHA256.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
 
 using namespace llvm;
 
@@ -34,7 +34,8 @@ public:
     codeGenerator = generator.get();
     collector = kernels.get();
     std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
-    consumers.push_back(std::move(kernels)); // first: it reads the declarations before code generation ends
+    consumers.push_back(
+        std::move(kernels)); // first: it reads the declarations before code generation ends
     consumers.push_back(std::move(generator));
     return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
   }
@@ -49,7 +50,8 @@ public:
     }
     for (const DeclaredConstant &constant : collector->constants) {
       constantInfos.push_back(constant.info);
-      constantNames.push_back(codeGenerator->GetMangledName(clang::GlobalDecl(constant.decl)).str());
+      constantNames.push_back(
+          codeGenerator->GetMangledName(clang::GlobalDecl(constant.decl)).str());
     }
     module = codeGenerator->ReleaseModule();
   }
@@ -70,12 +72,15 @@ private:
 
 } // namespace
 
-Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options, LLVMContext &context) {
+Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
+                                 LLVMContext &context) {
   SourceTexts texts;
   StringRef prelude = parsedPrelude();
-  IntrusiveRefCntPtr<vfs::FileSystem> files = makeSourceFiles(source, mainPath, options, prelude, texts);
+  IntrusiveRefCntPtr<vfs::FileSystem> files =
+      makeSourceFiles(source, mainPath, options, prelude, texts);
   DiagnosticCollector diagnostics(texts);
-  auto owner = makeInstance(files, mainPath, options, diagnostics, /*withPrelude=*/!prelude.empty());
+  auto owner =
+      makeInstance(files, mainPath, options, diagnostics, /*withPrelude=*/!prelude.empty());
   clang::CompilerInstance &instance = *owner;
   MslAction action(context, diagnostics, options);
   const clang::FrontendInputFile &input = instance.getFrontendOpts().Inputs.front();

@@ -12,17 +12,18 @@ using namespace llvm;
 
 namespace triton_metal {
 
-static std::shared_ptr<clang::CompilerInvocation> makeInvocation(const char *path, const MslOptions &options,
-                                                                 clang::DiagnosticsEngine &diagnostics,
-                                                                 bool withPrelude) {
+static std::shared_ptr<clang::CompilerInvocation>
+makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEngine &diagnostics,
+               bool withPrelude) {
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   std::vector<const char *> arguments = {
       "-triple", metalTriple, "-x", "c++", "-std=c++20", "-emit-llvm-only",
       // Optimised code, but by this front end's own passes.
-      "-O2", "-disable-llvm-passes", "-ffp-contract=off", "-ffreestanding", "-fno-builtin", "-fdeclspec",
-      "-fno-rtti", "-fno-threadsafe-statics", "-nostdsysteminc", "-nobuiltininc", "-fwrapv",
-      "-relaxed-aliasing", "-debug-info-kind=line-tables-only", "-dwarf-version=5", "-mframe-pointer=none",
-      "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-Wno-everything",
+      "-O2", "-disable-llvm-passes", "-ffp-contract=off", "-ffreestanding", "-fno-builtin",
+      "-fdeclspec", "-fno-rtti", "-fno-threadsafe-statics", "-nostdsysteminc", "-nobuiltininc",
+      "-fwrapv", "-relaxed-aliasing", "-debug-info-kind=line-tables-only", "-dwarf-version=5",
+      "-mframe-pointer=none", "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none",
+      "-Wno-everything",
       // Metal's own compiler takes these with a warning at most.
       "-Wno-error=c++11-narrowing", "-Wno-error=reserved-user-defined-literal", path};
   clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, diagnostics);
@@ -41,25 +42,29 @@ static std::shared_ptr<clang::CompilerInvocation> makeInvocation(const char *pat
   for (const auto &[name, value] : options.macros)
     preprocessor.addMacroDef(name + "=" + value);
   clang::HeaderSearchOptions &search = invocation->getHeaderSearchOpts();
-  search.UseBuiltinIncludes = search.UseStandardSystemIncludes = search.UseStandardCXXIncludes = false;
+  search.UseBuiltinIncludes = search.UseStandardSystemIncludes = search.UseStandardCXXIncludes =
+      false;
   search.AddPath("/metal/include", clang::frontend::System, false, true);
   for (const std::string &directory : options.includeDirectories)
     search.AddPath(directory, clang::frontend::Angled, false, true);
   return invocation;
 }
 
-std::unique_ptr<clang::CompilerInstance> makeInstance(IntrusiveRefCntPtr<vfs::FileSystem> files, const char *path,
-                                                      const MslOptions &options,
-                                                      DiagnosticCollector &diagnostics, bool withPrelude) {
+std::unique_ptr<clang::CompilerInstance> makeInstance(IntrusiveRefCntPtr<vfs::FileSystem> files,
+                                                      const char *path, const MslOptions &options,
+                                                      DiagnosticCollector &diagnostics,
+                                                      bool withPrelude) {
   clang::DiagnosticOptions diagnosticOptions;
   auto engine = clang::CompilerInstance::createDiagnostics(*files, diagnosticOptions, &diagnostics,
                                                            /*ShouldOwnClient=*/false);
-  auto instance = std::make_unique<clang::CompilerInstance>(makeInvocation(path, options, *engine, withPrelude));
+  auto instance = std::make_unique<clang::CompilerInstance>(
+      makeInvocation(path, options, *engine, withPrelude));
   instance->setVirtualFileSystem(files);
   instance->createDiagnostics(&diagnostics, /*ShouldOwnClient=*/false);
   instance->createFileManager();
   instance->createSourceManager();
-  instance->setTarget(createMetalTarget(instance->getDiagnostics(), instance->getTargetOpts()).get());
+  instance->setTarget(
+      createMetalTarget(instance->getDiagnostics(), instance->getTargetOpts()).get());
   return instance;
 }
 
@@ -68,7 +73,8 @@ namespace {
 /// Parses a header and keeps its AST as bytes.
 class PreludeAction final : public clang::ASTFrontendAction {
 public:
-  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance &instance, StringRef) override {
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance &instance,
+                                                        StringRef) override {
     return std::make_unique<clang::PCHGenerator>(
         instance.getPreprocessor(), instance.getModuleCache(), preludePath, /*isysroot=*/"", buffer,
         instance.getCodeGenOpts(), ArrayRef<std::shared_ptr<clang::ModuleFileExtension>>(),

@@ -16,11 +16,12 @@ inline constexpr const char *preludePath = "/metal/stdlib.pch";
 
 /// Clang ready to parse `path`, whose files are `files`.
 std::unique_ptr<clang::CompilerInstance>
-makeInstance(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, const char *path, const MslOptions &options,
-             DiagnosticCollector &diagnostics, bool withPrelude);
+makeInstance(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, const char *path,
+             const MslOptions &options, DiagnosticCollector &diagnostics, bool withPrelude);
 
-/// The standard library as a precompiled header in memory: from the program itself, or made when first asked for if the program
-/// runs with another clang than it was built with. Empty if that failed; then every compilation reads the library's text.
+/// The standard library as a precompiled header in memory: from the program itself, or made when
+/// first asked for if the program runs with another clang than it was built with. Empty if that
+/// failed; then every compilation reads the library's text.
 llvm::StringRef parsedPrelude();
 
 /// Parses the standard library into bytes.

@@ -153,7 +153,8 @@ void KernelCollector::HandleTranslationUnit(ASTContext &context) {
       error(kernel.decl, "two kernels have the name '" + kernel.info.name + "'");
 }
 
-/// The scalar type and width of a position parameter: a 16- or 32-bit unsigned number or a vector of them.
+/// The scalar type and width of a position parameter: a 16- or 32-bit unsigned number or a vector
+/// of them.
 static bool readPositionType(QualType type, const ASTContext &ast, ParameterInfo &info) {
   QualType scalar = type.getCanonicalType().getUnqualifiedType();
   uint32_t width = 1;
@@ -195,9 +196,10 @@ bool KernelCollector::readParameter(const ParmVarDecl *parameter, ParameterInfo 
     if (auto position = positionOf(name)) {
       info.kind = ParameterInfo::Kind::Position;
       info.position = *position;
-      if (!readPositionType(type, *ast, info) || (info.vectorWidth > 1 && !mayBeVector(*position))) {
-        error(parameter, "type '" + spelling(type, *ast) +
-                             "' is not valid for attribute '" + name + "'");
+      if (!readPositionType(type, *ast, info) ||
+          (info.vectorWidth > 1 && !mayBeVector(*position))) {
+        error(parameter,
+              "type '" + spelling(type, *ast) + "' is not valid for attribute '" + name + "'");
         return false;
       }
       return true;
@@ -213,15 +215,19 @@ bool KernelCollector::readParameter(const ParmVarDecl *parameter, ParameterInfo 
   }
   QualType pointee = type->getPointeeType();
   if (pointee.isNull()) {
-    error(parameter, "parameter '" + info.name +
-                         "' of a kernel must be a pointer or a reference, or have an attribute that says "
-                         "where its value comes from");
+    error(parameter,
+          "parameter '" + info.name +
+              "' of a kernel must be a pointer or a reference, or have an attribute that says "
+              "where its value comes from");
     return false;
   }
-  unsigned space = pointee.getAddressSpace() == LangAS::Default ? 0 : toTargetAddressSpace(pointee.getAddressSpace());
+  unsigned space = pointee.getAddressSpace() == LangAS::Default
+                       ? 0
+                       : toTargetAddressSpace(pointee.getAddressSpace());
   if (space < 1 || space > 3) {
-    error(parameter, "pointer or reference parameter '" + info.name +
-                         "' of a kernel must be in the device, constant or threadgroup address space");
+    error(parameter,
+          "pointer or reference parameter '" + info.name +
+              "' of a kernel must be in the device, constant or threadgroup address space");
     return false;
   }
   info.addressSpace = static_cast<AddressSpace>(space);
@@ -255,8 +261,7 @@ void KernelCollector::addKernel(const FunctionDecl *function) {
   kernel.info.name = function->getNameAsString();
   if (auto name = stringArgument(findAttr(function, "host_name")))
     kernel.info.name = *name;
-  kernel.info.line =
-      ast->getSourceManager().getExpansionLineNumber(function->getLocation());
+  kernel.info.line = ast->getSourceManager().getExpansionLineNumber(function->getLocation());
   if (!function->getReturnType()->isVoidType())
     error(function, "kernel '" + kernel.info.name + "' must return void");
   for (StringRef name : {"max_total_threads_per_threadgroup"})
@@ -279,8 +284,8 @@ void KernelCollector::addKernel(const FunctionDecl *function) {
     if (hasIndex) {
       auto &used = info.kind == ParameterInfo::Kind::Buffer ? buffers : groups;
       if (!used.insert(info.index).second) {
-        error(parameter, "index " + llvm::Twine(info.index) + " is used by two parameters of kernel '" +
-                             kernel.info.name + "'");
+        error(parameter, "index " + llvm::Twine(info.index) +
+                             " is used by two parameters of kernel '" + kernel.info.name + "'");
         return;
       }
     }
@@ -301,7 +306,8 @@ void KernelCollector::addKernel(const FunctionDecl *function) {
     info.index = next;
     used.insert(next);
     if (next >= maxBufferBindings) {
-      error(function, "kernel '" + kernel.info.name + "' has more than " + llvm::Twine(maxBufferBindings) +
+      error(function, "kernel '" + kernel.info.name + "' has more than " +
+                          llvm::Twine(maxBufferBindings) +
                           (isBuffer ? " buffers" : " threadgroup arguments"));
       return;
     }

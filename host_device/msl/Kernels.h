@@ -11,7 +11,8 @@
 
 namespace triton_metal {
 
-/// A kernel that the text declares: what its signature says, and the function that clang generates for it.
+/// A kernel that the text declares: what its signature says, and the function that clang generates
+/// for it.
 struct DeclaredKernel {
   KernelInfo info;
   const clang::FunctionDecl *decl = nullptr;

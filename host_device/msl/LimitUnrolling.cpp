@@ -10,8 +10,8 @@ using namespace llvm;
 
 namespace triton_metal {
 
-/// As many instructions a kernel's loops may become by unrolling that is asked for. Past it compilation takes longer than
-/// anything that a loop could cost.
+/// As many instructions a kernel's loops may become by unrolling that is asked for. Past it
+/// compilation takes longer than anything that a loop could cost.
 static constexpr uint64_t mostInstructions = 24 * 1024;
 
 namespace {
@@ -49,7 +49,8 @@ static bool indexesArrays(Loop *loop) {
   for (BasicBlock *block : loop->blocks())
     for (Instruction &inst : *block)
       if (auto *address = dyn_cast<GetElementPtrInst>(&inst);
-          address && !address->hasAllConstantIndices() && isa<AllocaInst>(getUnderlyingObject(address)))
+          address && !address->hasAllConstantIndices() &&
+          isa<AllocaInst>(getUnderlyingObject(address)))
         return true;
   return false;
 }
@@ -103,14 +104,16 @@ bool Limiter::run() {
     now = total();
     LLVMContext &context = best->loop->getHeader()->getContext();
     MDNode *disable = MDNode::get(context, MDString::get(context, "llvm.loop.unroll.disable"));
-    best->loop->setLoopID(
-        makePostTransformationMetadata(context, best->loop->getLoopID(), {"llvm.loop.unroll."}, {disable}));
+    best->loop->setLoopID(makePostTransformationMetadata(context, best->loop->getLoopID(),
+                                                         {"llvm.loop.unroll."}, {disable}));
   }
   return changed;
 }
 
 PreservedAnalyses LimitUnrollingPass::run(Function &function, FunctionAnalysisManager &analyses) {
-  Limiter(analyses.getResult<LoopAnalysis>(function), analyses.getResult<ScalarEvolutionAnalysis>(function)).run();
+  Limiter(analyses.getResult<LoopAnalysis>(function),
+          analyses.getResult<ScalarEvolutionAnalysis>(function))
+      .run();
   return PreservedAnalyses::all();
 }
 

@@ -36,9 +36,7 @@ namespace {
 constexpr unsigned threadgroupSpace = static_cast<unsigned>(AddressSpace::Threadgroup);
 constexpr unsigned constantSpace = static_cast<unsigned>(AddressSpace::Constant);
 
-Error failure(const Twine &message) {
-  return createStringError(inconvertibleErrorCode(), message);
-}
+Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
 /// Gives function constants their values and answers `is_function_constant_defined`.
 Error bindFunctionConstants(Module &module, ArrayRef<GeneratedConstant> constants,
@@ -52,12 +50,15 @@ Error bindFunctionConstants(Module &module, ArrayRef<GeneratedConstant> constant
     if (!value || !constant.variable)
       continue;
     Type *type = constant.variable->getValueType();
-    uint64_t bits = type->isIntOrPtrTy() ? type->getIntegerBitWidth() : type->getPrimitiveSizeInBits();
+    uint64_t bits =
+        type->isIntOrPtrTy() ? type->getIntegerBitWidth() : type->getPrimitiveSizeInBits();
     if (!bits || bits > 64)
       return failure("function constant '" + constant.info->name + "' has type '" +
                      constant.info->type + "', which cannot be given a value");
-    Constant *word = ConstantInt::get(module.getContext(), APInt(64, value->bits).zextOrTrunc(bits));
-    constant.variable->setInitializer(type->isIntegerTy() ? word : ConstantExpr::getBitCast(word, type));
+    Constant *word =
+        ConstantInt::get(module.getContext(), APInt(64, value->bits).zextOrTrunc(bits));
+    constant.variable->setInitializer(type->isIntegerTy() ? word
+                                                          : ConstantExpr::getBitCast(word, type));
     constant.variable->setConstant(true);
     constant.variable->setLinkage(GlobalValue::InternalLinkage);
   }
@@ -69,7 +70,8 @@ Error bindFunctionConstants(Module &module, ArrayRef<GeneratedConstant> constant
       auto *variable = dyn_cast<GlobalVariable>(call->getArgOperand(0)->stripPointerCasts());
       if (!variable)
         return failure("is_function_constant_defined needs the name of a function constant");
-      call->replaceAllUsesWith(ConstantInt::get(call->getType(), variable->hasInitializer() ? 1 : 0));
+      call->replaceAllUsesWith(
+          ConstantInt::get(call->getType(), variable->hasInitializer() ? 1 : 0));
       call->eraseFromParent();
     }
     query->eraseFromParent();
@@ -84,8 +86,9 @@ Function *makeKernel(Module &module, const GeneratedKernel &kernel) {
   for (auto [index, parameter] : enumerate(kernel.info->parameters)) {
     if (parameter.kind == ParameterInfo::Kind::Position) {
       Type *scalar = Type::getIntNTy(context, parameter.scalarBits);
-      types.push_back(parameter.vectorWidth == 1 ? scalar
-                                                 : FixedVectorType::get(scalar, parameter.vectorWidth));
+      types.push_back(parameter.vectorWidth == 1
+                          ? scalar
+                          : FixedVectorType::get(scalar, parameter.vectorWidth));
     } else {
       types.push_back(PointerType::get(context, static_cast<unsigned>(parameter.addressSpace)));
     }
@@ -144,7 +147,8 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
   for (Function &function : module)
     for (Instruction &instruction : make_early_inc_range(instructions(function)))
       if (auto *call = dyn_cast<CallBase>(&instruction)) {
-        if (call->getIntrinsicID() == Intrinsic::var_annotation) { // an attribute that has been read
+        if (call->getIntrinsicID() ==
+            Intrinsic::var_annotation) { // an attribute that has been read
           call->eraseFromParent();
           continue;
         }
@@ -159,7 +163,8 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
     }
 }
 
-/// Metal has no recursion, but a call of itself at a function's end is a loop, and published kernels have such calls.
+/// Metal has no recursion, but a call of itself at a function's end is a loop, and published
+/// kernels have such calls.
 void loopTailCalls(Module &module) {
   PassBuilder builder;
   FunctionAnalysisManager functions;
@@ -237,8 +242,10 @@ void simplify(Module &module) {
   manager.run(module, modules);
 }
 
-/// Threadgroup variables are globals of clang's; a kernel gets those that it uses at its beginning, by number.
-void placeThreadgroupVariables(Module &module, ArrayRef<std::pair<Function *, KernelInfo *>> kernels) {
+/// Threadgroup variables are globals of clang's; a kernel gets those that it uses at its beginning,
+/// by number.
+void placeThreadgroupVariables(Module &module,
+                               ArrayRef<std::pair<Function *, KernelInfo *>> kernels) {
   LLVMContext &context = module.getContext();
   SmallVector<GlobalVariable *> variables;
   for (GlobalVariable &variable : module.globals())
@@ -274,9 +281,9 @@ void placeThreadgroupVariables(Module &module, ArrayRef<std::pair<Function *, Ke
       if (item.name.empty())
         item.name = full;
       IRBuilder<> builder(&*function->getEntryBlock().getFirstInsertionPt());
-      CallInst *call = builder.CreateCall(
-          allocate, {ConstantInt::get(i32, item.id), ConstantInt::get(i64, item.size),
-                     ConstantInt::get(i64, item.alignment)});
+      CallInst *call = builder.CreateCall(allocate, {ConstantInt::get(i32, item.id),
+                                                     ConstantInt::get(i64, item.size),
+                                                     ConstantInt::get(i64, item.alignment)});
       call->setName(item.name);
       for (Use *use : uses)
         use->set(call);
@@ -290,7 +297,8 @@ void placeThreadgroupVariables(Module &module, ArrayRef<std::pair<Function *, Ke
 }
 
 /// A kernel that uses a function constant without a value cannot be run; the library's others can.
-void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels, ArrayRef<GeneratedConstant> constants) {
+void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
+                  ArrayRef<GeneratedConstant> constants) {
   for (const GeneratedConstant &constant : constants) {
     if (!constant.variable || !constant.variable->isDeclaration() || constant.variable->use_empty())
       continue;
@@ -302,8 +310,8 @@ void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels, ArrayRe
         return instruction && instruction->getFunction() == function;
       });
       if (uses && info->unusable.empty())
-        info->unusable = "function constant '" + constant.info->name + "' (index " + std::to_string(constant.info->index) +
-                         ") is used but has no value";
+        info->unusable = "function constant '" + constant.info->name + "' (index " +
+                         std::to_string(constant.info->index) + ") is used but has no value";
     }
   }
   for (auto [function, info] : kernels) {
@@ -322,16 +330,19 @@ void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels, ArrayRe
 Error check(Module &module, const SetVector<Function *> &kernels) {
   for (Function &function : module)
     if (!function.isDeclaration() && !kernels.contains(&function))
-      return failure("function '" + function.getName() + "' is recursive or is called through a pointer; Metal kernels "
-                                                          "can call neither");
+      return failure("function '" + function.getName() +
+                     "' is recursive or is called through a pointer; Metal kernels "
+                     "can call neither");
   if (GlobalVariable *initialisers = module.getNamedGlobal("llvm.global_ctors"))
-    if (auto *type = dyn_cast<ArrayType>(initialisers->getValueType()); !type || type->getNumElements() > 0)
+    if (auto *type = dyn_cast<ArrayType>(initialisers->getValueType());
+        !type || type->getNumElements() > 0)
       return failure("a variable at file scope has an initialiser that is not constant");
   for (GlobalVariable &variable : module.globals()) {
     if (!variable.isDeclaration() && !variable.isConstant() && !variable.use_empty() &&
         variable.getAddressSpace() != constantSpace && !variable.getName().starts_with("llvm."))
       return failure("variable '" + demangle(variable.getName()) +
-                     "' lives as long as the program and can change; such variables must be in the constant address space");
+                     "' lives as long as the program and can change; such variables must be in the "
+                     "constant address space");
     if (!variable.isDeclaration() || variable.use_empty())
       continue;
     return failure("variable '" + variable.getName() + "' is declared but nowhere defined");
@@ -339,9 +350,10 @@ Error check(Module &module, const SetVector<Function *> &kernels) {
   for (Function *kernel : kernels)
     for (Instruction &instruction : instructions(*kernel))
       if (instruction.getType()->getScalarType()->isDoubleTy())
-        return failure("kernel '" + kernel->getName() + "' computes in double, which Metal does not have");
+        return failure("kernel '" + kernel->getName() +
+                       "' computes in double, which Metal does not have");
       else if (auto *store = dyn_cast<StoreInst>(&instruction);
-          store && store->getPointerAddressSpace() == constantSpace)
+               store && store->getPointerAddressSpace() == constantSpace)
         return failure("kernel '" + kernel->getName() + "' writes to constant memory");
   return Error::success();
 }

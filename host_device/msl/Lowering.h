@@ -1,4 +1,5 @@
-// From what clang generates to the form that the device executes: one function a kernel, everything inlined, address spaces known.
+// From what clang generates to the form that the device executes: one function a kernel, everything
+// inlined, address spaces known.
 #pragma once
 
 #include "host_device/KernelInfo.h"
@@ -11,7 +12,8 @@ namespace triton_metal {
 
 struct GeneratedKernel {
   KernelInfo *info;
-  /// What clang generated: a parameter is a value, or, for a vector of positions, a `byval` pointer.
+  /// What clang generated: a parameter is a value, or, for a vector of positions, a `byval`
+  /// pointer.
   llvm::Function *function;
 };
 
@@ -20,7 +22,8 @@ struct GeneratedConstant {
   llvm::GlobalVariable *variable;
 };
 
-/// Lowers the module in place. Fills in the kernels' threadgroup variables and which function constants have values.
+/// Lowers the module in place. Fills in the kernels' threadgroup variables and which function
+/// constants have values.
 llvm::Error lowerModule(llvm::Module &module, llvm::ArrayRef<GeneratedKernel> kernels,
                         llvm::ArrayRef<GeneratedConstant> constants, const MslOptions &options);
 

@@ -1,9 +1,10 @@
-// A program of the build: parses the Metal standard library and writes what became of it, with the source that embeds it.
+// A program of the build: parses the Metal standard library and writes what became of it, with the
+// source that embeds it.
 #include "host_device/msl/Invocation.h"
 #include "clang/Basic/Version.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SHA256.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -39,12 +40,16 @@ int main(int argc, char **argv) {
     source << "namespace triton_metal {\nEmbeddedPrelude embeddedPrelude() { return {}; }\n}\n";
     return 0;
   }
-  source << "#ifdef __APPLE__\n#define SECTION \".section __TEXT,__const\\n\"\n#define SYMBOL \"_tm_prelude\"\n#else\n"
-            "#define SECTION \".section .rodata,\\\"a\\\"\\n\"\n#define SYMBOL \"tm_prelude\"\n#endif\n"
+  source << "#ifdef __APPLE__\n#define SECTION \".section __TEXT,__const\\n\"\n#define SYMBOL "
+            "\"_tm_prelude\"\n#else\n"
+            "#define SECTION \".section .rodata,\\\"a\\\"\\n\"\n#define SYMBOL "
+            "\"tm_prelude\"\n#endif\n"
             "__asm__(SECTION \".p2align 4\\n\" SYMBOL \":\\n.incbin \\\""
          << argv[1] << "\\\"\\n.byte 0\\n.text\\n\");\n"
          << "extern \"C\" __attribute__((visibility(\"hidden\"))) const char tm_prelude[];\n\n"
-         << "namespace triton_metal {\nEmbeddedPrelude embeddedPrelude() {\n  return {llvm::StringRef(tm_prelude, " << bytes.size()
-         << "), R\"__tm__(" << clang::getClangFullVersion() << ")__tm__\"};\n}\n}\n";
+         << "namespace triton_metal {\nEmbeddedPrelude embeddedPrelude() {\n  return "
+            "{llvm::StringRef(tm_prelude, "
+         << bytes.size() << "), R\"__tm__(" << clang::getClangFullVersion()
+         << ")__tm__\"};\n}\n}\n";
   return 0;
 }

@@ -14,7 +14,8 @@ const LangASMap languageAddressSpaces = {};
 
 class MetalTargetInfo final : public TargetInfo {
 public:
-  /// Starts as a copy of clang's own target for the triple: that is the one way to give a target its options.
+  /// Starts as a copy of clang's own target for the triple: that is the one way to give a target
+  /// its options.
   explicit MetalTargetInfo(const TargetInfo &base) : TargetInfo(base) {
     resetDataLayout(metalDataLayout);
     AddrSpaceMap = &languageAddressSpaces;
@@ -38,8 +39,9 @@ public:
     VLASupported = false;
   }
 
-  /// A pointer to thread memory also takes addresses of the other spaces: that is what lets a struct in device or constant
-  /// memory be copied, and its methods be called. Nothing goes the other way without a cast.
+  /// A pointer to thread memory also takes addresses of the other spaces: that is what lets a
+  /// struct in device or constant memory be copied, and its methods be called. Nothing goes the
+  /// other way without a cast.
   bool isAddressSpaceSupersetOf(LangAS a, LangAS b) const override {
     return a == b || a == LangAS::Default;
   }

@@ -6,16 +6,17 @@
 
 namespace triton_metal {
 
-/// The triple under which clang generates code. Its calling convention keeps every parameter whole (a vector stays a vector, a
-/// struct is passed by pointer), so that an LLVM function's parameters are the source's, one to one.
+/// The triple under which clang generates code. Its calling convention keeps every parameter whole
+/// (a vector stays a vector, a struct is passed by pointer), so that an LLVM function's parameters
+/// are the source's, one to one.
 inline constexpr const char *metalTriple = "spir64-unknown-unknown";
 
-/// Layout of memory: little-endian, 64-bit pointers, every vector aligned to its size. It is that of x86-64 and of arm64 hosts
-/// for every type that Metal has.
+/// Layout of memory: little-endian, 64-bit pointers, every vector aligned to its size. It is that
+/// of x86-64 and of arm64 hosts for every type that Metal has.
 inline constexpr const char *metalDataLayout =
     "e-i64:64-v16:16-v24:32-v32:32-v48:64-v64:64-v96:128-v128:128-v192:256-v256:256-n8:16:32:64";
 
-llvm::IntrusiveRefCntPtr<clang::TargetInfo>
-createMetalTarget(clang::DiagnosticsEngine &diagnostics, clang::TargetOptions &options);
+llvm::IntrusiveRefCntPtr<clang::TargetInfo> createMetalTarget(clang::DiagnosticsEngine &diagnostics,
+                                                              clang::TargetOptions &options);
 
 } // namespace triton_metal

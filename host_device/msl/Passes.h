@@ -5,20 +5,22 @@
 
 namespace triton_metal {
 
-/// A small copy from or to memory that is not the thread's own becomes loads and stores as wide as its alignment allows, up to
-/// 16 bytes: the accesses that the source means, and that are counted and checked.
+/// A small copy from or to memory that is not the thread's own becomes loads and stores as wide as
+/// its alignment allows, up to 16 bytes: the accesses that the source means, and that are counted
+/// and checked.
 struct ExpandCopiesPass : llvm::PassInfoMixin<ExpandCopiesPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 
-/// What C++ leaves undefined and a GPU does in some harmless way gets one meaning, the same on every host: shifts modulo the
-/// width, division by zero, conversions of numbers too large for an integer.
+/// What C++ leaves undefined and a GPU does in some harmless way gets one meaning, the same on
+/// every host: shifts modulo the width, division by zero, conversions of numbers too large for an
+/// integer.
 struct DefineArithmeticPass : llvm::PassInfoMixin<DefineArithmeticPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 
-/// `#pragma unroll` on loops that would become too many instructions in all is dropped, from the longest on: the same loops
-/// stay loops on every machine.
+/// `#pragma unroll` on loops that would become too many instructions in all is dropped, from the
+/// longest on: the same loops stay loops on every machine.
 struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };

@@ -32,23 +32,45 @@ struct Token {
   size_t offset;
   size_t length;
   StringRef text;
-  bool startsDirective = false;    // the `#` of a preprocessor directive
-  bool afterDirective = false;     // the first token after a directive's last line
-  bool startsMacroBody = false;    // the first token of what a #define stands for
+  bool startsDirective = false; // the `#` of a preprocessor directive
+  bool afterDirective = false;  // the first token after a directive's last line
+  bool startsMacroBody = false; // the first token of what a #define stands for
 };
 
 /// Attributes of Metal that the front end reads. Any other attribute is left to clang.
 bool isMetalAttribute(StringRef name) {
-  static const llvm::StringSet<> names = {
-      "kernel", "host_name", "max_total_threads_per_threadgroup", "required_threads_per_threadgroup",
-      "buffer", "texture", "sampler", "threadgroup", "function_constant", "id", "stage_in", "visible",
-      "thread_position_in_grid", "thread_position_in_threadgroup", "thread_index_in_threadgroup",
-      "thread_index_in_simdgroup", "thread_index_in_quadgroup", "threads_per_grid",
-      "threads_per_threadgroup", "threads_per_simdgroup", "threadgroup_position_in_grid",
-      "threadgroups_per_grid", "simdgroup_index_in_threadgroup", "simdgroups_per_threadgroup",
-      "thread_execution_width", "dispatch_threads_per_threadgroup",
-      "dispatch_simdgroups_per_threadgroup", "dispatch_quadgroups_per_threadgroup", "grid_size",
-      "grid_origin", "quadgroup_index_in_threadgroup", "quadgroups_per_threadgroup"};
+  static const llvm::StringSet<> names = {"kernel",
+                                          "host_name",
+                                          "max_total_threads_per_threadgroup",
+                                          "required_threads_per_threadgroup",
+                                          "buffer",
+                                          "texture",
+                                          "sampler",
+                                          "threadgroup",
+                                          "function_constant",
+                                          "id",
+                                          "stage_in",
+                                          "visible",
+                                          "thread_position_in_grid",
+                                          "thread_position_in_threadgroup",
+                                          "thread_index_in_threadgroup",
+                                          "thread_index_in_simdgroup",
+                                          "thread_index_in_quadgroup",
+                                          "threads_per_grid",
+                                          "threads_per_threadgroup",
+                                          "threads_per_simdgroup",
+                                          "threadgroup_position_in_grid",
+                                          "threadgroups_per_grid",
+                                          "simdgroup_index_in_threadgroup",
+                                          "simdgroups_per_threadgroup",
+                                          "thread_execution_width",
+                                          "dispatch_threads_per_threadgroup",
+                                          "dispatch_simdgroups_per_threadgroup",
+                                          "dispatch_quadgroups_per_threadgroup",
+                                          "grid_size",
+                                          "grid_origin",
+                                          "quadgroup_index_in_threadgroup",
+                                          "quadgroups_per_threadgroup"};
   return names.contains(name);
 }
 
@@ -94,7 +116,8 @@ private:
     options.CPlusPlus = options.CPlusPlus11 = options.CPlusPlus14 = options.CPlusPlus17 = true;
     options.LineComment = true;
     options.Bool = true;
-    clang::Lexer lexer(clang::SourceLocation(), options, source.begin(), source.begin(), source.end());
+    clang::Lexer lexer(clang::SourceLocation(), options, source.begin(), source.begin(),
+                       source.end());
     bool inDirective = false, inDefine = false, sawDirective = false;
     size_t defineAt = 0; // tokens of the directive so far
     int defineParens = 0;
@@ -174,7 +197,9 @@ private:
     }
   }
 
-  bool is(size_t i, tok::TokenKind kind) const { return i < tokens.size() && tokens[i].kind == kind; }
+  bool is(size_t i, tok::TokenKind kind) const {
+    return i < tokens.size() && tokens[i].kind == kind;
+  }
   StringRef text(size_t i) const { return i < tokens.size() ? tokens[i].text : StringRef(); }
 
   void replace(size_t offset, size_t length, std::string text) {
@@ -189,7 +214,8 @@ private:
   void blank(size_t begin, size_t end) {
     std::string text = source.slice(begin, end).str();
     for (size_t i = 0; i < text.size(); ++i) {
-      bool continues = text[i] == '\\' && (i + 1 == text.size() || text[i + 1] == '\n' || text[i + 1] == '\r');
+      bool continues =
+          text[i] == '\\' && (i + 1 == text.size() || text[i + 1] == '\n' || text[i + 1] == '\r');
       if (text[i] != '\n' && text[i] != '\r' && !continues)
         text[i] = ' ';
     }
@@ -199,8 +225,8 @@ private:
   /// `[[a, b(1)]]` -> `__attribute__((annotate("metal.a"), annotate("metal.b", 1)))`.
   void attributes() {
     for (size_t i = 0; i + 3 < tokens.size(); ++i) {
-      if (!is(i, tok::l_square) || !is(i + 1, tok::l_square) || match[i] == npos || match[i + 1] == npos ||
-          match[i] != match[i + 1] + 1)
+      if (!is(i, tok::l_square) || !is(i + 1, tok::l_square) || match[i] == npos ||
+          match[i + 1] == npos || match[i] != match[i + 1] + 1)
         continue;
       size_t end = match[i + 1];
       std::string out;
@@ -216,9 +242,11 @@ private:
         size_t next = at + 1;
         if (is(next, tok::l_paren) && match[next] != npos && match[next] < end) {
           size_t close = match[next];
-          // A parameter that exists only if a function constant is true names that constant, whose value is not known here.
+          // A parameter that exists only if a function constant is true names that constant, whose
+          // value is not known here.
           if (name == "function_constant" && isParameter(i))
-            item = "annotate(\"metal.exists_if\", \"" + oneLine(tokens[next + 1].offset, tokens[close].offset) + "\"";
+            item = "annotate(\"metal.exists_if\", \"" +
+                   oneLine(tokens[next + 1].offset, tokens[close].offset) + "\"";
           else if (close > next + 1)
             item += ", " + oneLine(tokens[next + 1].offset, tokens[close].offset);
           next = close + 1;
@@ -259,21 +287,24 @@ private:
   std::string oneLine(size_t begin, size_t end) const {
     std::string out = source.slice(begin, end).str();
     for (size_t i = 0; i < out.size(); ++i)
-      if (out[i] == '\n' || out[i] == '\r' || (out[i] == '\\' && i + 1 < out.size() && out[i + 1] == '\n'))
+      if (out[i] == '\n' || out[i] == '\r' ||
+          (out[i] == '\\' && i + 1 < out.size() && out[i + 1] == '\n'))
         out[i] = ' ';
     return out;
   }
 
-  /// The first token of the declaration that token `i` is part of: after the nearest `;`, `{`, `}` or access specifier.
+  /// The first token of the declaration that token `i` is part of: after the nearest `;`, `{`, `}`
+  /// or access specifier.
   size_t declarationStart(size_t i) const {
     while (i > 0) {
       size_t previous = i - 1;
       tok::TokenKind kind = tokens[previous].kind;
-      if (kind == tok::semi || kind == tok::l_brace || kind == tok::r_brace || tokens[i].afterDirective ||
-          tokens[i].startsMacroBody)
+      if (kind == tok::semi || kind == tok::l_brace || kind == tok::r_brace ||
+          tokens[i].afterDirective || tokens[i].startsMacroBody)
         return i;
       if (kind == tok::colon && previous > 0 &&
-          (text(previous - 1) == "public" || text(previous - 1) == "private" || text(previous - 1) == "protected"))
+          (text(previous - 1) == "public" || text(previous - 1) == "private" ||
+           text(previous - 1) == "protected"))
         return i;
       if ((kind == tok::r_paren || kind == tok::r_square) && match[previous] != npos)
         i = match[previous];
@@ -320,15 +351,19 @@ private:
       if (text(i) == "operator")
         return false;
     return text(before) == "constexpr" || text(before) == "explicit" || text(before) == "inline" ||
-           text(before) == "METAL_FUNC" || (is(before, tok::greater) && closesTemplateHeader(before));
+           text(before) == "METAL_FUNC" ||
+           (is(before, tok::greater) && closesTemplateHeader(before));
   }
 
-  /// What tells one member function from the others: its class, its declaration up to the parameters' end, and const.
+  /// What tells one member function from the others: its class, its declaration up to the
+  /// parameters' end, and const.
   std::string memberSignature(size_t at, size_t start, size_t close) const {
-    std::string signature = std::to_string(scope[at] == npos ? 0 : tokens[scope[at]].offset + 1) + ":";
+    std::string signature =
+        std::to_string(scope[at] == npos ? 0 : tokens[scope[at]].offset + 1) + ":";
     for (size_t k = start; k <= close; ++k)
       signature += (tokens[k].text + " ").str();
-    for (size_t k = close + 1; text(k) == "const" || text(k) == "volatile" || isAddressSpace(text(k)); ++k)
+    for (size_t k = close + 1;
+         text(k) == "const" || text(k) == "volatile" || isAddressSpace(text(k)); ++k)
       if (!isAddressSpace(text(k)))
         signature += (tokens[k].text + " ").str();
     return signature;
@@ -337,7 +372,8 @@ private:
   /// Constructors without an address space: `T() : x(0) {}`.
   void addPlainConstructors(llvm::StringSet<> &seen) const {
     for (size_t close = 1; close + 1 < tokens.size(); ++close) {
-      if (!is(close, tok::r_paren) || match[close] == npos || (!is(close + 1, tok::colon) && !is(close + 1, tok::l_brace)))
+      if (!is(close, tok::r_paren) || match[close] == npos ||
+          (!is(close + 1, tok::colon) && !is(close + 1, tok::l_brace)))
         continue;
       size_t open = match[close];
       if (open == 0 || tokens[open - 1].kind != tok::raw_identifier || scope[close] == npos)
@@ -358,17 +394,20 @@ private:
       tok::TokenKind next = tokens[i + 1].kind;
       StringRef nextText = text(i + 1);
       if (next != tok::l_brace && next != tok::semi && next != tok::equal && next != tok::colon &&
-          nextText != "noexcept" && nextText != "const" && nextText != "volatile" && nextText != "override")
+          nextText != "noexcept" && nextText != "const" && nextText != "volatile" &&
+          nextText != "override")
         continue;
       size_t before = i - 1;
       while (before > 0 && (text(before) == "const" || text(before) == "volatile"))
         --before;
       if (!is(before, tok::r_paren) || match[before] == npos)
         continue;
-      // A cast is no method: `(T) constant` does not occur, but `sizeof(x) const` does not either; a name must stand before.
+      // A cast is no method: `(T) constant` does not occur, but `sizeof(x) const` does not either;
+      // a name must stand before.
       size_t open = match[before];
-      if (open == 0 || (tokens[open - 1].kind != tok::raw_identifier && !is(open - 1, tok::r_paren) &&
-                        !is(open - 1, tok::greater) && !tok::getPunctuatorSpelling(tokens[open - 1].kind)))
+      if (open == 0 ||
+          (tokens[open - 1].kind != tok::raw_identifier && !is(open - 1, tok::r_paren) &&
+           !is(open - 1, tok::greater) && !tok::getPunctuatorSpelling(tokens[open - 1].kind)))
         continue;
       size_t start = declarationStart(open);
       if (!seesPlain)
@@ -388,7 +427,8 @@ private:
       size_t end = declarationEnd(i + 1);
       // Edits inside what goes must go too.
       size_t from = tokens[start].offset, to = tokens[end].offset + tokens[end].length;
-      for (auto it = replacements.lower_bound({from, 0}); it != replacements.end() && it->first.first < to;)
+      for (auto it = replacements.lower_bound({from, 0});
+           it != replacements.end() && it->first.first < to;)
         it = replacements.erase(it);
       blank(from, to);
       for (size_t k = start; k <= end; ++k)
@@ -436,8 +476,8 @@ private:
           continue;
         }
         tok::TokenKind kind = tokens[previous].kind;
-        starts = kind == tok::semi || kind == tok::l_brace || kind == tok::r_brace || kind == tok::colon ||
-                 (kind == tok::greater && closesTemplateHeader(previous));
+        starts = kind == tok::semi || kind == tok::l_brace || kind == tok::r_brace ||
+                 kind == tok::colon || (kind == tok::greater && closesTemplateHeader(previous));
         break;
       }
       if (!starts)
@@ -476,7 +516,8 @@ private:
             done = true;
           break;
         case tok::l_paren:
-          if (match[k] != npos && (angle > 0 || text(k - 1) == "alignas" || text(k - 1) == "decltype")) {
+          if (match[k] != npos &&
+              (angle > 0 || text(k - 1) == "alignas" || text(k - 1) == "decltype")) {
             k = match[k];
             break;
           }
@@ -526,7 +567,8 @@ private:
           reads = true;
         }
         i = match[i] + 1;
-      } else if (is(i, tok::raw_identifier) || is(i, tok::coloncolon) || is(i, tok::period) || is(i, tok::arrow)) {
+      } else if (is(i, tok::raw_identifier) || is(i, tok::coloncolon) || is(i, tok::period) ||
+                 is(i, tok::arrow)) {
         ++i;
       } else {
         break;
@@ -538,8 +580,8 @@ private:
     return ends && reads && indexed ? i : npos;
   }
 
-  /// `c ? p[i] : float4(0)` -> `c ? __tm_load(p[i]) : float4(0)`: for clang a vector is an object, and an object in another
-  /// address space and one in the thread's have no common type.
+  /// `c ? p[i] : float4(0)` -> `c ? __tm_load(p[i]) : float4(0)`: for clang a vector is an object,
+  /// and an object in another address space and one in the thread's have no common type.
   void loadsInConditionals() {
     auto wrap = [&](size_t begin) {
       size_t end = loadEnd(begin);
@@ -555,7 +597,8 @@ private:
       // The colon that belongs to this question mark.
       int nested = 0;
       for (size_t k = i + 1; k < tokens.size(); ++k) {
-        if ((is(k, tok::l_paren) || is(k, tok::l_square) || is(k, tok::l_brace)) && match[k] != npos) {
+        if ((is(k, tok::l_paren) || is(k, tok::l_square) || is(k, tok::l_brace)) &&
+            match[k] != npos) {
           k = match[k];
         } else if (is(k, tok::question)) {
           ++nested;
@@ -569,7 +612,8 @@ private:
     }
   }
 
-  /// `1.0bf` -> `1.0_bf`, `1.0` -> `1.0f`. (Clang has an option for the latter, which templates forget.)
+  /// `1.0bf` -> `1.0_bf`, `1.0` -> `1.0f`. (Clang has an option for the latter, which templates
+  /// forget.)
   void literals() {
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (gone[i] || !is(i, tok::numeric_constant))
@@ -591,7 +635,8 @@ private:
     }
   }
 
-  /// `f(constant int strides[2])` -> `f(constant int (*strides))`: clang would give the pointer itself the address space.
+  /// `f(constant int strides[2])` -> `f(constant int (*strides))`: clang would give the pointer
+  /// itself the address space.
   void arrayParameters() {
     for (size_t i = 1; i < tokens.size(); ++i) {
       if (gone[i] || !isAddressSpace(text(i)))
@@ -612,7 +657,8 @@ private:
           angle -= 2;
         if (angle > 0)
           continue;
-        if (kind == tok::l_square && !gone[k] && match[k] != npos && tokens[k - 1].kind == tok::raw_identifier) {
+        if (kind == tok::l_square && !gone[k] && match[k] != npos &&
+            tokens[k - 1].kind == tok::raw_identifier) {
           size_t next = match[k] + 1;
           if (is(next, tok::comma) || is(next, tok::r_paren) || is(next, tok::l_square)) {
             insert(tokens[k - 1].offset, "(*");
@@ -652,7 +698,8 @@ private:
       if (offset < at)
         continue; // inside something that another edit replaced
       result.text += source.slice(at, offset);
-      result.edits.push_back({offset, replacement.length, result.text.size(), replacement.text.size()});
+      result.edits.push_back(
+          {offset, replacement.length, result.text.size(), replacement.text.size()});
       result.text += replacement.text;
       at = offset + replacement.length;
     }

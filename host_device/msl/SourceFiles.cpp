@@ -25,7 +25,8 @@ public:
       : fileStatus(vfs::Status::copyWithNewSize(status, text.size())), text(std::move(text)) {}
 
   ErrorOr<vfs::Status> status() override { return fileStatus; }
-  ErrorOr<std::unique_ptr<MemoryBuffer>> getBuffer(const Twine &name, int64_t, bool, bool) override {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> getBuffer(const Twine &name, int64_t, bool,
+                                                   bool) override {
     return MemoryBuffer::getMemBufferCopy(text, name);
   }
   std::error_code close() override { return {}; }
@@ -97,9 +98,12 @@ IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef 
     memory->addFile("/metal/include/" + header.name, 0,
                     MemoryBuffer::getMemBuffer(header.text, header.name));
   if (!prelude.empty())
-    memory->addFile(preludePath, 0, MemoryBuffer::getMemBuffer(prelude, preludePath, /*RequiresNullTerminator=*/false));
+    memory->addFile(
+        preludePath, 0,
+        MemoryBuffer::getMemBuffer(prelude, preludePath, /*RequiresNullTerminator=*/false));
   // The one header that is asked for by a path.
-  memory->addFile("/metal/include/simd/simd.h", 0, MemoryBuffer::getMemBuffer("#include <metal_stdlib>\n"));
+  memory->addFile("/metal/include/simd/simd.h", 0,
+                  MemoryBuffer::getMemBuffer("#include <metal_stdlib>\n"));
   memory->addFile(mainPath, 0,
                   MemoryBuffer::getMemBufferCopy(
                       rewritten(mainPath, options.fileName, source, texts), mainPath));

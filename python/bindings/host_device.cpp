@@ -1,4 +1,5 @@
-// Brings the host device in when it is first needed: it is a package of its own, with clang and LLVM in it.
+// Brings the host device in when it is first needed: it is a package of its own, with clang and
+// LLVM in it.
 #include "Bindings.h"
 
 #include "runtime/HostDevice.h"
@@ -14,8 +15,8 @@ llvm::Error loadHostDevice() {
   if (!package.is_valid()) {
     nb::python_error problem;
     nb::object name = nb::getattr(problem.value(), "name", nb::none());
-    bool isMissing = problem.matches(PyExc_ModuleNotFoundError) &&
-                     name.equal(nb::str("triton_metal_host"));
+    bool isMissing =
+        problem.matches(PyExc_ModuleNotFoundError) && name.equal(nb::str("triton_metal_host"));
     return isMissing ? llvm::Error::success()
                      : llvm::createStringError("the host device cannot be loaded: %s",
                                                nb::str(problem.value()).c_str());

@@ -10,7 +10,9 @@ using namespace llvm;
 
 namespace triton_metal {
 
-static Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+static Error failure(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
 
 uint64_t NpyArray::itemSize() const {
   uint64_t size = 0;
@@ -40,7 +42,8 @@ Expected<NpyArray> readNpy(StringRef path) {
     return failure("'" + path + "' is no .npy file");
   bool isLong = static_cast<uint8_t>(data[6]) >= 2;
   size_t start = isLong ? 12 : 10;
-  size_t length = isLong ? support::endian::read32le(data.data() + 8) : support::endian::read16le(data.data() + 8);
+  size_t length = isLong ? support::endian::read32le(data.data() + 8)
+                         : support::endian::read16le(data.data() + 8);
   if (data.size() < start + length)
     return failure("'" + path + "' ends within its header");
   StringRef header = data.substr(start, length);
@@ -50,9 +53,11 @@ Expected<NpyArray> readNpy(StringRef path) {
   NpyArray array;
   array.dtype = descr.take_until([](char c) { return c == '\''; }).str();
   if (array.dtype.size() < 3 || array.dtype[0] == '>')
-    return failure("'" + path + "' is of type '" + array.dtype + "', whose bytes are in another order than Metal's");
+    return failure("'" + path + "' is of type '" + array.dtype +
+                   "', whose bytes are in another order than Metal's");
   if (!StringRef("fiubV").contains(array.dtype[1]) || !array.itemSize())
-    return failure("'" + path + "' is of type '" + array.dtype + "', which is no type of numbers that Metal has");
+    return failure("'" + path + "' is of type '" + array.dtype +
+                   "', which is no type of numbers that Metal has");
   if (headerValue(header, "fortran_order").starts_with("True"))
     return failure("'" + path + "' is in Fortran order; save numpy.ascontiguousarray(a)");
   StringRef shape = headerValue(header, "shape");
@@ -70,7 +75,8 @@ Expected<NpyArray> readNpy(StringRef path) {
   StringRef body = data.substr(start + length);
   uint64_t bytes = array.items() * array.itemSize();
   if (body.size() < bytes)
-    return failure("'" + path + "' has " + Twine(body.size()) + " bytes of numbers where its shape needs " + Twine(bytes));
+    return failure("'" + path + "' has " + Twine(body.size()) +
+                   " bytes of numbers where its shape needs " + Twine(bytes));
   array.bytes.assign(body.bytes_begin(), body.bytes_begin() + bytes);
   return array;
 }
@@ -116,8 +122,10 @@ Expected<std::string> npyType(StringRef name) {
                          .Cases({"float", "float32", "f4"}, "<f4")
                          .Default("");
   if (type.empty())
-    return failure("'" + name + "' is no type: give one of bool, char, uchar, short, ushort, int, uint, long, ulong, half, "
-                                "bfloat, float");
+    return failure(
+        "'" + name +
+        "' is no type: give one of bool, char, uchar, short, ushort, int, uint, long, ulong, half, "
+        "bfloat, float");
   return type;
 }
 

@@ -10,7 +10,8 @@
 
 namespace triton_metal {
 
-/// Allocates whole pages, as Metal's buffers are: what is counted by lines of memory is then the same in every run.
+/// Allocates whole pages, as Metal's buffers are: what is counted by lines of memory is then the
+/// same in every run.
 template <typename T> struct PageAllocator {
   typedef T value_type;
   static constexpr std::align_val_t page{4096};
@@ -35,7 +36,8 @@ struct NpyArray {
 llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
 llvm::Error writeNpy(llvm::StringRef path, const NpyArray &array);
 
-/// The .npy type of one of Metal's scalar types or of NumPy's names ("float", "float32", "uchar"); bfloat is stored as its bits.
+/// The .npy type of one of Metal's scalar types or of NumPy's names ("float", "float32", "uchar");
+/// bfloat is stored as its bits.
 llvm::Expected<std::string> npyType(llvm::StringRef name);
 
 } // namespace triton_metal

@@ -1,5 +1,6 @@
 // metal-run: compiles a Metal kernel for the host and runs it on arrays from files.
 #include "host_device/Device.h"
+#include "tools/metal-run/Npy.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -8,7 +9,6 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
-#include "tools/metal-run/Npy.h"
 #include <chrono>
 #include <map>
 
@@ -17,48 +17,71 @@ using namespace triton_metal;
 
 static cl::OptionCategory category("Options");
 
-static cl::opt<std::string> inputFile(cl::Positional, cl::desc("K.metal"), cl::init("-"), cl::cat(category));
-static cl::opt<std::string> kernelName("kernel", cl::desc("The kernel to run; needed if the file has several"),
-                                       cl::value_desc("name"), cl::cat(category));
-static cl::list<std::string>
-    bufferArguments("buffer",
-                    cl::desc("Bind a buffer to a parameter, named or by index: an array from a file (in=x.npy), or a fresh "
-                             "one, filled with zeros or one value (out=zeros:float:1024, acc=full:uint:64x2:7)"),
-                    cl::value_desc("parameter=array"), cl::cat(category));
+static cl::opt<std::string> inputFile(cl::Positional, cl::desc("K.metal"), cl::init("-"),
+                                      cl::cat(category));
+static cl::opt<std::string>
+    kernelName("kernel", cl::desc("The kernel to run; needed if the file has several"),
+               cl::value_desc("name"), cl::cat(category));
+static cl::list<std::string> bufferArguments(
+    "buffer",
+    cl::desc("Bind a buffer to a parameter, named or by index: an array from a file (in=x.npy), or "
+             "a fresh "
+             "one, filled with zeros or one value (out=zeros:float:1024, acc=full:uint:64x2:7)"),
+    cl::value_desc("parameter=array"), cl::cat(category));
 static cl::list<std::string>
     scalarArguments("scalar",
-                    cl::desc("Bind one number to a constant parameter: n=1000. Its type is the parameter's, or is given: "
+                    cl::desc("Bind one number to a constant parameter: n=1000. Its type is the "
+                             "parameter's, or is given: "
                              "eps=float:1e-5"),
                     cl::value_desc("parameter=value"), cl::cat(category));
-static cl::list<std::string>
-    outputArguments("output", cl::desc("After the run, write a parameter's buffer to a .npy file; may be given for several"),
-            cl::value_desc("parameter=file.npy"), cl::cat(category));
-static cl::opt<std::string> gridText("grid", cl::desc("Threads in the grid; groups at its edges are cut"),
+static cl::list<std::string> outputArguments(
+    "output",
+    cl::desc("After the run, write a parameter's buffer to a .npy file; may be given for several"),
+    cl::value_desc("parameter=file.npy"), cl::cat(category));
+static cl::opt<std::string> gridText("grid",
+                                     cl::desc("Threads in the grid; groups at its edges are cut"),
                                      cl::value_desc("x[,y[,z]]"), cl::cat(category));
-static cl::opt<std::string> groupsText("threadgroups", cl::desc("Threadgroups in the grid, instead of --grid"),
+static cl::opt<std::string> groupsText("threadgroups",
+                                       cl::desc("Threadgroups in the grid, instead of --grid"),
                                        cl::value_desc("x[,y[,z]]"), cl::cat(category));
-static cl::opt<std::string> threadsText("group", cl::desc("Threads in a threadgroup (default: 32, or less for a small grid)"),
-                                        cl::value_desc("x[,y[,z]]"), cl::cat(category));
-static cl::list<std::string> threadgroupMemory("threadgroup-memory",
-                                               cl::desc("Length of a threadgroup memory argument, by its index"),
-                                               cl::value_desc("index=bytes"), cl::cat(category));
-static cl::list<std::string> constantArguments("constant", cl::desc("Value of a function constant, by index: 3=true, 4=uint:16"),
-                                               cl::value_desc("index=value"), cl::cat(category));
-static cl::list<std::string> macros("D", cl::Prefix, cl::desc("Define a preprocessor macro"), cl::value_desc("name=value"),
-                                    cl::cat(category));
-static cl::list<std::string> includeFolders("I", cl::Prefix, cl::desc("Search a folder for #include"), cl::value_desc("folder"),
-                                      cl::cat(category));
-static cl::opt<bool> check("check", cl::desc("Stop at the first access outside its buffer, with the kernel's line"),
-                           cl::cat(category));
-static cl::opt<bool> countWork("count", cl::desc("Print what the launch did: bytes, lines, multiplies, barriers"), cl::cat(category));
-static cl::opt<bool> listKernels("list", cl::desc("Print the file's kernels and their parameters, and run nothing"), cl::cat(category));
-static cl::opt<unsigned> repeatRuns("repeat", cl::desc("Run so many times and print the best time"), cl::init(0), cl::cat(category));
-static cl::opt<uint64_t> schedule("schedule", cl::desc("Run threadgroups and SIMD-groups in an order drawn from this seed"),
-                                  cl::value_desc("seed"), cl::cat(category));
+static cl::opt<std::string>
+    threadsText("group",
+                cl::desc("Threads in a threadgroup (default: 32, or less for a small grid)"),
+                cl::value_desc("x[,y[,z]]"), cl::cat(category));
+static cl::list<std::string>
+    threadgroupMemory("threadgroup-memory",
+                      cl::desc("Length of a threadgroup memory argument, by its index"),
+                      cl::value_desc("index=bytes"), cl::cat(category));
+static cl::list<std::string>
+    constantArguments("constant",
+                      cl::desc("Value of a function constant, by index: 3=true, 4=uint:16"),
+                      cl::value_desc("index=value"), cl::cat(category));
+static cl::list<std::string> macros("D", cl::Prefix, cl::desc("Define a preprocessor macro"),
+                                    cl::value_desc("name=value"), cl::cat(category));
+static cl::list<std::string> includeFolders("I", cl::Prefix,
+                                            cl::desc("Search a folder for #include"),
+                                            cl::value_desc("folder"), cl::cat(category));
+static cl::opt<bool>
+    check("check", cl::desc("Stop at the first access outside its buffer, with the kernel's line"),
+          cl::cat(category));
+static cl::opt<bool>
+    countWork("count", cl::desc("Print what the launch did: bytes, lines, multiplies, barriers"),
+              cl::cat(category));
+static cl::opt<bool>
+    listKernels("list", cl::desc("Print the file's kernels and their parameters, and run nothing"),
+                cl::cat(category));
+static cl::opt<unsigned> repeatRuns("repeat", cl::desc("Run so many times and print the best time"),
+                                    cl::init(0), cl::cat(category));
+static cl::opt<uint64_t>
+    schedule("schedule",
+             cl::desc("Run threadgroups and SIMD-groups in an order drawn from this seed"),
+             cl::value_desc("seed"), cl::cat(category));
 
 static ExitOnError exitOnError("metal-run: ");
 
-static Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+static Error failure(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
 
 /// `x`, `x,y` or `x,y,z`.
 static std::array<uint32_t, 3> parseExtent(StringRef text, StringRef option) {
@@ -101,7 +124,8 @@ static Error appendNumber(StringRef text, StringRef dtype, decltype(NpyArray::by
   else if (text.getAsInteger(0, unsignedValue))
     return failure("'" + text + "' is no whole number");
   unsigned bits = size * 8;
-  bool fits = bits == 64 || (dtype[1] == 'i' ? isIntN(bits, value) : isUIntN(bits, unsignedValue)) ||
+  bool fits = bits == 64 ||
+              (dtype[1] == 'i' ? isIntN(bits, value) : isUIntN(bits, unsignedValue)) ||
               (dtype[1] == 'u' && isIntN(bits, value) && value < 0);
   if (!fits)
     return failure("'" + text + "' does not fit in " + Twine(bits) + " bits");
@@ -114,7 +138,8 @@ static Expected<const ParameterInfo *> findBuffer(const KernelInfo &info, String
   uint32_t index;
   bool isIndex = !name.getAsInteger(10, index);
   for (const ParameterInfo &parameter : info.parameters)
-    if (parameter.kind == ParameterInfo::Kind::Buffer && (isIndex ? parameter.index == index : parameter.name == name))
+    if (parameter.kind == ParameterInfo::Kind::Buffer &&
+        (isIndex ? parameter.index == index : parameter.name == name))
       return &parameter;
   return failure("kernel '" + info.name + "' has no buffer parameter '" + name + "'");
 }
@@ -123,7 +148,8 @@ static Expected<const ParameterInfo *> findBuffer(const KernelInfo &info, String
 static Expected<NpyArray> makeArray(StringRef text) {
   SmallVector<StringRef> parts;
   text.split(parts, ':');
-  bool zeros = parts[0] == "zeros" && parts.size() == 3, full = parts[0] == "full" && parts.size() == 4;
+  bool zeros = parts[0] == "zeros" && parts.size() == 3,
+       full = parts[0] == "full" && parts.size() == 4;
   if (!zeros && !full)
     return readNpy(text);
   NpyArray array;
@@ -154,7 +180,8 @@ static Expected<NpyArray> makeScalar(StringRef text, StringRef elementType) {
   auto dtype = npyType(type);
   if (!dtype) {
     consumeError(dtype.takeError());
-    return failure("give the number's type, as in uint:5: the parameter's is '" + elementType + "'");
+    return failure("give the number's type, as in uint:5: the parameter's is '" + elementType +
+                   "'");
   }
   if (type == "bfloat" || type == "bfloat16") {
     decltype(array.bytes) wide;
@@ -174,12 +201,18 @@ static std::string describe(const ParameterInfo &parameter) {
   case ParameterInfo::Kind::Position:
     return "";
   case ParameterInfo::Kind::Threadgroup:
-    return ("threadgroup " + parameter.elementType + " *" + parameter.name + "  (threadgroup memory " + Twine(parameter.index) + ")")
+    return ("threadgroup " + parameter.elementType + " *" + parameter.name +
+            "  (threadgroup memory " + Twine(parameter.index) + ")")
         .str();
   case ParameterInfo::Kind::Buffer:
     bool isConstant = parameter.addressSpace == AddressSpace::Constant;
-    text = (isConstant ? "constant " : parameter.isConst ? "const device " : "device ") + parameter.elementType;
-    return (text + (parameter.isReference ? " &" : " *") + parameter.name + "  (buffer " + Twine(parameter.index) + ")").str();
+    text = (isConstant          ? "constant "
+            : parameter.isConst ? "const device "
+                                : "device ") +
+           parameter.elementType;
+    return (text + (parameter.isReference ? " &" : " *") + parameter.name + "  (buffer " +
+            Twine(parameter.index) + ")")
+        .str();
   }
   return text;
 }
@@ -213,13 +246,14 @@ static Expected<std::vector<FunctionConstantValue>> parseConstants() {
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(
-      argc, argv,
-      "metal-run: run a Metal compute kernel on this machine's CPU\n\n"
-      "  Compiles Metal Shading Language text, binds arrays and numbers to the kernel's parameters, runs it over a grid of\n"
-      "  threads and writes arrays back. No GPU is needed.\n\n"
-      "  metal-run saxpy.metal --buffer x=x.npy --buffer y=y.npy --scalar a=2.5 --grid 1000 --group 256 --output y=out.npy\n"
-      "  metal-run saxpy.metal --list\n");
+  cl::ParseCommandLineOptions(argc, argv,
+                              "metal-run: run a Metal compute kernel on this machine's CPU\n\n"
+                              "  Compiles Metal Shading Language text, binds arrays and numbers to "
+                              "the kernel's parameters, runs it over a grid of\n"
+                              "  threads and writes arrays back. No GPU is needed.\n\n"
+                              "  metal-run saxpy.metal --buffer x=x.npy --buffer y=y.npy --scalar "
+                              "a=2.5 --grid 1000 --group 256 --output y=out.npy\n"
+                              "  metal-run saxpy.metal --list\n");
 
   auto buffer = MemoryBuffer::getFileOrSTDIN(inputFile);
   if (!buffer)
@@ -253,7 +287,8 @@ int main(int argc, char **argv) {
       names += (names.empty() ? "" : ", ") + info.name;
     exitOnError(failure("choose one with --kernel: " + names));
   }
-  Kernel *kernel = exitOnError(library->kernel(kernelName.empty() ? library->kernels().front().name : kernelName));
+  Kernel *kernel = exitOnError(
+      library->kernel(kernelName.empty() ? library->kernels().front().name : kernelName));
   const KernelInfo &info = kernel->info();
 
   std::map<uint32_t, NpyArray> arrays;
@@ -266,7 +301,8 @@ int main(int argc, char **argv) {
     if (kept.bytes.empty())
       kept.bytes.reserve(1);
     bindings[parameter.index] = {kept.bytes.data(), kept.bytes.size(),
-                                 parameter.addressSpace == AddressSpace::Device && !parameter.isConst};
+                                 parameter.addressSpace == AddressSpace::Device &&
+                                     !parameter.isConst};
   };
   for (StringRef text : bufferArguments) {
     auto [name, array] = text.split('=');
@@ -288,7 +324,8 @@ int main(int argc, char **argv) {
   if (!threadsText.empty())
     dispatch.threadsPerThreadgroup = parseExtent(threadsText, "group");
   else
-    dispatch.threadsPerThreadgroup = {gridText.empty() ? simdWidth : std::min(simdWidth, (*dispatch.gridThreads)[0]), 1, 1};
+    dispatch.threadsPerThreadgroup = {
+        gridText.empty() ? simdWidth : std::min(simdWidth, (*dispatch.gridThreads)[0]), 1, 1};
   for (StringRef text : threadgroupMemory) {
     uint32_t index = 0, bytes = 0;
     auto [left, right] = text.split('=');
@@ -312,7 +349,9 @@ int main(int argc, char **argv) {
     const ParameterInfo *parameter = exitOnError(findBuffer(info, name));
     auto found = arrays.find(parameter->index);
     if (found == arrays.end() || path.empty())
-      exitOnError(failure("--output=" + text + ": write parameter=file.npy, for a parameter that a --buffer is bound to"));
+      exitOnError(
+          failure("--output=" + text +
+                  ": write parameter=file.npy, for a parameter that a --buffer is bound to"));
     exitOnError(writeNpy(path, found->second));
   }
   if (countWork)

@@ -83,8 +83,8 @@ int main(int argc, char **argv) {
       llvm::outs() << kHelp;
       return 0;
     }
-    if (takeNumber("--num-warps", options.numWarps, bad) || takeNumber("--num-stages", options.numStages, bad) ||
-        takeNumber("--repeat", repeat, bad)) {
+    if (takeNumber("--num-warps", options.numWarps, bad) ||
+        takeNumber("--num-stages", options.numStages, bad) || takeNumber("--repeat", repeat, bad)) {
       if (bad)
         return fail("'" + number + "' is not a number");
     } else if (take("-o", output) || take("--emit", emit) || take("--target", options.target)) {
@@ -123,7 +123,8 @@ int main(int argc, char **argv) {
     return fail("'" + input + "' is not Triton IR that this compiler knows");
 
   std::string diagnostics;
-  FailureOr<triton_metal::CompiledKernel> kernel = triton_metal::compileModule(*module, options, diagnostics);
+  FailureOr<triton_metal::CompiledKernel> kernel =
+      triton_metal::compileModule(*module, options, diagnostics);
   if (!diagnostics.empty())
     llvm::errs() << diagnostics << "\n";
   if (failed(kernel))
@@ -133,7 +134,9 @@ int main(int argc, char **argv) {
     for (int round = 0; round < repeat; ++round) {
       auto start = std::chrono::steady_clock::now();
       kernel = triton_metal::compileModule(*module, options, diagnostics);
-      best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+      best = std::min(
+          best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+                    .count());
     }
     llvm::errs() << best << " ms\n";
   }

@@ -1,8 +1,8 @@
 // A kernel's signature, its arguments and its threadgroup memory; the module's text.
 
 #include "target/msl/KernelPrinter.h"
-#include "target/msl/Target.h"
 #include "target/msl/Printer.h"
+#include "target/msl/Target.h"
 #include "target/msl/Types.h"
 
 using namespace mlir;

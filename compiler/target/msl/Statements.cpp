@@ -407,11 +407,13 @@ static int64_t countIterations(UnrollOp op) {
 static int64_t getBytes(ArrayType array) {
   auto vector = dyn_cast<VectorType>(array.getElementType());
   int64_t width = vector ? vector.getNumElements() : 1;
-  return array.getCount() * width * llvm::divideCeil(array.getScalarType().getIntOrFloatBitWidth(), 8);
+  return array.getCount() * width *
+         llvm::divideCeil(array.getScalarType().getIntOrFloatBitWidth(), 8);
 }
 
-/// A loop over more values than a thread's registers could hold stays a loop: unrolled, it would spill them all the same,
-/// and take seconds to compile. Matrices cannot be indexed at run time, so that loops over them are always unrolled.
+/// A loop over more values than a thread's registers could hold stays a loop: unrolled, it would
+/// spill them all the same, and take seconds to compile. Matrices cannot be indexed at run time, so
+/// that loops over them are always unrolled.
 static bool isToBeUnrolled(UnrollOp op) {
   constexpr int64_t mostIterations = 256, mostBytes = 1024;
   bool isLarge = countIterations(op) > mostIterations, hasMatrix = false;

@@ -1,5 +1,5 @@
-// triton_metal_host._engine: the host device's table of functions in a capsule. Python's limited API, so that one module
-// serves every version.
+// triton_metal_host._engine: the host device's table of functions in a capsule. Python's limited
+// API, so that one module serves every version.
 #define Py_LIMITED_API 0x030A0000
 #include <Python.h>
 

@@ -1,9 +1,9 @@
 // Kernels on disk: found again, not trusted when damaged, and written by several threads at once.
+#include "host_device/engine/Cache.h"
 #include "Support.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "host_device/engine/Cache.h"
 #include <thread>
 
 using namespace triton_metal;
@@ -26,7 +26,8 @@ protected:
   std::vector<std::string> files() const {
     std::vector<std::string> result;
     std::error_code error;
-    for (llvm::sys::fs::directory_iterator it(folder, error), end; it != end && !error; it.increment(error))
+    for (llvm::sys::fs::directory_iterator it(folder, error), end; it != end && !error;
+         it.increment(error))
       result.push_back(it->path());
     return result;
   }
@@ -35,7 +36,8 @@ protected:
 };
 
 std::string textOf(int number) {
-  return "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device int *o [[buffer(0)]], uint i "
+  return "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device int *o "
+         "[[buffer(0)]], uint i "
          "[[thread_position_in_grid]]) { o[i] = int(i) * " +
          std::to_string(number) + "; }\n";
 }
@@ -82,7 +84,9 @@ TEST_F(Cache, ContentComesBackAndDamageIsNotFound) {
 
 TEST_F(Cache, FoldersThatCannotBeWrittenAreErrorsOnlyWhereRequired) {
   std::string impossible = "/proc/triton-metal-cannot-be-here";
-  EXPECT_NE(errorOf(Device::configure({impossible, true, 0})).find("the cache folder '" + impossible + "' cannot be written"), std::string::npos);
+  EXPECT_NE(errorOf(Device::configure({impossible, true, 0}))
+                .find("the cache folder '" + impossible + "' cannot be written"),
+            std::string::npos);
   EXPECT_EQ(errorOf(Device::configure({impossible, false, 0})), "");
   std::vector<int32_t> out(32);
   EXPECT_EQ(runText(textOf(11), out), "");

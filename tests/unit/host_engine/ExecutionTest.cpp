@@ -8,8 +8,9 @@ using namespace triton_metal::testing;
 
 namespace {
 
-std::string run(Library &library, const std::string &name, const std::vector<BufferBinding> &buffers,
-                std::array<uint32_t, 3> groups, std::array<uint32_t, 3> threads, Counters *counters = nullptr,
+std::string run(Library &library, const std::string &name,
+                const std::vector<BufferBinding> &buffers, std::array<uint32_t, 3> groups,
+                std::array<uint32_t, 3> threads, Counters *counters = nullptr,
                 std::optional<uint64_t> seed = std::nullopt, std::vector<uint32_t> lengths = {}) {
   auto kernel = library.kernel(name);
   if (!kernel)
@@ -44,7 +45,8 @@ end:
 
 KernelInfo addInfo() {
   return kernelInfo("add", {buffer("a", 0, true), buffer("b", 1, true), buffer("c", 2),
-                            position("n", Position::ThreadsPerGrid), position("gid", Position::ThreadPositionInGrid)});
+                            position("n", Position::ThreadsPerGrid),
+                            position("gid", Position::ThreadPositionInGrid)});
 }
 
 TEST(Execution, AddsWithAGuardThatCuts) {
@@ -52,7 +54,8 @@ TEST(Execution, AddsWithAGuardThatCuts) {
   std::vector<float> a(1000), b(1000), c(1000, -1);
   std::iota(a.begin(), a.end(), 0);
   std::iota(b.begin(), b.end(), 1000);
-  EXPECT_EQ(run(*library, "add", {bindConst(a), bindConst(b), bind(c)}, {4, 1, 1}, {256, 1, 1}), "");
+  EXPECT_EQ(run(*library, "add", {bindConst(a), bindConst(b), bind(c)}, {4, 1, 1}, {256, 1, 1}),
+            "");
   for (int i = 0; i != 1000; ++i)
     ASSERT_EQ(c[i], 1000.0f + 2 * i) << i;
 }
@@ -84,13 +87,15 @@ TEST(Execution, LimitsAreErrors) {
   std::vector<BufferBinding> all{bindConst(a), bindConst(b), bind(c)};
   EXPECT_EQ(run(*library, "add", all, {1, 1, 1}, {1025, 1, 1}),
             "[dispatch of 'add'] a threadgroup can have at most 1024 threads, but has 1025x1x1");
-  EXPECT_EQ(run(*library, "add", {bindConst(a), bindConst(b)}, {1, 1, 1}, {32, 1, 1}), "[dispatch of 'add'] 'c' (buffer 2) is missing");
+  EXPECT_EQ(run(*library, "add", {bindConst(a), bindConst(b)}, {1, 1, 1}, {32, 1, 1}),
+            "[dispatch of 'add'] 'c' (buffer 2) is missing");
   EXPECT_EQ(run(*library, "add", {bindConst(a), bindConst(b), bindConst(c)}, {1, 1, 1}, {32, 1, 1}),
             "[dispatch of 'add'] the kernel writes 'c' (buffer 2), which is bound read-only");
   std::vector<char> small(2);
   EXPECT_EQ(run(*library, "add", {bindConst(a), bindConst(b), bind(small)}, {1, 1, 1}, {32, 1, 1}),
             "[dispatch of 'add'] 'c' (buffer 2) needs at least 4 bytes, but has 2");
-  EXPECT_EQ(run(*library, "sub", all, {1, 1, 1}, {32, 1, 1}), "the library has no kernel 'sub'; it has: add");
+  EXPECT_EQ(run(*library, "sub", all, {1, 1, 1}, {32, 1, 1}),
+            "the library has no kernel 'sub'; it has: add");
 }
 
 TEST(Execution, BoundsAreChecked) {
@@ -98,8 +103,11 @@ TEST(Execution, BoundsAreChecked) {
   options.checkBounds = true;
   auto library = libraryOf(addIR, addInfo(), options);
   std::vector<float> a(1000, 1), b(900, 2), c(1000, -1);
-  std::string error = run(*library, "add", {bindConst(a), bindConst(b), bind(c)}, {4, 1, 1}, {256, 1, 1});
-  EXPECT_NE(error.find("a load of 4 bytes at byte 3600 of 'b' (buffer 1), which has 3600 bytes"), std::string::npos) << error;
+  std::string error =
+      run(*library, "add", {bindConst(a), bindConst(b), bind(c)}, {4, 1, 1}, {256, 1, 1});
+  EXPECT_NE(error.find("a load of 4 bytes at byte 3600 of 'b' (buffer 1), which has 3600 bytes"),
+            std::string::npos)
+      << error;
 }
 
 TEST(Execution, ChecksKnowBuffersAndAlignment) {
@@ -119,15 +127,20 @@ define void @k(ptr addrspace(1) %a, ptr addrspace(1) %o, ptr addrspace(2) %s, i3
 )";
   LibraryOptions options;
   options.checkBounds = true;
-  auto library = libraryOf(ir, kernelInfo("k", {buffer("a", 0, true), buffer("o", 1), buffer("s", 2, true, 4, AddressSpace::Constant),
-                                                position("gid", Position::ThreadPositionInGrid)}), options);
+  auto library = libraryOf(ir,
+                           kernelInfo("k", {buffer("a", 0, true), buffer("o", 1),
+                                            buffer("s", 2, true, 4, AddressSpace::Constant),
+                                            position("gid", Position::ThreadPositionInGrid)}),
+                           options);
   std::vector<uint32_t> memory(128, 5), stride{4};
   BufferBinding first{memory.data(), 256, false}, second{memory.data() + 64, 256, true};
   EXPECT_EQ(run(*library, "k", {first, second, bindConst(stride)}, {1, 1, 1}, {64, 1, 1}), "");
   stride[0] = 8;
   std::string error = run(*library, "k", {first, second, bindConst(stride)}, {1, 1, 1}, {64, 1, 1});
-  EXPECT_NE(error.find("a load of 4 bytes at byte 256 of 'a' (buffer 0), which has 256 bytes (threadgroup 0,0,0, SIMD-group 1, lane 0)"),
-            std::string::npos) << error;
+  EXPECT_NE(error.find("a load of 4 bytes at byte 256 of 'a' (buffer 0), which has 256 bytes "
+                       "(threadgroup 0,0,0, SIMD-group 1, lane 0)"),
+            std::string::npos)
+      << error;
   stride[0] = 2;
   error = run(*library, "k", {first, second, bindConst(stride)}, {1, 1, 1}, {64, 1, 1});
   EXPECT_NE(error.find("which is not aligned for its type"), std::string::npos) << error;
@@ -153,11 +166,13 @@ define void @k(ptr addrspace(1) %a, ptr addrspace(1) %o, ptr addrspace(2) %s, i3
   ret void
 }
 )";
-  auto library = libraryOf(ir, kernelInfo("k", {buffer("a", 0, true), buffer("o", 1), buffer("s", 2, true, 4, AddressSpace::Constant),
+  auto library = libraryOf(ir, kernelInfo("k", {buffer("a", 0, true), buffer("o", 1),
+                                                buffer("s", 2, true, 4, AddressSpace::Constant),
                                                 position("gid", Position::ThreadPositionInGrid)}));
   std::vector<uint32_t> a(64), o(64), first{0xfffffff0};
   std::iota(a.begin(), a.end(), 100);
-  EXPECT_EQ(run(*library, "k", {bindConst(a), bind(o), bindConst(first)}, {1, 1, 1}, {32, 1, 1}), "");
+  EXPECT_EQ(run(*library, "k", {bindConst(a), bind(o), bindConst(first)}, {1, 1, 1}, {32, 1, 1}),
+            "");
   for (uint32_t lane = 0; lane != 32; ++lane)
     EXPECT_EQ(o[(lane + 0xfffffff0) & 63], lane < 16 ? a[lane] : a[lane - 16]) << lane;
 }
@@ -239,10 +254,13 @@ end:
 )";
 
 KernelInfo sumInfo() {
-  return kernelInfo("sum", {buffer("a", 0, true), buffer("o", 1), position("n", Position::ThreadsPerGrid),
-                            position("tid", Position::ThreadIndexInThreadgroup), position("sg", Position::SimdgroupIndexInThreadgroup),
-                            position("lane", Position::ThreadIndexInSimdgroup), position("size", Position::ThreadsPerThreadgroup),
-                            position("group", Position::ThreadgroupPositionInGrid)});
+  return kernelInfo("sum",
+                    {buffer("a", 0, true), buffer("o", 1), position("n", Position::ThreadsPerGrid),
+                     position("tid", Position::ThreadIndexInThreadgroup),
+                     position("sg", Position::SimdgroupIndexInThreadgroup),
+                     position("lane", Position::ThreadIndexInSimdgroup),
+                     position("size", Position::ThreadsPerThreadgroup),
+                     position("group", Position::ThreadgroupPositionInGrid)});
 }
 
 TEST(Execution, ReducesAcrossSimdgroups) {
@@ -253,9 +271,12 @@ TEST(Execution, ReducesAcrossSimdgroups) {
   for (uint32_t size : {32u, 64u, 256u, 1024u})
     for (std::optional<uint64_t> seed : {std::optional<uint64_t>(), std::optional<uint64_t>(7)}) {
       std::fill(o.begin(), o.end(), -1);
-      EXPECT_EQ(run(*library, "sum", {bindConst(a), bind(o)}, {5, 1, 1}, {size, 1, 1}, nullptr, seed), "");
+      EXPECT_EQ(
+          run(*library, "sum", {bindConst(a), bind(o)}, {5, 1, 1}, {size, 1, 1}, nullptr, seed),
+          "");
       for (int g = 0; g != 5; ++g)
-        EXPECT_EQ(o[g], std::accumulate(a.begin() + 1000 * g, a.begin() + 1000 * (g + 1), 0.0f)) << g << " size " << size;
+        EXPECT_EQ(o[g], std::accumulate(a.begin() + 1000 * g, a.begin() + 1000 * (g + 1), 0.0f))
+            << g << " size " << size;
     }
 }
 
@@ -285,11 +306,14 @@ b:
   ret void
 }
 )";
-  auto library = libraryOf(ir, kernelInfo("k", {buffer("o", 0), position("tid", Position::ThreadIndexInThreadgroup),
-                                                position("limit", Position::ThreadgroupsPerGrid)}));
+  auto library = libraryOf(
+      ir, kernelInfo("k", {buffer("o", 0), position("tid", Position::ThreadIndexInThreadgroup),
+                           position("limit", Position::ThreadgroupsPerGrid)}));
   std::vector<float> o(4);
   std::string error = run(*library, "k", {bind(o)}, {16, 1, 1}, {32, 1, 1});
-  EXPECT_NE(error.find("not all threads of the SIMD-group come to this threadgroup barrier"), std::string::npos) << error;
+  EXPECT_NE(error.find("not all threads of the SIMD-group come to this threadgroup barrier"),
+            std::string::npos)
+      << error;
   error = run(*library, "k", {bind(o)}, {32, 1, 1}, {64, 1, 1});
   EXPECT_NE(error.find("1 of 2 SIMD-groups wait at a barrier"), std::string::npos) << error;
   EXPECT_EQ(run(*library, "k", {bind(o)}, {64, 1, 1}, {64, 1, 1}), "");
@@ -345,8 +369,9 @@ define void @k(ptr addrspace(1) %o, i32 %lane, i32 %group) {
   ret void
 }
 )";
-  auto library = libraryOf(ir, kernelInfo("k", {buffer("o", 0), position("lane", Position::ThreadIndexInSimdgroup),
-                                                position("group", Position::ThreadgroupsPerGrid)}));
+  auto library = libraryOf(
+      ir, kernelInfo("k", {buffer("o", 0), position("lane", Position::ThreadIndexInSimdgroup),
+                           position("group", Position::ThreadgroupsPerGrid)}));
   std::vector<uint32_t> o(256);
   EXPECT_EQ(run(*library, "k", {bind(o)}, {1, 1, 1}, {32, 1, 1}), "");
   for (uint32_t l = 0; l != 32; ++l) {
@@ -393,8 +418,9 @@ define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %c, pt
 )";
   ParameterInfo stride = buffer("stride", 3, true, 4, AddressSpace::Constant);
   stride.isReference = true;
-  auto library = libraryOf(ir, kernelInfo("k", {buffer("a", 0, true), buffer("b", 1, true), buffer("c", 2), stride,
-                                                position("lane", Position::ThreadIndexInSimdgroup)}));
+  auto library =
+      libraryOf(ir, kernelInfo("k", {buffer("a", 0, true), buffer("b", 1, true), buffer("c", 2),
+                                     stride, position("lane", Position::ThreadIndexInSimdgroup)}));
   for (uint32_t width : {8u, 11u, 64u}) {
     std::vector<float> a(8 * width), b(8 * width), c(8 * width, 1.5f), expected = c;
     std::vector<uint32_t> strides{width};
@@ -405,13 +431,17 @@ define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %c, pt
     for (uint32_t row = 0; row != 8; ++row)
       for (uint32_t column = 0; column != 8; ++column)
         for (uint32_t k = 0; k != 8; ++k)
-          expected[row * width + column] = std::fma(a[row * width + k], b[k * width + column], expected[row * width + column]);
-    EXPECT_EQ(run(*library, "k", {bindConst(a), bindConst(b), bind(c), bindConst(strides)}, {1, 1, 1}, {32, 1, 1}), "");
+          expected[row * width + column] =
+              std::fma(a[row * width + k], b[k * width + column], expected[row * width + column]);
+    EXPECT_EQ(run(*library, "k", {bindConst(a), bindConst(b), bind(c), bindConst(strides)},
+                  {1, 1, 1}, {32, 1, 1}),
+              "");
     EXPECT_EQ(c, expected) << width;
   }
   std::vector<float> small(64);
-  EXPECT_EQ(run(*library, "k", {bindConst(small), bindConst(small), bind(small)}, {1, 1, 1}, {32, 1, 1}),
-            "[dispatch of 'k'] 'stride' (buffer 3) is missing");
+  EXPECT_EQ(
+      run(*library, "k", {bindConst(small), bindConst(small), bind(small)}, {1, 1, 1}, {32, 1, 1}),
+      "[dispatch of 'k'] 'stride' (buffer 3) is missing");
 }
 
 TEST(Execution, AtomicsGoLaneByLane) {
@@ -430,7 +460,8 @@ define void @k(ptr addrspace(1) %o, i32 %gid) {
   ret void
 }
 )";
-  auto library = libraryOf(ir, kernelInfo("k", {buffer("o", 0), position("gid", Position::ThreadPositionInGrid)}));
+  auto library = libraryOf(
+      ir, kernelInfo("k", {buffer("o", 0), position("gid", Position::ThreadPositionInGrid)}));
   std::vector<uint32_t> o(8 + 4096);
   EXPECT_EQ(run(*library, "k", {bind(o)}, {32, 1, 1}, {128, 1, 1}), "");
   EXPECT_EQ(o[0], 4096u);
@@ -453,7 +484,8 @@ define void @k(ptr addrspace(1) %o, i32 %gid) {
   ret void
 }
 )";
-  auto library = libraryOf(ir, kernelInfo("k", {buffer("o", 0), position("gid", Position::ThreadPositionInGrid)}));
+  auto library = libraryOf(
+      ir, kernelInfo("k", {buffer("o", 0), position("gid", Position::ThreadPositionInGrid)}));
   std::vector<std::vector<uint32_t>> results;
   for (uint64_t seed : {1, 1, 2, 3}) {
     std::vector<uint32_t> o(64);
@@ -486,7 +518,8 @@ end:
 }
 )";
   auto library = libraryOf(ir, kernelInfo("k", {buffer("a", 0, true, 16), buffer("o", 1, false, 16),
-                                                position("gid", Position::ThreadPositionInGrid), position("n", Position::ThreadgroupsPerGrid)}));
+                                                position("gid", Position::ThreadPositionInGrid),
+                                                position("n", Position::ThreadgroupsPerGrid)}));
   for (uint32_t groups : {2u, 70u}) {
     std::vector<float> a(4 * 70 * 64), o(4 * 70 * 64, -1);
     std::iota(a.begin(), a.end(), 0);

@@ -1,4 +1,5 @@
-// Random programs with every kind of divergence, run by SIMD-groups and, for comparison, one thread after the other.
+// Random programs with every kind of divergence, run by SIMD-groups and, for comparison, one thread
+// after the other.
 #include "Support.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
@@ -21,10 +22,13 @@ public:
   Generator(LLVMContext &context, Module &module, uint64_t seed) : random(seed), b(context) {
     auto *device = PointerType::get(context, 1);
     auto *i32 = b.getInt32Ty();
-    function = Function::Create(FunctionType::get(b.getVoidTy(), {device, device, i32, i32, i32, i32, i32, i32, i32}, false),
-                                GlobalValue::ExternalLinkage, "k", module);
+    function = Function::Create(
+        FunctionType::get(b.getVoidTy(), {device, device, i32, i32, i32, i32, i32, i32, i32},
+                          false),
+        GlobalValue::ExternalLinkage, "k", module);
     b.SetInsertPoint(BasicBlock::Create(context, "entry", function));
-    thread = b.CreateAdd(b.CreateMul(function->getArg(3), function->getArg(6)), function->getArg(2));
+    thread =
+        b.CreateAdd(b.CreateMul(function->getArg(3), function->getArg(6)), function->getArg(2));
     for (int i = 0; i != 5; ++i)
       numbers.push_back(b.CreateAlloca(i32, nullptr, "n" + Twine(i)));
     for (int i = 0; i != 2; ++i)
@@ -55,13 +59,19 @@ public:
 private:
   unsigned pick(unsigned count) { return random() % count; }
   bool chance(unsigned percent) { return pick(100) < percent; }
-  BasicBlock *block(const Twine &name) { return BasicBlock::Create(b.getContext(), name, function); }
+  BasicBlock *block(const Twine &name) {
+    return BasicBlock::Create(b.getContext(), name, function);
+  }
 
-  Value *element(Value *index) { return b.CreateGEP(ArrayType::get(b.getInt32Ty(), 8), array, {b.getInt64(0), b.CreateZExt(index, b.getInt64Ty())}); }
+  Value *element(Value *index) {
+    return b.CreateGEP(ArrayType::get(b.getInt32Ty(), 8), array,
+                       {b.getInt64(0), b.CreateZExt(index, b.getInt64Ty())});
+  }
 
   void put(Value *slot, Value *value) {
     Value *index = b.CreateAdd(b.CreateMul(thread, b.getInt32(outputsPerThread)), slot);
-    b.CreateStore(value, b.CreateGEP(b.getInt32Ty(), function->getArg(1), b.CreateZExt(index, b.getInt64Ty())));
+    b.CreateStore(value, b.CreateGEP(b.getInt32Ty(), function->getArg(1),
+                                     b.CreateZExt(index, b.getInt64Ty())));
   }
 
   Value *uniform() {
@@ -85,10 +95,14 @@ private:
       case 2:
         return chance(50) ? uniform() : tile();
       case 3:
-        return b.CreateLoad(b.getInt32Ty(), element(b.CreateAnd(b.CreateLoad(b.getInt32Ty(), numbers[pick(5)]), b.getInt32(7))));
+        return b.CreateLoad(
+            b.getInt32Ty(),
+            element(b.CreateAnd(b.CreateLoad(b.getInt32Ty(), numbers[pick(5)]), b.getInt32(7))));
       case 4: {
-        Value *index = b.CreateAnd(b.CreateLoad(b.getInt32Ty(), numbers[pick(5)]), b.getInt32(inputs - 1));
-        return b.CreateLoad(b.getInt32Ty(), b.CreateGEP(b.getInt32Ty(), function->getArg(0), b.CreateZExt(index, b.getInt64Ty())));
+        Value *index =
+            b.CreateAnd(b.CreateLoad(b.getInt32Ty(), numbers[pick(5)]), b.getInt32(inputs - 1));
+        return b.CreateLoad(b.getInt32Ty(), b.CreateGEP(b.getInt32Ty(), function->getArg(0),
+                                                        b.CreateZExt(index, b.getInt64Ty())));
       }
       default:
         return b.CreateLoad(b.getInt32Ty(), numbers[pick(5)]);
@@ -97,7 +111,8 @@ private:
     Value *x = number(depth - 1), *y = number(depth - 1);
     switch (pick(15)) {
     case 13: {
-      Value *product = b.CreateMul(b.CreateSExt(x, b.getInt64Ty()), b.CreateZExt(y, b.getInt64Ty()));
+      Value *product =
+          b.CreateMul(b.CreateSExt(x, b.getInt64Ty()), b.CreateZExt(y, b.getInt64Ty()));
       return b.CreateTrunc(b.CreateAShr(product, 17), b.getInt32Ty());
     }
     case 14:
@@ -121,7 +136,8 @@ private:
     case 8:
       return b.CreateUDiv(x, b.CreateOr(y, b.getInt32(1)));
     case 9:
-      return b.CreateSRem(b.CreateLShr(x, 1), b.CreateOr(b.CreateAnd(y, b.getInt32(0xffff)), b.getInt32(1)));
+      return b.CreateSRem(b.CreateLShr(x, 1),
+                          b.CreateOr(b.CreateAnd(y, b.getInt32(0xffff)), b.getInt32(1)));
     case 10:
       return b.CreateSelect(condition(depth - 1), x, y);
     case 11:
@@ -133,25 +149,33 @@ private:
 
   /// A number from the inputs, at an index that is regular in the thread's position.
   Value *tile() {
-    Value *index = b.CreateAdd(b.CreateMul(function->getArg(7), b.getInt32(pick(5))),
-                               chance(50) ? b.CreateMul(function->getArg(8), b.getInt32(pick(9)))
-                                          : b.CreateMul(b.CreateLShr(function->getArg(2), b.getInt32(pick(4))), b.CreateAnd(uniform(), b.getInt32(3))));
+    Value *index =
+        b.CreateAdd(b.CreateMul(function->getArg(7), b.getInt32(pick(5))),
+                    chance(50) ? b.CreateMul(function->getArg(8), b.getInt32(pick(9)))
+                               : b.CreateMul(b.CreateLShr(function->getArg(2), b.getInt32(pick(4))),
+                                             b.CreateAnd(uniform(), b.getInt32(3))));
     if (chance(40))
       index = b.CreateXor(index, b.getInt32(pick(16)));
-    index = b.CreateAnd(b.CreateAdd(index, b.CreateAnd(uniform(), b.getInt32(63))), b.getInt32(1023));
-    Value *wide = chance(50) ? b.CreateZExt(index, b.getInt64Ty()) : b.CreateSExt(index, b.getInt64Ty());
+    index =
+        b.CreateAnd(b.CreateAdd(index, b.CreateAnd(uniform(), b.getInt32(63))), b.getInt32(1023));
+    Value *wide =
+        chance(50) ? b.CreateZExt(index, b.getInt64Ty()) : b.CreateSExt(index, b.getInt64Ty());
     switch (pick(3)) {
     case 0:
       return b.CreateLoad(b.getInt32Ty(), b.CreateGEP(b.getInt32Ty(), function->getArg(0), wide));
     case 1: {
       unsigned count = chance(50) ? 2 : 4;
       auto *type = FixedVectorType::get(b.getInt32Ty(), count);
-      Value *row = b.CreateAlignedLoad(type, b.CreateGEP(type, function->getArg(0), wide), Align(4));
-      return b.CreateXor(b.CreateExtractElement(row, uint64_t(pick(count))), b.CreateExtractElement(row, uint64_t(pick(count))));
+      Value *row =
+          b.CreateAlignedLoad(type, b.CreateGEP(type, function->getArg(0), wide), Align(4));
+      return b.CreateXor(b.CreateExtractElement(row, uint64_t(pick(count))),
+                         b.CreateExtractElement(row, uint64_t(pick(count))));
     }
     default: {
-      Value *narrow = b.CreateLoad(b.getInt16Ty(), b.CreateGEP(b.getInt16Ty(), function->getArg(0), wide));
-      return chance(50) ? b.CreateSExt(narrow, b.getInt32Ty()) : b.CreateZExt(narrow, b.getInt32Ty());
+      Value *narrow =
+          b.CreateLoad(b.getInt16Ty(), b.CreateGEP(b.getInt16Ty(), function->getArg(0), wide));
+      return chance(50) ? b.CreateSExt(narrow, b.getInt32Ty())
+                        : b.CreateZExt(narrow, b.getInt32Ty());
     }
     }
   }
@@ -163,9 +187,12 @@ private:
     Value *x = real(depth - 1), *y = real(depth - 1);
     switch (pick(6)) {
     case 3:
-      return b.CreateFPExt(b.CreateFAdd(b.CreateFPTrunc(x, b.getHalfTy()), b.CreateFPTrunc(y, b.getHalfTy())), b.getFloatTy());
+      return b.CreateFPExt(
+          b.CreateFAdd(b.CreateFPTrunc(x, b.getHalfTy()), b.CreateFPTrunc(y, b.getHalfTy())),
+          b.getFloatTy());
     case 4:
-      return b.CreateIntrinsic(b.getFloatTy(), Intrinsic::fma, {x, ConstantFP::get(b.getFloatTy(), 0.125), y});
+      return b.CreateIntrinsic(b.getFloatTy(), Intrinsic::fma,
+                               {x, ConstantFP::get(b.getFloatTy(), 0.125), y});
     case 0:
       return b.CreateFAdd(x, y);
     case 1:
@@ -213,14 +240,20 @@ private:
       b.CreateStore(real(2), reals[pick(3)]);
       return;
     case 3:
-      b.CreateStore(number(1), element(chance(50) ? b.CreateAnd(number(1), b.getInt32(7)) : b.CreateAnd(uniform(), b.getInt32(7))));
+      b.CreateStore(number(1), element(chance(50) ? b.CreateAnd(number(1), b.getInt32(7))
+                                                  : b.CreateAnd(uniform(), b.getInt32(7))));
       return;
     case 4:
       if (chance(25)) {
         auto *type = FixedVectorType::get(b.getInt32Ty(), 2);
-        Value *pair = b.CreateInsertElement(b.CreateInsertElement(PoisonValue::get(type), number(1), uint64_t(0)), number(1), uint64_t(1));
-        Value *index = b.CreateAdd(b.CreateMul(thread, b.getInt32(outputsPerThread / 2)), b.getInt32(pick(outputsPerThread / 2)));
-        b.CreateAlignedStore(pair, b.CreateGEP(type, function->getArg(1), b.CreateZExt(index, b.getInt64Ty())), Align(4));
+        Value *pair = b.CreateInsertElement(
+            b.CreateInsertElement(PoisonValue::get(type), number(1), uint64_t(0)), number(1),
+            uint64_t(1));
+        Value *index = b.CreateAdd(b.CreateMul(thread, b.getInt32(outputsPerThread / 2)),
+                                   b.getInt32(pick(outputsPerThread / 2)));
+        b.CreateAlignedStore(
+            pair, b.CreateGEP(type, function->getArg(1), b.CreateZExt(index, b.getInt64Ty())),
+            Align(4));
         return;
       }
       put(b.CreateAnd(number(1), b.getInt32(outputsPerThread - 1)), number(1));
@@ -250,18 +283,21 @@ private:
     case 8:
     case 9:
     case 10: {
-      Value *limit = chance(50) ? b.CreateAnd(number(1), b.getInt32(7)) : b.CreateAnd(uniform(), b.getInt32(7));
+      Value *limit = chance(50) ? b.CreateAnd(number(1), b.getInt32(7))
+                                : b.CreateAnd(uniform(), b.getInt32(7));
       IRBuilder<> top(&function->getEntryBlock(), function->getEntryBlock().begin());
       auto *index = top.CreateAlloca(b.getInt32Ty(), nullptr, "i");
       b.CreateStore(b.getInt32(0), index);
-      BasicBlock *head = block("head"), *inside = block("body"), *latch = block("latch"), *end = block("end");
+      BasicBlock *head = block("head"), *inside = block("body"), *latch = block("latch"),
+                 *end = block("end");
       b.CreateBr(head);
       b.SetInsertPoint(head);
       b.CreateCondBr(b.CreateICmpULT(b.CreateLoad(b.getInt32Ty(), index), limit), inside, end);
       b.SetInsertPoint(inside);
       loops.push_back({latch, end});
       if (chance(50))
-        b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt32Ty(), index), function->getArg(3)), uniforms[pick(2)]);
+        b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt32Ty(), index), function->getArg(3)),
+                      uniforms[pick(2)]);
       body(1 + pick(4), depth + 1);
       loops.pop_back();
       close(latch);
@@ -272,7 +308,9 @@ private:
       return;
     }
     case 11: {
-      BasicBlock *away = chance(10) || loops.empty() ? exit : chance(50) ? loops.back().first : loops[pick(loops.size())].second;
+      BasicBlock *away = chance(10) || loops.empty() ? exit
+                         : chance(50)                ? loops.back().first
+                                                     : loops[pick(loops.size())].second;
       if (away == exit && chance(60))
         return;
       BasicBlock *on = block("on");
@@ -282,7 +320,8 @@ private:
     }
     default: {
       BasicBlock *join = block("join");
-      auto *choice = b.CreateSwitch(b.CreateAnd(chance(70) ? number(1) : uniform(), b.getInt32(3)), join, 3);
+      auto *choice =
+          b.CreateSwitch(b.CreateAnd(chance(70) ? number(1) : uniform(), b.getInt32(3)), join, 3);
       BasicBlock *fallThrough = nullptr;
       for (int i = 0; i != 3; ++i) {
         BasicBlock *way = block("case");
@@ -349,34 +388,40 @@ define void @wrapper(ptr addrspace(1) %in, ptr addrspace(1) %out, i32 %index, i3
 }
 )";
     cantFail(jit->addIRModule(orc::ThreadSafeModule(std::move(module), std::move(context))));
-    auto *reference = cantFail(jit->lookup("k")).toPtr<void (*)(void *, void *, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t)>();
+    auto *reference = cantFail(jit->lookup("k"))
+                          .toPtr<void (*)(void *, void *, uint32_t, uint32_t, uint32_t, uint32_t,
+                                          uint32_t, uint32_t, uint32_t)>();
 
     std::mt19937 numbers(seed);
     std::vector<uint32_t> in(inputs);
     for (uint32_t &number : in)
       number = numbers();
     // Vectors of positions are taken apart by a wrapper.
-    KernelInfo info = kernelInfo("wrapper", {buffer("in", 0, true), buffer("out", 1), position("index", Position::ThreadIndexInThreadgroup),
-                                             position("group", Position::ThreadgroupPositionInGrid),
-                                             position("simdgroup", Position::SimdgroupIndexInThreadgroup),
-                                             position("groups", Position::ThreadgroupsPerGrid),
-                                             position("threads", Position::ThreadsPerThreadgroup, 3),
-                                             position("at", Position::ThreadPositionInThreadgroup, 3)});
+    KernelInfo info =
+        kernelInfo("wrapper", {buffer("in", 0, true), buffer("out", 1),
+                               position("index", Position::ThreadIndexInThreadgroup),
+                               position("group", Position::ThreadgroupPositionInGrid),
+                               position("simdgroup", Position::SimdgroupIndexInThreadgroup),
+                               position("groups", Position::ThreadgroupsPerGrid),
+                               position("threads", Position::ThreadsPerThreadgroup, 3),
+                               position("at", Position::ThreadPositionInThreadgroup, 3)});
     for (int variant = 0; variant != 3; ++variant) {
       LibraryOptions options;
       options.count = variant == 1;
       options.checkBounds = variant == 2;
       auto library = libraryOf(ir, info, options);
       ASSERT_TRUE(library);
-      for (Shape shape : {Shape{2, {64, 1, 1}}, Shape{2, {40, 1, 1}}, Shape{1, {8, 4, 3}}, Shape{2, {32, 2, 1}}, Shape{1, {5, 7, 1}}}) {
+      for (Shape shape : {Shape{2, {64, 1, 1}}, Shape{2, {40, 1, 1}}, Shape{1, {8, 4, 3}},
+                          Shape{2, {32, 2, 1}}, Shape{1, {5, 7, 1}}}) {
         if (variant && shape.threads[1] != 1 && program % 3)
           continue;
-        uint32_t size = shape.threads[0] * shape.threads[1] * shape.threads[2], total = size * shape.groups;
+        uint32_t size = shape.threads[0] * shape.threads[1] * shape.threads[2],
+                 total = size * shape.groups;
         std::vector<uint32_t> expected(total * outputsPerThread, 77), out = expected;
         for (uint32_t group = 0; group != shape.groups; ++group)
           for (uint32_t index = 0; index != size; ++index)
-            reference(in.data(), expected.data(), index, group, index / 32, shape.groups, size, index % shape.threads[0],
-                      index / shape.threads[0] % shape.threads[1]);
+            reference(in.data(), expected.data(), index, group, index / 32, shape.groups, size,
+                      index % shape.threads[0], index / shape.threads[0] % shape.threads[1]);
         std::vector<BufferBinding> buffers{bindConst(in), bind(out)};
         Dispatch dispatch;
         dispatch.threadgroups = {shape.groups, 1, 1};
@@ -384,10 +429,12 @@ define void @wrapper(ptr addrspace(1) %in, ptr addrspace(1) %out, i32 %index, i3
         dispatch.buffers = buffers;
         if (variant == 1)
           dispatch.scheduleSeed = seed;
-        ASSERT_EQ(errorOf((*library->kernel("wrapper"))->dispatch(dispatch)), "") << "seed " << seed;
+        ASSERT_EQ(errorOf((*library->kernel("wrapper"))->dispatch(dispatch)), "")
+            << "seed " << seed;
         for (uint32_t i = 0; i != out.size(); ++i)
-          ASSERT_EQ(out[i], expected[i]) << "seed " << seed << " thread " << i / outputsPerThread << " slot "
-                                         << i % outputsPerThread << " variant " << variant << " size " << size;
+          ASSERT_EQ(out[i], expected[i])
+              << "seed " << seed << " thread " << i / outputsPerThread << " slot "
+              << i % outputsPerThread << " variant " << variant << " size " << size;
       }
     }
   }

@@ -8,8 +8,8 @@
 
 namespace triton_metal::testing {
 
-inline ParameterInfo buffer(std::string name, uint32_t index, bool isConst = false, uint64_t size = 4,
-                            AddressSpace space = AddressSpace::Device) {
+inline ParameterInfo buffer(std::string name, uint32_t index, bool isConst = false,
+                            uint64_t size = 4, AddressSpace space = AddressSpace::Device) {
   ParameterInfo info;
   info.name = std::move(name);
   info.kind = ParameterInfo::Kind::Buffer;
@@ -37,7 +37,8 @@ inline KernelInfo kernelInfo(std::string name, std::vector<ParameterInfo> parame
 }
 
 /// The library of one kernel from IR; a failed compilation fails the test.
-inline std::shared_ptr<Library> libraryOf(const std::string &ir, KernelInfo info, LibraryOptions options = {}) {
+inline std::shared_ptr<Library> libraryOf(const std::string &ir, KernelInfo info,
+                                          LibraryOptions options = {}) {
   auto library = Device::get().compileIR(ir, {std::move(info)}, options);
   if (!library) {
     ADD_FAILURE() << llvm::toString(library.takeError());
@@ -46,9 +47,13 @@ inline std::shared_ptr<Library> libraryOf(const std::string &ir, KernelInfo info
   return *library;
 }
 
-inline std::string errorOf(llvm::Error error) { return error ? llvm::toString(std::move(error)) : std::string(); }
+inline std::string errorOf(llvm::Error error) {
+  return error ? llvm::toString(std::move(error)) : std::string();
+}
 
-template <typename T> BufferBinding bind(std::vector<T> &data) { return {data.data(), data.size() * sizeof(T), true}; }
+template <typename T> BufferBinding bind(std::vector<T> &data) {
+  return {data.data(), data.size() * sizeof(T), true};
+}
 template <typename T> BufferBinding bindConst(const std::vector<T> &data) {
   return {const_cast<T *>(data.data()), data.size() * sizeof(T), false};
 }

@@ -13,7 +13,8 @@ using namespace triton_metal;
 
 namespace {
 
-CompiledMsl compiled(llvm::StringRef text, llvm::LLVMContext &context, const MslOptions &options = {}) {
+CompiledMsl compiled(llvm::StringRef text, llvm::LLVMContext &context,
+                     const MslOptions &options = {}) {
   auto result = compileMsl(text, options, context);
   EXPECT_TRUE(bool(result)) << llvm::toString(result.takeError());
   return result ? std::move(*result) : CompiledMsl();
@@ -139,7 +140,8 @@ kernel void g(device uint *b) { b[0] = 1; }
   llvm::LLVMContext other;
   CompiledMsl without = compiled(text, other);
   ASSERT_EQ(without.kernels.size(), 2u);
-  EXPECT_EQ(without.kernels[0].unusable, "function constant 'wide' (index 4) is used but has no value");
+  EXPECT_EQ(without.kernels[0].unusable,
+            "function constant 'wide' (index 4) is used but has no value");
   EXPECT_EQ(without.kernels[1].unusable, "");
   MslOptions options;
   options.functionConstants = {{4, 0}};
@@ -166,7 +168,8 @@ constant uint given [[function_constant(0)]];
 constant uint used = is_function_constant_defined(given) ? given : 7;
 kernel void f(device uint *b) { b[0] = used; }
 )";
-  for (auto [options, expected] : {std::pair(MslOptions(), 7u), std::pair(MslOptions{"k.metal", {{0, 5}}, {}, {}}, 5u)}) {
+  for (auto [options, expected] :
+       {std::pair(MslOptions(), 7u), std::pair(MslOptions{"k.metal", {{0, 5}}, {}, {}}, 5u)}) {
     llvm::LLVMContext context;
     CompiledMsl msl = compiled(text, context, options);
     ASSERT_TRUE(msl.module);
@@ -180,51 +183,86 @@ kernel void f(device uint *b) { b[0] = used; }
 }
 
 TEST(Diagnostics, StandInTheUsersOwnLinesAndColumns) {
-  std::string error = errorOf("kernel void f(device float *a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[j] = 1; }");
+  std::string error = errorOf("kernel void f(device float *a [[buffer(0)]], uint i "
+                              "[[thread_position_in_grid]]) { a[j] = 1; }");
   EXPECT_EQ(error, "kernel.metal:1:86: error: use of undeclared identifier 'j'\n"
-                   "kernel void f(device float *a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[j] = 1; }\n" +
+                   "kernel void f(device float *a [[buffer(0)]], uint i "
+                   "[[thread_position_in_grid]]) { a[j] = 1; }\n" +
                        std::string(85, ' ') + "^");
   MslOptions options;
   options.fileName = "dir/mine.metal";
-  error = errorOf("// comment\n\nkernel void f(device float *a) {\n  threadgroup float x[4]; constant int y = 3;\n\tx[0] = a;\n}\n", options);
-  EXPECT_EQ(error, "dir/mine.metal:5:9: error: assigning to 'float' from incompatible type 'device float *'; dereference with *\n"
+  error = errorOf("// comment\n\nkernel void f(device float *a) {\n  threadgroup float x[4]; "
+                  "constant int y = 3;\n\tx[0] = a;\n}\n",
+                  options);
+  EXPECT_EQ(error, "dir/mine.metal:5:9: error: assigning to 'float' from incompatible type 'device "
+                   "float *'; dereference with *\n"
                    "\tx[0] = a;\n\t       ^");
 }
 
 TEST(Diagnostics, SayWhatMetalDoesNotHave) {
-  EXPECT_NE(errorOf("kernel void f(device double *a) {}").find("unknown type name 'double'"), std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(device float *a, uint i) {}").find("parameter 'i' of a kernel must be a pointer"), std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(float *a) {}").find("must be in the device, constant or threadgroup address space"), std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(device float *a [[buffer(31)]]) {}").find("needs an index from 0 to 30"), std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(device int *a [[buffer(1)]], device int *b [[buffer(1)]]) {}").find("index 1 is used by two parameters"),
+  EXPECT_NE(errorOf("kernel void f(device double *a) {}").find("unknown type name 'double'"),
             std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(float i [[thread_position_in_grid]]) {}").find("type 'float' is not valid for attribute"),
+  EXPECT_NE(errorOf("kernel void f(device float *a, uint i) {}")
+                .find("parameter 'i' of a kernel must be a pointer"),
             std::string::npos);
-  EXPECT_NE(errorOf("kernel int f(device int *a) { return 0; }").find("must return void"), std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(device int *a) {} kernel void f(device uint *a) {}").find("two kernels have the name 'f'"),
+  EXPECT_NE(errorOf("kernel void f(float *a) {}")
+                .find("must be in the device, constant or threadgroup address space"),
             std::string::npos);
-  EXPECT_NE(errorOf("int g(int n) { return n < 2 ? n : g(n - 1) + g(n - 2); }\nkernel void f(device int *a) { a[0] = g(a[1]); }")
+  EXPECT_NE(errorOf("kernel void f(device float *a [[buffer(31)]]) {}")
+                .find("needs an index from 0 to 30"),
+            std::string::npos);
+  EXPECT_NE(errorOf("kernel void f(device int *a [[buffer(1)]], device int *b [[buffer(1)]]) {}")
+                .find("index 1 is used by two parameters"),
+            std::string::npos);
+  EXPECT_NE(errorOf("kernel void f(float i [[thread_position_in_grid]]) {}")
+                .find("type 'float' is not valid for attribute"),
+            std::string::npos);
+  EXPECT_NE(errorOf("kernel int f(device int *a) { return 0; }").find("must return void"),
+            std::string::npos);
+  EXPECT_NE(errorOf("kernel void f(device int *a) {} kernel void f(device uint *a) {}")
+                .find("two kernels have the name 'f'"),
+            std::string::npos);
+  EXPECT_NE(errorOf("int g(int n) { return n < 2 ? n : g(n - 1) + g(n - 2); }\nkernel void "
+                    "f(device int *a) { a[0] = g(a[1]); }")
                 .find("recursive"),
             std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(constant int *a) { *(constant int *)a = 1; }").find("constant"), std::string::npos);
-  EXPECT_NE(errorOf("int count = 0; kernel void f(device int *a) { a[0] = ++count; }").find("constant address space"), std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(device int *a) { static int n = 0; a[0] = n++; }").find("constant address space"), std::string::npos);
-  EXPECT_NE(errorOf("float g(thread float *p) { return *p; }\nkernel void f(device float *a) { a[0] = g(a + 1); }")
-                .find("kernel.metal:2:43: error: a pointer 'device float *' cannot become 'thread float *', which points to another address space"),
+  EXPECT_NE(errorOf("kernel void f(constant int *a) { *(constant int *)a = 1; }").find("constant"),
             std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(device float *a) { thread float *p = (thread float *)a; p[0] = 1; }").find("another address space"),
+  EXPECT_NE(errorOf("int count = 0; kernel void f(device int *a) { a[0] = ++count; }")
+                .find("constant address space"),
             std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(device float *a) { threadgroup float *p = (threadgroup float *)a; p[0] = 1; }").find("address space"),
+  EXPECT_NE(errorOf("kernel void f(device int *a) { static int n = 0; a[0] = n++; }")
+                .find("constant address space"),
             std::string::npos);
-  EXPECT_NE(errorOf("#include \"other.h\"\n").find("kernel.metal:1:10: error: 'other.h' file not found"), std::string::npos);
-  EXPECT_NE(errorOf("words that are no Metal\n").find("kernel.metal:1:1: error: unknown type name 'words'"), std::string::npos);
-  EXPECT_NE(errorOf("kernel void f(device int *a) {").find("error: expected '}'"), std::string::npos);
+  EXPECT_NE(errorOf("float g(thread float *p) { return *p; }\nkernel void f(device float *a) { "
+                    "a[0] = g(a + 1); }")
+                .find("kernel.metal:2:43: error: a pointer 'device float *' cannot become 'thread "
+                      "float *', which points to another address space"),
+            std::string::npos);
+  EXPECT_NE(
+      errorOf("kernel void f(device float *a) { thread float *p = (thread float *)a; p[0] = 1; }")
+          .find("another address space"),
+      std::string::npos);
+  EXPECT_NE(errorOf("kernel void f(device float *a) { threadgroup float *p = (threadgroup float "
+                    "*)a; p[0] = 1; }")
+                .find("address space"),
+            std::string::npos);
+  EXPECT_NE(
+      errorOf("#include \"other.h\"\n").find("kernel.metal:1:10: error: 'other.h' file not found"),
+      std::string::npos);
+  EXPECT_NE(errorOf("words that are no Metal\n")
+                .find("kernel.metal:1:1: error: unknown type name 'words'"),
+            std::string::npos);
+  EXPECT_NE(errorOf("kernel void f(device int *a) {").find("error: expected '}'"),
+            std::string::npos);
 }
 
 TEST(Rewriter, KeepsLinesAndMapsOffsetsBack) {
-  std::string text = "[[kernel]] void f(\n  device int* a [[buffer(\n 0)]]) {\n threadgroup int x[2]; x[0] = a[0];\n}\n"
+  std::string text = "[[kernel]] void f(\n  device int* a [[buffer(\n 0)]]) {\n threadgroup int "
+                     "x[2]; x[0] = a[0];\n}\n"
                      "#define M(n) constant int k##n = n;\n"
-                     "struct S { int v; int get() const thread { return v; } int get() const device { return v; } };\n";
+                     "struct S { int v; int get() const thread { return v; } int get() const "
+                     "device { return v; } };\n";
   RewrittenText result = rewriteMsl(text);
   EXPECT_EQ(llvm::StringRef(result.text).count('\n'), llvm::StringRef(text).count('\n'));
   EXPECT_EQ(result.originalOffset(result.text.find("x[0]")), text.find("x[0]"));
@@ -250,11 +288,15 @@ TEST(Threads, CompileAtTheSameTime) {
         llvm::LLVMContext context;
         std::string n = std::to_string(t * 10 + k);
         bool wrong = k == 3;
-        auto result = compileMsl("kernel void f" + n + "(device float4 *a, uint i [[thread_position_in_grid]]) { a[i].xy *= " +
-                                     (wrong ? "b" : n) + "; }",
-                                 MslOptions(), context);
+        auto result =
+            compileMsl("kernel void f" + n +
+                           "(device float4 *a, uint i [[thread_position_in_grid]]) { a[i].xy *= " +
+                           (wrong ? "b" : n) + "; }",
+                       MslOptions(), context);
         if (wrong)
-          right += !result && llvm::toString(result.takeError()).find("undeclared identifier 'b'") != std::string::npos;
+          right +=
+              !result && llvm::toString(result.takeError()).find("undeclared identifier 'b'") !=
+                             std::string::npos;
         else
           right += result && result->kernels.size() == 1 && result->kernels[0].name == "f" + n;
       }

@@ -9,13 +9,17 @@ using namespace triton_metal::test;
 
 namespace {
 
-/// Distance in units of the last place of the float nearest to `exact`; infinite where one is NaN and the other is not.
+/// Distance in units of the last place of the float nearest to `exact`; infinite where one is NaN
+/// and the other is not.
 double ulps(float got, double exact) {
   float nearest = static_cast<float>(exact);
   if (std::isnan(nearest) || std::isnan(got))
     return std::isnan(nearest) && std::isnan(got) ? 0 : INFINITY;
   if (std::isinf(nearest) || std::isinf(got))
-    return nearest == got ? 0 : std::abs(exact) > 3.4028e38 && std::abs(got) > 3.4028e38 && (exact < 0) == (got < 0) ? 1 : INFINITY;
+    return nearest == got ? 0
+           : std::abs(exact) > 3.4028e38 && std::abs(got) > 3.4028e38 && (exact < 0) == (got < 0)
+               ? 1
+               : INFINITY;
   double magnitude = std::max(std::abs(exact), 0x1p-126);
   double unit = std::ldexp(1.0, std::ilogb(magnitude) - 23);
   return std::abs(got - exact) / unit;
@@ -24,8 +28,10 @@ double ulps(float got, double exact) {
 /// All exponents, both signs, and the values that break things.
 std::vector<float> samples(float low, float high) {
   std::vector<float> values;
-  for (float special : {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, INFINITY, -INFINITY, NAN, 0x1p-149f, 0x1p-126f, -0x1p-126f, 3.4028235e38f,
-                        -3.4028235e38f, 88.72284f, -87.33655f, -103.97208f, 3.14159274f, 1.57079637f, 1e10f, 5e-5f})
+  for (float special :
+       {0.0f,       -0.0f,       1.0f,        -1.0f,       0.5f,          INFINITY,       -INFINITY,
+        NAN,        0x1p-149f,   0x1p-126f,   -0x1p-126f,  3.4028235e38f, -3.4028235e38f, 88.72284f,
+        -87.33655f, -103.97208f, 3.14159274f, 1.57079637f, 1e10f,         5e-5f})
     values.push_back(special);
   // Evenly over the range that matters, and over all bit patterns.
   for (int i = 0; i <= 40000; ++i)
@@ -63,7 +69,8 @@ class UnaryMath : public testing::TestWithParam<Unary> {};
 TEST_P(UnaryMath, IsWithinItsBound) {
   Unary function = GetParam();
   std::vector<float> x = samples(function.low, function.high), y(x.size());
-  runKernel("device const float *x, device float *y", std::string("y[i] = ") + function.name + "(x[i]);", {in(x), out(y)},
+  runKernel("device const float *x, device float *y",
+            std::string("y[i] = ") + function.name + "(x[i]);", {in(x), out(y)},
             static_cast<uint32_t>(x.size()));
   double worst = 0;
   size_t where = 0;
@@ -72,8 +79,9 @@ TEST_P(UnaryMath, IsWithinItsBound) {
       worst = error;
       where = i;
     }
-  EXPECT_LE(worst, function.bound) << function.name << "(" << std::hexfloat << x[where] << ") = " << y[where] << ", exactly "
-                                   << function.exact(x[where]);
+  EXPECT_LE(worst, function.bound)
+      << function.name << "(" << std::hexfloat << x[where] << ") = " << y[where] << ", exactly "
+      << function.exact(x[where]);
   RecordProperty("ulps", std::to_string(worst));
 }
 
@@ -86,14 +94,17 @@ INSTANTIATE_TEST_SUITE_P(
                     Unary{"tan", std::tan, 4, -100, 100}, Unary{"tanh", std::tanh, 2, -10, 10},
                     Unary{"sqrt", std::sqrt, 0.5, 0, 10}, Unary{"rsqrt", rsqrtExact, 1.5, 0, 10},
                     Unary{"sinpi", sinpiExact, 4, -4, 4}, Unary{"cospi", cospiExact, 4, -4, 4},
-                    Unary{"asin", std::asin, 2, -1, 1}, Unary{"acos", std::acos, 2, -1, 1}, Unary{"atan", std::atan, 2, -10, 10},
-                    Unary{"sinh", std::sinh, 2, -90, 90}, Unary{"cosh", std::cosh, 2, -90, 90},
-                    Unary{"asinh", std::asinh, 2, -10, 10}, Unary{"acosh", std::acosh, 2, 1, 10},
-                    Unary{"atanh", std::atanh, 2, -1, 1}, Unary{"floor", std::floor, 0, -10, 10},
-                    Unary{"ceil", std::ceil, 0, -10, 10}, Unary{"trunc", std::trunc, 0, -10, 10},
-                    Unary{"rint", std::nearbyint, 0, -10, 10}, Unary{"round", std::round, 0, -10, 10},
-                    Unary{"fabs", std::fabs, 0, -10, 10}, Unary{"precise::exp", std::exp, 2, -104, 89},
-                    Unary{"fast::exp2", std::exp2, 2, -150, 128}, Unary{"precise::tanh", std::tanh, 2, -1, 1}),
+                    Unary{"asin", std::asin, 2, -1, 1}, Unary{"acos", std::acos, 2, -1, 1},
+                    Unary{"atan", std::atan, 2, -10, 10}, Unary{"sinh", std::sinh, 2, -90, 90},
+                    Unary{"cosh", std::cosh, 2, -90, 90}, Unary{"asinh", std::asinh, 2, -10, 10},
+                    Unary{"acosh", std::acosh, 2, 1, 10}, Unary{"atanh", std::atanh, 2, -1, 1},
+                    Unary{"floor", std::floor, 0, -10, 10}, Unary{"ceil", std::ceil, 0, -10, 10},
+                    Unary{"trunc", std::trunc, 0, -10, 10},
+                    Unary{"rint", std::nearbyint, 0, -10, 10},
+                    Unary{"round", std::round, 0, -10, 10}, Unary{"fabs", std::fabs, 0, -10, 10},
+                    Unary{"precise::exp", std::exp, 2, -104, 89},
+                    Unary{"fast::exp2", std::exp2, 2, -150, 128},
+                    Unary{"precise::tanh", std::tanh, 2, -1, 1}),
     [](const testing::TestParamInfo<Unary> &info) {
       std::string name = info.param.name;
       for (char &c : name)
@@ -107,21 +118,26 @@ TEST(BinaryMath, IsWithinItsBound) {
     double (*exact)(double, double);
     double bound;
   };
-  std::vector<float> some = {0.0f, -0.0f, 1.0f, -1.0f, 0.3f, -2.5f, 7.0f, 1e-40f, 1e30f, -1e30f, INFINITY, -INFINITY, NAN, 100.5f, 3.0f};
+  std::vector<float> some = {0.0f,  -0.0f,  1.0f,     -1.0f,     0.3f, -2.5f,  7.0f, 1e-40f,
+                             1e30f, -1e30f, INFINITY, -INFINITY, NAN,  100.5f, 3.0f};
   std::vector<float> x, y;
   for (float a : some)
     for (float b : some) {
       x.push_back(a);
       y.push_back(b);
     }
-  for (Binary function : {Binary{"pow", std::pow, 2}, Binary{"fmod", std::fmod, 0}, Binary{"atan2", std::atan2, 2},
-                          Binary{"fmin", std::fmin, 0}, Binary{"fmax", std::fmax, 0}, Binary{"max", std::fmax, 0},
-                          Binary{"min", std::fmin, 0}, Binary{"copysign", std::copysign, 0}, Binary{"fdim", std::fdim, 0.5}}) {
+  for (Binary function :
+       {Binary{"pow", std::pow, 2}, Binary{"fmod", std::fmod, 0}, Binary{"atan2", std::atan2, 2},
+        Binary{"fmin", std::fmin, 0}, Binary{"fmax", std::fmax, 0}, Binary{"max", std::fmax, 0},
+        Binary{"min", std::fmin, 0}, Binary{"copysign", std::copysign, 0},
+        Binary{"fdim", std::fdim, 0.5}}) {
     std::vector<float> z(x.size());
     runKernel("device const float *x, device const float *y, device float *z",
-              std::string("z[i] = ") + function.name + "(x[i], y[i]);", {in(x), in(y), out(z)}, static_cast<uint32_t>(x.size()));
+              std::string("z[i] = ") + function.name + "(x[i], y[i]);", {in(x), in(y), out(z)},
+              static_cast<uint32_t>(x.size()));
     for (size_t i = 0; i < x.size(); ++i)
-      EXPECT_LE(ulps(z[i], function.exact(x[i], y[i])), function.bound) << function.name << "(" << x[i] << ", " << y[i] << ") = " << z[i];
+      EXPECT_LE(ulps(z[i], function.exact(x[i], y[i])), function.bound)
+          << function.name << "(" << x[i] << ", " << y[i] << ") = " << z[i];
   }
 }
 
@@ -143,7 +159,8 @@ TEST(Conversions, HalfAndBfloatRoundToNearestEven) {
       x.push_back(std::bit_cast<float>(high | low));
   std::vector<float> h(x.size()), b(x.size());
   runKernel("device const float *x, device float *h, device float *b",
-            "h[i] = half(x[i]); bfloat t = bfloat(x[i]); b[i] = t;", {in(x), out(h), out(b)}, static_cast<uint32_t>(x.size()));
+            "h[i] = half(x[i]); bfloat t = bfloat(x[i]); b[i] = t;", {in(x), out(h), out(b)},
+            static_cast<uint32_t>(x.size()));
   for (size_t i = 0; i < x.size(); ++i) {
     if (std::isnan(x[i])) {
       EXPECT_TRUE(std::isnan(h[i]) && std::isnan(b[i]));
@@ -160,31 +177,36 @@ TEST(Conversions, HalfAndBfloatRoundToNearestEven) {
 }
 
 TEST(Conversions, FloatToIntegerStaysInRange) {
-  std::vector<float> x = {0, -0.9f, 1.9f, -1.9f, 3e9f, -3e9f, 5e9f, NAN, INFINITY, -INFINITY, 255.9f, 300.0f};
+  std::vector<float> x = {0,    -0.9f, 1.9f,     -1.9f,     3e9f,   -3e9f,
+                          5e9f, NAN,   INFINITY, -INFINITY, 255.9f, 300.0f};
   std::vector<int32_t> s(x.size());
   std::vector<uint32_t> u(x.size());
   std::vector<uint8_t> c(x.size());
   runKernel("device const float *x, device int *s, device uint *u, device uchar *c",
-            "s[i] = int(x[i]); u[i] = uint(x[i]); c[i] = uchar(x[i]);", {in(x), out(s), out(u), out(c)},
-            static_cast<uint32_t>(x.size()));
-  EXPECT_EQ(s, (std::vector<int32_t>{0, 0, 1, -1, INT32_MAX, INT32_MIN, INT32_MAX, 0, INT32_MAX, INT32_MIN, 255, 300}));
-  EXPECT_EQ(u, (std::vector<uint32_t>{0, 0, 1, 0, 3000000000u, 0, UINT32_MAX, 0, UINT32_MAX, 0, 255, 300}));
+            "s[i] = int(x[i]); u[i] = uint(x[i]); c[i] = uchar(x[i]);",
+            {in(x), out(s), out(u), out(c)}, static_cast<uint32_t>(x.size()));
+  EXPECT_EQ(s, (std::vector<int32_t>{0, 0, 1, -1, INT32_MAX, INT32_MIN, INT32_MAX, 0, INT32_MAX,
+                                     INT32_MIN, 255, 300}));
+  EXPECT_EQ(u, (std::vector<uint32_t>{0, 0, 1, 0, 3000000000u, 0, UINT32_MAX, 0, UINT32_MAX, 0, 255,
+                                      300}));
   EXPECT_EQ(c, (std::vector<uint8_t>{0, 0, 1, 0, 255, 0, 255, 0, 255, 0, 255, 255}));
 }
 
 TEST(Integers, AgreeWithTheirDefinitions) {
   std::vector<int32_t> a, b;
-  std::vector<int32_t> some = {0, 1, -1, 2, 7, -8, 31, 32, 33, INT32_MAX, INT32_MIN, 123456789, -987654321, 65536, 255};
+  std::vector<int32_t> some = {0,  1,         -1,        2,         7,          -8,    31, 32,
+                               33, INT32_MAX, INT32_MIN, 123456789, -987654321, 65536, 255};
   for (int32_t p : some)
     for (int32_t q : some) {
       a.push_back(p);
       b.push_back(q);
     }
   size_t n = a.size();
-  auto check = [&](const std::string &expression, const std::function<int32_t(int32_t, int32_t)> &exact) {
+  auto check = [&](const std::string &expression,
+                   const std::function<int32_t(int32_t, int32_t)> &exact) {
     std::vector<int32_t> c(n);
-    runKernel("device const int *a, device const int *b, device int *c", "c[i] = " + expression + ";", {in(a), in(b), out(c)},
-              static_cast<uint32_t>(n));
+    runKernel("device const int *a, device const int *b, device int *c",
+              "c[i] = " + expression + ";", {in(a), in(b), out(c)}, static_cast<uint32_t>(n));
     for (size_t i = 0; i < n; ++i)
       EXPECT_EQ(c[i], exact(a[i], b[i])) << expression << " of " << a[i] << " and " << b[i];
   };
@@ -194,8 +216,10 @@ TEST(Integers, AgreeWithTheirDefinitions) {
   check("a[i] * b[i]", [&](int32_t p, int32_t q) { return s(u(p) * u(q)); });
   check("a[i] << b[i]", [&](int32_t p, int32_t q) { return s(u(p) << (q & 31)); });
   check("a[i] >> b[i]", [&](int32_t p, int32_t q) { return p >> (q & 31); });
-  check("mulhi(a[i], b[i])", [&](int32_t p, int32_t q) { return static_cast<int32_t>((int64_t(p) * q) >> 32); });
-  check("int(mulhi(uint(a[i]), uint(b[i])))", [&](int32_t p, int32_t q) { return s((uint64_t(u(p)) * u(q)) >> 32); });
+  check("mulhi(a[i], b[i])",
+        [&](int32_t p, int32_t q) { return static_cast<int32_t>((int64_t(p) * q) >> 32); });
+  check("int(mulhi(uint(a[i]), uint(b[i])))",
+        [&](int32_t p, int32_t q) { return s((uint64_t(u(p)) * u(q)) >> 32); });
   check("clz(a[i])", [&](int32_t p, int32_t) { return std::countl_zero(u(p)); });
   check("ctz(a[i])", [&](int32_t p, int32_t) { return std::countr_zero(u(p)); });
   check("popcount(a[i])", [&](int32_t p, int32_t) { return std::popcount(u(p)); });
@@ -206,28 +230,33 @@ TEST(Integers, AgreeWithTheirDefinitions) {
   check("subsat(a[i], b[i])", [&](int32_t p, int32_t q) {
     return static_cast<int32_t>(std::clamp<int64_t>(int64_t(p) - q, INT32_MIN, INT32_MAX));
   });
-  check("hadd(a[i], b[i])", [&](int32_t p, int32_t q) { return static_cast<int32_t>((int64_t(p) + q) >> 1); });
-  check("rhadd(a[i], b[i])", [&](int32_t p, int32_t q) { return static_cast<int32_t>((int64_t(p) + q + 1) >> 1); });
-  check("int(absdiff(a[i], b[i]))", [&](int32_t p, int32_t q) { return s(uint64_t(std::abs(int64_t(p) - q))); });
+  check("hadd(a[i], b[i])",
+        [&](int32_t p, int32_t q) { return static_cast<int32_t>((int64_t(p) + q) >> 1); });
+  check("rhadd(a[i], b[i])",
+        [&](int32_t p, int32_t q) { return static_cast<int32_t>((int64_t(p) + q + 1) >> 1); });
+  check("int(absdiff(a[i], b[i]))",
+        [&](int32_t p, int32_t q) { return s(uint64_t(std::abs(int64_t(p) - q))); });
   check("min(a[i], b[i])", [&](int32_t p, int32_t q) { return std::min(p, q); });
-  check("int(max(uint(a[i]), uint(b[i])))", [&](int32_t p, int32_t q) { return s(std::max(u(p), u(q))); });
+  check("int(max(uint(a[i]), uint(b[i])))",
+        [&](int32_t p, int32_t q) { return s(std::max(u(p), u(q))); });
   check("reverse_bits(a[i])", [&](int32_t p, int32_t) {
     uint32_t r = 0;
     for (int k = 0; k < 32; ++k)
       r |= (u(p) >> k & 1) << (31 - k);
     return s(r);
   });
-  check("b[i] == 0 || (a[i] == INT_MIN && b[i] == -1) ? 0 : a[i] / b[i]", [&](int32_t p, int32_t q) {
-    return q == 0 || (p == INT32_MIN && q == -1) ? 0 : p / q;
-  });
-  check("b[i] == 0 || (a[i] == INT_MIN && b[i] == -1) ? 0 : a[i] % b[i]", [&](int32_t p, int32_t q) {
-    return q == 0 || (p == INT32_MIN && q == -1) ? 0 : p % q;
-  });
+  check("b[i] == 0 || (a[i] == INT_MIN && b[i] == -1) ? 0 : a[i] / b[i]",
+        [&](int32_t p, int32_t q) { return q == 0 || (p == INT32_MIN && q == -1) ? 0 : p / q; });
+  check("b[i] == 0 || (a[i] == INT_MIN && b[i] == -1) ? 0 : a[i] % b[i]",
+        [&](int32_t p, int32_t q) { return q == 0 || (p == INT32_MIN && q == -1) ? 0 : p % q; });
   check("int(mulhi(long(a[i]) << 32 | 12345, long(b[i]) * 77))", [&](int32_t p, int32_t q) {
-    return s(static_cast<uint64_t>((static_cast<__int128>((int64_t(p) * (int64_t(1) << 32)) | 12345) * (int64_t(q) * 77)) >> 64));
+    return s(static_cast<uint64_t>(
+        (static_cast<__int128>((int64_t(p) * (int64_t(1) << 32)) | 12345) * (int64_t(q) * 77)) >>
+        64));
   });
   check("extract_bits(a[i], 5, 7)", [&](int32_t p, int32_t) { return s(u(p) << 20) >> 25; });
-  check("insert_bits(a[i], b[i], 4, 8)", [&](int32_t p, int32_t q) { return s((u(p) & ~0xff0u) | ((u(q) & 0xff) << 4)); });
+  check("insert_bits(a[i], b[i], 4, 8)",
+        [&](int32_t p, int32_t q) { return s((u(p) & ~0xff0u) | ((u(q) & 0xff) << 4)); });
 }
 
 } // namespace

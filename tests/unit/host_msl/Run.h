@@ -8,15 +8,17 @@
 
 namespace triton_metal::test {
 
-/// `body` is the inside of a kernel whose parameters are `device T *b0 ... bN`, in this order, and `uint i`, the thread's index.
-/// Runs it over `threads` threads, 64 a group.
+/// `body` is the inside of a kernel whose parameters are `device T *b0 ... bN`, in this order, and
+/// `uint i`, the thread's index. Runs it over `threads` threads, 64 a group.
 inline void runKernel(const std::string &parameters, const std::string &body,
                       std::vector<BufferBinding> buffers, uint32_t threads,
                       const std::string &before = "", uint32_t group = 64) {
-  std::string text = "#include <metal_stdlib>\nusing namespace metal;\n" + before + "\nkernel void k(" + parameters +
-                     ", uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]], "
-                     "uint local [[thread_index_in_threadgroup]]) {\n" +
-                     body + "\n}\n";
+  std::string text =
+      "#include <metal_stdlib>\nusing namespace metal;\n" + before + "\nkernel void k(" +
+      parameters +
+      ", uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]], "
+      "uint local [[thread_index_in_threadgroup]]) {\n" +
+      body + "\n}\n";
   auto library = Device::get().compile(text);
   ASSERT_TRUE(bool(library)) << llvm::toString(library.takeError());
   auto kernel = (*library)->kernel("k");

@@ -10,10 +10,10 @@ using namespace triton_metal::test;
 namespace {
 
 TEST(Shuffles, MoveEveryType) {
-  for (const char *type : {"float", "int", "uint", "half", "short", "ushort", "char", "uchar", "bfloat", "long", "ulong", "float2", "half4", "uint3"}) {
+  for (const char *type : {"float", "int", "uint", "half", "short", "ushort", "char", "uchar",
+                           "bfloat", "long", "ulong", "float2", "half4", "uint3"}) {
     std::vector<uint32_t> bad(1);
-    runKernel("device atomic_uint *bad",
-              "typedef " + std::string(type) + R"( T;
+    runKernel("device atomic_uint *bad", "typedef " + std::string(type) + R"( T;
 T x = T(lane + 3);
 auto fail = [&](bool ok) { if (!ok) atomic_fetch_add_explicit(bad, 1, memory_order_relaxed); };
 fail(same(simd_shuffle(x, ushort((lane * 7) & 31)), T(((lane * 7) & 31) + 3)));
@@ -74,7 +74,10 @@ if (first) votes[7] = lane + 1;
 
 TEST(Quads, ReduceFourThreads) {
   std::vector<int32_t> o(32);
-  runKernel("device int *o", "o[i] = quad_sum(int(lane)) + 1000 * quad_max(int(lane)) + 100000 * quad_all(lane < 8);", {out(o)}, 32);
+  runKernel(
+      "device int *o",
+      "o[i] = quad_sum(int(lane)) + 1000 * quad_max(int(lane)) + 100000 * quad_all(lane < 8);",
+      {out(o)}, 32);
   for (int lane = 0; lane < 32; ++lane)
     EXPECT_EQ(o[lane], (lane & ~3) * 4 + 6 + 1000 * (lane | 3) + 100000 * (lane < 8));
 }
@@ -146,14 +149,17 @@ simdgroup_barrier(mem_flags::mem_threadgroup);
 simdgroup_matrix<T, 8, 8> x, y;
 simdgroup_float8x8 z = make_filled_simdgroup_matrix<float, 8, 8>(2.0f);
 simdgroup_load(x, ta, 20, ulong2(4, 8));
-simdgroup_load(y, tb + 20, 20, ulong2(8, 0), )" + t + R"();
+simdgroup_load(y, tb + 20, 20, ulong2(8, 0), )" +
+                     t + R"();
 simdgroup_multiply_accumulate(z, x, y, z);
-simdgroup_store(z, c, 20, ulong2(3, 5), )" + t + R"();
+simdgroup_store(z, c, 20, ulong2(3, 5), )" +
+                     t + R"();
 simdgroup_float8x8 d = make_diagonal_simdgroup_matrix<float, 8, 8>(3.0f), p;
 simdgroup_multiply(p, d, z);
 simdgroup_store(p, e);
 )";
-  runKernel("device const float *a, device const float *b, device float *c, device float *e", body, {in(a), in(b), out(c), out(e)}, 32, "", 32);
+  runKernel("device const float *a, device const float *b, device float *c, device float *e", body,
+            {in(a), in(b), out(c), out(e)}, 32, "", 32);
   for (size_t row = 0; row < 8; ++row)
     for (size_t column = 0; column < 8; ++column) {
       float exact = 2;

@@ -10,14 +10,15 @@ namespace {
 
 std::string textOf(llvm::Error error) { return llvm::toString(std::move(error)); }
 
-const char *text = "#include <metal_stdlib>\n"
-                   "using namespace metal;\n"
-                   "kernel void twice(device float *x [[buffer(0)]], constant uint *args [[buffer(1)]],\n"
-                   "                  uint i [[thread_position_in_grid]]) {\n"
-                   "  threadgroup float tile[32];\n"
-                   "  tile[i % 32] = x[i];\n"
-                   "  x[i] = tile[i % 32] * 2.0f + float(args[0]);\n"
-                   "}\n";
+const char *text =
+    "#include <metal_stdlib>\n"
+    "using namespace metal;\n"
+    "kernel void twice(device float *x [[buffer(0)]], constant uint *args [[buffer(1)]],\n"
+    "                  uint i [[thread_position_in_grid]]) {\n"
+    "  threadgroup float tile[32];\n"
+    "  tile[i % 32] = x[i];\n"
+    "  x[i] = tile[i % 32] * 2.0f + float(args[0]);\n"
+    "}\n";
 const char *metadata = R"({"name": "twice", "threads": 32, "scalar_buffer": 1, "args": [
   {"name": "x", "kind": "buffer", "slot": 0, "type": "*f32", "reads": true, "writes": true},
   {"name": "n", "kind": "scalar", "slot": 0, "words": 1, "type": "i32"}]})";
@@ -68,11 +69,13 @@ TEST(HostDevice, DescribesLibraries) {
   llvm::Expected<HostKernel *> kernel = (*made)->kernel("twice");
   ASSERT_TRUE(bool(kernel));
   EXPECT_EQ(llvm::cantFail((*made)->threadgroupMemory(*kernel)), 128u);
-  EXPECT_NE(textOf((*made)->kernel("thrice").takeError()).find("no kernel 'thrice'"), std::string::npos);
+  EXPECT_NE(textOf((*made)->kernel("thrice").takeError()).find("no kernel 'thrice'"),
+            std::string::npos);
 
   library.text = "kernel void broken(";
   library.size = std::strlen(library.text);
-  EXPECT_NE(textOf(MetalLibrary::compile(library).takeError()).find("kernel.metal:1"), std::string::npos);
+  EXPECT_NE(textOf(MetalLibrary::compile(library).takeError()).find("kernel.metal:1"),
+            std::string::npos);
 }
 
 } // namespace
