@@ -15,6 +15,10 @@ from triton_metal.devices import base, detect, frameworks, host, target
 from triton_metal.errors import DeviceError, LaunchTypeError, LaunchValueError
 
 
+# Which device a launch takes is what is tested here.
+pytestmark = pytest.mark.own_route
+
+
 @pytest.fixture(autouse=True)
 def _nothing_asked_for(monkeypatch):
     monkeypatch.delenv("TRITON_METAL_DEVICE", raising=False)

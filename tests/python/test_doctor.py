@@ -15,6 +15,9 @@ from triton_metal.__main__ import main
 from triton_metal.devices import detect
 from triton_metal.doctor import kernels, report, run, text
 
+# Which device a launch takes is what is tested here.
+pytestmark = pytest.mark.own_route
+
 PROBES = [
     "elementwise float32",
     "elementwise float16",

@@ -12,6 +12,8 @@ from triton_metal.devices import detect
 from triton_metal.errors import CompileError, DeviceError
 
 mx = pytest.importorskip("mlx.core")
+# Which device a launch takes is what is tested here.
+pytestmark = pytest.mark.own_route
 
 
 @triton.jit
