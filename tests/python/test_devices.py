@@ -14,7 +14,6 @@ from triton_metal import _native, config, devices
 from triton_metal.devices import base, detect, frameworks, host, target
 from triton_metal.errors import DeviceError, LaunchTypeError, LaunchValueError
 
-
 # Which device a launch takes is what is tested here.
 pytestmark = pytest.mark.own_route
 
