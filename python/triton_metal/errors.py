@@ -6,6 +6,9 @@ import ast
 import linecache
 import re
 from dataclasses import dataclass
+from pathlib import Path
+
+_LANGUAGE = Path(__file__).parent / "language"
 
 
 class TritonMetalError(Exception):
@@ -48,7 +51,12 @@ class CompileError(TritonMetalError):
         super().__init__(message)
 
     def called_from(self, location: SourceLocation) -> CompileError:
-        """The same error, seen from a call of the function that it is in."""
+        """The same error, seen from a call of the function that it is in.
+
+        What goes wrong in this language's own functions went wrong where they were called.
+        """
+        if self.location is not None and Path(self.location.file).parent == _LANGUAGE:
+            return type(self)(self.message, location)
         return type(self)(self.message, self.location, (*self.callers, location))
 
     def __str__(self) -> str:

@@ -58,3 +58,16 @@ def test_large_scalars_round_once_to_bfloat(x: int) -> None:
     out = np.zeros(1, dtype("bfloat16"))
     scalar_convert_kernel[(1,)](out, x)
     assert float(out[0]) == nearest_bfloat(x)
+
+
+@triton.jit
+def wrong_axis_kernel(out_ptr):
+    tl.store(out_ptr, tl.sum(tl.arange(0, 8), 1))
+
+
+def test_errors_inside_of_the_language_are_the_callers() -> None:
+    with pytest.raises(triton.CompileError, match="axis 1 is not in") as caught:
+        wrong_axis_kernel[(1,)](np.zeros(1, np.int32))
+    assert caught.value.location.file == __file__
+    assert "tl.sum(tl.arange(0, 8), 1)" in str(caught.value)
+    assert "standard.py" not in str(caught.value)
