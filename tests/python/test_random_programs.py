@@ -53,6 +53,7 @@ class Program:
     def add(self, text: str, value: Any, *operands: Tile) -> Tile:
         """Adds a tile that is computed by a line, or by several of which the last one gives its value."""
         tile = Tile(f"v{len(self.tiles)}", np.asarray(value))
+        assert tile.value.dtype in (np.int32, np.float32)
         *before, last = text.split("\n")
         self.lines += [line.replace("@", tile.name) for line in before]
         self.lines.append(last.replace("@", tile.name) if "@" in last else f"{tile.name} = {last}")
@@ -209,7 +210,7 @@ def reduce(draw: Any, program: Program) -> None:
         "tl.argmin({}, {}{})": x.argmin(axis, keepdims=keep).astype(np.int32),
         "tl.argmax({} & 3, {}{})": (x & 3).argmax(axis, keepdims=keep).astype(np.int32),
         "tl.sum((({} & 15) - 8).to(tl.float32), {}{})": small.sum(axis, keepdims=keep),
-        "tl.reduce({}, {}, combine_product{})": np.multiply.reduce(x, axis, keepdims=keep),
+        "tl.reduce({}, {}, combine_product{})": x.prod(axis, dtype=np.int32, keepdims=keep),
     }
     text = draw(st.sampled_from(list(kinds)))
     program.add(text.format(a.name, axis, ", keep_dims=True" if keep else ""), kinds[text], a)
