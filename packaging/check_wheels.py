@@ -46,6 +46,7 @@ twice[(1,)](x, out, BLOCK=64)
 assert torch.equal(out, x * 2) and torch.equal(torch.nn.functional.relu(-out), torch.zeros(64))
 context = libtriton.ir.context()
 libtriton.ir.load_dialects(context)
+del context
 print(f"  beside torch {torch.__version__} and stock Triton's own LLVM, imported", sys.argv[1])
 """
 
