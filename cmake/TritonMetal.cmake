@@ -88,6 +88,8 @@ if(TRITON_METAL_STATIC_LLVM)
   target_link_libraries(triton_metal_no_polly PRIVATE triton_metal_llvm)
   target_link_libraries(triton_metal_link_clang INTERFACE triton_metal_no_polly)
 else()
+  # Distributions keep these libraries in a folder of LLVM's own.
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
   target_link_libraries(triton_metal_link_llvm INTERFACE LLVM)
   target_link_libraries(triton_metal_link_mlir INTERFACE MLIR)
   target_link_libraries(triton_metal_link_clang INTERFACE clang-cpp)
