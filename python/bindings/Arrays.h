@@ -48,6 +48,8 @@ struct ArrayInfo {
   bool writable = true;
   /// Arrays of the frameworks have no address here: their route finds it.
   Framework framework = Framework::Host;
+  /// Whether an array without an address is known to begin at a multiple of 16 bytes.
+  bool beginsAt16 = false;
   /// Triton's name of the element type ("fp32"), a string that lives for ever.
   const char *dtype = nullptr;
   /// Held for exporters of the buffer protocol.

@@ -220,6 +220,12 @@ bool readTensor(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
         storage.is_valid() ? nb::steal(PyObject_GetAttr(storage.ptr(), handle)) : nb::object();
     info.low = number.is_valid() ? PyLong_AsVoidPtr(number.ptr()) : nullptr;
     info.bytes = info.low ? 1 : 0;
+    // PyTorch binds the storage's MTLBuffer at this offset, and Metal's buffers begin at 16 bytes.
+    static PyObject *offsetMethod = interned("storage_offset");
+    nb::object offset = nb::steal(PyObject_CallMethodNoArgs(object, offsetMethod));
+    nb::object size = nb::steal(PyObject_CallMethodNoArgs(object, elementSize));
+    if (offset.is_valid() && size.is_valid())
+      info.beginsAt16 = nb::cast<uint64_t>(offset) * nb::cast<uint64_t>(size) % 16 == 0;
     PyErr_Clear();
     return true;
   }

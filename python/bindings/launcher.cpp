@@ -403,12 +403,13 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
     if (bound.array->framework == Framework::Host && settingsStack().empty())
       bound.array->framework = standInFor();
     const char *dtype = bound.array->dtype;
-    // A framework's array has no address yet, so nothing is known of its alignment; but launches on
-    // MLX's GPU streams bring the few that are not aligned to a place that is.
+    // An MLX array has no address yet, so nothing is known of its alignment; but launches on MLX's
+    // GPU streams bring the few that are not aligned to a place that is.
+    bool isPlaced = bound.array->data && bound.array->framework != Framework::Mlx;
     bool aligned = param.specializeAlignment &&
-                   (bound.array->framework == Framework::Host
-                        ? (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0
-                        : bound.kind == ArgumentKind::Mlx && doRun && mlxAlignment());
+                   (isPlaced ? (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0
+                    : bound.kind == ArgumentKind::Mlx ? doRun && mlxAlignment()
+                                                      : bound.array->beginsAt16);
     bound.divisibility = aligned ? 16 : 0;
     bound.type = dtype;
     key.push_back('p');
