@@ -1,5 +1,5 @@
 # make demo      build everything and run the examples: one table, and every kernel's Metal text under out/
-# make test      build everything and run all tests
+# make test      build everything and run all tests, those in Python once more for each way of launching on a Mac
 # make           build everything
 # make setup     only bring in what the build needs (the others do this themselves)
 # make lint      formatting and lint, C++ and Python, and docs/dialects against what the sources generate
@@ -22,6 +22,9 @@ endif
 CONFIGURE = cmake -G Ninja -S . -Wno-dev \
   -DCMAKE_C_COMPILER=$(LLVM_PREFIX)/bin/clang -DCMAKE_CXX_COMPILER=$(LLVM_PREFIX)/bin/clang++ \
   -DCMAKE_PREFIX_PATH=$(LLVM_PREFIX) -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON_ENV)/python
+
+PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python \
+  $(PYTHON_ENV)/python -m pytest -q -n $(JOBS)
 
 .NOTPARALLEL:
 .PHONY: build demo test setup setup-tests setup-wheels lint format sanitize wheels clean
@@ -47,7 +50,8 @@ demo: build
 test: setup-tests build
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/$(BUILD) --param llvm_tools=$(LLVM_PREFIX)/bin
-	TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python $(PYTHON_ENV)/python -m pytest -q -n $(JOBS) tests/python
+	$(PYTEST) tests/python
+	for route in mps mlx mlx-in-place; do $(PYTEST) --route=$$route -m "not own_route" tests/python || exit 1; done
 
 lint: setup-tests $(BUILD)/build.ninja
 	$(PYTHON_ENV)/ruff check .

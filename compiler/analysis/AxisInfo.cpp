@@ -108,6 +108,8 @@ static void applyHints(AxisInfo &info, function_ref<Attribute(StringRef)> lookup
   };
   raise("tt.contiguity", info.contiguity);
   raise("tt.divisibility", info.divisibility);
+  // Holds wherever the kernel's own test of its arguments does; accesses have a body without it.
+  raise(tt::testedDivisibilityAttrName, info.divisibility);
   raise("tt.constancy", info.constancy);
 }
 

@@ -64,6 +64,26 @@ LogicalResult Lowering::lowerArguments(msl::KernelOp kernel) {
   return success();
 }
 
+void Lowering::testAlignment() {
+  Value bits;
+  int64_t multiple = 1;
+  for (auto [index, argument] : llvm::enumerate(func.getArguments())) {
+    auto tested = func.getArgAttrOfType<IntegerAttr>(index, tt::testedDivisibilityAttrName);
+    if (!tested || !isa<tt::PtrType>(argument.getType()))
+      continue;
+    multiple = std::max(multiple, tested.getInt());
+    Value address = msl::PtrToIntOp::create(builder, loc, get(argument));
+    bits = bits ? arith::OrIOp::create(builder, loc, bits, address) : address;
+  }
+  if (!bits)
+    return;
+  Type type = bits.getType();
+  bits = arith::AndIOp::create(builder, loc, bits, constant(type, multiple - 1));
+  alignmentTest = arith::CmpIOp::create(builder, named("aligned"), arith::CmpIPredicate::eq, bits,
+                                        constant(type, 0));
+  topEnd = alignmentTest.getDefiningOp();
+}
+
 void Lowering::collectTileLifetimes() {
   unsigned next = 0;
   func.walk<WalkOrder::PreOrder>([&](Operation *op) { positions[op] = next++; });
@@ -120,6 +140,7 @@ LogicalResult Lowering::run() {
   lane = msl::LaneOp::create(builder, loc);
   simdgroup = msl::SimdgroupOp::create(builder, loc);
   topEnd = simdgroup.getDefiningOp();
+  testAlignment();
   return lowerBlock(&func.getBody().front());
 }
 

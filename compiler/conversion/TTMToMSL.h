@@ -52,6 +52,8 @@ private:
   //===--- Program
   //----------------------------------------------------------------------------------===//
   mlir::LogicalResult lowerArguments(msl::KernelOp kernel);
+  /// Whether the pointers whose alignment is to be tested are aligned; computed once, uniform.
+  void testAlignment();
   void collectTileLifetimes();
   /// Threadgroup memory that the tiles leave to the operation at hand.
   int64_t freeThreadgroupBytes();
@@ -177,6 +179,9 @@ private:
   struct Access {
     int32_t width = 1, maskWidth = 1;
   };
+  /// Makes an access hold whatever the test of the pointers' alignment says.
+  void useAlignmentTest(Access &access, const Address &address, mlir::Value mask,
+                        mlir::Value tileMask, mlir::Value &full);
   Access accessOf(mlir::Operation *op, mlir::Value pointer, mlir::Value mask,
                   const LinearLayout &layout);
 
@@ -199,6 +204,8 @@ private:
   mlir::Value lane, simdgroup;
   /// Where what is computed once for the whole kernel goes.
   mlir::Operation *topEnd = nullptr;
+  /// True where all pointers whose alignment is tested are aligned; null where none is.
+  mlir::Value alignmentTest;
   std::map<std::pair<std::vector<uint32_t>, std::vector<uint32_t>>, mlir::Value> threadSums;
   llvm::DenseMap<mlir::Value, mlir::Value> tiles;
   llvm::StringMap<unsigned> allocationNames;

@@ -108,6 +108,21 @@ Lowering::Access Lowering::accessOf(Operation *op, Value pointer, Value mask,
   return access;
 }
 
+void Lowering::useAlignmentTest(Access &access, const Address &address, Value mask, Value tileMask,
+                                Value &full) {
+  if (!alignmentTest || access.width == 1)
+    return;
+  if (mask && !full)
+    full = uniformMask(tileMask);
+  // Without a test for the whole tile there is one body only, which must do for any alignment.
+  if (!address.base || (mask && !full)) {
+    access.width = 1;
+    return;
+  }
+  full = full ? arith::AndIOp::create(builder, loc, alignmentTest, full) : alignmentTest;
+  access.maskWidth = 1;
+}
+
 Value Lowering::maskOf(Value mask) {
   return mask && !tt::isConstantBool(mask, true) ? get(mask) : Value();
 }
@@ -154,6 +169,7 @@ LogicalResult Lowering::load(tt::LoadOp op) {
   // A uniform test pays where it saves more than one test.
   if (mask && registers > access.maskWidth)
     full = uniformMask(op.getMask());
+  useAlignmentTest(access, address, mask, op.getMask(), full);
   address.offsets = dropRepeats(address.offsets, repeats);
   Type resultType = VectorType::get(registers, cast<VectorType>(type).getElementType());
   Value loaded = emit(resultType, address, dropRepeats(mask, repeats), dropRepeats(other, repeats),
@@ -191,6 +207,7 @@ LogicalResult Lowering::store(tt::StoreOp op) {
   int64_t registers = layout.getNumRegisters() >> llvm::popcount(repeats);
   if (mask && registers > access.maskWidth)
     full = uniformMask(op.getMask());
+  useAlignmentTest(access, address, mask, op.getMask(), full);
   value = dropRepeats(value, repeats);
   address.offsets = dropRepeats(address.offsets, repeats);
   mask = dropRepeats(mask, repeats);

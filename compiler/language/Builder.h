@@ -164,7 +164,8 @@ public:
 
   //===-- Functions -----------------------------------------------------===//
   /// Opens a function and returns its arguments; nested calls are allowed and restored by
-  /// endFunction. `divisibility[i]` is 0 where nothing is known of argument i.
+  /// endFunction. `divisibility[i]` is 0 where nothing is known of argument i,
+  /// and negative where the kernel is to test whether the argument is a multiple.
   std::vector<Value> beginFunction(llvm::StringRef name, llvm::ArrayRef<Type> params,
                                    llvm::ArrayRef<std::string> names, bool isKernel, bool noinline,
                                    llvm::ArrayRef<int64_t> divisibility,

@@ -44,8 +44,8 @@ std::vector<Value> Builder::beginFunction(llvm::StringRef name, llvm::ArrayRef<T
   frames.back().function = function;
   for (auto [index, value] : llvm::enumerate(divisibility))
     if (value)
-      function.setArgAttr(index, "tt.divisibility",
-                          builder.getI32IntegerAttr(static_cast<int32_t>(value)));
+      function.setArgAttr(index, value < 0 ? tt::testedDivisibilityAttrName : "tt.divisibility",
+                          builder.getI32IntegerAttr(static_cast<int32_t>(std::abs(value))));
   for (auto [index, value] : llvm::enumerate(memory))
     if (value)
       function.setArgAttr(index, "tt.memory",

@@ -114,7 +114,7 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   // A diagnostic points to the source, not to the compiler's text of it.
   bool printsOperations = context->shouldPrintOpOnDiagnostic();
   context->printOpOnDiagnostic(false);
-  auto restore = llvm::make_scope_exit([&] { context->printOpOnDiagnostic(printsOperations); });
+  llvm::scope_exit restore([&] { context->printOpOnDiagnostic(printsOperations); });
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
       append(diagnostics, diagnostic, "error");

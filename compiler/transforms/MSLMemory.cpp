@@ -16,6 +16,13 @@ struct Emitter::AccessInfo {
   bool hasFull = false;
 
   bool isMasked(bool guarded) const { return mask && (guarded || !hasFull); }
+  /// Elements that one access takes. Where the uniform test fails, the alignment may be what
+  /// failed.
+  int64_t getAccessWidth(bool guarded) const {
+    if (element.isInteger(1))
+      return 1;
+    return isMasked(guarded) || (guarded && hasFull) ? std::min(width, maskWidth) : width;
+  }
 };
 
 Emitter::AccessInfo Emitter::getAccessInfo(Operation *op) {
@@ -115,9 +122,7 @@ void Emitter::emitLoad(Operation *op, const Coord &at, int64_t step, bool guarde
   AccessInfo info = getAccessInfo(op);
   Value result = op->getResult(0);
   bool masked = info.isMasked(guarded);
-  int64_t access = masked ? std::min(info.width, info.maskWidth) : info.width;
-  if (info.element.isInteger(1))
-    access = 1;
+  int64_t access = info.getAccessWidth(guarded);
   int64_t chunk = std::min<int64_t>(step, 4);
   access = std::min(access, step);
   Location loc = op->getLoc();
@@ -186,9 +191,7 @@ void Emitter::emitWrite(const AccessInfo &info, Operation *op, const Coord &at, 
 void Emitter::emitStore(Operation *op, const Coord &at, int64_t step, bool guarded) {
   AccessInfo info = getAccessInfo(op);
   bool masked = info.isMasked(guarded);
-  int64_t access = masked ? std::min(info.width, info.maskWidth) : info.width;
-  if (info.element.isInteger(1))
-    access = 1;
+  int64_t access = info.getAccessWidth(guarded);
   int64_t chunk = std::min<int64_t>(step, 4);
   access = std::min(access, step);
   SmallVector<Value> parts;

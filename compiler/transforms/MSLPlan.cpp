@@ -283,13 +283,13 @@ void Plan::planBlock(Block &block) {
     }
     home[&op] = open;
     open->items.push_back(&op);
-    if (auto load = dyn_cast<LoadOp>(&op); load && load.getFull() && load.getMask())
+    if (auto load = dyn_cast<LoadOp>(&op); load && load.getFull())
       open->fulls.insert(load.getFull());
-    if (auto store = dyn_cast<StoreOp>(&op); store && store.getFull() && store.getMask())
+    if (auto store = dyn_cast<StoreOp>(&op); store && store.getFull())
       open->fulls.insert(store.getFull());
-    if (auto load = dyn_cast<LoadAddressOp>(&op); load && load.getFull() && load.getMask())
+    if (auto load = dyn_cast<LoadAddressOp>(&op); load && load.getFull())
       open->fulls.insert(load.getFull());
-    if (auto store = dyn_cast<StoreAddressOp>(&op); store && store.getFull() && store.getMask())
+    if (auto store = dyn_cast<StoreAddressOp>(&op); store && store.getFull())
       open->fulls.insert(store.getFull());
   }
   close();

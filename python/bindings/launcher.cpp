@@ -53,7 +53,8 @@ struct Bound {
   uint64_t unsignedInteger = 0;
   double real = 0;
   const char *type = nullptr; // Triton's name where the kernel takes a scalar
-  uint8_t divisibility = 0;
+  /// In bytes; negative where the kernel is to test it.
+  int8_t divisibility = 0;
   std::unique_ptr<ArrayInfo> array;
   nb::object owned;
 };
@@ -410,12 +411,16 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
                    (isPlaced ? (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0
                     : bound.kind == ArgumentKind::Mlx ? doRun && mlxAlignment()
                                                       : bound.array->beginsAt16);
-    bound.divisibility = aligned ? 16 : 0;
+    // What is compiled for MLX's own kernels is: those see the address first.
+    bool isTested = !aligned && param.specializeAlignment &&
+                    bound.array->framework == Framework::Mlx &&
+                    (bound.kind != ArgumentKind::Mlx || !doRun);
+    bound.divisibility = aligned ? 16 : isTested ? -16 : 0;
     bound.type = dtype;
     key.push_back('p');
     key.append(reinterpret_cast<const char *>(&dtype),
                reinterpret_cast<const char *>(&dtype) + sizeof dtype);
-    key.push_back(aligned ? 'D' : ' ');
+    key.push_back(aligned ? 'D' : isTested ? 'T' : ' ');
     return;
   }
   case ArgumentKind::Other:

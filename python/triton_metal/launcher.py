@@ -225,7 +225,11 @@ class Launcher:
             name=function.name,
             asm={stage: entry[stage] for stage in ("ttir", "ttm", "msl", "metal")},
             metadata=SimpleNamespace(**json.loads(entry["metadata"]), num_stages=num_stages),
-            native=_native.Kernel(entry["metal"], entry["metadata"], list(divisibility)),
+            native=_native.Kernel(
+                entry["metal"],
+                entry["metadata"],
+                [name for name, multiple in divisibility.items() if multiple > 0],
+            ),
             signature=signature,
             constants=constants,
         )

@@ -313,3 +313,29 @@ def test_a_launch_that_writes_outside_of_its_outputs() -> None:
     x = mx.arange(100, dtype=mx.float32)
     with pytest.raises(LaunchValueError, match="writes outside of its outputs"):
         call(add_kernel, x, x, 100, BLOCK=64, grid=(2,), outputs={"out_ptr": ((90,), mx.float32)})
+
+
+@triton_metal.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, 2 * tl.load(x_ptr + i, i < n), i < n)
+
+
+@pytest.mark.parametrize("dtype", [mx.float32, mx.float16, mx.int8, mx.int64])
+@pytest.mark.parametrize("begin", [0, 1, 2, 4, 8])
+def test_arrays_that_begin_anywhere(dtype: Any, begin: int) -> None:
+    """Where MLX puts an array is seen in the kernel: it has a body for 16 bytes, and one for less."""
+    whole = (mx.arange(1100) % 50).astype(dtype)
+    mx.eval(whole)
+    x = whole[begin : begin + 1030]
+    out = call(double_kernel, x, 1030, 512, grid=(3,), outputs={"out_ptr": x})
+    assert mx.array_equal(out, 2 * x)
+
+
+def test_wide_accesses_after_a_test() -> None:
+    x = mx.zeros((1024,))
+    compiled = double_kernel.warmup(x, mx.zeros((1024,)), 1000, BLOCK=1024)
+    metal = compiled.asm["metal"]
+    assert "reinterpret_cast<ulong>(x_ptr) | reinterpret_cast<ulong>(out_ptr)" in metal
+    assert "*(device const float4 *)" in metal
+    assert "*(device float4 *)" in metal

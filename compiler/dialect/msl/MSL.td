@@ -309,7 +309,8 @@ def MSL_LoadOp : MSL_Op<"load", [MemoryEffects<[MemRead]>, AttrSizedOperandSegme
   let description = [{
     Register r is the element at `base[offsets[r]]`. Registers come in aligned groups of `width`: a group's first address is
     aligned to the whole group and the others follow it. `mask_width` registers of an aligned group share their mask. Where
-    the mask is false nothing is read and the result is `other`, or 0. When the uniform `full` is true, so is every mask.
+    the mask is false nothing is read and the result is `other`, or 0. When the uniform `full` is true, so is every mask;
+    when it is false, only groups of `mask_width` are known to be aligned.
     With scalar offsets one element is read.
 
     ```mlir

@@ -28,6 +28,10 @@ using mlir::success;
 /// The largest number of elements of a tile.
 inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 
+/// On an argument: what the kernel tests that it is a multiple of, in bytes; accesses have a body
+/// for either outcome. As `tt.divisibility`, which is a promise.
+inline constexpr llvm::StringLiteral testedDivisibilityAttrName = "tt.tested_divisibility";
+
 /// The type behind a pointer or a tensor of pointers: f32 and tensor<4xf32>; null for anything
 /// else.
 mlir::Type getPointeeTypeOf(mlir::Type ptrLike);
