@@ -1,7 +1,12 @@
-"""Options of the whole suite: `--route=mps`, `--route=mlx` and `--route=mlx-in-place` run every launch the way of a framework on a Mac."""
+"""Options of the whole suite: `--route=mps`, `--route=mlx` and `--route=mlx-in-place` run every launch the way of a framework on a Mac.
+
+TRITON_METAL_TEST_DEVICE=cpu keeps MLX's arrays off a GPU, where there is one that is not to be tested.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +41,10 @@ def _route(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("TRITON_METAL_TEST_DEVICE") == "cpu" and importlib.util.find_spec("mlx"):
+        import mlx.core as mx
+
+        mx.set_default_device(mx.cpu)
     config.addinivalue_line(
         "markers", "own_route: the test chooses its route, whatever --route says"
     )

@@ -12,7 +12,8 @@ from ..mlx import in_place
 class InPlace:
     """A route: MLX arrays of what the kernel may reach, a launch on them, and what it wrote brought back.
 
-    Every second launch gets arrays that are still to be computed, so that both ways of a launch are taken.
+    Every second launch gets arrays that are still to be computed, so that both ways of a launch are taken. They run on
+    MLX's default device, which on a Mac is the GPU.
     """
 
     def __init__(self, counts: dict[str, int]) -> None:
