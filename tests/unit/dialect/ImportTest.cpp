@@ -86,7 +86,7 @@ TEST_F(ImportTest, ErrorsNameTheFile) {
 // What stock Triton 3.7.1, 3.8.0 and 3.9.0 print is printed again byte by byte, names and locations
 // included.
 TEST_F(ImportTest, StockTextsPrintAsTheyWere) {
-  auto folder = std::filesystem::path(__FILE__).parent_path() / "../../lit/tt/stock";
+  auto folder = std::filesystem::path(TRITON_METAL_TESTS) / "lit/tt/stock";
   unsigned count = 0;
   for (const auto &entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".ttir")
