@@ -36,7 +36,7 @@ def contract_device(name: str, *, launches: dict[str, int] | None = None) -> Ite
         if name == "mps":
 
             def launch(compiled: Any, grid: Any, arguments: list[Any], words: bytes) -> None:
-                way = "mps" if all(map(_is_bindable, arguments)) else "host"
+                way = "mps" if all(map(is_bindable, arguments)) else "host"
                 counts[way] = counts.get(way, 0) + 1
                 (mps.launch if way == "mps" else host_launch)(compiled, grid, arguments, words)
 
@@ -72,7 +72,7 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or is_tensor(value)
 
 
-def _is_bindable(value: Any) -> bool:
+def is_bindable(value: Any) -> bool:
     """Whether a framework has such an argument: a number, a tensor, an array that may be written."""
     if isinstance(value, np.ndarray):
         return value.flags.writeable
@@ -97,7 +97,7 @@ class _Functional:
         if (
             not written
             or any(a["reads"] or a["atomic"] for _, a in written)
-            or not all(map(_is_bindable, arguments))
+            or not all(map(is_bindable, arguments))
             or any(map(is_reversed, arguments))
             or shares_memory(arguments, [position for position, _ in written])
         ):

@@ -26,11 +26,11 @@ class InPlace:
         import mlx.core as mx
 
         from . import metal_kernel as kernels
-        from .contract import is_reversed, kernels_memory, mlx_copy
+        from .contract import is_bindable, is_reversed, kernels_memory, mlx_copy
 
         described = compiled.metadata.args
         places = [i for i, argument in enumerate(described) if argument["kind"] == "buffer"]
-        if not all(hasattr(arguments[place], "dtype") for place in places):
+        if not all(is_bindable(arguments[place]) for place in places):
             self.on_host(compiled, grid, arguments, words)
             return
         memories = {place: kernels_memory(arguments[place]) for place in places}
