@@ -6,6 +6,26 @@
 
 namespace triton_metal {
 
+namespace {
+
+using Compile = llvm::function_ref<mlir::FailureOr<CompiledKernel>(const CompileOptions &,
+                                                                   std::string &diagnostics)>;
+
+/// Compiles without Python's lock; what is wrong is raised as a ValueError.
+CompiledKernel compile(const CompileOptions &options, Compile run) {
+  std::string diagnostics;
+  mlir::FailureOr<CompiledKernel> result = mlir::failure();
+  {
+    nb::gil_scoped_release release;
+    result = run(options, diagnostics);
+  }
+  if (mlir::failed(result))
+    throw nb::value_error(diagnostics.c_str());
+  return *result;
+}
+
+} // namespace
+
 void bindCompiler(nb::module_ &module) {
   nb::class_<CompiledKernel>(module, "CompiledText", "What a kernel is at each stop of the way.")
       .def_ro("ttir", &CompiledKernel::ttir)
@@ -17,19 +37,10 @@ void bindCompiler(nb::module_ &module) {
   module.def(
       "compile_module",
       [](language::Module &source, int numWarps, int numStages, const std::string &target) {
-        CompileOptions options;
-        options.numWarps = numWarps;
-        options.numStages = numStages;
-        options.target = target;
-        std::string diagnostics;
-        mlir::FailureOr<CompiledKernel> result = mlir::failure();
-        {
-          nb::gil_scoped_release release;
-          result = compileModule(source.getOp(), options, diagnostics);
-        }
-        if (mlir::failed(result))
-          throw nb::value_error(diagnostics.c_str());
-        return *result;
+        return compile({numWarps, numStages, target},
+                       [&](const CompileOptions &options, std::string &text) {
+                         return compileModule(source.getOp(), options, text);
+                       });
       },
       nb::arg("module"), nb::arg("num_warps"), nb::arg("num_stages"), nb::arg("target") = "");
 
@@ -37,19 +48,10 @@ void bindCompiler(nb::module_ &module) {
       "compile_text",
       [](const std::string &ttir, const std::string &name, int numWarps, int numStages,
          const std::string &target) {
-        CompileOptions options;
-        options.numWarps = numWarps;
-        options.numStages = numStages;
-        options.target = target;
-        std::string diagnostics;
-        mlir::FailureOr<CompiledKernel> result = mlir::failure();
-        {
-          nb::gil_scoped_release release;
-          result = compileText(ttir, name, options, diagnostics);
-        }
-        if (mlir::failed(result))
-          throw nb::value_error(diagnostics.c_str());
-        return *result;
+        return compile({numWarps, numStages, target},
+                       [&](const CompileOptions &options, std::string &text) {
+                         return compileText(ttir, name, options, text);
+                       });
       },
       nb::arg("ttir"), nb::arg("name"), nb::arg("num_warps"), nb::arg("num_stages"),
       nb::arg("target") = "");
