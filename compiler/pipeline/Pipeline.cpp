@@ -49,6 +49,10 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
 
 void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createMSLFormLoops());
+  // Constants that folding has brought to light: the text has none that C++ leaves undefined.
+  DefineArithmeticOptions constants;
+  constants.constantsOnly = true;
+  pm.addPass(createDefineArithmetic(constants));
 }
 
 /// Where a diagnostic points: file, line and column of the innermost place that has them.

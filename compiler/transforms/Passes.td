@@ -47,6 +47,34 @@ def TTInline : Pass<"tt-inline", "::mlir::ModuleOp"> {
   }];
 }
 
+def DefineArithmetic : Pass<"define-arithmetic", "::mlir::ModuleOp"> {
+  let summary = "Gives operations on integers the results that they have at run time for every operand";
+  let description = [{
+    Shifts by the width or more, divisions by zero or of the least number by -1, and floats too large for their
+    integer type are undefined in MLIR and in C++. Here they have a result, which is the same for numbers that are
+    known while compiling and for those that are not: amounts count modulo the width, a division by zero is one by 1,
+    the least number by -1 is itself, and a float becomes the nearest number of the type, NaN becomes 0. Amounts that
+    are known at run time alone are cut to the width, unless their range proves that they are below it. Truth values
+    are divided, shifted and compared by logic.
+
+    ```mlir
+    %0 = arith.shli %x, %c33 : i32
+    %1 = arith.shrui %x, %n : i32
+    %2 = arith.divsi %x, %c0 : i32
+    ```
+    becomes
+    ```mlir
+    %0 = arith.shli %x, %c1 : i32
+    %m = arith.andi %n, %c31 : i32
+    %1 = arith.shrui %x, %m : i32
+    %2 = arith.divsi %x, %c1 : i32
+    ```
+  }];
+  let options = [Option<"constantsOnly", "constants-only", "bool", "false",
+                        "Leaves amounts that are known at run time alone as they are">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TTReorderBroadcast : Pass<"tt-reorder-broadcast", "::mlir::ModuleOp"> {
   let summary = "Does arithmetic before a value is repeated over a tile, and not after";
   let description = [{
@@ -99,7 +127,10 @@ def TTNarrowIndices : Pass<"tt-narrow-indices", "::mlir::ModuleOp"> {
   let summary = "Does 64-bit integer arithmetic in 32 bits where its ranges fit";
   let description = [{
     A GPU's integers are 32 bits wide. Integer range analysis starts from what is known (a program id is at most
-    2^31 - 1, `tt.make_range` is between its ends) and shows which 64-bit values fit in 32.
+    2^31 - 1, `tt.make_range` is between its ends) and shows which 64-bit values fit in 32. An operation is done in 32
+    bits where its operands' and result's ranges prove that the result's low half depends on theirs alone, and how it
+    is extended: each kind of operation has a rule of its own, and signed operations on numbers from 2^31 to 2^32 - 1
+    become unsigned ones.
 
     ```mlir
     %0 = arith.extsi %range : tensor<64xi32> to tensor<64xi64>

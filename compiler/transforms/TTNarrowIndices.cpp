@@ -1,11 +1,10 @@
 #include "dialect/tt/TT.h"
-#include "mlir/Analysis/DataFlow/IntegerRangeAnalysis.h"
 #include "mlir/Analysis/DataFlow/Utils.h"
 #include "mlir/Analysis/DataFlowFramework.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "transforms/IntegerRanges.h"
 #include "transforms/Passes.h"
 
 using namespace mlir;
@@ -45,20 +44,12 @@ struct AddPtrOfExtension : OpRewritePattern<tt::AddPtrOp> {
   }
 };
 
-/// The range of a value, where the solver has one.
-std::optional<ConstantIntRanges> rangeOf(DataFlowSolver &solver, Value value) {
-  auto *state = solver.lookupState<dataflow::IntegerValueRangeLattice>(value);
-  if (!state || state->getValue().isUninitialized())
-    return std::nullopt;
-  return state->getValue().getValue();
-}
-
 /// A zero extension of what is never negative is a sign extension.
 struct SignExtension : OpRewritePattern<arith::ExtUIOp> {
   SignExtension(MLIRContext *context, DataFlowSolver &solver)
       : OpRewritePattern(context), solver(solver) {}
   LogicalResult matchAndRewrite(arith::ExtUIOp op, PatternRewriter &rewriter) const override {
-    std::optional<ConstantIntRanges> range = rangeOf(solver, op.getIn());
+    std::optional<ConstantIntRanges> range = getRange(solver, op.getIn());
     if (!range || range->smin().isNegative() || tt::getBitWidth(op.getIn().getType()) < 32)
       return failure();
     rewriter.replaceOpWithNewOp<arith::ExtSIOp>(op, op.getType(), op.getIn());
@@ -75,7 +66,7 @@ struct NarrowOffset : OpRewritePattern<tt::AddPtrOp> {
     Value offset = op.getOffset();
     if (tt::getBitWidth(offset.getType()) <= 32)
       return failure();
-    std::optional<ConstantIntRanges> range = rangeOf(solver, offset);
+    std::optional<ConstantIntRanges> range = getRange(solver, offset);
     if (!range || !range->smin().isSignedIntN(32) || !range->smax().isSignedIntN(32))
       return failure();
     Type i32 = rewriter.getI32Type();
@@ -89,13 +80,174 @@ struct NarrowOffset : OpRewritePattern<tt::AddPtrOp> {
   DataFlowSolver &solver;
 };
 
-/// Keeps the solver from answering for values that are gone: a new one may lie at the same address.
-struct ForgetErased : RewriterBase::Listener {
-  explicit ForgetErased(DataFlowSolver &solver) : solver(solver) {}
-  void notifyOperationErased(Operation *op) override {
-    solver.eraseState(solver.getProgramPointAfter(op));
-    for (Value result : op->getResults())
-      solver.eraseState(result);
+//===----------------------------------------------------------------------===//
+// 64-bit operations in 32 bits
+//===----------------------------------------------------------------------===//
+
+Type to32(Type type) {
+  Type i32 = IntegerType::get(type.getContext(), 32);
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped ? Type(shaped.clone(i32)) : i32;
+}
+
+/// How a 64-bit number comes back from its low 32 bits.
+struct Fit {
+  bool asSigned = false, asUnsigned = false;
+  bool any() const { return asSigned || asUnsigned; }
+  Fit operator&(Fit other) const {
+    return {asSigned && other.asSigned, asUnsigned && other.asUnsigned};
+  }
+};
+
+Fit fitOf(const ConstantIntRanges &range) {
+  return {range.smin().isSignedIntN(32) && range.smax().isSignedIntN(32), range.umax().isIntN(32)};
+}
+
+bool isShift(Operation *op) { return isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op); }
+
+/// The operation on 32 bits that computes the low half of `op`, and how its result comes back:
+/// nothing where the ranges do not prove both. `a` and `b` are what is known of the operands.
+struct Narrowed {
+  OperationName name;
+  bool isSigned;
+};
+
+std::optional<Narrowed> getNarrowed(Operation *op, const ConstantIntRanges &a,
+                                    const ConstantIntRanges &b, const ConstantIntRanges &result) {
+  MLIRContext *context = op->getContext();
+  auto named = [&](StringRef name, bool isSigned) -> std::optional<Narrowed> {
+    return Narrowed{OperationName(name, context), isSigned};
+  };
+  StringRef same = op->getName().getStringRef();
+  Fit left = fitOf(a), right = fitOf(b), out = fitOf(result);
+  Fit both = left & right;
+  // Numbers from 0 to 2^32 - 1 of which none is negative as a 64-bit number.
+  bool nonNegative = both.asUnsigned;
+  // Sums, differences, products and bits: the low half depends on the low halves alone. The
+  // operands fit as well, so that cutting them costs nothing.
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
+          op))
+    return left.any() && right.any() && out.any() ? named(same, out.asSigned) : std::nullopt;
+  if (isShift(op)) {
+    if (!b.umax().ult(32) || !left.any() || !out.any())
+      return std::nullopt;
+    if (isa<arith::ShLIOp>(op))
+      return named(same, out.asSigned);
+    // The bits that come in from above are those of the extension.
+    if (isa<arith::ShRSIOp>(op) && left.asSigned)
+      return named(same, true);
+    return left.asUnsigned ? named(arith::ShRUIOp::getOperationName(), out.asSigned) : std::nullopt;
+  }
+  if (isa<arith::DivUIOp, arith::RemUIOp>(op))
+    return nonNegative ? named(same, out.asSigned) : std::nullopt;
+  if (isa<arith::DivSIOp, arith::RemSIOp>(op)) {
+    bool isDivision = isa<arith::DivSIOp>(op);
+    // The least 32-bit number by -1 does not fit.
+    bool overflows = a.smin().sle(INT32_MIN) && b.smin().sle(-1) && b.smax().sge(-1);
+    if (both.asSigned && !overflows && out.asSigned)
+      return named(same, true);
+    if (nonNegative)
+      return named(isDivision ? arith::DivUIOp::getOperationName()
+                              : arith::RemUIOp::getOperationName(),
+                   out.asSigned);
+    return std::nullopt;
+  }
+  // Sign extension keeps both orders; zero extension makes the signed order the unsigned one.
+  if (both.asSigned && isa<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(op))
+    return named(same, true);
+  if (nonNegative && isa<arith::MinSIOp, arith::MinUIOp>(op))
+    return named(arith::MinUIOp::getOperationName(), false);
+  if (nonNegative && isa<arith::MaxSIOp, arith::MaxUIOp>(op))
+    return named(arith::MaxUIOp::getOperationName(), false);
+  return std::nullopt;
+}
+
+/// The low half of a 64-bit number.
+Value cut(OpBuilder &builder, Location loc, Value value) {
+  return arith::TruncIOp::create(builder, loc, to32(value.getType()), value);
+}
+
+/// An operation on 64 bits whose ranges prove that its low half decides its result.
+struct NarrowOperation : RewritePattern {
+  NarrowOperation(MLIRContext *context, DataFlowSolver &solver)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context), solver(solver) {}
+
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (!isa<arith::ArithDialect>(op->getDialect()) || op->getNumOperands() != 2 ||
+        op->getNumResults() != 1)
+      return failure();
+    Type type = op->getResult(0).getType();
+    if (!getElementTypeOrSelf(type).isInteger(64) || op->getOperand(0).getType() != type ||
+        op->getOperand(1).getType() != type)
+      return failure();
+    std::optional<ConstantIntRanges> a = getRange(solver, op->getOperand(0)),
+                                     b = getRange(solver, op->getOperand(1)),
+                                     result = getRange(solver, op->getResult(0));
+    if (!a || !b || !result)
+      return failure();
+    std::optional<Narrowed> narrowed = getNarrowed(op, *a, *b, *result);
+    if (!narrowed)
+      return failure();
+    Location loc = op->getLoc();
+    Value operands[] = {cut(rewriter, loc, op->getOperand(0)),
+                        cut(rewriter, loc, op->getOperand(1))};
+    // What is said of overflow was said of 64 bits.
+    Operation *small = rewriter.create(loc, narrowed->name.getIdentifier(), operands, to32(type));
+    Value whole =
+        narrowed->isSigned
+            ? arith::ExtSIOp::create(rewriter, loc, type, small->getResult(0)).getResult()
+            : arith::ExtUIOp::create(rewriter, loc, type, small->getResult(0)).getResult();
+    know(whole, *result);
+    rewriter.replaceOp(op, whole);
+    return success();
+  }
+
+  void know(Value value, const ConstantIntRanges &range) const {
+    auto *state = solver.getOrCreateState<dataflow::IntegerValueRangeLattice>(value);
+    (void)state->join(IntegerValueRange(range));
+  }
+
+  DataFlowSolver &solver;
+};
+
+/// The same predicate on unsigned numbers.
+arith::CmpIPredicate toUnsigned(arith::CmpIPredicate predicate) {
+  using P = arith::CmpIPredicate;
+  switch (predicate) {
+  case P::slt:
+    return P::ult;
+  case P::sle:
+    return P::ule;
+  case P::sgt:
+    return P::ugt;
+  case P::sge:
+    return P::uge;
+  default:
+    return predicate;
+  }
+}
+
+/// Sign extension keeps every order; zero extension makes the signed order the unsigned one.
+struct NarrowComparison : OpRewritePattern<arith::CmpIOp> {
+  NarrowComparison(MLIRContext *context, DataFlowSolver &solver)
+      : OpRewritePattern(context), solver(solver) {}
+
+  LogicalResult matchAndRewrite(arith::CmpIOp op, PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getLhs().getType()).isInteger(64))
+      return failure();
+    std::optional<ConstantIntRanges> a = getRange(solver, op.getLhs()),
+                                     b = getRange(solver, op.getRhs());
+    if (!a || !b)
+      return failure();
+    Fit both = fitOf(*a) & fitOf(*b);
+    if (!both.any())
+      return failure();
+    Value lhs = cut(rewriter, op.getLoc(), op.getLhs()),
+          rhs = cut(rewriter, op.getLoc(), op.getRhs());
+    arith::CmpIPredicate predicate =
+        both.asSigned ? op.getPredicate() : toUnsigned(op.getPredicate());
+    rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, predicate, lhs, rhs);
+    return success();
   }
   DataFlowSolver &solver;
 };
@@ -110,15 +262,14 @@ struct TTNarrowIndicesPass : impl::TTNarrowIndicesBase<TTNarrowIndicesPass> {
   LogicalResult narrow(tt::FuncOp function) {
     DataFlowSolver solver;
     dataflow::loadBaselineAnalyses(solver);
-    solver.load<dataflow::IntegerRangeAnalysis>();
+    solver.load<IntegerRanges>();
     if (failed(solver.initializeAndRun(function)))
       return failure();
 
     MLIRContext *context = &getContext();
     ForgetErased listener(solver);
     RewritePatternSet patterns(context);
-    arith::populateIntRangeNarrowingPatterns(patterns, solver, {32});
-    patterns.add<SignExtension, NarrowOffset>(context, solver);
+    patterns.add<NarrowOperation, NarrowComparison, SignExtension, NarrowOffset>(context, solver);
     patterns.add<AddPtrOfExtension>(context);
     patterns
         .add<ExtendLast<tt::SplatOp, arith::ExtSIOp>, ExtendLast<tt::BroadcastOp, arith::ExtSIOp>,

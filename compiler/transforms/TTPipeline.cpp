@@ -12,6 +12,8 @@ void buildTTPipeline(OpPassManager &manager) {
   // One block a function first: only then can a call inside a loop be inlined.
   manager.addPass(createTTLiftControlFlow());
   manager.addPass(createTTInline());
+  // Before anything folds: MLIR makes poison of what is undefined.
+  manager.addPass(createDefineArithmetic());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createTTReorderBroadcast());
   manager.addPass(createCSEPass());

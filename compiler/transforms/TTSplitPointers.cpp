@@ -1,5 +1,4 @@
 #include "dialect/tt/TT.h"
-#include "mlir/Analysis/DataFlow/IntegerRangeAnalysis.h"
 #include "mlir/Analysis/DataFlow/Utils.h"
 #include "mlir/Analysis/DataFlowFramework.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -8,6 +7,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "transforms/IntegerRanges.h"
 #include "transforms/Passes.h"
 #include "transforms/TTPointerAnalysis.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -186,10 +186,7 @@ bool Splitter::fits32(Value lhs, Value rhs) {
   auto range = [&](Value value) -> std::optional<ConstantIntRanges> {
     if (made.contains(value))
       return std::nullopt;
-    auto *state = solver.lookupState<dataflow::IntegerValueRangeLattice>(value);
-    if (!state || state->getValue().isUninitialized())
-      return std::nullopt;
-    return state->getValue().getValue();
+    return getRange(solver, value);
   };
   if (tt::getBitWidth(lhs.getType()) > 32 || tt::getBitWidth(rhs.getType()) > 32)
     return false;
@@ -528,7 +525,7 @@ struct TTSplitPointersPass : impl::TTSplitPointersBase<TTSplitPointersPass> {
         continue;
       DataFlowSolver solver;
       dataflow::loadBaselineAnalyses(solver);
-      solver.load<dataflow::IntegerRangeAnalysis>();
+      solver.load<IntegerRanges>();
       if (failed(solver.initializeAndRun(function)))
         return signalPassFailure();
       Splitter(function, solver).run();

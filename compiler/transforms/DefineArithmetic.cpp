@@ -1,0 +1,209 @@
+// Arithmetic that MLIR and C++ leave open gets the meaning that it has at run time, before anything
+// folds it: shift amounts count modulo the width, a division by zero is one by 1, and a float
+// becomes the nearest integer of the type.
+
+#include "mlir/Analysis/DataFlow/Utils.h"
+#include "mlir/Analysis/DataFlowFramework.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "transforms/IntegerRanges.h"
+#include "transforms/Passes.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_DEFINEARITHMETIC
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+bool isBool(Value value) { return getElementTypeOrSelf(value.getType()).isInteger(1); }
+
+Attribute getConstant(Value value) {
+  Attribute attr;
+  return matchPattern(value, m_Constant(&attr)) ? attr : Attribute();
+}
+
+/// A constant with every number changed by `change`; null where the attribute is none, or nothing
+/// changes.
+TypedAttr mapIntegers(Attribute attr, function_ref<APInt(const APInt &)> change) {
+  if (auto integer = dyn_cast_or_null<IntegerAttr>(attr)) {
+    APInt value = change(integer.getValue());
+    return value == integer.getValue() ? TypedAttr() : IntegerAttr::get(integer.getType(), value);
+  }
+  auto dense = dyn_cast_or_null<DenseIntElementsAttr>(attr);
+  if (!dense)
+    return {};
+  if (dense.isSplat()) {
+    APInt old = dense.getSplatValue<APInt>(), value = change(old);
+    return value == old ? TypedAttr() : DenseElementsAttr::get(dense.getType(), value);
+  }
+  SmallVector<APInt> values;
+  bool changed = false;
+  for (const APInt &old : dense.getValues<APInt>()) {
+    values.push_back(change(old));
+    changed |= values.back() != old;
+  }
+  return changed ? DenseElementsAttr::get(dense.getType(), values) : TypedAttr();
+}
+
+/// The same for the integers that floats become.
+TypedAttr mapFloats(Attribute attr, Type type, function_ref<APInt(const APFloat &)> convert) {
+  if (auto number = dyn_cast_or_null<FloatAttr>(attr))
+    return IntegerAttr::get(type, convert(number.getValue()));
+  auto dense = dyn_cast_or_null<DenseFPElementsAttr>(attr);
+  if (!dense)
+    return {};
+  auto shaped = cast<ShapedType>(type);
+  if (dense.isSplat())
+    return DenseElementsAttr::get(shaped, convert(dense.getSplatValue<APFloat>()));
+  SmallVector<APInt> values;
+  for (const APFloat &value : dense.getValues<APFloat>())
+    values.push_back(convert(value));
+  return DenseElementsAttr::get(shaped, values);
+}
+
+/// One number everywhere, as an attribute of that type.
+TypedAttr makeSplat(Type type, const APInt &value) {
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    return DenseElementsAttr::get(shaped, value);
+  return IntegerAttr::get(type, value);
+}
+
+class Definer {
+public:
+  Definer(MLIRContext *context, DataFlowSolver &solver, bool hasRanges)
+      : rewriter(context), solver(solver), forget(solver), hasRanges(hasRanges) {
+    rewriter.setListener(&forget);
+  }
+
+  void define(Operation *op) {
+    rewriter.setInsertionPoint(op);
+    if (isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op))
+      return isBool(op->getResult(0)) ? rewriter.replaceOp(op, op->getOperand(0)) : shift(op);
+    if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op))
+      return division(op);
+    if (isa<arith::FPToSIOp, arith::FPToUIOp>(op))
+      return conversion(op);
+    // Among truth values true is the greater unsigned number and the lesser signed one.
+    if (!isa<arith::MinSIOp, arith::MinUIOp, arith::MaxSIOp, arith::MaxUIOp>(op) ||
+        !isBool(op->getResult(0)))
+      return;
+    Value a = op->getOperand(0), b = op->getOperand(1);
+    if (isa<arith::MinUIOp, arith::MaxSIOp>(op))
+      rewriter.replaceOpWithNewOp<arith::AndIOp>(op, a, b);
+    else
+      rewriter.replaceOpWithNewOp<arith::OrIOp>(op, a, b);
+  }
+
+private:
+  Value constant(Location loc, TypedAttr attr) {
+    return arith::ConstantOp::create(rewriter, loc, attr);
+  }
+
+  void setOperand(Operation *op, unsigned index, Value value) {
+    rewriter.modifyOpInPlace(op, [&] { op->setOperand(index, value); });
+  }
+
+  void shift(Operation *op) {
+    Value amount = op->getOperand(1);
+    unsigned width = getElementTypeOrSelf(amount.getType()).getIntOrFloatBitWidth();
+    APInt mask(width, width - 1);
+    if (Attribute attr = getConstant(amount)) {
+      if (TypedAttr masked = mapIntegers(attr, [&](const APInt &value) { return value & mask; }))
+        setOperand(op, 1, constant(op->getLoc(), masked));
+      return;
+    }
+    if (!hasRanges)
+      return;
+    std::optional<ConstantIntRanges> range = getRange(solver, amount);
+    if (range && range->umax().ult(width))
+      return;
+    Value bound = constant(op->getLoc(), makeSplat(amount.getType(), mask));
+    setOperand(op, 1, arith::AndIOp::create(rewriter, op->getLoc(), amount, bound));
+  }
+
+  void division(Operation *op) {
+    Value dividend = op->getOperand(0), divisor = op->getOperand(1);
+    Type type = dividend.getType();
+    bool isSigned = isa<arith::DivSIOp, arith::RemSIOp>(op);
+    bool isRemainder = isa<arith::RemSIOp, arith::RemUIOp>(op);
+    unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+    auto zero = [&] { return constant(op->getLoc(), makeSplat(type, APInt::getZero(width))); };
+    // A truth value's only divisor is 1: true is the least signed number too.
+    if (isBool(dividend))
+      return rewriter.replaceOp(op, isRemainder ? zero() : dividend);
+    Attribute attr = getConstant(divisor);
+    if (!attr)
+      return;
+    TypedAttr defined = mapIntegers(
+        attr, [&](const APInt &value) { return value.isZero() ? APInt(width, 1) : value; });
+    if (defined)
+      setOperand(op, 1, divisor = constant(op->getLoc(), defined));
+    // The least number by -1 wraps.
+    APInt value;
+    if (!isSigned || !matchPattern(divisor, m_ConstantInt(&value)) || !value.isAllOnes())
+      return;
+    if (isRemainder)
+      rewriter.replaceOp(op, zero());
+    else
+      rewriter.replaceOpWithNewOp<arith::SubIOp>(op, zero(), dividend);
+  }
+
+  void conversion(Operation *op) {
+    Type type = op->getResult(0).getType();
+    unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+    bool isUnsigned = isa<arith::FPToUIOp>(op);
+    TypedAttr value = mapFloats(getConstant(op->getOperand(0)), type, [&](const APFloat &number) {
+      // Saturates, and makes 0 of a NaN.
+      llvm::APSInt integer(width, isUnsigned);
+      bool isExact;
+      number.convertToInteger(integer, APFloat::rmTowardZero, &isExact);
+      return number.isNaN() ? APInt::getZero(width) : APInt(integer);
+    });
+    if (value)
+      rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, value);
+  }
+
+  IRRewriter rewriter;
+  DataFlowSolver &solver;
+  ForgetErased forget;
+  bool hasRanges;
+};
+
+struct DefineArithmeticPass : impl::DefineArithmeticBase<DefineArithmeticPass> {
+  using DefineArithmeticBase::DefineArithmeticBase;
+
+  void runOnOperation() override {
+    for (Operation &function : getOperation().getOps())
+      if (failed(define(&function)))
+        return signalPassFailure();
+  }
+
+  LogicalResult define(Operation *function) {
+    SmallVector<Operation *> operations;
+    function->walk([&](Operation *op) {
+      if (isa<arith::ArithDialect>(op->getDialect()))
+        operations.push_back(op);
+    });
+    bool hasRanges = !constantsOnly && llvm::any_of(operations, [](Operation *op) {
+      return isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op);
+    });
+    DataFlowSolver solver;
+    if (hasRanges) {
+      dataflow::loadBaselineAnalyses(solver);
+      solver.load<IntegerRanges>();
+      if (failed(solver.initializeAndRun(function)))
+        return failure();
+    }
+    Definer definer(&getContext(), solver, hasRanges);
+    for (Operation *op : operations)
+      definer.define(op);
+    return success();
+  }
+};
+
+} // namespace
+} // namespace triton_metal

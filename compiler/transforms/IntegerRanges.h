@@ -1,0 +1,35 @@
+// What is known of the integers of a function.
+
+#ifndef TRITON_METAL_TRANSFORMS_INTEGERRANGES_H
+#define TRITON_METAL_TRANSFORMS_INTEGERRANGES_H
+
+#include "mlir/Analysis/DataFlow/IntegerRangeAnalysis.h"
+#include "mlir/Analysis/DataFlowFramework.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace triton_metal {
+
+/// MLIR's analysis, which reads the bounds of every loop as signed numbers: what a loop with
+/// unsigned bounds counts is unknown here.
+class IntegerRanges : public mlir::dataflow::IntegerRangeAnalysis {
+public:
+  using IntegerRangeAnalysis::IntegerRangeAnalysis;
+  void
+  visitNonControlFlowArguments(mlir::Operation *op, const mlir::RegionSuccessor &successor,
+                               llvm::ArrayRef<mlir::dataflow::IntegerValueRangeLattice *> arguments,
+                               unsigned firstIndex) override;
+};
+
+/// The range of a value, where the solver has one.
+std::optional<mlir::ConstantIntRanges> getRange(mlir::DataFlowSolver &solver, mlir::Value value);
+
+/// Keeps the solver from answering for values that are gone: a new one may lie at the same address.
+struct ForgetErased : mlir::RewriterBase::Listener {
+  explicit ForgetErased(mlir::DataFlowSolver &solver) : solver(solver) {}
+  void notifyOperationErased(mlir::Operation *op) override;
+  mlir::DataFlowSolver &solver;
+};
+
+} // namespace triton_metal
+
+#endif
