@@ -101,8 +101,8 @@ std::optional<Range> UniformTest::rangeOf(Value value, unsigned depth) {
     int64_t factor = lhs->low;
     if (lhs->scalar || lhs->high != factor || factor < 0)
       return std::nullopt;
-    if (rhs->high != 0 &&
-        factor > (int64_t(1) << 40) / std::max(std::abs(rhs->high), std::abs(rhs->low)))
+    int64_t greatest = std::max(std::abs(rhs->high), std::abs(rhs->low));
+    if (greatest != 0 && factor > (int64_t(1) << 40) / greatest)
       return std::nullopt;
     result = {rhs->scalar, rhs->low * factor, rhs->high * factor};
     if (rhs->scalar)

@@ -139,10 +139,7 @@ Expr KernelPrinter::buildMath(Operation *op) {
     }
     if (function.empty())
       return fail(op, "has no form in Metal");
-    Expr operand = getSigned(op->getOperand(0));
-    if (operand.isSplat)
-      operand = cast(getTypeName(type), operand);
-    return call(function, {operand});
+    return call(function, {makeWhole(getSigned(op->getOperand(0)), type)});
   }
   if (name == "arith.negf") {
     Expr value = isBFloat(type) ? getFloat(op->getOperand(0)) : get(op->getOperand(0));
@@ -237,9 +234,7 @@ Expr KernelPrinter::buildSimd(Operation *op) {
   Type type = value.getType();
   Type element = getElementTypeOrSelf(type);
   unsigned bits = element.getIntOrFloatBitWidth();
-  Expr operand = getSigned(value);
-  if (operand.isSplat)
-    operand = cast(getTypeName(type), operand);
+  Expr operand = makeWhole(getSigned(value), type);
   if (auto reduce = dyn_cast<SimdReduceOp>(op)) {
     bool isFloat = isa<FloatType>(element);
     bool isUnsigned =
@@ -252,9 +247,7 @@ Expr KernelPrinter::buildSimd(Operation *op) {
                                       "simd_max", "simd_min",     "simd_max",
                                       "simd_and", "simd_or",      "simd_xor"};
     if (isUnsigned) {
-      operand = getUnsigned(value);
-      if (operand.isSplat)
-        operand = cast(getTypeName(type, true), operand);
+      operand = makeWhole(getUnsigned(value), type);
     }
     Expr result = call(functions[int(reduce.getKind())], {operand});
     result.isUnsigned = isUnsigned;
@@ -341,7 +334,8 @@ Expr KernelPrinter::buildAtomic(Operation *op) {
       else
         result.isUnsigned = true;
     } else {
-      Expr value = isUnsigned ? getUnsigned(rmw.getValue()) : getSigned(rmw.getValue());
+      Expr value =
+          makeWhole(isUnsigned ? getUnsigned(rmw.getValue()) : getSigned(rmw.getValue()), type);
       result = call(std::string("atomic_fetch_") + functions[int(rmw.getKind())] + "_explicit",
                     {pointerTo(isUnsigned ? "atomic_uint" : "atomic_int"), value, relaxed});
       result.isUnsigned = isUnsigned;

@@ -129,15 +129,12 @@ Expr KernelPrinter::getUnsigned(Value value) {
   return result;
 }
 
-/// As a vector where the value is one: functions do not widen a number.
-Expr KernelPrinter::getWhole(Value value) {
-  Expr expr = get(value);
-  if (!expr.isSplat)
-    return expr;
-  Expr result = cast(getTypeName(value.getType(), expr.isUnsigned), expr);
-  result.isUnsigned = expr.isUnsigned;
-  return result;
+/// As a vector where the value is one, and of the value's type: functions do not widen a number.
+Expr KernelPrinter::makeWhole(const Expr &expr, Type type) {
+  return expr.isSplat || expr.isShort ? castTo(type, expr.isUnsigned, expr) : expr;
 }
+
+Expr KernelPrinter::getWhole(Value value) { return makeWhole(get(value), value.getType()); }
 
 static Expr splatLiteral(Attribute attr) {
   Expr expr;
@@ -191,8 +188,9 @@ Expr KernelPrinter::buildWrapping(Operation *op, StringRef symbol, int precedenc
                       : binary(a, "!=", b, Equality);
     return result;
   }
-  Expr a = get(left), b = get(right);
   bool small = getWidth(type) < 32 && !isVector;
+  // The product of two ushorts is an int, which it may not fit.
+  Expr a = small ? getSigned(left) : get(left), b = small ? getSigned(right) : get(right);
   bool plain = small || ranges.cannotOverflow(op);
   bool anyUnsigned = a.isUnsigned || b.isUnsigned;
   if (isVector ? (anyUnsigned || !plain) : (!plain && !anyUnsigned)) {
@@ -233,6 +231,17 @@ Expr KernelPrinter::buildWrapping(Operation *op, StringRef symbol, int precedenc
   return result;
 }
 
+/// Whether one of a constant's numbers is such; false for what is no constant.
+static bool anyConstant(Value value, function_ref<bool(const APInt &)> is) {
+  Attribute attr;
+  if (!matchPattern(value, m_Constant(&attr)))
+    return false;
+  if (auto integer = dyn_cast<IntegerAttr>(attr))
+    return is(integer.getValue());
+  auto dense = dyn_cast<DenseIntElementsAttr>(attr);
+  return dense && llvm::any_of(dense.getValues<APInt>(), is);
+}
+
 Expr KernelPrinter::buildDivision(Operation *op, StringRef symbol, bool isUnsigned) {
   Type type = op->getResult(0).getType();
   Value left = op->getOperand(0), right = op->getOperand(1);
@@ -240,6 +249,8 @@ Expr KernelPrinter::buildDivision(Operation *op, StringRef symbol, bool isUnsign
   bool either = isUnsigned && !isa<VectorType>(type) && ranges.get(left).isNonNegative() &&
                 ranges.get(right).isNonNegative() && !get(left).isUnsigned &&
                 !get(right).isUnsigned;
+  if (anyConstant(right, [](const APInt &value) { return value.isZero(); }))
+    return fail(op, "divides by the constant 0, which C++ leaves undefined");
   Expr a = either ? get(left) : isUnsigned ? getUnsigned(left) : getSigned(left);
   Expr b = either ? get(right) : isUnsigned ? getUnsigned(right) : getSigned(right);
   if (a.isSplat && b.isSplat)
@@ -289,8 +300,11 @@ Expr KernelPrinter::buildBits(Operation *op, StringRef symbol, StringRef logical
 }
 
 Expr KernelPrinter::buildShift(Operation *op, StringRef symbol, bool isUnsigned) {
-  // Metal takes the amount modulo the width, so no amount is undefined.
+  // What is known at run time alone is cut to the width by the operation's operand.
   Type type = op->getResult(0).getType();
+  if (anyConstant(op->getOperand(1),
+                  [](const APInt &value) { return value.uge(value.getBitWidth()); }))
+    return fail(op, "shifts by the width or more, which C++ leaves undefined");
   bool isVector = isa<VectorType>(type), small = getWidth(type) < 32 && !isVector;
   Value left = op->getOperand(0);
   bool plain = !isVector && !get(left).isUnsigned && ranges.get(left).isNonNegative() &&
@@ -371,12 +385,9 @@ Expr KernelPrinter::buildMinMax(Operation *op, StringRef function, bool isUnsign
                 ranges.get(right).isNonNegative() && !get(left).isUnsigned &&
                 !get(right).isUnsigned;
   bool asUnsigned = isUnsigned && !either;
+  // A function's arguments have one type.
   auto operand = [&](Value value) {
-    Expr expr = asUnsigned ? getUnsigned(value) : getSigned(value);
-    // A function's arguments have one type.
-    if (expr.isSplat)
-      expr = cast(getTypeName(type, asUnsigned), expr);
-    return expr;
+    return makeWhole(asUnsigned ? getUnsigned(value) : getSigned(value), type);
   };
   Expr result = call(function, {operand(left), operand(right)});
   result.isUnsigned = asUnsigned;
@@ -479,8 +490,7 @@ Expr KernelPrinter::buildSelect(Operation *op) {
   Expr condition = get(select.getCondition());
   if (isa<VectorType>(select.getCondition().getType()) && !condition.isSplat) {
     Expr a = getSigned(select.getTrueValue()), b = getSigned(select.getFalseValue());
-    auto whole = [&](Expr expr) { return expr.isSplat ? cast(getTypeName(type), expr) : expr; };
-    return call("select", {whole(b), whole(a), condition});
+    return call("select", {makeWhole(b, type), makeWhole(a, type), condition});
   }
   Expr a, b;
   bool isUnsigned = false;
@@ -509,6 +519,7 @@ Expr KernelPrinter::buildSelect(Operation *op) {
                 inParens(b, Conditional);
   result.precedence = Conditional;
   result.isUnsigned = isUnsigned;
+  result.isShort = a.isShort && b.isShort;
   addChanging(result, condition);
   addChanging(result, a);
   addChanging(result, b);
@@ -667,8 +678,11 @@ Expr KernelPrinter::build(Operation *op) {
   if (matchPattern(op, m_Constant(&attr)))
     return buildConstant(op, attr);
   return llvm::TypeSwitch<Operation *, Expr>(op)
-      .Case<LaneOp>([&](auto) { return Expr{lane}; })
-      .Case<SimdgroupOp>([&](auto) { return Expr{simdgroup}; })
+      .Case<LaneOp, SimdgroupOp>([&](auto) {
+        Expr expr{isa<LaneOp>(op) ? lane : simdgroup};
+        expr.isShort = true;
+        return expr;
+      })
       .Case<ProgramIdOp>([&](ProgramIdOp id) {
         Expr expr{programId + "." + components[id.getAxis()]};
         expr.isUnsigned = true;

@@ -32,6 +32,9 @@ struct Expr {
   int precedence = Primary;
   /// The expression's C++ type is the unsigned one of its width.
   bool isUnsigned = false;
+  /// The expression is a ushort, though its value is an int: arithmetic promotes it, functions do
+  /// not.
+  bool isShort = false;
   /// One number that stands for every component of a vector.
   bool isSplat = false;
   /// An integer literal, whose type follows what it is combined with.
@@ -89,11 +92,12 @@ private:
 
   // Expressions (Expressions.cpp, Calls.cpp).
   /// The text of a value; its signed or unsigned form, or as a whole vector, where the context
-  /// needs that.
+  /// needs that. The latter is of the value's very type, as functions and templates need it.
   Expr get(mlir::Value value);
   Expr getSigned(mlir::Value value);
   Expr getUnsigned(mlir::Value value);
   Expr getWhole(mlir::Value value);
+  Expr makeWhole(const Expr &expr, mlir::Type type);
   Expr getFloat(mlir::Value value);
   Expr build(mlir::Operation *op);
   Expr buildArith(mlir::Operation *op);

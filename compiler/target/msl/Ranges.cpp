@@ -9,10 +9,13 @@ using namespace triton_metal::msl;
 
 using Interval = Ranges::Interval;
 
-static Interval getFull(Type type) {
+static unsigned getWidth(Type type) {
   Type element = getElementTypeOrSelf(type);
-  unsigned bits = isa<IndexType>(element) ? 64 : element.getIntOrFloatBitWidth();
-  __int128 limit = __int128(1) << (bits - 1);
+  return isa<IndexType>(element) ? 64 : element.getIntOrFloatBitWidth();
+}
+
+static Interval getFull(Type type) {
+  __int128 limit = __int128(1) << (getWidth(type) - 1);
   return {-limit, limit - 1};
 }
 
@@ -42,7 +45,7 @@ std::optional<Interval> Ranges::getExact(Operation *op) {
   if (isa<arith::SubIOp>(op))
     return Interval{a.low - b.high, a.high - b.low};
   if (isa<arith::ShLIOp>(op)) {
-    if (b.low < 0 || b.high > 31)
+    if (b.low < 0 || b.high > 31 || b.high >= getWidth(op->getResult(0).getType()))
       return std::nullopt;
     b = {__int128(1) << int(b.low), __int128(1) << int(b.high)};
   } else if (!isa<arith::MulIOp>(op)) {
@@ -129,8 +132,9 @@ Interval Ranges::compute(Value value) {
     bool shift = isa<arith::ShRUIOp, arith::ShRSIOp>(op);
     if (!a.isNonNegative() || b.low < (shift ? 0 : 1))
       return full;
+    // An amount of the width or more may count as a smaller one.
     if (shift)
-      return {0, a.high >> int(std::min<__int128>(b.low, 63))};
+      return {0, b.high < getWidth(value.getType()) ? a.high >> int(b.low) : a.high};
     if (isa<arith::RemUIOp, arith::RemSIOp>(op))
       return {0, std::min(a.high, b.high - 1)};
     return {a.low / b.high, a.high / b.low};

@@ -433,6 +433,7 @@ void KernelPrinter::printUnroll(UnrollOp op) {
   static const char *indices[] = {"i", "j", "k", "l", "m", "n"};
   std::string index = names.make(indices[std::min(loopDepth, 5u)]);
   exprs[op.getIndex()] = Expr{index};
+  exprs[op.getIndex()].isShort = true;
   if (isToBeUnrolled(op))
     line("#pragma unroll");
   ++loopDepth;
