@@ -1,5 +1,6 @@
 #include "conversion/TTMToMSL.h"
 
+#include "transforms/Erase.h"
 #include "transforms/Passes.h"
 
 #include "llvm/Support/SaveAndRestore.h"
@@ -478,9 +479,8 @@ struct ConvertTTMToMSLPass : impl::ConvertTTMToMSLBase<ConvertTTMToMSLPass> {
   void runOnOperation() override {
     SmallVector<tt::FuncOp> functions(getOperation().getOps<tt::FuncOp>());
     for (tt::FuncOp function : functions) {
-      if (failed(Lowering(function).run()))
+      if (failed(Lowering(function).run()) || failed(eraseUnread(function)))
         return signalPassFailure();
-      function.erase();
     }
   }
 };

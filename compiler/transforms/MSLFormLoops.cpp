@@ -1,5 +1,6 @@
 // The value form of msl to its loop form: see Passes.td.
 
+#include "transforms/Erase.h"
 #include "transforms/MSLEmitter.h"
 #include "transforms/Passes.h"
 
@@ -469,9 +470,8 @@ struct FormLoops : triton_metal::impl::MSLFormLoopsBase<FormLoops> {
         Emitter emitter(kernel, plan);
         result = emitter.emitKernel(kernel.getBody().front(), *block);
       }
-      if (failed(result))
+      if (failed(result) || failed(triton_metal::replaceBody(kernel.getBody(), body)))
         return signalPassFailure();
-      kernel.getBody().takeBody(body);
     }
     OpPassManager cleanup(ModuleOp::getOperationName());
     cleanup.addPass(createCSEPass());

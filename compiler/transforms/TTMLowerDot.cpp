@@ -1,9 +1,11 @@
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
+#include "transforms/Erase.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -209,8 +211,10 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
         invariantBytes -= operand->tileType(allK).getBytes();
         Value tile = *whole;
         for (Operation *user : llvm::make_early_inc_range(tile.getUsers()))
-          user->erase();
-        tile.getDefiningOp()->erase();
+          if (failed(eraseUnread(user)))
+            return failure();
+        if (failed(eraseUnread(tile.getDefiningOp())))
+          return failure();
         *whole = Value();
       }
     for (k = allK; bytesFor(k) > kTileBytes - invariantBytes && k > 8;)
@@ -253,12 +257,16 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
   else if (!resultElement.isF32())
     result = arith::TruncFOp::create(builder, loc, type, acc);
   dot.getResult().replaceAllUsesWith(result);
-  SmallVector<Value> operands(dot->getOperands());
-  dot.erase();
-  // Conversions that memory has made superfluous.
-  for (Value operand : operands)
-    if (auto convert = operand.getDefiningOp<ConvertLayoutOp>(); convert && convert->use_empty())
-      convert.erase();
+  // Conversions that memory has made superfluous; one may be several operands.
+  llvm::SmallSetVector<Operation *, 3> converts;
+  for (Value operand : dot->getOperands())
+    if (auto convert = operand.getDefiningOp<ConvertLayoutOp>())
+      converts.insert(convert);
+  if (failed(eraseUnread(dot)))
+    return failure();
+  for (Operation *convert : converts)
+    if (convert->use_empty())
+      convert->erase();
   return success();
 }
 

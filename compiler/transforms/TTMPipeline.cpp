@@ -1,5 +1,6 @@
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
+#include "transforms/Erase.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,7 +38,7 @@ public:
   /// Whether the loop can be pipelined; changes nothing.
   bool analyse();
   int64_t addedBytes() const;
-  void rewrite();
+  LogicalResult rewrite();
 
 private:
   /// Everything in the body that a value is computed from; false if it cannot be computed a step
@@ -143,12 +144,17 @@ bool LoopPipeline::analyse() {
     bool fromLoad = llvm::any_of(op->getOperands(), [&](Value operand) {
       return operand.getDefiningOp() && afterLoad.contains(operand.getDefiningOp());
     });
-    if (isa<tt::LoadOp>(op)) {
-      // A load through a loaded pointer would have to wait.
-      if (fromLoad || llvm::any_of(op->getUsers(), [&](Operation *user) {
-            return !slice.contains(user) && !isStaged(user);
-          }))
-        return false;
+    bool isLoad = isa<tt::LoadOp>(op);
+    // A load through a loaded pointer would have to wait.
+    if (isLoad && fromLoad)
+      return false;
+    // What is loaded, and what is made of it, is one step ahead: nothing else may read it in this
+    // step, not even in a region of the body.
+    if ((isLoad || fromLoad) && llvm::any_of(op->getUsers(), [&](Operation *user) {
+          return !slice.contains(user) && !isStaged(user);
+        }))
+      return false;
+    if (isLoad) {
       loads.push_back(op);
       afterLoad.insert(op);
     } else if (fromLoad) {
@@ -200,7 +206,7 @@ void LoopPipeline::finish(OpBuilder &builder, IRMapping &mapping) {
     builder.clone(*op, mapping);
 }
 
-void LoopPipeline::rewrite() {
+LogicalResult LoopPipeline::rewrite() {
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
   auto constant = [&](int64_t value) -> Value {
@@ -312,7 +318,7 @@ void LoopPipeline::rewrite() {
   yielded.push_back(other);
   scf::YieldOp::create(builder, loc, yielded);
   loop->replaceAllUsesWith(pipelined.getResults().drop_back());
-  loop.erase();
+  return eraseUnread(loop);
 }
 
 struct TTMPipelinePass : impl::TTMPipelineBase<TTMPipelinePass> {
@@ -336,7 +342,8 @@ struct TTMPipelinePass : impl::TTMPipelineBase<TTMPipelinePass> {
         if (stages < 2 || !pipeline.analyse() || bytes + pipeline.addedBytes() > kTileBytes)
           continue;
         bytes += pipeline.addedBytes();
-        pipeline.rewrite();
+        if (failed(pipeline.rewrite()))
+          return signalPassFailure();
       }
     }
   }

@@ -176,3 +176,71 @@ def test_chain(size: int, num_warps: int) -> None:
     wide = [v.astype(np.float64) for v in (x, y, z)]
     expected = (wide[0] @ wide[1] @ wide[2]).T @ (wide[0] @ wide[0])
     np.testing.assert_allclose(out, expected, atol=1e-4)
+
+
+@triton.jit
+def shared_operand_kernel(
+    a_ptr, w_ptr, out_ptr, sums_ptr, k, M: tl.constexpr, BK: tl.constexpr, KIND: tl.constexpr
+):
+    """A loaded tile that is changed on its way to the dot, and read in another way in the same step."""
+    rows = tl.arange(0, M)
+    acc = tl.zeros((M, M), tl.float32)
+    sums = tl.zeros((M,), tl.float32)
+    for start in range(0, k, BK):
+        inner = start + tl.arange(0, BK)
+        if KIND == "trans":
+            a = tl.trans(tl.load(a_ptr + inner[:, None] + rows[None, :] * k))
+        else:
+            a = tl.load(a_ptr + rows[:, None] * k + inner[None, :])
+        if KIND != "plain" and KIND != "trans":
+            a = a * 2
+        w = tl.load(w_ptr + inner[:, None] * M + rows[None, :])
+        acc += tl.dot(a, w)
+        if KIND == "region":
+            if start > BK:
+                sums += tl.sum(a.to(tl.float32), 1)
+        elif KIND == "both":
+            acc += tl.dot(tl.trans(w) * 2, tl.trans(a))
+            sums += tl.sum(a.to(tl.float32), 1)
+        else:
+            sums += tl.sum(a.to(tl.float32), 1)
+    tl.store(out_ptr + rows[:, None] * M + rows[None, :], acc)
+    tl.store(sums_ptr + rows, sums)
+
+
+@pytest.mark.parametrize("num_stages", [1, 2])
+@pytest.mark.parametrize("name", ["float16", "float32"])
+@pytest.mark.parametrize("kind", ["plain", "scaled", "trans", "region", "both"])
+def test_shared_operand(kind: str, name: str, num_stages: int) -> None:
+    m, k, bk = 32, 64, 16
+    rng = np.random.default_rng(0)
+    a, w = (rng.integers(-3, 4, shape).astype(name) for shape in ((m, k), (k, m)))
+    out, sums = np.empty((m, m), np.float32), np.empty(m, np.float32)
+    shared_operand_kernel[(1,)](a, w, out, sums, k, M=m, BK=bk, KIND=kind, num_stages=num_stages)
+    used = a if kind in ("plain", "trans") else a * 2
+    product = used.astype(np.float32) @ w.astype(np.float32)
+    expected = product + 2 * product.T if kind == "both" else product
+    np.testing.assert_array_equal(out, expected)
+    summed = used[:, 2 * bk :] if kind == "region" else used
+    np.testing.assert_array_equal(sums, summed.astype(np.float32).sum(1))
+
+
+@triton.jit
+def squares_kernel(a_ptr, out_ptr, n, M: tl.constexpr):
+    """One tile is both operands, and the accumulator."""
+    place = tl.arange(0, M)[:, None] * M + tl.arange(0, M)[None, :]
+    x = tl.load(a_ptr + place)
+    for _ in range(n):
+        x = tl.dot(x, x, x)
+    tl.store(out_ptr + place, x)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("m", [16, 64])
+def test_squares(m: int, num_warps: int) -> None:
+    a = np.random.default_rng(m).integers(-1, 2, (m, m)).astype(np.float32)
+    a[:, 4:] = 0
+    out = np.empty_like(a)
+    squares_kernel[(1,)](a, out, 2, M=m, num_warps=num_warps)
+    first = a @ a + a
+    np.testing.assert_array_equal(out, first @ first + first)

@@ -3,6 +3,7 @@
 #a = #ttm.linear<{register = [[0, 1], [0, 2], [0, 4], [32, 0]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], simdgroup = [[8, 0], [16, 0]]}>
 #b = #ttm.linear<{register = [[0, 1], [0, 2], [0, 4], [16, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], simdgroup = [[4, 0], [8, 0]]}>
 #column = #ttm.linear<{register = [[1, 0], [2, 0], [4, 0], [0, 32]], lane = [[8, 0], [16, 0], [0, 1], [0, 2], [0, 4]], simdgroup = [[0, 8], [0, 16]]}>
+#square = #ttm.linear<{register = [[0, 1], [0, 2], [8, 0], [16, 0], [32, 0]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], simdgroup = [[2, 0], [4, 0]]}>
 #mma = #ttm.linear<{register = [[0, 1], [0, 8], [0, 16], [8, 0], [16, 0]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = [[0, 32], [32, 0]]}>
 
 module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
@@ -54,6 +55,18 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
     %x = ttm.convert_layout %b : tensor<32x64xf16, #b> -> tensor<32x64xf16, #column>
     %d = tt.dot %a, %x, %c : tensor<64x32xf16, #a> * tensor<32x64xf16, #column> -> tensor<64x64xf16, #mma>
     tt.store %o, %d : tensor<64x64x!tt.ptr<f16>, #mma>
+    tt.return
+  }
+
+  // One conversion that is both operands, and the accumulator, goes once.
+  // CHECK-LABEL: @square
+  // CHECK-NOT: ttm.convert_layout
+  // CHECK: ttm.mma
+  tt.func public @square(%a: tensor<64x64xf32, #square>, %o: tensor<64x64x!tt.ptr<f32>, #mma>) {
+    %x = ttm.convert_layout %a : tensor<64x64xf32, #square> -> tensor<64x64xf32, #mma>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %d = tt.dot %x, %x, %zero : tensor<64x64xf32, #mma> * tensor<64x64xf32, #mma> -> tensor<64x64xf32, #mma>
+    tt.store %o, %d : tensor<64x64x!tt.ptr<f32>, #mma>
     tt.return
   }
 }

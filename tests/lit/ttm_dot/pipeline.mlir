@@ -71,4 +71,59 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
     }
     tt.return
   }
+
+  // What is made of a loaded tile belongs to the next step: a loop that reads it in this step too stays as it is.
+  // CHECK-LABEL: @scaled_and_reduced
+  // CHECK-NOT: slots
+  // CHECK: tt.return
+  tt.func private @scaled_and_reduced(%q: tensor<32x64x!tt.ptr<f16>, #b>, %p: tensor<64x32x!tt.ptr<f16>, #a>, %n: i32, %o: tensor<64x64x!tt.ptr<f32>, #mma>) -> tensor<64x32xf16, #a> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %none = arith.constant dense<0.0> : tensor<64x32xf16, #a>
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %sum = %none) -> (tensor<64x64xf32, #mma>, tensor<64x32xf16, #a>) : i32 {
+      %x = tt.load %p : tensor<64x32x!tt.ptr<f16>, #a>
+      %a = arith.addf %x, %x : tensor<64x32xf16, #a>
+      %b = tt.load %q : tensor<32x64x!tt.ptr<f16>, #b>
+      %ta = ttm.alloc_tile : !ttm.tile<64x32xf16, row_pad = 8>
+      ttm.store_tile %a, %ta : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
+      %tb = ttm.alloc_tile : !ttm.tile<32x64xf16, row_pad = 8>
+      ttm.store_tile %b, %tb : tensor<32x64xf16, #b>, !ttm.tile<32x64xf16, row_pad = 8>
+      %d = ttm.mma %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
+      %s = arith.addf %sum, %a : tensor<64x32xf16, #a>
+      scf.yield %d, %s : tensor<64x64xf32, #mma>, tensor<64x32xf16, #a>
+    }
+    tt.store %o, %r#0 : tensor<64x64x!tt.ptr<f32>, #mma>
+    tt.return %r#1 : tensor<64x32xf16, #a>
+  }
+
+  // The same where a region of the body reads it, or its end passes it on.
+  // CHECK-LABEL: @scaled_and_carried
+  // CHECK-NOT: slots
+  // CHECK: tt.return
+  tt.func private @scaled_and_carried(%q: tensor<32x64x!tt.ptr<f16>, #b>, %p: tensor<64x32x!tt.ptr<f16>, #a>, %n: i32, %o: tensor<64x64x!tt.ptr<f32>, #mma>, %which: i1) -> tensor<64x32xf16, #a> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %none = arith.constant dense<0.0> : tensor<64x32xf16, #a>
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %last = %none) -> (tensor<64x64xf32, #mma>, tensor<64x32xf16, #a>) : i32 {
+      %x = tt.load %p : tensor<64x32x!tt.ptr<f16>, #a>
+      %a = arith.addf %x, %x : tensor<64x32xf16, #a>
+      %b = tt.load %q : tensor<32x64x!tt.ptr<f16>, #b>
+      %ta = ttm.alloc_tile : !ttm.tile<64x32xf16, row_pad = 8>
+      ttm.store_tile %a, %ta : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
+      %tb = ttm.alloc_tile : !ttm.tile<32x64xf16, row_pad = 8>
+      ttm.store_tile %b, %tb : tensor<32x64xf16, #b>, !ttm.tile<32x64xf16, row_pad = 8>
+      %d = ttm.mma %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
+      %s = scf.if %which -> tensor<64x32xf16, #a> {
+        %t = arith.mulf %a, %a : tensor<64x32xf16, #a>
+        scf.yield %t : tensor<64x32xf16, #a>
+      } else {
+        scf.yield %a : tensor<64x32xf16, #a>
+      }
+      scf.yield %d, %s : tensor<64x64xf32, #mma>, tensor<64x32xf16, #a>
+    }
+    tt.store %o, %r#0 : tensor<64x64x!tt.ptr<f32>, #mma>
+    tt.return %r#1 : tensor<64x32xf16, #a>
+  }
 }
