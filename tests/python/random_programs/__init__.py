@@ -1,0 +1,10 @@
+"""Random Triton programs, each with what NumPy says that it must compute.
+
+A program is drawn from a number, step by step (`generate`). Each step adds operations to it: a line of the kernel's
+text, and a function of NumPy arrays that says what the line means (`program`). Running those functions in order
+gives the memory that the kernel must leave (`machine`). A program that fails is made smaller by leaving out steps
+(`shrink`), and printed as a Python file that needs nothing of this package (`report`).
+
+    python -m random_programs --count 1000 --seed 1 --jobs 2      # from tests/python, with PYTHONPATH=../../python
+    python -m random_programs --only 1234                         # one program again
+"""

@@ -1,0 +1,92 @@
+"""Runs a program's kernel, and compares what it leaves in memory with what the model says."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .machine import Memory
+from .program import Program
+
+HEAD = "import triton_metal as triton\nimport triton_metal.language as tl\n\n\n"
+_numbers = itertools.count()
+
+
+def differences(actual: np.ndarray, wanted: Memory) -> np.ndarray:
+    """The places where an array is not what it must be."""
+    expected = wanted.data
+    if wanted.dtype.is_int:
+        wrong = actual != expected
+    else:
+        a, e = actual.astype(np.float64), expected.astype(np.float64)
+        same = (a == e) & (np.signbit(a) == np.signbit(e)) | (np.isnan(a) & np.isnan(e))
+        if wanted.error is not None:
+            with np.errstate(all="ignore"):
+                # What is close may be a zero of the other sign only where it is close to zero, not at zero.
+                near = (np.abs(a - e) <= wanted.error) & ((e != 0) | (a != 0)) & (wanted.error > 0)
+            same |= near
+        wrong = ~same
+    return np.flatnonzero(wrong & wanted.known)
+
+
+def load_module(text: str, folder: Path) -> Any:
+    name = f"random_program_{next(_numbers)}"
+    path = folder / f"{name}.py"
+    path.write_text(HEAD + text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[name]
+    return module
+
+
+def run(program: Program, folder: Path, stock: bool = False) -> dict[str, np.ndarray]:
+    """The arrays after a launch."""
+    import triton_metal as triton
+
+    module = load_module(program.text(), folder)
+    arrays = {name: data.copy() for name, data in program.initial.items()}
+    arguments = [
+        arrays[a.array][a.offset :] if a.array is not None else a.number for a in program.arguments
+    ]
+    config = program.config
+    if stock:
+        module.kernel[config.grid](*arguments)
+        return arrays
+    with triton.launch_options(schedule=config.schedule, check=config.check):
+        module.kernel[config.grid](
+            *arguments, num_warps=config.num_warps, num_stages=config.num_stages
+        )
+    return arrays
+
+
+def mismatches(program: Program, arrays: dict[str, np.ndarray]) -> list[str]:
+    """What is wrong, an array a line."""
+    result = []
+    for name, actual in arrays.items():
+        wanted = program.machine.memory[name]
+        places = differences(actual, wanted)
+        if places.size:
+            shown = ", ".join(
+                f"[{i}] is {actual[i]}, must be {wanted.data[i]}" for i in places[:4].tolist()
+            )
+            names = "/".join(a.name for a in program.arguments if a.array == name)
+            result.append(f"{names} ({wanted.dtype}): {places.size} of {actual.size} wrong: {shown}")
+    return result
+
+
+def check(program: Program, folder: Path | None = None, stock: bool = False) -> list[str]:
+    """Runs a program; the list is empty if all of its results are right."""
+    if folder is None:
+        with tempfile.TemporaryDirectory() as temporary:
+            return check(program, Path(temporary), stock)
+    return mismatches(program, run(program, folder, stock))

@@ -1,0 +1,1 @@
+"""The steps that programs are drawn of: one idea a file."""
