@@ -90,7 +90,9 @@ class Chain:
             op = self.random.choice(COMPARISONS)
             holds = [binary(name, op, x, y) for x, y in zip(a, b, strict=True)]
             value = [x if c else wrap(name, y + 1) for c, x, y in zip(holds, a, b, strict=True)]
-            b_typed = f"tl.full((), {b_text}, tl.{name})" if b_text.lstrip("-").isdigit() else b_text
+            b_typed = (
+                f"tl.full((), {b_text}, tl.{name})" if b_text.lstrip("-").isdigit() else b_text
+            )
             return self.add(
                 f"tl.where({a_text} {op} {b_text}, {a_text}, {b_typed} + 1)", name, value
             )
