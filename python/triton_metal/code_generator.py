@@ -1116,6 +1116,8 @@ class CodeGenerator:
                 f"{name} is no function of the language: kernels call tl functions and functions "
                 "that are decorated with @triton_metal.jit or @triton_metal.constexpr_function",
             )
+        if function is core.condition:
+            return self.call_builtin(node, function, tuple(args), kwargs)
         for value in (*args, *kwargs.values()):
             if is_runtime(value):
                 name = getattr(function, "__name__", str(function))

@@ -33,6 +33,38 @@ def test_while_of_scalars() -> None:
 
 
 @triton.jit
+def more_than_one(n):
+    return n > 1
+
+
+@triton.jit
+def collatz_condition_kernel(x_ptr, out_ptr, LIMIT: tl.constexpr):
+    n = tl.load(x_ptr + tl.program_id(0))
+    steps = 0
+    while tl.condition(more_than_one(n) & (steps < LIMIT), disable_licm=True):
+        odd = n % 2
+        while tl.condition(odd):
+            n = 3 * n + 1
+            odd = 0
+        n = n // 2
+        steps += 1
+    while tl.condition(arg1=False):
+        steps = -1
+    tl.store(out_ptr + tl.program_id(0), steps)
+
+
+def test_while_of_conditions_with_hints() -> None:
+    x = np.arange(1, 40, dtype=np.int32)
+    out = np.empty_like(x)
+    collatz_condition_kernel[(39,)](x, out, LIMIT=20)
+
+    def halvings(n: int) -> int:
+        return 0 if n <= 1 else 1 + halvings((3 * n + 1 if n % 2 else n) // 2)
+
+    assert out.tolist() == [min(halvings(n), 20) for n in x.tolist()]
+
+
+@triton.jit
 def gcd_kernel(a_ptr, b_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n

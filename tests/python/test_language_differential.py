@@ -200,6 +200,8 @@ def kernel(x, out, n, BLOCK: tl.constexpr, FLAG: tl.constexpr):
             if j % 2 == 0:
                 total += w * j
         i += 1
+    while tl.condition(i < 2 * n):
+        i += 3
     for j in range(10, 0, -2):
         total += j
     for j in tl.static_range(3):

@@ -728,11 +728,11 @@ class range:
 
 
 class condition:
-    """The condition of a while loop, with hints."""
+    """The condition of a while loop, with hints: ``while tl.condition(more, disable_licm=True)``."""
 
     def __init__(self, arg1: Any, disable_licm: bool = False) -> None:
-        self.condition = arg1
-        self.disable_licm = disable_licm
+        self.condition = unwrap(arg1)
+        self.disable_licm = bool(_static("disable_licm", disable_licm))
 
 
 # --- Functions of one operand -------------------------------------------------------------------------
