@@ -1,6 +1,7 @@
 #include "host_device/Device.h"
 #include "host_device/engine/Cache.h"
 #include "host_device/engine/Jit.h"
+#include "host_device/engine/Processor.h"
 #include "host_device/engine/Runtime.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
@@ -46,6 +47,7 @@ struct Library::State {
   std::string source, key;
   LibraryOptions options;
   std::vector<KernelInfo> kernels;
+  const Processor *processor = nullptr;
   DiskCache cache;
   Device::State *device = nullptr;
   std::mutex mutex;
@@ -99,8 +101,21 @@ static std::string keyOf(StringRef source, const LibraryOptions &options) {
     stream << "\nconstant " << constant.index << ' ' << constant.bits;
   for (auto &[name, value] : options.macros)
     stream << "\nmacro " << name.size() << ' ' << name << ' ' << value.size() << ' ' << value;
+  stream << "\nprocessor " << options.processor;
   stream << "\n\n" << source;
   return key;
+}
+
+/// Fills in what the environment says of the processor, so that all that goes by these options
+/// knows.
+static Expected<const Processor *> resolveProcessor(LibraryOptions &options) {
+  bool asked = !options.processor.empty();
+  if (!asked)
+    options.processor = Processor::requested();
+  Expected<const Processor *> processor = Processor::get(options.processor);
+  if (!processor && !asked)
+    return createStringError("TRITON_METAL_HOST_CPU: " + toString(processor.takeError()));
+  return processor;
 }
 
 static std::string toBitcode(Module &module) {
@@ -153,7 +168,7 @@ Error Kernel::State::build(Variant &variant, const CodeOptions &options) {
   auto module = library->module(context);
   if (!module)
     return module.takeError();
-  Expected<KernelCode> code = compileKernel(**module, info, options);
+  Expected<KernelCode> code = compileKernel(**module, info, options, *library->processor);
   if (!code)
     return code.takeError();
   library->cache.insert("kernel", key, serialize(*code));
@@ -513,7 +528,11 @@ Error Device::configure(const DeviceOptions &options) {
   return Error::success();
 }
 
-Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryOptions &options) {
+Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryOptions &given) {
+  LibraryOptions options = given;
+  Expected<const Processor *> processor = resolveProcessor(options);
+  if (!processor)
+    return processor.takeError();
   bool cacheable = options.includeDirectories.empty();
   std::string key = keyOf(msl, options);
   auto made = std::make_unique<Library::State>();
@@ -527,6 +546,7 @@ Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryO
   }
   made->source = msl.str();
   made->key = key;
+  made->processor = *processor;
   made->options = options;
   made->device = state.get();
   bool known = false;
@@ -553,8 +573,13 @@ Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryO
 }
 
 Expected<std::shared_ptr<Library>> Device::compileIR(StringRef ir, std::vector<KernelInfo> kernels,
-                                                     const LibraryOptions &options) {
+                                                     const LibraryOptions &given) {
+  LibraryOptions options = given;
+  Expected<const Processor *> processor = resolveProcessor(options);
+  if (!processor)
+    return processor.takeError();
   auto made = std::make_unique<Library::State>();
+  made->processor = *processor;
   made->bitcode = ir.str();
   made->kernels = std::move(kernels);
   made->options = options;

@@ -30,6 +30,9 @@ struct LibraryOptions {
   /// Folders for #include. Libraries that use them are compiled anew each time: the files could
   /// have changed.
   std::vector<std::string> includeDirectories;
+  /// The processor to compile for, as LLVM calls it: one whose instructions the host has all of.
+  /// Empty: what TRITON_METAL_HOST_CPU says, else the host's own.
+  std::string processor;
 };
 
 struct DeviceOptions {

@@ -1,5 +1,5 @@
 #include "host_device/engine/Cache.h"
-#include "host_device/engine/Jit.h"
+#include "host_device/engine/Processor.h"
 #include "host_device/msl/Frontend.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"

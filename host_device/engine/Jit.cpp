@@ -1,22 +1,17 @@
 #include "host_device/engine/Jit.h"
 #include "host_device/engine/Prepare.h"
+#include "host_device/engine/Processor.h"
 #include "host_device/engine/Runtime.h"
 #include "host_device/engine/Vectorize.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/LEB128.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/ADCE.h"
@@ -31,58 +26,6 @@
 using namespace llvm;
 
 namespace triton_metal::engine {
-
-namespace {
-struct HostTarget {
-  const Target *target = nullptr;
-  Triple triple;
-  std::string cpu, features;
-  HostTraits traits;
-  std::string error;
-
-  static const HostTarget &get() {
-    static const HostTarget host = [] {
-      HostTarget result;
-      InitializeNativeTarget();
-      InitializeNativeTargetAsmPrinter();
-      result.triple = Triple(sys::getProcessTriple());
-      result.target = TargetRegistry::lookupTarget(result.triple, result.error);
-      StringMap<bool> flags;
-      if (const char *other = std::getenv("TRITON_METAL_HOST_CPU")) {
-        // Another processor of the same family, whose instructions this one has too: for tests.
-        result.cpu = other;
-      } else {
-        result.cpu = sys::getHostCPUName().str();
-        flags = sys::getHostCPUFeatures();
-      }
-      std::vector<std::string> sorted;
-      for (auto &flag : flags)
-        sorted.push_back((flag.second ? "+" : "-") + flag.first().str());
-      llvm::sort(sorted);
-      result.features = join(sorted, ",");
-      auto has = [&](StringRef name) { return flags.lookup(name); };
-      result.traits.avx512 =
-          has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq");
-      return result;
-    }();
-    return host;
-  }
-
-  std::unique_ptr<TargetMachine> machine() const {
-    TargetOptions targetOptions;
-    targetOptions.AllowFPOpFusion = FPOpFusion::Strict;
-    targetOptions.EmitStackSizeSection = true;
-    return std::unique_ptr<TargetMachine>(
-        target->createTargetMachine(triple, cpu, features, targetOptions, Reloc::PIC_,
-                                    CodeModel::Small, CodeGenOptLevel::Default, true));
-  }
-};
-} // namespace
-
-std::string hostDescription() {
-  const HostTarget &host = HostTarget::get();
-  return host.triple.str() + " " + host.cpu + " " + host.features;
-}
 
 static void optimize(Module &module, Function &function, TargetMachine &machine,
                      const HostTraits &traits) {
@@ -146,12 +89,9 @@ static uint64_t stackBytesOf(StringRef object) {
 }
 
 Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
-                                   const CodeOptions &options) {
-  const HostTarget &host = HostTarget::get();
-  if (!host.target)
-    return createStringError("the host's processor is not one that LLVM knows: " + host.error);
-  std::unique_ptr<TargetMachine> machine = host.machine();
-  module.setTargetTriple(host.triple);
+                                   const CodeOptions &options, const Processor &processor) {
+  std::unique_ptr<TargetMachine> machine = processor.machine();
+  module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
   KernelCode code;
   Expected<Function *> scalar = prepareKernel(module, kernel, options, code.facts);
@@ -162,23 +102,14 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
     (*scalar)->print(errs());
   code.entryName = "__tm_kernel";
   Expected<Function *> simd =
-      vectorizeKernel(**scalar, code.entryName, options, host.traits, code.facts);
+      vectorizeKernel(**scalar, code.entryName, options, processor.traits(), code.facts);
   if (!simd)
     return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), simd.takeError());
   if (dump)
     (*simd)->print(errs());
   (*scalar)->eraseFromParent();
-  for (Function &function : module) {
-    if (function.isDeclaration())
-      continue;
-    function.addFnAttr("target-cpu", host.cpu);
-    function.addFnAttr("target-features", host.features);
-    if (host.traits.avx512) {
-      function.addFnAttr("prefer-vector-width", "512");
-      function.addFnAttr("min-legal-vector-width", "512");
-    }
-  }
-  optimize(module, **simd, *machine, host.traits);
+  processor.annotate(module);
+  optimize(module, **simd, *machine, processor.traits());
   if (dump)
     (*simd)->print(errs());
   // What only the scalar code used.
@@ -191,11 +122,8 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
     else if (!global.isDeclaration())
       global.setLinkage(GlobalValue::InternalLinkage);
   SmallVector<char, 0> object;
-  raw_svector_ostream stream(object);
-  legacy::PassManager codegen;
-  if (machine->addPassesToEmitFile(codegen, stream, nullptr, CodeGenFileType::ObjectFile))
-    return createStringError("LLVM cannot write object files for this host");
-  codegen.run(module);
+  if (Error error = processor.emitObject(module, *machine, object))
+    return std::move(error);
   code.object.assign(object.begin(), object.end());
   code.facts.stackBytes = std::max(code.facts.stackBytes, stackBytesOf(code.object));
   return code;
@@ -211,7 +139,9 @@ Jit::~Jit() = default;
 Expected<Jit *> Jit::get() {
   // Never destroyed: kernels may run until the very end of the process.
   static Expected<Jit *> instance = []() -> Expected<Jit *> {
-    HostTarget::get();
+    Expected<const Processor *> processor = Processor::get();
+    if (!processor)
+      return processor.takeError();
     auto created = orc::LLJITBuilder().create();
     if (!created)
       return created.takeError();

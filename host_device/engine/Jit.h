@@ -14,12 +14,11 @@ class LLJIT;
 
 namespace triton_metal::engine {
 
+class Processor;
+
 /// Compiles one kernel of the module, which is used up. Any thread, one module a context.
 llvm::Expected<KernelCode> compileKernel(llvm::Module &module, const KernelInfo &kernel,
-                                         const CodeOptions &options);
-
-/// Names the host's processor and its features: code from one host does not run on another.
-std::string hostDescription();
+                                         const CodeOptions &options, const Processor &processor);
 
 /// The process's loader of object files.
 class Jit {

@@ -137,4 +137,33 @@ TEST_F(Cache, ManyThreadsCompileAndLaunch) {
     EXPECT_FALSE(llvm::StringRef(path).ends_with(".tmp"));
 }
 
+TEST_F(Cache, KnowsProcessorsApart) {
+  ASSERT_EQ(errorOf(Device::configure({folder, true})), "");
+  std::string text = textOf(91);
+  std::vector<Library *> seen;
+  size_t entries = 0;
+  for (const std::string &name : processors()) {
+    LibraryOptions options;
+    options.processor = name;
+    auto library = Device::get().compile(text, options);
+    ASSERT_TRUE(bool(library));
+    EXPECT_FALSE(llvm::is_contained(seen, library->get())) << name;
+    seen.push_back(library->get());
+    std::vector<int32_t> out(32);
+    Dispatch dispatch;
+    dispatch.threadsPerThreadgroup = {32, 1, 1};
+    std::vector<BufferBinding> buffers{bind(out)};
+    dispatch.buffers = buffers;
+    EXPECT_EQ(errorOf((*(*library)->kernel("k"))->dispatch(dispatch)), "");
+    EXPECT_EQ(out[3], 3 * 91);
+    EXPECT_EQ(files().size(), entries += 2) << name; // the library and the kernel
+  }
+  LibraryOptions options;
+  options.processor = "abacus";
+  auto library = Device::get().compile(text, options);
+  ASSERT_FALSE(bool(library));
+  EXPECT_NE(llvm::toString(library.takeError()).find("'abacus' is not a processor that LLVM knows"),
+            std::string::npos);
+}
+
 } // namespace

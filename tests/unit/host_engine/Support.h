@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host_device/Device.h"
+#include "host_device/engine/Processor.h"
 #include "gtest/gtest.h"
 #include <string>
 #include <vector>
@@ -45,6 +46,19 @@ inline std::shared_ptr<Library> libraryOf(const std::string &ir, KernelInfo info
     return nullptr;
   }
   return *library;
+}
+
+/// The processors to test for: the host's own, and with and without AVX-512 where it can run that.
+inline std::vector<std::string> processors() {
+  std::vector<std::string> result{""};
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    auto processor = engine::Processor::get(name);
+    if (processor)
+      result.push_back(name);
+    else
+      llvm::consumeError(processor.takeError());
+  }
+  return result;
 }
 
 inline std::string errorOf(llvm::Error error) {
