@@ -20,6 +20,7 @@ void bindBuilder(nb::module_ &module);
 void bindCompiler(nb::module_ &module);
 void bindHostDevice(nb::module_ &module);
 void bindLauncher(nb::module_ &module);
+void bindReads(nb::module_ &module);
 void bindDevices(nb::module_ &module);
 void bindMetalLibrary(nb::module_ &module);
 

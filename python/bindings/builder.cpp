@@ -325,6 +325,7 @@ NB_MODULE(_native, module) {
   triton_metal::bindBuilder(module);
   triton_metal::bindCompiler(module);
   triton_metal::bindHostDevice(module);
+  triton_metal::bindReads(module);
   triton_metal::bindLauncher(module);
   triton_metal::bindDevices(module);
   triton_metal::bindMetalLibrary(module);

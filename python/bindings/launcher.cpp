@@ -2,6 +2,7 @@
 #include "Arrays.h"
 #include "Bindings.h"
 #include "Launching.h"
+#include "Reads.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringMap.h"
@@ -70,27 +71,30 @@ struct Plan {
   std::shared_ptr<runtime::Kernel> kernel;
   nb::object compiled;
   std::vector<Step> steps;
-  /// Objects whose bytes are not in the key, to be compared.
+  /// Objects whose bytes are not in the key, and what was read of them and of all else.
   std::vector<nb::object> objects;
+  Reads reads;
 };
+/// Kernels of one key: what they read differs.
+using Plans = std::vector<std::shared_ptr<Plan>>;
+constexpr size_t maxPlans = 32;
 
 class Launcher {
 public:
-  Launcher(std::string name, nb::object owner, nb::list params);
+  Launcher(std::string name, nb::object owner, nb::object function);
   Launcher(const Launcher &) = delete;
   Launcher &operator=(const Launcher &) = delete;
   nb::object launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool run);
-  void watch(nb::list list);
 
 private:
+  void readParams();
+  bool hasChanged() const;
   void bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound, int64_t *options);
   void examine(unsigned index, Bound &bound, bool doRun, llvm::SmallVectorImpl<char> &key,
                std::vector<PyObject *> &objects);
-  void appendConstant(PyObject *object, llvm::SmallVectorImpl<char> &key,
-                      std::vector<PyObject *> &objects);
-  Plan &plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
-             const std::vector<Bound> &bound, const int64_t *options,
-             const std::vector<Sharing> &sharing, const char *device);
+  std::shared_ptr<Plan> plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
+                             const std::vector<Bound> &bound, const int64_t *options,
+                             const std::vector<Sharing> &sharing, const char *device);
   std::array<uint32_t, 3> readGrid(nb::handle grid, const std::vector<Bound> &bound);
   void run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound);
   Framework frameworkOf(const std::vector<Bound> &bound) const;
@@ -111,12 +115,12 @@ private:
   nb::object owner;
   std::vector<Param> params;
   nb::dict index;
-  llvm::StringMap<std::vector<std::unique_ptr<Plan>>> plans;
-  /// Globals that the compiled kernels depend on: a namespace, a name, and what it held.
-  struct Watched {
-    nb::object scope, name, value;
-  };
-  std::vector<Watched> watched;
+  llvm::StringMap<Plans> plans;
+  /// The Python function, and its code and defaults as the parameters were read.
+  nb::object function;
+  std::vector<nb::object> state;
+  /// How often they have been read: plans of other ones are not taken any more.
+  uint32_t generation = 0;
 };
 
 /// `kernel[grid]`.
@@ -126,8 +130,42 @@ struct GridLaunch {
   nb::object grid;
 };
 
-Launcher::Launcher(std::string name, nb::object owner, nb::list list)
-    : name(std::move(name)), owner(std::move(owner)) {
+Launcher::Launcher(std::string name, nb::object owner, nb::object function)
+    : name(std::move(name)), owner(std::move(owner)), function(std::move(function)) {
+  readParams();
+}
+
+/// A function's code and defaults, object by object.
+void stateOf(PyObject *function, llvm::SmallVectorImpl<PyObject *> &state) {
+  state.push_back(PyFunction_GET_CODE(function));
+  state.push_back(PyFunction_GET_DEFAULTS(function));
+  if (PyObject *keywords = PyFunction_GET_KW_DEFAULTS(function)) {
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(keywords, &position, &key, &value)) {
+      state.push_back(key);
+      state.push_back(value);
+    }
+  }
+}
+
+/// Whether the function has got other code or defaults.
+bool Launcher::hasChanged() const {
+  llvm::SmallVector<PyObject *, 8> now;
+  stateOf(function.ptr(), now);
+  return !llvm::equal(now, state, [](PyObject *a, const nb::object &b) { return a == b.ptr(); });
+}
+
+void Launcher::readParams() {
+  llvm::SmallVector<PyObject *, 8> now;
+  stateOf(function.ptr(), now);
+  state.clear();
+  for (PyObject *object : now)
+    state.push_back(nb::borrow(object));
+  params.clear();
+  index.clear();
+  ++generation;
+  nb::list list = nb::cast<nb::list>(owner.attr("parameters")());
   for (nb::handle entry : list) {
     nb::tuple fields = nb::cast<nb::tuple>(entry);
     Param param;
@@ -202,54 +240,6 @@ void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
     }
 }
 
-/// A constant's part of the key: the value itself where it has a plain form, else the object.
-void Launcher::appendConstant(PyObject *object, llvm::SmallVectorImpl<char> &key,
-                              std::vector<PyObject *> &objects) {
-  auto append = [&](char tag, const void *data, size_t size) {
-    key.push_back(tag);
-    key.append(static_cast<const char *>(data), static_cast<const char *>(data) + size);
-  };
-  if (object == Py_None || PyBool_Check(object)) {
-    key.push_back(object == Py_None ? 'n' : object == Py_True ? 't' : 'f');
-    return;
-  }
-  if (PyLong_CheckExact(object)) {
-    int overflow = 0;
-    long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (!overflow) {
-      append('i', &value, sizeof value);
-      return;
-    }
-  } else if (PyFloat_CheckExact(object)) {
-    double value = PyFloat_AS_DOUBLE(object);
-    append('d', &value, sizeof value);
-    return;
-  } else if (PyUnicode_CheckExact(object)) {
-    Py_ssize_t size = 0;
-    const char *text = PyUnicode_AsUTF8AndSize(object, &size);
-    if (!text)
-      throw nb::python_error();
-    append('s', &size, sizeof size);
-    key.append(text, text + size);
-    return;
-  } else if (PyTuple_CheckExact(object)) {
-    Py_ssize_t size = PyTuple_GET_SIZE(object);
-    append('(', &size, sizeof size);
-    for (Py_ssize_t i = 0; i < size; ++i)
-      appendConstant(PyTuple_GET_ITEM(object, i), key, objects);
-    return;
-  }
-  PyTypeObject *type = Py_TYPE(object);
-  append('o', &type, sizeof type);
-  objects.push_back(object);
-}
-
-PyObject *constexprType() {
-  static PyObject *type =
-      nb::object(nb::module_::import_("triton_metal.constexpr").attr("constexpr")).release().ptr();
-  return type;
-}
-
 /// Whether an integer fits a type such as "i32" or "u8".
 bool fitsInteger(const std::string &type, const Bound &bound) {
   unsigned width = static_cast<unsigned>(std::atoi(type.c_str() + 1));
@@ -266,14 +256,11 @@ bool fitsInteger(const std::string &type, const Bound &bound) {
 void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorImpl<char> &key,
                        std::vector<PyObject *> &objects) {
   const Param &param = params[i];
-  bool unwrapped = false;
-  if (reinterpret_cast<PyObject *>(Py_TYPE(bound.object)) == constexprType()) {
-    // The constexpr object keeps its value alive.
-    bound.object = nb::object(nb::handle(bound.object).attr("value")).ptr();
-    unwrapped = true;
-  }
+  PyObject *plain = unwrapped(bound.object);
+  bool wasConstexpr = plain != bound.object;
+  bound.object = plain;
   bound.kind = classify(bound.object);
-  if (param.isConstexpr || unwrapped) {
+  if (param.isConstexpr || wasConstexpr) {
     if (bound.kind == ArgumentKind::Array || bound.kind == ArgumentKind::Tensor ||
         bound.kind == ArgumentKind::Mlx)
       typeProblem(i, "is a constexpr: it takes a number, a string, a dtype or a function that is "
@@ -282,7 +269,7 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
     bool isNumber = bound.kind == ArgumentKind::Bool || bound.kind == ArgumentKind::Integer ||
                     bound.kind == ArgumentKind::Float;
     if (isNumber && !PyBool_Check(bound.object) && !PyLong_Check(bound.object) &&
-        !PyFloat_CheckExact(bound.object)) {
+        !PyFloat_CheckExact(bound.object) && PyObject_HasAttrString(bound.object, "item")) {
       // A NumPy scalar is the number that it holds.
       bound.owned = nb::handle(bound.object).attr("item")();
       bound.object = bound.owned.ptr();
@@ -430,22 +417,15 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
   }
 }
 
-Plan &Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
-                     const std::vector<Bound> &bound, const int64_t *options,
-                     const std::vector<Sharing> &sharing, const char *device) {
-  std::vector<std::unique_ptr<Plan>> &candidates = plans[key];
-  for (std::unique_ptr<Plan> &candidate : candidates) {
-    bool same = true;
-    for (size_t i = 0; same && i < objects.size(); ++i) {
-      int equal = candidate->objects[i].ptr() == objects[i]
-                      ? 1
-                      : PyObject_RichCompareBool(candidate->objects[i].ptr(), objects[i], Py_EQ);
-      if (equal < 0)
-        throw nb::python_error();
-      same = equal == 1;
-    }
-    if (same)
-      return *candidate;
+std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
+                                     const std::vector<Bound> &bound, const int64_t *options,
+                                     const std::vector<Sharing> &sharing, const char *device) {
+  Plans &candidates = plans[key];
+  // Reading again may run Python, which may launch this kernel.
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    std::shared_ptr<Plan> candidate = candidates[i];
+    if (candidate->reads.hold(objects, candidate->objects))
+      return candidate;
   }
 
   nb::list arguments;
@@ -459,8 +439,14 @@ Plan &Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects
   nb::list shared;
   for (const Sharing &array : sharing)
     shared.append(nb::make_tuple(int(array.number), int(array.sameAs)));
-  auto fresh = std::make_unique<Plan>();
-  fresh->compiled = owner.attr("compile")(arguments, options[0], options[1], device, shared);
+  nb::list constants;
+  for (PyObject *object : objects)
+    constants.append(nb::handle(object));
+  nb::list reads;
+  auto fresh = std::make_shared<Plan>();
+  fresh->compiled =
+      owner.attr("compile")(arguments, options[0], options[1], device, shared, constants, reads);
+  fresh->reads = Reads(reads[0], reads[1], nb::cast<unsigned>(reads[2]), nb::cast<bool>(reads[3]));
   fresh->kernel = nb::cast<NativeKernel &>(fresh->compiled.attr("native")).kernel;
   for (PyObject *object : objects)
     fresh->objects.push_back(nb::borrow(object));
@@ -474,9 +460,13 @@ Plan &Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects
                             argument.kind});
   }
   // Compiling may have launched other kernels, or this one: look the place up again.
-  std::vector<std::unique_ptr<Plan>> &place = plans[key];
-  place.push_back(std::move(fresh));
-  return *place.back();
+  Plans &place = plans[key];
+  if (!fresh->reads.isVolatile) {
+    if (place.size() == maxPlans)
+      place.pop_back();
+    place.insert(place.begin(), fresh);
+  }
+  return fresh;
 }
 
 std::array<uint32_t, 3> Launcher::readGrid(nb::handle grid, const std::vector<Bound> &bound) {
@@ -666,22 +656,9 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
   launchAsSet(name, plan.compiled, plan.kernel, grid, buffers, scalars);
 }
 
-void Launcher::watch(nb::list list) {
-  watched.clear();
-  for (nb::handle entry : list) {
-    nb::tuple fields = nb::cast<nb::tuple>(entry);
-    watched.push_back({fields[0], fields[1], fields[2]});
-  }
-}
-
 nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool doRun) {
-  for (const Watched &global : watched)
-    if (PyDict_GetItem(global.scope.ptr(), global.name.ptr()) != global.value.ptr()) {
-      plans.clear();
-      watched.clear();
-      owner.attr("globals_changed")();
-      break;
-    }
+  if (hasChanged())
+    readParams();
   std::vector<Bound> bound(params.size());
   int64_t options[2] = {0, 0};
   bind(args, kwargs, bound, options);
@@ -699,8 +676,9 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   // Kernels are compiled for a device, under a configuration.
   key.push_back(device[1]);
   uint32_t configuration = configurationNumber();
-  key.append(reinterpret_cast<const char *>(&configuration),
-             reinterpret_cast<const char *>(&configuration) + sizeof configuration);
+  for (uint32_t number : {configuration, generation})
+    key.append(reinterpret_cast<const char *>(&number),
+               reinterpret_cast<const char *>(&number) + sizeof number);
   // Kernels on arrays that overlap keep the order of what they read and write.
   std::vector<Sharing> sharing = findSharing(arrays);
   for (const Sharing &array : sharing) {
@@ -708,17 +686,16 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
     key.push_back(array.sameAs);
   }
   if (!doRun)
-    return plan(key, objects, bound, options, sharing, device).compiled;
+    return plan(key, objects, bound, options, sharing, device)->compiled;
   std::array<uint32_t, 3> sizes = readGrid(grid, bound);
-  Plan &found = plan(key, objects, bound, options, sharing, device);
+  // The launcher may drop the plan while the kernel runs.
+  std::shared_ptr<Plan> found = plan(key, objects, bound, options, sharing, device);
   checkSizes(bound, device);
-  // The plan may be dropped while the kernel runs.
-  nb::object compiled = found.compiled;
   if (framework == Framework::Host)
-    run(found, sizes, bound);
+    run(*found, sizes, bound);
   else
-    runOn(framework, device, found, sizes, bound);
-  return compiled;
+    runOn(framework, device, *found, sizes, bound);
+  return found->compiled;
 }
 
 } // namespace
@@ -726,16 +703,16 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
 void bindLauncher(nb::module_ &module) {
   bindKernel(module);
   nb::class_<Launcher>(module, "Launcher")
-      .def(nb::init<std::string, nb::object, nb::list>())
+      .def(nb::init<std::string, nb::object, nb::object>())
       .def(
           "at",
           [](nb::handle self, nb::object grid) {
             return GridLaunch{&nb::cast<Launcher &>(self), nb::borrow(self), std::move(grid)};
           },
           nb::arg("grid").none())
-      .def("warmup", [](Launcher &self, nb::args args,
-                        nb::kwargs kwargs) { return self.launch(nb::none(), args, kwargs, false); })
-      .def("watch", &Launcher::watch);
+      .def("warmup", [](Launcher &self, nb::args args, nb::kwargs kwargs) {
+        return self.launch(nb::none(), args, kwargs, false);
+      });
   nb::class_<GridLaunch>(module, "GridLaunch")
       .def("__call__", [](GridLaunch &self, nb::args args, nb::kwargs kwargs) {
         return self.launcher->launch(self.grid, args, kwargs, true);

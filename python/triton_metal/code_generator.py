@@ -10,6 +10,7 @@ import ast
 import builtins
 import math as python_math
 import operator
+import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -25,6 +26,7 @@ from .errors import (
     node_length,
 )
 from .language import core
+from .reads import MISSING, Reads, contains, is_constant, is_own, unwrapped
 
 if TYPE_CHECKING:
     from .jit import JITFunction
@@ -59,6 +61,7 @@ class ModuleState:
 
     builder: Builder
     options: CodegenOptions
+    reads: Reads
     functions: dict[Any, FunctionResult | None] = field(default_factory=dict)
     symbols: set[str] = field(default_factory=set)
     constants: list[Any] = field(default_factory=list)  # kept alive while keys hold their ids
@@ -177,33 +180,6 @@ def fill(template: Any, values: Iterable[tensor]) -> Any:
     return build(template)
 
 
-def same_constant(a: Any, b: Any) -> bool:
-    """Whether two compile-time values are the same; 0.0 and -0.0, 1 and True are not."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(same_constant(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, float):
-        return repr(a) == repr(b)
-    try:
-        return bool(a == b)
-    except Exception:
-        return False
-
-
-def same_value(a: Any, b: Any) -> bool:
-    """Whether two values are the same, at run time too."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(same_value(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, tensor) and isinstance(b, tensor):
-        return a._same(b) and a.type == b.type
-    if isinstance(a, tensor) or isinstance(b, tensor):
-        return False
-    return same_constant(a, b)
-
-
 def describe(value: Any) -> str:
     """A value's type, for messages."""
     if isinstance(value, tensor):
@@ -248,7 +224,10 @@ class CodeGenerator:
         self.options = state.options
         self.scope: dict[str, Any] = {}
         self.lost: dict[str, str] = {}
-        self.globals = function.capture_scope()
+        self.reads = state.reads
+        self.reads.function(function.function)
+        # What this package's own functions read changes with its build only.
+        self.watched = not is_own(function.function)
         self.returns: list[tuple[Any, Any, ast.AST]] = []
         self.pending: dict[str, Any] = {}
         self.terminated = False
@@ -369,7 +348,7 @@ class CodeGenerator:
             return rebuild_tuple(a, [self.common(x, y, place) for x, y in zip(a, b, strict=True)])
         a_type, b_type = self.leaf_type(a), self.leaf_type(b)
         static = not isinstance(a, RuntimeLeaf) and not isinstance(b, RuntimeLeaf)
-        if static and same_constant(a, b):
+        if static and self.same_constant(a, b):
             return a
         if a_type is None or b_type is None or a_type != b_type:
             raise self.error(
@@ -441,7 +420,7 @@ class CodeGenerator:
         test = self.visit(node.test)
         message = "" if node.msg is None else self.visit(node.msg)
         if not is_runtime(test):
-            if not test:
+            if not self.reads.call(bool, test):
                 raise StaticAssertionError(
                     f"assertion failed{': ' + str(message) if message else ''}", self.location(node)
                 )
@@ -536,7 +515,7 @@ class CodeGenerator:
 
     def static_truth(self, node: ast.AST, value: Any) -> bool:
         if value is None or isinstance(value, (bool, int)):
-            return bool(value)
+            return self.reads.call(bool, value)
         raise self.error(node, f"a condition is a boolean or an integer, not {describe(value)}")
 
     def visit_If(self, node: ast.If) -> None:
@@ -632,15 +611,15 @@ class CodeGenerator:
             name
             for name in {**then, **other}
             if name not in before
-            or not same_value(then.get(name), before[name])
-            or not same_value(other.get(name), before[name])
+            or not self.same_value(then.get(name), before[name])
+            or not self.same_value(other.get(name), before[name])
         ]
         for name in changed:
             if name not in then or name not in other:
                 self.lost[name] = "it is assigned on one path of an if only"
                 continue
             a, b = then[name], other[name]
-            if same_value(a, b) and not is_runtime(a):
+            if self.same_value(a, b) and not is_runtime(a):
                 before[name] = a
                 continue
             a_template, b_template = template_of(a), template_of(b)
@@ -668,7 +647,7 @@ class CodeGenerator:
             return a.type == b.type
         if isinstance(a, RuntimeLeaf) or isinstance(b, RuntimeLeaf):
             return False
-        return same_constant(a, b)
+        return self.same_constant(a, b)
 
     def take_merged(
         self,
@@ -725,7 +704,7 @@ class CodeGenerator:
         """The values to carry over; every variable keeps its type, compile-time ones their value."""
         for name, old in before.items():
             new = self.scope.get(name)
-            if name == target or same_value(old, new):
+            if name == target or self.same_value(old, new):
                 continue
             if name not in names:
                 raise self.error(
@@ -812,7 +791,7 @@ class CodeGenerator:
     def iterator(self, node: ast.For) -> core.range | core.static_range:
         call = node.iter
         function = self.visit(call.func) if isinstance(call, ast.Call) else None
-        if function not in (builtins.range, core.range, core.static_range):
+        if not any(function is one for one in (builtins.range, core.range, core.static_range)):
             raise self.unsupported(
                 node.iter, "a for loop runs over range, tl.range or tl.static_range"
             )
@@ -868,10 +847,10 @@ class CodeGenerator:
             return self.scope[name]
         if name in self.lost:
             raise self.error(node, f"{name} has no value here: {self.lost[name]}")
-        if name in self.globals:
-            value = self.globals[name]
+        value = self.free_variable(name)
+        if value is not MISSING:
             if self.is_allowed_global(value):
-                return core.unwrap(value)
+                return unwrapped(value)
             raise self.error(
                 node,
                 f"{name} is a global {type(value).__name__}: kernels read globals only when they "
@@ -880,6 +859,43 @@ class CodeGenerator:
         if name in _BUILTINS:
             return _BUILTINS[name]
         raise self.error(node, f"{name} is not defined")
+
+    def free_variable(self, name: str) -> Any:
+        """A variable of a function around this one, or a global."""
+        cell = self.function.cells.get(name)
+        value = MISSING if cell is None else self.reads.cell(cell, self.watched)
+        if value is MISSING:
+            value = self.reads.name(self.function.function.__globals__, name, self.watched)
+        return value
+
+    def same_constant(self, a: Any, b: Any) -> bool:
+        """Whether two compile-time values are the same; 0.0 and -0.0, 1 and True are not."""
+        if a is b:
+            return True
+        if type(a) is not type(b):
+            return False
+        if isinstance(a, tuple):
+            return len(a) == len(b) and all(map(self.same_constant, a, b))
+        if isinstance(a, float):
+            return repr(a) == repr(b)
+        try:
+            return bool(self.reads.call(operator.eq, a, b))
+        except Exception:
+            return False
+
+    def same_value(self, a: Any, b: Any) -> bool:
+        """Whether two values are the same, at run time too."""
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            return len(a) == len(b) and all(map(self.same_value, a, b))
+        if isinstance(a, tensor) and isinstance(b, tensor):
+            return a._same(b) and a.type == b.type
+        if isinstance(a, tensor) or isinstance(b, tensor):
+            return False
+        return self.same_constant(a, b)
+
+    def elements(self, value: Any) -> tuple:
+        """What ``*value`` stands for."""
+        return value if type(value) is tuple else self.reads.call(tuple, value)
 
     @staticmethod
     def is_allowed_global(value: Any) -> bool:
@@ -898,7 +914,7 @@ class CodeGenerator:
         values: list[Any] = []
         for element in node.elts:
             if isinstance(element, ast.Starred):
-                values.extend(self.visit(element.value))
+                values.extend(self.elements(self.visit(element.value)))
             else:
                 values.append(self.visit(element))
         return tuple(values)
@@ -934,9 +950,11 @@ class CodeGenerator:
                 raise self.error(
                     node, f"an f-string holds compile-time values, not {describe(value)}"
                 )
-            conversion = {115: str, 114: repr, 97: ascii}.get(part.conversion, lambda v: v)
+            conversion = {115: str, 114: repr, 97: ascii}.get(part.conversion)
+            if conversion is not None:
+                value = self.reads.call(conversion, value)
             spec = "" if part.format_spec is None else self.visit(part.format_spec)
-            parts.append(format(conversion(value), spec))
+            parts.append(self.reads.call(format, value, spec))
         return "".join(parts)
 
     def binary(self, node: ast.AST, op: ast.AST, left: Any, right: Any) -> Any:
@@ -958,7 +976,7 @@ class CodeGenerator:
                     )
             self.at(node)
             return self.call_native(node, self.builder.binary, native, left, right)
-        return core.unwrap(python(left, right))
+        return self.reads.call(python, left, right)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         return self.binary(node, node.op, self.visit(node.left), self.visit(node.right))
@@ -969,7 +987,7 @@ class CodeGenerator:
         if isinstance(operand, tensor):
             self.at(node)
             return self.builder.unary(native, operand)
-        return core.unwrap(python(operand))
+        return self.reads.call(python, operand)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         def comparisons():
@@ -977,14 +995,16 @@ class CodeGenerator:
             for op, comparator in zip(node.ops, node.comparators, strict=True):
                 right = self.visit(comparator)
                 if isinstance(op, (ast.Is, ast.IsNot)):
-                    same = left is right or (
-                        not is_runtime(left)
-                        and not is_runtime(right)
-                        and same_constant(left, right)
+                    same = (
+                        self.same_constant(left, right)
+                        if is_constant(left) and is_constant(right)
+                        else left is right
+                        if is_runtime((left, right))
+                        else self.reads.call(operator.is_, left, right)
                     )
                     yield same if isinstance(op, ast.Is) else not same
                 elif isinstance(op, (ast.In, ast.NotIn)) and not is_runtime((left, right)):
-                    yield (left in right) == isinstance(op, ast.In)
+                    yield self.reads.call(contains, right, left) == isinstance(op, ast.In)
                 elif isinstance(op, (ast.Eq, ast.NotEq)) and (left is None or right is None):
                     yield (left is right) == isinstance(op, ast.Eq)
                 else:
@@ -1007,7 +1027,7 @@ class CodeGenerator:
         for value in values:
             if isinstance(value, tensor):
                 runtime.append(value)
-            elif bool(value) == (op == BinaryOp.logical_or):
+            elif self.reads.call(bool, value) == (op == BinaryOp.logical_or):
                 return value
         if not runtime:
             return value
@@ -1034,7 +1054,7 @@ class CodeGenerator:
             raise self.error(
                 node.slice, f"a tuple is indexed by a compile-time integer, not {describe(index)}"
             )
-        return core.unwrap(value[index])
+        return self.reads.call(operator.getitem, value, index)
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         value = self.visit(node.value)
@@ -1048,7 +1068,7 @@ class CodeGenerator:
             if name in ("shape", "dtype", "type", "numel"):
                 return getattr(value, name)
             raise self.error(node, f"{describe(value)} has no attribute {name!r}")
-        if isinstance(value, (bool, int, float)) and not hasattr(value, name):
+        if isinstance(value, (bool, int, float)) and not self.reads.call(hasattr, value, name):
             # A run-time integer that is 1 at the launch is a constant here; it answers like a tensor.
             if name in core.tensor_methods:
                 self.at(node)
@@ -1057,10 +1077,10 @@ class CodeGenerator:
                 return self.builder.type_of(value)
             if name in ("shape", "numel"):
                 return () if name == "shape" else 1
-        if name == "value" and not hasattr(value, "value"):
+        if name == "value" and not self.reads.call(hasattr, value, "value"):
             return value  # what is a constexpr outside is its value here
         try:
-            return core.unwrap(getattr(value, name))
+            return self.reads.attribute(value, name, self.watched or type(value) is not ModuleType)
         except AttributeError:
             if isinstance(value, ModuleType):
                 raise self.error(node, f"{value.__name__} has no {name!r}") from None
@@ -1072,7 +1092,7 @@ class CodeGenerator:
         args: list[Any] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
-                args.extend(self.visit(argument.value))
+                args.extend(self.elements(self.visit(argument.value)))
             else:
                 args.append(self.visit(argument))
         kwargs: dict[str, Any] = {}
@@ -1105,10 +1125,10 @@ class CodeGenerator:
             return self.call_builtin(node, function, tuple(args), kwargs)
         if isinstance(function, ConstexprFunction):
             function = function.function
-        elif function in _STATIC_FUNCTIONS:
-            function = _STATIC_FUNCTIONS[function]
-            if function in (static_isinstance, len, static_getattr, static_hasattr):
-                return core.unwrap(function(*args, **kwargs))
+        elif id(function) in _STATIC_FUNCTIONS:
+            special = _STATIC_FUNCTIONS[id(function)]
+            if special is not None:
+                return special(self.reads, *args, **kwargs)
         elif not self.is_static_callable(function):
             name = getattr(function, "__name__", None) or describe(function)
             raise self.error(
@@ -1125,16 +1145,14 @@ class CodeGenerator:
                     node,
                     f"{name} works on compile-time values, but is given {describe(value)}",
                 )
-        return core.unwrap(function(*args, **kwargs))
+        return self.reads.call(function, *args, **kwargs)
 
     @staticmethod
     def is_static_callable(function: Any) -> bool:
         """Python that may run while compiling: math, methods of compile-time values, types of ours."""
         if not callable(function):
             return False
-        if function in (core.constexpr, core.range, core.static_range, core.condition):
-            return True
-        if function in (core.pointer_type, core.block_type):
+        if any(function is one for one in _STATIC_CLASSES):
             return True
         owner = getattr(function, "__self__", None)
         if owner is not None and not isinstance(owner, ModuleType):
@@ -1149,6 +1167,9 @@ class CodeGenerator:
         previous = getattr(core._active, "generator", None)
         core._active.generator = self
         try:
+            if function is not core.static_print:  # which shows a value, and takes nothing from it
+                args = tuple(map(self.reads.settle, args))
+                kwargs = {name: self.reads.settle(value) for name, value in kwargs.items()}
             return function(*args, **kwargs)
         except CompileError:
             raise
@@ -1185,7 +1206,7 @@ class CodeGenerator:
                 node.args[0],
                 f"static_assert takes a compile-time condition, not {describe(passed)}",
             )
-        if passed:
+        if self.reads.call(bool, passed):
             return
         message = self.visit(node.args[1]) if len(node.args) == 2 else ""
         raise StaticAssertionError(
@@ -1237,9 +1258,9 @@ class CodeGenerator:
         return fill(result.template, self.builder.call(result.symbol, handles))
 
     def argument(self, value: Any) -> Any:
-        value = core.unwrap(value)
+        value = self.reads.unwrap(value)
         if isinstance(value, list):
-            value = tuple(value)
+            value = self.reads.call(tuple, value)
         if isinstance(value, tuple):
             return rebuild_tuple(value, [self.argument(v) for v in value])
         return value
@@ -1249,7 +1270,9 @@ class CodeGenerator:
             return tuple(self.key_of(p) for p in part)
         if isinstance(part, RuntimeLeaf):
             return ("t", part.type)
-        if isinstance(part, (bool, int, float, str)) or part is None:
+        if type(part) is float:
+            return ("f", struct.pack("d", part))
+        if type(part) in (bool, int, str) or part is None:
             return (type(part), repr(part))
         if isinstance(part, dtype):
             return ("d", part)
@@ -1257,6 +1280,8 @@ class CodeGenerator:
         return ("o", id(part))
 
     def symbol(self, function: JITFunction, templates: dict[str, Any]) -> str:
+        from .jit import JITCallable
+
         def mangle(part: Any) -> str:
             if isinstance(part, tuple):
                 return "T" + "_".join(mangle(p) for p in part) + "T"
@@ -1264,8 +1289,9 @@ class CodeGenerator:
                 return part.type.mangle()
             if isinstance(part, dtype):
                 return "c" + part.mangle()
-            name = getattr(part, "name", None) or repr(part)
-            return "c" + str(name)
+            if isinstance(part, (bool, int, float, str)) or part is None:
+                return f"c{part!r}"
+            return "c" + (part.name if isinstance(part, JITCallable) else type(part).__name__)
 
         text = "_".join(mangle(part) for part in templates.values())
         base = f"{function.full_name}__{text}"
@@ -1281,25 +1307,30 @@ class CodeGenerator:
 # --- Python functions that mean something in a kernel ---------------------------------------------
 
 
-def static_isinstance(value: Any, classes: Any) -> bool:
+def static_isinstance(reads: Reads, value: Any, classes: Any) -> bool:
     classes = classes if isinstance(classes, tuple) else (classes,)
     for cls in classes:
         if cls is core.constexpr:
             if not is_runtime(value):
                 return True
-        elif isinstance(value, cls):
+        elif reads.call(isinstance, value, cls):
             return True
     return False
 
 
-def static_getattr(value: Any, name: str, *default: Any) -> Any:
+def static_getattr(reads: Reads, value: Any, name: str, *default: Any) -> Any:
     if isinstance(value, tensor) and name in core.tensor_methods:
         return BoundMethod(core.tensor_methods[name], value)
-    return getattr(value, name, *default)
+    return reads.call(getattr, value, name, *default)
 
 
-def static_hasattr(value: Any, name: str) -> bool:
-    return (isinstance(value, tensor) and name in core.tensor_methods) or hasattr(value, name)
+def static_hasattr(reads: Reads, value: Any, name: str) -> bool:
+    is_method = isinstance(value, tensor) and name in core.tensor_methods
+    return is_method or reads.call(hasattr, value, name)
+
+
+def static_len(reads: Reads, value: Any) -> int:
+    return reads.call(len, value)
 
 
 _BUILTINS: dict[str, Any] = {
@@ -1319,19 +1350,23 @@ _BUILTINS: dict[str, Any] = {
     "max": core.builtin_max,
 }
 
-_STATIC_FUNCTIONS: dict[Any, Any] = {
-    len: len,
-    int: int,
-    float: float,
-    bool: bool,
-    str: str,
-    tuple: tuple,
-    builtins.range: builtins.range,
-    isinstance: static_isinstance,
-    getattr: static_getattr,
-    hasattr: static_hasattr,
-    dtype: dtype,
+# None: they work on compile-time values only.
+_STATIC_FUNCTIONS: dict[int, Callable[..., Any] | None] = {
+    id(len): static_len,
+    id(isinstance): static_isinstance,
+    id(getattr): static_getattr,
+    id(hasattr): static_hasattr,
+    **{id(cls): None for cls in (int, float, bool, str, tuple, builtins.range, dtype)},
 }
+
+_STATIC_CLASSES = (
+    core.constexpr,
+    core.range,
+    core.static_range,
+    core.condition,
+    core.pointer_type,
+    core.block_type,
+)
 
 _VISITORS: dict[type[ast.AST], Callable[[CodeGenerator, Any], Any]] = {
     getattr(ast, name.removeprefix("visit_")): getattr(CodeGenerator, name)
@@ -1347,11 +1382,12 @@ def generate_module(
     divisibility: dict[str, int],
     options: CodegenOptions,
     memory: dict[str, Memory] | None = None,
+    reads: Reads | None = None,
 ) -> _native.Module:
-    """The TTIR of a kernel. ``arguments`` holds a dtype for each run-time parameter, wrapped in
+    """The TTIR of a kernel; ``reads`` is told what it depends on beside its arguments. ``arguments`` holds a dtype for each run-time parameter, wrapped in
     RuntimeLeaf, and the values of the others; ``memory`` those whose arrays overlap."""
     module = _native.Module()
-    state = ModuleState(Builder(module), options)
+    state = ModuleState(Builder(module), options, reads or Reads())
     state.symbols.add(function.name)
     generator = CodeGenerator(function, state)
     generator.generate(function.name, arguments, True, divisibility, memory)

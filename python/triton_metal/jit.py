@@ -1,19 +1,25 @@
 """@jit: from a Python function to a kernel that runs."""
 
 from __future__ import annotations
+import __future__
 
 import ast
-import hashlib
+import dis
+import functools
 import inspect
+import itertools
+import linecache
+import operator
+import re
 import textwrap
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from types import ModuleType
+from types import CellType, CodeType, FunctionType
 from typing import Any, overload
 
 from .constexpr import constexpr, unwrap
+from .reads import is_own
 
 
 @dataclass(frozen=True)
@@ -28,32 +34,90 @@ class Source:
     lines: tuple[str, ...]
 
 
-def read_source(function: Callable[..., Any]) -> Source:
-    """Reads and parses a function's text."""
-    try:
-        raw, first = inspect.getsourcelines(function)
-    except (OSError, TypeError) as error:
-        raise ValueError(
-            f"the source of {function.__qualname__} cannot be read: @jit functions must stand in a file"
-        ) from error
-    start = next(
-        (i for i, line in enumerate(raw) if line.lstrip().startswith(("def ", "async def "))), None
-    )
-    if start is None:
-        raise ValueError(f"{function.__qualname__} is no function that is made with def")
-    raw = raw[start:]
-    indent = len(raw[0]) - len(raw[0].lstrip())
-    text = textwrap.dedent("".join(raw))
-    tree = ast.parse(text)
-    node = tree.body[0]
-    if not isinstance(node, ast.FunctionDef):
-        raise ValueError(f"{function.__qualname__} is no plain function")
+def read_source(function: FunctionType, lines: list[str] | None = None) -> Source:
+    """Parses a function's text, which is in the lines of its file."""
     code = function.__code__
-    return Source(code.co_filename, first + start, indent, text, node, tuple(raw_lines(raw)))
+    name = function.__qualname__
+    first = code.co_firstlineno
+    lines = lines or lines_of(function)
+    if not lines[first - 1 :]:
+        raise ValueError(
+            f"the source of {name} cannot be read: @jit functions must stand in a file"
+        )
+    try:
+        raw = inspect.getblock(lines[first - 1 :])
+        start = next(
+            (i for i, line in enumerate(raw) if line.lstrip().startswith(("def ", "async def "))),
+            None,
+        )
+        if start is None:
+            raise ValueError(f"{name} is no function that is made with def")
+        raw = raw[start:]
+        indent = len(raw[0]) - len(raw[0].lstrip())
+        text = textwrap.dedent("".join(raw))
+        node = ast.parse(text).body[0]
+    except SyntaxError as error:
+        raise changed_source(function) from error
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise ValueError(f"{name} is no plain function")
+    if not isinstance(node, ast.FunctionDef) or not is_text_of(node, code):
+        raise changed_source(function)
+    kept = tuple(line.rstrip("\n") for line in raw)
+    return Source(code.co_filename, first + start, indent, text, node, kept)
 
 
-def raw_lines(lines: list[str]) -> list[str]:
-    return [line.rstrip("\n") for line in lines]
+def lines_of(function: FunctionType) -> list[str]:
+    """The lines of a function's file, as they are now."""
+    file = function.__code__.co_filename
+    linecache.checkcache(file)
+    return linecache.getlines(file, function.__globals__)
+
+
+def changed_source(function: FunctionType) -> ValueError:
+    code = function.__code__
+    return ValueError(
+        f"{code.co_filename}:{code.co_firstlineno} is not the source of {function.__qualname__}: the file has changed "
+        "since it was imported, or the function was made otherwise. Import it again"
+    )
+
+
+def is_text_of(node: ast.FunctionDef, code: CodeType) -> bool:
+    """Whether Python makes this code of a text: the same names, constants and operators."""
+    if node.name != code.co_name:
+        return False
+    if any(isinstance(child, ast.Assert) for child in ast.walk(node)):
+        return True  # pytest puts its own code in the place of assert
+    plain = ast.FunctionDef(**{name: getattr(node, name) for name in node._fields})
+    plain.decorator_list = []
+    ast.copy_location(plain, node)
+    module = ast.Module([plain], [])
+    compiled = compile(module, "<source>", "exec", code.co_flags & _FUTURES, dont_inherit=True)
+    found = next((c for c in compiled.co_consts if isinstance(c, CodeType)), None)
+    return found is not None and summary(found) == summary(code)
+
+
+_FUTURES = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+
+
+def summary(code: CodeType) -> tuple[Any, ...]:
+    """What tells the code of one function from another's, wherever it was compiled."""
+    names = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
+    names = {
+        re.sub(r"^_[A-Za-z0-9]\w*?(?=__)", "", name) for name in names
+    }  # private names of classes
+    constants = [
+        summary(constant) if isinstance(constant, CodeType) else (type(constant), repr(constant))
+        for constant in code.co_consts
+        if not isinstance(constant, str) or constant != code.co_qualname
+    ]
+    operators = [
+        (instruction.opname, instruction.argrepr)
+        for instruction in dis.get_instructions(code)
+        if instruction.opname.startswith(("BINARY", "COMPARE", "CONTAINS", "IS_", "UNARY"))
+    ]
+    return code.co_argcount, code.co_kwonlyargcount, names, constants, operators
 
 
 class JITCallable:
@@ -62,117 +126,27 @@ class JITCallable:
     __triton_static__ = True  # may be passed to a kernel, as a constant
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        self.name = function.__name__
-        self.__name__ = function.__name__
-        self.__qualname__ = function.__qualname__
+        self._function = function
+        name = getattr(function, "__name__", type(function).__name__)
+        self._name = self.__name__ = name
+        self.__qualname__ = getattr(function, "__qualname__", name)
         self.__module__ = function.__module__
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
         self._lock = threading.RLock()
-        self._dependencies: Dependencies | None = None
+
+    @property
+    def function(self) -> Any:
+        """The Python function."""
+        return self._function
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     @property
     def full_name(self) -> str:
         return f"{self.__module__}.{self.__qualname__}"
-
-    @cached_property
-    def source(self) -> Source:
-        return read_source(self.function)
-
-    def capture_scope(self) -> dict[str, Any]:
-        """The globals that the function sees, and the variables of the functions around it."""
-        function = self.function
-        if function.__closure__ is None:
-            return function.__globals__
-        scope = dict(function.__globals__)
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
-            try:
-                scope[name] = cell.cell_contents
-            except ValueError:  # not yet assigned
-                continue
-        return scope
-
-    def defaults(self) -> dict[str, Any]:
-        """The default values of the parameters."""
-        return {
-            name: parameter.default
-            for name, parameter in inspect.signature(self.function).parameters.items()
-            if parameter.default is not inspect.Parameter.empty
-        }
-
-    @property
-    def dependencies(self) -> Dependencies:
-        with self._lock:
-            if self._dependencies is None:
-                self._dependencies = find_dependencies(self)
-            return self._dependencies
-
-    @property
-    def cache_key(self) -> str:
-        """A digest of the source, of what it calls, and of the constexpr globals that it reads."""
-        return self.dependencies.digest
-
-    def forget_dependencies(self) -> None:
-        """A global has changed: look again."""
-        with self._lock:
-            self._dependencies = None
-
-
-@dataclass
-class Dependencies:
-    """What a function's compiled code depends on, beside its arguments."""
-
-    digest: str
-    globals: list[tuple[dict[str, Any], str, Any]]  # where, name, and what it held
-
-
-def find_dependencies(function: JITCallable) -> Dependencies:
-    """Walks over a function and those that it calls."""
-    seen: dict[int, JITCallable] = {}
-    parts: list[str] = []
-    used: dict[tuple[int, str], tuple[dict[str, Any], str, Any]] = {}
-
-    def visit(callee: JITCallable) -> None:
-        if id(callee) in seen:
-            return
-        seen[id(callee)] = callee
-        source = callee.source
-        parts.append(f"{callee.full_name}\0{source.file}\0{source.first_line}\0{source.text}")
-        scope = callee.capture_scope()
-        globals = callee.function.__globals__
-        for node in ast.walk(source.node):
-            value = resolve(node, scope)
-            if not isinstance(value, (JITCallable, constexpr)):
-                continue
-            if isinstance(node, ast.Name) and globals.get(node.id) is value:
-                used[(id(globals), node.id)] = (globals, node.id, value)
-            inner = value.value if isinstance(value, constexpr) else value
-            if isinstance(inner, JITCallable):
-                visit(inner)
-            else:
-                parts.append(f"{ast.unparse(node)}={inner!r}")
-        for name, default in callee.defaults().items():
-            inner = default.value if isinstance(default, constexpr) else default
-            if isinstance(inner, JITCallable):
-                visit(inner)
-            else:
-                parts.append(f"{name}:{inner!r}")
-
-    visit(function)
-    digest = hashlib.sha256("\1".join(parts).encode()).hexdigest()
-    return Dependencies(digest, list(used.values()))
-
-
-def resolve(node: ast.AST, scope: dict[str, Any]) -> Any:
-    """What a global name, or an attribute of a module, stands for."""
-    if isinstance(node, ast.Name):
-        return scope.get(node.id)
-    if isinstance(node, ast.Attribute):
-        owner = resolve(node.value, scope)
-        if isinstance(owner, ModuleType):
-            return getattr(owner, node.attr, None)
-    return None
 
 
 class ConstexprFunction(JITCallable):
@@ -276,9 +250,19 @@ class JITFunction(JITCallable):
         noinline: bool = False,
     ) -> None:
         super().__init__(function)
-        self.signature = evaluated_signature(function)
-        self.noinline = noinline
-        self.debug = debug
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"@jit takes a function that is made with def, not {function!r}")
+        if hasattr(function, "__wrapped__"):
+            raise TypeError(
+                f"@jit compiles the source of {self.name}, so it would skip the decorator that stands under it: "
+                "put @jit under the other decorators"
+            )
+        self._noinline = noinline
+        self._debug = debug
+        # The text that was imported: the file may change before the first launch.
+        self._lines = None if is_own(function) else lines_of(function)
+        self._code = function.__code__
+        self._state: tuple[Any, ...] = ()
         plain = set(do_not_specialize)
         unaligned = set(do_not_specialize_on_alignment)
         self._do_not_specialize = plain
@@ -288,10 +272,52 @@ class JITFunction(JITCallable):
                 raise TypeError(f"{self.name}: @jit functions have no **{parameter.name}")
         self._launcher: Any = None
 
-    @cached_property
+    @property
+    def noinline(self) -> bool:
+        return self._noinline
+
+    @property
+    def debug(self) -> bool:
+        return self._debug
+
+    def _read(self) -> None:
+        """Reads the function again where it has got other code or defaults."""
+        function = self.function
+        keywords = function.__kwdefaults__ or {}
+        state = (function.__code__, function.__defaults__, *itertools.chain(*keywords.items()))
+        if len(state) == len(self._state) and all(map(operator.is_, state, self._state)):
+            return
+        with self._lock:
+            lines = self._lines if function.__code__ is self._code else None
+            self._signature = evaluated_signature(function)
+            self._params = self._read_params()
+            self._source = functools.cache(lambda: read_source(function, lines))
+            self._state = state
+
+    @property
+    def source(self) -> Source:
+        self._read()
+        return self._source()
+
+    @property
+    def signature(self) -> inspect.Signature:
+        self._read()
+        return self._signature
+
+    @property
     def params(self) -> tuple[Param, ...]:
+        self._read()
+        return self._params
+
+    @property
+    def cells(self) -> dict[str, CellType]:
+        """The variables of the functions around this one."""
+        function = self.function
+        return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+
+    def _read_params(self) -> tuple[Param, ...]:
         result = []
-        for index, parameter in enumerate(self.signature.parameters.values()):
+        for index, parameter in enumerate(self._signature.parameters.values()):
             name = parameter.name
             kind, is_constexpr, is_const = annotation_type(parameter.annotation)
             fixed = index in self._do_not_specialize or name in self._do_not_specialize

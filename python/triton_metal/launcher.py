@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native, cache
 from .config import kernel_config
 from .errors import LaunchTypeError, LaunchValueError, compile_error
+from .reads import Reads, unwrapped
 
 if TYPE_CHECKING:
     from .jit import JITFunction
@@ -97,10 +98,10 @@ _device_cache: str | None = None
 def configure_device() -> None:
     """Tells the device where it may keep what it compiles."""
     global _device_cache
-    directory = str(cache.cache_dir() / "device")
-    if directory != _device_cache:
-        _native.configure_device(directory)
-        _device_cache = directory
+    wanted = str(cache.cache_dir())
+    if wanted != _device_cache:
+        _native.configure_device(cache.device_dir())
+        _device_cache = wanted
 
 
 def mock(value: Any) -> Any:
@@ -122,7 +123,18 @@ class Launcher:
     def __init__(self, function: JITFunction) -> None:
         self.function = function
         self._lock = threading.RLock()
-        params = [
+        for parameter in function.signature.parameters.values():
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                raise TypeError(
+                    f"{function.name} cannot be launched: a kernel has no *{parameter.name}"
+                )
+        self._kernels: dict[str, tuple[dict[str, str], _native.Kernel]] = {}
+        self.native = _native.Launcher(function.name, self, function.function)
+        self.at = self.native.at
+
+    def parameters(self) -> list[tuple[Any, ...]]:
+        """What the native launcher knows of the parameters; it asks again when the function changes."""
+        return [
             (
                 param.name,
                 param.has_default,
@@ -133,15 +145,8 @@ class Launcher:
                 param.specialize_alignment,
                 param.annotation,
             )
-            for param in function.params
+            for param in self.function.params
         ]
-        for parameter in function.signature.parameters.values():
-            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                raise TypeError(
-                    f"{function.name} cannot be launched: a kernel has no *{parameter.name}"
-                )
-        self.native = _native.Launcher(function.name, self, params)
-        self.at = self.native.at
 
     def warmup(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledKernel:
         names = [param.name for param in self.function.params if param.is_constexpr]
@@ -150,22 +155,22 @@ class Launcher:
         keywords = {name: value if name in names else mock(value) for name, value in kwargs.items()}
         return self.native.warmup(*mocked, **keywords)
 
-    def globals_changed(self) -> None:
-        """Called by the native launcher when a global that a kernel depends on is another object."""
-        self.function.forget_dependencies()
-
     def compile(
         self,
         arguments: list[tuple[str, Any, int]],
         num_warps: int,
         num_stages: int,
         device: str = "host",
-        sharing: list[tuple[int, int]] | None = None,
+        sharing: Sequence[tuple[int, int]] = (),
+        objects: Sequence[Any] = (),
+        read: list[Any] | None = None,
     ) -> CompiledKernel:
         """The kernel for these arguments; called by the native launcher when it has none.
 
         ``sharing`` has a pair for each parameter where arrays overlap: a number that overlapping arrays
         have in common, and the position of an earlier parameter that is the very same array, or -1.
+        ``objects`` are the constants, and parts of constants, that the native launcher's key does not tell apart. What the
+        kernel depends on beside the key goes into ``read``.
         """
         from . import devices
         from .code_generator import CodegenOptions, Memory, RuntimeLeaf, generate_module
@@ -183,7 +188,7 @@ class Launcher:
         for param, (kind, payload, multiple) in zip(function.params, arguments, strict=True):
             name = param.name
             if kind == "constexpr":
-                values[name] = constants[name] = payload
+                values[name] = constants[name] = plain(payload)
                 continue
             type = dtype(_SCALARS.get(payload, payload))
             if kind == "array":
@@ -200,36 +205,33 @@ class Launcher:
                 divisibility[name] = multiple
         memory = {
             param.name: Memory(number, function.params[same].name if same >= 0 else "")
-            for param, (number, same) in zip(function.params, sharing or (), strict=False)
+            for param, (number, same) in zip(function.params, sharing, strict=False)
             if number
         }
         configure_device()
-        self.native.watch(function.dependencies.globals)
         options = CodegenOptions(debug=function.debug)
-        key = cache.key_of(
-            function.cache_key,
-            repr(signature),
-            repr(divisibility),
-            repr(memory),
-            repr([(name, describe_constant(value)) for name, value in constants.items()]),
-            repr((num_warps, num_stages, options)),
-            target,
-        )
-        entry = cache.load(key)
-        if entry is None:
-            with self._lock:
-                module = generate_module(function, values, divisibility, options, memory)
+        reads = Reads(objects)
+        with self._lock:
+            module = generate_module(function, values, divisibility, options, memory, reads)
+        if read is not None:
+            read.extend(reads.finished())
+        # The module is all that the compiler sees, so nothing else has to be in the key.
+        key = cache.key_of(module.str(), repr((num_warps, num_stages)), target)
+        aligned = [name for name, multiple in divisibility.items() if multiple > 0]
+        known = self._kernels.get(key)
+        if known is None:
+            entry = cache.load(key)
+            if entry is None:
                 entry = self.lower(module, num_warps, num_stages, target)
-            cache.store(key, entry)
+                cache.store(key, entry)
+            known = entry, _native.Kernel(entry["metal"], entry["metadata"], aligned)
+            self._kernels[key] = known
+        entry, native = known
         return CompiledKernel(
             name=function.name,
             asm={stage: entry[stage] for stage in ("ttir", "ttm", "msl", "metal")},
             metadata=SimpleNamespace(**json.loads(entry["metadata"]), num_stages=num_stages),
-            native=_native.Kernel(
-                entry["metal"],
-                entry["metadata"],
-                [name for name, multiple in divisibility.items() if multiple > 0],
-            ),
+            native=native,
             signature=signature,
             constants=constants,
         )
@@ -251,12 +253,7 @@ class Launcher:
         }
 
 
-def describe_constant(value: Any) -> str:
-    """A constant in a cache key: equal texts mean equal constants, in every process."""
-    from .jit import JITCallable
-
-    if isinstance(value, JITCallable):
-        return f"function {value.cache_key}"
-    if isinstance(value, tuple):
-        return f"({', '.join(describe_constant(v) for v in value)})"
-    return f"{type(value).__module__}.{type(value).__qualname__} {value!r}"
+def plain(value: Any) -> Any:
+    """A constant without constexpr in it, as it is in the native launcher's key."""
+    value = unwrapped(value)
+    return tuple(map(plain, value)) if type(value) is tuple else value

@@ -1,0 +1,127 @@
+"""Which Python functions that run while compiling need not run again to know that they answer as before.
+
+A function whose code only computes, on constants, is settled by the constants that it reads from outside: those are
+recorded in its place. Any other one is called again at each launch.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import math
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from .reads import MISSING, is_constant, is_own, unwrapped
+
+if TYPE_CHECKING:
+    from .reads import Reads
+
+_BUILTINS: tuple[Any, ...] = (
+    *(abs, all, any, ascii, bin, bool, bytes, chr, complex, dict, divmod, enumerate, filter, float, format),
+    *(frozenset, hex, int, isinstance, len, list, map, max, min, oct, ord, pow, range, repr, reversed, round),
+    *(set, slice, sorted, str, sum, tuple, zip, ArithmeticError, AssertionError, IndexError, KeyError),
+    *(NotImplementedError, OverflowError, RuntimeError, TypeError, ValueError, ZeroDivisionError),
+)  # fmt: skip
+
+_LOADS = ("LOAD_GLOBAL", "LOAD_DEREF")
+_REFUSED = (
+    "IMPORT",
+    "STORE_GLOBAL",
+    "DELETE_GLOBAL",
+    "STORE_ATTR",
+    "DELETE_ATTR",
+    "LOAD_NAME",
+    "LOAD_FROM_DICT",
+    "LOAD_LOCALS",
+    "LOAD_BUILD_CLASS",
+    "LOAD_CLASSDEREF",
+    "LOAD_SUPER",
+    "LOAD_SPECIAL",
+    "BEFORE_WITH",
+    "SETUP",
+    "GET_AWAITABLE",
+)
+
+
+class _Impure(Exception):
+    """The function does what cannot be told from its code."""
+
+
+def record_reads(function: FunctionType, reads: Reads) -> bool:
+    """Records what a function of constants reads from outside, where that settles what it answers."""
+    from .jit import JITCallable
+
+    found: list[Callable[[], Any]] = []
+    seen: set[int] = set()
+
+    def take(value: Any) -> None:
+        """A value that the code uses."""
+        value = unwrapped(value)
+        if isinstance(value, JITCallable):
+            value = value.function
+            if is_own(value):
+                return
+        if is_constant(value) or _is_pure_builtin(value):
+            return
+        if not isinstance(value, FunctionType):
+            raise _Impure
+        if id(value) not in seen:
+            seen.add(id(value))
+            found.append(lambda: reads.function(value))
+            for default in (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()):
+                take(default)
+            walk(value, value.__code__)
+
+    def walk(owner: FunctionType, code: CodeType) -> None:
+        instructions = iter(list(dis.get_instructions(code)))
+        cells = dict(zip(owner.__code__.co_freevars, owner.__closure__ or (), strict=True))
+        for instruction in instructions:
+            name = instruction.opname
+            if name.startswith(_REFUSED) or str(instruction.argval).startswith("__"):
+                raise _Impure
+            if name.startswith(_LOADS):
+                load(owner, cells, instruction.argval, instructions)
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                walk(owner, constant)
+
+    def load(
+        owner: FunctionType, cells: dict[str, Any], name: str, rest: Iterator[dis.Instruction]
+    ) -> None:
+        if name in cells:
+            cell = cells[name]
+            found.append(lambda: reads.cell(cell))
+            return take(cell.cell_contents)
+        namespace = owner.__globals__
+        if name not in namespace and not hasattr(builtins, name):
+            return None  # a variable of the function around it, in its own code
+        found.append(lambda: reads.name(namespace, name))
+        if name in namespace:
+            value = namespace[name]
+        else:
+            value = getattr(builtins, name)
+            found.append(lambda: reads.name(vars(builtins), name))
+        while isinstance(value, ModuleType):
+            following = next(rest)
+            if following.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+                raise _Impure
+            attribute, module = following.argval, value
+            value = vars(module).get(attribute, MISSING)
+            found.append(lambda m=module, a=attribute: reads.attribute(m, a))
+        return take(value)
+
+    try:
+        take(function)
+    except (_Impure, ValueError):  # an empty cell
+        return False
+    for record in found:
+        record()
+    return True
+
+
+def _is_pure_builtin(value: Any) -> bool:
+    if any(value is builtin for builtin in _BUILTINS):
+        return True
+    return isinstance(value, BuiltinFunctionType) and getattr(math, value.__name__, None) is value
