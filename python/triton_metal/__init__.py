@@ -6,6 +6,7 @@ from .config import KernelConfig, MemoryPool, kernel_config, memory_pool, set_ke
 from .devices import device
 from .errors import (
     CacheError,
+    CacheWarning,
     CompileError,
     DeviceError,
     LaunchTypeError,
@@ -34,6 +35,7 @@ def next_power_of_2(n: int) -> int:
 
 __all__ = [
     "CacheError",
+    "CacheWarning",
     "CompileError",
     "CompiledKernel",
     "DeviceError",

@@ -1,4 +1,7 @@
-"""Compiled kernels on disk: one file a kernel, safe under many processes."""
+"""Compiled kernels on disk: one file a kernel, safe under many processes.
+
+A launch never fails for the cache: what cannot be read is compiled, and what cannot be kept is told once.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ import hashlib
 import json
 import os
 import platform
+import stat
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
-from .errors import CacheError
+from .errors import CacheWarning
 
 _FORMAT = 1
 _FIELDS = ("ttir", "ttm", "msl", "metal", "metadata")
@@ -31,7 +36,11 @@ def cache_dir() -> Path:
 def _default_cache_dir() -> Path:
     from platformdirs import user_cache_path
 
-    return user_cache_path("triton-metal", appauthor=False)
+    path = user_cache_path("triton-metal", appauthor=False)
+    # Where nobody knows a home, "~" stays: that would be a folder of this name, wherever the process is.
+    return (
+        path if path.is_absolute() else Path(tempfile.gettempdir()) / f"triton-metal-{os.getuid()}"
+    )
 
 
 @functools.cache
@@ -59,13 +68,17 @@ def _digest(entry: dict[str, Any]) -> str:
 
 def load(key: str) -> dict[str, str] | None:
     """The entry of that name; None where there is none, or where it is damaged."""
-    path = cache_dir() / f"{key}.json"
     try:
-        entry = json.loads(path.read_text(encoding="utf-8"))
+        # Not to wait for whoever writes into a pipe of that name.
+        descriptor = os.open(cache_dir() / f"{key}.json", os.O_RDONLY | os.O_NONBLOCK)
+        with open(descriptor, encoding="utf-8") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            entry = json.load(file)
         if entry["key"] != key or entry["digest"] != _digest(entry):
             return None
         return {field: entry[field] for field in _FIELDS}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -81,11 +94,37 @@ def store(key: str, fields: dict[str, str]) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(entry, file)
         os.replace(temporary, directory / f"{key}.json")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
-        raise CacheError(
-            f"the cache directory {directory} cannot be written ({error.strerror}): name another "
-            "one in the environment variable TRITON_METAL_CACHE_DIR"
-        ) from error
+        warn(directory, getattr(error, "strerror", None) or str(error))
+
+
+_warned = False
+
+
+def warn(directory: Path, problem: str) -> None:
+    """Tells, once in a process, that kernels are not kept."""
+    global _warned
+    if _warned:
+        return
+    _warned = True
+    warnings.warn(
+        f"the cache directory {directory} cannot be written ({problem}): compiled kernels are kept in memory only. "
+        "Name another directory in the environment variable TRITON_METAL_CACHE_DIR",
+        CacheWarning,
+        stacklevel=2,
+    )
+
+
+def device_dir() -> str:
+    """Where the host device may keep what it compiles; empty, with a warning, where nothing can be kept."""
+    directory = cache_dir() / "device"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
+    except (OSError, ValueError) as error:
+        warn(cache_dir(), getattr(error, "strerror", None) or str(error))
+        return ""
+    return str(directory)

@@ -96,6 +96,10 @@ class CacheError(TritonMetalError, OSError):
     """A cache directory that cannot be used."""
 
 
+class CacheWarning(UserWarning):
+    """Compiled kernels cannot be kept on disk: each process compiles its own."""
+
+
 class DeviceError(TritonMetalError, RuntimeError):
     """What a device or its compiler refused, or a check found."""
 

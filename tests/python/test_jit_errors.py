@@ -197,20 +197,6 @@ def test_language_outside_of_kernels():
         tl.arange(0, 16)
 
 
-def test_unwritable_cache(arrays, monkeypatch, tmp_path):
-    x, y, out = arrays
-    blocked = tmp_path / "file"
-    blocked.write_text("no directory")
-    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(blocked / "cache"))
-    refused(
-        lambda: add[(1,)](x, y, out, N, BLOCK=256),
-        OSError,
-        str(blocked),
-        "TRITON_METAL_CACHE_DIR",
-        out=out,
-    )
-
-
 def test_function_without_a_file():
     namespace = {"triton": triton, "tl": tl}
     exec("def f(x):\n    pass", namespace)

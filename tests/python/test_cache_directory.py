@@ -1,0 +1,226 @@
+"""Whatever the cache directory is, a launch goes on; that nothing can be kept is told once."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import triton_metal as triton
+import triton_metal.language as tl
+from triton_metal import cache
+
+from kernel_support import ON_STOCK
+
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.skipif(ON_STOCK, reason="the interpreter compiles nothing"),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def fresh_kernel():
+    """A @jit function that has compiled nothing in this process."""
+
+    @triton.jit
+    def kernel(x, BLOCK: tl.constexpr):
+        offs = tl.arange(0, BLOCK)
+        tl.store(x + offs, tl.load(x + offs) + 1)
+
+    return kernel
+
+
+def launches(block=32):
+    """Launches a new kernel; returns the messages of the warnings."""
+    kernel = fresh_kernel()
+    x = np.zeros(block, np.float32)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kernel[(1,)](x, BLOCK=block)
+    assert (x == 1).all()
+    return [str(w.message) for w in caught if issubclass(w.category, triton.CacheWarning)]
+
+
+@pytest.fixture
+def directory(monkeypatch, tmp_path):
+    path = tmp_path / "cache"
+    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(path))
+    monkeypatch.setattr(cache, "_warned", False)
+    return path
+
+
+def told_once(directory, capfd):
+    (message,) = launches()
+    assert f"the cache directory {directory} cannot be written" in message
+    assert "TRITON_METAL_CACHE_DIR" in message
+    assert launches(block=64) == []
+    assert "warning" not in capfd.readouterr().err
+
+
+def test_a_path_that_is_a_file(directory, capfd):
+    directory.write_text("no directory")
+    told_once(directory, capfd)
+    assert directory.read_text() == "no directory"
+
+
+def test_a_path_below_a_file(directory, monkeypatch, capfd):
+    directory.write_text("no directory")
+    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(directory / "below"))
+    told_once(directory / "below", capfd)
+
+
+def test_a_loop_of_links(directory, capfd):
+    directory.symlink_to(directory)
+    told_once(directory, capfd)
+
+
+def test_a_link_to_nowhere(directory, capfd):
+    directory.symlink_to(directory.parent / "nowhere" / "deeper")
+    told_once(directory, capfd)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "/proc/nothing/here", "/dev/null/cache"])
+def test_a_path_that_cannot_be(directory, monkeypatch, name, capfd):
+    path = directory.parent / name
+    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(path))
+    told_once(path, capfd)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_is_not_ours(directory, capfd):
+    directory.mkdir(mode=0o500)
+    told_once(directory, capfd)
+
+
+def entry_path(directory):
+    launches()
+    (entry,) = directory.glob("*.json")
+    return entry
+
+
+def make_directory(path):
+    path.mkdir()
+    (path / "inside").write_text("x")
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        os.chdir(path.parent)
+        made.bind(path.name)
+
+
+OBSTACLES = {
+    "directory": make_directory,
+    "pipe": os.mkfifo,
+    "socket": make_socket,
+    "loop": lambda path: path.symlink_to(path),
+    "dangling": lambda path: path.symlink_to(path.parent / "nowhere"),
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "null": lambda path: path.symlink_to("/dev/null"),
+    "deep": lambda path: path.write_text("[" * 100_000),
+    "binary": lambda path: path.write_bytes(os.urandom(999)),
+    "unreadable": lambda path: (path.write_text("{}"), path.chmod(0)),
+    "list": lambda path: path.write_text("[]"),
+    "number": lambda path: path.write_text("1"),
+}
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+def test_what_stands_where_an_entry_belongs(directory, obstacle, monkeypatch):
+    monkeypatch.chdir(directory.parent)
+    entry = entry_path(directory)
+    entry.unlink()
+    OBSTACLES[obstacle](entry)
+    messages = launches()
+    # Only a directory cannot be replaced.
+    assert len(messages) == (obstacle == "directory")
+    assert launches() == []
+    if obstacle != "directory":
+        assert json.loads(entry.read_text())["key"] == entry.stem
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
+def test_an_entry_that_is_cut(directory, share):
+    entry = entry_path(directory)
+    good = entry.read_bytes()
+    entry.write_bytes(good[: int(len(good) * share)])
+    assert launches() == []
+    assert entry.read_bytes() == good
+
+
+def test_the_devices_folder_is_a_file(directory):
+    directory.mkdir()
+    (directory / "device").write_text("no directory")
+    assert len(launches()) == 1
+    assert len(list(directory.glob("*.json"))) == 1
+
+
+SCRIPT = """
+import sys, warnings
+import numpy as np
+import triton_metal as triton
+import triton_metal.language as tl
+
+@triton.jit
+def kernel(x, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    tl.store(x + offs, tl.load(x + offs) + 1)
+
+for block in (16, 32):
+    x = np.zeros(block, np.float32)
+    kernel[(1,)](x, BLOCK=block)
+    assert (x == 1).all()
+"""
+
+
+def run(tmp_path, before=None, **environment):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    return subprocess.run(
+        [sys.executable, str(script)],
+        env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin", **environment},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=before,
+        timeout=100,
+    )
+
+
+def test_a_disk_that_is_full(tmp_path):
+    def limit():
+        # Files stay empty, as on a full disk.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    directory = tmp_path / "cache"
+    result = run(tmp_path, limit, TRITON_METAL_CACHE_DIR=str(directory))
+    assert result.returncode == 0, result.stderr
+    assert list(directory.glob("*.json")) == list(directory.glob(".*.tmp")) == []
+    assert not [path for path in (directory / "device").iterdir() if path.stat().st_size]
+
+
+def test_without_a_home(tmp_path):
+    result = run(tmp_path, XDG_CACHE_HOME=str(tmp_path / "xdg"))
+    assert result.returncode == 0, result.stderr
+    assert list(tmp_path.glob("xdg/triton-metal/*.json"))
+
+
+def test_a_home_that_is_none(tmp_path):
+    for home in ("", "relative", "/proc/nowhere"):
+        result = run(tmp_path, HOME=home, TMPDIR=str(tmp_path))
+        assert result.returncode == 0, result.stderr
+        assert result.stderr.count("CacheWarning") <= 1
+        # Nothing is left where the process happened to run.
+        assert not (tmp_path / "relative").exists()
+        assert not (tmp_path / "~").exists()
