@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,11 @@ def to_float64(x: Array) -> np.ndarray:
     if is_mlx(x) and dtype_name(x) == "bfloat16":
         x = x.astype(framework(x).float32)
     return np.asarray(x).astype(np.float64)
+
+
+def available(*names: str) -> list[str]:
+    """Those of the dtypes that NumPy arrays can have here: bfloat16 needs a package."""
+    return [name for name in names if name != "bfloat16" or find_spec("ml_dtypes")]
 
 
 def numpy_dtype(name: str) -> np.dtype:

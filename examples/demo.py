@@ -29,7 +29,7 @@ import layer_norm
 import matmul
 import softmax
 import vector_add
-from _arrays import dtype_name, numpy_dtype, to_float64
+from _arrays import available, dtype_name, numpy_dtype, to_float64
 from _bounds import share_of_bound
 from _counts import Counts, counting
 
@@ -65,7 +65,7 @@ Convert = Callable[[np.ndarray], Any]
 
 def elementwise_cases(to: Convert) -> Iterator[Case]:
     n = 2**20
-    for dtype in ("float32", "float16", "bfloat16"):
+    for dtype in available("float32", "float16", "bfloat16"):
         x, y = normal(n, dtype), normal(n, dtype, 1)
         expected = x.astype(np.float64) + y.astype(np.float64)
         bound = vector_add.error_bound(expected, dtype)
@@ -95,7 +95,7 @@ def elementwise_cases(to: Convert) -> Iterator[Case]:
 
 
 def softmax_cases(to: Convert) -> Iterator[Case]:
-    sizes = [(256, 1024, "float32"), (256, 1024, "float16"), (256, 1024, "bfloat16")]
+    sizes = [(256, 1024, dtype) for dtype in available("float32", "float16", "bfloat16")]
     sizes += [(256, 4096, "float32"), (256, 781, "float32"), (16, 65_536, "float32")]
     for rows, cols, dtype in sizes:
         x = normal((rows, cols), dtype)
@@ -117,7 +117,7 @@ def normalise(x: Any, weight: Any, bias: Any) -> Any:
 
 
 def layer_norm_cases(to: Convert) -> Iterator[Case]:
-    for dtype in ("float32", "float16", "bfloat16"):
+    for dtype in available("float32", "float16", "bfloat16"):
         x, weight, bias = normal((256, 1024), dtype), normal(1024, dtype, 1), normal(1024, dtype, 2)
         expected = layer_norm.reference(x, weight, bias)
         yield Case(
@@ -166,7 +166,7 @@ def matmul_cases(to: Convert) -> Iterator[Case]:
     rng = np.random.default_rng(0)
     tile = (64, 64, 32)
     square, odd = (512, 512, 512), (500, 300, 200)
-    choices = [(square, dtype, 1) for dtype in ("float16", "bfloat16", "float32", "int8")]
+    choices = [(square, dtype, 1) for dtype in available("float16", "bfloat16", "float32", "int8")]
     for (m, n, k), dtype, stages in [*choices, (square, "float16", 2), (odd, "float16", 1)]:
         a, b = matmul.random_matrix(rng, (m, k), dtype), matmul.random_matrix(rng, (k, n), dtype)
         extra: dict[str, Any] = {}
@@ -197,7 +197,8 @@ def matmul_cases(to: Convert) -> Iterator[Case]:
 
 def attention_cases(to: Convert) -> Iterator[Case]:
     choices = [(4, 512, 64, "float16", False), (4, 512, 64, "float16", True)]
-    for heads, n, head, dtype, causal in [*choices, (2, 500, 128, "bfloat16", True)]:
+    choices += [(2, 500, 128, dtype, True) for dtype in available("bfloat16")]
+    for heads, n, head, dtype, causal in choices:
         q, k, v = (normal((heads, n, head), dtype, seed) for seed in range(3))
         expected = attention.reference(q, k, v, causal)
         yield Case(

@@ -99,6 +99,7 @@ python_environment() {
       fail "no Python 3.11 or later with venv and headers was found: install one and pass it as PYTHON=/path/to/python3."
     "$python" -m venv .venv || fail "'$python -m venv .venv' failed: see its message above; PYTHON= picks another Python."
   fi
+  .venv/bin/python scripts/make_importable.py || fail "the checkout could not be made importable in .venv: see the message above."
   install_requirements base
   if [[ $wheels == yes ]]; then install_requirements wheels; fi
   if [[ $tests == yes ]]; then

@@ -42,6 +42,27 @@ def doctor_command(*options, **environment):
     )
 
 
+def test_without_ml_dtypes(tmp_path):
+    """bfloat16 is left out, with what to install, and nothing has failed."""
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['ml_dtypes'] = None")
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    for options in (["--quick"], ["--full", "--only", "add"]):
+        done = doctor_command(*options, "--json", TRITON_METAL_DEVICE="host", PYTHONPATH=path)
+        assert done.returncode == 0, done.stdout
+        found = json.loads(done.stdout)
+        records = found["devices"][0]["records"]
+        skipped = [record for record in records if "skipped" in record]
+        assert skipped
+        assert all("bfloat16" in record["name"] for record in skipped)
+        assert all("pip install ml_dtypes" in record["skipped"] for record in skipped)
+        assert all(record["ok"] for record in records)
+        assert "pip install ml_dtypes" in found["advice"]
+        shown = text.plain(found)
+        assert "skipped ml_dtypes: is not installed" in shown
+        assert "FAILED" not in shown
+        assert "| skipped | " in text.markdown(found)
+
+
 def test_json_of_the_small_kernels():
     done = doctor_command("--json", "--quick", TRITON_METAL_DEVICE="host")
     assert done.returncode == 0, done.stderr
@@ -161,7 +182,7 @@ def test_what_fails_is_told_with_its_text(monkeypatch):
     assert "Not there: torch is not installed" in written
     assert written.count("kernel text") == 1
     shown = text.plain(whole)
-    assert "  FAILED a: is off\n  ok     b: first launch 2 ms" in shown
+    assert "  FAILED  a: is off\n  ok      b: first launch 2 ms" in shown
     assert "mps: not there: torch is not installed" in shown
     assert shown.endswith("-> do this")
     assert report.verdict(whole) is False

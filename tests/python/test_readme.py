@@ -5,17 +5,22 @@
 
 from __future__ import annotations
 
+import os
 import runpy
+import subprocess
 import sys
 import tempfile
+import venv
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from kernel_support import ON_STOCK
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
 pytestmark = pytest.mark.own_route  # the text depends on what is known of the arrays
 BEGIN, END = "<!-- metal: begin -->\n", "<!-- metal: end -->"
 
@@ -51,6 +56,41 @@ def test_the_kernel_on_mlx_arrays(tmp_path: Path) -> None:
     assert mx.array_equal(variables["out"], expected)
     assert mx.array_equal(variables["total"], expected)
     assert mx.array_equal(variables["x"], mx.ones(98_432))
+
+
+def snippet_runs(python: Path, folder: Path) -> None:
+    """Runs the first Python block as it stands, from a folder of its own."""
+    path = folder / "snippet.py"
+    path.write_text(README.read_text().split("```python\n")[1].split("```")[0])
+    done = subprocess.run(
+        [python, path],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "TRITON_METAL_CACHE_DIR": str(folder / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "add_kernel" in done.stdout
+
+
+@pytest.mark.skipif(ON_STOCK, reason="the interpreter prints no Metal")
+def test_the_snippet_in_an_environment_that_was_set_up(tmp_path: Path) -> None:
+    venv.create(tmp_path / "env", symlinks=True)
+    python = tmp_path / "env" / "bin" / "python"
+    subprocess.run([python, ROOT / "scripts" / "make_importable.py"], check=True, cwd=tmp_path)
+    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    # What requirements/base.txt brings.
+    (site / "numpy.pth").write_text(str(Path(numpy.__file__).parents[1]))
+    snippet_runs(python, tmp_path)
+
+
+@pytest.mark.skipif(ON_STOCK, reason="the interpreter prints no Metal")
+def test_the_snippet_after_make(tmp_path: Path) -> None:
+    paths = list((ROOT / ".venv").glob("lib/python*/site-packages/triton_metal_checkout.pth"))
+    if not paths or paths[0].read_text().strip() != str(ROOT / "python"):
+        pytest.skip("scripts/setup.sh has not set up .venv for this checkout")
+    snippet_runs(ROOT / ".venv" / "bin" / "python", tmp_path)
 
 
 if __name__ == "__main__":

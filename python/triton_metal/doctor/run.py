@@ -17,6 +17,8 @@ from ..launcher import Launcher
 
 Progress = Callable[[dict[str, Any]], None]
 
+WITHOUT_BFLOAT16 = "NumPy has no bfloat16 of its own: pip install ml_dtypes"
+
 
 @contextlib.contextmanager
 def compiled_kernels() -> Iterator[list[Any]]:
@@ -41,6 +43,8 @@ def failure(error: BaseException, kernels: list[Any]) -> dict[str, Any]:
     if isinstance(error, CompileError) and ", which the target (Metal" in error.message:
         # What a GPU lacks is refused, as it should be.
         return {"ok": True, "refused": error.message}
+    if isinstance(error, ModuleNotFoundError) and error.name == "ml_dtypes":
+        return {"ok": True, "skipped": WITHOUT_BFLOAT16}
     record: dict[str, Any] = {"ok": False, "error": f"{type(error).__name__}: {error}"}
     if kernels:
         record["metal"] = kernels[-1].asm["metal"]
@@ -239,6 +243,10 @@ def self_test(name: str, only: str, progress: Progress) -> None:
             except Exception as error:
                 record |= failure(error, kernels)
             progress(record)
+    if arrays.available("bfloat16") == []:
+        progress(
+            {"kind": "example", "name": "all in bfloat16", "ok": True, "skipped": WITHOUT_BFLOAT16}
+        )
     if name == "host" and only in "digits":
         digits(progress)
     bandwidth(device, np, progress)

@@ -52,12 +52,22 @@ def facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     return result
 
 
+_STYLES = {"ok": "green", "skipped": "yellow", "FAILED": "bold red"}
+_WORDS = {"ok": "detail", "skipped": "skipped", "FAILED": "error"}
+
+
+def state_of(record: dict[str, Any]) -> str:
+    """How something went, in one word."""
+    return "FAILED" if not record.get("ok") else "skipped" if "skipped" in record else "ok"
+
+
 def measured(record: dict[str, Any]) -> str:
     """A record's figures in a few words."""
     if not record.get("ok"):
         return record.get("error", "failed").strip().splitlines()[0]
-    if "refused" in record:
-        return f"refused: {record['refused']}"
+    for state in ("refused", "skipped"):
+        if state in record:
+            return f"{state}: {record[state]}"
     parts = []
     if "largest_error" in record:
         parts.append(f"error {record['largest_error']:.2g} of {record['tolerance']:.2g}")
@@ -113,20 +123,18 @@ def show(report: dict[str, Any]) -> None:
         console.print(title)
         rows = Table(box=None, show_header=False, padding=(0, 1))
         for record in device["records"]:
-            good = bool(record.get("ok"))
+            state = state_of(record)
             rows.add_row(
-                Text("ok" if good else "FAILED", style="green" if good else "bold red"),
+                Text(state, style=_STYLES[state]),
                 Text(label(record)),
-                Text(measured(record), style="" if good else "red"),
+                Text(measured(record), style="red" if state == "FAILED" else ""),
             )
         console.print(rows)
     console.print()
     for check in report["checks"]:
-        words = check.get("detail") if check["ok"] else check["error"]
-        console.print(
-            Text("ok " if check["ok"] else "FAILED ", style="green" if check["ok"] else "bold red")
-            + Text(f"{check['name']}: {words}")
-        )
+        state = state_of(check)
+        words = check[_WORDS[state]]
+        console.print(Text(f"{state} ", style=_STYLES[state]) + Text(f"{check['name']}: {words}"))
     for line in report["advice"]:
         console.print(Text("-> ", style="bold cyan") + Text(line))
 
@@ -142,12 +150,11 @@ def plain(report: dict[str, Any]) -> str:
         works = "works" if device["ok"] else "does not work"
         lines.append(f"{device['name']}: {works} ({device['properties']['name']})")
         for record in device["records"]:
-            state = "ok    " if record.get("ok") else "FAILED"
-            lines.append(f"  {state} {label(record)}: {measured(record)}")
+            lines.append(f"  {state_of(record):7} {label(record)}: {measured(record)}")
     lines.append("")
     for check in report["checks"]:
-        words = check.get("detail") if check["ok"] else check["error"]
-        lines.append(f"{'ok    ' if check['ok'] else 'FAILED'} {check['name']}: {words}")
+        state = state_of(check)
+        lines.append(f"{state:7} {check['name']}: {check[_WORDS[state]]}")
     lines += [f"-> {line}" for line in report["advice"]]
     return "\n".join(lines)
 
@@ -168,7 +175,7 @@ def markdown(report: dict[str, Any]) -> str:
             "|---|---|---|",
         ]
         for record in device["records"]:
-            state = "ok" if record.get("ok") else "**failed**"
+            state = {"FAILED": "**failed**"}.get(state_of(record), state_of(record))
             lines.append(f"| {state} | {label(record)} | {measured(record).replace('|', '/')} |")
         for record in device["records"]:
             if record.get("ok"):
