@@ -204,7 +204,8 @@ Value Lowering::extractScalar(Value vector) {
     return splatOp.getValue();
   if (cast<VectorType>(vector.getType()).getNumElements() > 1)
     vector = permute(vector, {});
-  return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
+  Value scalar = vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
+  return msl::UniformOp::create(builder, loc, scalar);
 }
 
 Value Lowering::permute(Value vector, ArrayRef<int64_t> bases, int64_t offset) {

@@ -39,8 +39,6 @@ void Lowering::predicated(Value condition, llvm::function_ref<void()> body) {
   if (!condition)
     return body();
   auto ifOp = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
-  // Threads part ways here: no barrier may go inside.
-  ifOp->setAttr("msl.divergent", builder.getUnitAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(ifOp.thenBlock());
   body();
@@ -246,6 +244,25 @@ static std::optional<msl::AtomicKind> convertKind(tt::RMWOp kind) {
   return std::nullopt;
 }
 
+/// What an atomic asks of the accesses around it. Among the threads of one program (`cta`) the
+/// order is that of the program: barriers see to it wherever threads meet. No other device and no
+/// CPU takes part in a launch, so `sys` is `gpu`.
+static msl::MemoryOrder convertOrder(tt::MemSemantic sem, tt::MemSyncScope scope) {
+  if (scope == tt::MemSyncScope::CTA)
+    return msl::MemoryOrder::Relaxed;
+  switch (sem) {
+  case tt::MemSemantic::RELAXED:
+    return msl::MemoryOrder::Relaxed;
+  case tt::MemSemantic::ACQUIRE:
+    return msl::MemoryOrder::Acquire;
+  case tt::MemSemantic::RELEASE:
+    return msl::MemoryOrder::Release;
+  case tt::MemSemantic::ACQUIRE_RELEASE:
+    return msl::MemoryOrder::AcqRel;
+  }
+  return msl::MemoryOrder::AcqRel;
+}
+
 /// Metal's atomics are 32 bits wide, and for floats only addition and exchange.
 static LogicalResult checkAtomic(Operation *op, Type element) {
   if (element.getIntOrFloatBitWidth() == 32)
@@ -260,7 +277,6 @@ static Value inOwners(OpBuilder &builder, Location loc, Value condition, Value n
   if (!condition)
     return emit();
   auto ifOp = scf::IfOp::create(builder, loc, none.getType(), condition, /*withElseRegion=*/true);
-  ifOp->setAttr("msl.divergent", builder.getUnitAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(ifOp.thenBlock());
   scf::YieldOp::create(builder, loc, emit());
@@ -302,7 +318,8 @@ LogicalResult Lowering::atomicRMW(tt::AtomicRMWOp op) {
   address.offsets = dropRepeats(address.offsets, repeats);
   auto emit = [&]() -> Value {
     return msl::AtomicRMWOp::create(builder, loc, value.getType(), *kind, address.base,
-                                    address.offsets, value, mask);
+                                    address.offsets, value, mask,
+                                    convertOrder(op.getSem(), op.getScope()));
   };
   Value owner = threadBitsAreZero(laneMask, simdgroupMask);
   if (!used) {
@@ -365,7 +382,8 @@ LogicalResult Lowering::atomicCAS(tt::AtomicCASOp op) {
   Value result =
       inOwners(builder, loc, owner, owner ? zero(value.getType()) : Value(), [&]() -> Value {
         return msl::AtomicCASOp::create(builder, loc, value.getType(), address.base,
-                                        address.offsets, compare, value, Value());
+                                        address.offsets, compare, value, Value(),
+                                        convertOrder(op.getSem(), op.getScope()));
       });
   if (isa<FloatType>(element))
     result = arith::BitcastOp::create(

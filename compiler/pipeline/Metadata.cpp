@@ -3,11 +3,9 @@
 #include "dialect/msl/MSL.h"
 #include "pipeline/Pipeline.h"
 #include "target/msl/Printer.h"
+#include "transforms/MSLOrigins.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -18,76 +16,7 @@ namespace {
 struct Use {
   bool reads = false, writes = false, atomic = false;
 };
-
-/// Which arguments a pointer may come from; `all` where it cannot be said.
-struct Origins {
-  llvm::SmallSetVector<unsigned, 4> arguments;
-  bool all = false;
-};
 } // namespace
-
-/// Follows a pointer, or an address made from one, back to the kernel's arguments.
-static Origins originsOf(Value pointer, Block *entry) {
-  Origins origins;
-  llvm::SetVector<Value> worklist;
-  worklist.insert(pointer);
-  for (unsigned index = 0; index < worklist.size(); ++index) {
-    Value value = worklist[index];
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      if (argument.getOwner() == entry) {
-        if (isa<msl::PtrType>(argument.getType()))
-          origins.arguments.insert(argument.getArgNumber());
-        else if (index == 0)
-          origins.all = true;
-        continue;
-      }
-      // Carried through a loop: from before it, and from its end.
-      Operation *parent = argument.getOwner()->getParentOp();
-      if (auto loop = dyn_cast<scf::ForOp>(parent)) {
-        if (OpOperand *init = loop.getTiedLoopInit(argument)) {
-          worklist.insert(init->get());
-          worklist.insert(loop.getTiedLoopYieldedValue(argument)->get());
-        }
-        continue;
-      }
-      if (auto loop = dyn_cast<scf::WhileOp>(parent)) {
-        bool isBefore = argument.getOwner() == loop.getBeforeBody();
-        unsigned number = argument.getArgNumber();
-        if (isBefore) {
-          worklist.insert(loop.getInits()[number]);
-          worklist.insert(loop.getYieldOp().getOperand(number));
-        } else {
-          worklist.insert(loop.getConditionOp().getArgs()[number]);
-        }
-        continue;
-      }
-      origins.all = true;
-      continue;
-    }
-    Operation *op = value.getDefiningOp();
-    unsigned number = cast<OpResult>(value).getResultNumber();
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      worklist.insert(loop.getInitArgs()[number]);
-      worklist.insert(loop.getBody()->getTerminator()->getOperand(number));
-    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
-      worklist.insert(loop.getConditionOp().getArgs()[number]);
-    } else if (auto ifOp = dyn_cast<scf::IfOp>(op)) {
-      worklist.insert(ifOp.thenBlock()->getTerminator()->getOperand(number));
-      worklist.insert(ifOp.elseBlock()->getTerminator()->getOperand(number));
-    } else if (isa<msl::PtrAddOp, msl::PtrCastOp, msl::PtrToIntOp>(op)) {
-      worklist.insert(op->getOperand(0));
-    } else if (isa<msl::LoadOp, msl::LoadAddressOp>(op)) {
-      // An address from memory may be that of any array.
-      origins.all |= getElementTypeOrSelf(value.getType()).isInteger(64);
-    } else {
-      worklist.insert(op->operand_begin(), op->operand_end());
-    }
-  }
-  // An address that comes from no argument may point anywhere.
-  if (origins.arguments.empty())
-    origins.all = true;
-  return origins;
-}
 
 static std::string typeName(Type type) {
   if (auto pointer = dyn_cast<msl::PtrType>(type))
@@ -112,7 +41,7 @@ FailureOr<std::string> printMetadata(ModuleOp module) {
     auto type = dyn_cast<msl::PtrType>(pointer.getType());
     if (type && type.getSpace() != msl::AddressSpace::Device)
       return;
-    Origins origins = originsOf(pointer, entry);
+    msl::Origins origins = msl::Origins::get(pointer, entry);
     for (unsigned index = 0; index < uses.size(); ++index)
       if (isa<msl::PtrType>(entry->getArgument(index).getType()) &&
           (origins.all || origins.arguments.contains(index))) {

@@ -41,10 +41,12 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createConvertTTMToMSL());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  pm.addPass(createMSLOrderAtomics());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.addPass(createCSEPass());
   pm.addPass(createMSLAllocateThreadgroupMemory());
   pm.addPass(createMSLInsertBarriers());
+  pm.addPass(createMSLCheckBarriers());
 }
 
 void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {

@@ -454,6 +454,11 @@ struct CarryOneNumber : OpRewritePattern<scf::ForOp> {
 
 struct FormLoops : triton_metal::impl::MSLFormLoopsBase<FormLoops> {
   void runOnOperation() override {
+    // Whether threads part ways was asked where barriers were placed.
+    getOperation().walk([](UniformOp op) {
+      op.replaceAllUsesWith(op.getValue());
+      op.erase();
+    });
     RewritePatternSet patterns(&getContext());
     patterns.add<SplitReduction, CarryOneNumber>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

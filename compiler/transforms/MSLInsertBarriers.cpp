@@ -1,9 +1,13 @@
 #include "dialect/msl/MSL.h"
 #include "transforms/MSLPlaces.h"
+#include "transforms/MSLUniformity.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -19,6 +23,7 @@ namespace {
 /// argument's memory.
 struct Access {
   enum Kind { Read, Write, Atomic };
+  Operation *op = nullptr;
   Kind kind = Read;
   msl::AllocOp memory;
   /// The slot's number, where it is known that this is all that is touched.
@@ -158,6 +163,7 @@ std::optional<Access> accessOf(Value pointer, Value offsets, Access::Kind kind) 
   return access;
 }
 
+/// What `op` itself accesses; `divergent` is the condition around it that not all threads meet.
 void collectAccesses(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access> &accesses) {
   auto touch = [&](Value pointer, Value offsets, Access::Kind kind) {
     if (!isa<msl::PtrType>(pointer.getType()))
@@ -169,11 +175,13 @@ void collectAccesses(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access>
       access->inSomeThreads = bool(divergent);
       if (divergent && offsets && !isa<VectorType>(offsets.getType()))
         access->guard = divergent.getCondition();
+      access->op = op;
       accesses.push_back(*access);
     }
   };
   auto touchAddresses = [&](Access::Kind kind) {
     Access access;
+    access.op = op;
     access.kind = kind;
     access.isDevice = true;
     accesses.push_back(access);
@@ -196,8 +204,131 @@ void collectAccesses(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access>
   }
 }
 
+/// What happens within an operation at which threads part ways.
+SmallVector<Access> collectWithin(Operation *op) {
+  SmallVector<Access> accesses;
+  op->walk<WalkOrder::PreOrder>(
+      [&](Operation *inner) { collectAccesses(inner, dyn_cast<scf::IfOp>(op), accesses); });
+  return accesses;
+}
+
+/// Within `parting` no barrier can stand: the operation before which there would have to be one.
+/// Patterns that merge branches make such places.
+Operation *findHazardWithin(Operation *parting) {
+  SmallVector<Access> accesses = collectWithin(parting);
+  /// A loop around both, so that what comes later comes before the next step, too.
+  auto shareLoop = [&](Operation *a, Operation *b) {
+    for (Operation *op = a->getParentOp(); op != parting->getParentOp(); op = op->getParentOp())
+      if (isa<LoopLikeOpInterface>(op) && op->isAncestor(b))
+        return true;
+    return false;
+  };
+  for (auto [index, access] : llvm::enumerate(accesses))
+    for (auto [number, other] : llvm::enumerate(accesses)) {
+      if (shareLoop(access.op, other.op)
+              ? conflict(other, access)
+              // A thread that comes to the same place again meets itself.
+              : number < index && conflict(other, access) &&
+                    !(other.base && other.base == access.base && other.offsets == access.offsets))
+        return access.op;
+    }
+  return nullptr;
+}
+
+/// Cuts a branch in two in front of `at`, which is in one of its blocks: the first part is `ifOp`'s
+/// blocks up to there, the second one the rest. Returns the second part.
+scf::IfOp splitIf(scf::IfOp ifOp, Operation *at) {
+  OpBuilder builder(ifOp);
+  Location loc = ifOp.getLoc();
+  Block *cut = at->getBlock();
+  bool inElse = cut == ifOp.elseBlock();
+  // What the second part needs of what the first one read.
+  SmallVector<Value> crossing;
+  SmallVector<bool> crossingElse;
+  auto moved = [&](Block *block) {
+    SmallVector<Operation *> ops;
+    for (Operation &op : block->without_terminator()) {
+      if (&op == at)
+        break;
+      ops.push_back(&op);
+    }
+    return ops;
+  };
+  SmallVector<SmallVector<Operation *>> parts;
+  parts.push_back(moved(ifOp.thenBlock()));
+  if (inElse)
+    parts.push_back(moved(ifOp.elseBlock()));
+  for (auto [isElse, ops] : llvm::enumerate(parts)) {
+    DenseSet<Operation *> first(ops.begin(), ops.end());
+    for (Operation *op : ops) {
+      bool isPure = op->getNumRegions() == 0 && isMemoryEffectFree(op);
+      for (Value result : op->getResults())
+        if (!isPure && llvm::any_of(result.getUsers(), [&](Operation *user) {
+              Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+              return !first.contains(ancestor) ||
+                     (ancestor->getNumRegions() == 0 && isMemoryEffectFree(ancestor));
+            })) {
+          crossing.push_back(result);
+          crossingElse.push_back(isElse);
+        }
+    }
+  }
+  auto first = scf::IfOp::create(builder, loc, ValueRange(crossing).getTypes(), ifOp.getCondition(),
+                                 /*addThenBlock=*/true, /*addElseBlock=*/true);
+  for (bool isElse : {false, true}) {
+    Block *block = isElse ? first.elseBlock() : first.thenBlock();
+    Block *rest = isElse ? ifOp.elseBlock() : ifOp.thenBlock();
+    SmallVector<Operation *> ops =
+        isElse < parts.size() ? parts[isElse] : SmallVector<Operation *>();
+    // What computes without memory is computed again in the second part.
+    OpBuilder again(rest == cut ? at : rest ? rest->getTerminator() : ifOp.getOperation());
+    IRMapping copies;
+    for (Operation *op : ops) {
+      if (op->getNumRegions() == 0 && isMemoryEffectFree(op))
+        again.clone(*op, copies);
+      op->moveBefore(block, block->end());
+    }
+    DenseSet<Operation *> inFirst(ops.begin(), ops.end());
+    for (auto [from, to] : copies.getValueMap())
+      from.replaceUsesWithIf(to, [&](OpOperand &use) {
+        return !inFirst.contains(block->findAncestorOpInBlock(*use.getOwner()));
+      });
+    for (Operation *op : llvm::reverse(ops))
+      if (Operation *copy = copies.lookupOrNull(op); copy && copy->use_empty())
+        copy->erase();
+    OpBuilder yield = OpBuilder::atBlockEnd(block);
+    SmallVector<Value> yielded;
+    for (auto [value, fromElse] : llvm::zip_equal(crossing, crossingElse))
+      yielded.push_back(fromElse == isElse ? value
+                                           : ub::PoisonOp::create(yield, loc, value.getType()));
+    scf::YieldOp::create(yield, loc, yielded);
+  }
+  for (auto [value, result] : llvm::zip_equal(crossing, first.getResults()))
+    value.replaceUsesWithIf(
+        result, [&](OpOperand &use) { return !first->isProperAncestor(use.getOwner()); });
+  if (crossing.empty() && first.elseBlock()->without_terminator().empty())
+    first.getElseRegion().getBlocks().clear();
+  return ifOp;
+}
+
+/// Splits everything around `at` up to `outermost`, so that a barrier can stand in front of it.
+LogicalResult splitAround(Operation *outermost, Operation *at) {
+  while (true) {
+    auto parent = dyn_cast<scf::IfOp>(at->getParentOp());
+    if (!parent)
+      return at->emitOpError(
+          "needs all threads of its program to have come this far, in a loop that "
+          "not all of them run equally often");
+    at = splitIf(parent, at);
+    if (parent == outermost)
+      return success();
+  }
+}
+
 class BarrierInsertion {
 public:
+  explicit BarrierInsertion(const msl::Uniformity &uniformity) : uniformity(uniformity) {}
+
   void visit(Block &block, Pending &pending) {
     for (Operation &op : llvm::make_early_inc_range(block))
       visit(&op, pending);
@@ -214,11 +345,12 @@ private:
         access.crossed = barrier;
       return;
     }
-    if (auto loop = dyn_cast<scf::ForOp>(op))
+    bool parts = uniformity.partsThreads(op);
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && !parts)
       return visitLoop(loop, {&loop.getRegion()}, pending);
-    if (auto loop = dyn_cast<scf::WhileOp>(op))
+    if (auto loop = dyn_cast<scf::WhileOp>(op); loop && !parts)
       return visitLoop({}, {&loop.getBefore(), &loop.getAfter()}, pending);
-    if (auto ifOp = dyn_cast<scf::IfOp>(op); ifOp && !op->hasAttr("msl.divergent")) {
+    if (auto ifOp = dyn_cast<scf::IfOp>(op); ifOp && !parts) {
       Pending otherwise = pending;
       visit(*ifOp.thenBlock(), pending);
       if (Block *block = ifOp.elseBlock())
@@ -228,8 +360,7 @@ private:
       return;
     }
     // Where threads part ways there can be no barrier: what happens inside counts as one access.
-    SmallVector<Access> accesses;
-    op->walk([&](Operation *inner) { collectAccesses(inner, dyn_cast<scf::IfOp>(op), accesses); });
+    SmallVector<Access> accesses = collectWithin(op);
     SmallVector<Access> met;
     for (const Access &access : accesses)
       for (const Access &earlier : pending)
@@ -281,13 +412,37 @@ private:
       if (loop && access.before == loop)
         access.base = access.offsets = Value(), access.before = {};
   }
+
+  const msl::Uniformity &uniformity;
 };
 
 struct MSLInsertBarriersPass : impl::MSLInsertBarriersBase<MSLInsertBarriersPass> {
   void runOnOperation() override {
     for (msl::KernelOp kernel : getOperation().getOps<msl::KernelOp>()) {
+      if (failed(splitBranches(kernel)))
+        return signalPassFailure();
       Pending pending;
-      BarrierInsertion().visit(kernel.getBody().front(), pending);
+      msl::Uniformity uniformity(kernel);
+      BarrierInsertion(uniformity).visit(kernel.getBody().front(), pending);
+    }
+  }
+
+private:
+  /// Until no hazard is left where no barrier can stand.
+  static LogicalResult splitBranches(msl::KernelOp kernel) {
+    while (true) {
+      msl::Uniformity uniformity(kernel);
+      Operation *parting = nullptr, *hazard = nullptr;
+      kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+        if (!uniformity.partsThreads(op))
+          return WalkResult::advance();
+        hazard = findHazardWithin(parting = op);
+        return hazard ? WalkResult::interrupt() : WalkResult::skip();
+      });
+      if (!hazard)
+        return success();
+      if (failed(splitAround(parting, hazard)))
+        return failure();
     }
   }
 };

@@ -325,6 +325,44 @@ def ConvertTTMToMSL : Pass<"convert-ttm-to-msl", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect", "::mlir::math::MathDialect"];
 }
 
+def MSLOrderAtomics : Pass<"msl-order-atomics", "::mlir::ModuleOp"> {
+  let summary = "Turns the orders of atomics into fences and barriers, where a program could tell";
+  let description = [{
+    An atomic of a tile program orders the accesses of the whole program, which are those of all threads of a threadgroup.
+    To release, each thread fences, all wait for one another, and the threads that do the atomic fence again in front of it.
+    To acquire, those fence behind it, all wait, and each fences. Metal 3.2 promises that other threadgroups see the order
+    through `coherent(device)` pointers alone: arguments in whose memory programs meet become `msl.coherent`.
+
+    Programs of a launch run the same kernel. So the order of X, which releases, and of Y, which acquires what X left, can
+    be told only if the kernel has accesses P before X and Q after Y to the same memory, at least one of which writes.
+    Two updates that commute and whose results nobody uses are no such pair, nor are two updates of the one element that
+    all programs share: counting, histograms and accumulation stay relaxed.
+
+    ```mlir
+    msl.store %v, %x[%i] : f32, !msl.ptr<f32, device>, i32
+    %old = scf.if %first -> (i32) {
+      %r = msl.atomic_rmw add %counter[%c0], %c1 order acq_rel : !msl.ptr<i32, device>, i32, i32
+      ...
+    %w = msl.load %x[%j] : !msl.ptr<f32, device>, i32 -> f32
+    ```
+    becomes
+    ```mlir
+    msl.store %v, %x[%i] : f32, !msl.ptr<f32, device>, i32
+    msl.fence
+    msl.barrier device
+    %old = scf.if %first -> (i32) {
+      msl.fence
+      %r = msl.atomic_rmw add %counter[%c0], %c1 : !msl.ptr<i32, device>, i32, i32
+      msl.fence
+      ...
+    msl.barrier device
+    msl.fence
+    %w = msl.load %x[%j] : !msl.ptr<f32, device>, i32 -> f32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect"];
+}
+
 def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
   let summary = "Puts barriers between accesses to memory that must not overtake each other";
   let description = [{
@@ -340,8 +378,38 @@ def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
     %y = msl.load %m[%j] : !msl.ptr<f32, threadgroup>, vector<1xi32> -> vector<1xf32>
     ```
     gets `msl.barrier` between the two.
+
+    A barrier never goes where threads part ways: into a branch whose condition, or a loop whose trip count, is not known to
+    be the same in all of them (`msl.uniform` says so of what reductions leave). If one is needed in such a branch, the
+    branch is cut in two:
+    ```mlir
+    scf.if %first_lane {
+      msl.store %x, %m[%simdgroup] : f32, !msl.ptr<f32, threadgroup>, i32
+      %y = msl.load %m[%other] : !msl.ptr<f32, threadgroup>, i32 -> f32
+      msl.store %y, %out[%simdgroup] : f32, !msl.ptr<f32, device>, i32
+    }
+    ```
+    becomes
+    ```mlir
+    scf.if %first_lane {
+      msl.store %x, %m[%simdgroup] : f32, !msl.ptr<f32, threadgroup>, i32
+    }
+    msl.barrier
+    scf.if %first_lane {
+      %y = msl.load %m[%other] : !msl.ptr<f32, threadgroup>, i32 -> f32
+      msl.store %y, %out[%simdgroup] : f32, !msl.ptr<f32, device>, i32
+    }
+    ```
+    A loop cannot be cut, and is refused.
   }];
-  let dependentDialects = ["::triton_metal::msl::MSLDialect"];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect"];
+}
+
+def MSLCheckBarriers : Pass<"msl-check-barriers", "::mlir::ModuleOp"> {
+  let summary = "Refuses a barrier to which not all threads of a threadgroup come";
+  let description = [{
+    Such a barrier hangs a GPU. Nothing makes one; this pass is the proof, for each kernel that is compiled.
+  }];
 }
 
 def MSLAllocateThreadgroupMemory : Pass<"msl-allocate-threadgroup-memory", "::mlir::ModuleOp"> {

@@ -31,6 +31,10 @@ inline constexpr llvm::StringLiteral kReadOnlyAttr = "msl.readonly";
 /// Pointers with the same number here may point into the same memory.
 inline constexpr llvm::StringLiteral kMemoryAttr = "msl.memory";
 
+/// On an argument: threadgroups of one launch meet in its memory. On a kernel: in that of pointers
+/// made from addresses, too.
+inline constexpr llvm::StringLiteral kCoherentAttr = "msl.coherent";
+
 /// Whether what two kernel arguments point to may overlap.
 bool mayOverlap(mlir::Value argument, mlir::Value other);
 } // namespace triton_metal::msl

@@ -61,6 +61,12 @@ def MSL_AtomicKind : I32EnumAttr<"AtomicKind", "an atomic read-modify-write", [
   let cppNamespace = "::triton_metal::msl";
 }
 
+def MSL_MemoryOrder : I32EnumAttr<"MemoryOrder", "the order that an atomic access gives to what is around it", [
+    I32EnumAttrCase<"Relaxed", 0, "relaxed">, I32EnumAttrCase<"Acquire", 1, "acquire">,
+    I32EnumAttrCase<"Release", 2, "release">, I32EnumAttrCase<"AcqRel", 3, "acq_rel">]> {
+  let cppNamespace = "::triton_metal::msl";
+}
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
@@ -134,7 +140,9 @@ def MSL_KernelOp : MSL_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove]> {
   let description = [{
     Pointer arguments are bound to buffers 0, 1, ... in their order. Scalars travel in one further buffer of 32-bit words
     behind them (64-bit scalars in two, the low word first), which the printer unpacks. `msl.threads` is the number of
-    threads of a threadgroup. Argument attributes: `msl.name` (the name in the source) and `msl.readonly`.
+    threads of a threadgroup. Argument attributes: `msl.name` (the name in the source), `msl.readonly`, and `msl.coherent`:
+    threadgroups of one launch meet in this memory, so its accesses go through a `coherent(device)` pointer. On the kernel
+    itself `msl.coherent` says the same of pointers that are made from addresses.
 
     ```mlir
     msl.kernel @add(%x: !msl.ptr<f32, device> {msl.name = "x", msl.readonly}, %n: i32 {msl.name = "n"}) threads 128 {
@@ -238,6 +246,18 @@ def MSL_PermuteRegistersOp : MSL_Op<"permute_registers", [Pure]> {
       return source;
     }
   }];
+}
+
+def MSL_UniformOp : MSL_Op<"uniform", [Pure, AllTypesMatch<["value", "result"]>]> {
+  let summary = "a number of which every thread of the threadgroup holds the same";
+  let description = [{
+    A scalar of the tile program that was made of a tile: reductions leave it in every thread, which the operations that
+    compute it do not show. The operand is the result; `msl-form-loops` drops the operation.
+  }];
+  let arguments = (ins MSL_Scalar:$value);
+  let results = (outs MSL_Scalar:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+  let hasFolder = 1;
 }
 
 def MSL_MulhiOp : MSL_Op<"mulhi", [Pure, SameOperandsAndResultType]> {
@@ -371,12 +391,19 @@ def MSL_StoreAddressOp : MSL_Op<"store_address", [MemoryEffects<[MemWrite]>, Att
 
 def MSL_AtomicRMWOp : MSL_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["value", "result"]>,
     OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>]> {
-  let summary = "a relaxed atomic update of each element; the result is what was there, 0 where masked";
+  let summary = "an atomic update of each element; the result is what was there, 0 where masked";
+  let description = [{
+    `order` is what it asks of the program's other accesses to device memory, as of all programs of the launch:
+    `release` orders what the whole threadgroup did before, `acquire` what it does after. `msl-order-atomics` turns that
+    into fences and barriers; what is printed is relaxed.
+  }];
   let arguments = (ins MSL_AtomicKind:$kind, MSL_PtrType:$base, MSL_Offset:$offsets, MSL_Value:$value,
-                   Optional<MSL_Mask>:$mask);
+                   Optional<MSL_Mask>:$mask,
+                   DefaultValuedAttr<MSL_MemoryOrder, "::triton_metal::msl::MemoryOrder::Relaxed">:$order);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
-    $kind $base `[` $offsets `]` `,` $value (`mask` $mask^)? attr-dict `:` type($base) `,` type($offsets) `,` type($value)
+    $kind $base `[` $offsets `]` `,` $value (`mask` $mask^)? (`order` $order^)? attr-dict
+    `:` type($base) `,` type($offsets) `,` type($value)
   }];
   let hasVerifier = 1;
 }
@@ -384,12 +411,13 @@ def MSL_AtomicRMWOp : MSL_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, 
 def MSL_AtomicCASOp : MSL_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>,
     AllTypesMatch<["compare", "value", "result"]>,
     OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>]> {
-  let summary = "a relaxed atomic compare and exchange of each element; the result is what was there, 0 where masked";
+  let summary = "an atomic compare and exchange of each element; the result is what was there, 0 where masked";
   let arguments = (ins MSL_PtrType:$base, MSL_Offset:$offsets, MSL_Value:$compare, MSL_Value:$value,
-                   Optional<MSL_Mask>:$mask);
+                   Optional<MSL_Mask>:$mask,
+                   DefaultValuedAttr<MSL_MemoryOrder, "::triton_metal::msl::MemoryOrder::Relaxed">:$order);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
-    $base `[` $offsets `]` `,` $compare `,` $value (`mask` $mask^)? attr-dict
+    $base `[` $offsets `]` `,` $compare `,` $value (`mask` $mask^)? (`order` $order^)? attr-dict
     `:` type($base) `,` type($offsets) `,` type($value)
   }];
   let hasVerifier = 1;
@@ -412,6 +440,15 @@ def MSL_BarrierOp : MSL_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = "With `device` it orders device memory too.";
   let arguments = (ins UnitAttr:$device);
   let assemblyFormat = "(`device` $device^)? attr-dict";
+  let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
+}
+
+def MSL_FenceOp : MSL_Op<"fence", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "orders this thread's accesses to device memory, as every thread of the device sees them";
+  let description = [{
+    `atomic_thread_fence` of device scope. It is sequentially consistent, the one order beside relaxed that Metal 3.2 to 4.0 take.
+  }];
+  let assemblyFormat = "attr-dict";
   let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
 }
 

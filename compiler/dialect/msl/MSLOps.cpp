@@ -114,6 +114,13 @@ OpFoldResult SplatOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+/// A constant is the same in every thread, and saying it once is enough.
+OpFoldResult UniformOp::fold(FoldAdaptor adaptor) {
+  if (Attribute value = adaptor.getValue())
+    return value;
+  return getValue().getDefiningOp<UniformOp>() ? getValue() : Value();
+}
+
 LogicalResult PermuteRegistersOp::verify() {
   int64_t from = getValue().getType().getNumElements(), to = getType().getNumElements();
   if (getValue().getType().getElementType() != getType().getElementType())

@@ -297,6 +297,9 @@ Expr KernelPrinter::buildAtomic(Operation *op) {
   auto pointerTo = [&](StringRef atomic) {
     return Expr{("(" + space + " " + atomic + " *)").str() + address, Unary};
   };
+  auto rmwOp = dyn_cast<AtomicRMWOp>(op);
+  if ((rmwOp ? rmwOp.getOrder() : cast<AtomicCASOp>(op).getOrder()) != MemoryOrder::Relaxed)
+    return fail(op, "has an order, and Metal's atomics are relaxed: msl-order-atomics comes first");
   Expr relaxed{"memory_order_relaxed"};
   Value mask;
   Expr result;

@@ -530,11 +530,12 @@ Expr KernelPrinter::buildSelect(Operation *op) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-bool KernelPrinter::isConstPointer(Value pointer) {
+Qualifiers KernelPrinter::getQualifiers(Value pointer) {
+  Qualifiers qualifiers;
   if (!isa<PtrType>(pointer.getType()))
-    return false;
+    return qualifiers;
   // What comes from an argument that is only read is `const` everywhere: a choice between it and
-  // another pointer, too.
+  // another pointer, too. So it is with memory in which threadgroups meet.
   llvm::SetVector<Value> reached;
   reached.insert(pointer);
   for (unsigned index = 0; index < reached.size(); ++index) {
@@ -543,8 +544,8 @@ bool KernelPrinter::isConstPointer(Value pointer) {
       unsigned number = argument.getArgNumber();
       Operation *parent = argument.getOwner()->getParentOp();
       if (parent == kernel) {
-        if (kernel.getArgAttr(number, kReadOnlyAttr))
-          return true;
+        qualifiers.isConst |= bool(kernel.getArgAttr(number, kReadOnlyAttr));
+        qualifiers.isCoherent |= bool(kernel.getArgAttr(number, kCoherentAttr));
       } else if (auto loop = dyn_cast<scf::ForOp>(parent)) {
         reached.insert(loop.getInitArgs()[number - 1]);
         reached.insert(loop.getYieldedValues()[number - 1]);
@@ -562,6 +563,8 @@ bool KernelPrinter::isConstPointer(Value pointer) {
     unsigned number = cast<OpResult>(value).getResultNumber();
     if (isa<PtrAddOp, PtrCastOp>(op)) {
       reached.insert(op->getOperand(0));
+    } else if (isa<IntToPtrOp>(op)) {
+      qualifiers.isCoherent |= kernel->hasAttr(kCoherentAttr);
     } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
       reached.insert(select.getTrueValue());
       reached.insert(select.getFalseValue());
@@ -574,7 +577,7 @@ bool KernelPrinter::isConstPointer(Value pointer) {
       reached.insert(conditional.elseYield().getOperand(number));
     }
   }
-  return false;
+  return qualifiers;
 }
 
 Expr KernelPrinter::getOffset(Value offset) {
@@ -617,10 +620,7 @@ std::string KernelPrinter::getAccess(Value base, Value offset, Type type, bool i
     return "*(" + getAddress(base, offset).text + ")";
   }
   address = getAddress(base, offset);
-  return "*(" +
-         (getSpaceName(pointer.getSpace()) +
-          (isConst && pointer.getSpace() != AddressSpace::Constant ? " const " : " "))
-             .str() +
+  return "*(" + getPointeePrefix(pointer.getSpace(), {isConst, getQualifiers(base).isCoherent}) +
          getTypeName(type, isa<IntegerType>(getElementTypeOrSelf(type)) &&
                                type != getElementTypeOrSelf(type) &&
                                !isa<IntegerType>(pointer.getElementType())) +
@@ -759,7 +759,7 @@ Expr KernelPrinter::build(Operation *op) {
       .Case<PtrAddOp>([&](PtrAddOp add) { return getAddress(add.getBase(), add.getOffset()); })
       .Case<PtrCastOp>([&](PtrCastOp castOp) {
         Expr base = get(castOp.getBase());
-        std::string type = getPointerName(castOp.getType(), isConstPointer(castOp.getBase()));
+        std::string type = getPointerName(castOp.getType(), getQualifiers(castOp.getBase()));
         Expr result{"(" + type + ")" + inParens(base, Unary), Unary};
         addChanging(result, base);
         return result;
@@ -770,7 +770,8 @@ Expr KernelPrinter::build(Operation *op) {
         return result;
       })
       .Case<IntToPtrOp>([&](IntToPtrOp toPointer) {
-        return call("reinterpret_cast<" + getPointerName(toPointer.getType(), false) + ">",
+        return call("reinterpret_cast<" +
+                        getPointerName(toPointer.getType(), getQualifiers(toPointer)) + ">",
                     {getUnsigned(toPointer.getAddress())});
       })
       .Case<MulhiOp>([&](MulhiOp mulhi) { return buildMinMax(op, "mulhi", mulhi.getIsUnsigned()); })

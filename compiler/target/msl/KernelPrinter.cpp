@@ -45,6 +45,7 @@ void KernelPrinter::printSignature() {
   unsigned buffers = 0, words = 0;
   Block &body = kernel.getBody().front();
   SmallVector<std::pair<BlockArgument, unsigned>> scalars;
+  SmallVector<BlockArgument> coherent;
   for (BlockArgument argument : body.getArguments()) {
     StringRef name = kernel.getArgName(argument.getArgNumber());
     if (name.empty())
@@ -54,7 +55,9 @@ void KernelPrinter::printSignature() {
     exprs[argument] = Expr{unique};
     if (auto pointer = dyn_cast<PtrType>(argument.getType())) {
       parameters.push_back(
-          {unique, getPointerName(pointer, isConstPointer(argument)), buffers++, ""});
+          {unique, getPointerName(pointer, {getQualifiers(argument).isConst}), buffers++, ""});
+      if (getQualifiers(argument).isCoherent)
+        coherent.push_back(argument);
       continue;
     }
     scalars.push_back({argument, words});
@@ -95,6 +98,13 @@ void KernelPrinter::printSignature() {
   buffer += ") {\n";
   layout.name = triton_metal::getMetalName(kernel.getSymName());
   layout.bodyBegin = buffer.size();
+  // Within the body, so that it holds wherever the body goes: a framework may write the signature.
+  for (BlockArgument argument : coherent) {
+    std::string type = getPointerName(cast<PtrType>(argument.getType()), getQualifiers(argument));
+    std::string name = names.make(exprs[argument].text + "_shared");
+    line(type + name + " = (" + StringRef(type).rtrim() + ")" + exprs[argument].text + ";");
+    exprs[argument] = Expr{name};
+  }
   for (auto [argument, word] : scalars)
     if (!argument.use_empty())
       line("const " + getTypeName(argument.getType()) + " " + exprs[argument].text + " = " +
@@ -134,7 +144,7 @@ void KernelPrinter::printThreadgroupMemory() {
     std::string name = names.make(allocation.op.getName());
     exprs[allocation.op.getResult()] = Expr{name};
     if (overlap)
-      line(getPointerName(type, false) + name + " = (" + getPointerName(type, false) + ")" +
+      line(getPointerName(type) + name + " = (" + getPointerName(type) + ")" +
            (allocation.begin ? "(" + memory + " + " + std::to_string(allocation.begin) + ")"
                              : memory) +
            ";");

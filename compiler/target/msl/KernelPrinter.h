@@ -5,6 +5,7 @@
 #include "target/msl/Names.h"
 #include "target/msl/Printer.h"
 #include "target/msl/Ranges.h"
+#include "target/msl/Types.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -88,7 +89,7 @@ private:
   std::string getElement(mlir::Value array, mlir::Value index);
   std::string makeName(mlir::Value value, llvm::StringRef fallback = "");
   std::string getDeclaration(mlir::Type type, const std::string &name, bool isUnsigned,
-                             bool isConst);
+                             Qualifiers qualifiers = {});
 
   // Expressions (Expressions.cpp, Calls.cpp).
   /// The text of a value; its signed or unsigned form, or as a whole vector, where the context
@@ -127,7 +128,7 @@ private:
   /// base + offset, as a pointer.
   Expr getAddress(mlir::Value base, mlir::Value offset);
   std::string getAccess(mlir::Value base, mlir::Value offset, mlir::Type type, bool isConst);
-  bool isConstPointer(mlir::Value pointer);
+  Qualifiers getQualifiers(mlir::Value pointer);
   Expr getOffset(mlir::Value offset);
 
   KernelOp kernel;

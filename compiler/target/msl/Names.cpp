@@ -47,7 +47,8 @@ bool triton_metal::msl::isReserved(StringRef name) {
           "threadgroup_imageblock", "metal", "half", "bfloat", "uchar", "ushort", "uint", "ulong",
           "size_t", "ptrdiff_t", "atomic_int", "atomic_uint", "atomic_float", "atomic_bool",
           "texture1d", "texture2d", "sampler", "simd", "quad", "os", "as_type", "select", "precise",
-          "fast", "mem_flags", "memory_order_relaxed", "INFINITY", "NAN", "visible", "coherent",
+          "fast", "mem_flags", "memory_order_relaxed", "memory_order_seq_cst",
+          "thread_scope_device", "atomic_thread_fence", "INFINITY", "NAN", "visible", "coherent",
           "matrix", "vec", "array", "ray_data", "object_data", "mesh", "intersection", "stitchable",
           // Attributes: who writes another signature around the body names parameters like them.
           "dispatch_quadgroups_per_threadgroup", "dispatch_simdgroups_per_threadgroup",

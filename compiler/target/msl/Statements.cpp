@@ -65,9 +65,9 @@ std::string KernelPrinter::makeName(Value value, StringRef fallback) {
 }
 
 std::string KernelPrinter::getDeclaration(Type type, const std::string &name, bool isUnsigned,
-                                          bool isConst) {
+                                          Qualifiers qualifiers) {
   if (auto pointer = dyn_cast<PtrType>(type))
-    return getPointerName(pointer, isConst) + name;
+    return getPointerName(pointer, qualifiers) + name;
   if (auto array = dyn_cast<ArrayType>(type)) {
     std::string count = array.getCount() == 1 ? "" : "[" + std::to_string(array.getCount()) + "]";
     return getTypeName(array.getElementType()) + " " + name + count;
@@ -100,8 +100,7 @@ bool KernelPrinter::wantsUnsigned(Value value, const Expr &expr) {
 void KernelPrinter::declare(Value value, const Expr &expr) {
   std::string name = makeName(value);
   bool isUnsigned = wantsUnsigned(value, expr);
-  std::string declaration =
-      getDeclaration(value.getType(), name, isUnsigned, isConstPointer(value));
+  std::string declaration = getDeclaration(value.getType(), name, isUnsigned, getQualifiers(value));
   if (declaration.empty()) {
     (void)refuse(value.getDefiningOp(), "makes a value of a type that Metal does not have");
     return;
@@ -127,7 +126,7 @@ bool KernelPrinter::isUndisturbed(Operation *op, Operation *user) {
           if (operand == get.getArray() &&
               isa<SetOp, FillOp, MatrixLoadOp, MultiplyAccumulateOp>(inner))
             found = true;
-      } else if (isa<WriteOp, AtomicRMWOp, AtomicCASOp, BarrierOp>(inner)) {
+      } else if (isa<WriteOp, AtomicRMWOp, AtomicCASOp, BarrierOp, FenceOp>(inner)) {
         found = true;
       }
     });
@@ -233,7 +232,7 @@ void KernelPrinter::printYield(ValueRange values, ArrayRef<std::string> targets,
       if (sources[earlier].text != targets[earlier] && index < sources.size() &&
           !variables.empty() && llvm::is_contained(sources[index].changing, variables[earlier])) {
         std::string name = names.make(targets[index] + "_next");
-        line(getDeclaration(values[index].getType(), name, false, isConstPointer(values[index])) +
+        line(getDeclaration(values[index].getType(), name, false, getQualifiers(values[index])) +
              " = " + sources[index].text + ";");
         sources[index] = Expr{name};
         break;
@@ -253,7 +252,7 @@ void KernelPrinter::printFor(scf::ForOp op) {
       name = getSourceName(result.getLoc());
     targets.push_back(name.empty() ? makeName(argument) : names.make(name));
     std::string declaration =
-        getDeclaration(argument.getType(), targets.back(), false, isConstPointer(argument));
+        getDeclaration(argument.getType(), targets.back(), false, getQualifiers(argument));
     if (declaration.empty()) {
       (void)refuse(op, "carries a value of a type that Metal does not have");
       return;
@@ -290,7 +289,7 @@ void KernelPrinter::printWhile(scf::WhileOp op) {
   SmallVector<Value> variables;
   for (auto [argument, init] : llvm::zip_equal(op.getBeforeArguments(), op.getInits())) {
     targets.push_back(makeName(argument));
-    line(getDeclaration(argument.getType(), targets.back(), false, isConstPointer(argument)) +
+    line(getDeclaration(argument.getType(), targets.back(), false, getQualifiers(argument)) +
          " = " + get(init).text + ";");
     variables.push_back(argument);
     Expr expr{targets.back()};
@@ -307,7 +306,7 @@ void KernelPrinter::printWhile(scf::WhileOp op) {
       expr = exprs[value];
     } else {
       expr.text = makeName(result);
-      line(getDeclaration(result.getType(), expr.text, false, isConstPointer(result)) + ";");
+      line(getDeclaration(result.getType(), expr.text, false, getQualifiers(result)) + ";");
       copies.push_back({value, expr.text});
     }
     exprs[argument] = expr;
@@ -348,7 +347,7 @@ void KernelPrinter::printIf(scf::IfOp op) {
   for (Value result : op.getResults()) {
     targets.push_back(makeName(result));
     std::string declaration =
-        getDeclaration(result.getType(), targets.back(), false, isConstPointer(result));
+        getDeclaration(result.getType(), targets.back(), false, getQualifiers(result));
     if (declaration.empty()) {
       (void)refuse(op, "yields a value of a type that Metal does not have");
       return;
@@ -469,7 +468,7 @@ void KernelPrinter::printOp(Operation *op) {
   if (auto variable = dyn_cast<VarOp>(op)) {
     std::string name = makeName(variable.getResult());
     exprs[variable.getResult()] = Expr{name};
-    std::string declaration = getDeclaration(variable.getType(), name, false, false);
+    std::string declaration = getDeclaration(variable.getType(), name, false);
     if (declaration.empty()) {
       (void)refuse(op, "declares a type that Metal does not have");
       return;
@@ -514,6 +513,11 @@ void KernelPrinter::printOp(Operation *op) {
     return;
   }
   if (auto load = dyn_cast<MatrixLoadOp>(op)) {
+    if (getQualifiers(load.getBase()).isCoherent) {
+      (void)refuse(op,
+                   "would read what other programs write through a function that does not see it");
+      return;
+    }
     line("simdgroup_load(" + getElement(load.getArray(), load.getIndex()) + ", " +
          getAddress(load.getBase(), load.getOffset()).text + ", " +
          std::to_string(load.getStride()) + (load.getTransposed() ? ", ulong2(0), true" : "") +
@@ -546,6 +550,10 @@ void KernelPrinter::printOp(Operation *op) {
     line(barrier.getDevice()
              ? "threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);"
              : "threadgroup_barrier(mem_flags::mem_threadgroup);");
+    return;
+  }
+  if (isa<FenceOp>(op)) {
+    line("atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);");
     return;
   }
   if (op->getNumResults() != 1) {

@@ -30,7 +30,10 @@ constexpr FeatureInfo features[] = {
     {Feature::Atomic64MinMax, "atomic64_min_max", "64-bit atomic min and max",
      "GPU family Apple8 (M2)", "use 32 bits"},
     {Feature::MemoryOrders, "memory_orders", "memory orders other than relaxed",
-     "Metal 3.2, which macOS 15 has first", "use sem=\"relaxed\""},
+     "Metal 3.2, which macOS 15 has first",
+     "where no program reads what another one of the launch has written, use sem=\"relaxed\"; else "
+     "read it in a second "
+     "launch"},
     {Feature::FpPragmas, "fp_pragmas", "#pragma METAL fp", "Metal 3.2", ""},
     {Feature::TensorOps, "tensor_ops", "Metal 4 tensor operations", "GPU family Apple10 (M5)", ""},
 };
@@ -49,6 +52,8 @@ bool isBFloat(Type type) {
 std::optional<Feature> featureOf(Operation *op) {
   if (isa<msl::MmaOp, msl::MatrixLoadOp, msl::MultiplyAccumulateOp>(op))
     return Feature::SimdgroupMatrix;
+  if (isa<msl::FenceOp>(op))
+    return Feature::MemoryOrders;
   if (isa<msl::SimdReduceOp>(op))
     return Feature::SimdReductions;
   if (auto atomic = dyn_cast<msl::AtomicRMWOp>(op)) {

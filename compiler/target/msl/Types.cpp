@@ -46,12 +46,15 @@ StringRef triton_metal::msl::getSpaceName(AddressSpace space) {
   return stringifyAddressSpace(space);
 }
 
-std::string triton_metal::msl::getPointerName(PtrType type, bool isConst) {
+std::string triton_metal::msl::getPointeePrefix(AddressSpace space, Qualifiers qualifiers) {
   // In the constant address space everything is const already.
-  isConst &= type.getSpace() != AddressSpace::Constant;
-  return (getSpaceName(type.getSpace()) + (isConst ? " const " : " ") +
-          getTypeName(type.getElementType()) + " *")
+  return ((qualifiers.isCoherent ? "coherent(device) " : "") + getSpaceName(space) +
+          (qualifiers.isConst && space != AddressSpace::Constant ? " const " : " "))
       .str();
+}
+
+std::string triton_metal::msl::getPointerName(PtrType type, Qualifiers qualifiers) {
+  return getPointeePrefix(type.getSpace(), qualifiers) + getTypeName(type.getElementType()) + " *";
 }
 
 /// The shortest decimal that reads back as the same value of `semantics`.

@@ -10,8 +10,17 @@ namespace triton_metal::msl {
 /// Metal's name of a number, a vector of 2 to 4, or a simdgroup matrix; empty where it has none.
 std::string getTypeName(mlir::Type type, bool isUnsigned = false);
 
+/// How a pointer's pointee is qualified, beside by its address space.
+struct Qualifiers {
+  bool isConst = false;
+  /// Other threadgroups of the launch see the accesses.
+  bool isCoherent = false;
+};
+
+/// `device const `, `coherent(device) device `: what stands before the pointee's type.
+std::string getPointeePrefix(AddressSpace space, Qualifiers qualifiers);
 /// `device const float *`, ready for a name behind it.
-std::string getPointerName(PtrType type, bool isConst);
+std::string getPointerName(PtrType type, Qualifiers qualifiers = {});
 
 llvm::StringRef getSpaceName(AddressSpace space);
 

@@ -40,7 +40,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK: arith.cmpi eq, %[[GROUPS]], %c0_i32
   // CHECK: scf.if
   // CHECK-NEXT: msl.store
-  // CHECK: {msl.divergent}
+  // CHECK-NEXT: }
   // CHECK: %[[FIRST:.*]] = arith.andi
   // CHECK: scf.if %[[FIRST]]
   // CHECK-NEXT: msl.store %{{.*}}, %arg0[%c0_i32] : f32

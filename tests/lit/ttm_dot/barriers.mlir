@@ -128,10 +128,12 @@ msl.kernel @double(%i: i32, %f: f32, %n: i32) threads 128 {
 // CHECK-NEXT: msl.store
 msl.kernel @branches(%i: i32, %f: f32, %c: i1) threads 128 {
   %a = msl.alloc "a", 128 at 0 : !msl.ptr<f32, threadgroup>
+  %lane = msl.lane : i32
+  %first = arith.cmpi eq, %lane, %i : i32
   msl.store %f, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
-  scf.if %c {
+  scf.if %first {
     %x = msl.load %a[%i] : !msl.ptr<f32, threadgroup>, i32 -> f32
-  } {msl.divergent}
+  }
   scf.if %c {
     msl.store %f, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
   }
