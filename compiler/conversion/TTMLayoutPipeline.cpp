@@ -13,14 +13,14 @@ namespace triton_metal {
 void buildTTMLayoutPipeline(OpPassManager &manager, int numWarps) {
   ConvertTTToTTMOptions options;
   options.numWarps = numWarps;
-  manager.addPass(createConvertTTToTTM(options));
-  manager.addPass(createTTMCoalesce());
-  manager.addPass(createTTMAssignDotLayouts());
-  manager.addPass(createTTMRemoveLayoutConversions());
+  addVerified(manager, createConvertTTToTTM(options));
+  addVerified(manager, createTTMCoalesce());
+  addVerified(manager, createTTMAssignDotLayouts());
+  addVerified(manager, createTTMRemoveLayoutConversions());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createCSEPass());
-  manager.addPass(createTTMAnnotateAccesses());
+  addVerified(manager, createTTMAnnotateAccesses());
 }
 
 namespace {

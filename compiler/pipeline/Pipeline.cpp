@@ -29,32 +29,32 @@ namespace triton_metal {
 void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
   buildTTPipeline(pm);
   buildTTMLayoutPipeline(pm, options.numWarps);
-  pm.addPass(createTTMLowerDot());
+  addVerified(pm, createTTMLowerDot());
   TTMPipelineOptions pipelineOptions;
   pipelineOptions.numStages = options.numStages;
-  pm.addPass(createTTMPipeline(pipelineOptions));
+  addVerified(pm, createTTMPipeline(pipelineOptions));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
 
 void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
-  pm.addPass(createConvertTTMToMSL());
+  addVerified(pm, createConvertTTMToMSL());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  pm.addPass(createMSLOrderAtomics());
+  addVerified(pm, createMSLOrderAtomics());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.addPass(createCSEPass());
-  pm.addPass(createMSLAllocateThreadgroupMemory());
-  pm.addPass(createMSLInsertBarriers());
-  pm.addPass(createMSLCheckBarriers());
+  addVerified(pm, createMSLAllocateThreadgroupMemory());
+  addVerified(pm, createMSLInsertBarriers());
+  addVerified(pm, createMSLCheckBarriers());
 }
 
 void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
-  pm.addPass(createMSLFormLoops());
+  addVerified(pm, createMSLFormLoops());
   // Constants that folding has brought to light: the text has none that C++ leaves undefined.
   DefineArithmeticOptions constants;
   constants.constantsOnly = true;
-  pm.addPass(createDefineArithmetic(constants));
+  addVerified(pm, createDefineArithmetic(constants));
 }
 
 /// Where a diagnostic points: file, line and column of the innermost place that has them.
@@ -149,6 +149,9 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
     return fail();
   }
 
+  // Everything after this relies on it.
+  if (failed(tt::checkModule(module)) || failed(verify(module)))
+    return fail();
   int kernels = 0;
   for (tt::FuncOp func : module.getOps<tt::FuncOp>())
     kernels += func.isPublic();
@@ -156,8 +159,6 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
     module.emitError("has ") << kernels << " public functions; a kernel's module has one";
     return fail();
   }
-  if (failed(verify(module)))
-    return fail();
 
   CompiledKernel kernel;
   kernel.ttir = print(module, /*withLocations=*/true);
@@ -166,10 +167,10 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
     (*work)->setAttr(kTargetAttr, StringAttr::get(context, options.target));
   auto run = [&](void (*build)(OpPassManager &, const CompileOptions &)) {
     PassManager pm(context, ModuleOp::getOperationName());
-    // Each stage is verified once, at its end.
+    // Passes of ours are followed by the verifiers (addVerified).
     pm.enableVerifier(false);
     build(pm, options);
-    return success(succeeded(pm.run(*work)) && succeeded(verify(*work)));
+    return pm.run(*work);
   };
   if (failed(run(buildTTToTTMPipeline)))
     return fail();

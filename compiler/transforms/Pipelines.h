@@ -3,11 +3,18 @@
 #ifndef TRITON_METAL_TRANSFORMS_PIPELINES_H
 #define TRITON_METAL_TRANSFORMS_PIPELINES_H
 
+#include <memory>
+
 namespace mlir {
 class OpPassManager;
-}
+class Pass;
+} // namespace mlir
 
 namespace triton_metal {
+
+/// Adds a pass of this project and runs the verifiers after it: what it breaks is an error with a
+/// place, not a crash of the next. MLIR's own passes are trusted, which costs half as much.
+void addVerified(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
 /// tt to tt: from what Triton prints to one structured function a kernel, with split pointers and
 /// narrow indices.

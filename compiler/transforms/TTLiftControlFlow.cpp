@@ -5,6 +5,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "transforms/Passes.h"
 
 using namespace mlir;
@@ -83,6 +85,9 @@ struct TTLiftControlFlowPass : impl::TTLiftControlFlowBase<TTLiftControlFlowPass
     WalkResult walk = getOperation().walk([&](tt::FuncOp function) {
       if (function.isExternal())
         return WalkResult::advance();
+      // Blocks that nothing leads to would be lifted halfway.
+      IRRewriter rewriter(&getContext());
+      changed |= succeeded(eraseUnreachableBlocks(rewriter, function->getRegions()));
       DominanceInfo dominance(function);
       // Inner regions first; scf.execute_region and map_elementwise may have blocks too.
       WalkResult inner = function.walk<WalkOrder::PostOrder>([&](Operation *op) {

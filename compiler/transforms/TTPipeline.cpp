@@ -10,18 +10,18 @@ namespace triton_metal {
 
 void buildTTPipeline(OpPassManager &manager) {
   // One block a function first: only then can a call inside a loop be inlined.
-  manager.addPass(createTTLiftControlFlow());
-  manager.addPass(createTTInline());
+  addVerified(manager, createTTLiftControlFlow());
+  addVerified(manager, createTTInline());
   // Before anything folds: MLIR makes poison of what is undefined.
-  manager.addPass(createDefineArithmetic());
+  addVerified(manager, createDefineArithmetic());
   manager.addPass(createCanonicalizerPass());
-  manager.addPass(createTTReorderBroadcast());
+  addVerified(manager, createTTReorderBroadcast());
   manager.addPass(createCSEPass());
-  manager.addPass(createTTSplitPointers());
+  addVerified(manager, createTTSplitPointers());
   // Offsets that do not change leave their loops here.
   manager.addPass(createCanonicalizerPass());
-  manager.addPass(createTTNarrowIndices());
-  manager.addPass(createTTReorderBroadcast());
+  addVerified(manager, createTTNarrowIndices());
+  addVerified(manager, createTTReorderBroadcast());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());

@@ -26,6 +26,15 @@ mlir::OwningOpRef<mlir::ModuleOp> parseModule(llvm::StringRef text, llvm::String
 mlir::OwningOpRef<mlir::ModuleOp> parseModule(const llvm::SourceMgr &sources,
                                               mlir::MLIRContext *context);
 
+/// Whether MLIR's parser can be trusted with a text: what would end the process is an error with its
+/// place.
+llvm::LogicalResult checkText(llvm::StringRef text, llvm::StringRef name,
+                              mlir::MLIRContext *context);
+
+/// What the verifiers and passes after it rely on, whatever made the module: operations of the
+/// dialects that Triton IR consists of, on values of types that it has. Runs before verifiers.
+llvm::LogicalResult checkModule(mlir::ModuleOp module);
+
 } // namespace triton_metal::tt
 
 #endif

@@ -3,6 +3,7 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/IR/Location.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -52,7 +53,10 @@ OwningOpRef<ModuleOp> parseModule(StringRef text, StringRef name, MLIRContext *c
 OwningOpRef<ModuleOp> parseModule(const llvm::SourceMgr &sources, MLIRContext *context) {
   const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
   StringRef text = buffer->getBuffer(), name = buffer->getBufferIdentifier();
-  ParserConfig config(context);
+  if (failed(checkText(text, name, context)))
+    return {};
+  // Verifiers are run on what has been checked.
+  ParserConfig config(context, /*verifyAfterParse=*/false);
   Block block;
   AsmParserState state;
   if (failed(parseAsmSourceFile(sources, &block, config, &state)))
@@ -79,8 +83,11 @@ OwningOpRef<ModuleOp> parseModule(const llvm::SourceMgr &sources, MLIRContext *c
                                      : NameLoc::get(StringAttr::get(context, python), place));
     }
   }
-  return detail::constructContainerOpForParserIfNecessary<ModuleOp>(
+  OwningOpRef<ModuleOp> module = detail::constructContainerOpForParserIfNecessary<ModuleOp>(
       &block, context, FileLineColLoc::get(context, name, 1, 1));
+  if (!module || failed(checkModule(*module)) || failed(verify(*module)))
+    return {};
+  return module;
 }
 
 } // namespace triton_metal::tt

@@ -112,7 +112,8 @@ LogicalResult tt::detail::verifyTileSizes(Operation *op) {
       if (size <= 0 || !llvm::isPowerOf2_64(size))
         return op->emitOpError() << what << " #" << index << " has type " << type
                                  << ", but the sizes of a tile must be powers of two";
-      elements *= size;
+      // Neither factor is above the limit: their product is no overflow.
+      elements = size > kMaxTileElements ? size : elements * size;
       if (elements > kMaxTileElements)
         return op->emitOpError() << what << " #" << index << " has type " << type
                                  << ", but a tile has at most " << kMaxTileElements << " elements";

@@ -72,3 +72,16 @@ tt.func @loop(%p: !tt.ptr<i32>, %n: i32) {
 ^end:
   tt.return
 }
+
+// Blocks that nothing leads to go first, loops among them as well.
+// CHECK-LABEL: @unreachable
+// CHECK-NEXT: tt.return
+// CHECK-NEXT: }
+tt.func @unreachable(%p: !tt.ptr<i32>, %c: i1, %x: i32) {
+  tt.return
+^lost:
+  cf.cond_br %c, ^lost, ^end
+^end:
+  tt.store %p, %x : !tt.ptr<i32>
+  tt.return
+}

@@ -1,0 +1,173 @@
+// Refuses texts on which MLIR's parser would end the process.
+//
+// MLIR's parser takes a text that was made by a printer: it allocates as many values as
+// `%x#2147483647` asks for, calls itself for each bracket, and takes the width of types that have
+// none. A library must not die of its input, so such tokens are errors before it reads them.
+
+#include "dialect/tt/Import.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace triton_metal::tt {
+
+namespace {
+
+/// Brackets within one another; a kernel has a few dozen.
+constexpr unsigned kMaxDepth = 256;
+/// Results of one operation, operands that one number counts.
+constexpr unsigned kMaxResults = 4096;
+
+bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.'; }
+
+class TextCheck {
+public:
+  TextCheck(StringRef text, StringRef name, MLIRContext *context)
+      : text(text), name(name), context(context) {}
+
+  LogicalResult run() {
+    if (size_t null = text.find('\0'); null != StringRef::npos) {
+      at = null;
+      return fail() << "a null byte is no text";
+    }
+    while (at < text.size())
+      if (failed(token()))
+        return failure();
+    return success();
+  }
+
+private:
+  /// The character `ahead` of here; a null byte past the end.
+  char peek(size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
+
+  InFlightDiagnostic fail() {
+    StringRef before = text.take_front(at);
+    size_t line = before.count('\n') + 1;
+    size_t column = at - (before.rfind('\n') + 1) + 1;
+    return emitError(FileLineColLoc::get(context, name, line, column));
+  }
+
+  StringRef takeWord() {
+    size_t begin = at;
+    while (at < text.size() && isWordCharacter(text[at]))
+      ++at;
+    return text.slice(begin, at);
+  }
+
+  void skipBlanks() {
+    while (at < text.size() && llvm::isSpace(text[at]))
+      ++at;
+  }
+
+  LogicalResult token() {
+    char c = peek();
+    switch (c) {
+    case '"':
+      skipString();
+      return success();
+    case '/':
+      at = peek(1) == '/' ? std::min(text.find('\n', at), text.size()) : at + 1;
+      return success();
+    case '-':
+      // The arrow is no bracket.
+      at += peek(1) == '>' ? 2 : 1;
+      return success();
+    case '{':
+      if (peek(1) == '-' && peek(2) == '#')
+        return fail() << "Triton IR has no metadata of a file";
+      [[fallthrough]];
+    case '(':
+    case '[':
+    case '<':
+      if (++depth > kMaxDepth)
+        return fail() << "more than " << kMaxDepth << " brackets are within one another";
+      ++at;
+      return success();
+    case ')':
+    case ']':
+    case '}':
+    case '>':
+      depth -= depth > 0;
+      ++at;
+      return success();
+    case '%':
+      return value();
+    default:
+      break;
+    }
+    if (!isWordCharacter(c)) {
+      ++at;
+      return success();
+    }
+    size_t begin = at;
+    StringRef word = takeWord();
+    skipBlanks();
+    if (word == "array" && peek() == '<')
+      return denseArray();
+    if (at == begin)
+      ++at;
+    return success();
+  }
+
+  void skipString() {
+    for (++at; at < text.size(); ++at) {
+      if (text[at] == '\\')
+        ++at;
+      else if (text[at] == '"' || text[at] == '\n')
+        break;
+    }
+    at = std::min(at + 1, text.size());
+  }
+
+  /// `%name`, perhaps with the number of one of its results or how many there are.
+  LogicalResult value() {
+    ++at;
+    while (at < text.size() && (isWordCharacter(text[at]) || text[at] == '-'))
+      ++at;
+    skipBlanks();
+    if (peek() != '#' && peek() != ':')
+      return success();
+    size_t place = at++;
+    skipBlanks();
+    StringRef digits = text.drop_front(at).take_while(llvm::isDigit);
+    unsigned number;
+    if (!digits.empty() && (digits.getAsInteger(10, number) || number > kMaxResults)) {
+      at = place;
+      return fail() << "an operation has at most " << kMaxResults << " results, not " << digits;
+    }
+    return success();
+  }
+
+  /// `array<TYPE: ...>`, whose type must have a width.
+  LogicalResult denseArray() {
+    size_t bracket = at++;
+    skipBlanks();
+    size_t place = at;
+    bool known = llvm::StringSwitch<bool>(takeWord())
+                     .Cases({"i1", "i8", "i16", "i32", "i64", "f32", "f64"}, true)
+                     .Default(false);
+    at = place;
+    if (!known)
+      return fail() << "an array is one of i1, i8, i16, i32, i64, f32 or f64";
+    // The bracket counts as others do.
+    at = bracket;
+    return success();
+  }
+
+  StringRef text, name;
+  MLIRContext *context;
+  size_t at = 0;
+  unsigned depth = 0;
+};
+
+} // namespace
+
+LogicalResult checkText(StringRef text, StringRef name, MLIRContext *context) {
+  return TextCheck(text, name, context).run();
+}
+
+} // namespace triton_metal::tt
