@@ -4,6 +4,7 @@
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/TargetTransformInfoImpl.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Verifier.h"
@@ -174,6 +175,26 @@ static void addAliasScopes(Function &function) {
     }
 }
 
+/// Saturating conversions of halves to short integers go through float: where a host has
+/// instructions for them, LLVM 22 gives the least number for NaN.
+static void widenConversions(Function &function) {
+  for (Instruction &inst : instructions(function)) {
+    auto *call = dyn_cast<IntrinsicInst>(&inst);
+    if (!call || (call->getIntrinsicID() != Intrinsic::fptosi_sat &&
+                  call->getIntrinsicID() != Intrinsic::fptoui_sat))
+      continue;
+    Type *type = call->getArgOperand(0)->getType();
+    if (!type->getScalarType()->isHalfTy())
+      continue;
+    IRBuilder<> builder(call);
+    Value *wide =
+        builder.CreateFPExt(call->getArgOperand(0), type->getWithNewType(builder.getFloatTy()));
+    Value *result =
+        builder.CreateIntrinsic(call->getIntrinsicID(), {call->getType(), wide->getType()}, {wide});
+    call->replaceAllUsesWith(result);
+  }
+}
+
 Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
                                    const CodeOptions &options, CodeFacts &facts) {
   Function *original = module.getFunction(kernel.name);
@@ -224,14 +245,18 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   // The fixed clean-up, after which things are counted.
   {
     FunctionPassManager passes;
+    passes.addPass(DefineValuesPass());
     passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+    passes.addPass(DefineValuesPass());
     passes.addPass(EarlyCSEPass());
     passes.addPass(SimplifyCFGPass());
     passes.addPass(InstSimplifyPass());
     passes.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
     passes.addPass(LimitUnrollingPass());
     passes.addPass(LoopUnrollPass(asked));
+    passes.addPass(DefineValuesPass());
     passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+    passes.addPass(DefineValuesPass());
     passes.addPass(EarlyCSEPass(true));
     passes.addPass(SimplifyCFGPass());
     passes.addPass(InstSimplifyPass());
@@ -245,6 +270,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   if (options.count)
     insertCounting(function, facts);
   insertChecks(function, options.checkBounds, facts);
+  widenConversions(function);
 
   LoopUnrollOptions small(2);
   keepOnlyFullUnrolling(small);
@@ -262,8 +288,11 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     passes.addPass(InstCombinePass());
     passes.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass(/*WidenIndVars=*/false)));
     passes.addPass(LoopUnrollPass(small));
+    passes.addPass(DefineValuesPass());
     passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+    passes.addPass(DefineValuesPass());
     passes.addPass(GVNPass());
+    passes.addPass(DefineValuesPass());
     passes.addPass(InstCombinePass());
     passes.addPass(SimplifyCFGPass());
     passes.addPass(ADCEPass());

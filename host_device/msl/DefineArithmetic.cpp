@@ -1,7 +1,9 @@
 #include "host_device/msl/Passes.h"
+#include "llvm/IR/AttributeMask.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/PatternMatch.h"
 
 using namespace llvm;
@@ -9,17 +11,14 @@ using namespace llvm;
 namespace triton_metal {
 
 /// A shift counts modulo its width.
-static bool defineShift(BinaryOperator *shift) {
-  if (isa<Constant>(shift->getOperand(1)))
-    return false;
+static void defineShift(BinaryOperator *shift) {
   IRBuilder<> builder(shift);
   Type *type = shift->getType();
   shift->setOperand(1, builder.CreateAnd(shift->getOperand(1), type->getScalarSizeInBits() - 1));
-  return true;
 }
 
 /// A division by zero, or of the least number by -1, must not stop the host: its divisor becomes 1.
-static bool defineDivision(BinaryOperator *division) {
+static void defineDivision(BinaryOperator *division) {
   bool isSigned =
       division->getOpcode() == Instruction::SDiv || division->getOpcode() == Instruction::SRem;
   Value *divisor = division->getOperand(1);
@@ -27,7 +26,7 @@ static bool defineDivision(BinaryOperator *division) {
   if (auto *constant = dyn_cast<Constant>(divisor))
     if (const APInt *value; PatternMatch::match(constant, PatternMatch::m_APInt(value)) &&
                             !value->isZero() && !(isSigned && value->isAllOnes()))
-      return false;
+      return;
   IRBuilder<> builder(division);
   Value *bad = builder.CreateICmpEQ(divisor, ConstantInt::getNullValue(type));
   if (isSigned) {
@@ -38,11 +37,10 @@ static bool defineDivision(BinaryOperator *division) {
     bad = builder.CreateOr(bad, overflows);
   }
   division->setOperand(1, builder.CreateSelect(bad, ConstantInt::get(type, 1), divisor));
-  return true;
 }
 
 /// A number too large for its integer type becomes the nearest one that fits, NaN becomes 0.
-static bool defineConversion(CastInst *cast) {
+static void defineConversion(CastInst *cast) {
   IRBuilder<> builder(cast);
   Intrinsic::ID id =
       cast->getOpcode() == Instruction::FPToSI ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat;
@@ -54,33 +52,110 @@ static bool defineConversion(CastInst *cast) {
   Value *result = builder.CreateIntrinsic(id, {cast->getType(), source->getType()}, {source});
   cast->replaceAllUsesWith(result);
   cast->eraseFromParent();
-  return true;
+}
+
+/// An index of a vector counts modulo the power of two that its length fits in, and ends at its
+/// last element.
+static void defineIndex(Instruction *inst, unsigned operand, FixedVectorType *type) {
+  unsigned length = type->getNumElements();
+  Value *index = inst->getOperand(operand);
+  if (auto *constant = dyn_cast<ConstantInt>(index); constant && constant->getValue().ult(length))
+    return;
+  IRBuilder<> builder(inst);
+  index = builder.CreateAnd(index, PowerOf2Ceil(length) - 1);
+  if (!isPowerOf2_32(length))
+    index = builder.CreateBinaryIntrinsic(Intrinsic::umin, index,
+                                          ConstantInt::get(index->getType(), length - 1));
+  inst->setOperand(operand, index);
+}
+
+/// What lets LLVM draw conclusions from values that never come, or from places that are never
+/// reached.
+static void dropPromises(Instruction *inst) {
+  inst->dropPoisonGeneratingAnnotations();
+  for (unsigned kind : {LLVMContext::MD_noundef, LLVMContext::MD_dereferenceable,
+                        LLVMContext::MD_dereferenceable_or_null, LLVMContext::MD_invariant_load})
+    inst->setMetadata(kind, nullptr);
+  if (auto *call = dyn_cast<CallBase>(inst)) {
+    call->dropUBImplyingAttrsAndMetadata();
+    call->removeFnAttr(Attribute::NoReturn);
+  }
+}
+
+static void defineIntrinsic(IntrinsicInst *call) {
+  switch (call->getIntrinsicID()) {
+  case Intrinsic::ctlz:
+  case Intrinsic::cttz:
+  case Intrinsic::abs:
+    call->setArgOperand(1, ConstantInt::getFalse(call->getContext()));
+    break;
+  case Intrinsic::assume:
+    call->eraseFromParent();
+    break;
+  default:
+    break;
+  }
+}
+
+/// Control that runs into `unreachable` leaves the function with zero.
+static void defineUnreachable(UnreachableInst *unreachable) {
+  Type *type = unreachable->getFunction()->getReturnType();
+  ReturnInst::Create(unreachable->getContext(),
+                     type->isVoidTy() ? nullptr : Constant::getNullValue(type),
+                     unreachable->getIterator());
+  unreachable->eraseFromParent();
+}
+
+static void dropPromises(Function &function) {
+  AttributeMask promises = AttributeFuncs::getUBImplyingAttributes();
+  for (Attribute::AttrKind kind : {Attribute::NonNull, Attribute::Range, Attribute::NoFPClass})
+    promises.addAttribute(kind);
+  function.removeRetAttrs(promises);
+  for (Argument &argument : function.args())
+    function.removeParamAttrs(argument.getArgNo(), promises);
+  for (Attribute::AttrKind kind :
+       {Attribute::NoReturn, Attribute::WillReturn, Attribute::MustProgress})
+    function.removeFnAttr(kind);
 }
 
 PreservedAnalyses DefineArithmeticPass::run(Function &function, FunctionAnalysisManager &) {
-  bool changed = false;
+  dropPromises(function);
   for (Instruction &instruction : make_early_inc_range(instructions(function))) {
+    dropPromises(&instruction);
     switch (instruction.getOpcode()) {
     case Instruction::Shl:
     case Instruction::LShr:
     case Instruction::AShr:
-      changed |= defineShift(cast<BinaryOperator>(&instruction));
+      defineShift(cast<BinaryOperator>(&instruction));
       break;
     case Instruction::SDiv:
     case Instruction::UDiv:
     case Instruction::SRem:
     case Instruction::URem:
-      changed |= defineDivision(cast<BinaryOperator>(&instruction));
+      defineDivision(cast<BinaryOperator>(&instruction));
       break;
     case Instruction::FPToSI:
     case Instruction::FPToUI:
-      changed |= defineConversion(cast<CastInst>(&instruction));
+      defineConversion(cast<CastInst>(&instruction));
+      break;
+    case Instruction::ExtractElement:
+      defineIndex(&instruction, 1, cast<FixedVectorType>(instruction.getOperand(0)->getType()));
+      break;
+    case Instruction::InsertElement:
+      defineIndex(&instruction, 2, cast<FixedVectorType>(instruction.getType()));
+      break;
+    case Instruction::Unreachable:
+      defineUnreachable(cast<UnreachableInst>(&instruction));
+      break;
+    case Instruction::Call:
+      if (auto *call = dyn_cast<IntrinsicInst>(&instruction))
+        defineIntrinsic(call);
       break;
     default:
       break;
     }
   }
-  return changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  return PreservedAnalyses::none();
 }
 
 } // namespace triton_metal

@@ -21,9 +21,9 @@ makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEn
       // Optimised code, but by this front end's own passes.
       "-O2", "-disable-llvm-passes", "-ffp-contract=off", "-ffreestanding", "-fno-builtin",
       "-fdeclspec", "-fno-rtti", "-fno-threadsafe-statics", "-nostdsysteminc", "-nobuiltininc",
-      "-fwrapv", "-relaxed-aliasing", "-debug-info-kind=line-tables-only", "-dwarf-version=5",
-      "-mframe-pointer=none", "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none",
-      "-Wno-everything",
+      "-fwrapv", "-relaxed-aliasing", "-disable-lifetime-markers",
+      "-debug-info-kind=line-tables-only", "-dwarf-version=5", "-mframe-pointer=none",
+      "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-Wno-everything",
       // Metal's own compiler takes these with a warning at most.
       "-Wno-error=c++11-narrowing", "-Wno-error=reserved-user-defined-literal", path};
   clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, diagnostics);
@@ -31,6 +31,11 @@ makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEn
   language.SinglePrecisionConstants = true; // there is no double: 1.0 is a float
   language.NativeHalfType = language.NativeHalfArgsAndReturns = true;
   language.CXXExceptions = language.Exceptions = false;
+  language.PointerOverflowDefined = true;
+  // A loop may never end, and a null pointer is a pointer: neither lets LLVM drop what follows.
+  clang::CodeGenOptions &generation = invocation->getCodeGenOpts();
+  generation.setFiniteLoops(clang::CodeGenOptions::FiniteLoopsKind::Never);
+  generation.NullPointerIsValid = true;
   clang::PreprocessorOptions &preprocessor = invocation->getPreprocessorOpts();
   if (withPrelude) {
     preprocessor.ImplicitPCHInclude = preludePath;

@@ -102,6 +102,7 @@ bool KernelCollector::HandleTopLevelDecl(DeclGroupRef group) {
   for (Decl *decl : group) {
     visit(decl);
     declarations.push_back(decl);
+    define.run(*ast, decl); // before code is generated from it
   }
   return true;
 }
@@ -123,6 +124,9 @@ void KernelCollector::HandleTranslationUnit(ASTContext &context) {
   if (diagnostics.hasErrors())
     return;
   checkAddressSpaces(context, declarations, diagnostics);
+  // Once more, for what was instantiated since.
+  for (Decl *decl : declarations)
+    define.run(context, decl);
   std::set<const VarDecl *> seenVariables;
   for (const VarDecl *variable : variables) {
     if (!seenVariables.insert(variable->getCanonicalDecl()).second)

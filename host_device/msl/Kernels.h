@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host_device/KernelInfo.h"
+#include "host_device/msl/DefineExpressions.h"
 #include "host_device/msl/Diagnostics.h"
 #include "host_device/msl/Frontend.h"
 #include "clang/AST/ASTConsumer.h"
@@ -44,6 +45,7 @@ private:
   std::vector<clang::Decl *> declarations;
   std::vector<const clang::FunctionDecl *> functions;
   std::vector<const clang::VarDecl *> variables;
+  DefineExpressions define;
 
   /// Whether the function constant has a value other than false.
   bool constantIsTrue(llvm::StringRef name) const;

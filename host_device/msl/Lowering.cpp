@@ -1,8 +1,11 @@
 #include "host_device/msl/Lowering.h"
 #include "host_device/msl/Passes.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -163,6 +166,53 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
     }
 }
 
+/// Before anything is folded.
+void defineArithmetic(Module &module) {
+  FunctionAnalysisManager unused;
+  for (Function &function : module)
+    if (!function.isDeclaration())
+      DefineArithmeticPass().run(function, unused);
+}
+
+/// More would take longer to compile than anyone waits.
+constexpr uint64_t mostInlined = 1'000'000;
+constexpr unsigned deepestLoop = 128;
+
+/// The instructions of a function once everything that it calls is part of it.
+uint64_t inlinedSize(const Function &function, DenseMap<const Function *, uint64_t> &known) {
+  auto [entry, isNew] = known.try_emplace(&function, 1);
+  if (!isNew) // one that is being counted calls itself, which is refused later
+    return entry->second;
+  uint64_t size = 0;
+  for (const Instruction &instruction : instructions(function)) {
+    size = SaturatingAdd(size, uint64_t(1));
+    if (auto *call = dyn_cast<CallBase>(&instruction))
+      if (const Function *callee = call->getCalledFunction(); callee && !callee->isDeclaration())
+        size = SaturatingAdd(size, inlinedSize(*callee, known));
+  }
+  return known[&function] = size;
+}
+
+/// Text that is small but becomes more code than can be compiled is refused.
+Error checkSize(Module &module, const SetVector<Function *> &kernels) {
+  DenseMap<const Function *, uint64_t> known;
+  for (Function *kernel : kernels)
+    if (inlinedSize(*kernel, known) > mostInlined)
+      return failure("kernel '" + kernel->getName() + "' becomes more than " + Twine(mostInlined) +
+                     " instructions when the functions that it calls are inlined");
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    DominatorTree dominators(function);
+    LoopInfo loops(dominators);
+    for (BasicBlock &block : function)
+      if (loops.getLoopDepth(&block) > deepestLoop)
+        return failure("function '" + demangle(function.getName()) +
+                       "' has loops that are nested deeper than " + Twine(deepestLoop));
+  }
+  return Error::success();
+}
+
 /// Metal has no recursion, but a call of itself at a function's end is a loop, and published
 /// kernels have such calls.
 void loopTailCalls(Module &module) {
@@ -184,7 +234,9 @@ void loopTailCalls(Module &module) {
     if (!callsItself)
       continue;
     FunctionPassManager manager;
+    manager.addPass(DefineValuesPass());
     manager.addPass(SROAPass(SROAOptions::ModifyCFG));
+    manager.addPass(DefineValuesPass());
     manager.addPass(SimplifyCFGPass());
     manager.addPass(TailCallElimPass());
     manager.run(function, functions);
@@ -209,9 +261,10 @@ void simplify(Module &module) {
   builder.crossRegisterProxies(loops, functions, components, modules);
 
   FunctionPassManager clean;
-  clean.addPass(DefineArithmeticPass());
   clean.addPass(ExpandCopiesPass());
+  clean.addPass(DefineValuesPass());
   clean.addPass(SROAPass(SROAOptions::ModifyCFG));
+  clean.addPass(DefineValuesPass());
   clean.addPass(InferAddressSpacesPass(0));
   clean.addPass(EarlyCSEPass());
   clean.addPass(SimplifyCFGPass());
@@ -221,7 +274,9 @@ void simplify(Module &module) {
   addLoopPass(clean, IndVarSimplifyPass());
   clean.addPass(LimitUnrollingPass());
   addLoopPass(clean, LoopFullUnrollPass());
+  clean.addPass(DefineValuesPass());
   clean.addPass(SROAPass(SROAOptions::ModifyCFG));
+  clean.addPass(DefineValuesPass());
   clean.addPass(InferAddressSpacesPass(0));
   clean.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
   clean.addPass(InstCombinePass());
@@ -362,6 +417,7 @@ Error check(Module &module, const SetVector<Function *> &kernels) {
 
 Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
                   ArrayRef<GeneratedConstant> constants, const MslOptions &options) {
+  defineArithmetic(module);
   if (Error error = bindFunctionConstants(module, constants, options))
     return error;
   SetVector<Function *> entries;
@@ -371,6 +427,8 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
     entries.insert(entry);
     pairs.push_back({entry, kernel.info});
   }
+  if (Error error = checkSize(module, entries))
+    return error;
   inlineEverything(module, entries);
   // What clang keeps for a linker's sake keeps nothing here.
   for (StringRef name : {"llvm.used", "llvm.compiler.used", "llvm.global.annotations"})

@@ -14,8 +14,16 @@ struct ExpandCopiesPass : llvm::PassInfoMixin<ExpandCopiesPass> {
 
 /// What C++ leaves undefined and a GPU does in some harmless way gets one meaning, the same on
 /// every host: shifts modulo the width, division by zero, conversions of numbers too large for an
-/// integer.
+/// integer, indices of vectors, functions that end without their value. Runs before any other pass
+/// could fold one of them.
 struct DefineArithmeticPass : llvm::PassInfoMixin<DefineArithmeticPass> {
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
+};
+
+/// What was never written is zero, and so is what is read at a constant place outside a variable:
+/// LLVM would take either for any value, a new one for each use, and drop the stores and branches
+/// that depend on it. Runs wherever a pass before it has turned memory into values.
+struct DefineValuesPass : llvm::PassInfoMixin<DefineValuesPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 

@@ -1,0 +1,88 @@
+#include "host_device/msl/Passes.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/GlobalVariable.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+
+using namespace llvm;
+
+namespace triton_metal {
+
+/// Whether an access of so many bytes at a constant offset lies outside the variable that the
+/// pointer comes from.
+static bool isOutside(const DataLayout &layout, Value *pointer, Type *type) {
+  APInt offset(layout.getIndexTypeSizeInBits(pointer->getType()), 0);
+  Value *object = pointer->stripAndAccumulateConstantOffsets(layout, offset,
+                                                             /*AllowNonInbounds=*/true);
+  uint64_t size;
+  if (auto *variable = dyn_cast<AllocaInst>(object)) {
+    std::optional<TypeSize> allocated = variable->getAllocationSize(layout);
+    if (!allocated)
+      return false;
+    size = allocated->getFixedValue();
+  } else if (auto *variable = dyn_cast<GlobalVariable>(object);
+             variable && variable->hasDefinitiveInitializer()) {
+    size = layout.getTypeAllocSize(variable->getValueType());
+  } else {
+    return false;
+  }
+  uint64_t bytes = layout.getTypeStoreSize(type);
+  return offset.isNegative() || bytes > size || offset.ugt(size - bytes);
+}
+
+static bool isOpen(const Value *value) { return isa<UndefValue>(value); }
+
+/// A value of several ways in which only one is known is that one, where it is known everywhere.
+static bool foldsToOne(PHINode *phi, const DominatorTree &dominators) {
+  Value *known = nullptr;
+  for (Value *value : phi->incoming_values()) {
+    if (isOpen(value) || value == phi)
+      continue;
+    if (known && known != value)
+      return false;
+    known = value;
+  }
+  auto *inst = dyn_cast_or_null<Instruction>(known);
+  return !known || !inst || dominators.dominates(inst, phi);
+}
+
+PreservedAnalyses DefineValuesPass::run(Function &function, FunctionAnalysisManager &analyses) {
+  const DataLayout &layout = function.getDataLayout();
+  auto &dominators = analyses.getResult<DominatorTreeAnalysis>(function);
+  bool changed = false;
+  for (Instruction &inst : make_early_inc_range(instructions(function))) {
+    if (auto *load = dyn_cast<LoadInst>(&inst);
+        load && isOutside(layout, load->getPointerOperand(), load->getType())) {
+      load->replaceAllUsesWith(Constant::getNullValue(load->getType()));
+      load->eraseFromParent();
+      changed = true;
+    } else if (auto *store = dyn_cast<StoreInst>(&inst);
+               store &&
+               isOutside(layout, store->getPointerOperand(), store->getValueOperand()->getType())) {
+      store->eraseFromParent();
+      changed = true;
+    }
+  }
+  for (Instruction &inst : instructions(function)) {
+    // A shuffle chooses what it takes; freezing chooses a value itself.
+    if (isa<ShuffleVectorInst, FreezeInst>(inst))
+      continue;
+    if (auto *phi = dyn_cast<PHINode>(&inst); phi && foldsToOne(phi, dominators))
+      continue;
+    for (Use &use : inst.operands())
+      if (isOpen(use) && use->getType()->isFirstClassType() && !use->getType()->isMetadataTy() &&
+          !use->getType()->isTokenTy() && !use->getType()->isLabelTy()) {
+        use.set(Constant::getNullValue(use->getType()));
+        changed = true;
+      }
+  }
+  if (!changed)
+    return PreservedAnalyses::all();
+  PreservedAnalyses preserved;
+  preserved.preserveSet<CFGAnalyses>();
+  return preserved;
+}
+
+} // namespace triton_metal
