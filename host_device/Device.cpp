@@ -1,7 +1,9 @@
 #include "host_device/Device.h"
 #include "host_device/engine/Cache.h"
+#include "host_device/engine/Guard.h"
 #include "host_device/engine/Jit.h"
 #include "host_device/engine/Processor.h"
+#include "host_device/engine/Protect.h"
 #include "host_device/engine/Runtime.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
@@ -125,13 +127,38 @@ static std::string toBitcode(Module &module) {
   return bytes;
 }
 
+namespace {
+/// A library's kernels and their module as bytes.
+struct Translated {
+  std::vector<KernelInfo> kernels;
+  std::string bitcode;
+};
+} // namespace
+
+/// The front end's part; a crash of its is an error.
+static Expected<Translated> translate(StringRef source, const LibraryOptions &options) {
+  std::optional<Expected<Translated>> result;
+  std::optional<std::string> problem = runProtected([&] {
+    LLVMContext context;
+    Expected<CompiledMsl> compiled = compileMsl(source, frontendOptions(options), context);
+    if (compiled)
+      result.emplace(Translated{std::move(compiled->kernels), toBitcode(*compiled->module)});
+    else
+      result.emplace(compiled.takeError());
+  });
+  if (problem)
+    return createStringError(inconvertibleErrorCode(),
+                             options.fileName + ": error: cannot be compiled: " + *problem);
+  return std::move(*result);
+}
+
 Expected<std::unique_ptr<Module>> Library::State::module(LLVMContext &context) {
   std::lock_guard lock(mutex);
   if (bitcode.empty()) {
-    Expected<CompiledMsl> compiled = compileMsl(source, frontendOptions(options), context);
-    if (!compiled)
-      return compiled.takeError();
-    bitcode = toBitcode(*compiled->module);
+    Expected<Translated> translated = translate(source, options);
+    if (!translated)
+      return translated.takeError();
+    bitcode = std::move(translated->bitcode);
   }
   SMDiagnostic diagnostic;
   auto module = parseIR(MemoryBufferRef(bitcode, "kernel"), diagnostic, context);
@@ -146,6 +173,7 @@ Error Kernel::State::build(Variant &variant, const CodeOptions &options) {
                     formatv("{0}{1}{2}{3}{4}", options.partial, options.scatteredPositions,
                             options.checkBounds, options.count, options.seeded)
                         .str();
+  installFaultHandlers();
   Expected<Jit *> jit = Jit::get();
   if (!jit)
     return jit.takeError();
@@ -164,11 +192,19 @@ Error Kernel::State::build(Variant &variant, const CodeOptions &options) {
         return Error::success();
       consumeError(std::move(error)); // made anew
     }
-  LLVMContext context;
-  auto module = library->module(context);
+  auto context = std::make_unique<LLVMContext>();
+  auto module = library->module(*context);
   if (!module)
     return module.takeError();
-  Expected<KernelCode> code = compileKernel(**module, info, options, *library->processor);
+  std::optional<Expected<KernelCode>> made;
+  if (std::optional<std::string> problem = runProtected(
+          [&] { made.emplace(compileKernel(**module, info, options, *library->processor)); })) {
+    (void)module->release(); // in any state: left where they are
+    (void)context.release();
+    return createStringError(inconvertibleErrorCode(),
+                             "kernel '" + info.name + "' cannot be compiled: " + *problem);
+  }
+  Expected<KernelCode> &code = *made;
   if (!code)
     return code.takeError();
   library->cache.insert("kernel", key, serialize(*code));
@@ -275,6 +311,17 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
     stream << "a shuffle reads lane " << failure.address << ", which "
            << (failure.address < simdWidth ? "takes no part" : "does not exist");
     break;
+  case Failure::Fault:
+    stream << "the kernel faulted (" << signalName(failure.signal);
+    if (failure.address)
+      stream << " at address " << format_hex(failure.address, 18);
+    stream << ")" << failure.note << " in threadgroup " << failure.threadgroup[0] << ","
+           << failure.threadgroup[1] << "," << failure.threadgroup[2]
+           << ": it accesses memory that it was not given, or is not aligned for its type. Run it "
+              "with check=\"bounds\" (metal-run: --check) to find the line";
+    return text;
+  case Failure::Interrupted:
+    return std::string(launchInterrupted) + failure.note;
   }
   stream << failure.note << " (threadgroup " << failure.threadgroup[0] << ","
          << failure.threadgroup[1] << "," << failure.threadgroup[2] << ", SIMD-group "
@@ -556,12 +603,11 @@ Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryO
       known = true;
     }
   if (!known) {
-    LLVMContext context;
-    Expected<CompiledMsl> compiled = compileMsl(msl, frontendOptions(options), context);
-    if (!compiled)
-      return compiled.takeError();
-    made->kernels = std::move(compiled->kernels);
-    made->bitcode = toBitcode(*compiled->module);
+    Expected<Translated> translated = translate(msl, options);
+    if (!translated)
+      return translated.takeError();
+    made->kernels = std::move(translated->kernels);
+    made->bitcode = std::move(translated->bitcode);
     made->cache.insert("library", key, serialize(made->kernels));
   }
   std::shared_ptr<Library> library(new Library(std::move(made)));

@@ -1,5 +1,6 @@
 #include "host_device/Interface.h"
 #include "host_device/Device.h"
+#include "host_device/engine/Guard.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include <cstdlib>
@@ -131,9 +132,17 @@ void freeText(char *text) { std::free(text); }
 } // namespace
 
 const HostDeviceTable &hostDeviceTable() {
-  static constexpr HostDeviceTable table = {
-      hostDeviceInterface, Counters::Count, configure, compile, describe, kernel,
-      threadgroupMemory,   dispatch,        release,   freeText};
+  static constexpr HostDeviceTable table = {hostDeviceInterface,
+                                            Counters::Count,
+                                            configure,
+                                            compile,
+                                            describe,
+                                            kernel,
+                                            threadgroupMemory,
+                                            dispatch,
+                                            release,
+                                            freeText,
+                                            engine::installInterruptHandler};
   return table;
 }
 

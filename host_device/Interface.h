@@ -8,9 +8,13 @@
 namespace triton_metal {
 
 /// Counts up whenever the table or what it takes changes.
-inline constexpr uint32_t hostDeviceInterface = 1;
+inline constexpr uint32_t hostDeviceInterface = 2;
 /// The name of the capsule in which the package `triton_metal_host` carries the table.
 inline constexpr const char *hostDeviceCapsule = "triton_metal_host.table";
+
+/// How the text begins that a launch gives which was asked to stop
+/// (HostDeviceTable::stopOnInterrupt).
+inline constexpr const char *launchInterrupted = "the launch was interrupted";
 
 struct BufferBinding {
   void *data = nullptr;
@@ -83,6 +87,8 @@ struct HostDeviceTable {
   char *(*dispatch)(HostKernel *kernel, const HostDispatch *dispatch, uint64_t *counters);
   void (*release)(HostLibrary *library);
   void (*freeText)(char *text);
+  /// From now on SIGINT ends all launches of the process, and then goes where it went before.
+  void (*stopOnInterrupt)();
 };
 
 /// The device of this program or module.

@@ -44,6 +44,8 @@ llvm::Error registerHostDevice(const HostDeviceTable *table) {
   return directory.empty() ? llvm::Error::success() : configure(*table, directory);
 }
 
+const HostDeviceTable *registeredHostDevice() { return registered.load(std::memory_order_acquire); }
+
 void setHostDeviceLoader(llvm::Error (*function)()) { loader.store(function); }
 
 llvm::Expected<const HostDeviceTable *> hostDevice() {

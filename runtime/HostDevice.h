@@ -22,6 +22,9 @@ void setHostDeviceLoader(llvm::Error (*loader)());
 /// The host device, or an error that says how to get one.
 llvm::Expected<const HostDeviceTable *> hostDevice();
 
+/// The host device if it has been brought in, else null.
+const HostDeviceTable *registeredHostDevice();
+
 /// Where the host device keeps what it compiles; remembered until there is one.
 llvm::Error configureHostDevice(llvm::StringRef cacheDirectory);
 

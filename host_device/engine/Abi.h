@@ -69,6 +69,10 @@ enum class Failure : uint32_t {
   ReadOnly,
   DivergentBarrier,
   ShuffleLane,
+  /// A signal of the host's processor: the access of an unchecked kernel.
+  Fault,
+  /// Someone asked for all launches to end.
+  Interrupted,
 };
 
 // Functions of the scalar IR, between the passes. Positions take (Position, dimension).

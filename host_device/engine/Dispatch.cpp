@@ -1,6 +1,7 @@
 // Threadgroups over the machine's cores, and the SIMD-groups of one threadgroup on one core: one
 // after the other where they do not wait for each other, as fibers that change places at barriers
 // where they do.
+#include "host_device/engine/Guard.h"
 #include "host_device/engine/Runtime.h"
 #include <algorithm>
 #include <atomic>
@@ -73,6 +74,34 @@ private:
   size_t size = 0;
 };
 
+/// The memory of a threadgroup, with pages on both sides that must not be touched.
+class ThreadgroupMemory {
+public:
+  ThreadgroupMemory() {
+    void *found =
+        mmap(nullptr, inFront + bytes + behind, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (found == MAP_FAILED)
+      return;
+    memory = static_cast<char *>(found) + inFront;
+    mprotect(memory, bytes, PROT_READ | PROT_WRITE);
+  }
+  ~ThreadgroupMemory() {
+    if (memory)
+      munmap(memory - inFront, inFront + bytes + behind);
+  }
+  ThreadgroupMemory(const ThreadgroupMemory &) = delete;
+  char *data() const { return memory; }
+  bool isBeside(uint64_t address) const {
+    return address - (uint64_t(memory) - inFront) < inFront + bytes + behind;
+  }
+  static constexpr size_t bytes = 64 * 1024; // a multiple of every page
+  static_assert(bytes >= maxThreadgroupMemory);
+
+private:
+  static constexpr size_t inFront = 1 << 20, behind = 1 << 20;
+  char *memory = nullptr;
+};
+
 /// Runs threadgroups on one thread.
 class Runner {
 public:
@@ -87,11 +116,14 @@ public:
 
   // Called from inside a fiber.
   void barrier(uint32_t site) {
+    jmp_buf *guarded = guard.leave();
     event = Event::Barrier;
     barrierSite = site;
     leave();
+    guard.enter(guarded);
   }
   [[noreturn]] void fail(Failure kind, uint32_t site, uint64_t address, uint32_t lane) {
+    guard.leave();
     event = Event::Failed;
     record.failure = kind;
     record.site = site;
@@ -123,9 +155,24 @@ private:
 #endif
     runner->scheduler = from.fctx;
     uint32_t simdgroup = runner->current;
-    runner->entry(runner->launch, &runner->group, simdgroup, simdgroup + 1);
-    runner->event = Event::Done;
+    runner->event = runner->enter(simdgroup, simdgroup + 1) ? Event::Done : Event::Failed;
     runner->leave();
+  }
+
+  /// The kernel's code; false if it faulted or was stopped.
+  bool enter(uint32_t first, uint32_t last) {
+    if (guard.call([this, first, last] { entry(launch, &group, first, last); }))
+      return true;
+    stop();
+    return false;
+  }
+  /// Records why the kernel did not come to its end.
+  void stop() {
+    record = {guard.signal ? Failure::Fault : Failure::Interrupted};
+    record.signal = guard.signal;
+    record.address = guard.address;
+    if (guard.signal && guard.address && threadgroupMemory.isBeside(guard.address))
+      record.note = ", outside its threadgroup memory";
   }
 
   bool runFibers(const LaunchPlan &plan, Random *random);
@@ -141,7 +188,8 @@ private:
   GroupState group{};
   std::vector<std::unique_ptr<Stack>> stacks;
   std::vector<context::fcontext_t> fibers;
-  alignas(128) char threadgroupMemory[maxThreadgroupMemory + 128];
+  ThreadgroupMemory threadgroupMemory;
+  Guard &guard = Guard::ofThisThread();
 };
 
 bool Runner::runFibers(const LaunchPlan &plan, Random *random) {
@@ -169,6 +217,10 @@ bool Runner::runFibers(const LaunchPlan &plan, Random *random) {
       random->shuffle(order);
     uint32_t waiting = 0, ended = 0, site = ~0u;
     for (uint32_t simdgroup : order) {
+      if (guard.isStopped()) {
+        record = {Failure::Interrupted};
+        return false;
+      }
       current = simdgroup;
 #ifdef TRITON_METAL_ASAN
       void *fake = nullptr;
@@ -208,6 +260,12 @@ bool Runner::runFibers(const LaunchPlan &plan, Random *random) {
 
 bool Runner::run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint64_t> &counts,
                  std::optional<FailureRecord> &failure) {
+  if (guard.isStopped() || !threadgroupMemory.data()) {
+    failure = FailureRecord{Failure::Interrupted};
+    if (!threadgroupMemory.data())
+      failure->note = ", as the host has no memory for its threadgroups";
+    return false;
+  }
   launch = &plan.state;
   uint32_t width = launch->threadgroups[0], height = launch->threadgroups[1];
   group.position[0] = linearGroup % width;
@@ -225,12 +283,12 @@ bool Runner::run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint6
     entry = plan.entryFor({group.threads[0], group.threads[1], group.threads[2]});
   group.totalThreads = group.threads[0] * group.threads[1] * group.threads[2];
   group.simdgroups = (group.totalThreads + simdWidth - 1) / simdWidth;
-  group.threadgroupMemory = threadgroupMemory;
+  group.threadgroupMemory = threadgroupMemory.data();
   group.counts = counts.data();
   group.runner = this;
   if (plan.clearThreadgroupMemory)
-    std::memset(threadgroupMemory, 0xff,
-                std::min<size_t>(plan.threadgroupBytes, sizeof(threadgroupMemory)));
+    std::memset(threadgroupMemory.data(), 0xff,
+                std::min<size_t>(plan.threadgroupBytes, ThreadgroupMemory::bytes));
   std::array<uint8_t, simdWidth> lanes;
   std::optional<Random> random;
   if (plan.seed) {
@@ -247,9 +305,10 @@ bool Runner::run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint6
     std::iota(order.begin(), order.end(), 0);
     random->shuffle(order);
     for (uint32_t simdgroup : order)
-      entry(launch, &group, simdgroup, simdgroup + 1);
+      if (!(good = enter(simdgroup, simdgroup + 1)))
+        break;
   } else {
-    entry(launch, &group, 0, group.simdgroups);
+    good = enter(0, group.simdgroups);
   }
   if (!good) {
     record.threadgroup = {group.position[0], group.position[1], group.position[2]};
@@ -339,7 +398,16 @@ extern "C" void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t 
   static_cast<Runner *>(group->runner)->fail(Failure(failure), site, address, lane);
 }
 
+namespace {
+/// While it lives, a request to stop reaches this thread.
+struct Stoppable {
+  Stoppable() { Guard::ofThisThread().beginStoppable(); }
+  ~Stoppable() { Guard::ofThisThread().endStoppable(); }
+};
+} // namespace
+
 void runLaunch(LaunchPlan &plan, unsigned numThreads) {
+  Stoppable stoppable;
   const LaunchState &state = plan.state;
   uint64_t groups = uint64_t(state.threadgroups[0]) * state.threadgroups[1] * state.threadgroups[2];
   size_t words = plan.counts.size();
@@ -374,7 +442,11 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
                                           std::max<uint64_t>(1, uint64_t(200000 / perGroup)));
     std::mutex mutex;
     auto start = Clock::now();
+    std::thread::id caller = std::this_thread::get_id();
     std::function<void()> work = [&] {
+      std::optional<Stoppable> stoppable;
+      if (std::this_thread::get_id() != caller)
+        stoppable.emplace();
       std::vector<uint64_t> counts(words);
       std::optional<FailureRecord> failure;
       Runner &runner = Runner::ofThisThread();

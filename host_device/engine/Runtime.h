@@ -20,6 +20,8 @@ struct FailureRecord {
   uint32_t site = ~0u;
   uint64_t address = 0;
   uint32_t lane = 0, simdgroup = 0;
+  /// Of a fault.
+  int signal = 0;
   std::array<uint32_t, 3> threadgroup{};
   std::string note;
 };

@@ -11,7 +11,10 @@
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendActions.h"
 #include "clang/Frontend/MultiplexConsumer.h"
+#include "clang/Lex/PPCallbacks.h"
+#include "clang/Lex/Preprocessor.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SHA256.h"
 
 using namespace llvm;
@@ -19,6 +22,20 @@ using namespace llvm;
 namespace triton_metal {
 
 namespace {
+
+/// Ends a compilation whose macros double each other without end.
+class ExpansionLimit final : public clang::PPCallbacks {
+public:
+  void MacroExpands(const clang::Token &, const clang::MacroDefinition &, clang::SourceRange,
+                    const clang::MacroArgs *) override {
+    if (++expansions > most)
+      report_fatal_error("the text expands more than 1000000 macros", /*gen_crash_diag=*/false);
+  }
+
+private:
+  static constexpr uint64_t most = 1000000;
+  uint64_t expansions = 0;
+};
 
 /// Parses the text and generates code for it, keeping what its kernels' declarations say.
 class MslAction final : public clang::ASTFrontendAction {
@@ -38,6 +55,11 @@ public:
         std::move(kernels)); // first: it reads the declarations before code generation ends
     consumers.push_back(std::move(generator));
     return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
+  }
+
+  bool BeginSourceFileAction(clang::CompilerInstance &instance) override {
+    instance.getPreprocessor().addPPCallbacks(std::make_unique<ExpansionLimit>());
+    return true;
   }
 
   void ExecuteAction() override {
@@ -74,6 +96,12 @@ private:
 
 Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
                                  LLVMContext &context) {
+  for (const std::string &folder : options.includeDirectories)
+    if (!sys::fs::is_directory(folder))
+      return createStringError(
+          inconvertibleErrorCode(),
+          options.fileName + ": error: the folder to include from '" + folder + "' " +
+              (sys::fs::exists(folder) ? "is not a folder" : "does not exist"));
   SourceTexts texts;
   StringRef prelude = parsedPrelude();
   IntrusiveRefCntPtr<vfs::FileSystem> files =

@@ -1,6 +1,8 @@
 #include "host_device/msl/SourceFiles.h"
 #include "host_device/msl/Invocation.h"
 #include "host_device/msl/Stdlib.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace llvm;
 
@@ -71,11 +73,29 @@ private:
   std::vector<std::string> folders;
   SourceTexts &texts;
 
+  /// Whether a path is a folder of ours or leads through one, however either is written.
   bool isIncluded(StringRef path) const {
-    for (const std::string &folder : folders)
-      if (path.starts_with(folder))
+    SmallString<256> plain = plainPath(path);
+    for (const std::string &folder : folders) {
+      SmallString<256> root = plainPath(folder);
+      if (isBelow(plain, root) || isBelow(path, folder))
         return true;
+    }
     return false;
+  }
+
+  static SmallString<256> plainPath(StringRef path) {
+    SmallString<256> plain = path;
+    sys::fs::make_absolute(plain);
+    sys::path::remove_dots(plain, /*remove_dot_dot=*/true);
+    return plain;
+  }
+
+  static bool isBelow(StringRef path, StringRef folder) {
+    while (folder.size() > 1 && sys::path::is_separator(folder.back()))
+      folder = folder.drop_back();
+    return path.consume_front(folder) && (path.empty() || sys::path::is_separator(path.front()) ||
+                                          sys::path::is_separator(folder.back()));
   }
 
   ErrorOr<std::string> read(const std::string &path) {

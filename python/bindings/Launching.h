@@ -49,6 +49,16 @@ void launchAsSet(const std::string &name, nb::handle compiled,
                  llvm::MutableArrayRef<BufferBinding> buffers,
                  llvm::MutableArrayRef<uint32_t> scalars);
 
+/// Throws KeyboardInterrupt for a launch that was stopped, or what the handler of SIGINT raises.
+[[noreturn]] void raiseInterrupt();
+/// Throws what a launch's failure is in Python. `compiled`, which may be None, knows the source's
+/// lines.
+[[noreturn]] void raiseLaunchError(const std::string &name, nb::handle compiled,
+                                   const std::string &message);
+
+/// Has SIGINT end launches, where it is Python's to raise KeyboardInterrupt. With Python's lock.
+void watchInterrupts(const HostDeviceTable &table);
+
 void bindKernel(nb::module_ &module);
 
 } // namespace triton_metal

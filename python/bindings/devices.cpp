@@ -1,6 +1,7 @@
 // The host device without the launcher: a kernel's text and contract in, launches on arrays out.
 #include "Arrays.h"
 #include "Bindings.h"
+#include "Launching.h"
 
 #include "runtime/Kernel.h"
 
@@ -13,12 +14,6 @@
 namespace triton_metal {
 
 namespace {
-
-[[noreturn]] void raiseAs(const char *exception, const std::string &message) {
-  nb::object type = nb::module_::import_("triton_metal.errors").attr(exception);
-  PyErr_SetString(type.ptr(), message.c_str());
-  throw nb::python_error();
-}
 
 /// A kernel that the host device has compiled or will at its first launch.
 struct LaunchableText {
@@ -65,7 +60,7 @@ struct LaunchableText {
       error = kernel->launch(grid, buffers, scalars, {}, nullptr);
     }
     if (error)
-      raiseAs("DeviceError", metadata.name + ": " + llvm::toString(std::move(error)));
+      raiseLaunchError(metadata.name, nb::none(), llvm::toString(std::move(error)));
   }
 };
 

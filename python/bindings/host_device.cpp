@@ -1,6 +1,7 @@
 // Brings the host device in when it is first needed: it is a package of its own, with clang and
 // LLVM in it.
 #include "Bindings.h"
+#include "Launching.h"
 
 #include "runtime/HostDevice.h"
 
@@ -28,7 +29,10 @@ llvm::Error loadHostDevice() {
     return llvm::createStringError(
         "the host device cannot be loaded: triton_metal_host carries no table");
   }
-  return runtime::registerHostDevice(static_cast<const HostDeviceTable *>(table));
+  llvm::Error error = runtime::registerHostDevice(static_cast<const HostDeviceTable *>(table));
+  if (!error)
+    watchInterrupts(*static_cast<const HostDeviceTable *>(table));
+  return error;
 }
 
 } // namespace

@@ -20,6 +20,28 @@ std::vector<Settings> &settingsStack() {
   return stack;
 }
 
+void raiseInterrupt() {
+  if (!PyErr_CheckSignals())
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+  throw nb::python_error();
+}
+
+void raiseLaunchError(const std::string &name, nb::handle compiled, const std::string &message) {
+  if (llvm::StringRef(message).starts_with(launchInterrupted))
+    raiseInterrupt();
+  nb::object error =
+      nb::module_::import_("triton_metal.errors").attr("launch_error")(name, compiled, message);
+  PyErr_SetObject(error.type().ptr(), error.ptr());
+  throw nb::python_error();
+}
+
+void watchInterrupts(const HostDeviceTable &table) {
+  // Whoever has a handler of their own decides what an interrupt does.
+  nb::module_ signals = nb::module_::import_("signal");
+  if (signals.attr("getsignal")(signals.attr("SIGINT")).is(signals.attr("default_int_handler")))
+    table.stopOnInterrupt();
+}
+
 void launchAsSet(const std::string &name, nb::handle compiled,
                  const std::shared_ptr<runtime::Kernel> &kernel, std::array<uint32_t, 3> grid,
                  llvm::MutableArrayRef<BufferBinding> buffers,
@@ -36,7 +58,7 @@ void launchAsSet(const std::string &name, nb::handle compiled,
     error = held->launch(grid, buffers, scalars, options, options.count ? &counters : nullptr);
   }
   if (error)
-    raiseAs("DeviceError", name + ": " + llvm::toString(std::move(error)));
+    raiseLaunchError(name, compiled, llvm::toString(std::move(error)));
   if (options.count && sink.is_valid()) {
     nb::dict result;
     for (auto &[counter, value] : counters.list())
@@ -131,6 +153,8 @@ void bindKernel(nb::module_ &module) {
                 runtime::Kernel::create(metal, metadata);
             if (!kernel)
               raiseAs("DeviceError", llvm::toString(kernel.takeError()));
+            if (const HostDeviceTable *table = runtime::registeredHostDevice())
+              watchInterrupts(*table); // again: another handler may have come
             new (self) NativeKernel(std::move(*kernel));
             self->aligned = std::move(aligned);
           },

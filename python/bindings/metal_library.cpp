@@ -1,5 +1,6 @@
 // Any Metal text with any buffers on the host Metal device: what the stand-ins for frameworks run.
 #include "Bindings.h"
+#include "Launching.h"
 
 #include "runtime/HostDevice.h"
 
@@ -65,7 +66,12 @@ void dispatch(const std::shared_ptr<MetalLibrary> &self, const std::string &name
     nb::gil_scoped_release release;
     error = self->dispatch(kernel, launch);
   }
-  unwrap(std::move(error));
+  if (!error)
+    return;
+  std::string message = llvm::toString(std::move(error));
+  if (llvm::StringRef(message).starts_with(launchInterrupted))
+    raiseInterrupt();
+  unwrap(llvm::createStringError(message));
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -197,3 +198,42 @@ def test_files_that_are_no_arrays_for_metal(tmp_path: Path, change: str) -> None
     result = invoke([f"--buffer=x={path}", "--grid=1", "-"], SAXPY)
     assert result.returncode == 1
     assert message in result.stderr
+
+
+INCLUDING = """#include "offset.h"
+kernel void f(device int *o, uint i [[thread_position_in_grid]]) { o[i] = offset; }
+"""
+
+
+@pytest.mark.parametrize(
+    "spelling", ["{0}", "{0}/", "{0}//", "{0}/.", "{0}/../{1}", "{0}/sub/..", "relative"]
+)
+def test_folders_to_include_from(tmp_path: Path, spelling: str) -> None:
+    folder = tmp_path / "headers"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "offset.h").write_text('#include "sub/number.h"\nconstant int offset = number;\n')
+    (folder / "sub" / "number.h").write_text("constant int number = 7;\n")
+    path = (
+        os.path.relpath(folder) if spelling == "relative" else spelling.format(folder, folder.name)
+    )
+    o = np.zeros(4, np.int32)
+    (out,) = run(INCLUDING, tmp_path, {"o": o}, ["o"], "--grid=4", f"-I{path}")
+    assert (out == 7).all()
+
+
+def test_folders_to_include_from_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for name, message in (("missing", "does not exist"), ("file", "is not a folder")):
+        result = invoke([f"-I{tmp_path / name}", "--list", "-"], INCLUDING)
+        assert result.returncode == 1
+        assert f"'{tmp_path / name}' {message}" in result.stderr
+    # A folder whose name begins like that of one that is given is another one.
+    (tmp_path / "head").mkdir()
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers" / "offset.h").write_text("constant int offset = 1;\n")
+    other = tmp_path / "headers" / "offset.h"
+    result = invoke(
+        [f"-I{tmp_path / 'head'}", "--list", "-"], INCLUDING.replace("offset.h", str(other))
+    )
+    assert result.returncode == 1
+    assert "file not found" in result.stderr

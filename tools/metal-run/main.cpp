@@ -339,6 +339,7 @@ int main(int argc, char **argv) {
     dispatch.scheduleSeed = schedule;
   dispatch.buffers = bindings;
 
+  hostDeviceTable().stopOnInterrupt();
   Counters counters;
   if (Error error = kernel->dispatch(dispatch, countWork ? &counters : nullptr)) {
     errs() << toString(std::move(error)) << "\n";

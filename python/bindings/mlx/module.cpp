@@ -177,8 +177,14 @@ void runNow(const Launch &launch, Arrays &arrays, PyObject *compiled) {
       text = launch.kernel->launch(launch.kernel.get(), &call);
     }
     if (text) {
+      bool isInterrupted = std::string_view(text).starts_with(launchInterrupted);
       std::string message = std::string(launch.kernel->name) + ": " + text;
       launch.kernel->freeText(text);
+      if (isInterrupted) {
+        if (!PyErr_CheckSignals())
+          PyErr_SetNone(PyExc_KeyboardInterrupt);
+        throw nb::python_error();
+      }
       raiseAs("DeviceError", message);
     }
   }

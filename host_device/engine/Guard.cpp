@@ -1,0 +1,236 @@
+#ifdef _FORTIFY_SOURCE
+#undef _FORTIFY_SOURCE // its longjmp takes a jump to a fiber's stack for an error
+#endif
+#include "host_device/engine/Guard.h"
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace triton_metal::engine {
+
+/// A thread in the list that handlers walk: entries are reused and never freed.
+struct Guard::Slot {
+  std::atomic<Guard *> guard{nullptr};
+  pthread_t thread{};
+  Slot *next = nullptr;
+};
+
+namespace {
+
+constexpr std::array<int, 6> faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+
+/// What was there before ours.
+struct Previous {
+  struct sigaction action{};
+  std::atomic<bool> isCalling{false};
+};
+Previous previous[NSIG];
+
+std::mutex &installing() {
+  static std::mutex *mutex = new std::mutex;
+  return *mutex;
+}
+
+bool isDefault(const struct sigaction &action) {
+  return !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL;
+}
+
+/// Hands a signal to the handler that was there before.
+void pass(int number, siginfo_t *info, void *context) {
+  Previous &before = previous[number];
+  // A handler that raises the signal again comes back here if it took us for the one before it.
+  if (isDefault(before.action) || before.isCalling.exchange(true)) {
+    struct sigaction standard{};
+    standard.sa_handler = SIG_DFL;
+    sigaction(number, &standard, nullptr);
+    if (!info || info->si_code <= 0 || number == SIGINT)
+      raise(number); // else the instruction faults once more
+    return;
+  }
+  if (before.action.sa_flags & SA_SIGINFO)
+    before.action.sa_sigaction(number, info, context);
+  else if (before.action.sa_handler != SIG_IGN)
+    before.action.sa_handler(number);
+  before.isCalling.store(false);
+}
+
+} // namespace
+
+struct Guard::Handlers {
+  static std::atomic<Slot *> &list() {
+    static std::atomic<Slot *> head{nullptr};
+    return head;
+  }
+  /// Handlers that walk the list: a thread waits for them before it goes.
+  static inline std::atomic<int> walking{0};
+
+  static Guard *find() {
+    pthread_t self = pthread_self();
+    for (Slot *slot = list().load(std::memory_order_acquire); slot; slot = slot->next)
+      if (Guard *guard = slot->guard.load(std::memory_order_acquire);
+          guard && pthread_equal(slot->thread, self))
+        return guard;
+    return nullptr;
+  }
+
+  [[noreturn]] static void jump(Guard &guard, int number, uintptr_t address) {
+    guard.signal = number;
+    guard.address = address;
+    _longjmp(*guard.leave(), 1);
+  }
+
+  static void onFault(int number, siginfo_t *info, void *context) {
+    Guard *guard = find();
+    if (guard && guard->isInside())
+      jump(*guard, number, info ? reinterpret_cast<uintptr_t>(info->si_addr) : 0);
+    pass(number, info, context);
+  }
+
+  static void onInterrupt(int number, siginfo_t *info, void *context) {
+    Guard *self = find();
+    bool isForwarded = self && self->isStopped();
+    if (!isForwarded) {
+      bool stopsAny = false;
+      walking.fetch_add(1);
+      for (Slot *slot = list().load(std::memory_order_acquire); slot; slot = slot->next)
+        if (Guard *guard = slot->guard.load(std::memory_order_acquire);
+            guard && guard->stoppable.load(std::memory_order_acquire) &&
+            !guard->stopped.exchange(true)) {
+          stopsAny = true;
+          if (guard != self)
+            pthread_kill(slot->thread, number);
+        }
+      walking.fetch_sub(1);
+      // The default is to end the process, which a launch's error does better.
+      if (!stopsAny || !isDefault(previous[number].action))
+        pass(number, info, context);
+    }
+    if (self && self->stoppable.load() && self->isStopped() && self->isInside())
+      jump(*self, 0, 0);
+  }
+
+  static void add(Guard &guard) {
+    pthread_t self = pthread_self();
+    static std::mutex *mutex = new std::mutex;
+    std::lock_guard lock(*mutex);
+    Slot *slot = list().load();
+    while (slot && slot->guard.load())
+      slot = slot->next;
+    bool isNew = !slot;
+    if (isNew)
+      slot = new Slot;
+    slot->thread = self;
+    slot->guard.store(&guard, std::memory_order_release);
+    guard.slot = slot;
+    if (isNew) {
+      slot->next = list().load();
+      list().store(slot, std::memory_order_release);
+    }
+  }
+
+  static void remove(Guard &guard) {
+    guard.slot->guard.store(nullptr);
+    while (walking.load())
+      usleep(10);
+  }
+
+  /// A forked child has only the thread that forked.
+  static void afterFork() {
+    pthread_t self = pthread_self();
+    for (Slot *slot = list().load(); slot; slot = slot->next)
+      if (!pthread_equal(slot->thread, self))
+        slot->guard.store(nullptr);
+  }
+
+  static void install(int number, void (*handler)(int, siginfo_t *, void *)) {
+    struct sigaction now{};
+    if (sigaction(number, nullptr, &now) ||
+        ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handler))
+      return;
+    struct sigaction ours{};
+    ours.sa_sigaction = handler;
+    sigemptyset(&ours.sa_mask);
+    // The jump out of the handler restores no mask, so nothing may be blocked in it.
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | (now.sa_flags & SA_RESTART);
+    previous[number].action = now;
+    sigaction(number, &ours, nullptr);
+  }
+};
+
+Guard::Guard() {
+  stack_t now{};
+  if (!sigaltstack(nullptr, &now) && (now.ss_flags & SS_DISABLE)) {
+    long least = 0;
+#ifdef _SC_MINSIGSTKSZ
+    least = sysconf(_SC_MINSIGSTKSZ);
+#endif
+    alternateStackBytes = std::max<size_t>(64 * 1024, 4 * std::max(0l, least));
+    alternateStack = mmap(nullptr, alternateStackBytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (alternateStack == MAP_FAILED) {
+      alternateStack = nullptr;
+    } else {
+      stack_t ours{};
+      ours.ss_sp = alternateStack;
+      ours.ss_size = alternateStackBytes;
+      sigaltstack(&ours, nullptr);
+    }
+  }
+  Handlers::add(*this);
+}
+
+Guard::~Guard() {
+  Handlers::remove(*this);
+  if (!alternateStack)
+    return;
+  stack_t now{}, none{};
+  none.ss_flags = SS_DISABLE;
+  // Another library may have put its own in place.
+  if (!sigaltstack(nullptr, &now) && now.ss_sp == alternateStack)
+    sigaltstack(&none, nullptr);
+  munmap(alternateStack, alternateStackBytes);
+}
+
+Guard &Guard::ofThisThread() {
+  static thread_local Guard guard;
+  return guard;
+}
+
+void Guard::abandon() { Handlers::jump(*this, 0, 0); }
+
+void installFaultHandlers() {
+  std::lock_guard lock(installing());
+  static const bool watchesForks =
+      (pthread_atfork(nullptr, nullptr, &Guard::Handlers::afterFork), true);
+  (void)watchesForks;
+  for (int number : faults)
+    Guard::Handlers::install(number, &Guard::Handlers::onFault);
+}
+
+void installInterruptHandler() {
+  std::lock_guard lock(installing());
+  Guard::Handlers::install(SIGINT, &Guard::Handlers::onInterrupt);
+}
+
+const char *signalName(int signal) {
+  switch (signal) {
+  case SIGSEGV:
+    return "SIGSEGV";
+  case SIGBUS:
+    return "SIGBUS";
+  case SIGFPE:
+    return "SIGFPE";
+  case SIGILL:
+    return "SIGILL";
+  case SIGTRAP:
+    return "SIGTRAP";
+  case SIGABRT:
+    return "SIGABRT";
+  default:
+    return "a signal";
+  }
+}
+
+} // namespace triton_metal::engine

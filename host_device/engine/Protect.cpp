@@ -1,0 +1,49 @@
+#include "host_device/engine/Protect.h"
+#include "host_device/engine/Guard.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/thread.h"
+
+namespace triton_metal::engine {
+
+/// Address space: the host gives memory to what is touched.
+static constexpr unsigned stackBytes = 512u << 20;
+
+/// What LLVM says before it ends the process, of this thread's protected code.
+static std::string &fatalMessage() {
+  static thread_local std::string message;
+  return message;
+}
+
+static void onFatalError(void *, const char *reason, bool) {
+  Guard &guard = Guard::ofThisThread();
+  if (!guard.isInside()) {
+    llvm::errs() << "LLVM ERROR: " << reason << "\n"; // as without a handler
+    return;
+  }
+  fatalMessage() = reason;
+  guard.abandon();
+}
+
+std::optional<std::string> runProtected(llvm::function_ref<void()> code) {
+  installFaultHandlers();
+  static const bool isWatched = [] {
+    llvm::remove_fatal_error_handler();
+    llvm::install_fatal_error_handler(onFatalError);
+    return true;
+  }();
+  (void)isWatched;
+  std::optional<std::string> problem;
+  llvm::thread worker(std::optional<unsigned>(stackBytes), [&] {
+    Guard &guard = Guard::ofThisThread();
+    fatalMessage().clear();
+    if (!guard.call([&] { code(); }))
+      problem = guard.signal ? std::string("a crash of the compiler (") + signalName(guard.signal) +
+                                   "): the text is nested too deeply, or this is a defect"
+                             : fatalMessage();
+  });
+  worker.join();
+  return problem;
+}
+
+} // namespace triton_metal::engine
