@@ -80,6 +80,20 @@ static void addTextLayout(std::string &metadata, const TextLayout &layout) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::json::OStream json(os, 2);
+  // Places name their files by number; each is the innermost place and the calls that lead to it.
+  SmallVector<StringRef> files;
+  auto addPlaces = [&](ArrayRef<SourcePlace> source) {
+    json.array([&] {
+      for (const SourcePlace &place : source) {
+        auto found = llvm::find(files, place.file);
+        json.value(int64_t(found - files.begin()));
+        if (found == files.end())
+          files.push_back(place.file);
+        json.value(int64_t(place.line));
+        json.value(int64_t(place.column));
+      }
+    });
+  };
   json.object([&] {
     json.attribute("begin", int64_t(layout.begin));
     json.attribute("body_begin", int64_t(layout.bodyBegin));
@@ -94,6 +108,22 @@ static void addTextLayout(std::string &metadata, const TextLayout &layout) {
           else
             json.attribute("attribute", parameter.attribute);
         });
+    });
+    json.attributeBegin("source");
+    addPlaces(layout.source);
+    json.attributeEnd();
+    json.attributeArray("places", [&] {
+      for (const TextPlace &place : layout.places)
+        json.array([&] {
+          json.value(int64_t(place.line));
+          json.value(int64_t(place.column));
+          json.value(place.kind);
+          addPlaces(place.source);
+        });
+    });
+    json.attributeArray("files", [&] {
+      for (StringRef file : files)
+        json.value(file);
     });
   });
   // The contract is one object: the layout becomes its last member.

@@ -7,6 +7,7 @@ import linecache
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _LANGUAGE = Path(__file__).parent / "language"
 
@@ -36,8 +37,8 @@ class SourceLocation:
         return f"    {stripped[indent:]}\n    {' ' * shift}^{'~' * (width - 1)}"
 
 
-class CompileError(TritonMetalError):
-    """A kernel that does not compile. The message shows file, line, source and a caret."""
+class _PlacedError(TritonMetalError):
+    """An error with its place in the kernel. The message shows file, line, source and a caret."""
 
     def __init__(
         self,
@@ -49,15 +50,6 @@ class CompileError(TritonMetalError):
         self.location = location
         self.callers = callers
         super().__init__(message)
-
-    def called_from(self, location: SourceLocation) -> CompileError:
-        """The same error, seen from a call of the function that it is in.
-
-        What goes wrong in this language's own functions went wrong where they were called.
-        """
-        if self.location is not None and Path(self.location.file).parent == _LANGUAGE:
-            return type(self)(self.message, location)
-        return type(self)(self.message, self.location, (*self.callers, location))
 
     def __str__(self) -> str:
         if self.location is None:
@@ -74,6 +66,19 @@ class CompileError(TritonMetalError):
 
     def __reduce__(self):
         return type(self), (self.message, self.location, self.callers)
+
+
+class CompileError(_PlacedError):
+    """A kernel that does not compile."""
+
+    def called_from(self, location: SourceLocation) -> CompileError:
+        """The same error, seen from a call of the function that it is in.
+
+        What goes wrong in this language's own functions went wrong where they were called.
+        """
+        if self.location is not None and Path(self.location.file).parent == _LANGUAGE:
+            return type(self)(self.message, location)
+        return type(self)(self.message, self.location, (*self.callers, location))
 
 
 class UnsupportedConstruct(CompileError):
@@ -100,8 +105,42 @@ class CacheWarning(UserWarning):
     """Compiled kernels cannot be kept on disk: each process compiles its own."""
 
 
-class DeviceError(TritonMetalError, RuntimeError):
+class DeviceError(_PlacedError, RuntimeError):
     """What a device or its compiler refused, or a check found."""
+
+
+def launch_error(name: str, compiled: Any, message: str) -> DeviceError:
+    """What went wrong in a launch on the host device, with the Python line that the Metal line comes from."""
+    places = _source_of(getattr(getattr(compiled, "metadata", None), "text", None), message)
+    # What goes wrong in this language's own functions went wrong where they were called.
+    while len(places) > 1 and Path(places[0].file).parent == _LANGUAGE:
+        places = places[1:]
+    if not places:
+        return DeviceError(f"{name}: {message}")
+    return DeviceError(f"{name}: {message}", places[0], tuple(places[1:]))
+
+
+def _source_of(text: dict[str, Any] | None, message: str) -> list[SourceLocation]:
+    """The place in the source, and those of the calls that lead to it, of a message about a place in the Metal text."""
+    if not text or "places" not in text:
+        return []
+    frames = text["source"]
+    pattern = r"kernel '[^']*', line (\d+):(\d+): (?:an? (load|store|atomic))?"
+    if match := re.match(pattern, message):
+        line, column, kind = int(match[1]), int(match[2]), match[3] or "barrier"
+        accesses = [place for place in text["places"] if place[0] == line]
+        accesses = [place for place in accesses if place[2] == kind] or accesses
+        # The last access that begins there or before.
+        begun = [place for place in accesses if place[1] <= column] or accesses
+        if begun:
+            frames = begun[-1][3]
+    elif "faulted" not in message:
+        return []
+    located = []
+    for file, line, column in zip(frames[::3], frames[1::3], frames[2::3], strict=True):
+        name = text["files"][file]
+        located.append(SourceLocation(name, line, column, linecache.getline(name, line)))
+    return located
 
 
 def compile_error(diagnostics: str) -> CompileError:

@@ -160,6 +160,7 @@ LogicalResult KernelPrinter::print() {
   printSignature();
   printThreadgroupMemory();
   printBlock(kernel.getBody().front());
+  takePlaces();
   layout.bodyEnd = buffer.size();
   buffer += "}\n";
   if (failed)
@@ -197,6 +198,8 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os,
     place.begin += begin;
     place.bodyBegin += begin;
     place.bodyEnd += begin;
+    for (TextPlace &access : place.places)
+      access.line += StringRef(kernels).take_front(begin).count('\n');
     places.push_back(std::move(place));
   }
   std::string header;
@@ -216,6 +219,8 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os,
   os << header << kernels;
   if (layouts) {
     for (TextLayout &place : places) {
+      for (TextPlace &access : place.places)
+        access.line += StringRef(header).count('\n');
       place.begin += header.size();
       place.bodyBegin += header.size();
       place.bodyEnd += header.size();

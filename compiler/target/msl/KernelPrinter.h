@@ -8,6 +8,7 @@
 #include "target/msl/Types.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace triton_metal::msl {
 
@@ -91,6 +92,10 @@ private:
   std::string getDeclaration(mlir::Type type, const std::string &name, bool isUnsigned,
                              Qualifiers qualifiers = {});
 
+  // Where accesses come from (Places.cpp).
+  void notePlaces(llvm::StringRef text);
+  void takePlaces();
+
   // Expressions (Expressions.cpp, Calls.cpp).
   /// The text of a value; its signed or unsigned form, or as a whole vector, where the context
   /// needs that. The latter is of the value's very type, as functions and templates need it.
@@ -139,6 +144,12 @@ private:
   llvm::DenseMap<mlir::Value, Expr> exprs;
   std::string buffer;
   TextLayout layout;
+  /// The operation whose statement is being written, and those that are part of another's.
+  mlir::Operation *statement = nullptr;
+  llvm::DenseSet<mlir::Operation *> folded;
+  /// Accesses of the lines in the buffer, which name them by their number: lines move until the
+  /// kernel is complete.
+  std::vector<std::vector<TextPlace>> notes;
   unsigned depth = 1;
   unsigned loopDepth = 0;
   bool failed = false;

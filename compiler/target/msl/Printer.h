@@ -22,6 +22,22 @@ struct TextParameter {
   std::string attribute;
 };
 
+/// A place in the source.
+struct SourcePlace {
+  std::string file;
+  unsigned line = 0, column = 0;
+};
+
+/// Where a statement of the text that accesses memory comes from.
+struct TextPlace {
+  /// From 1. The column is where the access begins, 0 for the statement itself.
+  unsigned line = 0, column = 0;
+  /// "load", "store", "atomic" or "barrier".
+  const char *kind = "";
+  /// The place, and those of the calls that lead to it, the kernel's own last.
+  std::vector<SourcePlace> source;
+};
+
 /// Where the parts of one kernel are in the text, for who writes another signature around them.
 struct TextLayout {
   std::string name;
@@ -30,6 +46,9 @@ struct TextLayout {
   /// The statements between the braces.
   size_t bodyBegin = 0, bodyEnd = 0;
   std::vector<TextParameter> parameters;
+  /// The kernel's own place in the source, and those of its accesses, by line and column.
+  std::vector<SourcePlace> source;
+  std::vector<TextPlace> places;
 };
 
 /// Writes the kernels of a module in the loop form of `msl` as Metal Shading Language. What has no

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace triton_metal::msl;
@@ -17,8 +18,10 @@ static bool isIntegerVector(Value value) {
 }
 
 void KernelPrinter::line(const Twine &text) {
+  std::string content = text.str();
+  notePlaces(content);
   buffer.append(2 * depth, ' ');
-  buffer += text.str();
+  buffer += content;
   buffer += '\n';
 }
 
@@ -454,6 +457,7 @@ void KernelPrinter::printBlock(Block &block) {
 void KernelPrinter::printOp(Operation *op) {
   if (failed)
     return;
+  llvm::SaveAndRestore<Operation *> current(statement, op);
   Attribute attr;
   if (matchPattern(op, m_Constant(&attr)) || isa<AllocOp>(op))
     return;
@@ -583,6 +587,7 @@ void KernelPrinter::printOp(Operation *op) {
     return;
   if (isFolded(op, expr)) {
     exprs[op->getResult(0)] = expr;
+    folded.insert(op);
     return;
   }
   declare(op->getResult(0), expr);
