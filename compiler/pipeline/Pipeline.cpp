@@ -57,22 +57,54 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addVerified(pm, createDefineArithmetic(constants));
 }
 
-/// Where a diagnostic points: file, line and column of the innermost place that has them.
-static std::string describe(Location loc) {
-  if (auto file = loc->findInstanceOf<FileLineColLoc>())
-    return (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" +
-            Twine(file.getColumn()))
-        .str();
-  return "";
+/// The places in the source that a location stands for: the innermost first, and after it the calls
+/// that led there. What was made of several places is where the first of them is.
+static void collectPlaces(Location loc, SmallVectorImpl<FileLineColLoc> &places) {
+  if (auto call = dyn_cast<CallSiteLoc>(loc)) {
+    collectPlaces(call.getCallee(), places);
+    collectPlaces(call.getCaller(), places);
+  } else if (auto name = dyn_cast<NameLoc>(loc)) {
+    collectPlaces(name.getChildLoc(), places);
+  } else if (auto fused = dyn_cast<FusedLoc>(loc)) {
+    size_t before = places.size();
+    for (Location part : fused.getLocations())
+      if (places.size() == before)
+        collectPlaces(part, places);
+  } else if (auto file = dyn_cast<FileLineColLoc>(loc)) {
+    places.push_back(file);
+  } else if (auto opaque = dyn_cast<OpaqueLoc>(loc)) {
+    collectPlaces(opaque.getFallbackLocation(), places);
+  }
 }
 
-static void append(std::string &text, const Diagnostic &diagnostic, StringRef kind) {
-  std::string place = describe(diagnostic.getLocation());
+static std::string describe(FileLineColLoc place) {
+  return (place.getFilename().getValue() + ":" + Twine(place.getLine()) + ":" +
+          Twine(place.getColumn()))
+      .str();
+}
+
+/// Adds a diagnostic. One that has no place points to `otherwise`.
+static void append(std::string &text, const Diagnostic &diagnostic, StringRef kind,
+                   std::optional<Location> otherwise = std::nullopt) {
+  SmallVector<FileLineColLoc> places;
+  collectPlaces(diagnostic.getLocation(), places);
+  if (places.empty() && otherwise)
+    collectPlaces(*otherwise, places);
   if (!text.empty())
     text += "\n";
-  if (!place.empty())
-    text += place + ": ";
+  if (!places.empty())
+    text += describe(places.front()) + ": ";
   text += kind.str() + ": " + diagnostic.str();
+  for (FileLineColLoc caller : ArrayRef(places).drop_front(places.empty() ? 0 : 1))
+    text += "\n" + describe(caller) + ": note: called from here";
+}
+
+/// Where the kernel of a module begins.
+static std::optional<Location> placeOfKernel(ModuleOp module) {
+  for (tt::FuncOp func : module.getOps<tt::FuncOp>())
+    if (func.isPublic())
+      return func.getLoc();
+  return std::nullopt;
 }
 
 /// Puts the place of the kernel's parts in its text into the launch contract.
@@ -151,9 +183,10 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   bool printsOperations = context->shouldPrintOpOnDiagnostic();
   context->printOpOnDiagnostic(false);
   llvm::scope_exit restore([&] { context->printOpOnDiagnostic(printsOperations); });
+  std::optional<Location> kernelPlace = placeOfKernel(module);
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      append(diagnostics, diagnostic, "error");
+      append(diagnostics, diagnostic, "error", kernelPlace);
     else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
       append(diagnostics, diagnostic, "warning");
     for (const Diagnostic &note : diagnostic.getNotes())
@@ -163,7 +196,7 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   });
   auto fail = [&]() -> FailureOr<CompiledKernel> {
     if (diagnostics.empty())
-      diagnostics = "error: the kernel could not be compiled";
+      module.emitError("the kernel could not be compiled");
     return failure();
   };
   if (options.numWarps < 1 || options.numWarps > 32 || !llvm::isPowerOf2_32(options.numWarps)) {

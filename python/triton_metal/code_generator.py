@@ -391,8 +391,10 @@ class CodeGenerator:
             raise
         except RecursionError:
             raise
-        except Exception as error:
+        except (TypeError, ValueError) as error:
             raise self.error(node, str(error) or repr(error)) from error
+        except Exception as error:  # of Python that runs while compiling
+            raise self.error(node, f"{type(error).__name__}: {error}") from error
 
     def visit_Expr(self, node: ast.Expr) -> None:
         self.visit(node.value)
@@ -1171,8 +1173,8 @@ class CodeGenerator:
                 args = tuple(map(self.reads.settle, args))
                 kwargs = {name: self.reads.settle(value) for name, value in kwargs.items()}
             return function(*args, **kwargs)
-        except CompileError:
-            raise
+        except CompileError as error:  # of a function that the operation calls
+            raise error.called_from(self.location(node)) from error.__cause__
         except TypeError as error:
             raise self.error(node, self.clean(error, function, args)) from error
         except ValueError as error:

@@ -76,8 +76,10 @@ class CompileError(_PlacedError):
 
         What goes wrong in this language's own functions went wrong where they were called.
         """
-        if self.location is not None and Path(self.location.file).parent == _LANGUAGE:
+        if self.location is not None and _is_ours(self.location):
             return type(self)(self.message, location)
+        if _is_ours(location):
+            return self
         return type(self)(self.message, self.location, (*self.callers, location))
 
 
@@ -113,7 +115,7 @@ def launch_error(name: str, compiled: Any, message: str) -> DeviceError:
     """What went wrong in a launch on the host device, with the Python line that the Metal line comes from."""
     places = _source_of(getattr(getattr(compiled, "metadata", None), "text", None), message)
     # What goes wrong in this language's own functions went wrong where they were called.
-    while len(places) > 1 and Path(places[0].file).parent == _LANGUAGE:
+    while len(places) > 1 and _is_ours(places[0]):
         places = places[1:]
     if not places:
         return DeviceError(f"{name}: {message}")
@@ -143,16 +145,37 @@ def _source_of(text: dict[str, Any] | None, message: str) -> list[SourceLocation
     return located
 
 
+_PLACE = r"(?P<file>[^\n]*?):(?P<line>\d+):(?P<column>\d+): "
+_ERROR = re.compile(_PLACE + r"error: (?P<rest>.*)", re.S)
+_CALLER = re.compile(r"\n" + _PLACE + "note: called from here")
+
+
 def compile_error(diagnostics: str) -> CompileError:
-    """The compiler's diagnostics as an exception that shows the source."""
-    match = re.match(
-        r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): error: (?P<rest>.*)", diagnostics, re.S
-    )
+    """The compiler's diagnostics as an exception that shows the source.
+
+    What goes wrong in this language's own functions went wrong where they were called.
+    """
+    match = _ERROR.match(diagnostics)
     if match is None:
         return CompileError(diagnostics.removeprefix("error: "))
+    places = [_location(match)]
+    message, found = match["rest"], _CALLER.search(match["rest"])
+    while found is not None:
+        places.append(_location(found))
+        message = message[: found.start()] + message[found.end() :]
+        found = _CALLER.search(message)
+    places = [place for place in places if not _is_ours(place)] or places[:1]
+    return CompileError(message, places[0], tuple(places[1:]))
+
+
+def _is_ours(place: SourceLocation) -> bool:
+    """Whether a place is in the functions of the language that are written in the language."""
+    return Path(place.file).parent == _LANGUAGE
+
+
+def _location(match: re.Match[str]) -> SourceLocation:
     line, column = int(match["line"]), int(match["column"])
-    text = linecache.getline(match["file"], line)
-    return CompileError(match["rest"], SourceLocation(match["file"], line, column, text))
+    return SourceLocation(match["file"], line, column, linecache.getline(match["file"], line))
 
 
 def node_length(node: ast.AST) -> int:

@@ -1,0 +1,209 @@
+"""Whatever is refused is refused with its place: the file, the line, and the source with a caret.
+
+Each program is the body of a kernel; `# here` marks the line that is to blame, without it the kernel's own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+
+import numpy as np
+import pytest
+import triton_metal as triton
+
+from kernel_support import ON_STOCK
+
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.skipif(ON_STOCK, reason="the interpreter refuses other things"),
+]
+
+PRELUDE = """
+import triton_metal as triton
+import triton_metal.language as tl
+
+@triton.jit
+def scan_add(a, b):
+    return a + b
+
+@triton.jit
+def uses_load(a, b):
+    return a + tl.load(b)
+
+@triton.constexpr_function
+def broken():
+    raise KeyError("nothing")
+
+@triton.jit
+def inner(p, q):
+    return tl.associative_scan(tl.load(p), 0, scan_add)
+
+@triton.jit
+def outer(p, q):
+    return inner(p, q)
+
+@triton.jit(noinline=True)
+def apart(p):
+    tl.store(p, tl.cumsum(tl.load(p), 0))
+
+@triton.jit
+def endless(v):
+    return endless(v)
+
+@triton.jit
+def pair(a, b, c, d):
+    return a + c, b + d
+
+@triton.jit
+def loads(a, b):
+    return a + tl.load(POINTER)
+
+@triton.jit
+def scans(a, b):
+    return tl.cumsum(a, 0)
+
+@triton.jit
+def missing(a, b, c, d):
+    return a
+
+@triton.jit
+def first(a, b):
+    return a
+
+@triton.jit
+def kernel(x, i, h, b, n, s, d, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+"""
+
+PROGRAMS = {
+    "scan": "w = tl.cumsum(tl.load(x + o), 0)  # here\ntl.store(x + o, w)",
+    "scan product": "tl.store(x + o,\n    tl.cumprod(  # here\n        tl.load(x + o), 0))",
+    "scan method": "tl.store(x + o, tl.load(x + o).cumsum(0))  # here",
+    "scan of two": "a, c = tl.associative_scan((tl.load(x + o), tl.load(x + o)), 0, pair)  # here\ntl.store(x + o, a)",
+    "scan in a function": "tl.store(x + o, outer(x + o, x))  # here",
+    "scan in a loop": "for k in range(n):\n    tl.store(x + o, tl.cumsum(tl.load(x + o), 0))  # here",
+    "scan in an if": "if n > 3:\n    tl.store(x + o, tl.cumsum(tl.load(x + o), 0))  # here",
+    "scan apart": "apart(x + o)  # here",
+    "join": "tl.store(x + tl.arange(0, 64), tl.interleave(tl.load(x + o), tl.load(x + o)))  # here",
+    "split": "a, c = tl.split(tl.load(x + o).reshape(16, 2))  # here\ntl.store(x + tl.arange(0, 16), a)",
+    "cat": "tl.store(x + tl.arange(0, 64), tl.cat(tl.load(x + o), tl.load(x + o)))  # here",
+    "gather": "tl.store(x + o, tl.gather(tl.load(x + o), o, 0))  # here",
+    "histogram": "tl.store(i + tl.arange(0, 16), tl.histogram(tl.load(i + o), 16))  # here",
+    "atomic over two bases": "p = tl.where(o < 8, x + o, b + o)\ntl.atomic_add(p, 1.0)  # here",
+    "atomic max over two bases": "p = tl.where(o < 8, i + o, i + o * 2)\ntl.atomic_max(p, 1)  # here",
+    "atomic xchg over two bases": "p = tl.where(o < 8, i + o, i + o * 2)\ntl.atomic_xchg(p, 1)  # here",
+    "atomic cas over two bases": "p = tl.where(o < 8, i + o, i + o * 2)\ntl.atomic_cas(p, 1, 2)  # here",
+    "atomic of integers as pointers": "p = (o.to(tl.int64) + 4096).to(tl.pointer_type(tl.int32))\ntl.atomic_add(p, 1)  # here",
+    "atomic of loaded pointers": "p = tl.load(d + o).to(tl.pointer_type(tl.int32))\ntl.atomic_add(p, 1)  # here",
+    "atomic in a loop over pointers": "p = tl.where(o < 8, i + o, i + o * 2)\nfor k in range(n):\n    tl.atomic_add(p, 1)  # here\n    p += 4",
+    "atomic in a while": "p = tl.where(o < 8, i + o, i + o * 2)\nk = 0\nwhile k < n:\n    tl.atomic_add(p, 1)  # here\n    p += 4\n    k += 1",
+    "atomic used later": "p = tl.where(o < 8, i + o, i + o * 2)\nv = tl.atomic_add(p, 1)  # here\ntl.store(i + o, v)",
+    "atomic half": "tl.atomic_add(h + o, 1.0)  # here",
+    "atomic half max": "tl.atomic_max(h + o, 1.0)  # here",
+    "atomic 64 bits": "tl.atomic_add(d + o, 1)  # here",
+    "atomic 64-bit cas": "tl.atomic_cas(d + o, 1, 2)  # here",
+    "float atomic and": "tl.atomic_and(x + o, 1.0)  # here",
+    "atomic order": "tl.atomic_add(i + o, 1, sem='strong')  # here",
+    "double": "tl.store(x + o, tl.load(x + o) * tl.full((BLOCK,), 1.5, tl.float64))  # here",
+    "small dot": "r = tl.arange(0, 4)\nt = tl.load(x + r[:, None] * 4 + r[None, :])\nu = tl.dot(t, t)  # here\ntl.store(x + r[:, None] * 4 + r[None, :], u)",
+    "batched dot": "r = tl.arange(0, 16)\nt = tl.load(x + (r[:, None] * 16 + r[None, :])[None, :, :])\nu = tl.dot(t, t)  # here\ntl.store(x + (r[:, None] * 16 + r[None, :])[None, :, :], u)",
+    "dot of wide integers": "r = tl.arange(0, 16)\nt = tl.load(i + r[:, None] * 16 + r[None, :])\nu = tl.dot(t, t)  # here\ntl.store(i + r[:, None] * 16 + r[None, :], u)",
+    "load in a reduction": "tl.store(x, tl.reduce(tl.load(x + o), 0, loads))  # here",
+    "reduction of pointers": "tl.store(d, tl.reduce((x + o).to(tl.int64), 0, scan_add))\ntl.store(x + o, tl.load(tl.reduce(x + o, 0, first)))  # here",
+    "store of pointers": "tl.store((d + o).to(tl.pointer_type(tl.pointer_type(tl.float32))), x + o)  # here",
+    "rounding": "tl.store(h + o, tl.load(x + o).to(tl.float16, fp_downcast_rounding='rtz'))  # here",
+    "too much threadgroup memory": "r = tl.arange(0, 128)\np = x + r[:, None] * 128 + r[None, :]\nt = tl.load(p)\nu = tl.dot(t, t)\nu = tl.dot(tl.trans(u), u)\ntl.store(p, tl.cumsum(u, 0))  # here",
+    "print": "tl.device_print('n', n)  # here",
+    "static assert": "tl.static_assert(BLOCK == 5, 'five')  # here",
+    "static assert in a function": "tl.xor_sum(tl.load(x + o))  # here",
+    "scan in a reduction's function": "tl.store(x, tl.reduce(tl.load(x + o), 0, scans))  # here",
+    "reduction with an index": "tl.store(x, tl.reduce((tl.load(x + o), o), 0, missing))  # here",
+    "too many bytes": "r = tl.arange(0, 128)\np = x + r[:, None] * 128 + r[None, :]\nu = tl.dot(tl.load(p), tl.load(p))\ntl.store(p, tl.dot(tl.trans(u), u))",
+    "message of a function that runs while compiling": "v = broken()  # here",
+    "undefined": "tl.store(x + o, nothing)  # here",
+    "undefined in an annotation": "v: nothing = 3  # here",
+    "undefined attribute": "tl.store(x + o, tl.nothing(o))  # here",
+    "return of a value": "return n  # here",
+    "recursion": "tl.store(x + o, endless(o))  # here",
+    "arange": "w = tl.arange(0, 17)  # here",
+    "range bounds": "for k in range(1.5):  # here\n    tl.store(x + o, k)",
+    "loop type": "a = 1\nfor k in range(n):  # here\n    a = a * 1.5\ntl.store(x + o, a)",
+    "condition": "if o > 3:  # here\n    tl.store(x + o, 1.0)",
+    "while condition": "while o > 3:  # here\n    tl.store(x + o, 1.0)",
+    "unary": "tl.store(x + o, ~tl.load(x + o))  # here",
+    "unary of a pointer": "tl.store(-x, 1.0)  # here",
+    "power": "tl.store(x + o, tl.load(x + o) ** 2)  # here",
+    "matmul operator": "v = tl.load(x + o) @ tl.load(x + o)  # here",
+    "division by zero": "v = 1 // 0  # here",
+    "big number": "tl.store(i + o, 1 << 80)  # here",
+    "shift": "tl.store(i + o, o << (1 << 40))  # here",
+    "subscript": "v = tl.load(x + o)[3]  # here",
+    "tuple index": "v = (1, 2)[5]  # here",
+    "unpack": "a, c = 1, 2, 3  # here",
+    "too many elements": "tl.store(x, tl.sum(tl.full((1 << 21,), 1.0, tl.float32)))  # here",
+    "reshape": "tl.store(x + o, tl.load(x + o).reshape(7))  # here",
+    "permute": "tl.store(x + o, tl.permute(tl.load(x + o), 1, 0))  # here",
+    "keyword": "tl.store(x + o, 1.0, nothing=3)  # here",
+    "missing argument": "tl.store(x + o)  # here",
+    "dtype": "tl.store(x + o, tl.zeros((BLOCK,), 'nothing'))  # here",
+    "external": "v = tl.extra.nothing(o)  # here",
+    "with": "with n:  # here\n    pass",
+    "starred": "v = [*n]  # here",
+    "f-string": "tl.static_print(f'{n}')  # here",
+    "call of a number": "v = n(3)  # here",
+    "method": "tl.store(x + o, tl.load(x + o).nothing())  # here",
+    "softmax of an axis": "tl.store(x + o, tl.softmax(tl.load(x + o), 3))  # here",
+    "random of floats": "tl.store(x + o, tl.rand(1.5, o))  # here",
+    "pointer of two dtypes": "p = tl.where(n > 3, x, i)  # here",
+    "list comprehension": "v = [k for k in n]  # here",
+    "nested": "tl.store(x + o,\n         tl.load(x + o)\n         + tl.exp(  # here\n             o))",
+}  # fmt: skip
+
+
+def load(path, program):
+    body = textwrap.indent(program, "    ")
+    path.write_text(PRELUDE + body + "\n")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+def arguments():
+    n = 1 << 15
+    return (
+        np.zeros(n, np.float32),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.float16),
+        np.zeros(n, np.float32),
+        7,
+        1.5,
+        np.zeros(n, np.int64),
+    )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_place_of_a_refusal(name, tmp_path, monkeypatch, request):
+    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "refused.py"
+    kernel = load(path, PROGRAMS[name])
+    if name == "too many bytes":
+        triton.set_kernel_config(shared_memory=1024)
+        request.addfinalizer(lambda: triton.set_kernel_config(shared_memory=None))
+    with pytest.raises(triton.CompileError) as caught:
+        kernel[(1,)](*arguments(), BLOCK=32)
+    error = caught.value
+    lines = path.read_text().splitlines()
+    marked = [k for k, line in enumerate(lines, 1) if line.endswith("# here")]
+    (wanted,) = marked or [k for k, line in enumerate(lines, 1) if line.startswith("def kernel")]
+    assert error.location is not None, str(error)
+    outermost = (error.location, *error.callers)[-1]
+    assert (outermost.file, outermost.line) == (str(path), wanted), str(error)
+    for place in (error.location, *error.callers):
+        assert place.file == str(path), str(error)
+        assert place.text.strip() == lines[place.line - 1].strip()
+        assert "^" in place.excerpt()
+    first = str(error).splitlines()[0]
+    assert first.startswith(f"{path}:{error.location.line}:{error.location.column}: ")
+    assert len(first) > len(str(path)) + 20
