@@ -406,12 +406,10 @@ struct CarryOneNumber : OpRewritePattern<scf::ForOp> {
                                                    : Value();
       if (!increment)
         continue;
-      Value scalar;
-      if (auto splat = increment.getDefiningOp<SplatOp>())
-        scalar = splat.getValue();
+      auto splat = increment.getDefiningOp<SplatOp>();
       DenseElementsAttr dense;
       bool isConstant = matchPattern(increment, m_Constant(&dense)) && dense.isSplat();
-      if (!scalar && !isConstant)
+      if (!splat && !isConstant)
         continue;
       Location loc = argument.getLoc();
       Type element = type.getElementType();
@@ -436,6 +434,8 @@ struct CarryOneNumber : OpRewritePattern<scf::ForOp> {
       rewriter.mergeBlocks(op.getBody(), loop.getBody(), arguments);
       auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
       rewriter.setInsertionPoint(yield);
+      // The number may be an argument of the old loop's body: by now it is the new loop's.
+      Value scalar = splat ? splat.getValue() : Value();
       if (!scalar)
         scalar = arith::ConstantOp::create(rewriter, loc,
                                            cast<TypedAttr>(*dense.getValues<Attribute>().begin()));

@@ -143,6 +143,31 @@ msl.kernel @moving_offsets(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>,
 
 // -----
 
+// The number may be the loop's own index, or a number that it carries: then it is the new loop's.
+// CHECK-LABEL: msl.kernel @moved_by_carried_numbers
+// CHECK:       scf.for %[[I:.*]] = {{.*}} iter_args(%[[S:.*]] = %c0_i32, %[[A:.*]] = %c0_i32{{.*}}, %[[B:.*]] = %c0_i32{{.*}}) -> (i32, i32, i32)
+// CHECK-DAG:     %[[AI:.*]] = arith.addi %[[A]], %[[I]]
+// CHECK-DAG:     %[[BS:.*]] = arith.addi %[[B]], %[[S]]
+// CHECK:         scf.yield {{.*}}, %[[AI]], %[[BS]] : i32, i32, i32
+msl.kernel @moved_by_carried_numbers(%y: !msl.ptr<i32, device>, %n: i32) threads 32 {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %o = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %r:3 = scf.for %i = %zero to %n step %one iter_args(%s = %zero, %a = %o, %b = %o) -> (i32, vector<8xi32>, vector<8xi32>) : i32 {
+    %is = msl.splat %i : vector<8xi32>
+    %ss = msl.splat %s : vector<8xi32>
+    %a1 = arith.addi %a, %is : vector<8xi32>
+    %b1 = arith.addi %ss, %b : vector<8xi32>
+    %s1 = arith.muli %s, %n : i32
+    scf.yield %s1, %a1, %b1 : i32, vector<8xi32>, vector<8xi32>
+  }
+  msl.store %r#1, %y[%o] {width = 4 : i32} : vector<8xi32>, !msl.ptr<i32, device>, vector<8xi32>
+  msl.store %r#2, %y[%o] {width = 4 : i32} : vector<8xi32>, !msl.ptr<i32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
 // An accumulator of matrix products is an array of matrices, scaled in place between the products.
 // CHECK-LABEL: msl.kernel @scaled_products
 // CHECK:       %[[ACC:.*]] = msl.var : <2x!msl.matrix<f32>>
