@@ -4,6 +4,7 @@
 # make setup     only bring in what the build needs (the others do this themselves)
 # make lint      formatting and lint, C++ and Python, and docs/dialects against what the sources generate
 # make sanitize  the C++ tests under AddressSanitizer and UBSan
+# make fuzz-programs N=20000 SEED=1   that many random programs against NumPy; ONLY=<number> runs one again and makes it small
 # make wheels    the two wheels, checked and tried in an empty environment; they are left in dist/wheels
 # make clean     remove what was built (.venv stays)
 
@@ -23,11 +24,15 @@ CONFIGURE = cmake -G Ninja -S . -Wno-dev \
   -DCMAKE_C_COMPILER=$(LLVM_PREFIX)/bin/clang -DCMAKE_CXX_COMPILER=$(LLVM_PREFIX)/bin/clang++ \
   -DCMAKE_PREFIX_PATH=$(LLVM_PREFIX) -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON_ENV)/python
 
+# Of `make fuzz-programs`: how many programs, and which campaign.
+N ?= 1000
+SEED ?= 1
+
 PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python \
   $(PYTHON_ENV)/python -m pytest -q -n $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: build demo test setup setup-tests setup-wheels lint format sanitize wheels clean
+.PHONY: build demo test fuzz-programs setup setup-tests setup-wheels lint format sanitize wheels clean
 
 setup:
 	@scripts/setup.sh
@@ -52,6 +57,9 @@ test: setup-tests build
 	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/$(BUILD) --param llvm_tools=$(LLVM_PREFIX)/bin
 	$(PYTEST) tests/python
 	for route in mps mlx mlx-in-place; do $(PYTEST) --route=$$route -m "not own_route" tests/python || exit 1; done
+
+fuzz-programs: setup-tests build
+	PYTHONPATH=python:tests/python $(PYTHON_ENV)/python -m random_programs --jobs $(JOBS) $(if $(ONLY),--only $(ONLY),--count $(N) --seed $(SEED))
 
 lint: setup-tests $(BUILD)/build.ninja
 	$(PYTHON_ENV)/ruff check .

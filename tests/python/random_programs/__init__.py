@@ -5,6 +5,6 @@ text, and a function of NumPy arrays that says what the line means (`program`). 
 gives the memory that the kernel must leave (`machine`). A program that fails is made smaller by leaving out steps
 (`shrink`), and printed as a Python file that needs nothing of this package (`report`).
 
-    python -m random_programs --count 1000 --seed 1 --jobs 2      # from tests/python, with PYTHONPATH=../../python
-    python -m random_programs --only 1234                         # one program again
+    make fuzz-programs N=20000 SEED=1     # a campaign: failures go to out/programs, the first ones of a kind small as well
+    make fuzz-programs ONLY=1234          # one program again
 """

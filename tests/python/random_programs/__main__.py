@@ -1,8 +1,4 @@
-"""Runs a campaign, or one program again.
-
-    python -m random_programs --count 1000 --seed 1 --jobs 2
-    python -m random_programs --only 1234             # prints it, runs it, makes it smaller if it fails
-"""
+"""Runs a campaign, or one program again, which is made smaller if it fails."""
 
 from __future__ import annotations
 
@@ -33,9 +29,13 @@ def write(seed: int, folder: Path, small: bool, answer: dict) -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="random_programs", description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="how many programs (1000)")
-    parser.add_argument("--seed", type=int, default=0, help="the campaign: other programs for each (0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="the campaign: other programs for each (0)"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="worker processes (1)")
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "programs", help="failures go here")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "out" / "programs", help="failures go here"
+    )
     parser.add_argument("--shrink", type=int, default=10, help="make so many failures smaller (10)")
     parser.add_argument("--only", type=int, help="one program, by its number")
     options = parser.parse_args()

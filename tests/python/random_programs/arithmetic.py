@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import BF16, BOOL, F16, F32, DType, Refused, of_number, of_width, promote
+from .dtypes import BOOL, F16, F32, DType, Refused, of_number, of_width, promote
 
 
 @dataclass
@@ -71,7 +71,9 @@ def of_constant(number: bool | int | float, dtype: DType, programs: int) -> Valu
     else:
         if not dtype.low <= int(number) <= dtype.high:
             raise Refused(f"{number} is no {dtype}")
-        data = np.array(int(number)).astype(dtype.numpy) if dtype == BOOL else dtype.numpy.type(number)
+        data = (
+            np.array(int(number)).astype(dtype.numpy) if dtype == BOOL else dtype.numpy.type(number)
+        )
     return Value(np.full((programs,), data, dtype.numpy), dtype)
 
 
@@ -271,7 +273,9 @@ def bitwise(function: Callable[..., Any]) -> Callable[[Operand, Operand], Value]
 
 def _amount(y: Value, dtype: DType) -> np.ndarray:
     """Shift amounts count modulo the width."""
-    return (y.data.astype(np.uint8 if dtype == BOOL else dtype.numpy).astype(np.int64)) & (dtype.bits - 1)
+    return (y.data.astype(np.uint8 if dtype == BOOL else dtype.numpy).astype(np.int64)) & (
+        dtype.bits - 1
+    )
 
 
 def shift_left(a: Operand, b: Operand) -> Value:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
+import os
 import re
 import selectors
 import shutil
@@ -36,13 +38,17 @@ class Worker:
             env=_environment(self.folder),
         )
         self.done = 0
+        self.before: list[int] = []
         self.seed = -1
         self.since = 0.0
 
     def send(self, line: str) -> None:
         self.seed, self.since = json.loads(line)["seed"], time.monotonic()
-        self.process.stdin.write(line.encode() + b"\n")
-        self.process.stdin.flush()
+        self.before.append(self.seed)
+        # A process that has died since its last answer shows it by having none to this.
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
 
     def receive(self) -> dict:
         """The answer; that of a worker that has died says how."""
@@ -51,7 +57,9 @@ class Worker:
         if line.endswith(b"\n"):
             return json.loads(line)
         self.process.wait()
-        return self._failed("crash", f"the process ended with {self.process.returncode}\n{self._tail()}")
+        return self._failed(
+            "crash", f"the process ended with {self.process.returncode}\n{self._tail()}"
+        )
 
     def stop_hanging(self) -> dict:
         self.process.kill()
@@ -68,7 +76,8 @@ class Worker:
 
     def close(self) -> None:
         if self.process.poll() is None:
-            self.process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
             try:
                 self.process.wait(5)
             except subprocess.TimeoutExpired:
@@ -80,10 +89,9 @@ class Worker:
 
 
 def _environment(folder: str) -> dict[str, str]:
-    import os
-
     root = Path(__file__).parents[3]
     paths = [str(root / "python"), str(Path(__file__).parents[1])]
+    paths += filter(None, [os.environ.get("PYTHONPATH")])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TMPDIR": folder}
 
 
@@ -116,6 +124,20 @@ def pattern(message: str) -> str:
     return re.sub(r"\d+", "N", first)[:160]
 
 
+def alone(answer: dict, before: list[int]) -> dict:
+    """A crash once more, in a process of its own: it may be due to an earlier program."""
+    worker = Worker()
+    try:
+        worker.send(request(answer["seed"]))
+        again = worker.receive()
+    finally:
+        worker.close()
+    if again["kind"] == "ok":
+        detail = f"{answer['detail']}\nnot alone, but after {before[-20:-1]}"
+        return {**answer, "detail": detail}
+    return again
+
+
 def campaign(seeds: Iterable[int], jobs: int, on_failure=None, progress=None) -> Tally:
     """Runs the programs of these numbers."""
     tally, start = Tally(), time.monotonic()
@@ -140,13 +162,16 @@ def campaign(seeds: Iterable[int], jobs: int, on_failure=None, progress=None) ->
     def end(worker: Worker, answer: dict) -> None:
         selector.unregister(worker.process.stdout)
         del busy[worker.process.stdout.fileno()]
+        if answer["kind"] == "crash" and len(worker.before) > 1:
+            answer = alone(answer, worker.before)
         tally.add(answer)
         tally.seconds = time.monotonic() - start
         if answer["kind"] not in ("ok", "refused") and on_failure:
             on_failure(answer)
         if progress:
             progress(tally)
-        if answer["kind"] in ("crash", "hang"):
+        if answer["kind"] in ("wrong", "crash", "hang"):
+            # A store to a wrong place may have damaged the process.
             worker.close()
             begin(None)
         else:

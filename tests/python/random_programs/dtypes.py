@@ -85,7 +85,12 @@ def of_number(value: bool | int | float) -> DType:
                 return dtype
         raise Refused(f"{value} has no dtype")
     size = abs(value)
-    if size == 0 or np.isinf(size) or np.isnan(size) or 2.0**-126 <= size <= np.finfo(np.float32).max:
+    if (
+        size == 0
+        or np.isinf(size)
+        or np.isnan(size)
+        or 2.0**-126 <= size <= np.finfo(np.float32).max
+    ):
         return F32
     raise Refused(f"{value} is a float64")
 

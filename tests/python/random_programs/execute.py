@@ -80,7 +80,9 @@ def mismatches(program: Program, arrays: dict[str, np.ndarray]) -> list[str]:
                 f"[{i}] is {actual[i]}, must be {wanted.data[i]}" for i in places[:4].tolist()
             )
             names = "/".join(a.name for a in program.arguments if a.array == name)
-            result.append(f"{names} ({wanted.dtype}): {places.size} of {actual.size} wrong: {shown}")
+            result.append(
+                f"{names} ({wanted.dtype}): {places.size} of {actual.size} wrong: {shown}"
+            )
     return result
 
 

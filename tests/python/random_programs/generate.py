@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-
 from .dtypes import ALL, BOOL, F32, I32, I64, U32, U64, DType
 from .machine import Machine
 from .program import Config, Op, Program, Tile
-from .steps import atomics, control_flow, dots, elementwise, memory, reductions, views
+from .steps import atomics, control_flow, dots, elementwise, memory, pointers, reductions, views
 from .steps.places import draw_places
 
 Step = Callable[[Program], object]
@@ -39,6 +38,8 @@ STEPS: list[tuple[float, Step]] = [
     (0.7, memory.gather),
     (1, memory.store),
     (0.5, memory.store_number),
+    (0.8, pointers.moving),
+    (0.4, pointers.chosen),
     (1, views.permute),
     (1, views.reshape),
     (1, views.expand),
@@ -72,7 +73,7 @@ def draw_config(rng: random.Random) -> Config:
         num_stages=rng.choice([1, 2, 2, 3, 4]),
         grid=grid,
         schedule=rng.choice([None, None, rng.randrange(1000)]),
-        check=rng.choice([None, None, None, "bounds"]),
+        check=rng.choice([None, "bounds"]),
     )
 
 
@@ -151,12 +152,16 @@ def _store(
     where = np.broadcast_to(
         place.offsets + start + pid * span, (program.config.programs, *tile.shape)
     )
-    base = f"{name} + pid * {span} + {start}" if program.config.programs > 1 else f"{name} + {start}"
-    text = f"tl.store({base} + {place.text}, {tile.name})" if tile.shape else f"tl.store({base}, {tile.name})"
+    base = (
+        f"{name} + pid * {span} + {start}" if program.config.programs > 1 else f"{name} + {start}"
+    )
+    text = (
+        f"tl.store({base} + {place.text}, {tile.name})"
+        if tile.shape
+        else f"tl.store({base}, {tile.name})"
+    )
 
     def run(machine: Machine) -> None:
         machine.store(array, where, machine.lanes(tile.shape, None), machine.values[tile.id])
 
     return Op(lambda: [text], run)
-
-

@@ -38,12 +38,17 @@ def packed(text, dtype):
 
 def array_text(array: np.ndarray, dtype: DType | None = None) -> str:
     """An expression that makes the array."""
-    name = "ml_dtypes.bfloat16" if dtype is not None and dtype.name == "bfloat16" else f'"{array.dtype}"'
+    name = (
+        "ml_dtypes.bfloat16"
+        if dtype is not None and dtype.name == "bfloat16"
+        else f'"{array.dtype}"'
+    )
     if array.size <= 64 and array.dtype.kind in "iub":
         return f"np.array({array.tolist()}, {name})"
     if array.size <= 64:
         numbers = ", ".join(
-            repr(x) if np.isfinite(x) else f"float('{x}')" for x in array.astype(np.float64).tolist()
+            repr(x) if np.isfinite(x) else f"float('{x}')"
+            for x in array.astype(np.float64).tolist()
         )
         return f"np.array([{numbers}], {name})"
     data = base64.b85encode(zlib.compress(array.tobytes(), 9)).decode()
@@ -65,11 +70,19 @@ def source(program: Program, note: str = "") -> str:
     for argument in program.arguments:
         if argument.array is None:
             value = argument.number
-            shown = f"float('{value}')" if isinstance(value, float) and not np.isfinite(value) else repr(value)
+            shown = (
+                f"float('{value}')"
+                if isinstance(value, float) and not np.isfinite(value)
+                else repr(value)
+            )
             arguments.append(shown)
         else:
-            arguments.append(f"{argument.array}[{argument.offset}:]" if argument.offset else argument.array)
-    lines.append(f"with triton.launch_options(schedule={config.schedule!r}, check={config.check!r}):")
+            arguments.append(
+                f"{argument.array}[{argument.offset}:]" if argument.offset else argument.array
+            )
+    lines.append(
+        f"with triton.launch_options(schedule={config.schedule!r}, check={config.check!r}):"
+    )
     lines.append(
         f"    kernel[{config.grid}]({', '.join(arguments)}, num_warps={config.num_warps}, "
         f"num_stages={config.num_stages})"

@@ -38,7 +38,9 @@ class Oracle:
 def signature(answer: dict) -> str:
     """Failures of one signature are taken for the same."""
     kind = answer["kind"]
-    return kind if kind in ("wrong", "crash", "hang", "ok") else f"{kind}: {pattern(answer['detail'])}"
+    return (
+        kind if kind in ("wrong", "crash", "hang", "ok") else f"{kind}: {pattern(answer['detail'])}"
+    )
 
 
 def shrink(seed: int, most: int = 150) -> tuple[frozenset[str], Config | None, dict]:

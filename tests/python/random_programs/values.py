@@ -12,7 +12,19 @@ FLOAT_EDGES = [
     *(0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, 127.5, 128.0, -128.5, 255.5, 256.0, 300.0),
     *(float("inf"), float("-inf"), float("nan"), 2.0**31, -(2.0**31), 2.0**32, 2.0**63, -(2.0**63)),
     *(2.0**64, 1e20, -1e20, 65504.0, 65520.0, 32767.5, -32769.0, 2.0**-24, 2.0**-14, 2.0**-126),
-    *(2.0**-149, 2.0**24 + 2, 2.0**31 - 128, 2.0**53, 3e38, -3e38, 0.1, 1 / 3, 1e-10, 2049.0, 257.0),
+    *(
+        2.0**-149,
+        2.0**24 + 2,
+        2.0**31 - 128,
+        2.0**53,
+        3e38,
+        -3e38,
+        0.1,
+        1 / 3,
+        1e-10,
+        2049.0,
+        257.0,
+    ),
 ]
 
 
@@ -60,5 +72,7 @@ def number(rng: random.Random, dtype: DType) -> bool | int | float:
         value = rng.choice([0.0, -0.0, 1.0, 0.5, -1.5, 2.0, 0.1, -3.75, 127.5, 1000.0, 65504.0])
         return float(np.float32(value)) if dtype == BF16 and rng.random() < 0.5 else value
     if rng.random() < 0.5:
-        return rng.choice([n for n in (0, 1, 2, 3, -1, -2, 5, 7, 10) if dtype.low <= n <= dtype.high])
+        return rng.choice(
+            [n for n in (0, 1, 2, 3, -1, -2, 5, 7, 10) if dtype.low <= n <= dtype.high]
+        )
     return rng.choice(integer_edges(dtype))

@@ -47,7 +47,9 @@ def distinct(program: Program) -> None:
         lanes = _lanes(machine, access, mask)
         old = machine.load(access.array, access.places, lanes, np.zeros((), dtype.numpy))
         value = m.sure(machine.values[operand.id]).data
-        value = value.reshape((value.shape[0], *([1] * (lanes.ndim - value.ndim)), *value.shape[1:]))
+        value = value.reshape(
+            (value.shape[0], *([1] * (lanes.ndim - value.ndim)), *value.shape[1:])
+        )
         with np.errstate(all="ignore"):
             new = np.broadcast_to(update(old.data, value), lanes.shape).astype(dtype.numpy)
         machine.store(access.array, access.places, lanes, Value(new, dtype))
@@ -81,7 +83,9 @@ def exchange(program: Program) -> None:
         lanes = machine.lanes(shape, None)
         old = machine.load(access.array, access.places, lanes, np.zeros((), dtype.numpy))
         value = m.cast(m.sure(machine.values[operand.id]), dtype).data
-        value = value.reshape((value.shape[0], *([1] * (lanes.ndim - value.ndim)), *value.shape[1:]))
+        value = value.reshape(
+            (value.shape[0], *([1] * (lanes.ndim - value.ndim)), *value.shape[1:])
+        )
         new = np.where(old.data == expected, value, old.data).astype(dtype.numpy)
         machine.store(access.array, access.places, lanes, Value(new, dtype))
         machine.values[tile.id] = old
@@ -133,7 +137,9 @@ def colliding(program: Program) -> None:
             value = m.cast(low, F32).data
         else:
             value = m.cast(m.sure(machine.values[operand.id]), dtype).data
-            value = value.reshape((value.shape[0], *([1] * (lanes.ndim - value.ndim)), *value.shape[1:]))
+            value = value.reshape(
+                (value.shape[0], *([1] * (lanes.ndim - value.ndim)), *value.shape[1:])
+            )
         value = np.broadcast_to(value, lanes.shape)
         update.at(machine.memory[array].data, places[lanes], value[lanes])
 

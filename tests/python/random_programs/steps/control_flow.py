@@ -105,7 +105,9 @@ def for_loop(program: Program) -> None:
     step = rng.choice([1, 1, 1, 2, 3, -1, -2, 7])
     start = rng.choice([0, 0, 0, 1, -2, 5, 100])
     start_text, start_of = _bound(program, start)
-    end_text, end_of = _bound(program, start + trips * step - rng.choice([0, 0, 1 if step > 1 else 0]))
+    end_text, end_of = _bound(
+        program, start + trips * step - rng.choice([0, 0, 1 if step > 1 else 0])
+    )
     if step < 0:
         start_text, end_text = str(start), str(start + trips * step)
         start_of = lambda machine: np.full(machine.programs, start)  # noqa: E731
@@ -113,7 +115,10 @@ def for_loop(program: Program) -> None:
     pairs = _carried(program)
     induction = program.tile((), I32, "i")
     variables = [variable for _, variable in pairs]
-    heads = ["range({})"] * 3 + ["tl.range({}, num_stages={stages})", "tl.range({}, loop_unroll_factor=2)"]
+    heads = ["range({})"] * 3 + [
+        "tl.range({}, num_stages={stages})",
+        "tl.range({}, loop_unroll_factor=2)",
+    ]
     if step == 1 and start_text.lstrip("-").isdigit() and end_text.lstrip("-").isdigit():
         heads.append("tl.static_range({})")
     head = rng.choice(heads).replace("{stages}", str(rng.randint(1, 4)))
@@ -267,7 +272,12 @@ def _condition(program: Program) -> tuple[str, Callable[[Machine], np.ndarray]]:
         argument = program.argument(number=value)
         return f"{argument.name} > 2", lambda machine: np.full(machine.programs, value > 2)
     scalar = program.pick(lambda t: t.shape == ())
-    compare: dict[str, Any] = {"<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne}
+    compare: dict[str, Any] = {
+        "<": operator.lt,
+        ">": operator.gt,
+        "==": operator.eq,
+        "!=": operator.ne,
+    }
     sign = rng.choice(list(compare))
     number: Any = 3 if scalar.dtype != BOOL else True
 
@@ -294,7 +304,9 @@ def call(program: Program) -> None:
         program.visible = list(parameters)
         _inner_steps(program, 3)
         shown = program.step.path + "."
-        results = [t for t in program.visible if t.step.startswith(shown) and program.value(t).all_known]
+        results = [
+            t for t in program.visible if t.step.startswith(shown) and program.value(t).all_known
+        ]
         results = results[-2:] or [_like(program, parameters[0])]
         body = program.ops
         program.pure = pure

@@ -15,7 +15,13 @@ from ..program import Op, Program, Tile, lines_of
 from .memory import new_array
 from .reductions import check_whole, extreme, total
 
-PRECISIONS = ["", "", ", input_precision='ieee'", ", input_precision='tf32'", ", input_precision='tf32x3'"]
+PRECISIONS = [
+    "",
+    "",
+    ", input_precision='ieee'",
+    ", input_precision='tf32'",
+    ", input_precision='tf32x3'",
+]
 
 
 def product(a: Value, b: Value, acc: Value | None, out: DType) -> Value:
@@ -28,8 +34,14 @@ def product(a: Value, b: Value, acc: Value | None, out: DType) -> Value:
     if acc is not None:
         result = result + acc.data.astype(np.float64)
     if out.is_float:
-        sizes = np.matmul(np.abs(x), np.abs(y)) + (0 if acc is None else np.abs(acc.data.astype(np.float64)))
-        if not np.all(sizes <= 2**out.digits) or np.any(x != np.trunc(x)) or np.any(y != np.trunc(y)):
+        sizes = np.matmul(np.abs(x), np.abs(y)) + (
+            0 if acc is None else np.abs(acc.data.astype(np.float64))
+        )
+        if (
+            not np.all(sizes <= 2**out.digits)
+            or np.any(x != np.trunc(x))
+            or np.any(y != np.trunc(y))
+        ):
             raise Refused("the product may round")
         if acc is not None and np.any(acc.data != np.trunc(acc.data.astype(np.float32))):
             raise Refused("the product may round")
@@ -45,9 +57,7 @@ def loaded(program: Program, shape: tuple[int, int], dtype: DType) -> Tile:
     row, column = f"tl.arange(0, {rows})", f"tl.arange(0, {columns})"
     strides = (columns, 1) if program.rng.random() < 0.7 else (1, rows)
     places = np.arange(rows)[:, None] * strides[0] + np.arange(columns) * strides[1]
-    line = (
-        f"{tile.name} = tl.load({argument.name} + {row}[:, None] * {strides[0]} + {column}[None, :] * {strides[1]})"
-    )
+    line = f"{tile.name} = tl.load({argument.name} + {row}[:, None] * {strides[0]} + {column}[None, :] * {strides[1]})"
     array, wide = argument.array, np.broadcast_to(places, (program.config.programs, *shape))
 
     def run(machine: Machine) -> None:
@@ -65,9 +75,14 @@ def operand(program: Program, dtype: DType, shape: tuple[int, int]) -> Tile:
     if rng.random() < 0.6 or program.pure:
         try:
             return program.pick(
-                lambda t: t.shape == shape
-                and t.dtype == dtype
-                and np.abs(np.nan_to_num(program.value(t).data.astype(np.float64), nan=1e9)).max() <= 64
+                lambda t: (
+                    t.shape == shape
+                    and t.dtype == dtype
+                    and np.abs(
+                        np.nan_to_num(program.value(t).data.astype(np.float64), nan=1e9)
+                    ).max()
+                    <= 64
+                )
             )
         except Refused:
             if program.pure:
@@ -110,9 +125,13 @@ def observed(program: Program, tile: Tile) -> None:
     rng = program.rng
     axis = rng.randrange(2)
     if rng.random() < 0.5:
-        program.compute(f"tl.max({{0}}, {axis})", lambda x: extreme(False)(x, (axis + 1,), False), tile)
+        program.compute(
+            f"tl.max({{0}}, {axis})", lambda x: extreme(False)(x, (axis + 1,), False), tile
+        )
     elif tile.dtype.is_float:
-        wide = program.compute("{0}.to(tl.float32) + 64", lambda x: m.simple(np.add)(m.cast(x, F32), 64), tile)
+        wide = program.compute(
+            "{0}.to(tl.float32) + 64", lambda x: m.simple(np.add)(m.cast(x, F32), 64), tile
+        )
         program.compute(f"tl.sum({{0}}, {axis})", lambda x: total(x, (axis + 1,), False), wide)
     else:
         program.compute(f"tl.sum({{0}}, {axis})", lambda x: total(x, (axis + 1,), False), tile)
@@ -136,7 +155,9 @@ def dot(program: Program) -> None:
     first = operand(program, dtype, (rows, inner))
     a = changed(program, first)
     if kind == "two":
-        second = operand(program, dtype, (inner, columns) if rng.random() < 0.6 else (columns, inner))
+        second = operand(
+            program, dtype, (inner, columns) if rng.random() < 0.6 else (columns, inner)
+        )
         b = changed(program, second)
         if b.shape != (inner, columns) or (inner == columns and rng.random() < 0.3):
             b = transposed(program, b)
@@ -160,9 +181,14 @@ def multiply(program: Program, a: Tile, b: Tile, dtype: DType) -> Tile:
     if rng.random() < 0.4:
         try:
             acc = program.pick(
-                lambda t: t.shape == shape
-                and t.dtype == out
-                and np.abs(np.nan_to_num(program.value(t).data.astype(np.float64), nan=1e9)).max() < 2**20
+                lambda t: (
+                    t.shape == shape
+                    and t.dtype == out
+                    and np.abs(
+                        np.nan_to_num(program.value(t).data.astype(np.float64), nan=1e9)
+                    ).max()
+                    < 2**20
+                )
             )
         except Refused:
             acc = None
@@ -170,7 +196,9 @@ def multiply(program: Program, a: Tile, b: Tile, dtype: DType) -> Tile:
         return program.compute(
             f"tl.dot({{0}}, {{1}}, {{2}}{extra})", lambda x, y, z: product(x, y, z, out), a, b, acc
         )
-    return program.compute(f"tl.dot({{0}}, {{1}}{extra})", lambda x, y: product(x, y, None, out), a, b)
+    return program.compute(
+        f"tl.dot({{0}}, {{1}}{extra})", lambda x, y: product(x, y, None, out), a, b
+    )
 
 
 def dot_loop(program: Program) -> None:
@@ -186,11 +214,17 @@ def dot_loop(program: Program) -> None:
     if same:
         columns = rows
     left = new_array(program, dtype, rows * inner * max(trips, 1), True, "small")
-    right = left if same else new_array(program, dtype, columns * inner * max(trips, 1), True, "small")
+    right = (
+        left if same else new_array(program, dtype, columns * inner * max(trips, 1), True, "small")
+    )
     acc, side = program.tile((rows, columns), out, "acc"), program.tile((rows,), out, "side")
     limit = program.argument(number=trips).name if rng.random() < 0.7 else str(trips)
     counter = program.tile((), I32, "k")
-    head = f"for {counter.name} in {rng.choice(['range({})', 'tl.range({}, num_stages=3)'])}:".format(limit)
+    head = (
+        f"for {counter.name} in {rng.choice(['range({})', 'tl.range({}, num_stages=3)'])}:".format(
+            limit
+        )
+    )
     # a[i, k] lies at i * inner * trips + k, or b's transpose like that.
     width = inner * max(trips, 1)
     a_places = np.arange(rows)[:, None] * width + np.arange(inner)
@@ -210,7 +244,9 @@ def dot_loop(program: Program) -> None:
         if same:
             b = transposed(program, rng.choice([a, first]))
         else:
-            second = _load_part(program, right.name, right.array, b_text, b_places, counter, inner, dtype)
+            second = _load_part(
+                program, right.name, right.array, b_text, b_places, counter, inner, dtype
+            )
             b = transposed(program, changed(program, second))
         watched = {"first": first, "changed": a, "second": a}.get(observe)
         reduced = side
@@ -222,10 +258,16 @@ def dot_loop(program: Program) -> None:
         extra = rng.choice(PRECISIONS) if dtype == F32 else ""
         if rng.random() < 0.6:
             new = program.compute(
-                f"tl.dot({{0}}, {{1}}, {{2}}{extra})", lambda x, y, z: product(x, y, z, out), a, b, acc
+                f"tl.dot({{0}}, {{1}}, {{2}}{extra})",
+                lambda x, y, z: product(x, y, z, out),
+                a,
+                b,
+                acc,
             )
         else:
-            part = program.compute(f"tl.dot({{0}}, {{1}}{extra})", lambda x, y: product(x, y, None, out), a, b)
+            part = program.compute(
+                f"tl.dot({{0}}, {{1}}{extra})", lambda x, y: product(x, y, None, out), a, b
+            )
             new = program.compute("{0} + {1}", m.simple(np.add), acc, part)
         body = program.ops
 

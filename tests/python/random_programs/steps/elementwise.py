@@ -9,8 +9,8 @@ import numpy as np
 from .. import arithmetic as m
 from ..arithmetic import Value
 from ..dtypes import ALL, BOOL, F16, F32, FLOATS, I32, I64, Refused
-from ..program import Op, Program, Tile
 from ..machine import Machine
+from ..program import Op, Program, Tile
 from ..values import FLOAT_EDGES, integer_edges, number
 
 BINARY = {
@@ -57,14 +57,25 @@ def binary(program: Program) -> None:
     if rng.random() < 0.4:
         constant = literal(program, a, text)
         if rng.random() < 0.25:
-            program.compute(text.format(repr_of(constant), "{0}"), lambda x: function(constant, x), a)
+            program.compute(
+                text.format(repr_of(constant), "{0}"), lambda x: function(constant, x), a
+            )
         else:
-            program.compute(text.format("{0}", repr_of(constant)), lambda x: function(x, constant), a)
+            program.compute(
+                text.format("{0}", repr_of(constant)), lambda x: function(x, constant), a
+            )
         return
     division = "/" in text or "%" in text
     b = program.pick(
-        lambda t: meets(a.shape, t.shape)
-        and (not division or t.dtype.is_float or a.dtype.is_float or t.dtype.is_signed == a.dtype.is_signed),
+        lambda t: (
+            meets(a.shape, t.shape)
+            and (
+                not division
+                or t.dtype.is_float
+                or a.dtype.is_float
+                or t.dtype.is_signed == a.dtype.is_signed
+            )
+        ),
         unknown=True,
     )
     program.compute(text.format("{0}", "{1}"), function, a, b)
@@ -82,7 +93,10 @@ def literal(program: Program, tile: Tile, text: str) -> bool | int | float:
     if "<<" in text or ">>" in text:
         width = dtype.bits
         most = dtype.high if dtype.is_int else 0
-        return rng.choice([n for n in (0, 1, 3, width - 1, width, width + 1, 31, 32, 33, 40, 63, 64) if n <= most] or [0])
+        return rng.choice(
+            [n for n in (0, 1, 3, width - 1, width, width + 1, 31, 32, 33, 40, 63, 64) if n <= most]
+            or [0]
+        )
     value = number(rng, dtype)
     if dtype.is_int and rng.random() < 0.06:
         return rng.choice([0.5, -1.5, 3.0, 1e10])  # floats beside integers
@@ -113,9 +127,7 @@ def convert(program: Program) -> None:
     rng = program.rng
     target = rng.choice(program.palette or ALL) if rng.random() < 0.6 else rng.choice(ALL)
     if rng.random() < 0.2 and target.bits == a.dtype.bits and BOOL not in (target, a.dtype):
-        program.compute(
-            f"{{0}}.to({target.text}, bitcast=True)", lambda x: m.bitcast(x, target), a
-        )
+        program.compute(f"{{0}}.to({target.text}, bitcast=True)", lambda x: m.bitcast(x, target), a)
         return
     program.compute(f"{{0}}.to({target.text})", lambda x: m.cast(x, target), a)
 
@@ -131,13 +143,26 @@ def bits(program: Program) -> None:
 def select(program: Program) -> None:
     rng = program.rng
     a = program.pick(unknown=True)
-    test = program.pick(lambda t: meets(t.shape, a.shape) and t.dtype == BOOL) if rng.random() < 0.7 else None
+    test = (
+        program.pick(lambda t: meets(t.shape, a.shape) and t.dtype == BOOL)
+        if rng.random() < 0.7
+        else None
+    )
     if test is None:
         other = program.pick(lambda t: meets(t.shape, a.shape) and t.dtype.is_int)
-        test = program.compute("{0} % 2 == 0", lambda x: m.comparison(operator.eq)(m.remainder(x, 2 if x.dtype != BOOL else 2), 0), other)
+        test = program.compute(
+            "{0} % 2 == 0",
+            lambda x: m.comparison(operator.eq)(m.remainder(x, 2 if x.dtype != BOOL else 2), 0),
+            other,
+        )
     if rng.random() < 0.3:
         constant = number(rng, a.dtype)
-        program.compute(f"tl.where({{0}}, {{1}}, {repr_of(constant)})", lambda t, x: m.where(t, x, constant), test, a)
+        program.compute(
+            f"tl.where({{0}}, {{1}}, {repr_of(constant)})",
+            lambda t, x: m.where(t, x, constant),
+            test,
+            a,
+        )
         return
     shape = np.broadcast_shapes(test.shape, a.shape)
     b = program.pick(lambda t: meets(t.shape, shape), unknown=True)
@@ -158,7 +183,9 @@ def clamp(program: Program) -> None:
         return
     b = program.pick(lambda t: meets(t.shape, a.shape) and t.dtype != BOOL, unknown=True)
     high = numbers[1]
-    program.compute(f"tl.clamp({{0}}, {{1}}, {repr_of(high)})", lambda x, y: m.clamp(x, y, high), a, b)
+    program.compute(
+        f"tl.clamp({{0}}, {{1}}, {repr_of(high)})", lambda x, y: m.clamp(x, y, high), a, b
+    )
 
 
 def multiply_add(program: Program) -> None:
@@ -224,8 +251,16 @@ def constant(program: Program) -> None:
         def filled(x: Value) -> Value:
             value = m.cast(x, dtype)
             size = (x.data.shape[0], *([1] * len(shape)))
-            known = None if value.known is None else np.broadcast_to(value.known.reshape(size), (x.data.shape[0], *shape))
-            return Value(np.broadcast_to(value.data.reshape(size), (x.data.shape[0], *shape)).copy(), dtype, known)
+            known = (
+                None
+                if value.known is None
+                else np.broadcast_to(value.known.reshape(size), (x.data.shape[0], *shape))
+            )
+            return Value(
+                np.broadcast_to(value.data.reshape(size), (x.data.shape[0], *shape)).copy(),
+                dtype,
+                known,
+            )
 
         program.compute(f"tl.full({shape}, {{0}}, {dtype.text})", filled, scalar)
         return

@@ -113,7 +113,9 @@ class Mask:
 def _lanes(machine: Machine, access: Access, mask: Mask) -> np.ndarray:
     value = mask.value(machine)
     if value is not None:
-        value = value.reshape((value.shape[0], *([1] * (len(access.shape) + 1 - value.ndim)), *value.shape[1:]))
+        value = value.reshape(
+            (value.shape[0], *([1] * (len(access.shape) + 1 - value.ndim)), *value.shape[1:])
+        )
     return machine.lanes(access.shape, value)
 
 
@@ -145,7 +147,11 @@ def add_load(program: Program, access: Access, mask: Mask, other: Tile | None) -
             wide = cast(machine.values[other.id], dtype).data
             fill = wide.reshape((wide.shape[0], *([1] * (lanes.ndim - wide.ndim)), *wide.shape[1:]))
         elif number_other is not None:
-            fill = np.float32(number_other).astype(dtype.numpy) if dtype.is_float else np.array(number_other, dtype.numpy)
+            fill = (
+                np.float32(number_other).astype(dtype.numpy)
+                if dtype.is_float
+                else np.array(number_other, dtype.numpy)
+            )
         value = machine.load(access.array, access.places, lanes, fill)
         if not filled:
             # Without `other`, what masked lanes have is open.
@@ -167,7 +173,11 @@ def add_store(program: Program, access: Access, mask: Mask, tile: Tile) -> None:
     program.used.add(tile.id)
 
     def run(machine: Machine) -> None:
-        value = cast(machine.values[tile.id], dtype) if machine.values[tile.id].exact else machine.values[tile.id]
+        value = (
+            cast(machine.values[tile.id], dtype)
+            if machine.values[tile.id].exact
+            else machine.values[tile.id]
+        )
         data = value.data
         shape = (data.shape[0], *([1] * (len(access.shape) + 1 - data.ndim)), *data.shape[1:])
         known = None if value.known is None else value.known.reshape(shape)
@@ -218,7 +228,10 @@ def _some_array(program: Program) -> Argument:
     if program.pure:
         raise Refused("no memory here")
     arrays = [
-        a for a in program.arguments if a.array and len(program.initial[a.array]) == program.spans[a.array] * program.config.programs
+        a
+        for a in program.arguments
+        if a.array
+        and len(program.initial[a.array]) == program.spans[a.array] * program.config.programs
     ]
     if not arrays:
         raise Refused("no array")
@@ -315,7 +328,13 @@ def gather(program: Program) -> None:
         places = (value.data & value.dtype.numpy.type(size - 1)).astype(np.int64)
         lanes = machine.lanes(index.shape, None)
         loaded = machine.load(array, places, lanes, np.zeros((), dtype.numpy))
-        known = value.known if loaded.known is None else loaded.known if value.known is None else loaded.known & value.known
+        known = (
+            value.known
+            if loaded.known is None
+            else loaded.known
+            if value.known is None
+            else loaded.known & value.known
+        )
         machine.values[tile.id] = Value(loaded.data, dtype, known)
 
     program.used.add(index.id)

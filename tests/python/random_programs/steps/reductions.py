@@ -17,12 +17,16 @@ def _known(value: Value, axes: tuple[int, ...], keep: bool) -> np.ndarray | None
     return None if value.known is None else value.known.all(axis=axes, keepdims=keep)
 
 
-def _wrapping(function: Any, dtype: DType) -> Callable[[np.ndarray, tuple[int, ...], bool], np.ndarray]:
+def _wrapping(
+    function: Any, dtype: DType
+) -> Callable[[np.ndarray, tuple[int, ...], bool], np.ndarray]:
     """A fold in the dtype itself, where integers wrap around."""
 
     def fold(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
         if dtype == BOOL:
-            return (function(x.astype(np.uint8), axis=axes, dtype=np.uint8, keepdims=keep) & 1).astype(bool)
+            return (
+                function(x.astype(np.uint8), axis=axes, dtype=np.uint8, keepdims=keep) & 1
+            ).astype(bool)
         return function(x, axis=axes, dtype=dtype.numpy, keepdims=keep)
 
     return fold
@@ -84,7 +88,9 @@ def extreme(smallest: bool) -> Callable[[Value, tuple[int, ...], bool], Value]:
     return reduce
 
 
-def place_of_extreme(smallest: bool, first: bool) -> Callable[[Value, tuple[int, ...], bool], Value]:
+def place_of_extreme(
+    smallest: bool, first: bool
+) -> Callable[[Value, tuple[int, ...], bool], Value]:
     def reduce(value: Value, axes: tuple[int, ...], keep: bool) -> Value:
         x, axis = value.data, axes[0]
         if value.dtype.is_float:
@@ -184,7 +190,9 @@ def reduce(program: Program) -> None:
 
 def reduce_small(program: Program) -> None:
     """A sum of floats that are small whole numbers."""
-    a = program.pick(lambda t: t.shape != () and t.dtype.is_int and t.dtype != BOOL and t.dtype.bits >= 8)
+    a = program.pick(
+        lambda t: t.shape != () and t.dtype.is_int and t.dtype != BOOL and t.dtype.bits >= 8
+    )
     dtype = program.rng.choice([F16, F32, F32])
     axis = program.rng.randrange(len(a.shape))
 
@@ -225,5 +233,3 @@ def softmax_like(program: Program) -> None:
         f"tl.max({{0}}, {axis}, keep_dims=True)", lambda x: extreme(False)(x, (axis + 1,), True), a
     )
     program.compute("{0} - {1}", m.simple(np.subtract), a, largest)
-
-
