@@ -51,3 +51,24 @@ msl.kernel @unknown_operation(%x: !msl.ptr<f32, device>) threads 32 {
   msl.store %w, %x[%o] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
   msl.return
 }
+
+// -----
+
+msl.kernel @division_by_the_constant_zero(%x: !msl.ptr<i32, device>, %n: i32) threads 32 {
+  %zero = arith.constant 0 : i32
+  // expected-error @below {{divides by the constant 0, which C++ leaves undefined}}
+  %v = arith.divsi %n, %zero : i32
+  msl.store %v, %x[%zero] : i32, !msl.ptr<i32, device>, i32
+  msl.return
+}
+
+// -----
+
+msl.kernel @shift_by_the_width(%x: !msl.ptr<i32, device>, %n: i32) threads 32 {
+  %zero = arith.constant 0 : i32
+  %width = arith.constant 32 : i32
+  // expected-error @below {{shifts by the width or more, which C++ leaves undefined}}
+  %v = arith.shli %n, %width : i32
+  msl.store %v, %x[%zero] : i32, !msl.ptr<i32, device>, i32
+  msl.return
+}
