@@ -64,9 +64,7 @@ def dump_texts(folder: Path) -> None:
         dump(str(module), num_warps, num_stages)
         return compile_module(module, num_warps, num_stages, target)
 
-    def dumped_text(
-        ttir: str, name: str, num_warps: int, num_stages: int, target: str = ""
-    ) -> Any:
+    def dumped_text(ttir: str, name: str, num_warps: int, num_stages: int, target: str = "") -> Any:
         dump(ttir, num_warps, num_stages)
         return compile_text(ttir, name, num_warps, num_stages, target)
 

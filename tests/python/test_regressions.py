@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from host_processors import compiled_for, host_processors
 from kernel_support import assert_same, integers, normal, tl, triton
 
 
@@ -88,3 +92,52 @@ def test_a_choice_between_a_bfloat_in_memory_and_a_constant(stride: int, n: int)
     chosen_bfloats_kernel[(1,)](x, out, stride, n, BLOCK=32)
     rows, cols = np.arange(32)[:, None], np.arange(32)
     assert_same(out, np.where(rows < n, x[rows * stride + cols], np.ones((), x.dtype)))
+
+
+SMALL_TILES = """import triton_metal as triton
+import triton_metal.language as tl
+
+
+@triton.jit
+def stores(p, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(p + (N - 1) - i)
+    tl.store(p + (i ^ 1), v + 1)
+    tl.store(p + (N - 1) - i, v + 1)
+
+
+@triton.jit
+def exchanges(p, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(p + (N - 1) - i)
+    tl.store(p + (i ^ 1), v)
+    tl.atomic_cas(p + (N - 1) - i, i ^ 1, v + 100)
+"""
+
+
+# Excluded lanes once came back after a barrier, on processors with AVX-512 only.
+@pytest.mark.parametrize("processor", host_processors())
+@pytest.mark.parametrize("num_warps", [1, 2, 4, 8])
+def test_small_tiles_end_where_they_end(
+    processor: str | None, num_warps: int, tmp_path: Path
+) -> None:
+    # A module of its own: a kernel that is compiled already stays what it is.
+    name = f"small_tiles_{num_warps}_{(processor or 'host').replace('-', '_')}"
+    path = tmp_path / f"{name}.py"
+    path.write_text(SMALL_TILES)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for n in (2, 4, 8, 16, 32):
+        p, numbers = np.arange(256, dtype=np.int32), np.arange(256, dtype=np.int32)
+        q = p.copy()
+        with compiled_for(processor):
+            module.stores[(1,)](p, N=n, num_warps=num_warps)
+            module.exchanges[(1,)](q, N=n, num_warps=num_warps)
+        i = np.arange(n)
+        assert_same(p, np.concatenate([numbers[:n] + 1, numbers[n:]]))
+        wanted = numbers.copy()
+        wanted[i ^ 1] = n - 1 - i
+        compared = wanted[n - 1 - i] == (i ^ 1)
+        wanted[n - 1 - i] = np.where(compared, n - 1 - i + 100, wanted[n - 1 - i])
+        assert_same(q, wanted)

@@ -52,6 +52,7 @@ def load_module(text: str, folder: Path) -> Any:
 def run(program: Program, folder: Path, stock: bool = False) -> dict[str, np.ndarray]:
     """The arrays after a launch."""
     import triton_metal as triton
+    from host_processors import compiled_for, host_processors
 
     module = load_module(program.text(), folder)
     arrays = {name: data.copy() for name, data in program.initial.items()}
@@ -62,7 +63,12 @@ def run(program: Program, folder: Path, stock: bool = False) -> dict[str, np.nda
     if stock:
         module.kernel[config.grid](*arguments)
         return arrays
-    with triton.launch_options(schedule=config.schedule, check=config.check):
+    # One that this host is not runs for its own.
+    processor = config.processor if config.processor in host_processors() else None
+    with (
+        triton.launch_options(schedule=config.schedule, check=config.check),
+        compiled_for(processor),
+    ):
         module.kernel[config.grid](
             *arguments, num_warps=config.num_warps, num_stages=config.num_stages
         )

@@ -74,6 +74,7 @@ def draw_config(rng: random.Random) -> Config:
         grid=grid,
         schedule=rng.choice([None, None, rng.randrange(1000)]),
         check=rng.choice([None, "bounds"]),
+        processor=rng.choice([None, None, "x86-64-v3", "x86-64-v4"]),
     )
 
 

@@ -67,6 +67,7 @@ class Config:
     grid: tuple[int, ...] = (1,)
     schedule: int | None = None
     check: str | None = None
+    processor: str | None = None  # what the host device compiles for; None: the host's own
 
     @property
     def programs(self) -> int:

@@ -60,7 +60,7 @@ def source(program: Program, note: str = "") -> str:
     config = program.config
     head = f'"""{note}"""\n\n' if note else ""
     text = (
-        f"{head}import base64\nimport zlib\n\nimport ml_dtypes\nimport numpy as np\n{HEAD.rstrip()}\n"
+        f"{head}import base64\nimport os\nimport zlib\n\nimport ml_dtypes\nimport numpy as np\n{HEAD.rstrip()}\n"
         f"{_CHECK}\n{program.text()}\n\n"
     )
     lines = []
@@ -80,6 +80,8 @@ def source(program: Program, note: str = "") -> str:
             arguments.append(
                 f"{argument.array}[{argument.offset}:]" if argument.offset else argument.array
             )
+    if config.processor is not None:
+        lines.append(f'os.environ["TRITON_METAL_HOST_CPU"] = {config.processor!r}')
     lines.append(
         f"with triton.launch_options(schedule={config.schedule!r}, check={config.check!r}):"
     )

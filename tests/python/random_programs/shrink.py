@@ -93,6 +93,8 @@ def _plainer(config: Config) -> list[Config]:
         result.append(replace(config, schedule=None))
     if config.check is not None:
         result.append(replace(config, check=None))
+    if config.processor is not None:
+        result.append(replace(config, processor=None))
     if config.num_stages != 2:
         result.append(replace(config, num_stages=2))
     result += [replace(config, num_warps=n) for n in (1, 2, 4) if n < config.num_warps]

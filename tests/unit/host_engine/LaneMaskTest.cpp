@@ -151,7 +151,6 @@ TEST_P(LaneMasks, ExtendedMasksLiveAcrossCalls) {
   b.CreateRet(global);
   (*processor)->annotate(module);
   ASSERT_FALSE(verifyModule(module, &errs()));
-  module.print(errs(), nullptr);
   SmallVector<char, 0> object;
   ASSERT_EQ(errorOf((*processor)->emitObject(module, *machine, object)), "");
   auto jit = engine::Jit::get();

@@ -365,6 +365,7 @@ TEST_P(RandomPrograms, AgreeWithThreadsOneByOne) {
     return true;
   }();
   ASSERT_TRUE(ready);
+  static const std::vector<std::string> names = processors();
   for (int program = 0; program != 3; ++program) {
     uint64_t seed = uint64_t(GetParam()) * 1000 + program;
     auto context = std::make_unique<LLVMContext>();
@@ -409,6 +410,7 @@ define void @wrapper(ptr addrspace(1) %in, ptr addrspace(1) %out, i32 %index, i3
       LibraryOptions options;
       options.count = variant == 1;
       options.checkBounds = variant == 2;
+      options.processor = names[(seed + variant) % names.size()]; // each in its turn
       auto library = libraryOf(ir, info, options);
       ASSERT_TRUE(library);
       for (Shape shape : {Shape{2, {64, 1, 1}}, Shape{2, {40, 1, 1}}, Shape{1, {8, 4, 3}},
@@ -434,7 +436,8 @@ define void @wrapper(ptr addrspace(1) %in, ptr addrspace(1) %out, i32 %index, i3
         for (uint32_t i = 0; i != out.size(); ++i)
           ASSERT_EQ(out[i], expected[i])
               << "seed " << seed << " thread " << i / outputsPerThread << " slot "
-              << i % outputsPerThread << " variant " << variant << " size " << size;
+              << i % outputsPerThread << " variant " << variant << " size " << size
+              << " processor '" << options.processor << "'";
       }
     }
   }
