@@ -5,6 +5,7 @@
 # make lint      formatting and lint, C++ and Python, and docs/dialects against what the sources generate
 # make sanitize  the C++ tests under AddressSanitizer and UBSan
 # make fuzz-programs N=20000 SEED=1   that many random programs against NumPy; ONLY=<number> runs one again and makes it small
+# make fuzz-metal COUNT=5000 SEED=0     mutated Metal texts on the host device: none may crash or hang it
 # make wheels    the two wheels, checked and tried in an empty environment; they are left in dist/wheels
 # make clean     remove what was built (.venv stays)
 
@@ -32,7 +33,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
   $(PYTHON_ENV)/python -m pytest -q -n $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: build demo test fuzz-programs setup setup-tests setup-wheels lint format sanitize wheels clean
+.PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
 
 setup:
 	@scripts/setup.sh
@@ -82,6 +83,9 @@ sanitize: setup-tests
 	cmake --build build-sanitize -j $(JOBS)
 	ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
 	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/build-sanitize --param llvm_tools=$(LLVM_PREFIX)/bin
+
+fuzz-metal: build
+	PYTHONPATH=python $(PYTHON_ENV)/python tests/fuzz/metal_texts.py --count $(or $(COUNT),1000) --seed $(or $(SEED),0) --jobs $(JOBS)
 
 wheels: setup-wheels
 	$(PYTHON_ENV)/python packaging/check_wheels.py --jobs $(JOBS)

@@ -110,8 +110,8 @@ public:
     return runner;
   }
 
-  /// False: the kernel failed, and the plan says why.
-  bool run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint64_t> &counts,
+  /// Runs groups from `begin` to `end`. False: the kernel failed, and `failure` says why.
+  bool run(const LaunchPlan &plan, uint64_t begin, uint64_t end, std::vector<uint64_t> &counts,
            std::optional<FailureRecord> &failure);
 
   // Called from inside a fiber.
@@ -175,7 +175,10 @@ private:
       record.note = ", outside its threadgroup memory";
   }
 
+  /// Sets `group` and `entry` for one threadgroup.
+  void place(const LaunchPlan &plan, uint64_t linearGroup);
   bool runFibers(const LaunchPlan &plan, Random *random);
+  bool runSeeded(const LaunchPlan &plan, uint64_t linearGroup);
 
   context::fcontext_t scheduler = nullptr;
   const void *schedulerStack = nullptr;
@@ -258,15 +261,7 @@ bool Runner::runFibers(const LaunchPlan &plan, Random *random) {
   }
 }
 
-bool Runner::run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint64_t> &counts,
-                 std::optional<FailureRecord> &failure) {
-  if (guard.isStopped() || !threadgroupMemory.data()) {
-    failure = FailureRecord{Failure::Interrupted};
-    if (!threadgroupMemory.data())
-      failure->note = ", as the host has no memory for its threadgroups";
-    return false;
-  }
-  launch = &plan.state;
+void Runner::place(const LaunchPlan &plan, uint64_t linearGroup) {
   uint32_t width = launch->threadgroups[0], height = launch->threadgroups[1];
   group.position[0] = linearGroup % width;
   group.position[1] = linearGroup / width % height;
@@ -283,32 +278,56 @@ bool Runner::run(const LaunchPlan &plan, uint64_t linearGroup, std::vector<uint6
     entry = plan.entryFor({group.threads[0], group.threads[1], group.threads[2]});
   group.totalThreads = group.threads[0] * group.threads[1] * group.threads[2];
   group.simdgroups = (group.totalThreads + simdWidth - 1) / simdWidth;
+}
+
+bool Runner::runSeeded(const LaunchPlan &plan, uint64_t linearGroup) {
+  Random random(*plan.seed * 0x2545f4914f6cdd1d + linearGroup);
+  std::array<uint8_t, simdWidth> lanes;
+  std::iota(lanes.begin(), lanes.end(), 0);
+  random.shuffle(lanes);
+  group.laneOrder = lanes.data();
+  if (plan.needsFibers)
+    return runFibers(plan, &random);
+  std::vector<uint32_t> order(group.simdgroups);
+  std::iota(order.begin(), order.end(), 0);
+  random.shuffle(order);
+  for (uint32_t simdgroup : order)
+    if (!enter(simdgroup, simdgroup + 1))
+      return false;
+  return true;
+}
+
+bool Runner::run(const LaunchPlan &plan, uint64_t begin, uint64_t end,
+                 std::vector<uint64_t> &counts, std::optional<FailureRecord> &failure) {
+  if (!threadgroupMemory.data()) {
+    failure = FailureRecord{};
+    failure->failure = Failure::OutOfBounds;
+    failure->note = "the host has no memory for its threadgroups";
+    return false;
+  }
+  launch = &plan.state;
   group.threadgroupMemory = threadgroupMemory.data();
   group.counts = counts.data();
   group.runner = this;
-  if (plan.clearThreadgroupMemory)
-    std::memset(threadgroupMemory.data(), 0xff,
-                std::min<size_t>(plan.threadgroupBytes, ThreadgroupMemory::bytes));
-  std::array<uint8_t, simdWidth> lanes;
-  std::optional<Random> random;
-  if (plan.seed) {
-    random.emplace(*plan.seed * 0x2545f4914f6cdd1d + linearGroup);
-    std::iota(lanes.begin(), lanes.end(), 0);
-    random->shuffle(lanes);
-    group.laneOrder = lanes.data();
-  }
   bool good = true;
-  if (plan.needsFibers) {
-    good = runFibers(plan, random ? &*random : nullptr);
-  } else if (random) {
-    std::vector<uint32_t> order(group.simdgroups);
-    std::iota(order.begin(), order.end(), 0);
-    random->shuffle(order);
-    for (uint32_t simdgroup : order)
-      if (!(good = enter(simdgroup, simdgroup + 1)))
-        break;
-  } else {
-    good = enter(0, group.simdgroups);
+  if (!plan.needsFibers && !plan.seed) {
+    // One guard for all: nothing in here has a destructor.
+    good = guard.call([this, &plan, begin, end] {
+      for (uint64_t linearGroup = begin; linearGroup != end; ++linearGroup) {
+        place(plan, linearGroup);
+        entry(launch, &group, 0, group.simdgroups);
+      }
+    });
+    if (!good)
+      stop();
+  }
+  for (uint64_t linearGroup = begin; (plan.needsFibers || plan.seed) && good && linearGroup != end;
+       ++linearGroup) {
+    place(plan, linearGroup);
+    if (plan.clearThreadgroupMemory)
+      std::memset(threadgroupMemory.data(), 0xff,
+                  std::min<size_t>(plan.threadgroupBytes, ThreadgroupMemory::bytes));
+    good = plan.seed ? runSeeded(plan, linearGroup) : runFibers(plan, nullptr);
   }
   if (!good) {
     record.threadgroup = {group.position[0], group.position[1], group.position[2]};
@@ -418,7 +437,7 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
     Random random(*plan.seed);
     random.shuffle(order);
     for (uint32_t group : order)
-      if (!Runner::ofThisThread().run(plan, group, plan.counts, plan.failure))
+      if (!Runner::ofThisThread().run(plan, group, group + 1, plan.counts, plan.failure))
         return;
     return;
   }
@@ -430,8 +449,9 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
   double perGroup = plan.nanosecondsPerGroup;
   if (groups > 1 && numThreads > 1 && perGroup == 0) {
     auto start = Clock::now();
-    if (!Runner::ofThisThread().run(plan, first++, plan.counts, plan.failure))
+    if (!Runner::ofThisThread().run(plan, 0, 1, plan.counts, plan.failure))
       return;
+    first = 1;
     perGroup = std::max(1.0, nanoseconds(Clock::now() - start));
   }
   constexpr double worthWaking = 20000;
@@ -454,10 +474,7 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
         uint64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
         if (begin >= groups)
           break;
-        bool good = true;
-        for (uint64_t group = begin; group != std::min(groups, begin + chunk) && good; ++group)
-          good = runner.run(plan, group, counts, failure);
-        if (!good) {
+        if (!runner.run(plan, begin, std::min(groups, begin + chunk), counts, failure)) {
           next.store(groups, std::memory_order_relaxed);
           break;
         }
@@ -478,9 +495,8 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
     }
   }
   auto start = Clock::now();
-  for (uint64_t group = first; group != groups; ++group)
-    if (!Runner::ofThisThread().run(plan, group, plan.counts, plan.failure))
-      return;
+  if (!Runner::ofThisThread().run(plan, first, groups, plan.counts, plan.failure))
+    return;
   if (groups != first)
     plan.nanosecondsPerGroup =
         std::max(1.0, nanoseconds(Clock::now() - start) / double(groups - first));

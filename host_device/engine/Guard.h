@@ -43,6 +43,8 @@ public:
     std::atomic_signal_fence(std::memory_order_seq_cst);
     place.store(to, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (isStopped()) // by a request that came just before
+      abandon();
   }
 
   /// Ends the guarded code that this thread is in. Only from inside it.

@@ -1,0 +1,135 @@
+// Texts that try to end the process are errors, or are compiled.
+#include "tests/unit/host_msl/Run.h"
+
+using namespace triton_metal;
+using namespace triton_metal::test;
+
+namespace {
+
+std::string repeated(const std::string &text, unsigned count) {
+  std::string result;
+  for (unsigned i = 0; i != count; ++i)
+    result += text;
+  return result;
+}
+
+/// What the device says of a kernel with this body, "" where it can be launched.
+std::string problemOf(const std::string &body, const std::string &before = "") {
+  auto library = Device::get().compile("#include <metal_stdlib>\nusing namespace metal;\n" +
+                                       before + "\nkernel void k(device int *o) {" + body + "}\n");
+  if (!library)
+    return llvm::toString(library.takeError());
+  auto kernel = (*library)->kernel("k");
+  if (!kernel)
+    return llvm::toString(kernel.takeError());
+  return llvm::toString((*kernel)->prepare({}));
+}
+
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Hostile, NestingIsCompiledOrRefused) {
+  for (unsigned depth : {200u, 3000u}) {
+    std::pair<const char *, const char *> brackets[] = {
+        {"(", ")"}, {"abs(", ")"}, {"o[", "]"}, {"[](){ return ", "; }()"}};
+    for (auto [open, close] : brackets) {
+      std::string problem =
+          problemOf("o[0] = " + repeated(open, depth) + "1" + repeated(close, depth) + ";");
+      EXPECT_EQ(problem.empty(), depth == 200) << open;
+      EXPECT_TRUE(problem.empty() || contains(problem, "nesting level exceeded")) << problem;
+    }
+    for (const char *prefix : {"-", "~", "!", "(int)", "o[0] = ", "o[0] ? 1 : "})
+      EXPECT_EQ(problemOf("o[0] = " + repeated(std::string(prefix) + " ", depth) + "1;"), "");
+    for (const char *prefix : {"if (o[0]) ", "if (o[0]) o[1] = 1; else "})
+      EXPECT_EQ(problemOf(repeated(prefix, depth / 10) + "o[2] = 1;"), "");
+  }
+}
+
+TEST(Hostile, ExplosionsAreRefused) {
+  std::string macros = "#define M0 1 + 1\n", functions = "int f0(int x) { return x + 1; }\n";
+  for (int i = 0; i != 30; ++i) {
+    std::string now = std::to_string(i), next = std::to_string(i + 1);
+    macros += "#define M" + next + " M" + now + " + M" + now + "\n";
+    functions += "int f" + next + "(int x) { return f" + now + "(x) + f" + now + "(x * 3); }\n";
+  }
+  EXPECT_TRUE(contains(problemOf("o[0] = M30;", macros), "more than 1000000 macros"));
+  EXPECT_TRUE(contains(problemOf("o[0] = f30(o[1]);", functions),
+                       "becomes more than 1000000 instructions"));
+  EXPECT_TRUE(contains(problemOf(repeated("for (int i = 0; i < o[1]; ++i) ", 1000) + "o[0] += 1;"),
+                       "nested deeper than 128"));
+  EXPECT_TRUE(
+      contains(problemOf("o[0] = f<0>();", "template <int n> int f() { return f<n + 1>() + 1; }"),
+               "recursive template instantiation"));
+  // And the device goes on.
+  EXPECT_EQ(problemOf("o[0] = 1;"), "");
+}
+
+TEST(Hostile, KernelsThatNeverEndCompile) {
+  EXPECT_EQ(problemOf("while (true) {}"), "");
+  EXPECT_EQ(problemOf("for (;;) o[0] += 1;"), "");
+  EXPECT_EQ(problemOf("if (o[0]) while (true) { o[1] += 1; } o[2] = 3;"), "");
+  EXPECT_EQ(problemOf("int x = 1; while (x) {} o[2] = 3;"), "");
+}
+
+TEST(Hostile, AFaultIsAnErrorAndTheDeviceGoesOn) {
+  for (const char *barrier : {"", "threadgroup_barrier(mem_flags::mem_threadgroup);"}) {
+    auto library = Device::get().compile(
+        std::string("#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device int *o, "
+                    "uint i [[thread_index_in_threadgroup]]) { if (o[0]) o[(1l << 40) + i] = 1;") +
+        barrier + "o[i] = 5; }");
+    ASSERT_TRUE(bool(library));
+    Kernel *kernel = llvm::cantFail((*library)->kernel("k"));
+    for (int wild : {1, 0, 1, 1, 0}) {
+      std::vector<int> o(64, wild);
+      BufferBinding buffers[] = {out(o)};
+      Dispatch dispatch;
+      dispatch.threadgroups = {wild ? 100u : 1u, 1, 1};
+      dispatch.threadsPerThreadgroup = {64, 1, 1};
+      dispatch.buffers = buffers;
+      std::string problem = llvm::toString(kernel->dispatch(dispatch));
+      EXPECT_EQ(problem.empty(), !wild) << problem;
+      if (wild) {
+        EXPECT_TRUE(contains(problem, "kernel 'k'") && contains(problem, "faulted (SIG") &&
+                    contains(problem, "check=\"bounds\""))
+            << problem;
+      } else {
+        EXPECT_EQ(o, std::vector<int>(64, 5));
+      }
+    }
+  }
+}
+
+TEST(Hostile, CopiesCountAsTheAccessesOfTheText) {
+  struct Case {
+    const char *type;
+    unsigned perThread;
+    Counters::Index counter;
+  };
+  for (auto [type, halves, counter] :
+       {Case{"half4", 4, Counters::DeviceAccesses8}, Case{"uint4", 8, Counters::DeviceAccesses16},
+        Case{"half2", 2, Counters::DeviceAccesses4},
+        Case{"float2", 4, Counters::DeviceAccesses8}}) {
+    std::string at = "(p + " + std::to_string(halves) + " * i)",
+                to = "(t + " + std::to_string(halves) + " * i)";
+    LibraryOptions options;
+    options.count = true;
+    auto library = Device::get().compile(
+        "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device half *p, uint i "
+        "[[thread_index_in_threadgroup]]) { threadgroup half t[256]; *(threadgroup " +
+            std::string(type) + " *)" + to + " = *(device " + type + " *)" + at +
+            "; threadgroup_barrier(mem_flags::mem_threadgroup); if (i == 0) p[0] = t[5]; }",
+        options);
+    ASSERT_TRUE(bool(library)) << llvm::toString(library.takeError());
+    std::vector<uint16_t> memory(512);
+    BufferBinding buffers[] = {out(memory)};
+    Dispatch dispatch;
+    dispatch.threadsPerThreadgroup = {32, 1, 1};
+    dispatch.buffers = buffers;
+    Counters counters;
+    llvm::cantFail(llvm::cantFail((*library)->kernel("k"))->dispatch(dispatch, &counters));
+    EXPECT_EQ(counters[counter], 32u) << type;
+  }
+}
+
+} // namespace
