@@ -265,9 +265,14 @@ def debugged(x, n):
 
 def test_device_assert_is_for_debugging():
     assert "tt.assert" not in str(ttir(debugged, {"x": "*i32", "n": "i32"}))
-    loud = triton.jit(debugged.function)
-    loud.debug = True
+    loud = triton.jit(debug=True)(debugged.function)
     assert "tt.assert" in str(ttir(loud, {"x": "*i32", "n": "i32"}))
+
+
+def test_what_a_kernel_is_made_of_cannot_be_assigned():
+    for name in ("debug", "noinline", "function", "name"):
+        with pytest.raises(AttributeError, match="no setter"):
+            setattr(debugged, name, True)
 
 
 def test_same_input_same_bytes():

@@ -314,7 +314,7 @@ class Functional:
         source = f"\n{aliases}{places}{text.body}"
         digest = hashlib.sha256((text.header + source + repr(dtypes)).encode()).hexdigest()[:16]
         return self.factory(
-            # One name for one source: MLX before 0.32 keeps libraries by their names alone.
+            # One name for one source: MLX before 0.32.1 keeps libraries by their names alone.
             name=f"{self.name}_{digest}",
             input_names=names[:num_inputs],
             output_names=names[num_inputs:],
