@@ -219,7 +219,7 @@ def simple(function: Callable[..., Any]) -> Callable[[Operand, Operand], Value]:
 
 
 def true_divide(a: Operand, b: Operand) -> Value:
-    x, y, dtype = converted(a, b, division=True)
+    x, y, _ = converted(a, b, division=True)
     x, y = cast(x, F32), cast(y, F32)
     return Value(_float(np.divide, x, y), F32, _known(x, y))
 
@@ -305,7 +305,7 @@ def shift_right(a: Operand, b: Operand) -> Value:
 
 def comparison(function: Callable[..., Any]) -> Callable[[Operand, Operand], Value]:
     def operator(a: Operand, b: Operand) -> Value:
-        x, y, dtype = converted(a, b)
+        x, y, _ = converted(a, b)
         return Value(function(x.data, y.data), BOOL, _known(x, y))
 
     return operator
@@ -418,6 +418,8 @@ def umulhi(a: Operand, b: Operand) -> Value:
         if not is_number(operand) and (operand.dtype.is_float or operand.dtype.bits < 32):
             raise Refused("umulhi takes 32 and 64 bits")
     x, y, dtype = converted(a, b)
+    if dtype.is_float:
+        raise Refused("umulhi takes integers")
     unsigned = of_width(dtype.bits, "u").numpy
     p, q = x.data.astype(unsigned), y.data.astype(unsigned)
     if dtype.bits == 32:

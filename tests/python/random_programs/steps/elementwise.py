@@ -152,7 +152,7 @@ def select(program: Program) -> None:
         other = program.pick(lambda t: meets(t.shape, a.shape) and t.dtype.is_int)
         test = program.compute(
             "{0} % 2 == 0",
-            lambda x: m.comparison(operator.eq)(m.remainder(x, 2 if x.dtype != BOOL else 2), 0),
+            lambda x: m.comparison(operator.eq)(m.remainder(x, 2), 0),
             other,
         )
     if rng.random() < 0.3:
