@@ -67,8 +67,9 @@ def main() -> int:
             continue
         shrunk[kind] += 1
         print("smaller:", write(answer["seed"], options.out / "small", True, answer), flush=True)
-    for message, number in tally.refusals.most_common():
-        print(f"{number} refused: {message}")
+    for message, numbers in sorted(tally.refusals.items(), key=lambda item: -len(item[1])):
+        some = ", ".join(map(str, numbers[:3]))
+        print(f"{len(numbers)} refused ({some}): {message}")
     print(tally)
     return 1 if tally.failures else 0
 

@@ -21,6 +21,7 @@ from .worker import request
 
 PROGRAMS_OF_A_WORKER = 400
 SECONDS_OF_A_PROGRAM = 60.0
+MOST_FAILURES = 200
 
 
 class Worker:
@@ -101,13 +102,13 @@ class Tally:
 
     kinds: collections.Counter[str] = field(default_factory=collections.Counter)
     failures: list[dict] = field(default_factory=list)
-    refusals: collections.Counter[str] = field(default_factory=collections.Counter)
+    refusals: dict[str, list[int]] = field(default_factory=dict)
     seconds: float = 0.0
 
     def add(self, answer: dict) -> None:
         self.kinds[answer["kind"]] += 1
         if answer["kind"] == "refused":
-            self.refusals[pattern(answer["detail"])] += 1
+            self.refusals.setdefault(pattern(answer["detail"]), []).append(answer["seed"])
         elif answer["kind"] != "ok":
             self.failures.append(answer)
 
@@ -146,7 +147,8 @@ def campaign(seeds: Iterable[int], jobs: int, on_failure=None, progress=None) ->
     busy: dict[int, Worker] = {}
 
     def begin(worker: Worker | None) -> None:
-        seed = next(pending, None)
+        # What fails so often says no more when it fails more often.
+        seed = next(pending, None) if len(tally.failures) < MOST_FAILURES else None
         if seed is None:
             if worker is not None:
                 worker.close()
