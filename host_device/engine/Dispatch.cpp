@@ -1,6 +1,6 @@
 // Threadgroups over the machine's cores, and the SIMD-groups of one threadgroup on one core: one
 // after the other where they do not wait for each other, as fibers that change places at barriers
-// where they do.
+// where they do. A drawn schedule has the SIMD-groups of several threadgroups on one core.
 #include "host_device/engine/Guard.h"
 #include "host_device/engine/Runtime.h"
 #include <algorithm>
@@ -102,6 +102,21 @@ private:
   char *memory = nullptr;
 };
 
+/// A threadgroup that runs.
+struct Group {
+  enum class Status : uint8_t { Ready, Waiting, Done };
+
+  GroupState state{};
+  KernelEntry entry = nullptr;
+  std::vector<std::unique_ptr<Stack>> stacks;
+  std::vector<context::fcontext_t> fibers;
+  /// Of each SIMD-group, as those of drawn schedules: where it stands, and how early it is to run.
+  std::vector<Status> status;
+  std::vector<uint64_t> priority;
+  std::array<uint8_t, simdWidth> lanes;
+  ThreadgroupMemory threadgroupMemory;
+};
+
 /// Runs threadgroups on one thread.
 class Runner {
 public:
@@ -110,9 +125,11 @@ public:
     return runner;
   }
 
-  /// Runs groups from `begin` to `end`. False: the kernel failed, and `failure` says why.
-  bool run(const LaunchPlan &plan, uint64_t begin, uint64_t end, std::vector<uint64_t> &counts,
+  /// Runs groups from `first` to `last`. False: the kernel failed, and `failure` says why.
+  bool run(const LaunchPlan &plan, uint64_t first, uint64_t last, std::vector<uint64_t> &counts,
            std::optional<FailureRecord> &failure);
+  /// Runs all threadgroups in a drawn order, several of them at a time.
+  void runSchedule(LaunchPlan &plan, uint64_t groups);
 
   // Called from inside a fiber.
   void barrier(uint32_t site) {
@@ -154,31 +171,38 @@ private:
     __sanitizer_finish_switch_fiber(nullptr, &runner->schedulerStack, &runner->schedulerStackSize);
 #endif
     runner->scheduler = from.fctx;
+    Group &group = *runner->running;
     uint32_t simdgroup = runner->current;
-    runner->event = runner->enter(simdgroup, simdgroup + 1) ? Event::Done : Event::Failed;
+    runner->event = runner->enter(group, simdgroup, simdgroup + 1) ? Event::Done : Event::Failed;
     runner->leave();
   }
 
   /// The kernel's code; false if it faulted or was stopped.
-  bool enter(uint32_t first, uint32_t last) {
-    if (guard.call([this, first, last] { entry(launch, &group, first, last); }))
+  bool enter(Group &group, uint32_t first, uint32_t last) {
+    if (guard.call([&] { group.entry(launch, &group.state, first, last); }))
       return true;
-    stop();
+    stop(group);
     return false;
   }
   /// Records why the kernel did not come to its end.
-  void stop() {
+  void stop(const Group &group) {
     record = {guard.signal ? Failure::Fault : Failure::Interrupted};
     record.signal = guard.signal;
     record.address = guard.address;
-    if (guard.signal && guard.address && threadgroupMemory.isBeside(guard.address))
+    if (guard.signal && guard.address && group.threadgroupMemory.isBeside(guard.address))
       record.note = ", outside its threadgroup memory";
   }
 
-  /// Sets `group` and `entry` for one threadgroup.
-  void place(const LaunchPlan &plan, uint64_t linearGroup);
-  bool runFibers(const LaunchPlan &plan, Random *random);
-  bool runSeeded(const LaunchPlan &plan, uint64_t linearGroup);
+  /// Sets where a threadgroup is, how large, and what code it runs.
+  void place(Group &group, const LaunchPlan &plan, uint64_t linearGroup);
+  /// False: the launch was stopped, or the host has no memory.
+  bool begin(Group &group, const LaunchPlan &plan, uint64_t linearGroup,
+             std::vector<uint64_t> &counts);
+  bool makeFibers(Group &group, const LaunchPlan &plan);
+  /// Runs a SIMD-group up to its next barrier or its end, which `event` tells.
+  void resume(Group &group, uint32_t simdgroup);
+  bool runFibers(Group &group, const LaunchPlan &plan);
+  void failBarrier(const Group &group, uint32_t waiting);
 
   context::fcontext_t scheduler = nullptr;
   const void *schedulerStack = nullptr;
@@ -186,60 +210,112 @@ private:
   Event event = Event::Done;
   uint32_t barrierSite = 0, current = 0;
   FailureRecord record{};
-  KernelEntry entry = nullptr;
   const LaunchState *launch = nullptr;
-  GroupState group{};
-  std::vector<std::unique_ptr<Stack>> stacks;
-  std::vector<context::fcontext_t> fibers;
-  ThreadgroupMemory threadgroupMemory;
+  Group *running = nullptr;
+  std::vector<std::unique_ptr<Group>> groups;
   Guard &guard = Guard::ofThisThread();
 };
 
-bool Runner::runFibers(const LaunchPlan &plan, Random *random) {
-  uint32_t count = group.simdgroups;
+void Runner::place(Group &group, const LaunchPlan &plan, uint64_t linearGroup) {
+  GroupState &state = group.state;
+  uint32_t width = launch->threadgroups[0], height = launch->threadgroups[1];
+  state.position[0] = linearGroup % width;
+  state.position[1] = linearGroup / width % height;
+  state.position[2] = linearGroup / (uint64_t(width) * height);
+  group.entry = plan.entry;
+  bool cut = false;
+  for (unsigned d = 0; d != 3; ++d) {
+    uint32_t size = launch->dispatchThreads[d];
+    uint64_t first = uint64_t(state.position[d]) * size;
+    state.threads[d] = std::min<uint64_t>(size, launch->gridThreads[d] - first);
+    cut |= state.threads[d] != size;
+  }
+  if (cut)
+    group.entry = plan.entryFor({state.threads[0], state.threads[1], state.threads[2]});
+  state.totalThreads = state.threads[0] * state.threads[1] * state.threads[2];
+  state.simdgroups = (state.totalThreads + simdWidth - 1) / simdWidth;
+  if (plan.clearThreadgroupMemory)
+    std::memset(group.threadgroupMemory.data(), 0xff,
+                std::min<size_t>(plan.threadgroupBytes, ThreadgroupMemory::bytes));
+}
+
+bool Runner::begin(Group &group, const LaunchPlan &plan, uint64_t linearGroup,
+                   std::vector<uint64_t> &counts) {
+  if (guard.isStopped() || !group.threadgroupMemory.data()) {
+    record = {Failure::Interrupted};
+    if (!group.threadgroupMemory.data())
+      record.note = ", as the host has no memory for its threadgroups";
+    return false;
+  }
+  launch = &plan.state;
+  group.state.threadgroupMemory = group.threadgroupMemory.data();
+  group.state.counts = counts.data();
+  group.state.runner = this;
+  place(group, plan, linearGroup);
+  return true;
+}
+
+bool Runner::makeFibers(Group &group, const LaunchPlan &plan) {
+  uint32_t count = group.state.simdgroups;
   // What the kernel calls takes room too.
   size_t wanted = 256 * 1024 + plan.facts->stackBytes + plan.facts->stackBytes / 4;
-  if (stacks.size() < count)
-    stacks.resize(count);
-  fibers.resize(count);
+  if (group.stacks.size() < count)
+    group.stacks.resize(count);
+  group.fibers.resize(count);
   for (uint32_t i = 0; i != count; ++i) {
-    if (!stacks[i] || stacks[i]->bytes() < wanted)
-      stacks[i] = std::make_unique<Stack>(wanted);
-    if (!stacks[i]->valid()) {
+    std::unique_ptr<Stack> &stack = group.stacks[i];
+    if (!stack || stack->bytes() < wanted)
+      stack = std::make_unique<Stack>(wanted);
+    if (!stack->valid()) {
       record = {Failure::OutOfBounds};
       record.note = "the host has no memory for the stacks of a threadgroup's SIMD-groups";
       return false;
     }
-    fibers[i] = context::make_fcontext(stacks[i]->top(), stacks[i]->bytes() - 4096, &fiberMain);
+    group.fibers[i] = context::make_fcontext(stack->top(), stack->bytes() - 4096, &fiberMain);
   }
-  std::vector<uint32_t> order(count);
-  std::iota(order.begin(), order.end(), 0);
+  return true;
+}
+
+void Runner::resume(Group &group, uint32_t simdgroup) {
+  if (guard.isStopped()) {
+    record = {Failure::Interrupted};
+    event = Event::Failed;
+    return;
+  }
+  running = &group;
+  current = simdgroup;
+#ifdef TRITON_METAL_ASAN
+  void *fake = nullptr;
+  Stack &stack = *group.stacks[simdgroup];
+  __sanitizer_start_switch_fiber(&fake, static_cast<char *>(stack.top()) - stack.bytes(),
+                                 stack.bytes());
+#endif
+  context::transfer_t back = context::jump_fcontext(group.fibers[simdgroup], this);
+#ifdef TRITON_METAL_ASAN
+  __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#endif
+  group.fibers[simdgroup] = back.fctx;
+  if (event == Event::Failed)
+    record.simdgroup = simdgroup;
+}
+
+void Runner::failBarrier(const Group &group, uint32_t waiting) {
+  record.failure = Failure::DivergentBarrier;
+  record.site = barrierSite;
+  record.note = std::to_string(waiting) + " of " + std::to_string(group.state.simdgroups) +
+                " SIMD-groups wait at a barrier that the others do not come to: they have ended";
+}
+
+bool Runner::runFibers(Group &group, const LaunchPlan &plan) {
+  if (!makeFibers(group, plan))
+    return false;
   uint32_t done = 0;
   for (;;) {
-    if (random)
-      random->shuffle(order);
-    uint32_t waiting = 0, ended = 0, site = ~0u;
-    for (uint32_t simdgroup : order) {
-      if (guard.isStopped()) {
-        record = {Failure::Interrupted};
+    uint32_t waiting = 0, ended = 0, site = 0;
+    for (uint32_t simdgroup = 0; simdgroup != group.state.simdgroups; ++simdgroup) {
+      resume(group, simdgroup);
+      if (event == Event::Failed)
         return false;
-      }
-      current = simdgroup;
-#ifdef TRITON_METAL_ASAN
-      void *fake = nullptr;
-      __sanitizer_start_switch_fiber(
-          &fake, static_cast<char *>(stacks[simdgroup]->top()) - stacks[simdgroup]->bytes(),
-          stacks[simdgroup]->bytes());
-#endif
-      context::transfer_t back = context::jump_fcontext(fibers[simdgroup], this);
-#ifdef TRITON_METAL_ASAN
-      __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
-#endif
-      fibers[simdgroup] = back.fctx;
-      if (event == Event::Failed) {
-        record.simdgroup = simdgroup;
-        return false;
-      }
       if (event == Event::Done) {
         ++ended;
       } else {
@@ -251,90 +327,115 @@ bool Runner::runFibers(const LaunchPlan &plan, Random *random) {
     if (!waiting)
       return true;
     if (done) {
-      record.failure = Failure::DivergentBarrier;
-      record.site = site;
-      record.note =
-          std::to_string(waiting) + " of " + std::to_string(count) +
-          " SIMD-groups wait at a barrier that the others do not come to: they have ended";
+      barrierSite = site;
+      failBarrier(group, waiting);
       return false;
     }
   }
 }
 
-void Runner::place(const LaunchPlan &plan, uint64_t linearGroup) {
-  uint32_t width = launch->threadgroups[0], height = launch->threadgroups[1];
-  group.position[0] = linearGroup % width;
-  group.position[1] = linearGroup / width % height;
-  group.position[2] = linearGroup / (uint64_t(width) * height);
-  entry = plan.entry;
-  bool cut = false;
-  for (unsigned d = 0; d != 3; ++d) {
-    uint32_t size = launch->dispatchThreads[d];
-    uint64_t first = uint64_t(group.position[d]) * size;
-    group.threads[d] = std::min<uint64_t>(size, launch->gridThreads[d] - first);
-    cut |= group.threads[d] != size;
-  }
-  if (cut)
-    entry = plan.entryFor({group.threads[0], group.threads[1], group.threads[2]});
-  group.totalThreads = group.threads[0] * group.threads[1] * group.threads[2];
-  group.simdgroups = (group.totalThreads + simdWidth - 1) / simdWidth;
-}
-
-bool Runner::runSeeded(const LaunchPlan &plan, uint64_t linearGroup) {
-  Random random(*plan.seed * 0x2545f4914f6cdd1d + linearGroup);
-  std::array<uint8_t, simdWidth> lanes;
-  std::iota(lanes.begin(), lanes.end(), 0);
-  random.shuffle(lanes);
-  group.laneOrder = lanes.data();
-  if (plan.needsFibers)
-    return runFibers(plan, &random);
-  std::vector<uint32_t> order(group.simdgroups);
-  std::iota(order.begin(), order.end(), 0);
-  random.shuffle(order);
-  for (uint32_t simdgroup : order)
-    if (!enter(simdgroup, simdgroup + 1))
-      return false;
-  return true;
-}
-
-bool Runner::run(const LaunchPlan &plan, uint64_t begin, uint64_t end,
+bool Runner::run(const LaunchPlan &plan, uint64_t first, uint64_t last,
                  std::vector<uint64_t> &counts, std::optional<FailureRecord> &failure) {
-  if (!threadgroupMemory.data()) {
-    failure = FailureRecord{};
-    failure->failure = Failure::OutOfBounds;
-    failure->note = "the host has no memory for its threadgroups";
-    return false;
-  }
-  launch = &plan.state;
-  group.threadgroupMemory = threadgroupMemory.data();
-  group.counts = counts.data();
-  group.runner = this;
+  if (groups.empty())
+    groups.push_back(std::make_unique<Group>());
+  Group &group = *groups.front();
   bool good = true;
-  if (!plan.needsFibers && !plan.seed) {
+  if (plan.needsFibers) {
+    for (uint64_t linear = first; good && linear != last; ++linear)
+      good = begin(group, plan, linear, counts) && runFibers(group, plan);
+  } else if (first != last && (good = begin(group, plan, first, counts))) {
     // One guard for all: nothing in here has a destructor.
-    good = guard.call([this, &plan, begin, end] {
-      for (uint64_t linearGroup = begin; linearGroup != end; ++linearGroup) {
-        place(plan, linearGroup);
-        entry(launch, &group, 0, group.simdgroups);
+    good = guard.call([this, &group, &plan, first, last] {
+      for (uint64_t linear = first; linear != last; ++linear) {
+        place(group, plan, linear);
+        group.entry(launch, &group.state, 0, group.state.simdgroups);
       }
     });
     if (!good)
-      stop();
+      stop(group);
   }
-  for (uint64_t linearGroup = begin; (plan.needsFibers || plan.seed) && good && linearGroup != end;
-       ++linearGroup) {
-    place(plan, linearGroup);
-    if (plan.clearThreadgroupMemory)
-      std::memset(threadgroupMemory.data(), 0xff,
-                  std::min<size_t>(plan.threadgroupBytes, ThreadgroupMemory::bytes));
-    good = plan.seed ? runSeeded(plan, linearGroup) : runFibers(plan, nullptr);
-  }
-  if (!good) {
-    record.threadgroup = {group.position[0], group.position[1], group.position[2]};
-    failure = record;
+  if (good)
+    return true;
+  record.threadgroup = {group.state.position[0], group.state.position[1], group.state.position[2]};
+  failure = record;
+  record = {};
+  return false;
+}
+
+/// Always the most urgent SIMD-group of those that can go on, of several threadgroups. The
+/// urgencies are drawn when a SIMD-group starts, and now and then at a barrier. So a SIMD-group may
+/// stay behind until every other one has ended or waits for it, and one that counts on what it has
+/// not waited for comes too early.
+void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
+  std::vector<uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  Random random(*plan.seed);
+  random.shuffle(order);
+  constexpr uint64_t mostAtOnce = 4;
+  size_t atOnce = std::min<uint64_t>(count, 1 + random.next() % mostAtOnce);
+  while (groups.size() < atOnce)
+    groups.push_back(std::make_unique<Group>());
+  std::vector<Group *> live;
+  uint64_t next = 0;
+  auto failed = [&](Group &group) {
+    record.threadgroup = {group.state.position[0], group.state.position[1],
+                          group.state.position[2]};
+    plan.failure = record;
     record = {};
+  };
+  auto start = [&](Group &group) {
+    uint64_t linear = order[next++];
+    if (!begin(group, plan, linear, plan.counts))
+      return false;
+    Random own(*plan.seed * 0x2545f4914f6cdd1d + linear);
+    std::iota(group.lanes.begin(), group.lanes.end(), 0);
+    own.shuffle(group.lanes);
+    group.state.laneOrder = group.lanes.data();
+    group.status.assign(group.state.simdgroups, Group::Status::Ready);
+    group.priority.resize(group.state.simdgroups);
+    for (uint64_t &priority : group.priority)
+      priority = random.next();
+    return makeFibers(group, plan);
+  };
+  for (size_t i = 0; i != atOnce; ++i) {
+    live.push_back(groups[i].get());
+    if (!start(*live.back()))
+      return failed(*live.back());
   }
-  return good;
+  while (!live.empty()) {
+    Group *chosen = nullptr;
+    uint32_t simdgroup = 0;
+    for (Group *group : live)
+      for (uint32_t i = 0; i != group->state.simdgroups; ++i)
+        if (group->status[i] == Group::Status::Ready &&
+            (!chosen || group->priority[i] > chosen->priority[simdgroup])) {
+          chosen = group;
+          simdgroup = i;
+        }
+    resume(*chosen, simdgroup);
+    if (event == Event::Failed)
+      return failed(*chosen);
+    std::vector<Group::Status> &status = chosen->status;
+    status[simdgroup] = event == Event::Done ? Group::Status::Done : Group::Status::Waiting;
+    if (std::count(status.begin(), status.end(), Group::Status::Ready))
+      continue;
+    auto waiting = uint32_t(std::count(status.begin(), status.end(), Group::Status::Waiting));
+    if (!waiting) {
+      if (next == count)
+        live.erase(std::find(live.begin(), live.end(), chosen));
+      else if (!start(*chosen))
+        return failed(*chosen);
+      continue;
+    }
+    if (waiting != status.size()) {
+      failBarrier(*chosen, waiting);
+      return failed(*chosen);
+    }
+    std::fill(status.begin(), status.end(), Group::Status::Ready);
+    if (random.next() % 2)
+      for (uint64_t &priority : chosen->priority)
+        priority = random.next();
+  }
 }
 
 /// Threads that wait for work.
@@ -432,13 +533,7 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
   size_t words = plan.counts.size();
   if (plan.seed) {
     // In one order, on one thread.
-    std::vector<uint32_t> order(groups);
-    std::iota(order.begin(), order.end(), 0);
-    Random random(*plan.seed);
-    random.shuffle(order);
-    for (uint32_t group : order)
-      if (!Runner::ofThisThread().run(plan, group, group + 1, plan.counts, plan.failure))
-        return;
+    Runner::ofThisThread().runSchedule(plan, groups);
     return;
   }
   using Clock = std::chrono::steady_clock;
