@@ -75,6 +75,27 @@ def DefineArithmetic : Pass<"define-arithmetic", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TTCheckProgress : Pass<"tt-check-progress", "::mlir::ModuleOp"> {
+  let summary = "Refuses loops that end only when another program changes memory";
+  let description = [{
+    Nothing promises that two programs of a launch run at the same time, or that one goes on while another waits: a lock
+    between programs may hang the GPU. A `scf.while` is refused if its condition is made of an access that finds something
+    else only after another program wrote there: a compare-and-exchange, an exchange or a load whose operands are the same
+    in each step (for a load: of memory that the loop does not write). Sums that grow, updates whose operands change, and
+    conditions of which one part ends by itself (`and`) pass.
+
+    ```mlir
+    scf.while : () -> () {
+      %old = tt.atomic_cas acq_rel, gpu, %lock, %c0, %c1 : (!tt.ptr<i32>, i32, i32) -> i32
+      %taken = arith.cmpi eq, %old, %c1 : i32
+      scf.condition(%taken)
+    } do {
+      scf.yield
+    }
+    ```
+  }];
+}
+
 def TTReorderBroadcast : Pass<"tt-reorder-broadcast", "::mlir::ModuleOp"> {
   let summary = "Does arithmetic before a value is repeated over a tile, and not after";
   let description = [{
@@ -279,6 +300,10 @@ def TTMPipeline : Pass<"ttm-pipeline", "::mlir::ModuleOp"> {
     With two stages or more, a tile that every step of a loop stages gets two slots. The first step's data are stored
     before the loop; each step loads what the next one needs to registers, multiplies from its own slot, and then
     stores to the other. One barrier a step is left. A loop whose tiles would not fit twice stays as it is.
+
+    More than two stages are two: there is no asynchronous copy, so what a deeper pipeline loads ahead would wait in
+    registers, and 32 KB of threadgroup memory hold few tiles three times. `ttm.pipeline_stages` on the module says
+    what was made.
 
     ```mlir
     scf.for %i = %lb to %ub step %s {

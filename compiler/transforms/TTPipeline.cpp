@@ -15,6 +15,7 @@ void buildTTPipeline(OpPassManager &manager) {
   // Before anything folds: MLIR makes poison of what is undefined.
   addVerified(manager, createDefineArithmetic());
   manager.addPass(createCanonicalizerPass());
+  addVerified(manager, createTTCheckProgress());
   addVerified(manager, createTTReorderBroadcast());
   manager.addPass(createCSEPass());
   addVerified(manager, createTTSplitPointers());
