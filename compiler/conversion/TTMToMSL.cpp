@@ -16,11 +16,22 @@ namespace triton_metal {
 // The walk
 //===----------------------------------------------------------------------===//
 
+/// Address spaces as Triton's other targets number them: any memory, device memory, and memory that
+/// a launch only reads. All of them are device memory in Metal; what a thread shares with its group
+/// is not a kernel's to point to.
+static bool isDeviceSpace(int space) { return space == 0 || space == 1 || space == 4; }
+
 /// Says of a type that Metal does not have what to use instead.
 static LogicalResult refuseType(Operation *op, Type type) {
   Type element = getElementTypeOrSelf(type);
-  if (auto pointer = dyn_cast<tt::PtrType>(element))
+  if (auto pointer = dyn_cast<tt::PtrType>(element)) {
+    if (!isDeviceSpace(pointer.getAddressSpace()))
+      return op->emitOpError("uses ")
+             << pointer << ", which points into address space " << pointer.getAddressSpace()
+             << "; a kernel's pointers go to device memory, which is 1 (or "
+                "0, any memory, or 4, memory that is only read)";
     element = pointer.getPointeeType();
+  }
   InFlightDiagnostic diagnostic = op->emitOpError("uses ")
                                   << element << ", which Metal does not have: ";
   if (element.isF64())
@@ -161,6 +172,8 @@ Type Lowering::convertType(Type type) {
     return registersOf(*layout, element);
   }
   if (auto pointer = dyn_cast<tt::PtrType>(type)) {
+    if (!isDeviceSpace(pointer.getAddressSpace()))
+      return {};
     Type pointee = convertType(pointer.getPointeeType());
     if (isa_and_present<msl::PtrType>(pointee))
       pointee = builder.getI64Type();

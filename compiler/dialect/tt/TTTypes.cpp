@@ -38,8 +38,15 @@ Type PtrType::parse(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseType(pointee))
     return {};
-  if (succeeded(parser.parseOptionalComma()) && parser.parseInteger(space))
-    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    // Triton prints numbers, whatever a pointer was made with.
+    SMLoc spaceLoc = parser.getCurrentLocation();
+    if (failed(parser.parseInteger(space))) {
+      parser.emitError(spaceLoc,
+                       "an address space is a number: 1 is device memory, and is left out");
+      return {};
+    }
+  }
   if (parser.parseGreater())
     return {};
   return parser.getChecked<PtrType>(loc, parser.getContext(), pointee, space);

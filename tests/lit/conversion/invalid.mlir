@@ -58,3 +58,12 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 }
+
+// -----
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // expected-error @+1 {{uses '!tt.ptr<f32, 3>', which points into address space 3; a kernel's pointers go to device memory, which is 1 (or 0, any memory, or 4, memory that is only read)}}
+  tt.func public @shared(%x: !tt.ptr<f32, 3>) {
+    tt.return
+  }
+}

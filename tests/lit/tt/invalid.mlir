@@ -212,3 +212,10 @@ tt.func private @callee(%x: f32) -> f32 {
 tt.func @pointer(%x: !tt.ptr<tensor<4xf32>>) {
   tt.return
 }
+
+// -----
+
+// expected-error @below {{an address space is a number: 1 is device memory, and is left out}}
+tt.func public @space(%x: !tt.ptr<f32, "constant">) {
+  tt.return
+}
