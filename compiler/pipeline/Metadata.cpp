@@ -1,6 +1,7 @@
 // The launch contract of a kernel: what a launcher must know of its arguments and its threadgroup.
 
 #include "dialect/msl/MSL.h"
+#include "dialect/ttm/TTM.h"
 #include "pipeline/Pipeline.h"
 #include "target/msl/Printer.h"
 #include "transforms/MSLOrigins.h"
@@ -83,6 +84,8 @@ FailureOr<std::string> printMetadata(ModuleOp module) {
   json.attribute("threads", int64_t(kernel.getThreads()));
   json.attribute("threadgroup_bytes", threadgroupBytes);
   json.attribute("num_warps", int64_t(kernel.getThreads()) / 32);
+  auto stages = module->getAttrOfType<IntegerAttr>(ttm::TTMDialect::getPipelineStagesAttrName());
+  json.attribute("pipeline_stages", stages ? stages.getInt() : 1);
   json.attributeBegin("args");
   json.arrayBegin();
   for (auto [index, argument] : llvm::enumerate(entry->getArguments())) {

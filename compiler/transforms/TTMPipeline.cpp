@@ -344,6 +344,8 @@ struct TTMPipelinePass : impl::TTMPipelineBase<TTMPipelinePass> {
         bytes += pipeline.addedBytes();
         if (failed(pipeline.rewrite()))
           return signalPassFailure();
+        getOperation()->setAttr(TTMDialect::getPipelineStagesAttrName(),
+                                Builder(&getContext()).getI32IntegerAttr(2));
       }
     }
   }

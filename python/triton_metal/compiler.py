@@ -32,8 +32,9 @@ def compile_ttir(
 ) -> CompiledText:
     """Compiles a module of Triton IR, as stock Triton 3.7.1 to 3.9.0 or `kernel.asm["ttir"]` print it.
 
-    `num_warps` is the number of SIMD-groups of a threadgroup (1, 2, 4, 8, 16 or 32), `num_stages` 2 or more
-    double-buffers tiles. `name` stands for the text in messages. `target` is what it is compiled for
+    `num_warps` is the number of SIMD-groups of a threadgroup (1, 2, 4, 8, 16 or 32). `num_stages` is a hint: 1 loads
+    tiles when they are needed, 2 or more one step ahead where the tiles fit twice, and `metadata["pipeline_stages"]` says
+    what was made, 1 or 2. `name` stands for the text in messages. `target` is what it is compiled for
     (`triton_metal.devices.target.apple("15.0", "Apple M2")`), the newest baseline without one. Raises CompileError with the
     place of what does not parse or cannot be compiled.
 

@@ -18,7 +18,8 @@ MAX_SHARED_MEMORY = 32768
 class KernelConfig:
     """What kernels are compiled with where a launch does not say otherwise.
 
-    ``num_warps``: SIMD-groups of a threadgroup; ``num_stages``: stages of a loop's loads; ``max_threads``: most threads
+    ``num_warps``: SIMD-groups of a threadgroup; ``num_stages``: stages of a loop's loads, of which 2 or more are 2 where
+    they fit (``metadata.pipeline_stages`` of a kernel says what was made); ``max_threads``: most threads
     of a threadgroup; ``shared_memory``: most bytes of threadgroup memory of a kernel.
     """
 

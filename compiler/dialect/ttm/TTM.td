@@ -33,6 +33,8 @@ def TTM_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getWidthAttrName() { return "ttm.width"; }
     /// Registers whose mask is one and the same.
     static constexpr ::llvm::StringLiteral getMaskWidthAttrName() { return "ttm.mask_width"; }
+    /// Of a module: the most stages in which a loop of it loads tiles.
+    static constexpr ::llvm::StringLiteral getPipelineStagesAttrName() { return "ttm.pipeline_stages"; }
   }];
   let hasOperationAttrVerify = 1;
 }
