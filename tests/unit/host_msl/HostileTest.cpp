@@ -76,12 +76,12 @@ TEST(Hostile, AFaultIsAnErrorAndTheDeviceGoesOn) {
   for (const char *barrier : {"", "threadgroup_barrier(mem_flags::mem_threadgroup);"}) {
     auto library = Device::get().compile(
         std::string("#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device int *o, "
-                    "uint i [[thread_index_in_threadgroup]]) { if (o[0]) o[(1l << 40) + i] = 1;") +
+                    "uint i [[thread_index_in_threadgroup]]) { if (o[64]) o[(1l << 40) + i] = 1;") +
         barrier + "o[i] = 5; }");
     ASSERT_TRUE(bool(library));
     Kernel *kernel = llvm::cantFail((*library)->kernel("k"));
     for (int wild : {1, 0, 1, 1, 0}) {
-      std::vector<int> o(64, wild);
+      std::vector<int> o(65, wild);
       BufferBinding buffers[] = {out(o)};
       Dispatch dispatch;
       dispatch.threadgroups = {wild ? 100u : 1u, 1, 1};
@@ -94,6 +94,7 @@ TEST(Hostile, AFaultIsAnErrorAndTheDeviceGoesOn) {
                     contains(problem, "check=\"bounds\""))
             << problem;
       } else {
+        o.pop_back();
         EXPECT_EQ(o, std::vector<int>(64, 5));
       }
     }
