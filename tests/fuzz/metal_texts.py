@@ -86,8 +86,8 @@ class Mutator:
 
     def mutate(self, tokens: list[str]) -> None:
         choices = (
-            [self.number] * 6
-            + [self.operator] * 4
+            [self.number] * 24
+            + [self.operator] * 12
             + [self.delete, self.duplicate, self.swap, self.word, self.rename] * 2
             + [self.splice, self.nest, self.drop_group, self.repeat_line, self.cut]
         )
@@ -178,9 +178,9 @@ def run_mutant(text: str, report: int, check: bool) -> int:
         os.write(report, b"c")
         for name, kernel in list(kernels.items())[:3]:
             memory = [
-                np.full(1 << 16, 3, np.uint8) for _ in range(32)
-            ]  # the same bytes in every run
-            buffers = [(array.ctypes.data, array.nbytes, True) for array in memory[:31]]
+                np.full(1 << 14, 3, np.uint32) for _ in range(31)
+            ]  # numbers that are small as sizes, and the same in every run
+            buffers = [(array.ctypes.data, array.nbytes, True) for array in memory]
             library.threadgroup_memory(name)  # compiles it
             os.write(report, b"r")
             library.dispatch(name, buffers, (64, 1, 1), (min(64, kernel["max_threads"]), 1, 1))
