@@ -3,7 +3,8 @@
 # make           build everything
 # make setup     only bring in what the build needs (the others do this themselves)
 # make lint      formatting and lint, C++ and Python, and docs/dialects against what the sources generate
-# make sanitize  the C++ tests under AddressSanitizer and UBSan
+# make sanitize  the C++ tests and a corpus of Triton IR under AddressSanitizer and UBSan
+# make fuzz-ttir N=20000 SEED=1   changed and drawn texts of Triton IR, each of which must compile or be refused
 # make fuzz-programs N=20000 SEED=1   that many random programs against NumPy; ONLY=<number> runs one again and makes it small
 # make fuzz-metal COUNT=5000 SEED=0     mutated Metal texts on the host device: none may crash or hang it
 # make wheels    the two wheels, checked and tried in an empty environment; they are left in dist/wheels
@@ -25,7 +26,7 @@ CONFIGURE = cmake -G Ninja -S . -Wno-dev \
   -DCMAKE_C_COMPILER=$(LLVM_PREFIX)/bin/clang -DCMAKE_CXX_COMPILER=$(LLVM_PREFIX)/bin/clang++ \
   -DCMAKE_PREFIX_PATH=$(LLVM_PREFIX) -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON_ENV)/python
 
-# Of `make fuzz-programs`: how many programs, and which campaign.
+# Of `make fuzz-programs` and `make fuzz-ttir`: how many programs or texts, and which campaign.
 N ?= 1000
 SEED ?= 1
 
@@ -34,6 +35,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
 
 .NOTPARALLEL:
 .PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
+.PHONY: fuzz-ttir
 
 setup:
 	@scripts/setup.sh
@@ -83,6 +85,12 @@ sanitize: setup-tests
 	cmake --build build-sanitize -j $(JOBS)
 	ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
 	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/build-sanitize --param llvm_tools=$(LLVM_PREFIX)/bin
+	$(FUZZ_TTIR) --build build-sanitize --corpus tests/lit/tt/stock --programs 300 --mutants 1000 --limit 120
+
+# The texts are the same for the same SEED. Those that fail are left in build/fuzz-ttir.
+FUZZ_TTIR = $(PYTHON_ENV)/python tests/fuzz/fuzz_ttir.py --jobs $(JOBS)
+fuzz-ttir: build
+	$(FUZZ_TTIR) --metal --mutants $(N) --programs $$(($(N) / 20)) --seed $(or $(SEED),1)
 
 fuzz-metal: build
 	PYTHONPATH=python $(PYTHON_ENV)/python tests/fuzz/metal_texts.py --count $(or $(COUNT),1000) --seed $(or $(SEED),0) --jobs $(JOBS)

@@ -14,16 +14,36 @@ namespace triton_metal {
 
 namespace {
 
+/// Operations of a kernel into which everything is inlined. Functions that call each other twice, a
+/// few dozen levels deep, would fill any memory.
+constexpr uint64_t kMaxOperations = 1 << 17;
+/// Calls within calls: each adds a level to the locations of what is inlined.
+constexpr unsigned kMaxCallDepth = 256;
+
 struct TTInlinePass : impl::TTInlineBase<TTInlinePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    // Recursion would be inlined for ever.
+    extents.clear();
+    SymbolTable symbols(module);
+    // Recursion would be inlined for ever. What is called comes before what calls it.
     CallGraph &graph = getAnalysis<CallGraph>();
     for (auto component = llvm::scc_begin(static_cast<const CallGraph *>(&graph));
          !component.isAtEnd(); ++component) {
-      if (!component.hasCycle() || component->front()->isExternal())
+      if (component->front()->isExternal())
         continue;
       auto function = component->front()->getCallableRegion()->getParentOfType<tt::FuncOp>();
+      if (!component.hasCycle()) {
+        Extent extent = extents[function] = extentOf(function, symbols);
+        if (extent.operations <= kMaxOperations && extent.depth <= kMaxCallDepth)
+          continue;
+        InFlightDiagnostic error = function.emitError()
+                                   << "function '" << function.getName() << "' has ";
+        if (extent.depth > kMaxCallDepth)
+          error << "more than " << kMaxCallDepth << " calls within one another";
+        else
+          error << "more than " << kMaxOperations << " operations once what it calls is inlined";
+        return signalPassFailure();
+      }
       function.emitError() << "function '" << function.getName()
                            << "' calls itself; a kernel has no stack, write a loop instead";
       return signalPassFailure();
@@ -50,6 +70,28 @@ struct TTInlinePass : impl::TTInlineBase<TTInlinePass> {
     if (left.wasInterrupted())
       signalPassFailure();
   }
+
+private:
+  /// Of a function with all that it calls.
+  struct Extent {
+    uint64_t operations = 0;
+    unsigned depth = 0;
+  };
+
+  /// What the function calls is known already.
+  Extent extentOf(tt::FuncOp function, SymbolTable &symbols) {
+    Extent extent;
+    function.walk([&](Operation *op) {
+      auto call = dyn_cast<tt::CallOp>(op);
+      auto callee = call ? symbols.lookup<tt::FuncOp>(call.getCallee()) : tt::FuncOp();
+      Extent called = callee ? extents.lookup(callee) : Extent{1, 0};
+      extent.operations += called.operations;
+      extent.depth = std::max(extent.depth, called.depth + (callee ? 1 : 0));
+    });
+    return extent;
+  }
+
+  DenseMap<Operation *, Extent> extents;
 };
 
 } // namespace

@@ -123,7 +123,9 @@ class Run:
         ]
         frames = re.findall(r"#\d+ 0x\w+ in (\S+)", answer.message)
         ours = next((frame for frame in frames if "triton_metal" in frame), "")
-        kind = " | ".join([answer.status, *(re.sub(r"0x\w+|\d+", "N", l) for l in interesting[:1]), ours])
+        kind = " | ".join(
+            [answer.status, *(re.sub(r"0x\w+|\d+", "N", line) for line in interesting[:1]), ours]
+        )
         self.defects[kind] += 1
         if self.defects[kind] > 3:
             return
@@ -135,7 +137,10 @@ class Run:
 
     def work(self, texts: Iterator[tuple[bytes, Options]]) -> None:
         compiler = Compiler(
-            [*shlex.split(self.arguments.under), str(self.arguments.build / "bin/triton-metal-compile-texts")],
+            [
+                *shlex.split(self.arguments.under),
+                str(self.arguments.build / "bin/triton-metal-compile-texts"),
+            ],
             self.arguments.limit,
         )
         while True:
@@ -156,18 +161,28 @@ class Run:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--mutants", type=int, default=0, help="changed texts of the lit tests and the corpus")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "--mutants", type=int, default=0, help="changed texts of the lit tests and the corpus"
+    )
     parser.add_argument("--programs", type=int, default=0, help="drawn programs")
-    parser.add_argument("--corpus", action="append", default=[], help="a folder of texts to compile")
+    parser.add_argument(
+        "--corpus", action="append", default=[], help="a folder of texts to compile"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--out", type=Path, default=ROOT / "build/fuzz-ttir")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=float, default=20.0, help="seconds that a text may take")
     parser.add_argument("--metal", action="store_true", help="compile the Metal text as well")
-    parser.add_argument("--under", default="", help="a command that runs the compiler, such as valgrind")
-    parser.add_argument("--reasons", type=int, default=0, help="print the most frequent reasons of refusals")
+    parser.add_argument(
+        "--under", default="", help="a command that runs the compiler, such as valgrind"
+    )
+    parser.add_argument(
+        "--reasons", type=int, default=0, help="print the most frequent reasons of refusals"
+    )
     run = Run(parser.parse_args())
     start = time.monotonic()
     texts = run.texts()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 
 TOKEN = re.compile(
     rb'"(?:[^"\\\n]|\\.)*"|//[^\n]*|%[\w$.-]+|[#!@^][\w$.-]+|-?\d+\.\d*(?:[eE][-+]?\d+)?|0x[0-9A-Fa-f]+|-?\d+(?=x)|x(?=[\d!a-z])'
@@ -67,7 +68,11 @@ class Mutator:
             text = self.spoil(text)
         return text
 
-    def place(self, tokens: list[bytes], wanted=lambda token: not is_blank(token)) -> int | None:  # noqa: ANN001
+    def place(
+        self, tokens: list[bytes], wanted: Callable[[bytes], object] | None = None
+    ) -> int | None:
+        """Where there is a wanted token, or any that is not blank."""
+        wanted = wanted or (lambda token: not is_blank(token))
         places = [index for index, token in enumerate(tokens) if wanted(token)]
         return self.random.choice(places) if places else None
 

@@ -60,14 +60,18 @@ class Program:
         self.numbers += 1
         return f"%v{self.numbers}"
 
-    def define(self, text: str, element: str, shape: tuple[int, ...] = (), keep: bool = True) -> Value:
+    def define(
+        self, text: str, element: str, shape: tuple[int, ...] = (), keep: bool = True
+    ) -> Value:
         value = Value(self.name(), element, shape)
         self.emit(f"{value.name} = {text}")
         if keep:
             self.scope.append(value)
         return value
 
-    def constant(self, element: str, shape: tuple[int, ...] = (), number: int | None = None) -> Value:
+    def constant(
+        self, element: str, shape: tuple[int, ...] = (), number: int | None = None
+    ) -> Value:
         number = self.random.choice([0, 1, 2, 3]) if number is None else number
         literal = f"{number}.0" if is_float(element) else str(number)
         kind = tensor(shape, element)
@@ -97,7 +101,9 @@ class Program:
         if found and self.random.random() < 0.85:
             return found
         if shape is None:
-            shape = tuple(self.random.choice(SIZES) for _ in range(self.random.choice([1, 2, 2, 2])))
+            shape = tuple(
+                self.random.choice(SIZES) for _ in range(self.random.choice([1, 2, 2, 2]))
+            )
         if self.random.random() < 0.1:
             return self.constant(element or "f32", shape)
         loaded = self.load(shape)
@@ -117,7 +123,13 @@ class Program:
         elif is_float(element):
             kind = "uitofp" if source == "i1" else "sitofp"
         else:
-            kind = "trunci" if widths[source] > widths[element] else "extui" if source == "i1" else "extsi"
+            kind = (
+                "trunci"
+                if widths[source] > widths[element]
+                else "extui"
+                if source == "i1"
+                else "extsi"
+            )
         return self.define(
             f"arith.{kind} {value.name} : {value.type} to {tensor(value.shape, element)}",
             element,
@@ -262,7 +274,9 @@ class Program:
         a = self.tile()
         axis = self.random.randrange(len(a.shape))
         shape = a.shape[:axis] + a.shape[axis + 1 :]
-        combine = self.random.choice(["addf", "maxnumf"] if is_float(a.element) else ["addi", "maxsi"])
+        combine = self.random.choice(
+            ["addf", "maxnumf"] if is_float(a.element) else ["addi", "maxsi"]
+        )
         result = self.define(
             f'"tt.reduce"({a.name}) <{{axis = {axis} : i32}}> ({{ ^bb0(%x: {a.element}, %y: {a.element}): '
             f"%z = arith.{combine} %x, %y : {a.element} tt.reduce.return %z : {a.element} }}) : "
@@ -279,9 +293,7 @@ class Program:
                 a.element,
                 wide,
             )
-            self.define(
-                f"tt.broadcast {row.name} : {row.type} -> {a.type}", a.element, a.shape
-            )
+            self.define(f"tt.broadcast {row.name} : {row.type} -> {a.type}", a.element, a.shape)
 
     def splat(self) -> None:
         scalar = self.pick(lambda v: not v.shape and v.element != "i1")
@@ -300,10 +312,18 @@ class Program:
         if a.element == "i32":
             a = self.convert(a, "i8")
         n = self.random.choice(SIZES)
-        b = self.pick(lambda v: v.shape[:1] == a.shape[1:] and len(v.shape) == 2 and v.element == a.element)
+        b = self.pick(
+            lambda v: v.shape[:1] == a.shape[1:] and len(v.shape) == 2 and v.element == a.element
+        )
         if b is None or self.random.random() < 0.3:
             b = self.tile((a.shape[1], n), a.element)
-        result = "i32" if a.element == "i8" else "f32" if a.element != "f16" else self.random.choice(["f16", "f32"])
+        result = (
+            "i32"
+            if a.element == "i8"
+            else "f32"
+            if a.element != "f16"
+            else self.random.choice(["f16", "f32"])
+        )
         shape = (a.shape[0], b.shape[1])
         c = self.pick(lambda v: v.type == tensor(shape, result)) or self.constant(result, shape, 0)
         self.define(
@@ -355,7 +375,9 @@ class Program:
         if out:
             self.emit(f"scf.yield {', '.join(v.name for v in out)} : {types}")
         self.depth -= 1
-        stages = self.random.choice(["", "", "", " {tt.num_stages = 3 : i32}", " {tt.num_stages = 1 : i32}"])
+        stages = self.random.choice(
+            ["", "", "", " {tt.num_stages = 3 : i32}", " {tt.num_stages = 1 : i32}"]
+        )
         self.emit("}" + stages)
         self.scope = before + [
             Value(f"{results}#{i}", v.element, v.shape) for i, v in enumerate(inits)

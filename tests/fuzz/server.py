@@ -69,7 +69,8 @@ class Compiler:
 
     def read(self, count: int | None, deadline: float) -> bytes:
         """So many bytes, or a line; less where the process ends, TimeoutError where it takes too long."""
-        assert self.process and self.process.stdout
+        assert self.process
+        assert self.process.stdout
         descriptor, data = self.process.stdout.fileno(), b""
         while len(data) < count if count is not None else not data.endswith(b"\n"):
             ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
@@ -83,9 +84,12 @@ class Compiler:
 
     def compile(self, text: bytes, options: Options) -> Answer:
         process = self.start()
-        assert process.stdin and self.errors
+        assert process.stdin
+        assert self.errors
         start = time.monotonic()
-        header = f"{len(text)} {options.num_warps} {options.num_stages} {int(options.check_metal)}\n"
+        header = (
+            f"{len(text)} {options.num_warps} {options.num_stages} {int(options.check_metal)}\n"
+        )
         try:
             process.stdin.write(header.encode() + text)
             process.stdin.flush()
@@ -95,7 +99,9 @@ class Compiler:
                 message = self.read(int(fields[2]), start + self.limit)
                 if len(message) == int(fields[2]):
                     return Answer(
-                        fields[0].decode(), message.decode(errors="replace"), float(fields[1]) / 1000
+                        fields[0].decode(),
+                        message.decode(errors="replace"),
+                        float(fields[1]) / 1000,
                     )
         except BrokenPipeError:
             pass

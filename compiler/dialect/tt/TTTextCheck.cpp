@@ -9,6 +9,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -21,6 +22,9 @@ namespace {
 constexpr unsigned kMaxDepth = 256;
 /// Results of one operation, operands that one number counts.
 constexpr unsigned kMaxResults = 4096;
+
+/// Parts of a type or an attribute, counted once for each place where an alias stands.
+constexpr uint64_t kMaxParts = 1 << 16;
 
 bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.'; }
 
@@ -69,6 +73,9 @@ private:
     case '"':
       skipString();
       return success();
+    case '#':
+    case '!':
+      return alias();
     case '/':
       at = peek(1) == '/' ? std::min(text.find('\n', at), text.size()) : at + 1;
       return success();
@@ -85,6 +92,7 @@ private:
     case '<':
       if (++depth > kMaxDepth)
         return fail() << "more than " << kMaxDepth << " brackets are within one another";
+      noteDepth(depth);
       ++at;
       return success();
     case ')':
@@ -105,6 +113,7 @@ private:
     }
     size_t begin = at;
     StringRef word = takeWord();
+    endDefinition(word);
     skipBlanks();
     if (word == "array" && peek() == '<')
       return denseArray();
@@ -114,13 +123,56 @@ private:
   }
 
   void skipString() {
+    size_t begin = at + 1;
     for (++at; at < text.size(); ++at) {
       if (text[at] == '\\')
         ++at;
       else if (text[at] == '"' || text[at] == '\n')
         break;
     }
+    endDefinition(text.slice(begin, at));
     at = std::min(at + 1, text.size());
+  }
+
+  /// The definition of an alias goes on to the next one, or to the first operation.
+  void endDefinition(StringRef word) {
+    if (word == "loc" && defined && !defined->depth)
+      defined->isLocation = true;
+    if (depth == 0 && llvm::is_contained({"module", "builtin.module", "tt.func"}, word))
+      defined = nullptr;
+  }
+
+  void noteDepth(unsigned reached) {
+    if (defined)
+      defined->depth = std::max(defined->depth, reached);
+  }
+
+  /// `#name` or `!name`: the definition of an alias, a use of one, or a name of a dialect.
+  LogicalResult alias() {
+    size_t begin = at++;
+    takeWord();
+    StringRef spelled = text.slice(begin, at);
+    size_t end = at;
+    skipBlanks();
+    if (depth == 0 && peek() == '=' && peek(1) != '=') {
+      defined = &aliases[spelled];
+      *defined = {};
+      return success();
+    }
+    at = end;
+    auto found = aliases.find(spelled);
+    if (!defined || found == aliases.end())
+      return success();
+    const Alias used = found->second;
+    noteDepth(depth + used.depth);
+    // Locations are shared wherever they are read.
+    defined->parts += defined->isLocation ? 0 : used.parts;
+    if (defined->depth > kMaxDepth || defined->parts > kMaxParts) {
+      at = begin;
+      return fail() << "aliases of aliases make an attribute that is too "
+                    << (defined->depth > kMaxDepth ? "deep" : "large");
+    }
+    return success();
   }
 
   /// `%name`, perhaps with the number of one of its results or how many there are.
@@ -158,10 +210,19 @@ private:
     return success();
   }
 
+  struct Alias {
+    unsigned depth = 0;
+    uint64_t parts = 1;
+    bool isLocation = false;
+  };
+
   StringRef text, name;
   MLIRContext *context;
   size_t at = 0;
   unsigned depth = 0;
+  /// Node-based: `defined` points into it.
+  llvm::StringMap<Alias> aliases;
+  Alias *defined = nullptr;
 };
 
 } // namespace

@@ -20,3 +20,22 @@ tt.func public @kernel(%x: f32) {
   %0 = tt.call @outside(%x) : (f32) -> f32
   tt.return
 }
+
+// -----
+
+// Two functions that call each other have no end either.
+tt.func private @ping(%x: f32) {
+  tt.call @pong(%x) : (f32) -> ()
+  tt.return
+}
+
+// expected-error @+1 {{calls itself; a kernel has no stack, write a loop instead}}
+tt.func private @pong(%x: f32) {
+  tt.call @ping(%x) : (f32) -> ()
+  tt.return
+}
+
+tt.func public @kernel(%x: f32) {
+  tt.call @pong(%x) : (f32) -> ()
+  tt.return
+}
