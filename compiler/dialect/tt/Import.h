@@ -26,8 +26,8 @@ mlir::OwningOpRef<mlir::ModuleOp> parseModule(llvm::StringRef text, llvm::String
 mlir::OwningOpRef<mlir::ModuleOp> parseModule(const llvm::SourceMgr &sources,
                                               mlir::MLIRContext *context);
 
-/// Whether MLIR's parser can be trusted with a text: what would end the process is an error with its
-/// place.
+/// Whether MLIR's parser can be trusted with a text: what would end the process is an error with
+/// its place.
 llvm::LogicalResult checkText(llvm::StringRef text, llvm::StringRef name,
                               mlir::MLIRContext *context);
 
