@@ -65,7 +65,8 @@ def close_total(value: Value, axes: tuple[int, ...], keep: bool) -> Value:
     count = np.prod([value.data.shape[axis] for axis in axes])
     error = np.abs(wide).sum(axis=axes, keepdims=keep) * 2.0**-23 * count + 1e-300
     data = wide.sum(axis=axes, keepdims=keep).astype(np.float32)
-    return Value(data, F32, _known(value, axes, keep), error)
+    # Nothing is said of a zero: its sign is that of all addends, if they have one.
+    return Value(data, F32, m.both(_known(value, axes, keep), data != 0), error)
 
 
 def extreme(smallest: bool) -> Callable[[Value, tuple[int, ...], bool], Value]:
