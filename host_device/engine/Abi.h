@@ -10,7 +10,7 @@ namespace triton_metal::engine {
 
 /// Raised with every change of what the engine generates, so that code on disk from another engine
 /// is not run.
-inline constexpr uint32_t engineVersion = 3;
+inline constexpr uint32_t engineVersion = 4;
 
 /// The same for every threadgroup of a launch.
 struct LaunchState {

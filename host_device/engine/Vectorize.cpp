@@ -57,6 +57,18 @@ void SimdEmitter::placeAnchor() {
 }
 
 Value *SimdEmitter::maskBits(Value *value) { return b.CreateBitCast(value, b.getInt32Ty()); }
+Value *SimdEmitter::firstLane(IRBuilderBase &builder, Value *bits) {
+  // With a bit for the last lane there is always one, and no later one.
+  return builder.CreateBinaryIntrinsic(
+      Intrinsic::cttz, builder.CreateOr(bits, builder.getInt32(1u << (simdWidth - 1))),
+      builder.getTrue());
+}
+Value *SimdEmitter::lastLane(IRBuilderBase &builder, Value *bits) {
+  return builder.CreateSub(
+      builder.getInt32(simdWidth - 1),
+      builder.CreateBinaryIntrinsic(Intrinsic::ctlz, builder.CreateOr(bits, builder.getInt32(1)),
+                                    builder.getTrue()));
+}
 Value *SimdEmitter::anyLane(Value *value) { return b.CreateICmpNE(maskBits(value), b.getInt32(0)); }
 Value *SimdEmitter::allLanes(Value *value) {
   return b.CreateICmpEQ(maskBits(value), b.getInt32(~0u));
@@ -113,7 +125,7 @@ void SimdEmitter::forEachActiveLane(function_ref<void(Value *)> body) {
   Value *left = b.CreateLoad(b.getInt32Ty(), state);
   b.CreateCondBr(b.CreateICmpNE(left, b.getInt32(0)), work, end);
   b.SetInsertPoint(work);
-  Value *lane = b.CreateBinaryIntrinsic(Intrinsic::cttz, left, b.getTrue());
+  Value *lane = firstLane(b, left);
   b.CreateStore(b.CreateAnd(left, b.CreateSub(left, b.getInt32(1))), state);
   body(lane);
   b.CreateBr(head);

@@ -112,6 +112,11 @@ private:
   Value *anyLane(Value *mask);
   Value *allLanes(Value *mask);
   Value *maskBits(Value *mask);
+  /// The first or last lane whose bit is set; some lane where none is. LLVM moves this, and the
+  /// access to a vector's element that it numbers, in front of the test whether there is one: an
+  /// element past the end would then be read from beyond the stack.
+  static Value *firstLane(llvm::IRBuilderBase &builder, Value *bits);
+  static Value *lastLane(llvm::IRBuilderBase &builder, Value *bits);
   llvm::AllocaInst *slot(Type *type, const llvm::Twine &name);
   llvm::BasicBlock *newBlock(const llvm::Twine &name);
   void placeAnchor();

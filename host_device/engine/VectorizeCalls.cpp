@@ -193,7 +193,7 @@ void SimdEmitter::emitFailure(Value *badLanes, Failure failure, uint32_t site, V
     cast<Function>(callee.getCallee())->setDoesNotReturn();
     cast<Function>(callee.getCallee())->setDoesNotThrow();
     cast<Function>(callee.getCallee())->addFnAttr(Attribute::Cold);
-    Value *lane = b.CreateBinaryIntrinsic(Intrinsic::cttz, maskBits(badLanes), b.getFalse());
+    Value *lane = firstLane(b, maskBits(badLanes));
     Value *address = b.getInt64(0);
     if (addresses) {
       AllocaInst *list = slot(addresses->getType(), "addresses");

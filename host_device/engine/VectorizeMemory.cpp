@@ -395,7 +395,7 @@ Function *SimdEmitter::gatherHelper(unsigned bits) {
   left->addIncoming(helper->getArg(1), start);
   h.CreateCondBr(h.CreateICmpNE(left, h.getInt32(0)), body, end);
   h.SetInsertPoint(body);
-  llvm::Value *lane = h.CreateBinaryIntrinsic(Intrinsic::cttz, left, h.getTrue());
+  llvm::Value *lane = firstLane(h, left);
   llvm::Value *address = h.CreateLoad(h.getPtrTy(), h.CreateGEP(h.getPtrTy(), addresses, lane));
   h.CreateStore(h.CreateAlignedLoad(element, address, Align(1)),
                 h.CreateGEP(element, values, lane));
@@ -492,8 +492,7 @@ llvm::Value *SimdEmitter::lastActiveLane() {
   }
   if (maskIsFull())
     return b.getInt32(simdWidth - 1);
-  return b.CreateSub(b.getInt32(31),
-                     b.CreateBinaryIntrinsic(Intrinsic::ctlz, maskBits(mask), b.getFalse()));
+  return lastLane(b, maskBits(mask));
 }
 
 //===----------------------------------------------------------------------===//

@@ -141,3 +141,24 @@ def test_small_tiles_end_where_they_end(
         compared = wanted[n - 1 - i] == (i ^ 1)
         wanted[n - 1 - i] = np.where(compared, n - 1 - i + 100, wanted[n - 1 - i])
         assert_same(q, wanted)
+
+
+@triton.jit
+def store_by_first_lane_kernel(p, n, start):
+    v = tl.load(p + tl.arange(0, 32))
+    total = tl.sum(v, 0)
+    i = 0
+    while i < n:
+        for _ in range(start, 4, 3):
+            tl.store(p, total)
+        i += 1
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float32"])
+def test_simdgroups_without_an_active_lane_read_no_lane(dtype: str) -> None:
+    # The number of the lane that stores was computed, and its element read, where no lane stores.
+    x = np.arange(32).astype(dtype)
+    expected = x.copy()
+    expected[0] = x.sum()
+    store_by_first_lane_kernel[(1,)](x, 1, -2, num_warps=2)
+    assert_same(x, expected)
