@@ -384,6 +384,12 @@ private:
     }
   }
 
+  /// What has parentheses and is no function: `coherent(device) device const T *p`.
+  static bool isQualifierOrStatement(StringRef text) {
+    return text == "coherent" || text == "alignas" || text == "decltype" || text == "if" ||
+           text == "for" || text == "while" || text == "switch";
+  }
+
   /// `operator T() const device { ... }`.
   void methodQualifiers() {
     llvm::StringSet<> seen;
@@ -405,7 +411,7 @@ private:
       // A cast is no method: `(T) constant` does not occur, but `sizeof(x) const` does not either;
       // a name must stand before.
       size_t open = match[before];
-      if (open == 0 ||
+      if (open == 0 || isQualifierOrStatement(text(open - 1)) ||
           (tokens[open - 1].kind != tok::raw_identifier && !is(open - 1, tok::r_paren) &&
            !is(open - 1, tok::greater) && !tok::getPunctuatorSpelling(tokens[open - 1].kind)))
         continue;

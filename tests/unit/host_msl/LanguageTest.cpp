@@ -185,6 +185,26 @@ template <typename T> T total(uint local, T value) {
     EXPECT_EQ(result[i], (i < 64 ? 2016u : 6112u) + 1);
 }
 
+TEST(Memory, CoherentPointersKeepTheirAddressSpace) {
+  EXPECT_EQ(
+      values("coherent(device) device const float *p = (coherent(device) device const float *)o;"
+             "coherent(device) device float *q = (coherent(device) device float *)o;"
+             "q[0] = 1; q[1] = 2;"
+             "float2 v = *(coherent(device) device const float2 *)(p + 0); o[2] = v.x + v.y;",
+             3),
+      (V{1, 2, 3}));
+}
+
+TEST(Memory, BfloatsOfDifferentPlacesMeetInConditionals) {
+  EXPECT_EQ(values("device bfloat *a = (device bfloat *)(o + 4);"
+                   "a[0] = 1; a[1] = 2; threadgroup bfloat t[2]; t[0] = 4; bfloat v = 8;"
+                   "bool c = o[0] < 0;"
+                   "o[0] = c ? bfloat(*a) : *(a + 1); o[1] = c ? *(a + 1) : v;"
+                   "o[2] = c ? t[0] : a[1]; o[3] = c ? v : t[0]; o[4] = 0;",
+                   5),
+            (V{1, 2, 4, 8, 0}));
+}
+
 TEST(Memory, PointersKeepTheirAddressSpaceThroughCasts) {
   EXPECT_EQ(values("device uchar *bytes = (device uchar *)o; *reinterpret_cast<device float "
                    "*>(bytes + 4) = 2; float t[3] = {1, 2, 3}; "
