@@ -85,7 +85,7 @@ FailureOr<std::string> printMetadata(ModuleOp module) {
   json.attribute("threadgroup_bytes", threadgroupBytes);
   json.attribute("num_warps", int64_t(kernel.getThreads()) / 32);
   auto stages = module->getAttrOfType<IntegerAttr>(ttm::TTMDialect::getPipelineStagesAttrName());
-  json.attribute("pipeline_stages", stages ? stages.getInt() : 1);
+  json.attribute("pipeline_stages", stages ? stages.getInt() : int64_t(1));
   json.attributeBegin("args");
   json.arrayBegin();
   for (auto [index, argument] : llvm::enumerate(entry->getArguments())) {

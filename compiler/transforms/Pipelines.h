@@ -13,7 +13,9 @@ class Pass;
 namespace triton_metal {
 
 /// Adds a pass of this project and runs the verifiers after it: what it breaks is an error with a
-/// place, not a crash of the next. MLIR's own passes are trusted, which costs half as much.
+/// place, not a crash of the next. MLIR's own passes are trusted, which costs half as much. With
+/// TRITON_METAL_STRESS in the environment, canonicalisation, CSE and the verifiers run around each
+/// pass: to find what holds only for today's order of passes. Kernel caches do not know of it.
 void addVerified(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
 /// tt to tt: from what Triton prints to one structured function a kernel, with split pointers and

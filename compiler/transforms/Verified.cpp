@@ -2,7 +2,10 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 #include "transforms/Pipelines.h"
+
+#include <cstdlib>
 
 using namespace mlir;
 
@@ -25,8 +28,20 @@ struct VerifyPass : PassWrapper<VerifyPass, OperationPass<ModuleOp>> {
 } // namespace
 
 void addVerified(OpPassManager &manager, std::unique_ptr<Pass> pass) {
+  // No pass may rely on what MLIR's passes have not done yet.
+  static const bool stress = std::getenv("TRITON_METAL_STRESS");
+  if (stress) {
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+    manager.addPass(createCanonicalizerPass());
+  }
   manager.addPass(std::move(pass));
   manager.addPass(std::make_unique<VerifyPass>());
+  if (stress) {
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+    manager.addPass(std::make_unique<VerifyPass>());
+  }
 }
 
 } // namespace triton_metal
