@@ -18,6 +18,7 @@ from kernel_support import assert_same
 from language_support import OUR_HEADER, load_source
 
 BINARY = ("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "minimum", "maximum")
+PROGRAM, TRIPS = 2, 3
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
@@ -30,9 +31,15 @@ class Chain:
         self.lines: list[str] = []
         self.values: list[tuple[str, str, list[int]]] = []
         self.inputs: dict[str, np.ndarray] = {}
+        self.numbers: dict[str, int] = {}
         for _ in range(3):
             self.load()
         self.add("tl.arange(0, N)", "int32", list(range(size)))
+        self.add("tl.program_id(0)", "int32", [PROGRAM] * size)
+        # 1 would be known while compiling, and smaller numbers are of smaller types.
+        self.number(self.random.choice([v for v in edges("int32") if v != 1]), "int32")
+        self.number(self.random.choice([v for v in edges("int64") if abs(v) > 2**32]), "int64")
+        self.number(self.random.choice([v for v in edges("uint64") if v >= 2**63]), "uint64")
         for _ in range(steps):
             self.step()
 
@@ -40,6 +47,12 @@ class Chain:
         variable = f"v{len(self.values)}"
         self.lines.append(f"{variable} = {text}")
         self.values.append((variable, name, value))
+
+    def number(self, value: int, name: str) -> None:
+        """An argument of the kernel, whose type its value decides."""
+        argument = f"number{len(self.numbers)}"
+        self.numbers[argument] = value
+        self.add(argument, name, [value] * self.size)
 
     def load(self) -> None:
         name = self.random.choice(NAMES)
@@ -96,20 +109,30 @@ class Chain:
             return self.add(
                 f"tl.where({a_text} {op} {b_text}, {a_text}, {b_typed} + 1)", name, value
             )
+        if kind < 0.35:
+            op = self.random.choice(("+", "-", "*", "//", "<<", ">>", "^"))
+            name_, before = f"v{len(self.values)}", f"{a_text} + tl.zeros((N,), tl.{name})"
+            self.lines.append(f"{name_} = {before}")
+            self.lines.append("for _ in range(trips):")
+            self.lines.append(f"    {name_} = {name_} {op} {b_text}")
+            for _ in range(TRIPS):
+                a = [binary(name, op, x, y) for x, y in zip(a, b, strict=True)]
+            return self.add(name_, name, a)
         op = self.random.choice(BINARY + (("umulhi",) if bits_of(name) >= 32 else ()))
         text = f"tl.{op}({a_text}, {b_text})" if op.isalpha() else f"{a_text} {op} {b_text}"
         return self.add(text, name, [binary(name, op, x, y) for x, y in zip(a, b, strict=True)])
 
     def source(self) -> str:
         outputs = [f"out{i}" for i in range(len(self.values))]
-        arguments = ", ".join([*self.inputs, "signed", "unsigned"])
+        arguments = ", ".join([*self.inputs, "signed", "unsigned", "trips", *self.numbers])
         text = f"@triton.jit\ndef chain({arguments}, N: tl.constexpr):\n"
         text += "".join(f"    {line}\n" for line in self.lines)
         for index, (variable, name, _) in enumerate(self.values):
             side = "signed" if is_signed(name) else "unsigned"
             wide = f"{variable} + tl.zeros((N,), tl.{name})"
             text += f"    {outputs[index]} = ({wide}).to({side}.dtype.element_ty)\n"
-            text += f"    tl.store({side} + {index} * N + tl.arange(0, N), {outputs[index]})\n"
+            text += f"    inside = tl.program_id(0) + tl.zeros((N,), tl.int32) == {PROGRAM}\n"
+            text += f"    tl.store({side} + {index} * N + tl.arange(0, N), {outputs[index]}, mask=inside)\n"
         return text
 
 
@@ -120,7 +143,8 @@ def test_chains_of_integers(seed: int, tmp_path: Path) -> None:
     count = len(chain.values)
     signed = np.zeros((count, chain.size), np.int64)
     unsigned = np.zeros((count, chain.size), np.uint64)
-    kernel[(1,)](*chain.inputs.values(), signed, unsigned, N=chain.size, num_warps=1)
+    arguments = [*chain.inputs.values(), signed, unsigned, TRIPS, *chain.numbers.values()]
+    kernel[(PROGRAM + 1,)](*arguments, N=chain.size, num_warps=1)
     for index, (variable, name, value) in enumerate(chain.values):
         out, wide = (signed, np.int64) if is_signed(name) else (unsigned, np.uint64)
         try:

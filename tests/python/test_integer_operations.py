@@ -231,3 +231,40 @@ def test_atomics_and_reductions_of_lanes() -> None:
     lane = np.arange(32, dtype=np.int32)
     assert_same(counts, np.array([lane] * 4))
     assert_same(out, np.zeros(32, np.int32))
+
+
+@triton.jit
+def uniform_kernel(out, s, t, trips, N: tl.constexpr):
+    i = tl.arange(0, N)
+    to = out.dtype.element_ty
+    a, b = s.to(to), t.to(to)
+    total = a + tl.zeros((N,), to)
+    for _ in range(trips):
+        total = total * b + a
+    # Tiles of one number each, computed as a number, and cut to the type before they are widened.
+    tile, other = total + tl.zeros((N,), to), b + tl.zeros((N,), to)
+    tl.store(out + i, total)
+    tl.store(out + N + i, ((total + b).to(tl.int64) >> 3).to(to))
+    tl.store(out + 2 * N + i, ((tile * other).to(tl.int64) >> 3).to(to))
+    tl.store(out + 3 * N + i, ((tile - other).to(tl.int64) // 3).to(to))
+    tl.store(out + 4 * N + i, i.to(to) + (tile & other))
+    tl.store(out + 5 * N + i, i.to(to) * (tile ^ other))
+
+
+@pytest.mark.parametrize("size", [32, 512])
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+def test_tiles_of_one_number(name: str, size: int) -> None:
+    s, t = 65534, 40503
+    out = np.zeros((6, size), name)
+    uniform_kernel[(1,)](out, s, t, 3, N=size, num_warps=1)
+    a, b = wrap(name, s), wrap(name, t)
+    total = a
+    for _ in range(3):
+        total = binary(name, "+", binary(name, "*", total, b), a)
+    rows = [[total] * size]
+    for op in "+*":
+        rows.append([wrap(name, binary("int64", ">>", binary(name, op, total, b), 3))] * size)
+    rows.append([wrap(name, binary("int64", "//", binary(name, "-", total, b), 3))] * size)
+    rows.append([wrap(name, i + (total & b)) for i in range(size)])
+    rows.append([wrap(name, i * (total ^ b)) for i in range(size)])
+    assert_same(out, np.array(rows, name))

@@ -188,7 +188,9 @@ Expr KernelPrinter::buildWrapping(Operation *op, StringRef symbol, int precedenc
                       : binary(a, "!=", b, Equality);
     return result;
   }
-  bool small = getWidth(type) < 32 && !isVector;
+  // Of two numbers that stand for vectors the result is computed once, as a number.
+  bool areSplats = get(left).isSplat && get(right).isSplat;
+  bool small = getWidth(type) < 32 && (!isVector || areSplats);
   // The product of two ushorts is an int, which it may not fit.
   Expr a = small ? getSigned(left) : get(left), b = small ? getSigned(right) : get(right);
   bool plain = small || ranges.cannotOverflow(op);
@@ -206,11 +208,13 @@ Expr KernelPrinter::buildWrapping(Operation *op, StringRef symbol, int precedenc
     }
     anyUnsigned = true;
   }
-  if (a.isSplat && b.isSplat) {
+  if (areSplats) {
     Expr result = binary(a, symbol, b, precedence);
-    result.isSplat = true;
     result.isUnsigned = anyUnsigned;
-    return small ? narrow(op, result) : result;
+    if (small)
+      result = castTo(getElementTypeOrSelf(type), false, result);
+    result.isSplat = true;
+    return result;
   }
   // x + -1 is x - 1.
   Expr result;
@@ -291,11 +295,9 @@ Expr KernelPrinter::buildBits(Operation *op, StringRef symbol, StringRef logical
   bool splat = a.isSplat && b.isSplat;
   Expr result = binary(a, symbol, b, precedence);
   result.isUnsigned = anyUnsigned;
+  if ((!isVector || splat) && getWidth(type) < 32)
+    result = castTo(getElementTypeOrSelf(type), false, result);
   result.isSplat = splat;
-  if (!isVector && getWidth(type) < 32) {
-    result = narrow(op, result);
-    result.isUnsigned = false;
-  }
   return result;
 }
 
