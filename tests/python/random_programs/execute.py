@@ -52,6 +52,7 @@ def load_module(text: str, folder: Path) -> Any:
 def run(program: Program, folder: Path, stock: bool = False) -> dict[str, np.ndarray]:
     """The arrays after a launch."""
     import triton_metal as triton
+
     from host_processors import compiled_for, host_processors
 
     module = load_module(program.text(), folder)
