@@ -83,7 +83,9 @@ private:
   static bool isOfTritonIR(Operation *op) {
     return isa_and_nonnull<TTDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
                            cf::ControlFlowDialect, ub::UBDialect>(op->getDialect()) ||
-           isa<LLVM::AssumeOp>(op);
+           isa<LLVM::AssumeOp>(op) ||
+           // Triton borrows its barriers from dialects that are not loaded.
+           llvm::is_contained({"gpu.barrier", "ttg.barrier"}, op->getName().getStringRef());
   }
 
   /// Operands come in groups, and this attribute says how many each has. Accessors believe it.

@@ -41,11 +41,12 @@ Type PtrType::parse(AsmParser &parser) {
   if (succeeded(parser.parseOptionalComma())) {
     // Triton prints numbers, whatever a pointer was made with.
     SMLoc spaceLoc = parser.getCurrentLocation();
-    if (failed(parser.parseInteger(space))) {
+    OptionalParseResult found = parser.parseOptionalInteger(space);
+    if (!found.has_value())
       parser.emitError(spaceLoc,
                        "an address space is a number: 1 is device memory, and is left out");
+    if (!found.has_value() || failed(*found))
       return {};
-    }
   }
   if (parser.parseGreater())
     return {};
