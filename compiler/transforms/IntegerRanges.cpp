@@ -5,6 +5,19 @@
 using namespace mlir;
 using namespace triton_metal;
 
+/// How often an operation may be visited; a few times are usual.
+static constexpr unsigned kMaxVisits = 100;
+
+LogicalResult
+IntegerRanges::visitOperation(Operation *op,
+                              ArrayRef<const dataflow::IntegerValueRangeLattice *> operands,
+                              ArrayRef<dataflow::IntegerValueRangeLattice *> results) {
+  if (++visits[op] <= kMaxVisits)
+    return IntegerRangeAnalysis::visitOperation(op, operands, results);
+  setAllToEntryStates(results);
+  return success();
+}
+
 void IntegerRanges::visitNonControlFlowArguments(
     Operation *op, const RegionSuccessor &successor,
     ArrayRef<dataflow::IntegerValueRangeLattice *> arguments, unsigned firstIndex) {

@@ -14,10 +14,19 @@ namespace triton_metal {
 class IntegerRanges : public mlir::dataflow::IntegerRangeAnalysis {
 public:
   using IntegerRangeAnalysis::IntegerRangeAnalysis;
+  /// A number that grows in a loop by a way that MLIR does not see (through the results of a loop
+  /// within it) would be looked at for each value that it takes: after a while it may be anything.
+  llvm::LogicalResult
+  visitOperation(mlir::Operation *op,
+                 llvm::ArrayRef<const mlir::dataflow::IntegerValueRangeLattice *> operands,
+                 llvm::ArrayRef<mlir::dataflow::IntegerValueRangeLattice *> results) override;
   void
   visitNonControlFlowArguments(mlir::Operation *op, const mlir::RegionSuccessor &successor,
                                llvm::ArrayRef<mlir::dataflow::IntegerValueRangeLattice *> arguments,
                                unsigned firstIndex) override;
+
+private:
+  llvm::DenseMap<mlir::Operation *, unsigned> visits;
 };
 
 /// The range of a value, where the solver has one.

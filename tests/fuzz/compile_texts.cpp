@@ -2,10 +2,10 @@
 // sanitize` drive.
 //
 // A request on the standard input is a line `BYTES NUM_WARPS NUM_STAGES CHECK_METAL` and the text.
-// The answer is a line `STATUS MILLISECONDS BYTES` and a message. STATUS says where the text came
-// to an end: `refused` (the message is the compiler's diagnostics), `metal` (it compiles to Metal
-// that the host device's front end refuses), `invalid` (the compiler refused without a reason, or
-// printed what it does not read again), or `ok` (the message is the Metal text).
+// The answer is a line `STATUS MILLISECONDS BYTES` (the time to Metal text) and a message. STATUS
+// says where the text came to an end: `refused` (the message is the compiler's diagnostics),
+// `metal` (it compiles to Metal that the host device's front end refuses), `invalid` (the
+// compiler refused without an error), or `ok` (the message is the Metal text).
 
 #include "compiler/pipeline/Pipeline.h"
 #include "host_device/msl/Frontend.h"
@@ -27,9 +27,14 @@ struct Answer {
   std::string message;
 };
 
-Answer compileOne(const std::string &text, const CompileOptions &options, bool checkMetal) {
+using Milliseconds = std::chrono::duration<double, std::milli>;
+
+Answer compileOne(const std::string &text, const CompileOptions &options, bool checkMetal,
+                  Milliseconds &time) {
   std::string diagnostics;
+  auto start = std::chrono::steady_clock::now();
   mlir::FailureOr<CompiledKernel> kernel = compileText(text, "text.ttir", options, diagnostics);
+  time = std::chrono::steady_clock::now() - start;
   if (mlir::failed(kernel)) {
     if (diagnostics.find("error: ") == std::string::npos)
       return {"invalid", "refused without an error: " + diagnostics};
@@ -57,9 +62,8 @@ int main() {
     CompileOptions options;
     options.numWarps = numWarps;
     options.numStages = numStages;
-    auto start = std::chrono::steady_clock::now();
-    Answer answer = compileOne(text, options, checkMetal);
-    std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    Milliseconds time;
+    Answer answer = compileOne(text, options, checkMetal, time);
     std::printf("%s %.1f %zu\n", answer.status, time.count(), answer.message.size());
     std::fwrite(answer.message.data(), 1, answer.message.size(), stdout);
     std::fflush(stdout);

@@ -23,8 +23,8 @@ constexpr unsigned kMaxDepth = 256;
 /// Results of one operation, operands that one number counts.
 constexpr unsigned kMaxResults = 4096;
 
-/// Parts of a type or an attribute, counted once for each place where an alias stands.
-constexpr uint64_t kMaxParts = 1 << 16;
+/// Parts of a type, an attribute or a location, counted once for each place where an alias stands.
+constexpr uint64_t kMaxParts = 4096;
 
 bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.'; }
 
@@ -136,8 +136,6 @@ private:
 
   /// The definition of an alias goes on to the next one, or to the first operation.
   void endDefinition(StringRef word) {
-    if (word == "loc" && defined && !defined->depth)
-      defined->isLocation = true;
     if (depth == 0 && llvm::is_contained({"module", "builtin.module", "tt.func"}, word))
       defined = nullptr;
   }
@@ -165,8 +163,7 @@ private:
       return success();
     const Alias used = found->second;
     noteDepth(depth + used.depth);
-    // Locations are shared wherever they are read.
-    defined->parts += defined->isLocation ? 0 : used.parts;
+    defined->parts += used.parts;
     if (defined->depth > kMaxDepth || defined->parts > kMaxParts) {
       at = begin;
       return fail() << "aliases of aliases make an attribute that is too "
@@ -213,7 +210,6 @@ private:
   struct Alias {
     unsigned depth = 0;
     uint64_t parts = 1;
-    bool isLocation = false;
   };
 
   StringRef text, name;

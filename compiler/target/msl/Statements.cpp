@@ -319,13 +319,13 @@ void KernelPrinter::printWhile(scf::WhileOp op) {
   std::string first, second;
   Expr test;
   ++depth;
-  first = capture([&] {
+  // Both are in one pair of braces: the names of the first part are taken in the second.
+  second = capture([&] {
     printBlock(*op.getBeforeBody());
     for (auto &[value, name] : copies)
       line(name + " = " + get(value).text + ";");
     test = get(condition.getCondition());
-  });
-  second = capture([&] {
+    std::swap(first, buffer);
     printBlock(*op.getAfterBody());
     printYield(op.getYieldOp().getOperands(), targets, variables);
   });

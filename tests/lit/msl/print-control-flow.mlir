@@ -135,3 +135,31 @@ msl.kernel @flow(%x: !msl.ptr<f32, device> {msl.readonly, msl.name="x"}, %y: !ms
   msl.store %g3, %y[%o2] : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
   msl.return
 }
+
+// The two parts of a loop are in one pair of braces, and share no names.
+// CHECK-LABEL: void both_parts(
+// CHECK: while (true) {
+// CHECK: float tile[4];
+// CHECK: break;
+// CHECK: float tile_1[8];
+msl.kernel @both_parts(%y: !msl.ptr<f32, device> {msl.name="y"}, %n: i32 {msl.name="n"}) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %o4 = arith.constant dense<[0,32,64,96]> : vector<4xi32>
+  %o8 = arith.constant dense<[0,32,64,96,128,160,192,224]> : vector<8xi32>
+  %w = scf.while (%j = %c0) : (i32) -> i32 {
+    %a = msl.load %y[%o4] : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32> loc("tile")
+    msl.barrier {device}
+    msl.store %a, %y[%o4] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+    %m = arith.cmpi slt, %j, %n : i32
+    scf.condition(%m) %j : i32
+  } do {
+    ^bb0(%j: i32):
+    %b = msl.load %y[%o8] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32> loc("tile")
+    msl.barrier {device}
+    msl.store %b, %y[%o8] : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+    %k = arith.addi %j, %c1 : i32
+    scf.yield %k : i32
+  }
+  msl.return
+}

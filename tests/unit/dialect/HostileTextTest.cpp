@@ -72,9 +72,14 @@ TEST(HostileTextTest, Aliases) {
   expectError(chain("!", "f32", 60, "tuple<@, @>") + kernel("", "%p: !a59"), "too large");
   expectError(chain("#", "1 : i32", 60, "[@, @]") + kernel(""), "too large");
   expectError(chain("#", "loc(\"a\":1:1)", 100000, "loc(\"n\"(@))") + kernel(""), "too deep");
-  // Locations that share their parts are what inlining makes.
-  std::string shared = chain("#", "loc(\"a\":1:1)", 60, "loc(callsite(@ at @))");
-  EXPECT_EQ(errorOf(shared + "module { tt.func public @k() { tt.return loc(#a59) } }"), "compiled");
+  for (const char *first : {"loc(\"a\":1:1)", "loc(unknown)"})
+    expectError(chain("#", first, 60, "loc(callsite(@ at @))") +
+                    kernel("%z = ub.poison : f128 loc(#a59)"),
+                "too large");
+  // What inlining makes.
+  EXPECT_EQ(errorOf(chain("#", "loc(\"a\":1:1)", 60, "loc(callsite(@ at #a0))") +
+                    "module { tt.func public @k() { tt.return loc(#a59) } }"),
+            "compiled");
 }
 
 TEST(HostileTextTest, GroupsOfOperands) {
@@ -134,6 +139,24 @@ TEST(HostileTextTest, Calls) {
   expectError(calls(60, 2), "operations once what it calls is inlined");
   expectError(calls(400, 1), "calls within one another");
   EXPECT_EQ(errorOf(calls(50, 1)), "compiled");
+}
+
+// The carried number grows by way of an inner loop's result, one at a time.
+TEST(HostileTextTest, NumbersThatGrowForLong) {
+  EXPECT_EQ(errorOf(kernel(R"(
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %c0) -> (i32) : i32 {
+      %y = arith.addi %x, %c1 : i32
+      %z = scf.for %j = %c0 to %n step %c1 iter_args(%w = %y) -> (i32) : i32 {
+        tt.store %p, %w : !tt.ptr<i32>
+        scf.yield %w : i32
+      }
+      scf.yield %z : i32
+    }
+    tt.store %p, %r : !tt.ptr<i32>)",
+                           "%p: !tt.ptr<i32>, %n: i32")),
+            "compiled");
 }
 
 } // namespace
