@@ -200,8 +200,14 @@ Value Emitter::get(Value value, const Coord &at, int64_t width) {
     outer.constant = at.constant / wide * wide;
     Coord inner;
     inner.constant = at.constant % wide;
-    for (const Coord::Term &term : at.terms)
+    bool crosses = false;
+    for (const Coord::Term &term : at.terms) {
+      crosses |= term.stride < wide && term.stride * term.trip > wide;
       (term.stride < wide ? inner : outer).terms.push_back(term);
+    }
+    // An index that goes over more than this chunk.
+    if (crosses)
+      continue;
     Value chunk = recall(value, outer, wide);
     if (!chunk)
       continue;
@@ -281,7 +287,16 @@ Value Emitter::getOfConstant(arith::ConstantOp op, const Coord &at, int64_t widt
     return chunkOf(0);
   if (at.terms.empty())
     return chunkOf(at.constant);
-  auto strides = getLinearStrides(dense, RegisterMap::identity(getNumRegisters(op.getType())));
+  // Only the registers that are asked for need be linear in the indices: it is what the loop was
+  // formed for (Emitter::getDims). The chunk's own components come last.
+  RegisterMap asked;
+  asked.offset = at.constant;
+  for (const Coord::Term &term : at.terms)
+    for (unsigned bit = 0, count = llvm::Log2_64(term.trip); bit < count; ++bit)
+      asked.bases.push_back(at.isFirstOfIndex(term) ? at.getBase(term.index, bit) : 0);
+  for (int64_t bit = 1; bit < width; bit <<= 1)
+    asked.bases.push_back(bit);
+  auto strides = getLinearStrides(dense, asked);
   if (!strides) {
     (void)error(op, "a constant without linear structure was asked for at a loop index");
     return chunkOf(0);
@@ -299,13 +314,16 @@ Value Emitter::getOfConstant(arith::ConstantOp op, const Coord &at, int64_t widt
     return bits > 32 ? arith::ExtUIOp::create(builder, loc, element, index).getResult()
                      : arith::TruncIOp::create(builder, loc, element, index).getResult();
   };
+  unsigned low = 0;
   for (const Coord::Term &term : at.terms) {
-    unsigned low = llvm::Log2_64(term.stride), count = llvm::Log2_64(term.trip);
+    unsigned count = llvm::Log2_64(term.trip);
+    ArrayRef<int64_t> ofTerm = ArrayRef(*strides).slice(low, count);
+    low += count;
     bool regular = true;
     for (unsigned bit = 1; bit < count; ++bit)
-      regular &= (*strides)[low + bit] == (*strides)[low] << bit;
+      regular &= ofTerm[bit] == ofTerm[0] << bit;
     for (unsigned bit = 0; bit < (regular ? 1 : count); ++bit) {
-      int64_t stride = (*strides)[low + bit];
+      int64_t stride = ofTerm[bit];
       if (stride == 0)
         continue;
       Value index = term.index;
@@ -336,29 +354,36 @@ Value Emitter::getOfConstant(arith::ConstantOp op, const Coord &at, int64_t widt
 }
 
 Coord Emitter::permute(Location loc, PermuteRegistersOp op, const Coord &at) {
-  ArrayRef<int64_t> bases = op.getBases();
   loc = builder.getUnknownLoc();
   Coord inner;
   inner.constant = op.getSource(at.constant);
   Type i32 = builder.getI32Type();
+  auto getSourceBase = [&](int64_t base) { return op.getSource(base) ^ op.getOffset(); };
   for (const Coord::Term &term : at.terms) {
-    unsigned low = llvm::Log2_64(term.stride), count = llvm::Log2_64(term.trip);
-    bool regular = bases[low] == 0 || llvm::isPowerOf2_64(bases[low]), zero = bases[low] == 0;
+    if (!at.isFirstOfIndex(term))
+      continue;
+    unsigned count = llvm::Log2_64(term.trip);
+    SmallVector<int64_t> found;
+    for (unsigned bit = 0; bit < count; ++bit)
+      found.push_back(getSourceBase(at.getBase(term.index, bit)));
+    bool regular = found[0] == 0 || llvm::isPowerOf2_64(found[0]);
     for (unsigned bit = 1; bit < count; ++bit)
-      regular &= bases[low + bit] == bases[low] << bit;
+      regular &= found[bit] == found[0] << bit;
     if (regular) {
-      if (!zero)
-        inner.terms.push_back({term.index, bases[low], term.trip});
+      if (found[0])
+        inner.terms.push_back({term.index, found[0], term.trip});
       continue;
     }
     for (unsigned bit = 0; bit < count; ++bit) {
-      int64_t base = bases[low + bit];
+      int64_t base = found[bit];
       if (!base)
         continue;
       Value index = term.index;
       if (bit)
         index = arith::ShRUIOp::create(builder, loc, index, constant(loc, bit, i32));
-      index = arith::AndIOp::create(builder, loc, index, constant(loc, 1, i32));
+      // Terms of one index stay recognizable as such.
+      if (count > 1)
+        index = arith::AndIOp::create(builder, loc, index, constant(loc, 1, i32));
       for (int64_t power = 1; power <= base; power <<= 1)
         if (base & power)
           inner.terms.push_back({index, power, 2});

@@ -69,10 +69,15 @@ private:
   /// Calls `body` for every `step`-th register, in loops.
   void emitNest(mlir::Location loc, llvm::ArrayRef<Dim> dims, bool unrolled, int64_t registers,
                 int64_t step, llvm::function_ref<void(const Coord &)> body);
-  /// A loop over the registers of a chunk: its coordinate and component index.
-  void emitElements(mlir::Location loc, const Coord &at, int64_t width,
+  /// A loop over the registers of a chunk that `op` takes one by one: its coordinate and component
+  /// index. Written out where an operand cannot be had at a loop's index.
+  void emitElements(mlir::Operation *op, const Coord &at, int64_t width,
                     llvm::function_ref<void(const Coord &, const Coord &)> body);
+  bool canLoopOverElements(mlir::Operation *op);
   int64_t getStep(llvm::ArrayRef<mlir::Operation *> items, int64_t registers);
+  /// The loops over a segment's registers, and in `unrolled` whether there can be none: a root asks
+  /// for registers that are no sum of loop indices, or for a constant that is not linear in them.
+  /// Every loop over registers or over a chunk's elements is formed by this answer.
   std::vector<Dim> getDims(llvm::ArrayRef<mlir::Value> roots, int64_t registers, int64_t step,
                            bool &unrolled, llvm::ArrayRef<int64_t> breaks = {});
   Storage makeStorage(mlir::Location loc, mlir::Type type, int64_t width, bool matrix);

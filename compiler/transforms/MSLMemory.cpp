@@ -148,7 +148,7 @@ void Emitter::emitLoad(Operation *op, const Coord &at, int64_t step, bool guarde
       continue;
     }
     Storage storage = makeStorage(loc, VectorType::get(chunk, info.element), chunk, false);
-    emitElements(loc, first, chunk, [&](const Coord &element, const Coord &component) {
+    emitElements(op, first, chunk, [&](const Coord &element, const Coord &component) {
       SmallVector<Value> parts;
       emitRead(info, op, element, 1, masked, parts);
       SetOp::create(builder, loc, parts[0], storage.variable, Value(),
@@ -213,7 +213,7 @@ void Emitter::emitStore(Operation *op, const Coord &at, int64_t step, bool guard
                   {get(info.value, first.plus(piece), access)});
       continue;
     }
-    emitElements(op->getLoc(), first, chunk, [&](const Coord &element, const Coord &) {
+    emitElements(op, first, chunk, [&](const Coord &element, const Coord &) {
       emitWrite(info, op, element, 1, masked, {get(info.value, element, 1)});
     });
   }
@@ -242,13 +242,13 @@ void Emitter::emitAtomic(Operation *op, const Coord &at, int64_t step) {
       if (getNumRegisters(operand.getType()) > 1 && !plan.isLazy(operand))
         get(operand, first, chunk);
     if (result.use_empty()) {
-      emitElements(loc, first, chunk,
+      emitElements(op, first, chunk,
                    [&](const Coord &element, const Coord &) { emitOne(element); });
       continue;
     }
     Storage storage = makeStorage(
         loc, VectorType::get(chunk, getElementTypeOrSelf(result.getType())), chunk, false);
-    emitElements(loc, first, chunk, [&](const Coord &element, const Coord &component) {
+    emitElements(op, first, chunk, [&](const Coord &element, const Coord &component) {
       SetOp::create(builder, loc, emitOne(element), storage.variable, Value(),
                     getComponent(loc, component));
     });

@@ -60,18 +60,38 @@ std::optional<SmallVector<int64_t>> triton_metal::msl::getLinearStrides(DenseEle
     return strides;
   if (!isa<IntegerType>(constant.getElementType()) || constant.getElementType().isInteger(1))
     return std::nullopt;
-  int64_t first = getConstantElement(constant, map.offset);
-  for (auto [bit, base] : llvm::enumerate(map.bases))
-    strides[bit] = getConstantElement(constant, map.offset ^ base) - first;
+  // The sum of strides is written in the constant's type, as one that does not overflow.
+  unsigned bits = constant.getElementType().getIntOrFloatBitWidth();
+  int64_t first = getConstantElement(constant, map.offset), up = 0, down = 0;
+  for (auto [bit, base] : llvm::enumerate(map.bases)) {
+    int64_t &stride = strides[bit];
+    int64_t &total = getConstantElement(constant, map.offset ^ base) < first ? down : up;
+    if (llvm::SubOverflow(getConstantElement(constant, map.offset ^ base), first, stride) ||
+        llvm::AddOverflow(total, stride, total) || !llvm::isIntN(bits, total))
+      return std::nullopt;
+  }
   for (int64_t index = 0, e = int64_t(1) << map.bases.size(); index < e; ++index) {
-    int64_t sum = first;
+    int64_t sum = 0;
     for (auto [bit, stride] : llvm::enumerate(strides))
       if (index >> bit & 1)
         sum += stride;
-    if (sum != getConstantElement(constant, map.apply(index)))
+    if (llvm::AddOverflow(first, sum, sum) || sum != getConstantElement(constant, map.apply(index)))
       return std::nullopt;
   }
   return strides;
+}
+
+int64_t Coord::getBase(Value index, unsigned bit) const {
+  int64_t base = 0;
+  for (const Term &term : terms)
+    if (term.index == index && bit < llvm::Log2_64(term.trip))
+      base ^= term.stride << bit;
+  return base;
+}
+
+bool Coord::isFirstOfIndex(const Term &term) const {
+  return llvm::find_if(terms, [&](const Term &other) { return other.index == term.index; }) ==
+         &term;
 }
 
 Coord Coord::plus(int64_t offset) const {

@@ -27,11 +27,13 @@ struct RegisterMap {
 int64_t getConstantElement(mlir::DenseElementsAttr constant, int64_t index);
 
 /// What each bit of the outer index adds to `constant[map(index)]`, where bits add independently of
-/// each other; nothing where they do not. A constant of floats has strides only if it is a splat.
+/// each other; nothing where they do not, or where their sum may overflow the constant's type. A
+/// constant of floats has strides only if it is a splat.
 std::optional<llvm::SmallVector<int64_t>> getLinearStrides(mlir::DenseElementsAttr constant,
                                                            const RegisterMap &map);
 
-/// A register index: the sum of loop indices times powers of two, and a constant.
+/// A register index: the sum of loop indices times powers of two, and a constant. Several terms may
+/// have the same index, of 0 or 1: it then adds more than one power of two.
 struct Coord {
   struct Term {
     mlir::Value index;
@@ -41,6 +43,10 @@ struct Coord {
   llvm::SmallVector<Term, 4> terms;
   int64_t constant = 0;
 
+  /// What bit `bit` of `index` adds, over all terms.
+  int64_t getBase(mlir::Value index, unsigned bit) const;
+  /// No term before this one has its index.
+  bool isFirstOfIndex(const Term &term) const;
   Coord plus(int64_t offset) const;
   Coord plus(mlir::Value index, int64_t stride, int64_t trip) const;
 };

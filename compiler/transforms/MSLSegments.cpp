@@ -35,10 +35,11 @@ void Emitter::emitNest(Location loc, ArrayRef<Dim> dims, bool unrolled, int64_t 
   body(at);
 }
 
-void Emitter::emitElements(Location loc, const Coord &at, int64_t width,
+void Emitter::emitElements(Operation *op, const Coord &at, int64_t width,
                            function_ref<void(const Coord &, const Coord &)> body) {
+  Location loc = op->getLoc();
   OpBuilder::InsertionGuard guard(builder);
-  if (width == 1 || written) {
+  if (width == 1 || written || !canLoopOverElements(op)) {
     for (int64_t element = 0; element < width; ++element) {
       Scope scope(*this);
       body(at.plus(element), Coord().plus(element));
@@ -49,6 +50,21 @@ void Emitter::emitElements(Location loc, const Coord &at, int64_t width,
   builder.setInsertionPoint(loop.getBody().front().getTerminator());
   Scope scope(*this);
   body(at.plus(loop.getIndex(), 1, width), Coord().plus(loop.getIndex(), 1, width));
+}
+
+bool Emitter::canLoopOverElements(Operation *op) {
+  // What is not computed on demand is known as whole chunks, whose components have indices. A
+  // segment that is one chunk has formed no loop, so that nothing has asked yet whether one can be.
+  SmallVector<Value> roots;
+  int64_t registers = 1;
+  for (Value operand : op->getOperands()) {
+    registers = std::max(registers, getNumRegisters(operand.getType()));
+    if (plan.isLazy(operand))
+      roots.push_back(operand);
+  }
+  bool unrolled = false;
+  (void)getDims(roots, registers, registers, unrolled);
+  return !unrolled;
 }
 
 int64_t Emitter::getStep(ArrayRef<Operation *> items, int64_t registers) {

@@ -195,3 +195,124 @@ msl.kernel @scaled_products(%y: !msl.ptr<f32, device>, %n: i32, %f: f32) threads
   msl.store %r, %y[%o] {width = 2 : i32} : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
   msl.return
 }
+
+// -----
+
+// One chunk whose registers go one by one to offsets that are not linear in the register: no loop over its components, in a
+// segment without loops too.
+// CHECK-LABEL: msl.kernel @one_chunk_nonlinear_offsets
+// CHECK-NOT:   msl.unroll
+// CHECK:       %[[W:.*]] = math.cos
+// CHECK-COUNT-4: msl.write {{.*}}, %arg1[
+// CHECK-NOT:   msl.unroll
+// CHECK:       msl.return
+msl.kernel @one_chunk_nonlinear_offsets(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32 {
+  %from = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %to = arith.constant dense<[1, 2, 3, 0]> : vector<4xi32>
+  %v = msl.load %x[%from] {width = 4 : i32} : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+  %w = math.cos %v : vector<4xf32>
+  msl.store %w, %y[%to] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  msl.return
+}
+
+// -----
+
+// Linear ones keep the loop.
+// CHECK-LABEL: msl.kernel @one_chunk_linear_offsets
+// CHECK:       msl.unroll %[[I:.*]] = 0 to 4
+// CHECK:         msl.write {{.*}}, %arg1[
+msl.kernel @one_chunk_linear_offsets(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32 {
+  %from = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %to = arith.constant dense<[3, 2, 1, 0]> : vector<4xi32>
+  %v = msl.load %x[%from] {width = 4 : i32} : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+  %w = math.cos %v : vector<4xf32>
+  msl.store %w, %y[%to] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  msl.return
+}
+
+// -----
+
+// Offsets under an exclusive or: register 3 ^ i is no sum of 3 and i.
+// CHECK-LABEL: msl.kernel @one_chunk_reversed
+// CHECK-NOT:   msl.unroll
+// CHECK-COUNT-4: msl.write {{.*}}, %arg1[
+msl.kernel @one_chunk_reversed(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32) threads 32 {
+  %from = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %ns = msl.splat %n : vector<4xi32>
+  %sum = arith.muli %from, %ns : vector<4xi32>
+  %to = msl.permute_registers %sum {bases = array<i64: 1, 2>, offset = 3 : i64} : vector<4xi32> -> vector<4xi32>
+  %v = msl.load %x[%from] {width = 4 : i32} : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+  %w = math.cos %v : vector<4xf32>
+  msl.store %w, %y[%to] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  msl.return
+}
+
+// -----
+
+// A constant that is linear in the registers that are asked for, though not in all that it has.
+// CHECK-LABEL: msl.kernel @linear_in_what_is_asked
+// CHECK:       msl.unroll %[[I:.*]] = 0 to 8
+// CHECK:         arith.muli %[[I]], %c5_i32
+msl.kernel @linear_in_what_is_asked(%x: !msl.ptr<i32, device>, %n: i32) threads 32 {
+  %all = arith.constant dense<[0, 5, 10, 15, 20, 25, 30, 35, 7, 1, 1, 8, 2, 9, 9, 3]> : vector<16xi32>
+  %ns = msl.splat %n : vector<16xi32>
+  %sum = arith.addi %all, %ns : vector<16xi32>
+  %to = msl.permute_registers %sum {bases = array<i64: 1, 2, 4>} : vector<16xi32> -> vector<8xi32>
+  %v = arith.constant dense<1> : vector<8xi32>
+  msl.store %v, %x[%to] : vector<8xi32>, !msl.ptr<i32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
+// A register bit that is found under two bits of the source, twice: the second order takes both back.
+// CHECK-LABEL: msl.kernel @two_bits_from_one
+// CHECK:       msl.unroll %[[I:.*]] = 0 to 2
+// CHECK:         %[[TIMES:.*]] = arith.muli %[[I]], %c9_i32
+// CHECK-NOT:     arith.andi
+// CHECK:         msl.write
+msl.kernel @two_bits_from_one(%x: !msl.ptr<i32, device>, %n: i32) threads 32 {
+  %all = arith.constant dense<[0, 4, 9, 7]> : vector<4xi32>
+  %ns = msl.splat %n : vector<4xi32>
+  %sum = arith.addi %all, %ns : vector<4xi32>
+  %one = msl.permute_registers %sum {bases = array<i64: 3, 1>} : vector<4xi32> -> vector<4xi32>
+  %more = arith.addi %one, %ns : vector<4xi32>
+  %to = msl.permute_registers %more {bases = array<i64: 3>} : vector<4xi32> -> vector<2xi32>
+  %v = arith.constant dense<1> : vector<2xi32>
+  msl.store %v, %x[%to] : vector<2xi32>, !msl.ptr<i32, device>, vector<2xi32>
+  msl.return
+}
+
+// -----
+
+// The strides of these have no room in 32 bits.
+// CHECK-LABEL: msl.kernel @wide_strides
+// CHECK-NOT:   msl.unroll
+// CHECK:       msl.write %c-2147483648_i32
+// CHECK:       msl.write %c2147483647_i32
+msl.kernel @wide_strides(%x: !msl.ptr<i32, device>) threads 32 {
+  %v = arith.constant dense<[-2147483648, 2147483647]> : vector<2xi32>
+  %o = arith.constant dense<[0, 4]> : vector<2xi32>
+  msl.store %v, %x[%o] : vector<2xi32>, !msl.ptr<i32, device>, vector<2xi32>
+  msl.return
+}
+
+// -----
+
+// The pairs that the first store takes are no chunk of the four registers that the second takes one by one.
+// CHECK-LABEL: msl.kernel @pairs_and_elements
+// CHECK:       msl.unroll
+// CHECK:       arith.addi
+// CHECK-NOT:   msl.element {{.*}} : vector<2xi32>
+// CHECK:       msl.return
+msl.kernel @pairs_and_elements(%x: !msl.ptr<f32, device>, %y: !msl.ptr<i32, device>, %z: !msl.ptr<i32, device>, %n: i32, %f: i1) threads 32 {
+  %o = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %p = arith.constant dense<[0, 3, 6, 9]> : vector<4xi32>
+  %ns = msl.splat %n : vector<4xi32>
+  %lazy = arith.addi %o, %ns : vector<4xi32>
+  %v = msl.load %x[%o] {width = 4 : i32} : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+  msl.store %lazy, %y[%o] {width = 2 : i32} : vector<4xi32>, !msl.ptr<i32, device>, vector<4xi32>
+  msl.store %lazy, %z[%p] : vector<4xi32>, !msl.ptr<i32, device>, vector<4xi32>
+  msl.store %v, %x[%o] {width = 4 : i32} : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  msl.return
+}
