@@ -69,6 +69,20 @@ Type *SimdEmitter::componentType(Type *type, unsigned component) {
 
 Constant *SimdEmitter::mapConstant(Constant *constant, unsigned component) {
   Type *type = constant->getType();
+  // LLVM leaves the bits of a half read as a bfloat, or the other way round, an expression.
+  if (auto *expr = dyn_cast<ConstantExpr>(constant);
+      expr && expr->getOpcode() == Instruction::BitCast &&
+      componentCount(expr->getOperand(0)->getType()) == componentCount(type))
+    if (Constant *bits = mapConstant(expr->getOperand(0), component);
+        bits->getType()->isHalfTy() || bits->getType()->isIntegerTy(16)) {
+      Type *target = componentType(type, component);
+      if (auto *number = dyn_cast<ConstantFP>(bits))
+        bits = ConstantInt::get(b.getInt16Ty(), number->getValueAPF().bitcastToAPInt());
+      if (auto *number = dyn_cast<ConstantInt>(bits); number && target->isHalfTy())
+        return ConstantFP::get(target, APFloat(APFloat::IEEEhalf(), number->getValue()));
+      if (target->isIntegerTy(16))
+        return bits;
+    }
   if (type->isAggregateType() || type->isVectorTy()) {
     // Walk down to the component.
     unsigned index = 0;
