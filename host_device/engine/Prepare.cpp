@@ -12,7 +12,6 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
-#include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/ADCE.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/GVN.h"
@@ -277,7 +276,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   small.setFullUnrollMaxCount(16);
   {
     FunctionPassManager passes;
-    passes.addPass(InstCombinePass());
+    passes.addPass(CombineInstructionsPass());
     passes.addPass(SimplifyCFGPass());
     passes.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
     {
@@ -285,7 +284,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
       loop.addPass(LICMPass(LICMOptions()));
       passes.addPass(createFunctionToLoopPassAdaptor(std::move(loop), /*UseMemorySSA=*/true));
     }
-    passes.addPass(InstCombinePass());
+    passes.addPass(CombineInstructionsPass());
     passes.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass(/*WidenIndVars=*/false)));
     passes.addPass(LoopUnrollPass(small));
     passes.addPass(DefineValuesPass());
@@ -293,7 +292,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     passes.addPass(DefineValuesPass());
     passes.addPass(GVNPass());
     passes.addPass(DefineValuesPass());
-    passes.addPass(InstCombinePass());
+    passes.addPass(CombineInstructionsPass());
     passes.addPass(SimplifyCFGPass());
     passes.addPass(ADCEPass());
     passes.addPass(LoadStoreVectorizerPass());
@@ -310,7 +309,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     ScalarizerPassOptions scalarizer;
     scalarizer.ScalarizeLoadStore = false;
     passes.addPass(ScalarizerPass(scalarizer));
-    passes.addPass(InstCombinePass());
+    passes.addPass(CombineInstructionsPass());
     passes.addPass(LowerSwitchPass());
     passes.addPass(UnifyFunctionExitNodesPass());
     passes.addPass(FixIrreduciblePass());

@@ -16,7 +16,6 @@
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/IPO/GlobalOpt.h"
-#include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/ADCE.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/IndVarSimplify.h"
@@ -268,7 +267,7 @@ void simplify(Module &module) {
   clean.addPass(InferAddressSpacesPass(0));
   clean.addPass(EarlyCSEPass());
   clean.addPass(SimplifyCFGPass());
-  clean.addPass(InstCombinePass());
+  clean.addPass(CombineInstructionsPass());
   // Arrays that `#pragma unroll` loops index become registers.
   addLoopPass(clean, LoopRotatePass());
   addLoopPass(clean, IndVarSimplifyPass());
@@ -279,7 +278,7 @@ void simplify(Module &module) {
   clean.addPass(DefineValuesPass());
   clean.addPass(InferAddressSpacesPass(0));
   clean.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
-  clean.addPass(InstCombinePass());
+  clean.addPass(CombineInstructionsPass());
   clean.addPass(SimplifyCFGPass());
   // Vectors stay for loads and stores only; arithmetic is on numbers.
   ScalarizerPassOptions scalarizer;

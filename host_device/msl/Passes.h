@@ -27,6 +27,12 @@ struct DefineValuesPass : llvm::PassInfoMixin<DefineValuesPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 
+/// LLVM's InstCombine, which must not see the bits of a half compared as a bfloat's or the other
+/// way round: it takes what a compared cast comes from for an integer and makes invalid code.
+struct CombineInstructionsPass : llvm::PassInfoMixin<CombineInstructionsPass> {
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
+};
+
 /// `#pragma unroll` on loops that would become too many instructions in all is dropped, from the
 /// longest on: the same loops stay loops on every machine.
 struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
