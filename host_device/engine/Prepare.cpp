@@ -317,6 +317,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     passes.addPass(LCSSAPass());
     runner.run(function, std::move(passes));
   }
+  accessWholeBytes(function);
 #ifndef NDEBUG
   if (verifyFunction(function, &errs()))
     return createStringError("the prepared kernel is not valid IR");

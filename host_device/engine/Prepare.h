@@ -49,6 +49,8 @@ uint32_t findWrittenBuffers(llvm::Function &function, const KernelInfo &kernel);
 uint32_t findUsedBuffers(llvm::Function &function);
 /// Writes memcpy, memmove and memset out as loads, stores and loops (Parameters.cpp).
 void expandMemoryIntrinsics(llvm::Function &function);
+/// Loads and stores of bits become those of the bytes that hold them (WholeBytes.cpp).
+void accessWholeBytes(llvm::Function &function);
 
 /// Access to memory that is not the thread's own: the pointer and the bytes.
 struct MemoryAccess {
