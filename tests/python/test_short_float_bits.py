@@ -35,7 +35,7 @@ def test_zero_of_either_format():
 @triton.jit
 def read_bfloats_as_halves(x, nonzero, number):
     i = tl.arange(0, 256)
-    value = tl.load(x + i)
+    value = tl.load(x + (i ^ 102) * 3)
     tl.store(nonzero + i, value.to(tl.float16, bitcast=True).to(tl.int1))
     tl.store(number + i, value.to(tl.bfloat16))
 
@@ -43,8 +43,10 @@ def read_bfloats_as_halves(x, nonzero, number):
 @pytest.mark.parametrize("dtype", [np.int16, np.uint16, ml_dtypes.bfloat16])
 def test_one_tile_in_both_formats(dtype):
     words = WORDS.view(dtype)
+    scattered = np.zeros(3 * 256, dtype)
+    scattered[(np.arange(256) ^ 102) * 3] = words
     nonzero, number = np.zeros(256, bool), np.zeros(256, ml_dtypes.bfloat16)
-    read_bfloats_as_halves[(1,)](words, nonzero, number, num_warps=1)
+    read_bfloats_as_halves[(1,)](scattered, nonzero, number, num_warps=1)
     np.testing.assert_array_equal(nonzero, (WORDS & 0x7FFF) != 0)
     np.testing.assert_array_equal(
         number.view(np.uint16), words.astype(ml_dtypes.bfloat16).view(np.uint16)
@@ -77,7 +79,7 @@ def test_constants_read_as_the_other_format(low):
 @triton.jit
 def choose_by_bits(x, o, n: tl.constexpr, m: tl.constexpr):
     i, j, k = tl.arange(0, m)[:, None, None], tl.arange(0, m)[None, :, None], tl.arange(0, n)
-    even = tl.load(x + tl.arange(0, m)[:, None] + k[None, :] * m) % 2 == 0
+    even = tl.load(x + ((tl.arange(0, m)[:, None] + 1) & 7) + ((k[None, :] + 51) % 64) * m) % 2 == 0
     value = tl.where(even, 1, tl.expand_dims(tl.load(x + tl.arange(0, m)[:, None] * n + k), 1))
     tl.store(o + (i * m + j) * n + k[None, None, :], value)
 
@@ -87,6 +89,6 @@ def test_tiles_of_conditions_read_again():
     x = np.random.default_rng(0).integers(0, 1 << 20, m * n).astype(np.uint32)
     o = np.zeros((m, m, n), np.uint32)
     choose_by_bits[(1,)](x, o, n, m, num_warps=4)
-    even = x.reshape(n, m).T % 2 == 0
+    even = np.roll(np.roll(x.reshape(n, m), -51, 0), -1, 1).T % 2 == 0
     expected = np.where(even, 1, x.reshape(m, n)[:, None, :])
     np.testing.assert_array_equal(o, expected)
