@@ -406,6 +406,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
     return refuse("buffers have indices 0 to " + Twine(maxBufferBindings - 1) + ", but " +
                   Twine(dispatch.buffers.size()) + " are bound");
 
+  // A request to stop that comes while the kernel is compiled holds for the launch.
+  engine::Stoppable stoppable;
   auto variant = state->get(optionsFor(threads, dispatch.scheduleSeed.has_value()));
   if (!variant)
     return variant.takeError();

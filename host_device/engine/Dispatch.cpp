@@ -518,14 +518,6 @@ extern "C" void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t 
   static_cast<Runner *>(group->runner)->fail(Failure(failure), site, address, lane);
 }
 
-namespace {
-/// While it lives, a request to stop reaches this thread.
-struct Stoppable {
-  Stoppable() { Guard::ofThisThread().beginStoppable(); }
-  ~Stoppable() { Guard::ofThisThread().endStoppable(); }
-};
-} // namespace
-
 void runLaunch(LaunchPlan &plan, unsigned numThreads) {
   Stoppable stoppable;
   const LaunchState &state = plan.state;

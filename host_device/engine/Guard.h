@@ -51,12 +51,17 @@ public:
   [[noreturn]] void abandon();
   bool isInside() const { return place.load(std::memory_order_relaxed); }
 
-  /// Between these, a request to stop reaches this thread.
+  /// Between these, a request to stop reaches this thread. They may be nested.
   void beginStoppable() {
+    if (stoppableDepth++)
+      return;
     stopped.store(false, std::memory_order_relaxed);
     stoppable.store(true, std::memory_order_release);
   }
-  void endStoppable() { stoppable.store(false, std::memory_order_release); }
+  void endStoppable() {
+    if (!--stoppableDepth)
+      stoppable.store(false, std::memory_order_release);
+  }
   /// Whether it was asked to stop; guarded code is ended at once, other code must look.
   bool isStopped() const { return stopped.load(std::memory_order_relaxed); }
 
@@ -72,10 +77,18 @@ private:
 
   std::atomic<jmp_buf *> place{nullptr};
   std::atomic<bool> stoppable{false}, stopped{false};
+  unsigned stoppableDepth = 0;
   void *alternateStack = nullptr;
   size_t alternateStackBytes = 0;
   struct Slot;
   Slot *slot = nullptr;
+};
+
+/// While it lives, a request to stop reaches this thread.
+struct Stoppable {
+  Stoppable() { Guard::ofThisThread().beginStoppable(); }
+  ~Stoppable() { Guard::ofThisThread().endStoppable(); }
+  Stoppable(const Stoppable &) = delete;
 };
 
 /// Puts the handlers of faults in, or back in front of what has replaced them.

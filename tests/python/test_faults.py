@@ -195,7 +195,13 @@ def test_faults_of_many_threads() -> None:
 
 
 def run_script(body: str, **options) -> subprocess.Popen[str]:
-    text = f"import sys\nsys.path.insert(0, {str(HERE.parent)!r})\n" + textwrap.dedent(body)
+    # A shell starts what it puts in the background with interrupts ignored.
+    head = f"""
+        import signal, sys
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.path.insert(0, {str(HERE.parent)!r})
+        """
+    text = textwrap.dedent(head) + textwrap.dedent(body)
     return subprocess.Popen(
         [sys.executable, "-X", "faulthandler", "-c", text],
         stdout=subprocess.PIPE,
