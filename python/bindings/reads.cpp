@@ -223,10 +223,10 @@ bool Reads::hold(const std::vector<PyObject *> &now, const std::vector<nb::objec
     return false;
   for (size_t i = 0; i < now.size(); ++i) {
     PyObject *then = before[i].ptr();
-    bool same = now[i] == then ||
-                (objects[i] == ReadResult::Equal   ? sameContent(then, now[i])
-                 : objects[i] == ReadResult::Alike ? Py_TYPE(then) == Py_TYPE(now[i])
-                                                   : false);
+    bool same =
+        now[i] == then || (objects[i] == ReadResult::Equal   ? sameContent(then, now[i])
+                           : objects[i] == ReadResult::Alike ? Py_TYPE(then) == Py_TYPE(now[i])
+                                                             : false);
     if (!same)
       return false;
   }
