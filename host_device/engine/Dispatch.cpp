@@ -196,8 +196,7 @@ private:
   /// Sets where a threadgroup is, how large, and what code it runs.
   void place(Group &group, const LaunchPlan &plan, uint64_t linearGroup);
   /// False: the launch was stopped, or the host has no memory.
-  bool begin(Group &group, const LaunchPlan &plan, uint64_t linearGroup,
-             std::vector<uint64_t> &counts);
+  bool begin(Group &group, const LaunchPlan &plan, std::vector<uint64_t> &counts);
   bool makeFibers(Group &group, const LaunchPlan &plan);
   /// Runs a SIMD-group up to its next barrier or its end, which `event` tells.
   void resume(Group &group, uint32_t simdgroup);
@@ -239,8 +238,7 @@ void Runner::place(Group &group, const LaunchPlan &plan, uint64_t linearGroup) {
                 std::min<size_t>(plan.threadgroupBytes, ThreadgroupMemory::bytes));
 }
 
-bool Runner::begin(Group &group, const LaunchPlan &plan, uint64_t linearGroup,
-                   std::vector<uint64_t> &counts) {
+bool Runner::begin(Group &group, const LaunchPlan &plan, std::vector<uint64_t> &counts) {
   if (guard.isStopped() || !group.threadgroupMemory.data()) {
     record = {Failure::Interrupted};
     if (!group.threadgroupMemory.data())
@@ -251,7 +249,6 @@ bool Runner::begin(Group &group, const LaunchPlan &plan, uint64_t linearGroup,
   group.state.threadgroupMemory = group.threadgroupMemory.data();
   group.state.counts = counts.data();
   group.state.runner = this;
-  place(group, plan, linearGroup);
   return true;
 }
 
@@ -342,8 +339,11 @@ bool Runner::run(const LaunchPlan &plan, uint64_t first, uint64_t last,
   bool good = true;
   if (plan.needsFibers) {
     for (uint64_t linear = first; good && linear != last; ++linear)
-      good = begin(group, plan, linear, counts) && runFibers(group, plan);
-  } else if (first != last && (good = begin(group, plan, first, counts))) {
+      if ((good = begin(group, plan, counts))) {
+        place(group, plan, linear);
+        good = runFibers(group, plan);
+      }
+  } else if (first != last && (good = begin(group, plan, counts))) {
     // One guard for all: nothing in here has a destructor.
     good = guard.call([this, &group, &plan, first, last] {
       for (uint64_t linear = first; linear != last; ++linear) {
@@ -385,8 +385,9 @@ void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
   };
   auto start = [&](Group &group) {
     uint64_t linear = order[next++];
-    if (!begin(group, plan, linear, plan.counts))
+    if (!begin(group, plan, plan.counts))
       return false;
+    place(group, plan, linear);
     Random own(*plan.seed * 0x2545f4914f6cdd1d + linear);
     std::iota(group.lanes.begin(), group.lanes.end(), 0);
     own.shuffle(group.lanes);
