@@ -550,11 +550,8 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
                                           std::max<uint64_t>(1, uint64_t(200000 / perGroup)));
     std::mutex mutex;
     auto start = Clock::now();
-    std::thread::id caller = std::this_thread::get_id();
     std::function<void()> work = [&] {
-      std::optional<Stoppable> stoppable;
-      if (std::this_thread::get_id() != caller)
-        stoppable.emplace();
+      Stoppable stoppable;
       std::vector<uint64_t> counts(words);
       std::optional<FailureRecord> failure;
       Runner &runner = Runner::ofThisThread();
