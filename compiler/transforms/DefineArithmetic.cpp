@@ -5,6 +5,7 @@
 #include "mlir/Analysis/DataFlow/Utils.h"
 #include "mlir/Analysis/DataFlowFramework.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "transforms/IntegerRanges.h"
@@ -81,6 +82,8 @@ public:
 
   void define(Operation *op) {
     rewriter.setInsertionPoint(op);
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return countSteps(loop);
     if (isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op))
       return isBool(op->getResult(0)) ? rewriter.replaceOp(op, op->getOperand(0)) : shift(op);
     if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op))
@@ -167,6 +170,48 @@ private:
       rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, value);
   }
 
+  /// The one value that a number has.
+  std::optional<APInt> getOnlyValue(Value value) {
+    APInt constant;
+    if (matchPattern(value, m_ConstantInt(&constant)))
+      return constant;
+    std::optional<ConstantIntRanges> range = hasRanges ? getRange(solver, value) : std::nullopt;
+    return range ? range->getConstantValue() : std::nullopt;
+  }
+
+  /// MLIR takes a loop for empty whose bounds are further apart than the largest signed number: it
+  /// counts its steps instead.
+  void countSteps(scf::ForOp loop) {
+    std::optional<APInt> lower = getOnlyValue(loop.getLowerBound()),
+                         upper = getOnlyValue(loop.getUpperBound()),
+                         step = getOnlyValue(loop.getStep());
+    bool isFar = false;
+    if (loop.getUnsignedCmp() || !lower || !upper || !step || !step->isStrictlyPositive() ||
+        upper->sle(*lower))
+      return;
+    APInt distance = upper->ssub_ov(*lower, isFar);
+    if (!isFar)
+      return;
+    Location loc = loop.getLoc();
+    Value counter = loop.getInductionVar();
+    Type type = counter.getType();
+    auto make = [&](const APInt &value) { return constant(loc, IntegerAttr::get(type, value)); };
+    APInt one(step->getBitWidth(), 1);
+    APInt count = (distance - one).udiv(*step) + one;
+    Value zero = make(APInt::getZero(step->getBitWidth())), total = make(count), next = make(one),
+          first = make(*lower), stride = make(*step);
+    rewriter.setInsertionPointToStart(loop.getBody());
+    Value offset = arith::MulIOp::create(rewriter, counter.getLoc(), counter, stride);
+    Value number = arith::AddIOp::create(rewriter, counter.getLoc(), first, offset);
+    rewriter.replaceAllUsesExcept(counter, number, offset.getDefiningOp());
+    rewriter.modifyOpInPlace(loop, [&] {
+      loop.setLowerBound(zero);
+      loop.setUpperBound(total);
+      loop.setStep(next);
+      loop.setUnsignedCmp(true);
+    });
+  }
+
   IRRewriter rewriter;
   DataFlowSolver &solver;
   ForgetErased forget;
@@ -185,11 +230,16 @@ struct DefineArithmeticPass : impl::DefineArithmeticBase<DefineArithmeticPass> {
   LogicalResult define(Operation *function) {
     SmallVector<Operation *> operations;
     function->walk([&](Operation *op) {
-      if (isa<arith::ArithDialect>(op->getDialect()))
+      if (isa<arith::ArithDialect>(op->getDialect()) || isa<scf::ForOp>(op))
         operations.push_back(op);
     });
     bool hasRanges = !constantsOnly && llvm::any_of(operations, [](Operation *op) {
-      return isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op);
+      // Bounds are far from each other only where the lower one is below 0.
+      APInt lower;
+      auto loop = dyn_cast<scf::ForOp>(op);
+      return isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op) ||
+             (loop && !(matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) &&
+                        lower.isNonNegative()));
     });
     DataFlowSolver solver;
     if (hasRanges) {

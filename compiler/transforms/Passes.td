@@ -55,7 +55,8 @@ def DefineArithmetic : Pass<"define-arithmetic", "::mlir::ModuleOp"> {
     known while compiling and for those that are not: amounts count modulo the width, a division by zero is one by 1,
     the least number by -1 is itself, and a float becomes the nearest number of the type, NaN becomes 0. Amounts that
     are known at run time alone are cut to the width, unless their range proves that they are below it. Truth values
-    are divided, shifted and compared by logic.
+    are divided, shifted and compared by logic. A loop whose constant bounds are further apart than the largest signed
+    number, which MLIR takes for empty, counts its steps.
 
     ```mlir
     %0 = arith.shli %x, %c33 : i32
@@ -480,6 +481,28 @@ def MSLFormLoops : Pass<"msl-form-loops", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect"];
+}
+
+def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {
+  let summary = "Keeps the counter of each loop from passing the largest number of its type";
+  let description = [{
+    A counter that passes the largest number wraps around, or is undefined in C++, where `range` in Python ends. A loop
+    that starts at 0 or above counts without a sign, up to no more than the largest signed number: any step fits. Any
+    other loop whose step may be too large becomes a `scf.while` whose counter stays at the largest number. Loops that
+    cannot wrap stay as they are.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c32 : i32 {
+    }
+    ```
+    becomes
+    ```mlir
+    %most = arith.maxsi %n, %c0 : i32
+    scf.for unsigned %k = %c0 to %most step %c32 : i32 {
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 #endif

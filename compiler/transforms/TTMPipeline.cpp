@@ -206,6 +206,20 @@ void LoopPipeline::finish(OpBuilder &builder, IRMapping &mapping) {
     builder.clone(*op, mapping);
 }
 
+/// Whether the index plus the step may pass the largest number of its type: only constants say that
+/// it does not.
+static bool mayWrap(scf::ForOp loop) {
+  APInt upper, step;
+  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)))
+    return true;
+  if (step.isOne())
+    return false;
+  bool overflow = true;
+  if (matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)))
+    (void)(loop.getUnsignedCmp() ? upper.uadd_ov(step, overflow) : upper.sadd_ov(step, overflow));
+  return overflow;
+}
+
 LogicalResult LoopPipeline::rewrite() {
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
@@ -271,10 +285,18 @@ LogicalResult LoopPipeline::rewrite() {
   auto named = [&](StringRef name) -> Location {
     return NameLoc::get(builder.getStringAttr(name), loc);
   };
-  Value nextIndex = arith::AddIOp::create(builder, named("next"), pipelined.getInductionVar(),
-                                          pipelined.getStep());
-  Value more = arith::CmpIOp::create(builder, named("more"), predicate, nextIndex,
-                                     pipelined.getUpperBound());
+  Value index = pipelined.getInductionVar(), step = pipelined.getStep();
+  Value nextIndex = arith::AddIOp::create(builder, named("next"), index, step);
+  // The index is below the upper bound here: what is left is a number without a sign, where the
+  // next index may have wrapped around.
+  Value more;
+  if (mayWrap(loop)) {
+    Value left = arith::SubIOp::create(builder, named("left"), pipelined.getUpperBound(), index);
+    more = arith::CmpIOp::create(builder, named("more"), arith::CmpIPredicate::ugt, left, step);
+  } else {
+    more = arith::CmpIOp::create(builder, named("more"), predicate, nextIndex,
+                                 pipelined.getUpperBound());
+  }
   IRMapping ahead;
   ahead.map(loop.getInductionVar(), nextIndex);
   for (unsigned index : carried)

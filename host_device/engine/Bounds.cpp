@@ -82,6 +82,15 @@ static void fillLocation(Site &site, Instruction &inst, Function &function) {
   site.column = best->getColumn();
 }
 
+/// Bytes of a private array or of a constant of the program.
+static std::optional<uint64_t> sizeOfVariable(const DataLayout &layout, Value *object) {
+  if (auto *array = dyn_cast<AllocaInst>(object))
+    return array->getAllocationSize(layout)->getFixedValue();
+  if (auto *constant = dyn_cast<GlobalVariable>(object))
+    return layout.getTypeAllocSize(constant->getValueType()).getFixedValue();
+  return std::nullopt;
+}
+
 void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   Module &module = *function.getParent();
   IRBuilder<> b(module.getContext());
@@ -115,17 +124,15 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   }
   for (auto &[inst, access] : accesses) {
     Value *object = getUnderlyingObject(access.pointer, 0);
-    if (isa<GlobalVariable>(object))
-      continue; // a constant of the program
-    if (access.space == AddressSpace::Thread) {
-      // Private arrays that stay in memory; where an index is a constant, the front end has seen
-      // it.
-      auto *array = dyn_cast<AllocaInst>(object);
-      APInt offset(64, 0);
+    // Private arrays that stay in memory, and constants of the program; where an index is a
+    // constant, the front end has seen it.
+    if (access.space == AddressSpace::Thread || isa<GlobalVariable>(object)) {
       const DataLayout &layout = function.getDataLayout();
-      if (!array ||
-          (access.pointer->stripAndAccumulateConstantOffsets(layout, offset, true) == array &&
-           offset.ule(array->getAllocationSize(layout)->getFixedValue() - access.bytes)))
+      std::optional<uint64_t> size = sizeOfVariable(layout, object);
+      APInt offset(64, 0);
+      if (!size ||
+          (access.pointer->stripAndAccumulateConstantOffsets(layout, offset, true) == object &&
+           access.bytes <= *size && offset.ule(*size - access.bytes)))
         continue;
       access.alignment = 1;
     }

@@ -191,6 +191,9 @@ private:
   void emitShuffle(llvm::CallInst &call);
   void emitBarrier(llvm::CallInst &call);
   void emitLibm(llvm::CallInst &call);
+  /// The lanes whose access lies outside every constant of the program that the pointer may point
+  /// to.
+  llvm::Value *outsideConstants(llvm::Value *pointer, uint64_t bytes);
   void emitCheck(llvm::CallInst &call);
   void emitCountLines(llvm::CallInst &call);
   void emitPosition(llvm::CallInst &call);

@@ -399,6 +399,26 @@ void SimdEmitter::emitCountLines(CallInst &call) {
                         b.getInt32(constantArgument(call, 1)), b.getInt32(bufferOf(pointer))});
 }
 
+llvm::Value *SimdEmitter::outsideConstants(llvm::Value *pointer, uint64_t bytes) {
+  SmallVector<const llvm::Value *, 4> objects;
+  getUnderlyingObjects(pointer, objects, nullptr, 0);
+  Value *outside = mask;
+  auto *numbers = lanesOf(b.getInt64Ty());
+  for (const llvm::Value *object : objects) {
+    auto *constant = dyn_cast<GlobalVariable>(object);
+    uint64_t size =
+        constant ? layout.getTypeAllocSize(constant->getValueType()).getFixedValue() : 0;
+    if (size < bytes)
+      continue;
+    Value *start =
+        b.CreatePtrToInt(mapConstant(const_cast<GlobalVariable *>(constant), 0), b.getInt64Ty());
+    Value *offset = b.CreateSub(b.CreatePtrToInt(vector(pointer), numbers), splat(start));
+    Value *beyond = b.CreateICmpUGT(offset, ConstantInt::get(numbers, size - bytes));
+    outside = b.CreateAnd(outside, b.CreateFreeze(beyond));
+  }
+  return outside;
+}
+
 void SimdEmitter::emitCheck(CallInst &call) {
   llvm::Value *pointer = call.getArgOperand(0);
   uint64_t bytes = constantArgument(call, 1);
@@ -415,7 +435,13 @@ void SimdEmitter::emitCheck(CallInst &call) {
   };
   // The memory that the pointer may point into; nothing where only the runtime can tell.
   Value *start = nullptr, *length = nullptr, *forbidden = nullptr;
-  if (where.space == AddressSpace::Thread) {
+  // Constants of the program among several objects; only these lanes are left for the runtime.
+  Value *unknown = mask;
+  auto *constant = dyn_cast<GlobalVariable>(getUnderlyingObject(pointer, 0));
+  if (constant) {
+    start = asNumber(mapConstant(constant, 0));
+    length = b.getInt64(layout.getTypeAllocSize(constant->getValueType()));
+  } else if (where.space == AddressSpace::Thread) {
     if (auto *array = dyn_cast<AllocaInst>(getUnderlyingObject(pointer, 0))) {
       start = b.getInt64(privateBase + privatePlaces[array].second);
       length = b.getInt64(array->getAllocationSize(layout)->getFixedValue());
@@ -467,7 +493,8 @@ void SimdEmitter::emitCheck(CallInst &call) {
     suspicious = suspicious ? b.CreateOr(suspicious, condition) : condition;
   };
   if (!start) {
-    suspicious = b.getTrue();
+    unknown = outsideConstants(pointer, bytes);
+    suspect(unknown == mask ? b.getTrue() : anyLane(unknown));
   } else if (s.classes() <= 4 && !s.speculative) {
     for (unsigned rep = 0; rep != simdWidth; ++rep) {
       if (s.representative[rep] != rep)
@@ -515,7 +542,7 @@ void SimdEmitter::emitCheck(CallInst &call) {
     AllocaInst *list = slot(numbers, "addresses");
     b.CreateStore(asNumber(vector(pointer)), list);
     b.CreateCall(callee,
-                 {launch, group, list, maskBits(mask), b.getInt32(site),
+                 {launch, group, list, maskBits(unknown), b.getInt32(site),
                   start ? start : b.getInt64(0), start ? length : b.getInt64(0), b.getInt32(bytes),
                   b.getInt32(alignment),
                   b.getInt32((start ? 0 : 1) | (where.kind != AccessKind::Load &&

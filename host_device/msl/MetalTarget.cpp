@@ -1,4 +1,5 @@
 #include "host_device/msl/MetalTarget.h"
+#include "host_device/KernelInfo.h"
 #include "clang/Basic/Builtins.h"
 #include "clang/Basic/MacroBuilder.h"
 #include "clang/Basic/TargetOptions.h"
@@ -44,6 +45,12 @@ public:
   /// other way without a cast.
   bool isAddressSpaceSupersetOf(LangAS a, LangAS b) const override {
     return a == b || a == LangAS::Default;
+  }
+
+  /// What a variable of thread memory starts from lies in constant memory, where all threads read
+  /// one copy. A pass that finds that a variable never changes then reads that copy in its place.
+  std::optional<LangAS> getConstantAddressSpace() const override {
+    return getLangASFromTargetAS(static_cast<unsigned>(AddressSpace::Constant));
   }
 
   void getTargetDefines(const LangOptions &, MacroBuilder &builder) const override {

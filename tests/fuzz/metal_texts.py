@@ -310,6 +310,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz-metal")
     parser.add_argument("--replay", type=Path, nargs="*", help="run these texts as they are")
     options = parser.parse_args()
+    # A job in the background starts with interrupts ignored, and so would its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     if options.replay:
         paths = options.replay

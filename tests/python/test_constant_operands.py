@@ -146,11 +146,7 @@ def place_kernel(out_ptr, x_ptr, value, VALUE: tl.constexpr, N: tl.constexpr):
 
 
 @pytest.mark.parametrize("value", [-0.0, 0.0, 1e400, -1e400, float("nan"), 1e-45, 1e-40, 3.4e38])
-# Where the kernel tests its arrays' alignment, the host device does not load bfloat constants yet (docs/roadmap.md).
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.own_route) if n == "bfloat16" else n for n in FLOATS],
-)
+@pytest.mark.parametrize("name", FLOATS)
 def test_float_constants_in_every_place(name: str, value: float) -> None:
     with np.errstate(over="ignore"):
         number = np.array(value, np.float32).astype(dtype(name))

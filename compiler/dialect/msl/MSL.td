@@ -14,6 +14,7 @@ include "mlir/IR/EnumAttr.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinTypeInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferIntRangeInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -175,21 +176,24 @@ def MSL_ReturnOp : MSL_Op<"return", [Pure, Terminator, HasParent<"KernelOp">]> {
 // Operations: positions
 //===----------------------------------------------------------------------===//
 
-def MSL_LaneOp : MSL_Op<"lane", [Pure]> {
+class MSL_Position<string mnemonic>
+    : MSL_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>]>;
+
+def MSL_LaneOp : MSL_Position<"lane"> {
   let summary = "this thread's index in its SIMD-group, 0 to 31";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, $_builder.getI32Type()); }]>];
 }
 
-def MSL_SimdgroupOp : MSL_Op<"simdgroup", [Pure]> {
+def MSL_SimdgroupOp : MSL_Position<"simdgroup"> {
   let summary = "the index of this thread's SIMD-group in the threadgroup";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, $_builder.getI32Type()); }]>];
 }
 
-def MSL_ProgramIdOp : MSL_Op<"program_id", [Pure]> {
+def MSL_ProgramIdOp : MSL_Position<"program_id"> {
   let summary = "this threadgroup's position in the grid along `axis` (0, 1, 2)";
   let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);
   let results = (outs I32:$result);
@@ -198,7 +202,7 @@ def MSL_ProgramIdOp : MSL_Op<"program_id", [Pure]> {
     build($_builder, $_state, $_builder.getI32Type(), $_builder.getI32IntegerAttr(axis)); }]>];
 }
 
-def MSL_NumProgramsOp : MSL_Op<"num_programs", [Pure]> {
+def MSL_NumProgramsOp : MSL_Position<"num_programs"> {
   let summary = "the number of threadgroups in the grid along `axis` (0, 1, 2)";
   let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);
   let results = (outs I32:$result);
@@ -211,7 +215,7 @@ def MSL_NumProgramsOp : MSL_Op<"num_programs", [Pure]> {
 // Operations: registers
 //===----------------------------------------------------------------------===//
 
-def MSL_SplatOp : MSL_Op<"splat", [Pure,
+def MSL_SplatOp : MSL_Op<"splat", [Pure, DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>,
     TypesMatchWith<"the operand is an element of the result", "result", "value",
                    "::mlir::cast<::mlir::VectorType>($_self).getElementType()">]> {
   let summary = "one scalar in every register";

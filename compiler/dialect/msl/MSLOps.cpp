@@ -13,6 +13,37 @@ using namespace triton_metal::msl;
 #include "dialect/msl/MSLOps.cpp.inc"
 
 //===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+/// A 32-bit number from `low` to `high`.
+static ConstantIntRanges getInt32Range(int64_t low, int64_t high) {
+  return ConstantIntRanges::fromSigned(APInt(32, low, /*isSigned=*/true),
+                                       APInt(32, high, /*isSigned=*/true));
+}
+
+static constexpr int64_t kLargestInt32 = std::numeric_limits<int32_t>::max();
+
+void LaneOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn setResultRange) {
+  setResultRange(getResult(), getInt32Range(0, 31));
+}
+void SimdgroupOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn setResultRange) {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  auto threads = static_cast<int64_t>(kernel ? kernel.getThreads() : 1024);
+  setResultRange(getResult(), getInt32Range(0, threads / 32 - 1));
+}
+// The launcher keeps a grid below 2^31 programs along each axis.
+void ProgramIdOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn setResultRange) {
+  setResultRange(getResult(), getInt32Range(0, kLargestInt32 - 1));
+}
+void NumProgramsOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn setResultRange) {
+  setResultRange(getResult(), getInt32Range(1, kLargestInt32));
+}
+void SplatOp::inferResultRanges(ArrayRef<ConstantIntRanges> ranges, SetIntRangeFn setResultRange) {
+  setResultRange(getResult(), ranges[0]);
+}
+
+//===----------------------------------------------------------------------===//
 // msl.kernel
 //===----------------------------------------------------------------------===//
 

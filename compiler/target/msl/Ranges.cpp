@@ -85,8 +85,10 @@ Interval Ranges::compute(Value value) {
     if (auto unroll = dyn_cast<UnrollOp>(parent))
       return {int64_t(unroll.getLower()), int64_t(unroll.getUpper()) - 1};
     if (auto loop = dyn_cast<scf::ForOp>(parent);
-        loop && argument == loop.getInductionVar() && !loop.getUnsignedCmp()) {
+        loop && argument == loop.getInductionVar()) {
       Interval lower = get(loop.getLowerBound()), upper = get(loop.getUpperBound());
+      if (loop.getUnsignedCmp() && !(lower.isNonNegative() && upper.isNonNegative()))
+        return full;
       return {lower.low, std::max(lower.low, upper.high - 1)};
     }
     return full;

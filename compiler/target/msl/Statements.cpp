@@ -211,6 +211,8 @@ bool KernelPrinter::isFolded(Operation *op, const Expr &expr) {
 //===----------------------------------------------------------------------===//
 
 void KernelPrinter::printAssignment(const std::string &target, const Expr &value, Type type) {
+  if (value.text == target)
+    return;
   // x = x + y is x += y.
   if (value.left == target && value.op.size() == 1 && !value.right.empty() &&
       value.text == value.left + " " + value.op + " " + value.right &&
@@ -241,8 +243,7 @@ void KernelPrinter::printYield(ValueRange values, ArrayRef<std::string> targets,
         break;
       }
   for (auto [index, source] : llvm::enumerate(sources))
-    if (source.text != targets[index])
-      printAssignment(targets[index], source, values[index].getType());
+    printAssignment(targets[index], source, values[index].getType());
 }
 
 void KernelPrinter::printFor(scf::ForOp op) {

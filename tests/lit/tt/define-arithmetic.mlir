@@ -105,3 +105,25 @@ tt.func private @booleans(%x: i1, %y: i1) -> (i1, i1, i1, i1, i1, i1) {
   %5 = arith.minsi %x, %y : i1
   tt.return %0, %1, %2, %3, %4, %5 : i1, i1, i1, i1, i1, i1
 }
+
+// -----
+
+// MLIR takes bounds this far apart for those of an empty loop.
+// CHECK-LABEL: @far_bounds
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-DAG: %[[FOUR:.*]] = arith.constant 4 : i32
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
+// CHECK: scf.for unsigned %[[I:.*]] = %[[ZERO]] to %[[FOUR]] step %[[ONE]]
+// CHECK:   %[[OFFSET:.*]] = arith.muli %[[I]], %c1073741824_i32
+// CHECK:   %[[K:.*]] = arith.addi %c-2147483648_i32{{.*}}, %[[OFFSET]]
+// CHECK:   arith.xori %{{.*}}, %[[K]]
+tt.func private @far_bounds(%x: i32) -> i32 {
+  %lower = arith.constant -2147483648 : i32
+  %upper = arith.constant 2147483647 : i32
+  %step = arith.constant 1073741824 : i32
+  %r = scf.for %k = %lower to %upper step %step iter_args(%sum = %x) -> (i32) : i32 {
+    %new = arith.xori %sum, %k : i32
+    scf.yield %new : i32
+  }
+  tt.return %r : i32
+}

@@ -51,6 +51,31 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
     tt.return
   }
 
+  // The index of a next step that is none may have wrapped around: what is left of the loop tells.
+  // CHECK-LABEL: @wide_steps
+  // CHECK: scf.for %[[I:[^ ]*]] = %
+  // CHECK: %[[LEFT:.*]] = arith.subi %arg2, %[[I]]
+  // CHECK: %[[MORE:.*]] = arith.cmpi ugt, %[[LEFT]], %c32_i32
+  // CHECK: scf.if %[[MORE]]
+  // CHECK: scf.if %[[MORE]]
+  tt.func public @wide_steps(%q: tensor<32x64x!tt.ptr<f16>, #b>, %p: tensor<64x32x!tt.ptr<f16>, #a>, %n: i32, %o: tensor<64x64x!tt.ptr<f32>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c32 = arith.constant 32 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %r = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
+      %a = tt.load %p : tensor<64x32x!tt.ptr<f16>, #a>
+      %b = tt.load %q : tensor<32x64x!tt.ptr<f16>, #b>
+      %ta = ttm.alloc_tile : !ttm.tile<64x32xf16, row_pad = 8>
+      ttm.store_tile %a, %ta : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
+      %tb = ttm.alloc_tile : !ttm.tile<32x64xf16, row_pad = 8>
+      ttm.store_tile %b, %tb : tensor<32x64xf16, #b>, !ttm.tile<32x64xf16, row_pad = 8>
+      %d = ttm.mma %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
+      scf.yield %d : tensor<64x64xf32, #mma>
+    }
+    tt.store %o, %r : tensor<64x64x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
   // Loads may not pass stores to device memory.
   // CHECK-LABEL: @stores
   // CHECK-NOT: slots
