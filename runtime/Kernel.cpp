@@ -48,6 +48,8 @@ llvm::Error Kernel::launch(std::array<uint32_t, 3> grid,
                            llvm::MutableArrayRef<BufferBinding> buffers,
                            llvm::MutableArrayRef<uint32_t> scalars, const LaunchOptions &options,
                            Counters *counters) {
+  if (std::string problem = metadata.problemOfGrid(grid); !problem.empty())
+    return llvm::createStringError(problem);
   llvm::Expected<const Variant *> kernel = variant(options);
   if (!kernel)
     return kernel.takeError();

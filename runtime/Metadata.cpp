@@ -55,9 +55,42 @@ llvm::Expected<Metadata> Metadata::parse(llvm::StringRef json) {
       result.scalarWords = std::max(result.scalarWords, argument.slot + argument.words);
     result.arguments.push_back(std::move(argument));
   }
+  if (const llvm::json::Array *limits = object->getArray("grid_limits"))
+    for (const llvm::json::Value &limit : *limits) {
+      const llvm::json::Array *numbers = limit.getAsArray();
+      if (!numbers || numbers->size() != 4)
+        return llvm::createStringError(
+            "launch metadata has a limit of the grid that is not four numbers");
+      std::array<int64_t, 4> sum;
+      for (auto [number, value] : llvm::zip_equal(sum, *numbers))
+        number = value.getAsInteger().value_or(0);
+      result.gridLimits.push_back(sum);
+    }
   if (result.scalarBuffer >= 0)
     result.numBuffers = std::max(result.numBuffers, static_cast<unsigned>(result.scalarBuffer) + 1);
   return result;
+}
+
+std::string Metadata::problemOfGrid(std::array<uint32_t, 3> grid) const {
+  for (const std::array<int64_t, 4> &limit : gridLimits) {
+    __int128 sum = limit[0];
+    for (unsigned axis = 0; axis < 3; ++axis)
+      sum += static_cast<__int128>(limit[axis + 1]) * (std::max(grid[axis], 1u) - 1);
+    if (sum <= std::numeric_limits<int32_t>::max())
+      continue;
+    std::string text;
+    for (unsigned axis = 0; axis < 3; ++axis)
+      if (limit[axis + 1]) {
+        text += "program_id(" + std::to_string(axis) + ")";
+        text += limit[axis + 1] > 1 ? " * " + std::to_string(limit[axis + 1]) + " + " : " + ";
+      }
+    return "the grid (" + std::to_string(grid[0]) + ", " + std::to_string(grid[1]) + ", " +
+           std::to_string(grid[2]) + ") is too large for the kernel's 32-bit indices: " + text +
+           std::to_string(limit[0]) +
+           " must stay below 2147483648. Compute indices in 64 bits, as " +
+           "with tl.program_id(0).to(tl.int64)";
+  }
+  return "";
 }
 
 void packInteger(llvm::MutableArrayRef<uint32_t> words, uint64_t value) {

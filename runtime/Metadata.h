@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,6 +41,12 @@ struct Metadata {
   int scalarBuffer = -1;
   unsigned scalarWords = 0;
   unsigned numBuffers = 0;
+  /// Sums [c, x, y, z] of which c + x * program_id(0) + y * program_id(1) + z * program_id(2) must
+  /// stay below 2^31 in every program: the kernel computes them in 32 bits.
+  std::vector<std::array<int64_t, 4>> gridLimits;
+
+  /// What is wrong with a grid of so many programs for this kernel; empty: nothing.
+  std::string problemOfGrid(std::array<uint32_t, 3> grid) const;
 
   static llvm::Expected<Metadata> parse(llvm::StringRef json);
 };

@@ -37,6 +37,77 @@ int64_t getElementBytes(Type type) {
   return std::max<int64_t>(1, tt::getBitWidth(type) / 8);
 }
 
+//===----------------------------------------------------------------------===//
+// Bounds
+//===----------------------------------------------------------------------===//
+
+/// Adds sums to those that something needs.
+static void need(SmallVectorImpl<GridSum> &needs, ArrayRef<GridSum> sums) {
+  for (const GridSum &sum : sums)
+    if (!llvm::is_contained(needs, sum))
+      needs.push_back(sum);
+}
+
+static std::optional<GridSum> add(const GridSum &a, const GridSum &b) {
+  GridSum result = a;
+  bool overflow = llvm::AddOverflow(a.most, b.most, result.most);
+  for (unsigned axis = 0; axis < 3; ++axis)
+    overflow |= llvm::AddOverflow(a.perProgram[axis], b.perProgram[axis], result.perProgram[axis]);
+  return overflow ? std::nullopt : std::optional(result);
+}
+
+static std::optional<GridSum> scale(const GridSum &sum, int64_t factor) {
+  GridSum result = sum;
+  bool overflow = llvm::MulOverflow(sum.most, factor, result.most);
+  for (unsigned axis = 0; axis < 3; ++axis)
+    overflow |= llvm::MulOverflow(sum.perProgram[axis], factor, result.perProgram[axis]);
+  return overflow ? std::nullopt : std::optional(result);
+}
+
+/// A sum that no number of either is above.
+static GridSum larger(const GridSum &a, const GridSum &b) {
+  GridSum result{std::max(a.most, b.most)};
+  for (unsigned axis = 0; axis < 3; ++axis)
+    result.perProgram[axis] = std::max(a.perProgram[axis], b.perProgram[axis]);
+  return result;
+}
+
+static GridSum divide(const GridSum &sum, int64_t divisor) {
+  GridSum result;
+  result.most = llvm::divideCeil(sum.most, divisor);
+  for (unsigned axis = 0; axis < 3; ++axis)
+    result.perProgram[axis] = llvm::divideCeil(sum.perProgram[axis], divisor);
+  return result;
+}
+
+static int64_t largestOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  unsigned width = isa<IndexType>(element) ? 64 : std::min(64u, element.getIntOrFloatBitWidth());
+  return static_cast<int64_t>((uint64_t(1) << (width - 1)) - 1);
+}
+
+/// The bound of an operation's results that are no larger than `sum` unless they wrap around. It
+/// needs what its operands' bounds need, and that the sum is a number of the type.
+static std::optional<UpperBound> boundOf(Type type, std::optional<GridSum> sum,
+                                         ArrayRef<const UpperBound *> operands) {
+  if (!sum || sum->most < 0 || sum->most > largestOf(type))
+    return std::nullopt;
+  UpperBound bound{*sum, {}};
+  for (const UpperBound *operand : operands)
+    need(bound.needs, operand->needs);
+  if (sum->isConstant())
+    return bound;
+  // Indices of programs are below 2^31.
+  bool fits = sum->most <= int64_t(1) << 61 && llvm::all_of(sum->perProgram, [](int64_t factor) {
+                return factor <= int64_t(1) << 30;
+              });
+  if (!fits || largestOf(type) < INT32_MAX)
+    return std::nullopt;
+  if (largestOf(type) == INT32_MAX)
+    need(bound.needs, *sum);
+  return bound;
+}
+
 static ArrayRef<int64_t> shapeOf(Type type) {
   static constexpr int64_t scalar[] = {1};
   if (auto tensor = dyn_cast<RankedTensorType>(type))
@@ -72,7 +143,12 @@ AxisInfo AxisInfo::join(const AxisInfo &a, const AxisInfo &b) {
         gcd(a.divisibilityOf(d, result.contiguity[d]), b.divisibilityOf(d, result.contiguity[d]));
     result.constancy[d] = gcd(a.constancy[d], b.constancy[d]);
   }
-  result.nonNegative = a.nonNegative && b.nonNegative;
+  result.bound = std::nullopt;
+  if (a.bound && b.bound) {
+    result.bound = UpperBound{larger(a.bound->sum, b.bound->sum), a.bound->needs};
+    need(result.bound->needs, b.bound->needs);
+  }
+  need(result.needs, b.needs);
   return result;
 }
 
@@ -185,6 +261,9 @@ void AxisInfoAnalysis::visitLoopLike(Operation *op) {
       ValueRange next = body();
       for (auto [value, latest] : llvm::zip(carried, next)) {
         AxisInfo before = get(value), joined = AxisInfo::join(before, get(latest));
+        // What grows from step to step has no bound.
+        if (joined.bound != before.bound)
+          joined.bound = std::nullopt;
         if (joined == before)
           continue;
         set(value, joined);
@@ -196,7 +275,20 @@ void AxisInfoAnalysis::visitLoopLike(Operation *op) {
     AxisInfo lower = get(loop.getLowerBound()), step = get(loop.getStep());
     AxisInfo iv = AxisInfo::unknown(loop.getInductionVar().getType());
     iv.divisibility[0] = gcd(lower.divisibility[0], step.divisibility[0]);
-    iv.nonNegative = lower.nonNegative;
+    if (lower.isNonNegative()) {
+      // A multiple of its divisor, below the upper bound.
+      int64_t most = largestOf(loop.getInductionVar().getType());
+      AxisInfo upper = get(loop.getUpperBound());
+      SmallVector<const UpperBound *> bounds{&*lower.bound};
+      bool isKnown = upper.bound && upper.bound->sum.isConstant();
+      if (isKnown) {
+        most = std::max<int64_t>(upper.bound->sum.most - 1, 0);
+        bounds.push_back(&*upper.bound);
+      }
+      if (isKnown || !loop.getUnsignedCmp())
+        iv.bound =
+            boundOf(loop.getInductionVar().getType(), GridSum{most & -iv.divisibility[0]}, bounds);
+    }
     set(loop.getInductionVar(), iv);
     iterate(loop.getRegionIterArgs(), loop.getInitArgs(), [&]() -> ValueRange {
       visitBlock(*loop.getBody());
@@ -249,16 +341,12 @@ struct Binary {
       : l(l), r(r), result(AxisInfo::unknown(type)) {
     for (unsigned d = 0; d < result.getRank(); ++d)
       result.constancy[d] = gcd(l.constancy[d], r.constancy[d]);
+    need(result.needs, l.needs);
+    need(result.needs, r.needs);
   }
 };
 
 } // namespace
-
-/// Sums and products of such integers are taken not to overflow; narrower ones often do.
-static bool isWideInteger(Type type) {
-  auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
-  return isa<IndexType>(type) || (integer && integer.getWidth() >= 32);
-}
 
 static AxisInfo addition(const AxisInfo &l, const AxisInfo &r, Type type, int64_t unit,
                          bool subtract) {
@@ -272,7 +360,8 @@ static AxisInfo addition(const AxisInfo &l, const AxisInfo &r, Type type, int64_
         std::max(leastDivisibility(type), gcd(l.divisibilityOf(d, group, unit),
                                               multiplyDivisors(r.divisibilityOf(d, group), unit)));
   }
-  b.result.nonNegative = !subtract && l.nonNegative && r.nonNegative && isWideInteger(type);
+  if (!subtract && l.bound && r.bound)
+    b.result.bound = boundOf(type, add(l.bound->sum, r.bound->sum), {&*l.bound, &*r.bound});
   return b.result;
 }
 
@@ -286,15 +375,25 @@ static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type,
         group > 1 ? l.divisibility[d]
                   : multiplyDivisors(l.divisibilityOf(d, 1), r.divisibilityOf(d, 1));
   }
-  // Large factors are those of hashes, which wrap on purpose.
-  b.result.nonNegative = l.nonNegative && r.nonNegative && isWideInteger(type) && factor &&
-                         *factor <= (int64_t(1) << 20);
+  // What is multiplied by a program's index may be a number of at most so much.
+  if (l.bound && r.bound && (l.bound->sum.isConstant() || r.bound->sum.isConstant()))
+    b.result.bound = boundOf(type,
+                             l.bound->sum.isConstant() ? scale(r.bound->sum, l.bound->sum.most)
+                                                       : scale(l.bound->sum, r.bound->sum.most),
+                             {&*l.bound, &*r.bound});
   return b.result;
 }
 
-/// Division that rounds down; `l` is not negative, or the rounding is that of a shift.
+/// A quotient or remainder by a constant, of which `l` is not negative: no larger than `sum`.
+static std::optional<UpperBound> partOf(const AxisInfo &l, const AxisInfo &r, Type type,
+                                        const GridSum &sum) {
+  return l.bound && r.bound ? boundOf(type, sum, {&*l.bound, &*r.bound}) : std::nullopt;
+}
+
+/// Division that rounds down. If it is one that rounds towards zero (`fromSign`), `l` is not
+/// negative.
 static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type,
-                         std::optional<int64_t> divisor) {
+                         std::optional<int64_t> divisor, bool fromSign) {
   Binary b(l, r, type);
   for (unsigned d = 0; d < b.result.getRank(); ++d) {
     // Consecutive numbers between two multiples of the divisor have one quotient.
@@ -308,11 +407,16 @@ static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type,
       b.result.divisibility[d] = std::max<int64_t>(1, l.divisibilityOf(d, 1) / *divisor);
     }
   }
-  b.result.nonNegative = l.nonNegative && r.nonNegative;
+  if (fromSign)
+    need(b.result.needs, l.bound->needs);
+  if (l.bound)
+    b.result.bound =
+        partOf(l, r, type, divisor && *divisor > 0 ? divide(l.bound->sum, *divisor) : l.bound->sum);
   return b.result;
 }
 
-static AxisInfo remainder(const AxisInfo &l, const AxisInfo &r, Type type) {
+static AxisInfo remainder(const AxisInfo &l, const AxisInfo &r, Type type,
+                          std::optional<int64_t> divisor, bool fromSign) {
   Binary b(l, r, type);
   for (unsigned d = 0; d < b.result.getRank(); ++d) {
     int64_t group =
@@ -320,7 +424,11 @@ static AxisInfo remainder(const AxisInfo &l, const AxisInfo &r, Type type) {
     b.result.contiguity[d] = group;
     b.result.divisibility[d] = gcd(l.divisibilityOf(d, group), r.divisibilityOf(d, 1));
   }
-  b.result.nonNegative = l.nonNegative;
+  if (fromSign)
+    need(b.result.needs, l.bound->needs);
+  if (l.bound)
+    b.result.bound =
+        boundOf(type, divisor && *divisor > 0 ? GridSum{*divisor - 1} : l.bound->sum, {&*l.bound});
   return b.result;
 }
 
@@ -358,7 +466,9 @@ static AxisInfo selection(const AxisInfo &condition, bool scalarCondition, const
         leastDivisibility(type), gcd(l.divisibilityOf(d, group), r.divisibilityOf(d, group)));
     b.result.constancy[d] = gcd(same, b.result.constancy[d]);
   }
-  b.result.nonNegative = l.nonNegative && r.nonNegative;
+  need(b.result.needs, condition.needs);
+  if (l.bound && r.bound)
+    b.result.bound = boundOf(type, larger(l.bound->sum, r.bound->sum), {&*l.bound, &*r.bound});
   return b.result;
 }
 
@@ -373,7 +483,8 @@ static AxisInfo reshape(const AxisInfo &from, RankedTensorType source, RankedTen
   result.contiguity[t] = group;
   result.divisibility[t] = std::max(leastDivisibility(target), from.divisibilityOf(s, group));
   result.constancy[t] = gcd(from.constancy[s], extent);
-  result.nonNegative = from.nonNegative;
+  result.bound = from.bound;
+  result.needs = from.needs;
   return result;
 }
 
@@ -390,29 +501,42 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
         info.constancy.assign(shapeOf(type).begin(), shapeOf(type).end());
         if (auto value = getConstant(result)) {
           info.divisibility.assign(info.getRank(), powerOf2Divisor(*value));
-          info.nonNegative = *value >= 0;
+          info.bound = boundOf(type, GridSum{*value}, {});
         }
         return info;
       })
       .Case([&](tt::MakeRangeOp range) {
         int32_t start = range.getStart();
-        return AxisInfo({shapeOf(type)[0]}, {powerOf2Divisor(start)}, {1}, start >= 0);
+        AxisInfo info({shapeOf(type)[0]}, {powerOf2Divisor(start)}, {1});
+        if (start >= 0)
+          info.bound = boundOf(type, GridSum{int64_t(range.getEnd()) - 1}, {});
+        return info;
       })
-      .Case<tt::GetProgramIdOp, tt::GetNumProgramsOp>([&](auto) {
+      .Case([&](tt::GetProgramIdOp program) {
         AxisInfo info = AxisInfo::unknown(type);
-        info.nonNegative = true;
+        GridSum sum;
+        sum.perProgram[static_cast<int32_t>(program.getAxis())] = 1;
+        info.bound = UpperBound{sum, {}};
+        return info;
+      })
+      .Case([&](tt::GetNumProgramsOp) {
+        AxisInfo info = AxisInfo::unknown(type);
+        info.bound = boundOf(type, GridSum{largestOf(type)}, {});
         return info;
       })
       .Case([&](tt::SplatOp) {
         AxisInfo info = in(0), out = AxisInfo::unknown(type);
         out.divisibility.assign(out.getRank(), info.divisibility[0]);
         out.constancy.assign(shapeOf(type).begin(), shapeOf(type).end());
-        out.nonNegative = info.nonNegative;
+        out.bound = info.bound;
+        out.needs = info.needs;
         return out;
       })
       .Case([&](tt::UnsplatOp) {
         AxisInfo info = in(0), out = AxisInfo::unknown(type);
         out.divisibility[0] = info.divisibilityOf(0, 1, getElementBytes(type));
+        out.bound = info.bound;
+        out.needs = info.needs;
         return out;
       })
       .Case([&](tt::ExpandDimsOp expand) {
@@ -465,27 +589,30 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
           return Binary(in(0), in(1), type).result;
         AxisInfo info = in(0), factor = in(1);
         factor.divisibility.assign(factor.getRank(), int64_t(1) << *amount);
+        factor.bound = UpperBound{GridSum{int64_t(1) << *amount}, {}};
         return multiplication(info, factor, type, int64_t(1) << *amount);
       })
       .Case<arith::DivSIOp, arith::DivUIOp>([&](auto) {
         AxisInfo l = in(0), r = in(1);
-        if (!l.nonNegative)
+        bool isSigned = isa<arith::DivSIOp>(op);
+        if (isSigned && !l.isNonNegative())
           return Binary(l, r, type).result;
-        return division(l, r, type, getConstant(op->getOperand(1)));
+        return division(l, r, type, getConstant(op->getOperand(1)), isSigned);
       })
       .Case<arith::ShRSIOp, arith::ShRUIOp>([&](auto) {
         auto amount = getConstant(op->getOperand(1));
         AxisInfo l = in(0), r = in(1);
-        if (!amount || *amount < 0 || *amount > 40 || (isa<arith::ShRUIOp>(op) && !l.nonNegative))
+        if (!amount || *amount < 0 || *amount > 40)
           return Binary(l, r, type).result;
         r.divisibility.assign(r.getRank(), int64_t(1) << *amount);
-        AxisInfo info = division(l, r, type, int64_t(1) << *amount);
-        info.nonNegative = l.nonNegative;
-        return info;
+        return division(l, r, type, int64_t(1) << *amount, /*fromSign=*/false);
       })
       .Case<arith::RemSIOp, arith::RemUIOp>([&](auto) {
         AxisInfo l = in(0), r = in(1);
-        return l.nonNegative ? remainder(l, r, type) : Binary(l, r, type).result;
+        bool isSigned = isa<arith::RemSIOp>(op);
+        if (isSigned && !l.isNonNegative())
+          return Binary(l, r, type).result;
+        return remainder(l, r, type, getConstant(op->getOperand(1)), isSigned);
       })
       .Case([&](arith::AndIOp) {
         AxisInfo l = in(0), r = in(1);
@@ -495,10 +622,12 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
         if (mask && *mask > 0 && llvm::isMask_64(*mask)) {
           AxisInfo modulus = r;
           modulus.divisibility.assign(r.getRank(), *mask + 1);
-          info = remainder(l, modulus, type);
-          info.nonNegative = true;
-        } else {
-          info.nonNegative = l.nonNegative || r.nonNegative;
+          info = remainder(l, modulus, type, std::nullopt, /*fromSign=*/false);
+          info.bound = boundOf(type, GridSum{*mask}, {});
+        } else if (l.bound || r.bound) {
+          // No larger than the one that is not negative.
+          const UpperBound &bound = r.bound ? *r.bound : *l.bound;
+          info.bound = boundOf(type, bound.sum, {&bound});
         }
         return info;
       })
@@ -507,10 +636,18 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
         if (getElementTypeOrSelf(op->getOperand(0).getType()).isInteger(1)) {
           AxisInfo out = AxisInfo::unknown(type);
           out.constancy = info.constancy;
+          out.needs = info.needs;
           return out;
         }
+        if (isa<arith::ExtUIOp>(op)) {
+          // What is negative becomes large.
+          Type source = op->getOperand(0).getType();
+          unsigned width = getElementTypeOrSelf(source).getIntOrFloatBitWidth();
+          if (!info.bound && width < 63)
+            info.bound = UpperBound{GridSum{(int64_t(1) << width) - 1}, {}};
+        }
         if (isa<arith::TruncIOp>(op)) {
-          info.nonNegative = false;
+          info.bound = std::nullopt;
           for (unsigned d = 0; d < info.getRank(); ++d)
             info.contiguity[d] = gcd(info.contiguity[d], info.divisibility[d]);
         }
@@ -523,8 +660,13 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
       })
       .Case<arith::MinSIOp, arith::MaxSIOp>([&](auto) {
         AxisInfo l = in(0), r = in(1), info = Binary(l, r, type).result;
-        info.nonNegative = isa<arith::MaxSIOp>(op) ? l.nonNegative || r.nonNegative
-                                                   : l.nonNegative && r.nonNegative;
+        if (l.bound && r.bound) {
+          const UpperBound &least = r.bound->sum.isConstant() ? *r.bound : *l.bound;
+          GridSum sum = isa<arith::MinSIOp>(op) ? least.sum : larger(l.bound->sum, r.bound->sum);
+          info.bound = boundOf(type, sum, {&*l.bound, &*r.bound});
+        } else if (isa<arith::MaxSIOp>(op) && (l.bound || r.bound)) {
+          info.bound = boundOf(type, GridSum{largestOf(type)}, {l.bound ? &*l.bound : &*r.bound});
+        }
         for (unsigned d = 0; d < info.getRank(); ++d)
           info.divisibility[d] = gcd(l.divisibilityOf(d, 1), r.divisibilityOf(d, 1));
         return info;
@@ -536,6 +678,7 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
           return info;
         AxisInfo out = AxisInfo::unknown(type);
         out.constancy = info.constancy;
+        out.needs = info.needs;
         return out;
       })
       .Default([&](Operation *) {
@@ -551,6 +694,7 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
         info.constancy.assign(shapeOf(type).begin(), shapeOf(type).end());
         for (Value operand : op->getOperands()) {
           AxisInfo other = get(operand);
+          need(info.needs, other.needs);
           if (isa<RankedTensorType>(type) && !isa<RankedTensorType>(operand.getType()))
             continue;
           for (unsigned d = 0; d < info.getRank(); ++d)

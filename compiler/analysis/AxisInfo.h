@@ -9,7 +9,28 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <array>
+#include <optional>
+
 namespace triton_metal {
+
+/// A sum of the indices of a program: most + perProgram[0] * program_id(0) + ...
+struct GridSum {
+  int64_t most = 0;
+  std::array<int64_t, 3> perProgram = {0, 0, 0};
+
+  bool isConstant() const { return perProgram == std::array<int64_t, 3>{0, 0, 0}; }
+  auto operator<=>(const GridSum &) const = default;
+};
+
+/// Numbers that are not negative, and not above a sum, in every launch in which the sums that this
+/// needs stay below 2^31: 32-bit numbers would wrap around there.
+struct UpperBound {
+  GridSum sum;
+  llvm::SmallVector<GridSum, 0> needs;
+
+  bool operator==(const UpperBound &) const = default;
+};
 
 /// Along dimension d, in groups of neighbours that start at a multiple of the group's size:
 struct AxisInfo {
@@ -20,17 +41,20 @@ struct AxisInfo {
   Dims divisibility;
   /// groups of this many elements are equal.
   Dims constancy;
-  /// No element is negative as a signed integer.
-  bool nonNegative = false;
+  /// No element is negative as a signed integer, nor above this.
+  std::optional<UpperBound> bound;
+  /// What is said of the dimensions holds in launches in which these sums stay below 2^31.
+  llvm::SmallVector<GridSum, 0> needs;
 
   AxisInfo() = default;
-  AxisInfo(Dims contiguity, Dims divisibility, Dims constancy, bool nonNegative = false)
+  AxisInfo(Dims contiguity, Dims divisibility, Dims constancy)
       : contiguity(std::move(contiguity)), divisibility(std::move(divisibility)),
-        constancy(std::move(constancy)), nonNegative(nonNegative) {}
+        constancy(std::move(constancy)) {}
 
   /// Nothing is known. Scalars have one axis of extent 1.
   static AxisInfo unknown(mlir::Type type);
 
+  bool isNonNegative() const { return bound.has_value(); }
   unsigned getRank() const { return contiguity.size(); }
   /// Divisibility of the first elements of groups of `group` neighbours, each of `unit` apart.
   int64_t divisibilityOf(unsigned dim, int64_t group, int64_t unit = 1) const;

@@ -86,6 +86,11 @@ FailureOr<std::string> printMetadata(ModuleOp module) {
   json.attribute("num_warps", int64_t(kernel.getThreads()) / 32);
   auto stages = module->getAttrOfType<IntegerAttr>(ttm::TTMDialect::getPipelineStagesAttrName());
   json.attribute("pipeline_stages", stages ? stages.getInt() : int64_t(1));
+  if (auto limits = module->getAttrOfType<ArrayAttr>(ttm::TTMDialect::getGridLimitsAttrName()))
+    json.attributeArray("grid_limits", [&] {
+      for (auto sum : limits.getAsRange<DenseI64ArrayAttr>())
+        json.array([&] { llvm::for_each(sum.asArrayRef(), [&](int64_t n) { json.value(n); }); });
+    });
   json.attributeBegin("args");
   json.arrayBegin();
   for (auto [index, argument] : llvm::enumerate(entry->getArguments())) {

@@ -261,6 +261,10 @@ def TTMAnnotateAccesses : Pass<"ttm-annotate-accesses", "::mlir::ModuleOp"> {
     `ttm.width` is how many consecutive registers of a thread are consecutive, aligned elements in memory, at most 16
     bytes of them. `ttm.mask_width` is how many of these have one and the same mask.
 
+    Both may rest on sums of 32-bit numbers and the indices of programs that do not wrap around, such as in
+    `(program_id * 1024 + range) // 32`. `ttm.grid_limits` of the module lists these sums, and a launch whose grid is too
+    large for one of them is refused.
+
     ```mlir
     %0 = tt.load %p, %m {ttm.mask_width = 1 : i32, ttm.width = 4 : i32} : tensor<1024x!tt.ptr<f32>, #a>
     ```

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <nanobind/stl/tuple.h>
 
 namespace triton_metal {
 
@@ -169,6 +170,15 @@ void bindKernel(nb::module_ &module) {
              if (error)
                raiseAs("DeviceError", llvm::toString(std::move(error)));
            })
+      .def(
+          "check_grid",
+          [](NativeKernel &self, std::tuple<uint32_t, uint32_t, uint32_t> grid) {
+            auto [x, y, z] = grid;
+            const runtime::Metadata &metadata = self.kernel->getMetadata();
+            if (std::string problem = metadata.problemOfGrid({x, y, z}); !problem.empty())
+              raiseAs("LaunchValueError", metadata.name + ": " + problem);
+          },
+          nb::arg("grid"), "Raises LaunchValueError for a grid beyond the kernel's 32-bit indices.")
       .def_prop_ro(
           "table",
           [](NativeKernel &self) {

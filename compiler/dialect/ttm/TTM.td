@@ -35,6 +35,9 @@ def TTM_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getMaskWidthAttrName() { return "ttm.mask_width"; }
     /// Of a module: the most stages in which a loop of it loads tiles.
     static constexpr ::llvm::StringLiteral getPipelineStagesAttrName() { return "ttm.pipeline_stages"; }
+    /// Of a module: sums of the indices of a program on which the widths of its accesses rest. Each is four numbers,
+    /// [c, x, y, z]; in a launch c + x * program_id(0) + y * program_id(1) + z * program_id(2) stays below 2^31.
+    static constexpr ::llvm::StringLiteral getGridLimitsAttrName() { return "ttm.grid_limits"; }
   }];
   let hasOperationAttrVerify = 1;
 }

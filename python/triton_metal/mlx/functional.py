@@ -102,6 +102,7 @@ def call(
     placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
     compiled = kernel.launcher.native.warmup(**placeholders, **options)
     sizes = read_grid(name, grid, values)
+    compiled.native.check_grid(sizes)
     arguments = [values[argument["name"]] for argument in compiled.metadata.args]
     words = pack_scalars(vars(compiled.metadata), arguments)
     function = functional(compiled, tuple(specs))

@@ -67,7 +67,9 @@ TEST_F(AxisInfoTest, RangePlusMultipleOfItsLength) {
   EXPECT_EQ(info.contiguity, Dims({64}));
   EXPECT_EQ(info.divisibility, Dims({64}));
   EXPECT_EQ(info.constancy, Dims({1}));
-  EXPECT_TRUE(info.nonNegative);
+  ASSERT_TRUE(info.isNonNegative());
+  EXPECT_EQ(info.bound->sum, (GridSum{63, {64, 0, 0}}));
+  EXPECT_TRUE(info.needs.empty());
 }
 
 TEST_F(AxisInfoTest, RangePlusUnknownScalarIsNotAligned) {

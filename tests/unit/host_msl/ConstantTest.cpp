@@ -87,6 +87,21 @@ std::string checkedRun(const std::string &body, std::vector<int> index,
   return llvm::toString((*kernel)->dispatch(dispatch));
 }
 
+TEST(Constants, OfFunctionsAreLargeEnough) {
+  // Every exponent of a float, infinity and NaN too.
+  for (int first = 0; first < 256; first += 32) {
+    std::vector<int> bits;
+    for (int exponent = first; exponent < first + 32; ++exponent)
+      bits.push_back(exponent << 23 | 0x7fffff);
+    EXPECT_EQ(checkedRun("float x = as_type<float>(index[i]); o[i] = sin(x) + cos(-x) + tan(x) + "
+                         "exp(x) + log(x) + pow(x, 3.0f) + sinh(x); ",
+                         bits),
+              "");
+  }
+  EXPECT_EQ(checkedRun("o[i] = sin(as_type<float>(index[i]));", std::vector<int>(32, 0x7f800000)),
+            "");
+}
+
 TEST(Constants, AreCheckedLikeBuffers) {
   const char *table = "const float table[5] = {1, 2, 3, 4, 5}; o[i] = table[index[i]];";
   EXPECT_EQ(checkedRun(table, {0, 4, 2}), "");
