@@ -448,8 +448,7 @@ Lowering::Handled Lowering::lowerProgram(Operation *op) {
     msl::ReturnOp::create(builder, loc);
     return success();
   }
-  // Triton borrows its barriers from other dialects, which are not loaded.
-  if (llvm::is_contained({"gpu.barrier", "ttg.barrier"}, op->getName().getStringRef())) {
+  if (isa<ttg::BarrierOp>(op)) {
     msl::BarrierOp::create(builder, loc).setDevice(true);
     return success();
   }

@@ -8,6 +8,7 @@
 #include "analysis/LinearLayout.h"
 #include "dialect/msl/MSL.h"
 #include "dialect/tt/TT.h"
+#include "dialect/ttg/TTG.h"
 #include "dialect/ttm/TTM.h"
 
 #include "mlir/IR/Builders.h"

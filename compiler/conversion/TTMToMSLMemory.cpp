@@ -141,9 +141,9 @@ LogicalResult Lowering::load(tt::LoadOp op) {
                   Access access) -> Value {
     if (at.base)
       return msl::LoadOp::create(builder, loc, resultType, at.base, at.offsets, mask, other, full,
-                                 access.width, access.maskWidth);
+                                 access.width, access.maskWidth, op.getIsVolatile());
     return msl::LoadAddressOp::create(builder, loc, resultType, at.offsets, mask, other, full,
-                                      access.width, access.maskWidth);
+                                      access.width, access.maskWidth, op.getIsVolatile());
   };
   auto finish = [&](Value loaded) {
     if (isa<tt::PtrType>(op.getType()))

@@ -2,9 +2,9 @@
 #include "language/Builder.h"
 
 #include "dialect/tt/TT.h"
+#include "dialect/ttg/TTG.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -16,7 +16,7 @@ using namespace mlir;
 namespace triton_metal::language {
 
 Module::Module() : context(std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED)) {
-  context->loadDialect<tt::TTDialect, arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect,
+  context->loadDialect<tt::TTDialect, arith::ArithDialect, cf::ControlFlowDialect, ttg::TTGDialect,
                        LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect, ub::UBDialect>();
   module = ModuleOp::create(UnknownLoc::get(context.get()));
 }

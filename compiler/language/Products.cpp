@@ -2,8 +2,8 @@
 #include "language/Builder.h"
 
 #include "dialect/tt/TT.h"
+#include "dialect/ttg/TTG.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -202,6 +202,6 @@ llvm::Error Builder::devicePrint(llvm::StringRef prefix, llvm::ArrayRef<Value> v
   return llvm::Error::success();
 }
 
-void Builder::debugBarrier() { gpu::BarrierOp::create(builder, location); }
+void Builder::debugBarrier() { ttg::BarrierOp::create(builder, location, ttg::AddrSpace::All); }
 
 } // namespace triton_metal::language

@@ -2,6 +2,7 @@
 
 #include "dialect/msl/MSL.h"
 #include "dialect/tt/TT.h"
+#include "dialect/ttg/TTG.h"
 #include "dialect/ttm/TTM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -24,7 +25,7 @@ namespace triton_metal {
 
 void registerAllDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect, math::MathDialect, scf::SCFDialect,
-                  ub::UBDialect, tt::TTDialect, ttm::TTMDialect, msl::MSLDialect,
+                  ub::UBDialect, tt::TTDialect, ttg::TTGDialect, ttm::TTMDialect, msl::MSLDialect,
                   vector::VectorDialect>();
   // Triton says what may be assumed with an operation of the llvm dialect.
   registry.insert<LLVM::LLVMDialect>();

@@ -106,7 +106,8 @@ Value Emitter::emitRead(const AccessInfo &info, Operation *op, const Coord &at, 
                    : VectorOp::create(builder, loc, carrier, words).getResult();
     }
   }
-  Value read = ReadOp::create(builder, loc, carrier, base, offset, condition, other);
+  Value read = ReadOp::create(builder, loc, carrier, base, offset, condition, other,
+                              op->hasAttr("is_volatile"));
   if (width <= 4) {
     parts.push_back(read);
     return read;

@@ -169,11 +169,11 @@ static std::optional<Access> getAccess(Operation *op) {
       access.root = base;
   };
   if (auto load = dyn_cast<LoadOp>(op))
-    fill(load.getBase(), load.getOffsets(), true, false);
+    fill(load.getBase(), load.getOffsets(), true, load.getIsVolatile());
   else if (auto store = dyn_cast<StoreOp>(op))
     fill(store.getBase(), store.getOffsets(), false, true);
   else if (auto load = dyn_cast<LoadAddressOp>(op))
-    fill({}, load.getAddresses(), true, false);
+    fill({}, load.getAddresses(), true, load.getIsVolatile());
   else if (auto store = dyn_cast<StoreAddressOp>(op))
     fill({}, store.getAddresses(), false, true);
   else if (auto atomic = dyn_cast<AtomicRMWOp>(op))

@@ -18,6 +18,9 @@ namespace triton_metal {
 /// pass: to find what holds only for today's order of passes. Kernel caches do not know of it.
 void addVerified(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
+/// The same for a pass before which nothing may fold, in stress mode neither.
+void addUnfolded(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
+
 /// tt to tt: from what Triton prints to one structured function a kernel, with split pointers and
 /// narrow indices.
 void buildTTPipeline(mlir::OpPassManager &manager);

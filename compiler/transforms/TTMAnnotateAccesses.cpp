@@ -46,13 +46,16 @@ struct TTMAnnotateAccessesPass : impl::TTMAnnotateAccessesBase<TTMAnnotateAccess
       auto layout = getLayout(pointers);
       if (!layout)
         return;
+      // A volatile access is one of the source's elements.
+      auto load = dyn_cast<tt::LoadOp>(op);
+      bool isVolatile = load && load.getIsVolatile();
       int64_t width = 1, maskWidth = 1;
       AxisInfo info = axes.get(pointers), maskInfo;
       Value mask =
           isa<tt::LoadOp>(op) ? cast<tt::LoadOp>(op).getMask() : cast<tt::StoreOp>(op).getMask();
       if (mask)
         maskInfo = axes.get(mask);
-      for (unsigned d = 0; d < layout->getRank(); ++d) {
+      for (unsigned d = 0; d < layout->getRank() && !isVolatile; ++d) {
         int64_t registers = registersAlong(*layout, d);
         int64_t along = std::min(registers, axes.getAccessWidth(pointers, d));
         if (along <= width)

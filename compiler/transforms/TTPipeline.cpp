@@ -10,10 +10,10 @@ namespace triton_metal {
 
 void buildTTPipeline(OpPassManager &manager) {
   // One block a function first: only then can a call inside a loop be inlined.
-  addVerified(manager, createTTLiftControlFlow());
-  addVerified(manager, createTTInline());
+  addUnfolded(manager, createTTLiftControlFlow());
+  addUnfolded(manager, createTTInline());
   // Before anything folds: MLIR makes poison of what is undefined.
-  addVerified(manager, createDefineArithmetic());
+  addUnfolded(manager, createDefineArithmetic());
   manager.addPass(createCanonicalizerPass());
   addVerified(manager, createTTCheckProgress());
   addVerified(manager, createTTReorderBroadcast());

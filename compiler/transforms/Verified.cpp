@@ -44,4 +44,9 @@ void addVerified(OpPassManager &manager, std::unique_ptr<Pass> pass) {
   }
 }
 
+void addUnfolded(OpPassManager &manager, std::unique_ptr<Pass> pass) {
+  manager.addPass(std::move(pass));
+  manager.addPass(std::make_unique<VerifyPass>());
+}
+
 } // namespace triton_metal

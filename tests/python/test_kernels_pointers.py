@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_support import FLOATS, INTEGERS, assert_same, numbers, tl, triton
+from kernel_support import FLOATS, INTEGERS, ON_STOCK, assert_same, numbers, tl, triton
 
 
 @triton.jit
@@ -359,8 +359,12 @@ def in_place_kernel(x_ptr, n, BLOCK: tl.constexpr):
 def test_in_place_reverse(n: int) -> None:
     x = numbers(np.random.default_rng(n), n, "float32")
     expected = np.ascontiguousarray(x[::-1])
-    in_place_kernel[(1,)](x, n, BLOCK=triton.next_power_of_2(n), num_warps=4)
+    kernel = in_place_kernel[(1,)](x, n, BLOCK=triton.next_power_of_2(n), num_warps=4)
     assert_same(x, expected)
+    if not ON_STOCK:
+        # Its barrier is read again from the text.
+        again = triton.compile_ttir(kernel.asm["ttir"])
+        assert "threadgroup_barrier" in again.asm["metal"]
 
 
 @triton.jit

@@ -140,6 +140,7 @@ CASES = {
     "atomic dtype": ("tl.atomic_add(i.to(tl.pointer_type(tl.int8)), 1)", "tl.atomic_add(i.to(tl.pointer_type(tl.int8)), 1)", ["int8"]),
     "atomic order": ("tl.atomic_add(i, 1, sem='strong')", "tl.atomic_add(i, 1, sem='strong')", ["'strong'", "'relaxed'"]),
     "assumption on a tile": ("tl.assume(v > 0)", "tl.assume(v > 0)", ["scalar"]),
+    "hint of zero": ("tl.multiple_of(v, 0)", "tl.multiple_of(v, 0)", ["positive integers, not 0"]),
     "hint": ("tl.multiple_of(v, [1, 2])", "tl.multiple_of(v, [1, 2])", ["one number for each dimension"]),
     "gather": ("w = tl.gather(v, v, 0)", "tl.gather(v, v, 0)", ["integer indices"]),
     "combine function": ("w = tl.reduce(v, 0, plain)", "tl.reduce(v, 0, plain)", ["@triton_metal.jit"]),

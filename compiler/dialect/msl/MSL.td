@@ -326,7 +326,8 @@ def MSL_IntToPtrOp : MSL_Op<"int_to_ptr", [Pure]> {
 
 defvar maskShape = "::triton_metal::msl::getMaskType($_self)";
 
-def MSL_LoadOp : MSL_Op<"load", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments,
+def MSL_LoadOp : MSL_Op<"load", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, AttrSizedOperandSegments,
     OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>,
     OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
   let summary = "the elements at base + offsets";
@@ -335,7 +336,7 @@ def MSL_LoadOp : MSL_Op<"load", [MemoryEffects<[MemRead]>, AttrSizedOperandSegme
     aligned to the whole group and the others follow it. `mask_width` registers of an aligned group share their mask. Where
     the mask is false nothing is read and the result is `other`, or 0. When the uniform `full` is true, so is every mask;
     when it is false, only groups of `mask_width` are known to be aligned.
-    With scalar offsets one element is read.
+    With scalar offsets one element is read. A volatile load reads memory each time that it is executed.
 
     ```mlir
     %v = msl.load %p[%o] mask %m other %z full %f {width = 4 : i32, mask_width = 1 : i32}
@@ -344,7 +345,7 @@ def MSL_LoadOp : MSL_Op<"load", [MemoryEffects<[MemRead]>, AttrSizedOperandSegme
   }];
   let arguments = (ins MSL_PtrType:$base, MSL_Offset:$offsets, Optional<MSL_Mask>:$mask, Optional<MSL_Value>:$other,
                    Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
-                   DefaultValuedAttr<I32Attr, "1">:$mask_width);
+                   DefaultValuedAttr<I32Attr, "1">:$mask_width, UnitAttr:$is_volatile);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
     $base `[` $offsets `]` (`mask` $mask^)? (`other` $other^)? (`full` $full^)? attr-dict
@@ -367,14 +368,15 @@ def MSL_StoreOp : MSL_Op<"store", [MemoryEffects<[MemWrite]>, AttrSizedOperandSe
   let hasVerifier = 1;
 }
 
-def MSL_LoadAddressOp : MSL_Op<"load_address", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments,
+def MSL_LoadAddressOp : MSL_Op<"load_address", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, AttrSizedOperandSegments,
     OptionalTypesMatchWith<"the mask has the addresses' shape", "addresses", "mask", maskShape>,
     OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
   let summary = "the elements at device addresses in bytes";
   let description = "`msl.load` for pointers that share no uniform base.";
   let arguments = (ins MSL_Addresses:$addresses, Optional<MSL_Mask>:$mask, Optional<MSL_Value>:$other,
                    Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
-                   DefaultValuedAttr<I32Attr, "1">:$mask_width);
+                   DefaultValuedAttr<I32Attr, "1">:$mask_width, UnitAttr:$is_volatile);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
     $addresses (`mask` $mask^)? (`other` $other^)? (`full` $full^)? attr-dict `:` type($addresses) `->` type($result)
@@ -567,14 +569,15 @@ def MSL_SetOp : MSL_Op<"set", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegmen
   let hasVerifier = 1;
 }
 
-def MSL_ReadOp : MSL_Op<"read", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments,
+def MSL_ReadOp : MSL_Op<"read", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, AttrSizedOperandSegments,
     OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
   let summary = "one access of up to 16 bytes at base + offset; where `condition` is false nothing is read";
   let description = [{
     The result is a number, a vector of the pointer's elements, or a vector of i32 that holds their bits.
   }];
   let arguments = (ins MSL_PtrType:$base, Optional<AnyTypeOf<[I32, I64]>>:$offset, Optional<I1>:$condition,
-                   Optional<MSL_Value>:$other);
+                   Optional<MSL_Value>:$other, UnitAttr:$is_volatile);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
     $base (`[` $offset^ `:` type($offset) `]`)? (`if` $condition^)? (`else` $other^)? attr-dict `:` type($base) `->` type($result)

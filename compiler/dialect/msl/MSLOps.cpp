@@ -44,6 +44,28 @@ void SplatOp::inferResultRanges(ArrayRef<ConstantIntRanges> ranges, SetIntRangeF
 }
 
 //===----------------------------------------------------------------------===//
+// Effects
+//===----------------------------------------------------------------------===//
+
+/// A volatile access is neither dropped nor moved across another.
+static void addReadEffects(bool isVolatile,
+                           SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Read::get());
+  if (isVolatile)
+    effects.emplace_back(MemoryEffects::Write::get());
+}
+
+void LoadOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  addReadEffects(getIsVolatile(), effects);
+}
+void LoadAddressOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  addReadEffects(getIsVolatile(), effects);
+}
+void ReadOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  addReadEffects(getIsVolatile(), effects);
+}
+
+//===----------------------------------------------------------------------===//
 // msl.kernel
 //===----------------------------------------------------------------------===//
 

@@ -2,6 +2,7 @@
 
 #include "dialect/tt/Import.h"
 #include "dialect/tt/TT.h"
+#include "dialect/ttg/TTG.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -9,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 
@@ -83,9 +85,7 @@ private:
   static bool isOfTritonIR(Operation *op) {
     return isa_and_nonnull<TTDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
                            cf::ControlFlowDialect, ub::UBDialect>(op->getDialect()) ||
-           isa<LLVM::AssumeOp>(op) ||
-           // Triton borrows its barriers from dialects that are not loaded.
-           llvm::is_contained({"gpu.barrier", "ttg.barrier"}, op->getName().getStringRef());
+           isa<LLVM::AssumeOp, ttg::BarrierOp>(op);
   }
 
   /// Operands come in groups, and this attribute says how many each has. Accessors believe it.
@@ -106,11 +106,42 @@ private:
     return success();
   }
 
+  /// What a program promises of its numbers: positive integers. 0 would promise anything.
+  static LogicalResult checkHint(Operation *op, StringAttr name, Attribute hint) {
+    static constexpr StringLiteral names[] = {"tt.divisibility", "tt.contiguity", "tt.constancy",
+                                              testedDivisibilityAttrName};
+    if (!llvm::is_contained(names, name.getValue()))
+      return success();
+    auto isPositive = [](const APInt &value) {
+      return value.getSignificantBits() <= 64 && value.isStrictlyPositive();
+    };
+    auto integer = dyn_cast<IntegerAttr>(hint);
+    auto dense = dyn_cast<DenseIntElementsAttr>(hint);
+    if (integer ? isPositive(integer.getValue())
+                : dense && llvm::all_of(dense.getValues<APInt>(), isPositive))
+      return success();
+    return op->emitError("'") << name.getValue() << "' is " << hint
+                              << ", but must be a positive integer, or one for each dimension";
+  }
+
+  static LogicalResult checkHints(Operation *op) {
+    for (NamedAttribute attr : op->getDiscardableAttrs())
+      if (failed(checkHint(op, attr.getName(), attr.getValue())))
+        return failure();
+    if (auto function = dyn_cast<FunctionOpInterface>(op))
+      for (unsigned index = 0; index < function.getNumArguments(); ++index)
+        for (NamedAttribute attr : function.getArgAttrs(index))
+          if (failed(checkHint(op, attr.getName(), attr.getValue())))
+            return failure();
+    return success();
+  }
+
   LogicalResult check(Operation *op) {
     if (!isOfTritonIR(op))
       return op->emitError("'") << op->getName()
                                 << "' is not an operation of Triton IR that triton-metal knows";
-    if (failed(checkSegments(op, "operandSegmentSizes", op->getNumOperands())) ||
+    if (failed(checkHints(op)) ||
+        failed(checkSegments(op, "operandSegmentSizes", op->getNumOperands())) ||
         failed(checkSegments(op, "resultSegmentSizes", op->getNumResults())))
       return failure();
     if (auto function = dyn_cast<FuncOp>(op); function && !isa<ModuleOp>(op->getParentOp()))

@@ -629,10 +629,29 @@ std::string KernelPrinter::getAccess(Value base, Value offset, Type type, bool i
          " *)" + inParens(address, Unary);
 }
 
+/// One element, read each time. bfloat has no copies of volatile ones everywhere: its bits have.
+Expr KernelPrinter::buildVolatileRead(ReadOp op) {
+  PtrType pointer = op.getBase().getType();
+  Type type = op.getType();
+  bool asBits = type.isBF16();
+  Expr access;
+  access.text =
+      "*(volatile " +
+      getPointeePrefix(pointer.getSpace(), {true, getQualifiers(op.getBase()).isCoherent}) +
+      (asBits ? "ushort" : getTypeName(type)) + " *)" +
+      inParens(getAddress(op.getBase(), op.getOffset()), Unary);
+  access.precedence = Unary;
+  return asBits ? call("as_type<bfloat>", {access}) : access;
+}
+
 Expr KernelPrinter::buildRead(ReadOp op) {
   Expr access;
-  access.text = getAccess(op.getBase(), op.getOffset(), op.getType(), true);
-  access.precedence = StringRef(access.text).starts_with("*") ? Unary : Primary;
+  if (op.getIsVolatile()) {
+    access = buildVolatileRead(op);
+  } else {
+    access.text = getAccess(op.getBase(), op.getOffset(), op.getType(), true);
+    access.precedence = StringRef(access.text).starts_with("*") ? Unary : Primary;
+  }
   // The bits of other numbers travel in unsigned words.
   bool carrier = isa<VectorType>(op.getType()) &&
                  isa<IntegerType>(getElementTypeOrSelf(op.getType())) &&

@@ -122,6 +122,7 @@ private:
   Expr buildSimd(mlir::Operation *op);
   Expr buildAtomic(mlir::Operation *op);
   Expr buildRead(ReadOp op);
+  Expr buildVolatileRead(ReadOp op);
   Expr buildMinMax(mlir::Operation *op, llvm::StringRef function, bool isUnsigned);
   Expr call(llvm::StringRef function, llvm::ArrayRef<Expr> arguments);
   Expr cast(const std::string &type, const Expr &value);

@@ -84,8 +84,7 @@ Interval Ranges::compute(Value value) {
     Operation *parent = argument.getOwner()->getParentOp();
     if (auto unroll = dyn_cast<UnrollOp>(parent))
       return {int64_t(unroll.getLower()), int64_t(unroll.getUpper()) - 1};
-    if (auto loop = dyn_cast<scf::ForOp>(parent);
-        loop && argument == loop.getInductionVar()) {
+    if (auto loop = dyn_cast<scf::ForOp>(parent); loop && argument == loop.getInductionVar()) {
       Interval lower = get(loop.getLowerBound()), upper = get(loop.getUpperBound());
       if (loop.getUnsignedCmp() && !(lower.isNonNegative() && upper.isNonNegative()))
         return full;

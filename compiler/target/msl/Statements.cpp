@@ -168,6 +168,8 @@ bool KernelPrinter::isFolded(Operation *op, const Expr &expr) {
     return true;
   if (isa<SimdReduceOp, SimdShuffleOp, SimdShuffleXorOp, AtomicRMWOp, AtomicCASOp>(op))
     return false;
+  if (auto read = dyn_cast<ReadOp>(op); read && read.getIsVolatile())
+    return false;
   bool reads = isa<GetOp, ReadOp>(op);
   // A component of a variable costs nothing to name again.
   if (isa<SwizzleOp>(op) && expr.text.size() <= 16 && expr.changing.empty())
@@ -581,7 +583,7 @@ void KernelPrinter::printOp(Operation *op) {
   }
   if (op->use_empty() && isMemoryEffectFree(op))
     return;
-  if (op->use_empty() && isa<GetOp, ReadOp>(op))
+  if (op->use_empty() && isa<GetOp, ReadOp>(op) && !op->hasAttr("is_volatile"))
     return;
   Expr expr = build(op);
   if (failed)

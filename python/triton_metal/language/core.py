@@ -624,8 +624,11 @@ def associative_scan(input, axis, combine_fn, reverse=False):
 def _hint(name: str, kind: Hint, doc: str) -> Any:
     def hint(input, values):
         values = unwrap(values)
-        values = values if isinstance(values, (tuple, list)) else (values,)
-        _b().hint(kind, input, [_int("values", v) for v in values])
+        several = values if isinstance(values, (tuple, list)) else (values,)
+        numbers = [_int("values", v) for v in several]
+        if any(number < 1 for number in numbers):
+            raise ValueError(f"values must be positive integers, not {values!r}")
+        _b().hint(kind, input, numbers)
         return input
 
     hint.__name__ = hint.__qualname__ = name

@@ -125,6 +125,27 @@ TEST(HostileTextTest, Structure) {
   expectError(kernel("tt.func private @b() { tt.return }"), "error");
 }
 
+TEST(HostileTextTest, Hints) {
+  for (const char *hint :
+       {"0 : i32", "-16 : i32", "\"16\"", "dense<[16, 0]> : tensor<2xi32>",
+        "dense<1.0> : tensor<1xf32>", "170141183460469231731687303715884105727 : i128"})
+    for (const char *name : {"tt.divisibility", "tt.contiguity", "tt.constancy"}) {
+      std::string attr = std::string("{") + name + " = " + hint + "}";
+      expectError("module { tt.func public @k(%x: i32 " + attr + ") { tt.return } }",
+                  "a positive integer");
+      expectError(kernel("%z = tt.make_range {end = 16 : i32, start = 0 : i32, " + attr.substr(1) +
+                         " : tensor<16xi32>"),
+                  "a positive integer");
+    }
+}
+
+TEST(HostileTextTest, Barriers) {
+  EXPECT_EQ(errorOf(kernel("ttg.barrier all")), "compiled");
+  EXPECT_EQ(errorOf(kernel("ttg.barrier local|global_read")), "compiled");
+  expectError(kernel("ttg.barrier any"), "to be one of: none, local");
+  expectError(kernel("ttg.warp_id"), "ttg.warp_id");
+}
+
 TEST(HostileTextTest, Calls) {
   // Each function calls the one before it twice, or once.
   auto calls = [](unsigned levels, unsigned times) {

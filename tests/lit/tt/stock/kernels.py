@@ -529,3 +529,12 @@ def scaled(a, sa, b, sb, c, M: tl.constexpr, K: tl.constexpr):
     scale_b = tl.load(sb + m[:, None] * (K // 32) + g[None, :])
     r = tl.dot_scaled(av, scale_a, "e4m3", bv, scale_b, "e5m2")
     tl.store(c + m[:, None] * M + m[None, :], r)
+
+
+@fixture({"x": "*fp32"}, N=64)
+@triton.jit
+def barrier(x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.debug_barrier()
+    tl.store(x + (N - 1) - i, v)
