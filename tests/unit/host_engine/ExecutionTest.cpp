@@ -8,22 +8,6 @@ using namespace triton_metal::testing;
 
 namespace {
 
-std::string run(Library &library, const std::string &name,
-                const std::vector<BufferBinding> &buffers, std::array<uint32_t, 3> groups,
-                std::array<uint32_t, 3> threads, Counters *counters = nullptr,
-                std::optional<uint64_t> seed = std::nullopt, std::vector<uint32_t> lengths = {}) {
-  auto kernel = library.kernel(name);
-  if (!kernel)
-    return llvm::toString(kernel.takeError());
-  Dispatch dispatch;
-  dispatch.threadgroups = groups;
-  dispatch.threadsPerThreadgroup = threads;
-  dispatch.buffers = buffers;
-  dispatch.scheduleSeed = seed;
-  dispatch.threadgroupMemoryLengths = std::move(lengths);
-  return errorOf((*kernel)->dispatch(dispatch, counters));
-}
-
 const char *addIR = R"(
 define void @add(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %c, i32 %n, i32 %gid) {
   %in = icmp ult i32 %gid, 1000

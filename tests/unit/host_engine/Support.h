@@ -72,4 +72,21 @@ template <typename T> BufferBinding bindConst(const std::vector<T> &data) {
   return {const_cast<T *>(data.data()), data.size() * sizeof(T), false};
 }
 
+inline std::string run(Library &library, const std::string &name,
+                       const std::vector<BufferBinding> &buffers, std::array<uint32_t, 3> groups,
+                       std::array<uint32_t, 3> threads, Counters *counters = nullptr,
+                       std::optional<uint64_t> seed = std::nullopt,
+                       std::vector<uint32_t> lengths = {}) {
+  auto kernel = library.kernel(name);
+  if (!kernel)
+    return llvm::toString(kernel.takeError());
+  Dispatch dispatch;
+  dispatch.threadgroups = groups;
+  dispatch.threadsPerThreadgroup = threads;
+  dispatch.buffers = buffers;
+  dispatch.scheduleSeed = seed;
+  dispatch.threadgroupMemoryLengths = std::move(lengths);
+  return errorOf((*kernel)->dispatch(dispatch, counters));
+}
+
 } // namespace triton_metal::testing
