@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -96,18 +97,31 @@ def _finish_loop(
     program.visible.extend(variable for _, variable in pairs)
 
 
+def _near_the_ends(rng: random.Random) -> tuple[int, int, int, int]:
+    """Start, end, step and trips of a loop whose last step would pass the largest int32, or that starts at the least."""
+    most = 2**31 - 1
+    step = rng.choice([1, 3, 7, 1000, 2**29, 2**30 + 1])
+    trips = rng.randint(1, 3)
+    if rng.random() < 0.3:
+        start = 1 - most
+        return start, min(start + trips * step, most), step, trips
+    start = most - trips * step + rng.randrange(step)
+    return start, most - rng.randrange(min(step, 2)), step, trips
+
+
 def for_loop(program: Program) -> None:
     _limit(program)
     rng = program.rng
     trips = rng.choice([0, 1, 2, 2, 3, 3, 4, 5])
-    if program.trips * max(trips, 1) > MOST_TRIPS:
-        raise Refused("too many trips")
     step = rng.choice([1, 1, 1, 2, 3, -1, -2, 7])
     start = rng.choice([0, 0, 0, 1, -2, 5, 100])
+    end = start + trips * step - rng.choice([0, 0, 1 if step > 1 else 0])
+    if rng.random() < 0.15:
+        start, end, step, trips = _near_the_ends(rng)
+    if program.trips * max(trips, 1) > MOST_TRIPS:
+        raise Refused("too many trips")
     start_text, start_of = _bound(program, start)
-    end_text, end_of = _bound(
-        program, start + trips * step - rng.choice([0, 0, 1 if step > 1 else 0])
-    )
+    end_text, end_of = _bound(program, end)
     if step < 0:
         start_text, end_text = str(start), str(start + trips * step)
         start_of = lambda machine: np.full(machine.programs, start)  # noqa: E731

@@ -55,9 +55,18 @@ class Access:
             raise Refused("before the first element of this argument")
         self.shape = places.offsets.shape
         terms = [argument.name]
-        if not shared and (program.config.programs > 1 or program.rng.random() < 0.3):
-            terms.append(f"pid * {span}")
+        own = not shared and (program.config.programs > 1 or program.rng.random() < 0.3)
+        if own:
             program.used.add(program.pid.id)
+        if own and not argument.offset and program.rng.random() < 0.15:
+            # One index, taken apart and put together again.
+            index = f"(pid * {span} + {places.text})"
+            width = program.rng.choice([2, 3, 4, 8, 16, 32, 100])
+            terms.append(f"{index} // {width} * {width} + {index} % {width}")
+            self.pointer = " + ".join(terms)
+            return
+        if own:
+            terms.append(f"pid * {span}")
         if argument.offset:
             terms.append(f"({places.text} - {argument.offset})")
         elif self.shape or not shared:
@@ -134,6 +143,8 @@ def add_load(program: Program, access: Access, mask: Mask, other: Tile | None) -
                 number_other = 1
             if number_other is not None:
                 text += f", other={number_other!r}".replace("inf", "float('inf')")
+    if rng.random() < 0.03:
+        text += ", volatile=True"
     if rng.random() < 0.05:
         text += f", cache_modifier={rng.choice(['.cg', '.ca'])!r}"
     text += ")"
