@@ -5,7 +5,6 @@ TRITON_METAL_TEST_DEVICE=cpu keeps MLX's arrays off a GPU, where there is one th
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -47,32 +46,10 @@ def _route(request: pytest.FixtureRequest) -> Iterator[None]:
         _launches[name] = _launches.get(name, 0) + count
 
 
-def dump_texts(folder: Path) -> None:
-    """Has the compiler write what it is given before it compiles it. The first line has the options."""
-    from triton_metal import _native
-
-    folder.mkdir(parents=True, exist_ok=True)
-
-    def dump(text: str, num_warps: int, num_stages: int) -> None:
-        whole = f"// num_warps={num_warps} num_stages={num_stages}\n{text}"
-        name = hashlib.sha256(whole.encode()).hexdigest()[:16]
-        (folder / f"{name}.ttir").write_text(whole)
-
-    compile_module, compile_text = _native.compile_module, _native.compile_text
-
-    def dumped_module(module: Any, num_warps: int, num_stages: int, target: str = "") -> Any:
-        dump(str(module), num_warps, num_stages)
-        return compile_module(module, num_warps, num_stages, target)
-
-    def dumped_text(ttir: str, name: str, num_warps: int, num_stages: int, target: str = "") -> Any:
-        dump(ttir, num_warps, num_stages)
-        return compile_text(ttir, name, num_warps, num_stages, target)
-
-    _native.compile_module, _native.compile_text = dumped_module, dumped_text
-
-
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--dump-ttir"):
+        from ttir_texts import dump_texts
+
         dump_texts(Path(config.getoption("--dump-ttir")))
     if os.environ.get("TRITON_METAL_TEST_DEVICE") == "cpu" and importlib.util.find_spec("mlx"):
         import mlx.core as mx

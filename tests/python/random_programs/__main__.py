@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -37,6 +38,9 @@ def main() -> int:
         "--out", type=Path, default=ROOT / "out" / "programs", help="failures go here"
     )
     parser.add_argument("--shrink", type=int, default=10, help="make so many failures smaller (10)")
+    parser.add_argument(
+        "--texts", type=Path, help="keep the Triton IR of each program in this folder"
+    )
     parser.add_argument("--only", type=int, help="one program, by its number")
     options = parser.parse_args()
     if options.only is not None:
@@ -46,6 +50,8 @@ def main() -> int:
         print(path)
         return 0
 
+    if options.texts:
+        os.environ["RANDOM_PROGRAMS_TEXTS"] = str(options.texts.resolve())
     failures: list[dict] = []
 
     def on_failure(answer: dict) -> None:

@@ -54,6 +54,10 @@ def answer(fields: dict, folder: Path) -> dict:
 
 def main() -> None:
     output = os.fdopen(os.dup(1), "w")
+    if texts := os.environ.get("RANDOM_PROGRAMS_TEXTS"):
+        from ttir_texts import dump_texts
+
+        dump_texts(Path(texts))
     os.dup2(2, 1)  # What kernels print is not an answer.
     folder = Path(tempfile.mkdtemp(prefix="random-programs-"))
     os.environ["TRITON_METAL_CACHE_DIR"] = str(folder / "cache")
