@@ -78,7 +78,7 @@ format: setup-tests
 # has stacks of its own. One optimisation level and line tables only: half the time of a whole debug build.
 sanitize: export ASAN_OPTIONS := allow_user_poisoning=0:detect_stack_use_after_return=0
 sanitize: export UBSAN_OPTIONS := print_stacktrace=1
-sanitize: setup-tests
+sanitize: setup-tests build
 	test -f build-sanitize/build.ninja || $(CONFIGURE) -B build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -gline-tables-only -DNDEBUG" \
 	  -DTRITON_METAL_BUILD_TESTS=ON -DTRITON_METAL_BUILD_PYTHON=OFF -DTRITON_METAL_SANITIZE=ON
@@ -86,6 +86,10 @@ sanitize: setup-tests
 	ctest --test-dir build-sanitize --output-on-failure -j $(JOBS)
 	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/build-sanitize --param llvm_tools=$(LLVM_PREFIX)/bin
 	$(FUZZ_TTIR) --build build-sanitize --corpus tests/lit/tt/stock --programs 300 --mutants 1000 --limit 120
+	rm -rf build-sanitize/programs
+	PYTHONPATH=python:tests/python $(PYTHON_ENV)/python -m random_programs --jobs $(JOBS) --count 1000 --seed $(SEED) \
+	  --texts build-sanitize/programs
+	$(FUZZ_TTIR) --build build-sanitize --corpus build-sanitize/programs --programs 0 --mutants 0 --limit 120 --metal
 
 # The texts are the same for the same SEED. Those that fail are left in build/fuzz-ttir.
 FUZZ_TTIR = $(PYTHON_ENV)/python tests/fuzz/fuzz_ttir.py --jobs $(JOBS)

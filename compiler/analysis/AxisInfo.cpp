@@ -22,7 +22,9 @@ static constexpr int64_t kMaxDivisor = int64_t(1) << 40;
 static int64_t gcd(int64_t a, int64_t b) { return std::min(a, b); }
 
 static int64_t powerOf2Divisor(int64_t value) {
-  return value == 0 ? kMaxDivisor : std::min(kMaxDivisor, value & -value);
+  auto bits = static_cast<uint64_t>(value);
+  return value == 0 ? kMaxDivisor
+                    : static_cast<int64_t>(std::min<uint64_t>(kMaxDivisor, bits & -bits));
 }
 
 static int64_t multiplyDivisors(int64_t a, int64_t b) {

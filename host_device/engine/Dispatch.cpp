@@ -56,6 +56,7 @@ public:
     memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
       memory = nullptr;
+      size = 0;
       return;
     }
     mprotect(memory, page, PROT_NONE);

@@ -97,6 +97,14 @@ void SimdEmitter::layOutPrivateMemory() {
     PrivateGroup &group = privateGroups[privatePlaces[array].first];
     group.unit = std::min(group.unit, unit);
   }
+  // Far more than a GPU's threads have; all threads of a threadgroup have it at once.
+  constexpr uint64_t mostBytes = uint64_t(256) << 10;
+  uint64_t bytes = 0;
+  for (const PrivateGroup &group : privateGroups)
+    bytes = group.bytes > mostBytes ? group.bytes : bytes + group.bytes;
+  if (bytes > mostBytes)
+    return fail(arrays.front(), "arrays of thread memory have " + Twine(bytes) +
+                                    " bytes a thread, but may have " + Twine(mostBytes));
   for (PrivateGroup &group : privateGroups) {
     group.bytes = alignTo(group.bytes, 16);
     auto *type = ArrayType::get(b.getInt8Ty(), group.bytes * simdWidth);

@@ -392,6 +392,12 @@ Error check(Module &module, const SetVector<Function *> &kernels) {
         !type || type->getNumElements() > 0)
       return failure("a variable at file scope has an initialiser that is not constant");
   for (GlobalVariable &variable : module.globals()) {
+    // Each kernel's code holds those that it reads.
+    constexpr uint64_t mostBytes = uint64_t(16) << 20;
+    if (uint64_t bytes = module.getDataLayout().getTypeAllocSize(variable.getValueType());
+        !variable.isDeclaration() && bytes > mostBytes)
+      return failure("constant '" + demangle(variable.getName()) + "' has " + Twine(bytes) +
+                     " bytes; the host device takes constants of up to " + Twine(mostBytes));
     if (!variable.isDeclaration() && !variable.isConstant() && !variable.use_empty() &&
         variable.getAddressSpace() != constantSpace && !variable.getName().starts_with("llvm."))
       return failure("variable '" + demangle(variable.getName()) +

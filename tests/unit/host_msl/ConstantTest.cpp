@@ -102,6 +102,21 @@ TEST(Constants, OfFunctionsAreLargeEnough) {
             "");
 }
 
+TEST(Constants, HaveALimit) {
+  std::string error =
+      checkedRun("o[i] = large[index[i]];", {0, 2}, "constant int large[2147483647] = {1, 2, 3};");
+  EXPECT_NE(error.find("constant 'large' has 8589934588 bytes"), std::string::npos) << error;
+  for (std::string count : {"100000", "2147483647"}) {
+    std::string array = "int large[" + count + "] = {1, 2, 3}; ";
+    for (std::string body : {"const " + array + "o[i] = large[index[i]];",
+                             array + "large[index[i] + 1] = i; o[i] = large[index[i]];"}) {
+      error = checkedRun(body, {0, 2});
+      EXPECT_NE(error.find("of thread memory have"), std::string::npos) << error;
+      EXPECT_NE(error.find(" bytes a thread, but may have 262144"), std::string::npos) << error;
+    }
+  }
+}
+
 TEST(Constants, AreCheckedLikeBuffers) {
   const char *table = "const float table[5] = {1, 2, 3, 4, 5}; o[i] = table[index[i]];";
   EXPECT_EQ(checkedRun(table, {0, 4, 2}), "");
