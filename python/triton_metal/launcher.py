@@ -173,7 +173,7 @@ class Launcher:
         kernel depends on beside the key goes into ``read``.
         """
         from . import devices
-        from .code_generator import CodegenOptions, Memory, RuntimeLeaf, generate_module
+        from .codegen import CodegenOptions, Memory, RuntimeLeaf, generate_module
         from .language.core import dtype
 
         function = self.function

@@ -36,7 +36,7 @@ def ttir(
 
     ``signature`` names the type of each run-time parameter ("*fp32", "i32", ...).
     """
-    from ..code_generator import CodegenOptions, RuntimeLeaf, generate_module
+    from ..codegen import CodegenOptions, RuntimeLeaf, generate_module
 
     constants = dict(constexprs or {})
     arguments: dict[str, Any] = {}

@@ -1,0 +1,299 @@
+"""Expressions: what they are known to be while compiling, and what they emit."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+from .._native import BinaryOp, UnaryOp, dtype, tensor
+from ..language import core
+from ..reads import MISSING, contains, is_constant, unwrapped
+from .functions import BUILTINS
+from .values import BoundMethod, describe, is_runtime
+from .walk import Walk
+
+_BINARY: dict[type[ast.AST], tuple[BinaryOp | None, Callable[[Any, Any], Any], str]] = {
+    ast.Add: (BinaryOp.add, operator.add, "+"),
+    ast.Sub: (BinaryOp.sub, operator.sub, "-"),
+    ast.Mult: (BinaryOp.mul, operator.mul, "*"),
+    ast.Div: (BinaryOp.truediv, operator.truediv, "/"),
+    ast.FloorDiv: (BinaryOp.floordiv, operator.floordiv, "//"),
+    ast.Mod: (BinaryOp.mod, operator.mod, "%"),
+    ast.Pow: (None, operator.pow, "**"),
+    ast.LShift: (BinaryOp.lshift, operator.lshift, "<<"),
+    ast.RShift: (BinaryOp.rshift, operator.rshift, ">>"),
+    ast.BitAnd: (BinaryOp.and_, operator.and_, "&"),
+    ast.BitOr: (BinaryOp.or_, operator.or_, "|"),
+    ast.BitXor: (BinaryOp.xor, operator.xor, "^"),
+    ast.Eq: (BinaryOp.eq, operator.eq, "=="),
+    ast.NotEq: (BinaryOp.ne, operator.ne, "!="),
+    ast.Lt: (BinaryOp.lt, operator.lt, "<"),
+    ast.LtE: (BinaryOp.le, operator.le, "<="),
+    ast.Gt: (BinaryOp.gt, operator.gt, ">"),
+    ast.GtE: (BinaryOp.ge, operator.ge, ">="),
+}
+
+_UNARY: dict[type[ast.AST], tuple[UnaryOp, Callable[[Any], Any]]] = {
+    ast.USub: (UnaryOp.neg, operator.neg),
+    ast.UAdd: (UnaryOp.pos, operator.pos),
+    ast.Invert: (UnaryOp.invert, operator.invert),
+    ast.Not: (UnaryOp.not_, operator.not_),
+}
+
+
+class Expressions(Walk):
+    """The part of the walk that has values."""
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self.lookup(node.id, node)
+
+    def lookup(self, name: str, node: ast.AST) -> Any:
+        if name in self.scope:
+            return self.scope[name]
+        if name in self.lost:
+            raise self.error(node, f"{name} has no value here: {self.lost[name]}")
+        value = self.free_variable(name)
+        if value is not MISSING:
+            if self.is_allowed_global(value):
+                return unwrapped(value)
+            raise self.error(
+                node,
+                f"{name} is a global {type(value).__name__}: kernels read globals only when they "
+                f"are constexpr. Write {name} = tl.constexpr(...), or pass it as an argument",
+            )
+        if name in BUILTINS:
+            return BUILTINS[name]
+        raise self.error(node, f"{name} is not defined")
+
+    def free_variable(self, name: str) -> Any:
+        """A variable of a function around this one, or a global."""
+        cell = self.function.cells.get(name)
+        value = MISSING if cell is None else self.reads.cell(cell, self.watched)
+        if value is MISSING:
+            value = self.reads.name(self.function.function.__globals__, name, self.watched)
+        return value
+
+    def same_constant(self, a: Any, b: Any) -> bool:
+        """Whether two compile-time values are the same; 0.0 and -0.0, 1 and True are not."""
+        if a is b:
+            return True
+        if type(a) is not type(b):
+            return False
+        if isinstance(a, tuple):
+            return len(a) == len(b) and all(map(self.same_constant, a, b))
+        if isinstance(a, float):
+            return repr(a) == repr(b)
+        try:
+            return bool(self.reads.call(operator.eq, a, b))
+        except Exception:
+            return False
+
+    def same_value(self, a: Any, b: Any) -> bool:
+        """Whether two values are the same, at run time too."""
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            return len(a) == len(b) and all(map(self.same_value, a, b))
+        if isinstance(a, tensor) and isinstance(b, tensor):
+            return a._same(b) and a.type == b.type
+        if isinstance(a, tensor) or isinstance(b, tensor):
+            return False
+        return self.same_constant(a, b)
+
+    def elements(self, value: Any) -> tuple:
+        """What ``*value`` stands for."""
+        return value if type(value) is tuple else self.reads.call(tuple, value)
+
+    @staticmethod
+    def is_allowed_global(value: Any) -> bool:
+        from ..jit import JITCallable
+
+        return (
+            value is None
+            or isinstance(value, (core.constexpr, ModuleType, JITCallable, dtype))
+            or core.is_builtin(value)
+            or isinstance(value, type)
+            or callable(value)
+            or isinstance(value, core.PropagateNan)
+        )
+
+    def visit_Tuple(self, node: ast.Tuple | ast.List) -> tuple:
+        values: list[Any] = []
+        for element in node.elts:
+            if isinstance(element, ast.Starred):
+                values.extend(self.elements(self.visit(element.value)))
+            else:
+                values.append(self.visit(element))
+        return tuple(values)
+
+    def visit_ListComp(self, node: ast.ListComp) -> tuple:
+        if len(node.generators) != 1:
+            raise self.unsupported(node, "kernels do not have nested comprehensions")
+        comprehension = node.generators[0]
+        values = self.visit(comprehension.iter)
+        if not isinstance(values, (tuple, builtins.range)):
+            raise self.unsupported(node, "a comprehension in a kernel runs over a tuple")
+        saved = dict(self.scope)
+        results = []
+        for value in values:
+            if isinstance(comprehension.target, ast.Name):
+                self.scope[comprehension.target.id] = value
+            else:
+                self.assign(comprehension.target, value, node)
+            if all(self.static_truth(test, self.visit(test)) for test in comprehension.ifs):
+                results.append(self.visit(node.elt))
+        self.scope = saved
+        return tuple(results)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> str:
+        parts = []
+        for part in node.values:
+            if isinstance(part, ast.Constant):
+                parts.append(str(part.value))
+                continue
+            assert isinstance(part, ast.FormattedValue)
+            value = self.visit(part.value)
+            if is_runtime(value):
+                raise self.error(
+                    node, f"an f-string holds compile-time values, not {describe(value)}"
+                )
+            conversion = {115: str, 114: repr, 97: ascii}.get(part.conversion)
+            if conversion is not None:
+                value = self.reads.call(conversion, value)
+            spec = "" if part.format_spec is None else self.visit(part.format_spec)
+            parts.append(self.reads.call(format, value, spec))
+        return "".join(parts)
+
+    def binary(self, node: ast.AST, op: ast.AST, left: Any, right: Any) -> Any:
+        entry = _BINARY.get(type(op))
+        if entry is None:
+            raise self.unsupported(node, f"kernels do not have the operator {type(op).__name__}")
+        native, python, symbol = entry
+        if isinstance(left, tensor) or isinstance(right, tensor):
+            if native is None:
+                raise self.error(
+                    node,
+                    f"{symbol} is for compile-time numbers, not {describe(left)} and {describe(right)}",
+                )
+            for side in (left, right):
+                if not isinstance(side, (tensor, bool, int, float)):
+                    raise self.error(
+                        node,
+                        f"unsupported operands for {symbol}: {describe(left)} and {describe(right)}",
+                    )
+            self.at(node)
+            return self.call_native(node, self.builder.binary, native, left, right)
+        return self.reads.call(python, left, right)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        return self.binary(node, node.op, self.visit(node.left), self.visit(node.right))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        operand = self.visit(node.operand)
+        native, python = _UNARY[type(node.op)]
+        if isinstance(operand, tensor):
+            self.at(node)
+            return self.builder.unary(native, operand)
+        return self.reads.call(python, operand)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        def comparisons():
+            left = self.visit(node.left)
+            for op, comparator in zip(node.ops, node.comparators, strict=True):
+                right = self.visit(comparator)
+                if isinstance(op, (ast.Is, ast.IsNot)):
+                    same = (
+                        self.same_constant(left, right)
+                        if is_constant(left) and is_constant(right)
+                        else left is right
+                        if is_runtime((left, right))
+                        else self.reads.call(operator.is_, left, right)
+                    )
+                    yield same if isinstance(op, ast.Is) else not same
+                elif isinstance(op, (ast.In, ast.NotIn)) and not is_runtime((left, right)):
+                    yield self.reads.call(contains, right, left) == isinstance(op, ast.In)
+                elif isinstance(op, (ast.Eq, ast.NotEq)) and (left is None or right is None):
+                    yield (left is right) == isinstance(op, ast.Eq)
+                else:
+                    yield self.binary(node, op, left, right)
+                left = right
+
+        values = comparisons()
+        if len(node.ops) == 1:
+            return next(values)
+        return self.logical(node, BinaryOp.logical_and, values)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        op = BinaryOp.logical_and if isinstance(node.op, ast.And) else BinaryOp.logical_or
+        return self.logical(node, op, (self.visit(value) for value in node.values))
+
+    def logical(self, node: ast.AST, op: BinaryOp, values: Iterable[Any]) -> Any:
+        """and, or: compile-time operands decide while compiling; the others are all computed."""
+        runtime: list[tensor] = []
+        value: Any = None
+        for value in values:
+            if isinstance(value, tensor):
+                runtime.append(value)
+            elif self.reads.call(bool, value) == (op == BinaryOp.logical_or):
+                return value
+        if not runtime:
+            return value
+        self.at(node)
+        result = runtime[-1]
+        for operand in reversed(runtime[:-1]):
+            result = self.call_native(node, self.builder.binary, op, operand, result)
+        return result
+
+    def visit_Slice(self, node: ast.Slice) -> slice:
+        def bound(part: ast.expr | None) -> Any:
+            return None if part is None else self.visit(part)
+
+        return slice(bound(node.lower), bound(node.upper), bound(node.step))
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        value = self.visit(node.value)
+        index = self.visit(node.slice)
+        if isinstance(value, tensor):
+            slices = index if isinstance(index, tuple) else (index,)
+            self.at(node)
+            return self.call_builtin(node, core.getitem, (value, *slices), {})
+        if is_runtime(index):
+            raise self.error(
+                node.slice, f"a tuple is indexed by a compile-time integer, not {describe(index)}"
+            )
+        return self.reads.call(operator.getitem, value, index)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        value = self.visit(node.value)
+        name = node.attr
+        if isinstance(value, tensor):
+            if name == "T":
+                self.at(node)
+                return self.call_builtin(node, core.permute, (value, 1, 0), {})
+            if name in core.tensor_methods:
+                return BoundMethod(core.tensor_methods[name], value)
+            if name in ("shape", "dtype", "type", "numel"):
+                return getattr(value, name)
+            raise self.error(node, f"{describe(value)} has no attribute {name!r}")
+        if isinstance(value, (bool, int, float)) and not self.reads.call(hasattr, value, name):
+            # A run-time integer that is 1 at the launch is a constant here; it answers like a tensor.
+            if name in core.tensor_methods:
+                self.at(node)
+                return BoundMethod(core.tensor_methods[name], self.builder.to_tensor(value))
+            if name in ("dtype", "type"):
+                return self.builder.type_of(value)
+            if name in ("shape", "numel"):
+                return () if name == "shape" else 1
+        if name == "value" and not self.reads.call(hasattr, value, "value"):
+            return value  # what is a constexpr outside is its value here
+        try:
+            return self.reads.attribute(value, name, self.watched or type(value) is not ModuleType)
+        except AttributeError:
+            if isinstance(value, ModuleType):
+                raise self.error(node, f"{value.__name__} has no {name!r}") from None
+            raise self.error(node, f"{describe(value)} has no attribute {name!r}") from None

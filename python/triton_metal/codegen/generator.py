@@ -1,0 +1,166 @@
+"""The walk over a kernel's AST: every node becomes a compile-time value or calls of the builder.
+
+Compile-time values are plain Python objects; run-time values are ``tensor``; tuples hold either.
+What an operation means is decided in C++ (compiler/language), not here.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from .. import _native
+from .._native import Builder, dtype, tensor
+from ..reads import Reads
+from .calls import Calls
+from .expressions import Expressions
+from .statements import Statements
+from .values import (
+    CodegenOptions,
+    FunctionResult,
+    Memory,
+    ModuleState,
+    RuntimeLeaf,
+    describe,
+    fill,
+    rebuild_tuple,
+    template_of,
+)
+
+if TYPE_CHECKING:
+    from ..jit import JITFunction
+
+
+class CodeGenerator(Statements, Expressions, Calls):
+    """Generates one function of a module."""
+
+    def generate(
+        self,
+        symbol: str,
+        arguments: dict[str, Any],
+        is_kernel: bool,
+        divisibility: dict[str, int] | None = None,
+        memory: dict[str, Memory] | None = None,
+    ) -> FunctionResult:
+        """Emits the function. ``arguments`` holds templates: types where values come at run time."""
+        node = self.function.source.node
+        types: list[dtype] = []
+        names: list[str] = []
+
+        def collect(name: str, part: Any) -> None:
+            if isinstance(part, tuple):
+                for index, element in enumerate(part):
+                    collect(f"{name}.{index}", element)
+            elif isinstance(part, RuntimeLeaf):
+                types.append(part.type)
+                names.append(name)
+
+        for name, part in arguments.items():
+            collect(name, part)
+        hints = [(divisibility or {}).get(name, 0) for name in names]
+        shared = [(memory or {}).get(name, Memory()) for name in names]
+        self.builder.set_location(self.file, self.line_offset + node.lineno, self.column_offset)
+        values = iter(
+            self.builder.begin_function(
+                symbol,
+                types,
+                names,
+                is_kernel,
+                self.function.noinline,
+                hints,
+                [part.number for part in shared],
+            )
+        )
+        for name, part in arguments.items():
+            self.scope[name] = fill(part, values)
+        for name, part in (memory or {}).items():
+            if part.same_as and self.scope[name].type == self.scope[part.same_as].type:
+                self.scope[name] = self.scope[part.same_as]
+        self.statements(node.body)
+        template = self.finish(node, is_kernel)
+        return FunctionResult(symbol, template)
+
+    def finish(self, node: ast.FunctionDef, is_kernel: bool) -> Any:
+        """Emits the returns, all of one type."""
+        builder = self.builder
+        if not self.terminated:
+            for _, value, place in self.returns:
+                if value is not None:
+                    raise self.error(
+                        place,
+                        f"{self.function.name} returns a value here, but its end can be reached "
+                        "without a return",
+                    )
+            self.returns.append((builder.current_block(), None, node))
+        template = template_of(self.returns[0][1])
+        for _, value, place in self.returns[1:]:
+            template = self.common(template, template_of(value), place)
+        if is_kernel and template is not None:
+            raise self.error(self.returns[0][2], "a kernel cannot return a value: store it")
+        results: list[dtype] = []
+        for block, value, place in self.returns:
+            handles: list[tensor] = []
+            builder.set_block(block)
+            self.materialize(template, value, handles)
+            self.at(place)
+            builder.emit_return(block, handles)
+            results = [handle.type for handle in handles]
+        builder.end_function(results)
+        return template
+
+    def common(self, a: Any, b: Any, place: ast.AST) -> Any:
+        """The template that two returns share."""
+        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+            return rebuild_tuple(a, [self.common(x, y, place) for x, y in zip(a, b, strict=True)])
+        a_type, b_type = self.leaf_type(a), self.leaf_type(b)
+        static = not isinstance(a, RuntimeLeaf) and not isinstance(b, RuntimeLeaf)
+        if static and self.same_constant(a, b):
+            return a
+        if a_type is None or b_type is None or a_type != b_type:
+            raise self.error(
+                place,
+                f"{self.function.name} returns {describe(b)} here, but {describe(a)} elsewhere: "
+                "all returns must have one type",
+            )
+        return RuntimeLeaf(a_type)
+
+    def leaf_type(self, value: Any) -> dtype | None:
+        if isinstance(value, RuntimeLeaf):
+            return value.type
+        if isinstance(value, (bool, int, float)):
+            return self.builder.type_of(value)
+        return None
+
+    def materialize(self, template: Any, value: Any, into: list[tensor]) -> None:
+        if isinstance(template, tuple):
+            for part, element in zip(template, value, strict=True):
+                self.materialize(part, element, into)
+        elif isinstance(template, RuntimeLeaf):
+            into.append(value if isinstance(value, tensor) else self.builder.to_tensor(value))
+
+
+CodeGenerator.visitors = {
+    getattr(ast, name.removeprefix("visit_")): getattr(CodeGenerator, name)
+    for name in dir(CodeGenerator)
+    if name.startswith("visit_")
+}
+CodeGenerator.visitors[ast.List] = CodeGenerator.visit_Tuple
+
+
+def generate_module(
+    function: JITFunction,
+    arguments: dict[str, Any],
+    divisibility: dict[str, int],
+    options: CodegenOptions,
+    memory: dict[str, Memory] | None = None,
+    reads: Reads | None = None,
+) -> _native.Module:
+    """The TTIR of a kernel; ``reads`` is told what it depends on beside its arguments. ``arguments`` holds a dtype for each run-time parameter, wrapped in
+    RuntimeLeaf, and the values of the others; ``memory`` those whose arrays overlap."""
+    module = _native.Module()
+    state = ModuleState(Builder(module), options, reads or Reads())
+    state.symbols.add(function.name)
+    generator = CodeGenerator(function, state)
+    generator.generate(function.name, arguments, True, divisibility, memory)
+    module.verify()
+    return module

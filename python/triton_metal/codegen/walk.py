@@ -1,0 +1,117 @@
+"""What all parts of the walk share: its state, places, errors, and what is done with a node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..errors import CompileError, SourceLocation, UnsupportedConstruct, node_length
+from ..reads import is_own
+from .values import ModuleState
+
+if TYPE_CHECKING:
+    from ..jit import JITFunction
+
+_REFUSED = {
+    ast.Break: "break: leave the loop through its condition (a while loop with a flag)",
+    ast.Continue: "continue: put the rest of the body under an if",
+    ast.Try: "try: kernels have no exceptions",
+    ast.Raise: "raise: kernels have no exceptions; see tl.static_assert and tl.device_assert",
+    ast.ClassDef: "class definitions",
+    ast.Lambda: "lambda: write a @triton_metal.jit function",
+    ast.AsyncFunctionDef: "async functions",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.Await: "await",
+    ast.Dict: "dictionaries",
+    ast.Set: "sets",
+    ast.DictComp: "dictionary comprehensions",
+    ast.SetComp: "set comprehensions",
+    ast.GeneratorExp: "generator expressions",
+    ast.Global: "global",
+    ast.Nonlocal: "nonlocal",
+    ast.Delete: "del",
+    ast.Import: "import: import modules outside the kernel",
+    ast.ImportFrom: "import: import modules outside the kernel",
+    ast.With: "with",
+    ast.Match: "match: use if and elif",
+    ast.Starred: "* in this place",
+}
+
+
+class Walk:
+    """One function of a module, on its way to operations."""
+
+    visitors: ClassVar[dict[type[ast.AST], Callable[[Any, Any], Any]]] = {}
+
+    def __init__(self, function: JITFunction, state: ModuleState) -> None:
+        self.function = function
+        self.state = state
+        self.builder = state.builder
+        self.options = state.options
+        self.scope: dict[str, Any] = {}
+        self.lost: dict[str, str] = {}
+        self.reads = state.reads
+        self.reads.function(function.function)
+        # What this package's own functions read changes with its build only.
+        self.watched = not is_own(function.function)
+        self.returns: list[tuple[Any, Any, ast.AST]] = []
+        self.pending: dict[str, Any] = {}
+        self.terminated = False
+        self.region_depth = 0
+        self.default_scope = False
+        source = function.source
+        self.file = source.file
+        self.line_offset = source.first_line - 1
+        self.column_offset = source.indent + 1
+        self.lines = source.lines
+
+    # --- Places and errors ---------------------------------------------------------------------
+
+    def at(self, node: ast.AST) -> None:
+        """Operations that follow come from this node."""
+        self.builder.set_location(
+            self.file,
+            self.line_offset + node.lineno,  # type: ignore[attr-defined]
+            self.column_offset + node.col_offset,  # type: ignore[attr-defined]
+        )
+
+    def location(self, node: ast.AST) -> SourceLocation:
+        line = getattr(node, "lineno", 1)
+        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        return SourceLocation(
+            self.file,
+            self.line_offset + line,
+            self.column_offset + getattr(node, "col_offset", 0),
+            text,
+            node_length(node),
+        )
+
+    def unsupported(self, node: ast.AST, message: str) -> UnsupportedConstruct:
+        return UnsupportedConstruct(message, self.location(node))
+
+    def error(self, node: ast.AST, message: str) -> CompileError:
+        return CompileError(message, self.location(node))
+
+    def statements(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            if self.terminated:
+                return
+            self.visit(statement)
+
+    def visit(self, node: ast.AST) -> Any:
+        method = self.visitors.get(type(node))
+        try:
+            if method is None:
+                what = _REFUSED.get(type(node), f"{type(node).__name__} nodes")
+                raise self.unsupported(node, f"kernels do not have {what}")
+            return method(self, node)
+        except CompileError:
+            raise
+        except RecursionError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise self.error(node, str(error) or repr(error)) from error
+        except Exception as error:  # of Python that runs while compiling
+            raise self.error(node, f"{type(error).__name__}: {error}") from error
