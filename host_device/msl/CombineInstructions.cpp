@@ -79,9 +79,13 @@ PreservedAnalyses CombineInstructionsPass::run(Function &function,
     return changed;
   }
   // A fence after every cast of bits to a short float: no cast between formats meets a comparison.
+  // And one after every bfloat that becomes a float: float arithmetic that is rounded to half is
+  // not done in half, which has more digits than a bfloat, but not its range.
   for (Instruction &inst : make_early_inc_range(instructions(function))) {
-    auto *cast = dyn_cast<BitCastInst>(&inst);
-    if (!cast || !isShortFloat(cast->getType()->getScalarType()))
+    auto *cast = dyn_cast<CastInst>(&inst);
+    if (!cast || !(isa<BitCastInst>(cast)
+                       ? isShortFloat(cast->getType()->getScalarType())
+                       : isa<FPExtInst>(cast) && cast->getSrcTy()->getScalarType()->isBFloatTy()))
       continue;
     IRBuilder<> builder(cast->getNextNode());
     builder.SetCurrentDebugLocation(cast->getDebugLoc());

@@ -28,7 +28,9 @@ struct DefineValuesPass : llvm::PassInfoMixin<DefineValuesPass> {
 };
 
 /// LLVM's InstCombine, which must not see the bits of a half compared as a bfloat's or the other
-/// way round: it takes what a compared cast comes from for an integer and makes invalid code.
+/// way round: it takes what a compared cast comes from for an integer and makes invalid code. Nor
+/// may it see bfloats in float arithmetic whose result becomes a half: it would compute in half,
+/// since that has more digits, though it does not have the numbers of a bfloat.
 struct CombineInstructionsPass : llvm::PassInfoMixin<CombineInstructionsPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };

@@ -1,6 +1,8 @@
 // Forms of IR that passes of LLVM make, or make wrong code of.
 #include "tests/unit/host_engine/Support.h"
+#include "llvm/ADT/APFloat.h"
 #include "gtest/gtest.h"
+#include <bit>
 
 using namespace triton_metal;
 using namespace triton_metal::testing;
@@ -70,6 +72,52 @@ define void @k(ptr addrspace(1) %a, ptr addrspace(1) %o, i32 %gid) {
       expected.push_back((bits & 0x7fff) == 0);
     EXPECT_EQ(run(*library, "k", {bindConst(a), bind(o)}, {1, 1, 1}, {10, 1, 1}), "");
     EXPECT_EQ(o, expected) << from;
+  }
+}
+
+TEST(CodeGenerator, BfloatsAreNotHalvesOfFewerDigits) {
+  // LLVM's InstCombine rounds the operands of such operations to half: 65536 would be infinite.
+  for (std::string op : {"fadd", "fsub", "fmul", "fdiv"}) {
+    std::string ir = R"(
+define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %o, i32 %gid) {
+  %i = zext i32 %gid to i64
+  %pa = getelementptr i16, ptr addrspace(1) %a, i64 %i
+  %pb = getelementptr i16, ptr addrspace(1) %b, i64 %i
+  %po = getelementptr i16, ptr addrspace(1) %o, i64 %i
+  %x = load half, ptr addrspace(1) %pa
+  %y = load bfloat, ptr addrspace(1) %pb
+  %wx = fpext half %x to float
+  %wy = fpext bfloat %y to float
+  %w = OP float %wx, %wy
+  %z = fptrunc float %w to half
+  store half %z, ptr addrspace(1) %po
+  ret void
+}
+)";
+    ir.replace(ir.find("OP"), 2, op);
+    auto library =
+        libraryOf(ir, kernelInfo("k", {buffer("a", 0, true, 2), buffer("b", 1, true, 2),
+                                       buffer("o", 2, false, 2),
+                                       position("gid", Position::ThreadPositionInGrid)}));
+    // 1, the largest half, and their negatives, with 65536, 2^-20 and 1.
+    std::vector<uint16_t> a, b, o(12), expected;
+    auto halfOf = [](float number) {
+      llvm::APFloat value(number);
+      bool loses;
+      value.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &loses);
+      return static_cast<uint16_t>(value.bitcastToAPInt().getZExtValue());
+    };
+    for (float x : {1.0f, 65504.0f, -1.0f, -65504.0f})
+      for (float y : {65536.0f, 0x1p-20f, 1.0f}) {
+        a.push_back(halfOf(x));
+        b.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(y) >> 16));
+        expected.push_back(halfOf(op == "fadd"   ? x + y
+                                  : op == "fsub" ? x - y
+                                  : op == "fmul" ? x * y
+                                                 : x / y));
+      }
+    EXPECT_EQ(run(*library, "k", {bindConst(a), bindConst(b), bind(o)}, {1, 1, 1}, {12, 1, 1}), "");
+    EXPECT_EQ(o, expected) << op;
   }
 }
 
