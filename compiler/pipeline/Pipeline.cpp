@@ -52,6 +52,7 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
 void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addVerified(pm, createMSLFormLoops());
   addVerified(pm, createMSLBoundLoops());
+  addVerified(pm, createMSLWidenBfloats());
   // Constants that folding has brought to light: the text has none that C++ leaves undefined.
   DefineArithmeticOptions constants;
   constants.constantsOnly = true;

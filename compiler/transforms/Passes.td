@@ -509,4 +509,25 @@ def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def MSLWidenBfloats : Pass<"msl-widen-bfloats", "::mlir::ModuleOp"> {
+  let summary = "Makes floats of bfloats by their bits in kernels that round floats to halves";
+  let description = [{
+    LLVM computes `half(float(x) * float(y))` in half if neither operand has more digits than a half, even if one is a bfloat, whose
+    range a half does not have (LLVM 22 does; Apple's compiler is built on LLVM). It does not know bits that are shifted
+    for such a number.
+
+    ```mlir
+    %w = arith.extf %x : bf16 to f32
+    ```
+    becomes
+    ```mlir
+    %0 = arith.bitcast %x : bf16 to i16
+    %1 = arith.extui %0 : i16 to i32
+    %2 = arith.shli %1, %c16 : i32
+    %w = arith.bitcast %2 : i32 to f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 #endif
