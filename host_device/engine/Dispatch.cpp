@@ -205,8 +205,8 @@ private:
   void failBarrier(const Group &group, uint32_t waiting);
 
   context::fcontext_t scheduler = nullptr;
-  const void *schedulerStack = nullptr;
-  size_t schedulerStackSize = 0;
+  [[maybe_unused]] const void *schedulerStack = nullptr;
+  [[maybe_unused]] size_t schedulerStackSize = 0;
   Event event = Event::Done;
   uint32_t barrierSite = 0, current = 0;
   FailureRecord record{};

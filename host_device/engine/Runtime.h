@@ -23,7 +23,7 @@ struct FailureRecord {
   /// Of a fault.
   int signal = 0;
   std::array<uint32_t, 3> threadgroup{};
-  std::string note;
+  std::string note = {};
 };
 
 /// How one launch is to be run.

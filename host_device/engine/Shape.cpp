@@ -484,7 +484,7 @@ LaneShape LaneAnalysis::transfer(Instruction &inst, bool final) {
 
 LaneAnalysis::LaneAnalysis(Function &function, const CodeOptions &options, DominatorTree &domTree,
                            LoopInfo &loops)
-    : function(function), options(options), layout(function.getDataLayout()) {
+    : options(options), layout(function.getDataLayout()) {
   ReversePostOrderTraversal<Function *> order(&function);
   // First without phis: what is uniform whatever the control flow (the index of the SIMD-group, for
   // one).

@@ -74,7 +74,6 @@ private:
   LaneShape sameOperands(llvm::Instruction &inst);
   LaneShape &slot(const llvm::Value *value);
 
-  llvm::Function &function;
   const CodeOptions &options;
   const llvm::DataLayout &layout;
   llvm::DenseMap<const llvm::Value *, LaneShape> shapes;

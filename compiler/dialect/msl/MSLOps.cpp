@@ -180,7 +180,7 @@ LogicalResult PermuteRegistersOp::verify() {
     return emitOpError("changes the element type");
   if (!llvm::isPowerOf2_64(to) || (int64_t(1) << getBases().size()) != to)
     return emitOpError("needs one base for each bit of the result's register index");
-  if (getOffset() < 0 || getOffset() >= from ||
+  if (getOffset() >= static_cast<uint64_t>(from) ||
       llvm::any_of(getBases(), [&](int64_t base) { return base < 0 || base >= from; }))
     return emitOpError("has a base beyond the operand's registers");
   return success();

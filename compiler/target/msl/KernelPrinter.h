@@ -40,11 +40,11 @@ struct Expr {
   /// One number that stands for every component of a vector.
   bool isSplat = false;
   /// An integer literal, whose type follows what it is combined with.
-  std::optional<llvm::APInt> literal;
+  std::optional<llvm::APInt> literal = std::nullopt;
   /// Variables that a loop changes.
-  llvm::SmallVector<mlir::Value, 2> changing;
+  llvm::SmallVector<mlir::Value, 2> changing = {};
   /// For `a op b`: what `x = x op b` needs to become `x op= b`.
-  std::string left, op, right;
+  std::string left = {}, op = {}, right = {};
 };
 
 /// Helper functions that the text may need in front of its kernels.
