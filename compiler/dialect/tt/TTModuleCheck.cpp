@@ -128,9 +128,14 @@ private:
     for (NamedAttribute attr : op->getDiscardableAttrs())
       if (failed(checkHint(op, attr.getName(), attr.getValue())))
         return failure();
-    if (auto function = dyn_cast<FunctionOpInterface>(op))
-      for (unsigned index = 0; index < function.getNumArguments(); ++index)
-        for (NamedAttribute attr : function.getArgAttrs(index))
+    // No verifier has seen the function yet: it may have no type, and attributes of any form.
+    auto function = dyn_cast<FunctionOpInterface>(op);
+    ArrayAttr arguments = function ? function.getArgAttrsAttr() : ArrayAttr();
+    if (!arguments)
+      return success();
+    for (Attribute argument : arguments)
+      if (auto attrs = dyn_cast_if_present<DictionaryAttr>(argument))
+        for (NamedAttribute attr : attrs)
           if (failed(checkHint(op, attr.getName(), attr.getValue())))
             return failure();
     return success();

@@ -139,6 +139,20 @@ TEST(HostileTextTest, Hints) {
     }
 }
 
+// Hints are looked for before any verifier has seen the function.
+TEST(HostileTextTest, FunctionsWithoutTheirAttributes) {
+  auto function = [](const std::string &attributes) {
+    return "\"builtin.module\"() ({ \"tt.func\"() <{" + attributes +
+           "}> ({ ^bb0(%x: i32): \"tt.return\"() : () -> () }) : () -> () }) : () -> ()";
+  };
+  expectError(function("sym_name = \"k\""), "error");
+  expectError(function("function_type = 5 : i32, sym_name = \"k\""), "error");
+  expectError(function("function_type = (i32) -> (), sym_name = \"k\", arg_attrs = [5 : i32]"),
+              "error");
+  expectError(function("function_type = (i32) -> (), sym_name = \"k\", arg_attrs = [{}, {}]"),
+              "error");
+}
+
 TEST(HostileTextTest, Barriers) {
   EXPECT_EQ(errorOf(kernel("ttg.barrier all")), "compiled");
   EXPECT_EQ(errorOf(kernel("ttg.barrier local|global_read")), "compiled");
