@@ -386,12 +386,6 @@ static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type,
   return b.result;
 }
 
-/// A quotient or remainder by a constant, of which `l` is not negative: no larger than `sum`.
-static std::optional<UpperBound> partOf(const AxisInfo &l, const AxisInfo &r, Type type,
-                                        const GridSum &sum) {
-  return l.bound && r.bound ? boundOf(type, sum, {&*l.bound, &*r.bound}) : std::nullopt;
-}
-
 /// Division that rounds down. If it is one that rounds towards zero (`fromSign`), `l` is not
 /// negative.
 static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type,
@@ -411,9 +405,10 @@ static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type,
   }
   if (fromSign)
     need(b.result.needs, l.bound->needs);
-  if (l.bound)
+  if (l.bound && r.bound)
     b.result.bound =
-        partOf(l, r, type, divisor && *divisor > 0 ? divide(l.bound->sum, *divisor) : l.bound->sum);
+        boundOf(type, divisor && *divisor > 0 ? divide(l.bound->sum, *divisor) : l.bound->sum,
+                {&*l.bound, &*r.bound});
   return b.result;
 }
 

@@ -2,7 +2,6 @@
 // folds it: shift amounts count modulo the width, a division by zero is one by 1, and a float
 // becomes the nearest integer of the type.
 
-#include "mlir/Analysis/DataFlow/Utils.h"
 #include "mlir/Analysis/DataFlowFramework.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -242,12 +241,8 @@ struct DefineArithmeticPass : impl::DefineArithmeticBase<DefineArithmeticPass> {
                         lower.isNonNegative()));
     });
     DataFlowSolver solver;
-    if (hasRanges) {
-      dataflow::loadBaselineAnalyses(solver);
-      solver.load<IntegerRanges>();
-      if (failed(solver.initializeAndRun(function)))
-        return failure();
-    }
+    if (hasRanges && failed(findRanges(solver, function)))
+      return failure();
     Definer definer(&getContext(), solver, hasRanges);
     for (Operation *op : operations)
       definer.define(op);

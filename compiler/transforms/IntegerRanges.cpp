@@ -1,5 +1,6 @@
 #include "transforms/IntegerRanges.h"
 
+#include "mlir/Analysis/DataFlow/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -27,6 +28,12 @@ void IntegerRanges::visitNonControlFlowArguments(
   auto *lattice = getLatticeElement(loop.getInductionVar());
   propagateIfChanged(lattice,
                      lattice->join(IntegerValueRange::getMaxRange(loop.getInductionVar())));
+}
+
+LogicalResult triton_metal::findRanges(DataFlowSolver &solver, Operation *root) {
+  dataflow::loadBaselineAnalyses(solver);
+  solver.load<IntegerRanges>();
+  return solver.initializeAndRun(root);
 }
 
 std::optional<ConstantIntRanges> triton_metal::getRange(DataFlowSolver &solver, Value value) {

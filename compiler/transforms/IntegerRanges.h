@@ -29,6 +29,9 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> visits;
 };
 
+/// Finds the ranges of all integers in an operation.
+llvm::LogicalResult findRanges(mlir::DataFlowSolver &solver, mlir::Operation *root);
+
 /// The range of a value, where the solver has one.
 std::optional<mlir::ConstantIntRanges> getRange(mlir::DataFlowSolver &solver, mlir::Value value);
 

@@ -1,7 +1,6 @@
 // The counter of a loop never passes the largest number of its type.
 
 #include "dialect/msl/MSL.h"
-#include "mlir/Analysis/DataFlow/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "transforms/Erase.h"
@@ -29,9 +28,7 @@ public:
       return ConstantIntRanges::constant(constant);
     if (!solver) {
       solver = std::make_unique<DataFlowSolver>();
-      dataflow::loadBaselineAnalyses(*solver);
-      solver->load<IntegerRanges>();
-      if (failed(solver->initializeAndRun(kernel)))
+      if (failed(findRanges(*solver, kernel)))
         return failure();
     }
     return getRange(*solver, value)
@@ -59,8 +56,7 @@ struct Bounds {
     APInt most = isUnsigned ? step.umax() : step.smax();
     if (isUnsigned)
       return upper.umax().isZero() || most.ule(getLargest() - (upper.umax() - 1));
-    return upper.smax().isMinSignedValue() || upper.smax().slt(1) ||
-           most.sle(getLargest() - (upper.smax() - 1));
+    return upper.smax().slt(1) || most.sle(getLargest() - (upper.smax() - 1));
   }
   /// Numbers from 0 to the largest signed one are counted without a sign, where any step fits.
   bool countsFromZeroUp() const { return !isUnsigned && lower.smin().isNonNegative(); }

@@ -14,6 +14,7 @@ struct Emitter::AccessInfo {
   int64_t width = 1, maskWidth = 1;
   /// Whether the uniform test that chose the loop without masks speaks for this access.
   bool hasFull = false;
+  bool isVolatile = false;
 
   bool isMasked(bool guarded) const { return mask && (guarded || !hasFull); }
   /// Elements that one access takes. Where the uniform test fails, the alignment may be what
@@ -35,6 +36,7 @@ Emitter::AccessInfo Emitter::getAccessInfo(Operation *op) {
   };
   if (auto load = dyn_cast<LoadOp>(op)) {
     fill(load);
+    info.isVolatile = load.getIsVolatile();
     info.base = load.getBase();
     info.addresses = load.getOffsets();
     info.other = load.getOther();
@@ -47,6 +49,7 @@ Emitter::AccessInfo Emitter::getAccessInfo(Operation *op) {
     info.element = getElementTypeOrSelf(store.getValue().getType());
   } else if (auto load = dyn_cast<LoadAddressOp>(op)) {
     fill(load);
+    info.isVolatile = load.getIsVolatile();
     info.addresses = load.getAddresses();
     info.other = load.getOther();
     info.element = getElementTypeOrSelf(load.getType());
@@ -106,8 +109,8 @@ Value Emitter::emitRead(const AccessInfo &info, Operation *op, const Coord &at, 
                    : VectorOp::create(builder, loc, carrier, words).getResult();
     }
   }
-  Value read = ReadOp::create(builder, loc, carrier, base, offset, condition, other,
-                              op->hasAttr("is_volatile"));
+  Value read =
+      ReadOp::create(builder, loc, carrier, base, offset, condition, other, info.isVolatile);
   if (width <= 4) {
     parts.push_back(read);
     return read;

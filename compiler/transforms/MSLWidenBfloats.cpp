@@ -13,10 +13,6 @@ namespace triton_metal {
 
 namespace {
 
-bool isElement(Value value, bool (Type::*is)() const) {
-  return (getElementTypeOrSelf(value.getType()).*is)();
-}
-
 struct MSLWidenBfloatsPass : impl::MSLWidenBfloatsBase<MSLWidenBfloatsPass> {
   using Base::Base;
 
@@ -26,10 +22,10 @@ struct MSLWidenBfloatsPass : impl::MSLWidenBfloatsBase<MSLWidenBfloatsPass> {
       bool roundsToHalf = false;
       kernel.walk([&](Operation *op) {
         if (auto extension = dyn_cast<arith::ExtFOp>(op);
-            extension && isElement(extension.getIn(), &Type::isBF16))
+            extension && getElementTypeOrSelf(extension.getIn()).isBF16())
           widened.push_back(extension);
         else if (auto truncation = dyn_cast<arith::TruncFOp>(op))
-          roundsToHalf |= isElement(truncation.getOut(), &Type::isF16);
+          roundsToHalf |= getElementTypeOrSelf(truncation.getOut()).isF16();
       });
       if (roundsToHalf)
         for (arith::ExtFOp extension : widened)

@@ -1,5 +1,4 @@
 #include "dialect/tt/TT.h"
-#include "mlir/Analysis/DataFlow/Utils.h"
 #include "mlir/Analysis/DataFlowFramework.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/PatternMatch.h"
@@ -261,9 +260,7 @@ struct TTNarrowIndicesPass : impl::TTNarrowIndicesBase<TTNarrowIndicesPass> {
 
   LogicalResult narrow(tt::FuncOp function) {
     DataFlowSolver solver;
-    dataflow::loadBaselineAnalyses(solver);
-    solver.load<IntegerRanges>();
-    if (failed(solver.initializeAndRun(function)))
+    if (failed(findRanges(solver, function)))
       return failure();
 
     MLIRContext *context = &getContext();

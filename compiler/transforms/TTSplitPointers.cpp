@@ -1,5 +1,4 @@
 #include "dialect/tt/TT.h"
-#include "mlir/Analysis/DataFlow/Utils.h"
 #include "mlir/Analysis/DataFlowFramework.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -524,9 +523,7 @@ struct TTSplitPointersPass : impl::TTSplitPointersBase<TTSplitPointersPass> {
       if (function.isExternal())
         continue;
       DataFlowSolver solver;
-      dataflow::loadBaselineAnalyses(solver);
-      solver.load<IntegerRanges>();
-      if (failed(solver.initializeAndRun(function)))
+      if (failed(findRanges(solver, function)))
         return signalPassFailure();
       Splitter(function, solver).run();
     }

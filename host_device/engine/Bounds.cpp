@@ -1,6 +1,7 @@
 // Puts a check before every access to device, constant and threadgroup memory, and finds out what
 // buffers a kernel writes.
 #include "host_device/engine/Prepare.h"
+#include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
@@ -80,15 +81,6 @@ static void fillLocation(Site &site, Instruction &inst, Function &function) {
     }
   site.line = best->getLine();
   site.column = best->getColumn();
-}
-
-/// Bytes of a private array or of a constant of the program.
-static std::optional<uint64_t> sizeOfVariable(const DataLayout &layout, Value *object) {
-  if (auto *array = dyn_cast<AllocaInst>(object))
-    return array->getAllocationSize(layout)->getFixedValue();
-  if (auto *constant = dyn_cast<GlobalVariable>(object))
-    return layout.getTypeAllocSize(constant->getValueType()).getFixedValue();
-  return std::nullopt;
 }
 
 void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {

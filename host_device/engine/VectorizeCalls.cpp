@@ -2,6 +2,7 @@
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Vectorize.h"
+#include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"
 
@@ -406,8 +407,7 @@ llvm::Value *SimdEmitter::outsideConstants(llvm::Value *pointer, uint64_t bytes)
   auto *numbers = lanesOf(b.getInt64Ty());
   for (const llvm::Value *object : objects) {
     auto *constant = dyn_cast<GlobalVariable>(object);
-    uint64_t size =
-        constant ? layout.getTypeAllocSize(constant->getValueType()).getFixedValue() : 0;
+    uint64_t size = constant ? sizeOfVariable(layout, constant).value_or(0) : 0;
     if (size < bytes)
       continue;
     Value *start =
@@ -440,11 +440,11 @@ void SimdEmitter::emitCheck(CallInst &call) {
   auto *constant = dyn_cast<GlobalVariable>(getUnderlyingObject(pointer, 0));
   if (constant) {
     start = asNumber(mapConstant(constant, 0));
-    length = b.getInt64(layout.getTypeAllocSize(constant->getValueType()));
+    length = b.getInt64(*sizeOfVariable(layout, constant));
   } else if (where.space == AddressSpace::Thread) {
     if (auto *array = dyn_cast<AllocaInst>(getUnderlyingObject(pointer, 0))) {
       start = b.getInt64(privateBase + privatePlaces[array].second);
-      length = b.getInt64(array->getAllocationSize(layout)->getFixedValue());
+      length = b.getInt64(*sizeOfVariable(layout, array));
     } else { // one of several by now
       start = b.getInt64(privateBase);
       length = b.getInt64(privateGroup(pointer).bytes);

@@ -101,7 +101,7 @@ void SimdEmitter::layOutPrivateMemory() {
   constexpr uint64_t mostBytes = uint64_t(256) << 10;
   uint64_t bytes = 0;
   for (const PrivateGroup &group : privateGroups)
-    bytes = group.bytes > mostBytes ? group.bytes : bytes + group.bytes;
+    bytes = SaturatingAdd(bytes, group.bytes);
   if (bytes > mostBytes)
     return fail(arrays.front(), "arrays of thread memory have " + Twine(bytes) +
                                     " bytes a thread, but may have " + Twine(mostBytes));

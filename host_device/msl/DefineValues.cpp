@@ -1,8 +1,8 @@
 #include "host_device/msl/Passes.h"
+#include "host_device/msl/Variables.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/Dominators.h"
-#include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 
@@ -16,20 +16,9 @@ static bool isOutside(const DataLayout &layout, Value *pointer, Type *type) {
   APInt offset(layout.getIndexTypeSizeInBits(pointer->getType()), 0);
   Value *object = pointer->stripAndAccumulateConstantOffsets(layout, offset,
                                                              /*AllowNonInbounds=*/true);
-  uint64_t size;
-  if (auto *variable = dyn_cast<AllocaInst>(object)) {
-    std::optional<TypeSize> allocated = variable->getAllocationSize(layout);
-    if (!allocated)
-      return false;
-    size = allocated->getFixedValue();
-  } else if (auto *variable = dyn_cast<GlobalVariable>(object);
-             variable && variable->hasDefinitiveInitializer()) {
-    size = layout.getTypeAllocSize(variable->getValueType());
-  } else {
-    return false;
-  }
+  std::optional<uint64_t> size = sizeOfVariable(layout, object);
   uint64_t bytes = layout.getTypeStoreSize(type);
-  return offset.isNegative() || bytes > size || offset.ugt(size - bytes);
+  return size && (offset.isNegative() || bytes > *size || offset.ugt(*size - bytes));
 }
 
 static bool isOpen(const Value *value) { return isa<UndefValue>(value); }

@@ -18,6 +18,9 @@ namespace triton_metal {
 /// Throws an exception of triton_metal.errors.
 [[noreturn]] void raiseAs(const char *exception, const std::string &message);
 
+/// Throws LaunchValueError for a grid that is too large for the kernel's 32-bit indices.
+void checkGrid(const runtime::Metadata &metadata, std::array<uint32_t, 3> grid);
+
 /// A compiled kernel as Python holds it.
 struct NativeKernel {
   std::shared_ptr<runtime::Kernel> kernel;

@@ -27,8 +27,7 @@ struct LaunchableText {
         words.size() != metadata.scalarWords * sizeof(uint32_t))
       raiseAs("LaunchTypeError",
               metadata.name + " takes " + std::to_string(metadata.arguments.size()) + " arguments");
-    if (std::string problem = metadata.problemOfGrid(grid); !problem.empty())
-      raiseAs("LaunchValueError", metadata.name + ": " + problem);
+    checkGrid(metadata, grid);
     std::vector<uint32_t> scalars(metadata.scalarWords);
     std::memcpy(scalars.data(), words.c_str(), words.size());
     std::vector<BufferBinding> buffers(metadata.numBuffers);

@@ -16,6 +16,11 @@ void raiseAs(const char *exception, const std::string &message) {
   throw nb::python_error();
 }
 
+void checkGrid(const runtime::Metadata &metadata, std::array<uint32_t, 3> grid) {
+  if (std::string problem = metadata.problemOfGrid(grid); !problem.empty())
+    raiseAs("LaunchValueError", metadata.name + ": " + problem);
+}
+
 std::vector<Settings> &settingsStack() {
   static thread_local std::vector<Settings> stack;
   return stack;
@@ -174,9 +179,7 @@ void bindKernel(nb::module_ &module) {
           "check_grid",
           [](NativeKernel &self, std::tuple<uint32_t, uint32_t, uint32_t> grid) {
             auto [x, y, z] = grid;
-            const runtime::Metadata &metadata = self.kernel->getMetadata();
-            if (std::string problem = metadata.problemOfGrid({x, y, z}); !problem.empty())
-              raiseAs("LaunchValueError", metadata.name + ": " + problem);
+            checkGrid(self.kernel->getMetadata(), {x, y, z});
           },
           nb::arg("grid"), "Raises LaunchValueError for a grid beyond the kernel's 32-bit indices.")
       .def_prop_ro(

@@ -691,10 +691,7 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   // The launcher may drop the plan while the kernel runs.
   std::shared_ptr<Plan> found = plan(key, objects, bound, options, sharing, device);
   checkSizes(bound, device);
-  const runtime::Metadata &metadata = found->kernel->getMetadata();
-  if (!metadata.gridLimits.empty())
-    if (std::string problem = metadata.problemOfGrid(sizes); !problem.empty())
-      raiseAs("LaunchValueError", name + ": " + problem);
+  checkGrid(found->kernel->getMetadata(), sizes);
   if (framework == Framework::Host)
     run(*found, sizes, bound);
   else

@@ -162,13 +162,19 @@ static bool isLoopIndex(Value value) {
           llvm::all_of(op->getOperands(), isLoopIndex));
 }
 
+/// A statement of its own, in its place, even if nothing uses it.
+static bool isVolatile(Operation *op) {
+  auto read = dyn_cast<ReadOp>(op);
+  return read && read.getIsVolatile();
+}
+
 bool KernelPrinter::isFolded(Operation *op, const Expr &expr) {
   Value value = op->getResult(0);
   if (isa<LaneOp, SimdgroupOp>(op) || isa<SplatOp>(op))
     return true;
   if (isa<SimdReduceOp, SimdShuffleOp, SimdShuffleXorOp, AtomicRMWOp, AtomicCASOp>(op))
     return false;
-  if (auto read = dyn_cast<ReadOp>(op); read && read.getIsVolatile())
+  if (isVolatile(op))
     return false;
   bool reads = isa<GetOp, ReadOp>(op);
   // A component of a variable costs nothing to name again.
@@ -583,7 +589,7 @@ void KernelPrinter::printOp(Operation *op) {
   }
   if (op->use_empty() && isMemoryEffectFree(op))
     return;
-  if (op->use_empty() && isa<GetOp, ReadOp>(op) && !op->hasAttr("is_volatile"))
+  if (op->use_empty() && isa<GetOp, ReadOp>(op) && !isVolatile(op))
     return;
   Expr expr = build(op);
   if (failed)

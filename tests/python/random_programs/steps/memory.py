@@ -63,14 +63,13 @@ class Access:
             index = f"(pid * {span} + {places.text})"
             width = program.rng.choice([2, 3, 4, 8, 16, 32, 100])
             terms.append(f"{index} // {width} * {width} + {index} % {width}")
-            self.pointer = " + ".join(terms)
-            return
-        if own:
-            terms.append(f"pid * {span}")
-        if argument.offset:
-            terms.append(f"({places.text} - {argument.offset})")
-        elif self.shape or not shared:
-            terms.append(places.text)
+        else:
+            if own:
+                terms.append(f"pid * {span}")
+            if argument.offset:
+                terms.append(f"({places.text} - {argument.offset})")
+            elif self.shape or not shared:
+                terms.append(places.text)
         self.pointer = " + ".join(terms)
 
 
