@@ -1,5 +1,6 @@
 #include "conversion/TTMToMSL.h"
 
+#include "transforms/Budget.h"
 #include "transforms/Erase.h"
 #include "transforms/Passes.h"
 
@@ -114,11 +115,11 @@ void Lowering::collectTileLifetimes() {
 }
 
 int64_t Lowering::freeThreadgroupBytes() {
-  int64_t bytes = 32768 - 1024;
+  int64_t live = 0;
   for (const TileLifetime &tile : tileLifetimes)
     if (tile.first <= position && position <= tile.last)
-      bytes -= tile.bytes;
-  return std::max<int64_t>(bytes, 1024);
+      live += tile.bytes;
+  return Budget::of(func).getExchangeBytes(live);
 }
 
 LogicalResult Lowering::run() {

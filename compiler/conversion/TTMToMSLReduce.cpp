@@ -4,13 +4,11 @@
 
 #include "conversion/TTMToMSL.h"
 
+#include "transforms/Budget.h"
+
 using namespace mlir;
 
 namespace triton_metal {
-
-/// Partial results take at most this much threadgroup memory; beyond it the tile is laid out anew
-/// first.
-static constexpr int64_t kPartialBytes = 8192;
 
 /// The one operation of a combine region, if it is one and does not care for the order of its
 /// operands.
@@ -207,7 +205,7 @@ LogicalResult Lowering::reduce(tt::ReduceOp op) {
               llvm::popcount((numSimdgroups - 1) & ~kept->freeMask(InDim::Simdgroup)));
     return bytes * kept->getNumRegisters() * threads << llvm::popcount(simdgroupBits);
   };
-  if (!layout.isSeparable(axis) || partialBytes(layout) > kPartialBytes) {
+  if (!layout.isSeparable(axis) || partialBytes(layout) > Budget::of(op).getPartialBytes()) {
     // The axis last: lanes and SIMD-groups are spread over the other dimensions first.
     SmallVector<unsigned> order;
     for (unsigned dim = layout.getRank(); dim-- > 0;)

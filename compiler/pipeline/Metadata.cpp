@@ -1,128 +1,72 @@
-// The launch contract of a kernel: what a launcher must know of its arguments and its threadgroup.
+#include "pipeline/Metadata.h"
 
+#include "analysis/PointerOrigins.h"
 #include "dialect/msl/MSL.h"
+#include "dialect/msl/ScalarTypes.h"
 #include "dialect/ttm/TTM.h"
-#include "pipeline/Pipeline.h"
-#include "target/msl/Printer.h"
-#include "transforms/MSLOrigins.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 
 namespace triton_metal {
 
-namespace {
-struct Use {
-  bool reads = false, writes = false, atomic = false;
-};
-} // namespace
-
-static std::string typeName(Type type) {
+static std::string getTypeCode(Type type) {
   if (auto pointer = dyn_cast<msl::PtrType>(type))
-    return "*" + typeName(pointer.getElementType());
-  if (type.isBF16())
-    return "bf16";
-  if (isa<FloatType>(type))
-    return "f" + std::to_string(type.getIntOrFloatBitWidth());
-  return "i" + std::to_string(type.getIntOrFloatBitWidth());
+    return "*" + getTypeCode(pointer.getElementType());
+  return msl::ScalarType::get(type)->code.str();
 }
 
-FailureOr<std::string> printMetadata(ModuleOp module) {
+/// What the kernel's accesses do to the memory of its arguments.
+static void addUses(msl::KernelOp kernel, std::vector<ArgumentMetadata> &arguments) {
+  msl::PointerOrigins origins(kernel);
+  SmallVector<msl::MemoryAccess> accesses;
+  kernel.walk([&](msl::MemoryAccessOpInterface op) { op.getAccesses(accesses); });
+  for (const msl::MemoryAccess &access : accesses) {
+    if (access.pointer &&
+        cast<msl::PtrType>(access.pointer.getType()).getSpace() != msl::AddressSpace::Device)
+      continue;
+    const msl::Origins &from = origins.get(access.getOrigin());
+    for (auto [index, argument] : llvm::enumerate(arguments))
+      if (argument.isBuffer && (from.isUnknown || from.arguments.contains(index))) {
+        argument.reads |= access.reads();
+        argument.writes |= access.writes();
+        argument.isAtomic |= access.kind == msl::MemoryAccess::Atomic;
+      }
+  }
+}
+
+FailureOr<KernelMetadata> getMetadata(ModuleOp module) {
   auto kernels = module.getOps<msl::KernelOp>();
   if (!llvm::hasSingleElement(kernels)) {
-    module.emitError("has not one kernel");
+    module.emitError("does not have exactly one kernel");
     return failure();
   }
   msl::KernelOp kernel = *kernels.begin();
-  Block *entry = &kernel.getBody().front();
-  SmallVector<Use> uses(kernel.getNumArguments());
-  auto touch = [&](Value pointer, bool reads, bool writes, bool atomic) {
-    auto type = dyn_cast<msl::PtrType>(pointer.getType());
-    if (type && type.getSpace() != msl::AddressSpace::Device)
-      return;
-    msl::Origins origins = msl::Origins::get(pointer, entry);
-    for (unsigned index = 0; index < uses.size(); ++index)
-      if (isa<msl::PtrType>(entry->getArgument(index).getType()) &&
-          (origins.all || origins.arguments.contains(index))) {
-        uses[index].reads |= reads;
-        uses[index].writes |= writes;
-        uses[index].atomic |= atomic;
-      }
-  };
-  int64_t threadgroupBytes = 0;
-  kernel.walk([&](Operation *op) {
-    if (auto load = dyn_cast<msl::LoadOp>(op))
-      touch(load.getBase(), true, false, false);
-    else if (auto load = dyn_cast<msl::LoadAddressOp>(op))
-      touch(load.getAddresses(), true, false, false);
-    else if (auto store = dyn_cast<msl::StoreOp>(op))
-      touch(store.getBase(), false, true, false);
-    else if (auto store = dyn_cast<msl::StoreAddressOp>(op))
-      touch(store.getAddresses(), false, true, false);
-    else if (auto atomic = dyn_cast<msl::AtomicRMWOp>(op))
-      touch(atomic.getBase(), true, true, true);
-    else if (auto atomic = dyn_cast<msl::AtomicCASOp>(op))
-      touch(atomic.getBase(), true, true, true);
-    else if (auto alloc = dyn_cast<msl::AllocOp>(op)) {
-      int64_t bytes = std::max(
-          1u, cast<msl::PtrType>(alloc.getType()).getElementType().getIntOrFloatBitWidth() / 8);
-      threadgroupBytes =
-          std::max<int64_t>(threadgroupBytes, alloc.getOffset().value_or(0) +
-                                                  llvm::alignTo(alloc.getCount() * bytes, 16));
-    }
-  });
-
-  Builder builder(module.getContext());
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::json::OStream json(os, 2);
-  unsigned buffers = 0, words = 0;
-  json.objectBegin();
-  json.attribute("name", getMetalName(kernel.getSymName()));
-  json.attribute("threads", int64_t(kernel.getThreads()));
-  json.attribute("threadgroup_bytes", threadgroupBytes);
-  json.attribute("num_warps", int64_t(kernel.getThreads()) / 32);
-  auto stages = module->getAttrOfType<IntegerAttr>(ttm::TTMDialect::getPipelineStagesAttrName());
-  json.attribute("pipeline_stages", stages ? stages.getInt() : int64_t(1));
+  KernelMetadata metadata;
+  metadata.name = getMetalName(kernel.getSymName());
+  metadata.threads = kernel.getThreads();
+  metadata.threadgroupBytes = kernel.getThreadgroupBytes().value_or(0);
+  if (auto stages =
+          module->getAttrOfType<IntegerAttr>(ttm::TTMDialect::getPipelineStagesAttrName()))
+    metadata.pipelineStages = stages.getInt();
   if (auto limits = module->getAttrOfType<ArrayAttr>(ttm::TTMDialect::getGridLimitsAttrName()))
-    json.attributeArray("grid_limits", [&] {
-      for (auto sum : limits.getAsRange<DenseI64ArrayAttr>())
-        json.array([&] { llvm::for_each(sum.asArrayRef(), [&](int64_t n) { json.value(n); }); });
-    });
-  json.attributeBegin("args");
-  json.arrayBegin();
-  for (auto [index, argument] : llvm::enumerate(entry->getArguments())) {
-    bool isBuffer = isa<msl::PtrType>(argument.getType());
-    json.objectBegin();
+    for (auto sum : limits.getAsRange<DenseI64ArrayAttr>())
+      llvm::copy(sum.asArrayRef().take_front(4), metadata.gridLimits.emplace_back().begin());
+
+  unsigned buffers = 0, words = 0;
+  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    ArgumentMetadata &argument = metadata.arguments.emplace_back();
     StringRef name = kernel.getArgName(index);
-    json.attribute("name", name.empty() ? "arg" + std::to_string(index) : name.str());
-    json.attribute("index", int64_t(index));
-    json.attribute("kind", isBuffer ? "buffer" : "scalar");
-    json.attribute("type", typeName(argument.getType()));
-    int64_t width = isBuffer ? 0 : (argument.getType().getIntOrFloatBitWidth() > 32 ? 2 : 1);
-    json.attribute("slot", isBuffer ? int64_t(buffers) : int64_t(words));
-    json.attribute("words", width);
-    json.attribute("reads", uses[index].reads);
-    json.attribute("writes", uses[index].writes);
-    // What a launch covers depends on its grid, which is not known here.
-    json.attribute("wholly_written", false);
-    json.attribute("atomic", uses[index].atomic);
-    json.objectEnd();
-    if (isBuffer) {
-      ++buffers;
-      if (!uses[index].writes)
-        kernel.setArgAttr(index, msl::kReadOnlyAttr, builder.getUnitAttr());
-    } else {
-      words += width;
-    }
+    argument.name = name.empty() ? "arg" + std::to_string(index) : name.str();
+    argument.type = getTypeCode(type);
+    argument.isBuffer = isa<msl::PtrType>(type);
+    argument.words = argument.isBuffer ? 0 : type.getIntOrFloatBitWidth() > 32 ? 2 : 1;
+    argument.slot = argument.isBuffer ? buffers++ : words;
+    words += argument.words;
   }
-  json.arrayEnd();
-  json.attributeEnd();
-  json.attribute("scalar_buffer", words ? int64_t(buffers) : int64_t(-1));
-  json.objectEnd();
-  return text;
+  if (words)
+    metadata.scalarBuffer = buffers;
+  addUses(kernel, metadata.arguments);
+  return metadata;
 }
 
 } // namespace triton_metal

@@ -4,9 +4,9 @@
 #include "dialect/tt/Import.h"
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
+#include "pipeline/Metadata.h"
 #include "pipeline/Register.h"
 #include "target/msl/Printer.h"
-#include "target/msl/Target.h"
 #include "transforms/Passes.h"
 #include "transforms/Pipelines.h"
 
@@ -20,7 +20,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 
@@ -32,6 +31,7 @@ void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
   addVerified(pm, createTTMLowerDot());
   TTMPipelineOptions pipelineOptions;
   pipelineOptions.numStages = options.numStages;
+  pipelineOptions.obeyLoops = options.obeyLoopStages;
   addVerified(pm, createTTMPipeline(pipelineOptions));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -47,6 +47,8 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addVerified(pm, createMSLAllocateThreadgroupMemory());
   addVerified(pm, createMSLInsertBarriers());
   addVerified(pm, createMSLCheckBarriers());
+  pm.addPass(createMSLCheckTarget());
+  pm.addPass(createMSLMarkReadOnly());
 }
 
 void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
@@ -109,63 +111,6 @@ static std::optional<Location> placeOfKernel(ModuleOp module) {
   return std::nullopt;
 }
 
-/// Puts the place of the kernel's parts in its text into the launch contract.
-static void addTextLayout(std::string &metadata, const TextLayout &layout) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::json::OStream json(os, 2);
-  // Places name their files by number; each is the innermost place and the calls that lead to it.
-  SmallVector<StringRef> files;
-  auto addPlaces = [&](ArrayRef<SourcePlace> source) {
-    json.array([&] {
-      for (const SourcePlace &place : source) {
-        auto found = llvm::find(files, place.file);
-        json.value(int64_t(found - files.begin()));
-        if (found == files.end())
-          files.push_back(place.file);
-        json.value(int64_t(place.line));
-        json.value(int64_t(place.column));
-      }
-    });
-  };
-  json.object([&] {
-    json.attribute("begin", int64_t(layout.begin));
-    json.attribute("body_begin", int64_t(layout.bodyBegin));
-    json.attribute("body_end", int64_t(layout.bodyEnd));
-    json.attributeArray("parameters", [&] {
-      for (const TextParameter &parameter : layout.parameters)
-        json.object([&] {
-          json.attribute("name", parameter.name);
-          json.attribute("type", parameter.type);
-          if (parameter.buffer)
-            json.attribute("buffer", int64_t(*parameter.buffer));
-          else
-            json.attribute("attribute", parameter.attribute);
-        });
-    });
-    json.attributeBegin("source");
-    addPlaces(layout.source);
-    json.attributeEnd();
-    json.attributeArray("places", [&] {
-      for (const TextPlace &place : layout.places)
-        json.array([&] {
-          json.value(int64_t(place.line));
-          json.value(int64_t(place.column));
-          json.value(place.kind);
-          addPlaces(place.source);
-        });
-    });
-    json.attributeArray("files", [&] {
-      for (StringRef file : files)
-        json.value(file);
-    });
-  });
-  // The contract is one object: the layout becomes its last member.
-  size_t end = StringRef(metadata).rtrim().rfind('}');
-  metadata.resize(StringRef(metadata).take_front(end).rtrim().size());
-  metadata += ",\n  \"text\": " + text + "\n}";
-}
-
 static std::string print(ModuleOp module, bool withLocations) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -175,6 +120,17 @@ static std::string print(ModuleOp module, bool withLocations) {
   module.print(os, flags);
   os << "\n";
   return text;
+}
+
+/// Whether a kernel was refused for its threadgroup memory, and loops that need less of it are left
+/// to try.
+static bool needsLessMemory(ModuleOp module) {
+  if (!module->hasAttr(ttm::TTMDialect::getPipelineStagesAttrName()))
+    return false;
+  int64_t limit = msl::TargetAttr::get(module).getThreadgroupBytes();
+  return llvm::any_of(module.getOps<msl::KernelOp>(), [&](msl::KernelOp kernel) {
+    return int64_t(kernel.getThreadgroupBytes().value_or(0)) > limit;
+  });
 }
 
 FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &options,
@@ -208,7 +164,7 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   context->loadDialect<tt::TTDialect, ttm::TTMDialect, msl::MSLDialect, arith::ArithDialect,
                        math::MathDialect, scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
 
-  llvm::Expected<Target> target = Target::parse(options.target);
+  llvm::Expected<msl::TargetAttr> target = msl::TargetAttr::parseSpec(context, options.target);
   if (!target) {
     module.emitError(llvm::toString(target.takeError()));
     return fail();
@@ -227,33 +183,46 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
 
   CompiledKernel kernel;
   kernel.ttir = print(module, /*withLocations=*/true);
-  OwningOpRef<ModuleOp> work = module.clone();
-  if (!options.target.empty())
-    (*work)->setAttr(kTargetAttr, StringAttr::get(context, options.target));
-  auto run = [&](void (*build)(OpPassManager &, const CompileOptions &)) {
+  OwningOpRef<ModuleOp> work;
+  auto run = [&](void (*build)(OpPassManager &, const CompileOptions &),
+                 const CompileOptions &chosen) {
     PassManager pm(context, ModuleOp::getOperationName());
     // Passes of ours are followed by the verifiers (addVerified).
     pm.enableVerifier(false);
-    build(pm, options);
+    build(pm, chosen);
     return pm.run(*work);
   };
-  if (failed(run(buildTTToTTMPipeline)))
-    return fail();
-  kernel.ttm = print(*work, /*withLocations=*/false);
-  if (failed(run(buildTTMToMSLPipeline)) || failed(checkTarget(*work)))
-    return fail();
-  FailureOr<std::string> metadata = printMetadata(*work);
+  auto lower = [&](const CompileOptions &chosen) -> LogicalResult {
+    work = module.clone();
+    (*work)->setAttr(msl::MSLDialect::getTargetAttrName(), *target);
+    if (failed(run(buildTTToTTMPipeline, chosen)))
+      return failure();
+    kernel.ttm = print(*work, /*withLocations=*/false);
+    return run(buildTTMToMSLPipeline, chosen);
+  };
+  if (failed(lower(options))) {
+    // Tiles of double-buffered loops are the first to go where a kernel needs too much memory.
+    if (!needsLessMemory(*work))
+      return fail();
+    diagnostics.clear();
+    CompileOptions single = options;
+    single.numStages = 1;
+    single.obeyLoopStages = false;
+    if (failed(lower(single)))
+      return fail();
+  }
+  FailureOr<KernelMetadata> metadata = getMetadata(*work);
   if (failed(metadata))
     return fail();
-  kernel.metadataJson = *metadata;
   kernel.msl = print(*work, /*withLocations=*/false);
-  if (failed(run(buildMSLPipeline)))
+  if (failed(run(buildMSLPipeline, options)))
     return fail();
   llvm::raw_string_ostream os(kernel.metal);
   std::vector<TextLayout> layouts;
   if (failed(printMetal(*work, os, &layouts)))
     return fail();
-  addTextLayout(kernel.metadataJson, layouts.front());
+  metadata->text = std::move(layouts.front());
+  kernel.metadataJson = metadata->toJSON();
   return kernel;
 }
 

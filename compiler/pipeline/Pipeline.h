@@ -13,8 +13,11 @@ namespace triton_metal {
 struct CompileOptions {
   int numWarps = 4;
   int numStages = 2;
-  /// What the kernel is printed for, as Target::parse reads it; empty for the newest baseline.
+  /// What the kernel is printed for, as msl::TargetAttr::parseSpec reads it; empty for the
+  /// baseline.
   std::string target;
+  /// Loops that name their own number of stages get it.
+  bool obeyLoopStages = true;
 };
 
 /// What a kernel is at each stop of the way. `metadataJson` is the launch contract.
@@ -43,8 +46,5 @@ void buildTTToTTMPipeline(mlir::OpPassManager &pm, const CompileOptions &options
 void buildTTMToMSLPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
 /// msl value form -> msl loop form.
 void buildMSLPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
-
-/// The launch contract of the single kernel in a module in msl form, as JSON.
-mlir::FailureOr<std::string> printMetadata(mlir::ModuleOp module);
 
 } // namespace triton_metal

@@ -15,7 +15,6 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "target/msl/Printer.h"
-#include "target/msl/Target.h"
 #include "transforms/Passes.h"
 #include "transforms/Pipelines.h"
 
@@ -36,7 +35,6 @@ void registerAllPasses() {
   registerTransformsPasses();
   registerTritonMetalPasses();
   registerPrintMetalPass();
-  registerCheckTargetPass();
   registerTTPipeline();
   registerTTMLayoutPipeline();
 }

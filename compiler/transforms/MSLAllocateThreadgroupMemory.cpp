@@ -1,4 +1,5 @@
 #include "dialect/msl/MSL.h"
+#include "transforms/Budget.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -12,7 +13,6 @@ namespace triton_metal {
 
 namespace {
 
-constexpr int64_t kThreadgroupBytes = 32768;
 /// What is no larger than this has bytes of its own: sharing them would cost barriers.
 constexpr int64_t kOwnBytes = 1024;
 /// Allocations begin where 16-byte vectors can.
@@ -77,10 +77,7 @@ private:
     SmallVector<Allocation> allocations;
     kernel.walk([&](msl::AllocOp op) {
       Allocation allocation{op};
-      auto pointer = cast<msl::PtrType>(op.getType());
-      int64_t bytes =
-          op.getCount() * std::max(1u, pointer.getElementType().getIntOrFloatBitWidth() / 8);
-      allocation.bytes = llvm::alignTo(bytes, kAlignment);
+      allocation.bytes = llvm::alignTo(op.getBytes(), kAlignment);
       SmallVector<Operation *> accesses;
       collectAccesses(op.getResult(), accesses);
       if (accesses.empty())
@@ -108,15 +105,16 @@ private:
       order.push_back(&allocation);
     llvm::stable_sort(order, [](Allocation *a, Allocation *b) { return a->bytes > b->bytes; });
 
-    int64_t total = 0;
+    int64_t total = 0, limit = Budget::of(kernel).getThreadgroupBytes();
     for (bool shareAll : {false, true}) {
       total = place(order, shareAll);
-      if (total <= kThreadgroupBytes)
+      if (total <= limit)
         break;
     }
-    if (total > kThreadgroupBytes)
-      return refuse(kernel, order, total);
     Builder builder(kernel.getContext());
+    kernel.setThreadgroupBytesAttr(builder.getI64IntegerAttr(total));
+    if (total > limit)
+      return refuse(kernel, order, total, limit);
     kernel.walk([&](msl::AllocOp op) {
       if (op.use_empty())
         op.erase();
@@ -152,12 +150,13 @@ private:
     return total;
   }
 
-  LogicalResult refuse(msl::KernelOp kernel, ArrayRef<Allocation *> order, int64_t total) {
+  LogicalResult refuse(msl::KernelOp kernel, ArrayRef<Allocation *> order, int64_t total,
+                       int64_t limit) {
     InFlightDiagnostic diagnostic =
         kernel.emitOpError("needs ")
-        << total << " bytes of threadgroup memory, of which a Metal threadgroup has "
-        << kThreadgroupBytes << ": use smaller blocks, or num_stages=1";
-    for (Allocation *allocation : order.take_front(4))
+        << total << " bytes of threadgroup memory, and the target (or set_kernel_config) has "
+        << limit << ": use smaller blocks";
+    for (Allocation *allocation : order)
       diagnostic.attachNote(allocation->op.getLoc())
           << "'" << allocation->op.getName() << "' takes " << allocation->bytes << " of them";
     return diagnostic;

@@ -1,5 +1,5 @@
+#include "analysis/Uniformity.h"
 #include "dialect/msl/MSL.h"
-#include "transforms/MSLUniformity.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"

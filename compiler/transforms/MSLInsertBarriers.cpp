@@ -1,6 +1,8 @@
+#include "analysis/AccessPlaces.h"
+#include "analysis/PointerOrigins.h"
+#include "analysis/Uniformity.h"
 #include "dialect/msl/MSL.h"
-#include "transforms/MSLPlaces.h"
-#include "transforms/MSLUniformity.h"
+#include "dialect/msl/ScalarTypes.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,15 +24,14 @@ namespace {
 /// What an operation touches: an allocation of threadgroup memory, one of its two slots, or an
 /// argument's memory.
 struct Access {
-  enum Kind { Read, Write, Atomic };
   Operation *op = nullptr;
-  Kind kind = Read;
+  msl::MemoryAccess::Kind kind = msl::MemoryAccess::Read;
   msl::AllocOp memory;
   /// The slot's number, where it is known that this is all that is touched.
   Value slot;
-  /// Device memory: the argument that the pointer is made from, null where that cannot be said.
+  /// Device memory, and what it is found from: a pointer, or addresses.
   bool isDevice = false;
-  Value argument;
+  Value pointer;
   /// Where in device memory, in each thread. Two accesses in the same places need no barrier: each
   /// thread meets itself.
   Value base, offsets;
@@ -60,34 +61,48 @@ bool isOther(Value slot, Value other) {
   return xorOp && xorOp.getLhs() == slot && matchPattern(xorOp.getRhs(), m_One());
 }
 
-int64_t bytesOf(msl::AllocOp alloc) {
-  Type element = cast<msl::PtrType>(alloc.getType()).getElementType();
-  return alloc.getCount() * std::max(1u, element.getIntOrFloatBitWidth() / 8);
+/// Finds what operations access, and which accesses of different threads may meet.
+class Hazards {
+public:
+  explicit Hazards(msl::KernelOp kernel) : origins(kernel) {}
+
+  /// Whether another thread's access may meet this one, and their order matters.
+  bool conflict(const Access &a, const Access &b);
+  /// What `op` itself accesses; `divergent` is the condition around it that not all threads meet.
+  void collect(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access> &accesses);
+
+private:
+  bool conflictInDevice(const Access &a, const Access &b);
+
+  msl::PointerOrigins origins;
+};
+
+bool Hazards::conflictInDevice(const Access &a, const Access &b) {
+  if (!origins.mayOverlap(a.pointer, b.pointer))
+    return false;
+  // One thread's writes stay in order.
+  if (a.kind == msl::MemoryAccess::Write && b.kind == msl::MemoryAccess::Write && a.guard &&
+      a.guard == b.guard)
+    return false;
+  if (!a.base || !b.base)
+    return true;
+  if (!a.before && a.base == b.base && a.offsets == b.offsets && !a.inSomeThreads &&
+      !b.inSomeThreads)
+    return false;
+  std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets),
+                            other = msl::Place::get(b.base, b.offsets);
+  return !place || !other ||
+         !(a.before ? place->isDisjointInLaterSteps(*other, a.before)
+                    : place->isDisjointFrom(*other));
 }
 
-/// Whether another thread's access may meet this one, and their order matters.
-bool conflict(const Access &a, const Access &b) {
-  if (a.kind == b.kind && a.kind != Access::Write)
+bool Hazards::conflict(const Access &a, const Access &b) {
+  if (a.kind == b.kind && a.kind != msl::MemoryAccess::Write)
     return false;
   if (a.isDevice != b.isDevice)
     return false;
-  if (a.isDevice) {
-    if (a.argument && b.argument && !msl::mayOverlap(a.argument, b.argument))
-      return false;
-    // One thread's writes stay in order.
-    if (a.kind == Access::Write && b.kind == Access::Write && a.guard && a.guard == b.guard)
-      return false;
-    if (!a.base || !b.base)
-      return true;
-    if (!a.before && a.base == b.base && a.offsets == b.offsets && !a.inSomeThreads &&
-        !b.inSomeThreads)
-      return false;
-    std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets),
-                              other = msl::Place::get(b.base, b.offsets);
-    return !place || !other ||
-           !(a.before ? place->isDisjointInLaterSteps(*other, a.before)
-                      : place->isDisjointFrom(*other));
-  }
+  if (a.isDevice)
+    return conflictInDevice(a, b);
   if (a.memory == b.memory)
     return !(a.slot && b.slot && (isOther(a.slot, b.slot) || isOther(b.slot, a.slot)));
   msl::AllocOp first = a.memory, second = b.memory;
@@ -96,126 +111,73 @@ bool conflict(const Access &a, const Access &b) {
   if (!first.getOffset() || !second.getOffset())
     return false;
   int64_t begin = *first.getOffset(), otherBegin = *second.getOffset();
-  return begin < otherBegin + bytesOf(second) && otherBegin < begin + bytesOf(first);
+  return begin < otherBegin + second.getBytes() && otherBegin < begin + first.getBytes();
 }
 
-/// The one argument that a device pointer is made from: through additions, and round loops that
-/// move it. Null if there are several, or it cannot be said.
-Value argumentOf(Value pointer) {
-  llvm::SetVector<Value> reached;
-  reached.insert(pointer);
-  Value found;
-  for (unsigned index = 0; index < reached.size(); ++index) {
-    Value value = reached[index];
-    auto argument = dyn_cast<BlockArgument>(value);
-    Operation *op = argument ? argument.getOwner()->getParentOp() : value.getDefiningOp();
-    if (argument && isa<msl::KernelOp>(op)) {
-      if (found && found != value)
-        return {};
-      found = value;
-    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      unsigned number =
-          argument ? argument.getArgNumber() - 1 : cast<OpResult>(value).getResultNumber();
-      reached.insert(loop.getInitArgs()[number]);
-      reached.insert(loop.getBody()->getTerminator()->getOperand(number));
-    } else if (!argument && isa<msl::PtrAddOp, msl::PtrCastOp>(op)) {
-      reached.insert(op->getOperand(0));
-    } else {
+/// `slot * half of the allocation` tells the slots of a pointer apart; null where it has none.
+Value slotOf(Value pointer, msl::AllocOp alloc) {
+  while (Operation *op = pointer.getDefiningOp()) {
+    if (auto further = dyn_cast<msl::PtrAddOp>(op)) {
+      APInt factor;
+      if (auto product = further.getOffset().getDefiningOp<arith::MulIOp>();
+          product && further.getBase() == alloc.getResult() &&
+          matchPattern(product.getRhs(), m_ConstantInt(&factor)) &&
+          factor.getSExtValue() * 2 == int64_t(alloc.getCount()))
+        return product.getLhs();
+    } else if (!isa<msl::PtrCastOp>(op)) {
       return {};
     }
+    pointer = op->getOperand(0);
   }
-  return found;
+  return {};
 }
 
-/// The access through a pointer; nothing for memory that no other thread sees.
-std::optional<Access> accessOf(Value pointer, Value offsets, Access::Kind kind) {
-  auto type = cast<msl::PtrType>(pointer.getType());
-  Access access;
-  access.kind = kind;
-  if (type.getSpace() == msl::AddressSpace::Device) {
-    access.isDevice = true;
-    access.argument = argumentOf(pointer);
-    access.base = pointer;
-    access.offsets = offsets;
-    return access;
-  }
-  if (type.getSpace() != msl::AddressSpace::Threadgroup)
-    return std::nullopt;
-  while (true) {
-    if (auto cast = pointer.getDefiningOp<msl::PtrCastOp>()) {
-      pointer = cast.getBase();
-      continue;
-    }
-    auto further = pointer.getDefiningOp<msl::PtrAddOp>();
-    if (!further)
-      break;
-    // `slot * half of the allocation` tells the slots apart.
-    if (auto product = further.getOffset().getDefiningOp<arith::MulIOp>()) {
-      APInt factor;
-      if (matchPattern(product.getRhs(), m_ConstantInt(&factor)))
-        if (auto alloc = further.getBase().getDefiningOp<msl::AllocOp>())
-          if (factor.getSExtValue() * 2 == int64_t(alloc.getCount()))
-            access.slot = product.getLhs();
-    }
-    pointer = further.getBase();
-  }
-  access.memory = pointer.getDefiningOp<msl::AllocOp>();
-  return access;
-}
-
-/// What `op` itself accesses; `divergent` is the condition around it that not all threads meet.
-void collectAccesses(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access> &accesses) {
-  auto touch = [&](Value pointer, Value offsets, Access::Kind kind) {
-    if (!isa<msl::PtrType>(pointer.getType()))
-      return;
-    if (auto access = accessOf(pointer, offsets, kind)) {
-      // Atomics of many threads meet in one place: none of them meets only itself.
-      if (kind == Access::Atomic)
-        access->base = access->offsets = Value();
-      access->inSomeThreads = bool(divergent);
-      if (divergent && offsets && !isa<VectorType>(offsets.getType()))
-        access->guard = divergent.getCondition();
-      access->op = op;
-      accesses.push_back(*access);
-    }
-  };
-  auto touchAddresses = [&](Access::Kind kind) {
+void Hazards::collect(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access> &accesses) {
+  auto touches = dyn_cast<msl::MemoryAccessOpInterface>(op);
+  if (!touches)
+    return;
+  SmallVector<msl::MemoryAccess> found;
+  touches.getAccesses(found);
+  for (const msl::MemoryAccess &touched : found) {
     Access access;
     access.op = op;
-    access.kind = kind;
-    access.isDevice = true;
+    access.kind = touched.kind;
+    access.inSomeThreads = touched.pointer && divergent;
+    auto type = touched.pointer ? cast<msl::PtrType>(touched.pointer.getType()) : msl::PtrType();
+    if (!type || type.getSpace() == msl::AddressSpace::Device) {
+      access.isDevice = true;
+      access.pointer = touched.getOrigin();
+      // Atomics of many threads meet in one place: none of them meets only itself.
+      if (type && touched.kind != msl::MemoryAccess::Atomic) {
+        access.base = touched.pointer;
+        access.offsets = touched.offsets;
+        if (divergent && touched.offsets && !isa<VectorType>(touched.offsets.getType()))
+          access.guard = divergent.getCondition();
+      }
+    } else if (type.getSpace() == msl::AddressSpace::Threadgroup) {
+      access.memory = origins.get(touched.pointer).getAllocation();
+      if (access.memory)
+        access.slot = slotOf(touched.pointer, access.memory);
+    } else {
+      // No other thread sees it.
+      continue;
+    }
     accesses.push_back(access);
-  };
-  if (auto load = dyn_cast<msl::LoadOp>(op))
-    touch(load.getBase(), load.getOffsets(), Access::Read);
-  else if (auto store = dyn_cast<msl::StoreOp>(op))
-    touch(store.getBase(), store.getOffsets(), Access::Write);
-  else if (isa<msl::LoadAddressOp>(op))
-    touchAddresses(Access::Read);
-  else if (isa<msl::StoreAddressOp>(op))
-    touchAddresses(Access::Write);
-  else if (auto atomic = dyn_cast<msl::AtomicRMWOp>(op))
-    touch(atomic.getBase(), Value(), Access::Atomic);
-  else if (auto atomic = dyn_cast<msl::AtomicCASOp>(op))
-    touch(atomic.getBase(), Value(), Access::Atomic);
-  else if (auto mma = dyn_cast<msl::MmaOp>(op)) {
-    touch(mma.getA(), Value(), Access::Read);
-    touch(mma.getB(), Value(), Access::Read);
   }
 }
 
 /// What happens within an operation at which threads part ways.
-SmallVector<Access> collectWithin(Operation *op) {
+SmallVector<Access> collectWithin(Operation *op, Hazards &hazards) {
   SmallVector<Access> accesses;
   op->walk<WalkOrder::PreOrder>(
-      [&](Operation *inner) { collectAccesses(inner, dyn_cast<scf::IfOp>(op), accesses); });
+      [&](Operation *inner) { hazards.collect(inner, dyn_cast<scf::IfOp>(op), accesses); });
   return accesses;
 }
 
 /// Within `parting` no barrier can stand: the operation before which there would have to be one.
 /// Patterns that merge branches make such places.
-Operation *findHazardWithin(Operation *parting) {
-  SmallVector<Access> accesses = collectWithin(parting);
+Operation *findHazardWithin(Operation *parting, Hazards &hazards) {
+  SmallVector<Access> accesses = collectWithin(parting, hazards);
   /// A loop around both, so that what comes later comes before the next step, too.
   auto shareLoop = [&](Operation *a, Operation *b) {
     for (Operation *op = a->getParentOp(); op != parting->getParentOp(); op = op->getParentOp())
@@ -226,9 +188,9 @@ Operation *findHazardWithin(Operation *parting) {
   for (auto [index, access] : llvm::enumerate(accesses))
     for (auto [number, other] : llvm::enumerate(accesses)) {
       if (shareLoop(access.op, other.op)
-              ? conflict(other, access)
+              ? hazards.conflict(other, access)
               // A thread that comes to the same place again meets itself.
-              : number < index && conflict(other, access) &&
+              : number < index && hazards.conflict(other, access) &&
                     !(other.base && other.base == access.base && other.offsets == access.offsets))
         return access.op;
     }
@@ -327,7 +289,8 @@ LogicalResult splitAround(Operation *outermost, Operation *at) {
 
 class BarrierInsertion {
 public:
-  explicit BarrierInsertion(const msl::Uniformity &uniformity) : uniformity(uniformity) {}
+  BarrierInsertion(const msl::Uniformity &uniformity, Hazards &hazards)
+      : uniformity(uniformity), hazards(hazards) {}
 
   void visit(Block &block, Pending &pending) {
     for (Operation &op : llvm::make_early_inc_range(block))
@@ -339,7 +302,7 @@ private:
     if (auto barrier = dyn_cast<msl::BarrierOp>(op)) {
       // One that orders threadgroup memory alone leaves what was written to device memory pending.
       llvm::erase_if(pending, [&](const Access &access) {
-        return !access.isDevice || access.kind == Access::Read || barrier.getDevice();
+        return !access.isDevice || access.kind == msl::MemoryAccess::Read || barrier.getDevice();
       });
       for (Access &access : pending)
         access.crossed = barrier;
@@ -360,11 +323,11 @@ private:
       return;
     }
     // Where threads part ways there can be no barrier: what happens inside counts as one access.
-    SmallVector<Access> accesses = collectWithin(op);
+    SmallVector<Access> accesses = collectWithin(op, hazards);
     SmallVector<Access> met;
     for (const Access &access : accesses)
       for (const Access &earlier : pending)
-        if (conflict(earlier, access))
+        if (hazards.conflict(earlier, access))
           add(met, earlier);
     // Where a barrier for threadgroup memory stands in between already, it takes device memory on
     // itself.
@@ -414,6 +377,7 @@ private:
   }
 
   const msl::Uniformity &uniformity;
+  Hazards &hazards;
 };
 
 struct MSLInsertBarriersPass : impl::MSLInsertBarriersBase<MSLInsertBarriersPass> {
@@ -423,7 +387,8 @@ struct MSLInsertBarriersPass : impl::MSLInsertBarriersBase<MSLInsertBarriersPass
         return signalPassFailure();
       Pending pending;
       msl::Uniformity uniformity(kernel);
-      BarrierInsertion(uniformity).visit(kernel.getBody().front(), pending);
+      Hazards hazards(kernel);
+      BarrierInsertion(uniformity, hazards).visit(kernel.getBody().front(), pending);
     }
   }
 
@@ -432,11 +397,12 @@ private:
   static LogicalResult splitBranches(msl::KernelOp kernel) {
     while (true) {
       msl::Uniformity uniformity(kernel);
+      Hazards hazards(kernel);
       Operation *parting = nullptr, *hazard = nullptr;
       kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
         if (!uniformity.partsThreads(op))
           return WalkResult::advance();
-        hazard = findHazardWithin(parting = op);
+        hazard = findHazardWithin(parting = op, hazards);
         return hazard ? WalkResult::interrupt() : WalkResult::skip();
       });
       if (!hazard)

@@ -1,8 +1,8 @@
 // What the order of an atomic access means for a threadgroup: see Passes.td.
 
+#include "analysis/PointerOrigins.h"
+#include "analysis/Uniformity.h"
 #include "dialect/msl/MSL.h"
-#include "transforms/MSLOrigins.h"
-#include "transforms/MSLUniformity.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -43,7 +43,7 @@ struct SharedAccess {
 /// All programs run the same kernel, so both can be found in it.
 class OrderAnalysis {
 public:
-  explicit OrderAnalysis(KernelOp kernel) : kernel(kernel), entry(&kernel.getBody().front()) {
+  explicit OrderAnalysis(KernelOp kernel) : pointers(kernel), entry(&kernel.getBody().front()) {
     kernel.walk([&](Operation *op) {
       positions[op] = positions.size();
       collect(op);
@@ -63,7 +63,7 @@ private:
   bool mayPrecede(Operation *first, Operation *second) const;
   bool meet(const SharedAccess &a, const SharedAccess &b) const;
 
-  KernelOp kernel;
+  PointerOrigins pointers;
   Block *entry;
   SmallVector<SharedAccess> accesses;
   DenseMap<Operation *, unsigned> positions;
@@ -72,54 +72,37 @@ private:
 };
 
 void OrderAnalysis::collect(Operation *op) {
-  auto add = [&](Value pointer, bool writes) -> SharedAccess * {
-    auto type = dyn_cast<PtrType>(pointer.getType());
-    if (type ? type.getSpace() != AddressSpace::Device : isa<MmaOp>(op))
-      return nullptr;
+  auto touches = dyn_cast<MemoryAccessOpInterface>(op);
+  if (!touches)
+    return;
+  SmallVector<MemoryAccess> found;
+  touches.getAccesses(found);
+  auto atomic = dyn_cast<AtomicOpInterface>(op);
+  for (const MemoryAccess &touched : found) {
+    if (touched.pointer &&
+        cast<PtrType>(touched.pointer.getType()).getSpace() != AddressSpace::Device)
+      continue;
     SharedAccess access;
     access.op = op;
-    access.origins = Origins::get(pointer, entry);
-    access.writes = writes;
+    access.origins = pointers.get(touched.getOrigin());
+    access.writes = touched.writes();
+    if (atomic) {
+      access.isAtomic = true;
+      access.order = atomic.getMemoryOrder();
+      access.kind = atomic.getUpdateKind();
+      access.tells = access.kind == AtomicKind::Exchange || !op->use_empty();
+      auto base = dyn_cast<BlockArgument>(atomic.getBasePointer());
+      Value offsets = atomic.getElementOffsets();
+      if (base && base.getOwner() == entry && !isa<VectorType>(offsets.getType()) &&
+          matchPattern(offsets, m_Zero()))
+        access.element = base;
+    }
     accesses.push_back(std::move(access));
-    return &accesses.back();
-  };
-  auto addAtomic = [&](Value base, Value offsets, MemoryOrder order, AtomicKind kind, bool tells) {
-    SharedAccess *access = add(base, true);
-    if (!access)
-      return;
-    access->isAtomic = true;
-    access->order = order;
-    access->kind = kind;
-    access->tells = tells || !op->use_empty();
-    if (isa<BlockArgument>(base) && cast<BlockArgument>(base).getOwner() == entry &&
-        !isa<VectorType>(offsets.getType()) && matchPattern(offsets, m_Zero()))
-      access->element = base;
-  };
-  if (auto load = dyn_cast<LoadOp>(op))
-    add(load.getBase(), false);
-  else if (auto store = dyn_cast<StoreOp>(op))
-    add(store.getBase(), true);
-  else if (auto load = dyn_cast<LoadAddressOp>(op))
-    add(load.getAddresses(), false);
-  else if (auto store = dyn_cast<StoreAddressOp>(op))
-    add(store.getAddresses(), true);
-  else if (auto mma = dyn_cast<MmaOp>(op))
-    add(mma.getA(), false), add(mma.getB(), false);
-  else if (auto atomic = dyn_cast<AtomicRMWOp>(op))
-    addAtomic(atomic.getBase(), atomic.getOffsets(), atomic.getOrder(), atomic.getKind(),
-              atomic.getKind() == AtomicKind::Exchange);
-  else if (auto atomic = dyn_cast<AtomicCASOp>(op))
-    addAtomic(atomic.getBase(), atomic.getOffsets(), atomic.getOrder(), AtomicKind::Exchange, true);
+  }
 }
 
 bool OrderAnalysis::mayOverlap(const SharedAccess &a, const SharedAccess &b) const {
-  if (a.origins.all || b.origins.all)
-    return true;
-  for (unsigned first : a.origins.arguments)
-    for (unsigned second : b.origins.arguments)
-      if (msl::mayOverlap(entry->getArgument(first), entry->getArgument(second)))
-        return true;
-  return false;
+  return pointers.mayOverlap(a.origins, b.origins);
 }
 
 /// On some way through the kernel.
@@ -180,7 +163,7 @@ void OrderAnalysis::connect() {
       for (const SharedAccess *access : {&before, &after}) {
         if (access->isAtomic)
           continue;
-        meeting.all |= access->origins.all;
+        meeting.isUnknown |= access->origins.isUnknown;
         meeting.arguments.insert_range(access->origins.arguments);
       }
     }
@@ -213,35 +196,25 @@ struct MSLOrderAtomicsPass : impl::MSLOrderAtomicsBase<MSLOrderAtomicsPass> {
 
 private:
   static LogicalResult order(KernelOp kernel) {
-    SmallVector<Operation *> ordered;
-    auto orderOf = [](Operation *op) {
-      if (auto atomic = dyn_cast<AtomicRMWOp>(op))
-        return atomic.getOrder();
-      if (auto atomic = dyn_cast<AtomicCASOp>(op))
-        return atomic.getOrder();
-      return MemoryOrder::Relaxed;
-    };
-    kernel.walk([&](Operation *op) {
-      if (orderOf(op) != MemoryOrder::Relaxed)
-        ordered.push_back(op);
+    SmallVector<AtomicOpInterface> ordered;
+    kernel.walk([&](AtomicOpInterface atomic) {
+      if (atomic.getMemoryOrder() != MemoryOrder::Relaxed)
+        ordered.push_back(atomic);
     });
     if (ordered.empty())
       return success();
     OrderAnalysis analysis(kernel);
     Uniformity uniformity(kernel);
-    for (Operation *op : ordered) {
+    for (AtomicOpInterface op : ordered) {
       bool release = analysis.isReleaseNeeded(op), acquire = analysis.isAcquireNeeded(op);
       if (release || acquire) {
         Operation *step = uniformity.getParting(op);
         if (step && !isa<scf::IfOp>(step))
           return op->emitOpError("orders memory in a loop that not all threads of its program run "
                                  "equally often");
-        emit(op, step ? step : op, release, acquire);
+        emit(op, step ? step : op.getOperation(), release, acquire);
       }
-      if (auto atomic = dyn_cast<AtomicRMWOp>(op))
-        atomic.setOrder(MemoryOrder::Relaxed);
-      else
-        cast<AtomicCASOp>(op).setOrder(MemoryOrder::Relaxed);
+      op.setMemoryOrder(MemoryOrder::Relaxed);
     }
     setCoherent(kernel, analysis.getMeeting());
     return success();
@@ -279,10 +252,10 @@ private:
 
   static void setCoherent(KernelOp kernel, const Origins &meeting) {
     UnitAttr unit = UnitAttr::get(kernel.getContext());
-    if (meeting.all)
+    if (meeting.isUnknown)
       kernel->setAttr(kCoherentAttr, unit);
     for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
-      if (isa<PtrType>(type) && (meeting.all || meeting.arguments.contains(index)))
+      if (isa<PtrType>(type) && (meeting.isUnknown || meeting.arguments.contains(index)))
         kernel.setArgAttr(index, kCoherentAttr, unit);
   }
 };

@@ -296,7 +296,7 @@ def TTMLowerDot : Pass<"ttm-lower-dot", "::mlir::ModuleOp"> {
     %d = ttm.mma %0, %1, %c : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
     ```
   }];
-  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
 }
 
 def TTMPipeline : Pass<"ttm-pipeline", "::mlir::ModuleOp"> {
@@ -329,9 +329,10 @@ def TTMPipeline : Pass<"ttm-pipeline", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"numStages", "num-stages", "int", "2", "stages where a loop does not say how many">];
-  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::ub::UBDialect"];
+  let options = [Option<"numStages", "num-stages", "int", "2", "stages where a loop does not say how many">,
+                 Option<"obeyLoops", "obey-loops", "bool", "true", "whether loops that say how many get them">];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect"];
 }
 
 def ConvertTTMToMSL : Pass<"convert-ttm-to-msl", "::mlir::ModuleOp"> {
@@ -442,11 +443,45 @@ def MSLCheckBarriers : Pass<"msl-check-barriers", "::mlir::ModuleOp"> {
   }];
 }
 
+def MSLCheckTarget : Pass<"msl-check-target", "::mlir::ModuleOp"> {
+  let summary = "Refuses what the target of the module does not have";
+  let description = [{
+    Passes before this one choose what the target can do. An operation, a type or a number of threads that is left and that
+    the target lacks is an error with its place in the source.
+
+    ```mlir
+    module attributes {msl.target = #msl.target<metal(3, 1), threads = 1024, threadgroup_bytes = 32768,
+                                                registers = 128, features = bfloat>} {
+      msl.kernel @release(%flag: !msl.ptr<i32, device>) threads 32 {
+        msl.fence  // error: uses memory orders other than relaxed, which the target (Metal 3.1) does not have
+        msl.return
+      }
+    }
+    ```
+  }];
+}
+
+def MSLMarkReadOnly : Pass<"msl-mark-read-only", "::mlir::ModuleOp"> {
+  let summary = "Marks the arguments whose memory a kernel only reads";
+  let description = [{
+    Their pointers are `const` in the text.
+
+    ```mlir
+    msl.kernel @copy(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32
+    ```
+    becomes
+    ```mlir
+    msl.kernel @copy(%x: !msl.ptr<f32, device> {msl.readonly}, %y: !msl.ptr<f32, device>) threads 32
+    ```
+  }];
+}
+
 def MSLAllocateThreadgroupMemory : Pass<"msl-allocate-threadgroup-memory", "::mlir::ModuleOp"> {
   let summary = "Gives each allocation its place in threadgroup memory";
   let description = [{
     Scratch of at most a kilobyte has bytes of its own, since sharing them would cost barriers. Larger allocations
-    share bytes where their lifetimes do not meet. More than 32 KB is refused.
+    share bytes where their lifetimes do not meet. The kernel then has `threadgroup_bytes`. More than the target has is
+    refused, with the size of each allocation.
 
     ```mlir
     %0 = msl.alloc "a_tile", 2560 : !msl.ptr<f16, threadgroup>

@@ -1,5 +1,7 @@
+#include "dialect/msl/MSL.h"
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
+#include "transforms/Budget.h"
 #include "transforms/Erase.h"
 #include "transforms/Passes.h"
 
@@ -18,11 +20,6 @@ namespace {
 
 using namespace ttm;
 
-/// Threadgroup memory on every M chip, less what reductions and layout conversions beside the tiles
-/// may need.
-constexpr int64_t kTileBytes = 32768 - 2048;
-/// Tiles that stay staged over whole loops take at most this.
-constexpr int64_t kInvariantBytes = 16384;
 /// Sums of so many products of int8 are exact in fp32.
 constexpr int64_t kExactTerms = 1024;
 
@@ -64,7 +61,7 @@ unsigned fastestDim(const LinearLayout &layout) {
 
 class DotLowering {
 public:
-  explicit DotLowering(tt::FuncOp func) : func(func) {}
+  explicit DotLowering(tt::FuncOp func) : func(func), budget(Budget::of(func)) {}
 
   LogicalResult run() {
     SmallVector<tt::DotOp> dots;
@@ -84,6 +81,7 @@ private:
               Value tile = {});
 
   tt::FuncOp func;
+  Budget budget;
   int64_t invariantBytes = 0;
 };
 
@@ -189,7 +187,7 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
     if (operand.inRegisters || !operand.invariantLoop)
       return {};
     TileType tile = operand.tileType(allK);
-    if (invariantBytes + tile.getBytes() > kInvariantBytes)
+    if (invariantBytes + tile.getBytes() > budget.getInvariantBytes())
       return {};
     invariantBytes += tile.getBytes();
     OpBuilder before(operand.invariantLoop);
@@ -202,7 +200,7 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
            (b.inRegisters || wholeB ? 0 : b.tileType(k).getBytes());
   };
   int64_t k = allK;
-  while (bytesFor(k) > kTileBytes - invariantBytes && k > 8)
+  while (bytesFor(k) > budget.getDotBytes() - invariantBytes && k > 8)
     k /= 2;
   if (k < allK && (wholeA || wholeB)) {
     // A tile that is multiplied in slices is staged in slices.
@@ -217,7 +215,7 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
           return failure();
         *whole = Value();
       }
-    for (k = allK; bytesFor(k) > kTileBytes - invariantBytes && k > 8;)
+    for (k = allK; bytesFor(k) > budget.getDotBytes() - invariantBytes && k > 8;)
       k /= 2;
   }
 

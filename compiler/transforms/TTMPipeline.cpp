@@ -1,5 +1,7 @@
+#include "dialect/msl/MSL.h"
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
+#include "transforms/Budget.h"
 #include "transforms/Erase.h"
 #include "transforms/Passes.h"
 
@@ -19,9 +21,6 @@ namespace triton_metal {
 namespace {
 
 using namespace ttm;
-
-/// Tiles of all loops together; the rest of the 32 KB is for reductions and layout conversions.
-constexpr int64_t kTileBytes = 28 * 1024;
 
 /// A tile that each step of the loop stores once, from what it loads.
 struct Staged {
@@ -358,10 +357,11 @@ struct TTMPipelinePass : impl::TTMPipelineBase<TTMPipelinePass> {
       });
       for (scf::ForOp loop : loops) {
         int64_t stages = numStages;
-        if (auto attr = loop->getAttrOfType<IntegerAttr>("tt.num_stages"))
+        if (auto attr = loop->getAttrOfType<IntegerAttr>("tt.num_stages"); attr && obeyLoops)
           stages = attr.getInt();
         LoopPipeline pipeline(loop);
-        if (stages < 2 || !pipeline.analyse() || bytes + pipeline.addedBytes() > kTileBytes)
+        if (stages < 2 || !pipeline.analyse() ||
+            bytes + pipeline.addedBytes() > Budget::of(func).getPipelinedBytes())
           continue;
         bytes += pipeline.addedBytes();
         if (failed(pipeline.rewrite()))

@@ -67,7 +67,7 @@ AXPB = lambda dtype: text_of(axpb_kernel, dtype, dtype, dtype, 1000, 2.0, BLOCK=
         (
             lambda: text_of(product_kernel, tl.float16, tl.float16, tl.float32, N=32),
             "simdgroup_matrix",
-            "uses simdgroup matrices (tl.dot), which the target (Metal 3.2) does not have: it takes GPU "
+            "uses simdgroup matrices, which the target (Metal 3.2) does not have: it takes GPU "
             "family Apple7 (M1), but not the virtual GPU of a guest system; run it on the host device",
         ),
     ],
@@ -102,11 +102,16 @@ def test_limits_of_a_target():
     product = text_of(product_kernel, tl.float16, tl.float16, tl.float32, N=64)
     needed = triton.compile_ttir(product).metadata["threadgroup_bytes"]
     assert needed > 4096
-    assert triton.compile_ttir(product, target=without(threadgroup_bytes=needed)).asm["metal"]
+    # Tiles become smaller where there is less memory; where the smallest do not fit, all sizes are told.
+    for limit in (needed, needed - 16, needed // 2):
+        fitting = triton.compile_ttir(product, target=without(threadgroup_bytes=limit))
+        assert 0 < fitting.metadata["threadgroup_bytes"] <= limit
     with pytest.raises(
-        CompileError, match=f"to {needed} bytes, and the target .* has {needed - 16}:"
-    ):
-        triton.compile_ttir(product, target=without(threadgroup_bytes=needed - 16))
+        CompileError,
+        match=r"needs \d+ bytes of threadgroup memory, .* has 1024: use smaller blocks",
+    ) as caught:
+        triton.compile_ttir(product, target=without(threadgroup_bytes=1024))
+    assert str(caught.value).count(" of them") == 2
 
 
 @pytest.mark.parametrize("macos", ["13.6", "14.5"])

@@ -12,7 +12,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include "dialect/msl/MSLEnums.h.inc"
+#include "dialect/msl/MSLInterfaces.h"
+#include "dialect/msl/Target.h"
 
 #include "dialect/msl/MSLDialect.h.inc"
 

@@ -18,6 +18,7 @@ include "mlir/Interfaces/InferIntRangeInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "dialect/msl/MSLInterfaces.td"
 
 def MSL_Dialect : Dialect {
   let name = "msl";
@@ -28,45 +29,19 @@ def MSL_Dialect : Dialect {
     positions in the grid, vector loads, SIMD-group operations, barriers, atomics, simdgroup matrices.
   }];
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let extraClassDeclaration = [{
+    void registerAttributes();
+    void registerTypes();
+    /// Of a module: the `#msl.target` that its kernels are compiled for.
+    static constexpr ::llvm::StringLiteral getTargetAttrName() { return "msl.target"; }
+  }];
 }
 
-//===----------------------------------------------------------------------===//
-// Enums
-//===----------------------------------------------------------------------===//
-
-def MSL_AddressSpace : I32EnumAttr<"AddressSpace", "a Metal address space", [
-    I32EnumAttrCase<"Device", 0, "device">,
-    I32EnumAttrCase<"Threadgroup", 1, "threadgroup">,
-    I32EnumAttrCase<"Constant", 2, "constant">,
-    I32EnumAttrCase<"Thread", 3, "thread">]> {
-  let cppNamespace = "::triton_metal::msl";
-}
-
-def MSL_SimdReduceKind : I32EnumAttr<"SimdReduceKind", "a reduction over the lanes of a SIMD-group", [
-    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Product", 1, "product">,
-    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Max", 3, "max">,
-    I32EnumAttrCase<"UMin", 4, "umin">, I32EnumAttrCase<"UMax", 5, "umax">,
-    I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">,
-    I32EnumAttrCase<"Xor", 8, "xor">]> {
-  let cppNamespace = "::triton_metal::msl";
-}
-
-def MSL_AtomicKind : I32EnumAttr<"AtomicKind", "an atomic read-modify-write", [
-    I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"FAdd", 1, "fadd">,
-    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Max", 3, "max">,
-    I32EnumAttrCase<"UMin", 4, "umin">, I32EnumAttrCase<"UMax", 5, "umax">,
-    I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">,
-    I32EnumAttrCase<"Xor", 8, "xor">, I32EnumAttrCase<"Exchange", 9, "exchange">]> {
-  let cppNamespace = "::triton_metal::msl";
-}
-
-def MSL_MemoryOrder : I32EnumAttr<"MemoryOrder", "the order that an atomic access gives to what is around it", [
-    I32EnumAttrCase<"Relaxed", 0, "relaxed">, I32EnumAttrCase<"Acquire", 1, "acquire">,
-    I32EnumAttrCase<"Release", 2, "release">, I32EnumAttrCase<"AcqRel", 3, "acq_rel">]> {
-  let cppNamespace = "::triton_metal::msl";
-}
+include "dialect/msl/MSLAttrs.td"
 
 //===----------------------------------------------------------------------===//
 // Types
@@ -140,8 +115,8 @@ def MSL_KernelOp : MSL_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove]> {
   let summary = "a Metal compute kernel";
   let description = [{
     Pointer arguments are bound to buffers 0, 1, ... in their order. Scalars travel in one further buffer of 32-bit words
-    behind them (64-bit scalars in two, the low word first), which the printer unpacks. `msl.threads` is the number of
-    threads of a threadgroup. Argument attributes: `msl.name` (the name in the source), `msl.readonly`, and `msl.coherent`:
+    behind them (64-bit scalars in two, the low word first), which the printer unpacks. `threads` is the number of
+    threads of a threadgroup, `threadgroup_bytes` the memory that they share, once it is allocated. Argument attributes: `msl.name` (the name in the source), `msl.readonly`, and `msl.coherent`:
     threadgroups of one launch meet in this memory, so its accesses go through a `coherent(device)` pointer. On the kernel
     itself `msl.coherent` says the same of pointers that are made from addresses.
 
@@ -152,7 +127,7 @@ def MSL_KernelOp : MSL_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove]> {
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I32Attr:$threads,
-                   OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+                   OptionalAttr<I64Attr>:$threadgroup_bytes, OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region AnyRegion:$body);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type, "int32_t":$threads)>];
   let hasCustomAssemblyFormat = 1;
@@ -176,17 +151,17 @@ def MSL_ReturnOp : MSL_Op<"return", [Pure, Terminator, HasParent<"KernelOp">]> {
 // Operations: positions
 //===----------------------------------------------------------------------===//
 
-class MSL_Position<string mnemonic>
-    : MSL_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>]>;
+class MSL_Position<string mnemonic, list<Trait> traits = []>
+    : MSL_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>]>;
 
-def MSL_LaneOp : MSL_Position<"lane"> {
+def MSL_LaneOp : MSL_Position<"lane", [DeclareOpInterfaceMethods<MSL_SpreadOpInterface>]> {
   let summary = "this thread's index in its SIMD-group, 0 to 31";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, $_builder.getI32Type()); }]>];
 }
 
-def MSL_SimdgroupOp : MSL_Position<"simdgroup"> {
+def MSL_SimdgroupOp : MSL_Position<"simdgroup", [DeclareOpInterfaceMethods<MSL_SpreadOpInterface>]> {
   let summary = "the index of this thread's SIMD-group in the threadgroup";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
@@ -252,7 +227,7 @@ def MSL_PermuteRegistersOp : MSL_Op<"permute_registers", [Pure]> {
   }];
 }
 
-def MSL_UniformOp : MSL_Op<"uniform", [Pure, AllTypesMatch<["value", "result"]>]> {
+def MSL_UniformOp : MSL_Op<"uniform", [Pure, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>, AllTypesMatch<["value", "result"]>]> {
   let summary = "a number of which every thread of the threadgroup holds the same";
   let description = [{
     A scalar of the tile program that was made of a tile: reductions leave it in every thread, which the operations that
@@ -326,8 +301,13 @@ def MSL_IntToPtrOp : MSL_Op<"int_to_ptr", [Pure]> {
 
 defvar maskShape = "::triton_metal::msl::getMaskType($_self)";
 
+/// Accesses of the value form that have a width, a width of their mask and a condition under which no mask cuts.
+def MSL_WideAccess : DeclareOpInterfaceMethods<MSL_RegisterAccessOpInterface,
+    ["getFullCondition", "getAccessWidth", "getAccessMaskWidth"]>;
+
 def MSL_LoadOp : MSL_Op<"load", [
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
+    MSL_WideAccess, AttrSizedOperandSegments,
     OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>,
     OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
   let summary = "the elements at base + offsets";
@@ -354,7 +334,8 @@ def MSL_LoadOp : MSL_Op<"load", [
   let hasVerifier = 1;
 }
 
-def MSL_StoreOp : MSL_Op<"store", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments,
+def MSL_StoreOp : MSL_Op<"store", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
+    MSL_WideAccess, AttrSizedOperandSegments,
     OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>]> {
   let summary = "writes registers to base + offsets";
   let description = "The counterpart of `msl.load`: where the mask is false nothing is written.";
@@ -369,7 +350,8 @@ def MSL_StoreOp : MSL_Op<"store", [MemoryEffects<[MemWrite]>, AttrSizedOperandSe
 }
 
 def MSL_LoadAddressOp : MSL_Op<"load_address", [
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
+    MSL_WideAccess, AttrSizedOperandSegments,
     OptionalTypesMatchWith<"the mask has the addresses' shape", "addresses", "mask", maskShape>,
     OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
   let summary = "the elements at device addresses in bytes";
@@ -384,7 +366,8 @@ def MSL_LoadAddressOp : MSL_Op<"load_address", [
   let hasVerifier = 1;
 }
 
-def MSL_StoreAddressOp : MSL_Op<"store_address", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments,
+def MSL_StoreAddressOp : MSL_Op<"store_address", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
+    MSL_WideAccess, AttrSizedOperandSegments,
     OptionalTypesMatchWith<"the mask has the addresses' shape", "addresses", "mask", maskShape>]> {
   let summary = "writes registers to device addresses in bytes";
   let arguments = (ins MSL_Value:$value, MSL_Addresses:$addresses, Optional<MSL_Mask>:$mask, Optional<I1>:$full,
@@ -395,7 +378,9 @@ def MSL_StoreAddressOp : MSL_Op<"store_address", [MemoryEffects<[MemWrite]>, Att
   let hasVerifier = 1;
 }
 
-def MSL_AtomicRMWOp : MSL_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["value", "result"]>,
+def MSL_AtomicRMWOp : MSL_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>, DeclareOpInterfaceMethods<MSL_AtomicOpInterface>,
+    MSL_RegisterAccessOpInterface, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>,
+    DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>, AllTypesMatch<["value", "result"]>,
     OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>]> {
   let summary = "an atomic update of each element; the result is what was there, 0 where masked";
   let description = [{
@@ -414,7 +399,8 @@ def MSL_AtomicRMWOp : MSL_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, 
   let hasVerifier = 1;
 }
 
-def MSL_AtomicCASOp : MSL_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>,
+def MSL_AtomicCASOp : MSL_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>, DeclareOpInterfaceMethods<MSL_AtomicOpInterface>,
+    MSL_RegisterAccessOpInterface, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>,
     AllTypesMatch<["compare", "value", "result"]>,
     OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>]> {
   let summary = "an atomic compare and exchange of each element; the result is what was there, 0 where masked";
@@ -439,6 +425,10 @@ def MSL_AllocOp : MSL_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let results = (outs MSL_PtrType:$result);
   let assemblyFormat = "$name `,` $count (`at` $offset^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bytes of all elements.
+    int64_t getBytes();
+  }];
 }
 
 def MSL_BarrierOp : MSL_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -449,7 +439,8 @@ def MSL_BarrierOp : MSL_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
 }
 
-def MSL_FenceOp : MSL_Op<"fence", [MemoryEffects<[MemRead, MemWrite]>]> {
+def MSL_FenceOp : MSL_Op<"fence", [MemoryEffects<[MemRead, MemWrite]>,
+    DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>]> {
   let summary = "orders this thread's accesses to device memory, as every thread of the device sees them";
   let description = [{
     `atomic_thread_fence` of device scope. It is sequentially consistent, the one order beside relaxed that Metal 3.2 to 4.0 take.
@@ -492,7 +483,8 @@ def MSL_YieldOp : MSL_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
 }
 
-def MSL_SimdReduceOp : MSL_Op<"simd_reduce", [NoMemoryEffect, AllTypesMatch<["value", "result"]>]> {
+def MSL_SimdReduceOp : MSL_Op<"simd_reduce", [NoMemoryEffect, AllTypesMatch<["value", "result"]>,
+    DeclareOpInterfaceMethods<MSL_SpreadOpInterface>, DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>]> {
   let summary = "each register combined over the 32 lanes; every lane gets the result";
   let arguments = (ins MSL_SimdReduceKind:$kind, MSL_Value:$value);
   let results = (outs MSL_Value:$result);
@@ -517,7 +509,8 @@ def MSL_SimdShuffleOp : MSL_Op<"simd_shuffle", [NoMemoryEffect, AllTypesMatch<["
 // Operations: simdgroup matrices
 //===----------------------------------------------------------------------===//
 
-def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, AllTypesMatch<["acc", "result"]>]> {
+def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>,
+    DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>, AllTypesMatch<["acc", "result"]>]> {
   let summary = "acc + a * b of 8x8 fragments";
   let description = [{
     `m`, `n` and `k` count fragments. The accumulator has two registers a fragment, n-fragments inner. `a` (and `b`) is a
@@ -536,7 +529,7 @@ def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, AllTypesMatch<["acc", "
 // Operations: the loop form
 //===----------------------------------------------------------------------===//
 
-def MSL_VarOp : MSL_Op<"var", [MemoryEffects<[MemAlloc]>]> {
+def MSL_VarOp : MSL_Op<"var", [MemoryEffects<[MemAlloc]>, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>]> {
   let summary = "declares a variable or an array of this thread";
   let results = (outs MSL_ArrayType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
@@ -554,7 +547,8 @@ def MSL_UnrollOp : MSL_Op<"unroll", [RecursiveMemoryEffects, SingleBlockImplicit
   }];
 }
 
-def MSL_GetOp : MSL_Op<"get", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
+def MSL_GetOp : MSL_Op<"get", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>,
+    AttrSizedOperandSegments]> {
   let summary = "reads `array[index]`, or one component of it";
   let arguments = (ins MSL_ArrayType:$array, Optional<I32>:$index, Optional<I32>:$element);
   let results = (outs MSL_Value:$result);
@@ -570,7 +564,8 @@ def MSL_SetOp : MSL_Op<"set", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegmen
 }
 
 def MSL_ReadOp : MSL_Op<"read", [
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
+    AttrSizedOperandSegments,
     OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
   let summary = "one access of up to 16 bytes at base + offset; where `condition` is false nothing is read";
   let description = [{
@@ -584,7 +579,7 @@ def MSL_ReadOp : MSL_Op<"read", [
   }];
 }
 
-def MSL_WriteOp : MSL_Op<"write", [MemoryEffects<[MemWrite]>]> {
+def MSL_WriteOp : MSL_Op<"write", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>]> {
   let summary = "one access of up to 16 bytes at base + offset";
   let arguments = (ins MSL_Value:$value, MSL_PtrType:$base, Optional<AnyTypeOf<[I32, I64]>>:$offset);
   let assemblyFormat = "$value `,` $base (`[` $offset^ `:` type($offset) `]`)? attr-dict `:` type($value) `,` type($base)";
@@ -627,7 +622,8 @@ def MSL_FillOp : MSL_Op<"fill", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$value `,` $array (`[` $index^ `]`)? attr-dict `:` type($value) `,` type($array)";
 }
 
-def MSL_MatrixLoadOp : MSL_Op<"matrix_load", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
+def MSL_MatrixLoadOp : MSL_Op<"matrix_load", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
+    DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>, AttrSizedOperandSegments]> {
   let summary = "loads a simdgroup matrix from base + offset: simdgroup_load";
   let arguments = (ins MSL_PtrType:$base, Optional<I32>:$offset, MSL_ArrayType:$array, Optional<I32>:$index,
                    I32Attr:$stride, UnitAttr:$transposed);
@@ -638,7 +634,7 @@ def MSL_MatrixLoadOp : MSL_Op<"matrix_load", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 def MSL_MultiplyAccumulateOp : MSL_Op<"multiply_accumulate", [MemoryEffects<[MemRead, MemWrite]>,
-                                                                AttrSizedOperandSegments]> {
+    DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>, AttrSizedOperandSegments]> {
   let summary = "acc[i] += a[j] * b[k] on simdgroup matrices";
   let arguments = (ins MSL_ArrayType:$acc, Optional<I32>:$acc_index, MSL_ArrayType:$a, Optional<I32>:$a_index,
                    MSL_ArrayType:$b, Optional<I32>:$b_index);

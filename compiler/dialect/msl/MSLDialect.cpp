@@ -1,5 +1,7 @@
 #include "dialect/msl/MSL.h"
 
+#include "dialect/msl/ScalarTypes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -10,18 +12,39 @@ using namespace triton_metal::msl;
 
 #include "dialect/msl/MSLDialect.cpp.inc"
 #include "dialect/msl/MSLEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialect/msl/MSLAttrs.cpp.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialect/msl/MSLTypes.cpp.inc"
 
-void MSLDialect::initialize() {
+void MSLDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialect/msl/MSLAttrs.cpp.inc"
+      >();
+}
+
+void MSLDialect::registerTypes() {
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "dialect/msl/MSLTypes.cpp.inc"
       >();
+}
+
+void MSLDialect::initialize() {
+  registerAttributes();
+  registerTypes();
   addOperations<
 #define GET_OP_LIST
 #include "dialect/msl/MSLOps.cpp.inc"
       >();
+}
+
+LogicalResult MSLDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == getTargetAttrName() && !isa<TargetAttr>(attribute.getValue()))
+    return op->emitOpError("has ") << attribute.getName() << " = " << attribute.getValue()
+                                   << ", which must be an #msl.target";
+  return success();
 }
 
 Operation *MSLDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
@@ -43,15 +66,13 @@ int64_t triton_metal::msl::getNumRegisters(Type type) {
 
 LogicalResult PtrType::verify(function_ref<InFlightDiagnostic()> emitError, Type elementType,
                               AddressSpace) {
-  if (elementType.isInteger(1) || elementType.isInteger(8) || elementType.isInteger(16) ||
-      elementType.isInteger(32) || elementType.isInteger(64) || elementType.isF16() ||
-      elementType.isBF16() || elementType.isF32())
+  if (ScalarType::get(elementType))
     return success();
   return emitError() << "Metal has no pointer to " << elementType;
 }
 
 LogicalResult MatrixType::verify(function_ref<InFlightDiagnostic()> emitError, Type elementType) {
-  if (elementType.isF16() || elementType.isBF16() || elementType.isF32())
+  if (const ScalarType *scalar = ScalarType::get(elementType); scalar && scalar->isMatrixElement)
     return success();
   return emitError() << "Metal has no simdgroup matrix of " << elementType;
 }

@@ -1,4 +1,5 @@
 #include "dialect/msl/MSL.h"
+#include "dialect/msl/ScalarTypes.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -284,6 +285,8 @@ LogicalResult AtomicCASOp::verify() {
   return verifyAccess(*this, getType(), getOffsets().getType(),
                       getBase().getType().getElementType(), 1, 1);
 }
+
+int64_t AllocOp::getBytes() { return getCount() * getElementBytes(getType().getElementType()); }
 
 LogicalResult AllocOp::verify() {
   if (getType().getSpace() != AddressSpace::Threadgroup)

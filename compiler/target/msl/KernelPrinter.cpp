@@ -2,7 +2,6 @@
 
 #include "target/msl/KernelPrinter.h"
 #include "target/msl/Printer.h"
-#include "target/msl/Target.h"
 #include "target/msl/Types.h"
 
 using namespace mlir;
@@ -210,7 +209,7 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os,
     front << "#include <metal_simdgroup_matrix>\n";
   front << "using namespace metal;\n\n";
   // Before, the math mode is a compiler option alone, and safe in MLX and PyTorch.
-  if (Target::of(module).has(Feature::FpPragmas))
+  if (msl::TargetAttr::get(module).has(msl::Feature::FpPragmas))
     front << "#pragma METAL fp math_mode(safe)\n"
              "#pragma METAL fp contract(off)\n";
   else

@@ -2,7 +2,8 @@
 
 // What the target of a module lacks is refused where it is used, once.
 
-module attributes {msl.target = "msl=3.0,threads=1024,threadgroup=32768,float_atomics"} {
+module attributes {msl.target = #msl.target<metal(3, 0), threads = 1024, threadgroup_bytes = 32768, registers = 128,
+    features = float_atomics>} {
   msl.kernel @bfloat(%x: !msl.ptr<bf16, device>) threads 32 {
     %zero = arith.constant 0 : i32
     // expected-error @below {{uses bfloat (bfloat16), which the target (Metal 3.0) does not have: it takes Metal 3.1}}
@@ -14,7 +15,8 @@ module attributes {msl.target = "msl=3.0,threads=1024,threadgroup=32768,float_at
 
 // -----
 
-module attributes {msl.target = "msl=3.1,threads=1024,threadgroup=32768,bfloat"} {
+module attributes {msl.target = #msl.target<metal(3, 1), threads = 1024, threadgroup_bytes = 32768, registers = 128,
+    features = bfloat>} {
   msl.kernel @float_atomic(%x: !msl.ptr<f32, device>, %n: f32) threads 32 {
     %zero = arith.constant 0 : i32
     // expected-error @below {{uses atomic addition of floats, which the target (Metal 3.1) does not have}}
@@ -26,20 +28,10 @@ module attributes {msl.target = "msl=3.1,threads=1024,threadgroup=32768,bfloat"}
 
 // -----
 
-module attributes {msl.target = "msl=3.2,threads=64,threadgroup=32768"} {
+module attributes {msl.target = #msl.target<metal(3, 2), threads = 64, threadgroup_bytes = 32768, registers = 128,
+    features = none>} {
   // expected-error @below {{has num_warps=4, which is 128 threads in a threadgroup, and the target takes 64: launch it with num_warps=2}}
   msl.kernel @threads() threads 128 {
-    msl.return
-  }
-}
-
-// -----
-
-module attributes {msl.target = "msl=3.2,threads=1024,threadgroup=1024"} {
-  msl.kernel @memory() threads 32 {
-    %a = msl.alloc "a", 64 at 0 : !msl.ptr<f32, threadgroup>
-    // expected-error @below {{brings threadgroup memory to 1040 bytes, and the target (or set_kernel_config) has 1024}}
-    %b = msl.alloc "b", 196 at 256 : !msl.ptr<f32, threadgroup>
     msl.return
   }
 }
@@ -58,9 +50,6 @@ module {
 
 // -----
 
-// expected-error @below {{there is no feature 'doubles' that a target may have}}
-module attributes {msl.target = "msl=3.2,doubles"} {
-  msl.kernel @unknown() threads 32 {
-    msl.return
-  }
+// expected-error @below {{has "msl.target" = "msl=3.2", which must be an #msl.target}}
+module attributes {msl.target = "msl=3.2"} {
 }

@@ -49,7 +49,7 @@ msl.kernel @tight(%i: i32, %n: i32, %h: f16) threads 128 {
 
 // -----
 
-// expected-error @+1 {{needs 49152 bytes of threadgroup memory, of which a Metal threadgroup has 32768: use smaller blocks, or num_stages=1}}
+// expected-error @+1 {{needs 49152 bytes of threadgroup memory, and the target (or set_kernel_config) has 32768: use smaller blocks}}
 msl.kernel @too_much(%i: i32, %n: i32, %h: f16) threads 128 {
   %c0 = arith.constant 0 : i32
   // expected-note @+1 {{'a' takes 24576 of them}}

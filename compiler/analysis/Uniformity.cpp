@@ -1,4 +1,4 @@
-#include "transforms/MSLUniformity.h"
+#include "analysis/Uniformity.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -27,14 +27,14 @@ void Uniformity::visit(Operation *op) {
     if (!isUniform(from))
       mark(to);
   };
-  if (isa<UniformOp>(op))
+  if (auto spread = dyn_cast<SpreadOpInterface>(op)) {
+    bool isShared = spread.getSpread() == Spread::Threadgroup ||
+                    (spread.getSpread() == Spread::Simdgroup &&
+                     (threads == 32 || (op->getNumOperands() && areUniform(op->getOperands()))));
+    if (!isShared)
+      mark(op->getResults());
     return;
-  // Each thread that updates memory finds something else there, and fragments are spread by nature.
-  if (isa<LaneOp, AtomicRMWOp, AtomicCASOp, MmaOp, VarOp, GetOp>(op) ||
-      (isa<SimdgroupOp>(op) && threads > 32))
-    return mark(op->getResults());
-  if (isa<SimdReduceOp>(op) && threads == 32)
-    return;
+  }
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     bool parts = partsThreads(op);
     if (parts)

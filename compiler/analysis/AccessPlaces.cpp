@@ -1,7 +1,7 @@
 // Where accesses go: sums of uniform numbers, which cancel out between two places, and bounds of
 // what threads add to them.
 
-#include "transforms/MSLPlaces.h"
+#include "analysis/AccessPlaces.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -1,0 +1,92 @@
+#include "analysis/PointerOrigins.h"
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+AllocOp Origins::getAllocation() const {
+  return allocations.size() == 1 && arguments.empty() && !isUnknown ? cast<AllocOp>(allocations[0])
+                                                                    : AllocOp();
+}
+
+const Origins &PointerOrigins::get(Value pointer) {
+  auto it = known.find(pointer);
+  if (it == known.end())
+    it = known.try_emplace(pointer, compute(pointer)).first;
+  return it->second;
+}
+
+/// The values that flow into a result or an argument of an operation with regions.
+static void addFlow(RegionBranchOpInterface op, Value value, llvm::SetVector<Value> &reached) {
+  for (RegionBranchPoint point : op.getAllRegionBranchPoints()) {
+    SmallVector<RegionSuccessor> successors;
+    op.getSuccessorRegions(point, successors);
+    for (RegionSuccessor successor : successors) {
+      OperandRange sources =
+          point.isParent()
+              ? op.getEntrySuccessorOperands(successor)
+              : cast<RegionBranchTerminatorOpInterface>(point.getTerminatorPredecessorOrNull())
+                    .getSuccessorOperands(successor);
+      for (auto [input, source] : llvm::zip(successor.getSuccessorInputs(), sources))
+        if (input == value)
+          reached.insert(source);
+    }
+  }
+}
+
+Origins PointerOrigins::compute(Value pointer) {
+  Origins origins;
+  llvm::SetVector<Value> reached;
+  reached.insert(pointer);
+  for (unsigned index = 0; index < reached.size(); ++index) {
+    Value value = reached[index];
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      Operation *parent = argument.getOwner()->getParentOp();
+      if (parent == kernel) {
+        if (isa<PtrType>(argument.getType()))
+          origins.arguments.insert(argument.getArgNumber());
+        else if (index == 0)
+          origins.isUnknown = true;
+      } else if (auto branch = dyn_cast<RegionBranchOpInterface>(parent)) {
+        addFlow(branch, value, reached);
+      } else {
+        origins.isUnknown = true;
+      }
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (auto branch = dyn_cast<RegionBranchOpInterface>(op)) {
+      addFlow(branch, value, reached);
+    } else if (isa<AllocOp>(op)) {
+      origins.allocations.insert(op);
+    } else if (isa<MemoryAccessOpInterface>(op)) {
+      // An address from memory may be that of any array.
+      origins.isUnknown |= getElementTypeOrSelf(value.getType()).isInteger(64);
+    } else if (isMemoryEffectFree(op)) {
+      origins.isMadeOfAddress |= isa<IntToPtrOp>(op);
+      // A pointer's own offset says nothing of where it points.
+      if (isa<PtrAddOp>(op))
+        reached.insert(op->getOperand(0));
+      else
+        reached.insert(op->operand_begin(), op->operand_end());
+    }
+  }
+  // An address that comes from no argument may point anywhere.
+  if (origins.arguments.empty() && origins.allocations.empty())
+    origins.isUnknown = true;
+  return origins;
+}
+
+bool PointerOrigins::mayOverlap(const Origins &a, const Origins &b) const {
+  if (a.isUnknown || b.isUnknown)
+    return true;
+  auto memoryOf = [&](unsigned argument) {
+    return KernelOp(kernel).getArgAttrOfType<IntegerAttr>(argument, kMemoryAttr);
+  };
+  for (unsigned first : a.arguments)
+    for (unsigned second : b.arguments) {
+      IntegerAttr memory = memoryOf(first);
+      if (first == second || (memory && memory == memoryOf(second)))
+        return true;
+    }
+  return false;
+}

@@ -1,0 +1,99 @@
+//===- MSLAttrs.td - enums of the msl dialect, and the target -------------===//
+//
+// MSL.td includes this file behind the dialect, which the attributes belong to.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TRITON_METAL_DIALECT_MSL_ATTRS
+#define TRITON_METAL_DIALECT_MSL_ATTRS
+
+//===----------------------------------------------------------------------===//
+// Enums
+//===----------------------------------------------------------------------===//
+
+def MSL_AddressSpace : I32EnumAttr<"AddressSpace", "a Metal address space", [
+    I32EnumAttrCase<"Device", 0, "device">,
+    I32EnumAttrCase<"Threadgroup", 1, "threadgroup">,
+    I32EnumAttrCase<"Constant", 2, "constant">,
+    I32EnumAttrCase<"Thread", 3, "thread">]> {
+  let cppNamespace = "::triton_metal::msl";
+}
+
+def MSL_SimdReduceKind : I32EnumAttr<"SimdReduceKind", "a reduction over the lanes of a SIMD-group", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Product", 1, "product">,
+    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Max", 3, "max">,
+    I32EnumAttrCase<"UMin", 4, "umin">, I32EnumAttrCase<"UMax", 5, "umax">,
+    I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">,
+    I32EnumAttrCase<"Xor", 8, "xor">]> {
+  let cppNamespace = "::triton_metal::msl";
+}
+
+def MSL_AtomicKind : I32EnumAttr<"AtomicKind", "an atomic read-modify-write", [
+    I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"FAdd", 1, "fadd">,
+    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Max", 3, "max">,
+    I32EnumAttrCase<"UMin", 4, "umin">, I32EnumAttrCase<"UMax", 5, "umax">,
+    I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">,
+    I32EnumAttrCase<"Xor", 8, "xor">, I32EnumAttrCase<"Exchange", 9, "exchange">]> {
+  let cppNamespace = "::triton_metal::msl";
+}
+
+def MSL_MemoryOrder : I32EnumAttr<"MemoryOrder", "the order that an atomic access gives to what is around it", [
+    I32EnumAttrCase<"Relaxed", 0, "relaxed">, I32EnumAttrCase<"Acquire", 1, "acquire">,
+    I32EnumAttrCase<"Release", 2, "release">, I32EnumAttrCase<"AcqRel", 3, "acq_rel">]> {
+  let cppNamespace = "::triton_metal::msl";
+}
+
+//===----------------------------------------------------------------------===//
+// The target
+//===----------------------------------------------------------------------===//
+
+def MSL_Feature : I32BitEnumAttr<"Feature", "what not every version of Metal, or not every GPU, has", [
+    I32BitEnumAttrCaseNone<"None", "none">,
+    I32BitEnumAttrCaseBit<"BFloat", 0, "bfloat">,
+    I32BitEnumAttrCaseBit<"SimdReductions", 1, "simd_reductions">,
+    I32BitEnumAttrCaseBit<"SimdgroupMatrix", 2, "simdgroup_matrix">,
+    I32BitEnumAttrCaseBit<"FloatAtomics", 3, "float_atomics">,
+    I32BitEnumAttrCaseBit<"Atomic64MinMax", 4, "atomic64_min_max">,
+    I32BitEnumAttrCaseBit<"MemoryOrders", 5, "memory_orders">,
+    I32BitEnumAttrCaseBit<"FpPragmas", 6, "fp_pragmas">,
+    I32BitEnumAttrCaseBit<"TensorOps", 7, "tensor_ops">]> {
+  let cppNamespace = "::triton_metal::msl";
+  let separator = "|";
+}
+
+def MSL_TargetAttr : AttrDef<MSL_Dialect, "Target"> {
+  let mnemonic = "target";
+  let summary = "The Metal that a module is compiled for";
+  let description = [{
+    The version of the Metal language, the limits of a threadgroup and the features that are there. A module has it as
+    `msl.target`; without one it is compiled for the baseline, which the host device runs. Passes read it to choose what
+    the target can do; `msl-check-target` refuses what is left that it cannot.
+
+    `threads` and `threadgroup_bytes` are limits of one threadgroup. `registers` is the number of 32-bit registers that a
+    thread may use before it spills.
+
+    ```mlir
+    module attributes {msl.target = #msl.target<metal(3, 1), threads = 1024, threadgroup_bytes = 32768,
+                                                registers = 128, features = bfloat|simdgroup_matrix>} {}
+    ```
+  }];
+  let parameters = (ins "unsigned":$major, "unsigned":$minor, "unsigned":$threads, "unsigned":$threadgroup_bytes,
+                        "unsigned":$registers, EnumParameter<MSL_Feature>:$features);
+  let assemblyFormat = [{
+    `<` `metal` `(` $major `,` $minor `)` `,` struct($threads, $threadgroup_bytes, $registers, $features) `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool has(Feature feature) const { return bitEnumContainsAll(getFeatures(), feature); }
+
+    /// Everything that the compiler prints is there: what the host device runs.
+    static TargetAttr getBaseline(::mlir::MLIRContext *context);
+    /// The target of the module around `op`; the baseline where it names none.
+    static TargetAttr get(::mlir::Operation *op);
+    /// Reads "msl=3.1,threads=1024,threadgroup=32768,bfloat,float_atomics": a version, limits and the names of the
+    /// features that are there, as launchers write it. An empty text is the baseline.
+    static ::llvm::Expected<TargetAttr> parseSpec(::mlir::MLIRContext *context, ::llvm::StringRef spec);
+  }];
+}
+
+#endif // TRITON_METAL_DIALECT_MSL_ATTRS

@@ -1,0 +1,93 @@
+// What each operation answers to the interfaces of MSLInterfaces.td.
+
+#include "dialect/msl/MSL.h"
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+#include "dialect/msl/MSLInterfaces.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Accesses to memory
+//===----------------------------------------------------------------------===//
+
+void LoadOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
+  accesses.push_back({MemoryAccess::Read, getBase(), getOffsets()});
+}
+void StoreOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
+  accesses.push_back({MemoryAccess::Write, getBase(), getOffsets()});
+}
+void LoadAddressOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
+  accesses.push_back({MemoryAccess::Read, Value(), getAddresses()});
+}
+void StoreAddressOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
+  accesses.push_back({MemoryAccess::Write, Value(), getAddresses()});
+}
+void AtomicRMWOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
+  accesses.push_back({MemoryAccess::Atomic, getBase(), getOffsets()});
+}
+void AtomicCASOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
+  accesses.push_back({MemoryAccess::Atomic, getBase(), getOffsets()});
+}
+void MmaOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
+  for (Value operand : {getA(), getB()})
+    if (isa<PtrType>(operand.getType()))
+      accesses.push_back({MemoryAccess::Read, operand, Value()});
+}
+void ReadOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
+  accesses.push_back({MemoryAccess::Read, getBase(), getOffset()});
+}
+void WriteOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
+  accesses.push_back({MemoryAccess::Write, getBase(), getOffset()});
+}
+void MatrixLoadOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
+  accesses.push_back({MemoryAccess::Read, getBase(), Value()});
+}
+
+Value LoadOp::getFullCondition() { return getFull(); }
+Value StoreOp::getFullCondition() { return getFull(); }
+Value LoadAddressOp::getFullCondition() { return getFull(); }
+Value StoreAddressOp::getFullCondition() { return getFull(); }
+int32_t LoadOp::getAccessWidth() { return getWidth(); }
+int32_t StoreOp::getAccessWidth() { return getWidth(); }
+int32_t LoadAddressOp::getAccessWidth() { return getWidth(); }
+int32_t StoreAddressOp::getAccessWidth() { return getWidth(); }
+int32_t LoadOp::getAccessMaskWidth() { return getMaskWidth(); }
+int32_t StoreOp::getAccessMaskWidth() { return getMaskWidth(); }
+int32_t LoadAddressOp::getAccessMaskWidth() { return getMaskWidth(); }
+int32_t StoreAddressOp::getAccessMaskWidth() { return getMaskWidth(); }
+
+AtomicKind AtomicRMWOp::getUpdateKind() { return getKind(); }
+AtomicKind AtomicCASOp::getUpdateKind() { return AtomicKind::Exchange; }
+
+//===----------------------------------------------------------------------===//
+// Features of the target
+//===----------------------------------------------------------------------===//
+
+Feature AtomicRMWOp::getRequiredFeature() {
+  Type element = getElementTypeOrSelf(getType());
+  if (getKind() == AtomicKind::FAdd)
+    return Feature::FloatAtomics;
+  return element.isInteger(64) ? Feature::Atomic64MinMax : Feature::None;
+}
+Feature FenceOp::getRequiredFeature() { return Feature::MemoryOrders; }
+Feature SimdReduceOp::getRequiredFeature() { return Feature::SimdReductions; }
+Feature MmaOp::getRequiredFeature() { return Feature::SimdgroupMatrix; }
+Feature MatrixLoadOp::getRequiredFeature() { return Feature::SimdgroupMatrix; }
+Feature MultiplyAccumulateOp::getRequiredFeature() { return Feature::SimdgroupMatrix; }
+
+//===----------------------------------------------------------------------===//
+// How results are spread over threads
+//===----------------------------------------------------------------------===//
+
+Spread LaneOp::getSpread() { return Spread::Thread; }
+Spread SimdgroupOp::getSpread() { return Spread::Simdgroup; }
+Spread UniformOp::getSpread() { return Spread::Threadgroup; }
+Spread SimdReduceOp::getSpread() { return Spread::Simdgroup; }
+// Each thread that updates memory finds something else there.
+Spread AtomicRMWOp::getSpread() { return Spread::Thread; }
+Spread AtomicCASOp::getSpread() { return Spread::Thread; }
+// Fragments are spread over the lanes, and each thread has variables of its own.
+Spread MmaOp::getSpread() { return Spread::Thread; }
+Spread VarOp::getSpread() { return Spread::Thread; }
+Spread GetOp::getSpread() { return Spread::Thread; }

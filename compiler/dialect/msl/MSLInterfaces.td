@@ -1,0 +1,78 @@
+//===- MSLInterfaces.td - what passes ask of operations -------------------===//
+//
+// Barriers, the order of atomics, the launch metadata, the target check and the printer ask these interfaces, so that none
+// of them names an operation, and a new operation answers for itself.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TRITON_METAL_DIALECT_MSL_INTERFACES
+#define TRITON_METAL_DIALECT_MSL_INTERFACES
+
+include "mlir/IR/OpBase.td"
+
+class MSL_OpInterface<string name> : OpInterface<name> {
+  let cppNamespace = "::triton_metal::msl";
+}
+
+def MSL_MemoryAccessOpInterface : MSL_OpInterface<"MemoryAccessOpInterface"> {
+  let description = [{
+    An operation that reads or writes device or threadgroup memory. It says through which pointers, so that analyses know
+    which memory it may touch.
+  }];
+  let methods = [
+    InterfaceMethod<"Adds every access of the operation.", "void", "getAccesses",
+                    (ins "::llvm::SmallVectorImpl<::triton_metal::msl::MemoryAccess> &":$accesses)>,
+  ];
+}
+
+def MSL_RegisterAccessOpInterface : MSL_OpInterface<"RegisterAccessOpInterface"> {
+  let description = [{
+    An operation of the value form that accesses memory register by register: `width` registers at once, where masks of
+    `mask_width` registers agree.
+  }];
+  let methods = [
+    InterfaceMethod<"The mask of the registers; null where all are accessed.", "::mlir::Value", "getAccessMask", (ins),
+                    "", "return $_op.getMask();">,
+    InterfaceMethod<"The uniform condition under which no mask cuts; null where there is none.", "::mlir::Value",
+                    "getFullCondition", (ins), "", "return {};">,
+    InterfaceMethod<"Registers of one access.", "int32_t", "getAccessWidth", (ins), "", "return 1;">,
+    InterfaceMethod<"Registers that share their mask.", "int32_t", "getAccessMaskWidth", (ins), "", "return 1;">,
+  ];
+}
+
+def MSL_AtomicOpInterface : MSL_OpInterface<"AtomicOpInterface"> {
+  let description = "An atomic update of memory, with an order.";
+  let methods = [
+    InterfaceMethod<"What it asks of the accesses around it.", "::triton_metal::msl::MemoryOrder", "getMemoryOrder",
+                    (ins), "", "return $_op.getOrder();">,
+    InterfaceMethod<"Changes the order.", "void", "setMemoryOrder", (ins "::triton_metal::msl::MemoryOrder":$order), "",
+                    "$_op.setOrder(order);">,
+    InterfaceMethod<"The update; an exchange where what stays depends on which one comes last.",
+                    "::triton_metal::msl::AtomicKind", "getUpdateKind">,
+    InterfaceMethod<"The pointer that all of its elements share.", "::mlir::Value", "getBasePointer", (ins), "",
+                    "return $_op.getBase();">,
+    InterfaceMethod<"The elements behind the pointer.", "::mlir::Value", "getElementOffsets", (ins), "",
+                    "return $_op.getOffsets();">,
+  ];
+}
+
+def MSL_TargetFeatureOpInterface : MSL_OpInterface<"TargetFeatureOpInterface"> {
+  let description = "An operation that not every target has, beside the types of its values.";
+  let methods = [
+    InterfaceMethod<"The feature that a target must have; `None` where every target has it.",
+                    "::triton_metal::msl::Feature", "getRequiredFeature">,
+  ];
+}
+
+def MSL_SpreadOpInterface : MSL_OpInterface<"SpreadOpInterface"> {
+  let description = [{
+    How the results of an operation are spread over the threads of a threadgroup, where that does not follow from its
+    operands alone.
+  }];
+  let methods = [
+    InterfaceMethod<"Among which threads the results are the same, whatever the operands.",
+                    "::triton_metal::msl::Spread", "getSpread">,
+  ];
+}
+
+#endif // TRITON_METAL_DIALECT_MSL_INTERFACES

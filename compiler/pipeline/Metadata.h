@@ -1,0 +1,57 @@
+// The launch contract of a kernel: what a launcher must know of its arguments, its threadgroup and
+// the parts of its text.
+#ifndef TRITON_METAL_PIPELINE_METADATA_H
+#define TRITON_METAL_PIPELINE_METADATA_H
+
+#include "target/msl/Printer.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace triton_metal {
+
+struct ArgumentMetadata {
+  std::string name;
+  /// "f32", "*bf16", "i64".
+  std::string type;
+  bool isBuffer = false;
+  /// The number of the buffer, or of the first 32-bit word in the buffer of scalars.
+  unsigned slot = 0;
+  /// 32-bit words of a scalar; 0 for a buffer.
+  unsigned words = 0;
+  /// What the kernel does to the memory of a buffer.
+  bool reads = false, writes = false, isAtomic = false;
+};
+
+struct KernelMetadata {
+  /// The kernel's name in the text.
+  std::string name;
+  unsigned threads = 0;
+  int64_t threadgroupBytes = 0;
+  /// The most stages in which a loop loads tiles.
+  int64_t pipelineStages = 1;
+  /// Sums [c, x, y, z]: in a launch c + x * program_id(0) + y * program_id(1) + z * program_id(2)
+  /// stays below 2^31.
+  std::vector<std::array<int64_t, 4>> gridLimits;
+  std::vector<ArgumentMetadata> arguments;
+  /// The number of the buffer of scalars, where there are scalars.
+  std::optional<unsigned> scalarBuffer;
+  /// Where the kernel's parts are in the text.
+  TextLayout text;
+
+  /// As launchers and caches read it.
+  std::string toJSON() const;
+};
+
+/// What the only kernel of a module in value form, with threadgroup memory allocated, asks of a
+/// launch; everything but `text`.
+mlir::FailureOr<KernelMetadata> getMetadata(mlir::ModuleOp module);
+
+} // namespace triton_metal
+
+#endif // TRITON_METAL_PIPELINE_METADATA_H

@@ -1,0 +1,99 @@
+// The launch contract as JSON.
+
+#include "pipeline/Metadata.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace llvm;
+
+namespace triton_metal {
+
+static void writeArgument(json::OStream &json, const ArgumentMetadata &argument, unsigned index) {
+  json.object([&] {
+    json.attribute("name", argument.name);
+    json.attribute("index", int64_t(index));
+    json.attribute("kind", argument.isBuffer ? "buffer" : "scalar");
+    json.attribute("type", argument.type);
+    json.attribute("slot", int64_t(argument.slot));
+    json.attribute("words", int64_t(argument.words));
+    json.attribute("reads", argument.reads);
+    json.attribute("writes", argument.writes);
+    // What a launch covers depends on its grid, which is not known here.
+    json.attribute("wholly_written", false);
+    json.attribute("atomic", argument.isAtomic);
+  });
+}
+
+static void writeText(json::OStream &json, const TextLayout &layout) {
+  // Places name their files by number; each is the innermost place and the calls that lead to it.
+  std::vector<StringRef> files;
+  auto writePlaces = [&](ArrayRef<SourcePlace> source) {
+    json.array([&] {
+      for (const SourcePlace &place : source) {
+        auto found = llvm::find(files, place.file);
+        json.value(int64_t(found - files.begin()));
+        if (found == files.end())
+          files.push_back(place.file);
+        json.value(int64_t(place.line));
+        json.value(int64_t(place.column));
+      }
+    });
+  };
+  json.attribute("begin", int64_t(layout.begin));
+  json.attribute("body_begin", int64_t(layout.bodyBegin));
+  json.attribute("body_end", int64_t(layout.bodyEnd));
+  json.attributeArray("parameters", [&] {
+    for (const TextParameter &parameter : layout.parameters)
+      json.object([&] {
+        json.attribute("name", parameter.name);
+        json.attribute("type", parameter.type);
+        if (parameter.buffer)
+          json.attribute("buffer", int64_t(*parameter.buffer));
+        else
+          json.attribute("attribute", parameter.attribute);
+      });
+  });
+  json.attributeBegin("source");
+  writePlaces(layout.source);
+  json.attributeEnd();
+  json.attributeArray("places", [&] {
+    for (const TextPlace &place : layout.places)
+      json.array([&] {
+        json.value(int64_t(place.line));
+        json.value(int64_t(place.column));
+        json.value(place.kind);
+        writePlaces(place.source);
+      });
+  });
+  json.attributeArray("files", [&] {
+    for (StringRef file : files)
+      json.value(file);
+  });
+}
+
+std::string KernelMetadata::toJSON() const {
+  std::string result;
+  raw_string_ostream os(result);
+  json::OStream json(os, 2);
+  json.object([&] {
+    json.attribute("name", name);
+    json.attribute("threads", int64_t(threads));
+    json.attribute("threadgroup_bytes", threadgroupBytes);
+    json.attribute("num_warps", int64_t(threads) / 32);
+    json.attribute("pipeline_stages", pipelineStages);
+    if (!gridLimits.empty())
+      json.attributeArray("grid_limits", [&] {
+        for (const std::array<int64_t, 4> &sum : gridLimits)
+          json.array([&] { llvm::for_each(sum, [&](int64_t number) { json.value(number); }); });
+      });
+    json.attributeArray("args", [&] {
+      for (auto [index, argument] : llvm::enumerate(arguments))
+        writeArgument(json, argument, index);
+    });
+    json.attribute("scalar_buffer", scalarBuffer ? int64_t(*scalarBuffer) : int64_t(-1));
+    json.attributeObject("text", [&] { writeText(json, text); });
+  });
+  return result;
+}
+
+} // namespace triton_metal

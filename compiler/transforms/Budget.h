@@ -1,0 +1,50 @@
+// What a target leaves a kernel, and how passes share it: the only place that splits the limits of
+// a threadgroup.
+#ifndef TRITON_METAL_TRANSFORMS_BUDGET_H
+#define TRITON_METAL_TRANSFORMS_BUDGET_H
+
+#include "dialect/msl/Target.h"
+
+#include <algorithm>
+
+namespace triton_metal {
+
+class Budget {
+public:
+  explicit Budget(msl::TargetAttr target) : target(target) {}
+  /// The budget of the module around `op`.
+  static Budget of(mlir::Operation *op) { return Budget(msl::TargetAttr::get(op)); }
+
+  bool has(msl::Feature feature) const { return target.has(feature); }
+
+  int64_t getThreads() const { return target.getThreads(); }
+  /// 32-bit registers of a thread.
+  int64_t getRegisters() const { return target.getRegisters(); }
+
+  /// All threadgroup memory.
+  int64_t getThreadgroupBytes() const { return target.getThreadgroupBytes(); }
+  /// For the operands of dots. The rest is for reductions and layout conversions beside them.
+  int64_t getDotBytes() const { return leave(2048); }
+  /// For the operands of dots in all slots of double-buffered loops, which live longer.
+  int64_t getPipelinedBytes() const { return leave(4096); }
+  /// For operands of dots that stay over a whole loop.
+  int64_t getInvariantBytes() const { return getThreadgroupBytes() / 2; }
+  /// For the partial results of one reduction; beyond it the tile is laid out anew first.
+  /// That takes memory, too, so that small ones stay.
+  int64_t getPartialBytes() const { return std::max<int64_t>(getThreadgroupBytes() / 4, 1024); }
+  /// For one layout conversion beside tiles of `live` bytes: it takes rounds where it needs more.
+  int64_t getExchangeBytes(int64_t live) const {
+    return std::max<int64_t>(leave(1024) - live, 256);
+  }
+
+private:
+  int64_t leave(int64_t bytes) const {
+    return std::max<int64_t>(getThreadgroupBytes() - bytes, getThreadgroupBytes() / 2);
+  }
+
+  msl::TargetAttr target;
+};
+
+} // namespace triton_metal
+
+#endif // TRITON_METAL_TRANSFORMS_BUDGET_H
