@@ -142,8 +142,16 @@ LogicalResult Lowering::loadTile(ttm::LoadTileOp op) {
   Value offsets = paddedIndices(layout, llvm::Log2_64(tile.getShape().back()), tile.getRowPad());
   int32_t width = rowWidth(layout, tile.getShape(), stride, getStorageBytes(tile.getElementType()));
   Type type = registersOf(layout, tile.getElementType());
-  map(op, msl::LoadOp::create(builder, loc, type, slotOf(op.getTile(), op.getSlot()), offsets,
-                              Value(), Value(), Value(), width, 1));
+  Value memory = slotOf(op.getTile(), op.getSlot());
+  if (op.getRow()) {
+    Value row = get(op.getRow());
+    Value first = arith::MulIOp::create(
+        builder, loc, row,
+        constant(row.getType(), tile.getSlotElements() / tile.getShape().front()));
+    memory = msl::PtrAddOp::create(builder, named(tileName(op.getTile()) + "_row"), memory, first);
+  }
+  map(op, msl::LoadOp::create(builder, loc, type, memory, offsets, Value(), Value(), Value(), width,
+                              1));
   return success();
 }
 

@@ -28,6 +28,7 @@ namespace triton_metal {
 void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
   buildTTPipeline(pm);
   buildTTMLayoutPipeline(pm, options.numWarps);
+  addVerified(pm, createTTMExpandDot());
   addVerified(pm, createTTMLowerDot());
   TTMPipelineOptions pipelineOptions;
   pipelineOptions.numStages = options.numStages;
@@ -47,11 +48,13 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addVerified(pm, createMSLAllocateThreadgroupMemory());
   addVerified(pm, createMSLInsertBarriers());
   addVerified(pm, createMSLCheckBarriers());
-  pm.addPass(createMSLCheckTarget());
   pm.addPass(createMSLMarkReadOnly());
 }
 
 void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
+  addVerified(pm, createMSLLegalizeOperations());
+  addVerified(pm, createMSLEmulateTypes());
+  pm.addPass(createMSLCheckTarget());
   addVerified(pm, createMSLFormLoops());
   addVerified(pm, createMSLBoundLoops());
   addVerified(pm, createMSLWidenBfloats());

@@ -153,7 +153,7 @@ private:
   LogicalResult refuse(msl::KernelOp kernel, ArrayRef<Allocation *> order, int64_t total,
                        int64_t limit) {
     InFlightDiagnostic diagnostic =
-        kernel.emitOpError("needs ")
+        kernel.emitError("needs ")
         << total << " bytes of threadgroup memory, and the target (or set_kernel_config) has "
         << limit << ": use smaller blocks";
     for (Allocation *allocation : order)

@@ -230,7 +230,7 @@ def TTMAssignDotLayouts : Pass<"ttm-assign-dot-layouts", "::mlir::ModuleOp"> {
     %d = ttm.convert_layout %1 : tensor<64x64xf32, #mma> -> tensor<64x64xf32, #c>
     ```
   }];
-  let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect"];
 }
 
 def TTMRemoveLayoutConversions : Pass<"ttm-remove-layout-conversions", "::mlir::ModuleOp"> {
@@ -275,6 +275,33 @@ def TTMAnnotateAccesses : Pass<"ttm-annotate-accesses", "::mlir::ModuleOp"> {
 //===----------------------------------------------------------------------===//
 // ttm: dots, staging, and the way to msl
 //===----------------------------------------------------------------------===//
+
+def TTMExpandDot : Pass<"ttm-expand-dot", "::mlir::ModuleOp"> {
+  let summary = "Turns dots that simdgroup matrices cannot do into loops of multiply-adds";
+  let description = [{
+    These are dots on a target without simdgroup matrices, batches, blocks of less than 8 and sums of integers that fp32
+    does not hold. The operands are staged in threadgroup memory with K first, in parts where they do not fit; each step of
+    the loop reads one row of both.
+
+    ```mlir
+    %d = tt.dot %a, %b, %c : tensor<16x4xf32, #a> * tensor<4x16xf32, #b> -> tensor<16x16xf32, #c>
+    ```
+    becomes
+    ```mlir
+    ttm.store_tile %a_transposed, %a_tile : tensor<4x16xf32, #at>, !ttm.tile<4x16xf32, row_pad = 4>
+    ttm.store_tile %b, %b_tile : tensor<4x16xf32, #b>, !ttm.tile<4x16xf32, row_pad = 4>
+    %d = scf.for %k = %c0 to %c4 step %c1 iter_args(%acc = %c) -> (tensor<16x16xf32, #c>) : i32 {
+      %a_k = ttm.load_tile %a_tile row %k : !ttm.tile<4x16xf32, row_pad = 4> -> tensor<16xf32, #rows>
+      %b_k = ttm.load_tile %b_tile row %k : !ttm.tile<4x16xf32, row_pad = 4> -> tensor<16xf32, #columns>
+      // ... both are broadcast to 16x16
+      %next = math.fma %a_k_all, %b_k_all, %acc : tensor<16x16xf32, #c>
+      scf.yield %next : tensor<16x16xf32, #c>
+    }
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
+}
 
 def TTMLowerDot : Pass<"ttm-lower-dot", "::mlir::ModuleOp"> {
   let summary = "Turns dots into products of simdgroup matrices on tiles in threadgroup memory";
@@ -497,6 +524,45 @@ def MSLAllocateThreadgroupMemory : Pass<"msl-allocate-threadgroup-memory", "::ml
 //===----------------------------------------------------------------------===//
 // msl to msl
 //===----------------------------------------------------------------------===//
+
+def MSLLegalizeOperations : Pass<"msl-legalize-operations", "::mlir::ModuleOp"> {
+  let summary = "Computes what the target has no function for with what it has";
+  let description = [{
+    A reduction over a SIMD-group becomes five shuffles where the target has no reductions.
+
+    ```mlir
+    %s = msl.simd_reduce sum %x : f32
+    ```
+    becomes
+    ```mlir
+    %y = msl.simd_shuffle_xor %x, 1 : f32
+    %s1 = arith.addf %x, %y : f32
+    // ... and the same for 2, 4, 8 and 16
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MSLEmulateTypes : Pass<"msl-emulate-types", "::mlir::ModuleOp"> {
+  let summary = "Computes with types that the target lacks in types that it has";
+  let description = [{
+    Numbers of such a type travel, in registers and in memory, as integers that hold their bits. Arithmetic widens them to
+    float and rounds the result to nearest, ties to even: what bfloat's own arithmetic gives.
+
+    ```mlir
+    %v = msl.load %x[%i] : !msl.ptr<bf16, device>, i32 -> bf16
+    %w = arith.extf %v : bf16 to f32
+    ```
+    becomes, on a target without bfloat,
+    ```mlir
+    %v = msl.load %x[%i] : !msl.ptr<i16, device>, i32 -> i16
+    %bits = arith.extui %v : i16 to i32
+    %word = arith.shli %bits, %c16 : i32
+    %w = arith.bitcast %word : i32 to f32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
 
 def MSLFormLoops : Pass<"msl-form-loops", "::mlir::ModuleOp"> {
   let summary = "Turns tiles as values into arrays of registers and loops over them";

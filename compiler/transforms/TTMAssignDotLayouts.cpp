@@ -1,6 +1,8 @@
+#include "dialect/msl/MSL.h"
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/LayoutInference.h"
 #include "dialect/ttm/LayoutUtils.h"
+#include "transforms/Dots.h"
 #include "transforms/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -41,6 +43,18 @@ void findDotUses(Value value, DotUses &uses, SetVector<tt::DotOp> &consumers) {
   }
 }
 
+/// Up to four rows and columns in each thread: what is read for one element serves four.
+LinearLayout getBlockLayout(ArrayRef<int64_t> shape, unsigned numSimdgroups) {
+  SmallVector<int64_t> perThread(shape.size(), 1);
+  SmallVector<unsigned> order;
+  for (unsigned dim = shape.size(); dim-- > 0;) {
+    order.push_back(dim);
+    if (dim + 2 >= shape.size())
+      perThread[dim] = std::min<int64_t>(shape[dim], 4);
+  }
+  return LinearLayout::blocked(shape, perThread, order, numSimdgroups);
+}
+
 enum class Split { Square, Rows, Columns };
 
 /// How many SIMD-groups along rows and columns.
@@ -68,10 +82,12 @@ struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayou
     ModuleOp module = getOperation();
     unsigned numSimdgroups = getNumSimdgroups(module);
     SmallVector<tt::DotOp> dots;
+    Budget budget = Budget::of(module);
     module.walk([&](tt::DotOp dot) {
-      ArrayRef<int64_t> shape = dot.getType().getShape();
-      if (shape.size() == 2 && shape[0] >= 8 && shape[1] >= 8)
+      if (getDotForm(dot, budget) == DotForm::SimdgroupMatrices)
         dots.push_back(dot);
+      else
+        setAccumulatorLayout(dot, getBlockLayout(dot.getType().getShape(), numSimdgroups));
     });
     // A chain of dots is split one way: the consumer's accumulator then has the producer's rows
     // (columns) in the same SIMD-groups, and factors of a row need not move between them.

@@ -1,7 +1,8 @@
 #include "dialect/msl/MSL.h"
+#include "dialect/msl/ScalarTypes.h"
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
-#include "transforms/Budget.h"
+#include "transforms/Dots.h"
 #include "transforms/Erase.h"
 #include "transforms/Passes.h"
 
@@ -19,9 +20,6 @@ namespace triton_metal {
 namespace {
 
 using namespace ttm;
-
-/// Sums of so many products of int8 are exact in fp32.
-constexpr int64_t kExactTerms = 1024;
 
 /// One operand of a dot on its way to the product.
 struct Operand {
@@ -88,18 +86,17 @@ private:
 FailureOr<Type> DotLowering::operandElement(tt::DotOp dot) {
   Type a = dot.getA().getType().getElementType(), b = dot.getB().getType().getElementType();
   Builder builder(dot.getContext());
-  auto isFloat = [](Type type) { return type.isF16() || type.isBF16() || type.isF32(); };
-  if (isFloat(a) && isFloat(b))
-    return a == b ? a : builder.getF32Type();
-  if (a.isInteger(8) && b.isInteger(8)) {
-    if (dot.getA().getType().getShape()[1] > kExactTerms) {
-      dot.emitOpError("sums more than ")
-          << kExactTerms << " products of int8, which is not exact on simdgroup "
-          << "matrices: use a smaller block of K";
-      return failure();
-    }
-    return Type(builder.getF16Type());
+  auto isFloat = [](Type type) {
+    const msl::ScalarType *scalar = msl::ScalarType::get(type);
+    return scalar && scalar->isMatrixElement;
+  };
+  if (isFloat(a) && isFloat(b)) {
+    msl::Feature feature = msl::ScalarType::get(a)->feature;
+    bool isThere = feature == msl::Feature::None || budget.has(feature);
+    return a == b && isThere ? a : builder.getF32Type();
   }
+  if (a.isInteger(8) && b.isInteger(8))
+    return Type(builder.getF16Type());
   dot.emitOpError("multiplies ")
       << a << " by " << b
       << ", which simdgroup matrices cannot: use float16, bfloat16, float32 or int8";
@@ -145,12 +142,7 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
   Value value = operand.value;
   SmallVector<int64_t> partOffsets(offsets);
   if (operand.transposed) {
-    LinearLayout layout = getLayout(value)->transpose({1, 0});
-    auto tensor = cast<RankedTensorType>(value.getType());
-    auto exchanged = RankedTensorType::get(layout.getShape(), tensor.getElementType(),
-                                           LinearLayoutAttr::get(value.getContext(), layout));
-    value =
-        tt::TransOp::create(builder, loc, exchanged, value, builder.getDenseI32ArrayAttr({1, 0}));
+    value = transposeTile(builder, loc, value, {1, 0});
     if (!partOffsets.empty())
       std::swap(partOffsets[0], partOffsets[1]);
   }
@@ -164,14 +156,8 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
 
 LogicalResult DotLowering::lower(tt::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getType());
-  if (type.getRank() != 2)
-    return dot.emitOpError(
-        "multiplies batches of matrices, which there is no lowering for yet: loop over the batch");
   int64_t allK = dot.getA().getType().getShape()[1];
   std::optional<LinearLayout> layout = getLayout(type);
-  if (type.getShape()[0] < 8 || type.getShape()[1] < 8 || allK < 8)
-    return dot.emitOpError(
-        "has a dimension of less than 8, the size of a simdgroup matrix: use blocks of 16 or more");
   if (!layout || !getSimdgroupMatrixTiling(*layout))
     return dot.emitOpError("has a result that is not laid out as simdgroup matrices");
   FailureOr<Type> element = operandElement(dot);

@@ -28,6 +28,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=ROUTES,
         help="run launches through torch.mps.compile_shader's or mx.fast.metal_kernel's contract device",
     )
+    parser.addoption(
+        "--least-target",
+        action="store_true",
+        help="compile for the least Metal: no simdgroup matrices, SIMD-group reductions or bfloat, 16 KB",
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +51,28 @@ def _route(request: pytest.FixtureRequest) -> Iterator[None]:
         _launches[name] = _launches.get(name, 0) + count
 
 
+@pytest.fixture(autouse=True)
+def _least_target(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Compiles the kernels of a test for what every target has."""
+    if not request.config.getoption("--least-target") or request.node.get_closest_marker(
+        "own_target"
+    ):
+        yield
+        return
+    from triton_metal import _native, devices
+    from triton_metal.devices.target import Target
+
+    features = ("float_atomics", "memory_orders")
+    least = Target("least", "3.2", dict.fromkeys(features, True), threadgroup_bytes=16384)
+    monkeypatch.setattr(devices, "target_for", lambda name: least)
+    _native.configuration_changed()
+    yield
+    monkeypatch.undo()
+    _native.configuration_changed()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--dump-ttir"):
         from ttir_texts import dump_texts
@@ -57,6 +84,9 @@ def pytest_configure(config: pytest.Config) -> None:
         mx.set_default_device(mx.cpu)
     config.addinivalue_line(
         "markers", "own_route: the test chooses its route, whatever --route says"
+    )
+    config.addinivalue_line(
+        "markers", "own_target: the test needs its own target, whatever --least-target says"
     )
 
 

@@ -89,6 +89,7 @@ def test_other_head_sizes_are_refused() -> None:
 @pytest.mark.parametrize("head", [64, 128])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
+@pytest.mark.own_target
 def test_counts(name: str, causal: bool, head: int, n: int) -> None:
     q, k, v = inputs(2, n, n, head, name)
     with counting() as counts:

@@ -141,6 +141,7 @@ def test_torch() -> None:
 @needs_counters
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("shape", [(256, 128, 128), (250, 100, 130)], ids=["aligned", "masked"])
+@pytest.mark.own_target
 def test_counts(name: str, shape: tuple[int, int, int]) -> None:
     a, b = operands(*shape, name)
     steps = -(-shape[2] // 32)

@@ -106,8 +106,6 @@ PROGRAMS = {
     "float atomic and": "tl.atomic_and(x + o, 1.0)  # here",
     "atomic order": "tl.atomic_add(i + o, 1, sem='strong')  # here",
     "double": "tl.store(x + o, tl.load(x + o) * tl.full((BLOCK,), 1.5, tl.float64))  # here",
-    "small dot": "r = tl.arange(0, 4)\nt = tl.load(x + r[:, None] * 4 + r[None, :])\nu = tl.dot(t, t)  # here\ntl.store(x + r[:, None] * 4 + r[None, :], u)",
-    "batched dot": "r = tl.arange(0, 16)\nt = tl.load(x + (r[:, None] * 16 + r[None, :])[None, :, :])\nu = tl.dot(t, t)  # here\ntl.store(x + (r[:, None] * 16 + r[None, :])[None, :, :], u)",
     "dot of wide integers": "r = tl.arange(0, 16)\nt = tl.load(i + r[:, None] * 16 + r[None, :])\nu = tl.dot(t, t)  # here\ntl.store(i + r[:, None] * 16 + r[None, :], u)",
     "load in a reduction": "tl.store(x, tl.reduce(tl.load(x + o), 0, loads))  # here",
     "reduction of pointers": "tl.store(d, tl.reduce((x + o).to(tl.int64), 0, scan_add))\ntl.store(x + o, tl.load(tl.reduce(x + o, 0, first)))  # here",

@@ -157,11 +157,21 @@ def TTM_StoreTileOp : TTM_Op<"store_tile"> {
   let hasVerifier = 1;
 }
 
-def TTM_LoadTileOp : TTM_Op<"load_tile"> {
+def TTM_LoadTileOp : TTM_Op<"load_tile", [AttrSizedOperandSegments]> {
   let summary = "Reads a tile into a tensor of any layout";
-  let arguments = (ins Arg<TTM_TileType, "", [MemRead<TTM_ThreadgroupMemory>]>:$tile, Optional<I32>:$slot);
+  let description = [{
+    With `row`, only the part of the tile that has this index along the first dimension is read, and the result has no such
+    dimension.
+
+    ```mlir
+    %a_k = ttm.load_tile %tile row %k : !ttm.tile<32x64xf16, row_pad = 8> -> tensor<64xf16, #l>
+    ```
+  }];
+  let arguments = (ins Arg<TTM_TileType, "", [MemRead<TTM_ThreadgroupMemory>]>:$tile, Optional<I32>:$slot, Optional<I32>:$row);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$tile (`[` $slot^ `]`)? attr-dict `:` qualified(type($tile)) `->` type($result)";
+  let assemblyFormat = [{
+    $tile (`[` $slot^ `]`)? (`row` $row^)? attr-dict `:` qualified(type($tile)) `->` type($result)
+  }];
   let hasVerifier = 1;
 }
 

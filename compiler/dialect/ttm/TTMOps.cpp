@@ -129,8 +129,10 @@ LogicalResult LoadTileOp::verify() {
   TileType tile = getTile().getType();
   if (!getLayout(tensor))
     return emitOpError("the tensor must have a layout");
-  if (tensor.getElementType() != tile.getElementType() || tensor.getShape() != tile.getShape())
-    return emitOpError("tensor and tile must have the same shape and element type");
+  ArrayRef<int64_t> part = tile.getShape().drop_front(getRow() ? 1 : 0);
+  if (tensor.getElementType() != tile.getElementType() || tensor.getShape() != part)
+    return emitOpError("the tensor must have the element type and the shape of ")
+           << (getRow() ? "the tile without its first dimension" : "the tile");
   return verifySlot(*this, tile, getSlot(), "the tile");
 }
 

@@ -1,0 +1,29 @@
+// How a dot is computed: the passes that lay dots out and those that lower them agree through this.
+#ifndef TRITON_METAL_TRANSFORMS_DOTS_H
+#define TRITON_METAL_TRANSFORMS_DOTS_H
+
+#include "dialect/tt/TT.h"
+#include "transforms/Budget.h"
+
+namespace triton_metal {
+
+enum class DotForm {
+  /// On simdgroup matrices: two-dimensional, no side below 8, of types that they take.
+  SimdgroupMatrices,
+  /// A loop of multiply-adds over K: any shape, any numbers that Metal has.
+  MultiplyAdds,
+};
+
+/// Sums of so many products of int8 are exact in fp32.
+inline constexpr int64_t kExactTerms = 1024;
+
+/// The form of a dot on the target of `budget`.
+DotForm getDotForm(tt::DotOp dot, const Budget &budget);
+
+/// A dot's operand on its way to threadgroup memory.
+mlir::Value transposeTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
+                          llvm::ArrayRef<int32_t> order);
+
+} // namespace triton_metal
+
+#endif // TRITON_METAL_TRANSFORMS_DOTS_H
