@@ -348,6 +348,10 @@ ArrayRef<Builtin> SimdEmitter::laneFunctions() {
       TM_SCANS("__tm_simd_inclusive_product", Product, true, simdWidth),
       TM_SCANS("__tm_simd_exclusive_sum", Sum, false, simdWidth),
       TM_SCANS("__tm_simd_exclusive_product", Product, false, simdWidth),
+      TM_SCANS("__tm_quad_inclusive_sum", Sum, true, 4),
+      TM_SCANS("__tm_quad_inclusive_product", Product, true, 4),
+      TM_SCANS("__tm_quad_exclusive_sum", Sum, false, 4),
+      TM_SCANS("__tm_quad_exclusive_product", Product, false, 4),
   };
 #undef TM_REDUCTION
 #undef TM_REDUCTIONS
