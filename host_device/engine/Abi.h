@@ -1,5 +1,5 @@
-// What compiled kernels and the runtime share: the structures that a kernel reads, and the names of
-// the functions by which the passes of the engine speak to one another.
+// What compiled kernels and the runtime share: the structures that a kernel reads and the functions
+// that it calls.
 #pragma once
 
 #include "host_device/KernelInfo.h"
@@ -74,15 +74,6 @@ enum class Failure : uint32_t {
   /// Someone asked for all launches to end.
   Interrupted,
 };
-
-// Functions of the scalar IR, between the passes. Positions take (Position, dimension).
-inline constexpr char positionName[] = "__tm_engine_position";
-inline constexpr char bufferName[] = "__tm_engine_buffer";
-inline constexpr char threadgroupArgumentName[] = "__tm_engine_threadgroup_argument";
-inline constexpr char threadgroupAllocName[] = "__tm_threadgroup_alloc";
-inline constexpr char countBlockName[] = "__tm_engine_count_block";
-inline constexpr char countLinesName[] = "__tm_engine_count_lines";
-inline constexpr char checkName[] = "__tm_engine_check";
 
 // Functions of the runtime that compiled kernels call.
 extern "C" {

@@ -1,5 +1,6 @@
 // Puts a check before every access to device, constant and threadgroup memory, and finds out what
 // buffers a kernel writes.
+#include "host_device/engine/Builtins.h"
 #include "host_device/engine/Prepare.h"
 #include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -19,11 +20,9 @@ int32_t bufferOf(Value *pointer) {
   for (const Value *object : objects) {
     if (isa<UndefValue, ConstantPointerNull>(object))
       continue;
-    auto *call = dyn_cast<CallInst>(object);
-    if (!call || !call->getCalledFunction() ||
-        !call->getCalledFunction()->getName().starts_with(bufferName))
+    if (!isCallOf(object, bufferName))
       return -1;
-    int32_t index = cast<ConstantInt>(call->getArgOperand(0))->getSExtValue();
+    int32_t index = cast<ConstantInt>(cast<CallInst>(object)->getArgOperand(0))->getSExtValue();
     if (result != -1 && result != index)
       return -1;
     result = index;
@@ -34,10 +33,8 @@ int32_t bufferOf(Value *pointer) {
 uint32_t findUsedBuffers(Function &function) {
   uint32_t used = 0;
   for (Instruction &inst : instructions(function))
-    if (auto *call = dyn_cast<CallInst>(&inst);
-        call && !call->use_empty() && call->getCalledFunction() &&
-        call->getCalledFunction()->getName().starts_with(bufferName))
-      used |= 1u << cast<ConstantInt>(call->getArgOperand(0))->getZExtValue();
+    if (!inst.use_empty() && isCallOf(&inst, bufferName))
+      used |= 1u << cast<ConstantInt>(cast<CallInst>(inst).getArgOperand(0))->getZExtValue();
   return used;
 }
 
@@ -87,7 +84,7 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   Module &module = *function.getParent();
   IRBuilder<> b(module.getContext());
   SmallVector<std::pair<Instruction *, MemoryAccess>> accesses;
-  SmallVector<CallInst *> calls;
+  SmallVector<std::pair<Instruction *, AccessKind>> calls;
   for (Instruction &inst : instructions(function)) {
     if (auto access = memoryAccess(inst)) {
       if (accessesToo)
@@ -107,11 +104,8 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
         accesses.push_back({&inst,
                             {transfer->getRawSource(), length->getZExtValue(), 1, AccessKind::Load,
                              AddressSpace(transfer->getSourceAddressSpace())}});
-    } else if (auto *call = dyn_cast<CallInst>(&inst);
-               call && call->getCalledFunction() &&
-               (call->getCalledFunction()->getName() == "__tm_threadgroup_barrier" ||
-                call->getCalledFunction()->getName().starts_with("__tm_simd_shuffle"))) {
-      calls.push_back(call);
+    } else if (const Builtin *builtin = builtinCalledBy(&inst); builtin && builtin->site) {
+      calls.push_back({&inst, *builtin->site});
     }
   }
   for (auto &[inst, access] : accesses) {
@@ -136,26 +130,18 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
     if (access.space != AddressSpace::Threadgroup)
       site.buffer = bufferOf(access.pointer);
     Type *pointer = access.pointer->getType();
-    auto callee = module.getOrInsertFunction(
-        (Twine(checkName) + "." + Twine(pointer->getPointerAddressSpace())).str(),
-        FunctionType::get(b.getVoidTy(), {pointer, b.getInt64Ty(), b.getInt32Ty(), b.getInt32Ty()},
-                          false));
-    auto *checker = cast<Function>(callee.getCallee());
-    checker->setDoesNotThrow();
-    checker->setOnlyAccessesInaccessibleMemory();
-    checker->setConvergent();
-    checker->addFnAttr(Attribute::NoMerge);
+    auto callee = declareBuiltin(module, checkName, b.getVoidTy(),
+                                 {pointer, b.getInt64Ty(), b.getInt32Ty(), b.getInt32Ty()},
+                                 pointer->getPointerAddressSpace());
     b.SetInsertPoint(inst);
     b.CreateCall(callee, {access.pointer, b.getInt64(access.bytes), b.getInt32(facts.sites.size()),
                           b.getInt32(std::min<uint64_t>(access.alignment, 16))});
     facts.sites.push_back(site);
   }
-  for (CallInst *call : calls) {
+  for (auto &[call, kind] : calls) {
     Site site;
     fillLocation(site, *call, function);
-    site.kind = call->getCalledFunction()->getName() == "__tm_threadgroup_barrier"
-                    ? AccessKind::Barrier
-                    : AccessKind::Shuffle;
+    site.kind = kind;
     call->setMetadata(
         "tm.site",
         MDNode::get(module.getContext(), ConstantAsMetadata::get(b.getInt32(facts.sites.size()))));

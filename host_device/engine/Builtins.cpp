@@ -1,72 +1,81 @@
 #include "host_device/engine/Builtins.h"
-#include "host_device/engine/Abi.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "host_device/engine/Vectorize.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Function.h"
-#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/Module.h"
 
 using namespace llvm;
 
 namespace triton_metal::engine {
 
-std::optional<LaneReduction> LaneReduction::parse(StringRef name) {
-  LaneReduction result;
-  if (!name.consume_front("__tm_simd_"))
-    return std::nullopt;
-  if (name.consume_front("inclusive_"))
-    result.isScan = result.inclusive = true;
-  else if (name.consume_front("exclusive_"))
-    result.isScan = true;
-  auto [operation, type] = name.split('_');
-  auto kind = StringSwitch<std::optional<ReductionKind>>(operation)
-                  .Case("sum", ReductionKind::Sum)
-                  .Case("product", ReductionKind::Product)
-                  .Case("min", ReductionKind::Min)
-                  .Case("max", ReductionKind::Max)
-                  .Case("and", ReductionKind::And)
-                  .Case("or", ReductionKind::Or)
-                  .Case("xor", ReductionKind::Xor)
-                  .Default(std::nullopt);
-  if (!kind || !(type == "f32" || type == "i32" || type == "u32" || type == "i64" || type == "u64"))
-    return std::nullopt;
-  result.kind = *kind;
-  result.isFloat = type == "f32";
-  result.isSigned = type.starts_with("i");
-  if (result.isFloat &&
-      (*kind == ReductionKind::And || *kind == ReductionKind::Or || *kind == ReductionKind::Xor))
-    return std::nullopt;
-  return result;
+std::vector<const Builtin *> builtins() {
+  std::vector<const Builtin *> rows;
+  for (ArrayRef<Builtin> part : {SimdEmitter::laneFunctions(), SimdEmitter::threadFunctions()})
+    for (const Builtin &row : part)
+      rows.push_back(&row);
+  return rows;
 }
 
-BuiltinUniformity builtinUniformity(const CallBase &call) {
-  const Function *callee = call.getCalledFunction();
-  if (!callee)
-    return BuiltinUniformity::Varying;
-  if (callee->isIntrinsic())
-    return BuiltinUniformity::Pure;
-  StringRef name = callee->getName();
-  if (name == "__tm_lane")
-    return BuiltinUniformity::Lane;
-  if (name == "__tm_simd_shuffle_u32" || name == "__tm_simd_shuffle_u64")
-    return BuiltinUniformity::ShuffleLike;
-  if (name == "__tm_simd_ballot")
-    return BuiltinUniformity::Uniform;
-  if (auto reduction = LaneReduction::parse(name))
-    return reduction->isScan ? BuiltinUniformity::Varying : BuiltinUniformity::Uniform;
-  if (name.starts_with("__tm_libm_"))
-    return BuiltinUniformity::Pure;
-  if (name.starts_with(bufferName) || name.starts_with(threadgroupArgumentName) ||
-      name.starts_with(threadgroupAllocName))
-    return BuiltinUniformity::Uniform;
-  return BuiltinUniformity::Varying;
+const Builtin *findBuiltin(StringRef name) {
+  static const StringMap<const Builtin *> rows = [] {
+    StringMap<const Builtin *> map;
+    for (const Builtin *row : builtins())
+      map[row->name] = row;
+    return map;
+  }();
+  return name.starts_with("__tm_") ? rows.lookup(name.split('.').first) : nullptr;
 }
 
-bool isKnownBuiltin(StringRef name) {
-  return name == "__tm_lane" || name == "__tm_simd_shuffle_u32" ||
-         name == "__tm_simd_shuffle_u64" || name == "__tm_simd_ballot" ||
-         name == "__tm_threadgroup_barrier" || name == "__tm_simdgroup_barrier" ||
-         name == "__tm_simdgroup_mma" || name == threadgroupAllocName ||
-         LaneReduction::parse(name) || name.starts_with("__tm_libm_") ||
-         name.starts_with("__tm_engine_");
+const Builtin *builtinCalledBy(const Value *value) {
+  auto *call = dyn_cast<CallBase>(value);
+  const Function *callee = call ? call->getCalledFunction() : nullptr;
+  return callee && callee->isDeclaration() ? findBuiltin(callee->getName()) : nullptr;
+}
+
+bool isCallOf(const Value *value, StringRef name) {
+  const Builtin *row = builtinCalledBy(value);
+  return row && row->name == name;
+}
+
+Spread spreadOf(const CallBase &call) {
+  if (call.getIntrinsicID() != Intrinsic::not_intrinsic)
+    return Spread::Elementwise;
+  const Builtin *row = builtinCalledBy(&call);
+  return row ? row->spread : Spread::PerLane;
+}
+
+void addAttributes(Function &function, const Builtin &builtin) {
+  function.setDoesNotThrow();
+  switch (builtin.effect) {
+  case Effect::ReadsLanes:
+    function.setConvergent();
+    [[fallthrough]];
+  case Effect::None:
+    function.setDoesNotAccessMemory();
+    function.setWillReturn();
+    return;
+  case Effect::OrdersMemory:
+    function.setConvergent();
+    return;
+  case Effect::Counts:
+    function.setWillReturn();
+    [[fallthrough]];
+  case Effect::Checks:
+    function.setOnlyAccessesInaccessibleMemory();
+    function.setConvergent();
+    function.addFnAttr(Attribute::NoMerge);
+    return;
+  }
+}
+
+FunctionCallee declareBuiltin(Module &module, StringRef name, Type *result,
+                              ArrayRef<Type *> parameters, std::optional<unsigned> space) {
+  const Builtin *row = findBuiltin(name);
+  assert(row && "not a function of the table");
+  std::string full = space ? (name + "." + Twine(*space)).str() : name.str();
+  auto callee = module.getOrInsertFunction(full, FunctionType::get(result, parameters, false));
+  addAttributes(*cast<Function>(callee.getCallee()), *row);
+  return callee;
 }
 
 } // namespace triton_metal::engine

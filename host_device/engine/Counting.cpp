@@ -83,10 +83,6 @@ static void tallyAccess(BlockTally &tally, const MemoryAccess &access) {
 }
 
 static void tallyCall(BlockTally &tally, CallBase &call) {
-  Function *callee = call.getCalledFunction();
-  if (!callee)
-    return;
-  StringRef name = callee->getName();
   if (auto *intrinsic = dyn_cast<IntrinsicInst>(&call)) {
     switch (intrinsic->getIntrinsicID()) {
     case Intrinsic::fma:
@@ -111,18 +107,20 @@ static void tallyCall(BlockTally &tally, CallBase &call) {
       return;
     }
   }
-  if (name == "__tm_threadgroup_barrier")
-    tally.threadgroup[Counters::ThreadgroupBarriers] += 1;
-  else if (name == "__tm_simdgroup_barrier")
-    tally.addSimdgroup(Counters::SimdgroupBarriers);
-  else if (name == "__tm_simdgroup_mma")
-    tally.addSimdgroup(Counters::SimdgroupMatrixMultiplies);
-  else if (name.starts_with("__tm_simd_shuffle"))
-    tally.addSimdgroup(Counters::SimdShuffles);
-  else if (LaneReduction::parse(name) || name == "__tm_simd_ballot")
-    tally.addSimdgroup(Counters::SimdReductions);
-  else if (name.starts_with("__tm_libm_"))
-    tally.add(Counters::MathCalls);
+  const Builtin *builtin = builtinCalledBy(&call);
+  if (!builtin || !builtin->tally)
+    return;
+  switch (builtin->tally->per) {
+  case Tally::Per::Lane:
+    tally.lane[builtin->tally->counter] += 1;
+    return;
+  case Tally::Per::Simdgroup:
+    tally.simdgroup[builtin->tally->counter] += 1;
+    return;
+  case Tally::Per::Threadgroup:
+    tally.threadgroup[builtin->tally->counter] += 1;
+    return;
+  }
 }
 
 static void tallyInstruction(BlockTally &tally, Instruction &inst) {
@@ -171,25 +169,12 @@ static void tallyInstruction(BlockTally &tally, Instruction &inst) {
   }
 }
 
-static FunctionCallee declareCounter(Module &module, const Twine &name,
-                                     ArrayRef<Type *> arguments) {
-  auto callee = module.getOrInsertFunction(
-      name.str(), FunctionType::get(Type::getVoidTy(module.getContext()), arguments, false));
-  auto *function = cast<Function>(callee.getCallee());
-  function->setDoesNotThrow();
-  function->setOnlyAccessesInaccessibleMemory();
-  function->setWillReturn();
-  function->setConvergent();
-  function->addFnAttr(Attribute::NoMerge);
-  return callee;
-}
-
 void insertCounting(Function &function, CodeFacts &facts) {
   Module &module = *function.getParent();
   IRBuilder<> b(module.getContext());
   facts.lineCounters = {Counters::DeviceLinesRead, Counters::DeviceLinesWritten,
                         Counters::ConstantLinesRead};
-  auto countBlock = declareCounter(module, countBlockName, {b.getInt32Ty()});
+  auto countBlock = declareBuiltin(module, countBlockName, b.getVoidTy(), {b.getInt32Ty()});
   for (BasicBlock &block : function) {
     BlockTally tally;
     SmallVector<std::pair<Instruction *, MemoryAccess>> touching;
@@ -202,9 +187,9 @@ void insertCounting(Function &function, CodeFacts &facts) {
     for (auto &[inst, access] : touching) {
       b.SetInsertPoint(inst);
       Type *pointer = access.pointer->getType();
-      auto callee = declareCounter(
-          module, Twine(countLinesName) + "." + Twine(pointer->getPointerAddressSpace()),
-          {pointer, b.getInt32Ty(), b.getInt32Ty()});
+      auto callee = declareBuiltin(module, countLinesName, b.getVoidTy(),
+                                   {pointer, b.getInt32Ty(), b.getInt32Ty()},
+                                   pointer->getPointerAddressSpace());
       auto emit = [&](unsigned counter) {
         b.CreateCall(callee, {access.pointer, b.getInt32(access.bytes), b.getInt32(counter)});
       };

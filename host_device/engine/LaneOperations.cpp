@@ -1,6 +1,6 @@
-// Operations between lanes, on whole vectors: shuffles, reductions, prefix scans, the 8x8 matrix
-// multiply.
-#include "host_device/engine/Builtins.h"
+// The functions that cross lanes, on whole vectors: shuffles, reductions, prefix scans, the 8x8
+// matrix multiply. A new one is a function of LaneFunctions here with a row in the table at the
+// end, and its declaration in stdlib/metal_simdgroup.
 #include "host_device/engine/Vectorize.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -10,48 +10,91 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
+/// A shuffle of vectors, between this file's emitter and lowerShuffles.
 static constexpr char shuffleName[] = "__tm_engine_shuffle";
+
+enum class ReductionKind { Sum, Product, Min, Max, And, Or, Xor };
+enum class Number { Float, Signed, Unsigned };
+
+/// What combines the lanes' values.
+struct Reduction {
+  ReductionKind kind;
+  Number number;
+  bool isFloat() const { return number == Number::Float; }
+  bool isSigned() const { return number == Number::Signed; }
+};
+
+/// The emitters: each defines the call's result in the SIMD-group's code.
+struct SimdEmitter::LaneFunctions {
+  static void laneNumber(SimdEmitter &e, CallInst &call);
+  static void shuffle(SimdEmitter &e, CallInst &call);
+  static void ballot(SimdEmitter &e, CallInst &call);
+  static void multiplyMatrices(SimdEmitter &e, CallInst &call);
+  static void reduce(SimdEmitter &e, CallInst &call, Reduction reduction);
+  /// A prefix scan of every `width` lanes; `inclusive`: a lane's own value takes part.
+  static void scan(SimdEmitter &e, CallInst &call, Reduction reduction, bool inclusive,
+                   unsigned width);
+
+  template <ReductionKind kind, Number number>
+  static void reduceBy(SimdEmitter &e, CallInst &call) {
+    reduce(e, call, {kind, number});
+  }
+  template <ReductionKind kind, Number number, bool inclusive, unsigned width>
+  static void scanBy(SimdEmitter &e, CallInst &call) {
+    scan(e, call, {kind, number}, inclusive, width);
+  }
+
+private:
+  /// The operand in every lane, `neutral` in those that take no part.
+  static Value *activeOperand(SimdEmitter &e, CallInst &call, Constant *neutral);
+};
+
+void SimdEmitter::LaneFunctions::laneNumber(SimdEmitter &e, CallInst &call) {
+  e.define(call, 0, e.laneNumbers());
+  e.define(call, 0, e.b.getInt32(0));
+}
 
 //===----------------------------------------------------------------------===//
 // Shuffles
 //===----------------------------------------------------------------------===//
 
-void SimdEmitter::emitShuffle(CallInst &call) {
+void SimdEmitter::LaneFunctions::shuffle(SimdEmitter &e, CallInst &call) {
+  auto &b = e.b;
   llvm::Value *value = call.getArgOperand(0), *from = call.getArgOperand(1);
-  if (options.checkBounds)
+  if (e.options.checkBounds)
     if (MDNode *node = call.getMetadata("tm.site")) {
       // A lane that does not exist or does not take part has nothing to give.
       uint32_t site = mdconst::extract<ConstantInt>(node->getOperand(0))->getZExtValue();
-      Value *index = vector(from);
-      Value *bad = b.CreateICmpUGE(index, splat(b.getInt32(simdWidth)));
-      Value *bits = splat(maskBits(mask));
-      Value *active = b.CreateTrunc(b.CreateLShr(bits, b.CreateAnd(index, splat(b.getInt32(31)))),
-                                    lanesOf(b.getInt1Ty()));
+      Value *index = e.vector(from);
+      Value *bad = b.CreateICmpUGE(index, e.splat(b.getInt32(simdWidth)));
+      Value *bits = e.splat(e.maskBits(e.mask));
+      Value *active = b.CreateTrunc(b.CreateLShr(bits, b.CreateAnd(index, e.splat(b.getInt32(31)))),
+                                    e.lanesOf(b.getInt1Ty()));
       bad = b.CreateOr(bad, b.CreateNot(active));
-      emitFailure(b.CreateAnd(mask, b.CreateFreeze(bad)), Failure::ShuffleLane, site,
-                  b.CreateZExt(index, lanesOf(b.getInt64Ty())));
+      e.emitFailure(b.CreateAnd(e.mask, b.CreateFreeze(bad)), Failure::ShuffleLane, site,
+                    b.CreateZExt(index, e.lanesOf(b.getInt64Ty())));
     }
-  if (isUniform(value))
-    return define(call, 0, uniform(value));
-  if (isUniform(&call)) {
-    Value *lane = b.CreateAnd(uniform(from), b.getInt32(31));
-    return define(call, 0, b.CreateExtractElement(vector(value), lane));
+  if (e.isUniform(value))
+    return e.define(call, 0, e.uniform(value));
+  if (e.isUniform(&call)) {
+    Value *lane = b.CreateAnd(e.uniform(from), b.getInt32(31));
+    return e.define(call, 0, b.CreateExtractElement(e.vector(value), lane));
   }
-  Value *index = b.CreateAnd(vector(from), splat(b.getInt32(31)));
-  auto *vector32 = lanesOf(b.getInt32Ty());
-  auto callee = module.getOrInsertFunction(
+  Value *index = b.CreateAnd(e.vector(from), e.splat(b.getInt32(31)));
+  auto *vector32 = e.lanesOf(b.getInt32Ty());
+  auto callee = e.module.getOrInsertFunction(
       shuffleName, FunctionType::get(vector32, {vector32, vector32}, false));
   auto *function = cast<Function>(callee.getCallee());
   function->setDoesNotAccessMemory();
   function->setDoesNotThrow();
   function->setWillReturn();
-  Value *numbers = vector(value);
+  Value *numbers = e.vector(value);
   if (call.getType()->isIntegerTy(32))
-    return define(call, 0, b.CreateCall(callee, {numbers, index}));
+    return e.define(call, 0, b.CreateCall(callee, {numbers, index}));
   Value *low = b.CreateCall(callee, {b.CreateTrunc(numbers, vector32), index});
   Value *high = b.CreateCall(callee, {b.CreateTrunc(b.CreateLShr(numbers, 32), vector32), index});
-  auto *wide = lanesOf(b.getInt64Ty());
-  define(call, 0, b.CreateOr(b.CreateZExt(low, wide), b.CreateShl(b.CreateZExt(high, wide), 32)));
+  auto *wide = e.lanesOf(b.getInt64Ty());
+  e.define(call, 0, b.CreateOr(b.CreateZExt(low, wide), b.CreateShl(b.CreateZExt(high, wide), 32)));
 }
 
 bool lowerShuffles(Function &function, const HostTraits &host) {
@@ -101,24 +144,24 @@ bool lowerShuffles(Function &function, const HostTraits &host) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-static Constant *identity(const LaneReduction &reduction, Type *type) {
+static Constant *neutralElement(Reduction reduction, Type *type) {
   switch (reduction.kind) {
   case ReductionKind::Sum:
-    return reduction.isFloat ? ConstantFP::getNegativeZero(type) : Constant::getNullValue(type);
+    return reduction.isFloat() ? ConstantFP::getNegativeZero(type) : Constant::getNullValue(type);
   case ReductionKind::Or:
   case ReductionKind::Xor:
     return Constant::getNullValue(type);
   case ReductionKind::Product:
-    return reduction.isFloat ? ConstantFP::get(type, 1.0) : ConstantInt::get(type, 1);
+    return reduction.isFloat() ? ConstantFP::get(type, 1.0) : ConstantInt::get(type, 1);
   case ReductionKind::And:
     return Constant::getAllOnesValue(type);
   case ReductionKind::Min:
   case ReductionKind::Max: {
     bool max = reduction.kind == ReductionKind::Max;
-    if (reduction.isFloat)
+    if (reduction.isFloat())
       return ConstantFP::getNaN(type); // the minimum of a number and NaN is the number
     unsigned width = type->getIntegerBitWidth();
-    if (reduction.isSigned)
+    if (reduction.isSigned())
       return ConstantInt::get(type, max ? APInt::getSignedMinValue(width)
                                         : APInt::getSignedMaxValue(width));
     return ConstantInt::get(type, max ? APInt::getMinValue(width) : APInt::getMaxValue(width));
@@ -128,12 +171,12 @@ static Constant *identity(const LaneReduction &reduction, Type *type) {
 }
 
 template <typename Builder>
-static Value *combine(Builder &b, const LaneReduction &reduction, Value *x, Value *y) {
+static Value *combine(Builder &b, Reduction reduction, Value *x, Value *y) {
   switch (reduction.kind) {
   case ReductionKind::Sum:
-    return reduction.isFloat ? b.CreateFAdd(x, y) : b.CreateAdd(x, y);
+    return reduction.isFloat() ? b.CreateFAdd(x, y) : b.CreateAdd(x, y);
   case ReductionKind::Product:
-    return reduction.isFloat ? b.CreateFMul(x, y) : b.CreateMul(x, y);
+    return reduction.isFloat() ? b.CreateFMul(x, y) : b.CreateMul(x, y);
   case ReductionKind::And:
     return b.CreateAnd(x, y);
   case ReductionKind::Or:
@@ -141,72 +184,79 @@ static Value *combine(Builder &b, const LaneReduction &reduction, Value *x, Valu
   case ReductionKind::Xor:
     return b.CreateXor(x, y);
   case ReductionKind::Min:
-    return b.CreateBinaryIntrinsic(reduction.isFloat    ? Intrinsic::minnum
-                                   : reduction.isSigned ? Intrinsic::smin
-                                                        : Intrinsic::umin,
+    return b.CreateBinaryIntrinsic(reduction.isFloat()    ? Intrinsic::minnum
+                                   : reduction.isSigned() ? Intrinsic::smin
+                                                          : Intrinsic::umin,
                                    x, y);
   case ReductionKind::Max:
-    return b.CreateBinaryIntrinsic(reduction.isFloat    ? Intrinsic::maxnum
-                                   : reduction.isSigned ? Intrinsic::smax
-                                                        : Intrinsic::umax,
+    return b.CreateBinaryIntrinsic(reduction.isFloat()    ? Intrinsic::maxnum
+                                   : reduction.isSigned() ? Intrinsic::smax
+                                                          : Intrinsic::umax,
                                    x, y);
   }
   llvm_unreachable("all kinds are covered");
 }
 
-void SimdEmitter::emitReduction(CallInst &call) {
-  StringRef name = call.getCalledFunction()->getName();
-  llvm::Value *operand = call.getArgOperand(0);
-  if (name == "__tm_simd_ballot") {
-    Value *value = vector(operand);
-    if (!operand->getType()->isIntegerTy(1))
-      value = b.CreateICmpNE(value, Constant::getNullValue(value->getType()));
-    if (!isa<Constant>(value))
-      value = b.CreateFreeze(value);
-    return define(call, 0, b.CreateZExt(maskBits(b.CreateAnd(value, mask)), b.getInt64Ty()));
-  }
-  LaneReduction reduction = *LaneReduction::parse(name);
-  Value *value = vector(operand);
-  Type *type = value->getType()->getScalarType();
-  Constant *neutral = identity(reduction, type);
-  auto *neutralVector = ConstantVector::getSplat(ElementCount::getFixed(simdWidth), neutral);
-  if (!maskIsFull())
-    value = b.CreateSelect(mask, value, neutralVector);
-  if (!reduction.isScan) {
-    // A tree whose shape is the same on every machine.
-    for (unsigned width = simdWidth / 2; width; width /= 2) {
-      SmallVector<int> low, high;
-      for (unsigned i = 0; i != width; ++i) {
-        low.push_back(i);
-        high.push_back(width + i);
-      }
-      value = combine(b, reduction, b.CreateShuffleVector(value, low),
-                      b.CreateShuffleVector(value, high));
+void SimdEmitter::LaneFunctions::ballot(SimdEmitter &e, CallInst &call) {
+  auto &b = e.b;
+  Value *value = e.vector(call.getArgOperand(0));
+  if (!value->getType()->getScalarType()->isIntegerTy(1))
+    value = b.CreateICmpNE(value, Constant::getNullValue(value->getType()));
+  if (!isa<Constant>(value))
+    value = b.CreateFreeze(value);
+  e.define(call, 0, b.CreateZExt(e.maskBits(b.CreateAnd(value, e.mask)), b.getInt64Ty()));
+}
+
+Value *SimdEmitter::LaneFunctions::activeOperand(SimdEmitter &e, CallInst &call,
+                                                 Constant *neutral) {
+  Value *value = e.vector(call.getArgOperand(0));
+  return e.maskIsFull() ? value : e.b.CreateSelect(e.mask, value, e.splat(neutral));
+}
+
+void SimdEmitter::LaneFunctions::reduce(SimdEmitter &e, CallInst &call, Reduction reduction) {
+  auto &b = e.b;
+  Value *value = activeOperand(e, call, neutralElement(reduction, call.getType()));
+  // A tree whose shape is the same on every machine.
+  for (unsigned width = simdWidth / 2; width; width /= 2) {
+    SmallVector<int> low, high;
+    for (unsigned i = 0; i != width; ++i) {
+      low.push_back(i);
+      high.push_back(width + i);
     }
-    return define(call, 0, b.CreateExtractElement(value, b.getInt64(0)));
+    value = combine(b, reduction, b.CreateShuffleVector(value, low),
+                    b.CreateShuffleVector(value, high));
   }
+  e.define(call, 0, b.CreateExtractElement(value, b.getInt64(0)));
+}
+
+void SimdEmitter::LaneFunctions::scan(SimdEmitter &e, CallInst &call, Reduction reduction,
+                                      bool inclusive, unsigned width) {
+  auto &b = e.b;
+  Type *type = call.getType();
+  Constant *neutral = neutralElement(reduction, type);
+  Value *value = activeOperand(e, call, neutral);
   auto shifted = [&](Value *from, unsigned distance, Constant *fill) {
     SmallVector<int> mask;
     for (unsigned lane = 0; lane != simdWidth; ++lane)
-      mask.push_back(lane >= distance ? int(lane - distance) : int(simdWidth));
-    return b.CreateShuffleVector(
-        from, ConstantVector::getSplat(ElementCount::getFixed(simdWidth), fill), mask);
+      mask.push_back(lane % width >= distance ? int(lane - distance) : int(simdWidth));
+    return b.CreateShuffleVector(from, e.splat(fill), mask);
   };
-  for (unsigned distance = 1; distance != simdWidth; distance *= 2)
+  for (unsigned distance = 1; distance != width; distance *= 2)
     value = combine(b, reduction, shifted(value, distance, neutral), value);
-  if (!reduction.inclusive) {
+  if (!inclusive) {
     // What is before the first lane: Metal's neutral element, plus zero for sums.
     Constant *first = reduction.kind == ReductionKind::Sum ? Constant::getNullValue(type) : neutral;
     value = shifted(value, 1, first);
   }
-  define(call, 0, value);
+  e.define(call, 0, value);
 }
 
 //===----------------------------------------------------------------------===//
 // simdgroup_matrix
 //===----------------------------------------------------------------------===//
 
-void SimdEmitter::emitMatrixMultiply(CallInst &call) {
+void SimdEmitter::LaneFunctions::multiplyMatrices(SimdEmitter &e, CallInst &call) {
+  auto &b = e.b;
   // Where a lane's two elements are.
   auto rowOf = [](unsigned lane) { return (lane / 4 & 4) + (lane / 2) % 4; };
   auto columnOf = [](unsigned lane) { return (lane / 4 & 2) * 2 + (lane % 2) * 2; };
@@ -214,10 +264,10 @@ void SimdEmitter::emitMatrixMultiply(CallInst &call) {
   for (unsigned lane = 0; lane != simdWidth; ++lane)
     holder[rowOf(lane)][columnOf(lane) / 2] = lane;
   llvm::Value *a = call.getArgOperand(0), *bm = call.getArgOperand(1), *c = call.getArgOperand(2);
-  if (componentCount(a->getType()) != 2 || componentCount(bm->getType()) != 2 ||
-      componentCount(c->getType()) != 2)
-    return fail(&call, "a matrix multiply takes two elements a lane");
-  Value *left[2] = {vector(a, 0), vector(a, 1)}, *right[2] = {vector(bm, 0), vector(bm, 1)};
+  if (e.componentCount(a->getType()) != 2 || e.componentCount(bm->getType()) != 2 ||
+      e.componentCount(c->getType()) != 2)
+    return e.fail(&call, "a matrix multiply takes two elements a lane");
+  Value *left[2] = {e.vector(a, 0), e.vector(a, 1)}, *right[2] = {e.vector(bm, 0), e.vector(bm, 1)};
   // Lanes 0 to 15 hold rows 0 to 3, the others rows 4 to 7, with the same columns: one register's
   // worth at a time, so that the rows of B are spread once for both.
   Value *result[2] = {nullptr, nullptr};
@@ -227,7 +277,7 @@ void SimdEmitter::emitMatrixMultiply(CallInst &call) {
       SmallVector<int> take;
       for (unsigned lane = 0; lane != 16; ++lane)
         take.push_back(half * 16 + lane);
-      halves[half][part] = b.CreateShuffleVector(vector(c, part), take);
+      halves[half][part] = b.CreateShuffleVector(e.vector(c, part), take);
     }
   for (unsigned k = 0; k != 8; ++k) {
     Value *row[2];
@@ -252,8 +302,62 @@ void SimdEmitter::emitMatrixMultiply(CallInst &call) {
     for (unsigned lane = 0; lane != simdWidth; ++lane)
       join.push_back(lane);
     result[part] = b.CreateShuffleVector(halves[0][part], halves[1][part], join);
-    define(call, part, result[part]);
+    e.define(call, part, result[part]);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+ArrayRef<Builtin> SimdEmitter::laneFunctions() {
+  using F = LaneFunctions;
+  using K = ReductionKind;
+  constexpr Tally shuffles{Counters::SimdShuffles, Tally::Per::Simdgroup},
+      reductions{Counters::SimdReductions, Tally::Per::Simdgroup},
+      multiplies{Counters::SimdgroupMatrixMultiplies, Tally::Per::Simdgroup};
+  constexpr auto lanes = Effect::ReadsLanes;
+// A row for each type of number, with an emitter that knows it.
+#define TM_REDUCTION(NAME, KIND, TYPE, NUMBER)                                                     \
+  {"__tm_simd_" NAME TYPE, Spread::Uniform, lanes, F::reduceBy<K::KIND, Number::NUMBER>, reductions}
+#define TM_REDUCTIONS(NAME, KIND)                                                                  \
+  TM_REDUCTION(NAME, KIND, "_f32", Float), TM_REDUCTION(NAME, KIND, "_i32", Signed),               \
+      TM_REDUCTION(NAME, KIND, "_u32", Unsigned)
+#define TM_SCAN(NAME, KIND, TYPE, NUMBER, INCLUSIVE, WIDTH)                                        \
+  {NAME TYPE, Spread::PerLane, lanes, F::scanBy<K::KIND, Number::NUMBER, INCLUSIVE, WIDTH>,        \
+   reductions}
+#define TM_SCANS(NAME, KIND, INCLUSIVE, WIDTH)                                                     \
+  TM_SCAN(NAME, KIND, "_f32", Float, INCLUSIVE, WIDTH),                                            \
+      TM_SCAN(NAME, KIND, "_i32", Signed, INCLUSIVE, WIDTH),                                       \
+      TM_SCAN(NAME, KIND, "_u32", Unsigned, INCLUSIVE, WIDTH)
+  static const Builtin rows[] = {
+      // name, spread, effect, emitter, counter, what can fail
+      {"__tm_lane", Spread::LaneNumber, lanes, F::laneNumber},
+      {"__tm_simd_shuffle_u32", Spread::Shuffle, lanes, F::shuffle, shuffles, AccessKind::Shuffle},
+      {"__tm_simd_shuffle_u64", Spread::Shuffle, lanes, F::shuffle, shuffles, AccessKind::Shuffle},
+      {"__tm_simd_ballot", Spread::Uniform, lanes, F::ballot, reductions},
+      {"__tm_simdgroup_mma", Spread::PerLane, lanes, F::multiplyMatrices, multiplies},
+      TM_REDUCTIONS("sum", Sum),
+      TM_REDUCTIONS("product", Product),
+      TM_REDUCTIONS("min", Min),
+      TM_REDUCTIONS("max", Max),
+      TM_REDUCTION("and", And, "_u32", Unsigned),
+      TM_REDUCTION("or", Or, "_u32", Unsigned),
+      TM_REDUCTION("xor", Xor, "_u32", Unsigned),
+      TM_SCANS("__tm_simd_inclusive_sum", Sum, true, simdWidth),
+      TM_SCANS("__tm_simd_inclusive_product", Product, true, simdWidth),
+      TM_SCANS("__tm_simd_exclusive_sum", Sum, false, simdWidth),
+      TM_SCANS("__tm_simd_exclusive_product", Product, false, simdWidth),
+      TM_SCANS("__tm_quad_inclusive_sum", Sum, true, 4),
+      TM_SCANS("__tm_quad_inclusive_product", Product, true, 4),
+      TM_SCANS("__tm_quad_exclusive_sum", Sum, false, 4),
+      TM_SCANS("__tm_quad_exclusive_product", Product, false, 4),
+  };
+#undef TM_REDUCTION
+#undef TM_REDUCTIONS
+#undef TM_SCAN
+#undef TM_SCANS
+  return rows;
 }
 
 } // namespace triton_metal::engine

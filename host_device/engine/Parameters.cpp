@@ -1,3 +1,4 @@
+#include "host_device/engine/Builtins.h"
 #include "host_device/engine/Prepare.h"
 #include "llvm/IR/ConstantRange.h"
 #include "llvm/IR/IRBuilder.h"
@@ -8,16 +9,6 @@
 using namespace llvm;
 
 namespace triton_metal::engine {
-
-static FunctionCallee declarePure(Module &module, const Twine &name, Type *result,
-                                  ArrayRef<Type *> arguments) {
-  auto callee = module.getOrInsertFunction(name.str(), FunctionType::get(result, arguments, false));
-  auto *function = cast<Function>(callee.getCallee());
-  function->setDoesNotThrow();
-  function->setDoesNotAccessMemory();
-  function->setWillReturn();
-  return callee;
-}
 
 /// The numbers that a position can be: they let narrow index arithmetic be seen not to wrap around.
 static ConstantRange rangeOf(Position which) {
@@ -47,7 +38,7 @@ static Value *positionScalar(IRBuilder<> &b, Position which, unsigned dimension)
   Module &module = *b.GetInsertBlock()->getModule();
   auto base = [&](Position position, unsigned dim = 0) -> Value * {
     auto callee =
-        declarePure(module, positionName, b.getInt32Ty(), {b.getInt32Ty(), b.getInt32Ty()});
+        declareBuiltin(module, positionName, b.getInt32Ty(), {b.getInt32Ty(), b.getInt32Ty()});
     CallInst *call = b.CreateCall(callee, {b.getInt32(unsigned(position)), b.getInt32(dim)});
     call->addRangeRetAttr(rangeOf(position));
     return call;
@@ -98,14 +89,13 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
       if (!type->isPointerTy())
         return createStringError("parameter '%s' of kernel '%s' is not a pointer",
                                  info.name.c_str(), kernel.name.c_str());
-      auto callee =
-          declarePure(module, Twine(bufferName) + "." + Twine(type->getPointerAddressSpace()), type,
-                      {b.getInt32Ty()});
+      auto callee = declareBuiltin(module, bufferName, type, {b.getInt32Ty()},
+                                   type->getPointerAddressSpace());
       value = b.CreateCall(callee, {b.getInt32(info.index)}, info.name);
       break;
     }
     case ParameterInfo::Kind::Threadgroup: {
-      auto callee = declarePure(module, threadgroupArgumentName, type, {b.getInt32Ty()});
+      auto callee = declareBuiltin(module, threadgroupArgumentName, type, {b.getInt32Ty()});
       value = b.CreateCall(callee, {b.getInt32(info.index)}, info.name);
       break;
     }
@@ -155,8 +145,7 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
     }
   for (BasicBlock &block : *result)
     for (Instruction &inst : block)
-      if (auto *call = dyn_cast<CallInst>(&inst);
-          call && call->getCalledFunction() && call->getCalledFunction()->getName() == "__tm_lane")
+      if (auto *call = dyn_cast<CallInst>(&inst); call && spreadOf(*call) == Spread::LaneNumber)
         call->addRangeRetAttr(rangeOf(Position::ThreadIndexInSimdgroup));
   if (!function.use_empty())
     return createStringError("kernel '%s' is called by another function", kernel.name.c_str());

@@ -138,7 +138,7 @@ static Error refuse(Function &function) {
         inst.getDebugLoc() ? ":" + std::to_string(inst.getDebugLoc().getLine()) : "";
     if (!callee)
       return createStringError("line%s: calls through pointers are not supported", where.c_str());
-    if (callee->isIntrinsic() || isKnownBuiltin(callee->getName()))
+    if (callee->isIntrinsic() || builtinCalledBy(call))
       continue;
     if (!callee->isDeclaration())
       return createStringError("line%s: '%s' is recursive, which Metal does not allow",
@@ -201,9 +201,11 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     return createStringError("the module has no kernel '%s'", kernel.name.c_str());
   for (Function &function : module) {
     if (function.isDeclaration()) {
-      if (isKnownBuiltin(function.getName()) && !function.getName().starts_with("__tm_libm_")) {
-        function.setConvergent();
-        function.setDoesNotThrow();
+      if (const Builtin *builtin = findBuiltin(function.getName())) {
+        if (builtin->isInternal)
+          return createStringError("the function '%s' is the device's own",
+                                   function.getName().str().c_str());
+        addAttributes(function, *builtin);
       }
       continue;
     }

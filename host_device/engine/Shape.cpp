@@ -315,49 +315,45 @@ LaneShape LaneAnalysis::transferBinary(BinaryOperator &inst) {
   return sameOperands(inst);
 }
 
-LaneShape LaneAnalysis::transferCall(CallInst &call) {
-  Function *callee = call.getCalledFunction();
-  if (!callee)
-    return LaneShape::varying();
-  StringRef name = callee->getName();
-  if (name == positionName) {
-    auto which = Position(cast<ConstantInt>(call.getArgOperand(0))->getZExtValue());
-    unsigned dimension = cast<ConstantInt>(call.getArgOperand(1))->getZExtValue();
-    switch (which) {
-    case Position::ThreadIndexInSimdgroup:
-      return LaneShape::strided(1, 63);
-    case Position::ThreadIndexInThreadgroup:
-      return LaneShape::strided(1, 5);
-    case Position::ThreadPositionInThreadgroup:
-    case Position::ThreadPositionInGrid:
-      if (options.scatteredPositions)
-        return LaneShape::varying();
-      if (dimension)
-        return LaneShape::uniform();
-      return LaneShape::strided(1,
-                                options.partial && which == Position::ThreadPositionInGrid ? 0 : 5);
-    default:
-      return LaneShape::uniform();
-    }
-  }
-  if (name == bufferName || name.starts_with(bufferName) ||
-      name.starts_with(threadgroupArgumentName) || name.starts_with(threadgroupAllocName))
-    return LaneShape::uniform();
-  switch (builtinUniformity(call)) {
-  case BuiltinUniformity::Uniform:
-    return LaneShape::uniform();
-  case BuiltinUniformity::Varying:
-    return LaneShape::varying();
-  case BuiltinUniformity::Lane:
+LaneShape LaneAnalysis::transferPosition(CallInst &call) {
+  auto which = Position(cast<ConstantInt>(call.getArgOperand(0))->getZExtValue());
+  unsigned dimension = cast<ConstantInt>(call.getArgOperand(1))->getZExtValue();
+  switch (which) {
+  case Position::ThreadIndexInSimdgroup:
     return LaneShape::strided(1, 63);
-  case BuiltinUniformity::ShuffleLike:
+  case Position::ThreadIndexInThreadgroup:
+    return LaneShape::strided(1, 5);
+  case Position::ThreadPositionInThreadgroup:
+  case Position::ThreadPositionInGrid:
+    if (options.scatteredPositions)
+      return LaneShape::varying();
+    if (dimension)
+      return LaneShape::uniform();
+    return LaneShape::strided(1,
+                              options.partial && which == Position::ThreadPositionInGrid ? 0 : 5);
+  default:
+    return LaneShape::uniform();
+  }
+}
+
+LaneShape LaneAnalysis::transferCall(CallInst &call) {
+  switch (spreadOf(call)) {
+  case Spread::Elementwise:
+    return sameOperands(call);
+  case Spread::Uniform:
+    return LaneShape::uniform();
+  case Spread::PerLane:
+    return LaneShape::varying();
+  case Spread::LaneNumber:
+    return LaneShape::strided(1, 63);
+  case Spread::Shuffle:
     return shape(call.getArgOperand(1)).isUniform() || shape(call.getArgOperand(0)).isUniform()
                ? LaneShape::uniform()
                : LaneShape::varying();
-  case BuiltinUniformity::Pure:
-    break;
+  case Spread::Position:
+    return transferPosition(call);
   }
-  return sameOperands(call);
+  llvm_unreachable("all kinds are covered");
 }
 
 LaneShape LaneAnalysis::transfer(Instruction &inst, bool final) {
@@ -523,11 +519,8 @@ LaneAnalysis::LaneAnalysis(Function &function, const CodeOptions &options, Domin
     if (isa<AtomicRMWInst, AtomicCmpXchgInst>(inst))
       return InstructionUniformity::NeverUniform;
     if (auto *call = dyn_cast<CallInst>(inst)) {
-      auto uniformity = builtinUniformity(*call);
-      bool position =
-          call->getCalledFunction() && call->getCalledFunction()->getName() == positionName;
-      if (position || uniformity == BuiltinUniformity::Varying ||
-          uniformity == BuiltinUniformity::Lane)
+      Spread spread = spreadOf(*call);
+      if (spread == Spread::PerLane || spread == Spread::LaneNumber || spread == Spread::Position)
         return InstructionUniformity::NeverUniform;
     }
     return InstructionUniformity::Default;

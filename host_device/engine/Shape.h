@@ -71,6 +71,7 @@ private:
   LaneShape transfer(llvm::Instruction &inst, bool final);
   LaneShape transferBinary(llvm::BinaryOperator &inst);
   LaneShape transferCall(llvm::CallInst &call);
+  LaneShape transferPosition(llvm::CallInst &call);
   LaneShape sameOperands(llvm::Instruction &inst);
   LaneShape &slot(const llvm::Value *value);
 

@@ -1,5 +1,4 @@
 #include "host_device/engine/Vectorize.h"
-#include "host_device/engine/Builtins.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"

@@ -2,6 +2,7 @@
 // scalars, the others become vectors of 32, and lanes that part ways are kept apart by masks.
 #pragma once
 
+#include "host_device/engine/Builtins.h"
 #include "host_device/engine/Code.h"
 #include "host_device/engine/Linearize.h"
 #include "host_device/engine/Shape.h"
@@ -33,6 +34,10 @@ public:
               const HostTraits &host, CodeFacts &facts, const LaneAnalysis &lanes,
               const Linearization &plan, llvm::LoopInfo &loops);
   llvm::Expected<llvm::Function *> run();
+
+  /// The table's rows (Builtins.h), with the emitters beside them.
+  static llvm::ArrayRef<Builtin> laneFunctions();   // LaneOperations.cpp
+  static llvm::ArrayRef<Builtin> threadFunctions(); // VectorizeCalls.cpp
 
 private:
   using Builder = llvm::IRBuilder<llvm::InstSimplifyFolder>;
@@ -186,22 +191,26 @@ private:
   void emitCompareExchange(llvm::AtomicCmpXchgInst &exchange);
   void emitAtomicStore(llvm::StoreInst &store);
   void emitAtomicLoad(llvm::LoadInst &load);
-  void emitReduction(llvm::CallInst &call);
-  void emitMatrixMultiply(llvm::CallInst &call);
-  void emitShuffle(llvm::CallInst &call);
-  void emitBarrier(llvm::CallInst &call);
+  /// The emitters of functions that cross lanes.
+  struct LaneFunctions;
+  void emitThreadgroupBarrier(llvm::CallInst &call);
+  void emitSimdgroupBarrier(llvm::CallInst &call);
   void emitLibm(llvm::CallInst &call);
   /// The lanes whose access lies outside every constant of the program that the pointer may point
   /// to.
   llvm::Value *outsideConstants(llvm::Value *pointer, uint64_t bytes);
   void emitCheck(llvm::CallInst &call);
+  void emitCountBlock(llvm::CallInst &call);
   void emitCountLines(llvm::CallInst &call);
   void emitPosition(llvm::CallInst &call);
-  void emitAddress(llvm::CallInst &call);
+  void emitBuffer(llvm::CallInst &call);
+  void emitThreadgroupArgument(llvm::CallInst &call);
+  void emitThreadgroupVariable(llvm::CallInst &call);
   Value *launchField(Type *type, uint64_t offset, const llvm::Twine &name);
   Value *groupField(Type *type, uint64_t offset, const llvm::Twine &name);
   Value *vectorCallArgument(Value *value, Type *type);
   void emitFailure(Value *badLanes, Failure failure, uint32_t site, Value *addresses);
+  llvm::Constant *laneNumbers();
 
   llvm::Function &source;
   llvm::Module &module;

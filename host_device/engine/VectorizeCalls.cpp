@@ -1,5 +1,4 @@
-// Calls: positions, buffers, barriers, atomics, the C library, counters and checks.
-#include "host_device/engine/Builtins.h"
+// Calls: positions, buffers, barriers, the C library, counters and checks.
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Vectorize.h"
 #include "host_device/msl/Variables.h"
@@ -24,65 +23,101 @@ void SimdEmitter::emitCall(CallInst &call) {
   Function *callee = call.getCalledFunction();
   if (!callee)
     return fail(&call, "calls through pointers are not supported");
-  StringRef name = callee->getName();
   if (auto *intrinsic = dyn_cast<IntrinsicInst>(&call)) {
     if (!intrinsic->isAssumeLikeIntrinsic())
-      fail(&call, Twine("the device has no '") + name + "' of this form");
+      fail(&call, Twine("the device has no '") + callee->getName() + "' of this form");
     return;
   }
-  if (name == positionName)
-    return emitPosition(call);
-  if (name == "__tm_lane") {
-    SmallVector<uint32_t> numbers;
-    for (unsigned lane = 0; lane != simdWidth; ++lane)
-      numbers.push_back(lane);
-    define(call, 0, ConstantDataVector::get(context, numbers));
-    define(call, 0, b.getInt32(0));
-    return;
-  }
-  if (name.starts_with(bufferName) || name.starts_with(threadgroupArgumentName) ||
-      name.starts_with(threadgroupAllocName))
-    return emitAddress(call);
-  if (name == "__tm_threadgroup_barrier")
-    return emitBarrier(call);
-  if (name == "__tm_simdgroup_barrier") {
-    // Lanes run in step; only the order of memory accesses is asked for.
-    b.CreateFence(AtomicOrdering::AcquireRelease, SyncScope::SingleThread);
-    return;
-  }
-  if (name == "__tm_simd_shuffle_u32" || name == "__tm_simd_shuffle_u64")
-    return emitShuffle(call);
-  if (name == "__tm_simdgroup_mma")
-    return emitMatrixMultiply(call);
-  if (name == "__tm_simd_ballot" || LaneReduction::parse(name))
-    return emitReduction(call);
-  if (name.starts_with("__tm_libm_"))
-    return emitLibm(call);
-  if (name == countBlockName) {
-    uint64_t block = constantArgument(call, 0);
-    Value *counts = groupField(b.getPtrTy(), offsetof(GroupState, counts), "counts");
-    Value *active =
-        b.CreateZExt(b.CreateUnaryIntrinsic(Intrinsic::ctpop, maskBits(mask)), b.getInt64Ty());
-    auto add = [&](uint64_t word, Value *amount) {
-      Value *at = b.CreatePtrAdd(counts, b.getInt64(word * 8));
-      b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt64Ty(), at), amount), at);
-    };
-    add(3 * block, active);
-    add(3 * block + 1, b.getInt64(1));
-    if (!facts.blocks[block].threadgroup.empty())
-      add(3 * block + 2, b.CreateZExt(b.CreateICmpEQ(simdgroup, b.getInt32(0)), b.getInt64Ty()));
-    return;
-  }
-  if (name.starts_with(countLinesName))
-    return emitCountLines(call);
-  if (name.starts_with(checkName))
-    return emitCheck(call);
-  fail(&call, Twine("the device has no function '") + name + "'");
+  const Builtin *builtin = builtinCalledBy(&call);
+  if (!builtin)
+    return fail(&call, Twine("the device has no function '") + callee->getName() + "'");
+  builtin->emit(*this, call);
 }
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+/// A member function as an emitter.
+template <auto member> static void by(SimdEmitter &emitter, CallInst &call) {
+  (emitter.*member)(call);
+}
+
+/// The C library's function, which the emitter takes from the name.
+#define TM_C_LIBRARY(NAME)                                                                         \
+  {                                                                                                \
+    .name = "__tm_libm_" NAME "_f32", .spread = Spread::Elementwise,                               \
+    .emit = by<&SimdEmitter::emitLibm>, .tally = Tally {                                           \
+      Counters::MathCalls, Tally::Per::Lane                                                        \
+    }                                                                                              \
+  }
+
+ArrayRef<Builtin> SimdEmitter::threadFunctions() {
+  static const Builtin rows[] = {
+      {.name = "__tm_threadgroup_barrier",
+       .effect = Effect::OrdersMemory,
+       .emit = by<&SimdEmitter::emitThreadgroupBarrier>,
+       .tally = Tally{Counters::ThreadgroupBarriers, Tally::Per::Threadgroup},
+       .site = AccessKind::Barrier},
+      {.name = "__tm_simdgroup_barrier",
+       .effect = Effect::OrdersMemory,
+       .emit = by<&SimdEmitter::emitSimdgroupBarrier>,
+       .tally = Tally{Counters::SimdgroupBarriers, Tally::Per::Simdgroup}},
+      {.name = threadgroupAllocName,
+       .spread = Spread::Uniform,
+       .emit = by<&SimdEmitter::emitThreadgroupVariable>},
+      TM_C_LIBRARY("acos"),
+      TM_C_LIBRARY("acosh"),
+      TM_C_LIBRARY("asin"),
+      TM_C_LIBRARY("asinh"),
+      TM_C_LIBRARY("atan"),
+      TM_C_LIBRARY("atan2"),
+      TM_C_LIBRARY("atanh"),
+      TM_C_LIBRARY("cosh"),
+      TM_C_LIBRARY("fmod"),
+      TM_C_LIBRARY("nextafter"),
+      TM_C_LIBRARY("pow"),
+      TM_C_LIBRARY("sinh"),
+      {.name = positionName,
+       .spread = Spread::Position,
+       .emit = by<&SimdEmitter::emitPosition>,
+       .isInternal = true},
+      {.name = bufferName,
+       .spread = Spread::Uniform,
+       .emit = by<&SimdEmitter::emitBuffer>,
+       .isInternal = true},
+      {.name = threadgroupArgumentName,
+       .spread = Spread::Uniform,
+       .emit = by<&SimdEmitter::emitThreadgroupArgument>,
+       .isInternal = true},
+      {.name = countBlockName,
+       .effect = Effect::Counts,
+       .emit = by<&SimdEmitter::emitCountBlock>,
+       .isInternal = true},
+      {.name = countLinesName,
+       .effect = Effect::Counts,
+       .emit = by<&SimdEmitter::emitCountLines>,
+       .isInternal = true},
+      {.name = checkName,
+       .effect = Effect::Checks,
+       .emit = by<&SimdEmitter::emitCheck>,
+       .isInternal = true},
+  };
+  return rows;
+}
+
+#undef TM_C_LIBRARY
 
 //===----------------------------------------------------------------------===//
 // Where a thread is, and what it was given
 //===----------------------------------------------------------------------===//
+
+Constant *SimdEmitter::laneNumbers() {
+  SmallVector<uint32_t> numbers;
+  for (unsigned lane = 0; lane != simdWidth; ++lane)
+    numbers.push_back(lane);
+  return ConstantDataVector::get(context, numbers);
+}
 
 void SimdEmitter::emitPosition(CallInst &call) {
   auto which = Position(constantArgument(call, 0));
@@ -97,10 +132,6 @@ void SimdEmitter::emitPosition(CallInst &call) {
   auto words = [&](size_t offset, unsigned d) {
     return groupField(i32, offset + 4 * d, "threads");
   };
-  SmallVector<uint32_t> numbers;
-  for (unsigned lane = 0; lane != simdWidth; ++lane)
-    numbers.push_back(lane);
-  Constant *laneNumbers = ConstantDataVector::get(context, numbers);
   switch (which) {
   case Position::ThreadsPerGrid:
     return define(call, 0, launchWord(offsetof(LaunchState, gridThreads), "grid_threads"));
@@ -124,12 +155,12 @@ void SimdEmitter::emitPosition(CallInst &call) {
     return define(call, 0, b.CreateLShr(b.CreateAdd(total, b.getInt32(31)), 5));
   }
   case Position::ThreadIndexInSimdgroup:
-    define(call, 0, laneNumbers);
+    define(call, 0, laneNumbers());
     return define(call, 0, b.getInt32(0));
   case Position::ThreadIndexInThreadgroup: {
     Value *first = b.CreateShl(simdgroup, 5);
     define(call, 0, first);
-    return define(call, 0, b.CreateAdd(splat(first), laneNumbers));
+    return define(call, 0, b.CreateAdd(splat(first), laneNumbers()));
   }
   case Position::ThreadPositionInThreadgroup:
   case Position::ThreadPositionInGrid: {
@@ -150,10 +181,10 @@ void SimdEmitter::emitPosition(CallInst &call) {
         at = b.CreateAdd(base, at);
       define(call, 0, at);
       if (dimension == 0)
-        define(call, 0, b.CreateAdd(splat(at), laneNumbers));
+        define(call, 0, b.CreateAdd(splat(at), laneNumbers()));
       return;
     }
-    Value *index = b.CreateAdd(splat(first), laneNumbers);
+    Value *index = b.CreateAdd(splat(first), laneNumbers());
     Value *row = dimension ? buildDivision(Instruction::UDiv, index, splat(width)) : nullptr;
     Value *at = dimension == 0   ? buildDivision(Instruction::URem, index, splat(width))
                 : dimension == 1 ? buildDivision(Instruction::URem, row, splat(height))
@@ -165,19 +196,26 @@ void SimdEmitter::emitPosition(CallInst &call) {
   }
 }
 
-void SimdEmitter::emitAddress(CallInst &call) {
-  StringRef name = call.getCalledFunction()->getName();
+void SimdEmitter::emitBuffer(CallInst &call) {
   uint64_t index = constantArgument(call, 0);
-  if (name.starts_with(bufferName))
-    return define(call, 0,
-                  launchField(b.getPtrTy(), offsetof(LaunchState, buffers) + 8 * index,
-                              "buffer" + Twine(index)));
+  define(call, 0,
+         launchField(b.getPtrTy(), offsetof(LaunchState, buffers) + 8 * index,
+                     "buffer" + Twine(index)));
+}
+
+void SimdEmitter::emitThreadgroupVariable(CallInst &call) {
   Value *memory =
       groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory");
-  if (name.starts_with(threadgroupAllocName))
-    return define(call, 0, b.CreatePtrAdd(memory, b.getInt64(threadgroupPlaces[index].first)));
-  Value *offset = launchField(b.getInt32Ty(), offsetof(LaunchState, argumentOffsets) + 4 * index,
-                              "argument_offset");
+  uint64_t place = threadgroupPlaces[constantArgument(call, 0)].first;
+  define(call, 0, b.CreatePtrAdd(memory, b.getInt64(place)));
+}
+
+void SimdEmitter::emitThreadgroupArgument(CallInst &call) {
+  Value *memory =
+      groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory");
+  Value *offset = launchField(
+      b.getInt32Ty(), offsetof(LaunchState, argumentOffsets) + 4 * constantArgument(call, 0),
+      "argument_offset");
   define(call, 0, b.CreatePtrAdd(memory, b.CreateZExt(offset, b.getInt64Ty())));
 }
 
@@ -205,7 +243,7 @@ void SimdEmitter::emitFailure(Value *badLanes, Failure failure, uint32_t site, V
   });
 }
 
-void SimdEmitter::emitBarrier(CallInst &call) {
+void SimdEmitter::emitThreadgroupBarrier(CallInst &call) {
   facts.usesThreadgroupBarrier = true;
   uint32_t site = siteOf(call);
   if (!currentHasAll)
@@ -215,6 +253,11 @@ void SimdEmitter::emitBarrier(CallInst &call) {
       FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt32Ty()}, false));
   cast<Function>(callee.getCallee())->setDoesNotThrow();
   b.CreateCall(callee, {group, b.getInt32(site)});
+}
+
+void SimdEmitter::emitSimdgroupBarrier(CallInst &) {
+  // Lanes run in step; only the order of memory accesses is asked for.
+  b.CreateFence(AtomicOrdering::AcquireRelease, SyncScope::SingleThread);
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,124 +306,23 @@ void SimdEmitter::emitLibm(CallInst &call) {
 }
 
 //===----------------------------------------------------------------------===//
-// Atomics
-//===----------------------------------------------------------------------===//
-
-/// Orders other than relaxed are about other threads, of which SIMD-groups of other threadgroups
-/// are some.
-static AtomicOrdering orderOf(AtomicOrdering ordering) {
-  return ordering == AtomicOrdering::NotAtomic || ordering == AtomicOrdering::Unordered
-             ? AtomicOrdering::Monotonic
-             : ordering;
-}
-
-void SimdEmitter::emitAtomicRMW(AtomicRMWInst &rmw) {
-  llvm::Value *pointer = rmw.getPointerOperand(), *operand = rmw.getValOperand();
-  Type *type = componentType(rmw.getType(), 0);
-  if (rmw.getType()->isBFloatTy() || type->isPointerTy())
-    return fail(&rmw, "atomics of this type are not supported");
-  Align alignment(layout.getTypeStoreSize(type));
-  AllocaInst *pointers = nullptr, *operands = nullptr, *results = nullptr;
-  Value *onePointer = isUniform(pointer) ? uniform(pointer) : nullptr;
-  Value *oneOperand = isUniform(operand) ? uniform(operand) : nullptr;
-  if (!onePointer)
-    b.CreateStore(vector(pointer), pointers = slot(lanesOf(b.getPtrTy()), "pointers"));
-  if (!oneOperand)
-    b.CreateStore(vector(operand), operands = slot(lanesOf(type), "operands"));
-  if (!rmw.use_empty()) {
-    results = slot(lanesOf(type), "results");
-    b.CreateStore(Constant::getNullValue(lanesOf(type)), results);
-  }
-  forEachActiveLane([&](Value *lane) {
-    Value *at = onePointer ? onePointer
-                           : b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
-    Value *number = oneOperand ? oneOperand : b.CreateLoad(type, b.CreateGEP(type, operands, lane));
-    Value *old =
-        b.CreateAtomicRMW(rmw.getOperation(), at, number, alignment, orderOf(rmw.getOrdering()));
-    if (results)
-      b.CreateStore(old, b.CreateGEP(type, results, lane));
-  });
-  if (results)
-    define(rmw, 0, b.CreateLoad(lanesOf(type), results));
-  else
-    define(rmw, 0, Constant::getNullValue(lanesOf(type)));
-}
-
-void SimdEmitter::emitCompareExchange(AtomicCmpXchgInst &exchange) {
-  Type *type = componentType(exchange.getCompareOperand()->getType(), 0);
-  if (type->isPointerTy())
-    return fail(&exchange, "atomics of this type are not supported");
-  Align alignment(layout.getTypeStoreSize(type));
-  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"),
-             *expected = slot(lanesOf(type), "expected"), *desired = slot(lanesOf(type), "desired"),
-             *old = slot(lanesOf(type), "old"), *success = slot(lanesOf(b.getInt8Ty()), "success");
-  b.CreateStore(vector(exchange.getPointerOperand()), pointers);
-  b.CreateStore(vector(exchange.getCompareOperand()), expected);
-  b.CreateStore(vector(exchange.getNewValOperand()), desired);
-  b.CreateStore(Constant::getNullValue(lanesOf(type)), old);
-  b.CreateStore(Constant::getNullValue(lanesOf(b.getInt8Ty())), success);
-  forEachActiveLane([&](Value *lane) {
-    Value *at = b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
-    Value *compare = b.CreateLoad(type, b.CreateGEP(type, expected, lane));
-    Value *next = b.CreateLoad(type, b.CreateGEP(type, desired, lane));
-    Value *pair =
-        b.CreateAtomicCmpXchg(at, compare, next, alignment, orderOf(exchange.getSuccessOrdering()),
-                              orderOf(exchange.getFailureOrdering()));
-    b.CreateStore(b.CreateExtractValue(pair, 0), b.CreateGEP(type, old, lane));
-    b.CreateStore(b.CreateZExt(b.CreateExtractValue(pair, 1), b.getInt8Ty()),
-                  b.CreateGEP(b.getInt8Ty(), success, lane));
-  });
-  define(exchange, 0, b.CreateLoad(lanesOf(type), old));
-  define(exchange, 1,
-         b.CreateTrunc(b.CreateLoad(lanesOf(b.getInt8Ty()), success), lanesOf(b.getInt1Ty())));
-}
-
-void SimdEmitter::emitAtomicStore(StoreInst &store) {
-  llvm::Value *pointer = store.getPointerOperand(), *stored = store.getValueOperand();
-  if (componentCount(stored->getType()) != 1 || store.getPointerAddressSpace() == 0)
-    return fail(&store, "atomic stores of this type are not supported");
-  Type *type = componentType(stored->getType(), 0);
-  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"),
-             *values = slot(lanesOf(type), "values");
-  b.CreateStore(vector(pointer), pointers);
-  b.CreateStore(vector(stored), values);
-  forEachActiveLane([&](Value *lane) {
-    Value *at = b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
-    auto *next = b.CreateAlignedStore(b.CreateLoad(type, b.CreateGEP(type, values, lane)), at,
-                                      Align(layout.getTypeStoreSize(type)));
-    next->setAtomic(orderOf(store.getOrdering()));
-  });
-}
-
-void SimdEmitter::emitAtomicLoad(LoadInst &load) {
-  llvm::Value *pointer = load.getPointerOperand();
-  if (componentCount(load.getType()) != 1 || load.getPointerAddressSpace() == 0)
-    return fail(&load, "atomic loads of this type are not supported");
-  Type *type = componentType(load.getType(), 0);
-  Align alignment(layout.getTypeStoreSize(type));
-  if (isUniform(pointer)) {
-    auto *value = b.CreateAlignedLoad(type, uniform(pointer), alignment);
-    value->setAtomic(orderOf(load.getOrdering()));
-    if (isUniform(&load))
-      return define(load, 0, value);
-    return define(load, 0, splat(value));
-  }
-  AllocaInst *pointers = slot(lanesOf(b.getPtrTy()), "pointers"),
-             *results = slot(lanesOf(type), "results");
-  b.CreateStore(vector(pointer), pointers);
-  b.CreateStore(Constant::getNullValue(lanesOf(type)), results);
-  forEachActiveLane([&](Value *lane) {
-    Value *at = b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
-    auto *value = b.CreateAlignedLoad(type, at, alignment);
-    value->setAtomic(orderOf(load.getOrdering()));
-    b.CreateStore(value, b.CreateGEP(type, results, lane));
-  });
-  define(load, 0, b.CreateLoad(lanesOf(type), results));
-}
-
-//===----------------------------------------------------------------------===//
 // Counters and checks
 //===----------------------------------------------------------------------===//
+
+void SimdEmitter::emitCountBlock(CallInst &call) {
+  uint64_t block = constantArgument(call, 0);
+  Value *counts = groupField(b.getPtrTy(), offsetof(GroupState, counts), "counts");
+  Value *active =
+      b.CreateZExt(b.CreateUnaryIntrinsic(Intrinsic::ctpop, maskBits(mask)), b.getInt64Ty());
+  auto add = [&](uint64_t word, Value *amount) {
+    Value *at = b.CreatePtrAdd(counts, b.getInt64(word * 8));
+    b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt64Ty(), at), amount), at);
+  };
+  add(3 * block, active);
+  add(3 * block + 1, b.getInt64(1));
+  if (!facts.blocks[block].threadgroup.empty())
+    add(3 * block + 2, b.CreateZExt(b.CreateICmpEQ(simdgroup, b.getInt32(0)), b.getInt64Ty()));
+}
 
 void SimdEmitter::emitCountLines(CallInst &call) {
   llvm::Value *pointer = call.getArgOperand(0);
@@ -454,13 +396,11 @@ void SimdEmitter::emitCheck(CallInst &call) {
         groupField(b.getPtrTy(), offsetof(GroupState, threadgroupMemory), "threadgroup_memory"),
         i64);
     auto *object = dyn_cast<CallInst>(getUnderlyingObject(pointer, 0));
-    StringRef name =
-        object && object->getCalledFunction() ? object->getCalledFunction()->getName() : "";
-    if (name.starts_with(threadgroupAllocName)) {
+    if (object && isCallOf(object, threadgroupAllocName)) {
       auto [offset, size] = threadgroupPlaces[constantArgument(*object, 0)];
       start = b.CreateAdd(memory, b.getInt64(offset));
       length = b.getInt64(size);
-    } else if (name.starts_with(threadgroupArgumentName)) {
+    } else if (object && isCallOf(object, threadgroupArgumentName)) {
       uint64_t index = constantArgument(*object, 0);
       Value *offset = launchField(
           b.getInt32Ty(), offsetof(LaunchState, argumentOffsets) + 4 * index, "argument_offset");

@@ -1,6 +1,5 @@
 // Values of a thread as values of a SIMD-group, computed on demand: as one vector of lanes, or as
 // the scalar of one lane.
-#include "host_device/engine/Builtins.h"
 #include "host_device/engine/Vectorize.h"
 #include "llvm/IR/GetElementPtrTypeIterator.h"
 #include "llvm/IR/IntrinsicInst.h"

@@ -1,4 +1,5 @@
 #include "host_device/msl/Invocation.h"
+#include "host_device/msl/MetalAttributes.h"
 #include "host_device/msl/MetalTarget.h"
 #include "host_device/msl/SourceFiles.h"
 #include "clang/Basic/Version.h"
@@ -59,6 +60,7 @@ std::unique_ptr<clang::CompilerInstance> makeInstance(IntrusiveRefCntPtr<vfs::Fi
                                                       const char *path, const MslOptions &options,
                                                       DiagnosticCollector &diagnostics,
                                                       bool withPrelude) {
+  registerMetalAttributes();
   clang::DiagnosticOptions diagnosticOptions;
   auto engine = clang::CompilerInstance::createDiagnostics(*files, diagnosticOptions, &diagnostics,
                                                            /*ShouldOwnClient=*/false);

@@ -1,12 +1,13 @@
 #include "host_device/msl/Kernels.h"
 #include "host_device/msl/AddressSpaces.h"
+#include "host_device/msl/MetalAttributes.h"
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/Expr.h"
 #include "clang/Basic/SourceManager.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/STLExtras.h"
 #include <optional>
 #include <set>
 
@@ -21,56 +22,6 @@ static std::string spelling(QualType type, const ASTContext &ast) {
     if (StringRef(text).starts_with(space))
       text.erase(0, space.size());
   return text;
-}
-
-static std::optional<Position> positionOf(StringRef name) {
-  return llvm::StringSwitch<std::optional<Position>>(name)
-      .Case("thread_position_in_grid", Position::ThreadPositionInGrid)
-      .Case("thread_position_in_threadgroup", Position::ThreadPositionInThreadgroup)
-      .Case("thread_index_in_threadgroup", Position::ThreadIndexInThreadgroup)
-      .Case("thread_index_in_simdgroup", Position::ThreadIndexInSimdgroup)
-      .Case("threads_per_grid", Position::ThreadsPerGrid)
-      .Case("threads_per_threadgroup", Position::ThreadsPerThreadgroup)
-      .Case("threads_per_simdgroup", Position::ThreadsPerSimdgroup)
-      .Case("threadgroup_position_in_grid", Position::ThreadgroupPositionInGrid)
-      .Case("threadgroups_per_grid", Position::ThreadgroupsPerGrid)
-      .Case("simdgroup_index_in_threadgroup", Position::SimdgroupIndexInThreadgroup)
-      .Case("simdgroups_per_threadgroup", Position::SimdgroupsPerThreadgroup)
-      .Case("thread_execution_width", Position::ThreadExecutionWidth)
-      .Case("dispatch_threads_per_threadgroup", Position::DispatchThreadsPerThreadgroup)
-      .Case("dispatch_simdgroups_per_threadgroup", Position::DispatchSimdgroupsPerThreadgroup)
-      .Case("dispatch_quadgroups_per_threadgroup", Position::DispatchQuadgroupsPerThreadgroup)
-      .Case("grid_size", Position::GridSize)
-      .Case("grid_origin", Position::GridOrigin)
-      .Case("quadgroup_index_in_threadgroup", Position::QuadgroupIndexInThreadgroup)
-      .Case("quadgroups_per_threadgroup", Position::QuadgroupsPerThreadgroup)
-      .Case("thread_index_in_quadgroup", Position::ThreadIndexInQuadgroup)
-      .Default(std::nullopt);
-}
-
-/// Whether Metal lets this position be a vector.
-static bool mayBeVector(Position position) {
-  switch (position) {
-  case Position::ThreadPositionInGrid:
-  case Position::ThreadPositionInThreadgroup:
-  case Position::ThreadsPerGrid:
-  case Position::ThreadsPerThreadgroup:
-  case Position::ThreadgroupPositionInGrid:
-  case Position::ThreadgroupsPerGrid:
-  case Position::DispatchThreadsPerThreadgroup:
-  case Position::GridSize:
-  case Position::GridOrigin:
-    return true;
-  default:
-    return false;
-  }
-}
-
-static const AnnotateAttr *findAttr(const Decl *decl, StringRef name) {
-  for (const auto *attr : decl->specific_attrs<AnnotateAttr>())
-    if (StringRef text = attr->getAnnotation(); text.consume_front("metal.") && text == name)
-      return attr;
-  return nullptr;
 }
 
 static std::optional<uint64_t> integerArgument(const AnnotateAttr *attr, const ASTContext &ast) {
@@ -109,10 +60,10 @@ bool KernelCollector::HandleTopLevelDecl(DeclGroupRef group) {
 
 void KernelCollector::visit(Decl *decl) {
   if (auto *function = dyn_cast<FunctionDecl>(decl)) {
-    if (!function->isDependentContext() && findAttr(function, "kernel"))
+    if (!function->isDependentContext() && metalAttribute(function, "kernel"))
       functions.push_back(function);
   } else if (auto *variable = dyn_cast<VarDecl>(decl)) {
-    if (findAttr(variable, "function_constant"))
+    if (metalAttribute(variable, "function_constant"))
       variables.push_back(variable);
   } else if (isa<NamespaceDecl, LinkageSpecDecl>(decl)) {
     for (Decl *inner : cast<DeclContext>(decl)->decls())
@@ -131,7 +82,7 @@ void KernelCollector::HandleTranslationUnit(ASTContext &context) {
   for (const VarDecl *variable : variables) {
     if (!seenVariables.insert(variable->getCanonicalDecl()).second)
       continue;
-    auto index = integerArgument(findAttr(variable, "function_constant"), context);
+    auto index = integerArgument(metalAttribute(variable, "function_constant"), context);
     if (!index) {
       error(variable, "function_constant needs an index");
       continue;
@@ -194,14 +145,16 @@ bool KernelCollector::readParameter(const ParmVarDecl *parameter, ParameterInfo 
   hasIndex = false;
   QualType type = parameter->getType();
   for (const auto *attr : parameter->specific_attrs<AnnotateAttr>()) {
-    StringRef name = attr->getAnnotation();
-    if (!name.consume_front("metal."))
+    StringRef name = metalName(attr);
+    if (name.empty())
       continue;
-    if (auto position = positionOf(name)) {
+    llvm::ArrayRef<PositionAttribute> positions = positionAttributes();
+    const auto *position = llvm::find_if(
+        positions, [&](const PositionAttribute &known) { return known.name == name; });
+    if (position != positions.end()) {
       info.kind = ParameterInfo::Kind::Position;
-      info.position = *position;
-      if (!readPositionType(type, *ast, info) ||
-          (info.vectorWidth > 1 && !mayBeVector(*position))) {
+      info.position = position->position;
+      if (!readPositionType(type, *ast, info) || (info.vectorWidth > 1 && !position->mayBeVector)) {
         error(parameter,
               "type '" + spelling(type, *ast) + "' is not valid for attribute '" + name + "'");
         return false;
@@ -245,7 +198,7 @@ bool KernelCollector::readParameter(const ParmVarDecl *parameter, ParameterInfo 
     info.elementAlignment = static_cast<uint64_t>(ast->getTypeAlignInChars(pointee).getQuantity());
   }
   bool isBuffer = info.kind == ParameterInfo::Kind::Buffer;
-  const AnnotateAttr *attr = findAttr(parameter, isBuffer ? "buffer" : "threadgroup");
+  const AnnotateAttr *attr = metalAttribute(parameter, isBuffer ? "buffer" : "threadgroup");
   if (attr) {
     auto index = integerArgument(attr, *ast);
     if (!index || *index >= maxBufferBindings) {
@@ -263,13 +216,13 @@ void KernelCollector::addKernel(const FunctionDecl *function) {
   DeclaredKernel kernel;
   kernel.decl = function;
   kernel.info.name = function->getNameAsString();
-  if (auto name = stringArgument(findAttr(function, "host_name")))
+  if (auto name = stringArgument(metalAttribute(function, "host_name")))
     kernel.info.name = *name;
   kernel.info.line = ast->getSourceManager().getExpansionLineNumber(function->getLocation());
   if (!function->getReturnType()->isVoidType())
     error(function, "kernel '" + kernel.info.name + "' must return void");
   for (StringRef name : {"max_total_threads_per_threadgroup"})
-    if (const AnnotateAttr *attr = findAttr(function, name)) {
+    if (const AnnotateAttr *attr = metalAttribute(function, name)) {
       auto limit = integerArgument(attr, *ast);
       if (!limit || *limit == 0)
         error(function, llvm::Twine(name) + " needs a positive number");

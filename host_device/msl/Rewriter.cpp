@@ -37,43 +37,6 @@ struct Token {
   bool startsMacroBody = false; // the first token of what a #define stands for
 };
 
-/// Attributes of Metal that the front end reads. Any other attribute is left to clang.
-bool isMetalAttribute(StringRef name) {
-  static const llvm::StringSet<> names = {"kernel",
-                                          "host_name",
-                                          "max_total_threads_per_threadgroup",
-                                          "required_threads_per_threadgroup",
-                                          "buffer",
-                                          "texture",
-                                          "sampler",
-                                          "threadgroup",
-                                          "function_constant",
-                                          "id",
-                                          "stage_in",
-                                          "visible",
-                                          "thread_position_in_grid",
-                                          "thread_position_in_threadgroup",
-                                          "thread_index_in_threadgroup",
-                                          "thread_index_in_simdgroup",
-                                          "thread_index_in_quadgroup",
-                                          "threads_per_grid",
-                                          "threads_per_threadgroup",
-                                          "threads_per_simdgroup",
-                                          "threadgroup_position_in_grid",
-                                          "threadgroups_per_grid",
-                                          "simdgroup_index_in_threadgroup",
-                                          "simdgroups_per_threadgroup",
-                                          "thread_execution_width",
-                                          "dispatch_threads_per_threadgroup",
-                                          "dispatch_simdgroups_per_threadgroup",
-                                          "dispatch_quadgroups_per_threadgroup",
-                                          "grid_size",
-                                          "grid_origin",
-                                          "quadgroup_index_in_threadgroup",
-                                          "quadgroups_per_threadgroup"};
-  return names.contains(name);
-}
-
 bool isAddressSpace(StringRef text) {
   return text == "thread" || text == "device" || text == "constant" || text == "threadgroup";
 }
@@ -85,7 +48,6 @@ public:
   RewrittenText run() {
     attributes();
     methodQualifiers();
-    variables();
     arrayParameters();
     literals();
     loadsInConditionals();
@@ -205,6 +167,14 @@ private:
   void replace(size_t offset, size_t length, std::string text) {
     replacements[{offset, length ? 1 : 0}] = {length, std::move(text)};
   }
+  /// Takes the place of two tokens that may be on two lines.
+  void replaceTokens(size_t first, size_t last, const std::string &text) {
+    size_t end = tokens[last].offset + tokens[last].length;
+    blank(tokens[first].offset, end);
+    Replacement &entry = replacements[{tokens[first].offset, 1}];
+    entry.text =
+        text + entry.text.substr(std::min(entry.text.find_first_not_of(' '), entry.text.size()));
+  }
   void insert(size_t offset, const std::string &text) {
     Replacement &entry = replacements[{offset, 0}];
     entry.length = 0;
@@ -222,75 +192,33 @@ private:
     replace(begin, end - begin, std::move(text));
   }
 
-  /// `[[a, b(1)]]` -> `__attribute__((annotate("metal.a"), annotate("metal.b", 1)))`.
+  /// Whether an attribute `[[...]]` begins at token `i`.
+  bool isAttribute(size_t i) const {
+    return is(i, tok::l_square) && is(i + 1, tok::l_square) && match[i] != npos &&
+           match[i + 1] != npos && match[i] == match[i + 1] + 1;
+  }
+
+  /// `[[kernel]]` -> `[[__tm_kernel]]`, as `kernel` and `threadgroup` are macros; and
+  /// `template [[host_name("f")]]` -> `template __attribute__((host_name("f")))`, as clang takes no
+  /// other attribute in an explicit instantiation.
   void attributes() {
+    size_t end = npos; // the last token of an attribute of an explicit instantiation
     for (size_t i = 0; i + 3 < tokens.size(); ++i) {
-      if (!is(i, tok::l_square) || !is(i + 1, tok::l_square) || match[i] == npos ||
-          match[i + 1] == npos || match[i] != match[i + 1] + 1)
+      if (!isAttribute(i))
         continue;
-      size_t end = match[i + 1];
-      std::string out;
-      bool ours = true;
-      size_t at = i + 2;
-      while (at < end && ours) {
-        StringRef name = text(at);
-        if (!isMetalAttribute(name)) {
-          ours = false;
-          break;
-        }
-        std::string item = ("annotate(\"metal." + name + "\"").str();
-        size_t next = at + 1;
-        if (is(next, tok::l_paren) && match[next] != npos && match[next] < end) {
-          size_t close = match[next];
-          // A parameter that exists only if a function constant is true names that constant, whose
-          // value is not known here.
-          if (name == "function_constant" && isParameter(i))
-            item = "annotate(\"metal.exists_if\", \"" +
-                   oneLine(tokens[next + 1].offset, tokens[close].offset) + "\"";
-          else if (close > next + 1)
-            item += ", " + oneLine(tokens[next + 1].offset, tokens[close].offset);
-          next = close + 1;
-        }
-        item += ")";
-        out += (out.empty() ? "" : ", ") + item;
-        if (next < end && !is(next, tok::comma))
-          ours = false;
-        at = next + 1;
+      for (size_t at = i + 2; at < match[i + 1]; ++at) {
+        if (is(at, tok::l_paren) && match[at] != npos)
+          at = match[at];
+        else if (text(at) == "kernel" || text(at) == "threadgroup")
+          insert(tokens[at].offset, "__tm_");
       }
-      if (!ours || out.empty())
-        continue;
-      size_t begin = tokens[i].offset, stop = tokens[match[i]].offset + 1;
-      StringRef old = source.slice(begin, stop);
-      std::string lines;
-      for (size_t k = 0; k < old.size(); ++k)
-        if (old[k] == '\n')
-          lines += k && old[k - 1] == '\\' ? "\\\n" : "\n";
-      replace(begin, stop - begin, " __attribute__((" + out + ")) " + lines);
-      for (size_t k = i; k <= match[i]; ++k)
-        gone[k] = true;
+      if (i > 0 && (text(i - 1) == "template" || i - 1 == end)) {
+        end = match[i];
+        replaceTokens(i, i + 1, "__attribute__((");
+        replaceTokens(match[i + 1], match[i], "))");
+      }
+      i = match[i];
     }
-  }
-
-  /// Whether a token stands in parentheses that no brace separates it from.
-  bool isParameter(size_t i) const {
-    while (i-- > 0) {
-      if (is(i, tok::l_paren))
-        return true;
-      if (is(i, tok::semi) || is(i, tok::l_brace) || is(i, tok::r_brace))
-        return false;
-      if ((is(i, tok::r_paren) || is(i, tok::r_square)) && match[i] != npos)
-        i = match[i];
-    }
-    return false;
-  }
-
-  std::string oneLine(size_t begin, size_t end) const {
-    std::string out = source.slice(begin, end).str();
-    for (size_t i = 0; i < out.size(); ++i)
-      if (out[i] == '\n' || out[i] == '\r' ||
-          (out[i] == '\\' && i + 1 < out.size() && out[i + 1] == '\n'))
-        out[i] = ' ';
-    return out;
   }
 
   /// The first token of the declaration that token `i` is part of: after the nearest `;`, `{`, `}`
@@ -447,115 +375,6 @@ private:
            text == "inline" || text == "extern";
   }
 
-  /// `threadgroup float x[32];` -> `static threadgroup float x[32];`,
-  /// `constant float y = 1;` -> `static constant float y = 1;`.
-  void variables() {
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      StringRef space = text(i);
-      if (gone[i] || (space != "threadgroup" && space != "constant"))
-        continue;
-      bool isStatic = false, isExtern = false;
-      size_t first = i;
-      auto note = [&](StringRef word) {
-        isStatic |= word == "static";
-        isExtern |= word == "extern";
-      };
-      bool starts = false;
-      for (;;) {
-        if (first == 0 || tokens[first].afterDirective || tokens[first].startsMacroBody) {
-          starts = true;
-          break;
-        }
-        size_t previous = first - 1;
-        if (isSpecifier(text(previous))) {
-          note(text(previous));
-          first = previous;
-          continue;
-        }
-        if (is(previous, tok::r_paren) && match[previous] != npos && match[previous] > 0 &&
-            text(match[previous] - 1) == "alignas") {
-          first = match[previous] - 1;
-          continue;
-        }
-        if (gone[previous] && is(previous, tok::r_square) && match[previous] != npos) {
-          first = match[previous];
-          continue;
-        }
-        tok::TokenKind kind = tokens[previous].kind;
-        starts = kind == tok::semi || kind == tok::l_brace || kind == tok::r_brace ||
-                 kind == tok::colon || (kind == tok::greater && closesTemplateHeader(previous));
-        break;
-      }
-      if (!starts)
-        continue;
-      // Forward to the declarator: a pointer or a reference is a variable of the thread.
-      bool isVariable = true, isFunctionConstant = false, done = false;
-      int angle = 0;
-      size_t k = i + 1;
-      for (; k < tokens.size() && !done; ++k) {
-        switch (tokens[k].kind) {
-        case tok::less:
-          ++angle;
-          break;
-        case tok::greater:
-          --angle;
-          break;
-        case tok::greatergreater:
-          angle -= 2;
-          break;
-        case tok::star:
-        case tok::amp:
-        case tok::ampamp:
-          if (angle <= 0) {
-            isVariable = false;
-            done = true;
-          }
-          break;
-        case tok::l_square:
-          if (gone[k] && match[k] != npos) { // an attribute
-            for (size_t a = k; a < match[k]; ++a)
-              isFunctionConstant |= text(a) == "function_constant";
-            k = match[k];
-            break;
-          }
-          if (angle <= 0)
-            done = true;
-          break;
-        case tok::l_paren:
-          if (match[k] != npos &&
-              (angle > 0 || text(k - 1) == "alignas" || text(k - 1) == "decltype")) {
-            k = match[k];
-            break;
-          }
-          done = true;
-          break;
-        case tok::semi:
-        case tok::equal:
-        case tok::l_brace:
-        case tok::comma:
-          if (angle <= 0 || tokens[k].kind == tok::semi || tokens[k].kind == tok::l_brace)
-            done = true;
-          break;
-        case tok::raw_identifier:
-          if (isSpecifier(text(k)))
-            note(text(k));
-          break;
-        default:
-          break;
-        }
-      }
-      if (!isVariable)
-        continue;
-      std::string words;
-      if (isFunctionConstant)
-        words = "extern ";
-      else if (!isStatic && !isExtern)
-        words = "static ";
-      if (!words.empty())
-        insert(tokens[i].offset, words);
-    }
-  }
-
   /// The end of an operand that reads memory and does nothing else (`p[i]`, `*(p + i)`), or npos.
   size_t loadEnd(size_t i) const {
     bool reads = false;
@@ -653,6 +472,7 @@ private:
       if (first == 0 || (!is(first - 1, tok::l_paren) && !is(first - 1, tok::comma)))
         continue;
       int angle = 0;
+      size_t name = npos; // the last identifier outside of template arguments
       for (size_t k = i + 1; k < tokens.size(); ++k) {
         tok::TokenKind kind = tokens[k].kind;
         if (kind == tok::less)
@@ -663,19 +483,26 @@ private:
           angle -= 2;
         if (angle > 0)
           continue;
-        if (kind == tok::l_square && !gone[k] && match[k] != npos &&
-            tokens[k - 1].kind == tok::raw_identifier) {
-          size_t next = match[k] + 1;
-          if (is(next, tok::comma) || is(next, tok::r_paren) || is(next, tok::l_square)) {
-            insert(tokens[k - 1].offset, "(*");
-            blank(tokens[k].offset, tokens[match[k]].offset);
-            replace(tokens[match[k]].offset, 1, ")");
+        if (isAttribute(k)) {
+          k = match[k];
+        } else if (kind == tok::l_square && match[k] != npos && name != npos) {
+          // What follows the array is the pointer's.
+          size_t last = match[k];
+          while (isAttribute(last + 1))
+            last = match[last + 1];
+          if (is(last + 1, tok::comma) || is(last + 1, tok::r_paren) ||
+              is(last + 1, tok::l_square)) {
+            insert(tokens[name].offset, "(*");
+            blank(tokens[k].offset, tokens[match[k]].offset + 1);
+            insert(tokens[last].offset + 1, ")");
           }
           break;
-        }
-        if (kind != tok::raw_identifier && kind != tok::coloncolon && kind != tok::greater &&
-            kind != tok::greatergreater && kind != tok::less)
+        } else if (kind == tok::raw_identifier) {
+          name = k;
+        } else if (kind != tok::coloncolon && kind != tok::greater && kind != tok::greatergreater &&
+                   kind != tok::less) {
           break;
+        }
       }
     }
   }

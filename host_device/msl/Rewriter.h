@@ -23,17 +23,14 @@ struct RewrittenText {
   llvm::SmallVector<Edit> edits;
 };
 
-/// Rewrites Metal's own syntax:
-/// - `[[buffer(0)]]`, `[[kernel]]`, `[[host_name("f")]]` and their like become `annotate`
-/// attributes, which survive template
-///   instantiation and explicit instantiations;
-/// - variables in the threadgroup and constant address spaces become static, and function constants
-/// external;
+/// Rewrites what of Metal's syntax no macro, attribute or option of clang's can express:
+/// - the attributes `[[kernel]]` and `[[threadgroup(0)]]`, whose names are macros, are renamed, and
+///   attributes of explicit instantiations are written the other way that clang has for attributes;
 /// - arrays as parameters that have an address space become pointers, and literals get the suffixes
-/// that clang knows;
+///   that clang knows;
 /// - what a conditional operator reads from memory becomes a value;
 /// - address spaces after a method's parameters go, and of overloads that differ in nothing else
-/// the first one stays.
+///   the first one stays.
 RewrittenText rewriteMsl(llvm::StringRef source);
 
 } // namespace triton_metal

@@ -269,9 +269,11 @@ private:
         {LaneOperation::MinUnsigned, "__tm_simd_min_u32"},
         {LaneOperation::Inclusive, "__tm_simd_inclusive_sum_u32"},
         {LaneOperation::Exclusive, "__tm_simd_exclusive_sum_u32"},
+        {LaneOperation::QuadInclusive, "__tm_quad_inclusive_sum_i32"},
+        {LaneOperation::QuadExclusive, "__tm_quad_exclusive_sum_u32"},
         {LaneOperation::Ballot, "__tm_simd_ballot"},
         {LaneOperation::Shuffle, "__tm_simd_shuffle_u32"}};
-    auto [operation, name] = operations[pick(full ? 9 : 8)];
+    auto [operation, name] = operations[pick(std::size(operations) - (full ? 0 : 1))];
     Value *value = number(1);
     Value *from = b.CreateAnd(chance(50) ? b.CreateXor(lane, b.getInt32(pick(32))) : number(1),
                               b.getInt32(31));

@@ -17,6 +17,8 @@ enum class LaneOperation : uint32_t {
   MinUnsigned,
   Inclusive,
   Exclusive,
+  QuadInclusive,
+  QuadExclusive,
   Ballot,
   Shuffle
 };
@@ -77,17 +79,24 @@ inline void ThreadByThread::finish(uint32_t first, uint32_t last) {
     return threads[i].at == At::Lanes && threads[i].site == site;
   };
   auto operation = LaneOperation::Sum;
-  uint32_t sum = 0, all = 0, any = 0, least = ~0u, ballot = 0;
+  uint32_t sum = 0, quad = 0, all = 0, any = 0, least = ~0u, ballot = 0;
   int32_t most = INT32_MIN;
   for (uint32_t i = first; i != last; ++i) {
+    if ((i - first) % 4 == 0)
+      quad = 0;
     if (!takesPart(i))
       continue;
     Thread &thread = threads[i];
     operation = LaneOperation(thread.operation);
-    thread.result = sum; // of the lanes before this one
+    bool ofQuad =
+        operation == LaneOperation::QuadInclusive || operation == LaneOperation::QuadExclusive;
+    thread.result = ofQuad ? quad : sum; // of the lanes before this one
     sum += thread.value;
+    quad += thread.value;
     if (operation == LaneOperation::Inclusive)
       thread.result = sum;
+    if (operation == LaneOperation::QuadInclusive)
+      thread.result = quad;
     all ^= thread.value;
     any |= thread.value;
     least = std::min(least, thread.value);
@@ -122,6 +131,8 @@ inline void ThreadByThread::finish(uint32_t first, uint32_t last) {
       break;
     case LaneOperation::Inclusive:
     case LaneOperation::Exclusive:
+    case LaneOperation::QuadInclusive:
+    case LaneOperation::QuadExclusive:
       break;
     }
   }

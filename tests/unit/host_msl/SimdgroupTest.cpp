@@ -28,6 +28,15 @@ fail(same(simd_shuffle_and_fill_up(x, T(100), 2), lane >= 2 ? T(lane + 1) : T(10
 fail(same(simd_shuffle_and_fill_down(x, T(100), 4), lane < 28 ? T(lane + 7) : T(100)));
 fail(same(quad_shuffle(x, 2), T((lane & ~3u) + 5)));
 fail(same(quad_broadcast(x, 0), T((lane & ~3u) + 3)));
+fail(same(quad_broadcast_first(x), T((lane & ~3u) + 3)));
+fail(same(quad_shuffle_up(x, 1), T((lane & 3) ? lane + 2 : lane + 3)));
+fail(same(quad_shuffle_down(x, 2), T((lane & 3) < 2 ? lane + 5 : lane + 3)));
+fail(same(quad_shuffle_rotate_up(x, 1), T((lane & ~3u) + ((lane + 3) & 3) + 3)));
+fail(same(quad_shuffle_rotate_down(x, 3), T((lane & ~3u) + ((lane + 3) & 3) + 3)));
+T f = T(lane + 50); // of 0 1 2 3 and 50 51 52 53: 52 53 0 1, and 2 3 50 51
+fail(same(quad_shuffle_and_fill_up(x, f, 2), (lane & 3) >= 2 ? T(lane + 1) : T(lane + 52)));
+fail(same(quad_shuffle_and_fill_down(x, f, 2), (lane & 3) < 2 ? T(lane + 5) : T(lane + 48)));
+fail(same(quad_shuffle_and_fill_up(x, f, 1, 2), (lane & 1) ? T(lane + 2) : T(lane + 51)));
 )",
               {out(bad)}, 64, R"(
 template <typename T> bool same(T a, T b) { return a == b; }
@@ -80,6 +89,80 @@ TEST(Quads, ReduceFourThreads) {
       {out(o)}, 32);
   for (int lane = 0; lane < 32; ++lane)
     EXPECT_EQ(o[lane], (lane & ~3) * 4 + 6 + 1000 * (lane | 3) + 100000 * (lane < 8));
+}
+
+/// The prefix scans of four and of 32 lanes, of which some may be absent, against a loop.
+template <typename T>
+void scanTest(const std::string &type, const std::string &number, uint32_t absent) {
+  constexpr uint32_t lanes = 32;
+  std::vector<T> o(8 * lanes);
+  runKernel("device " + type + " *o", R"(
+if ((ABSENT >> lane & 1) == 0) {
+  T x = T(lane % 5) + T(1), y = T(lane % 3 == 1 ? 2 : 1);
+  o[lane] = simd_prefix_inclusive_sum(x);
+  o[32 + lane] = simd_prefix_exclusive_sum(x);
+  o[64 + lane] = simd_prefix_inclusive_product(y);
+  o[96 + lane] = simd_prefix_exclusive_product(y);
+  o[128 + lane] = quad_prefix_inclusive_sum(x);
+  o[160 + lane] = quad_prefix_exclusive_sum(x);
+  o[192 + lane] = quad_prefix_inclusive_product(y);
+  o[224 + lane] = quad_prefix_exclusive_product(y);
+})",
+            {out(o)}, lanes,
+            "typedef " + number + " T;\n#define ABSENT " + std::to_string(absent) + "u\n", 32);
+  for (uint32_t width : {lanes, 4u}) {
+    const T *at = o.data() + (width == 4 ? 4 * lanes : 0);
+    T sum = 0, product = 1;
+    for (uint32_t lane = 0; lane != lanes; ++lane) {
+      if (lane % width == 0) {
+        sum = 0;
+        product = 1;
+      }
+      if (absent >> lane & 1)
+        continue;
+      T x = T(lane % 5) + T(1), y = T(lane % 3 == 1 ? 2 : 1);
+      EXPECT_EQ(at[lanes + lane], sum) << type << " " << width << " " << lane;
+      EXPECT_EQ(at[3 * lanes + lane], product) << type << " " << width << " " << lane;
+      sum += x;
+      product *= y;
+      EXPECT_EQ(at[lane], sum) << type << " " << width << " " << lane;
+      EXPECT_EQ(at[2 * lanes + lane], product) << type << " " << width << " " << lane;
+    }
+  }
+}
+
+TEST(Scans, AgreeWithALoop) {
+  for (uint32_t absent : {0u, 1u, 0x80000000u, 0x12345678u, 0xfffffff0u, 0x77777777u}) {
+    scanTest<float>("float", "float", absent);
+    scanTest<int32_t>("int", "int", absent);
+    scanTest<uint32_t>("uint", "uint", absent);
+    scanTest<float>("float", "half", absent);
+    scanTest<int16_t>("short", "short", absent);
+    scanTest<uint8_t>("uchar", "uchar", absent);
+  }
+}
+
+TEST(Quads, Vote) {
+  std::vector<uint32_t> o(32), first(32);
+  runKernel("device uint *o, device uint *first", R"(
+o[i] = uint(quad_ballot(lane % 3 == 0)) | uint(quad_any(lane == 9)) << 8 | uint(quad_all(lane < 10)) << 9;
+if (lane % 5 != 0)
+  first[i] = uint(quad_is_first()) | uint(quad_active_threads_mask()) << 8 | quad_broadcast_first(lane) << 16;
+)",
+            {out(o), out(first)}, 32);
+  for (uint32_t lane = 0; lane != 32; ++lane) {
+    uint32_t base = lane & ~3u, votes = 0, active = 0, least = 32;
+    for (uint32_t k = 0; k != 4; ++k) {
+      votes |= uint32_t((base + k) % 3 == 0) << k;
+      if ((base + k) % 5 == 0)
+        continue;
+      active |= 1u << k;
+      least = std::min(least, base + k);
+    }
+    EXPECT_EQ(o[lane], votes | uint32_t(base == 8) << 8 | uint32_t(base + 3 < 10) << 9) << lane;
+    EXPECT_EQ(first[lane], lane % 5 == 0 ? 0u : uint32_t(lane == least) | active << 8 | least << 16)
+        << lane;
+  }
 }
 
 TEST(Atomics, CountEveryThread) {

@@ -1,0 +1,193 @@
+#include "host_device/msl/MetalAttributes.h"
+#include "clang/AST/ASTContext.h"
+#include "clang/AST/Expr.h"
+#include "clang/Basic/ParsedAttrInfo.h"
+#include "clang/Sema/DeclSpec.h"
+#include "clang/Sema/Lookup.h"
+#include "clang/Sema/ParsedAttr.h"
+#include "clang/Sema/Sema.h"
+#include <mutex>
+
+using namespace clang;
+using llvm::StringRef;
+
+namespace triton_metal {
+
+llvm::ArrayRef<PositionAttribute> positionAttributes() {
+  static constexpr bool mayBeVector = true;
+  static const PositionAttribute attributes[] = {
+      {"dispatch_quadgroups_per_threadgroup", Position::DispatchQuadgroupsPerThreadgroup},
+      {"dispatch_simdgroups_per_threadgroup", Position::DispatchSimdgroupsPerThreadgroup},
+      {"dispatch_threads_per_threadgroup", Position::DispatchThreadsPerThreadgroup, mayBeVector},
+      {"grid_origin", Position::GridOrigin, mayBeVector},
+      {"grid_size", Position::GridSize, mayBeVector},
+      {"quadgroup_index_in_threadgroup", Position::QuadgroupIndexInThreadgroup},
+      {"quadgroups_per_threadgroup", Position::QuadgroupsPerThreadgroup},
+      {"simdgroup_index_in_threadgroup", Position::SimdgroupIndexInThreadgroup},
+      {"simdgroups_per_threadgroup", Position::SimdgroupsPerThreadgroup},
+      {"thread_execution_width", Position::ThreadExecutionWidth},
+      {"thread_index_in_quadgroup", Position::ThreadIndexInQuadgroup},
+      {"thread_index_in_simdgroup", Position::ThreadIndexInSimdgroup},
+      {"thread_index_in_threadgroup", Position::ThreadIndexInThreadgroup},
+      {"thread_position_in_grid", Position::ThreadPositionInGrid, mayBeVector},
+      {"thread_position_in_threadgroup", Position::ThreadPositionInThreadgroup, mayBeVector},
+      {"threadgroup_position_in_grid", Position::ThreadgroupPositionInGrid, mayBeVector},
+      {"threadgroups_per_grid", Position::ThreadgroupsPerGrid, mayBeVector},
+      {"threads_per_grid", Position::ThreadsPerGrid, mayBeVector},
+      {"threads_per_simdgroup", Position::ThreadsPerSimdgroup},
+      {"threads_per_threadgroup", Position::ThreadsPerThreadgroup, mayBeVector},
+  };
+  return attributes;
+}
+
+namespace {
+
+/// The attributes that are no positions. Those that this device has no use for are known so that a
+/// kernel's parameter with one is refused by name.
+constexpr llvm::StringLiteral otherAttributes[] = {
+    "buffer",
+    "function_constant",
+    "host_name",
+    "id",
+    "max_total_threads_per_threadgroup",
+    "required_threads_per_threadgroup",
+    "sampler",
+    "stage_in",
+    "texture",
+    "visible",
+    // Words of the language that are macros here: the rewriter renames these attributes.
+    "__tm_kernel",
+    "__tm_threadgroup",
+    // Of the macros `threadgroup` and `constant`: see placeVariable.
+    "__tm_variable",
+};
+
+class MetalAttributes final : public ParsedAttrInfo {
+public:
+  MetalAttributes() {
+    OptArgs = 15; // any number
+    Spellings = spellings();
+  }
+
+  AttrHandling handleDeclAttribute(Sema &sema, Decl *decl,
+                                   const ParsedAttr &attribute) const override {
+    StringRef name = attribute.getAttrName()->getName();
+    if (name == "__tm_variable")
+      return placeVariable(decl);
+    name.consume_front("__tm_");
+    llvm::SmallVector<Expr *, 4> arguments;
+    for (unsigned index = 0; index != attribute.getNumArgs(); ++index) {
+      Expr *argument = argumentOf(sema, attribute, index);
+      if (!argument)
+        return AttributeNotApplied;
+      arguments.push_back(argument);
+    }
+    if (name == "function_constant") {
+      if (auto *parameter = dyn_cast<ParmVarDecl>(decl))
+        return makeOptional(sema, parameter, attribute, arguments);
+      // Its value comes from outside; with it the code is specialised.
+      if (auto *variable = dyn_cast<VarDecl>(decl))
+        variable->setStorageClass(SC_Extern);
+    }
+    return annotate(sema, decl, attribute, name, arguments);
+  }
+
+private:
+  static llvm::ArrayRef<Spelling> spellings() {
+    static const std::vector<Spelling> all = [] {
+      std::vector<Spelling> result;
+      auto add = [&](StringRef name) {
+        result.push_back({AttributeCommonInfo::AS_GNU, name.data()});
+        result.push_back({AttributeCommonInfo::AS_CXX11, name.data()});
+      };
+      for (const PositionAttribute &attribute : positionAttributes())
+        add(attribute.name);
+      for (StringRef name : otherAttributes)
+        add(name);
+      return result;
+    }();
+    return all;
+  }
+
+  /// The parser takes a name that stands alone for an identifier: it does not know better of
+  /// attributes that are not its own.
+  static Expr *argumentOf(Sema &sema, const ParsedAttr &attribute, unsigned index) {
+    if (attribute.isArgExpr(index))
+      return attribute.getArgAsExpr(index);
+    IdentifierLoc *name = attribute.getArgAsIdent(index);
+    LookupResult found(sema, name->getIdentifierInfo(), name->getLoc(), Sema::LookupOrdinaryName);
+    sema.LookupName(found, sema.getCurScope());
+    if (found.empty()) {
+      unsigned id =
+          sema.Diags.getCustomDiagID(DiagnosticsEngine::Error, "use of undeclared identifier %0");
+      sema.Diag(name->getLoc(), id) << name->getIdentifierInfo();
+      return nullptr;
+    }
+    return sema.BuildDeclarationNameExpr(CXXScopeSpec(), found, /*NeedsADL=*/false).get();
+  }
+
+  static AttrHandling annotate(Sema &sema, Decl *decl, const ParsedAttr &attribute, StringRef name,
+                               llvm::MutableArrayRef<Expr *> arguments) {
+    Attr *made = sema.CreateAnnotationAttr(attribute, ("metal." + name).str(), arguments);
+    if (!made)
+      return AttributeNotApplied;
+    decl->addAttr(made);
+    return AttributeApplied;
+  }
+
+  /// A parameter that exists only if a function constant is true is annotated with that constant's
+  /// name: its value is not known yet.
+  static AttrHandling makeOptional(Sema &sema, ParmVarDecl *parameter, const ParsedAttr &attribute,
+                                   llvm::ArrayRef<Expr *> arguments) {
+    auto *constant = arguments.size() == 1
+                         ? dyn_cast<DeclRefExpr>(arguments[0]->IgnoreParenImpCasts())
+                         : nullptr;
+    if (!constant) {
+      unsigned id = sema.Diags.getCustomDiagID(
+          DiagnosticsEngine::Error,
+          "attribute 'function_constant' of a parameter needs the name of a function constant");
+      sema.Diag(attribute.getLoc(), id);
+      return AttributeNotApplied;
+    }
+    ASTContext &context = sema.getASTContext();
+    std::string name = constant->getDecl()->getNameAsString();
+    Expr *literal = StringLiteral::Create(
+        context, name, StringLiteralKind::Ordinary, /*Pascal=*/false,
+        context.getStringLiteralArrayType(context.CharTy, name.size()), constant->getLocation());
+    return annotate(sema, parameter, attribute, "exists_if", literal);
+  }
+
+  /// A variable in the threadgroup or constant address space is one for all threads: what C++ calls
+  /// static. Pointers to those spaces have the attribute too, and are the thread's.
+  static AttrHandling placeVariable(Decl *decl) {
+    auto *variable = dyn_cast<VarDecl>(decl);
+    if (variable && !isa<ParmVarDecl>(variable) && variable->hasLocalStorage() &&
+        variable->getType().hasAddressSpace())
+      variable->setStorageClass(SC_Static);
+    return AttributeApplied;
+  }
+};
+
+ParsedAttrInfoRegistry::Add<MetalAttributes> registration("metal", "Metal's attributes");
+
+} // namespace
+
+void registerMetalAttributes() {
+  // Clang makes its list of them when it is first asked for, which two threads must not do at once.
+  static std::once_flag once;
+  std::call_once(once, [] { getAttributePluginInstances(); });
+}
+
+StringRef metalName(const AnnotateAttr *attribute) {
+  StringRef name = attribute->getAnnotation();
+  return name.consume_front("metal.") ? name : StringRef();
+}
+
+const AnnotateAttr *metalAttribute(const Decl *decl, StringRef name) {
+  for (const auto *attribute : decl->specific_attrs<AnnotateAttr>())
+    if (metalName(attribute) == name)
+      return attribute;
+  return nullptr;
+}
+
+} // namespace triton_metal
