@@ -46,6 +46,17 @@ def _route(request: pytest.FixtureRequest) -> Iterator[None]:
         _launches[name] = _launches.get(name, 0) + count
 
 
+@pytest.fixture
+def cache_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A cache of the test's own, which is not made yet."""
+    from triton_metal import cache
+
+    path = tmp_path / "cache"
+    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(path))
+    monkeypatch.setattr(cache, "_warned", False)
+    return path
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--dump-ttir"):
         from ttir_texts import dump_texts
