@@ -7,6 +7,7 @@
 # make fuzz-ttir N=20000 SEED=1   changed and drawn texts of Triton IR, each of which must compile or be refused
 # make fuzz-programs N=20000 SEED=1   that many random programs against NumPy; ONLY=<number> runs one again and makes it small
 # make fuzz-metal COUNT=5000 SEED=0     mutated Metal texts on the host device: none may crash or hang it
+# make pins      write requirements/*.txt anew from requirements/*.in, with hashes; needs uv
 # make wheels    the two wheels, checked and tried in an empty environment; they are left in dist/wheels
 # make clean     remove what was built (.venv stays)
 
@@ -17,7 +18,7 @@ PYTHON_ENV := .venv/bin
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 
 ifeq ($(shell uname -s),Darwin)
-  LLVM_PREFIX ?= $(firstword $(wildcard $(shell brew --prefix 2>/dev/null)/opt/llvm@22) $(shell brew --prefix 2>/dev/null)/opt/llvm)
+  LLVM_PREFIX ?= $(shell brew --prefix 2>/dev/null)/opt/llvm@22
 else
   LLVM_PREFIX ?= /usr/lib/llvm-22
 endif
@@ -35,7 +36,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
 
 .NOTPARALLEL:
 .PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
-.PHONY: fuzz-ttir
+.PHONY: fuzz-ttir pins
 
 setup:
 	@scripts/setup.sh
@@ -98,6 +99,9 @@ fuzz-ttir: build
 
 fuzz-metal: build
 	PYTHONPATH=python $(PYTHON_ENV)/python tests/fuzz/metal_texts.py --count $(or $(COUNT),1000) --seed $(or $(SEED),0) --jobs $(JOBS)
+
+pins:
+	@scripts/pin.sh
 
 wheels: setup-wheels
 	$(PYTHON_ENV)/python packaging/check_wheels.py --jobs $(JOBS)

@@ -1,25 +1,27 @@
-# Finds LLVM, MLIR and clang 22, and defines how this project's libraries are made.
+# Finds LLVM, MLIR and clang 22.1, and defines how this project's libraries are made.
 
+# MLIR's C++ interfaces differ between minor versions; any patch release of this one will do.
 set(TRITON_METAL_LLVM_VERSION 22)
+set(TRITON_METAL_LLVM_MINOR 22.1)
 
 if(NOT DEFINED LLVM_DIR AND NOT DEFINED MLIR_DIR)
   set(_hints "/usr/lib/llvm-${TRITON_METAL_LLVM_VERSION}")
   if(APPLE)
-    list(APPEND _hints "/opt/homebrew/opt/llvm@${TRITON_METAL_LLVM_VERSION}" "/opt/homebrew/opt/llvm")
+    list(APPEND _hints "/opt/homebrew/opt/llvm@${TRITON_METAL_LLVM_VERSION}")
   endif()
   list(APPEND CMAKE_PREFIX_PATH ${_hints})
 endif()
 
 find_package(MLIR CONFIG QUIET)
 if(NOT MLIR_FOUND)
-  message(FATAL_ERROR "MLIR ${TRITON_METAL_LLVM_VERSION} was not found: run scripts/setup.sh, or set MLIR_DIR to its CMake package.")
+  message(FATAL_ERROR "MLIR ${TRITON_METAL_LLVM_MINOR} was not found: run scripts/setup.sh, or set MLIR_DIR to its CMake package.")
 endif()
-if(NOT LLVM_VERSION_MAJOR EQUAL TRITON_METAL_LLVM_VERSION)
-  message(FATAL_ERROR "triton-metal needs LLVM ${TRITON_METAL_LLVM_VERSION}, but ${LLVM_DIR} is ${LLVM_PACKAGE_VERSION}.")
+if(NOT "${LLVM_VERSION_MAJOR}.${LLVM_VERSION_MINOR}" VERSION_EQUAL TRITON_METAL_LLVM_MINOR)
+  message(FATAL_ERROR "triton-metal needs LLVM ${TRITON_METAL_LLVM_MINOR}, but ${LLVM_DIR} is ${LLVM_PACKAGE_VERSION}.")
 endif()
 find_package(Clang CONFIG QUIET)
 if(NOT Clang_FOUND)
-  message(FATAL_ERROR "clang's libraries (${TRITON_METAL_LLVM_VERSION}) were not found: run scripts/setup.sh, or set Clang_DIR.")
+  message(FATAL_ERROR "clang's libraries (${TRITON_METAL_LLVM_MINOR}) were not found: run scripts/setup.sh, or set Clang_DIR.")
 endif()
 
 list(APPEND CMAKE_MODULE_PATH "${LLVM_CMAKE_DIR}" "${MLIR_CMAKE_DIR}")

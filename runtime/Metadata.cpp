@@ -18,6 +18,14 @@ static ScalarKind scalarKind(llvm::StringRef type) {
       .Default(ScalarKind::Integer);
 }
 
+Argument Argument::scalar(llvm::StringRef type) {
+  Argument argument;
+  argument.type = type.str();
+  argument.kind = scalarKind(type);
+  argument.words = type.ends_with("64") ? 2 : 1;
+  return argument;
+}
+
 llvm::Expected<Metadata> Metadata::parse(llvm::StringRef json) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(json);
   if (!value)
@@ -42,7 +50,8 @@ llvm::Expected<Metadata> Metadata::parse(llvm::StringRef json) {
     Argument argument;
     argument.name = fields->getString("name")->str();
     argument.isBuffer = *fields->getString("kind") == "buffer";
-    argument.kind = scalarKind(fields->getString("type").value_or(""));
+    argument.type = fields->getString("type").value_or("").str();
+    argument.kind = scalarKind(argument.type);
     argument.slot = static_cast<unsigned>(*fields->getInteger("slot"));
     argument.words = static_cast<unsigned>(fields->getInteger("words").value_or(1));
     argument.reads = fields->getBoolean("reads").value_or(argument.isBuffer);

@@ -21,6 +21,8 @@ struct Argument {
   std::string name;
   bool isBuffer = false;
   ScalarKind kind = ScalarKind::Integer;
+  /// The contract's name of the type, such as "i32" or "*f32".
+  std::string type;
   /// A buffer's binding, or a scalar's first word in the scalar buffer.
   unsigned slot = 0;
   unsigned words = 1;
@@ -28,6 +30,9 @@ struct Argument {
   bool writes = false;
   bool whollyWritten = false;
   bool atomic = false;
+
+  /// A scalar of a type, at the scalar buffer's first word.
+  static Argument scalar(llvm::StringRef type);
 };
 
 /// The launch metadata that the compiler prints as JSON.

@@ -10,7 +10,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# MLIR's C++ interfaces differ between minor versions; any patch release of this one will do.
 LLVM=22
+LLVM_MINOR=22.1
 tests=no wheels=no
 for argument in "$@"; do
   case $argument in
@@ -23,10 +25,20 @@ done
 say() { echo "setup: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-debian_packages=(
+# check_llvm PROGRAM: what this llvm-config belongs to is the version that is wanted.
+check_llvm() {
+  local version
+  version=$("$1" --version)
+  [[ $version == "$LLVM_MINOR".* ]] ||
+    fail "$1 is of LLVM $version, and triton-metal is built with LLVM $LLVM_MINOR: install $LLVM_MINOR, or pass the prefix of one as LLVM_PREFIX to make."
+}
+
+llvm_packages=(
   "libmlir-$LLVM-dev" "mlir-$LLVM-tools" "llvm-$LLVM-dev" "llvm-$LLVM-tools" "clang-$LLVM" "clang-format-$LLVM"
   "libclang-$LLVM-dev" "libclang-cpp$LLVM-dev" "lld-$LLVM" "libclang-rt-$LLVM-dev"
-  ccache cmake ninja-build libboost-context-dev libgtest-dev nlohmann-json3-dev zlib1g-dev libzstd-dev
+)
+debian_packages=(
+  "${llvm_packages[@]}" ccache cmake ninja-build libboost-context-dev libgtest-dev nlohmann-json3-dev zlib1g-dev libzstd-dev
 )
 
 debian() {
@@ -45,23 +57,40 @@ debian() {
       *) still+=("$package") ;;
     esac
   done
-  [[ ${#still[@]} -eq 0 ]] && return
+  if [[ ${#still[@]} -eq 0 ]]; then
+    check_llvm "/usr/lib/llvm-$LLVM/bin/llvm-config"
+    return
+  fi
   if [[ $(id -u) -ne 0 ]]; then
     command -v sudo >/dev/null || fail "these packages are missing: have root install them with 'apt-get install ${still[*]}', then run this again."
     root=(sudo)
   fi
   say "installing ${still[*]}"
   ${root[@]+"${root[@]}"} apt-get update -qq || fail "apt-get update failed: see its message above, mend the network or the package sources, and run this again."
-  if [[ $(apt-cache policy "libmlir-$LLVM-dev") != *"Candidate: "[0-9]* ]]; then
-    fail "this distribution has no LLVM $LLVM: add apt.llvm.org's packages ('wget https://apt.llvm.org/llvm.sh && sudo bash llvm.sh $LLVM'), then run this again."
-  fi
-  ${root[@]+"${root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${still[@]}" >/dev/null ||
+  local version="" pinned=()
+  for package in "${still[@]}"; do
+    if [[ " ${llvm_packages[*]} " == *" $package "* ]]; then
+      [[ -n $version ]] || version=$(llvm_version) || exit 1
+      package+="=$version"
+    fi
+    pinned+=("$package")
+  done
+  ${root[@]+"${root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${pinned[@]}" >/dev/null ||
     fail "apt-get could not install the packages: see its message above, then run this again."
+  check_llvm "/usr/lib/llvm-$LLVM/bin/llvm-config"
+}
+
+# llvm_version: the newest version of LLVM's packages that is of the wanted minor version.
+llvm_version() {
+  local versions
+  versions=$(apt-cache madison "libmlir-$LLVM-dev" | awk -F ' *[|] *' '{ print $2 }')
+  grep -m 1 "^[0-9]*:\?${LLVM_MINOR//./\\.}\." <<<"$versions" && return
+  fail "${versions:+the package sources have LLVM ${versions//$'\n'/, }, and triton-metal is built with LLVM $LLVM_MINOR. }Add apt.llvm.org's packages, which have it ('wget https://apt.llvm.org/llvm.sh && sudo bash llvm.sh $LLVM'), then run this again."
 }
 
 mac() {
   command -v brew >/dev/null || fail "Homebrew is missing: install it from https://brew.sh, then run this again."
-  local packages=(llvm cmake ninja ccache boost googletest nlohmann-json) missing=() package
+  local packages=("llvm@$LLVM" cmake ninja ccache boost googletest nlohmann-json) missing=() package
   if ! python_works "${PYTHON:-python3}"; then packages+=(python@3.13); fi
   for package in "${packages[@]}"; do
     brew list --versions "$package" >/dev/null 2>&1 || missing+=("$package")
@@ -70,12 +99,7 @@ mac() {
     say "installing ${missing[*]}"
     brew install --quiet "${missing[@]}" || fail "Homebrew could not install ${missing[*]}: see its message above, then run this again."
   fi
-  local version
-  version=$("$(brew --prefix llvm)/bin/llvm-config" --version)
-  if [[ ${version%%.*} != "$LLVM" ]]; then
-    brew list --versions "llvm@$LLVM" >/dev/null 2>&1 || brew install --quiet "llvm@$LLVM" ||
-      fail "Homebrew's llvm is $version and it has no llvm@$LLVM: install LLVM $LLVM with MLIR and pass LLVM_PREFIX to make."
-  fi
+  check_llvm "$(brew --prefix "llvm@$LLVM")/bin/llvm-config"
 }
 
 # python_works PROGRAM: 3.11 or later, able to make an environment and to build extensions for it.
@@ -104,23 +128,27 @@ python_environment() {
   if [[ $wheels == yes ]]; then install_requirements wheels; fi
   if [[ $tests == yes ]]; then
     install_requirements test
-    if [[ -z ${WITHOUT_TORCH:-} ]] && ! install_requirements torch optional; then
+    # Stock Triton comes last and alone: see requirements/triton.in.
+    if [[ -z ${WITHOUT_TORCH:-} ]] && ! { install_requirements torch optional && install_requirements triton optional --no-deps; }; then
       say "torch or stock Triton could not be installed: the tests that compare with them will be skipped."
     fi
   fi
 }
 
-# install_requirements NAME [optional]: requirements/NAME.txt, unless this very file has been installed already.
+# install_requirements NAME [optional [OPTION...]]: requirements/NAME.txt, unless this very file has been installed already. Files
+# with hashes are taken only if every file that pip downloads has one of them.
 install_requirements() {
-  local file=requirements/$1.txt stamp=.venv/.requirements-$1
+  local name=$1 optional=${2:-} file=requirements/$1.txt stamp=.venv/.requirements-$1 options=()
+  shift $(($# > 1 ? 2 : 1))
   cmp -s "$file" "$stamp" && return
   say "installing $file"
-  if .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$file"; then
+  if grep -q -- --hash= "$file"; then options+=(--require-hashes); fi
+  if .venv/bin/python -m pip install --quiet --disable-pip-version-check ${options[@]+"${options[@]}"} "$@" -r "$file"; then
     cp "$file" "$stamp"
-  elif [[ ${2:-} == optional ]]; then
+  elif [[ $optional == optional ]]; then
     return 1
   else
-    fail "pip could not install $file: see its message above, mend the network or the index, and run this again."
+    fail "pip could not install $name's packages ($file): see its message above, mend the network or the index, and run this again."
   fi
 }
 
@@ -129,8 +157,10 @@ case $(uname -s) in
   Linux)
     if command -v apt-get >/dev/null; then
       debian
-    elif [[ ! -x ${LLVM_PREFIX:-/usr/lib/llvm-$LLVM}/bin/llvm-config ]]; then
-      fail "only Debian, Ubuntu and macOS are set up by themselves: install LLVM, MLIR and clang $LLVM and pass LLVM_PREFIX=/their/prefix."
+    elif [[ -x ${LLVM_PREFIX:-/usr/lib/llvm-$LLVM}/bin/llvm-config ]]; then
+      check_llvm "${LLVM_PREFIX:-/usr/lib/llvm-$LLVM}/bin/llvm-config"
+    else
+      fail "only Debian, Ubuntu and macOS are set up by themselves: install LLVM, MLIR and clang $LLVM_MINOR and pass LLVM_PREFIX=/their/prefix."
     fi
     ;;
   *) fail "$(uname -s) is not supported: use Debian 12 or later, Ubuntu, or macOS with Homebrew." ;;

@@ -2,6 +2,8 @@
 #ifndef TRITON_METAL_ARRAYS_H
 #define TRITON_METAL_ARRAYS_H
 
+#include "Devices.h"
+
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
@@ -20,13 +22,11 @@ enum class ArgumentKind : uint8_t {
   Array,
   Tensor,
   Mlx,
+  Foreign,
   Mock,
   Static,
   Other
 };
-
-/// Whose memory an array is in, and with it the way that a launch takes.
-enum class Framework : uint8_t { Host, Mlx, Mps };
 
 /// Stands for an array of a dtype where nothing runs.
 struct MockArray {
@@ -39,6 +39,8 @@ const char *knownDtype(const char *name);
 
 /// What an argument is, remembered by its Python type.
 ArgumentKind classify(PyObject *object);
+/// Forgets what types are: a device may have taken some as its arrays.
+void forgetKinds();
 
 struct ArrayInfo {
   void *data = nullptr;
@@ -46,8 +48,9 @@ struct ArrayInfo {
   void *low = nullptr;
   uint64_t bytes = 0;
   bool writable = true;
-  /// Arrays of the frameworks have no address here: their route finds it.
-  Framework framework = Framework::Host;
+  /// Whose memory it is in. Arrays of other devices than the host have no address here: their
+  /// route finds it.
+  DeviceId device = DeviceId::Host;
   /// Whether an array without an address is known to begin at a multiple of 16 bytes.
   bool beginsAt16 = false;
   /// Triton's name of the element type ("fp32"), a string that lives for ever.

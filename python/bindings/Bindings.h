@@ -24,14 +24,6 @@ void bindReads(nb::module_ &module);
 void bindDevices(nb::module_ &module);
 void bindMetalLibrary(nb::module_ &module);
 
-/// Whether this thread, or the environment, asks for a device by name.
-bool asksForDevice();
-/// Counts the changes of what kernels are compiled with beside their arguments and options.
-uint32_t configurationNumber();
-/// The most bytes of one array that a device takes ("mlx", "mps"); the greatest number where it is
-/// not known.
-uint64_t largestArray(const char *device);
-
 /// Throws the Python exception that an error stands for.
 [[noreturn]] void raise(llvm::Error error);
 

@@ -2,6 +2,8 @@
 #ifndef TRITON_METAL_LAUNCHING_H
 #define TRITON_METAL_LAUNCHING_H
 
+#include "PackedLaunch.h"
+
 #include "runtime/Kernel.h"
 #include "runtime/KernelTable.h"
 
@@ -14,12 +16,6 @@
 namespace nb = nanobind;
 
 namespace triton_metal {
-
-/// Throws an exception of triton_metal.errors.
-[[noreturn]] void raiseAs(const char *exception, const std::string &message);
-
-/// Throws LaunchValueError for a grid that is too large for the kernel's 32-bit indices.
-void checkGrid(const runtime::Metadata &metadata, std::array<uint32_t, 3> grid);
 
 /// A compiled kernel as Python holds it.
 struct NativeKernel {

@@ -204,14 +204,14 @@ bool readTensor(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
       problem.message = "is a tensor on another device: a kernel takes CPU and MPS tensors";
       return false;
     }
-    info.framework = Framework::Mps;
+    info.device = DeviceId::Mps;
   }
   info.dtype = torchDtype(dtype.ptr());
   if (!info.dtype) {
     problem.message = unsupportedDtype(nb::str(dtype).c_str());
     return false;
   }
-  if (info.framework == Framework::Mps) {
+  if (info.device == DeviceId::Mps) {
     // The storage stands for its memory, whose address is the framework's own: tensors of one
     // storage may overlap.
     static PyObject *storageMethod = interned("untyped_storage"), *handle = interned("_cdata");
@@ -261,20 +261,6 @@ bool readTensor(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   return true;
 }
 
-/// Whether a type is mlx.core.array or derived from it, told by names: nothing is imported.
-bool isMlxArray(PyTypeObject *type) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
-    nb::handle base = PyTuple_GET_ITEM(type->tp_mro, i);
-    nb::object name = nb::getattr(base, "__name__", nb::none());
-    nb::object module = nb::getattr(base, "__module__", nb::none());
-    if (PyUnicode_Check(name.ptr()) && PyUnicode_Check(module.ptr()) &&
-        PyUnicode_CompareWithASCIIString(name.ptr(), "array") == 0 &&
-        PyUnicode_CompareWithASCIIString(module.ptr(), "mlx.core") == 0)
-      return true;
-  }
-  return false;
-}
-
 /// MLX's dtypes are made anew at each access, so that their hash, the enumerator, names them.
 const char *mlxDtype(PyObject *dtype) {
   static std::unordered_map<Py_hash_t, const char *> known = [] {
@@ -297,7 +283,7 @@ bool readMlx(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   nb::object dtype = nb::steal(PyObject_GetAttr(object, dtypeAttr));
   if (!dtype.is_valid())
     throw nb::python_error();
-  info.framework = Framework::Mlx;
+  info.device = DeviceId::Mlx;
   // One array given twice overlaps with itself; of views, only MLX knows.
   info.low = object;
   info.bytes = 1;
@@ -309,11 +295,28 @@ bool readMlx(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   return true;
 }
 
+/// An array of a device that Python alone knows: the device describes it.
+bool readForeign(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
+  isArrayType(Py_TYPE(object), info.device);
+  nb::tuple described =
+      nb::cast<nb::tuple>(nb::handle(deviceEntry(info.device).describe)(nb::handle(object)));
+  std::string dtype = nb::cast<std::string>(nb::str(described[0]));
+  info.dtype = knownDtype(dtype.c_str());
+  if (!info.dtype) {
+    problem.message = unsupportedDtype(dtype);
+    return false;
+  }
+  info.low = reinterpret_cast<void *>(nb::cast<uintptr_t>(described[1]));
+  info.bytes = nb::cast<uint64_t>(described[2]);
+  info.beginsAt16 = nb::cast<bool>(described[3]);
+  return true;
+}
+
 ArgumentKind classifySlowly(PyObject *object) {
   if (nb::isinstance<MockArray>(nb::handle(object)))
     return ArgumentKind::Mock;
-  if (isMlxArray(Py_TYPE(object)))
-    return ArgumentKind::Mlx;
+  if (DeviceId device; isArrayType(Py_TYPE(object), device))
+    return device == DeviceId::Mlx ? ArgumentKind::Mlx : ArgumentKind::Foreign;
   PyTypeObject *type = Py_TYPE(object);
   auto has = [&](const char *name) { return PyObject_HasAttrString(object, name); };
   if (has("data_ptr") && has("is_cpu"))
@@ -345,6 +348,14 @@ ArgumentKind classifySlowly(PyObject *object) {
 
 } // namespace
 
+/// Types are kept alive, so that an address never comes to mean another one.
+static std::unordered_map<PyTypeObject *, ArgumentKind> &knownKinds() {
+  static std::unordered_map<PyTypeObject *, ArgumentKind> known;
+  return known;
+}
+
+void forgetKinds() { knownKinds().clear(); }
+
 const char *knownDtype(const char *name) {
   for (const DtypeEntry &entry : dtypes)
     if (std::strcmp(entry.name, name) == 0)
@@ -361,8 +372,7 @@ ArgumentKind classify(PyObject *object) {
     return ArgumentKind::Integer;
   if (PyFloat_CheckExact(object))
     return ArgumentKind::Float;
-  // Types are kept alive, so that an address never comes to mean another one.
-  static std::unordered_map<PyTypeObject *, ArgumentKind> known;
+  std::unordered_map<PyTypeObject *, ArgumentKind> &known = knownKinds();
   auto found = known.find(Py_TYPE(object));
   if (found != known.end())
     return found->second;
@@ -375,8 +385,9 @@ ArgumentKind classify(PyObject *object) {
 }
 
 bool readArray(PyObject *object, ArgumentKind kind, ArrayInfo &info, ArrayProblem &problem) {
-  bool read = kind == ArgumentKind::Mlx      ? readMlx(object, info, problem)
-              : kind == ArgumentKind::Tensor ? readTensor(object, info, problem)
+  bool read = kind == ArgumentKind::Mlx       ? readMlx(object, info, problem)
+              : kind == ArgumentKind::Foreign ? readForeign(object, info, problem)
+              : kind == ArgumentKind::Tensor  ? readTensor(object, info, problem)
               : PyObject_CheckBuffer(object) &&
                       std::strncmp(Py_TYPE(object)->tp_name, "numpy.", 6) != 0 &&
                       !PyObject_HasAttrString(object, "__array_struct__")
@@ -387,7 +398,7 @@ bool readArray(PyObject *object, ArgumentKind kind, ArrayInfo &info, ArrayProble
       problem.message = "cannot be read as an array";
     return false;
   }
-  if (info.framework != Framework::Host)
+  if (info.device != DeviceId::Host)
     return true;
   // An empty array may have no address; the kernel must not touch it anyhow.
   static uint64_t nothing[4];

@@ -1,75 +1,81 @@
-// The host device without the launcher: a kernel's text and contract in, launches on arrays out.
+// The table of devices that launches look into.
+#include "Devices.h"
 #include "Arrays.h"
 #include "Bindings.h"
 #include "Launching.h"
 
-#include "runtime/Kernel.h"
-
-#include <nanobind/stl/tuple.h>
-
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
+#include <deque>
+#include <utility>
 
 namespace triton_metal {
 
 namespace {
 
-/// A kernel that the host device has compiled or will at its first launch.
-struct LaunchableText {
-  std::shared_ptr<runtime::Kernel> kernel;
+/// Under Python's lock, as all that Python registers. Entries stay where they are.
+std::deque<DeviceEntry> &table() {
+  static std::deque<DeviceEntry> entries = [] {
+    std::deque<DeviceEntry> result(3);
+    for (auto [id, name] : {std::pair(DeviceId::Host, "host"), std::pair(DeviceId::Mlx, "mlx"),
+                            std::pair(DeviceId::Mps, "mps")})
+      result[static_cast<size_t>(id)].name = name;
+    return result;
+  }();
+  return entries;
+}
 
-  /// `arguments` has one object for every argument of the kernel; those of scalars are not read,
-  /// their words are in `words`.
-  void launch(std::array<uint32_t, 3> grid, nb::list arguments, nb::bytes words) {
-    const runtime::Metadata &metadata = kernel->getMetadata();
-    if (arguments.size() != metadata.arguments.size() ||
-        words.size() != metadata.scalarWords * sizeof(uint32_t))
-      raiseAs("LaunchTypeError",
-              metadata.name + " takes " + std::to_string(metadata.arguments.size()) + " arguments");
-    checkGrid(metadata, grid);
-    std::vector<uint32_t> scalars(metadata.scalarWords);
-    std::memcpy(scalars.data(), words.c_str(), words.size());
-    std::vector<BufferBinding> buffers(metadata.numBuffers);
-    // The views of exporters are held until the kernel has run.
-    std::vector<std::unique_ptr<ArrayInfo>> arrays;
-    for (size_t i = 0; i < metadata.arguments.size(); ++i) {
-      const runtime::Argument &argument = metadata.arguments[i];
-      if (!argument.isBuffer)
-        continue;
-      PyObject *object = PyList_GET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(i));
-      std::string place = metadata.name + ": argument " + argument.name + " ";
-      ArgumentKind kind = classify(object);
-      if (kind != ArgumentKind::Array && kind != ArgumentKind::Tensor)
-        raiseAs("LaunchTypeError",
-                place + "must be an array that the host device can read, not " + shown(object));
-      auto array = std::make_unique<ArrayInfo>();
-      ArrayProblem problem;
-      if (!readArray(object, kind, *array, problem))
-        raiseAs(problem.isType ? "LaunchTypeError" : "LaunchValueError", place + problem.message);
-      if ((argument.writes || argument.atomic) && !array->writable)
-        raiseAs("LaunchValueError", place + "is a read-only array, but the kernel writes it");
-      auto before =
-          static_cast<uint64_t>(static_cast<char *>(array->data) - static_cast<char *>(array->low));
-      buffers[argument.slot] = {array->data, array->bytes - std::min(before, array->bytes),
-                                array->writable};
-      arrays.push_back(std::move(array));
-    }
-    llvm::Error error = llvm::Error::success();
-    {
-      nb::gil_scoped_release release;
-      error = kernel->launch(grid, buffers, scalars, {}, nullptr);
-    }
-    if (error)
-      raiseLaunchError(metadata.name, nb::none(), llvm::toString(std::move(error)));
-  }
-};
+DeviceEntry *findEntry(const std::string &name) {
+  for (DeviceEntry &entry : table())
+    if (entry.name == name)
+      return &entry;
+  return nullptr;
+}
 
+/// Keeps an object, or nothing for None, in the place of another one, which is returned.
+nb::object exchange(PyObject *&place, nb::object value) {
+  nb::object previous = nb::steal(place);
+  place = value.is_none() ? nullptr : value.release().ptr();
+  return previous.is_valid() ? previous : nb::none();
+}
+
+PyObject *choose = nullptr, *elsewhere = nullptr;
 thread_local bool threadAsks = false;
+thread_local DeviceId standIn = DeviceId::Host;
 std::atomic<uint32_t> configuration = 0;
-std::atomic<uint64_t> largestOfMlx = UINT64_MAX, largestOfMps = UINT64_MAX;
+bool alignMlx = false;
 
 } // namespace
+
+DeviceEntry &deviceEntry(DeviceId id) { return table()[static_cast<size_t>(id)]; }
+
+DeviceId deviceNamed(const std::string &name) {
+  std::string known;
+  for (size_t i = 0; i < table().size(); ++i) {
+    if (table()[i].name == name)
+      return static_cast<DeviceId>(i);
+    known += (i ? ", " : "") + table()[i].name;
+  }
+  raiseAs("DeviceError", "there is no device '" + name + "'; the devices are " + known);
+}
+
+bool isArrayType(PyTypeObject *type, DeviceId &id) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    nb::handle base = PyTuple_GET_ITEM(type->tp_mro, i);
+    nb::object name = nb::getattr(base, "__qualname__", nb::none());
+    nb::object module = nb::getattr(base, "__module__", nb::none());
+    if (!PyUnicode_Check(name.ptr()) || !PyUnicode_Check(module.ptr()))
+      continue;
+    std::string text = nb::cast<std::string>(module) + "." + nb::cast<std::string>(name);
+    for (size_t device = 0; device < table().size(); ++device)
+      for (const std::string &known : table()[device].arrayTypes)
+        if (known == text) {
+          id = static_cast<DeviceId>(device);
+          return true;
+        }
+  }
+  return false;
+}
 
 bool asksForDevice() {
   if (threadAsks)
@@ -78,55 +84,90 @@ bool asksForDevice() {
   return named && *named;
 }
 
-uint32_t configurationNumber() { return configuration.load(std::memory_order_relaxed); }
-
-uint64_t largestArray(const char *device) {
-  if (std::strcmp(device, "mlx") == 0)
-    return largestOfMlx.load(std::memory_order_relaxed);
-  if (std::strcmp(device, "mps") == 0)
-    return largestOfMps.load(std::memory_order_relaxed);
-  return UINT64_MAX;
+DeviceId chooseDevice(const std::string &kernel, const DeviceId *own) {
+  nb::object name = own ? nb::cast(deviceEntry(*own).name) : nb::none();
+  return deviceNamed(nb::cast<std::string>(nb::handle(choose)(kernel, name)));
 }
 
+nb::object runElsewhere(DeviceId device, DeviceId own, nb::handle kernel, nb::handle grid,
+                        nb::handle arguments, nb::handle words) {
+  return nb::handle(elsewhere)(deviceEntry(device).name, deviceEntry(own).name, kernel, grid,
+                               arguments, words);
+}
+
+uint32_t configurationNumber() { return configuration.load(std::memory_order_relaxed); }
+
+DeviceId standInFor() { return standIn; }
+
+bool mlxAlignment() { return alignMlx; }
+
 void bindDevices(nb::module_ &module) {
+  module.def(
+      "register_device",
+      [](const std::string &name, const std::string &array, std::vector<std::string> arrayTypes,
+         nb::object route, nb::object describe) {
+        DeviceEntry *entry = findEntry(name);
+        if (!entry) {
+          if (table().size() > UINT8_MAX)
+            raiseAs("DeviceError", "there are too many devices");
+          entry = &table().emplace_back();
+          entry->name = name;
+        }
+        entry->array = array;
+        entry->arrayTypes = std::move(arrayTypes);
+        exchange(entry->route, std::move(route));
+        exchange(entry->describe, std::move(describe));
+        forgetKinds();
+      },
+      nb::arg("name"), nb::arg("array"), nb::arg("array_types"), nb::arg("route").none(),
+      nb::arg("describe").none(),
+      "Makes a device known to launches, or changes what is known of it.");
+  module.def(
+      "set_route",
+      [](const std::string &name, nb::object callable) {
+        return exchange(deviceEntry(deviceNamed(name)).route, std::move(callable));
+      },
+      nb::arg("device"), nb::arg("callable").none(),
+      "Has launches on a device's arrays go to callable(kernel, grid, arguments, scalar_words), "
+      "and "
+      "returns what they\nwent to before. `kernel` is the CompiledKernel, `grid` three integers, "
+      "`arguments` what was passed, in the order\nof the kernel's arguments, and `scalar_words` "
+      "the "
+      "scalar buffer's bytes. None takes the route away.");
+  module.def(
+      "set_device_hooks",
+      [](nb::object chooseHook, nb::object elsewhereHook) {
+        exchange(choose, std::move(chooseHook));
+        exchange(elsewhere, std::move(elsewhereHook));
+      },
+      nb::arg("choose"), nb::arg("elsewhere"),
+      "Says what launches call where a device is asked for: choose(kernel, own) gives its name, "
+      "and\n"
+      "elsewhere(device, own, kernel, grid, arguments, scalar_words) runs a launch on another "
+      "device's arrays.");
   module.def(
       "ask_for_device", [](bool asks) { threadAsks = asks; },
       "Says whether this thread asks for a device by name.");
   module.def(
+      "set_stand_in", [](const std::string &name) { standIn = deviceNamed(name); },
+      nb::arg("device"),
+      "Has this thread's NumPy arrays and CPU tensors stand for those of a device, so that their "
+      "launches\ngo to its route; \"host\" ends that.");
+  module.def(
       "set_largest_array",
-      [](const std::string &device, std::optional<uint64_t> bytes) {
-        (device == "mlx" ? largestOfMlx : largestOfMps) = bytes.value_or(UINT64_MAX);
+      [](const std::string &name, std::optional<uint64_t> bytes) {
+        deviceEntry(deviceNamed(name)).largestArray = bytes.value_or(UINT64_MAX);
       },
       nb::arg("device"), nb::arg("bytes").none(),
       "Says how many bytes one array of a device may have; None where that is not known.");
   module.def(
+      "align_mlx_arrays", [](bool align) { return std::exchange(alignMlx, align); },
+      nb::arg("align"),
+      "Whether launches on MLX arrays are compiled for addresses that are multiples of 16; their "
+      "route then\nbrings every array to one. Returns what was.");
+  module.def(
       "configuration_changed", [] { ++configuration; },
       "Has kernels compiled anew where something changed that they are compiled with.");
-  nb::class_<LaunchableText>(module, "HostLibrary",
-                             "A kernel's text, compiled for the host device.")
-      .def("__init__",
-           [](LaunchableText *self, const std::string &metal, const std::string &metadata) {
-             llvm::Expected<std::shared_ptr<runtime::Kernel>> kernel =
-                 runtime::Kernel::create(metal, metadata);
-             if (!kernel)
-               raiseAs("DeviceError", llvm::toString(kernel.takeError()));
-             new (self) LaunchableText{std::move(*kernel)};
-           })
-      .def("prepare",
-           [](LaunchableText &self) {
-             llvm::Error error = llvm::Error::success();
-             {
-               nb::gil_scoped_release release;
-               error = self.kernel->prepare({});
-             }
-             if (error)
-               raiseAs("DeviceError", llvm::toString(std::move(error)));
-           })
-      .def("launch", [](LaunchableText &self, std::tuple<uint32_t, uint32_t, uint32_t> grid,
-                        nb::list arguments, nb::bytes words) {
-        auto [x, y, z] = grid;
-        self.launch({x, y, z}, std::move(arguments), std::move(words));
-      });
 }
 
 } // namespace triton_metal

@@ -1,25 +1,14 @@
 // Compiled kernels: as Python holds them, and as a table for other extension modules.
 #include "Bindings.h"
 #include "Launching.h"
+#include "Packing.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <atomic>
 #include <cstring>
-#include <nanobind/stl/tuple.h>
 
 namespace triton_metal {
-
-void raiseAs(const char *exception, const std::string &message) {
-  nb::object type = nb::module_::import_("triton_metal.errors").attr(exception);
-  PyErr_SetString(type.ptr(), message.c_str());
-  throw nb::python_error();
-}
-
-void checkGrid(const runtime::Metadata &metadata, std::array<uint32_t, 3> grid) {
-  if (std::string problem = metadata.problemOfGrid(grid); !problem.empty())
-    raiseAs("LaunchValueError", metadata.name + ": " + problem);
-}
 
 std::vector<Settings> &settingsStack() {
   static thread_local std::vector<Settings> stack;
@@ -150,6 +139,16 @@ const runtime::KernelTable *makeTable(const std::shared_ptr<runtime::Kernel> &ke
 } // namespace
 
 void bindKernel(nb::module_ &module) {
+  module.def(
+      "pack_float",
+      [](const std::string &type, double value) {
+        runtime::Argument argument = runtime::Argument::scalar(type);
+        uint32_t words[2] = {};
+        runtime::packFloat({words, argument.words}, argument.kind, value);
+        return nb::bytes(words, argument.words * sizeof(uint32_t));
+      },
+      nb::arg("type"), nb::arg("value"),
+      "The words of a number in a type of the launch contract, such as \"bf16\".");
   nb::class_<NativeKernel>(module, "Kernel", "A compiled kernel, ready for a device.")
       .def(
           "__init__",
@@ -176,12 +175,42 @@ void bindKernel(nb::module_ &module) {
                raiseAs("DeviceError", llvm::toString(std::move(error)));
            })
       .def(
-          "check_grid",
-          [](NativeKernel &self, std::tuple<uint32_t, uint32_t, uint32_t> grid) {
-            auto [x, y, z] = grid;
-            checkGrid(self.kernel->getMetadata(), {x, y, z});
+          "grid",
+          [](NativeKernel &self, nb::handle grid) {
+            const runtime::Metadata &metadata = self.kernel->getMetadata();
+            std::array<uint32_t, 3> sizes = readGrid(metadata.name, grid);
+            checkGrid(metadata, sizes);
+            return nb::make_tuple(sizes[0], sizes[1], sizes[2]);
           },
-          nb::arg("grid"), "Raises LaunchValueError for a grid beyond the kernel's 32-bit indices.")
+          nb::arg("grid"),
+          "The three sizes of a grid that the kernel can be launched over; raises for any other.")
+      .def(
+          "pack",
+          [](NativeKernel &self, nb::sequence arguments) {
+            std::vector<uint32_t> words =
+                packScalars(self.kernel->getMetadata(), std::move(arguments));
+            return nb::bytes(words.data(), words.size() * sizeof(uint32_t));
+          },
+          nb::arg("arguments"),
+          "The words of the scalar buffer, for arguments in the order of the kernel's.")
+      .def(
+          "launch",
+          [](NativeKernel &self, nb::tuple grid, nb::list arguments, nb::bytes words) {
+            const runtime::Metadata &metadata = self.kernel->getMetadata();
+            PackedLaunch launch(metadata.name, metadata.arguments.size(), metadata.scalarWords,
+                                std::move(grid), arguments, std::move(words));
+            checkGrid(metadata, launch.grid);
+            BoundArrays bound(metadata, arguments);
+            llvm::Error error = llvm::Error::success();
+            {
+              nb::gil_scoped_release release;
+              error = self.kernel->launch(launch.grid, bound.buffers, launch.scalars, {}, nullptr);
+            }
+            if (error)
+              raiseLaunchError(metadata.name, nb::none(), llvm::toString(std::move(error)));
+          },
+          nb::arg("grid"), nb::arg("arguments"), nb::arg("scalar_words"),
+          "Runs the kernel on the host device, on arrays that it can read.")
       .def_prop_ro(
           "table",
           [](NativeKernel &self) {

@@ -2,6 +2,7 @@
 #include "Arrays.h"
 #include "Bindings.h"
 #include "Launching.h"
+#include "Packing.h"
 #include "Reads.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -12,30 +13,6 @@
 namespace triton_metal {
 
 namespace {
-
-/// What takes the launches on a framework's arrays; the framework's module registers it when the
-/// first such array comes.
-struct Route {
-  const char *framework, *module, *arrays;
-  PyObject *callable = nullptr; // lives as long as the interpreter
-};
-Route &routeOf(Framework framework) {
-  static Route mlx{"mlx", "triton_metal.mlx.in_place", "an MLX array"};
-  static Route mps{"mps", "triton_metal.mps", "an MPS tensor"};
-  return framework == Framework::Mlx ? mlx : mps;
-}
-
-/// Whether launches on MLX arrays are compiled for addresses that are multiples of 16.
-bool &mlxAlignment() {
-  static bool aligned = false;
-  return aligned;
-}
-
-/// The framework whose arrays those of the host stand for in this thread's tests.
-Framework &standInFor() {
-  static thread_local Framework framework = Framework::Host;
-  return framework;
-}
 
 struct Param {
   std::string name;
@@ -50,8 +27,7 @@ struct Bound {
   PyObject *object = nullptr;
   ArgumentKind kind = ArgumentKind::None;
   bool isConstant = false;
-  int64_t integer = 0;
-  uint64_t unsignedInteger = 0;
+  Integer integer;
   double real = 0;
   const char *type = nullptr; // Triton's name where the kernel takes a scalar
   /// In bytes; negative where the kernel is to test it.
@@ -94,13 +70,12 @@ private:
                std::vector<PyObject *> &objects);
   std::shared_ptr<Plan> plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
                              const std::vector<Bound> &bound, const int64_t *options,
-                             const std::vector<Sharing> &sharing, const char *device);
+                             const std::vector<Sharing> &sharing, DeviceId device);
   std::array<uint32_t, 3> readGrid(nb::handle grid, const std::vector<Bound> &bound);
   void run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound);
-  Framework frameworkOf(const std::vector<Bound> &bound) const;
-  const char *deviceOf(const std::vector<Bound> &bound, Framework framework, bool doRun) const;
-  void checkSizes(const std::vector<Bound> &bound, const char *device) const;
-  void runOn(Framework framework, const char *device, Plan &plan, std::array<uint32_t, 3> grid,
+  const DeviceId *deviceOfArrays(const std::vector<Bound> &bound, bool doRun) const;
+  void checkSizes(const std::vector<Bound> &bound, const DeviceEntry &device) const;
+  void runOn(DeviceId device, DeviceId own, Plan &plan, std::array<uint32_t, 3> grid,
              std::vector<Bound> &bound);
   void packScalars(const Plan &plan, const std::vector<Bound> &bound,
                    llvm::MutableArrayRef<uint32_t> scalars) const;
@@ -241,16 +216,16 @@ void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
 }
 
 /// Whether an integer fits a type such as "i32" or "u8".
-bool fitsInteger(const std::string &type, const Bound &bound) {
+bool fitsInteger(const std::string &type, const Integer &integer) {
   unsigned width = static_cast<unsigned>(std::atoi(type.c_str() + 1));
   if (type[0] == 'u')
-    return bound.integer >= 0 && (width == 64 || bound.unsignedInteger >> width == 0);
-  if (bound.unsignedInteger > static_cast<uint64_t>(INT64_MAX) && bound.integer >= 0)
+    return integer.value >= 0 && (width == 64 || integer.bits >> width == 0);
+  if (integer.needsUnsigned)
     return false;
   if (width == 1)
-    return bound.integer == 0 || bound.integer == 1;
+    return integer.value == 0 || integer.value == 1;
   int64_t limit = width == 64 ? INT64_MAX : (INT64_C(1) << (width - 1)) - 1;
-  return bound.integer <= limit && bound.integer >= -limit - 1;
+  return integer.value <= limit && integer.value >= -limit - 1;
 }
 
 void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorImpl<char> &key,
@@ -262,7 +237,7 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
   bound.kind = classify(bound.object);
   if (param.isConstexpr || wasConstexpr) {
     if (bound.kind == ArgumentKind::Array || bound.kind == ArgumentKind::Tensor ||
-        bound.kind == ArgumentKind::Mlx)
+        bound.kind == ArgumentKind::Mlx || bound.kind == ArgumentKind::Foreign)
       typeProblem(i, "is a constexpr: it takes a number, a string, a dtype or a function that is "
                      "known before the launch, not an array");
     bound.isConstant = true;
@@ -296,34 +271,22 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
     return;
   case ArgumentKind::Bool:
   case ArgumentKind::Integer: {
-    nb::object integer = nb::steal(PyNumber_Index(bound.object));
-    if (!integer.is_valid()) { // NumPy's booleans are no index
-      PyErr_Clear();
-      integer = nb::steal(PyLong_FromLong(PyObject_IsTrue(bound.object)));
-    }
-    int overflow = 0;
-    bound.integer = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
-    bound.unsignedInteger = static_cast<uint64_t>(bound.integer);
-    if (overflow) {
-      bound.unsignedInteger = overflow > 0 ? PyLong_AsUnsignedLongLong(integer.ptr()) : 0;
-      if (overflow < 0 || PyErr_Occurred()) {
-        PyErr_Clear();
-        valueProblem(i, "is " + shown(bound.object) +
-                            ", which fits in no type: the largest are int64 and uint64");
-      }
-      bound.integer = INT64_MAX;
-    }
+    std::optional<Integer> integer = readInteger(bound.object);
+    if (!integer)
+      valueProblem(i, "is " + shown(bound.object) +
+                          ", which fits in no type: the largest are int64 and uint64");
+    bound.integer = *integer;
     if (wantsFloat) {
       bound.kind = ArgumentKind::Float;
-      bound.real = overflow ? static_cast<double>(bound.unsignedInteger)
-                            : static_cast<double>(bound.integer);
+      bound.real = integer->needsUnsigned ? static_cast<double>(integer->bits)
+                                          : static_cast<double>(integer->value);
       bound.type = annotation.c_str();
       key.push_back('F');
       return;
     }
     if (wantsInteger) {
       bound.type = annotation.c_str();
-      if (!fitsInteger(annotation, bound))
+      if (!fitsInteger(annotation, *integer))
         valueProblem(i,
                      "is " + shown(bound.object) + ", which does not fit its type " + annotation);
     } else if (bound.kind == ArgumentKind::Bool) {
@@ -331,10 +294,10 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
       key.push_back('b');
       return;
     } else {
-      bound.type = overflow                                                   ? "u64"
-                   : bound.integer >= INT32_MIN && bound.integer <= INT32_MAX ? "i32"
-                                                                              : "i64";
-      if (param.specialize && !overflow && bound.integer == 1) {
+      bound.type = integer->needsUnsigned                                       ? "u64"
+                   : integer->value >= INT32_MIN && integer->value <= INT32_MAX ? "i32"
+                                                                                : "i64";
+      if (param.specialize && integer->value == 1) {
         static PyObject *one = PyLong_FromLong(1);
         bound.object = one;
         bound.isConstant = true;
@@ -342,8 +305,7 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
         return;
       }
     }
-    bool divisible =
-        param.specializeAlignment && annotation != "i1" && (bound.unsignedInteger & 15) == 0;
+    bool divisible = param.specializeAlignment && annotation != "i1" && (integer->bits & 15) == 0;
     bound.divisibility = divisible ? 16 : 0;
     key.push_back(bound.type[0]);
     key.push_back(bound.type[1]);
@@ -377,7 +339,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
   }
   case ArgumentKind::Array:
   case ArgumentKind::Tensor:
-  case ArgumentKind::Mlx: {
+  case ArgumentKind::Mlx:
+  case ArgumentKind::Foreign: {
     if (wantsInteger || wantsFloat)
       typeProblem(i, "is annotated as " + annotation + ", so it takes a number, not an array");
     bound.array = std::make_unique<ArrayInfo>();
@@ -388,19 +351,18 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
       valueProblem(i, problem.message);
     }
     // What launch_options ask for, no framework does.
-    if (bound.array->framework == Framework::Host && settingsStack().empty())
-      bound.array->framework = standInFor();
+    if (bound.array->device == DeviceId::Host && settingsStack().empty())
+      bound.array->device = standInFor();
     const char *dtype = bound.array->dtype;
     // An MLX array has no address yet, so nothing is known of its alignment; but launches on MLX's
     // GPU streams bring the few that are not aligned to a place that is.
-    bool isPlaced = bound.array->data && bound.array->framework != Framework::Mlx;
+    bool isPlaced = bound.array->data && bound.array->device != DeviceId::Mlx;
     bool aligned = param.specializeAlignment &&
                    (isPlaced ? (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0
                     : bound.kind == ArgumentKind::Mlx ? doRun && mlxAlignment()
                                                       : bound.array->beginsAt16);
     // What is compiled for MLX's own kernels is: those see the address first.
-    bool isTested = !aligned && param.specializeAlignment &&
-                    bound.array->framework == Framework::Mlx &&
+    bool isTested = !aligned && param.specializeAlignment && bound.array->device == DeviceId::Mlx &&
                     (bound.kind != ArgumentKind::Mlx || !doRun);
     bound.divisibility = aligned ? 16 : isTested ? -16 : 0;
     bound.type = dtype;
@@ -419,7 +381,7 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
 
 std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
                                      const std::vector<Bound> &bound, const int64_t *options,
-                                     const std::vector<Sharing> &sharing, const char *device) {
+                                     const std::vector<Sharing> &sharing, DeviceId device) {
   Plans &candidates = plans[key];
   // Reading again may run Python, which may launch this kernel.
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -444,8 +406,8 @@ std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyOb
     constants.append(nb::handle(object));
   nb::list reads;
   auto fresh = std::make_shared<Plan>();
-  fresh->compiled =
-      owner.attr("compile")(arguments, options[0], options[1], device, shared, constants, reads);
+  fresh->compiled = owner.attr("compile")(arguments, options[0], options[1],
+                                          deviceEntry(device).name, shared, constants, reads);
   fresh->reads = Reads(reads[0], reads[1], nb::cast<unsigned>(reads[2]), nb::cast<bool>(reads[3]));
   fresh->kernel = nb::cast<NativeKernel &>(fresh->compiled.attr("native")).kernel;
   for (PyObject *object : objects)
@@ -478,50 +440,7 @@ std::array<uint32_t, 3> Launcher::readGrid(nb::handle grid, const std::vector<Bo
     computed = grid(meta);
     grid = computed;
   }
-  nb::object single;
-  if (!PyTuple_Check(grid.ptr()) && !PyList_Check(grid.ptr())) {
-    if (!PyIndex_Check(grid.ptr()) || PyBool_Check(grid.ptr()))
-      raiseAs("LaunchTypeError", name +
-                                     ": the grid must be a tuple of 1 to 3 integers, or a "
-                                     "function that returns one, not " +
-                                     shown(grid.ptr()));
-    single = nb::make_tuple(grid);
-    grid = single;
-  }
-  Py_ssize_t rank = PySequence_Fast_GET_SIZE(grid.ptr());
-  if (rank < 1 || rank > 3)
-    raiseAs("LaunchValueError", name + ": the grid must have 1 to 3 dimensions, but " +
-                                    shown(grid.ptr()) + " has " + std::to_string(rank));
-  std::array<uint32_t, 3> sizes = {1, 1, 1};
-  for (Py_ssize_t i = 0; i < rank; ++i) {
-    PyObject *item = PySequence_Fast_GET_ITEM(grid.ptr(), i);
-    nb::object integer = PyBool_Check(item) ? nb::object() : nb::steal(PyNumber_Index(item));
-    if (!integer.is_valid()) {
-      PyErr_Clear();
-      raiseAs("LaunchTypeError", name + ": grid dimension " + std::to_string(i) +
-                                     " must be an integer, not " + shown(item));
-    }
-    int overflow = 0;
-    long long size = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
-    if (overflow || size < 1 || size > INT32_MAX)
-      raiseAs("LaunchValueError", name + ": grid dimension " + std::to_string(i) + " is " +
-                                      shown(item) + "; it must be from 1 to 2147483647");
-    sizes[static_cast<size_t>(i)] = static_cast<uint32_t>(size);
-  }
-  uint64_t programs = 1;
-  for (uint32_t size : sizes)
-    if ((programs *= size) > INT32_MAX)
-      raiseAs("LaunchValueError",
-              name + ": the grid " + shown(grid.ptr()) + " has more than 2147483647 programs");
-  return sizes;
-}
-
-/// An array's memory, and where its first element is in it.
-BufferBinding bindingOf(const ArrayInfo &array) {
-  uint64_t before =
-      static_cast<uint64_t>(static_cast<char *>(array.data) - static_cast<char *>(array.low));
-  before = std::min(before, array.bytes);
-  return {array.data, array.bytes - before, array.writable, before};
+  return triton_metal::readGrid(name, grid);
 }
 
 void Launcher::packScalars(const Plan &plan, const std::vector<Bound> &bound,
@@ -534,68 +453,42 @@ void Launcher::packScalars(const Plan &plan, const std::vector<Bound> &bound,
     if (argument.kind == ArgumentKind::Float)
       runtime::packFloat(words, step.kind, argument.real);
     else
-      runtime::packInteger(words, argument.unsignedInteger);
+      runtime::packInteger(words, argument.integer.bits);
   }
 }
 
-/// The framework whose arrays a launch takes; those of two are refused.
-Framework Launcher::frameworkOf(const std::vector<Bound> &bound) const {
+/// The device whose arrays a launch takes, null where it has none; those of two are refused.
+const DeviceId *Launcher::deviceOfArrays(const std::vector<Bound> &bound, bool doRun) const {
   const Bound *first = nullptr;
   auto describe = [&](const Bound &argument) {
     return params[static_cast<size_t>(&argument - bound.data())].name + " is " +
            (argument.kind == ArgumentKind::Mock ? "a dtype"
-            : argument.array->framework == Framework::Host
+            : argument.array->device == DeviceId::Host
                 ? std::string("a ") + Py_TYPE(argument.object)->tp_name
-                : routeOf(argument.array->framework).arrays);
+                : deviceEntry(argument.array->device).array);
   };
   for (const Bound &argument : bound) {
     if (!argument.array)
       continue;
-    if (argument.kind == ArgumentKind::Mock)
-      raiseAs("LaunchTypeError", name + ": argument " + describe(argument) +
-                                     ": only warmup takes dtypes in place of arrays");
+    if (argument.kind == ArgumentKind::Mock) {
+      if (doRun)
+        raiseAs("LaunchTypeError", name + ": argument " + describe(argument) +
+                                       ": only warmup takes dtypes in place of arrays");
+      continue;
+    }
     if (!first)
       first = &argument;
-    else if (argument.array->framework != first->array->framework)
+    else if (doRun && argument.array->device != first->array->device)
       raiseAs("LaunchTypeError", name + ": argument " + describe(*first) + ", but argument " +
                                      describe(argument) +
                                      ": the arrays of one launch must be one framework's");
   }
-  return first ? first->array->framework : Framework::Host;
-}
-
-/// The name of the device that a launch is compiled for: that of its arrays, or the one that was
-/// asked for, which must be able to take them.
-const char *Launcher::deviceOf(const std::vector<Bound> &bound, Framework framework,
-                               bool doRun) const {
-  static const char *names[] = {"host", "mlx", "mps"};
-  auto nameOf = [](Framework framework) {
-    return names[framework == Framework::Host ? 0 : framework == Framework::Mlx ? 1 : 2];
-  };
-  const char *name = nameOf(framework);
-  bool hasArray = false;
-  for (const Bound &argument : bound)
-    if (argument.array && argument.kind != ArgumentKind::Mock) {
-      name = nameOf(argument.array->framework);
-      hasArray = true;
-      break;
-    }
-  if (!asksForDevice())
-    return name;
-  nb::object chosen =
-      nb::module_::import_("triton_metal.devices")
-          .attr("device_for_launch")(this->name, hasArray ? nb::cast(name) : nb::none());
-  std::string text = nb::cast<std::string>(chosen);
-  for (const char *known : names)
-    if (text == known)
-      return known;
-  return name;
+  return first ? &first->array->device : nullptr;
 }
 
 /// Refuses arrays that the device has no room for, before a framework meets them.
-void Launcher::checkSizes(const std::vector<Bound> &bound, const char *device) const {
-  uint64_t largest = largestArray(device);
-  if (largest == UINT64_MAX)
+void Launcher::checkSizes(const std::vector<Bound> &bound, const DeviceEntry &device) const {
+  if (device.largestArray == UINT64_MAX)
     return;
   for (unsigned i = 0; i < bound.size(); ++i) {
     if (!bound[i].array || bound[i].isConstant)
@@ -606,20 +499,15 @@ void Launcher::checkSizes(const std::vector<Bound> &bound, const char *device) c
       continue;
     }
     uint64_t size = nb::cast<uint64_t>(bytes);
-    if (size > largest)
-      valueProblem(i, "has " + std::to_string(size) + " bytes, but the device " + device +
-                          " takes " + std::to_string(largest) + " in one array");
+    if (size > device.largestArray)
+      valueProblem(i, "has " + std::to_string(size) + " bytes, but the device " + device.name +
+                          " takes " + std::to_string(device.largestArray) + " in one array");
   }
 }
 
-void Launcher::runOn(Framework framework, const char *device, Plan &plan,
-                     std::array<uint32_t, 3> grid, std::vector<Bound> &bound) {
-  Route &route = routeOf(framework);
-  if (!route.callable)
-    nb::module_::import_(route.module);
-  if (!route.callable)
-    raiseAs("DeviceError", name + ": nothing takes launches on " + std::string(route.arrays) +
-                               " (" + route.module + " registered no route)");
+/// Hands the launch to the device's own way, packed.
+void Launcher::runOn(DeviceId device, DeviceId own, Plan &plan, std::array<uint32_t, 3> grid,
+                     std::vector<Bound> &bound) {
   llvm::SmallVector<uint32_t, 32> scalars(plan.kernel->getMetadata().scalarWords);
   packScalars(plan, bound, scalars);
   nb::object arguments = nb::steal(PyList_New(static_cast<Py_ssize_t>(plan.steps.size())));
@@ -628,12 +516,15 @@ void Launcher::runOn(Framework framework, const char *device, Plan &plan,
                     Py_NewRef(bound[plan.steps[i].param].object));
   nb::object sizes = nb::make_tuple(grid[0], grid[1], grid[2]);
   nb::bytes words(scalars.data(), scalars.size() * sizeof(uint32_t));
+  if (device != own) {
+    runElsewhere(device, own, plan.compiled, sizes, arguments, words);
+    return;
+  }
+  nb::object route = nb::borrow(deviceEntry(own).route);
+  if (!route.is_valid())
+    raiseAs("DeviceError", name + ": nothing takes launches on " + deviceEntry(own).array);
   PyObject *call[] = {plan.compiled.ptr(), sizes.ptr(), arguments.ptr(), words.ptr()};
-  nb::object callable = nb::borrow(route.callable);
-  // MLX's arrays are in memory that the host device reads, too: it runs where MLX's CPU streams do.
-  if (framework == Framework::Mlx && std::strcmp(device, "host") == 0)
-    callable = nb::module_::import_("triton_metal.devices").attr("launch_mlx_on_host");
-  nb::object result = nb::steal(PyObject_Vectorcall(callable.ptr(), call, 4, nullptr));
+  nb::object result = nb::steal(PyObject_Vectorcall(route.ptr(), call, 4, nullptr));
   if (!result.is_valid())
     throw nb::python_error();
 }
@@ -671,10 +562,11 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   }
   key.push_back(static_cast<char>(options[0]));
   key.push_back(static_cast<char>(options[1]));
-  Framework framework = doRun ? frameworkOf(bound) : Framework::Host;
-  const char *device = deviceOf(bound, framework, doRun);
+  const DeviceId *arraysOn = deviceOfArrays(bound, doRun);
+  DeviceId own = arraysOn ? *arraysOn : DeviceId::Host;
+  DeviceId device = asksForDevice() ? chooseDevice(name, arraysOn) : own;
   // Kernels are compiled for a device, under a configuration.
-  key.push_back(device[1]);
+  key.push_back(static_cast<char>(device));
   uint32_t configuration = configurationNumber();
   for (uint32_t number : {configuration, generation})
     key.append(reinterpret_cast<const char *>(&number),
@@ -690,12 +582,12 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   std::array<uint32_t, 3> sizes = readGrid(grid, bound);
   // The launcher may drop the plan while the kernel runs.
   std::shared_ptr<Plan> found = plan(key, objects, bound, options, sharing, device);
-  checkSizes(bound, device);
+  checkSizes(bound, deviceEntry(device));
   checkGrid(found->kernel->getMetadata(), sizes);
-  if (framework == Framework::Host)
+  if (own == DeviceId::Host)
     run(*found, sizes, bound);
   else
-    runOn(framework, device, *found, sizes, bound);
+    runOn(device, own, *found, sizes, bound);
   return found->compiled;
 }
 
@@ -731,44 +623,6 @@ void bindLauncher(nb::module_ &module) {
     if (llvm::Error error = runtime::configureHostDevice(cacheDirectory))
       raiseAs("CacheError", llvm::toString(std::move(error)));
   });
-  module.def(
-      "set_route",
-      [](const std::string &framework, nb::object callable) {
-        for (Framework candidate : {Framework::Mlx, Framework::Mps}) {
-          Route &route = routeOf(candidate);
-          if (framework != route.framework)
-            continue;
-          nb::object previous = nb::steal(route.callable);
-          route.callable = callable.is_none() ? nullptr : callable.release().ptr();
-          return previous.is_valid() ? previous : nb::object(nb::none());
-        }
-        raiseAs("LaunchValueError",
-                "there is no route for " + framework + ": mlx and mps have one");
-      },
-      nb::arg("framework"), nb::arg("callable").none(),
-      "Has launches on a framework's arrays (\"mlx\" or \"mps\") go to\n"
-      "callable(kernel, grid, arguments, scalar_words), and returns what they went to before. "
-      "`kernel` is the\nCompiledKernel, `grid` three integers, `arguments` what was passed, in the "
-      "order of the kernel's arguments,\nand `scalar_words` the scalar buffer's bytes. None takes "
-      "the route away.");
-  module.def(
-      "align_mlx_arrays", [](bool align) { return std::exchange(mlxAlignment(), align); },
-      nb::arg("align"),
-      "Whether launches on MLX arrays are compiled for addresses that are multiples of 16; their "
-      "route then\nbrings every array to one. Returns what was.");
-  module.def(
-      "set_stand_in",
-      [](const std::string &framework) {
-        if (framework != "host" && framework != "mlx" && framework != "mps")
-          raiseAs("LaunchValueError", "no array of the host stands for one of " + framework);
-        standInFor() = framework == "mlx"   ? Framework::Mlx
-                       : framework == "mps" ? Framework::Mps
-                                            : Framework::Host;
-      },
-      nb::arg("framework"),
-      "Has this thread's NumPy arrays and CPU tensors stand for those of \"mlx\" or \"mps\", so "
-      "that "
-      "their launches\ngo to its route; \"host\" ends that.");
   module.def("pop_launch_options", [] { settingsStack().pop_back(); });
 }
 

@@ -2,8 +2,8 @@
 
 from . import devices, language, testing
 from .compiler import compile_ttir
-from .config import KernelConfig, MemoryPool, kernel_config, memory_pool, set_kernel_config
-from .devices import device
+from .config import KernelConfig, kernel_config, set_kernel_config
+from .devices import MemoryPool, device, memory_pool
 from .errors import (
     CacheError,
     CacheWarning,
@@ -15,7 +15,8 @@ from .errors import (
     TritonMetalError,
     UnsupportedConstruct,
 )
-from .jit import JITFunction, constexpr_function, jit
+from .functions import constexpr_function
+from .jit import JITFunction, jit
 from .launcher import CompiledKernel, LaunchLog, launch_options
 
 __version__ = "0.1.0"

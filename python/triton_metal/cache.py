@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from . import _native
 from .errors import CacheWarning
 
 _FORMAT = 1
@@ -128,3 +129,15 @@ def device_dir() -> str:
         warn(cache_dir(), getattr(error, "strerror", None) or str(error))
         return ""
     return str(directory)
+
+
+_host_device_dir: str | None = None
+
+
+def configure_host_device() -> None:
+    """Tells the host device where it may keep what it compiles."""
+    global _host_device_dir
+    wanted = str(cache_dir())
+    if wanted != _host_device_dir:
+        _native.configure_device(device_dir())
+        _host_device_dir = wanted

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _native
 from .devices.target import Target
-from .launcher import compile_error
+from .errors import compile_error
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
+from . import _native
 from .errors import LaunchTypeError, LaunchValueError
 
 DEFAULT_NUM_WARPS = 4
@@ -96,8 +97,6 @@ def set_kernel_config(
                 config, num_warps=min(DEFAULT_NUM_WARPS, warps_within(config.max_threads))
             )
         if config != _config:
-            from . import _native
-
             _config, _names_warps = config, names_warps
             _native.configuration_changed()
         else:
@@ -131,56 +130,3 @@ def _check(name: str, value: object) -> None:
     }
     if not fits[name]:
         raise LaunchValueError(f"set_kernel_config: {name} must be {limits[name]}, not {value!r}")
-
-
-class MemoryPool:
-    """Bytes of arrays on a device.
-
-    >>> import triton_metal
-    >>> pool = triton_metal.memory_pool("host")
-    >>> before = pool.current_allocated
-    >>> x = triton_metal.devices.get("host").allocate(256)
-    >>> pool.current_allocated - before, pool.max_allocated >= pool.current_allocated
-    (1024, True)
-    """
-
-    def __init__(self, device: Any) -> None:
-        self._device = device
-
-    @property
-    def device(self) -> str:
-        """The device's name."""
-        return self._device.name
-
-    @property
-    def current_allocated(self) -> int:
-        """Bytes of the arrays that are alive now."""
-        return self._device.memory_stats().current_allocated
-
-    @property
-    def max_allocated(self) -> int:
-        """The most bytes that were alive at once, since the start or ``reset_max_allocated``."""
-        return self._device.memory_stats().max_allocated
-
-    def reset_max_allocated(self) -> None:
-        """Begins to look for the most bytes anew."""
-        self._device.reset_peak()
-
-    def __repr__(self) -> str:
-        return (
-            f"MemoryPool({self.device}: {self.current_allocated:,} bytes now, "
-            f"{self.max_allocated:,} at most)"
-        )
-
-
-def memory_pool(device: str | None = None) -> MemoryPool:
-    """The memory of a device; without a name, of the one that a launch without arrays would take.
-
-    The host device counts the arrays that its ``allocate`` gave, MLX and torch.mps all of theirs. torch.mps keeps no
-    peak: there it is the most of the times that it was asked here.
-    """
-    from . import devices
-
-    chosen = devices.current() if device is None else devices.get(device)
-    chosen.require()
-    return MemoryPool(chosen)

@@ -11,6 +11,10 @@ def unwrap(value: Any) -> Any:
     return value.value if isinstance(value, constexpr) else value
 
 
+class const:
+    """Annotation of pointers that a kernel only reads."""
+
+
 class constexpr:
     """A value that is known while compiling: an annotation of parameters, or a global.
 

@@ -9,15 +9,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import _native, cache
+from . import _native, cache, devices
+from ._native import dtype
+from .codegen import CodegenOptions, Memory, RuntimeLeaf, generate_module
 from .config import kernel_config
+from .constants import unwrapped
 from .errors import LaunchTypeError, LaunchValueError, compile_error
-from .reads import Reads, unwrapped
-
-if TYPE_CHECKING:
-    from .jit import JITFunction
+from .functions import KernelFunction
+from .reads import Reads
 
 _SCALARS = {
     "i1": "int1",
@@ -92,22 +93,8 @@ def launch_options(
         _native.pop_launch_options()
 
 
-_device_cache: str | None = None
-
-
-def configure_device() -> None:
-    """Tells the device where it may keep what it compiles."""
-    global _device_cache
-    wanted = str(cache.cache_dir())
-    if wanted != _device_cache:
-        _native.configure_device(cache.device_dir())
-        _device_cache = wanted
-
-
 def mock(value: Any) -> Any:
     """A dtype (of this language, NumPy, torch or MLX) as an array of it; anything else as it is."""
-    from .language.core import dtype
-
     if isinstance(value, dtype):
         return _native.MockArray(value.name)
     module = type(value).__module__.partition(".")[0]
@@ -120,7 +107,7 @@ def mock(value: Any) -> Any:
 class Launcher:
     """Compiles a @jit function for the arguments that it meets, and launches it."""
 
-    def __init__(self, function: JITFunction) -> None:
+    def __init__(self, function: KernelFunction) -> None:
         self.function = function
         self._lock = threading.RLock()
         for parameter in function.signature.parameters.values():
@@ -172,10 +159,6 @@ class Launcher:
         ``objects`` are the constants, and parts of constants, that the native launcher's key does not tell apart. What the
         kernel depends on beside the key goes into ``read``.
         """
-        from . import devices
-        from .codegen import CodegenOptions, Memory, RuntimeLeaf, generate_module
-        from .language.core import dtype
-
         function = self.function
         config = kernel_config()
         num_warps = num_warps or config.num_warps
@@ -208,7 +191,7 @@ class Launcher:
             for param, (number, same) in zip(function.params, sharing, strict=False)
             if number
         }
-        configure_device()
+        cache.configure_host_device()
         options = CodegenOptions(debug=function.debug)
         reads = Reads(objects)
         with self._lock:

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import _native
 from .errors import DeviceError, LaunchTypeError, LaunchValueError
 from .metal_text import MetalText, fold
 
@@ -152,7 +151,5 @@ def is_stand_in(tensor: Any) -> bool:
 def _signed(value: int) -> int:
     return value - (1 << 32) if value >= 1 << 31 else value
 
-
-_native.set_route("mps", launch)
 
 __all__ = ["MAX_GRID_THREADS", "Shaders", "compile_shader", "launch"]

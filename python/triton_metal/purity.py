@@ -10,13 +10,11 @@ import builtins
 import dis
 import math
 from collections.abc import Callable, Iterator
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from typing import Any, Protocol
 
-from .reads import MISSING, is_constant, is_own, unwrapped
-
-if TYPE_CHECKING:
-    from .reads import Reads
+from .constants import MISSING, is_constant, is_own, unwrapped
+from .functions import JITCallable
 
 _BUILTINS: tuple[Any, ...] = (
     *(abs, all, any, ascii, bin, bool, bytes, chr, complex, dict, divmod, enumerate, filter, float, format),
@@ -45,14 +43,21 @@ _REFUSED = (
 )
 
 
+class Recorder(Protocol):
+    """What records reads: see `Reads` in reads.py."""
+
+    def name(self, namespace: dict[str, Any], name: str) -> Any: ...
+    def cell(self, cell: CellType) -> Any: ...
+    def function(self, function: FunctionType) -> None: ...
+    def attribute(self, owner: Any, name: str) -> Any: ...
+
+
 class _Impure(Exception):
     """The function does what cannot be told from its code."""
 
 
-def record_reads(function: FunctionType, reads: Reads) -> bool:
+def record_reads(function: FunctionType, reads: Recorder) -> bool:
     """Records what a function of constants reads from outside, where that settles what it answers."""
-    from .jit import JITCallable
-
     found: list[Callable[[], Any]] = []
     seen: set[int] = set()
 

@@ -66,11 +66,22 @@ def _least_target(
 
     features = ("float_atomics", "memory_orders")
     least = Target("least", "3.2", dict.fromkeys(features, True), threadgroup_bytes=16384)
-    monkeypatch.setattr(devices, "target_for", lambda name: least)
+    monkeypatch.setattr(devices.get("host"), "target", lambda: least)
     _native.configuration_changed()
     yield
     monkeypatch.undo()
     _native.configuration_changed()
+
+
+@pytest.fixture
+def cache_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A cache of the test's own, which is not made yet."""
+    from triton_metal import cache
+
+    path = tmp_path / "cache"
+    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(path))
+    monkeypatch.setattr(cache, "_warned", False)
+    return path
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -7,36 +7,19 @@ import os
 import resource
 import signal
 import socket
-import subprocess
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 import triton_metal as triton
-import triton_metal.language as tl
-from triton_metal import cache
 
 from kernel_support import ON_STOCK
+from process_support import fresh_kernel, run_program
 
 pytestmark = [
     pytest.mark.own_route,
     pytest.mark.skipif(ON_STOCK, reason="the interpreter compiles nothing"),
 ]
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def fresh_kernel():
-    """A @jit function that has compiled nothing in this process."""
-
-    @triton.jit
-    def kernel(x, BLOCK: tl.constexpr):
-        offs = tl.arange(0, BLOCK)
-        tl.store(x + offs, tl.load(x + offs) + 1)
-
-    return kernel
 
 
 def launches(block=32):
@@ -50,60 +33,52 @@ def launches(block=32):
     return [str(w.message) for w in caught if issubclass(w.category, triton.CacheWarning)]
 
 
-@pytest.fixture
-def directory(monkeypatch, tmp_path):
-    path = tmp_path / "cache"
-    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(path))
-    monkeypatch.setattr(cache, "_warned", False)
-    return path
-
-
-def told_once(directory, capfd):
+def told_once(cache_directory, capfd):
     (message,) = launches()
-    assert f"the cache directory {directory} cannot be written" in message
+    assert f"the cache directory {cache_directory} cannot be written" in message
     assert "TRITON_METAL_CACHE_DIR" in message
     assert launches(block=64) == []
     assert "warning" not in capfd.readouterr().err
 
 
-def test_a_path_that_is_a_file(directory, capfd):
-    directory.write_text("no directory")
-    told_once(directory, capfd)
-    assert directory.read_text() == "no directory"
+def test_a_path_that_is_a_file(cache_directory, capfd):
+    cache_directory.write_text("no directory")
+    told_once(cache_directory, capfd)
+    assert cache_directory.read_text() == "no directory"
 
 
-def test_a_path_below_a_file(directory, monkeypatch, capfd):
-    directory.write_text("no directory")
-    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(directory / "below"))
-    told_once(directory / "below", capfd)
+def test_a_path_below_a_file(cache_directory, monkeypatch, capfd):
+    cache_directory.write_text("no directory")
+    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(cache_directory / "below"))
+    told_once(cache_directory / "below", capfd)
 
 
-def test_a_loop_of_links(directory, capfd):
-    directory.symlink_to(directory)
-    told_once(directory, capfd)
+def test_a_loop_of_links(cache_directory, capfd):
+    cache_directory.symlink_to(cache_directory)
+    told_once(cache_directory, capfd)
 
 
-def test_a_link_to_nowhere(directory, capfd):
-    directory.symlink_to(directory.parent / "nowhere" / "deeper")
-    told_once(directory, capfd)
+def test_a_link_to_nowhere(cache_directory, capfd):
+    cache_directory.symlink_to(cache_directory.parent / "nowhere" / "deeper")
+    told_once(cache_directory, capfd)
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "/proc/nothing/here", "/dev/null/cache"])
-def test_a_path_that_cannot_be(directory, monkeypatch, name, capfd):
-    path = directory.parent / name
+def test_a_path_that_cannot_be(cache_directory, monkeypatch, name, capfd):
+    path = cache_directory.parent / name
     monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(path))
     told_once(path, capfd)
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
-def test_a_directory_that_is_not_ours(directory, capfd):
-    directory.mkdir(mode=0o500)
-    told_once(directory, capfd)
+def test_a_directory_that_is_not_ours(cache_directory, capfd):
+    cache_directory.mkdir(mode=0o500)
+    told_once(cache_directory, capfd)
 
 
-def entry_path(directory):
+def entry_path(cache_directory):
     launches()
-    (entry,) = directory.glob("*.json")
+    (entry,) = cache_directory.glob("*.json")
     return entry
 
 
@@ -135,9 +110,9 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
-def test_what_stands_where_an_entry_belongs(directory, obstacle, monkeypatch):
-    monkeypatch.chdir(directory.parent)
-    entry = entry_path(directory)
+def test_what_stands_where_an_entry_belongs(cache_directory, obstacle, monkeypatch):
+    monkeypatch.chdir(cache_directory.parent)
+    entry = entry_path(cache_directory)
     entry.unlink()
     OBSTACLES[obstacle](entry)
     messages = launches()
@@ -149,19 +124,19 @@ def test_what_stands_where_an_entry_belongs(directory, obstacle, monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
-def test_an_entry_that_is_cut(directory, share):
-    entry = entry_path(directory)
+def test_an_entry_that_is_cut(cache_directory, share):
+    entry = entry_path(cache_directory)
     good = entry.read_bytes()
     entry.write_bytes(good[: int(len(good) * share)])
     assert launches() == []
     assert entry.read_bytes() == good
 
 
-def test_the_devices_folder_is_a_file(directory):
-    directory.mkdir()
-    (directory / "device").write_text("no directory")
+def test_the_devices_folder_is_a_file(cache_directory):
+    cache_directory.mkdir()
+    (cache_directory / "device").write_text("no directory")
     assert len(launches()) == 1
-    assert len(list(directory.glob("*.json"))) == 1
+    assert len(list(cache_directory.glob("*.json"))) == 1
 
 
 SCRIPT = """
@@ -185,16 +160,7 @@ for block in (16, 32):
 def run(tmp_path, before=None, **environment):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    return subprocess.run(
-        [sys.executable, str(script)],
-        env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin", **environment},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=before,
-        timeout=100,
-    )
+    return run_program(script, cwd=tmp_path, before=before, **environment)
 
 
 def test_a_disk_that_is_full(tmp_path):
@@ -203,11 +169,11 @@ def test_a_disk_that_is_full(tmp_path):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
-    directory = tmp_path / "cache"
-    result = run(tmp_path, limit, TRITON_METAL_CACHE_DIR=str(directory))
+    cache_directory = tmp_path / "cache"
+    result = run(tmp_path, limit, TRITON_METAL_CACHE_DIR=str(cache_directory))
     assert result.returncode == 0, result.stderr
-    assert list(directory.glob("*.json")) == list(directory.glob(".*.tmp")) == []
-    assert not [path for path in (directory / "device").iterdir() if path.stat().st_size]
+    assert list(cache_directory.glob("*.json")) == list(cache_directory.glob(".*.tmp")) == []
+    assert not [path for path in (cache_directory / "device").iterdir() if path.stat().st_size]
 
 
 def test_without_a_home(tmp_path):

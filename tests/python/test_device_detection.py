@@ -6,40 +6,7 @@ import pytest
 from triton_metal.devices import detect, target
 from triton_metal.errors import DeviceError
 
-# ioreg prints an object of the IO registry with its properties one a line, as `"key" = value`.
-IOREG = """+-o AGXAcceleratorG{generation}X  <class AGXAcceleratorG{generation}X, id 0x100000abc, registered, matched, active, busy 0 (0 ms), retain 99>
-    {{
-      "gpu-core-count" = {cores}
-      "model" = "{chip}"
-      "IOClass" = "AGXAcceleratorG{generation}X"
-    }}
-
-"""
-
-
-def mac(chip, macos, cores=None, memory=None, ioreg=True):
-    """A stand-in for running commands."""
-    outputs = {
-        ("sysctl", "-n", "machdep.cpu.brand_string"): f"{chip}\n" if chip else None,
-        ("sysctl", "-n", "hw.memsize"): f"{memory}\n" if memory else None,
-        ("sysctl", "-n", "kern.osproductversion"): f"{macos}\n" if macos else None,
-        ("sw_vers", "-productVersion"): f"{macos}\n" if macos else None,
-    }
-    if ioreg and cores:
-        outputs[("ioreg", "-r", "-c", "AGXAccelerator", "-d", "1")] = IOREG.format(
-            generation=13, cores=cores, chip=chip
-        )
-    return lambda command: outputs.get(tuple(command))
-
-
-def found(chip, macos, mlx=None, torch=None, **others):
-    return detect.gather(
-        mac(chip, macos, **others),
-        mlx=lambda: mlx or {},
-        torch=lambda: torch or {},
-        system="Darwin",
-        machine="arm64",
-    )
+from mac_support import found_on_mac, mac
 
 
 @pytest.mark.parametrize(
@@ -76,14 +43,14 @@ def test_chips(chip, generation, variant, family):
     ],
 )
 def test_targets_of_macs(chip, macos, msl, there, absent):
-    result = found(chip, macos).target("mlx")
+    result = found_on_mac(chip, macos).target("mlx")
     assert result.msl_version == msl
     assert {name for name in there.split() if result.features[name] is not True} == set()
     assert {name for name in absent.split() if result.features[name] is not False} == set()
 
 
 def test_everything_that_a_mac_says():
-    result = found(
+    result = found_on_mac(
         "Apple M3 Max",
         "15.1",
         cores=40,
@@ -114,7 +81,7 @@ def test_everything_that_a_mac_says():
 
 
 def test_unknown_stays_unknown():
-    result = found(None, None)
+    result = found_on_mac(None, None)
     assert (result.chip.name, result.macos, result.gpu_cores) == (None, None, None)
     assert (result.working_set_bytes, result.memory_bytes, result.msl_version) == (None, None, None)
     properties = result.properties("mps", "torch")
@@ -124,7 +91,7 @@ def test_unknown_stays_unknown():
 
 
 def test_a_later_chip_has_what_every_m_chip_has():
-    result = found("Apple M7 Max", "27.1")
+    result = found_on_mac("Apple M7 Max", "27.1")
     assert result.gpu_family is None
     features = result.target("mlx").features
     assert features["simdgroup_matrix"] is True
@@ -135,7 +102,7 @@ def test_a_later_chip_has_what_every_m_chip_has():
 
 
 def test_frameworks_fill_what_the_system_does_not_say():
-    result = found(
+    result = found_on_mac(
         "Apple M2",
         "14.0",
         torch={"version": "2.13.0", "gpu_cores": 10, "working_set_bytes": 11453251584},
@@ -147,7 +114,7 @@ def test_frameworks_fill_what_the_system_does_not_say():
 
 def test_guests_have_a_virtual_gpu():
     chip = "Apple M2 Pro"
-    by_name = found(chip, "15.0", mlx={"device_name": "Apple Paravirtual device"})
+    by_name = found_on_mac(chip, "15.0", mlx={"device_name": "Apple Paravirtual device"})
     by_system = detect.gather(
         lambda command: (
             "1\n" if command[-1] == "kern.hv_vmm_present" else mac(chip, "15.0")(command)
@@ -162,7 +129,7 @@ def test_guests_have_a_virtual_gpu():
         assert result.conflicts == ()
         assert result.target("mlx").features["simdgroup_matrix"] is False
         assert result.target("mlx").features["float_atomics"] is True
-    assert not found(chip, "15.0").chip.virtual
+    assert not found_on_mac(chip, "15.0").chip.virtual
 
 
 def test_what_torch_says_is_asked_by_its_own_names(monkeypatch):
@@ -204,7 +171,7 @@ def test_what_mlx_says_is_asked_by_its_own_names(monkeypatch):
 
 
 def test_sources_that_disagree_are_named():
-    result = found("Apple M2", "14.0", cores=8, torch={"gpu_cores": 10})
+    result = found_on_mac("Apple M2", "14.0", cores=8, torch={"gpu_cores": 10})
     assert result.gpu_cores == 8
     assert result.conflicts == (
         "gpu_cores: ioreg gpu-core-count says 8, torch.backends.mps.get_core_count() says 10",
@@ -230,7 +197,7 @@ def test_sources_that_disagree_are_named():
 )
 def test_unsupported_macs(chip, macos, words):
     with pytest.raises(DeviceError) as caught:
-        found(chip, macos).target()
+        found_on_mac(chip, macos).target()
     assert words in str(caught.value)
 
 

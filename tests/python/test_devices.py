@@ -2,6 +2,7 @@
 
 import doctest
 import gc
+import json
 import subprocess
 import sys
 import threading
@@ -11,8 +12,21 @@ import pytest
 import triton_metal as triton
 import triton_metal.language as tl
 from triton_metal import _native, config, devices
-from triton_metal.devices import base, detect, frameworks, host, target
+from triton_metal.devices import (
+    base,
+    chip,
+    detect,
+    framework,
+    host,
+    memory,
+    registry,
+    selection,
+    target,
+)
+from triton_metal.devices.mlx import MLXDevice
+from triton_metal.devices.mps import MPSDevice
 from triton_metal.errors import DeviceError, LaunchTypeError, LaunchValueError
+from triton_metal.mlx import in_place
 
 # Which device a launch takes is what is tested here.
 pytestmark = pytest.mark.own_route
@@ -31,7 +45,9 @@ def scale_kernel(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize(
-    "module", [base, config, detect, devices, frameworks, host, target], ids=lambda m: m.__name__
+    "module",
+    [base, chip, config, detect, framework, host, memory, registry, selection, target],
+    ids=lambda m: m.__name__,
 )
 def test_examples_in_docstrings(module):
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
@@ -71,8 +87,8 @@ def test_launch_errors_change_nothing():
     kernel = scale_kernel.warmup(x, y, 64, 1.0, BLOCK=64)
     library = device.compile(kernel.asm["metal"], kernel.metadata)
     for grid, arguments, error, words in [
-        ((0,), [x, y, 64, 1.0], LaunchValueError, "grid must be 1 to 3 integers"),
-        ((1, 1, 1, 1), [x, y, 64, 1.0], LaunchValueError, "grid must be 1 to 3 integers"),
+        ((0,), [x, y, 64, 1.0], LaunchValueError, "grid dimension 0 is 0"),
+        ((1, 1, 1, 1), [x, y, 64, 1.0], LaunchValueError, "grid must have 1 to 3 dimensions"),
         ((1,), [x, y, 64], LaunchTypeError, "takes 4 arguments (x_ptr, y_ptr, n, factor)"),
         ((1,), [x, y, 1 << 40, 1.0], LaunchValueError, "does not fit its type i32"),
         ((1,), [x, y, 1.5, 1.0], LaunchTypeError, "argument n must be an integer"),
@@ -95,7 +111,8 @@ def test_launch_errors_change_nothing():
 def test_scalars_travel_by_their_types():
     def pack(type, words, value):
         argument = {"name": "a", "kind": "scalar", "slot": 0, "words": words, "type": type}
-        return devices.pack_scalars({"args": [argument]}, [value])
+        contract = {"name": "k", "threads": 32, "args": [argument]}
+        return _native.Kernel("", json.dumps(contract)).pack([value])
 
     assert pack("i64", 2, -1) == b"\xff" * 8
     assert pack("i64", 2, (1 << 64) - 1) == b"\xff" * 8
@@ -119,8 +136,7 @@ def test_bfloat16_scalars_round_once():
     for value in np.concatenate([exact, exact + step / 2, (exact + step / 2) * (1 + 2.0**-50)]):
         low = np.frexp(value)
         expected = _nearest_bfloat16(float(value))
-        argument = {"name": "a", "kind": "scalar", "slot": 0, "words": 1, "type": "bf16"}
-        words = devices.pack_scalars({"args": [argument]}, [float(value)])
+        words = _native.pack_float("bf16", float(value))
         assert int.from_bytes(words, "little") == expected, (value, low)
 
 
@@ -162,7 +178,7 @@ def test_memory_figures_of_the_host():
     gc.collect()
     device = host.HostDevice()
     devices_before = devices.get("host").memory_stats().current_allocated
-    pool = config.MemoryPool(device)
+    pool = devices.MemoryPool(device)
     x = device.allocate((100, 10), "float32")
     y = device.allocate(50, "bfloat16")
     assert (pool.current_allocated, pool.max_allocated) == (4100, 4100)
@@ -281,7 +297,7 @@ class FakeModule:
 
 
 def test_frameworks_that_are_missing_or_too_old(monkeypatch):
-    mlx = frameworks.MLXDevice()
+    mlx = MLXDevice()
     monkeypatch.setattr(mlx, "installed", lambda: None)
     assert mlx.problem().startswith("mlx is not installed: pip install mlx")
     monkeypatch.setattr(mlx, "installed", lambda: FakeModule("0.29.3"))
@@ -298,7 +314,7 @@ def test_frameworks_that_are_missing_or_too_old(monkeypatch):
     monkeypatch.setattr(mlx, "installed", broken)
     assert mlx.problem() == "mlx is installed, but cannot be imported (no symbol)"
 
-    mps = frameworks.MPSDevice()
+    mps = MPSDevice()
     monkeypatch.setattr(mps, "installed", lambda: None)
     assert mps.problem() == "torch is not installed: pip install torch"
     monkeypatch.setattr(mps, "installed", lambda: FakeModule("2.1.0+cpu"))
@@ -363,11 +379,11 @@ def test_arrays_to_a_device_and_back(name, dtype):
 def test_memory_figures_of_torch(monkeypatch):
     """torch.mps says what is allocated now; the most is of the times that it was asked."""
     torch = pytest.importorskip("torch")
-    device = frameworks.MPSDevice()
+    device = MPSDevice()
     monkeypatch.setattr(device, "require", lambda: None)
     figures = iter([500, 900, 300, 300, 400])
     monkeypatch.setattr(torch.mps, "current_allocated_memory", lambda: next(figures))
-    pool = config.MemoryPool(device)
+    pool = devices.MemoryPool(device)
     assert pool.current_allocated == 500
     assert pool.max_allocated == 900
     assert pool.max_allocated == 900
@@ -378,7 +394,7 @@ def test_memory_figures_of_torch(monkeypatch):
 
 def test_arrays_larger_than_the_device_takes(monkeypatch):
     pytest.importorskip("mlx.core")
-    device = frameworks.MLXDevice()
+    device = MLXDevice()
     small = base.DeviceProperties(
         name="small", kind="mlx", working_set_bytes=1 << 20, max_buffer_bytes=1 << 19
     )
@@ -409,24 +425,19 @@ def test_launches_refuse_arrays_that_do_not_fit():
         _native.set_largest_array("mlx", None)
 
 
-def test_mlx_arrays_on_the_host_device():
+def test_mlx_arrays_on_the_host_device(monkeypatch):
     mx = pytest.importorskip("mlx.core")
     x, y = mx.arange(64, dtype=mx.float32), mx.zeros((64,))
     streams = []
-    before = devices.route("mlx")
+    launch = in_place.launch
 
     def route(*arguments):
         streams.append(mx.default_device().type)
-        before(*arguments)
+        launch(*arguments)
 
-    previous = _native.set_route("mlx", route)
-    devices.set_route("mlx", route)
-    try:
-        with triton.device("host"):
-            scale_kernel[(1,)](x, y, 64, 2.0, BLOCK=64)
-    finally:
-        _native.set_route("mlx", previous)
-        devices.set_route("mlx", before)
+    monkeypatch.setattr(in_place, "launch", route)
+    with triton.device("host"):
+        scale_kernel[(1,)](x, y, 64, 2.0, BLOCK=64)
     assert y.tolist() == [2.0 * i for i in range(64)]
     assert streams == [mx.DeviceType.cpu]
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from triton_metal import _native, doctor
 from triton_metal.__main__ import main
-from triton_metal.devices import detect
 from triton_metal.doctor import kernels, report, run, text
+
+from mac_support import found_on_mac
 
 # Which device a launch takes is what is tested here.
 pytestmark = pytest.mark.own_route
@@ -196,7 +197,7 @@ def test_a_refusal_is_no_failure(monkeypatch):
     from triton_metal.devices.target import apple
 
     guest = replace(apple("15.0", "Apple M1 (Virtual)"), threadgroup_bytes=512)
-    monkeypatch.setattr(devices, "target_for", lambda name: guest)
+    monkeypatch.setattr(devices.get("host"), "target", lambda: guest)
     monkeypatch.setattr(kernels, "probes", lambda original=kernels.probes: original()[3:6])
     _native.configuration_changed()
     records = []
@@ -234,20 +235,9 @@ def test_a_device_that_is_not_there_is_a_record():
     assert records[0]["error"] == "there is no device 'gpu'; the devices are host, mlx, mps"
 
 
-def mac(chip, macos):
-    outputs = {"machdep.cpu.brand_string": f"{chip}\n", "-productVersion": f"{macos}\n"}
-    return detect.gather(
-        lambda command: outputs.get(command[-1]),
-        mlx=lambda: {"version": "0.32.0"},
-        torch=lambda: {},
-        system="Darwin",
-        machine="arm64",
-    )
-
-
 def test_what_it_says_of_a_mac():
     """Values from stand-ins: nothing here was seen on a Mac."""
-    found = mac("Apple M3 Max", "15.1")
+    found = found_on_mac("Apple M3 Max", "15.1", mlx={"version": "0.32.0"})
     gpu = report.gpu(found)
     assert gpu["problem"] is None
     assert gpu["targets"]["mlx"].startswith(
@@ -269,7 +259,7 @@ def test_what_it_says_of_a_mac():
     assert "tensor_ops: no" in facts["features"]
     assert report.advice(whole, found) == ["to run kernels on the GPU: pip install mlx (or torch)"]
 
-    old = mac("Apple M1", "12.4")
+    old = found_on_mac("Apple M1", "12.4", mlx={"version": "0.32.0"})
     whole["gpu"] = report.gpu(old)
     assert report.advice(whole, old) == [
         "macOS 12.4 is not supported: kernels need Metal 3, which macOS 13 has first; kernels still run on "

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import triton_metal as triton
-import triton_metal.language as tl
 from triton_metal import cache, launcher
 
-ROOT = Path(__file__).resolve().parents[2]
+from process_support import ROOT, entries, fresh_kernel, run_program
+
+# Every test has a cache of its own.
+pytestmark = pytest.mark.usefixtures("cache_directory")
 
 SOURCE = """
 import numpy as np
@@ -37,28 +38,6 @@ print(x[0])
 """
 
 
-@pytest.fixture(autouse=True)
-def directory(monkeypatch, tmp_path):
-    path = tmp_path / "cache"
-    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(path))
-    return path
-
-
-def entries(directory):
-    return sorted(directory.glob("*.json"))
-
-
-def fresh_kernel():
-    """A @jit function that has compiled nothing in this process."""
-
-    @triton.jit
-    def kernel(x, BLOCK: tl.constexpr):
-        offs = tl.arange(0, BLOCK)
-        tl.store(x + offs, tl.load(x + offs) + 1)
-
-    return kernel
-
-
 def run_once(kernel):
     x = np.zeros(32, np.float32)
     kernel[(1,)](x, BLOCK=32)
@@ -79,34 +58,34 @@ def lowerings(monkeypatch):
     return calls
 
 
-def test_found_again(directory, lowerings):
+def test_found_again(cache_directory, lowerings):
     run_once(fresh_kernel())
-    assert len(entries(directory)) == 1
+    assert len(entries(cache_directory)) == 1
     run_once(fresh_kernel())
     assert len(lowerings) == 1
 
 
-def test_options_and_types_have_their_own(directory):
+def test_options_and_types_have_their_own(cache_directory):
     kernel = fresh_kernel()
     run_once(kernel)
     x = np.zeros(32, np.float32)
     kernel[(1,)](x, BLOCK=32, num_warps=2)
     kernel[(1,)](x, BLOCK=16)
     kernel[(1,)](x.astype(np.float16), BLOCK=32)
-    assert len(entries(directory)) == 4
+    assert len(entries(cache_directory)) == 4
 
 
-def test_targets_have_their_own(directory, lowerings):
+def test_targets_have_their_own(cache_directory, lowerings):
     kernel = fresh_kernel()
     run_once(kernel)
     try:
         triton.set_kernel_config(shared_memory=16384)
         run_once(kernel)
-        assert len(lowerings) == len(entries(directory)) == 2
+        assert len(lowerings) == len(entries(cache_directory)) == 2
         triton.set_kernel_config(shared_memory=None)
         # Found again: in the process by its own number, on disk by what it was compiled for.
         run_once(kernel)
-        assert len(lowerings) == len(entries(directory)) == 2
+        assert len(lowerings) == len(entries(cache_directory)) == 2
     finally:
         triton.set_kernel_config(shared_memory=None)
 
@@ -121,9 +100,9 @@ def test_targets_have_their_own(directory, lowerings):
         b"\xff\xfe",
     ],
 )
-def test_damaged_entries_are_rebuilt(directory, lowerings, damage):
+def test_damaged_entries_are_rebuilt(cache_directory, lowerings, damage):
     run_once(fresh_kernel())
-    (entry,) = entries(directory)
+    (entry,) = entries(cache_directory)
     good = entry.read_bytes()
     entry.write_bytes(damage)
     run_once(fresh_kernel())
@@ -131,9 +110,9 @@ def test_damaged_entries_are_rebuilt(directory, lowerings, damage):
     assert json.loads(entry.read_bytes()) == json.loads(good)
 
 
-def test_changed_text_is_not_trusted(directory, lowerings):
+def test_changed_text_is_not_trusted(cache_directory, lowerings):
     run_once(fresh_kernel())
-    (entry,) = entries(directory)
+    (entry,) = entries(cache_directory)
     fields = json.loads(entry.read_text())
     fields["metal"] = fields["metal"].replace("+", "-")
     entry.write_text(json.dumps(fields))
@@ -141,9 +120,9 @@ def test_changed_text_is_not_trusted(directory, lowerings):
     assert len(lowerings) == 2
 
 
-def test_entry_of_another_key_is_not_trusted(directory, lowerings):
+def test_entry_of_another_key_is_not_trusted(cache_directory, lowerings):
     run_once(fresh_kernel())
-    (entry,) = entries(directory)
+    (entry,) = entries(cache_directory)
     fields = json.loads(entry.read_text())
     fields["key"] = "0" * 64
     entry.write_text(json.dumps(fields))
@@ -151,41 +130,31 @@ def test_entry_of_another_key_is_not_trusted(directory, lowerings):
     assert len(lowerings) == 2
 
 
-def test_no_temporary_files_stay(directory):
+def test_no_temporary_files_stay(cache_directory):
     run_once(fresh_kernel())
-    assert [path.name for path in directory.iterdir() if path.suffix == ".tmp"] == []
+    assert [path.name for path in cache_directory.iterdir() if path.suffix == ".tmp"] == []
 
 
-def run_script(path, directory):
-    result = subprocess.run(
-        [sys.executable, str(path)],
-        env={
-            "PYTHONPATH": str(ROOT / "python"),
-            "TRITON_METAL_CACHE_DIR": str(directory),
-            "PATH": "/usr/bin:/bin",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run_script(path, cache_directory):
+    result = run_program(path, TRITON_METAL_CACHE_DIR=cache_directory)
     assert result.returncode == 0, result.stderr
     return result.stdout.split()[-1]
 
 
-def test_every_dependency_is_in_the_key(tmp_path, directory):
+def test_every_dependency_is_in_the_key(tmp_path, cache_directory):
     script = tmp_path / "script.py"
     for factor, inner, expected in [(2, 3, "6.0"), (2, 5, "10.0"), (7, 5, "35.0"), (2, 3, "6.0")]:
         script.write_text(SOURCE.format(factor=factor, inner=inner))
-        assert run_script(script, directory) == expected
-    assert len(entries(directory)) == 3
+        assert run_script(script, cache_directory) == expected
+    assert len(entries(cache_directory)) == 3
 
 
-def test_many_processes(tmp_path, directory):
+def test_many_processes(tmp_path, cache_directory):
     script = tmp_path / "script.py"
     script.write_text(SOURCE.format(factor=2, inner=3))
     environment = {
         "PYTHONPATH": str(ROOT / "python"),
-        "TRITON_METAL_CACHE_DIR": str(directory),
+        "TRITON_METAL_CACHE_DIR": str(cache_directory),
         "PATH": "/usr/bin:/bin",
     }
     processes = [
@@ -196,7 +165,7 @@ def test_many_processes(tmp_path, directory):
     ]
     outputs = [process.communicate()[0].split()[-1] for process in processes]
     assert outputs == ["6.0"] * 4
-    assert len(entries(directory)) == 1
+    assert len(entries(cache_directory)) == 1
 
 
 def test_key_depends_on_the_build(monkeypatch):
@@ -217,11 +186,5 @@ def test_nothing_is_imported_that_is_not_used():
         "import sys, triton_metal; "
         "print([m for m in ('numpy', 'torch', 'triton', 'mlx', 'ml_dtypes') if m in sys.modules])"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = run_program("-c", code)
     assert result.stdout.strip() == "[]"

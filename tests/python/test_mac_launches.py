@@ -11,6 +11,8 @@ from triton_metal import _native, devices
 from triton_metal.devices import detect
 from triton_metal.errors import DeviceError
 
+from mac_support import found_on_mac
+
 mx = pytest.importorskip("mlx.core")
 # Which device a launch takes is what is tested here.
 pytestmark = pytest.mark.own_route
@@ -35,14 +37,11 @@ def on_a_mac(monkeypatch):
     monkeypatch.delenv("TRITON_METAL_DEVICE", raising=False)
 
     def pretend(chip, macos):
-        outputs = {"machdep.cpu.brand_string": f"{chip}\n", "-productVersion": f"{macos}\n"}
-        found = detect.gather(
-            lambda command: outputs.get(command[-1]), dict, dict, system="Darwin", machine="arm64"
-        )
+        found = found_on_mac(chip, macos)
         monkeypatch.setattr(detect, "is_mac", lambda: True)
         monkeypatch.setattr(detect, "detect_quickly", lambda: found)
         monkeypatch.setattr(devices.get("mlx"), "on_gpu", lambda: True)
-        monkeypatch.setattr(devices, "_limit_arrays", lambda name: None)
+        monkeypatch.setattr(devices.get("mlx"), "limit_arrays", lambda: None)
         _native.configuration_changed()
 
     yield pretend

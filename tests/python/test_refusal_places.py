@@ -5,7 +5,6 @@ Each program is the body of a kernel; `# here` marks the line that is to blame, 
 
 from __future__ import annotations
 
-import importlib.util
 import textwrap
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 import triton_metal as triton
 
 from kernel_support import ON_STOCK
+from process_support import load_module
 
 pytestmark = [
     pytest.mark.own_route,
@@ -162,10 +162,7 @@ PROGRAMS = {
 def load(path, program):
     body = textwrap.indent(program, "    ")
     path.write_text(PRELUDE + body + "\n")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.kernel
+    return load_module(path).kernel
 
 
 def arguments():

@@ -6,9 +6,7 @@ finds another value there with the same lines, and `change(v)` changes it where 
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import triton_metal
 from triton_metal import launcher
 
 from kernel_support import ON_STOCK
+from process_support import load_module, run_program
 
 pytestmark = [
     pytest.mark.own_route,
@@ -657,16 +656,8 @@ def text_of(name, value):
     return HEADER + body
 
 
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(autouse=True)
-def directory(monkeypatch, tmp_path):
-    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(tmp_path / "cache"))
+def own_configuration(cache_directory, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yield
     triton_metal.set_kernel_config(num_stages=None)
@@ -683,7 +674,7 @@ def test_a_change_in_the_process_is_noticed(name, tmp_path, monkeypatch):
     )
     path = tmp_path / f"place_{name}.py"
     path.write_text(text_of(name, 2))
-    module = load(path)
+    module = load_module(path)
     assert module.launch() == 2
     before = len(walks)
     assert module.launch() == 2
@@ -715,7 +706,7 @@ def counted(n):
     )
     path = tmp_path / "place_pure.py"
     path.write_text(HEADER + body)
-    module = load(path)
+    module = load_module(path)
     made = []
     sys.setprofile(lambda frame, event, _: made.append(frame.f_code.co_name))
     try:
@@ -735,10 +726,10 @@ import json, sys
 from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path[:0] = [{tests!r}]
-from test_stale_kernels import load
+from process_support import load_module
 results = {{}}
 for path in sorted(Path({folder!r}).glob("place_*.py")):
-    results[path.stem.removeprefix("place_")] = load(path).launch()
+    results[path.stem.removeprefix("place_")] = load_module(path).launch()
 print(json.dumps(results))
 """
 
@@ -748,21 +739,10 @@ def test_another_process_finds_the_other_values(tmp_path):
     folder.mkdir()
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(tests=str(Path(__file__).parent), folder=str(folder)))
-    environment = {
-        "PYTHONPATH": str(ROOT / "python"),
-        "TRITON_METAL_CACHE_DIR": str(tmp_path / "cache"),
-        "PATH": "/usr/bin:/bin",
-    }
     for value in (2, 5, 2):
         for name in PLACES:
             (folder / f"place_{name}.py").write_text(text_of(name, value))
-        result = subprocess.run(
-            [sys.executable, str(script)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        result = run_program(script, TRITON_METAL_CACHE_DIR=tmp_path / "cache")
         assert result.returncode == 0, result.stderr
         found = json.loads(result.stdout)
         assert found == dict.fromkeys(PLACES, float(value))

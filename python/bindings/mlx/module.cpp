@@ -1,5 +1,6 @@
 // triton_metal._mlx_<version>: kernels on MLX's arrays, in place. Knows one minor version of MLX,
 // and Python's arrays of it.
+#include "python/bindings/PackedLaunch.h"
 #include "runtime/mlx/InPlace.h"
 
 #include "mlx/device.h"
@@ -21,12 +22,6 @@ namespace nb = nanobind;
 namespace triton_metal::mlx_route {
 
 namespace {
-
-[[noreturn]] void raiseAs(const char *exception, const std::string &message) {
-  nb::object type = nb::module_::import_("triton_metal.errors").attr(exception);
-  PyErr_SetString(type.ptr(), message.c_str());
-  throw nb::python_error();
-}
 
 /// Whether launches on arrays that are all there run at once, without a graph.
 bool atOnce = true;
@@ -92,15 +87,11 @@ Launch readLaunch(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::b
     raiseAs("DeviceError",
             "triton_metal's MLX module is of another build than triton_metal._native: "
             "install triton-metal anew");
-  if (arguments.size() != table->numArguments ||
-      words.size() != table->scalarWords * sizeof(uint32_t) || grid.size() != 3)
-    raiseAs("LaunchTypeError", std::string(table->name) + " takes " +
-                                   std::to_string(table->numArguments) + " arguments");
+  PackedLaunch packed(table->name, table->numArguments, table->scalarWords, std::move(grid),
+                      arguments, std::move(words));
   Launch launch{KernelReference(table), {}, {}, {}, {}, {}};
-  for (size_t i = 0; i < 3; ++i)
-    launch.grid[i] = static_cast<uint32_t>(PyLong_AsUnsignedLong(nb::handle(grid[i]).ptr()));
-  launch.scalars.resize(table->scalarWords);
-  std::memcpy(launch.scalars.data(), words.c_str(), words.size());
+  std::copy(packed.grid.begin(), packed.grid.end(), std::begin(launch.grid));
+  launch.scalars = std::move(packed.scalars);
   static PyTypeObject *arrayType = reinterpret_cast<PyTypeObject *>(nb::type<mx::array>().ptr());
   for (size_t i = 0; i < table->numArguments; ++i) {
     const runtime::KernelTableArgument &argument = table->arguments[i];

@@ -6,10 +6,11 @@ import ast
 import math as python_math
 import struct
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._native import dtype
 from ..errors import CompileError, StaticAssertionError
+from ..functions import ConstexprFunction, JITCallable, KernelFunction
 from ..language import core
 from .functions import STATIC_CLASSES, STATIC_FUNCTIONS
 from .values import (
@@ -23,9 +24,6 @@ from .values import (
     template_of,
 )
 from .walk import Walk
-
-if TYPE_CHECKING:
-    from ..jit import JITFunction
 
 
 class Calls(Walk):
@@ -56,9 +54,7 @@ class Calls(Walk):
         return self.call(node, function, args, kwargs)
 
     def call(self, node: ast.AST, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        from ..jit import ConstexprFunction, JITFunction
-
-        if isinstance(function, JITFunction):
+        if isinstance(function, KernelFunction):
             try:
                 return self.call_jit(function, tuple(args), kwargs, node)
             except CompileError as error:
@@ -107,8 +103,8 @@ class Calls(Walk):
     def call_builtin(
         self, node: ast.AST, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        previous = getattr(core._active, "generator", None)
-        core._active.generator = self
+        previous = getattr(core.active, "generator", None)
+        core.active.generator = self
         try:
             if function is not core.static_print:  # which shows a value, and takes nothing from it
                 args = tuple(map(self.reads.settle, args))
@@ -121,7 +117,7 @@ class Calls(Walk):
         except ValueError as error:
             raise self.error(node, str(error)) from error
         finally:
-            core._active.generator = previous
+            core.active.generator = previous
 
     def call_native(self, node: ast.AST, method: Any, *args: Any) -> Any:
         try:
@@ -158,15 +154,13 @@ class Calls(Walk):
 
     def call_jit(
         self,
-        function: JITFunction,
+        function: KernelFunction,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         node: ast.AST | None = None,
     ) -> Any:
         """Calls another @jit function; it is generated once for each combination of argument types."""
-        from ..jit import JITFunction
-
-        if not isinstance(function, JITFunction):
+        if not isinstance(function, KernelFunction):
             raise TypeError(f"expected a @triton_metal.jit function, not {describe(function)}")
         try:
             bound = function.signature.bind(*args, **kwargs)
@@ -187,11 +181,11 @@ class Calls(Walk):
             state.functions[key] = None
             symbol = self.symbol(function, templates)
             callee = type(self)(function, state)
-            previous = getattr(core._active, "generator", None)
+            previous = getattr(core.active, "generator", None)
             try:
                 state.functions[key] = callee.generate(symbol, templates, is_kernel=False)
             finally:
-                core._active.generator = previous
+                core.active.generator = previous
         result = state.functions[key]
         if result is None:
             raise TypeError(f"{function.name} calls itself: kernels have no recursion")
@@ -222,9 +216,7 @@ class Calls(Walk):
         self.state.constants.append(part)
         return ("o", id(part))
 
-    def symbol(self, function: JITFunction, templates: dict[str, Any]) -> str:
-        from ..jit import JITCallable
-
+    def symbol(self, function: KernelFunction, templates: dict[str, Any]) -> str:
         def mangle(part: Any) -> str:
             if isinstance(part, tuple):
                 return "T" + "_".join(mangle(p) for p in part) + "T"

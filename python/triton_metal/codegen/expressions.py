@@ -10,8 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from .._native import BinaryOp, UnaryOp, dtype, tensor
+from ..constants import MISSING, contains, is_constant, unwrapped
+from ..functions import JITCallable
 from ..language import core
-from ..reads import MISSING, contains, is_constant, unwrapped
 from .functions import BUILTINS
 from .values import BoundMethod, describe, is_runtime
 from .walk import Walk
@@ -111,8 +112,6 @@ class Expressions(Walk):
 
     @staticmethod
     def is_allowed_global(value: Any) -> bool:
-        from ..jit import JITCallable
-
         return (
             value is None
             or isinstance(value, (core.constexpr, ModuleType, JITCallable, dtype))

@@ -7,10 +7,11 @@ What an operation means is decided in C++ (compiler/language), not here.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _native
 from .._native import Builder, dtype, tensor
+from ..functions import KernelFunction
 from ..reads import Reads
 from .calls import Calls
 from .expressions import Expressions
@@ -26,9 +27,6 @@ from .values import (
     rebuild_tuple,
     template_of,
 )
-
-if TYPE_CHECKING:
-    from ..jit import JITFunction
 
 
 class CodeGenerator(Statements, Expressions, Calls):
@@ -148,7 +146,7 @@ CodeGenerator.visitors[ast.List] = CodeGenerator.visit_Tuple
 
 
 def generate_module(
-    function: JITFunction,
+    function: KernelFunction,
     arguments: dict[str, Any],
     divisibility: dict[str, int],
     options: CodegenOptions,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from ..constants import is_own
 from ..errors import CompileError, SourceLocation, UnsupportedConstruct, node_length
-from ..reads import is_own
+from ..functions import KernelFunction
 from .values import ModuleState
-
-if TYPE_CHECKING:
-    from ..jit import JITFunction
 
 _REFUSED = {
     ast.Break: "break: leave the loop through its condition (a while loop with a flag)",
@@ -45,7 +43,7 @@ class Walk:
 
     visitors: ClassVar[dict[type[ast.AST], Callable[[Any, Any], Any]]] = {}
 
-    def __init__(self, function: JITFunction, state: ModuleState) -> None:
+    def __init__(self, function: KernelFunction, state: ModuleState) -> None:
         self.function = function
         self.state = state
         self.builder = state.builder

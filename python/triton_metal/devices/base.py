@@ -1,16 +1,20 @@
-"""What every device offers: compile, allocate, launch, synchronise, events, properties, memory."""
+"""What every device is: a class that compiles, allocates, launches, synchronises, and says what it is.
+
+A device is one class in a file of its own and one entry in registry.py; docs/adding-a-device.md has an example.
+"""
 
 from __future__ import annotations
 
 import json
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
+from .. import _native
 from ..errors import DeviceError, LaunchTypeError, LaunchValueError
+from .target import BASELINE, Target
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,20 @@ class DeviceProperties:
         return asdict(self) | {"features": dict(self.features)}
 
 
+class ArrayDescription(NamedTuple):
+    """What a launch has to know of an array.
+
+    ``dtype`` is the element type in Triton's words ("fp32"). Arrays whose ranges of ``bytes`` from ``address`` on
+    overlap share memory; the address may be any number that says so. ``aligned`` says that the array begins at a
+    multiple of 16 bytes.
+    """
+
+    dtype: str
+    address: int
+    bytes: int
+    aligned: bool
+
+
 class Event(ABC):
     """A point in a device's work.
 
@@ -69,18 +87,68 @@ class Event(ABC):
         """Milliseconds from this point to ``end``."""
 
 
+class TextKernel:
+    """A kernel that is only a Metal text and its launch contract."""
+
+    def __init__(self, metal: str, metadata: Mapping[str, Any] | SimpleNamespace | str) -> None:
+        fields = read_metadata(metadata)
+        self.name = fields["name"]
+        self.asm = {"metal": metal}
+        self.metadata = SimpleNamespace(**fields)
+        # The text may rely on addresses that are multiples of 16: every array is brought to one.
+        buffers = [a["name"] for a in fields["args"] if a["kind"] == "buffer"]
+        self.native = _native.Kernel(metal, json.dumps(fields), buffers)
+
+    def __repr__(self) -> str:
+        return f"TextKernel({self.name})"
+
+
 class Device(ABC):
     """A place where kernels run."""
 
-    name: str
+    name: ClassVar[str]
+    """What the device is called, as in ``triton_metal.device(name)``."""
+    array: ClassVar[str]
+    """One of its arrays, in words: "an MLX array"."""
+    arrays: ClassVar[str]
+    """Its arrays, in words: "MLX arrays"."""
+    array_types: ClassVar[tuple[str, ...]] = ()
+    """The types of its arrays, as "module.name": a launch knows them without an import."""
+    readable_on: ClassVar[tuple[str, ...]] = ()
+    """The other devices that can run a launch on this one's arrays, through ``run_on``."""
+
+    # --- What the device is ------------------------------------------------------------------------
 
     @abstractmethod
     def problem(self) -> str | None:
         """Why this device is not there, and what to do; None where it is."""
 
     @abstractmethod
-    def compile(self, metal: str, metadata: Mapping[str, Any] | str) -> Any:
-        """The kernel of a Metal text, ready to launch. ``metadata`` is the compiler's launch contract."""
+    def properties(self) -> DeviceProperties:
+        """What is known of the device."""
+
+    def target(self) -> Target:
+        """What kernels are compiled for on this device."""
+        return BASELINE
+
+    def is_preferred(self) -> bool:
+        """Whether a launch without arrays goes here rather than to the host device."""
+        return False
+
+    # --- Arrays ------------------------------------------------------------------------------------
+
+    @classmethod
+    def owns(cls, value: Any) -> bool:
+        """Whether a value is an array of this device. Raises LaunchValueError for an array that no device takes."""
+        return any(
+            f"{base.__module__}.{base.__qualname__}" in cls.array_types
+            for base in type(value).__mro__
+        )
+
+    @classmethod
+    def describe(cls, array: Any) -> ArrayDescription:
+        """What a launch has to know of an array. Launches read the arrays of host, mlx and mps without it."""
+        raise LaunchTypeError(f"the device {cls.name} describes no arrays")
 
     @abstractmethod
     def allocate(self, shape: int | Sequence[int], dtype: str = "float32") -> Any:
@@ -95,27 +163,71 @@ class Device(ABC):
         """A NumPy array with the values of an array of this device, once they are there."""
 
     @abstractmethod
+    def memory_stats(self) -> MemoryStatistics:
+        """Bytes of arrays on the device."""
+
+    @abstractmethod
+    def reset_peak(self) -> None:
+        """Begins to look for the most bytes anew."""
+
+    # --- Launches ----------------------------------------------------------------------------------
+
+    def compile(self, metal: str, metadata: Mapping[str, Any] | str) -> Any:
+        """The kernel of a Metal text, ready to launch. ``metadata`` is the compiler's launch contract."""
+        self.require()
+        return TextKernel(metal, metadata)
+
     def launch(self, compiled: Any, grid: int | Sequence[int], arguments: Sequence[Any]) -> None:
         """Launches what ``compile`` or a warmed-up @jit kernel gave.
 
         ``arguments`` come in the order of the kernel's run-time arguments.
         """
+        self.require()
+        native = getattr(compiled, "native", None)
+        if not isinstance(native, _native.Kernel):
+            raise LaunchTypeError(
+                "a launch takes what compile() of the device gave, or a compiled kernel, "
+                f"not {compiled!r}"
+            )
+        arguments = list(arguments)
+        self.run(compiled, native.grid(grid), arguments, native.pack(arguments))
+
+    @abstractmethod
+    def run(
+        self,
+        compiled: Any,
+        grid: tuple[int, int, int],
+        arguments: list[Any],
+        scalar_words: bytes,
+    ) -> None:
+        """Runs a launch that is packed: what ``launch`` and ``kernel[grid](...)`` end in.
+
+        ``compiled`` has the Metal text in ``asm["metal"]`` and the launch contract in ``metadata``. ``arguments`` are in the
+        kernel's order, arrays among them; ``scalar_words`` is the scalar buffer's content. Both have been checked.
+        """
+
+    def run_on(
+        self,
+        device: str,
+        compiled: Any,
+        grid: tuple[int, int, int],
+        arguments: list[Any],
+        scalar_words: bytes,
+    ) -> None:
+        """The same on another device, one of ``readable_on``."""
+        raise DeviceError(f"the device {device} cannot run kernels on {self.arrays}")
 
     @abstractmethod
     def synchronize(self) -> None:
         """Waits until everything that was launched is done."""
 
+    def wait_for(self, value: Any) -> None:
+        """Waits until arrays, or what a computation gave, are there."""
+        self.synchronize()
+
     @abstractmethod
     def event(self) -> Event:
         """A new event."""
-
-    @abstractmethod
-    def properties(self) -> DeviceProperties:
-        """What is known of the device."""
-
-    @abstractmethod
-    def memory_stats(self) -> MemoryStatistics:
-        """Bytes of arrays on the device."""
 
     def require(self) -> None:
         """Raises DeviceError where this device is not there."""
@@ -136,98 +248,9 @@ def read_metadata(metadata: Any) -> dict[str, Any]:
     return dict(metadata)
 
 
-def read_grid(grid: int | Sequence[int]) -> tuple[int, int, int]:
-    """A grid with 1 to 3 dimensions as three integers."""
-    sizes = (grid,) if isinstance(grid, int) else tuple(grid)
-    if not 1 <= len(sizes) <= 3 or any(
-        isinstance(size, bool) or not isinstance(size, int) or not 1 <= size < 1 << 31
-        for size in sizes
-    ):
-        raise LaunchValueError(
-            f"the grid must be 1 to 3 integers from 1 to 2147483647, not {grid!r}"
-        )
-    return sizes + (1,) * (3 - len(sizes))  # type: ignore[return-value]
-
-
-def pack_scalars(metadata: Mapping[str, Any], arguments: Sequence[Any]) -> bytes:
-    """The words of the scalar buffer for arguments in the order of the kernel.
-
-    >>> args = [{"name": "x", "kind": "buffer", "slot": 0, "words": 0, "type": "*f32"},
-    ...         {"name": "n", "kind": "scalar", "slot": 0, "words": 1, "type": "i32"},
-    ...         {"name": "a", "kind": "scalar", "slot": 1, "words": 1, "type": "f32"}]
-    >>> pack_scalars({"args": args}, [None, -2, 1.0]).hex()
-    'feffffff0000803f'
-    """
-    expected = metadata["args"]
-    if len(arguments) != len(expected):
-        names = ", ".join(argument["name"] for argument in expected)
-        raise LaunchTypeError(
-            f"the kernel takes {len(expected)} arguments ({names}), but {len(arguments)} were given"
-        )
-    scalars = [
-        (argument, value)
-        for argument, value in zip(expected, arguments, strict=True)
-        if argument["kind"] == "scalar"
-    ]
-    words = bytearray(4 * sum(argument["words"] for argument, _ in scalars))
-    for argument, value in scalars:
-        start, size = 4 * argument["slot"], 4 * argument["words"]
-        words[start : start + size] = pack_scalar(argument, value)
-    return bytes(words)
-
-
-def pack_scalar(argument: Mapping[str, Any], value: Any) -> bytes:
-    """One scalar as little-endian words."""
-    name, type, size = argument["name"], argument["type"], 4 * argument["words"]
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
-        raise LaunchTypeError(f"argument {name} must be a number ({type}), not {value!r}")
-    if type.startswith("i"):
-        try:
-            number = value.__index__()
-        except AttributeError:
-            raise LaunchTypeError(
-                f"argument {name} must be an integer ({type}), not {value!r}"
-            ) from None
-        bits = int(type[1:])
-        if not -(1 << (bits - 1)) <= number < 1 << bits:
-            raise LaunchValueError(
-                f"argument {name} is {number}, which does not fit its type {type}"
-            )
-        return (number & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-    number = float(value)
-    if type == "f16":
-        return _half(number).to_bytes(size, "little")
-    if type == "bf16":
-        return _bfloat(number).to_bytes(size, "little")
-    return struct.pack(
-        "<d" if type == "f64" else "<f", _to_float(number) if type == "f32" else number
-    )
-
-
-def _to_float(number: float) -> float:
-    try:
-        struct.pack("<f", number)
-    except OverflowError:
-        return float("inf") if number > 0 else float("-inf")
-    return number
-
-
-def _half(number: float) -> int:
-    try:
-        return int.from_bytes(struct.pack("<e", number), "little")
-    except OverflowError:
-        return 0x7C00 if number > 0 else 0xFC00
-
-
-def _bfloat(number: float) -> int:
-    if number != number:
-        return 0x7FC0
-    single = struct.unpack("<f", struct.pack("<f", _to_float(number)))[0]
-    bits = int.from_bytes(struct.pack("<f", single), "little")
-    if single in (float("inf"), float("-inf")):
-        return bits >> 16
-    # Rounding twice must not round up at a tie that the first rounding made.
-    if single != number and bits & 0xFFFF == 0x8000:
-        away = abs(single) > abs(number)
-        return (bits >> 16) + (not away)
-    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+def read_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """A shape as a tuple of integers that are not negative."""
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(isinstance(s, bool) or not isinstance(s, int) or s < 0 for s in sizes):
+        raise LaunchValueError(f"a shape is integers from 0 up, not {shape!r}")
+    return sizes

@@ -13,43 +13,10 @@ from typing import Any
 
 from ..errors import DeviceError
 from .base import DeviceProperties
-from .target import FAMILY_OF_M, Target, apple, features_of, msl_of_macos
+from .chip import Chip, parse_chip
+from .target import Target, apple, features_of, msl_of_macos
 
 Run = Callable[[Sequence[str]], str | None]
-
-
-@dataclass(frozen=True)
-class Chip:
-    """A chip's name, taken apart."""
-
-    name: str | None
-    generation: int | None = None  # 1 for M1
-    variant: str | None = None  # "", "Pro", "Max" or "Ultra"
-    virtual: bool = False
-
-    @property
-    def is_apple_gpu(self) -> bool:
-        """Whether it is a chip of the M series, whose oldest GPU is of family Apple7."""
-        return self.generation is not None
-
-    @property
-    def family(self) -> int | None:
-        """The N of MTLGPUFamily.appleN, from Apple's feature set tables; None for a chip that they lack."""
-        return FAMILY_OF_M.get(self.generation or 0)
-
-
-def parse_chip(name: str | None) -> Chip:
-    """Reads sysctl's machdep.cpu.brand_string or MTLDevice.name.
-
-    >>> parse_chip("Apple M3 Max").variant, parse_chip("Apple M3 Max").family
-    ('Max', 9)
-    >>> parse_chip("Apple M1 (Virtual)").virtual, parse_chip("Intel(R) Core(TM) i7").is_apple_gpu
-    (True, False)
-    """
-    match = re.fullmatch(r"Apple M(\d+)(?: (Pro|Max|Ultra))?( \(Virtual\))?", (name or "").strip())
-    if match is None:
-        return Chip(name)
-    return Chip(name, int(match[1]), match[2] or "", match[3] is not None)
 
 
 @dataclass(frozen=True)
@@ -58,7 +25,7 @@ class Detected:
 
     system: str
     machine: str
-    chip: Chip = Chip(None)
+    chip: Chip = field(default_factory=lambda: Chip(None))
     macos: str | None = None
     gpu_cores: int | None = None
     memory_bytes: int | None = None

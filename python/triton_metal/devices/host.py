@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import platform
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .. import _native
+from ..cache import configure_host_device
 from ..errors import DeviceError, LaunchTypeError, LaunchValueError
 from .base import (
     Device,
     DeviceProperties,
     Event,
     MemoryStatistics,
-    pack_scalars,
-    read_grid,
-    read_metadata,
+    TextKernel,
+    read_shape,
 )
+from .target import BASELINE
 
 _ALIGNMENT = 128  # a cache line of an Apple GPU
-
-
-class HostLibrary:
-    """A kernel's text on the host device."""
-
-    def __init__(self, metal: str, metadata: Mapping[str, Any] | str) -> None:
-        from .. import _native
-        from ..launcher import configure_device
-
-        configure_device()
-        self.metadata = read_metadata(metadata)
-        self.native = _native.HostLibrary(metal, json.dumps(self.metadata))
-        self.native.prepare()
 
 
 class HostEvent(Event):
@@ -73,6 +62,8 @@ class HostDevice(Device):
     """
 
     name = "host"
+    array = "a NumPy array"
+    arrays = "NumPy arrays and CPU tensors"
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -80,13 +71,26 @@ class HostDevice(Device):
         self._highest = 0
 
     def problem(self) -> str | None:
-        from .. import _native
-
         return _native.host_device_problem()
 
-    def compile(self, metal: str, metadata: Mapping[str, Any] | str) -> HostLibrary:
-        self.require()
-        return HostLibrary(metal, metadata)
+    @classmethod
+    def owns(cls, value: Any) -> bool:
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(value, torch.Tensor):
+            if value.device.type not in ("cpu", "mps"):
+                raise LaunchValueError(
+                    f"is a tensor on {value.device}: a kernel takes tensors on the CPU or on mps"
+                )
+            return value.device.type == "cpu"
+        if hasattr(value, "__array_struct__") and getattr(value, "ndim", None) is not None:
+            return hasattr(value, "ctypes") or not hasattr(value, "item")
+        return isinstance(value, (bytearray, memoryview))
+
+    def compile(self, metal: str, metadata: Mapping[str, Any] | str) -> TextKernel:
+        configure_host_device()
+        kernel = super().compile(metal, metadata)
+        kernel.native.prepare()
+        return kernel
 
     def allocate(self, shape: int | Sequence[int], dtype: str = "float32") -> Any:
         import numpy as np
@@ -132,23 +136,10 @@ class HostDevice(Device):
         # A finaliser may run at any point of this thread, also where it holds the lock.
         self._current -= size
 
-    def launch(self, compiled: Any, grid: int | Sequence[int], arguments: Sequence[Any]) -> None:
-        library = compiled if isinstance(compiled, HostLibrary) else self._library(compiled)
-        words = pack_scalars(library.metadata, arguments)
-        library.native.launch(read_grid(grid), list(arguments), words)
-
-    def _library(self, compiled: Any) -> HostLibrary:
-        library = getattr(compiled, "_host_library", None)
-        if library is None:
-            asm = getattr(compiled, "asm", None)
-            if not isinstance(asm, dict) or "metal" not in asm:
-                raise LaunchTypeError(
-                    "a launch takes what compile() of the device gave, or a compiled kernel, "
-                    f"not {compiled!r}"
-                )
-            library = self.compile(asm["metal"], compiled.metadata)
-            compiled._host_library = library
-        return library
+    def run(
+        self, compiled: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes
+    ) -> None:
+        compiled.native.launch(grid, arguments, scalar_words)
 
     def synchronize(self) -> None:
         """Nothing is under way: a launch returns when the kernel has run."""
@@ -157,8 +148,6 @@ class HostDevice(Device):
         return HostEvent()
 
     def properties(self) -> DeviceProperties:
-        from .target import BASELINE
-
         return DeviceProperties(
             name="host Metal device",
             kind="host",
@@ -184,11 +173,3 @@ def physical_memory() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
         return None
-
-
-def read_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
-    """A shape as a tuple of integers that are not negative."""
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    if any(isinstance(s, bool) or not isinstance(s, int) or s < 0 for s in sizes):
-        raise LaunchValueError(f"a shape is integers from 0 up, not {shape!r}")
-    return sizes

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..errors import DeviceError
-
-if TYPE_CHECKING:
-    from .detect import Chip
+from .chip import Chip, parse_chip
 
 #: What a feature needs: the Metal language version, and the GPU family of Apple's Metal feature set tables (edition of
 #: May 2026, https://developer.apple.com/metal/feature-sets/; M1 is Apple7, M2 Apple8, M3 and M4 Apple9, M5 Apple10).
@@ -107,10 +104,6 @@ def parse_msl(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-#: Apple's Metal feature set tables: the family of a chip's GPU.
-FAMILY_OF_M = {1: 7, 2: 8, 3: 9, 4: 9, 5: 10}
-
-
 def features_of(
     msl: str, family: int | None, at_least: int | None = None, virtual: bool = False
 ) -> dict[str, bool | None]:
@@ -141,8 +134,6 @@ def features_of(
 
 def apple(macos: str, chip: Chip | str | None, limit_msl: str | None = None) -> Target:
     """The target of a Mac. ``limit_msl`` is the newest language version that a framework asks Metal for."""
-    from .detect import parse_chip
-
     parsed = chip if chip is not None and not isinstance(chip, str) else parse_chip(chip)
     chip = parsed.name
 

@@ -53,7 +53,7 @@ def gather(full: bool = False, only: str = "", told: Told | None = None) -> dict
         "checks": [check_cache(), *check_numpy()],
         "devices": [],
     }
-    for name in devices.NAMES:
+    for name in devices.names():
         report["devices"].append(examine(name, full, only, told))
     report["advice"] = advice(report, found)
     report["ok"] = verdict(report)

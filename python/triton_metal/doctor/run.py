@@ -51,16 +51,6 @@ def failure(error: BaseException, kernels: list[Any]) -> dict[str, Any]:
     return record
 
 
-def wait(device: devices.Device, value: Any) -> None:
-    """Returns when the arrays of a result are there."""
-    if device.name == "mlx":
-        import mlx.core as mx
-
-        if isinstance(value, (mx.array, tuple, list)):
-            mx.eval(value)
-    device.synchronize()
-
-
 def timed(
     device: devices.Device, run: Callable[[], Any], seconds: float = 0.3
 ) -> tuple[float, int]:
@@ -68,7 +58,7 @@ def timed(
     times: list[float] = []
     while len(times) < 5 or (sum(times) < seconds and len(times) < 200):
         start = time.perf_counter()
-        wait(device, run())
+        device.wait_for(run())
         times.append(time.perf_counter() - start)
     return statistics.median(times), len(times)
 
@@ -219,7 +209,7 @@ def self_test(name: str, only: str, progress: Progress) -> None:
             try:
                 start = time.perf_counter()
                 result = case.run()
-                wait(device, result)
+                device.wait_for(result)
                 record["first_ms"] = (time.perf_counter() - start) * 1e3
                 error, bound = bounds.share_of_bound(
                     arrays.to_float64(result), case.expected, case.bound

@@ -1,193 +1,94 @@
-"""Types, values and the operations that the compiler knows; the rules themselves are in C++."""
+"""The operations that the compiler knows; the rules themselves are in C++."""
 
 from __future__ import annotations
 
 import builtins
 import functools
-import threading
-from collections.abc import Callable, Sequence
-from enum import Enum
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
-from .. import _native
-from .._native import AtomicOp, Hint, MathOp, dtype, tensor
+from .._native import AtomicOp, BinaryOp, Hint, MathOp, dtype, tensor
+from ..constexpr import const as const
 from ..constexpr import constexpr as constexpr
 from ..constexpr import unwrap as unwrap
-
-F = TypeVar("F", bound=Callable[..., Any])
+from .building import (
+    PropagateNan,
+    builder,
+    builtin,
+    current_generator,
+    describe,
+    read_dtype,
+    read_int,
+    read_nan,
+    read_shape,
+    read_static,
+    read_tensor,
+    spread,
+    tensor_method,
+    wrap_axis,
+)
+from .building import (
+    active as active,
+)
+from .building import (
+    is_builtin as is_builtin,
+)
+from .building import (
+    tensor_methods as tensor_methods,
+)
+from .types import (
+    bfloat16 as bfloat16,
+)
+from .types import (
+    block_type as block_type,
+)
+from .types import (
+    float16 as float16,
+)
+from .types import (
+    float32 as float32,
+)
+from .types import (
+    float64 as float64,
+)
+from .types import (
+    int1 as int1,
+)
+from .types import (
+    int8 as int8,
+)
+from .types import (
+    int16 as int16,
+)
+from .types import (
+    int32 as int32,
+)
+from .types import (
+    int64 as int64,
+)
+from .types import (
+    pi32_t as pi32_t,
+)
+from .types import (
+    pointer_type as pointer_type,
+)
+from .types import (
+    uint8 as uint8,
+)
+from .types import (
+    uint16 as uint16,
+)
+from .types import (
+    uint32 as uint32,
+)
+from .types import (
+    uint64 as uint64,
+)
+from .types import (
+    void as void,
+)
 
 TRITON_MAX_TENSOR_NUMEL = 1 << 20
-
-
-class PropagateNan(Enum):
-    """Whether minimum, maximum and clamp return NaN when an operand is NaN."""
-
-    NONE = 0
-    ALL = 0xFFFF
-
-
-# --- dtypes -------------------------------------------------------------------------------------
-
-void = dtype("void")
-int1 = dtype("int1")
-int8 = dtype("int8")
-int16 = dtype("int16")
-int32 = dtype("int32")
-int64 = dtype("int64")
-uint8 = dtype("uint8")
-uint16 = dtype("uint16")
-uint32 = dtype("uint32")
-uint64 = dtype("uint64")
-float16 = dtype("float16")
-bfloat16 = dtype("bfloat16")
-float32 = dtype("float32")
-float64 = dtype("float64")
-
-
-class _PointerMeta(type):
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, dtype) and instance.is_ptr()
-
-
-class pointer_type(metaclass=_PointerMeta):
-    """``pointer_type(float32)`` is the dtype of pointers to float32."""
-
-    def __new__(cls, element_ty: dtype, const: bool = False) -> dtype:  # type: ignore[misc]
-        return dtype.pointer(unwrap(element_ty), const=builtins.bool(unwrap(const)))
-
-
-class _BlockMeta(type):
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, dtype) and instance.is_block()
-
-
-class block_type(metaclass=_BlockMeta):
-    """``block_type(float32, [16, 32])`` is the type of tiles of that shape."""
-
-    def __new__(cls, element_ty: dtype, shape: Sequence[int]) -> dtype:  # type: ignore[misc]
-        return dtype.block(unwrap(element_ty), [unwrap(size) for size in shape])
-
-
-pi32_t = pointer_type(int32)
-
-
-class const:
-    """Annotation of pointers that a kernel only reads."""
-
-
-# --- The compilation in progress ------------------------------------------------------------------
-
-_active = threading.local()
-
-
-def current_generator() -> Any:
-    """The AST walk that runs in this thread."""
-    generator = getattr(_active, "generator", None)
-    if generator is None:
-        raise RuntimeError(
-            "operations of triton_metal.language work only inside a function that is decorated "
-            "with @triton_metal.jit and launched as a kernel"
-        )
-    return generator
-
-
-def _b() -> _native.Builder:
-    return current_generator().builder
-
-
-def builtin(fn: F) -> F:
-    """Marks a function that the AST walk calls with tensors and compile-time values."""
-    fn.__triton_builtin__ = True  # type: ignore[attr-defined]
-    return fn
-
-
-def is_builtin(fn: object) -> bool:
-    return getattr(fn, "__triton_builtin__", False) is True
-
-
-tensor_methods: dict[str, Any] = {}
-"""Functions that are methods of tensors, too."""
-
-
-def tensor_method(fn: Any) -> Any:
-    """Makes a function a method of tensors; its first parameter is the tensor."""
-    tensor_methods[fn.__name__] = fn
-    return fn
-
-
-def _shape(shape: Any) -> list[int]:
-    """A shape as written: ``16, 32`` or ``(16, 32)``."""
-    shape = unwrap(shape)
-    if isinstance(shape, int) and not isinstance(shape, bool):
-        shape = (shape,)
-    if not isinstance(shape, (tuple, list)):
-        raise TypeError(f"a shape is a tuple of constexpr integers, not {_describe(shape)}")
-    sizes = []
-    for index, size in enumerate(shape):
-        size = unwrap(size)
-        if isinstance(size, bool) or not isinstance(size, int):
-            raise TypeError(
-                f"shape element {index} must be a constexpr integer, not {_describe(size)}. "
-                "Annotate the variable that holds it with tl.constexpr"
-            )
-        sizes.append(size)
-    return sizes
-
-
-def _spread(values: Sequence[Any]) -> Sequence[Any]:
-    """``f((a, b))`` means ``f(a, b)``."""
-    if len(values) == 1 and isinstance(values[0], (tuple, list)):
-        return values[0]
-    return values
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, tensor):
-        return f"the run-time value {value.type}"
-    return f"{value!r} ({type(value).__name__})"
-
-
-def _int(name: str, value: Any) -> int:
-    value = unwrap(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a constexpr integer, not {_describe(value)}")
-    return value
-
-
-def _dtype(name: str, value: Any) -> dtype:
-    value = unwrap(value)
-    if not isinstance(value, dtype):
-        raise TypeError(f"{name} must be a dtype such as tl.float32, not {_describe(value)}")
-    return value
-
-
-def _static(name: str, value: Any) -> Any:
-    value = unwrap(value)
-    if isinstance(value, tensor):
-        raise TypeError(f"{name} must be constexpr, not {_describe(value)}")
-    return value
-
-
-def _tensor(name: str, value: Any) -> tensor:
-    if isinstance(value, tensor):
-        return value
-    if isinstance(value, (bool, int, float)):
-        return _b().to_tensor(value)
-    raise TypeError(f"{name} must be a tensor or a number, not {_describe(value)}")
-
-
-def _nan(value: Any) -> bool:
-    value = _static("propagate_nan", value)
-    if not isinstance(value, PropagateNan):
-        raise TypeError(f"propagate_nan must be a tl.PropagateNan, not {_describe(value)}")
-    return value is PropagateNan.ALL
-
-
-def _wrap_axis(axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is not in {-rank} to {rank - 1}")
-    return axis % rank
-
 
 # --- Programs and tiles -----------------------------------------------------------------------------
 
@@ -195,58 +96,58 @@ def _wrap_axis(axis: int, rank: int) -> int:
 @builtin
 def program_id(axis):
     """The place of this program in the grid along axis 0, 1 or 2."""
-    return _b().program_id(_int("axis", axis))
+    return builder().program_id(read_int("axis", axis))
 
 
 @builtin
 def num_programs(axis):
     """The length of the grid along axis 0, 1 or 2."""
-    return _b().num_programs(_int("axis", axis))
+    return builder().num_programs(read_int("axis", axis))
 
 
 @builtin
 def to_tensor(x):
     """A number as a tensor of its default dtype; a tensor as it is."""
-    return _tensor("x", x)
+    return read_tensor("x", x)
 
 
 @builtin
 def arange(start, end):
     """The int32 tile ``start, start + 1, ..., end - 1``; its length is a power of 2."""
-    return _b().arange(_int("start", start), _int("end", end))
+    return builder().arange(read_int("start", start), read_int("end", end))
 
 
 @builtin
 def full(shape, value, dtype):
     """A tile filled with one value."""
-    return _b().full(_shape(shape), unwrap(value), _dtype("dtype", dtype))
+    return builder().full(read_shape(shape), unwrap(value), read_dtype("dtype", dtype))
 
 
 @builtin
 def broadcast(input, other):
     """Both operands in their common shape."""
-    return tuple(_b().broadcast(_tensor("input", input), _tensor("other", other)))
+    return tuple(builder().broadcast(read_tensor("input", input), read_tensor("other", other)))
 
 
 @tensor_method
 @builtin
 def broadcast_to(input, *shape):
     """The tile repeated along dimensions of size 1 to a shape."""
-    return _b().broadcast_to(_tensor("input", input), _shape(_spread(shape)))
+    return builder().broadcast_to(read_tensor("input", input), read_shape(spread(shape)))
 
 
 @tensor_method
 @builtin
 def permute(input, *dims):
     """The tile with its dimensions in another order."""
-    return _b().permute(input, [_int("dims", d) for d in _spread(dims)])
+    return builder().permute(input, [read_int("dims", d) for d in spread(dims)])
 
 
 @tensor_method
 @builtin
 def trans(input, *dims):
     """The transpose: the last two dimensions exchanged, or the dimensions as given."""
-    order = list(_spread(dims))
+    order = list(spread(dims))
     if not order:
         rank = len(input.shape)
         if rank < 2:
@@ -259,78 +160,78 @@ def trans(input, *dims):
 @builtin
 def reshape(input, *shape, can_reorder=False):
     """The same elements, in row-major order, in another shape."""
-    reorder = bool(_static("can_reorder", can_reorder))
-    return _b().reshape(_tensor("input", input), _shape(_spread(shape)), reorder)
+    reorder = bool(read_static("can_reorder", can_reorder))
+    return builder().reshape(read_tensor("input", input), read_shape(spread(shape)), reorder)
 
 
 @tensor_method
 @builtin
 def view(input, *shape):
     """reshape, with the order of the elements left open."""
-    return _b().reshape(_tensor("input", input), _shape(_spread(shape)), True)
+    return builder().reshape(read_tensor("input", input), read_shape(spread(shape)), True)
 
 
 @tensor_method
 @builtin
 def item(input):
     """The scalar in a tile of one element."""
-    return _b().unsplat(input)
+    return builder().unsplat(input)
 
 
 @tensor_method
 @builtin
 def expand_dims(input, axis):
     """The tile with new dimensions of size 1 at one axis or at several."""
-    input = _tensor("input", input)
+    input = read_tensor("input", input)
     axis = unwrap(axis)
     axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
     rank = len(input.shape) + len(axes)
-    axes = sorted(_wrap_axis(_int("axis", a), rank) for a in axes)
+    axes = sorted(wrap_axis(read_int("axis", a), rank) for a in axes)
     if len(set(axes)) != len(axes):
         raise ValueError(f"expand_dims names an axis twice: {axes}")
     for a in axes:
-        input = _b().expand_dims(input, a)
+        input = builder().expand_dims(input, a)
     return input
 
 
 @builtin
 def cat(input, other, can_reorder=False, dim=0):
     """Two tiles of one shape after one another along a dimension."""
-    if _static("can_reorder", can_reorder):
-        return _b().cat(input, other)
+    if read_static("can_reorder", can_reorder):
+        return builder().cat(input, other)
     rank = len(input.shape)
     if input.shape != other.shape:
         raise ValueError(f"cat takes tiles of one shape, not {input.type} and {other.type}")
-    dim = _wrap_axis(_int("dim", dim), rank)
+    dim = wrap_axis(read_int("dim", dim), rank)
     order = list(range_(rank))
     order.insert(dim, rank)
     shape = list(input.shape)
     shape[dim] *= 2
-    return _b().reshape(_b().permute(_b().join(input, other), order), shape, False)
+    return builder().reshape(builder().permute(builder().join(input, other), order), shape, False)
 
 
 @builtin
 def join(a, b):
     """Two tiles side by side in a new last dimension of size 2."""
-    return _b().join(_tensor("a", a), _tensor("b", b))
+    return builder().join(read_tensor("a", a), read_tensor("b", b))
 
 
 @tensor_method
 @builtin
 def split(a):
     """The two halves of a tile whose last dimension has size 2."""
-    return tuple(_b().split(a))
+    return tuple(builder().split(a))
 
 
 @tensor_method
 @builtin
 def cast(input, dtype, fp_downcast_rounding=None, bitcast=False):
     """The value as another dtype; with ``bitcast`` its bits."""
-    target = _dtype("dtype", dtype)
-    if _static("bitcast", bitcast):
-        return _b().bitcast(_tensor("input", input), target)
-    rounding = _static("fp_downcast_rounding", fp_downcast_rounding)
-    return _b().cast(_tensor("input", input), target, rounding or "")
+    target = read_dtype("dtype", dtype)
+    if read_static("bitcast", bitcast):
+        return builder().bitcast(read_tensor("input", input), target)
+    rounding = read_static("fp_downcast_rounding", fp_downcast_rounding)
+    return builder().cast(read_tensor("input", input), target, rounding or "")
 
 
 @builtin
@@ -347,14 +248,14 @@ def getitem(input, *slices):
     result, taken = input, 0
     for dim, index in enumerate(slices):
         if index is None:
-            result = _b().expand_dims(result, dim)
+            result = builder().expand_dims(result, dim)
         elif isinstance(index, builtins.slice) and index == builtins.slice(None):
             taken += 1
             if taken > len(input.shape):
                 raise ValueError(f"too many indices for {input.type}")
         else:
             raise ValueError(
-                f"a tensor is indexed with ':' and None only, not {_describe(index)}; "
+                f"a tensor is indexed with ':' and None only, not {describe(index)}; "
                 "elements are reached through pointers, tl.gather or reductions"
             )
     return result
@@ -369,20 +270,20 @@ def _optional(value: Any) -> Any:
 
 def _pointer(name: str, value: Any) -> tensor:
     if not isinstance(value, tensor):
-        raise TypeError(f"{name} takes a pointer or a tile of pointers, not {_describe(value)}")
+        raise TypeError(f"{name} takes a pointer or a tile of pointers, not {describe(value)}")
     return value
 
 
 @builtin
 def load(pointer, mask=None, other=None, *, cache_modifier="", eviction_policy="", volatile=False):
     """Reads through a pointer or a tile of pointers, where the mask is true, and ``other`` elsewhere."""
-    return _b().load(
+    return builder().load(
         _pointer("load", pointer),
         _optional(mask),
         _optional(other),
-        _static("cache_modifier", cache_modifier) or "",
-        _static("eviction_policy", eviction_policy) or "",
-        bool(_static("volatile", volatile)),
+        read_static("cache_modifier", cache_modifier) or "",
+        read_static("eviction_policy", eviction_policy) or "",
+        bool(read_static("volatile", volatile)),
     )
 
 
@@ -390,24 +291,24 @@ def load(pointer, mask=None, other=None, *, cache_modifier="", eviction_policy="
 @builtin
 def store(pointer, value, mask=None, *, cache_modifier="", eviction_policy=""):
     """Writes through a pointer or a tile of pointers, where the mask is true."""
-    _b().store(
+    builder().store(
         _pointer("store", pointer),
         unwrap(value),
         _optional(mask),
-        _static("cache_modifier", cache_modifier) or "",
-        _static("eviction_policy", eviction_policy) or "",
+        read_static("cache_modifier", cache_modifier) or "",
+        read_static("eviction_policy", eviction_policy) or "",
     )
 
 
 def _atomic(name: str, op: AtomicOp, doc: str) -> Any:
     def atomic(pointer, val, mask=None, sem=None, scope=None):
-        return _b().atomic_rmw(
+        return builder().atomic_rmw(
             op,
             _pointer(name, pointer),
             unwrap(val),
             _optional(mask),
-            _static("sem", sem) or "",
-            _static("scope", scope) or "",
+            read_static("sem", sem) or "",
+            read_static("scope", scope) or "",
         )
 
     atomic.__name__ = atomic.__qualname__ = name
@@ -428,12 +329,12 @@ atomic_xchg = _atomic("atomic_xchg", AtomicOp.xchg, "Exchanges")
 @builtin
 def atomic_cas(pointer, cmp, val, sem=None, scope=None):
     """Puts ``val`` where ``cmp`` is found, atomically; returns what was there."""
-    return _b().atomic_cas(
+    return builder().atomic_cas(
         _pointer("atomic_cas", pointer),
         unwrap(cmp),
         unwrap(val),
-        _static("sem", sem) or "",
-        _static("scope", scope) or "",
+        read_static("sem", sem) or "",
+        read_static("scope", scope) or "",
     )
 
 
@@ -443,43 +344,43 @@ def atomic_cas(pointer, cmp, val, sem=None, scope=None):
 @builtin
 def add(x, y, sanitize_overflow=True):
     """x + y."""
-    return _b().binary(_native.BinaryOp.add, unwrap(x), unwrap(y))
+    return builder().binary(BinaryOp.add, unwrap(x), unwrap(y))
 
 
 @builtin
 def sub(x, y, sanitize_overflow=True):
     """x - y."""
-    return _b().binary(_native.BinaryOp.sub, unwrap(x), unwrap(y))
+    return builder().binary(BinaryOp.sub, unwrap(x), unwrap(y))
 
 
 @builtin
 def mul(x, y, sanitize_overflow=True):
     """x * y."""
-    return _b().binary(_native.BinaryOp.mul, unwrap(x), unwrap(y))
+    return builder().binary(BinaryOp.mul, unwrap(x), unwrap(y))
 
 
 @builtin
 def where(condition, x, y):
     """x where the condition is true, y elsewhere."""
-    return _b().where(unwrap(condition), unwrap(x), unwrap(y))
+    return builder().where(unwrap(condition), unwrap(x), unwrap(y))
 
 
 @builtin
 def minimum(x, y, propagate_nan=PropagateNan.NONE):
     """The smaller of two values; a NaN loses, unless ``propagate_nan`` is ALL."""
-    return _b().minimum(unwrap(x), unwrap(y), _nan(propagate_nan))
+    return builder().minimum(unwrap(x), unwrap(y), read_nan(propagate_nan))
 
 
 @builtin
 def maximum(x, y, propagate_nan=PropagateNan.NONE):
     """The larger of two values; a NaN loses, unless ``propagate_nan`` is ALL."""
-    return _b().maximum(unwrap(x), unwrap(y), _nan(propagate_nan))
+    return builder().maximum(unwrap(x), unwrap(y), read_nan(propagate_nan))
 
 
 @builtin
 def clamp(x, min, max, propagate_nan=PropagateNan.NONE):
     """x, held between min and max."""
-    return _b().clamp(unwrap(x), unwrap(min), unwrap(max), _nan(propagate_nan))
+    return builder().clamp(unwrap(x), unwrap(min), unwrap(max), read_nan(propagate_nan))
 
 
 def _fold(name: str, pick: Callable[..., Any], combine: Any) -> Any:
@@ -512,24 +413,24 @@ def dot(
     """The matrix product of two tiles, added to ``acc``. Sums are float32 or int32."""
     if input_precision is not None and allow_tf32 is not None:
         raise ValueError("dot takes input_precision or allow_tf32, not both")
-    precision = _static("input_precision", input_precision) or ""
-    if _static("allow_tf32", allow_tf32):
+    precision = read_static("input_precision", input_precision) or ""
+    if read_static("allow_tf32", allow_tf32):
         precision = "tf32"
     out = unwrap(out_dtype)
     acc = unwrap(acc)
-    return _b().dot(
+    return builder().dot(
         _pointer_free("dot", input),
         _pointer_free("dot", other),
-        None if acc is None else _tensor("acc", acc),
+        None if acc is None else read_tensor("acc", acc),
         precision,
-        None if out is None else _dtype("out_dtype", out),
-        _int("max_num_imprecise_acc", max_num_imprecise_acc or 0),
+        None if out is None else read_dtype("out_dtype", out),
+        read_int("max_num_imprecise_acc", max_num_imprecise_acc or 0),
     )
 
 
 def _pointer_free(name: str, value: Any) -> tensor:
     if not isinstance(value, tensor):
-        raise TypeError(f"{name} takes tiles, not {_describe(value)}")
+        raise TypeError(f"{name} takes tiles, not {describe(value)}")
     return value
 
 
@@ -537,15 +438,15 @@ def _pointer_free(name: str, value: Any) -> tensor:
 @builtin
 def gather(src, index, axis):
     """Elements of a tile, chosen along an axis by a tile of indices."""
-    return _b().gather(src, index, _int("axis", axis))
+    return builder().gather(src, index, read_int("axis", axis))
 
 
 @tensor_method
 @builtin
 def histogram(input, num_bins, mask=None):
     """How many elements of an integer tile have each of the values 0 to num_bins - 1."""
-    mask = None if mask is None else _tensor("mask", unwrap(mask))
-    return _b().histogram(input, _int("num_bins", num_bins), mask)
+    mask = None if mask is None else read_tensor("mask", unwrap(mask))
+    return builder().histogram(input, read_int("num_bins", num_bins), mask)
 
 
 # --- Reductions and scans -----------------------------------------------------------------------------
@@ -556,14 +457,14 @@ def _inputs(name: str, input: Any) -> tuple[list[tensor], bool]:
     values = [input] if single else list(input)
     for value in values:
         if not isinstance(value, tensor):
-            raise TypeError(f"{name} takes tiles, not {_describe(value)}")
+            raise TypeError(f"{name} takes tiles, not {describe(value)}")
     return values, single
 
 
 def _combine(region: Any, combine_fn: Any) -> list[tensor]:
     result = current_generator().call_jit(combine_fn, tuple(region.arguments), {})
     results = result if isinstance(result, tuple) else (result,)
-    return region.finish([_tensor("the result of the combine function", r) for r in results])
+    return region.finish([read_tensor("the result of the combine function", r) for r in results])
 
 
 @tensor_method
@@ -572,14 +473,14 @@ def reduce(input, axis, combine_fn, keep_dims=False):
     """Combines the elements of one tile, or of several together, along an axis (None: all of them)."""
     values, single = _inputs("reduce", input)
     rank = len(values[0].shape)
-    axis = _static("axis", axis)
-    keep = bool(_static("keep_dims", keep_dims))
+    axis = read_static("axis", axis)
+    keep = bool(read_static("keep_dims", keep_dims))
     if axis is None:
-        flat = [_b().reshape(v, [v.numel], True) if rank > 1 else v for v in values]
-        results = _combine(_b().begin_reduce(flat, 0), combine_fn)
+        flat = [builder().reshape(v, [v.numel], True) if rank > 1 else v for v in values]
+        results = _combine(builder().begin_reduce(flat, 0), combine_fn)
     else:
-        axis = _int("axis", axis)
-        results = _combine(_b().begin_reduce(values, axis), combine_fn)
+        axis = read_int("axis", axis)
+        results = _combine(builder().begin_reduce(values, axis), combine_fn)
         axis %= rank
     if keep:
         axes = tuple(range_(rank)) if axis is None else axis
@@ -589,19 +490,19 @@ def reduce(input, axis, combine_fn, keep_dims=False):
 
 @builtin
 def _reduce_with_indices(input, axis, combine_fn, keep_dims=False):
-    axis = _static("axis", axis)
+    axis = read_static("axis", axis)
     rank = len(input.shape)
     if axis is None:
-        input = _b().reshape(input, [input.numel], False)
+        input = builder().reshape(input, [input.numel], False)
         flat = True
         axis = 0
     else:
         flat = False
-        axis = _wrap_axis(_int("axis", axis), rank)
-    index = _b().arange(0, input.shape[axis])
+        axis = wrap_axis(read_int("axis", axis), rank)
+    index = builder().arange(0, input.shape[axis])
     if len(input.shape) > 1:
         index = expand_dims(index, tuple(d for d in range_(rank) if d != axis))
-        index = _b().broadcast_to(index, list(input.shape))
+        index = builder().broadcast_to(index, list(input.shape))
     result = reduce((input, index), axis, combine_fn, keep_dims=keep_dims and not flat)
     if keep_dims and flat:
         result = tuple(expand_dims(r, tuple(range_(rank))) for r in result)
@@ -613,7 +514,9 @@ def _reduce_with_indices(input, axis, combine_fn, keep_dims=False):
 def associative_scan(input, axis, combine_fn, reverse=False):
     """Every element combined with those before it along an axis (with ``reverse``: after it)."""
     values, single = _inputs("associative_scan", input)
-    region = _b().begin_scan(values, _int("axis", axis), bool(_static("reverse", reverse)))
+    region = builder().begin_scan(
+        values, read_int("axis", axis), bool(read_static("reverse", reverse))
+    )
     results = _combine(region, combine_fn)
     return results[0] if single else tuple(results)
 
@@ -625,10 +528,10 @@ def _hint(name: str, kind: Hint, doc: str) -> Any:
     def hint(input, values):
         values = unwrap(values)
         several = values if isinstance(values, (tuple, list)) else (values,)
-        numbers = [_int("values", v) for v in several]
+        numbers = [read_int("values", v) for v in several]
         if any(number < 1 for number in numbers):
             raise ValueError(f"values must be positive integers, not {values!r}")
-        _b().hint(kind, input, numbers)
+        builder().hint(kind, input, numbers)
         return input
 
     hint.__name__ = hint.__qualname__ = name
@@ -650,30 +553,30 @@ max_constancy = _hint(
 @builtin
 def assume(cond):
     """Promises that a scalar condition is true."""
-    _b().assume(unwrap(cond))
+    builder().assume(unwrap(cond))
 
 
 @builtin
 def debug_barrier():
     """All threads of the program wait for one another."""
-    _b().debug_barrier()
+    builder().debug_barrier()
 
 
 @builtin
 def device_print(prefix, *args, hex=False):
     """Prints values at run time."""
-    prefix = _static("prefix", prefix)
+    prefix = read_static("prefix", prefix)
     if not isinstance(prefix, str):
-        raise TypeError(f"device_print takes a string first, not {_describe(prefix)}")
-    values = [_tensor("device_print's argument", unwrap(a)) for a in args]
-    _b().device_print(prefix, values, bool(_static("hex", hex)))
+        raise TypeError(f"device_print takes a string first, not {describe(prefix)}")
+    values = [read_tensor("device_print's argument", unwrap(a)) for a in args]
+    builder().device_print(prefix, values, bool(read_static("hex", hex)))
 
 
 @builtin
 def device_assert(cond, msg="", mask=None):
     """Stops with a message when a condition is false at run time; for debugging (``debug=True``)."""
     if current_generator().options.debug:
-        _b().device_assert(unwrap(cond), str(_static("msg", msg)), _optional(mask))
+        builder().device_assert(unwrap(cond), str(read_static("msg", msg)), _optional(mask))
 
 
 @builtin
@@ -699,9 +602,9 @@ class static_range:
     def __init__(self, arg1: Any, arg2: Any = None, step: Any = 1) -> None:
         start, end = (0, arg1) if arg2 is None else (arg1, arg2)
         self.range = range_(
-            _int("the start of static_range", start),
-            _int("the end of static_range", end),
-            _int("the step of static_range", step),
+            read_int("the start of static_range", start),
+            read_int("the end of static_range", end),
+            read_int("the step of static_range", step),
         )
 
 
@@ -722,12 +625,12 @@ class range:
     ) -> None:
         self.start, self.end = (0, arg1) if arg2 is None else (arg1, arg2)
         self.step = 1 if step is None else step
-        self.num_stages = _static("num_stages", num_stages)
-        self.loop_unroll_factor = _static("loop_unroll_factor", loop_unroll_factor)
-        self.disallow_acc_multi_buffer = bool(_static("", disallow_acc_multi_buffer))
-        self.flatten = bool(_static("flatten", flatten))
-        self.warp_specialize = bool(_static("warp_specialize", warp_specialize))
-        self.disable_licm = bool(_static("disable_licm", disable_licm))
+        self.num_stages = read_static("num_stages", num_stages)
+        self.loop_unroll_factor = read_static("loop_unroll_factor", loop_unroll_factor)
+        self.disallow_acc_multi_buffer = bool(read_static("", disallow_acc_multi_buffer))
+        self.flatten = bool(read_static("flatten", flatten))
+        self.warp_specialize = bool(read_static("warp_specialize", warp_specialize))
+        self.disable_licm = bool(read_static("disable_licm", disable_licm))
 
 
 class condition:
@@ -735,15 +638,15 @@ class condition:
 
     def __init__(self, arg1: Any, disable_licm: bool = False) -> None:
         self.condition = unwrap(arg1)
-        self.disable_licm = bool(_static("disable_licm", disable_licm))
+        self.disable_licm = bool(read_static("disable_licm", disable_licm))
 
 
 # --- Functions of one operand -------------------------------------------------------------------------
 
 
-def _math_function(name: str, op: MathOp, doc: str) -> Any:
+def math_function(name: str, op: MathOp, doc: str) -> Any:
     def function(x):
-        return _b().math(op, unwrap(x))
+        return builder().math(op, unwrap(x))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc

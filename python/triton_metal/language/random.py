@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from ..jit import jit
+from ..functions import kernel_function
 from . import core as tl
 from . import math
 
 N_ROUNDS_DEFAULT = tl.constexpr(10)
 
 
-@jit
+@kernel_function
 def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     """Rounds of Philox on a counter of four words with a key of two, 32 or 64 bits each."""
     if c0.dtype == tl.uint32:
@@ -36,7 +36,7 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAUL
     return c0, c1, c2, c3
 
 
-@jit
+@kernel_function
 def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     """Philox with the key taken from a seed of up to 64 bits."""
     seed = tl.to_tensor(seed)
@@ -62,7 +62,7 @@ def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     return philox_impl(c0, c1, c2, c3, low, high, n_rounds)
 
 
-@jit
+@kernel_function
 def randint4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     """Four tiles of random 32-bit words: the whole result of one Philox call for each offset."""
     low = offset.to(tl.uint32)
@@ -74,14 +74,14 @@ def randint4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     return philox(seed, low, high, zero, zero, n_rounds)
 
 
-@jit
+@kernel_function
 def randint(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     """A random 32-bit word for each offset."""
     word, _, _, _ = randint4x(seed, offset, n_rounds)
     return word
 
 
-@jit
+@kernel_function
 def uint_to_uniform_float(x):
     """A random word as a number in [0, 1)."""
     # The scale is a little below 2^-31 (2^-63), so that the largest word stays below 1.
@@ -95,13 +95,13 @@ def uint_to_uniform_float(x):
     return magnitude * scale
 
 
-@jit
+@kernel_function
 def rand(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     """A random float32 in [0, 1) for each offset."""
     return uint_to_uniform_float(randint(seed, offset, n_rounds))
 
 
-@jit
+@kernel_function
 def rand4x(seed, offsets, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     """Four tiles of random float32 in [0, 1)."""
     i1, i2, i3, i4 = randint4x(seed, offsets, n_rounds)
@@ -113,7 +113,7 @@ def rand4x(seed, offsets, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     )
 
 
-@jit
+@kernel_function
 def pair_uniform_to_normal(u1, u2):
     """Two uniform numbers as two normally distributed ones (Box and Muller)."""
     u1 = tl.maximum(1.0e-7, u1)
@@ -122,7 +122,7 @@ def pair_uniform_to_normal(u1, u2):
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
-@jit
+@kernel_function
 def randn(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     """A normally distributed float32 for each offset."""
     i1, i2, _, _ = randint4x(seed, offset, n_rounds)
@@ -130,7 +130,7 @@ def randn(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     return normal
 
 
-@jit
+@kernel_function
 def randn4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
     """Four tiles of normally distributed float32."""
     u1, u2, u3, u4 = rand4x(seed, offset, n_rounds)

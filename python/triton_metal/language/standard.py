@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from ..jit import constexpr_function, jit
+from ..functions import constexpr_function, kernel_function
 from . import core, math
 from .core import tensor_method
 
 
 @tensor_method
-@jit
+@kernel_function
 def cdiv(x, div):
     """x / div, rounded up; both are positive."""
     return (x + (div - 1)) // div
 
 
 @tensor_method
-@jit
+@kernel_function
 def sigmoid(x):
     """1 / (1 + exp(-x))."""
     return 1 / (1 + math.exp(-x))
 
 
 @tensor_method
-@jit
+@kernel_function
 def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
     """exp(x), scaled to sum up to 1 along an axis (0 unless named)."""
     axis: core.constexpr = 0 if dim is None else dim
@@ -33,13 +33,13 @@ def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
 
 
 @tensor_method
-@jit
+@kernel_function
 def ravel(x, can_reorder=False):
     """The tile in one dimension."""
     return core.reshape(x, (x.numel,), can_reorder=can_reorder)
 
 
-@jit
+@kernel_function
 def swizzle2d(i, j, size_i, size_j, size_g):
     """Position (i, j) of a row-major size_i x size_j grid, renumbered to run down columns in groups
     of size_g rows."""
@@ -52,13 +52,13 @@ def swizzle2d(i, j, size_i, size_j, size_g):
     return first_row + place % rows, place // rows
 
 
-@jit
+@kernel_function
 def zeros(shape, dtype):
     """A tile of zeros."""
     return core.full(shape, 0, dtype)
 
 
-@jit
+@kernel_function
 def zeros_like(input):
     """Zeros in the shape and dtype of a tile."""
     return core.full(input.shape, 0, input.dtype)
@@ -67,37 +67,37 @@ def zeros_like(input):
 # --- Maximum and minimum ---------------------------------------------------------------------------
 
 
-@jit
+@kernel_function
 def _larger(a, b):
     return core.maximum(a, b)
 
 
-@jit
+@kernel_function
 def _smaller(a, b):
     return core.minimum(a, b)
 
 
-@jit
+@kernel_function
 def _first_larger(value1, index1, value2, index2):
     tie = value1 == value2 and index1 < index2
     take = value1 > value2 or tie
     return core.where(take, value1, value2), core.where(take, index1, index2)
 
 
-@jit
+@kernel_function
 def _any_larger(value1, index1, value2, index2):
     take = value1 > value2
     return core.where(take, value1, value2), core.where(take, index1, index2)
 
 
-@jit
+@kernel_function
 def _first_smaller(value1, index1, value2, index2):
     tie = value1 == value2 and index1 < index2
     take = value1 < value2 or tie
     return core.where(take, value1, value2), core.where(take, index1, index2)
 
 
-@jit
+@kernel_function
 def _any_smaller(value1, index1, value2, index2):
     take = value1 < value2
     return core.where(take, value1, value2), core.where(take, index1, index2)
@@ -112,7 +112,7 @@ def _comparison_dtype(dtype):
 
 
 @tensor_method
-@jit
+@kernel_function
 def max(
     input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False
 ):
@@ -126,7 +126,7 @@ def max(
 
 
 @tensor_method
-@jit
+@kernel_function
 def min(
     input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False
 ):
@@ -140,7 +140,7 @@ def min(
 
 
 @tensor_method
-@jit
+@kernel_function
 def argmax(input, axis, tie_break_left=True, keep_dims=False):
     """Where the largest element is along an axis: the first such place, with ``tie_break_left``."""
     _, index = max(
@@ -154,7 +154,7 @@ def argmax(input, axis, tie_break_left=True, keep_dims=False):
 
 
 @tensor_method
-@jit
+@kernel_function
 def argmin(input, axis, tie_break_left=True, keep_dims=False):
     """Where the smallest element is along an axis: the first such place, with ``tie_break_left``."""
     _, index = min(
@@ -170,22 +170,22 @@ def argmin(input, axis, tie_break_left=True, keep_dims=False):
 # --- Sums and other folds --------------------------------------------------------------------------
 
 
-@jit
+@kernel_function
 def _plus(a, b):
     return a + b
 
 
-@jit
+@kernel_function
 def _times(a, b):
     return a * b
 
 
-@jit
+@kernel_function
 def _xor(a, b):
     return a ^ b
 
 
-@jit
+@kernel_function
 def _or(a, b):
     return a | b
 
@@ -203,7 +203,7 @@ def _sum_dtype(input_dtype, dtype):
 
 
 @tensor_method
-@jit
+@kernel_function
 def sum(input, axis=None, keep_dims=False, dtype: core.constexpr = None):
     """The sum along an axis, or of all elements."""
     wide = input.to(_sum_dtype(input.dtype, dtype))
@@ -211,7 +211,7 @@ def sum(input, axis=None, keep_dims=False, dtype: core.constexpr = None):
 
 
 @tensor_method
-@jit
+@kernel_function
 def xor_sum(input, axis=None, keep_dims=False):
     """The exclusive or of integers along an axis, or of all."""
     core.static_assert(input.dtype.is_int(), "xor_sum takes integers")
@@ -219,7 +219,7 @@ def xor_sum(input, axis=None, keep_dims=False):
 
 
 @tensor_method
-@jit
+@kernel_function
 def reduce_or(input, axis, keep_dims=False):
     """The bitwise or of integers along an axis."""
     core.static_assert(input.dtype.is_int(), "reduce_or takes integers")
@@ -227,7 +227,7 @@ def reduce_or(input, axis, keep_dims=False):
 
 
 @tensor_method
-@jit
+@kernel_function
 def cumsum(input, axis=0, reverse=False, dtype: core.constexpr = None):
     """Running sums along an axis."""
     wide = input.to(_sum_dtype(input.dtype, dtype))
@@ -235,14 +235,14 @@ def cumsum(input, axis=0, reverse=False, dtype: core.constexpr = None):
 
 
 @tensor_method
-@jit
+@kernel_function
 def cumprod(input, axis=0, reverse=False, dtype: core.constexpr = None):
     """Running products along an axis."""
     wide = input.to(_sum_dtype(input.dtype, dtype))
     return core.associative_scan(wide, axis, _times, reverse)
 
 
-@jit
+@kernel_function
 def interleave(a, b):
     """Elements of a and b in turn along the last dimension."""
     pairs = core.join(a, b)
@@ -252,7 +252,7 @@ def interleave(a, b):
 
 
 @tensor_method
-@jit
+@kernel_function
 def squeeze(x, dim: core.constexpr):
     """The tile without a dimension of size 1."""
     core.static_assert(x.shape[dim] == 1, "squeeze takes a dimension of size 1")
@@ -261,7 +261,7 @@ def squeeze(x, dim: core.constexpr):
 
 
 @tensor_method
-@jit
+@kernel_function
 def unsqueeze(x, dim: core.constexpr):
     """The tile with one more dimension of size 1."""
     return core.expand_dims(x, dim)

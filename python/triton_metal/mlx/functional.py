@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import coverage
-from ..devices import pack_scalars
 from ..errors import LaunchTypeError, LaunchValueError
 from ..metal_text import MAX_BUFFERS, NUM_PROGRAMS, PROGRAM_ID, MetalText, Parameter, fold, unused
 
@@ -101,10 +100,9 @@ def call(
     options = {key: kwargs[key] for key in ("num_warps", "num_stages") if key in kwargs}
     placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
     compiled = kernel.launcher.native.warmup(**placeholders, **options)
-    sizes = read_grid(name, grid, values)
-    compiled.native.check_grid(sizes)
+    sizes = compiled.native.grid(grid(values) if callable(grid) else grid)
     arguments = [values[argument["name"]] for argument in compiled.metadata.args]
-    words = pack_scalars(vars(compiled.metadata), arguments)
+    words = compiled.native.pack(arguments)
     function = functional(compiled, tuple(specs))
     function.check_outputs(sizes, words, specs, init_value)
     if has_metal():
@@ -463,20 +461,3 @@ def bind(
                 f"{kernel.name}: argument {name} is a {type(value).__name__}, but mlx.call takes MLX arrays"
             )
     return {name: values[name] for name in names if name in values} | dict.fromkeys(specs)
-
-
-def read_grid(kernel: str, grid: Any, meta: dict[str, Any]) -> tuple[int, int, int]:
-    """The grid of programs, from a number, a tuple or a function of the arguments."""
-    if callable(grid):
-        grid = grid(meta)
-    sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
-    if not 1 <= len(sizes) <= 3 or any(
-        isinstance(size, bool) or not isinstance(size, int) or not 1 <= size < 1 << 31
-        for size in sizes
-    ):
-        raise LaunchValueError(
-            f"{kernel}: the grid must be 1 to 3 integers from 1 to 2147483647, not {grid!r}"
-        )
-    if math.prod(sizes) >= 1 << 31:
-        raise LaunchValueError(f"{kernel}: the grid {grid!r} has more than 2147483647 programs")
-    return sizes + (1,) * (3 - len(sizes))  # type: ignore[return-value]

@@ -117,6 +117,3 @@ def _tell_last_error() -> None:
     mx.synchronize()
     if (message := _module.take_error()) is not None:
         print(f"triton_metal: a launch failed: {message}", file=sys.stderr)
-
-
-_native.set_route("mlx", launch)

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..jit import JITFunction
+from .._native import dtype
+from ..codegen import CodegenOptions, RuntimeLeaf, generate_module
+from ..functions import KernelFunction
 
 _TYPES = {
     "i1": "int1",
@@ -18,16 +20,14 @@ _TYPES = {
 
 def type_from_signature(text: str) -> Any:
     """The dtype that a signature such as ``*fp32`` or ``i32`` names."""
-    from ..language import core
-
     if text.startswith("*"):
         is_const = text.startswith("*k")
-        return core.dtype.pointer(type_from_signature(text[1 + is_const :]), const=is_const)
-    return core.dtype(_TYPES.get(text, text))
+        return dtype.pointer(type_from_signature(text[1 + is_const :]), const=is_const)
+    return dtype(_TYPES.get(text, text))
 
 
 def ttir(
-    kernel: JITFunction,
+    kernel: KernelFunction,
     signature: Mapping[str, str],
     constexprs: Mapping[str, Any] | None = None,
     divisibility: Mapping[str, int] | None = None,
@@ -36,8 +36,6 @@ def ttir(
 
     ``signature`` names the type of each run-time parameter ("*fp32", "i32", ...).
     """
-    from ..codegen import CodegenOptions, RuntimeLeaf, generate_module
-
     constants = dict(constexprs or {})
     arguments: dict[str, Any] = {}
     for param in kernel.params:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -49,3 +50,45 @@ def allocate(bytes: int, *, alignment: int = 64, offset: int = 0) -> np.ndarray:
     memory = np.empty(bytes + 2 * alignment, np.uint8)
     start = (offset - memory.ctypes.data) % alignment
     return memory[start : start + bytes]
+
+
+def is_array(value: Any) -> bool:
+    """Whether a framework's array may stand in for this one: a NumPy array or a tensor."""
+    return isinstance(value, np.ndarray) or is_tensor(value)
+
+
+def is_bindable(value: Any) -> bool:
+    """Whether a framework has such an argument: a number, a tensor, an array that may be written."""
+    if isinstance(value, np.ndarray):
+        return value.flags.writeable
+    return is_tensor(value) or isinstance(value, (int, float, np.number, np.bool_))
+
+
+def is_reversed(array: Any) -> bool:
+    """Whether elements lie before the first one: no MLX array is like that."""
+    strides = getattr(array, "strides", ())
+    return isinstance(strides, tuple) and any(stride < 0 for stride in strides)
+
+
+def shares_memory(arguments: list[Any], written: list[int]) -> bool:
+    """Whether an array that is written has memory of another one: no new array has."""
+    ranges = [
+        (position, buffer.address, buffer.address + buffer.bytes)
+        for position, value in enumerate(arguments)
+        if is_array(value)
+        for buffer in [buffer_of(value)]
+    ]
+    return any(
+        one < other_end and other < end
+        for position, one, end in ranges
+        if position in written
+        for other_position, other, other_end in ranges
+        if other_position != position
+    )
+
+
+def kernels_memory(array: Any) -> np.ndarray:
+    """All the bytes that a kernel may reach from an array's first element."""
+    buffer = buffer_of(array)
+    memory = (ctypes.c_uint8 * buffer.bytes).from_address(buffer.address)
+    return np.frombuffer(memory, np.uint8)

@@ -201,11 +201,7 @@ def _encode(value: Any, kind: Callable[..., Any], cast: str) -> bytes:
     if cast in _INTEGER_CASTS:
         size = _INTEGER_CASTS[cast]
         return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-    if cast == "fp16":
-        return np.float16(np.float32(value)).tobytes()
-    if cast == "bf16":
-        bits = int(np.float32(value).view(np.uint32))
-        if value != value:
-            return struct.pack("<H", 0x7FC0)
-        return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
+    if cast in ("fp16", "bf16"):
+        # By way of a float, as PyTorch reads the number.
+        return _native.pack_float(cast, float(np.float32(value)))[:2]
     raise RuntimeError(f"Unsupported cast instruction {cast}")

@@ -13,8 +13,9 @@ from ..errors import DeviceError
 from ..mlx import functional, in_place
 from . import compile_shader as shaders
 from . import metal_kernel as kernels
-from .buffers import buffer_of, is_tensor
+from .buffers import is_array, is_bindable, is_reversed, kernels_memory, shares_memory
 from .in_place import InPlace
+from .mlx_arrays import bytes_of, copy_of, dtype_of
 
 
 @contextlib.contextmanager
@@ -38,10 +39,13 @@ def contract_device(name: str, *, launches: dict[str, int] | None = None) -> Ite
             def launch(compiled: Any, grid: Any, arguments: list[Any], words: bytes) -> None:
                 way = "mps" if all(map(is_bindable, arguments)) else "host"
                 counts[way] = counts.get(way, 0) + 1
-                (mps.launch if way == "mps" else host_launch)(compiled, grid, arguments, words)
+                if way == "mps":
+                    mps.launch(compiled, grid, arguments, words)
+                else:
+                    compiled.native.launch(grid, arguments, words)
 
             stack.enter_context(_replaced(mps, "_compile_shader", shaders.compile_shader))
-            stack.enter_context(_replaced(mps, "_is_stand_in", _is_array))
+            stack.enter_context(_replaced(mps, "_is_stand_in", is_array))
             stack.callback(_native.set_route, "mps", _native.set_route("mps", launch))
         elif name == "mlx-in-place":
             in_place.native()
@@ -68,17 +72,6 @@ def _replaced(module: Any, name: str, value: Any) -> Iterator[None]:
         setattr(module, name, before)
 
 
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) or is_tensor(value)
-
-
-def is_bindable(value: Any) -> bool:
-    """Whether a framework has such an argument: a number, a tensor, an array that may be written."""
-    if isinstance(value, np.ndarray):
-        return value.flags.writeable
-    return is_tensor(value) or isinstance(value, (int, float, np.number, np.bool_))
-
-
 class _Functional:
     """An in-place launch by way of `mx.fast.metal_kernel`, for kernels that write arrays and do not read them."""
 
@@ -103,7 +96,7 @@ class _Functional:
         ):
             # Not this form's: in place, on the host.
             self.counts["host"] = self.counts.get("host", 0) + 1
-            host_launch(compiled, grid, arguments, words)
+            compiled.native.launch(grid, arguments, words)
             return
         self.counts["mlx"] = self.counts.get("mlx", 0) + 1
         function = functional.functional(compiled, tuple(a["name"] for _, a in written))
@@ -111,74 +104,16 @@ class _Functional:
         specs = [
             ((memory.nbytes // dtype.size,), dtype)
             for memory, (position, _) in zip(memories, written, strict=True)
-            for dtype in [mlx_dtype(arguments[position])]
+            for dtype in [dtype_of(arguments[position])]
         ]
         values = list(arguments)
         for position, argument in enumerate(described):
             if argument["kind"] == "buffer":
-                values[position] = mlx_copy(arguments[position])
+                values[position] = copy_of(arguments[position])
         # New memory may hold anything: here, what in place would be left of the array.
         with kernels.uninitialized(
             lambda index, size: memories[index].tobytes().ljust(size, b"\0")
         ):
             results = function(values, specs, grid, words)
         for memory, result in zip(memories, results, strict=True):
-            memory[:] = np.frombuffer(kernels._bytes(result), np.uint8)
-
-
-def host_launch(
-    compiled: Any, grid: tuple[int, int, int], arguments: list[Any], words: bytes
-) -> None:
-    """The launch on the host device, by its text."""
-    import json
-
-    library = vars(compiled).get("_host_library")
-    if library is None:
-        metadata = json.dumps(vars(compiled.metadata))
-        library = compiled._host_library = _native.HostLibrary(compiled.asm["metal"], metadata)
-    library.launch(grid, arguments, words)
-
-
-def is_reversed(array: Any) -> bool:
-    """Whether elements lie before the first one: no MLX array is like that."""
-    strides = getattr(array, "strides", ())
-    return isinstance(strides, tuple) and any(stride < 0 for stride in strides)
-
-
-def shares_memory(arguments: list[Any], written: list[int]) -> bool:
-    """Whether an array that is written has memory of another one: no new array has."""
-    ranges = [
-        (position, buffer.address, buffer.address + buffer.bytes)
-        for position, value in enumerate(arguments)
-        if _is_array(value)
-        for buffer in [buffer_of(value)]
-    ]
-    return any(
-        one < other_end and other < end
-        for position, one, end in ranges
-        if position in written
-        for other_position, other, other_end in ranges
-        if other_position != position
-    )
-
-
-def kernels_memory(array: Any) -> np.ndarray:
-    """All the bytes that a kernel may reach from an array's first element."""
-    import ctypes
-
-    buffer = buffer_of(array)
-    memory = (ctypes.c_uint8 * buffer.bytes).from_address(buffer.address)
-    return np.frombuffer(memory, np.uint8)
-
-
-def mlx_dtype(array: Any) -> Any:
-    """The MLX dtype of a NumPy array or tensor."""
-    import mlx.core as mx
-
-    name = str(array.dtype).removeprefix("torch.")
-    return mx.bool_ if name == "bool" else getattr(mx, name)
-
-
-def mlx_copy(array: Any) -> Any:
-    """An MLX array of all that a kernel may reach."""
-    return kernels._array(kernels_memory(array), (-1,), mlx_dtype(array))
+            memory[:] = np.frombuffer(bytes_of(result), np.uint8)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..mlx import in_place
+from .buffers import is_bindable, is_reversed, kernels_memory
+from .mlx_arrays import bytes_of, copy_of
 
 
 class InPlace:
@@ -24,9 +26,6 @@ class InPlace:
         self, compiled: Any, grid: tuple[int, int, int], arguments: list[Any], words: bytes
     ) -> None:
         import mlx.core as mx
-
-        from . import metal_kernel as kernels
-        from .contract import is_bindable, is_reversed, kernels_memory, mlx_copy
 
         described = compiled.metadata.args
         places = [i for i, argument in enumerate(described) if argument["kind"] == "buffer"]
@@ -46,20 +45,20 @@ class InPlace:
         for place in places:
             key = ranges[place] if ranges[place][1] else (-1 - place, 0)
             if key not in arrays:
-                array = mlx_copy(arguments[place])
+                array = copy_of(arguments[place])
                 arrays[key] = mx.where(mx.array(True), array, array) if self.launches % 2 else array
             values[place] = arrays[key]
         in_place.native().launch(compiled, grid, values, words)
         for place in places:
             if described[place]["writes"] or described[place]["atomic"]:
-                memories[place][:] = np.frombuffer(kernels._bytes(values[place]), np.uint8)
+                memories[place][:] = np.frombuffer(bytes_of(values[place]), np.uint8)
         in_place.synchronize()
 
-    def on_host(self, *launch: Any) -> None:
-        from .contract import host_launch
-
+    def on_host(
+        self, compiled: Any, grid: tuple[int, int, int], arguments: list[Any], words: bytes
+    ) -> None:
         self.counts["host"] = self.counts.get("host", 0) + 1
-        host_launch(*launch)
+        compiled.native.launch(grid, arguments, words)
 
 
 def overlap(ranges: dict[int, tuple[int, int]], arguments: list[Any]) -> bool:

@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 
 from .. import _native
+from ..mlx import in_place
 from .buffers import allocate
+from .mlx_arrays import array_from, bytes_of, dtype_name
 
 MAX_CONSTANT_ARRAY_SIZE = 8
 
@@ -207,10 +209,10 @@ class MetalKernel:
             listed = ", ".join(text for _, _, text in arguments)
             function += "_" + re.sub("[<>]|, ", "_", f"<{listed}>")[:-1]
         function += "".join(
-            f"_{TYPES[_name(array.dtype)]}"
+            f"_{TYPES[dtype_name(array.dtype)]}"
             + ("s" if not array.ndim else "c" if array.size < MAX_CONSTANT_ARRAY_SIZE else "")
             for array in arrays
-        ) + "".join(f"_{TYPES[_name(dtype)]}" for dtype in output_dtypes)
+        ) + "".join(f"_{TYPES[dtype_name(dtype)]}" for dtype in output_dtypes)
         text = self.signature(function, arrays, output_dtypes, arguments)
         if arguments:
             call = f"{function}<{listed}>"
@@ -239,7 +241,7 @@ class MetalKernel:
         for name, array, infos in zip(self.input_names, arrays, self.shape_infos, strict=True):
             space = "constant" if array.size < MAX_CONSTANT_ARRAY_SIZE else "device"
             reference = "*" if array.ndim else "&"
-            type = TYPES[_name(array.dtype)]
+            type = TYPES[dtype_name(array.dtype)]
             text += f"  const {space} {type}{reference} {name} [[buffer({index})]],\n"
             index += 1
             if array.ndim:
@@ -250,7 +252,7 @@ class MetalKernel:
                         index += 1
         last = len(arrays) + len(self.output_names) - 1
         for name, dtype in zip(self.output_names, output_dtypes, strict=True):
-            type = TYPES[_name(dtype)]
+            type = TYPES[dtype_name(dtype)]
             type = f"atomic<{type}>" if self.atomic_outputs else type
             # MLX counts buffers here, the added ones too.
             end = ",\n" if index < last or self.attributes else ") {\n"
@@ -299,7 +301,7 @@ class MetalKernel:
             memory = allocate(size)
             if init_value is not None:
                 value = mx.array(init_value, dtype=dtype)
-                memory[:] = np.frombuffer(_bytes(mx.broadcast_to(value, tuple(shape))), np.uint8)
+                memory[:] = np.frombuffer(bytes_of(mx.broadcast_to(value, tuple(shape))), np.uint8)
             else:
                 contents = _contents[-1](index, size) if _contents else _garbage(size)
                 memory[:] = np.frombuffer(contents, np.uint8)
@@ -323,7 +325,7 @@ class MetalKernel:
 
         for array, infos in zip(arrays, self.shape_infos, strict=True):
             # MLX's arrays may begin anywhere in a buffer.
-            bind(_bytes(array), offset=array.dtype.size)
+            bind(bytes_of(array), offset=array.dtype.size)
             if array.ndim:
                 shape = np.asarray(array.shape, np.int32)
                 strides = np.cumprod([1, *reversed(array.shape[1:])])[::-1].astype(np.int64)
@@ -336,7 +338,7 @@ class MetalKernel:
         group = tuple(min(pair) for pair in zip(threadgroup, grid, strict=True))
         library.dispatch(function, bindings, grid, group)
         for memory, shape, dtype in zip(memories, output_shapes, output_dtypes, strict=True):
-            results.append(_array(memory, tuple(shape), dtype))
+            results.append(array_from(memory, tuple(shape), dtype))
         return results
 
     def launch_lazily(
@@ -353,8 +355,6 @@ class MetalKernel:
         """The same as a part of MLX's graph: a launch in place, of the whole text, on new arrays."""
         import mlx.core as mx
 
-        from ..mlx import in_place
-
         outputs = []
         for index, (shape, dtype) in enumerate(zip(output_shapes, output_dtypes, strict=True)):
             if init_value is not None:
@@ -362,7 +362,7 @@ class MetalKernel:
                 continue
             size = math.prod(shape) * dtype.size
             contents = _contents[-1](index, size) if _contents else _garbage(size)
-            outputs.append(_array(np.frombuffer(contents, np.uint8), tuple(shape), dtype))
+            outputs.append(array_from(np.frombuffer(contents, np.uint8), tuple(shape), dtype))
         kernel = _kernel(function, text, threadgroup[0], len(arrays), len(outputs))
         groups = (grid[0] // threadgroup[0], grid[1], grid[2])
         in_place.launch(kernel, groups, [*arrays, *outputs], b"")
@@ -406,34 +406,12 @@ def _template_arguments(template: Sequence[tuple[str, Any]]) -> list[tuple[str, 
         elif isinstance(value, int):
             arguments.append((name, "int", str(value)))
         elif isinstance(value, mx.Dtype):
-            arguments.append((name, "typename", TYPES[_name(value)]))
+            arguments.append((name, "typename", TYPES[dtype_name(value)]))
         else:
             raise ValueError(
                 "[metal_kernel] Invalid template argument. Must be `mlx.core.Dtype`, `int` or `bool`."
             )
     return arguments
-
-
-def _name(dtype: Any) -> str:
-    return str(dtype).rpartition(".")[2].removesuffix("_")
-
-
-def _bytes(array: Any) -> bytes:
-    """The elements in row-major order."""
-    import mlx.core as mx
-
-    if array.dtype == mx.bfloat16:
-        array = array.view(mx.uint16) if array.ndim else array.reshape(1).view(mx.uint16)
-    return np.ascontiguousarray(np.array(array)).tobytes()
-
-
-def _array(memory: np.ndarray, shape: tuple[int, ...], dtype: Any) -> Any:
-    import mlx.core as mx
-
-    name = _name(dtype)
-    view = memory.view(np.uint16 if name == "bfloat16" else np.dtype(name))
-    array = mx.array(view)
-    return (array.view(mx.bfloat16) if name == "bfloat16" else array).reshape(shape)
 
 
 _garbage_source = np.random.default_rng(0x6D6C78)

@@ -1,0 +1,59 @@
+// The devices that launches know: what Python registered of each, and what a thread asks for.
+#ifndef TRITON_METAL_DEVICES_H
+#define TRITON_METAL_DEVICES_H
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace triton_metal {
+
+/// A device's place in the table. The arrays of these three are read here, without a call of
+/// Python; every other device reads its own.
+enum class DeviceId : uint8_t { Host, Mlx, Mps };
+
+/// What Python registers of a device; see triton_metal/devices/base.py.
+struct DeviceEntry {
+  std::string name;
+  /// One of its arrays, in words: "an MLX array".
+  std::string array;
+  /// The types of its arrays as "module.name", so that nothing is imported to know them.
+  std::vector<std::string> arrayTypes;
+  /// Takes launches on its arrays: callable(kernel, grid, arguments, scalar_words). Objects live as
+  /// long as the interpreter, or until another one replaces them.
+  PyObject *route = nullptr;
+  /// Describes an array: callable(array) -> (dtype, address, bytes, begins at a multiple of 16).
+  PyObject *describe = nullptr;
+  /// The most bytes of one array.
+  uint64_t largestArray = UINT64_MAX;
+};
+
+DeviceEntry &deviceEntry(DeviceId id);
+/// The device of a name; throws where none has it.
+DeviceId deviceNamed(const std::string &name);
+/// Whether a type, or one that it is derived from, is of a device's arrays; `id` says which.
+bool isArrayType(PyTypeObject *type, DeviceId &id);
+
+/// Whether this thread, or the environment, asks for a device by name.
+bool asksForDevice();
+/// The device that a launch takes where one is asked for; `own` is that of its arrays, or null.
+DeviceId chooseDevice(const std::string &kernel, const DeviceId *own);
+/// Has a device run a launch on arrays of another one. The arguments follow as a route has them.
+nb::object runElsewhere(DeviceId device, DeviceId own, nb::handle kernel, nb::handle grid,
+                        nb::handle arguments, nb::handle words);
+/// Counts the changes of what kernels are compiled with beside their arguments and options.
+uint32_t configurationNumber();
+
+/// The device whose arrays those of the host stand for in this thread's tests.
+DeviceId standInFor();
+/// Whether launches on MLX arrays are compiled for addresses that are multiples of 16.
+bool mlxAlignment();
+
+} // namespace triton_metal
+
+#endif // TRITON_METAL_DEVICES_H

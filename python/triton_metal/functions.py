@@ -1,0 +1,257 @@
+"""Python functions that mean something to a kernel: those that it calls, and those that run while it is compiled."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import operator
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import CellType, FunctionType
+from typing import Any, TypeVar
+
+from ._native import dtype
+from .constants import is_own
+from .constexpr import const, constexpr, unwrap
+from .source import Source, lines_of, read_source
+
+
+class JITCallable:
+    """A Python function that kernels may call."""
+
+    __triton_static__ = True  # may be passed to a kernel, as a constant
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        name = getattr(function, "__name__", type(function).__name__)
+        self._name = self.__name__ = name
+        self.__qualname__ = getattr(function, "__qualname__", name)
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+        self._lock = threading.RLock()
+
+    @property
+    def function(self) -> Any:
+        """The Python function."""
+        return self._function
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.__module__}.{self.__qualname__}"
+
+
+class ConstexprFunction(JITCallable):
+    """A Python function that runs while compiling, on compile-time values."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*map(unwrap, args), **{k: unwrap(v) for k, v in kwargs.items()})
+
+
+def constexpr_function(function: Callable[..., Any]) -> ConstexprFunction:
+    """Lets kernels call a Python function on compile-time values."""
+    return ConstexprFunction(function)
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a @jit function."""
+
+    index: int
+    name: str
+    default: Any
+    is_constexpr: bool
+    is_const: bool
+    annotation: str  # a Triton type such as "i64" or "*fp32", or ""
+    specialize: bool
+    specialize_alignment: bool
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not inspect.Parameter.empty
+
+
+_CANONICAL = {
+    "int1": "i1",
+    "i1": "i1",
+    "bool": "i1",
+    "u1": "i1",
+    **{f"int{w}": f"i{w}" for w in (8, 16, 32, 64)},
+    **{f"i{w}": f"i{w}" for w in (8, 16, 32, 64)},
+    **{f"uint{w}": f"u{w}" for w in (8, 16, 32, 64)},
+    **{f"u{w}": f"u{w}" for w in (8, 16, 32, 64)},
+    "float16": "fp16",
+    "fp16": "fp16",
+    "bfloat16": "bf16",
+    "bf16": "bf16",
+    "float32": "fp32",
+    "fp32": "fp32",
+    "float": "fp32",
+    "float64": "fp64",
+    "fp64": "fp64",
+    "int": "",
+}
+
+
+def annotation_type(annotation: Any) -> tuple[str, bool, bool]:
+    """(canonical type or "", is constexpr, is const) of a parameter's annotation."""
+    if annotation is inspect.Parameter.empty:
+        return "", False, False
+    if annotation is constexpr:
+        return "", True, False
+    if annotation is const:
+        return "", False, True
+    if isinstance(annotation, dtype):
+        if annotation.is_ptr():
+            return (
+                "*" + _CANONICAL.get(annotation.element_ty.name, ""),
+                False,
+                annotation.is_const(),
+            )
+        return _CANONICAL.get(annotation.name, ""), False, False
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    text = text.strip(" \"'")
+    if "constexpr" in text:
+        return "", True, False
+    is_const = text.startswith(("const ", "*k")) or text in ("const", "tl.const")
+    text = text.removeprefix("const ").strip().removeprefix("tl.")
+    pointer = text.startswith("*") or text.endswith("*")
+    element = _CANONICAL.get(text.strip("*").removeprefix("k"), "")
+    return ("*" + element if pointer and element else "" if pointer else element), False, is_const
+
+
+def evaluated_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature, with annotations that are strings evaluated where that works."""
+    try:
+        return inspect.signature(function, eval_str=True)
+    except Exception:
+        return inspect.signature(function)
+
+
+class KernelFunction(JITCallable):
+    """A function that kernels call: its source is compiled with theirs."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        do_not_specialize: Iterable[int | str] = (),
+        do_not_specialize_on_alignment: Iterable[int | str] = (),
+        debug: bool = False,
+        noinline: bool = False,
+    ) -> None:
+        super().__init__(function)
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"@jit takes a function that is made with def, not {function!r}")
+        if hasattr(function, "__wrapped__"):
+            raise TypeError(
+                f"@jit compiles the source of {self.name}, so it would skip the decorator that stands under it: "
+                "put @jit under the other decorators"
+            )
+        self._noinline = noinline
+        self._debug = debug
+        # The text that was imported: the file may change before the first launch.
+        self._lines = None if is_own(function) else lines_of(function)
+        self._code = function.__code__
+        self._state: tuple[Any, ...] = ()
+        plain = set(do_not_specialize)
+        unaligned = set(do_not_specialize_on_alignment)
+        self._do_not_specialize = plain
+        self._unaligned = unaligned
+        for parameter in self.signature.parameters.values():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                raise TypeError(f"{self.name}: @jit functions have no **{parameter.name}")
+
+    @property
+    def noinline(self) -> bool:
+        return self._noinline
+
+    @property
+    def debug(self) -> bool:
+        return self._debug
+
+    def _read(self) -> None:
+        """Reads the function again where it has got other code or defaults."""
+        function = self.function
+        keywords = function.__kwdefaults__ or {}
+        state = (function.__code__, function.__defaults__, *itertools.chain(*keywords.items()))
+        if len(state) == len(self._state) and all(map(operator.is_, state, self._state)):
+            return
+        with self._lock:
+            lines = self._lines if function.__code__ is self._code else None
+            self._signature = evaluated_signature(function)
+            self._params = self._read_params()
+            self._source = functools.cache(lambda: read_source(function, lines))
+            self._state = state
+
+    @property
+    def source(self) -> Source:
+        self._read()
+        return self._source()
+
+    @property
+    def signature(self) -> inspect.Signature:
+        self._read()
+        return self._signature
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        self._read()
+        return self._params
+
+    @property
+    def cells(self) -> dict[str, CellType]:
+        """The variables of the functions around this one."""
+        function = self.function
+        return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+
+    def _read_params(self) -> tuple[Param, ...]:
+        result = []
+        for index, parameter in enumerate(self._signature.parameters.values()):
+            name = parameter.name
+            kind, is_constexpr, is_const = annotation_type(parameter.annotation)
+            fixed = index in self._do_not_specialize or name in self._do_not_specialize
+            unaligned = index in self._unaligned or name in self._unaligned
+            if is_constexpr and (fixed or unaligned):
+                raise TypeError(
+                    f"{self.name}: the parameter {name} is a constexpr and in do_not_specialize: "
+                    "a constexpr is always specialised on"
+                )
+            result.append(
+                Param(
+                    index,
+                    name,
+                    parameter.default,
+                    is_constexpr,
+                    is_const,
+                    kind,
+                    not fixed,
+                    not fixed and not unaligned,
+                )
+            )
+        return tuple(result)
+
+    @property
+    def arg_names(self) -> list[str]:
+        return [param.name for param in self.params]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            f"{self.name} is a function of kernels: call it from a @triton_metal.jit function"
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.full_name})"
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel_function(function: F) -> KernelFunction:
+    """Lets kernels call a Python function that is written in the language. It cannot be launched."""
+    return KernelFunction(function)

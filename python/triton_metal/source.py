@@ -1,0 +1,114 @@
+"""The text of a Python function, and whether it is still the text that its code was made of."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import dis
+import functools
+import inspect
+import linecache
+import operator
+import re
+import textwrap
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a function, from its def line on."""
+
+    file: str
+    first_line: int
+    indent: int
+    text: str
+    node: ast.FunctionDef
+    lines: tuple[str, ...]
+
+
+def read_source(function: FunctionType, lines: list[str] | None = None) -> Source:
+    """Parses a function's text, which is in the lines of its file."""
+    code = function.__code__
+    name = function.__qualname__
+    first = code.co_firstlineno
+    lines = lines or lines_of(function)
+    if not lines[first - 1 :]:
+        raise ValueError(
+            f"the source of {name} cannot be read: @jit functions must stand in a file"
+        )
+    try:
+        raw = inspect.getblock(lines[first - 1 :])
+        start = next(
+            (i for i, line in enumerate(raw) if line.lstrip().startswith(("def ", "async def "))),
+            None,
+        )
+        if start is None:
+            raise ValueError(f"{name} is no function that is made with def")
+        raw = raw[start:]
+        indent = len(raw[0]) - len(raw[0].lstrip())
+        text = textwrap.dedent("".join(raw))
+        node = ast.parse(text).body[0]
+    except SyntaxError as error:
+        raise changed_source(function) from error
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise ValueError(f"{name} is no plain function")
+    if not isinstance(node, ast.FunctionDef) or not is_text_of(node, code):
+        raise changed_source(function)
+    kept = tuple(line.rstrip("\n") for line in raw)
+    return Source(code.co_filename, first + start, indent, text, node, kept)
+
+
+def lines_of(function: FunctionType) -> list[str]:
+    """The lines of a function's file, as they are now."""
+    file = function.__code__.co_filename
+    linecache.checkcache(file)
+    return linecache.getlines(file, function.__globals__)
+
+
+def changed_source(function: FunctionType) -> ValueError:
+    code = function.__code__
+    return ValueError(
+        f"{code.co_filename}:{code.co_firstlineno} is not the source of {function.__qualname__}: the file has changed "
+        "since it was imported, or the function was made otherwise. Import it again"
+    )
+
+
+def is_text_of(node: ast.FunctionDef, code: CodeType) -> bool:
+    """Whether Python makes this code of a text: the same names, constants and operators."""
+    if node.name != code.co_name:
+        return False
+    if any(isinstance(child, ast.Assert) for child in ast.walk(node)):
+        return True  # pytest puts its own code in the place of assert
+    plain = ast.FunctionDef(**{name: getattr(node, name) for name in node._fields})
+    plain.decorator_list = []
+    ast.copy_location(plain, node)
+    module = ast.Module([plain], [])
+    compiled = compile(module, "<source>", "exec", code.co_flags & _FUTURES, dont_inherit=True)
+    found = next((c for c in compiled.co_consts if isinstance(c, CodeType)), None)
+    return found is not None and summary(found) == summary(code)
+
+
+_FUTURES = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+
+
+def summary(code: CodeType) -> tuple[Any, ...]:
+    """What tells the code of one function from another's, wherever it was compiled."""
+    names = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
+    names = {
+        re.sub(r"^_[A-Za-z0-9]\w*?(?=__)", "", name) for name in names
+    }  # private names of classes
+    constants = [
+        summary(constant) if isinstance(constant, CodeType) else (type(constant), repr(constant))
+        for constant in code.co_consts
+        if not isinstance(constant, str) or constant != code.co_qualname
+    ]
+    operators = [
+        (instruction.opname, instruction.argrepr)
+        for instruction in dis.get_instructions(code)
+        if instruction.opname.startswith(("BINARY", "COMPARE", "CONTAINS", "IS_", "UNARY"))
+    ]
+    return code.co_argcount, code.co_kwonlyargcount, names, constants, operators
