@@ -64,7 +64,7 @@ Origins PointerOrigins::compute(Value pointer) {
     } else if (isMemoryEffectFree(op)) {
       origins.isMadeOfAddress |= isa<IntToPtrOp>(op);
       // A pointer's own offset says nothing of where it points.
-      if (isa<PtrAddOp>(op))
+      if (isa<PtrAddOp, SlotOp>(op))
         reached.insert(op->getOperand(0));
       else
         reached.insert(op->operand_begin(), op->operand_end());

@@ -69,7 +69,7 @@ Value Lowering::allocate(StringRef name, Type elementType, int64_t count) {
   auto type = msl::PtrType::get(elementType, msl::AddressSpace::Threadgroup);
   auto alloc = msl::AllocOp::create(builder, UnknownLoc::get(builder.getContext()), type,
                                     builder.getStringAttr(unique), builder.getI64IntegerAttr(count),
-                                    IntegerAttr());
+                                    builder.getI64IntegerAttr(1), IntegerAttr());
   topEnd = alloc;
   return alloc;
 }

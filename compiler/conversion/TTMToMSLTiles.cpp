@@ -43,10 +43,7 @@ Value Lowering::slotOf(Value tile, Value slot) {
   Value memory = tiles.lookup(tile);
   if (!slot || type.getSlots() == 1)
     return memory;
-  Value scalar = get(slot);
-  Value offset = arith::MulIOp::create(builder, loc, scalar,
-                                       constant(scalar.getType(), type.getSlotElements()));
-  return builder.createOrFold<msl::PtrAddOp>(named(tileName(tile) + "_slot"), memory, offset);
+  return msl::SlotOp::create(builder, named(tileName(tile) + "_slot"), memory, get(slot));
 }
 
 std::string Lowering::tileName(Value tile) { return nameOf(tile.getLoc(), "tile"); }
@@ -203,8 +200,15 @@ Lowering::Handled Lowering::lowerTiles(Operation *op) {
   if (auto alloc = dyn_cast<ttm::AllocTileOp>(op)) {
     ttm::TileType type = alloc.getTile().getType();
     std::string name = nameOf(loc);
-    tiles[alloc] = allocate(name.empty() ? "tile" : name + "_tile", type.getElementType(),
-                            type.getSlots() * type.getSlotElements());
+    Value memory = allocate(name.empty() ? "tile" : name + "_tile", type.getElementType(),
+                            type.getSlotElements());
+    memory.getDefiningOp<msl::AllocOp>().setSlots(type.getSlots());
+    tiles[alloc] = memory;
+    return success();
+  }
+  if (auto next = dyn_cast<ttm::NextSlotOp>(op)) {
+    map(next, msl::NextSlotOp::create(builder, loc, next.getType(), get(next.getSlot()),
+                                      next.getSlotsAttr()));
     return success();
   }
   if (auto storeOp = dyn_cast<ttm::StoreTileOp>(op))

@@ -52,6 +52,7 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
 }
 
 void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
+  addVerified(pm, createMSLExpandSlots());
   addVerified(pm, createMSLLegalizeOperations());
   addVerified(pm, createMSLEmulateTypes());
   pm.addPass(createMSLCheckTarget());

@@ -56,7 +56,7 @@ private:
   /// Every operation that may touch the allocation: what uses its pointer, or one made from it.
   static void collectAccesses(Value pointer, SmallVectorImpl<Operation *> &accesses) {
     for (Operation *user : pointer.getUsers())
-      if (isa<msl::PtrAddOp, msl::PtrCastOp>(user))
+      if (isa<msl::PtrAddOp, msl::PtrCastOp, msl::SlotOp>(user))
         collectAccesses(user->getResult(0), accesses);
       else
         accesses.push_back(user);

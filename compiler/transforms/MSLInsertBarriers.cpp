@@ -57,8 +57,8 @@ void add(Pending &pending, const Access &access) {
 }
 
 bool isOther(Value slot, Value other) {
-  auto xorOp = other.getDefiningOp<arith::XOrIOp>();
-  return xorOp && xorOp.getLhs() == slot && matchPattern(xorOp.getRhs(), m_One());
+  auto next = other.getDefiningOp<msl::NextSlotOp>();
+  return next && next.getSlot() == slot;
 }
 
 /// Finds what operations access, and which accesses of different threads may meet.
@@ -114,19 +114,13 @@ bool Hazards::conflict(const Access &a, const Access &b) {
   return begin < otherBegin + second.getBytes() && otherBegin < begin + first.getBytes();
 }
 
-/// `slot * half of the allocation` tells the slots of a pointer apart; null where it has none.
-Value slotOf(Value pointer, msl::AllocOp alloc) {
+/// The slot that a pointer into threadgroup memory points to; null where it has none.
+Value slotOf(Value pointer) {
   while (Operation *op = pointer.getDefiningOp()) {
-    if (auto further = dyn_cast<msl::PtrAddOp>(op)) {
-      APInt factor;
-      if (auto product = further.getOffset().getDefiningOp<arith::MulIOp>();
-          product && further.getBase() == alloc.getResult() &&
-          matchPattern(product.getRhs(), m_ConstantInt(&factor)) &&
-          factor.getSExtValue() * 2 == int64_t(alloc.getCount()))
-        return product.getLhs();
-    } else if (!isa<msl::PtrCastOp>(op)) {
-      return {};
-    }
+    if (auto slot = dyn_cast<msl::SlotOp>(op))
+      return slot.getSlot();
+    if (!isa<msl::PtrAddOp, msl::PtrCastOp>(op))
+      break;
     pointer = op->getOperand(0);
   }
   return {};
@@ -157,7 +151,7 @@ void Hazards::collect(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access
     } else if (type.getSpace() == msl::AddressSpace::Threadgroup) {
       access.memory = origins.get(touched.pointer).getAllocation();
       if (access.memory)
-        access.slot = slotOf(touched.pointer, access.memory);
+        access.slot = slotOf(touched.pointer);
     } else {
       // No other thread sees it.
       continue;

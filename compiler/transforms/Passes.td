@@ -525,6 +525,27 @@ def MSLAllocateThreadgroupMemory : Pass<"msl-allocate-threadgroup-memory", "::ml
 // msl to msl
 //===----------------------------------------------------------------------===//
 
+def MSLExpandSlots : Pass<"msl-expand-slots", "::mlir::ModuleOp"> {
+  let summary = "Turns slots of allocations into pointer arithmetic";
+  let description = [{
+    The slots have told the accesses apart; from here on an allocation is one array.
+
+    ```mlir
+    %tiles = msl.alloc "a_tile", 2560 slots 2 at 0 : !msl.ptr<f16, threadgroup>
+    %p = msl.slot %tiles[%s] : !msl.ptr<f16, threadgroup>
+    %n = msl.next_slot %s of 2 : i32
+    ```
+    becomes
+    ```mlir
+    %tiles = msl.alloc "a_tile", 5120 at 0 : !msl.ptr<f16, threadgroup>
+    %first = arith.muli %s, %c2560 : i32
+    %p = msl.ptr_add %tiles, %first : !msl.ptr<f16, threadgroup>, i32
+    %n = arith.xori %s, %c1 : i32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
 def MSLLegalizeOperations : Pass<"msl-legalize-operations", "::mlir::ModuleOp"> {
   let summary = "Computes what the target has no function for with what it has";
   let description = [{

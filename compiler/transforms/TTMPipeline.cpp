@@ -226,7 +226,7 @@ LogicalResult LoopPipeline::rewrite() {
     return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
   };
   auto predicate = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
-  Value zero = constant(0), one = constant(1);
+  Value zero = constant(0);
 
   // Two slots, outside of the loop.
   for (Staged &tile : staged) {
@@ -323,7 +323,8 @@ LogicalResult LoopPipeline::rewrite() {
   }
 
   // What was loaded goes to the other slot.
-  Value other = arith::XOrIOp::create(builder, named("next_slot"), slot, one);
+  Value other = NextSlotOp::create(builder, named("next_slot"), builder.getI32Type(), slot,
+                                   builder.getI32IntegerAttr(2));
   auto ifOp = scf::IfOp::create(builder, loc, more, /*withElseRegion=*/false);
   {
     OpBuilder::InsertionGuard guard(builder);

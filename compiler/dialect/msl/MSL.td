@@ -418,17 +418,42 @@ def MSL_AtomicCASOp : MSL_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>, 
 def MSL_AllocOp : MSL_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "`count` elements of threadgroup memory, at the kernel's top";
   let description = [{
+    With `slots` there are that many times `count` elements, one slot after the other, and `msl.slot` points to one of them.
     `offset` is where it begins in the threadgroup's memory, in bytes; allocations whose lifetimes do not meet may share
     bytes. The allocation pass fills it in.
   }];
-  let arguments = (ins StrAttr:$name, I64Attr:$count, OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins StrAttr:$name, I64Attr:$count, DefaultValuedOptionalAttr<I64Attr, "1">:$slots,
+                   OptionalAttr<I64Attr>:$offset);
   let results = (outs MSL_PtrType:$result);
-  let assemblyFormat = "$name `,` $count (`at` $offset^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name `,` $count (`slots` $slots^)? (`at` $offset^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Bytes of all elements.
+    /// Bytes of all slots.
     int64_t getBytes();
   }];
+}
+
+def MSL_SlotOp : MSL_Op<"slot", [Pure, AllTypesMatch<["memory", "result"]>]> {
+  let summary = "a slot of an allocation";
+  let description = [{
+    Accesses through different slots touch different memory. `msl-expand-slots` turns it into pointer arithmetic.
+
+    ```mlir
+    %p = msl.slot %tiles[%s] : !msl.ptr<f16, threadgroup>
+    ```
+  }];
+  let arguments = (ins MSL_PtrType:$memory, I32:$slot);
+  let results = (outs MSL_PtrType:$result);
+  let assemblyFormat = "$memory `[` $slot `]` attr-dict `:` type($memory)";
+  let hasVerifier = 1;
+}
+
+def MSL_NextSlotOp : MSL_Op<"next_slot", [Pure,
+    DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>]> {
+  let summary = "the slot behind another one, the first behind the last";
+  let arguments = (ins I32:$slot, ConfinedAttr<I32Attr, [IntMinValue<2>]>:$slots);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$slot `of` $slots attr-dict `:` type($result)";
 }
 
 def MSL_BarrierOp : MSL_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {

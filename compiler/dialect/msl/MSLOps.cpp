@@ -40,6 +40,9 @@ void ProgramIdOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn s
 void NumProgramsOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn setResultRange) {
   setResultRange(getResult(), getInt32Range(1, kLargestInt32));
 }
+void NextSlotOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn setResultRange) {
+  setResultRange(getResult(), getInt32Range(0, int64_t(getSlots()) - 1));
+}
 void SplatOp::inferResultRanges(ArrayRef<ConstantIntRanges> ranges, SetIntRangeFn setResultRange) {
   setResultRange(getResult(), ranges[0]);
 }
@@ -286,13 +289,21 @@ LogicalResult AtomicCASOp::verify() {
                       getBase().getType().getElementType(), 1, 1);
 }
 
-int64_t AllocOp::getBytes() { return getCount() * getElementBytes(getType().getElementType()); }
+int64_t AllocOp::getBytes() {
+  return getSlots() * getCount() * getElementBytes(getType().getElementType());
+}
 
 LogicalResult AllocOp::verify() {
   if (getType().getSpace() != AddressSpace::Threadgroup)
     return emitOpError("is for threadgroup memory");
-  if (int64_t(getCount()) <= 0)
-    return emitOpError("needs at least one element");
+  if (int64_t(getCount()) <= 0 || int64_t(getSlots()) <= 0)
+    return emitOpError("needs at least one element and one slot");
+  return success();
+}
+
+LogicalResult SlotOp::verify() {
+  if (!getMemory().getDefiningOp<AllocOp>())
+    return emitOpError("is of an allocation");
   return success();
 }
 

@@ -141,6 +141,13 @@ def TTM_AllocTileOp : TTM_Op<"alloc_tile"> {
   let assemblyFormat = "attr-dict `:` qualified(type($tile))";
 }
 
+def TTM_NextSlotOp : TTM_Op<"next_slot", [Pure]> {
+  let summary = "The slot behind another one of a tile, the first behind the last";
+  let arguments = (ins I32:$slot, ConfinedAttr<I32Attr, [IntMinValue<2>]>:$slots);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$slot `of` $slots attr-dict `:` type($result)";
+}
+
 def TTM_StoreTileOp : TTM_Op<"store_tile"> {
   let summary = "Writes a tensor to a tile";
   let description = [{

@@ -100,16 +100,13 @@ msl.kernel @single(%i: i32, %f: f32, %n: i32) threads 128 {
 msl.kernel @double(%i: i32, %f: f32, %n: i32) threads 128 {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  %c128 = arith.constant 128 : i32
-  %a = msl.alloc "a", 256 at 0 : !msl.ptr<f32, threadgroup>
+  %a = msl.alloc "a", 128 slots 2 at 0 : !msl.ptr<f32, threadgroup>
   msl.store %f, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
   %r = scf.for %k = %c0 to %n step %c1 iter_args(%slot = %c0) -> (i32) : i32 {
-    %o = arith.muli %slot, %c128 : i32
-    %p = msl.ptr_add %a, %o : !msl.ptr<f32, threadgroup>, i32
+    %p = msl.slot %a[%slot] : !msl.ptr<f32, threadgroup>
     %x = msl.load %p[%i] : !msl.ptr<f32, threadgroup>, i32 -> f32
-    %next = arith.xori %slot, %c1 : i32
-    %o2 = arith.muli %next, %c128 : i32
-    %p2 = msl.ptr_add %a, %o2 : !msl.ptr<f32, threadgroup>, i32
+    %next = msl.next_slot %slot of 2 : i32
+    %p2 = msl.slot %a[%next] : !msl.ptr<f32, threadgroup>
     msl.store %x, %p2[%i] : f32, !msl.ptr<f32, threadgroup>, i32
     scf.yield %next : i32
   }

@@ -25,7 +25,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK: tt.load
   // CHECK: ub.poison
   // CHECK: %[[D:.*]] = ttm.mma %[[A]][%[[SLOT]]], %[[B]][%[[SLOT]]], %[[ACC]]
-  // CHECK: %[[OTHER:.*]] = arith.xori %[[SLOT]], %c1_i32
+  // CHECK: %[[OTHER:.*]] = ttm.next_slot %[[SLOT]] of 2
   // CHECK: scf.if %[[MORE]]
   // CHECK-NEXT: ttm.store_tile %[[LOADED]]#0, %[[A]][%[[OTHER]]]
   // CHECK-NEXT: ttm.store_tile %[[LOADED]]#1, %[[B]][%[[OTHER]]]

@@ -9,10 +9,9 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK-LABEL: msl.kernel @product
   // CHECK-DAG: %[[PLACES:.*]] = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 1280, 1281, 1282, 1283, 1284, 1285, 1286, 1287]>
   // CHECK-DAG: %[[A:.*]] = msl.alloc "tile", 2560 : <f16, threadgroup>
-  // CHECK-DAG: %[[B:.*]] = msl.alloc "tile_2", 5120 : <f16, threadgroup>
+  // CHECK-DAG: %[[B:.*]] = msl.alloc "tile_2", 2560 slots 2 : <f16, threadgroup>
   // CHECK: msl.store %{{.*}}, %[[A]][%{{.*}}] {width = 8 : i32}
-  // CHECK: %[[SLOT:.*]] = arith.muli %arg1, %c2560_i32
-  // CHECK: %[[BS:.*]] = msl.ptr_add %[[B]], %[[SLOT]]
+  // CHECK: %[[BS:.*]] = msl.slot %[[B]][%arg1]
   // CHECK: msl.store %{{.*}}, %[[BS]][%{{.*}}] {width = 8 : i32}
   // CHECK: %[[ROWS:.*]] = msl.ptr_add %[[A]]
   // CHECK: %[[COLUMNS:.*]] = msl.ptr_add %[[BS]]
