@@ -3,6 +3,7 @@
 # make           build everything
 # make setup     only bring in what the build needs (the others do this themselves)
 # make lint      formatting and lint, C++ and Python, and docs/dialects against what the sources generate
+# make stress    the Python tests with canonicalisation, CSE, dead-code removal and the verifiers around every pass
 # make sanitize  the C++ tests and a corpus of Triton IR under AddressSanitizer and UBSan
 # make fuzz-ttir N=20000 SEED=1   changed and drawn texts of Triton IR, each of which must compile or be refused
 # make fuzz-programs N=20000 SEED=1   that many random programs against NumPy; ONLY=<number> runs one again and makes it small
@@ -36,7 +37,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
 
 .NOTPARALLEL:
 .PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
-.PHONY: fuzz-ttir pins
+.PHONY: fuzz-ttir pins stress
 
 setup:
 	@scripts/setup.sh
@@ -61,6 +62,11 @@ test: setup-tests build
 	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/$(BUILD) --param llvm_tools=$(LLVM_PREFIX)/bin
 	$(PYTEST) tests/python
 	for route in mps mlx mlx-in-place; do $(PYTEST) --route=$$route -m "not own_route" tests/python || exit 1; done
+
+# The results must be the same, and what a pass relies on is what it says. Kernels go to a cache of their own.
+stress: setup-tests build
+	TRITON_METAL_STRESS=1 TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/stress-cache PYTHONPATH=python \
+	  $(PYTHON_ENV)/python -m pytest -q -rs -n $(JOBS) tests/python
 
 fuzz-programs: setup-tests build
 	PYTHONPATH=python:tests/python $(PYTHON_ENV)/python -m random_programs --jobs $(JOBS) $(if $(ONLY),--only $(ONLY),--count $(N) --seed $(SEED))

@@ -14,8 +14,9 @@ namespace triton_metal {
 
 /// Adds a pass of this project and runs the verifiers after it: what it breaks is an error with a
 /// place, not a crash of the next. MLIR's own passes are trusted, which costs half as much. With
-/// TRITON_METAL_STRESS in the environment, canonicalisation, CSE and the verifiers run around each
-/// pass: to find what holds only for today's order of passes. Kernel caches do not know of it.
+/// TRITON_METAL_STRESS in the environment, canonicalisation, CSE, the removal of dead values and
+/// symbols, and the verifiers run around each pass: to find what holds only for today's order of
+/// passes. `make stress` runs the Python tests so. Caches keep such kernels apart from the others.
 void addVerified(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
 /// The same for a pass before which nothing may fold, in stress mode neither.

@@ -78,21 +78,25 @@ struct VerifyPass : PassWrapper<VerifyPass, OperationPass<ModuleOp>> {
 
 } // namespace
 
+/// All that MLIR's passes may do to a module at any time.
+static void addFolding(OpPassManager &manager) {
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createRemoveDeadValuesPass());
+  manager.addPass(createSymbolDCEPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(std::make_unique<VerifyPass>());
+}
+
 void addVerified(OpPassManager &manager, std::unique_ptr<Pass> pass) {
   // No pass may rely on what MLIR's passes have not done yet.
   static const bool stress = std::getenv("TRITON_METAL_STRESS");
-  if (stress) {
-    manager.addPass(createCanonicalizerPass());
-    manager.addPass(createCSEPass());
-    manager.addPass(createCanonicalizerPass());
-  }
+  if (stress)
+    addFolding(manager);
   manager.addPass(std::move(pass));
   manager.addPass(std::make_unique<VerifyPass>());
-  if (stress) {
-    manager.addPass(createCanonicalizerPass());
-    manager.addPass(createCSEPass());
-    manager.addPass(std::make_unique<VerifyPass>());
-  }
+  if (stress)
+    addFolding(manager);
 }
 
 void addUnfolded(OpPassManager &manager, std::unique_ptr<Pass> pass) {

@@ -28,18 +28,18 @@ enum class ArgumentKind : uint8_t {
   Other
 };
 
-/// Stands for an array of a dtype where nothing runs.
+/// A stand-in for an array of a dtype when nothing runs.
 struct MockArray {
   std::string dtype;
   explicit MockArray(std::string dtype) : dtype(std::move(dtype)) {}
 };
 
-/// The one string that stands for a dtype of arrays, or null.
+/// The unique string of a dtype of arrays, or null.
 const char *knownDtype(const char *name);
 
-/// What an argument is, remembered by its Python type.
+/// The kind of an argument, cached by its Python type.
 ArgumentKind classify(PyObject *object);
-/// Forgets what types are: a device may have taken some as its arrays.
+/// Clears this cache, because a device may have registered types of arrays.
 void forgetKinds();
 
 struct ArrayInfo {
@@ -48,12 +48,12 @@ struct ArrayInfo {
   void *low = nullptr;
   uint64_t bytes = 0;
   bool writable = true;
-  /// Whose memory it is in. Arrays of other devices than the host have no address here: their
-  /// route finds it.
+  /// The device that owns the memory. Only arrays of the host have an address here; other routes
+  /// find it themselves.
   DeviceId device = DeviceId::Host;
   /// Whether an array without an address is known to begin at a multiple of 16 bytes.
   bool beginsAt16 = false;
-  /// Triton's name of the element type ("fp32"), a string that lives for ever.
+  /// Triton's name of the element type ("fp32"), a string that is never freed.
   const char *dtype = nullptr;
   /// Held for exporters of the buffer protocol.
   Py_buffer view{};
@@ -74,21 +74,22 @@ struct ArrayProblem {
   std::string message;
 };
 
-/// Reads an array. Returns false with the problem's words.
+/// Reads an array. Returns false and describes the problem if this fails.
 bool readArray(PyObject *object, ArgumentKind kind, ArrayInfo &info, ArrayProblem &problem);
 
 /// What an array shares with the other arrays of a launch.
 struct Sharing {
   /// The same for arrays that may overlap; 0 for one that overlaps with none.
   uint8_t number = 0;
-  /// The first argument that is the very same array, or -1.
+  /// The first argument that is the same array, or -1.
   int8_t sameAs = -1;
 };
 
-/// Looks for arrays that overlap, null where an argument is none. Empty if there are none.
+/// Finds arrays that overlap. Entries are null for arguments that are not arrays. Empty if none
+/// overlap.
 std::vector<Sharing> findSharing(const std::vector<const ArrayInfo *> &arrays);
 
-/// A short text that shows a value in a message.
+/// A short form of a value for messages.
 std::string shown(PyObject *object);
 
 } // namespace triton_metal

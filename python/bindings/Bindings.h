@@ -1,4 +1,4 @@
-// What the files of the extension module share.
+// Declarations that the files of the extension module share.
 #ifndef TRITON_METAL_BINDINGS_H
 #define TRITON_METAL_BINDINGS_H
 
@@ -24,7 +24,7 @@ void bindReads(nb::module_ &module);
 void bindDevices(nb::module_ &module);
 void bindMetalLibrary(nb::module_ &module);
 
-/// Throws the Python exception that an error stands for.
+/// Throws an error as a Python exception.
 [[noreturn]] void raise(llvm::Error error);
 
 template <typename T> T unwrap(llvm::Expected<T> expected) {
@@ -37,7 +37,8 @@ inline void unwrap(llvm::Error error) {
     raise(std::move(error));
 }
 
-/// Fills `result` where `object` is a bool, an int or a float; an int that no type holds raises.
+/// Fills `result` if `object` is a bool, an int or a float. Raises for an int that no type can
+/// hold.
 bool toConstant(nb::handle object, language::Constant &result);
 
 } // namespace triton_metal

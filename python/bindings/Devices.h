@@ -1,4 +1,4 @@
-// The devices that launches know: what Python registered of each, and what a thread asks for.
+// The table of devices for launches: what Python registered, and what a thread chose.
 #ifndef TRITON_METAL_DEVICES_H
 #define TRITON_METAL_DEVICES_H
 
@@ -13,8 +13,8 @@ namespace nb = nanobind;
 
 namespace triton_metal {
 
-/// A device's place in the table. The arrays of these three are read here, without a call of
-/// Python; every other device reads its own.
+/// A device's index in the table. The launcher reads the arrays of these three itself, without
+/// calling Python. Every other device describes its own arrays.
 enum class DeviceId : uint8_t { Host, Mlx, Mps };
 
 /// What Python registers of a device; see triton_metal/devices/base.py.
@@ -36,20 +36,20 @@ struct DeviceEntry {
 DeviceEntry &deviceEntry(DeviceId id);
 /// The device of a name; throws where none has it.
 DeviceId deviceNamed(const std::string &name);
-/// Whether a type, or one that it is derived from, is of a device's arrays; `id` says which.
+/// Whether a type or one of its bases is an array type of a device. Sets `id` to this device.
 bool isArrayType(PyTypeObject *type, DeviceId &id);
 
-/// Whether this thread, or the environment, asks for a device by name.
+/// Whether this thread or the environment chose a device by name.
 bool asksForDevice();
-/// The device that a launch takes where one is asked for; `own` is that of its arrays, or null.
+/// The device of a launch if one was chosen. `own` is the device of its arrays, or null.
 DeviceId chooseDevice(const std::string &kernel, const DeviceId *own);
-/// Has a device run a launch on arrays of another one. The arguments follow as a route has them.
+/// Runs a launch on a device other than that of its arrays. The other arguments are a route's.
 nb::object runElsewhere(DeviceId device, DeviceId own, nb::handle kernel, nb::handle grid,
                         nb::handle arguments, nb::handle words);
-/// Counts the changes of what kernels are compiled with beside their arguments and options.
+/// Counts the changes of the configuration that kernels are compiled with.
 uint32_t configurationNumber();
 
-/// The device whose arrays those of the host stand for in this thread's tests.
+/// The device whose arrays the host's arrays replace in this thread's tests.
 DeviceId standInFor();
 /// Whether launches on MLX arrays are compiled for addresses that are multiples of 16.
 bool mlxAlignment();

@@ -1,4 +1,4 @@
-// What launches share: the compiled kernel, and the options of this thread's launches.
+// Compiled kernels, and the options of this thread's launches.
 #ifndef TRITON_METAL_LAUNCHING_H
 #define TRITON_METAL_LAUNCHING_H
 
@@ -20,7 +20,7 @@ namespace triton_metal {
 /// A compiled kernel as Python holds it.
 struct NativeKernel {
   std::shared_ptr<runtime::Kernel> kernel;
-  /// Made when it is first asked for.
+  /// Created at its first use.
   const runtime::KernelTable *table = nullptr;
 
   /// The arguments that were compiled as multiples of 16.
@@ -35,14 +35,14 @@ struct NativeKernel {
   }
 };
 
-/// What the launches of this thread do beside running.
+/// The options of this thread's launches.
 struct Settings {
   runtime::LaunchOptions options;
   nb::object sink;
 };
 std::vector<Settings> &settingsStack();
 
-/// Runs a kernel on the host device as this thread's options say, and tells the log of them.
+/// Runs a kernel on the host device with this thread's options, and reports to their log.
 void launchAsSet(const std::string &name, nb::handle compiled,
                  const std::shared_ptr<runtime::Kernel> &kernel, std::array<uint32_t, 3> grid,
                  llvm::MutableArrayRef<BufferBinding> buffers,
@@ -50,12 +50,11 @@ void launchAsSet(const std::string &name, nb::handle compiled,
 
 /// Throws KeyboardInterrupt for a launch that was stopped, or what the handler of SIGINT raises.
 [[noreturn]] void raiseInterrupt();
-/// Throws what a launch's failure is in Python. `compiled`, which may be None, knows the source's
-/// lines.
+/// Throws a launch's error in Python. `compiled` maps it to source lines; it may be None.
 [[noreturn]] void raiseLaunchError(const std::string &name, nb::handle compiled,
                                    const std::string &message);
 
-/// Has SIGINT end launches, where it is Python's to raise KeyboardInterrupt. With Python's lock.
+/// Makes SIGINT end launches if Python's own handler is installed. Needs Python's lock.
 void watchInterrupts(const HostDeviceTable &table);
 
 void bindKernel(nb::module_ &module);

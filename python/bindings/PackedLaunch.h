@@ -1,5 +1,5 @@
-// A launch as a route gets it: packed already, in Python objects. For every extension module, also
-// those without LLVM.
+// A packed launch, as a route receives it in Python objects. This header does not need LLVM, so
+// that every extension module can use it.
 #ifndef TRITON_METAL_PACKEDLAUNCH_H
 #define TRITON_METAL_PACKEDLAUNCH_H
 
@@ -25,8 +25,7 @@ struct PackedLaunch {
   std::array<uint32_t, 3> grid;
   std::vector<uint32_t> scalars;
 
-  /// Takes what `Kernel.grid` and `Kernel.pack` gave, and the number of arguments that come beside
-  /// them.
+  /// Takes the results of `Kernel.grid` and `Kernel.pack`, and checks the number of arguments.
   PackedLaunch(const std::string &kernel, size_t numArguments, size_t scalarWords, nb::tuple sizes,
                nb::list arguments, nb::bytes words)
       : scalars(scalarWords) {

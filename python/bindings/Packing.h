@@ -1,4 +1,4 @@
-// What every launch packs and checks, whatever way it takes: grids, scalars, arrays.
+// Reads, checks and packs grids, scalars and arrays for every kind of launch.
 #ifndef TRITON_METAL_PACKING_H
 #define TRITON_METAL_PACKING_H
 
@@ -19,8 +19,8 @@ namespace nb = nanobind;
 
 namespace triton_metal {
 
-/// The grid of programs that Python gives: an integer, or a tuple or list of 1 to 3 integers.
-/// Throws for all else, and for more programs than a launch has.
+/// Reads a grid of programs: an integer, or a tuple or list of 1 to 3 integers. Throws for anything
+/// else, and for a grid of 2^31 programs or more.
 std::array<uint32_t, 3> readGrid(const std::string &kernel, nb::handle grid);
 
 /// Throws LaunchValueError for a grid that is too large for the kernel's 32-bit indices.
@@ -28,24 +28,24 @@ void checkGrid(const runtime::Metadata &metadata, std::array<uint32_t, 3> grid);
 
 /// A Python integer.
 struct Integer {
-  /// INT64_MAX where only 64 bits without a sign hold it.
+  /// INT64_MAX if the integer only fits into 64 unsigned bits.
   int64_t value = 0;
   uint64_t bits = 0;
   bool needsUnsigned = false;
 };
 
-/// Reads a number as an integer, a boolean as 0 or 1. Empty for one that fits in no type.
+/// Reads an integer, or a boolean as 0 or 1. Empty if it does not fit into 64 bits.
 std::optional<Integer> readInteger(PyObject *object);
 
-/// The words of the scalar buffer for arguments in the order of the kernel's. Throws where one is
-/// no number of its parameter's type.
+/// The words of the scalar buffer for arguments in the kernel's order. Throws if one is not a
+/// number of its parameter's type.
 std::vector<uint32_t> packScalars(const runtime::Metadata &metadata, nb::sequence arguments);
 
-/// An array's memory, and where its first element is in it.
+/// An array's memory, and the offset of its first element in it.
 BufferBinding bindingOf(const ArrayInfo &array);
 
-/// The arrays of a launch on the host device, bound: one object for every argument of the kernel.
-/// Those of scalars are not read.
+/// The bound arrays of a launch on the host device. It takes one object per argument of the kernel,
+/// but does not read the scalars.
 class BoundArrays {
 public:
   BoundArrays(const runtime::Metadata &metadata, nb::list arguments);
@@ -53,7 +53,7 @@ public:
   std::vector<BufferBinding> buffers;
 
 private:
-  /// The views of exporters are held until the kernel has run.
+  /// Keeps the exporters' views until the kernel has run.
   std::vector<std::unique_ptr<ArrayInfo>> arrays;
 };
 

@@ -1,4 +1,4 @@
-// What the walk over a kernel read from Python, and whether it would read the same now.
+// The reads of the walk over a kernel from Python, and whether they still give the same results.
 #ifndef TRITON_METAL_READS_H
 #define TRITON_METAL_READS_H
 

@@ -8,7 +8,7 @@ namespace triton_metal {
 
 namespace {
 
-/// NumPy's array interface, as it documents it.
+/// NumPy's documented array interface.
 struct ArrayInterface {
   int two;
   int nd;
@@ -24,7 +24,7 @@ constexpr int isAligned = 0x100, isNativeOrder = 0x200, isWritable = 0x400;
 
 PyObject *interned(const char *text) { return PyUnicode_InternFromString(text); }
 
-/// Every dtype of arrays has one string here, so that addresses can stand for names.
+/// Every dtype has one string here, so that names can be compared by address.
 struct DtypeEntry {
   const char *name;
   const char *torch;
@@ -129,7 +129,7 @@ bool readNumPy(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
 bool readBuffer(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   if (PyObject_GetBuffer(object, &info.view, PyBUF_RECORDS_RO) != 0) {
     PyErr_Clear();
-    problem.message = "is a " + std::string(Py_TYPE(object)->tp_name) + ", which is no array";
+    problem.message = "is a " + std::string(Py_TYPE(object)->tp_name) + ", which is not an array";
     return false;
   }
   info.holdsView = true;
@@ -261,7 +261,8 @@ bool readTensor(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   return true;
 }
 
-/// MLX's dtypes are made anew at each access, so that their hash, the enumerator, names them.
+/// MLX creates its dtype objects again at each access, so their hash, the enumerator, identifies
+/// them.
 const char *mlxDtype(PyObject *dtype) {
   static std::unordered_map<Py_hash_t, const char *> known = [] {
     static constexpr std::pair<const char *, const char *> names[] = {
@@ -284,7 +285,7 @@ bool readMlx(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   if (!dtype.is_valid())
     throw nb::python_error();
   info.device = DeviceId::Mlx;
-  // One array given twice overlaps with itself; of views, only MLX knows.
+  // The same array as two arguments overlaps with itself. Only MLX knows about views.
   info.low = object;
   info.bytes = 1;
   info.dtype = mlxDtype(dtype.ptr());
@@ -295,7 +296,7 @@ bool readMlx(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   return true;
 }
 
-/// An array of a device that Python alone knows: the device describes it.
+/// An array of a device that only Python knows. The device describes it.
 bool readForeign(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   isArrayType(Py_TYPE(object), info.device);
   nb::tuple described =
@@ -322,7 +323,7 @@ ArgumentKind classifySlowly(PyObject *object) {
   if (has("data_ptr") && has("is_cpu"))
     return ArgumentKind::Tensor;
   if (has("__array_struct__")) {
-    // A NumPy scalar is a number.
+    // NumPy scalars are numbers.
     if (std::strncmp(type->tp_name, "numpy.", 6) == 0 && PyObject_HasAttrString(object, "item") &&
         !PyObject_HasAttrString(object, "ctypes")) {
       nb::object item = nb::steal(PyObject_CallMethod(object, "item", nullptr));
@@ -348,7 +349,7 @@ ArgumentKind classifySlowly(PyObject *object) {
 
 } // namespace
 
-/// Types are kept alive, so that an address never comes to mean another one.
+/// Types are kept alive, so that an address is never reused.
 static std::unordered_map<PyTypeObject *, ArgumentKind> &knownKinds() {
   static std::unordered_map<PyTypeObject *, ArgumentKind> known;
   return known;
@@ -429,7 +430,7 @@ std::vector<Sharing> findSharing(const std::vector<const ArrayInfo *> &arrays) {
         mine.sameAs = static_cast<int8_t>(j);
       if (!other.number)
         other.number = mine.number ? mine.number : ++last;
-      // What overlaps with two arrays joins them.
+      // An array that overlaps with two others joins them.
       uint8_t joined = mine.number ? mine.number : other.number;
       mine.number = other.number;
       for (Sharing &sharing : result)

@@ -11,7 +11,7 @@ namespace {
 using Compile = llvm::function_ref<mlir::FailureOr<CompiledKernel>(const CompileOptions &,
                                                                    std::string &diagnostics)>;
 
-/// Compiles without Python's lock; what is wrong is raised as a ValueError.
+/// Compiles without Python's lock. Diagnostics are raised as a ValueError.
 CompiledKernel compile(const CompileOptions &options, Compile run) {
   std::string diagnostics;
   mlir::FailureOr<CompiledKernel> result = mlir::failure();

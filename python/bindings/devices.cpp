@@ -13,7 +13,7 @@ namespace triton_metal {
 
 namespace {
 
-/// Under Python's lock, as all that Python registers. Entries stay where they are.
+/// Python's lock protects it. Entries never move.
 std::deque<DeviceEntry> &table() {
   static std::deque<DeviceEntry> entries = [] {
     std::deque<DeviceEntry> result(3);
@@ -32,7 +32,7 @@ DeviceEntry *findEntry(const std::string &name) {
   return nullptr;
 }
 
-/// Keeps an object, or nothing for None, in the place of another one, which is returned.
+/// Replaces an object; None leaves nothing. Returns the previous one.
 nb::object exchange(PyObject *&place, nb::object value) {
   nb::object previous = nb::steal(place);
   place = value.is_none() ? nullptr : value.release().ptr();
@@ -120,8 +120,7 @@ void bindDevices(nb::module_ &module) {
         forgetKinds();
       },
       nb::arg("name"), nb::arg("array"), nb::arg("array_types"), nb::arg("route").none(),
-      nb::arg("describe").none(),
-      "Makes a device known to launches, or changes what is known of it.");
+      nb::arg("describe").none(), "Adds a device to the table of launches, or changes its entry.");
   module.def(
       "set_route",
       [](const std::string &name, nb::object callable) {
@@ -147,7 +146,7 @@ void bindDevices(nb::module_ &module) {
       "device's arrays.");
   module.def(
       "ask_for_device", [](bool asks) { threadAsks = asks; },
-      "Says whether this thread asks for a device by name.");
+      "Sets whether this thread chose a device by name.");
   module.def(
       "set_stand_in", [](const std::string &name) { standIn = deviceNamed(name); },
       nb::arg("device"),
@@ -159,7 +158,7 @@ void bindDevices(nb::module_ &module) {
         deviceEntry(deviceNamed(name)).largestArray = bytes.value_or(UINT64_MAX);
       },
       nb::arg("device"), nb::arg("bytes").none(),
-      "Says how many bytes one array of a device may have; None where that is not known.");
+      "Sets how many bytes one array of a device may have; None if this is unknown.");
   module.def(
       "align_mlx_arrays", [](bool align) { return std::exchange(alignMlx, align); },
       nb::arg("align"),
@@ -167,7 +166,7 @@ void bindDevices(nb::module_ &module) {
       "route then\nbrings every array to one. Returns what was.");
   module.def(
       "configuration_changed", [] { ++configuration; },
-      "Has kernels compiled anew where something changed that they are compiled with.");
+      "Makes launches compile kernels again after a change of their configuration.");
 }
 
 } // namespace triton_metal

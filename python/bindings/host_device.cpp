@@ -1,5 +1,4 @@
-// Brings the host device in when it is first needed: it is a package of its own, with clang and
-// LLVM in it.
+// Loads the host device when it is first needed. It is a separate package with clang and LLVM.
 #include "Bindings.h"
 #include "Launching.h"
 
@@ -47,7 +46,7 @@ void bindHostDevice(nb::module_ &module) {
           return llvm::toString(table.takeError());
         return std::nullopt;
       },
-      "Why there is no host device, or None where there is one.");
+      "Why there is no host device, or None if there is one.");
 }
 
 } // namespace triton_metal

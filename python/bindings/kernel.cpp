@@ -31,7 +31,7 @@ void raiseLaunchError(const std::string &name, nb::handle compiled, const std::s
 }
 
 void watchInterrupts(const HostDeviceTable &table) {
-  // Whoever has a handler of their own decides what an interrupt does.
+  // A handler of the program's own decides what an interrupt does.
   nb::module_ signals = nb::module_::import_("signal");
   if (signals.attr("getsignal")(signals.attr("SIGINT")).is(signals.attr("default_int_handler")))
     table.stopOnInterrupt();
@@ -64,7 +64,7 @@ void launchAsSet(const std::string &name, nb::handle compiled,
 
 namespace {
 
-/// A table with what its texts are in, and a count of its users.
+/// A table with the owner of its texts, and a count of its users.
 struct OwnedTable : runtime::KernelTable {
   std::shared_ptr<runtime::Kernel> kernel;
   std::vector<runtime::KernelTableArgument> list;

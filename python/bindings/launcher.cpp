@@ -30,13 +30,13 @@ struct Bound {
   Integer integer;
   double real = 0;
   const char *type = nullptr; // Triton's name where the kernel takes a scalar
-  /// In bytes; negative where the kernel is to test it.
+  /// In bytes; negative if the kernel tests it.
   int8_t divisibility = 0;
   std::unique_ptr<ArrayInfo> array;
   nb::object owned;
 };
 
-/// What a launch does with its arguments once the kernel is known.
+/// How a launch passes its arguments to a kernel.
 struct Plan {
   struct Step {
     unsigned param;
@@ -47,11 +47,11 @@ struct Plan {
   std::shared_ptr<runtime::Kernel> kernel;
   nb::object compiled;
   std::vector<Step> steps;
-  /// Objects whose bytes are not in the key, and what was read of them and of all else.
+  /// Objects whose contents are not in the key, and all reads of the walk.
   std::vector<nb::object> objects;
   Reads reads;
 };
-/// Kernels of one key: what they read differs.
+/// Kernels with the same key, but different reads.
 using Plans = std::vector<std::shared_ptr<Plan>>;
 constexpr size_t maxPlans = 32;
 
@@ -91,10 +91,10 @@ private:
   std::vector<Param> params;
   nb::dict index;
   llvm::StringMap<Plans> plans;
-  /// The Python function, and its code and defaults as the parameters were read.
+  /// The Python function, and its code and defaults when the parameters were read.
   nb::object function;
   std::vector<nb::object> state;
-  /// How often they have been read: plans of other ones are not taken any more.
+  /// Counts these reads. Plans of earlier ones are not used any more.
   uint32_t generation = 0;
 };
 
@@ -110,7 +110,7 @@ Launcher::Launcher(std::string name, nb::object owner, nb::object function)
   readParams();
 }
 
-/// A function's code and defaults, object by object.
+/// The objects of a function's code and defaults.
 void stateOf(PyObject *function, llvm::SmallVectorImpl<PyObject *> &state) {
   state.push_back(PyFunction_GET_CODE(function));
   state.push_back(PyFunction_GET_DEFAULTS(function));
@@ -124,7 +124,7 @@ void stateOf(PyObject *function, llvm::SmallVectorImpl<PyObject *> &state) {
   }
 }
 
-/// Whether the function has got other code or defaults.
+/// Whether the function's code or defaults have changed.
 bool Launcher::hasChanged() const {
   llvm::SmallVector<PyObject *, 8> now;
   stateOf(function.ptr(), now);
@@ -274,7 +274,7 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
     std::optional<Integer> integer = readInteger(bound.object);
     if (!integer)
       valueProblem(i, "is " + shown(bound.object) +
-                          ", which fits in no type: the largest are int64 and uint64");
+                          ", which does not fit in any type: the largest are int64 and uint64");
     bound.integer = *integer;
     if (wantsFloat) {
       bound.kind = ArgumentKind::Float;
@@ -328,7 +328,7 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
     bound.array = std::make_unique<ArrayInfo>();
     bound.array->dtype = knownDtype(nb::cast<MockArray &>(nb::handle(bound.object)).dtype.c_str());
     if (!bound.array->dtype)
-      typeProblem(i, "is the dtype of no array that a kernel takes");
+      typeProblem(i, "is not a dtype that a kernel's arrays can have");
     bound.type = bound.array->dtype;
     bound.divisibility = param.specializeAlignment ? 16 : 0;
     key.push_back('p');
@@ -350,18 +350,18 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
         typeProblem(i, problem.message);
       valueProblem(i, problem.message);
     }
-    // What launch_options ask for, no framework does.
+    // No framework implements launch_options.
     if (bound.array->device == DeviceId::Host && settingsStack().empty())
       bound.array->device = standInFor();
     const char *dtype = bound.array->dtype;
-    // An MLX array has no address yet, so nothing is known of its alignment; but launches on MLX's
-    // GPU streams bring the few that are not aligned to a place that is.
+    // An MLX array has no address yet, so its alignment is unknown. Launches on MLX's GPU streams
+    // copy the few unaligned arrays to an aligned address.
     bool isPlaced = bound.array->data && bound.array->device != DeviceId::Mlx;
     bool aligned = param.specializeAlignment &&
                    (isPlaced ? (reinterpret_cast<uintptr_t>(bound.array->data) & 15) == 0
                     : bound.kind == ArgumentKind::Mlx ? doRun && mlxAlignment()
                                                       : bound.array->beginsAt16);
-    // What is compiled for MLX's own kernels is: those see the address first.
+    // MLX's own kernels test it, because only they see the address.
     bool isTested = !aligned && param.specializeAlignment && bound.array->device == DeviceId::Mlx &&
                     (bound.kind != ArgumentKind::Mlx || !doRun);
     bound.divisibility = aligned ? 16 : isTested ? -16 : 0;
@@ -374,7 +374,7 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
   }
   case ArgumentKind::Other:
     typeProblem(i, "is " + shown(bound.object) + " (" + Py_TYPE(bound.object)->tp_name +
-                       "), which is no array; a kernel takes arrays, numbers and None, and any "
+                       "), which is not an array; a kernel takes arrays, numbers and None, and any "
                        "value for a constexpr");
   }
 }
@@ -416,7 +416,7 @@ std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyOb
     PyObject *found = PyDict_GetItemString(index.ptr(), argument.name.c_str());
     if (!found)
       raiseAs("LaunchTypeError", name + ": the compiled kernel has an argument " + argument.name +
-                                     " that the function has not");
+                                     " that the function does not have");
     fresh->steps.push_back({static_cast<unsigned>(PyLong_AsSize_t(found)), argument.slot,
                             argument.words, argument.isBuffer, argument.writes || argument.atomic,
                             argument.kind});
@@ -457,7 +457,7 @@ void Launcher::packScalars(const Plan &plan, const std::vector<Bound> &bound,
   }
 }
 
-/// The device whose arrays a launch takes, null where it has none; those of two are refused.
+/// The device of a launch's arrays, or null without arrays. Throws for arrays of two devices.
 const DeviceId *Launcher::deviceOfArrays(const std::vector<Bound> &bound, bool doRun) const {
   const Bound *first = nullptr;
   auto describe = [&](const Bound &argument) {
@@ -481,12 +481,12 @@ const DeviceId *Launcher::deviceOfArrays(const std::vector<Bound> &bound, bool d
     else if (doRun && argument.array->device != first->array->device)
       raiseAs("LaunchTypeError", name + ": argument " + describe(*first) + ", but argument " +
                                      describe(argument) +
-                                     ": the arrays of one launch must be one framework's");
+                                     ": the arrays of one launch must come from one framework");
   }
   return first ? &first->array->device : nullptr;
 }
 
-/// Refuses arrays that the device has no room for, before a framework meets them.
+/// Throws for arrays that are too large for the device, before a framework sees them.
 void Launcher::checkSizes(const std::vector<Bound> &bound, const DeviceEntry &device) const {
   if (device.largestArray == UINT64_MAX)
     return;
@@ -505,7 +505,7 @@ void Launcher::checkSizes(const std::vector<Bound> &bound, const DeviceEntry &de
   }
 }
 
-/// Hands the launch to the device's own way, packed.
+/// Packs the launch and calls the device's route.
 void Launcher::runOn(DeviceId device, DeviceId own, Plan &plan, std::array<uint32_t, 3> grid,
                      std::vector<Bound> &bound) {
   llvm::SmallVector<uint32_t, 32> scalars(plan.kernel->getMetadata().scalarWords);
@@ -565,7 +565,7 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   const DeviceId *arraysOn = deviceOfArrays(bound, doRun);
   DeviceId own = arraysOn ? *arraysOn : DeviceId::Host;
   DeviceId device = asksForDevice() ? chooseDevice(name, arraysOn) : own;
-  // Kernels are compiled for a device, under a configuration.
+  // A kernel depends on the device and the configuration.
   key.push_back(static_cast<char>(device));
   uint32_t configuration = configurationNumber();
   for (uint32_t number : {configuration, generation})

@@ -73,15 +73,15 @@ std::optional<Integer> readInteger(PyObject *object) {
   return result;
 }
 
-/// Whether `width` bits hold an integer, with a sign or without one: the contract's types have
-/// none.
+/// Whether an integer fits into `width` bits, signed or unsigned. The contract's types are
+/// signless.
 static bool fits(const Integer &integer, unsigned width) {
   if (integer.value >= 0)
     return width == 64 || integer.bits >> width == 0;
   return integer.value >= -(INT64_C(1) << (width - 1)) || width == 64;
 }
 
-/// A scalar whose type the kernel has fixed, into its words.
+/// Packs a scalar in the type of the kernel's parameter.
 static void packScalar(const runtime::Metadata &metadata, const runtime::Argument &argument,
                        PyObject *value, llvm::MutableArrayRef<uint32_t> words) {
   auto problem = [&](const char *exception, const std::string &message) {
@@ -111,7 +111,7 @@ static void packScalar(const runtime::Metadata &metadata, const runtime::Argumen
   runtime::packInteger(words, integer->bits);
 }
 
-/// As many objects as the kernel has arguments.
+/// Throws unless there is one object per argument of the kernel.
 static void checkCount(const runtime::Metadata &metadata, size_t count) {
   if (count == metadata.arguments.size())
     return;

@@ -1,5 +1,4 @@
-// Whether a kernel's walk would read the same again: done at every launch, so mostly pointers are
-// compared.
+// Repeats the reads of a kernel's walk at every launch. Most of them are a comparison of pointers.
 #include "Reads.h"
 #include "Bindings.h"
 
@@ -15,7 +14,7 @@ PyObject *constexprType() {
   return type;
 }
 
-/// Whether a named tuple has nothing beside its fields.
+/// Whether a named tuple has no attributes besides its fields.
 bool isNamedTuple(PyObject *object) {
   return PyTuple_Check(object) && !PyTuple_CheckExact(object) &&
          PyObject_HasAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "_fields");
@@ -132,7 +131,7 @@ void appendConstant(PyObject *object, llvm::SmallVectorImpl<char> &key,
     key.append(text.begin(), text.end());
     return;
   }
-  // Named tuples may have attributes that are none of their elements.
+  // Named tuples may have attributes besides their elements.
   PyTypeObject *type = Py_TYPE(object);
   append('o', &type, sizeof type);
   objects.push_back(object);

@@ -30,7 +30,7 @@ def cdiv(x: int, y: int) -> int:
 
 @constexpr_function
 def next_power_of_2(n: int) -> int:
-    """The smallest power of 2 that is not below n."""
+    """The smallest power of 2 that is at least n."""
     return 1 << max(n - 1, 0).bit_length()
 
 

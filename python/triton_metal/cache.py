@@ -1,6 +1,6 @@
-"""Compiled kernels on disk: one file a kernel, safe under many processes.
+"""The cache of compiled kernels on disk: one file per kernel, safe for concurrent processes.
 
-A launch never fails for the cache: what cannot be read is compiled, and what cannot be kept is told once.
+A launch never fails because of the cache. It compiles what it cannot read, and warns once if it cannot write.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIELDS = ("ttir", "ttm", "msl", "metal", "metadata")
 
 
 def cache_dir() -> Path:
-    """Where compiled kernels are kept: TRITON_METAL_CACHE_DIR, or the user's cache directory."""
+    """The directory of compiled kernels: TRITON_METAL_CACHE_DIR, or the user's cache directory."""
     named = os.environ.get("TRITON_METAL_CACHE_DIR")
     if named:
         return Path(named)
@@ -38,7 +38,7 @@ def _default_cache_dir() -> Path:
     from platformdirs import user_cache_path
 
     path = user_cache_path("triton-metal", appauthor=False)
-    # Where nobody knows a home, "~" stays: that would be a folder of this name, wherever the process is.
+    # Without a known home, "~" stays unexpanded, and the path would depend on the working directory.
     return (
         path if path.is_absolute() else Path(tempfile.gettempdir()) / f"triton-metal-{os.getuid()}"
     )
@@ -46,8 +46,10 @@ def _default_cache_dir() -> Path:
 
 @functools.cache
 def build_id() -> str:
-    """Names this build: any change of the library or of this package's Python makes it another."""
-    hasher = hashlib.sha256(f"{_FORMAT} {sys.version} {platform.machine()}".encode())
+    """Identifies this build. It changes with the library and with this package's Python files."""
+    # A process that stresses the compiler (compiler/transforms/Pipelines.h) has its own entries.
+    stress = "stress" if "TRITON_METAL_STRESS" in os.environ else ""
+    hasher = hashlib.sha256(f"{_FORMAT} {sys.version} {platform.machine()} {stress}".encode())
     package = Path(__file__).parent
     for path in sorted(package.rglob("*")):
         if path.suffix in (".py", ".so", ".dylib", ".pyd"):
@@ -68,9 +70,9 @@ def _digest(entry: dict[str, Any]) -> str:
 
 
 def load(key: str) -> dict[str, str] | None:
-    """The entry of that name; None where there is none, or where it is damaged."""
+    """The entry with this key; None if there is none or if it is damaged."""
     try:
-        # Not to wait for whoever writes into a pipe of that name.
+        # O_NONBLOCK: do not wait for a writer if a pipe has this name.
         descriptor = os.open(cache_dir() / f"{key}.json", os.O_RDONLY | os.O_NONBLOCK)
         with open(descriptor, encoding="utf-8") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -84,7 +86,7 @@ def load(key: str) -> dict[str, str] | None:
 
 
 def store(key: str, fields: dict[str, str]) -> None:
-    """Writes an entry as a whole, or not at all."""
+    """Writes an entry atomically."""
     directory = cache_dir()
     entry: dict[str, Any] = {"key": key, **fields}
     entry["digest"] = _digest(entry)
@@ -106,21 +108,21 @@ _warned = False
 
 
 def warn(directory: Path, problem: str) -> None:
-    """Tells, once in a process, that kernels are not kept."""
+    """Warns, once per process, that kernels are not kept."""
     global _warned
     if _warned:
         return
     _warned = True
     warnings.warn(
-        f"the cache directory {directory} cannot be written ({problem}): compiled kernels are kept in memory only. "
-        "Name another directory in the environment variable TRITON_METAL_CACHE_DIR",
+        f"the cache directory {directory} cannot be written ({problem}): compiled kernels are only kept in memory. "
+        "Set another directory with the environment variable TRITON_METAL_CACHE_DIR",
         CacheWarning,
         stacklevel=2,
     )
 
 
 def device_dir() -> str:
-    """Where the host device may keep what it compiles; empty, with a warning, where nothing can be kept."""
+    """The directory for code that the host device compiles; empty, with a warning, if it cannot be written."""
     directory = cache_dir() / "device"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -135,7 +137,7 @@ _host_device_dir: str | None = None
 
 
 def configure_host_device() -> None:
-    """Tells the host device where it may keep what it compiles."""
+    """Tells the host device where to keep the code that it compiles."""
     global _host_device_dir
     wanted = str(cache_dir())
     if wanted != _host_device_dir:

@@ -1,4 +1,4 @@
-"""Metal text from the text of Triton IR, without a Python kernel."""
+"""Compiles Triton IR text to Metal text, without a Python kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import compile_error
 
 @dataclass(frozen=True)
 class CompiledText:
-    """What a kernel is at each stop of the way.
+    """A kernel at each stage of the compiler.
 
     `asm` has "ttir", "ttm", "msl" (the dialects) and "metal" (the text); `metadata` is the launch contract.
     """
@@ -32,11 +32,11 @@ def compile_ttir(
 ) -> CompiledText:
     """Compiles a module of Triton IR, as stock Triton 3.7.1 to 3.9.0 or `kernel.asm["ttir"]` print it.
 
-    `num_warps` is the number of SIMD-groups of a threadgroup (1, 2, 4, 8, 16 or 32). `num_stages` is a hint: 1 loads
-    tiles when they are needed, 2 or more one step ahead where the tiles fit twice, and `metadata["pipeline_stages"]` says
-    what was made, 1 or 2. `name` stands for the text in messages. `target` is what it is compiled for
-    (`triton_metal.devices.target.apple("15.0", "Apple M2")`), the newest baseline without one. Raises CompileError with the
-    place of what does not parse or cannot be compiled.
+    `num_warps` is the number of SIMD-groups of a threadgroup (1, 2, 4, 8, 16 or 32). `num_stages` is a hint: with 1,
+    a loop loads tiles when it needs them; with 2 or more, one iteration ahead if the tiles fit twice.
+    `metadata["pipeline_stages"]` gives the result, 1 or 2. `name` names the text in messages. `target` is the target
+    to compile for (`triton_metal.devices.target.apple("15.0", "Apple M2")`); the default is the newest baseline.
+    Raises CompileError with the location if the text does not parse or cannot be compiled.
 
     >>> compile_ttir("module { tt.func public @k() { tt.return } }").metadata["threads"]
     128

@@ -1,4 +1,4 @@
-"""Defaults of kernels, and limits that they are compiled under."""
+"""Defaults of kernels, and limits for their compilation."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MAX_SHARED_MEMORY = 32768
 
 @dataclass(frozen=True)
 class KernelConfig:
-    """What kernels are compiled with where a launch does not say otherwise.
+    """Options for launches that do not set their own, and limits.
 
-    ``num_warps``: SIMD-groups of a threadgroup; ``num_stages``: stages of a loop's loads, of which 2 or more are 2 where
-    they fit (``metadata.pipeline_stages`` of a kernel says what was made); ``max_threads``: most threads
-    of a threadgroup; ``shared_memory``: most bytes of threadgroup memory of a kernel.
+    ``num_warps``: SIMD-groups of a threadgroup. ``num_stages``: stages of a loop's loads; 2 or more mean 2 if they
+    fit (``metadata.pipeline_stages`` of a kernel gives the result). ``max_threads``: the maximum number of threads of
+    a threadgroup. ``shared_memory``: the maximum number of bytes of threadgroup memory of a kernel.
     """
 
     num_warps: int = DEFAULT_NUM_WARPS
@@ -38,7 +38,7 @@ _names_warps = False
 
 
 def kernel_config() -> KernelConfig:
-    """The present configuration."""
+    """The current configuration."""
     return _config
 
 
@@ -51,10 +51,10 @@ def set_kernel_config(
 ) -> KernelConfig:
     """Sets defaults and limits for all kernels of the process, and returns the configuration.
 
-    What is not named stays; None is the value that it began with. ``num_warps`` and ``num_stages`` are for launches
-    that do not name their own. A kernel that needs more than ``max_threads`` threads in a threadgroup, or more
-    than ``shared_memory`` bytes of threadgroup memory, is refused when it is compiled; without a ``num_warps`` of its own a
-    launch takes fewer SIMD-groups instead.
+    Options that are not named keep their value. None restores the initial value. ``num_warps`` and ``num_stages``
+    apply to launches that do not set their own. The compiler refuses a kernel that needs more than ``max_threads``
+    threads in a threadgroup or more than ``shared_memory`` bytes of threadgroup memory. A launch without its own
+    ``num_warps`` takes fewer SIMD-groups instead.
 
     >>> import triton_metal
     >>> triton_metal.set_kernel_config(num_warps=8, num_stages=1).num_warps
@@ -105,7 +105,7 @@ def set_kernel_config(
 
 
 def warps_within(threads: int) -> int:
-    """The most SIMD-groups, a power of two, that so many threads make.
+    """The largest power of two of SIMD-groups that fits in this many threads.
 
     >>> warps_within(1000)
     16

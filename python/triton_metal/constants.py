@@ -1,4 +1,4 @@
-"""What is known of compile-time values: which of them can change, and what tells them apart."""
+"""Properties of compile-time values: which of them can change, and how to compare them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .constexpr import constexpr
 _PACKAGE = Path(__file__).parent
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
-"""What a read gives where there is nothing."""
+"""The result of a read that finds nothing."""
 
 SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis), dtype})
 
 
 def is_constant(value: Any) -> bool:
-    """Whether a value can never change, and two of one type and content are the same in every way."""
+    """Whether a value is immutable, and equal to any other value of the same type and content."""
     kind = type(value)
     return kind in SCALARS or (kind is tuple and all(map(is_constant, value)))
 
 
 def is_plain_tuple(value: Any) -> bool:
-    """Whether a value is a tuple, or a named tuple without anything beside its fields."""
+    """Whether a value is a tuple, or a named tuple without other attributes."""
     kind = type(value)
     if kind is tuple:
         return True
@@ -45,25 +45,25 @@ def is_plain_tuple(value: Any) -> bool:
 
 
 def is_content(value: Any) -> bool:
-    """Whether a value is told from others by its type and content: constants, and named tuples of them."""
+    """Whether type and content identify a value: constants, and named tuples of them."""
     return is_constant(value) or (is_plain_tuple(value) and all(map(is_content, value)))
 
 
 def has_identity(value: Any) -> bool:
-    """Whether a value stands for itself, and no other object will do in its place."""
+    """Whether identity matters for a value, so that no other object can replace it."""
     kinds = (type, ModuleType, Enum, int, float, complex, str, bytes, tuple, frozenset)
     return callable(value) or isinstance(value, kinds)
 
 
 def holds_tensor(value: Any) -> bool:
-    """Whether a value, or anything in a tuple, is known only at run time."""
+    """Whether a value, or a part of a tuple, is only known at run time."""
     if isinstance(value, tuple):
         return any(map(holds_tensor, value))
     return isinstance(value, tensor)
 
 
 def is_own(function: Any) -> bool:
-    """Whether a function or a class is a part of this package, which changes with its build only."""
+    """Whether a function or a class belongs to this package, which only changes with its build."""
     if isinstance(function, type):
         module = sys.modules.get(function.__module__)
         return _is_ours(getattr(module, "__file__", None)) and (
@@ -78,7 +78,7 @@ def _is_ours(file: str | None) -> bool:
 
 
 def contains(container: Any, value: Any) -> bool:
-    """``value in container``, as the operands of `Reads.call`."""
+    """``value in container``, with the operands in the order that `Reads.call` needs."""
     return value in container
 
 
@@ -93,7 +93,7 @@ PURE: frozenset[Any] = frozenset(
 
 
 def is_structural(function: Any, operands: Sequence[Any]) -> bool:
-    """Whether a call only takes a tuple apart, or asks a run-time value, which is the walk's own doing."""
+    """Whether a call only takes a tuple apart or inspects a run-time value. The walk itself determines its result."""
     if not operands or isinstance(function, type):
         return bool(operands) and is_own(function)
     first, rest = operands[0], operands[1:]
@@ -116,7 +116,7 @@ def is_constant_slice(value: Any) -> bool:
 
 
 def unwrapped(value: Any) -> Any:
-    """The plain value of a constexpr, however deep."""
+    """The plain value of a constexpr, at any depth of nesting."""
     while isinstance(value, constexpr):
         value = value.value
     return value

@@ -1,4 +1,4 @@
-"""Values that are known while compiling, as they are met outside of kernels."""
+"""Compile-time values outside of kernels."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 
 def unwrap(value: Any) -> Any:
-    """The plain Python value of a constexpr; anything else as it is."""
+    """The plain Python value of a constexpr; any other value unchanged."""
     return value.value if isinstance(value, constexpr) else value
 
 
 class const:
-    """Annotation of pointers that a kernel only reads."""
+    """An annotation for pointers that a kernel only reads."""
 
 
 class constexpr:
-    """A value that is known while compiling: an annotation of parameters, or a global.
+    """A compile-time value: an annotation of parameters, or a global.
 
-    Inside a kernel compile-time values are plain Python values; this class is met outside.
+    Inside a kernel, compile-time values are plain Python values. This class only appears outside.
     """
 
     __slots__ = ("value",)

@@ -1,8 +1,8 @@
 """Whether a launch writes every element of its outputs.
 
-The question is put to the kernel itself: the compiler makes another one of it, with the same arguments, that stores 1
-wherever the kernel stores anything. Run over zeros, on the grid and the scalars of the launch, it leaves ones where the
-launch writes. Where that depends on what a kernel reads, there is no answer.
+The compiler derives a second kernel with the same arguments that stores 1 wherever the kernel stores anything. It
+runs over zeros, with the grid and the scalars of the launch, and leaves ones where the launch writes. If the stores
+depend on what the kernel reads, there is no answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from . import _native
 from .compiler import compile_ttir
 from .errors import LaunchValueError
-from .metal_text import MetalText, fold
+from .metal_text import MetalText, threads_of
 
 # Threads of a grid on the host device.
 MAX_GRID_THREADS = (1 << 32) - 1
@@ -64,9 +64,9 @@ class Coverage:
         sizes: Mapping[str, int],
         elsewhere: Callable[..., dict[int, bool]] | None = None,
     ) -> dict[str, bool]:
-        """Whether a launch is known to write every element of arrays with so many elements: of all that it writes.
+        """Whether a launch is known to write every element of arrays with these numbers of elements.
 
-        `elsewhere(compiled, positions, grid, words)` runs the kernel that shows it where there is no host device.
+        `elsewhere(compiled, positions, grid, words)` runs the derived kernel if there is no host device.
         """
         if self.compiled is None:
             return dict.fromkeys(sizes, False)
@@ -89,7 +89,7 @@ class Coverage:
     def ask_host(
         self, grid: tuple[int, int, int], words: bytes, positions: Mapping[int, int]
     ) -> dict[int, bool]:
-        """The answer of the host device."""
+        """Runs the derived kernel on the host device."""
         metadata = self.compiled.metadata
         memories: dict[int, tuple[bytearray, bytes, int]] = {}
         buffers: list[bytearray] = [bytearray(64) for _ in self.text.buffers]
@@ -100,22 +100,16 @@ class Coverage:
             memories[position] = memory, one, size
         if metadata.scalar_buffer >= 0:
             buffers[metadata.scalar_buffer] = bytearray(words)
-        threads = metadata.threads
-        folded = grid[0] * threads > MAX_GRID_THREADS
-        if folded:
-            buffers.append(bytearray(b"".join(size.to_bytes(4, "little") for size in grid)))
-            grid = fold(grid, MAX_GRID_THREADS // threads)
-        library = self.libraries.get(folded)
+        threads = threads_of(grid, metadata.threads, MAX_GRID_THREADS)
+        if threads.folded:
+            buffers.append(bytearray(threads.words))
+        library = self.libraries.get(threads.folded)
         if library is None:
-            metal = self.text.folded() if folded else self.compiled.asm["metal"]
-            library = self.libraries[folded] = _native.MetalLibrary(metal, check_bounds=True)
+            metal = self.text.folded() if threads.folded else self.compiled.asm["metal"]
+            library = _native.MetalLibrary(metal, check_bounds=True)
+            self.libraries[threads.folded] = library
         try:
-            library.dispatch(
-                metadata.name,
-                bind(buffers),
-                (grid[0] * threads, grid[1], grid[2]),
-                (threads, 1, 1),
-            )
+            library.dispatch(metadata.name, bind(buffers), threads.size, threads.group)
         except (RuntimeError, ValueError) as error:
             raise LaunchValueError(
                 f"{self.name}: this launch writes outside of its outputs: {error}"
@@ -127,7 +121,7 @@ class Coverage:
 
 
 def bind(buffers: Sequence[bytearray]) -> list[tuple[int, int, bool]]:
-    """Addresses of buffers, which must outlive them."""
+    """The addresses of buffers. The buffers must outlive them."""
     return [
         (ctypes.addressof(ctypes.c_char.from_buffer(buffer)), len(buffer), True)
         for buffer in buffers
@@ -146,7 +140,7 @@ def one_of(type: str) -> bytes:
 
 
 def of(compiled: Any) -> Coverage:
-    """The coverage of a compiled kernel, made once."""
+    """The coverage of a compiled kernel; it is computed once."""
     found = vars(compiled).get("_coverage")
     if found is None:
         found = compiled._coverage = Coverage(compiled)

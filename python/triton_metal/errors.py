@@ -18,7 +18,7 @@ class TritonMetalError(Exception):
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A place in a Python source file: line and column count from 1."""
+    """A location in a Python source file. Line and column count from 1."""
 
     file: str
     line: int
@@ -27,7 +27,7 @@ class SourceLocation:
     length: int = 1
 
     def excerpt(self) -> str:
-        """The source line with a caret under the place."""
+        """The source line with a caret under the location."""
         if not self.text:
             return ""
         stripped = self.text.rstrip("\n")
@@ -38,7 +38,7 @@ class SourceLocation:
 
 
 class _PlacedError(TritonMetalError):
-    """An error with its place in the kernel. The message shows file, line, source and a caret."""
+    """An error with its location in the kernel. The message shows file, line, source and a caret."""
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class _PlacedError(TritonMetalError):
 
 
 class CompileError(_PlacedError):
-    """A kernel that does not compile."""
+    """An error in a kernel that prevents its compilation."""
 
     def called_from(self, location: SourceLocation) -> CompileError:
-        """The same error, seen from a call of the function that it is in.
+        """This error with a call of the function that it is in.
 
-        What goes wrong in this language's own functions went wrong where they were called.
+        An error in the language's own functions is reported at their call.
         """
         if self.location is not None and _is_ours(self.location):
             return type(self)(self.message, location)
@@ -84,7 +84,7 @@ class CompileError(_PlacedError):
 
 
 class UnsupportedConstruct(CompileError):
-    """Python that kernels do not have."""
+    """Python that kernels do not support."""
 
 
 class StaticAssertionError(CompileError):
@@ -104,17 +104,17 @@ class CacheError(TritonMetalError, OSError):
 
 
 class CacheWarning(UserWarning):
-    """Compiled kernels cannot be kept on disk: each process compiles its own."""
+    """A warning that compiled kernels cannot be kept on disk, so that each process compiles its own."""
 
 
 class DeviceError(_PlacedError, RuntimeError):
-    """What a device or its compiler refused, or a check found."""
+    """An error from a device or its compiler, or a failed check."""
 
 
 def launch_error(name: str, compiled: Any, message: str) -> DeviceError:
-    """What went wrong in a launch on the host device, with the Python line that the Metal line comes from."""
+    """An error of a launch on the host device, with the Python line that the Metal line comes from."""
     places = _source_of(getattr(getattr(compiled, "metadata", None), "text", None), message)
-    # What goes wrong in this language's own functions went wrong where they were called.
+    # An error in the language's own functions is reported at their call.
     while len(places) > 1 and _is_ours(places[0]):
         places = places[1:]
     if not places:
@@ -123,7 +123,7 @@ def launch_error(name: str, compiled: Any, message: str) -> DeviceError:
 
 
 def _source_of(text: dict[str, Any] | None, message: str) -> list[SourceLocation]:
-    """The place in the source, and those of the calls that lead to it, of a message about a place in the Metal text."""
+    """The location in the source of a message about the Metal text, and those of the calls that lead to it."""
     if not text or "places" not in text:
         return []
     frames = text["source"]
@@ -153,7 +153,7 @@ _CALLER = re.compile(r"\n" + _PLACE + "note: called from here")
 def compile_error(diagnostics: str) -> CompileError:
     """The compiler's diagnostics as an exception that shows the source.
 
-    What goes wrong in this language's own functions went wrong where they were called.
+    An error in the language's own functions is reported at their call.
     """
     match = _ERROR.match(diagnostics)
     if match is None:
@@ -169,7 +169,7 @@ def compile_error(diagnostics: str) -> CompileError:
 
 
 def _is_ours(place: SourceLocation) -> bool:
-    """Whether a place is in the functions of the language that are written in the language."""
+    """Whether a location is in the functions of the language that are written in the language."""
     return Path(place.file).parent == _LANGUAGE
 
 
@@ -179,7 +179,7 @@ def _location(match: re.Match[str]) -> SourceLocation:
 
 
 def node_length(node: ast.AST) -> int:
-    """Columns that a node covers on its first line."""
+    """The number of columns that a node covers on its first line."""
     end_line = getattr(node, "end_lineno", None)
     end_column = getattr(node, "end_col_offset", None)
     if end_column is None or end_line != getattr(node, "lineno", None):

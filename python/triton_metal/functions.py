@@ -1,4 +1,4 @@
-"""Python functions that mean something to a kernel: those that it calls, and those that run while it is compiled."""
+"""Python functions that kernels use: those that they call, and those that run while they are compiled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import CellType, FunctionType
-from typing import Any, TypeVar
+from typing import Any
 
 from ._native import dtype
 from .constants import is_own
@@ -127,7 +127,7 @@ def annotation_type(annotation: Any) -> tuple[str, bool, bool]:
 
 
 def evaluated_signature(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature, with annotations that are strings evaluated where that works."""
+    """The signature, with string annotations evaluated if possible."""
     try:
         return inspect.signature(function, eval_str=True)
     except Exception:
@@ -135,7 +135,7 @@ def evaluated_signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 class KernelFunction(JITCallable):
-    """A function that kernels call: its source is compiled with theirs."""
+    """A function that kernels call. Its source is compiled with theirs."""
 
     def __init__(
         self,
@@ -147,11 +147,11 @@ class KernelFunction(JITCallable):
     ) -> None:
         super().__init__(function)
         if not isinstance(function, FunctionType):
-            raise TypeError(f"@jit takes a function that is made with def, not {function!r}")
+            raise TypeError(f"@jit takes a function defined with def, not {function!r}")
         if hasattr(function, "__wrapped__"):
             raise TypeError(
-                f"@jit compiles the source of {self.name}, so it would skip the decorator that stands under it: "
-                "put @jit under the other decorators"
+                f"@jit compiles the source of {self.name}, so it would skip the decorator below it: "
+                "put @jit below the other decorators"
             )
         self._noinline = noinline
         self._debug = debug
@@ -165,7 +165,7 @@ class KernelFunction(JITCallable):
         self._unaligned = unaligned
         for parameter in self.signature.parameters.values():
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                raise TypeError(f"{self.name}: @jit functions have no **{parameter.name}")
+                raise TypeError(f"{self.name}: @jit functions cannot have **{parameter.name}")
 
     @property
     def noinline(self) -> bool:
@@ -176,7 +176,7 @@ class KernelFunction(JITCallable):
         return self._debug
 
     def _read(self) -> None:
-        """Reads the function again where it has got other code or defaults."""
+        """Reads the function again if its code or defaults have changed."""
         function = self.function
         keywords = function.__kwdefaults__ or {}
         state = (function.__code__, function.__defaults__, *itertools.chain(*keywords.items()))
@@ -206,7 +206,7 @@ class KernelFunction(JITCallable):
 
     @property
     def cells(self) -> dict[str, CellType]:
-        """The variables of the functions around this one."""
+        """The variables of the enclosing functions."""
         function = self.function
         return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
@@ -220,7 +220,7 @@ class KernelFunction(JITCallable):
             if is_constexpr and (fixed or unaligned):
                 raise TypeError(
                     f"{self.name}: the parameter {name} is a constexpr and in do_not_specialize: "
-                    "a constexpr is always specialised on"
+                    "a kernel is always specialised on a constexpr"
                 )
             result.append(
                 Param(
@@ -241,17 +241,12 @@ class KernelFunction(JITCallable):
         return [param.name for param in self.params]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
-            f"{self.name} is a function of kernels: call it from a @triton_metal.jit function"
-        )
+        raise RuntimeError(f"{self.name} can only be called from a @triton_metal.jit function")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.full_name})"
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def kernel_function(function: F) -> KernelFunction:
+def kernel_function(function: Callable[..., Any]) -> KernelFunction:
     """Lets kernels call a Python function that is written in the language. It cannot be launched."""
     return KernelFunction(function)

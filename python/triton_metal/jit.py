@@ -1,4 +1,4 @@
-"""@jit: from a Python function to a kernel that runs."""
+"""The decorator @jit, which turns a Python function into a kernel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class JITFunction(KernelFunction):
         return self.launcher.at(grid)
 
     def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:
-        """Compiles for these arguments, which may be dtypes in place of arrays; nothing runs."""
+        """Compiles for these arguments without a launch. Dtypes may replace arrays."""
         return self.launcher.warmup(args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -52,10 +52,10 @@ def jit(
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Makes a kernel of a Python function that is written in triton_metal.language.
+    """Turns a Python function that is written in triton_metal.language into a kernel.
 
-    ``do_not_specialize`` names parameters (or their positions) that get no specialised code for the
-    value 1 and for multiples of 16; ``do_not_specialize_on_alignment`` leaves out the latter only.
+    ``do_not_specialize`` names parameters (or their positions) that are not specialised on the value 1 and on
+    multiples of 16. ``do_not_specialize_on_alignment`` only disables the latter.
     """
     if function is None:
         return lambda f: JITFunction(f, **options)

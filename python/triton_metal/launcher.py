@@ -1,4 +1,4 @@
-"""What stands between a @jit function and the device: specialisation, compilation, options."""
+"""Specialisation, compilation and options: everything between a @jit function and the device."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CompiledKernel:
 
 @dataclass
 class LaunchRecord:
-    """What counting found of one launch."""
+    """The counters of one launch."""
 
     kernel: CompiledKernel
     counters: dict[str, int]
@@ -70,17 +70,17 @@ _CHECKS = ("bounds",)
 def launch_options(
     check: str | None = None, count: bool = False, schedule: int | None = None
 ) -> Iterator[LaunchLog]:
-    """Launches in this block run with checks, are counted, or run in a shuffled order.
+    """Launches in this block run with checks, with counters, or in a shuffled order.
 
-    ``check="bounds"`` stops at the first access outside of an array; ``count`` fills the log that the
-    block gets; ``schedule`` is the seed of an order of threads and threadgroups.
+    ``check="bounds"`` stops at the first out-of-bounds access. ``count`` fills the log that the block receives.
+    ``schedule`` is the seed of an order of threads and threadgroups.
     """
     if check is not None and check not in _CHECKS:
         raise LaunchValueError(f"there is no check {check!r}; the checks are {', '.join(_CHECKS)}")
     if schedule is not None and (isinstance(schedule, bool) or not isinstance(schedule, int)):
-        raise LaunchTypeError(f"schedule is a seed, an integer, not {schedule!r}")
+        raise LaunchTypeError(f"schedule must be an integer seed, not {schedule!r}")
     if schedule is not None and not 0 <= schedule < 1 << 64:
-        raise LaunchValueError(f"schedule is a seed from 0 to 2^64 - 1, not {schedule}")
+        raise LaunchValueError(f"schedule must be a seed from 0 to 2^64 - 1, not {schedule}")
     log = LaunchLog()
 
     def record(kernel: CompiledKernel, counters: dict[str, int]) -> None:
@@ -94,7 +94,9 @@ def launch_options(
 
 
 def mock(value: Any) -> Any:
-    """A dtype (of this language, NumPy, torch or MLX) as an array of it; anything else as it is."""
+    """Turns a dtype (of this language, NumPy, torch or MLX) into a stand-in for an array; returns anything else
+    unchanged.
+    """
     if isinstance(value, dtype):
         return _native.MockArray(value.name)
     module = type(value).__module__.partition(".")[0]
@@ -105,7 +107,7 @@ def mock(value: Any) -> Any:
 
 
 class Launcher:
-    """Compiles a @jit function for the arguments that it meets, and launches it."""
+    """Compiles a @jit function for its arguments, and launches it."""
 
     def __init__(self, function: KernelFunction) -> None:
         self.function = function
@@ -113,14 +115,14 @@ class Launcher:
         for parameter in function.signature.parameters.values():
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 raise TypeError(
-                    f"{function.name} cannot be launched: a kernel has no *{parameter.name}"
+                    f"{function.name} cannot be launched: a kernel cannot have *{parameter.name}"
                 )
         self._kernels: dict[str, tuple[dict[str, str], _native.Kernel]] = {}
         self.native = _native.Launcher(function.name, self, function.function)
         self.at = self.native.at
 
     def parameters(self) -> list[tuple[Any, ...]]:
-        """What the native launcher knows of the parameters; it asks again when the function changes."""
+        """The parameters for the native launcher, which asks again when the function changes."""
         return [
             (
                 param.name,
@@ -152,12 +154,12 @@ class Launcher:
         objects: Sequence[Any] = (),
         read: list[Any] | None = None,
     ) -> CompiledKernel:
-        """The kernel for these arguments; called by the native launcher when it has none.
+        """The kernel for these arguments. The native launcher calls it if it has none.
 
-        ``sharing`` has a pair for each parameter where arrays overlap: a number that overlapping arrays
-        have in common, and the position of an earlier parameter that is the very same array, or -1.
-        ``objects`` are the constants, and parts of constants, that the native launcher's key does not tell apart. What the
-        kernel depends on beside the key goes into ``read``.
+        ``sharing`` has a pair for each parameter if arrays overlap: a number that overlapping arrays have in common,
+        and the position of an earlier parameter that is the same array, or -1. ``objects`` are the constants, and
+        parts of constants, that the native launcher's key does not distinguish. ``read`` receives what the kernel
+        depends on besides the key.
         """
         function = self.function
         config = kernel_config()
@@ -237,6 +239,6 @@ class Launcher:
 
 
 def plain(value: Any) -> Any:
-    """A constant without constexpr in it, as it is in the native launcher's key."""
+    """A constant without nested constexpr, as in the native launcher's key."""
     value = unwrapped(value)
     return tuple(map(plain, value)) if type(value) is tuple else value

@@ -1,4 +1,4 @@
-"""A kernel's Metal text in its parts, for launch interfaces that want a signature of their own."""
+"""The parts of a kernel's Metal text, for launch interfaces that write their own signature."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import LaunchValueError
 
@@ -17,7 +17,7 @@ NUM_PROGRAMS = "threadgroups_per_grid"
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of the kernel: a buffer, or what the attribute names of the thread's place."""
+    """One parameter of the kernel: a buffer, or a position that an attribute names."""
 
     name: str
     type: str
@@ -25,14 +25,14 @@ class Parameter:
     attribute: str | None
 
     def declared(self, name: str | None = None) -> str:
-        """Type and name, as a declaration begins."""
+        """The type and the name, as in a declaration."""
         gap = "" if self.type.endswith("*") else " "
         return f"{self.type}{gap}{name or self.name}"
 
 
 @dataclass(frozen=True)
 class MetalText:
-    """The parts of a kernel's text: what stands before it, its parameters, the statements of its body.
+    """The parts of a kernel's text: the header, the parameters and the body.
 
     >>> import triton_metal
     >>> compiled = triton_metal.compile_ttir(
@@ -55,7 +55,7 @@ class MetalText:
 
     @classmethod
     def of(cls, metal: str, metadata: Mapping[str, Any] | SimpleNamespace) -> MetalText:
-        """The parts of a text, at the places that the compiler noted in the launch contract."""
+        """The parts of a text, from the offsets in the launch contract."""
         fields = vars(metadata) if isinstance(metadata, SimpleNamespace) else metadata
         layout = fields["text"]
         # The places count bytes; the text is ASCII, and MPS takes no other.
@@ -76,7 +76,7 @@ class MetalText:
 
     @property
     def buffers(self) -> tuple[Parameter, ...]:
-        """The parameters that are bound, in the order of their bindings."""
+        """The bound parameters, in the order of their bindings."""
         found = [parameter for parameter in self.parameters if parameter.buffer is not None]
         return tuple(sorted(found, key=lambda parameter: parameter.buffer or 0))
 
@@ -85,7 +85,7 @@ class MetalText:
         return self.header + self.kernel(self.parameters, "")
 
     def kernel(self, parameters: tuple[Parameter, ...], prologue: str) -> str:
-        """The kernel with other parameters, and statements before its own."""
+        """The kernel with other parameters, and with statements before its own."""
         listed = ",\n".join(
             f"    {parameter.declared()} [["
             + (
@@ -100,18 +100,17 @@ class MetalText:
         return f"{begin}{prologue}{self.body}}}\n"
 
     def fresh_name(self, base: str) -> str:
-        """``base``, or ``base_1``, ...: no word of this text."""
+        """``base``, or ``base_1``, ...: a name that is not a word of this text."""
         return unused(base, self.header + self.body + " ".join(p.name for p in self.parameters))
 
     def folded(self) -> str:
-        """The text for a launch whose grid is folded: programs are counted along x, then y.
+        """The text for a launch with a folded grid, whose programs are counted along x, then y.
 
-        One more buffer, the last, holds the three sizes of the grid that is meant. Threadgroups past its end do
-        nothing.
+        One more buffer, the last, holds the three sizes of the original grid. Threadgroups past its end do nothing.
         """
         if len(self.buffers) >= MAX_BUFFERS:
             raise LaunchValueError(
-                f"{self.name} has {MAX_BUFFERS} buffers, which leaves none for the sizes of so wide a grid"
+                f"{self.name} has {MAX_BUFFERS} buffers, and a grid this wide needs one more for its sizes"
             )
         sizes = self.fresh_name("grid_sizes")
         groups = self.fresh_name("threadgroup_position")
@@ -131,7 +130,7 @@ class MetalText:
         )
 
     def unfold(self, groups: str, counts: str, sizes: list[str]) -> str:
-        """Statements that give the program's place in the grid that is meant, from the place in the folded one."""
+        """Statements that compute the program's position in the original grid from the one in the folded grid."""
         linear = self.fresh_name("program")
         lines = [
             f"const uint {linear} = {groups}.x + {groups}.y * {counts}.x;",
@@ -150,7 +149,7 @@ class MetalText:
 
 
 def unused(base: str, text: str) -> str:
-    """``base``, or ``base_1``, ...: no word of the text.
+    """``base``, or ``base_1``, ...: a name that is not a word of the text.
 
     >>> unused("x", "y = x + x_1;")
     'x_2'
@@ -164,7 +163,7 @@ def unused(base: str, text: str) -> str:
 
 
 def fold(grid: tuple[int, int, int], limit: int) -> tuple[int, int, int]:
-    """A grid with the same programs or some more, of which none is wider than the limit.
+    """A grid with at least as many programs, and no side longer than the limit.
 
     >>> fold((10, 3, 1), 100)
     (30, 1, 1)
@@ -176,6 +175,34 @@ def fold(grid: tuple[int, int, int], limit: int) -> tuple[int, int, int]:
     height = -(-programs // width)
     if height > limit:
         raise LaunchValueError(
-            f"a grid of {programs} programs is more than the launch interface takes"
+            f"the launch interface does not support a grid of {programs} programs"
         )
     return width, height, 1
+
+
+class Threads(NamedTuple):
+    """A grid of programs for an interface that counts threads.
+
+    If the grid is too wide for the interface, it is ``folded``, and ``words`` has the three sizes of the original grid.
+    """
+
+    size: tuple[int, int, int]
+    group: tuple[int, int, int]
+    folded: bool
+    words: bytes
+
+
+def threads_of(grid: tuple[int, int, int], threads: int, limit: int) -> Threads:
+    """The threads of a grid whose programs have so many threads, with at most ``limit`` in each dimension.
+
+    >>> threads_of((3, 2, 1), 128, 1000)
+    Threads(size=(384, 2, 1), group=(128, 1, 1), folded=False, words=b'')
+    >>> threads_of((10, 2, 1), 128, 1000).size
+    (896, 3, 1)
+    """
+    words = b""
+    folded = max(grid[0] * threads, grid[1], grid[2]) > limit
+    if folded:
+        words = b"".join(size.to_bytes(4, "little") for size in grid)
+        grid = fold(grid, limit // threads)
+    return Threads((grid[0] * threads, grid[1], grid[2]), (threads, 1, 1), folded, words)

@@ -1,6 +1,6 @@
-"""PyTorch's tensors on the device "mps": kernels run through ``torch.mps.compile_shader``.
+"""PyTorch's tensors on the device "mps". Kernels run through ``torch.mps.compile_shader``.
 
-What is relied on, and where PyTorch says so, is in docs/apple.md.
+docs/apple.md lists the assumptions and their sources in PyTorch.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import DeviceError, LaunchTypeError, LaunchValueError
-from .metal_text import MetalText, fold
+from .metal_text import MetalText, threads_of
 
 # dispatchThreads: counts threads; a thread's place in the grid is a 32-bit number in Metal.
 MAX_GRID_THREADS = (1 << 32) - 1
@@ -21,7 +21,7 @@ _lock = threading.RLock()
 
 
 class Shaders:
-    """What PyTorch compiled of one kernel: its text as it is, and folded for grids that are too wide."""
+    """PyTorch's compiled forms of one kernel: its text unchanged, and folded for grids that are too wide."""
 
     def __init__(self, compiled: Any) -> None:
         self.name: str = compiled.metadata.name
@@ -38,7 +38,7 @@ class Shaders:
         self.kernels: dict[bool, Any] = {}
 
     def kernel(self, folded: bool) -> Any:
-        """The function that launches, compiled when it is first asked for."""
+        """The function that launches. It is compiled at its first use."""
         found = self.kernels.get(folded)
         if found is None:
             with _lock:
@@ -55,8 +55,8 @@ class Shaders:
                     limit = found.max_threads_per_threadgroup
                     if limit < self.threads:
                         raise DeviceError(
-                            f"{self.name} has {self.threads} threads a threadgroup, but this GPU runs it with "
-                            f"{limit} at most: launch it with num_warps={max(1, limit // 32)} or fewer"
+                            f"{self.name} has {self.threads} threads a threadgroup, but this GPU supports at most "
+                            f"{limit}: launch it with num_warps={max(1, limit // 32)} or fewer"
                         )
                     self.kernels[folded] = found
         return found
@@ -66,7 +66,7 @@ _compile_shader: Callable[[str], Any] | None = None
 
 
 def compile_shader() -> Callable[[str], Any]:
-    """``torch.mps.compile_shader``, or what a contract device stands in for it."""
+    """``torch.mps.compile_shader``, or a contract device's stand-in for it."""
     if _compile_shader is not None:
         return _compile_shader
     import torch
@@ -84,8 +84,8 @@ def launch(
 ) -> None:
     """Runs a compiled kernel over a grid of programs, in the current MPS stream.
 
-    ``arguments`` are in the kernel's order, tensors among them; scalars are in ``scalar_words``. Nothing waits for
-    the GPU: PyTorch orders the launch with its own work on the same tensors.
+    ``arguments`` are in the kernel's order and include the tensors; ``scalar_words`` holds the scalars. The launch
+    does not wait for the GPU: PyTorch orders it with its own work on the same tensors.
     """
     shaders = vars(compiled).get("_mps_shaders")
     if shaders is None or shaders.compile is not compile_shader():
@@ -98,24 +98,21 @@ def launch(
         bound[shaders.scalar_buffer], casts = words_argument(
             shaders.name, scalar_words, shaders.scalar_buffer
         )
-    threads = shaders.threads
-    folded = grid[0] * threads > MAX_GRID_THREADS
-    if folded:
-        casts[len(bound)] = "int32"
-        bound.append([_signed(size) for size in grid])
-        grid = fold(grid, MAX_GRID_THREADS // threads)
-    shaders.kernel(folded)(
-        *bound,
-        threads=(grid[0] * threads, grid[1], grid[2]),
-        group_size=(threads, 1, 1),
-        arg_casts=casts or None,
+    threads = threads_of(grid, shaders.threads, MAX_GRID_THREADS)
+    if threads.folded:
+        sizes, cast = words_argument(shaders.name, threads.words, len(bound))
+        bound.append(sizes)
+        casts |= cast
+    shaders.kernel(threads.folded)(
+        *bound, threads=threads.size, group_size=threads.group, arg_casts=casts or None
     )
 
 
 def words_argument(kernel: str, words: bytes, binding: int) -> tuple[Any, dict[int, str]]:
     """The words of the scalars as an argument by value.
 
-    PyTorch has no unsigned numbers there: words go as the signed ones of the same bits, narrowed by ``arg_casts``.
+    PyTorch has no unsigned numbers here. The words are passed as signed numbers with the same bits, narrowed by
+    ``arg_casts``.
     """
     if len(words) > MAX_BYTES_BY_VALUE:
         raise LaunchValueError(
@@ -128,7 +125,7 @@ def words_argument(kernel: str, words: bytes, binding: int) -> tuple[Any, dict[i
 
 
 def check_tensor(kernel: str, name: str, tensor: Any) -> Any:
-    """A tensor that may be bound; PyTorch itself would take one CPU scalar tensor by its first bytes."""
+    """Checks that a tensor may be bound. PyTorch itself would pass a CPU scalar tensor by its first bytes."""
     device = getattr(getattr(tensor, "device", None), "type", None)
     if device != "mps" and not is_stand_in(tensor):
         raise LaunchTypeError(
@@ -146,10 +143,6 @@ _is_stand_in: Callable[[Any], bool] | None = None
 def is_stand_in(tensor: Any) -> bool:
     """Whether a contract device takes this object for a tensor on mps."""
     return _is_stand_in is not None and _is_stand_in(tensor)
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 32) if value >= 1 << 31 else value
 
 
 __all__ = ["MAX_GRID_THREADS", "Shaders", "compile_shader", "launch"]

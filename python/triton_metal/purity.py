@@ -1,7 +1,7 @@
-"""Which Python functions that run while compiling need not run again to know that they answer as before.
+"""Functions that run while compiling, and whose result the recorded constants determine.
 
-A function whose code only computes, on constants, is settled by the constants that it reads from outside: those are
-recorded in its place. Any other one is called again at each launch.
+If a function only computes on constants, the constants that it reads from outside determine its result; they are
+recorded instead of the call. Every launch calls any other function again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _REFUSED = (
 
 
 class Recorder(Protocol):
-    """What records reads: see `Reads` in reads.py."""
+    """The interface that records reads; see `Reads` in reads.py."""
 
     def name(self, namespace: dict[str, Any], name: str) -> Any: ...
     def cell(self, cell: CellType) -> Any: ...
@@ -53,16 +53,16 @@ class Recorder(Protocol):
 
 
 class _Impure(Exception):
-    """The function does what cannot be told from its code."""
+    """The function's code does not determine its result."""
 
 
 def record_reads(function: FunctionType, reads: Recorder) -> bool:
-    """Records what a function of constants reads from outside, where that settles what it answers."""
+    """Records what a function of constants reads from outside, if that determines its result."""
     found: list[Callable[[], Any]] = []
     seen: set[int] = set()
 
     def take(value: Any) -> None:
-        """A value that the code uses."""
+        """Handles a value that the code uses."""
         value = unwrapped(value)
         if isinstance(value, JITCallable):
             value = value.function

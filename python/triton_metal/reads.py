@@ -1,9 +1,9 @@
-"""What the walk over a kernel reads from Python, so that the next launch can tell whether it would read the same.
+"""The reads of the walk over a kernel, which tell the next launch whether the walk would give the same module.
 
-The walk is a function of what it reads: the values of globals, closure cells, attributes and of calls that run while
-compiling. Every such read is recorded with the way to do it again. A later launch does them again, in order, and takes
-the compiled kernel only if each answers as it did; else the kernel is walked over anew. So nothing has to be known of an
-object's insides: what the walk did not read of it cannot matter. The native side that compares is bindings/reads.cpp.
+The walk is a function of what it reads: globals, closure cells, attributes, and the results of calls that run while
+compiling. Every read is recorded with the way to repeat it. A later launch repeats the reads in order, and takes the
+compiled kernel only if each has the same result. Otherwise it walks over the kernel again. The inside of an object
+therefore does not matter, except for what the walk read of it. bindings/reads.cpp does the comparison.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .purity import record_reads
 
 
 class Reads:
-    """The reads of one walk. ``objects`` are the launch's constants that are compared here, and not by the key."""
+    """The reads of one walk. ``objects`` are the launch's constants that are compared here instead of by the key."""
 
     def __init__(self, objects: Sequence[Any] = ()) -> None:
         self.steps: list[tuple[Any, ...]] = []
@@ -60,7 +60,7 @@ class Reads:
         return value
 
     def cell(self, cell: CellType, watched: bool = True) -> Any:
-        """A variable of a function around."""
+        """A variable of an enclosing function."""
         try:
             value = cell.cell_contents
         except ValueError:  # not yet assigned
@@ -70,12 +70,12 @@ class Reads:
         return value
 
     def function(self, function: FunctionType) -> None:
-        """A function whose source is walked over, or whose code is known."""
+        """A function whose source or code the walk uses."""
         if isinstance(function, FunctionType) and not is_own(function):
             self._record(Read.function, (function,), "", None)
 
     def attribute(self, owner: Any, name: str, watched: bool = True) -> Any:
-        """An attribute of a compile-time value. Raises what Python raises."""
+        """An attribute of a compile-time value. Raises the same exceptions as Python."""
         if type(owner) is ModuleType and name in owner.__dict__:
             return unwrapped(self.name(owner.__dict__, name, watched))
         if isinstance(owner, tuple) and holds_tensor(owner):
@@ -86,7 +86,7 @@ class Reads:
         return unwrapped(value)
 
     def _attribute_of_tensors(self, owner: tuple, name: str) -> Any:
-        """An attribute of a tuple that holds values which no later launch has."""
+        """An attribute of a tuple that holds run-time values of this walk only."""
         found = inspect.getattr_static(type(owner), name, None)
         if type(found).__name__ == "_tuplegetter" or is_constant(found):
             self._record(Read.attribute, (type(owner),), name, getattr(type(owner), name))
@@ -95,7 +95,7 @@ class Reads:
         return unwrap(getattr(owner, name))
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a function answers while compiling."""
+        """The result of a call that runs while compiling."""
         value = function(*args, **kwargs)
         operands = (*args, *kwargs.values())
         if is_structural(function, operands):
@@ -109,7 +109,7 @@ class Reads:
         return unwrapped(value)
 
     def settle(self, value: Any) -> Any:
-        """A compile-time value in the form in which the language's functions take it: nothing in it can change."""
+        """An immutable form of a compile-time value, for the language's functions."""
         value = unwrapped(self.unwrap(value))
         if isinstance(value, tuple):
             parts = [self.settle(part) for part in value]
@@ -137,7 +137,7 @@ class Reads:
 
     @staticmethod
     def _is_pure(function: Any, operands: Sequence[Any]) -> bool:
-        """Whether a call answers the same for ever, for these operands."""
+        """Whether a call always has the same result for these operands."""
         if not all(map(is_constant, operands)):
             return False
         if is_own(function):
@@ -151,7 +151,7 @@ class Reads:
             return False
 
     def _is_settled(self, function: Any, operands: Sequence[Any]) -> bool:
-        """Whether a call is known to depend on what has been recorded, and so need not be done again."""
+        """Whether the recorded reads determine the result of a call, so that it need not be repeated."""
         if not isinstance(function, FunctionType) or not all(map(is_constant, operands)):
             return False
         return record_reads(function, self)
@@ -172,7 +172,7 @@ class Reads:
     def _expect(
         self, kind: Read, owners: tuple[Any, ...], value: Any, key: Any
     ) -> tuple[ReadResult, Any, int]:
-        """What a later read of this kind must give."""
+        """The result that a later read of this kind must have."""
         if value is MISSING:
             return ReadResult.missing, None, -1
         if kind is Read.function:
@@ -208,7 +208,7 @@ class Reads:
         return self._slots - 1
 
     def _meet(self, value: Any, source: Any, slot: int | None) -> None:
-        """Keeps in mind where an object came from."""
+        """Remembers the origin of an object."""
         self._kept.append(value)
         first = self._sources.setdefault(id(value), source)
         if first != source:
@@ -217,7 +217,7 @@ class Reads:
             self._derived[id(value)] = slot
 
     def _operand(self, value: Any) -> tuple[Any, int]:
-        """An operand as (the object, -1), or (None, slot) where a later launch may have another."""
+        """An operand as (the object, -1), or as (None, slot) if a later launch may have another object."""
         slot = self._derived.get(id(value))
         if slot is not None:
             return None, slot
@@ -225,7 +225,7 @@ class Reads:
         return value, -1
 
     def _pin(self, value: Any) -> None:
-        """Objects inside of a tuple must be the same ones."""
+        """Requires that objects inside a tuple stay the same objects."""
         if isinstance(value, tuple):
             for part in value:
                 if id(part) in self._derived:
@@ -235,7 +235,7 @@ class Reads:
     # --- The result ---------------------------------------------------------------------------------
 
     def finished(self) -> tuple[list[Any], list[Any], int, bool]:
-        """What the native launcher compares: the results that the launch's objects must be, steps, slots, volatile."""
+        """The data for the native launcher's comparison: the kinds of the launch's objects, steps, slots, volatile."""
         kinds = [
             ReadResult.equal
             if is_content(value)

@@ -1,4 +1,4 @@
-"""The text of a Python function, and whether it is still the text that its code was made of."""
+"""The text of a Python function, and whether the function's code was compiled from it."""
 
 from __future__ import annotations
 import __future__
@@ -29,14 +29,14 @@ class Source:
 
 
 def read_source(function: FunctionType, lines: list[str] | None = None) -> Source:
-    """Parses a function's text, which is in the lines of its file."""
+    """Parses the text of a function from the lines of its file."""
     code = function.__code__
     name = function.__qualname__
     first = code.co_firstlineno
     lines = lines or lines_of(function)
     if not lines[first - 1 :]:
         raise ValueError(
-            f"the source of {name} cannot be read: @jit functions must stand in a file"
+            f"the source of {name} cannot be read: @jit functions must be defined in a file"
         )
     try:
         raw = inspect.getblock(lines[first - 1 :])
@@ -45,7 +45,7 @@ def read_source(function: FunctionType, lines: list[str] | None = None) -> Sourc
             None,
         )
         if start is None:
-            raise ValueError(f"{name} is no function that is made with def")
+            raise ValueError(f"{name} is not a function defined with def")
         raw = raw[start:]
         indent = len(raw[0]) - len(raw[0].lstrip())
         text = textwrap.dedent("".join(raw))
@@ -53,7 +53,7 @@ def read_source(function: FunctionType, lines: list[str] | None = None) -> Sourc
     except SyntaxError as error:
         raise changed_source(function) from error
     if isinstance(node, ast.AsyncFunctionDef):
-        raise ValueError(f"{name} is no plain function")
+        raise ValueError(f"{name} is not a plain function")
     if not isinstance(node, ast.FunctionDef) or not is_text_of(node, code):
         raise changed_source(function)
     kept = tuple(line.rstrip("\n") for line in raw)
@@ -61,7 +61,7 @@ def read_source(function: FunctionType, lines: list[str] | None = None) -> Sourc
 
 
 def lines_of(function: FunctionType) -> list[str]:
-    """The lines of a function's file, as they are now."""
+    """The current lines of a function's file."""
     file = function.__code__.co_filename
     linecache.checkcache(file)
     return linecache.getlines(file, function.__globals__)
@@ -71,12 +71,12 @@ def changed_source(function: FunctionType) -> ValueError:
     code = function.__code__
     return ValueError(
         f"{code.co_filename}:{code.co_firstlineno} is not the source of {function.__qualname__}: the file has changed "
-        "since it was imported, or the function was made otherwise. Import it again"
+        "since it was imported, or the function was created in another way. Import it again"
     )
 
 
 def is_text_of(node: ast.FunctionDef, code: CodeType) -> bool:
-    """Whether Python makes this code of a text: the same names, constants and operators."""
+    """Whether the code was compiled from this text: it has the same names, constants and operators."""
     if node.name != code.co_name:
         return False
     if any(isinstance(child, ast.Assert) for child in ast.walk(node)):
@@ -96,7 +96,7 @@ _FUTURES = functools.reduce(
 
 
 def summary(code: CodeType) -> tuple[Any, ...]:
-    """What tells the code of one function from another's, wherever it was compiled."""
+    """What distinguishes the code of two functions, wherever they were compiled."""
     names = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
     names = {
         re.sub(r"^_[A-Za-z0-9]\w*?(?=__)", "", name) for name in names

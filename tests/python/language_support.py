@@ -26,7 +26,7 @@ _counter = itertools.count()
 
 
 def load_source(directory: Path, source: str, header: str) -> ModuleType:
-    """The module that the text makes; kernels must stand in a file."""
+    """The module that the text makes; kernels must be defined in a file."""
     name = f"front_end_case_{next(_counter)}"
     path = directory / f"{name}.py"
     path.write_text(header + source)

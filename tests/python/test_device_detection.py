@@ -184,7 +184,7 @@ def test_sources_that_disagree_are_named():
         (
             "Apple M1",
             "12.7.6",
-            "macOS 12.7.6 is not supported: kernels need Metal 3, which macOS 13",
+            "macOS 12.7.6 is not supported: kernels need Metal 3, which requires macOS 13",
         ),
         (
             "Intel(R) Core(TM) i7",
@@ -227,7 +227,7 @@ def test_language_version_of_frameworks(framework, macos, msl):
 def test_versions_of_the_language():
     assert target.parse_msl("4.1") == (4, 1)
     for bad in ("3", "three.one", "3.", ""):
-        with pytest.raises(DeviceError, match="is no version of the Metal language"):
+        with pytest.raises(DeviceError, match="is not a version of the Metal language"):
             target.parse_msl(bad)
 
 

@@ -103,7 +103,7 @@ def test_launch_errors_change_nothing():
     frozen.flags.writeable = False
     with pytest.raises(LaunchValueError, match="read-only array"):
         device.launch(library, 1, [x, frozen, 64, 1.0])
-    with pytest.raises(LaunchTypeError, match="a launch takes what compile"):
+    with pytest.raises(LaunchTypeError, match="takes a kernel from the device"):
         device.launch("kernel", 1, [x])
     assert (y == 7).all()
 
@@ -198,10 +198,15 @@ def test_memory_figures_of_the_host():
 @pytest.mark.parametrize(
     ("shape", "dtype", "error", "words"),
     [
-        (-1, "float32", LaunchValueError, "integers from 0 up"),
-        ((2, 2.0), "float32", LaunchValueError, "integers from 0 up"),
+        (-1, "float32", LaunchValueError, "integers of 0 or more"),
+        ((2, 2.0), "float32", LaunchValueError, "integers of 0 or more"),
         (4, "float99", LaunchTypeError, "there is no dtype 'float99'"),
-        (1 << 62, "uint8", DeviceError, "the host device has no 4,611,686,018,427,387,904 bytes"),
+        (
+            1 << 62,
+            "uint8",
+            DeviceError,
+            "the host device cannot allocate 4,611,686,018,427,387,904 bytes",
+        ),
     ],
 )
 def test_bad_allocations(shape, dtype, error, words):
@@ -239,7 +244,7 @@ def test_a_device_that_was_asked_for_takes_its_own_arrays():
     with triton.device("mlx"), pytest.raises(LaunchTypeError) as caught:
         scale_kernel[(1,)](x, y, 64, 2.0, BLOCK=64)
     assert str(caught.value) == (
-        "scale_kernel: the device mlx was asked for, which takes MLX arrays, but the arguments are "
+        "scale_kernel: the device mlx was requested, which takes MLX arrays, but the arguments are "
         "NumPy arrays and CPU tensors"
     )
     assert (y == 0).all()
@@ -259,7 +264,7 @@ def test_environment_asks_for_a_device(monkeypatch):
         scale_kernel[(1,)](x, y, 64, 2.0, BLOCK=64)
     assert str(caught.value) == "TRITON_METAL_DEVICE is 'cuda'; the devices are host, mlx, mps"
     monkeypatch.setenv("TRITON_METAL_DEVICE", "mps")
-    with pytest.raises(LaunchTypeError, match="the device mps was asked for"):
+    with pytest.raises(LaunchTypeError, match="the device mps was requested"):
         scale_kernel[(1,)](x, y, 64, 3.0, BLOCK=64)
     assert (y == 2).all()
     # What a thread asks for goes before.
@@ -282,10 +287,10 @@ def test_mps_is_not_here():
     with pytest.raises(DeviceError) as caught:
         triton.device("mps")
     message = str(caught.value)
-    assert message.startswith("the device mps is not there: torch ")
+    assert message.startswith("the device mps is not available: torch ")
     assert "built without MPS" in message or "is not installed" in message
     assert devices.chosen() is None
-    with pytest.raises(DeviceError, match="the device mps is not there"):
+    with pytest.raises(DeviceError, match="the device mps is not available"):
         devices.get("mps").allocate(4)
 
 
@@ -304,7 +309,7 @@ def test_frameworks_that_are_missing_or_too_old(monkeypatch):
     assert mlx.problem() == ("mlx 0.29.3 is too old: 0.30 or later is needed (pip install -U mlx)")
     for call in (lambda: mlx.allocate(3), mlx.synchronize, mlx.event, mlx.properties):
         with pytest.raises(
-            DeviceError, match=r"the device mlx is not there: mlx 0\.29\.3 is too old"
+            DeviceError, match=r"the device mlx is not available: mlx 0\.29\.3 is too old"
         ):
             call()
 
@@ -456,7 +461,10 @@ def test_current_device_of_arguments():
     )
     with pytest.raises(LaunchValueError, match="argument 1 is a tensor on meta"):
         devices.current([1, torch.ones(3, device="meta")])
-    with triton.device("mlx"), pytest.raises(LaunchTypeError, match="but the device mlx was asked"):
+    with (
+        triton.device("mlx"),
+        pytest.raises(LaunchTypeError, match="but the device mlx was requested"),
+    ):
         devices.current([x])
     with triton.device("host"):
         assert devices.current([a]).name == "mlx"

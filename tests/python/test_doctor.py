@@ -184,7 +184,7 @@ def test_what_fails_is_told_with_its_text(monkeypatch):
     assert written.count("kernel text") == 1
     shown = text.plain(whole)
     assert "  FAILED  a: is off\n  ok      b: first launch 2 ms" in shown
-    assert "mps: not there: torch is not installed" in shown
+    assert "mps: not available: torch is not installed" in shown
     assert shown.endswith("-> do this")
     assert report.verdict(whole) is False
 
@@ -262,7 +262,7 @@ def test_what_it_says_of_a_mac():
     old = found_on_mac("Apple M1", "12.4", mlx={"version": "0.32.0"})
     whole["gpu"] = report.gpu(old)
     assert report.advice(whole, old) == [
-        "macOS 12.4 is not supported: kernels need Metal 3, which macOS 13 has first; kernels still run on "
+        "macOS 12.4 is not supported: kernels need Metal 3, which requires macOS 13 or later; kernels still run on "
         "the host device"
     ]
 
@@ -272,7 +272,7 @@ def test_bad_command_lines(tmp_path, capsys):
         main([])
     assert caught.value.code == 2
     assert main(["doctor", "--report", str(tmp_path / "no" / "report.md")]) == 2
-    assert "is no folder: --report takes a file in one that exists" in capsys.readouterr().err
+    assert "is not a folder: --report needs a file in an existing folder" in capsys.readouterr().err
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
     assert caught.value.code == 0

@@ -149,6 +149,16 @@ def test_every_dependency_is_in_the_key(tmp_path, cache_directory):
     assert len(entries(cache_directory)) == 3
 
 
+def test_stressed_kernels_have_their_own(tmp_path, cache_directory):
+    """A process that stresses the compiler takes nothing from the others, and leaves them nothing."""
+    script = tmp_path / "script.py"
+    script.write_text(SOURCE.format(factor=2, inner=3))
+    for count, stress in ((1, {}), (2, {"TRITON_METAL_STRESS": "1"}), (2, {})):
+        done = run_program(script, TRITON_METAL_CACHE_DIR=cache_directory, **stress)
+        assert done.stdout.split()[-1] == "6.0", done.stderr
+        assert len(entries(cache_directory)) == count
+
+
 def test_many_processes(tmp_path, cache_directory):
     script = tmp_path / "script.py"
     script.write_text(SOURCE.format(factor=2, inner=3))

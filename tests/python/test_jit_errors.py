@@ -115,7 +115,11 @@ def test_dtype_that_kernels_do_not_have(arrays, dtype):
 def test_object_that_is_no_array(arrays, value):
     _, y, out = arrays
     refused(
-        lambda: add[(1,)](value, y, out, N, BLOCK=128), TypeError, "argument x", "no array", out=out
+        lambda: add[(1,)](value, y, out, N, BLOCK=128),
+        TypeError,
+        "argument x",
+        "not an array",
+        out=out,
     )
 
 

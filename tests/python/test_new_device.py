@@ -207,7 +207,7 @@ def test_a_device_is_forgotten(crate: CrateDevice) -> None:
     x = crate.from_numpy(np.ones(64, np.float32))
     devices.unregister("crate")
     try:
-        with pytest.raises(LaunchTypeError, match="which is no array"):
+        with pytest.raises(LaunchTypeError, match="which is not an array"):
             scale_kernel[(1,)](x, x, 64, 2.0, BLOCK=64)
         with pytest.raises(
             DeviceError, match="there is no device 'crate'; the devices are host, mlx"

@@ -1,4 +1,4 @@
-"""Calls: of the language, of other kernels' functions, and of Python's."""
+"""Calls of language functions, of other kernels' functions, and of Python functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .walk import Walk
 
 
 class Calls(Walk):
-    """The part of the walk that calls."""
+    """The part of the walk that handles calls."""
 
     def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
         args: list[Any] = []
@@ -39,7 +39,7 @@ class Calls(Walk):
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
-                raise self.unsupported(node, "kernels do not have ** in calls")
+                raise self.unsupported(node, "kernels do not support ** in calls")
             kwargs[keyword.arg] = self.visit(keyword.value)
         return args, kwargs
 
@@ -72,7 +72,7 @@ class Calls(Walk):
             name = getattr(function, "__name__", None) or describe(function)
             raise self.error(
                 node,
-                f"{name} is no function of the language: kernels call tl functions and functions "
+                f"{name} is not a function of the language: a kernel can call tl functions and functions "
                 "that are decorated with @triton_metal.jit or @triton_metal.constexpr_function",
             )
         if function is core.condition:
@@ -88,7 +88,7 @@ class Calls(Walk):
 
     @staticmethod
     def is_static_callable(function: Any) -> bool:
-        """Python that may run while compiling: math, methods of compile-time values, types of ours."""
+        """Whether Python code may run while compiling: math, methods of compile-time values, types of this package."""
         if not callable(function):
             return False
         if any(function is one for one in STATIC_CLASSES):
@@ -129,7 +129,7 @@ class Calls(Walk):
 
     @staticmethod
     def clean(error: TypeError, function: Any, args: tuple[Any, ...]) -> str:
-        """The binding layer's complaint about argument types, in the language's words."""
+        """A message for the binding layer's error about argument types."""
         message = str(error)
         if "incompatible function arguments" not in message:
             return message
@@ -138,7 +138,7 @@ class Calls(Walk):
 
     def static_assert(self, node: ast.Call) -> None:
         if not 1 <= len(node.args) <= 2 or node.keywords:
-            raise self.error(node, "static_assert takes a condition and, if wanted, a message")
+            raise self.error(node, "static_assert takes a condition and an optional message")
         passed = self.visit(node.args[0])
         if is_runtime(passed):
             raise self.error(

@@ -1,4 +1,4 @@
-"""Expressions: what they are known to be while compiling, and what they emit."""
+"""Expressions: their compile-time values, and the operations that they emit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _UNARY: dict[type[ast.AST], tuple[UnaryOp, Callable[[Any], Any]]] = {
 
 
 class Expressions(Walk):
-    """The part of the walk that has values."""
+    """The part of the walk that handles expressions."""
 
     def visit_Constant(self, node: ast.Constant) -> Any:
         return node.value
@@ -74,7 +74,7 @@ class Expressions(Walk):
         raise self.error(node, f"{name} is not defined")
 
     def free_variable(self, name: str) -> Any:
-        """A variable of a function around this one, or a global."""
+        """A variable of an enclosing function, or a global."""
         cell = self.function.cells.get(name)
         value = MISSING if cell is None else self.reads.cell(cell, self.watched)
         if value is MISSING:
@@ -82,7 +82,7 @@ class Expressions(Walk):
         return value
 
     def same_constant(self, a: Any, b: Any) -> bool:
-        """Whether two compile-time values are the same; 0.0 and -0.0, 1 and True are not."""
+        """Whether two compile-time values are the same. 0.0 and -0.0 differ, and so do 1 and True."""
         if a is b:
             return True
         if type(a) is not type(b):
@@ -107,7 +107,7 @@ class Expressions(Walk):
         return self.same_constant(a, b)
 
     def elements(self, value: Any) -> tuple:
-        """What ``*value`` stands for."""
+        """The elements that ``*value`` stands for."""
         return value if type(value) is tuple else self.reads.call(tuple, value)
 
     @staticmethod
@@ -132,11 +132,11 @@ class Expressions(Walk):
 
     def visit_ListComp(self, node: ast.ListComp) -> tuple:
         if len(node.generators) != 1:
-            raise self.unsupported(node, "kernels do not have nested comprehensions")
+            raise self.unsupported(node, "kernels do not support nested comprehensions")
         comprehension = node.generators[0]
         values = self.visit(comprehension.iter)
         if not isinstance(values, (tuple, builtins.range)):
-            raise self.unsupported(node, "a comprehension in a kernel runs over a tuple")
+            raise self.unsupported(node, "a comprehension in a kernel iterates over a tuple")
         saved = dict(self.scope)
         results = []
         for value in values:
@@ -159,7 +159,7 @@ class Expressions(Walk):
             value = self.visit(part.value)
             if is_runtime(value):
                 raise self.error(
-                    node, f"an f-string holds compile-time values, not {describe(value)}"
+                    node, f"an f-string can only hold compile-time values, not {describe(value)}"
                 )
             conversion = {115: str, 114: repr, 97: ascii}.get(part.conversion)
             if conversion is not None:
@@ -171,13 +171,13 @@ class Expressions(Walk):
     def binary(self, node: ast.AST, op: ast.AST, left: Any, right: Any) -> Any:
         entry = _BINARY.get(type(op))
         if entry is None:
-            raise self.unsupported(node, f"kernels do not have the operator {type(op).__name__}")
+            raise self.unsupported(node, f"kernels do not support the operator {type(op).__name__}")
         native, python, symbol = entry
         if isinstance(left, tensor) or isinstance(right, tensor):
             if native is None:
                 raise self.error(
                     node,
-                    f"{symbol} is for compile-time numbers, not {describe(left)} and {describe(right)}",
+                    f"{symbol} requires compile-time numbers, not {describe(left)} and {describe(right)}",
                 )
             for side in (left, right):
                 if not isinstance(side, (tensor, bool, int, float)):
@@ -232,7 +232,7 @@ class Expressions(Walk):
         return self.logical(node, op, (self.visit(value) for value in node.values))
 
     def logical(self, node: ast.AST, op: BinaryOp, values: Iterable[Any]) -> Any:
-        """and, or: compile-time operands decide while compiling; the others are all computed."""
+        """Evaluates ``and`` and ``or``. Compile-time operands short-circuit; all run-time operands are computed."""
         runtime: list[tensor] = []
         value: Any = None
         for value in values:
@@ -263,7 +263,7 @@ class Expressions(Walk):
             return self.call_builtin(node, core.getitem, (value, *slices), {})
         if is_runtime(index):
             raise self.error(
-                node.slice, f"a tuple is indexed by a compile-time integer, not {describe(index)}"
+                node.slice, f"a tuple index must be a compile-time integer, not {describe(index)}"
             )
         return self.reads.call(operator.getitem, value, index)
 

@@ -1,4 +1,4 @@
-"""Python functions that mean something in a kernel."""
+"""Python functions with a meaning of their own in kernels."""
 
 from __future__ import annotations
 

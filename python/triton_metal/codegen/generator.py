@@ -1,7 +1,7 @@
-"""The walk over a kernel's AST: every node becomes a compile-time value or calls of the builder.
+"""The walk over a kernel's AST. Every node becomes a compile-time value or calls of the builder.
 
-Compile-time values are plain Python objects; run-time values are ``tensor``; tuples hold either.
-What an operation means is decided in C++ (compiler/language), not here.
+Compile-time values are plain Python objects, run-time values are ``tensor``, and tuples hold either. The C++ code in
+compiler/language defines the meaning of operations.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CodeGenerator(Statements, Expressions, Calls):
         divisibility: dict[str, int] | None = None,
         memory: dict[str, Memory] | None = None,
     ) -> FunctionResult:
-        """Emits the function. ``arguments`` holds templates: types where values come at run time."""
+        """Emits the function. ``arguments`` holds templates, with types in place of run-time values."""
         node = self.function.source.node
         types: list[dtype] = []
         names: list[str] = []
@@ -153,8 +153,11 @@ def generate_module(
     memory: dict[str, Memory] | None = None,
     reads: Reads | None = None,
 ) -> _native.Module:
-    """The TTIR of a kernel; ``reads`` is told what it depends on beside its arguments. ``arguments`` holds a dtype for each run-time parameter, wrapped in
-    RuntimeLeaf, and the values of the others; ``memory`` those whose arrays overlap."""
+    """The TTIR of a kernel. ``reads`` records what it depends on besides its arguments.
+
+    ``arguments`` holds a dtype, wrapped in RuntimeLeaf, for each run-time parameter, and the values of the others.
+    ``memory`` holds the parameters whose arrays overlap.
+    """
     module = _native.Module()
     state = ModuleState(Builder(module), options, reads or Reads())
     state.symbols.add(function.name)

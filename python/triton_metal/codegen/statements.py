@@ -25,7 +25,7 @@ from .walk import Walk
 
 
 class Statements(Walk):
-    """The part of the walk that does things in order."""
+    """The part of the walk that handles statements."""
 
     def visit_Expr(self, node: ast.Expr) -> None:
         self.visit(node.value)
@@ -43,7 +43,7 @@ class Statements(Walk):
     def visit_Return(self, node: ast.Return) -> None:
         if self.region_depth:
             raise self.unsupported(
-                node, "return cannot stand inside a for or while loop: use a flag variable"
+                node, "return is not supported inside a for or while loop: use a flag variable"
             )
         value = None if node.value is None else self.visit(node.value)
         self.returns.append((self.builder.current_block(), value, node))
@@ -62,7 +62,7 @@ class Statements(Walk):
         self.call_builtin(node, core.device_assert, (test, message), {})
 
     def runtime_variable(self, value: Any) -> Any:
-        """A number that is assigned to a variable becomes a run-time value, as in Triton."""
+        """Turns a number that is assigned to a variable into a run-time value, as Triton does."""
         if isinstance(value, tuple):
             return rebuild_tuple(value, [self.runtime_variable(v) for v in value])
         if isinstance(value, (bool, int, float)):
@@ -92,9 +92,9 @@ class Statements(Walk):
             self.bind(target.id, self.runtime_variable(value))
         elif isinstance(target, (ast.Tuple, ast.List)):
             if not isinstance(value, tuple):
-                raise self.error(target, f"cannot unpack {describe(value)}: it is no tuple")
+                raise self.error(target, f"cannot unpack {describe(value)}: it is not a tuple")
             if any(isinstance(element, ast.Starred) for element in target.elts):
-                raise self.unsupported(target, "kernels do not have * in assignment targets")
+                raise self.unsupported(target, "kernels do not support * in assignment targets")
             if len(value) != len(target.elts):
                 raise self.error(
                     target, f"{len(target.elts)} names for a tuple of {len(value)} values"
@@ -149,7 +149,9 @@ class Statements(Walk):
     def static_truth(self, node: ast.AST, value: Any) -> bool:
         if value is None or isinstance(value, (bool, int)):
             return self.reads.call(bool, value)
-        raise self.error(node, f"a condition is a boolean or an integer, not {describe(value)}")
+        raise self.error(
+            node, f"a condition must be a boolean or an integer, not {describe(value)}"
+        )
 
     def visit_If(self, node: ast.If) -> None:
         test = self.visit(node.test)
@@ -162,14 +164,14 @@ class Statements(Walk):
         if contains_return(node):
             if self.region_depth:
                 raise self.unsupported(
-                    node, "return cannot stand inside a for or while loop: use a flag variable"
+                    node, "return is not supported inside a for or while loop: use a flag variable"
                 )
             self.branching_if(node, test)
         else:
             self.region_if(node, test)
 
     def branching_if(self, node: ast.If, test: tensor) -> None:
-        """An if with a return in it: branches between blocks."""
+        """An if that contains a return: branches between blocks."""
         builder = self.builder
         then_block, else_block = builder.create_block(), builder.create_block()
         builder.cond_branch(test, then_block, else_block)
@@ -238,7 +240,7 @@ class Statements(Walk):
     def merged_names(
         self, node: ast.If, before: dict[str, Any], then: dict[str, Any], other: dict[str, Any]
     ) -> tuple[list[str], list[Any]]:
-        """The variables that have a value on both paths, and not the same."""
+        """The variables that have different values on the two paths."""
         names, templates = [], []
         changed = [
             name
@@ -249,7 +251,7 @@ class Statements(Walk):
         ]
         for name in changed:
             if name not in then or name not in other:
-                self.lost[name] = "it is assigned on one path of an if only"
+                self.lost[name] = "only one path of an if assigns it"
                 continue
             a, b = then[name], other[name]
             if self.same_value(a, b) and not is_runtime(a):
@@ -334,7 +336,7 @@ class Statements(Walk):
     def check_carried(
         self, node: ast.AST, names: list[str], before: dict[str, Any], target: str | None = None
     ) -> list[tensor]:
-        """The values to carry over; every variable keeps its type, compile-time ones their value."""
+        """The values to carry. Every variable keeps its type, and a compile-time variable keeps its value."""
         for name, old in before.items():
             new = self.scope.get(name)
             if name == target or self.same_value(old, new):
@@ -371,15 +373,15 @@ class Statements(Walk):
     ) -> None:
         for name in self.scope:
             if name not in before:
-                self.lost[name] = "it is assigned inside a loop only: assign it before the loop"
+                self.lost[name] = "only a loop assigns it: assign it before the loop"
         templates = [template_of(before[name]) for name in names]
         self.take_merged(before, names, templates, results)
 
     def visit_For(self, node: ast.For) -> None:
         if not isinstance(node.target, ast.Name):
-            raise self.unsupported(node.target, "a loop variable is one name")
+            raise self.unsupported(node.target, "a loop variable must be one name")
         if node.orelse:
-            raise self.unsupported(node, "kernels do not have else after a loop")
+            raise self.unsupported(node, "kernels do not support else after a loop")
         iterator = self.iterator(node)
         if isinstance(iterator, core.static_range):
             for index in iterator.range:
@@ -419,14 +421,14 @@ class Statements(Walk):
         yields = self.check_carried(node, names, entry, name)
         self.at(node)
         self.leave_loop(before, names, loop.finish(yields))
-        self.lost[name] = "it is the variable of a loop, which has ended"
+        self.lost[name] = "it is the variable of a loop that has ended"
 
     def iterator(self, node: ast.For) -> core.range | core.static_range:
         call = node.iter
         function = self.visit(call.func) if isinstance(call, ast.Call) else None
         if not any(function is one for one in (builtins.range, core.range, core.static_range)):
             raise self.unsupported(
-                node.iter, "a for loop runs over range, tl.range or tl.static_range"
+                node.iter, "a for loop must iterate over range, tl.range or tl.static_range"
             )
         assert isinstance(call, ast.Call)
         args, kwargs = self.arguments(call)
@@ -437,13 +439,13 @@ class Statements(Walk):
         for value in args[:3]:
             if not isinstance(value, (int, tensor)) or isinstance(value, bool):
                 raise self.error(
-                    node.iter, f"the bounds of a loop are integers, not {describe(value)}"
+                    node.iter, f"the bounds of a loop must be integers, not {describe(value)}"
                 )
         return function(*args, **kwargs)
 
     def visit_While(self, node: ast.While) -> None:
         if node.orelse:
-            raise self.unsupported(node, "kernels do not have else after a loop")
+            raise self.unsupported(node, "kernels do not support else after a loop")
         before = dict(self.scope)
         names = self.carried(node)
         inits = flatten(tuple(before[n] for n in names), [])

@@ -1,4 +1,4 @@
-"""What the walk over a kernel handles: compile-time values, run-time values, and tuples of both."""
+"""The values of the walk over a kernel: compile-time values, run-time values, and tuples of both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..reads import Reads
 
 @dataclass(frozen=True)
 class CodegenOptions:
-    """What the walk itself depends on."""
+    """Options of the walk."""
 
     debug: bool = False
 
@@ -36,7 +36,7 @@ class FunctionResult:
 
 @dataclass
 class ModuleState:
-    """What the functions of one module share."""
+    """State that the functions of one module share."""
 
     builder: Builder
     options: CodegenOptions
@@ -57,14 +57,14 @@ class RuntimeLeaf:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a launch knows of an array's memory."""
+    """What a launch knows about an array's memory."""
 
     number: int = 0  # arrays with one number may overlap; 0 overlaps with none
     same_as: str = ""  # an earlier argument that is the very same array
 
 
 def is_runtime(value: Any) -> bool:
-    """Whether a value, or anything in a tuple, is known only at run time."""
+    """Whether a value, or a part of a tuple, is only known at run time."""
     if isinstance(value, tuple):
         return any(is_runtime(v) for v in value)
     return isinstance(value, tensor)

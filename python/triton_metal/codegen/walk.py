@@ -1,4 +1,4 @@
-"""What all parts of the walk share: its state, places, errors, and what is done with a node."""
+"""What all parts of the walk share: state, locations, errors, and the dispatch on nodes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _REFUSED = {
 
 
 class Walk:
-    """One function of a module, on its way to operations."""
+    """The walk over one function of a module."""
 
     visitors: ClassVar[dict[type[ast.AST], Callable[[Any, Any], Any]]] = {}
 
@@ -68,7 +68,7 @@ class Walk:
     # --- Places and errors ---------------------------------------------------------------------
 
     def at(self, node: ast.AST) -> None:
-        """Operations that follow come from this node."""
+        """Sets the location of the following operations."""
         self.builder.set_location(
             self.file,
             self.line_offset + node.lineno,  # type: ignore[attr-defined]
@@ -103,7 +103,7 @@ class Walk:
         try:
             if method is None:
                 what = _REFUSED.get(type(node), f"{type(node).__name__} nodes")
-                raise self.unsupported(node, f"kernels do not have {what}")
+                raise self.unsupported(node, f"kernels do not support {what}")
             return method(self, node)
         except CompileError:
             raise

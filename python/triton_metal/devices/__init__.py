@@ -1,9 +1,9 @@
-"""Devices: where kernels run, and how one is chosen.
+"""Devices: where kernels run, and how a launch chooses one.
 
-A kernel runs where its arguments are: NumPy arrays and torch's CPU tensors on the host Metal device, MLX arrays
-with MLX, tensors on "mps" with PyTorch. ``triton_metal.device("host")`` (for this thread) or the environment
-variable ``TRITON_METAL_DEVICE`` (``host``, ``mlx`` or ``mps``, for the process) ask for one of them: arguments of
-another are then refused.
+A kernel runs on the device of its arguments: NumPy arrays and torch's CPU tensors on the host Metal device, MLX
+arrays with MLX, tensors on "mps" with PyTorch. ``triton_metal.device("host")`` (for this thread) and the environment
+variable ``TRITON_METAL_DEVICE`` (``host``, ``mlx`` or ``mps``, for the process) choose one explicitly. A launch then
+refuses the arguments of other devices.
 """
 
 from .base import ArrayDescription, Device, DeviceProperties, Event, MemoryStatistics

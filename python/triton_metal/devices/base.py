@@ -1,6 +1,6 @@
-"""What every device is: a class that compiles, allocates, launches, synchronises, and says what it is.
+"""The interface of a device: it compiles, allocates, launches, synchronises, and describes itself.
 
-A device is one class in a file of its own and one entry in registry.py; docs/adding-a-device.md has an example.
+A device is one class in its own file and one entry in registry.py; docs/adding-a-device.md has an example.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .target import BASELINE, Target
 
 @dataclass(frozen=True)
 class MemoryStatistics:
-    """Bytes of arrays on a device: now, and the most so far. None: the device does not say."""
+    """Current and maximum number of bytes of arrays on a device; None if the device does not report them."""
 
     current_allocated: int | None
     max_allocated: int | None
@@ -27,7 +27,7 @@ class MemoryStatistics:
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What is known of a device. None stands for unknown: nothing here is guessed."""
+    """The known properties of a device. None means unknown; nothing is guessed."""
 
     name: str
     kind: str
@@ -45,16 +45,16 @@ class DeviceProperties:
     features: Mapping[str, bool | None] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """The properties as plain values, for JSON."""
         return asdict(self) | {"features": dict(self.features)}
 
 
 class ArrayDescription(NamedTuple):
-    """What a launch has to know of an array.
+    """What a launch needs to know about an array.
 
-    ``dtype`` is the element type in Triton's words ("fp32"). Arrays whose ranges of ``bytes`` from ``address`` on
-    overlap share memory; the address may be any number that says so. ``aligned`` says that the array begins at a
-    multiple of 16 bytes.
+    ``dtype`` is Triton's name of the element type ("fp32"). Arrays share memory if their ranges of ``bytes`` from
+    ``address`` on overlap; the address may be any number with this property. ``aligned`` says whether the array
+    begins at a multiple of 16 bytes.
     """
 
     dtype: str
@@ -76,11 +76,11 @@ class Event(ABC):
 
     @abstractmethod
     def record(self) -> None:
-        """Marks the point up to which work has been given to the device."""
+        """Marks the point after the work that the device has been given so far."""
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Waits until the device has come to the point."""
+        """Waits until the device has reached the point."""
 
     @abstractmethod
     def elapsed_time(self, end: Any) -> float:
@@ -88,7 +88,7 @@ class Event(ABC):
 
 
 class TextKernel:
-    """A kernel that is only a Metal text and its launch contract."""
+    """A kernel that consists of a Metal text and its launch contract."""
 
     def __init__(self, metal: str, metadata: Mapping[str, Any] | SimpleNamespace | str) -> None:
         fields = read_metadata(metadata)
@@ -121,11 +121,11 @@ class Device(ABC):
 
     @abstractmethod
     def problem(self) -> str | None:
-        """Why this device is not there, and what to do; None where it is."""
+        """Why this device is not available, and what to do; None if it is."""
 
     @abstractmethod
     def properties(self) -> DeviceProperties:
-        """What is known of the device."""
+        """The known properties of the device."""
 
     def target(self) -> Target:
         """What kernels are compiled for on this device."""
@@ -139,7 +139,7 @@ class Device(ABC):
 
     @classmethod
     def owns(cls, value: Any) -> bool:
-        """Whether a value is an array of this device. Raises LaunchValueError for an array that no device takes."""
+        """Whether a value is an array of this device. Raises LaunchValueError for an array that no device can take."""
         return any(
             f"{base.__module__}.{base.__qualname__}" in cls.array_types
             for base in type(value).__mro__
@@ -147,12 +147,12 @@ class Device(ABC):
 
     @classmethod
     def describe(cls, array: Any) -> ArrayDescription:
-        """What a launch has to know of an array. Launches read the arrays of host, mlx and mps without it."""
-        raise LaunchTypeError(f"the device {cls.name} describes no arrays")
+        """Describes an array for a launch. Launches read the arrays of host, mlx and mps without it."""
+        raise LaunchTypeError(f"the device {cls.name} does not describe arrays")
 
     @abstractmethod
     def allocate(self, shape: int | Sequence[int], dtype: str = "float32") -> Any:
-        """A new array of this device. Its elements are not set (MLX's are zero)."""
+        """A new array of this device. Its elements are uninitialised (MLX's are zero)."""
 
     @abstractmethod
     def from_numpy(self, array: Any) -> Any:
@@ -160,7 +160,7 @@ class Device(ABC):
 
     @abstractmethod
     def to_numpy(self, array: Any) -> Any:
-        """A NumPy array with the values of an array of this device, once they are there."""
+        """A NumPy array with the values of an array of this device. Waits until they are computed."""
 
     @abstractmethod
     def memory_stats(self) -> MemoryStatistics:
@@ -168,7 +168,7 @@ class Device(ABC):
 
     @abstractmethod
     def reset_peak(self) -> None:
-        """Begins to look for the most bytes anew."""
+        """Resets the maximum to the current number of bytes."""
 
     # --- Launches ----------------------------------------------------------------------------------
 
@@ -178,15 +178,15 @@ class Device(ABC):
         return TextKernel(metal, metadata)
 
     def launch(self, compiled: Any, grid: int | Sequence[int], arguments: Sequence[Any]) -> None:
-        """Launches what ``compile`` or a warmed-up @jit kernel gave.
+        """Launches a kernel from ``compile``, or a compiled @jit kernel.
 
-        ``arguments`` come in the order of the kernel's run-time arguments.
+        ``arguments`` are in the order of the kernel's run-time arguments.
         """
         self.require()
         native = getattr(compiled, "native", None)
         if not isinstance(native, _native.Kernel):
             raise LaunchTypeError(
-                "a launch takes what compile() of the device gave, or a compiled kernel, "
+                "launch() takes a kernel from the device's compile() or a compiled kernel, "
                 f"not {compiled!r}"
             )
         arguments = list(arguments)
@@ -200,10 +200,11 @@ class Device(ABC):
         arguments: list[Any],
         scalar_words: bytes,
     ) -> None:
-        """Runs a launch that is packed: what ``launch`` and ``kernel[grid](...)`` end in.
+        """Runs a packed launch. ``launch`` and ``kernel[grid](...)`` both call it.
 
-        ``compiled`` has the Metal text in ``asm["metal"]`` and the launch contract in ``metadata``. ``arguments`` are in the
-        kernel's order, arrays among them; ``scalar_words`` is the scalar buffer's content. Both have been checked.
+        ``compiled`` has the Metal text in ``asm["metal"]`` and the launch contract in ``metadata``. ``arguments`` are
+        in the kernel's order and include the arrays; ``scalar_words`` is the content of the scalar buffer. Both have
+        been checked.
         """
 
     def run_on(
@@ -214,15 +215,15 @@ class Device(ABC):
         arguments: list[Any],
         scalar_words: bytes,
     ) -> None:
-        """The same on another device, one of ``readable_on``."""
+        """Runs a packed launch on another device, one of ``readable_on``."""
         raise DeviceError(f"the device {device} cannot run kernels on {self.arrays}")
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Waits until everything that was launched is done."""
+        """Waits until all launches have ended."""
 
     def wait_for(self, value: Any) -> None:
-        """Waits until arrays, or what a computation gave, are there."""
+        """Waits until the arrays in a result are computed."""
         self.synchronize()
 
     @abstractmethod
@@ -230,10 +231,10 @@ class Device(ABC):
         """A new event."""
 
     def require(self) -> None:
-        """Raises DeviceError where this device is not there."""
+        """Raises DeviceError if this device is not available."""
         problem = self.problem()
         if problem is not None:
-            raise DeviceError(f"the device {self.name} is not there: {problem}")
+            raise DeviceError(f"the device {self.name} is not available: {problem}")
 
     def __repr__(self) -> str:
         return f"<triton_metal device {self.name}>"
@@ -249,8 +250,8 @@ def read_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def read_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
-    """A shape as a tuple of integers that are not negative."""
+    """A shape as a tuple of integers of 0 or more."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(isinstance(s, bool) or not isinstance(s, int) or s < 0 for s in sizes):
-        raise LaunchValueError(f"a shape is integers from 0 up, not {shape!r}")
+        raise LaunchValueError(f"a shape must consist of integers of 0 or more, not {shape!r}")
     return sizes

@@ -11,7 +11,7 @@ FAMILY_OF_M = {1: 7, 2: 8, 3: 9, 4: 9, 5: 10}
 
 @dataclass(frozen=True)
 class Chip:
-    """A chip's name, taken apart."""
+    """The parts of a chip's name."""
 
     name: str | None
     generation: int | None = None  # 1 for M1
@@ -20,12 +20,12 @@ class Chip:
 
     @property
     def is_apple_gpu(self) -> bool:
-        """Whether it is a chip of the M series, whose oldest GPU is of family Apple7."""
+        """Whether this is a chip of the M series. The oldest one has a GPU of family Apple7."""
         return self.generation is not None
 
     @property
     def family(self) -> int | None:
-        """The N of MTLGPUFamily.appleN, from Apple's feature set tables; None for a chip that they lack."""
+        """The N of MTLGPUFamily.appleN, from Apple's feature set tables; None if they do not list the chip."""
         return FAMILY_OF_M.get(self.generation or 0)
 
 

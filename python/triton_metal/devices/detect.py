@@ -1,4 +1,4 @@
-"""What is known of this Mac, from what the system and the frameworks say. Nothing is guessed."""
+"""Detection of this Mac from what the system and the frameworks report. Nothing is guessed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Run = Callable[[Sequence[str]], str | None]
 
 @dataclass(frozen=True)
 class Detected:
-    """What was found, with where each value came from."""
+    """The detected values, and the source of each."""
 
     system: str
     machine: str
@@ -45,11 +45,11 @@ class Detected:
 
     @property
     def gpu_family(self) -> str | None:
-        """MTLGPUFamily's name; None where the feature set tables do not have the chip."""
+        """MTLGPUFamily's name; None if the feature set tables do not list the chip."""
         return f"apple{self.chip.family}" if self.chip.family else None
 
     def problem(self) -> str | None:
-        """Why kernels cannot run on this machine's GPU; None where they can."""
+        """Why kernels cannot run on this machine's GPU; None if they can."""
         try:
             self.target()
         except DeviceError as error:
@@ -57,13 +57,13 @@ class Detected:
         return None
 
     def target(self, framework: str | None = None) -> Target:
-        """What to compile for. A framework may ask Metal for less than the newest language version."""
+        """The target to compile for. A framework may use an older language version than the newest."""
         if self.system != "Darwin":
             raise DeviceError(f"{self.system} {self.machine} has no Apple GPU")
         return apple(self.macos or "", self.chip, framework_msl(framework, self.macos or ""))
 
     def properties(self, kind: str, name: str) -> DeviceProperties:
-        """The same as a device's properties."""
+        """The detected values as a device's properties."""
         msl = self.msl_version
         return DeviceProperties(
             name=name,
@@ -88,11 +88,11 @@ class Detected:
 
 
 def framework_msl(framework: str | None, macos: str) -> str | None:
-    """The newest language version that a framework gives Metal's compiler; None: no limit known.
+    """The newest language version that a framework passes to Metal's compiler; None if no limit is known.
 
-    Both ask for 3.1 before macOS 15, for 3.2 there and for 4.0 on macOS 26 (MLX: mlx/backend/metal/device.cpp; PyTorch:
-    compileLibrary in aten/src/ATen/native/mps/OperationUtils.mm, whose releases before asked for 3.1 everywhere).
-    PyTorch asks for no more than 4.0.
+    Both frameworks use 3.1 before macOS 15, 3.2 on macOS 15, and 4.0 on macOS 26 (MLX: mlx/backend/metal/device.cpp;
+    PyTorch: compileLibrary in aten/src/ATen/native/mps/OperationUtils.mm; its earlier releases use 3.1 everywhere).
+    PyTorch uses at most 4.0.
 
     >>> framework_msl("mps", "27.0"), framework_msl("mlx", "15.1")
     ('4.0', '3.2')
@@ -107,7 +107,7 @@ def framework_msl(framework: str | None, macos: str) -> str | None:
 
 
 def run_command(command: Sequence[str]) -> str | None:
-    """What a command prints; None where it is not there or fails."""
+    """The output of a command; None if it does not exist or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -130,7 +130,7 @@ def mlx_facts() -> dict[str, Any]:
 
 
 def torch_facts() -> dict[str, Any]:
-    """What torch says of the MPS device, with its version under "version"; empty without torch."""
+    """What torch reports of the MPS device, with its version under "version"; empty without torch."""
     try:
         import torch
     except ImportError:
@@ -155,7 +155,7 @@ def gather(
     system: str | None = None,
     machine: str | None = None,
 ) -> Detected:
-    """Asks the system and the frameworks. The arguments stand in for them in tests."""
+    """Asks the system and the frameworks. Tests replace them through the arguments."""
     system = system or platform.system()
     machine = machine or platform.machine()
     from_mlx, from_torch = mlx(), torch()
@@ -233,13 +233,13 @@ def gather(
 
 @functools.cache
 def detect() -> Detected:
-    """What is known of this machine, asked once. Frameworks that are not imported yet are imported."""
+    """Everything that is known of this machine, cached. Imports the frameworks."""
     return gather()
 
 
 @functools.cache
 def detect_with(framework: str) -> Detected:
-    """The same from the system and from "mlx" or "mps" alone."""
+    """Detection from the system and from only one framework, "mlx" or "mps"."""
     return gather(
         mlx=mlx_facts if framework == "mlx" else dict,
         torch=torch_facts if framework == "mps" else dict,
@@ -248,7 +248,7 @@ def detect_with(framework: str) -> Detected:
 
 @functools.cache
 def detect_quickly() -> Detected:
-    """The same from the system alone: what a compilation needs."""
+    """Detection from the system only, which is enough for a compilation."""
     return gather(mlx=dict, torch=dict)
 
 

@@ -33,7 +33,7 @@ def parse_version(text: str) -> tuple[int, ...]:
 
 
 class FrameworkDevice(Device):
-    """What MLX and MPS share: a Python framework that may be missing, and the Apple GPU behind it."""
+    """A device of a Python framework that may be missing, with the Apple GPU behind it."""
 
     framework: ClassVar[str]
     """The framework's module."""
@@ -54,7 +54,7 @@ class FrameworkDevice(Device):
     _arrays_are_limited = False
 
     def limit_arrays(self) -> None:
-        """Has launches refuse arrays that do not fit the device, as far as its framework says what fits."""
+        """Makes launches refuse arrays that do not fit the device, if its framework reports the limits."""
         if self._arrays_are_limited:
             return
         self._arrays_are_limited = True
@@ -65,14 +65,14 @@ class FrameworkDevice(Device):
         )
 
     def installed(self) -> ModuleType | None:
-        """The framework's module, imported; None where it is not installed."""
+        """The framework's module, imported; None if it is not installed."""
         top = self.framework.partition(".")[0]
         if top not in sys.modules and importlib.util.find_spec(top) is None:
             return None
         return importlib.import_module(self.framework)
 
     def check_size(self, size: int, what: str) -> None:
-        """Raises where so many bytes are more than the device takes."""
+        """Raises if the device cannot hold this many bytes."""
         properties = self.properties()
         for limit, name in (
             (properties.max_buffer_bytes, "a buffer"),

@@ -29,7 +29,7 @@ _ALIGNMENT = 128  # a cache line of an Apple GPU
 
 
 class HostEvent(Event):
-    """Launches on the host device have run when they return, so that an event is a time."""
+    """A point in time: launches on the host device have ended when they return."""
 
     def __init__(self) -> None:
         self.time: int | None = None
@@ -52,7 +52,7 @@ class HostEvent(Event):
 
 
 class HostDevice(Device):
-    """The device that is there everywhere.
+    """The device that is available everywhere.
 
     >>> import numpy, triton_metal
     >>> device = triton_metal.devices.get("host")
@@ -100,9 +100,7 @@ class HostDevice(Device):
             try:
                 import ml_dtypes
             except ImportError:
-                raise DeviceError(
-                    "NumPy has no bfloat16 of its own: pip install ml_dtypes"
-                ) from None
+                raise DeviceError("NumPy has no bfloat16: pip install ml_dtypes") from None
             element = np.dtype(ml_dtypes.bfloat16)
         else:
             try:
@@ -113,7 +111,9 @@ class HostDevice(Device):
         try:
             memory = np.empty(size + _ALIGNMENT, np.uint8)
         except MemoryError:
-            raise DeviceError(f"the host device has no {size:,} bytes for an array") from None
+            raise DeviceError(
+                f"the host device cannot allocate {size:,} bytes for an array"
+            ) from None
         start = -memory.ctypes.data % _ALIGNMENT
         # Every view of the array keeps `memory`, which NumPy names as their base.
         weakref.finalize(memory, self._released, size).atexit = False
@@ -133,7 +133,7 @@ class HostDevice(Device):
         return np.array(array)
 
     def _released(self, size: int) -> None:
-        # A finaliser may run at any point of this thread, also where it holds the lock.
+        # A finaliser may run at any point of this thread, even while it holds the lock.
         self._current -= size
 
     def run(
@@ -142,7 +142,7 @@ class HostDevice(Device):
         compiled.native.launch(grid, arguments, scalar_words)
 
     def synchronize(self) -> None:
-        """Nothing is under way: a launch returns when the kernel has run."""
+        """Does nothing: a launch returns when the kernel has ended."""
 
     def event(self) -> HostEvent:
         return HostEvent()
@@ -162,13 +162,13 @@ class HostDevice(Device):
         return MemoryStatistics(self._current, self._highest)
 
     def reset_peak(self) -> None:
-        """The most so far is what it is now."""
+        """Resets the maximum to the current number of bytes."""
         with self._lock:
             self._highest = self._current
 
 
 def physical_memory() -> int | None:
-    """Bytes of memory of this machine; None where the system does not say."""
+    """Bytes of memory of this machine; None if the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):

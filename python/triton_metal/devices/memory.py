@@ -1,4 +1,4 @@
-"""What arrays take of a device's memory."""
+"""The memory of arrays on a device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .selection import current
 
 
 class MemoryPool:
-    """Bytes of arrays on a device.
+    """The number of bytes of arrays on a device.
 
     >>> import triton_metal
     >>> pool = triton_metal.memory_pool("host")
@@ -28,16 +28,16 @@ class MemoryPool:
 
     @property
     def current_allocated(self) -> int:
-        """Bytes of the arrays that are alive now."""
+        """Bytes of the arrays that are alive."""
         return self._device.memory_stats().current_allocated
 
     @property
     def max_allocated(self) -> int:
-        """The most bytes that were alive at once, since the start or ``reset_max_allocated``."""
+        """The maximum number of bytes that were alive at once, since the start or ``reset_max_allocated``."""
         return self._device.memory_stats().max_allocated
 
     def reset_max_allocated(self) -> None:
-        """Begins to look for the most bytes anew."""
+        """Resets the maximum to the current number of bytes."""
         self._device.reset_peak()
 
     def __repr__(self) -> str:
@@ -48,10 +48,10 @@ class MemoryPool:
 
 
 def memory_pool(device: str | None = None) -> MemoryPool:
-    """The memory of a device; without a name, of the one that a launch without arrays would take.
+    """The memory of a device. Without a name, the device is the one of a launch without arrays.
 
-    The host device counts the arrays that its ``allocate`` gave, MLX and torch.mps all of theirs. torch.mps keeps no
-    peak: there it is the most of the times that it was asked here.
+    The host device counts the arrays that its ``allocate`` returned. MLX and torch.mps count all of their arrays.
+    torch.mps keeps no maximum; there it is the maximum of the queries.
     """
     chosen = current() if device is None else get(device)
     chosen.require()

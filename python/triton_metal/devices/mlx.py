@@ -20,7 +20,7 @@ OLDEST_MLX = (0, 30)
 
 
 class MLXEvent(Event):
-    """MLX has no events: recording waits for the work so far, and notes the time."""
+    """A point in time: MLX has no events, so recording waits for the work so far."""
 
     def __init__(self, device: MLXDevice) -> None:
         self.device = device
@@ -40,7 +40,7 @@ class MLXEvent(Event):
 
 
 class MLXDevice(FrameworkDevice):
-    """Arrays of MLX: on the Apple GPU, or on the host device where MLX runs on the CPU."""
+    """MLX arrays, on the Apple GPU, or on the host device if MLX runs on the CPU."""
 
     name = "mlx"
     array = "an MLX array"
@@ -157,7 +157,7 @@ class MLXDevice(FrameworkDevice):
         return MemoryStatistics(mx.get_active_memory(), mx.get_peak_memory())
 
     def reset_peak(self) -> None:
-        """The most so far is what it is now."""
+        """Resets the maximum to the current number of bytes."""
         import mlx.core as mx
 
         mx.reset_peak_memory()

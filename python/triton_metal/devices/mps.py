@@ -36,7 +36,7 @@ class MPSEvent(Event):
 
 
 class MPSDevice(FrameworkDevice):
-    """Tensors of PyTorch on the device "mps"."""
+    """PyTorch tensors on the device "mps"."""
 
     name = "mps"
     array = "an MPS tensor"
@@ -61,7 +61,7 @@ class MPSDevice(FrameworkDevice):
         if backend is None or not backend.is_built():
             return (
                 f"torch {version} for {platform.system()} {platform.machine()} is built without MPS, "
-                "which is there on Macs with Apple silicon alone"
+                "which only Macs with Apple silicon have"
             )
         if not backend.is_available():
             return (
@@ -127,7 +127,7 @@ class MPSDevice(FrameworkDevice):
         return detect.detect_with("mps").properties("mps", f"PyTorch {torch.__version__}")
 
     def memory_stats(self) -> MemoryStatistics:
-        """The most is of the times that it was asked or allocated here: torch.mps keeps no peak."""
+        """The maximum is the one of the queries and allocations here, because torch.mps keeps none."""
         self.require()
         import torch
 
@@ -136,5 +136,5 @@ class MPSDevice(FrameworkDevice):
         return MemoryStatistics(current, self._highest)
 
     def reset_peak(self) -> None:
-        """The most so far is what it is now."""
+        """Resets the maximum."""
         self._highest = 0

@@ -1,4 +1,4 @@
-"""The devices that there are: one entry each."""
+"""The table of devices, with one entry for each."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _lock = threading.RLock()
 
 
 def register(device_class: type[Device]) -> None:
-    """Makes a class the device of its name, beside the others or in place of the present one."""
+    """Makes a class the device of its name. It is added to the others, or replaces the one with this name."""
     name = device_class.name
 
     def route(*launch: Any) -> None:
-        # From the next launch on without this detour, unless another way was set meanwhile.
+        # Later launches call the device directly, unless another route was set meanwhile.
         run = get(name).run
         if (present := _native.set_route(name, run)) is not route:
             _native.set_route(name, present)
@@ -40,7 +40,7 @@ def register(device_class: type[Device]) -> None:
 
 
 def unregister(name: str) -> None:
-    """Forgets a device: launches do not know its arrays any more."""
+    """Removes a device. Launches do not know its arrays any more."""
     check_name(name)
     with _lock:
         del _classes[name]
@@ -49,12 +49,12 @@ def unregister(name: str) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all devices, whether they are there or not."""
+    """The names of all devices, including unavailable ones."""
     return tuple(_classes)
 
 
 def get(name: str) -> Device:
-    """The device of that name, whether it is there or not.
+    """The device with this name, which may be unavailable.
 
     >>> import triton_metal
     >>> triton_metal.devices.get("host").name
@@ -68,12 +68,12 @@ def get(name: str) -> Device:
 
 
 def available() -> list[Device]:
-    """The devices that are there."""
+    """The available devices."""
     return [device for device in map(get, names()) if device.problem() is None]
 
 
 def check_name(name: object) -> None:
-    """Raises DeviceError for what is no device's name."""
+    """Raises DeviceError if no device has this name."""
     if name not in _classes:
         raise DeviceError(f"there is no device {name!r}; the devices are {', '.join(names())}")
 

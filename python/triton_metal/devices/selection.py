@@ -1,4 +1,4 @@
-"""Which device a launch takes: its arguments' own, or the one that this thread or the environment asks for."""
+"""The device of a launch: the one of its arguments, or the one that this thread or the environment chose."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _thread = threading.local()
 
 
 def chosen() -> str | None:
-    """The device that this thread, or TRITON_METAL_DEVICE, asks for; None: the arguments' own."""
+    """The device that this thread or TRITON_METAL_DEVICE chose; None means the device of the arguments."""
     name = getattr(_thread, "name", None)
     if name is not None:
         return name
@@ -34,14 +34,14 @@ def chosen() -> str | None:
 
 
 class device:
-    """Asks for a device in this thread, from now on or for a ``with`` block.
+    """Chooses a device in this thread, from now on or for a ``with`` block.
 
     >>> import triton_metal
     >>> with triton_metal.device("host") as chosen:
     ...     print(chosen.name, triton_metal.devices.current().name)
     host host
 
-    Raises DeviceError where the device is not there. ``device(None)`` goes back to the arguments' own device.
+    Raises DeviceError if the device is not available. ``device(None)`` restores the arguments' own device.
     """
 
     def __init__(self, name: str | None) -> None:
@@ -53,7 +53,7 @@ class device:
 
     @property
     def name(self) -> str | None:
-        """The name that was asked for."""
+        """The chosen name."""
         return self._name
 
     def __enter__(self) -> Device:
@@ -64,14 +64,14 @@ class device:
 
 
 def device_of(value: Any) -> str | None:
-    """The name of the device that an argument is on; None for what is no array."""
+    """The name of the device that owns an argument; None if it is not an array."""
     return next((name for name in names() if get(name).owns(value)), None)
 
 
 def current(arguments: Iterable[Any] = ()) -> Device:
-    """The device that a launch on these arguments takes.
+    """The device of a launch on these arguments.
 
-    Without an array among them: the one that was asked for, or else the best that is there.
+    Without an array among them, it is the chosen device, or else the preferred one.
     """
     wanted = chosen()
     found: tuple[str, int] | None = None
@@ -94,7 +94,7 @@ def current(arguments: Iterable[Any] = ()) -> Device:
         name = found[0]
         if wanted is not None and wanted != name and wanted not in get(name).readable_on:
             raise LaunchTypeError(
-                f"argument {found[1]} is on the device {name}, but the device {wanted} was asked for"
+                f"argument {found[1]} is on the device {name}, but the device {wanted} was requested"
             )
     result = get(name)
     result.require()
@@ -102,25 +102,25 @@ def current(arguments: Iterable[Any] = ()) -> Device:
 
 
 def device_for_launch(kernel: str, own: str | None) -> str:
-    """The device of a launch on arrays of ``own`` where one is asked for; called by the native launcher."""
+    """The device of a launch on arrays of ``own`` if one was chosen. The native launcher calls it."""
     wanted = chosen()
     if wanted is None:
         return own or "host"
     if own is None or own == wanted or wanted in get(own).readable_on:
         return wanted
     raise LaunchTypeError(
-        f"{kernel}: the device {wanted} was asked for, which takes {get(wanted).arrays}, but the arguments are "
+        f"{kernel}: the device {wanted} was requested, which takes {get(wanted).arrays}, but the arguments are "
         f"{get(own).arrays}"
     )
 
 
 def run_elsewhere(device: str, own: str, *launch: Any) -> None:
-    """Runs a launch on arrays of ``own`` on another device; called by the native launcher."""
+    """Runs a launch on arrays of ``own`` on another device. The native launcher calls it."""
     get(own).run_on(device, *launch)
 
 
 def target_for(name: str) -> Target:
-    """What kernels are compiled for on that device, within ``set_kernel_config``'s limits.
+    """The target of kernels on a device, within the limits of ``set_kernel_config``.
 
     >>> import triton_metal
     >>> triton_metal.devices.target_for("host").msl_version
@@ -136,7 +136,7 @@ def target_for(name: str) -> Target:
 
 
 def target_spec(name: str) -> str:
-    """The same as the compiler takes it; empty for the baseline."""
+    """The target as the compiler reads it; empty for the baseline."""
     spec = target_for(name).spec()
     return "" if spec == BASELINE.spec() else spec
 

@@ -1,4 +1,4 @@
-"""What the compiler may print for: the Metal language version, features and limits of a target."""
+"""Targets: the Metal language version, features and limits that the compiler prints for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEATURES: dict[str, Requirement] = {}
 
 @dataclass(frozen=True)
 class Requirement:
-    """The least language version and GPU family of a feature, and what it is in words."""
+    """The minimum language version and GPU family of a feature, and its description."""
 
     msl: tuple[int, int]
     family: int
@@ -35,7 +35,7 @@ FEATURES.update(
         "float_atomics": Requirement((3, 0), 7, "atomic addition of floats"),
         # Feature set tables, "64-bit atomics" and its footnote: on macOS family Apple8 has min and max of ulong.
         "atomic64_min_max": Requirement((2, 4), 8, "64-bit atomic min and max"),
-        # MSL specification, 6.15.3: atomic_thread_fence, and memory orders beside relaxed with it.
+        # MSL specification, 6.15.3: atomic_thread_fence, and with it memory orders other than relaxed.
         "memory_orders": Requirement((3, 2), 7, "memory orders other than relaxed"),
         # MSL specification, "#pragma METAL fp math_mode(...)" and "contract(...)".
         "fp_pragmas": Requirement((3, 2), 7, "#pragma METAL fp"),
@@ -49,9 +49,10 @@ OLDEST_MSL = (3, 0)
 
 @dataclass(frozen=True)
 class Target:
-    """What a kernel may be printed for.
+    """A target to compile for.
 
-    A feature is True (there), False (not there) or None (unknown, which the compiler takes as not there).
+    A feature is True (available), False (not available) or None (unknown, which the compiler treats as not
+    available).
 
     >>> apple("14.5", "Apple M1").spec()
     'msl=3.1,threads=1024,threadgroup=32768,bfloat,float_atomics,simd_reductions,simdgroup_matrix'
@@ -64,7 +65,7 @@ class Target:
     threadgroup_bytes: int = 32768
 
     def spec(self) -> str:
-        """The same as the compiler takes it, and as caches know it."""
+        """The target as the compiler and the caches use it."""
         parts = [
             f"msl={self.msl_version}",
             f"threads={self.max_threads}",
@@ -75,7 +76,7 @@ class Target:
 
 
 def msl_of_macos(version: str) -> str | None:
-    """The newest Metal language version of a macOS; None where it is unknown or too old.
+    """The newest Metal language version of a macOS; None if it is unknown or too old.
 
     From the availability of MTLLanguageVersion's cases in Apple's documentation.
 
@@ -100,16 +101,17 @@ def parse_msl(version: str) -> tuple[int, int]:
     """
     major, dot, minor = version.partition(".")
     if not (dot and major.isdigit() and minor.isdigit()):
-        raise DeviceError(f"{version!r} is no version of the Metal language, such as 3.1")
+        raise DeviceError(f"{version!r} is not a version of the Metal language such as 3.1")
     return int(major), int(minor)
 
 
 def features_of(
     msl: str, family: int | None, at_least: int | None = None, virtual: bool = False
 ) -> dict[str, bool | None]:
-    """The features of a GPU family under a language version.
+    """The features of a GPU family with a language version.
 
-    A family has what every earlier one has. ``at_least`` is for a chip whose own family is not known.
+    A family has all features of the earlier ones. ``at_least`` is the minimum family of a chip whose own family is
+    unknown.
 
     >>> features_of("3.0", 7)["bfloat"], features_of("3.2", 7)["bfloat"]
     (False, True)
@@ -133,15 +135,15 @@ def features_of(
 
 
 def apple(macos: str, chip: Chip | str | None, limit_msl: str | None = None) -> Target:
-    """The target of a Mac. ``limit_msl`` is the newest language version that a framework asks Metal for."""
+    """The target of a Mac. ``limit_msl`` is the newest language version that a framework uses."""
     parsed = chip if chip is not None and not isinstance(chip, str) else parse_chip(chip)
     chip = parsed.name
 
     msl = msl_of_macos(macos)
     if msl is None:
         raise DeviceError(
-            f"macOS {macos or '(unknown version)'} is not supported: kernels need Metal 3, which macOS 13 "
-            "has first"
+            f"macOS {macos or '(unknown version)'} is not supported: kernels need Metal 3, which requires macOS 13 or "
+            "later"
         )
     if limit_msl is not None and parse_msl(limit_msl) < parse_msl(msl):
         msl = limit_msl

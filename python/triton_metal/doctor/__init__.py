@@ -1,7 +1,7 @@
-"""``python -m triton_metal doctor``: what is found, what works, and what to do.
+"""``python -m triton_metal doctor``: lists the devices, checks them, and says what to do.
 
-Small kernels run on every device that is there and are compared with NumPy. On a Mac, and with ``--full`` or
-``--report`` anywhere, every example runs too, with timings.
+Small kernels run on every available device and are compared with NumPy. Every example also runs, with timings, on a
+Mac and with ``--full`` or ``--report``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--report",
         metavar="FILE",
         type=Path,
-        help="run every example too, and write all findings to FILE (Markdown; JSON where it ends in .json)",
+        help="run every example too, and write all findings to FILE (Markdown, or JSON if its name ends in .json)",
     )
     parser.add_argument(
         "--full", action="store_true", help="run every example too, which a Mac does anyway"
@@ -40,13 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Runs the command; the exit status is 0 where every device that is there works."""
+    """Runs the command. The exit status is 0 if every available device works."""
     from . import text
     from .report import gather, without_owner
 
     if options.report is not None and not options.report.absolute().parent.is_dir():
         print(
-            f"doctor: {options.report.absolute().parent} is no folder: --report takes a file in one that exists",
+            f"doctor: {options.report.absolute().parent} is not a folder: --report needs a file in an existing folder",
             file=sys.stderr,
         )
         return 2
@@ -74,7 +74,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _tell() -> Any:
-    """Says what runs, on a terminal alone."""
+    """Shows what runs, only on a terminal."""
     if not sys.stderr.isatty():
         return None
     from .text import label
@@ -87,7 +87,7 @@ def _tell() -> Any:
 
 
 def worker() -> None:
-    """What a process of the doctor's does: ``probe DEVICE`` or ``self-test DEVICE ONLY``."""
+    """The command of a worker process: ``probe DEVICE`` or ``self-test DEVICE ONLY``."""
     from . import run
 
     # Records have the standard output to themselves, whatever libraries print.

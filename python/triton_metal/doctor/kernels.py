@@ -1,4 +1,4 @@
-"""Small kernels that each lean on one thing that a device must have."""
+"""Small kernels that each test one capability of a device."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def accumulate_kernel(x_ptr, total_ptr, BLOCK: tl.constexpr):
 
 @dataclass(frozen=True)
 class Probe:
-    """One kernel on one set of inputs, and what must come out."""
+    """One kernel with its inputs and expected output."""
 
     name: str
     needs: str
@@ -111,7 +111,7 @@ def _product(dtype: str, tolerance: float) -> Probe:
 
 
 def probes() -> list[Probe]:
-    """All of them, the simplest first. Tolerances are absolute, from the dtype and the length of sums."""
+    """All probes, the simplest first. Tolerances are absolute; they follow from the dtype and the length of sums."""
     import numpy as np
 
     def labels() -> list[Any]:

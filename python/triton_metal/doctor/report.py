@@ -1,4 +1,4 @@
-"""The doctor's findings: gathered, as text, as JSON and as a file to send."""
+"""The doctor's findings as data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Told = Callable[[str, dict[str, Any]], None]
 
 
 def gather(full: bool = False, only: str = "", told: Told | None = None) -> dict[str, Any]:
-    """Everything that the doctor finds. ``told`` hears of each record when it is there."""
+    """All findings. ``told`` receives each record as soon as it exists."""
     from .. import __version__
 
     found = detect.detect()
@@ -61,7 +61,7 @@ def gather(full: bool = False, only: str = "", told: Told | None = None) -> dict
 
 
 def packages() -> dict[str, str | None]:
-    """The versions of what is installed; None where it is not."""
+    """The versions of the installed packages; None for a missing one."""
     result: dict[str, str | None] = {}
     for name in PACKAGES:
         try:
@@ -72,7 +72,7 @@ def packages() -> dict[str, str | None]:
 
 
 def gpu(found: detect.Detected) -> dict[str, Any]:
-    """What is known of the Apple GPU of this machine, and why it cannot be used where it cannot."""
+    """What is known of the Apple GPU of this machine, and why it cannot be used if it cannot."""
     result: dict[str, Any] = {"problem": found.problem()}
     if found.system != "Darwin":
         return result
@@ -88,7 +88,7 @@ def gpu(found: detect.Detected) -> dict[str, Any]:
 
 
 def check_cache() -> dict[str, Any]:
-    """Whether compiled kernels can be kept."""
+    """Whether compiled kernels can be cached."""
     record: dict[str, Any] = {"name": "cache of compiled kernels"}
     try:
         folder = cache.cache_dir()
@@ -101,17 +101,20 @@ def check_cache() -> dict[str, Any]:
         return record | {
             "ok": False,
             "error": f"{shown_path(cache.cache_dir())} cannot be written ({error.strerror})",
-            "advice": "name another folder in the environment variable TRITON_METAL_CACHE_DIR",
+            "advice": "set another folder with the environment variable TRITON_METAL_CACHE_DIR",
         }
 
 
 def check_numpy() -> list[dict[str, Any]]:
-    """The doctor itself compares with NumPy."""
+    """Whether the packages that the doctor itself needs are installed."""
     missing = {
-        "numpy": {"ok": False, "error": "is not installed, and results are compared with it"},
+        "numpy": {
+            "ok": False,
+            "error": "is not installed, but the doctor compares results with it",
+        },
         "ml_dtypes": {
             "ok": True,
-            "skipped": "is not installed, so nothing is tried in bfloat16",
+            "skipped": "is not installed, so bfloat16 is not tested",
         },
     }
     return [
@@ -122,7 +125,7 @@ def check_numpy() -> list[dict[str, Any]]:
 
 
 def examine(name: str, full: bool, only: str, told: Told | None) -> dict[str, Any]:
-    """One device: what it is, and how kernels run on it."""
+    """One device: its properties, and how kernels run on it."""
     device = devices.get(name)
     try:
         problem = device.problem()
@@ -153,7 +156,7 @@ def examine(name: str, full: bool, only: str, told: Told | None) -> dict[str, An
 def in_a_process(
     command: list[str], seconds: float, take: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Runs one of this module's commands in a process and takes the records that it writes, one a line."""
+    """Runs one of this module's commands in a process, and takes its records, one per line."""
     code = "from triton_metal.doctor import worker; worker()"
     environment = dict(os.environ)
     # The child finds this package where this process found it.
@@ -207,7 +210,7 @@ def in_a_process(
 
 
 def advice(report: dict[str, Any], found: detect.Detected) -> list[str]:
-    """What to do, the most useful first."""
+    """What to do, with the most useful advice first."""
     result = []
     by_name = {device["name"]: device for device in report["devices"]}
     for check in report["checks"]:
@@ -235,7 +238,7 @@ def advice(report: dict[str, Any], found: detect.Detected) -> list[str]:
 
 
 def verdict(report: dict[str, Any]) -> bool:
-    """Whether every device that is there works, and one is there."""
+    """Whether every available device works, and at least one is available."""
     there = [device for device in report["devices"] if device["problem"] is None]
     return (
         bool(there)
@@ -252,7 +255,7 @@ def shown_path(path: Path) -> str:
 
 
 def without_owner(value: Any) -> Any:
-    """The same with the home folder written as ~ in every text."""
+    """The value with the home folder replaced by ~ in every text."""
     home = str(Path.home())
     if isinstance(value, str):
         return value.replace(home, "~") if len(home) > 1 else value

@@ -1,4 +1,4 @@
-"""What the doctor runs on one device, in a process of its own: a driver that crashes takes only that with it."""
+"""The doctor's runs on one device. They are in their own process, so that a crash of a driver ends only that process."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..launcher import Launcher
 
 Progress = Callable[[dict[str, Any]], None]
 
-WITHOUT_BFLOAT16 = "NumPy has no bfloat16 of its own: pip install ml_dtypes"
+WITHOUT_BFLOAT16 = "NumPy has no bfloat16: pip install ml_dtypes"
 
 
 @contextlib.contextmanager
 def compiled_kernels() -> Iterator[list[Any]]:
-    """Collects the kernels that are compiled inside."""
+    """Collects the kernels that are compiled in this block."""
     kernels: list[Any] = []
     compile = Launcher.compile
 
@@ -39,9 +39,9 @@ def compiled_kernels() -> Iterator[list[Any]]:
 
 
 def failure(error: BaseException, kernels: list[Any]) -> dict[str, Any]:
-    """What a record says of an error, with the Metal text of the kernel that it came from."""
+    """The fields of a record for an error, with the Metal text of the kernel that caused it."""
     if isinstance(error, CompileError) and " the target (" in error.message:
-        # What a GPU lacks is refused, as it should be.
+        # The compiler refuses what a GPU lacks; that is not a failure.
         return {"ok": True, "refused": error.message}
     if isinstance(error, ModuleNotFoundError) and error.name == "ml_dtypes":
         return {"ok": True, "skipped": WITHOUT_BFLOAT16}
@@ -54,7 +54,7 @@ def failure(error: BaseException, kernels: list[Any]) -> dict[str, Any]:
 def timed(
     device: devices.Device, run: Callable[[], Any], seconds: float = 0.3
 ) -> tuple[float, int]:
-    """The median seconds of a call until its result is there, and how many were measured."""
+    """The median seconds of a call including its result, and the number of measurements."""
     times: list[float] = []
     while len(times) < 5 or (sum(times) < seconds and len(times) < 200):
         start = time.perf_counter()
@@ -64,7 +64,7 @@ def timed(
 
 
 def probe(name: str, progress: Progress) -> None:
-    """The small kernels, and what a launch costs."""
+    """Runs the small kernels, and measures a launch."""
     import numpy as np
 
     from .kernels import axpy_kernel, probes
@@ -113,7 +113,7 @@ def probe(name: str, progress: Progress) -> None:
 
 
 def probe_functional(device: devices.Device, progress: Progress) -> None:
-    """MLX's other route: a new output, as a part of a lazy graph, also inside mx.compile."""
+    """Runs MLX's other route: a new output as a part of a lazy graph, also inside mx.compile."""
     import mlx.core as mx
     import numpy as np
 
@@ -153,7 +153,7 @@ def probe_functional(device: devices.Device, progress: Progress) -> None:
 
 
 def digits(progress: Progress) -> None:
-    """The example that trains: its kernels change views of one NumPy array, so it is the host device's."""
+    """Runs the training example. Its kernels change views of one NumPy array, so it runs on the host device."""
     record: dict[str, Any] = {"kind": "example", "name": "digits"}
     try:
         start = time.perf_counter()
@@ -173,7 +173,7 @@ def digits(progress: Progress) -> None:
 
 
 def examples_folder() -> Path | None:
-    """Where the examples are: beside the package's modules, or in a checkout."""
+    """The folder of the examples: in the installed package, or in a checkout."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "examples", package.parents[1] / "examples"):
         if (folder / "demo.py").exists():
@@ -182,7 +182,7 @@ def examples_folder() -> Path | None:
 
 
 def self_test(name: str, only: str, progress: Progress) -> None:
-    """Every example on its inputs, against NumPy in float64, with timings."""
+    """Runs every example on its inputs, with timings, and compares it with NumPy in float64."""
     import numpy as np
 
     device = devices.get(name)
@@ -243,7 +243,7 @@ def self_test(name: str, only: str, progress: Progress) -> None:
 
 
 def bandwidth(device: devices.Device, np: Any, progress: Progress) -> None:
-    """The benchmark of memory: a large addition."""
+    """The memory benchmark: a large addition."""
     from .kernels import axpy_kernel
 
     n = 1 << (25 if device.name == "mps" or getattr(device, "on_gpu", bool)() else 22)

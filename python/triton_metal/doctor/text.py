@@ -1,4 +1,4 @@
-"""The doctor's report for people: in a terminal, and as Markdown."""
+"""The doctor's report as text, for a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def size(value: int | None) -> str:
 
 
 def facts(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was found, as names and values."""
+    """The findings as names and values."""
     system, gpu = report["system"], report["gpu"]
     result = [
         ("triton_metal", report["triton_metal"]),
@@ -57,12 +57,12 @@ _WORDS = {"ok": "detail", "skipped": "skipped", "FAILED": "error"}
 
 
 def state_of(record: dict[str, Any]) -> str:
-    """How something went, in one word."""
+    """The result of a record in one word."""
     return "FAILED" if not record.get("ok") else "skipped" if "skipped" in record else "ok"
 
 
 def measured(record: dict[str, Any]) -> str:
-    """A record's figures in a few words."""
+    """The figures of a record in a few words."""
     if not record.get("ok"):
         return record.get("error", "failed").strip().splitlines()[0]
     for state in ("refused", "skipped"):
@@ -87,14 +87,14 @@ def measured(record: dict[str, Any]) -> str:
 
 
 def label(record: dict[str, Any]) -> str:
-    """What a record is of."""
+    """The name of a record."""
     return " ".join(
         str(part) for part in (record["name"], record.get("shape"), record.get("dtype")) if part
     )
 
 
 def show(report: dict[str, Any]) -> None:
-    """Prints the report, with rich where that is installed."""
+    """Prints the report, with rich if it is installed."""
     try:
         from rich.console import Console
         from rich.table import Table
@@ -113,7 +113,7 @@ def show(report: dict[str, Any]) -> None:
         console.print()
         title = Text(f"{device['name']} ", style="bold")
         if device["problem"]:
-            console.print(title + Text(f"not there: {device['problem']}", style="yellow"))
+            console.print(title + Text(f"not available: {device['problem']}", style="yellow"))
             continue
         title += Text(device["properties"]["name"], style="")
         title += Text(
@@ -140,12 +140,12 @@ def show(report: dict[str, Any]) -> None:
 
 
 def plain(report: dict[str, Any]) -> str:
-    """The same without colours."""
+    """The report without colours."""
     lines = [f"{name:15} {value}" for name, value in facts(report)]
     for device in report["devices"]:
         lines.append("")
         if device["problem"]:
-            lines.append(f"{device['name']}: not there: {device['problem']}")
+            lines.append(f"{device['name']}: not available: {device['problem']}")
             continue
         works = "works" if device["ok"] else "does not work"
         lines.append(f"{device['name']}: {works} ({device['properties']['name']})")
@@ -160,7 +160,7 @@ def plain(report: dict[str, Any]) -> str:
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """A file to attach to an issue: tables, the Metal text of what failed, and everything as JSON."""
+    """The report as a file for an issue: tables, the Metal text of failed kernels, and everything as JSON."""
     lines = ["# triton_metal doctor", "", "| | |", "|---|---|"]
     lines += [f"| {name} | {value} |" for name, value in facts(report)]
     for device in report["devices"]:

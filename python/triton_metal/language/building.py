@@ -1,4 +1,4 @@
-"""What the functions of the language are made with: the walk in progress, marks of builtins, arguments that are read."""
+"""Helpers of the language's functions: the active walk, markers of builtins, and conversions of arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ active = threading.local()
 
 
 def current_generator() -> Any:
-    """The AST walk that runs in this thread."""
+    """The AST walk that is active in this thread."""
     generator = getattr(active, "generator", None)
     if generator is None:
         raise RuntimeError(
@@ -50,11 +50,11 @@ def is_builtin(fn: object) -> bool:
 
 
 tensor_methods: dict[str, Any] = {}
-"""Functions that are methods of tensors, too."""
+"""Functions that are also methods of tensors."""
 
 
 def tensor_method(fn: Any) -> Any:
-    """Makes a function a method of tensors; its first parameter is the tensor."""
+    """Makes a function also a method of tensors. Its first parameter is the tensor."""
     tensor_methods[fn.__name__] = fn
     return fn
 

@@ -1,4 +1,4 @@
-"""The operations that the compiler knows; the rules themselves are in C++."""
+"""The operations of the compiler. Their rules are in C++ (compiler/language)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ TRITON_MAX_TENSOR_NUMEL = 1 << 20
 
 @builtin
 def program_id(axis):
-    """The place of this program in the grid along axis 0, 1 or 2."""
+    """The index of this program in the grid along axis 0, 1 or 2."""
     return builder().program_id(read_int("axis", axis))
 
 
@@ -107,13 +107,13 @@ def num_programs(axis):
 
 @builtin
 def to_tensor(x):
-    """A number as a tensor of its default dtype; a tensor as it is."""
+    """A number as a tensor of its default dtype; a tensor unchanged."""
     return read_tensor("x", x)
 
 
 @builtin
 def arange(start, end):
-    """The int32 tile ``start, start + 1, ..., end - 1``; its length is a power of 2."""
+    """The int32 tile ``start, start + 1, ..., end - 1``. Its length must be a power of 2."""
     return builder().arange(read_int("start", start), read_int("end", end))
 
 
@@ -125,28 +125,28 @@ def full(shape, value, dtype):
 
 @builtin
 def broadcast(input, other):
-    """Both operands in their common shape."""
+    """Both operands, broadcast to their common shape."""
     return tuple(builder().broadcast(read_tensor("input", input), read_tensor("other", other)))
 
 
 @tensor_method
 @builtin
 def broadcast_to(input, *shape):
-    """The tile repeated along dimensions of size 1 to a shape."""
+    """The tile, broadcast to a shape by repeating dimensions of size 1."""
     return builder().broadcast_to(read_tensor("input", input), read_shape(spread(shape)))
 
 
 @tensor_method
 @builtin
 def permute(input, *dims):
-    """The tile with its dimensions in another order."""
+    """The tile with permuted dimensions."""
     return builder().permute(input, [read_int("dims", d) for d in spread(dims)])
 
 
 @tensor_method
 @builtin
 def trans(input, *dims):
-    """The transpose: the last two dimensions exchanged, or the dimensions as given."""
+    """The transpose: the last two dimensions swapped, or the given order of dimensions."""
     order = list(spread(dims))
     if not order:
         rank = len(input.shape)
@@ -159,7 +159,7 @@ def trans(input, *dims):
 @tensor_method
 @builtin
 def reshape(input, *shape, can_reorder=False):
-    """The same elements, in row-major order, in another shape."""
+    """The same elements, in row-major order, with another shape."""
     reorder = bool(read_static("can_reorder", can_reorder))
     return builder().reshape(read_tensor("input", input), read_shape(spread(shape)), reorder)
 
@@ -167,7 +167,7 @@ def reshape(input, *shape, can_reorder=False):
 @tensor_method
 @builtin
 def view(input, *shape):
-    """reshape, with the order of the elements left open."""
+    """Like reshape, but the order of the elements is unspecified."""
     return builder().reshape(read_tensor("input", input), read_shape(spread(shape)), True)
 
 
@@ -181,7 +181,7 @@ def item(input):
 @tensor_method
 @builtin
 def expand_dims(input, axis):
-    """The tile with new dimensions of size 1 at one axis or at several."""
+    """The tile with a new dimension of size 1 at each of the given axes."""
     input = read_tensor("input", input)
     axis = unwrap(axis)
     axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
@@ -196,7 +196,7 @@ def expand_dims(input, axis):
 
 @builtin
 def cat(input, other, can_reorder=False, dim=0):
-    """Two tiles of one shape after one another along a dimension."""
+    """Two tiles of the same shape, concatenated along a dimension."""
     if read_static("can_reorder", can_reorder):
         return builder().cat(input, other)
     rank = len(input.shape)
@@ -212,7 +212,7 @@ def cat(input, other, can_reorder=False, dim=0):
 
 @builtin
 def join(a, b):
-    """Two tiles side by side in a new last dimension of size 2."""
+    """Two tiles, joined along a new last dimension of size 2."""
     return builder().join(read_tensor("a", a), read_tensor("b", b))
 
 
@@ -226,7 +226,7 @@ def split(a):
 @tensor_method
 @builtin
 def cast(input, dtype, fp_downcast_rounding=None, bitcast=False):
-    """The value as another dtype; with ``bitcast`` its bits."""
+    """The value converted to another dtype; with ``bitcast``, its bits reinterpreted."""
     target = read_dtype("dtype", dtype)
     if read_static("bitcast", bitcast):
         return builder().bitcast(read_tensor("input", input), target)
@@ -244,7 +244,7 @@ tensor_methods["to"] = _to
 
 @builtin
 def getitem(input, *slices):
-    """``x[:, None]``: new dimensions where None stands."""
+    """``x[:, None]``: inserts a new dimension at each None."""
     result, taken = input, 0
     for dim, index in enumerate(slices):
         if index is None:
@@ -255,8 +255,8 @@ def getitem(input, *slices):
                 raise ValueError(f"too many indices for {input.type}")
         else:
             raise ValueError(
-                f"a tensor is indexed with ':' and None only, not {describe(index)}; "
-                "elements are reached through pointers, tl.gather or reductions"
+                f"a tensor index can only contain ':' and None, not {describe(index)}; "
+                "use pointers, tl.gather or reductions to read elements"
             )
     return result
 
@@ -276,7 +276,7 @@ def _pointer(name: str, value: Any) -> tensor:
 
 @builtin
 def load(pointer, mask=None, other=None, *, cache_modifier="", eviction_policy="", volatile=False):
-    """Reads through a pointer or a tile of pointers, where the mask is true, and ``other`` elsewhere."""
+    """Reads through a pointer or a tile of pointers if the mask is true, and returns ``other`` elsewhere."""
     return builder().load(
         _pointer("load", pointer),
         _optional(mask),
@@ -290,7 +290,7 @@ def load(pointer, mask=None, other=None, *, cache_modifier="", eviction_policy="
 @tensor_method
 @builtin
 def store(pointer, value, mask=None, *, cache_modifier="", eviction_policy=""):
-    """Writes through a pointer or a tile of pointers, where the mask is true."""
+    """Writes through a pointer or a tile of pointers if the mask is true."""
     builder().store(
         _pointer("store", pointer),
         unwrap(value),
@@ -312,7 +312,7 @@ def _atomic(name: str, op: AtomicOp, doc: str) -> Any:
         )
 
     atomic.__name__ = atomic.__qualname__ = name
-    atomic.__doc__ = f"{doc} in memory, atomically; returns what was there."
+    atomic.__doc__ = f"{doc} in memory, atomically; returns the old value."
     return tensor_method(builtin(atomic))
 
 
@@ -328,7 +328,7 @@ atomic_xchg = _atomic("atomic_xchg", AtomicOp.xchg, "Exchanges")
 @tensor_method
 @builtin
 def atomic_cas(pointer, cmp, val, sem=None, scope=None):
-    """Puts ``val`` where ``cmp`` is found, atomically; returns what was there."""
+    """Atomically replaces the value in memory by ``val`` if it equals ``cmp``; returns the old value."""
     return builder().atomic_cas(
         _pointer("atomic_cas", pointer),
         unwrap(cmp),
@@ -361,25 +361,25 @@ def mul(x, y, sanitize_overflow=True):
 
 @builtin
 def where(condition, x, y):
-    """x where the condition is true, y elsewhere."""
+    """x if the condition is true, y elsewhere."""
     return builder().where(unwrap(condition), unwrap(x), unwrap(y))
 
 
 @builtin
 def minimum(x, y, propagate_nan=PropagateNan.NONE):
-    """The smaller of two values; a NaN loses, unless ``propagate_nan`` is ALL."""
+    """The smaller of two values. A NaN is ignored unless ``propagate_nan`` is ALL."""
     return builder().minimum(unwrap(x), unwrap(y), read_nan(propagate_nan))
 
 
 @builtin
 def maximum(x, y, propagate_nan=PropagateNan.NONE):
-    """The larger of two values; a NaN loses, unless ``propagate_nan`` is ALL."""
+    """The larger of two values. A NaN is ignored unless ``propagate_nan`` is ALL."""
     return builder().maximum(unwrap(x), unwrap(y), read_nan(propagate_nan))
 
 
 @builtin
 def clamp(x, min, max, propagate_nan=PropagateNan.NONE):
-    """x, held between min and max."""
+    """x, limited to the range from min to max."""
     return builder().clamp(unwrap(x), unwrap(min), unwrap(max), read_nan(propagate_nan))
 
 
@@ -389,7 +389,7 @@ def _fold(name: str, pick: Callable[..., Any], combine: Any) -> Any:
         if not any(isinstance(arg, tensor) for arg in args):
             return pick(*args)
         if len(args) < 2:
-            raise TypeError(f"{name} of run-time values takes at least two of them")
+            raise TypeError(f"{name} requires at least two run-time values")
         return functools.reduce(combine, args)
 
     fold.__name__ = name
@@ -410,7 +410,7 @@ def dot(
     max_num_imprecise_acc=None,
     out_dtype=None,
 ):
-    """The matrix product of two tiles, added to ``acc``. Sums are float32 or int32."""
+    """The matrix product of two tiles, added to ``acc``. It accumulates in float32 or int32."""
     if input_precision is not None and allow_tf32 is not None:
         raise ValueError("dot takes input_precision or allow_tf32, not both")
     precision = read_static("input_precision", input_precision) or ""
@@ -437,14 +437,14 @@ def _pointer_free(name: str, value: Any) -> tensor:
 @tensor_method
 @builtin
 def gather(src, index, axis):
-    """Elements of a tile, chosen along an axis by a tile of indices."""
+    """The elements of a tile that a tile of indices selects along an axis."""
     return builder().gather(src, index, read_int("axis", axis))
 
 
 @tensor_method
 @builtin
 def histogram(input, num_bins, mask=None):
-    """How many elements of an integer tile have each of the values 0 to num_bins - 1."""
+    """The number of elements of an integer tile with each of the values 0 to num_bins - 1."""
     mask = None if mask is None else read_tensor("mask", unwrap(mask))
     return builder().histogram(input, read_int("num_bins", num_bins), mask)
 
@@ -470,7 +470,7 @@ def _combine(region: Any, combine_fn: Any) -> list[tensor]:
 @tensor_method
 @builtin
 def reduce(input, axis, combine_fn, keep_dims=False):
-    """Combines the elements of one tile, or of several together, along an axis (None: all of them)."""
+    """Combines the elements of a tile, or of several tiles together, along an axis (None: all elements)."""
     values, single = _inputs("reduce", input)
     rank = len(values[0].shape)
     axis = read_static("axis", axis)
@@ -512,7 +512,7 @@ def _reduce_with_indices(input, axis, combine_fn, keep_dims=False):
 @tensor_method
 @builtin
 def associative_scan(input, axis, combine_fn, reverse=False):
-    """Every element combined with those before it along an axis (with ``reverse``: after it)."""
+    """Combines every element with the ones before it along an axis (with ``reverse``: after it)."""
     values, single = _inputs("associative_scan", input)
     region = builder().begin_scan(
         values, read_int("axis", axis), bool(read_static("reverse", reverse))
@@ -540,25 +540,27 @@ def _hint(name: str, kind: Hint, doc: str) -> Any:
 
 
 multiple_of = _hint(
-    "multiple_of", Hint.divisibility, "Promises that the first of each run of values is a multiple."
+    "multiple_of",
+    Hint.divisibility,
+    "Asserts that the first value of each contiguous run is a multiple of a number.",
 )
 max_contiguous = _hint(
-    "max_contiguous", Hint.contiguity, "Promises that values come in runs of consecutive numbers."
+    "max_contiguous", Hint.contiguity, "Asserts that values form contiguous runs of a length."
 )
 max_constancy = _hint(
-    "max_constancy", Hint.constancy, "Promises that values come in runs of equal numbers."
+    "max_constancy", Hint.constancy, "Asserts that values form constant runs of a length."
 )
 
 
 @builtin
 def assume(cond):
-    """Promises that a scalar condition is true."""
+    """Asserts to the compiler that a scalar condition is true."""
     builder().assume(unwrap(cond))
 
 
 @builtin
 def debug_barrier():
-    """All threads of the program wait for one another."""
+    """Waits until all threads of the program reach this point."""
     builder().debug_barrier()
 
 
@@ -567,14 +569,16 @@ def device_print(prefix, *args, hex=False):
     """Prints values at run time."""
     prefix = read_static("prefix", prefix)
     if not isinstance(prefix, str):
-        raise TypeError(f"device_print takes a string first, not {describe(prefix)}")
+        raise TypeError(
+            f"the first argument of device_print must be a string, not {describe(prefix)}"
+        )
     values = [read_tensor("device_print's argument", unwrap(a)) for a in args]
     builder().device_print(prefix, values, bool(read_static("hex", hex)))
 
 
 @builtin
 def device_assert(cond, msg="", mask=None):
-    """Stops with a message when a condition is false at run time; for debugging (``debug=True``)."""
+    """Stops with a message if a condition is false at run time. Needs ``debug=True``."""
     if current_generator().options.debug:
         builder().device_assert(unwrap(cond), str(read_static("msg", msg)), _optional(mask))
 
@@ -587,7 +591,7 @@ def static_print(*values, sep=" ", end="\n", file=None, flush=False):
 
 @builtin
 def static_assert(cond, msg=""):
-    """Refuses to compile unless a compile-time condition is true."""
+    """Fails the compilation if a compile-time condition is false."""
     raise RuntimeError("static_assert works only inside @triton_metal.jit functions")
 
 
@@ -597,7 +601,7 @@ range_ = builtins.range
 
 
 class static_range:
-    """A loop that is unrolled while compiling; its bounds are constexpr."""
+    """A loop that is unrolled while compiling. Its bounds must be constexpr."""
 
     def __init__(self, arg1: Any, arg2: Any = None, step: Any = 1) -> None:
         start, end = (0, arg1) if arg2 is None else (arg1, arg2)
@@ -609,7 +613,7 @@ class static_range:
 
 
 class range:
-    """A loop like Python's, with hints: how many stages to pipeline it in, how far to unroll it."""
+    """A loop like Python's, with hints for pipelining and unrolling."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Mathematical functions, element by element."""
+"""Elementwise mathematical functions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ N_ROUNDS_DEFAULT = tl.constexpr(10)
 
 @kernel_function
 def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """Rounds of Philox on a counter of four words with a key of two, 32 or 64 bits each."""
+    """Rounds of Philox on a counter of four words with a key of two words, of 32 or 64 bits each."""
     if c0.dtype == tl.uint32:
         multiplier0: tl.constexpr = 0xD2511F53
         multiplier1: tl.constexpr = 0xCD9E8D57
@@ -38,7 +38,7 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAUL
 
 @kernel_function
 def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """Philox with the key taken from a seed of up to 64 bits."""
+    """Philox with a key from a seed of up to 64 bits."""
     seed = tl.to_tensor(seed)
     tl.static_assert(seed.dtype.is_int(), "the seed is an integer")
     seed = seed.to(tl.uint64)
@@ -64,7 +64,7 @@ def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
 
 @kernel_function
 def randint4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """Four tiles of random 32-bit words: the whole result of one Philox call for each offset."""
+    """Four tiles of random 32-bit words: the full result of one Philox call per offset."""
     low = offset.to(tl.uint32)
     zero = low * 0
     if offset.dtype.primitive_bitwidth > 32:

@@ -1,4 +1,4 @@
-"""The part of the language that is written in the language itself."""
+"""The functions of the language that are written in the language itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .core import tensor_method
 @tensor_method
 @kernel_function
 def cdiv(x, div):
-    """x / div, rounded up; both are positive."""
+    """x / div, rounded up. Both must be positive."""
     return (x + (div - 1)) // div
 
 
@@ -24,7 +24,7 @@ def sigmoid(x):
 @tensor_method
 @kernel_function
 def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
-    """exp(x), scaled to sum up to 1 along an axis (0 unless named)."""
+    """exp(x), normalised to sum to 1 along an axis (default 0)."""
     axis: core.constexpr = 0 if dim is None else dim
     shifted = x - max(x, axis, keep_dims=True)
     numerator = math.exp(shifted)
@@ -35,14 +35,13 @@ def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
 @tensor_method
 @kernel_function
 def ravel(x, can_reorder=False):
-    """The tile in one dimension."""
+    """The tile as one dimension."""
     return core.reshape(x, (x.numel,), can_reorder=can_reorder)
 
 
 @kernel_function
 def swizzle2d(i, j, size_i, size_j, size_g):
-    """Position (i, j) of a row-major size_i x size_j grid, renumbered to run down columns in groups
-    of size_g rows."""
+    """The index (i, j) in a row-major size_i x size_j grid, renumbered column by column in groups of size_g rows."""
     place = i * size_j + j
     group_size = size_g * size_j
     group = place // group_size
@@ -105,7 +104,7 @@ def _any_smaller(value1, index1, value2, index2):
 
 @constexpr_function
 def _comparison_dtype(dtype):
-    """Narrow types are compared as 32-bit ones."""
+    """The dtype of comparisons: narrow types are compared as 32-bit types."""
     if dtype.primitive_bitwidth >= 32:
         return dtype
     return core.float32 if dtype.is_floating() else core.int32
@@ -116,7 +115,7 @@ def _comparison_dtype(dtype):
 def max(
     input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False
 ):
-    """The largest element along an axis, or of all; with ``return_indices`` also where it is."""
+    """The maximum along an axis, or of all elements. ``return_indices`` also returns its index."""
     if return_indices:
         if return_indices_tie_break_left:
             return core._reduce_with_indices(input, axis, _first_larger, keep_dims=keep_dims)
@@ -130,7 +129,7 @@ def max(
 def min(
     input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False
 ):
-    """The smallest element along an axis, or of all; with ``return_indices`` also where it is."""
+    """The minimum along an axis, or of all elements. ``return_indices`` also returns its index."""
     if return_indices:
         if return_indices_tie_break_left:
             return core._reduce_with_indices(input, axis, _first_smaller, keep_dims=keep_dims)
@@ -142,7 +141,7 @@ def min(
 @tensor_method
 @kernel_function
 def argmax(input, axis, tie_break_left=True, keep_dims=False):
-    """Where the largest element is along an axis: the first such place, with ``tie_break_left``."""
+    """The index of the maximum along an axis; with ``tie_break_left``, the first such index."""
     _, index = max(
         input,
         axis,
@@ -156,7 +155,7 @@ def argmax(input, axis, tie_break_left=True, keep_dims=False):
 @tensor_method
 @kernel_function
 def argmin(input, axis, tie_break_left=True, keep_dims=False):
-    """Where the smallest element is along an axis: the first such place, with ``tie_break_left``."""
+    """The index of the minimum along an axis; with ``tie_break_left``, the first such index."""
     _, index = min(
         input,
         axis,
@@ -192,7 +191,7 @@ def _or(a, b):
 
 @constexpr_function
 def _sum_dtype(input_dtype, dtype):
-    """Sums of narrow integers are 32 bits wide, so that they do not overflow early."""
+    """The dtype of sums: narrow integers are summed in 32 bits, so that they do not overflow early."""
     if dtype is not None:
         return dtype
     if input_dtype.is_int_signed() and input_dtype.int_bitwidth < 32:
@@ -213,7 +212,7 @@ def sum(input, axis=None, keep_dims=False, dtype: core.constexpr = None):
 @tensor_method
 @kernel_function
 def xor_sum(input, axis=None, keep_dims=False):
-    """The exclusive or of integers along an axis, or of all."""
+    """The exclusive or of integers along an axis, or of all elements."""
     core.static_assert(input.dtype.is_int(), "xor_sum takes integers")
     return core.reduce(input, axis, _xor, keep_dims=keep_dims)
 
@@ -244,7 +243,7 @@ def cumprod(input, axis=0, reverse=False, dtype: core.constexpr = None):
 
 @kernel_function
 def interleave(a, b):
-    """Elements of a and b in turn along the last dimension."""
+    """The elements of a and b, alternating along the last dimension."""
     pairs = core.join(a, b)
     if len(pairs.shape) == 1:
         return pairs
@@ -263,5 +262,5 @@ def squeeze(x, dim: core.constexpr):
 @tensor_method
 @kernel_function
 def unsqueeze(x, dim: core.constexpr):
-    """The tile with one more dimension of size 1."""
+    """The tile with an additional dimension of size 1."""
     return core.expand_dims(x, dim)

@@ -1,8 +1,8 @@
 """Kernels on MLX arrays.
 
-``kernel[grid](...)`` takes ``mlx.core.array`` arguments and changes those that it writes in place: under the names that
-were passed. See :mod:`triton_metal.mlx.in_place` for what that means where arrays share memory or are not computed yet.
-Nothing here imports MLX before it is used.
+``kernel[grid](...)`` takes ``mlx.core.array`` arguments and changes those that it writes in place, under the names
+that were passed. :mod:`triton_metal.mlx.in_place` describes arrays that share memory or are not computed yet. This
+package does not import MLX before it is used.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ __all__ = ["call", "launch", "strides", "synchronize"]
 
 
 def strides(array: Any) -> tuple[int, ...]:
-    """The strides of an array, in elements, as a kernel sees it: MLX arrays have none of their own.
+    """The strides of an array, in elements, as a kernel sees it. MLX arrays have no strides of their own.
 
-    A kernel always gets the elements in row-major order, whatever view the array is.
+    A kernel always receives the elements in row-major order, also of a view.
 
     >>> import mlx.core as mx
     >>> import triton_metal.mlx

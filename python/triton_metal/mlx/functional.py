@@ -1,7 +1,7 @@
-"""Kernels as functions of MLX arrays: their outputs are new arrays of a lazy graph.
+"""Kernels as functions of MLX arrays. Their outputs are new arrays of a lazy graph.
 
-Launches go through ``mx.fast.metal_kernel``, which writes the kernel's signature itself. What is relied on, and where
-MLX says so, is in docs/apple.md.
+Launches use ``mx.fast.metal_kernel``, which writes the kernel's signature itself. docs/apple.md lists the assumptions
+and their sources in MLX.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from .. import coverage
 from ..errors import LaunchTypeError, LaunchValueError
-from ..metal_text import MAX_BUFFERS, NUM_PROGRAMS, PROGRAM_ID, MetalText, Parameter, fold, unused
+from ..metal_text import (
+    MAX_BUFFERS,
+    NUM_PROGRAMS,
+    PROGRAM_ID,
+    MetalText,
+    Parameter,
+    threads_of,
+    unused,
+)
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -29,7 +37,7 @@ SMALLEST_DEVICE_INPUT = 8
 # Parameters that MLX adds where the source has an input's name with one of these behind it.
 _ADDED = ("_shape", "_strides", "_ndim")
 
-# MLX's dtypes, and what their names in MLX's signatures mean; a name of its own where Metal's standard library decides.
+# MLX's dtypes and the meaning of their names in MLX's signatures. Metal's standard library defines the names with _t.
 _ELEMENTS = {
     "bool": "bool",
     "int8": "int8_t",
@@ -50,7 +58,7 @@ _metal_kernel: Callable[..., Any] | None = None
 
 
 def metal_kernel() -> Callable[..., Any]:
-    """``mx.fast.metal_kernel``, or what a contract device stands in for it."""
+    """``mx.fast.metal_kernel``, or a contract device's stand-in for it."""
     if _metal_kernel is not None:
         return _metal_kernel
     import mlx.core as mx
@@ -69,13 +77,13 @@ def call(
 ) -> Any:
     """Runs a kernel whose outputs are new MLX arrays, lazily, as a part of MLX's graph.
 
-    ``outputs`` names the arguments that the kernel writes, and gives for each an array that it is like, or its shape
-    and dtype; the other arguments follow as in ``kernel[grid](...)``, without them. Returns the output, or a tuple of
-    them in the order of ``outputs``.
+    ``outputs`` names the arguments that the kernel writes. It gives for each an array with the same shape and dtype,
+    or the shape and dtype themselves. The other arguments follow as in ``kernel[grid](...)``. Returns the output, or
+    a tuple of the outputs in the order of ``outputs``.
 
-    A new array holds nothing that a kernel could read, and what a kernel does not write would stay undefined. So an
-    output must be wholly written by the launch, or begin as ``init_value``. For anything else, launch in place:
-    ``kernel[grid](...)``. Where MLX has no GPU, the host device runs the kernel.
+    A new array is uninitialised. The launch must therefore write an output completely, or ``init_value`` must fill it
+    first. For anything else, launch in place with ``kernel[grid](...)``. If MLX has no GPU, the host device runs the
+    kernel.
 
     >>> import mlx.core as mx, triton_metal, triton_metal.language as tl
     >>> from triton_metal.testing import contract_device
@@ -113,7 +121,7 @@ def call(
 
 
 def has_metal() -> bool:
-    """Whether MLX has a GPU for its custom kernels, or a contract device stands for it."""
+    """Whether MLX has a GPU for custom kernels, or a contract device replaces it."""
     import mlx.core as mx
 
     return _metal_kernel is not None or mx.metal.is_available()
@@ -128,7 +136,7 @@ def in_place_of_new(
     init_value: float | None,
     stream: Any,
 ) -> list[mx.array]:
-    """The same where MLX runs on the CPU: an in-place launch on new arrays, on the host device."""
+    """Runs the kernel if MLX is on the CPU: an in-place launch on new arrays, on the host device."""
     import mlx.core as mx
 
     from . import in_place
@@ -143,7 +151,7 @@ def in_place_of_new(
 
 
 def functional(compiled: Any, outputs: tuple[str, ...]) -> Functional:
-    """The kernel with these outputs, made once: MLX compiles each kernel object anew."""
+    """The kernel with these outputs. It is made once, because MLX compiles each kernel object again."""
     cache = vars(compiled).setdefault("_mlx_functional", {})
     key = (outputs, metal_kernel())
     found = cache.get(key)
@@ -167,12 +175,14 @@ class Functional:
         by_name = {argument["name"]: argument for argument in buffers}
         for output in outputs:
             if output not in by_name:
-                raise LaunchValueError(f"{self.name}: output {output} is no array of the kernel")
+                raise LaunchValueError(
+                    f"{self.name}: output {output} is not an array of the kernel"
+                )
         for argument in buffers:
             writes = argument["writes"] or argument["atomic"]
             if writes and argument["name"] not in outputs:
                 raise LaunchValueError(
-                    f"{self.name}: argument {argument['name']} is written by the kernel, so outputs= must have it; "
+                    f"{self.name}: argument {argument['name']} is written by the kernel, so outputs= must contain it; "
                     f"an array that is there already is changed by an in-place launch, {self.name}[grid](...)"
                 )
             if not writes and argument["name"] in outputs:
@@ -195,7 +205,7 @@ class Functional:
         specs: Mapping[str, tuple[tuple[int, ...], Any]],
         init_value: float | None,
     ) -> None:
-        """Raises where an output would hold, or the kernel would read, what nobody wrote."""
+        """Raises if an output would keep, or the kernel would read, uninitialised elements."""
         if init_value is not None:
             return
         in_place = f"launch it in place, {self.name}[grid](...), or give init_value="
@@ -204,15 +214,15 @@ class Functional:
             if argument["reads"] or argument["atomic"]:
                 how = "updates atomically" if argument["atomic"] else "reads"
                 raise LaunchValueError(
-                    f"{self.name}: the kernel {how} {name}, and an output is new memory that holds nothing: {in_place}"
+                    f"{self.name}: the kernel {how} {name}, but an output is new, uninitialised memory: {in_place}"
                 )
         sizes = {name: math.prod(shape) for name, (shape, _) in specs.items()}
         whole = coverage.of(self.compiled).whole(grid, words, sizes, run_coverage)
         for name in specs:
             if sizes[name] and not whole[name]:
                 raise LaunchValueError(
-                    f"{self.name}: it is not known that this launch writes all of {name}, and what it leaves of an "
-                    f"output is undefined: {in_place}"
+                    f"{self.name}: this launch may not write all of {name}, and the rest of an output would be "
+                    f"undefined: {in_place}"
                 )
 
     def __call__(
@@ -224,25 +234,22 @@ class Functional:
         init_value: float | None = None,
         stream: Any = None,
     ) -> list[mx.array]:
-        """The outputs of a launch; arrays and scalars as for a launch, in the kernel's order."""
-        threads = self.threads
-        folded = max(grid[0] * threads, grid[1], grid[2]) > MAX_GRID_THREADS
+        """The outputs of a launch. Arrays and scalars are in the kernel's order."""
+        threads = threads_of(grid, self.threads, MAX_GRID_THREADS)
         inputs = [large_enough(arguments[index], stream) for index, _ in self.inputs]
-        if folded:
-            words += b"".join(size.to_bytes(4, "little") for size in grid)
-            grid = fold(grid, MAX_GRID_THREADS // threads)
+        words += threads.words
         if words:
             inputs.append(words_array(words))
         dtypes = [array.dtype for array in inputs] + [dtype for _, dtype in specs]
-        # MLX has no memory for an array without elements: the kernel gets one element, and nobody sees it.
+        # MLX has no memory for an array without elements: the kernel gets one element, which is dropped.
         shapes = [shape if math.prod(shape) else (1,) for shape, _ in specs]
-        function = self.kernel(folded, tuple(dtype_name(dtype) for dtype in dtypes))
+        function = self.kernel(threads.folded, tuple(dtype_name(dtype) for dtype in dtypes))
         results = function(
             inputs=inputs,
             output_shapes=shapes,
             output_dtypes=[dtype for _, dtype in specs],
-            grid=(grid[0] * threads, grid[1], grid[2]),
-            threadgroup=(threads, 1, 1),
+            grid=threads.size,
+            threadgroup=threads.group,
             init_value=None if init_value is None else float(init_value),
             stream=stream,
         )
@@ -262,7 +269,7 @@ class Functional:
         return found
 
     def make(self, folded: bool, dtypes: tuple[str, ...]) -> Any:
-        """What MLX is given: names of the buffers, a header and the body of a kernel."""
+        """Passes MLX the names of the buffers, a header and the body of a kernel."""
         text = self.text
         buffers = {parameter.buffer: parameter for parameter in text.buffers}
         bound = [buffers[argument["slot"]] for _, argument in self.inputs]
@@ -271,7 +278,7 @@ class Functional:
         elif folded:
             if len(bound) + len(self.outputs) >= MAX_BUFFERS:
                 raise LaunchValueError(
-                    f"{self.name} has {MAX_BUFFERS} buffers, which leaves none for the sizes of so wide a grid"
+                    f"{self.name} has {MAX_BUFFERS} buffers, and a grid this wide needs one more for its sizes"
                 )
             bound.append(Parameter(text.fresh_name("grid_words"), "constant uint *", None, None))
         num_inputs = len(bound)
@@ -291,7 +298,7 @@ class Functional:
                 continue
             places += f"  const {parameter.declared()} = {parameter.attribute};\n"
 
-        # A parameter has the text's name where that means the same to MLX.
+        # A parameter keeps the text's name if MLX gives it the same type.
         names: list[str] = []
         aliases = ""
         for position, (parameter, dtype) in enumerate(zip(bound, dtypes, strict=True)):
@@ -325,7 +332,7 @@ class Functional:
 def run_coverage(
     compiled: Any, positions: Mapping[int, int], grid: tuple[int, int, int], words: bytes
 ) -> dict[int, bool]:
-    """Runs the kernel that stores 1 wherever another one writes, with MLX itself."""
+    """Runs the kernel that stores 1 wherever another one writes, with MLX."""
     import mlx.core as mx
 
     described = compiled.metadata.args
@@ -358,12 +365,12 @@ def words_of(arguments: Sequence[Mapping[str, Any]]) -> range:
 
 
 def pulls_in(name: str, source: str) -> bool:
-    """Whether MLX would add parameters for this input: it looks for their names as parts of the text."""
+    """Whether MLX would add parameters for this input. It searches for their names anywhere in the text."""
     return any(name + added in source for added in _ADDED)
 
 
 def element_of(pointer: str) -> str:
-    """The element type of a pointer's.
+    """The element type of a pointer type.
 
     >>> element_of("device const half *")
     'half'
@@ -375,12 +382,12 @@ def element_of(pointer: str) -> str:
 
 @functools.cache
 def dtype_name(dtype: Any) -> str:
-    """What MLX calls a dtype: "float32"."""
+    """MLX's name of a dtype: "float32"."""
     return str(dtype).rpartition(".")[2].removesuffix("_")
 
 
 def large_enough(array: Any, stream: Any) -> Any:
-    """The array, or its elements and zeros behind them: MLX passes small ones in the constant address space."""
+    """The array, padded with zeros if it is small: MLX passes small arrays in the constant address space."""
     import mlx.core as mx
 
     if array.size >= SMALLEST_DEVICE_INPUT:
@@ -391,14 +398,14 @@ def large_enough(array: Any, stream: Any) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def words_array(words: bytes) -> Any:
-    """Words as an MLX array; one that is in a lazy graph is never changed."""
+    """Words as an MLX array. An array in a lazy graph is never changed."""
     import mlx.core as mx
 
     return mx.array(memoryview(words).cast("I").tolist(), dtype=mx.uint32)
 
 
 def read_spec(kernel: str, name: str, value: Any) -> tuple[tuple[int, ...], Any]:
-    """An output's shape and dtype, from an array that it is like or the two themselves."""
+    """An output's shape and dtype, from a similar array or from the two themselves."""
     import mlx.core as mx
 
     shape, dtype = (
@@ -415,16 +422,20 @@ def read_spec(kernel: str, name: str, value: Any) -> tuple[tuple[int, ...], Any]
             f"{kernel}: output {name} must be an MLX array that it is like, or (shape, dtype), not {value!r}"
         )
     if any(isinstance(size, bool) or not isinstance(size, int) or size < 0 for size in shape):
-        raise LaunchValueError(f"{kernel}: output {name} has no shape {tuple(shape)}")
+        raise LaunchValueError(
+            f"{kernel}: the shape of output {name} must consist of integers of 0 or more, not {tuple(shape)}"
+        )
     if dtype_name(dtype) not in _ELEMENTS:
-        raise LaunchTypeError(f"{kernel}: output {name} is of {dtype}, which no kernel writes")
+        raise LaunchTypeError(
+            f"{kernel}: output {name} has dtype {dtype}, which no kernel can write"
+        )
     return tuple(shape), dtype
 
 
 def bind(
     kernel: JITFunction, args: tuple[Any, ...], kwargs: dict[str, Any], specs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Every argument but the outputs by its name."""
+    """Binds every argument except the outputs to its name."""
     names = [param.name for param in kernel.params]
     for output in specs:
         if output not in names:
@@ -434,7 +445,7 @@ def bind(
     open_names = [name for name in names if name not in specs]
     if len(args) > len(open_names):
         raise LaunchTypeError(
-            f"{kernel.name} takes {len(open_names)} arguments beside its outputs, but {len(args)} were given; they "
+            f"{kernel.name} takes {len(open_names)} arguments besides its outputs, but {len(args)} were given; they "
             f"are {', '.join(open_names)}"
         )
     values = dict(zip(open_names, args, strict=False))
@@ -443,7 +454,7 @@ def bind(
             continue
         if name in specs or name in values or name not in names:
             problem = "is an output" if name in specs else "is given twice"
-            problem = problem if name in names else "is no parameter"
+            problem = problem if name in names else "is not a parameter"
             raise LaunchTypeError(
                 f"{kernel.name}: argument {name} {problem}; its parameters are {', '.join(names)}"
             )

@@ -1,19 +1,20 @@
 """Launches that change MLX arrays in place.
 
-After ``kernel[grid](x, ...)`` the arrays that the kernel writes have their new values under the names that were passed,
-and every other array has the value that it would have had without the launch: a slice that was taken before and is
-computed later, another array of the same memory, another name for the same node of MLX's graph, a constant. Memory is
-taken over where nothing else holds it, by MLX's own counts, and copied otherwise. The same array object for two
-arguments is one piece of memory; two array objects never are.
+After ``kernel[grid](x, ...)`` the arrays that the kernel writes have their new values under the names that were
+passed. Every other array has the value that it would have without the launch: a slice that was taken before and is
+computed later, another array of the same memory, another name for the same node of MLX's graph, a constant. A launch
+reuses memory that nothing else holds, by MLX's own counts, and copies it otherwise. The same array object for two
+arguments is one piece of memory; two array objects never share memory.
 
-Kernels see every array in row-major order. A view that is not (``x.T``) is copied first; where the kernel writes it, the
-view gets the new values and what it was taken from keeps its own.
+Kernels see every array in row-major order. Other views (``x.T``) are copied first. If the kernel writes such a view,
+the view gets the new values, and the original array keeps its own.
 
-Memory that was exported (``memoryview(x)``, ``np.array(x, copy=False)``) stays the array's only while the launch could
-take it over, as after MLX's own ``x[i] = v``: export it anew after a launch.
+Exported memory (``memoryview(x)``, ``np.array(x, copy=False)``) only remains the array's memory if the launch could
+reuse it, as after MLX's own ``x[i] = v``. Export it again after a launch.
 
-A launch waits for nothing: where its arguments are still being computed, it is put after them. Inside ``mx.compile`` it
-becomes a part of the graph. It has no derivative: give the function that launches it one with ``mx.custom_function``.
+A launch does not wait. If its arguments are still being computed, it is scheduled after them. Inside ``mx.compile``
+it becomes a part of the graph. It has no derivative; use ``mx.custom_function`` to give one to the function that
+launches it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _problem: str | None = None
 
 
 def built_for() -> list[str]:
-    """The minor versions of MLX that this installation launches in place with."""
+    """The minor versions of MLX that this installation can launch in place with."""
     names = (path.name for path in Path(__file__).parent.parent.glob("_mlx_*"))
     found = {re.match(r"_mlx_(\d+)_(\d+)\.", name) for name in names}
     pairs = {(int(match[1]), int(match[2])) for match in found if match}
@@ -41,7 +42,7 @@ def built_for() -> list[str]:
 
 
 def _load() -> Any:
-    """The extension module for the MLX that is installed; raises where there is none."""
+    """The extension module for the installed MLX; raises DeviceError if there is none."""
     import mlx.core as mx
 
     version = ".".join(mx.__version__.split(".")[:2])
@@ -68,7 +69,7 @@ def _load() -> Any:
 
 
 def native() -> Any:
-    """The extension module, loaded once; DeviceError says why there is none."""
+    """The extension module, loaded once. DeviceError says why there is none."""
     global _module, _problem
     if _module is None:
         if _problem is None:
@@ -91,15 +92,15 @@ def native() -> Any:
 def launch(
     kernel: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes
 ) -> None:
-    """Launches a compiled kernel on MLX arrays: the route that ``kernel[grid](...)`` takes."""
+    """Launches a compiled kernel on MLX arrays, as ``kernel[grid](...)`` does."""
     native().launch(kernel, grid, arguments, scalar_words)
 
 
 def synchronize() -> None:
-    """Waits for all that MLX's default stream was given, and raises what went wrong in a launch.
+    """Waits for all work on MLX's default stream, and raises the error of a launch.
 
-    Launches on arrays that are still being computed run after their call has returned; should one fail, the next launch
-    raises it, or this does.
+    Launches on arrays that are still being computed run after their call has returned. If one fails, the next launch
+    or this function raises its error.
 
     >>> import triton_metal.mlx
     >>> triton_metal.mlx.synchronize()

@@ -1,4 +1,4 @@
-"""Helpers for tests and measurements, and devices that stand for a Mac's."""
+"""Helpers for tests and measurements, and devices that stand in for a Mac's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ttir(
     constexprs: Mapping[str, Any] | None = None,
     divisibility: Mapping[str, int] | None = None,
 ) -> Any:
-    """The TTIR module of a kernel, without compiling further.
+    """The TTIR module of a kernel, without compiling it further.
 
     ``signature`` names the type of each run-time parameter ("*fp32", "i32", ...).
     """
@@ -63,10 +63,10 @@ def do_bench(function: Callable[[], Any], warmup: int = 3, repeat: int = 20) -> 
 
 
 def contract_device(name: str, **options: Any) -> Any:
-    """In this block, launches go the way of "mps" or "mlx" on a Mac, and run on the host Metal device.
+    """In this block, launches use the route of "mps" or "mlx" on a Mac, and run on the host Metal device.
 
-    Stand-ins take the place of `torch.mps.compile_shader` and `mx.fast.metal_kernel`. They take and refuse what those
-    do. CPU tensors and NumPy arrays are taken for the framework's own.
+    Stand-ins replace `torch.mps.compile_shader` and `mx.fast.metal_kernel`. They accept and refuse the same
+    arguments. CPU tensors and NumPy arrays stand in for the framework's arrays.
 
     >>> import numpy as np, triton_metal, triton_metal.language as tl
     >>> @triton_metal.jit

@@ -1,4 +1,4 @@
-"""Memory of arrays, as the contract devices bind it."""
+"""The memory of arrays, as the contract devices bind it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass
 class Buffer:
-    """Bytes that a kernel may reach, and whoever keeps them."""
+    """The bytes that a kernel may access, and the object that keeps them alive."""
 
     address: int
     bytes: int
@@ -21,18 +21,18 @@ class Buffer:
 
     @property
     def binding(self) -> tuple[int, int, bool]:
-        """What `_native.MetalLibrary.dispatch` takes."""
+        """The form that `_native.MetalLibrary.dispatch` takes."""
         return self.address, self.bytes, self.writable
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether this is a torch tensor; torch is not imported for the question."""
+    """Whether this is a torch tensor. Does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def buffer_of(array: Any) -> Buffer:
-    """From an array's first element to the end of its memory: an MTLBuffer, bound at an offset."""
+    """The memory from an array's first element to its end, like an MTLBuffer that is bound at an offset."""
     if is_tensor(array):
         storage = array.untyped_storage()
         offset = array.storage_offset() * array.element_size()
@@ -53,25 +53,25 @@ def allocate(bytes: int, *, alignment: int = 64, offset: int = 0) -> np.ndarray:
 
 
 def is_array(value: Any) -> bool:
-    """Whether a framework's array may stand in for this one: a NumPy array or a tensor."""
+    """Whether a framework's array may replace this one: a NumPy array or a tensor."""
     return isinstance(value, np.ndarray) or is_tensor(value)
 
 
 def is_bindable(value: Any) -> bool:
-    """Whether a framework has such an argument: a number, a tensor, an array that may be written."""
+    """Whether a framework accepts such an argument: a number, a tensor, or a writable array."""
     if isinstance(value, np.ndarray):
         return value.flags.writeable
     return is_tensor(value) or isinstance(value, (int, float, np.number, np.bool_))
 
 
 def is_reversed(array: Any) -> bool:
-    """Whether elements lie before the first one: no MLX array is like that."""
+    """Whether elements precede the first one in memory. MLX arrays have no such views."""
     strides = getattr(array, "strides", ())
     return isinstance(strides, tuple) and any(stride < 0 for stride in strides)
 
 
 def shares_memory(arguments: list[Any], written: list[int]) -> bool:
-    """Whether an array that is written has memory of another one: no new array has."""
+    """Whether a written array shares memory with another one. New arrays never do."""
     ranges = [
         (position, buffer.address, buffer.address + buffer.bytes)
         for position, value in enumerate(arguments)
@@ -88,7 +88,7 @@ def shares_memory(arguments: list[Any], written: list[int]) -> bool:
 
 
 def kernels_memory(array: Any) -> np.ndarray:
-    """All the bytes that a kernel may reach from an array's first element."""
+    """All bytes that a kernel may access from an array's first element on."""
     buffer = buffer_of(array)
     memory = (ctypes.c_uint8 * buffer.bytes).from_address(buffer.address)
     return np.frombuffer(memory, np.uint8)

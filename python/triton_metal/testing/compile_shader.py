@@ -1,7 +1,7 @@
 """A stand-in for `torch.mps.compile_shader` that runs on the host Metal device.
 
-It takes what PyTorch takes and refuses what PyTorch refuses, as torch/csrc/mps/Module.cpp (calls and their
-arguments) and aten/src/ATen/native/mps/OperationUtils.mm (binding, threads) have it; docs/apple.md lists the places.
+It accepts and refuses the same arguments as PyTorch, according to torch/csrc/mps/Module.cpp (calls and their
+arguments) and aten/src/ATen/native/mps/OperationUtils.mm (binding, threads); docs/apple.md lists the details.
 """
 
 from __future__ import annotations
@@ -162,12 +162,14 @@ def _casts(value: Any) -> tuple[str, dict[int, str]]:
 
 
 def _by_value(value: Any, cast: str) -> Buffer:
-    """setBytes: of one number or a list of them."""
+    """Like setBytes: for one number or a list of numbers."""
     if isinstance(value, (tuple, list)):
         if not value:
             raise RuntimeError("Empty list/tuple can not be an argument to metal kernel")
         if is_tensor(value[0]):
-            raise RuntimeError("lists of tensors are GPU addresses, which the host device has not")
+            raise RuntimeError(
+                "lists of tensors are GPU addresses, which the host device does not have"
+            )
         if not isinstance(value[0], (int, float)):
             raise RuntimeError("Unexpected argument types")
         kind = int if isinstance(value[0], int) else float

@@ -1,4 +1,4 @@
-"""Contract devices: the ways to an Apple GPU, with the host Metal device at their end."""
+"""Contract devices: the routes to an Apple GPU, ending at the host Metal device."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ from .mlx_arrays import bytes_of, copy_of, dtype_of
 
 @contextlib.contextmanager
 def contract_device(name: str, *, launches: dict[str, int] | None = None) -> Iterator[None]:
-    """In this block and thread, launches go the way of a framework on a Mac, and run on the host Metal device.
+    """In this block and thread, launches use a framework's route on a Mac, and run on the host Metal device.
 
-    "mps": NumPy arrays and CPU tensors are taken for tensors on mps, and `torch.mps.compile_shader` is replaced by a
-    stand-in. "mlx": `mx.fast.metal_kernel` is replaced by one, for `triton_metal.mlx.call`, and in-place launches on
-    NumPy arrays and CPU tensors go through it where its form allows that; the others are in place on the host.
-    "mlx-in-place": launches on NumPy arrays and CPU tensors are on MLX arrays of the same elements, in place.
+    "mps": NumPy arrays and CPU tensors stand in for tensors on mps, and a stand-in replaces
+    `torch.mps.compile_shader`. "mlx": a stand-in replaces `mx.fast.metal_kernel` for `triton_metal.mlx.call`.
+    In-place launches on NumPy arrays and CPU tensors also use it if its form allows that; the others run in place on
+    the host. "mlx-in-place": launches on NumPy arrays and CPU tensors run in place on MLX arrays with the same
+    elements.
 
-    `launches`, where given, counts the launches by the way that they went: "mps", "mlx" or "host".
-    Launches under `launch_options` stay on the host device: no framework counts or checks.
+    `launches` counts the launches by route: "mps", "mlx" or "host". Launches under `launch_options` stay on the host
+    device, because no framework counts or checks.
     """
     if name not in ("mps", "mlx", "mlx-in-place"):
-        raise ValueError(f"there is no contract device {name!r}: mps, mlx and mlx-in-place are")
+        raise ValueError(
+            f"there is no contract device {name!r}: the contract devices are mps, mlx and mlx-in-place"
+        )
     counts = launches if launches is not None else {}
     with contextlib.ExitStack() as stack:
         if name == "mps":
@@ -73,7 +76,7 @@ def _replaced(module: Any, name: str, value: Any) -> Iterator[None]:
 
 
 class _Functional:
-    """An in-place launch by way of `mx.fast.metal_kernel`, for kernels that write arrays and do not read them."""
+    """An in-place launch through `mx.fast.metal_kernel`, for kernels that write arrays without reading them."""
 
     def __init__(self, counts: dict[str, int]) -> None:
         self.counts = counts

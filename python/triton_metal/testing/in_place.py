@@ -1,4 +1,4 @@
-"""Launches on NumPy arrays and CPU tensors by way of MLX arrays that are changed in place."""
+"""Launches on NumPy arrays and CPU tensors through MLX arrays that are changed in place."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .mlx_arrays import bytes_of, copy_of
 
 
 class InPlace:
-    """A route: MLX arrays of what the kernel may reach, a launch on them, and what it wrote brought back.
+    """A route that copies to MLX arrays, launches on them in place, and copies the written arrays back.
 
-    Every second launch gets arrays that are still to be computed, so that both ways of a launch are taken. They run on
-    MLX's default device, which on a Mac is the GPU.
+    Every second launch gets arrays that are not computed yet, so that both kinds of launches occur. They run on MLX's
+    default device, which on a Mac is the GPU.
     """
 
     def __init__(self, counts: dict[str, int]) -> None:
@@ -62,7 +62,7 @@ class InPlace:
 
 
 def overlap(ranges: dict[int, tuple[int, int]], arguments: list[Any]) -> bool:
-    """Whether two arguments share some memory without being one array of one dtype."""
+    """Whether two arguments share memory without being the same array with the same dtype."""
     places = sorted(ranges)
     for i, first in enumerate(places):
         for second in places[:i]:

@@ -1,8 +1,8 @@
 """A stand-in for `mx.fast.metal_kernel` that runs on the host Metal device.
 
-It writes the signature that MLX writes, passes what MLX passes and refuses what MLX refuses, as
-mlx/backend/common/metal_kernel.cpp, mlx/backend/metal/custom_kernel.cpp and python/src/fast.cpp have it;
-docs/apple.md lists the places. Launches of whole threadgroups are lazy, as MLX's are; others are evaluated at once.
+It writes MLX's signature, passes the same arguments and refuses the same calls, according to
+mlx/backend/common/metal_kernel.cpp, mlx/backend/metal/custom_kernel.cpp and python/src/fast.cpp; docs/apple.md lists
+the details. Launches of whole threadgroups are lazy, as in MLX; others are evaluated at once.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ TYPES = {
 
 @dataclass
 class Launch:
-    """What one launch was: its whole Metal text, grid and threadgroup."""
+    """One launch: its whole Metal text, grid and threadgroup."""
 
     name: str
     text: str
@@ -100,7 +100,7 @@ def recording() -> Iterator[Recorder]:
 
 @contextlib.contextmanager
 def uninitialized(contents: Callable[[int, int], bytes]) -> Iterator[None]:
-    """New outputs hold `contents(index, bytes)`: memory that nobody has set may hold anything."""
+    """New outputs hold `contents(index, bytes)`, because uninitialised memory may hold anything."""
     _contents.append(contents)
     try:
         yield
@@ -118,7 +118,7 @@ def metal_kernel(
     atomic_outputs: bool = False,
     compile_options: dict[str, str] | None = None,
 ) -> MetalKernel:
-    """A kernel of which this writes the signature.
+    """A kernel with a generated signature.
 
     >>> import mlx.core as mx
     >>> kernel = metal_kernel("double_", ["x"], ["y"],
@@ -151,7 +151,7 @@ def metal_kernel(
 
 
 class MetalKernel:
-    """What `metal_kernel` returns: call it with keywords only."""
+    """The result of `metal_kernel`. It takes keyword arguments only."""
 
     def __init__(
         self,
@@ -272,7 +272,7 @@ class MetalKernel:
         threadgroup: tuple[int, int, int],
         init_value: float | None,
     ) -> list[Any]:
-        """What MLX does when the outputs are asked for."""
+        """Runs the kernel, as MLX does when it evaluates the outputs."""
         import mlx.core as mx
 
         try:
@@ -352,7 +352,7 @@ class MetalKernel:
         threadgroup: tuple[int, int, int],
         init_value: float | None,
     ) -> list[Any]:
-        """The same as a part of MLX's graph: a launch in place, of the whole text, on new arrays."""
+        """Runs the kernel as a part of MLX's graph: an in-place launch of the whole text on new arrays."""
         import mlx.core as mx
 
         outputs = []
@@ -428,7 +428,7 @@ def _library(text: str) -> _native.MetalLibrary:
 
 @functools.lru_cache(maxsize=256)
 def _kernel(function: str, text: str, threads: int, inputs: int, outputs: int) -> SimpleNamespace:
-    """What the in-place route launches."""
+    """The kernel for the in-place route."""
     arguments = [
         {
             "name": f"buffer {slot}",
@@ -446,7 +446,7 @@ def _kernel(function: str, text: str, threads: int, inputs: int, outputs: int) -
 
 @functools.cache
 def mlx_utilities() -> str:
-    """The text that MLX puts in front of every kernel, from the headers in its wheel."""
+    """The text that MLX prepends to every kernel, from the headers in its wheel."""
     import mlx.core as mx
 
     root = Path(mx.__file__).parent / "include"

@@ -1,4 +1,4 @@
-"""Bytes of MLX arrays, and MLX arrays of bytes."""
+"""Conversions between MLX arrays and bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .buffers import kernels_memory
 
 
 def dtype_name(dtype: Any) -> str:
-    """What MLX calls a dtype, as NumPy calls it: "float32"."""
+    """NumPy's name of an MLX dtype: "float32"."""
     return str(dtype).rpartition(".")[2].removesuffix("_")
 
 
@@ -24,7 +24,7 @@ def bytes_of(array: Any) -> bytes:
 
 
 def array_from(memory: np.ndarray, shape: tuple[int, ...], dtype: Any) -> Any:
-    """An MLX array of bytes."""
+    """An MLX array with these bytes."""
     import mlx.core as mx
 
     name = dtype_name(dtype)
@@ -42,5 +42,5 @@ def dtype_of(array: Any) -> Any:
 
 
 def copy_of(array: Any) -> Any:
-    """An MLX array of all that a kernel may reach of a NumPy array or tensor."""
+    """An MLX array with all elements that a kernel may access of a NumPy array or tensor."""
     return array_from(kernels_memory(array), (-1,), dtype_of(array))
