@@ -101,12 +101,19 @@ struct MSLBoundLoopsPass : impl::MSLBoundLoopsBase<MSLBoundLoopsPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    for (msl::KernelOp kernel : getOperation().getOps<msl::KernelOp>())
-      if (failed(bound(kernel)))
+    bool changes = false;
+    for (msl::KernelOp kernel : getOperation().getOps<msl::KernelOp>()) {
+      FailureOr<bool> bounded = bound(kernel);
+      if (failed(bounded))
         return signalPassFailure();
+      changes |= *bounded;
+    }
+    if (!changes)
+      markAllAnalysesPreserved();
   }
 
-  LogicalResult bound(msl::KernelOp kernel) {
+  /// Whether a loop had to be changed.
+  static FailureOr<bool> bound(msl::KernelOp kernel) {
     ValueRanges ranges;
     // All is known before anything changes.
     SmallVector<std::pair<scf::ForOp, Bounds>> loops;
@@ -125,7 +132,7 @@ struct MSLBoundLoopsPass : impl::MSLBoundLoopsBase<MSLBoundLoopsPass> {
         countWithoutSign(loop, bounds);
       else if (failed(stopAtLargest(loop, bounds)))
         return failure();
-    return success();
+    return !loops.empty();
   }
 };
 

@@ -21,7 +21,8 @@ class VariableFormer {
 public:
   explicit VariableFormer(MLIRContext *context) : rewriter(context) {}
 
-  void form(KernelOp kernel) {
+  /// Whether there was anything to form.
+  bool form(KernelOp kernel) {
     // Inner operations first: what they read and assign is moved with them.
     SmallVector<Operation *> operations;
     kernel.walk([&](Operation *op) {
@@ -38,6 +39,7 @@ public:
       else
         formWhile(cast<scf::WhileOp>(op));
     }
+    return !operations.empty();
   }
 
 private:
@@ -172,8 +174,11 @@ struct MSLFormVariablesPass : impl::MSLFormVariablesBase<MSLFormVariablesPass> {
   using Base::Base;
 
   void runOnOperation() override {
+    bool changes = false;
     for (KernelOp kernel : getOperation().getOps<KernelOp>())
-      VariableFormer(&getContext()).form(kernel);
+      changes |= VariableFormer(&getContext()).form(kernel);
+    if (!changes)
+      markAllAnalysesPreserved();
   }
 };
 

@@ -60,6 +60,8 @@ public:
       roundOnce(op);
   }
 
+  bool addsOperations = false;
+
 private:
   bool isNonNegative(Value value) {
     return !getElementTypeOrSelf(value).isInteger(1) && ranges.isNonNegative(value);
@@ -93,6 +95,7 @@ private:
                     range.smin().sext(64).sge(isa<arith::UIToFPOp>(op) ? most - most : -most));
     if (!isExact)
       return;
+    addsOperations = true;
     OpBuilder builder(op);
     Operation *exact = builder.clone(*op);
     exact->getResult(0).setType(withElement(result.getType(), builder.getF32Type()));
@@ -110,10 +113,14 @@ struct MSLInferOverflowPass : impl::MSLInferOverflowBase<MSLInferOverflowPass> {
   using Base::Base;
 
   void runOnOperation() override {
+    bool addsOperations = false;
     for (KernelOp kernel : getOperation().getOps<KernelOp>()) {
       OverflowInferrer inferrer(&getContext());
       kernel.walk([&](Operation *op) { inferrer.infer(op); });
+      addsOperations |= inferrer.addsOperations;
     }
+    if (!addsOperations)
+      markAllAnalysesPreserved();
   }
 };
 

@@ -53,6 +53,7 @@ struct MSLUnrollHintsPass : impl::MSLUnrollHintsBase<MSLUnrollHintsPass> {
 
   void runOnOperation() override {
     getOperation().walk([](UnrollOp op) { op.setPragma(isToBeUnrolled(op)); });
+    markAllAnalysesPreserved();
   }
 };
 

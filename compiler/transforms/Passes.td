@@ -704,7 +704,7 @@ def MSLFormVariables : Pass<"msl-form-variables", "::mlir::ModuleOp"> {
     ```
     becomes
     ```mlir
-    %s = msl.var = %zero : f32, !msl.array<1xf32>
+    %s = msl.var = %zero (f32) : !msl.array<1xf32>
     msl.for %c0 to %n step %c1 {
     ^bb0(%k: i32):
       %old = msl.get %s : !msl.array<1xf32> -> f32

@@ -1,8 +1,9 @@
 //===- MSL.td - what one thread does, as Metal offers it ------------------===//
 //
-// The `msl` dialect has two forms. In the value form a thread's share of a tile is one value, `vector<RxT>`, whose
+// The `msl` dialect has three forms. In the value form a thread's share of a tile is one value, `vector<RxT>`, whose
 // element r is register r of the layout. In the loop form (made by `msl-form-loops`) what is larger than a Metal vector
-// lives in register arrays, and loops of constant trip count go over them; the printer writes that form one-to-one.
+// lives in register arrays, and loops of constant trip count go over them. The text form (made by `msl-text-pipeline`) has
+// C++'s types, operators and variables, and the printer writes it one-to-one: MSLText.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -577,12 +578,12 @@ def MSL_VarOp : MSL_Op<"var", [MemoryEffects<[MemAlloc]>, DeclareOpInterfaceMeth
     In the text form it has a name, which is a wish: one that is taken gets a number. A single variable may have a first value.
 
     ```mlir
-    %slot = msl.var "slot" = %c0 : i32, !msl.array<1xi32>    // int slot = 0;
+    %slot = msl.var "slot" = %c0 (i32) : !msl.array<1xi32>    // int slot = 0;
     ```
   }];
   let arguments = (ins OptionalAttr<StrAttr>:$name, Optional<MSL_Element>:$init);
   let results = (outs MSL_ArrayType:$result);
-  let assemblyFormat = "($name^)? (`=` $init^ `:` type($init) `,`)? attr-dict `:` type($result)";
+  let assemblyFormat = "($name^)? (`=` $init^ `(` type($init) `)`)? attr-dict `:` type($result)";
   let builders = [OpBuilder<(ins "::triton_metal::msl::ArrayType":$type), [{ build($_builder, $_state, type, {}, {}); }]>];
   let hasVerifier = 1;
 }
