@@ -63,6 +63,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   DefineArithmeticOptions constants;
   constants.constantsOnly = true;
   addVerified(pm, createDefineArithmetic(constants));
+  buildMSLTextPipeline(pm);
 }
 
 /// The places in the source that a location stands for: the innermost first, and after it the calls

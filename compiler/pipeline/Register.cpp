@@ -37,6 +37,7 @@ void registerAllPasses() {
   registerPrintMetalPass();
   registerTTPipeline();
   registerTTMLayoutPipeline();
+  registerMSLTextPipeline();
 }
 
 } // namespace triton_metal

@@ -75,9 +75,11 @@ TypedAttr makeSplat(Type type, const APInt &value) {
 class Definer {
 public:
   Definer(MLIRContext *context, DataFlowSolver &solver, bool hasRanges)
-      : rewriter(context), solver(solver), forget(solver), hasRanges(hasRanges) {
-    rewriter.setListener(&forget);
+      : rewriter(context), solver(solver), changes(solver), hasRanges(hasRanges) {
+    rewriter.setListener(&changes);
   }
+
+  bool hasChanged() const { return changes.any; }
 
   void define(Operation *op) {
     rewriter.setInsertionPoint(op);
@@ -213,7 +215,13 @@ private:
 
   IRRewriter rewriter;
   DataFlowSolver &solver;
-  ForgetErased forget;
+  /// Notes that something was changed, too.
+  struct Changes : ForgetErased {
+    using ForgetErased::ForgetErased;
+    void notifyOperationInserted(Operation *, OpBuilder::InsertPoint) override { any = true; }
+    void notifyOperationModified(Operation *) override { any = true; }
+    bool any = false;
+  } changes;
   bool hasRanges;
 };
 
@@ -221,12 +229,19 @@ struct DefineArithmeticPass : impl::DefineArithmeticBase<DefineArithmeticPass> {
   using DefineArithmeticBase::DefineArithmeticBase;
 
   void runOnOperation() override {
-    for (Operation &function : getOperation().getOps())
-      if (failed(define(&function)))
+    bool changes = false;
+    for (Operation &function : getOperation().getOps()) {
+      FailureOr<bool> defined = define(&function);
+      if (failed(defined))
         return signalPassFailure();
+      changes |= *defined;
+    }
+    if (!changes)
+      markAllAnalysesPreserved();
   }
 
-  LogicalResult define(Operation *function) {
+  /// Whether something had to be changed.
+  FailureOr<bool> define(Operation *function) {
     SmallVector<Operation *> operations;
     function->walk([&](Operation *op) {
       if (isa<arith::ArithDialect>(op->getDialect()) || isa<scf::ForOp>(op))
@@ -246,7 +261,7 @@ struct DefineArithmeticPass : impl::DefineArithmeticBase<DefineArithmeticPass> {
     Definer definer(&getContext(), solver, hasRanges);
     for (Operation *op : operations)
       definer.define(op);
-    return success();
+    return definer.hasChanged();
   }
 };
 

@@ -35,6 +35,23 @@ llvm::LogicalResult findRanges(mlir::DataFlowSolver &solver, mlir::Operation *ro
 /// The range of a value, where the solver has one.
 std::optional<mlir::ConstantIntRanges> getRange(mlir::DataFlowSolver &solver, mlir::Value value);
 
+/// The ranges of single values, found as they are asked for: by MLIR's inference for each
+/// operation, without what loops carry. Most passes need few, and the solver's walk until nothing
+/// changes takes longer than all of theirs.
+class ValueRanges {
+public:
+  mlir::ConstantIntRanges get(mlir::Value value);
+  /// Whether no number that the value can be is negative.
+  bool isNonNegative(mlir::Value value) { return get(value).smin().isNonNegative(); }
+  /// Whether the exact result of an addition, subtraction, multiplication or shift to the left is a
+  /// signed number of its type.
+  bool cannotOverflow(mlir::Operation *op);
+
+private:
+  mlir::ConstantIntRanges infer(mlir::Value value);
+  llvm::DenseMap<mlir::Value, mlir::ConstantIntRanges> known;
+};
+
 /// Keeps the solver from answering for values that are gone: a new one may lie at the same address.
 struct ForgetErased : mlir::RewriterBase::Listener {
   explicit ForgetErased(mlir::DataFlowSolver &solver) : solver(solver) {}

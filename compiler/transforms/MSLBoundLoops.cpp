@@ -16,30 +16,6 @@ namespace triton_metal {
 
 namespace {
 
-/// What is known of the numbers of a kernel, found out when it is first asked for: most kernels
-/// have no loop that needs it.
-class KernelRanges {
-public:
-  explicit KernelRanges(Operation *kernel) : kernel(kernel) {}
-
-  FailureOr<ConstantIntRanges> get(Value value) {
-    APInt constant;
-    if (matchPattern(value, m_ConstantInt(&constant)))
-      return ConstantIntRanges::constant(constant);
-    if (!solver) {
-      solver = std::make_unique<DataFlowSolver>();
-      if (failed(findRanges(*solver, kernel)))
-        return failure();
-    }
-    return getRange(*solver, value)
-        .value_or(ConstantIntRanges::maxRange(value.getType().getIntOrFloatBitWidth()));
-  }
-
-private:
-  Operation *kernel;
-  std::unique_ptr<DataFlowSolver> solver;
-};
-
 /// A loop, and what is known of its bounds.
 struct Bounds {
   ConstantIntRanges lower, upper, step;
@@ -125,37 +101,38 @@ struct MSLBoundLoopsPass : impl::MSLBoundLoopsBase<MSLBoundLoopsPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    for (msl::KernelOp kernel : getOperation().getOps<msl::KernelOp>())
-      if (failed(bound(kernel)))
+    bool changes = false;
+    for (msl::KernelOp kernel : getOperation().getOps<msl::KernelOp>()) {
+      FailureOr<bool> bounded = bound(kernel);
+      if (failed(bounded))
         return signalPassFailure();
+      changes |= *bounded;
+    }
+    if (!changes)
+      markAllAnalysesPreserved();
   }
 
-  LogicalResult bound(msl::KernelOp kernel) {
-    KernelRanges ranges(kernel);
+  /// Whether a loop had to be changed.
+  static FailureOr<bool> bound(msl::KernelOp kernel) {
+    ValueRanges ranges;
     // All is known before anything changes.
     SmallVector<std::pair<scf::ForOp, Bounds>> loops;
     auto find = [&](scf::ForOp loop) {
       APInt step;
       if (matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isOne())
-        return WalkResult::advance();
-      FailureOr<ConstantIntRanges> lower = ranges.get(loop.getLowerBound()),
-                                   upper = ranges.get(loop.getUpperBound()),
-                                   stride = ranges.get(loop.getStep());
-      if (failed(lower) || failed(upper) || failed(stride))
-        return WalkResult::interrupt();
-      Bounds bounds{*lower, *upper, *stride, loop.getUnsignedCmp()};
+        return;
+      Bounds bounds{ranges.get(loop.getLowerBound()), ranges.get(loop.getUpperBound()),
+                    ranges.get(loop.getStep()), loop.getUnsignedCmp()};
       if (!bounds.cannotWrap())
         loops.push_back({loop, bounds});
-      return WalkResult::advance();
     };
-    if (kernel.walk<WalkOrder::PostOrder>(find).wasInterrupted())
-      return failure();
+    kernel.walk<WalkOrder::PostOrder>(find);
     for (auto &[loop, bounds] : loops)
       if (bounds.countsFromZeroUp())
         countWithoutSign(loop, bounds);
       else if (failed(stopAtLargest(loop, bounds)))
         return failure();
-    return success();
+    return !loops.empty();
   }
 };
 

@@ -17,6 +17,7 @@ struct MSLWidenBfloatsPass : impl::MSLWidenBfloatsBase<MSLWidenBfloatsPass> {
   using Base::Base;
 
   void runOnOperation() override {
+    bool changes = false;
     for (msl::KernelOp kernel : getOperation().getOps<msl::KernelOp>()) {
       SmallVector<arith::ExtFOp> widened;
       bool roundsToHalf = false;
@@ -27,10 +28,14 @@ struct MSLWidenBfloatsPass : impl::MSLWidenBfloatsBase<MSLWidenBfloatsPass> {
         else if (auto truncation = dyn_cast<arith::TruncFOp>(op))
           roundsToHalf |= getElementTypeOrSelf(truncation.getOut()).isF16();
       });
-      if (roundsToHalf)
-        for (arith::ExtFOp extension : widened)
-          widen(extension);
+      if (!roundsToHalf)
+        continue;
+      for (arith::ExtFOp extension : widened)
+        widen(extension);
+      changes |= !widened.empty();
     }
+    if (!changes)
+      markAllAnalysesPreserved();
   }
 
   static void widen(arith::ExtFOp extension) {

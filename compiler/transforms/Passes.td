@@ -652,4 +652,119 @@ def MSLWidenBfloats : Pass<"msl-widen-bfloats", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def MSLUnrollHints : Pass<"msl-unroll-hints", "::mlir::ModuleOp"> {
+  let summary = "Marks the loops of constant trip count that Metal's compiler is asked to unroll";
+  let description = [{
+    Unrolled, registers have constant indices. A loop of more than 256 iterations, or over an array of more than 1,024 bytes,
+    stays a loop, as a thread's registers could not hold the values; one over simdgroup matrices, which have no index at run
+    time, is always unrolled.
+
+    ```mlir
+    msl.unroll %i = 0 to 8 {
+    }
+    ```
+    becomes
+    ```mlir
+    msl.unroll %i = 0 to 8 pragma {
+    }
+    ```
+  }];
+}
+
+def MSLInferOverflow : Pass<"msl-infer-overflow", "::mlir::ModuleOp"> {
+  let summary = "Marks the integer arithmetic that cannot overflow, and what is never negative";
+  let description = [{
+    In C++ signed overflow is undefined and unsigned arithmetic wraps around. The ranges of what is added, subtracted,
+    multiplied or shifted decide where the plain signed operator is safe, and where it does not matter for an operation or an
+    offset whether a number has a sign. An integer that a float holds exactly becomes a bfloat by way of it.
+
+    ```mlir
+    %lane = msl.lane : i32
+    %0 = arith.muli %lane, %c4 : i32
+    %1 = arith.divui %0, %c2 : i32
+    ```
+    becomes
+    ```mlir
+    %lane = msl.lane : i32
+    %0 = arith.muli %lane, %c4 overflow<nsw> : i32
+    %1 = arith.divui %0, %c2 {msl.nonnegative} : i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLFormVariables : Pass<"msl-form-variables", "::mlir::ModuleOp"> {
+  let summary = "Turns what loops and branches give into variables that they assign";
+  let description = [{
+    ```mlir
+    %sum = scf.for %k = %c0 to %n step %c1 iter_args(%s = %zero) -> (f32) : i32 {
+      %next = arith.addf %s, %x : f32
+      scf.yield %next : f32
+    }
+    ```
+    becomes
+    ```mlir
+    %s = msl.var = %zero (f32) : !msl.array<1xf32>
+    msl.for %c0 to %n step %c1 {
+    ^bb0(%k: i32):
+      %old = msl.get %s : !msl.array<1xf32> -> f32
+      %next = arith.addf %old, %x : f32
+      msl.set %next, %s : f32, !msl.array<1xf32>
+    } : i32
+    %sum = msl.get %s : !msl.array<1xf32> -> f32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLExplicitTypes : Pass<"msl-explicit-types", "::mlir::ModuleOp"> {
+  let summary = "Gives numbers C++'s types, and makes every conversion an operation";
+  let description = [{
+    MLIR's integers have no sign, and their sums and products wrap. What `msl-infer-overflow` has not marked is computed
+    without a sign (`ui32`), integers of 8 and 16 bits are computed as ints and cut back, bfloats are computed as floats and
+    rounded. A lane is a `ui16`. A number stands for a vector beside one. Functions become `msl.call`s.
+
+    ```mlir
+    %row = msl.program_id 0 : i32
+    %0 = arith.muli %row, %stride : i32
+    %p = msl.ptr_add %x, %0 : !msl.ptr<f32, device>, i32
+    %e = math.exp %v : bf16
+    ```
+    becomes
+    ```mlir
+    %row = msl.program_id 0 : ui32
+    %0 = msl.binary mul %row, %stride : (ui32, i32) -> ui32
+    %1 = msl.cast %0 : ui32 -> i32
+    %p = msl.ptr_add %x, %1 : !msl.ptr<f32, device>, i32
+    %2 = msl.cast %v : bf16 -> f32
+    %3 = msl.call "precise::exp"(%2) : (f32) -> f32
+    %e = msl.cast %3 : f32 -> bf16
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MSLFormExpressions : Pass<"msl-form-expressions", "::mlir::ModuleOp"> {
+  let summary = "Chooses which values have a variable in the text, and their names";
+  let description = [{
+    A value that is used once is written where it is used, if it stays short, nothing in between changes what it reads, and it
+    would not move into a loop. Any other gets a `msl.let`, as do calls in which lanes meet and atomics. A name is Python's,
+    which the location carries, or says what the value is: `max`, `x_row`, `is_first_lane`.
+
+    ```mlir
+    %0 = msl.binary add %x, %y : (f32, f32) -> f32
+    %1 = msl.simd_reduce sum %0 : f32
+    msl.write %1, %p : f32, !msl.ptr<f32, device>
+    ```
+    becomes
+    ```mlir
+    %0 = msl.binary add %x, %y : (f32, f32) -> f32
+    %1 = msl.simd_reduce sum %0 : f32
+    %2 = msl.let "sum" %1 : f32
+    msl.write %2, %p : f32, !msl.ptr<f32, device>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect"];
+}
+
 #endif

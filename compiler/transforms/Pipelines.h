@@ -30,6 +30,13 @@ void buildTTPipeline(mlir::OpPassManager &manager);
 /// pieces, dots are on simdgroup matrices, and little has to be converted.
 void buildTTMLayoutPipeline(mlir::OpPassManager &manager, int numWarps);
 
+/// msl to msl: from the loop form to the text form, in which nothing but spelling is left to the
+/// printer.
+void buildMSLTextPipeline(mlir::OpPassManager &manager);
+
+/// Makes `--msl-text-pipeline` known to a tool.
+void registerMSLTextPipeline();
+
 /// Makes `--ttm-layout-pipeline` (option `num-warps`) known to a tool.
 void registerTTMLayoutPipeline();
 

@@ -27,11 +27,34 @@ mlir::Type getMaskType(mlir::Type type);
 /// The number of registers of a value: a vector's elements, 1 for a scalar.
 int64_t getNumRegisters(mlir::Type type);
 
+/// The type that C++ gives to arithmetic on two numbers of the text form; null where it has none. A
+/// number beside a vector stands for each of its components.
+mlir::Type getArithmeticType(mlir::Type a, mlir::Type b);
+
+/// The type that C++ computes an integer in: int, for what is smaller.
+mlir::Type getPromotedType(mlir::Type type);
+
+/// Whether an integer, or a vector's, is one of C++'s unsigned ones.
+bool isUnsigned(mlir::Type type);
+
+/// `type` with the sign of C++'s signed or unsigned integer of its width.
+mlir::Type withSign(mlir::Type type, bool isUnsigned);
+
+/// `type`, a number or a vector, with numbers of another type.
+mlir::Type withElement(mlir::Type type, mlir::Type element);
+
+/// The name that the source gave to a location; empty where it gave none.
+llvm::StringRef getSourceName(mlir::Location loc);
+
 /// Argument attributes of kernels.
 inline constexpr llvm::StringLiteral kNameAttr = "msl.name";
 inline constexpr llvm::StringLiteral kReadOnlyAttr = "msl.readonly";
 /// Pointers with the same number here may point into the same memory.
 inline constexpr llvm::StringLiteral kMemoryAttr = "msl.memory";
+
+/// On an operation: none of the integers that it takes is negative, so that its sign does not
+/// matter.
+inline constexpr llvm::StringLiteral kNonNegativeAttr = "msl.nonnegative";
 
 /// On an argument: threadgroups of one launch meet in its memory. On a kernel: in that of pointers
 /// made from addresses, too.

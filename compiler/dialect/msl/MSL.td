@@ -1,8 +1,9 @@
 //===- MSL.td - what one thread does, as Metal offers it ------------------===//
 //
-// The `msl` dialect has two forms. In the value form a thread's share of a tile is one value, `vector<RxT>`, whose
+// The `msl` dialect has three forms. In the value form a thread's share of a tile is one value, `vector<RxT>`, whose
 // element r is register r of the layout. In the loop form (made by `msl-form-loops`) what is larger than a Metal vector
-// lives in register arrays, and loops of constant trip count go over them; the printer writes that form one-to-one.
+// lives in register arrays, and loops of constant trip count go over them. The text form (made by `msl-text-pipeline`) has
+// C++'s types, operators and variables, and the printer writes it one-to-one: MSLText.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,14 +94,18 @@ def MSL_ArrayType : MSL_Type<"Array", "array"> {
   }];
 }
 
-def MSL_ScalarInt : AnyTypeOf<[I1, I8, I16, I32, I64], "an integer of 1, 8, 16, 32 or 64 bits">;
+// Unsigned integers are of the text form alone, as are indices and offsets of 16 bits or without a sign.
+def MSL_ScalarInt : AnyTypeOf<[I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64],
+                              "an integer of 1, 8, 16, 32 or 64 bits">;
+def MSL_Index : AnyTypeOf<[I32, I64, UI16, UI32, UI64], "an index">;
 def MSL_ScalarFloat : AnyTypeOf<[F16, BF16, F32], "f16, bf16 or f32">;
 def MSL_Scalar : AnyTypeOf<[MSL_ScalarInt, MSL_ScalarFloat], "a number">;
 def MSL_Value : AnyTypeOf<[MSL_Scalar, VectorOfRankAndType<[1], [MSL_Scalar]>],
                           "a number or a vector of registers">;
+def MSL_Element : AnyTypeOf<[MSL_Value, MSL_PtrType], "what a variable holds">;
 def MSL_Vector : VectorOfRankAndType<[1], [MSL_Scalar]>;
 def MSL_Mask : AnyTypeOf<[I1, VectorOfRankAndType<[1], [I1]>], "i1, or a vector of i1">;
-def MSL_Offset : AnyTypeOf<[I32, I64, VectorOfRankAndType<[1], [I32, I64]>],
+def MSL_Offset : AnyTypeOf<[MSL_Index, VectorOfRankAndType<[1], [I32, I64]>],
                            "i32 or i64, or a vector of them">;
 def MSL_Addresses : AnyTypeOf<[I64, VectorOfRankAndType<[1], [I64]>], "i64, or a vector of i64">;
 def MSL_MmaOperand : AnyTypeOf<[MSL_PtrType, MSL_Vector], "a pointer, or fragments in registers">;
@@ -156,14 +161,14 @@ class MSL_Position<string mnemonic, list<Trait> traits = []>
 
 def MSL_LaneOp : MSL_Position<"lane", [DeclareOpInterfaceMethods<MSL_SpreadOpInterface>]> {
   let summary = "this thread's index in its SIMD-group, 0 to 31";
-  let results = (outs I32:$result);
+  let results = (outs AnyTypeOf<[I32, UI16]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, $_builder.getI32Type()); }]>];
 }
 
 def MSL_SimdgroupOp : MSL_Position<"simdgroup", [DeclareOpInterfaceMethods<MSL_SpreadOpInterface>]> {
   let summary = "the index of this thread's SIMD-group in the threadgroup";
-  let results = (outs I32:$result);
+  let results = (outs AnyTypeOf<[I32, UI16]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, $_builder.getI32Type()); }]>];
 }
@@ -171,7 +176,7 @@ def MSL_SimdgroupOp : MSL_Position<"simdgroup", [DeclareOpInterfaceMethods<MSL_S
 def MSL_ProgramIdOp : MSL_Position<"program_id"> {
   let summary = "this threadgroup's position in the grid along `axis` (0, 1, 2)";
   let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);
-  let results = (outs I32:$result);
+  let results = (outs AnyTypeOf<[I32, UI32]>:$result);
   let assemblyFormat = "$axis attr-dict `:` type($result)";
   let builders = [OpBuilder<(ins "int32_t":$axis), [{
     build($_builder, $_state, $_builder.getI32Type(), $_builder.getI32IntegerAttr(axis)); }]>];
@@ -180,7 +185,7 @@ def MSL_ProgramIdOp : MSL_Position<"program_id"> {
 def MSL_NumProgramsOp : MSL_Position<"num_programs"> {
   let summary = "the number of threadgroups in the grid along `axis` (0, 1, 2)";
   let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);
-  let results = (outs I32:$result);
+  let results = (outs AnyTypeOf<[I32, UI32]>:$result);
   let assemblyFormat = "$axis attr-dict `:` type($result)";
   let builders = [OpBuilder<(ins "int32_t":$axis), [{
     build($_builder, $_state, $_builder.getI32Type(), $_builder.getI32IntegerAttr(axis)); }]>];
@@ -266,7 +271,7 @@ def MSL_PreciseSqrtOp : MSL_Op<"precise_sqrt", [Pure, SameOperandsAndResultType]
 
 def MSL_PtrAddOp : MSL_Op<"ptr_add", [Pure, AllTypesMatch<["base", "result"]>]> {
   let summary = "a pointer some elements further";
-  let arguments = (ins MSL_PtrType:$base, AnyTypeOf<[I32, I64]>:$offset);
+  let arguments = (ins MSL_PtrType:$base, MSL_Index:$offset);
   let results = (outs MSL_PtrType:$result);
   let assemblyFormat = "$base `,` $offset attr-dict `:` type($base) `,` type($offset)";
   let hasFolder = 1;
@@ -290,9 +295,9 @@ def MSL_PtrToIntOp : MSL_Op<"ptr_to_int", [Pure]> {
 
 def MSL_IntToPtrOp : MSL_Op<"int_to_ptr", [Pure]> {
   let summary = "the device pointer at an address in bytes";
-  let arguments = (ins I64:$address);
+  let arguments = (ins AnyTypeOf<[I64, UI64]>:$address);
   let results = (outs MSL_PtrType:$result);
-  let assemblyFormat = "$address attr-dict `:` type($result)";
+  let assemblyFormat = "$address attr-dict `:` type($address) `->` type($result)";
 }
 
 //===----------------------------------------------------------------------===//
@@ -508,26 +513,39 @@ def MSL_YieldOp : MSL_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
 }
 
-def MSL_SimdReduceOp : MSL_Op<"simd_reduce", [NoMemoryEffect, AllTypesMatch<["value", "result"]>,
-    DeclareOpInterfaceMethods<MSL_SpreadOpInterface>, DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>]> {
+// A function in which the lanes of a SIMD-group meet; `function` is a C++ expression for its name.
+class MSL_LaneCallOp<string mnemonic, list<Trait> traits = [], string function = "\"" # mnemonic # "\"",
+                     string literals = "{}">
+    : MSL_Op<mnemonic, traits # [NoMemoryEffect, AllTypesMatch<["value", "result"]>, MSL_MetalCallOpInterface]> {
+  let extraClassDeclaration = [{
+    std::string getMetalFunction() { return }] # function # [{; }
+    ::llvm::SmallVector<std::string, 1> getMetalLiterals() { return }] # literals # [{; }
+    bool crossesLanes() { return true; }
+  }];
+}
+
+def MSL_SimdReduceOp : MSL_LaneCallOp<"simd_reduce", [
+    DeclareOpInterfaceMethods<MSL_SpreadOpInterface>, DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>],
+    [{("simd_" + stringifySimdReduceKind(getKind()).ltrim('u')).str()}]> {
   let summary = "each register combined over the 32 lanes; every lane gets the result";
   let arguments = (ins MSL_SimdReduceKind:$kind, MSL_Value:$value);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = "$kind $value attr-dict `:` type($value)";
 }
 
-def MSL_SimdShuffleXorOp : MSL_Op<"simd_shuffle_xor", [NoMemoryEffect, AllTypesMatch<["value", "result"]>]> {
+def MSL_SimdShuffleXorOp : MSL_LaneCallOp<"simd_shuffle_xor", [], [{"simd_shuffle_xor"}],
+                                         [{{std::to_string(getMask())} }]> {
   let summary = "each register of the lane whose index is this lane's exclusive-or `mask`";
   let arguments = (ins MSL_Value:$value, ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<31>]>:$mask);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = "$value `,` $mask attr-dict `:` type($value)";
 }
 
-def MSL_SimdShuffleOp : MSL_Op<"simd_shuffle", [NoMemoryEffect, AllTypesMatch<["value", "result"]>]> {
+def MSL_SimdShuffleOp : MSL_LaneCallOp<"simd_shuffle"> {
   let summary = "each register of the lane `lane`";
-  let arguments = (ins MSL_Value:$value, I32:$lane);
+  let arguments = (ins MSL_Value:$value, AnyTypeOf<[I32, UI16]>:$lane);
   let results = (outs MSL_Value:$result);
-  let assemblyFormat = "$value `,` $lane attr-dict `:` type($value)";
+  let assemblyFormat = "$value `,` $lane attr-dict `:` type($value) `,` type($lane)";
 }
 
 //===----------------------------------------------------------------------===//
@@ -556,13 +574,31 @@ def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMetho
 
 def MSL_VarOp : MSL_Op<"var", [MemoryEffects<[MemAlloc]>, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>]> {
   let summary = "declares a variable or an array of this thread";
+  let description = [{
+    In the text form it has a name, which is a wish: one that is taken gets a number. A single variable may have a first value.
+
+    ```mlir
+    %slot = msl.var "slot" = %c0 (i32) : !msl.array<1xi32>    // int slot = 0;
+    ```
+  }];
+  let arguments = (ins OptionalAttr<StrAttr>:$name, Optional<MSL_Element>:$init);
   let results = (outs MSL_ArrayType:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "($name^)? (`=` $init^ `(` type($init) `)`)? attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::triton_metal::msl::ArrayType":$type), [{ build($_builder, $_state, type, {}, {}); }]>];
+  let hasVerifier = 1;
 }
 
 def MSL_UnrollOp : MSL_Op<"unroll", [RecursiveMemoryEffects, SingleBlockImplicitTerminator<"YieldOp">]> {
-  let summary = "a loop of constant trip count that is to be fully unrolled";
-  let arguments = (ins I32Attr:$lower, I32Attr:$upper);
+  let summary = "a loop of constant trip count";
+  let description = [{
+    With `pragma` the text asks Metal's compiler to unroll it. In the text form the index is a `ui16`.
+
+    ```mlir
+    msl.unroll %i = 0 to 8 pragma {
+    }
+    ```
+  }];
+  let arguments = (ins I32Attr:$lower, I32Attr:$upper, UnitAttr:$pragma);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let skipDefaultBuilders = 1;
@@ -575,16 +611,16 @@ def MSL_UnrollOp : MSL_Op<"unroll", [RecursiveMemoryEffects, SingleBlockImplicit
 def MSL_GetOp : MSL_Op<"get", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>,
     AttrSizedOperandSegments]> {
   let summary = "reads `array[index]`, or one component of it";
-  let arguments = (ins MSL_ArrayType:$array, Optional<I32>:$index, Optional<I32>:$element);
-  let results = (outs MSL_Value:$result);
-  let assemblyFormat = "$array (`[` $index^ `]`)? (`element` $element^)? attr-dict `:` type($array) `->` type($result)";
+  let arguments = (ins MSL_ArrayType:$array, Optional<MSL_Index>:$index, Optional<MSL_Index>:$element);
+  let results = (outs MSL_Element:$result);
+  let assemblyFormat = "$array (`[` custom<Index>($index, type($index))^ `]`)? (`element` custom<Index>($element, type($element))^)? attr-dict `:` type($array) `->` type($result)";
   let hasVerifier = 1;
 }
 
 def MSL_SetOp : MSL_Op<"set", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "writes `array[index]`, or one component of it";
-  let arguments = (ins MSL_Value:$value, MSL_ArrayType:$array, Optional<I32>:$index, Optional<I32>:$element);
-  let assemblyFormat = "$value `,` $array (`[` $index^ `]`)? (`element` $element^)? attr-dict `:` type($value) `,` type($array)";
+  let arguments = (ins MSL_Element:$value, MSL_ArrayType:$array, Optional<MSL_Index>:$index, Optional<MSL_Index>:$element);
+  let assemblyFormat = "$value `,` $array (`[` custom<Index>($index, type($index))^ `]`)? (`element` custom<Index>($element, type($element))^)? attr-dict `:` type($value) `,` type($array)";
   let hasVerifier = 1;
 }
 
@@ -596,7 +632,7 @@ def MSL_ReadOp : MSL_Op<"read", [
   let description = [{
     The result is a number, a vector of the pointer's elements, or a vector of i32 that holds their bits.
   }];
-  let arguments = (ins MSL_PtrType:$base, Optional<AnyTypeOf<[I32, I64]>>:$offset, Optional<I1>:$condition,
+  let arguments = (ins MSL_PtrType:$base, Optional<MSL_Index>:$offset, Optional<I1>:$condition,
                    Optional<MSL_Value>:$other, UnitAttr:$is_volatile);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
@@ -606,7 +642,7 @@ def MSL_ReadOp : MSL_Op<"read", [
 
 def MSL_WriteOp : MSL_Op<"write", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>]> {
   let summary = "one access of up to 16 bytes at base + offset";
-  let arguments = (ins MSL_Value:$value, MSL_PtrType:$base, Optional<AnyTypeOf<[I32, I64]>>:$offset);
+  let arguments = (ins MSL_Value:$value, MSL_PtrType:$base, Optional<MSL_Index>:$offset);
   let assemblyFormat = "$value `,` $base (`[` $offset^ `:` type($offset) `]`)? attr-dict `:` type($value) `,` type($base)";
 }
 
@@ -628,9 +664,9 @@ def MSL_SwizzleOp : MSL_Op<"swizzle", [Pure]> {
 
 def MSL_ElementOp : MSL_Op<"element", [Pure]> {
   let summary = "the component of a Metal vector at a loop index";
-  let arguments = (ins MSL_Vector:$value, I32:$index);
+  let arguments = (ins MSL_Vector:$value, MSL_Index:$index);
   let results = (outs MSL_Scalar:$result);
-  let assemblyFormat = "$value `[` $index `]` attr-dict `:` type($value) `->` type($result)";
+  let assemblyFormat = "$value `[` custom<Index>($index, type($index)) `]` attr-dict `:` type($value) `->` type($result)";
 }
 
 def MSL_AsTypeOp : MSL_Op<"as_type", [Pure]> {
@@ -643,17 +679,17 @@ def MSL_AsTypeOp : MSL_Op<"as_type", [Pure]> {
 
 def MSL_FillOp : MSL_Op<"fill", [MemoryEffects<[MemWrite]>]> {
   let summary = "sets every element of a simdgroup matrix to one value";
-  let arguments = (ins MSL_ScalarFloat:$value, MSL_ArrayType:$array, Optional<I32>:$index);
-  let assemblyFormat = "$value `,` $array (`[` $index^ `]`)? attr-dict `:` type($value) `,` type($array)";
+  let arguments = (ins MSL_ScalarFloat:$value, MSL_ArrayType:$array, Optional<MSL_Index>:$index);
+  let assemblyFormat = "$value `,` $array (`[` custom<Index>($index, type($index))^ `]`)? attr-dict `:` type($value) `,` type($array)";
 }
 
 def MSL_MatrixLoadOp : MSL_Op<"matrix_load", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
     DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>, AttrSizedOperandSegments]> {
   let summary = "loads a simdgroup matrix from base + offset: simdgroup_load";
-  let arguments = (ins MSL_PtrType:$base, Optional<I32>:$offset, MSL_ArrayType:$array, Optional<I32>:$index,
+  let arguments = (ins MSL_PtrType:$base, Optional<MSL_Index>:$offset, MSL_ArrayType:$array, Optional<MSL_Index>:$index,
                    I32Attr:$stride, UnitAttr:$transposed);
   let assemblyFormat = [{
-    $base (`[` $offset^ `]`)? `stride` $stride (`transposed` $transposed^)? `,` $array (`[` $index^ `]`)?
+    $base (`[` custom<Index>($offset, type($offset))^ `]`)? `stride` $stride (`transposed` $transposed^)? `,` $array (`[` custom<Index>($index, type($index))^ `]`)?
     attr-dict `:` type($base) `,` type($array)
   }];
 }
@@ -661,12 +697,14 @@ def MSL_MatrixLoadOp : MSL_Op<"matrix_load", [MemoryEffects<[MemRead, MemWrite]>
 def MSL_MultiplyAccumulateOp : MSL_Op<"multiply_accumulate", [MemoryEffects<[MemRead, MemWrite]>,
     DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>, AttrSizedOperandSegments]> {
   let summary = "acc[i] += a[j] * b[k] on simdgroup matrices";
-  let arguments = (ins MSL_ArrayType:$acc, Optional<I32>:$acc_index, MSL_ArrayType:$a, Optional<I32>:$a_index,
-                   MSL_ArrayType:$b, Optional<I32>:$b_index);
+  let arguments = (ins MSL_ArrayType:$acc, Optional<MSL_Index>:$acc_index, MSL_ArrayType:$a, Optional<MSL_Index>:$a_index,
+                   MSL_ArrayType:$b, Optional<MSL_Index>:$b_index);
   let assemblyFormat = [{
-    $acc (`[` $acc_index^ `]`)? `,` $a (`[` $a_index^ `]`)? `,` $b (`[` $b_index^ `]`)? attr-dict
+    $acc (`[` custom<Index>($acc_index, type($acc_index))^ `]`)? `,` $a (`[` custom<Index>($a_index, type($a_index))^ `]`)? `,` $b (`[` custom<Index>($b_index, type($b_index))^ `]`)? attr-dict
     `:` type($acc) `,` type($a) `,` type($b)
   }];
 }
+
+include "dialect/msl/MSLText.td"
 
 #endif // TRITON_METAL_DIALECT_MSL

@@ -82,12 +82,13 @@ LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError, in
   if (count < 1)
     return emitError() << "an array needs at least one element";
   auto vector = dyn_cast<VectorType>(elementType);
-  if (elementType.isIntOrFloat() || isa<MatrixType>(elementType) ||
+  if (elementType.isIntOrFloat() || isa<MatrixType, PtrType>(elementType) ||
       (vector && vector.getRank() == 1 &&
        (vector.getNumElements() == 2 || vector.getNumElements() == 4)))
     return success();
-  return emitError() << "a variable holds numbers, vectors of 2 or 4, or simdgroup matrices, not "
-                     << elementType;
+  return emitError()
+         << "a variable holds numbers, vectors of 2 or 4, simdgroup matrices or pointers, not "
+         << elementType;
 }
 
 Type ArrayType::parse(AsmParser &parser) {

@@ -75,4 +75,21 @@ def MSL_SpreadOpInterface : MSL_OpInterface<"SpreadOpInterface"> {
   ];
 }
 
+def MSL_MetalCallOpInterface : MSL_OpInterface<"MetalCallOpInterface"> {
+  let description = [{
+    An operation whose text is the call of one Metal function: `function(operands, literals)`. The printer writes any such
+    operation without knowing it, so a new Metal function is one operation with this interface.
+  }];
+  let methods = [
+    InterfaceMethod<"The function's name, as it is called: `simd_sum`, `precise::exp`.", "std::string",
+                    "getMetalFunction">,
+    InterfaceMethod<"What is passed behind the operands.", "::llvm::SmallVector<std::string, 1>", "getMetalLiterals",
+                    (ins), "", "return {};">,
+    InterfaceMethod<[{
+        Whether lanes exchange values in the call. All of them must come to it, so it stays a statement of its own, never
+        under `?:` or `&&`.
+      }], "bool", "crossesLanes", (ins), "", "return false;">,
+  ];
+}
+
 #endif // TRITON_METAL_DIALECT_MSL_INTERFACES

@@ -10,6 +10,28 @@
 using namespace mlir;
 using namespace triton_metal::msl;
 
+/// An index is an i32 where it does not say otherwise: `%i`, `%i (ui16)`.
+static ParseResult parseIndex(OpAsmParser &parser, OpAsmParser::UnresolvedOperand &index,
+                              Type &type) {
+  type = parser.getBuilder().getI32Type();
+  if (parser.parseOperand(index))
+    return failure();
+  if (failed(parser.parseOptionalLParen()))
+    return success();
+  return failure(parser.parseType(type) || parser.parseRParen());
+}
+
+static ParseResult parseIndex(OpAsmParser &parser,
+                              std::optional<OpAsmParser::UnresolvedOperand> &index, Type &type) {
+  return parseIndex(parser, index.emplace(), type);
+}
+
+static void printIndex(OpAsmPrinter &p, Operation *, Value index, Type type) {
+  p << index;
+  if (!type.isSignlessInteger(32))
+    p << " (" << type << ')';
+}
+
 #define GET_OP_CLASSES
 #include "dialect/msl/MSLOps.cpp.inc"
 
@@ -239,7 +261,11 @@ static LogicalResult verifyAccess(Operation *op, Type value, Type addresses, Typ
   if (isa<VectorType>(value) != isa<VectorType>(addresses) ||
       getNumRegisters(value) != getNumRegisters(addresses))
     return op->emitOpError("needs one address for each register");
-  if (element && getElementTypeOrSelf(value) != element)
+  // An atomic of the text form exchanges bits, and may be without a sign.
+  bool areBits =
+      element && isUnsigned(value) &&
+      getElementTypeOrSelf(value).getIntOrFloatBitWidth() == element.getIntOrFloatBitWidth();
+  if (element && getElementTypeOrSelf(value) != element && !areBits)
     return op->emitOpError("accesses ")
            << getElementTypeOrSelf(value) << " through a pointer to " << element;
   int64_t registers = getNumRegisters(value);
@@ -382,8 +408,13 @@ ParseResult UnrollOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseArgument(index) || parser.parseEqual() ||
       parser.parseAttribute(lower, index.type, getLowerAttrName(result.name), result.attributes) ||
       parser.parseKeyword("to") ||
-      parser.parseAttribute(upper, index.type, getUpperAttrName(result.name), result.attributes) ||
-      parser.parseRegion(*result.addRegion(), {index}) ||
+      parser.parseAttribute(upper, index.type, getUpperAttrName(result.name), result.attributes))
+    return failure();
+  if (succeeded(parser.parseOptionalColon()) && parser.parseType(index.type))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("pragma")))
+    result.addAttribute(getPragmaAttrName(result.name), parser.getBuilder().getUnitAttr());
+  if (parser.parseRegion(*result.addRegion(), {index}) ||
       parser.parseOptionalAttrDict(result.attributes))
     return failure();
   UnrollOp::ensureTerminator(*result.regions.front(), parser.getBuilder(), result.location);
@@ -392,8 +423,13 @@ ParseResult UnrollOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void UnrollOp::print(OpAsmPrinter &p) {
   p << ' ' << getIndex() << " = " << getLower() << " to " << getUpper() << ' ';
+  if (!getIndex().getType().isSignlessInteger(32))
+    p << ": " << getIndex().getType() << ' ';
+  if (getPragma())
+    p << "pragma ";
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/false);
-  p.printOptionalAttrDict((*this)->getAttrs(), {getLowerAttrName(), getUpperAttrName()});
+  p.printOptionalAttrDict((*this)->getAttrs(),
+                          {getLowerAttrName(), getUpperAttrName(), getPragmaAttrName()});
 }
 
 /// What reading and writing a variable share: an index where there is more than one element, and
@@ -405,6 +441,13 @@ static LogicalResult verifyVariable(Operation *op, ArrayType array, Value index,
   Type expected = element ? array.getScalarType() : array.getValueType();
   if (value != expected)
     return op->emitOpError("holds ") << expected << " there, not " << value;
+  return success();
+}
+
+LogicalResult VarOp::verify() {
+  ArrayType type = getType();
+  if (getInit() && (type.getCount() != 1 || type.isMatrix()))
+    return emitOpError("has a first value, which ") << type << " does not take";
   return success();
 }
 

@@ -34,11 +34,10 @@ static std::string unpack(Type type, const std::string &args, unsigned word) {
 }
 
 void KernelPrinter::printSignature() {
+  SmallVector<Operation *> positions;
   kernel.walk([&](Operation *op) {
-    usesProgramId |= isa<ProgramIdOp>(op);
-    usesNumPrograms |= isa<NumProgramsOp>(op);
-    usesLane |= isa<LaneOp>(op);
-    usesSimdgroup |= isa<SimdgroupOp>(op);
+    if (isa<ProgramIdOp, NumProgramsOp, LaneOp, SimdgroupOp>(op))
+      positions.push_back(op);
   });
   std::vector<TextParameter> &parameters = layout.parameters;
   unsigned buffers = 0, words = 0;
@@ -62,28 +61,38 @@ void KernelPrinter::printSignature() {
     scalars.push_back({argument, words});
     words += argument.getType().getIntOrFloatBitWidth() == 64 ? 2 : 1;
   }
+  std::string args;
   if (!scalars.empty()) {
     args = names.make("args");
     parameters.push_back({args, "constant uint *", buffers++, ""});
   }
   if (buffers > 31)
     (void)refuse(kernel, "needs " + Twine(buffers) + " buffers, and Metal binds 31");
-  if (usesProgramId) {
-    programId = names.make("program_id");
-    parameters.push_back({programId, "uint3", std::nullopt, "threadgroup_position_in_grid"});
-  }
-  if (usesNumPrograms) {
-    numPrograms = names.make("num_programs");
-    parameters.push_back({numPrograms, "uint3", std::nullopt, "threadgroups_per_grid"});
-  }
-  if (usesLane) {
-    lane = names.make("lane");
-    parameters.push_back({lane, "ushort", std::nullopt, "thread_index_in_simdgroup"});
-  }
-  if (usesSimdgroup) {
-    simdgroup = names.make("simdgroup");
-    parameters.push_back({simdgroup, "ushort", std::nullopt, "simdgroup_index_in_threadgroup"});
-  }
+  auto addPosition = [&](auto is, const char *name, const char *type, const char *attribute) {
+    std::string unique;
+    for (Operation *op : positions) {
+      if (!is(op))
+        continue;
+      if (unique.empty()) {
+        unique = names.make(name);
+        parameters.push_back({unique, type, std::nullopt, attribute});
+      }
+      Expr expr{unique};
+      if (auto id = dyn_cast<ProgramIdOp>(op))
+        expr.text += std::string(".") + "xyz"[id.getAxis()];
+      else if (auto count = dyn_cast<NumProgramsOp>(op))
+        expr.text += std::string(".") + "xyz"[count.getAxis()];
+      exprs[op->getResult(0)] = expr;
+    }
+  };
+  addPosition([](Operation *op) { return isa<ProgramIdOp>(op); }, "program_id", "uint3",
+              "threadgroup_position_in_grid");
+  addPosition([](Operation *op) { return isa<NumProgramsOp>(op); }, "num_programs", "uint3",
+              "threadgroups_per_grid");
+  addPosition([](Operation *op) { return isa<LaneOp>(op); }, "lane", "ushort",
+              "thread_index_in_simdgroup");
+  addPosition([](Operation *op) { return isa<SimdgroupOp>(op); }, "simdgroup", "ushort",
+              "simdgroup_index_in_threadgroup");
   buffer += "[[kernel, max_total_threads_per_threadgroup(" + std::to_string(kernel.getThreads()) +
             ")]] void " + triton_metal::getMetalName(kernel.getSymName()) + "(";
   for (auto [index, parameter] : llvm::enumerate(parameters)) {
@@ -205,7 +214,7 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os,
   llvm::raw_string_ostream front(header);
   front << "#include <metal_stdlib>\n";
   if (StringRef(kernels).contains("simdgroup_load") || StringRef(kernels).contains("8x8") ||
-      prelude.elements)
+      prelude.usesMatrices())
     front << "#include <metal_simdgroup_matrix>\n";
   front << "using namespace metal;\n\n";
   // Before, the math mode is a compiler option alone, and safe in MLX and PyTorch.

@@ -3,12 +3,11 @@
 
 #include "dialect/msl/MSL.h"
 #include "target/msl/Names.h"
+#include "target/msl/Prelude.h"
 #include "target/msl/Printer.h"
-#include "target/msl/Ranges.h"
 #include "target/msl/Types.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/DenseSet.h"
 
 namespace triton_metal::msl {
 
@@ -32,30 +31,9 @@ enum Precedence {
 struct Expr {
   std::string text;
   int precedence = Primary;
-  /// The expression's C++ type is the unsigned one of its width.
-  bool isUnsigned = false;
-  /// The expression is a ushort, though its value is an int: arithmetic promotes it, functions do
-  /// not.
-  bool isShort = false;
-  /// One number that stands for every component of a vector.
-  bool isSplat = false;
-  /// An integer literal, whose type follows what it is combined with.
-  std::optional<llvm::APInt> literal = std::nullopt;
-  /// Variables that a loop changes.
-  llvm::SmallVector<mlir::Value, 2> changing = {};
-  /// For `a op b`: what `x = x op b` needs to become `x op= b`.
-  std::string left = {}, op = {}, right = {};
 };
 
-/// Helper functions that the text may need in front of its kernels.
-struct Prelude {
-  bool elements = false, maximum = false, minimum = false, compareExchangeDevice = false,
-       compareExchangeThreadgroup = false;
-  bool erf = false, log1p = false, expm1 = false, roundToOdd = false;
-  void print(llvm::raw_ostream &os) const;
-};
-
-/// Writes one kernel.
+/// Writes one kernel of the text form: each operation as it is spelled in Metal.
 class KernelPrinter {
 public:
   KernelPrinter(KernelOp kernel, llvm::raw_ostream &os, Prelude &prelude)
@@ -73,89 +51,68 @@ private:
   // Statements (Statements.cpp).
   void printBlock(mlir::Block &block);
   void printOp(mlir::Operation *op);
-  void printFor(mlir::scf::ForOp op);
+  void printFor(ForOp op);
   void printWhile(mlir::scf::WhileOp op);
   void printIf(mlir::scf::IfOp op);
   void printUnroll(UnrollOp op);
-  void printYield(mlir::ValueRange values, llvm::ArrayRef<std::string> targets,
-                  llvm::ArrayRef<mlir::Value> variables);
-  void printAssignment(const std::string &target, const Expr &value, mlir::Type type);
+  void printLet(LetOp op);
+  void printVar(VarOp op);
+  void printSet(SetOp op);
+  void printAtomic(mlir::Operation *op);
   void printBody(const std::string &head, llvm::function_ref<void()> body);
   std::string capture(llvm::function_ref<void()> body);
   void line(const llvm::Twine &text);
-  void declare(mlir::Value value, const Expr &expr);
-  bool isFolded(mlir::Operation *op, const Expr &expr);
-  bool isUndisturbed(mlir::Operation *op, mlir::Operation *user);
-  bool wantsUnsigned(mlir::Value value, const Expr &expr);
-  std::string getElement(mlir::Value array, mlir::Value index);
-  std::string makeName(mlir::Value value, llvm::StringRef fallback = "");
-  std::string getDeclaration(mlir::Type type, const std::string &name, bool isUnsigned,
-                             Qualifiers qualifiers = {});
+  std::string getDeclaration(mlir::Type type, const std::string &name, Qualifiers qualifiers = {});
 
   // Where accesses come from (Places.cpp).
   void notePlaces(llvm::StringRef text);
   void takePlaces();
 
-  // Expressions (Expressions.cpp, Calls.cpp).
-  /// The text of a value; its signed or unsigned form, or as a whole vector, where the context
-  /// needs that. The latter is of the value's very type, as functions and templates need it.
+  // Expressions (Expressions.cpp).
   Expr get(mlir::Value value);
-  Expr getSigned(mlir::Value value);
-  Expr getUnsigned(mlir::Value value);
-  Expr getWhole(mlir::Value value);
-  Expr makeWhole(const Expr &expr, mlir::Type type);
-  Expr getFloat(mlir::Value value);
   Expr build(mlir::Operation *op);
-  Expr buildArith(mlir::Operation *op);
   Expr buildConstant(mlir::Operation *op, mlir::Attribute value);
-  Expr buildWrapping(mlir::Operation *op, llvm::StringRef symbol, int precedence);
-  Expr buildDivision(mlir::Operation *op, llvm::StringRef symbol, bool isUnsigned);
-  Expr buildBits(mlir::Operation *op, llvm::StringRef symbol, llvm::StringRef logical,
-                 int precedence, int logicalPrecedence);
-  Expr buildShift(mlir::Operation *op, llvm::StringRef symbol, bool isUnsigned);
-  Expr buildCompare(mlir::Operation *op);
-  Expr buildFloatCompare(mlir::Operation *op);
-  Expr buildFloat(mlir::Operation *op, llvm::StringRef symbol, int precedence);
-  Expr buildSelect(mlir::Operation *op);
-  Expr buildConversion(mlir::Operation *op);
-  Expr buildMath(mlir::Operation *op);
-  Expr buildSimd(mlir::Operation *op);
-  Expr buildAtomic(mlir::Operation *op);
-  Expr buildRead(ReadOp op);
-  Expr buildVolatileRead(ReadOp op);
-  Expr buildMinMax(mlir::Operation *op, llvm::StringRef function, bool isUnsigned);
-  Expr call(llvm::StringRef function, llvm::ArrayRef<Expr> arguments);
-  Expr cast(const std::string &type, const Expr &value);
-  Expr castTo(mlir::Type type, bool isUnsigned, const Expr &value);
+  Expr buildBinary(BinaryOp op);
+  Expr buildCall(MetalCallOpInterface op);
+  Expr call(const llvm::Twine &function, mlir::ValueRange arguments,
+            llvm::ArrayRef<std::string> literals = {});
   Expr binary(const Expr &a, llvm::StringRef symbol, const Expr &b, int precedence);
-  Expr narrow(mlir::Operation *op, Expr expr);
+  Expr choose(const Expr &condition, const Expr &yes, const Expr &no);
   Expr fail(mlir::Operation *op, const llvm::Twine &why);
   std::string inParens(const Expr &expr, int atLeast);
+  /// What is assigned: a number's variable converts the sign by itself, and a vector's takes one
+  /// number for all. Memory does the former alone.
+  std::string getAssigned(mlir::Value value, bool isVariable = true);
+
+  // Memory (Accesses.cpp).
+  Expr buildRead(ReadOp op);
+  Expr buildVolatileRead(ReadOp op);
+  Expr buildAtomic(mlir::Operation *op);
   /// base + offset, as a pointer.
   Expr getAddress(mlir::Value base, mlir::Value offset);
   std::string getAccess(mlir::Value base, mlir::Value offset, mlir::Type type, bool isConst);
+  /// `array[index]`, as a matrix where it is one.
+  std::string getMatrix(mlir::TypedValue<ArrayType> array, mlir::Value index);
+  /// The numbers of `array[index]` that this thread holds, or one of them.
+  std::string getElement(mlir::TypedValue<ArrayType> array, mlir::Value index,
+                         mlir::Value element = {});
   Qualifiers getQualifiers(mlir::Value pointer);
-  Expr getOffset(mlir::Value offset);
 
   KernelOp kernel;
   llvm::raw_ostream &os;
   Prelude &prelude;
   Names names;
-  Ranges ranges;
   llvm::DenseMap<mlir::Value, Expr> exprs;
   std::string buffer;
   TextLayout layout;
-  /// The operation whose statement is being written, and those that are part of another's.
+  /// The operation whose statement is being written.
   mlir::Operation *statement = nullptr;
-  llvm::DenseSet<mlir::Operation *> folded;
   /// Accesses of the lines in the buffer, which name them by their number: lines move until the
   /// kernel is complete.
   std::vector<std::vector<TextPlace>> notes;
   unsigned depth = 1;
   unsigned loopDepth = 0;
   bool failed = false;
-  bool usesProgramId = false, usesNumPrograms = false, usesLane = false, usesSimdgroup = false;
-  std::string programId, numPrograms, lane, simdgroup, args;
 };
 
 } // namespace triton_metal::msl

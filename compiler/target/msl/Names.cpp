@@ -1,30 +1,9 @@
 #include "target/msl/Names.h"
 
-#include "mlir/IR/Location.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace triton_metal::msl;
-
-StringRef triton_metal::msl::getSourceName(Location loc) {
-  if (auto name = dyn_cast<NameLoc>(loc)) {
-    // MLIR wraps some locations in the names of passes and operations; a variable is an identifier.
-    StringRef text = name.getName();
-    if (!text.empty() && (llvm::isAlpha(text[0]) || text[0] == '_') &&
-        llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
-      return text;
-    return getSourceName(name.getChildLoc());
-  }
-  if (auto call = dyn_cast<CallSiteLoc>(loc)) {
-    StringRef callee = getSourceName(call.getCallee());
-    return callee.empty() ? getSourceName(call.getCaller()) : callee;
-  }
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    for (Location part : fused.getLocations())
-      if (StringRef name = getSourceName(part); !name.empty())
-        return name;
-  return {};
-}
 
 bool triton_metal::msl::isReserved(StringRef name) {
   static const llvm::StringSet<> words = [] {

@@ -10,9 +10,6 @@
 
 namespace triton_metal::msl {
 
-/// The name that the source gave to a location; empty where it gave none.
-llvm::StringRef getSourceName(mlir::Location loc);
-
 /// Words that Metal or the printed text keep for themselves.
 bool isReserved(llvm::StringRef name);
 

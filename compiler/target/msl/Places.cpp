@@ -52,16 +52,20 @@ void KernelPrinter::notePlaces(StringRef text) {
     if (!place.source.empty())
       places.push_back(std::move(place));
   };
-  if (kindOf(statement))
-    add(statement, 0);
+  // A variable's statement is that of its value.
+  Operation *own = statement;
+  if (auto let = dyn_cast<LetOp>(statement); let && let.getValue().getDefiningOp())
+    own = let.getValue().getDefiningOp();
+  if (kindOf(own))
+    add(own, 0);
   llvm::SetVector<Operation *> parts;
   auto addOperands = [&](Operation *op) {
     for (Value operand : op->getOperands())
       if (Operation *definition = operand.getDefiningOp();
-          definition && folded.contains(definition))
+          definition && !isa<LetOp, VarOp, AllocOp>(definition))
         parts.insert(definition);
   };
-  addOperands(statement);
+  addOperands(own);
   // What the regions of a loop or a branch give is written as statements of theirs.
   for (Region &region : statement->getRegions())
     for (Block &block : region)

@@ -1,6 +1,8 @@
 // The functions that Metal does not have: written in front of the kernels that call them.
 
-#include "target/msl/KernelPrinter.h"
+#include "target/msl/Prelude.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 using namespace triton_metal::msl;
 
@@ -94,28 +96,43 @@ template <int bits, typename T> T round_to_odd(T x) {
 }
 )";
 
-static std::string inSpace(llvm::StringRef text, llvm::StringRef space) {
+namespace {
+struct Function {
+  llvm::StringRef name, text;
+};
+} // namespace
+
+/// In the order in which they are written.
+static const Function functions[] = {
+    {"elements", elementsText},       {"maximum", maximumText},    {"minimum", minimumText},
+    {"error_function", erfText},      {"log_plus_one", log1pText}, {"exp_minus_one", expm1Text},
+    {"round_to_odd", roundToOddText},
+};
+
+void Prelude::use(llvm::StringRef function) {
+  function = function.take_until([](char c) { return c == '<'; });
+  for (auto [index, known] : llvm::enumerate(functions))
+    if (known.name == function)
+      used |= 1u << index;
+}
+
+void Prelude::useCompareExchange(llvm::StringRef space) {
+  (space == "device" ? exchangesInDevice : exchangesInThreadgroup) = true;
+}
+
+bool Prelude::usesMatrices() const { return used & 1u; }
+
+static void printInSpace(llvm::raw_ostream &os, llvm::StringRef text, llvm::StringRef space) {
   auto [front, back] = text.split("SPACE");
-  return (front + space + back).str();
+  os << front << space << back;
 }
 
 void Prelude::print(llvm::raw_ostream &os) const {
-  if (elements)
-    os << elementsText;
-  if (maximum)
-    os << maximumText;
-  if (minimum)
-    os << minimumText;
-  if (compareExchangeDevice)
-    os << inSpace(compareExchangeText, "device");
-  if (compareExchangeThreadgroup)
-    os << inSpace(compareExchangeText, "threadgroup");
-  if (erf)
-    os << erfText;
-  if (log1p)
-    os << log1pText;
-  if (expm1)
-    os << expm1Text;
-  if (roundToOdd)
-    os << roundToOddText;
+  for (auto [index, function] : llvm::enumerate(functions))
+    if (used & 1u << index)
+      os << function.text;
+  if (exchangesInDevice)
+    printInSpace(os, compareExchangeText, "device");
+  if (exchangesInThreadgroup)
+    printInSpace(os, compareExchangeText, "threadgroup");
 }

@@ -1,5 +1,7 @@
 #include "target/msl/Types.h"
 
+#include "dialect/msl/ScalarTypes.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Error.h"
@@ -9,9 +11,9 @@
 using namespace mlir;
 using namespace triton_metal::msl;
 
-std::string triton_metal::msl::getTypeName(Type type, bool isUnsigned) {
+std::string triton_metal::msl::getTypeName(Type type) {
   if (auto vector = dyn_cast<VectorType>(type)) {
-    std::string element = getTypeName(vector.getElementType(), isUnsigned);
+    std::string element = getTypeName(vector.getElementType());
     int64_t size = vector.getNumElements();
     if (vector.getRank() != 1 || element.empty() || size < 2 || size > 4)
       return {};
@@ -19,27 +21,10 @@ std::string triton_metal::msl::getTypeName(Type type, bool isUnsigned) {
   }
   if (auto matrix = dyn_cast<MatrixType>(type))
     return "simdgroup_" + getTypeName(matrix.getElementType()) + "8x8";
-  if (type.isF32())
-    return "float";
-  if (type.isF16())
-    return "half";
-  if (type.isBF16())
-    return "bfloat";
-  if (auto integer = dyn_cast<IntegerType>(type)) {
-    switch (integer.getWidth()) {
-    case 1:
-      return "bool";
-    case 8:
-      return isUnsigned ? "uchar" : "char";
-    case 16:
-      return isUnsigned ? "ushort" : "short";
-    case 32:
-      return isUnsigned ? "uint" : "int";
-    case 64:
-      return isUnsigned ? "ulong" : "long";
-    }
-  }
-  return {};
+  const ScalarType *scalar = ScalarType::get(type);
+  if (!scalar)
+    return {};
+  return (type.isUnsignedInteger() ? scalar->unsignedName : scalar->name).str();
 }
 
 StringRef triton_metal::msl::getSpaceName(AddressSpace space) {
@@ -98,17 +83,17 @@ static std::string getFloatLiteral(FloatAttr attr) {
   return "bfloat(" + text + "f)";
 }
 
-std::string triton_metal::msl::getLiteral(Attribute attr, bool isUnsigned) {
+std::string triton_metal::msl::getLiteral(Attribute attr) {
   if (auto floating = dyn_cast<FloatAttr>(attr))
     return getFloatLiteral(floating);
   auto integer = cast<IntegerAttr>(attr);
   APInt value = integer.getValue();
   unsigned bits = value.getBitWidth();
+  bool isUnsigned = integer.getType().isUnsignedInteger();
   if (bits == 1)
     return value.isZero() ? "false" : "true";
   if (bits < 32)
-    return getTypeName(integer.getType(), isUnsigned) + "(" +
-           llvm::toString(value, 10, !isUnsigned) + ")";
+    return getTypeName(integer.getType()) + "(" + llvm::toString(value, 10, !isUnsigned) + ")";
   if (isUnsigned)
     return llvm::toString(value, 10, false) + (bits == 64 ? "ul" : "u");
   // There is no literal for the least integer: its digits are read before its sign.

@@ -8,7 +8,7 @@
 namespace triton_metal::msl {
 
 /// Metal's name of a number, a vector of 2 to 4, or a simdgroup matrix; empty where it has none.
-std::string getTypeName(mlir::Type type, bool isUnsigned = false);
+std::string getTypeName(mlir::Type type);
 
 /// How a pointer's pointee is qualified, beside by its address space.
 struct Qualifiers {
@@ -25,7 +25,7 @@ std::string getPointerName(PtrType type, Qualifiers qualifiers = {});
 llvm::StringRef getSpaceName(AddressSpace space);
 
 /// A number exactly, as short as it can be read back from.
-std::string getLiteral(mlir::Attribute value, bool isUnsigned = false);
+std::string getLiteral(mlir::Attribute value);
 
 } // namespace triton_metal::msl
 

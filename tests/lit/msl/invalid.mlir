@@ -77,3 +77,28 @@ msl.kernel @variable(%f: f32) threads 32 {
   msl.set %f, %v : f32, !msl.array<4xf32>
   msl.return
 }
+
+// -----
+
+// C++ gives the result its type.
+msl.kernel @types_of_operators(%a: i16, %b: i16, %x: !msl.ptr<i32, device>) threads 32 {
+  // expected-error @below {{gives 'i16', where C++ gives 'i32'}}
+  %c = msl.binary add %a, %b : (i16, i16) -> i16
+  msl.return
+}
+
+// -----
+
+msl.kernel @bfloat_has_no_operators(%a: bf16, %b: bf16) threads 32 {
+  // expected-error @below {{has operands that C++ does not combine: 'bf16', 'bf16'}}
+  %c = msl.binary add %a, %b : (bf16, bf16) -> bf16
+  msl.return
+}
+
+// -----
+
+msl.kernel @first_value_of_an_array(%a: f32) threads 32 {
+  // expected-error @below {{has a first value, which '!msl.array<4xf32>' does not take}}
+  %c = msl.var = %a (f32) : !msl.array<4xf32>
+  msl.return
+}

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // One branch picks the loop without masks; 16 bytes an access; names of the source.
 // CHECK:      #include <metal_stdlib>
@@ -22,8 +22,7 @@
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
 // CHECK-NEXT:       int offsets = start + (index + i * 512);
-// CHECK-NEXT:       float4 c = *(device const float4 *)(x + offsets) + *(device const float4 *)(y + offsets);
-// CHECK-NEXT:       *(device float4 *)(out + offsets) = c;
+// CHECK-NEXT:       *(device float4 *)(out + offsets) = *(device const float4 *)(x + offsets) + *(device const float4 *)(y + offsets);
 // CHECK-NEXT:     }
 // CHECK-NEXT:   } else {
 // CHECK-NEXT:     #pragma unroll

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Signed, unsigned and wrapping integers, bfloat through float, comparisons with NaN, atomics.
 // CHECK:      #include <metal_stdlib>
@@ -36,41 +36,47 @@
 // CHECK-NEXT:   const half hf = as_type<half>(ushort(args[3]));
 // CHECK-NEXT:   const bool flag = args[4] != 0;
 // CHECK-NEXT:   int p = program_id.x;
-// CHECK-NEXT:   short index = short(flag ? int(int((uint(p) + n) * n) / n - 1u) : 3);
-// CHECK-NEXT:   int index_1 = ((int(uint(ushort(short(index + index)))) >> 3) + int(flag)) ^ int(as_type<short>(half(precise::exp(float(hf * hf)))));
-// CHECK-NEXT:   bool condition = lane == 3;
-// CHECK-NEXT:   int index_2 = lane * 4;
-// CHECK-NEXT:   int4 a = *(device const int4 *)(arg0 + index_2);
-// CHECK-NEXT:   int4 b = *(device const int4 *)(arg1 + index_2);
-// CHECK-NEXT:   float4 f = *(device const float4 *)(arg2 + index_2);
-// CHECK-NEXT:   bfloat4 h = *(device const bfloat4 *)(arg3 + index_2);
-// CHECK-NEXT:   uint4 rem = uint4(int4((uint4(a) + uint4(b)) * uint(n) - 4u) / b) / uint4(b) % uint(n);
-// CHECK-NEXT:   int4 shs = int4(rem << uint4(b) >> uint4(b)) >> b;
-// CHECK-NEXT:   uint4 min_1 = min(uint4(select(shs, a, (shs < a) & (uint4(shs) < uint4(a)))), uint4(a));
-// CHECK-NEXT:   *(device int4 *)(arg1 + index_2) = int4(mulhi(uint4(max(int4(min_1), int4(4))), uint4(uint(n))));
+// CHECK-NEXT:   int difference = int((uint(p) + n) * n) / n - 1u;
+// CHECK-NEXT:   short chosen = short(flag ? difference : 3);
+// CHECK-NEXT:   int index = (int(uint(ushort(short(chosen + chosen)))) >> 3) + int(flag);
+// CHECK-NEXT:   int bits = index ^ int(as_type<short>(half(precise::exp(float(hf * hf)))));
+// CHECK-NEXT:   bool is_equal = lane == 3;
+// CHECK-NEXT:   int offset = lane * 4;
+// CHECK-NEXT:   int4 a = *(device const int4 *)(arg0 + offset);
+// CHECK-NEXT:   int4 b = *(device const int4 *)(arg1 + offset);
+// CHECK-NEXT:   float4 f = *(device const float4 *)(arg2 + offset);
+// CHECK-NEXT:   bfloat4 h = *(device const bfloat4 *)(arg3 + offset);
+// CHECK-NEXT:   int4 div = int4((uint4(a) + uint4(b)) * uint(n) - 4u);
+// CHECK-NEXT:   uint4 sh = (uint4(div / b) / uint4(b) % uint(n)) << uint4(b);
+// CHECK-NEXT:   int4 shs = int4(sh >> uint4(b)) >> b;
+// CHECK-NEXT:   uint4 min_1 = uint4(select(shs, a, (shs < a) & (uint4(shs) < uint4(a))));
+// CHECK-NEXT:   uint4 mh = mulhi(uint4(max(int4(min(min_1, uint4(a))), int4(4))), uint4(uint(n)));
+// CHECK-NEXT:   *(device int4 *)(arg1 + offset) = int4(mh);
+// CHECK-NEXT:   float4 h3 = float4(bfloat4(float4(h) + float4(h))) * float4(h);
 // CHECK-NEXT:   float4 mn = fmin(maximum(f, float4(h)), f);
-// CHECK-NEXT:   float4 fsum = float4(a) + float4(uint4(a)) + select(mn, -mn, isnan(mn) | isnan(f) | !((mn < f) | (mn > f)));
-// CHECK-NEXT:   float4 value = precise::sqrt(fsum);
-// CHECK-NEXT:   *(device float4 *)(arg2 + index_2) = precise::divide(fast::exp(value), value);
-// CHECK-NEXT:   *(device bfloat4 *)(arg3 + index_2) = bfloat4(float4(bfloat4(float4(h) + float4(h))) * float4(h));
-// CHECK-NEXT:   long index_3 = long(index_2);
-// CHECK-NEXT:   long index_4 = long(index_2 + 2);
-// CHECK-NEXT:   long4 la = long4(*(device const long2 *)(arg4 + index_3), *(device const long2 *)(arg4 + index_4));
-// CHECK-NEXT:   ulong4 lc = (ulong4(la) + ulong(big)) ^ 7ul;
-// CHECK-NEXT:   *(device long2 *)(arg4 + index_3) = long2(lc.xy);
-// CHECK-NEXT:   *(device long2 *)(arg4 + index_4) = long2(lc.zw);
-// CHECK-NEXT:   if (condition)
-// CHECK-NEXT:     arg0[n] = index_1;
-// CHECK-NEXT:   int old = condition ? atomic_fetch_add_explicit((device atomic_int *)(arg0 + p), n, memory_order_relaxed) : 0;
+// CHECK-NEXT:   bool4 any = isnan(mn) | isnan(f) | !((mn < f) | (mn > f));
+// CHECK-NEXT:   float4 fsum = float4(a) + float4(uint4(a)) + select(mn, -mn, any);
+// CHECK-NEXT:   float4 sqrt_fsum = precise::sqrt(fsum);
+// CHECK-NEXT:   *(device float4 *)(arg2 + offset) = precise::divide(fast::exp(sqrt_fsum), sqrt_fsum);
+// CHECK-NEXT:   *(device bfloat4 *)(arg3 + offset) = bfloat4(h3);
+// CHECK-NEXT:   long offset_1 = long(offset);
+// CHECK-NEXT:   long offset_2 = long(offset + 2);
+// CHECK-NEXT:   ulong4 lb = ulong4(long4(*(device const long2 *)(arg4 + offset_1), *(device const long2 *)(arg4 + offset_2))) + ulong(big);
+// CHECK-NEXT:   ulong4 lc = lb ^ 7ul;
+// CHECK-NEXT:   *(device long2 *)(arg4 + offset_1) = long2(lc.xy);
+// CHECK-NEXT:   *(device long2 *)(arg4 + offset_2) = long2(lc.zw);
+// CHECK-NEXT:   if (is_equal)
+// CHECK-NEXT:     arg0[n] = bits;
+// CHECK-NEXT:   int old = is_equal ? atomic_fetch_add_explicit((device atomic_int *)(arg0 + p), n, memory_order_relaxed) : 0;
 // CHECK-NEXT:   atomic_fetch_add_explicit((device atomic_float *)(arg2 + old), 0.1f, memory_order_relaxed);
 // CHECK-NEXT:   int4 oldv;
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 4; ++i) {
-// CHECK-NEXT:     uint oldv_1 = atomic_fetch_max_explicit((device atomic_uint *)(arg0 + index_2 + i), uint(a[i]), memory_order_relaxed);
+// CHECK-NEXT:     uint oldv_1 = atomic_fetch_max_explicit((device atomic_uint *)(arg0 + offset + i), uint(a[i]), memory_order_relaxed);
 // CHECK-NEXT:     oldv[i] = oldv_1;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   *(device int4 *)(arg1 + index_2) = oldv;
-// CHECK-NEXT:   int cas = compare_exchange((device atomic_uint *)(arg0 + p), uint(n), 3u);
+// CHECK-NEXT:   *(device int4 *)(arg1 + offset) = oldv;
+// CHECK-NEXT:   uint cas = compare_exchange((device atomic_uint *)(arg0 + p), uint(n), 3u);
 // CHECK-NEXT:   arg1[p] = cas;
 // CHECK-NEXT: }
 

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Tiles and numbers that loops carry, exchanged in the first one; branches and a loop with a condition.
 // CHECK:      #include <metal_stdlib>
@@ -25,14 +25,12 @@
 // CHECK-NEXT:   for (int k = 0; k < n; ++k) {
 // CHECK-NEXT:     float4 sum[2];
 // CHECK-NEXT:     #pragma unroll
-// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:       float4 sum_1 = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]) + s[i];
-// CHECK-NEXT:       sum[i] = sum_1;
-// CHECK-NEXT:     }
-// CHECK-NEXT:     float4 value[2];
+// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
+// CHECK-NEXT:       sum[i] = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]) + s[i];
+// CHECK-NEXT:     float4 a_1[2];
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:       value[i] = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]);
+// CHECK-NEXT:       a_1[i] = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]);
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
 // CHECK-NEXT:       a[i * 4] = sum[i].x;
@@ -42,17 +40,15 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:       s[i] = value[i];
-// CHECK-NEXT:     s_1 = s_1 + uint(k);
+// CHECK-NEXT:       s[i] = a_1[i];
+// CHECK-NEXT:     s_1 = uint(s_1) + k;
 // CHECK-NEXT:   }
 // CHECK-NEXT:   float4 u[2];
 // CHECK-NEXT:   float t;
 // CHECK-NEXT:   if (s_1 > 5) {
 // CHECK-NEXT:     #pragma unroll
-// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:       float4 u_1 = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]) * s[i];
-// CHECK-NEXT:       u[i] = u_1;
-// CHECK-NEXT:     }
+// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
+// CHECK-NEXT:       u[i] = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]) * s[i];
 // CHECK-NEXT:     t = float(s_1);
 // CHECK-NEXT:   } else {
 // CHECK-NEXT:     #pragma unroll
@@ -60,34 +56,34 @@
 // CHECK-NEXT:       u[i] = s[i];
 // CHECK-NEXT:     t = 2.5f;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   float4 value[2];
+// CHECK-NEXT:   float4 u_1[2];
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:     value[i] = u[i];
-// CHECK-NEXT:   int index = 0;
-// CHECK-NEXT:   float value_1 = t;
-// CHECK-NEXT:   while (index < n) {
-// CHECK-NEXT:     int index_1 = index + 1u;
-// CHECK-NEXT:     float4 value_2[2];
+// CHECK-NEXT:     u_1[i] = u[i];
+// CHECK-NEXT:   int counter = 0;
+// CHECK-NEXT:   float product = t;
+// CHECK-NEXT:   while (counter < n) {
+// CHECK-NEXT:     int index = counter + 1u;
+// CHECK-NEXT:     float4 difference[2];
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:       value_2[i] = value[i] - value_1;
+// CHECK-NEXT:       difference[i] = u_1[i] - product;
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:       value[i] = value_2[i];
-// CHECK-NEXT:     index = index_1;
-// CHECK-NEXT:     value_1 *= float(index_1);
+// CHECK-NEXT:       u_1[i] = difference[i];
+// CHECK-NEXT:     counter = index;
+// CHECK-NEXT:     product *= float(index);
 // CHECK-NEXT:   }
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:     float4 w = value[i];
+// CHECK-NEXT:     float4 u_2 = u_1[i];
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort j = 0; j < 4; ++j)
-// CHECK-NEXT:       y[lane + (i * 128 + j * 32)] = w[j];
+// CHECK-NEXT:       y[lane + (i * 128 + j * 32)] = u_2[j];
 // CHECK-NEXT:   }
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 8; ++i)
-// CHECK-NEXT:     y[lane + i * 32 + 256] = value_1;
+// CHECK-NEXT:     y[lane + i * 32 + 256] = product;
 // CHECK-NEXT: }
 
 msl.kernel @flow(%x: !msl.ptr<f32, device> {msl.readonly, msl.name="x"}, %y: !msl.ptr<f32, device> {msl.name="y"}, %n: i32 {msl.name="n"}) threads 32 {

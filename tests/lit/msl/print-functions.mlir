@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Functions that Metal lacks come with the text; versions are named.
 // CHECK:      #include <metal_stdlib>
@@ -50,15 +50,15 @@
 // CHECK-NEXT:     device const float *x {{\[\[}}buffer(0)]],
 // CHECK-NEXT:     device float *y {{\[\[}}buffer(1)]],
 // CHECK-NEXT:     ushort lane {{\[\[}}thread_index_in_simdgroup]]) {
-// CHECK-NEXT:   int index = lane * 4;
-// CHECK-NEXT:   float4 a = *(device const float4 *)(x + index);
-// CHECK-NEXT:   *(device float4 *)(y + index) = error_function(a);
-// CHECK-NEXT:   *(device float4 *)(y + index + 128) = log_plus_one(a);
-// CHECK-NEXT:   float value = error_function(a.y);
-// CHECK-NEXT:   int index_1 = lane + 384;
-// CHECK-NEXT:   float value_1 = x[index_1];
-// CHECK-NEXT:   *(device float4 *)(y + index + 256) = exp_minus_one(a);
-// CHECK-NEXT:   y[index_1] = fma(value + float(isfinite(value)), value_1, a.y);
+// CHECK-NEXT:   int offset = lane * 4;
+// CHECK-NEXT:   float4 a = *(device const float4 *)(x + offset);
+// CHECK-NEXT:   *(device float4 *)(y + offset) = error_function(a);
+// CHECK-NEXT:   *(device float4 *)(y + offset + 128) = log_plus_one(a);
+// CHECK-NEXT:   float erf_a = error_function(a.y);
+// CHECK-NEXT:   int offset_1 = lane + 384;
+// CHECK-NEXT:   float x_value = x[offset_1];
+// CHECK-NEXT:   *(device float4 *)(y + offset + 256) = exp_minus_one(a);
+// CHECK-NEXT:   y[offset_1] = fma(erf_a + float(isfinite(erf_a)), x_value, a.y);
 // CHECK-NEXT: }
 
 msl.kernel @math(%x: !msl.ptr<f32, device> {msl.readonly, msl.name="x"}, %y: !msl.ptr<f32, device> {msl.name="y"}) threads 32 {

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // The accumulators stay simdgroup matrices around the loop; tiles go through threadgroup memory 16 bytes at a time.
 // CHECK:      #include <metal_stdlib>
@@ -32,18 +32,18 @@
 // CHECK-NEXT:   int thread_index = simdgroup * 32 + lane;
 // CHECK-NEXT:   uint m0 = program_id.x * 64;
 // CHECK-NEXT:   uint n0 = program_id.y * 64;
-// CHECK-NEXT:   int index = thread_index / 4;
-// CHECK-NEXT:   int index_1 = thread_index % 4 * 8;
-// CHECK-NEXT:   int index_2 = thread_index / 8;
-// CHECK-NEXT:   int index_3 = thread_index % 8 * 8;
+// CHECK-NEXT:   int quotient = thread_index / 4;
+// CHECK-NEXT:   int offset = thread_index % 4 * 8;
+// CHECK-NEXT:   int quotient_1 = thread_index / 8;
+// CHECK-NEXT:   int offset_1 = thread_index % 8 * 8;
 // CHECK-NEXT:   int steps = int(K + 31u) / 32;
-// CHECK-NEXT:   uint index_4 = stride_b * 32u;
+// CHECK-NEXT:   uint index = stride_b * 32u;
 // CHECK-NEXT:   int sm = simdgroup / 2;
-// CHECK-NEXT:   int index_5 = simdgroup % 2 * 32;
-// CHECK-NEXT:   threadgroup half *pointer = a_tile + sm * 1280;
-// CHECK-NEXT:   threadgroup half *pointer_1 = b_tile + index_5;
-// CHECK-NEXT:   bool condition = int(m0 + 64) <= M;
-// CHECK-NEXT:   bool condition_1 = int(n0 + 64) <= N;
+// CHECK-NEXT:   int offset_2 = simdgroup % 2 * 32;
+// CHECK-NEXT:   threadgroup half *a_tile_sm = a_tile + sm * 1280;
+// CHECK-NEXT:   threadgroup half *b_tile_offset = b_tile + offset_2;
+// CHECK-NEXT:   bool is_less = int(m0 + 64) <= M;
+// CHECK-NEXT:   bool is_less_1 = int(n0 + 64) <= N;
 // CHECK-NEXT:   simdgroup_float8x8 acc[16];
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 16; ++i)
@@ -51,18 +51,19 @@
 // CHECK-NEXT:   int acc_1 = 0;
 // CHECK-NEXT:   int acc_2 = 0;
 // CHECK-NEXT:   for (int k = 0; k < steps; ++k) {
-// CHECK-NEXT:     int left = K - k * 32u;
+// CHECK-NEXT:     int left = uint(K) - k * 32;
 // CHECK-NEXT:     half4 at[4];
 // CHECK-NEXT:     half4 bt[4];
-// CHECK-NEXT:     if (condition && left >= 32 && condition_1) {
+// CHECK-NEXT:     if (is_less && left >= 32 && is_less_1) {
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:         uint4 at_1 = *(device const uint4 *)(a + int((m0 + (index + i * 32)) * stride_a + index_1 + acc_1));
-// CHECK-NEXT:         uint4 bt_1 = *(device const uint4 *)(b + int((index_2 + i * 16) * uint(stride_b) + (n0 + index_3) + acc_2));
+// CHECK-NEXT:         uint4 at_1 = *(device const uint4 *)(a + int((m0 + (quotient + i * 32)) * stride_a + offset + acc_1));
+// CHECK-NEXT:         int bt_1 = (quotient_1 + i * 16) * uint(stride_b) + (n0 + offset_1) + acc_2;
+// CHECK-NEXT:         uint4 bt_2 = *(device const uint4 *)(b + bt_1);
 // CHECK-NEXT:         at[i * 2] = as_type<half4>(at_1.xy);
 // CHECK-NEXT:         at[i * 2 + 1] = as_type<half4>(at_1.zw);
-// CHECK-NEXT:         bt[i * 2] = as_type<half4>(bt_1.xy);
-// CHECK-NEXT:         bt[i * 2 + 1] = as_type<half4>(bt_1.zw);
+// CHECK-NEXT:         bt[i * 2] = as_type<half4>(bt_2.xy);
+// CHECK-NEXT:         bt[i * 2 + 1] = as_type<half4>(bt_2.zw);
 // CHECK-NEXT:       }
 // CHECK-NEXT:     } else {
 // CHECK-NEXT:       #pragma unroll
@@ -71,12 +72,14 @@
 // CHECK-NEXT:         for (ushort j = 0; j < 2; ++j) {
 // CHECK-NEXT:           #pragma unroll
 // CHECK-NEXT:           for (ushort k_1 = 0; k_1 < 4; ++k_1) {
-// CHECK-NEXT:             int index_6 = m0 + (index + i * 32);
-// CHECK-NEXT:             int a_col = index_1 + (j * 4 + k_1);
-// CHECK-NEXT:             int b_row = index_2 + i * 16;
-// CHECK-NEXT:             int index_7 = n0 + (index_3 + (j * 4 + k_1));
-// CHECK-NEXT:             at[i * 2 + j][k_1] = index_6 < M && a_col < left ? a[int(uint(index_6) * stride_a + a_col + acc_1)] : 0.0h;
-// CHECK-NEXT:             bt[i * 2 + j][k_1] = index_7 < N && b_row < left ? b[int(uint(b_row) * stride_b + index_7 + acc_2)] : 0.0h;
+// CHECK-NEXT:             int index_1 = m0 + (quotient + i * 32);
+// CHECK-NEXT:             int a_col = offset + (j * 4 + k_1);
+// CHECK-NEXT:             half at_1 = index_1 < M && a_col < left ? a[int(uint(index_1) * stride_a + a_col + acc_1)] : 0.0h;
+// CHECK-NEXT:             int b_row = quotient_1 + i * 16;
+// CHECK-NEXT:             int index_2 = n0 + (offset_1 + (j * 4 + k_1));
+// CHECK-NEXT:             half bt_1 = index_2 < N && b_row < left ? b[int(uint(b_row) * stride_b + index_2 + acc_2)] : 0.0h;
+// CHECK-NEXT:             at[i * 2 + j][k_1] = at_1;
+// CHECK-NEXT:             bt[i * 2 + j][k_1] = bt_1;
 // CHECK-NEXT:           }
 // CHECK-NEXT:         }
 // CHECK-NEXT:       }
@@ -84,8 +87,8 @@
 // CHECK-NEXT:     threadgroup_barrier(mem_flags::mem_threadgroup);
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:       *(threadgroup uint4 *)(a_tile + (index + i * 32) * 40 + index_1) = uint4(as_type<uint2>(at[i * 2]), as_type<uint2>(at[i * 2 + 1]));
-// CHECK-NEXT:       *(threadgroup uint4 *)(b_tile + (index_2 + i * 16) * 72 + index_3) = uint4(as_type<uint2>(bt[i * 2]), as_type<uint2>(bt[i * 2 + 1]));
+// CHECK-NEXT:       *(threadgroup uint4 *)(a_tile + (quotient + i * 32) * 40 + offset) = uint4(as_type<uint2>(at[i * 2]), as_type<uint2>(at[i * 2 + 1]));
+// CHECK-NEXT:       *(threadgroup uint4 *)(b_tile + (quotient_1 + i * 16) * 72 + offset_1) = uint4(as_type<uint2>(bt[i * 2]), as_type<uint2>(bt[i * 2 + 1]));
 // CHECK-NEXT:     }
 // CHECK-NEXT:     threadgroup_barrier(mem_flags::mem_threadgroup);
 // CHECK-NEXT:     #pragma unroll
@@ -93,11 +96,11 @@
 // CHECK-NEXT:       simdgroup_half8x8 a_fragment[4];
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j)
-// CHECK-NEXT:         simdgroup_load(a_fragment[j], pointer + j * 320 + i * 8, 40);
+// CHECK-NEXT:         simdgroup_load(a_fragment[j], a_tile_sm + j * 320 + i * 8, 40);
 // CHECK-NEXT:       simdgroup_half8x8 b_fragment[4];
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j)
-// CHECK-NEXT:         simdgroup_load(b_fragment[j], pointer_1 + i * 576 + j * 8, 72);
+// CHECK-NEXT:         simdgroup_load(b_fragment[j], b_tile_offset + i * 576 + j * 8, 72);
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j) {
 // CHECK-NEXT:         #pragma unroll
@@ -106,17 +109,17 @@
 // CHECK-NEXT:       }
 // CHECK-NEXT:     }
 // CHECK-NEXT:     acc_1 = acc_1 + 32u;
-// CHECK-NEXT:     acc_2 = acc_2 + index_4;
+// CHECK-NEXT:     acc_2 = acc_2 + index;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   int index_6 = lane >> 2;
-// CHECK-NEXT:   uint index_7 = m0 + (sm * 32 + (((lane >> 1) & 3) | (index_6 & 4)));
-// CHECK-NEXT:   uint index_8 = n0 + (index_5 + ((index_6 & 2) * 2 + (lane & 1) * 2));
-// CHECK-NEXT:   if (condition && condition_1) {
+// CHECK-NEXT:   int shifted = lane >> 2;
+// CHECK-NEXT:   uint index_1 = m0 + (sm * 32 + (((lane >> 1) & 3) | (shifted & 4)));
+// CHECK-NEXT:   uint index_2 = n0 + (offset_2 + ((shifted & 2) * 2 + (lane & 1) * 2));
+// CHECK-NEXT:   if (is_less && is_less_1) {
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 4; ++i) {
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j)
-// CHECK-NEXT:         *(device half2 *)(c + int((index_7 + i * 8) * stride_c + (index_8 + j * 8))) = half2(elements(acc[i * 4 + j]));
+// CHECK-NEXT:         *(device half2 *)(c + int((index_1 + i * 8) * stride_c + (index_2 + j * 8))) = half2(elements(acc[i * 4 + j]));
 // CHECK-NEXT:     }
 // CHECK-NEXT:   } else {
 // CHECK-NEXT:     #pragma unroll
@@ -125,8 +128,8 @@
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j) {
 // CHECK-NEXT:         #pragma unroll
 // CHECK-NEXT:         for (ushort k = 0; k < 2; ++k) {
-// CHECK-NEXT:           int row = index_7 + i * 8;
-// CHECK-NEXT:           int col = index_8 + (j * 8 + k);
+// CHECK-NEXT:           int row = index_1 + i * 8;
+// CHECK-NEXT:           int col = index_2 + (j * 8 + k);
 // CHECK-NEXT:           if (row < M && col < N)
 // CHECK-NEXT:             c[int(uint(row) * stride_c + col)] = half(elements(acc[i * 4 + j])[k]);
 // CHECK-NEXT:         }

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Reductions over any register bits, of several values; permutations as indices; what has no linear structure written out.
 // CHECK:      #include <metal_stdlib>
@@ -40,7 +40,7 @@
 // CHECK-NEXT:       colmax_1 = maximum(colmax_1, a[i + j * 2]);
 // CHECK-NEXT:     colmax[i] = colmax_1;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   int4 index = lane * 32;
+// CHECK-NEXT:   int index = lane * 32;
 // CHECK-NEXT:   float4 best = a[0];
 // CHECK-NEXT:   int4 best_1 = index + int4(0, 1, 2, 3);
 // CHECK-NEXT:   #pragma unroll
@@ -53,7 +53,6 @@
 // CHECK-NEXT:   bool2 best_2 = (best.xy > best.zw) | ((best.xy == best.zw) & (best_1.xy < best_1.zw));
 // CHECK-NEXT:   float2 best_3 = select(best.zw, best.xy, best_2);
 // CHECK-NEXT:   int2 best_4 = select(best_1.zw, best_1.xy, best_2);
-// CHECK-NEXT:   bool best_5 = best_3.x > best_3.y || (best_3.x == best_3.y && best_4.x < best_4.y);
 // CHECK-NEXT:   float4 odd[4];
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 4; ++i) {
@@ -81,23 +80,20 @@
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort j = 0; j < 2; ++j) {
 // CHECK-NEXT:       #pragma unroll
-// CHECK-NEXT:       for (ushort k = 0; k < 2; ++k) {
-// CHECK-NEXT:         float4 value = rowsum[i * 2 + j] * colmax[k] + float4(odd_2[j].x, odd_2[j].x, odd_2[j].y, odd_2[j].y);
-// CHECK-NEXT:         float4 value_1 = float4(a[k][i + j * 2], a[k + 4][i + j * 2], a[k + 2][i + j * 2], a[k + 6][i + j * 2]);
-// CHECK-NEXT:         *(device float4 *)(arg1 + lane * 32 + (i * 16 + j * 8 + k * 4)) = value + value_1;
-// CHECK-NEXT:       }
+// CHECK-NEXT:       for (ushort k = 0; k < 2; ++k)
+// CHECK-NEXT:         *(device float4 *)(arg1 + lane * 32 + (i * 16 + j * 8 + k * 4)) = rowsum[i * 2 + j] * colmax[k] + float4(odd_2[j].x, odd_2[j].x, odd_2[j].y, odd_2[j].y) + float4(a[k][i + j * 2], a[k + 4][i + j * 2], a[k + 2][i + j * 2], a[k + 6][i + j * 2]);
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
-// CHECK-NEXT:   int index_1 = lane * 32;
-// CHECK-NEXT:   *(device float4 *)(arg1 + index_1 + 1024) = float4(a[0].x, a[0].y, a[0].w, a[0].z);
-// CHECK-NEXT:   *(device float4 *)(arg1 + index_1 + 1028) = float4(a[1].z, a[1].w, a[1].y, a[1].x);
-// CHECK-NEXT:   *(device float4 *)(arg1 + index_1 + 1032) = float4(a[3].x, a[3].y, a[3].w, a[3].z);
-// CHECK-NEXT:   *(device float4 *)(arg1 + index_1 + 1036) = float4(a[2].z, a[2].w, a[2].y, a[2].x);
-// CHECK-NEXT:   *(device float4 *)(arg1 + index_1 + 1040) = float4(a[6].x, a[6].y, a[6].w, a[6].z);
-// CHECK-NEXT:   *(device float4 *)(arg1 + index_1 + 1044) = float4(a[7].z, a[7].w, a[7].y, a[7].x);
-// CHECK-NEXT:   *(device float4 *)(arg1 + index_1 + 1048) = float4(a[5].x, a[5].y, a[5].w, a[5].z);
-// CHECK-NEXT:   *(device float4 *)(arg1 + index_1 + 1052) = float4(a[4].z, a[4].w, a[4].y, a[4].x);
-// CHECK-NEXT:   arg2[lane] = best_5 ? best_4.x : best_4.y;
+// CHECK-NEXT:   int offset = lane * 32;
+// CHECK-NEXT:   *(device float4 *)(arg1 + offset + 1024) = float4(a[0].x, a[0].y, a[0].w, a[0].z);
+// CHECK-NEXT:   *(device float4 *)(arg1 + offset + 1028) = float4(a[1].z, a[1].w, a[1].y, a[1].x);
+// CHECK-NEXT:   *(device float4 *)(arg1 + offset + 1032) = float4(a[3].x, a[3].y, a[3].w, a[3].z);
+// CHECK-NEXT:   *(device float4 *)(arg1 + offset + 1036) = float4(a[2].z, a[2].w, a[2].y, a[2].x);
+// CHECK-NEXT:   *(device float4 *)(arg1 + offset + 1040) = float4(a[6].x, a[6].y, a[6].w, a[6].z);
+// CHECK-NEXT:   *(device float4 *)(arg1 + offset + 1044) = float4(a[7].z, a[7].w, a[7].y, a[7].x);
+// CHECK-NEXT:   *(device float4 *)(arg1 + offset + 1048) = float4(a[5].x, a[5].y, a[5].w, a[5].z);
+// CHECK-NEXT:   *(device float4 *)(arg1 + offset + 1052) = float4(a[4].z, a[4].w, a[4].y, a[4].x);
+// CHECK-NEXT:   arg2[lane] = best_3.x > best_3.y || (best_3.x == best_3.y && best_4.x < best_4.y) ? best_4.x : best_4.y;
 // CHECK-NEXT: }
 
 // argmax over register bits, partial reductions, permutations

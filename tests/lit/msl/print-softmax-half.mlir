@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Eight halves are one access of 16 bytes.
 // CHECK:      #include <metal_stdlib>
@@ -20,7 +20,7 @@
 // CHECK-NEXT:   alignas(16) threadgroup float m_partial[4];
 // CHECK-NEXT:   alignas(16) threadgroup float s_partial[4];
 // CHECK-NEXT:   uint row = program_id.x;
-// CHECK-NEXT:   int index = lane * 8 + simdgroup * 256;
+// CHECK-NEXT:   int offset = lane * 8 + simdgroup * 256;
 // CHECK-NEXT:   bool full = cols >= 2048;
 // CHECK-NEXT:   device const half *x_row = x + int(row * x_stride);
 // CHECK-NEXT:   float4 v[4];
@@ -28,7 +28,7 @@
 // CHECK-NEXT:   if (full) {
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:       uint4 v_1 = *(device const uint4 *)(x_row + index + i * 1024);
+// CHECK-NEXT:       uint4 v_1 = *(device const uint4 *)(x_row + offset + i * 1024);
 // CHECK-NEXT:       float4 v_2 = float4(as_type<half4>(v_1.xy));
 // CHECK-NEXT:       float4 v_3 = float4(as_type<half4>(v_1.zw));
 // CHECK-NEXT:       m = fmax(m, v_2);
@@ -43,7 +43,7 @@
 // CHECK-NEXT:       for (ushort j = 0; j < 2; ++j) {
 // CHECK-NEXT:         #pragma unroll
 // CHECK-NEXT:         for (ushort k = 0; k < 4; ++k) {
-// CHECK-NEXT:           int c = index + (i * 1024 + j * 4 + k);
+// CHECK-NEXT:           int c = offset + (i * 1024 + j * 4 + k);
 // CHECK-NEXT:           float v_1 = float(c < cols ? x_row[c] : half(-INFINITY));
 // CHECK-NEXT:           m[k] = fmax(m[k], v_1);
 // CHECK-NEXT:           v[i * 2 + j][k] = v_1;
@@ -62,8 +62,8 @@
 // CHECK-NEXT:   float m_9 = simd_shuffle_xor(m_8, 2);
 // CHECK-NEXT:   float m_10 = fmax(m_8, m_9);
 // CHECK-NEXT:   float m_11 = simd_shuffle_xor(m_10, 1);
-// CHECK-NEXT:   bool condition = lane == 0;
-// CHECK-NEXT:   if (condition)
+// CHECK-NEXT:   bool is_first_lane = lane == 0;
+// CHECK-NEXT:   if (is_first_lane)
 // CHECK-NEXT:     m_partial[simdgroup] = fmax(m_10, m_11);
 // CHECK-NEXT:   threadgroup_barrier(mem_flags::mem_threadgroup);
 // CHECK-NEXT:   float4 m_partials = *(threadgroup const float4 *)m_partial;
@@ -79,7 +79,7 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT:   float2 s_1 = s.xy + s.zw;
 // CHECK-NEXT:   float s_2 = simd_sum(s_1.x + s_1.y);
-// CHECK-NEXT:   if (condition)
+// CHECK-NEXT:   if (is_first_lane)
 // CHECK-NEXT:     s_partial[simdgroup] = s_2;
 // CHECK-NEXT:   threadgroup_barrier(mem_flags::mem_threadgroup);
 // CHECK-NEXT:   float4 s_partials = *(threadgroup const float4 *)s_partial;
@@ -89,8 +89,8 @@
 // CHECK-NEXT:   if (full) {
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:       uint4 index_1 = uint4(as_type<uint2>(half4(e[i * 2] / s_4)), as_type<uint2>(half4(e[i * 2 + 1] / s_4)));
-// CHECK-NEXT:       *(device uint4 *)(out_row + index + i * 1024) = index_1;
+// CHECK-NEXT:       uint4 y = uint4(as_type<uint2>(half4(e[i * 2] / s_4)), as_type<uint2>(half4(e[i * 2 + 1] / s_4)));
+// CHECK-NEXT:       *(device uint4 *)(out_row + offset + i * 1024) = y;
 // CHECK-NEXT:     }
 // CHECK-NEXT:   } else {
 // CHECK-NEXT:     #pragma unroll
@@ -99,7 +99,7 @@
 // CHECK-NEXT:       for (ushort j = 0; j < 2; ++j) {
 // CHECK-NEXT:         #pragma unroll
 // CHECK-NEXT:         for (ushort k = 0; k < 4; ++k) {
-// CHECK-NEXT:           int c = index + (i * 1024 + j * 4 + k);
+// CHECK-NEXT:           int c = offset + (i * 1024 + j * 4 + k);
 // CHECK-NEXT:           if (c < cols)
 // CHECK-NEXT:             out_row[c] = half(e[i * 2 + j][k] / s_4);
 // CHECK-NEXT:         }

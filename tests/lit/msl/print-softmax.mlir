@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // A masked row of 1,024: the maximum is taken in the loop that loads, the sum in the loop that takes exponentials.
 // CHECK:      #include <metal_stdlib>
@@ -20,7 +20,7 @@
 // CHECK-NEXT:   alignas(16) threadgroup float m_partial[4];
 // CHECK-NEXT:   alignas(16) threadgroup float s_partial[4];
 // CHECK-NEXT:   uint row = program_id.x;
-// CHECK-NEXT:   int index = lane * 4 + simdgroup * 128;
+// CHECK-NEXT:   int offset = lane * 4 + simdgroup * 128;
 // CHECK-NEXT:   bool full = cols >= 1024;
 // CHECK-NEXT:   device const float *x_row = x + int(row * x_stride);
 // CHECK-NEXT:   float4 v[2];
@@ -28,7 +28,7 @@
 // CHECK-NEXT:   if (full) {
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:       float4 v_1 = *(device const float4 *)(x_row + index + i * 512) + 0.0f;
+// CHECK-NEXT:       float4 v_1 = *(device const float4 *)(x_row + offset + i * 512) + 0.0f;
 // CHECK-NEXT:       m = fmax(m, v_1);
 // CHECK-NEXT:       v[i] = v_1;
 // CHECK-NEXT:     }
@@ -37,7 +37,7 @@
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j) {
-// CHECK-NEXT:         int c = index + (i * 512 + j);
+// CHECK-NEXT:         int c = offset + (i * 512 + j);
 // CHECK-NEXT:         float v_1 = (c < cols ? x_row[c] : -INFINITY) + 0.0f;
 // CHECK-NEXT:         m[j] = fmax(m[j], v_1);
 // CHECK-NEXT:         v[i][j] = v_1;
@@ -55,8 +55,8 @@
 // CHECK-NEXT:   float m_9 = simd_shuffle_xor(m_8, 2);
 // CHECK-NEXT:   float m_10 = fmax(m_8, m_9);
 // CHECK-NEXT:   float m_11 = simd_shuffle_xor(m_10, 1);
-// CHECK-NEXT:   bool condition = lane == 0;
-// CHECK-NEXT:   if (condition)
+// CHECK-NEXT:   bool is_first_lane = lane == 0;
+// CHECK-NEXT:   if (is_first_lane)
 // CHECK-NEXT:     m_partial[simdgroup] = fmax(m_10, m_11);
 // CHECK-NEXT:   threadgroup_barrier(mem_flags::mem_threadgroup);
 // CHECK-NEXT:   float4 m_partials = *(threadgroup const float4 *)m_partial;
@@ -72,7 +72,7 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT:   float2 s_1 = s.xy + s.zw;
 // CHECK-NEXT:   float s_2 = simd_sum(s_1.x + s_1.y);
-// CHECK-NEXT:   if (condition)
+// CHECK-NEXT:   if (is_first_lane)
 // CHECK-NEXT:     s_partial[simdgroup] = s_2;
 // CHECK-NEXT:   threadgroup_barrier(mem_flags::mem_threadgroup);
 // CHECK-NEXT:   float4 s_partials = *(threadgroup const float4 *)s_partial;
@@ -82,13 +82,13 @@
 // CHECK-NEXT:   if (full) {
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:       *(device float4 *)(out_row + index + i * 512) = e[i] / s_4;
+// CHECK-NEXT:       *(device float4 *)(out_row + offset + i * 512) = e[i] / s_4;
 // CHECK-NEXT:   } else {
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j) {
-// CHECK-NEXT:         int c = index + (i * 512 + j);
+// CHECK-NEXT:         int c = offset + (i * 512 + j);
 // CHECK-NEXT:         if (c < cols)
 // CHECK-NEXT:           out_row[c] = e[i][j] / s_4;
 // CHECK-NEXT:       }

@@ -1,21 +1,21 @@
-// RUN: triton-metal-opt %s --msl-form-loops --define-arithmetic="constants-only" --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-form-loops --define-arithmetic="constants-only" --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // A lane is a ushort in Metal and an int here: functions and as_type would go by the former. The product of two ushorts
 // is an int that may overflow.
 // CHECK-LABEL: void types(
 // CHECK:      *arg0 = max(int(lane), 19);
-// CHECK-NEXT: arg0[1] = mulhi(uint(lane), uint(n));
-// CHECK-NEXT: arg0[2] = abs(int(lane));
-// CHECK-NEXT: arg1[3] = as_type<float>(int(lane));
-// CHECK-NEXT: int index = simd_sum(int(lane));
-// CHECK-NEXT: arg0[4] = index;
-// CHECK-NEXT: atomic_fetch_add_explicit((device atomic_int *)(arg0 + 5), int(lane), memory_order_relaxed);
-// CHECK-NEXT: arg0[6] = max(int(n > 3 ? lane : simdgroup), n);
-// CHECK-NEXT: arg0[7] = lane * 4 + n;
-// CHECK-NEXT: ushort index_1 = min(ushort(s), ushort(t));
-// CHECK-NEXT: *arg2 = short(short(index_1) * short(index_1));
-// CHECK-NEXT: arg0[8] = uint(n) << 1;
-// CHECK-NEXT: arg0[9] = n / 1;
+// CHECK-NEXT:   arg0[1] = mulhi(uint(lane), uint(n));
+// CHECK-NEXT:   arg0[2] = abs(int(lane));
+// CHECK-NEXT:   arg1[3] = as_type<float>(int(lane));
+// CHECK-NEXT:   int sum = simd_sum(int(lane));
+// CHECK-NEXT:   arg0[4] = sum;
+// CHECK-NEXT:   atomic_fetch_add_explicit((device atomic_int *)(arg0 + 5), int(lane), memory_order_relaxed);
+// CHECK-NEXT:   arg0[6] = max(int(n > 3 ? lane : simdgroup), n);
+// CHECK-NEXT:   arg0[7] = lane * 4 + n;
+// CHECK-NEXT:   ushort min_1 = min(ushort(s), ushort(t));
+// CHECK-NEXT:   *arg2 = short(short(min_1) * short(min_1));
+// CHECK-NEXT:   arg0[8] = uint(n) << 1;
+// CHECK-NEXT:   arg0[9] = n / 1;
 msl.kernel @types(%x: !msl.ptr<i32, device>, %f: !msl.ptr<f32, device>, %h: !msl.ptr<i16, device>, %n: i32 {msl.name = "n"}, %s: i16 {msl.name = "s"}, %t: i16 {msl.name = "t"}) threads 64 {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

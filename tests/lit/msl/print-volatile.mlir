@@ -1,14 +1,14 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-print-metal -o /dev/null | FileCheck %s
-// RUN: triton-metal-opt %s --canonicalize --cse --symbol-dce --msl-form-loops --cse --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --canonicalize --cse --symbol-dce --msl-form-loops --cse --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Each load is a statement of its own, in its place, one element at a time; one that nothing uses stays.
 // CHECK-LABEL: void k(
-// CHECK:   bfloat value = as_type<bfloat>(*(volatile device const ushort *)arg0);
-// CHECK:   bfloat value_1 = as_type<bfloat>(*(volatile device const ushort *)arg0);
-// CHECK:   arg0[1] = bfloat(float(value) + float(value_1));
-// CHECK:   float value_2 = *(volatile device const float *)arg1;
+// CHECK: bfloat arg0_value = as_type<bfloat>(*(volatile device const ushort *)arg0);
+// CHECK: bfloat arg0_value_1 = as_type<bfloat>(*(volatile device const ushort *)arg0);
+// CHECK: arg0[1] = bfloat(float(arg0_value) + float(arg0_value_1));
+// CHECK: float arg1_value = *(volatile device const float *)arg1;
 // CHECK:   for (ushort i = 0; i < 2; ++i) {
-// CHECK:     float value_3 = *(volatile device const float *)(arg1 + index)
+// CHECK:     float arg1_value_1 = *(volatile device const float *)(arg1 + offset)
 msl.kernel @k(%x: !msl.ptr<bf16, device>, %y: !msl.ptr<f32, device>) threads 32 {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

@@ -21,8 +21,8 @@ msl.kernel @values(%x: !msl.ptr<f16, device> {msl.name = "x", msl.readonly}, %n:
   %r = msl.simd_reduce max %v : vector<4xf16>
   // CHECK: msl.simd_shuffle_xor {{.*}}, 16 : vector<4xf16>
   %s = msl.simd_shuffle_xor %r, 16 : vector<4xf16>
-  // CHECK: msl.simd_shuffle {{.*}} : vector<4xf16>
-  %t = msl.simd_shuffle %s, %lane : vector<4xf16>
+  // CHECK: msl.simd_shuffle {{.*}} : vector<4xf16>, i32
+  %t = msl.simd_shuffle %s, %lane : vector<4xf16>, i32
   // CHECK: msl.alloc "tile", 64 at 128 : <f16, threadgroup>
   %tile = msl.alloc "tile", 64 at 128 : !msl.ptr<f16, threadgroup>
   // CHECK: msl.barrier device

@@ -1,0 +1,159 @@
+// Accesses to memory and to variables.
+
+#include "target/msl/KernelPrinter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+Qualifiers KernelPrinter::getQualifiers(Value pointer) {
+  Qualifiers qualifiers;
+  auto variable = dyn_cast<ArrayType>(pointer.getType());
+  if (!isa<PtrType>(variable ? variable.getElementType() : pointer.getType()))
+    return qualifiers;
+  // What comes from an argument that is only read is `const` everywhere: a choice between it and
+  // another pointer, too. So it is with memory in which threadgroups meet.
+  llvm::SetVector<Value> reached;
+  reached.insert(pointer);
+  for (unsigned index = 0; index < reached.size(); ++index) {
+    Value value = reached[index];
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      unsigned number = argument.getArgNumber();
+      qualifiers.isConst |= bool(kernel.getArgAttr(number, kReadOnlyAttr));
+      qualifiers.isCoherent |= bool(kernel.getArgAttr(number, kCoherentAttr));
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (isa<PtrAddOp, PtrCastOp, LetOp>(op)) {
+      reached.insert(op->getOperand(0));
+    } else if (isa<IntToPtrOp>(op)) {
+      qualifiers.isCoherent |= kernel->hasAttr(kCoherentAttr);
+    } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
+      reached.insert(select.getTrueValue());
+      reached.insert(select.getFalseValue());
+    } else if (auto get = dyn_cast<GetOp>(op)) {
+      reached.insert(get.getArray());
+    } else if (auto variable = dyn_cast<VarOp>(op)) {
+      if (variable.getInit())
+        reached.insert(variable.getInit());
+      for (Operation *user : variable->getUsers())
+        if (auto set = dyn_cast<SetOp>(user))
+          reached.insert(set.getValue());
+    }
+  }
+  return qualifiers;
+}
+
+Expr KernelPrinter::getAddress(Value base, Value offset) {
+  Expr pointer = get(base);
+  IntegerAttr constant;
+  if (!offset)
+    return pointer;
+  if (matchPattern(offset, m_Constant(&constant))) {
+    if (constant.getValue().isZero())
+      return pointer;
+    if (constant.getValue().isNegative() && !constant.getValue().isMinSignedValue())
+      return binary(pointer, "-",
+                    {getLiteral(IntegerAttr::get(constant.getType(), -constant.getValue()))}, Sum);
+  }
+  Expr expr = get(offset);
+  // A signed sum does not overflow, so its parts may be added to the pointer one by one.
+  if (expr.precedence == Sum && !isUnsigned(offset.getType()))
+    return {inParens(pointer, Sum) + " + " + expr.text, Sum};
+  return binary(pointer, "+", expr, Sum);
+}
+
+std::string KernelPrinter::getAccess(Value base, Value offset, Type type, bool isConst) {
+  auto pointer = cast<PtrType>(base.getType());
+  if (type == pointer.getElementType()) {
+    if (!offset || matchPattern(offset, m_Zero()))
+      return "*" + inParens(get(base), Unary);
+    if (get(base).precedence == Primary)
+      return get(base).text + "[" + get(offset).text + "]";
+    return "*(" + getAddress(base, offset).text + ")";
+  }
+  return "*(" + getPointeePrefix(pointer.getSpace(), {isConst, getQualifiers(base).isCoherent}) +
+         getTypeName(type) + " *)" + inParens(getAddress(base, offset), Unary);
+}
+
+/// One element, read each time. bfloat has no copies of volatile ones everywhere: its bits have.
+Expr KernelPrinter::buildVolatileRead(ReadOp op) {
+  PtrType pointer = op.getBase().getType();
+  Type type = op.getType();
+  bool asBits = type.isBF16();
+  std::string access =
+      "*(volatile " +
+      getPointeePrefix(pointer.getSpace(), {true, getQualifiers(op.getBase()).isCoherent}) +
+      (asBits ? "ushort" : getTypeName(type)) + " *)" +
+      inParens(getAddress(op.getBase(), op.getOffset()), Unary);
+  return asBits ? Expr{"as_type<bfloat>(" + access + ")"} : Expr{access, Unary};
+}
+
+Expr KernelPrinter::buildRead(ReadOp op) {
+  Expr access;
+  if (op.getIsVolatile()) {
+    access = buildVolatileRead(op);
+  } else {
+    access.text = getAccess(op.getBase(), op.getOffset(), op.getType(), true);
+    access.precedence = StringRef(access.text).starts_with("*") ? Unary : Primary;
+  }
+  if (!op.getCondition())
+    return access;
+  // A choice is between values: of a vector or a bfloat in memory and one in registers, each may be
+  // a class of its own.
+  if (isa<VectorType>(op.getType()) || op.getType().isBF16())
+    access = {getTypeName(op.getType()) + "(" + access.text + ")"};
+  return choose(get(op.getCondition()), {access.text}, get(op.getOther()));
+}
+
+std::string KernelPrinter::getMatrix(TypedValue<ArrayType> array, Value index) {
+  std::string text = get(array).text;
+  return array.getType().getCount() == 1 ? text : text + "[" + get(index).text + "]";
+}
+
+std::string KernelPrinter::getElement(TypedValue<ArrayType> array, Value index, Value element) {
+  std::string text = getMatrix(array, index);
+  if (array.getType().isMatrix()) {
+    prelude.use("elements");
+    text = "elements(" + text + ")";
+  }
+  IntegerAttr position;
+  if (element && matchPattern(element, m_Constant(&position)))
+    text += std::string(".") + "xyzw"[position.getInt()];
+  else if (element)
+    text += "[" + get(element).text + "]";
+  return text;
+}
+
+Expr KernelPrinter::buildAtomic(Operation *op) {
+  Value base = op->getOperand(0), offset = op->getOperand(1);
+  StringRef space = getSpaceName(cast<PtrType>(base.getType()).getSpace());
+  Type type = op->getResult(0).getType();
+  StringRef atomic = isa<FloatType>(type) ? "atomic_float"
+                     : isUnsigned(type)   ? "atomic_uint"
+                                          : "atomic_int";
+  std::string address =
+      ("(" + space + " " + atomic + " *)").str() + inParens(getAddress(base, offset), Unary);
+  Value mask;
+  Expr result;
+  if (auto cas = dyn_cast<AtomicCASOp>(op)) {
+    prelude.useCompareExchange(space);
+    mask = cas.getMask();
+    result = {"compare_exchange(" + address + ", " + get(cas.getCompare()).text + ", " +
+              get(cas.getValue()).text + ")"};
+  } else {
+    auto rmw = cast<AtomicRMWOp>(op);
+    mask = rmw.getMask();
+    static const char *functions[] = {"fetch_add", "fetch_add", "fetch_min", "fetch_max",
+                                      "fetch_min", "fetch_max", "fetch_and", "fetch_or",
+                                      "fetch_xor", "exchange"};
+    result = {std::string("atomic_") + functions[unsigned(rmw.getKind())] + "_explicit(" + address +
+              ", " + get(rmw.getValue()).text + ", memory_order_relaxed)"};
+  }
+  if (!mask || op->use_empty())
+    return result;
+  return choose(get(mask), result, {isa<FloatType>(type) ? "0.0f" : isUnsigned(type) ? "0u" : "0"});
+}

@@ -1,0 +1,27 @@
+#ifndef TRITON_METAL_TARGET_MSL_PRELUDE_H
+#define TRITON_METAL_TARGET_MSL_PRELUDE_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <string>
+
+namespace triton_metal::msl {
+
+/// The functions that Metal does not have and the kernels of a text call.
+class Prelude {
+public:
+  /// Notes a call; most functions are Metal's own, and need nothing.
+  void use(llvm::StringRef function);
+  void useCompareExchange(llvm::StringRef space);
+  bool usesMatrices() const;
+  void print(llvm::raw_ostream &os) const;
+
+private:
+  unsigned used = 0;
+  bool exchangesInDevice = false, exchangesInThreadgroup = false;
+};
+
+} // namespace triton_metal::msl
+
+#endif

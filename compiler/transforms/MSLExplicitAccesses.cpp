@@ -1,0 +1,261 @@
+// Which form each operation gets; memory, vectors and lanes.
+
+#include "dialect/msl/ScalarTypes.h"
+#include "transforms/MSLExplicitTypes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace triton_metal;
+using namespace triton_metal::msl;
+
+LogicalResult TypeExplicator::convertArith(Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<arith::AddIOp>([&](auto) { return convertWrapping(op, BinaryKind::Add); })
+      .Case<arith::SubIOp>([&](auto) { return convertWrapping(op, BinaryKind::Sub); })
+      .Case<arith::MulIOp>([&](auto) { return convertWrapping(op, BinaryKind::Mul); })
+      .Case<arith::DivSIOp>([&](auto) { return convertDivision(op, BinaryKind::Div, false); })
+      .Case<arith::DivUIOp>([&](auto) { return convertDivision(op, BinaryKind::Div, true); })
+      .Case<arith::RemSIOp>([&](auto) { return convertDivision(op, BinaryKind::Rem, false); })
+      .Case<arith::RemUIOp>([&](auto) { return convertDivision(op, BinaryKind::Rem, true); })
+      .Case<arith::AndIOp>([&](auto) { return convertBits(op, BinaryKind::And); })
+      .Case<arith::OrIOp>([&](auto) { return convertBits(op, BinaryKind::Or); })
+      .Case<arith::XOrIOp>([&](auto) { return convertBits(op, BinaryKind::Xor); })
+      .Case<arith::ShLIOp>([&](auto) { return convertShift(op, BinaryKind::Shl, true); })
+      .Case<arith::ShRUIOp>([&](auto) { return convertShift(op, BinaryKind::Shr, true); })
+      .Case<arith::ShRSIOp>([&](auto) { return convertShift(op, BinaryKind::Shr, false); })
+      .Case<arith::MinSIOp>([&](auto) { return convertFunction(op, "min", false); })
+      .Case<arith::MaxSIOp>([&](auto) { return convertFunction(op, "max", false); })
+      .Case<arith::MinUIOp>([&](auto) { return convertFunction(op, "min", true); })
+      .Case<arith::MaxUIOp>([&](auto) { return convertFunction(op, "max", true); })
+      .Case<arith::CmpIOp>([&](auto) { return convertCompare(op); })
+      .Case<arith::CmpFOp>([&](auto) { return convertFloatCompare(op); })
+      .Case<arith::SelectOp>([&](auto) { return convertSelect(op); })
+      .Case<arith::AddFOp>([&](auto) { return convertFloat(op, BinaryKind::Add); })
+      .Case<arith::SubFOp>([&](auto) { return convertFloat(op, BinaryKind::Sub); })
+      .Case<arith::MulFOp>([&](auto) { return convertFloat(op, BinaryKind::Mul); })
+      .Case<arith::DivFOp>([&](auto) { return convertFloat(op, BinaryKind::Div); })
+      .Case<arith::NegFOp, arith::RemFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+            arith::MinNumFOp>([&](auto) { return convertMath(op); })
+      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) {
+        // Between half and bfloat there is only the way through float.
+        Value operand = op->getOperand(0);
+        Type from = getElementTypeOrSelf(operand), to = op->getResult(0).getType();
+        bool through = !from.isF32() && !getElementTypeOrSelf(to).isF32();
+        return replace(op, toType(to, through ? getFloat(operand) : getNumber(operand)));
+      })
+      .Case<arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp, arith::UIToFPOp,
+            arith::FPToSIOp, arith::FPToUIOp, arith::BitcastOp>(
+          [&](auto) { return convertConversion(op); })
+      .Default([&](Operation *) { return refuse(op, "has no form in Metal"); });
+}
+
+/// The bits of other numbers travel in unsigned words.
+static bool isCarrier(Type type, PtrType pointer) {
+  return isa<VectorType>(type) && isa<IntegerType>(getElementTypeOrSelf(type)) &&
+         !isa<IntegerType>(pointer.getElementType());
+}
+
+LogicalResult TypeExplicator::convertMsl(Operation *op) {
+  auto unsignedInteger = [&](unsigned width) {
+    return IntegerType::get(op->getContext(), width, IntegerType::Unsigned);
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<LaneOp, SimdgroupOp>([&](auto) {
+        retype(op->getResult(0), unsignedInteger(16));
+        return success();
+      })
+      .Case<ProgramIdOp, NumProgramsOp>([&](auto) {
+        Value result = op->getResult(0);
+        bool isSigned = !result.hasOneUse() && wantsSigned(result);
+        retype(result, unsignedInteger(32));
+        if (isSigned) {
+          builder.setInsertionPointAfter(op);
+          Value number = toType(builder.getI32Type(), result);
+          result.replaceAllUsesExcept(number, number.getDefiningOp());
+        }
+        return success();
+      })
+      .Case([&](SetOp set) {
+        bool isNumber = isa<PtrType>(set.getValue().getType());
+        if (!isNumber)
+          set.getValueMutable().assign(getWhole(set.getValue(), false));
+        return success();
+      })
+      .Case([&](VarOp variable) {
+        if (Value init = variable.getInit(); init && !isa<PtrType>(init.getType()))
+          variable.getInitMutable().assign(getWhole(init, false));
+        return success();
+      })
+      .Case([&](VectorOp vector) {
+        bool isUnsigned =
+            llvm::any_of(vector.getParts(), [&](Value part) { return isUnsignedNumber(part); });
+        for (OpOperand &part : vector->getOpOperands())
+          part.set(getWhole(part.get(), isUnsigned));
+        retype(vector.getResult(), withSign(vector.getType(), isUnsigned));
+        return success();
+      })
+      .Case<SwizzleOp, ElementOp>([&](auto) {
+        Value whole = getWhole(op->getOperand(0));
+        op->setOperand(0, whole);
+        Value result = op->getResult(0);
+        retype(result, withSign(result.getType(), isUnsigned(whole.getType())));
+        return success();
+      })
+      .Case([&](AsTypeOp asType) {
+        Type to = asType.getType(), from = getOriginal(asType.getValue());
+        asType.getValueMutable().assign(getWhole(asType.getValue()));
+        // Words of other numbers' bits are unsigned.
+        if (!isa<IntegerType>(getElementTypeOrSelf(from)))
+          retype(asType.getResult(), withSign(to, true));
+        return success();
+      })
+      .Case([&](ReadOp read) {
+        bool isUnsigned = isCarrier(read.getType(), read.getBase().getType());
+        if (read.getOffset())
+          read.getOffsetMutable().assign(getOffset(op, read.getOffset()));
+        if (read.getOther())
+          read.getOtherMutable().assign(getWhole(read.getOther(), isUnsigned));
+        retype(read.getResult(), withSign(read.getType(), isUnsigned));
+        return success();
+      })
+      .Case([&](WriteOp write) {
+        Value value = write.getValue();
+        bool isUnsigned = isCarrier(getOriginal(value), write.getBase().getType());
+        if (write.getOffset())
+          write.getOffsetMutable().assign(getOffset(op, write.getOffset()));
+        write.getValueMutable().assign(getWhole(value, isUnsigned));
+        return success();
+      })
+      .Case<PtrAddOp>([&](PtrAddOp add) {
+        add.getOffsetMutable().assign(getOffset(op, add.getOffset()));
+        return success();
+      })
+      .Case([&](MatrixLoadOp load) {
+        if (load.getOffset())
+          load.getOffsetMutable().assign(getOffset(op, load.getOffset()));
+        return success();
+      })
+      .Case([&](FillOp fill) {
+        fill.getValueMutable().assign(getNumber(fill.getValue()));
+        return success();
+      })
+      .Case<PtrToIntOp>([&](PtrToIntOp toInt) {
+        return replace(op, call("reinterpret_cast<ulong>", unsignedInteger(64), toInt.getBase()));
+      })
+      .Case<IntToPtrOp>([&](IntToPtrOp toPointer) {
+        toPointer.getAddressMutable().assign(getUnsigned(toPointer.getAddress()));
+        return success();
+      })
+      .Case([&](MulhiOp mulhi) { return convertFunction(op, "mulhi", mulhi.getIsUnsigned()); })
+      .Case<PreciseDivOp, PreciseSqrtOp>([&](auto) { return convertMath(op); })
+      .Case([&](SimdReduceOp reduce) { return convertSimdReduce(reduce); })
+      .Case<SimdShuffleOp, SimdShuffleXorOp>([&](auto) { return convertShuffle(op); })
+      .Case<AtomicRMWOp, AtomicCASOp>([&](auto) { return convertAtomic(op); })
+      .Default([](Operation *) { return success(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+LogicalResult TypeExplicator::convertSimdReduce(SimdReduceOp op) {
+  Type type = op.getType(), element = getElementTypeOrSelf(type);
+  unsigned bits = element.getIntOrFloatBitWidth();
+  SimdReduceKind kind = op.getKind();
+  bool isFloat = isa<FloatType>(element);
+  bool isUnsigned = kind == SimdReduceKind::UMin || kind == SimdReduceKind::UMax;
+  bool isBits =
+      kind == SimdReduceKind::And || kind == SimdReduceKind::Or || kind == SimdReduceKind::Xor;
+  if (bits == 64 || bits == 1 || element.isBF16() || (isFloat && (isBits || isUnsigned)))
+    return refuse(op, "Metal has no such reduction over a SIMD-group");
+  Value value = getWhole(op.getValue(), isUnsigned);
+  op.getValueMutable().assign(value);
+  if (!isFloat && bits < 32) {
+    // A sum of shorts may be an int, which is cut back.
+    Value reduced = SimdReduceOp::create(builder, loc, value.getType(), kind, value);
+    return replace(op, CastOp::create(builder, loc, type, reduced));
+  }
+  retype(op.getResult(), value.getType());
+  return success();
+}
+
+LogicalResult TypeExplicator::convertShuffle(Operation *op) {
+  Value value = op->getOperand(0);
+  Type type = op->getResult(0).getType(), element = getElementTypeOrSelf(type);
+  unsigned bits = element.getIntOrFloatBitWidth();
+  Value whole = getWhole(value, false);
+  auto integer = [&](unsigned width, bool isUnsigned) {
+    return IntegerType::get(op->getContext(), width,
+                            isUnsigned ? IntegerType::Unsigned : IntegerType::Signless);
+  };
+  auto shuffle = [&](Value what) -> Value {
+    if (auto byMask = dyn_cast<SimdShuffleXorOp>(op))
+      return SimdShuffleXorOp::create(builder, loc, what.getType(), what, byMask.getMaskAttr());
+    Value lane = toType(integer(16, true), cast<SimdShuffleOp>(op).getLane());
+    return SimdShuffleOp::create(builder, loc, what.getType(), what, lane);
+  };
+  // Metal shuffles numbers of up to 32 bits; others travel as such.
+  if (bits == 1)
+    return replace(op, toType(type, shuffle(toType(withElement(type, integer(32, false)), whole))));
+  if (element.isBF16())
+    return replace(op, asType(type, shuffle(asType(withElement(type, integer(16, true)), whole))));
+  if (bits == 64) {
+    if (getNumRegisters(type) > 2)
+      return refuse(op, "Metal cannot shuffle four 64-bit numbers at once");
+    Type words = VectorType::get(2 * getNumRegisters(type), integer(32, true));
+    return replace(op, asType(type, shuffle(asType(words, whole))));
+  }
+  return replace(op, shuffle(whole));
+}
+
+//===----------------------------------------------------------------------===//
+// Atomics
+//===----------------------------------------------------------------------===//
+
+LogicalResult TypeExplicator::convertAtomic(Operation *op) {
+  auto rmw = dyn_cast<AtomicRMWOp>(op);
+  auto cas = dyn_cast<AtomicCASOp>(op);
+  Type type = op->getResult(0).getType();
+  auto space = cast<PtrType>(op->getOperand(0).getType()).getSpace();
+  if (isa<VectorType>(type))
+    return refuse(op, "is an atomic update of a vector");
+  if (space != AddressSpace::Device && space != AddressSpace::Threadgroup)
+    return refuse(op, "updates memory that cannot be written");
+  if (const ScalarType *scalar = ScalarType::get(type); !scalar || !scalar->isAtomic)
+    return refuse(op, "Metal's atomic operations are for 32 bits");
+  if ((rmw ? rmw.getOrder() : cas.getOrder()) != MemoryOrder::Relaxed)
+    return refuse(op,
+                  "has an order, and Metal's atomics are relaxed: msl-order-atomics comes first");
+  if (rmw && rmw.getKind() == AtomicKind::FAdd && space != AddressSpace::Device)
+    return refuse(op, "Metal adds floats atomically in device memory alone");
+  op->setOperand(1, getOffset(op, op->getOperand(1)));
+  // What is exchanged is bits.
+  bool exchanges = cas || rmw.getKind() == AtomicKind::Exchange;
+  bool isUnsigned =
+      exchanges || rmw.getKind() == AtomicKind::UMin || rmw.getKind() == AtomicKind::UMax;
+  bool asBits = exchanges && isa<FloatType>(type);
+  Type word = withSign(builder.getI32Type(), true);
+  Type exchanged = asBits ? word : withSign(type, isUnsigned);
+  auto convertOperand = [&](OpOperand &operand) {
+    Value whole = getWhole(operand.get(), isUnsigned);
+    operand.set(asBits ? asType(word, whole) : whole);
+  };
+  if (cas)
+    convertOperand(cas.getCompareMutable());
+  convertOperand(rmw ? rmw.getValueMutable() : cas.getValueMutable());
+  Value result = op->getResult(0);
+  if (!asBits) {
+    retype(result, exchanged);
+    return success();
+  }
+  result.setType(word);
+  if (result.use_empty())
+    return success();
+  builder.setInsertionPointAfter(op);
+  Value back = asType(type, result);
+  result.replaceAllUsesExcept(back, back.getDefiningOp());
+  return success();
+}

@@ -1,0 +1,24 @@
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "transforms/Passes.h"
+#include "transforms/Pipelines.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+void buildMSLTextPipeline(OpPassManager &manager) {
+  addVerified(manager, createMSLUnrollHints());
+  addVerified(manager, createMSLInferOverflow());
+  addVerified(manager, createMSLFormVariables());
+  addVerified(manager, createMSLExplicitTypes());
+  // What is written twice in the text must not become one value: nothing folds behind this.
+  addUnfolded(manager, createMSLFormExpressions());
+}
+
+void registerMSLTextPipeline() {
+  PassPipelineRegistration<>("msl-text-pipeline", "From msl's loop form to its text form",
+                             [](OpPassManager &manager) { buildMSLTextPipeline(manager); });
+}
+
+} // namespace triton_metal
