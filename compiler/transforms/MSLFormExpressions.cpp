@@ -161,22 +161,28 @@ private:
            (get.getArray().getType().getCount() == 1 || isShort(get.getIndex()));
   }
 
-  /// Whether an operation, or one in it, changes what `op` reads.
-  static bool disturbs(Operation *other, Operation *op) {
-    auto get = dyn_cast<GetOp>(op);
-    return other
-        ->walk([&](Operation *inner) {
-          bool changes = false;
-          if (get) {
-            for (Value operand : inner->getOperands())
-              changes |= operand == get.getArray() &&
-                         isa<SetOp, FillOp, MatrixLoadOp, MultiplyAccumulateOp>(inner);
-          } else {
-            changes = isa<WriteOp, AtomicRMWOp, AtomicCASOp, BarrierOp, FenceOp>(inner);
-          }
-          return changes ? WalkResult::interrupt() : WalkResult::advance();
+  /// Whether an operation, or one in it, changes memory that a read may read.
+  static bool changesMemory(Operation *op) {
+    return op
+        ->walk([](Operation *inner) {
+          return isa<WriteOp, AtomicRMWOp, AtomicCASOp, BarrierOp, FenceOp>(inner)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
         })
         .wasInterrupted();
+  }
+
+  /// Whether a variable is assigned behind `op` and before the end of what `last` is nested in, in
+  /// `end`.
+  static bool isAssigned(GetOp op, Operation *end, Operation *last) {
+    return llvm::any_of(op.getArray().getUsers(), [&](Operation *user) {
+      if (!isa<SetOp, FillOp, MatrixLoadOp, MultiplyAccumulateOp>(user))
+        return false;
+      Operation *place = op->getBlock()->findAncestorOpInBlock(*user);
+      if (!place || place->isBeforeInBlock(op))
+        return false;
+      return place == end ? end != last : place->isBeforeInBlock(end);
+    });
   }
 
   /// Nothing between `op` and the statement that its user ends up in changes what it reads.
@@ -191,12 +197,15 @@ private:
       return false;
     // A variable is read again in each step of a loop, which must not change it.
     auto get = dyn_cast<GetOp>(op);
-    bool isCheap = get && isScalar(get);
-    if (end != last && ((isLoop(end) && !isCheap) || disturbs(end, op)))
+    if (end != last && isLoop(end) && !(get && isScalar(get)))
+      return false;
+    if (get)
+      return !isAssigned(get, end, last);
+    if (end != last && changesMemory(end))
       return false;
     for (Operation *between = op->getNextNode(); between && between != end;
          between = between->getNextNode())
-      if (disturbs(between, op))
+      if (changesMemory(between))
         return false;
     return true;
   }

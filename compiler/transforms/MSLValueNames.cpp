@@ -131,7 +131,7 @@ static std::string describeBinary(BinaryOp op, unsigned depth) {
     return isTruth ? "both" : "bits";
   case BinaryKind::Or:
   case BinaryKind::LogicalOr:
-    return isTruth ? "any" : "bits";
+    return isTruth ? "either" : "bits";
   case BinaryKind::Xor:
     return "bits";
   case BinaryKind::Equal:
