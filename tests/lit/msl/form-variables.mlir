@@ -28,7 +28,7 @@ msl.kernel @loops(%x: !msl.ptr<f32, device>, %n: i32) threads 32 {
   // CHECK: msl.write %[[LAST]]
   msl.write %r#0, %x : f32, !msl.ptr<f32, device>
   // What the condition passes on as it is needs no variable of its own.
-  // CHECK: %[[J:.*]] = msl.var = %{{.*}} (i32) : <1xi32>
+  // CHECK: %[[J:.*]] = msl.var = %{{.*}}(i32) : <1xi32>
   // CHECK-NOT: msl.var
   // CHECK: scf.while : () -> () {
   // CHECK:   %[[OLDJ:.*]] = msl.get %[[J]]
