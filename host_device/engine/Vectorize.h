@@ -83,9 +83,15 @@ private:
   Value *vector(Value *value, unsigned component = 0);
   Value *scalar(Value *value, unsigned component, unsigned lane);
   Value *uniform(Value *value, unsigned component = 0) { return scalar(value, component, 0); }
+  Value *splat(Value *value) { return b.CreateVectorSplat(simdWidth, value); }
+  static bool isOnDemand(const Instruction &inst);
   void define(Instruction &inst, unsigned component, Value *value);
   /// Whether the speculative offsets of the value hold; null: always.
   Value *assumption(Value *value);
+
+  //===--------------------------------------------------------------------===//
+  // Operations (VectorizeOperations.cpp)
+  //===--------------------------------------------------------------------===//
 
   using Operand = llvm::function_ref<Value *(Value *, unsigned)>;
   Value *buildOperation(Instruction &inst, unsigned component, bool asVector, Operand operand);
@@ -98,8 +104,6 @@ private:
   Value *buildIntrinsic(llvm::CallInst &call, unsigned component, bool asVector, Operand operand);
   Value *toFloat(Value *bits);
   Value *fromFloat(Value *number);
-  Value *splat(Value *value) { return b.CreateVectorSplat(simdWidth, value); }
-  static bool isOnDemand(const Instruction &inst);
 
   //===--------------------------------------------------------------------===//
   // Control flow (Vectorize.cpp)
@@ -183,7 +187,7 @@ private:
   Value *privateAddress(PrivateGroup &group, Value *pointer, uint64_t offset, bool asVector);
 
   //===--------------------------------------------------------------------===//
-  // Calls (VectorizeCalls.cpp, LaneOperations.cpp)
+  // Calls (VectorizeCalls.cpp, VectorizeAtomics.cpp, LaneOperations.cpp)
   //===--------------------------------------------------------------------===//
 
   void emitCall(llvm::CallInst &call);

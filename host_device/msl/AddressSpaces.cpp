@@ -1,4 +1,5 @@
 #include "host_device/msl/AddressSpaces.h"
+#include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Basic/SourceManager.h"
 #include "llvm/ADT/DenseSet.h"
@@ -24,6 +25,18 @@ public:
     return true;
   }
 
+  /// An object of the thread's whose method is for another address space: overload resolution lets
+  /// some such calls pass.
+  bool VisitCXXMemberCallExpr(CXXMemberCallExpr *call) {
+    checkObject(call->getImplicitObjectArgument(), call->getMethodDecl());
+    return true;
+  }
+  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *call) {
+    if (call->getNumArgs())
+      checkObject(call->getArg(0), dyn_cast_or_null<CXXMethodDecl>(call->getCalleeDecl()));
+    return true;
+  }
+
   bool VisitCastExpr(CastExpr *cast) {
     if (cast->getCastKind() != CK_AddressSpaceConversion || cast->isGLValue() ||
         objects.contains(cast))
@@ -41,6 +54,22 @@ public:
   }
 
 private:
+  void checkObject(const Expr *object, const CXXMethodDecl *method) {
+    if (!object || !method || method->isStatic() ||
+        !method->getMethodQualifiers().hasAddressSpace())
+      return;
+    QualType type = object->IgnoreParenImpCasts()->getType();
+    if (type->isPointerType())
+      type = type->getPointeeType();
+    if (!type->isRecordType() ||
+        type.getAddressSpace() == method->getMethodQualifiers().getAddressSpace())
+      return;
+    diagnostics.error(context.getSourceManager(), object->getExprLoc(),
+                      "the method '" + method->getNameAsString() +
+                          "' is for objects in another address space than this '" +
+                          type.getAsString(context.getPrintingPolicy()) + "'");
+  }
+
   std::string spelling(QualType type) const {
     std::string text = type.getAsString(context.getPrintingPolicy());
     bool isThread = type->isPointerType() && !type->getPointeeType().hasAddressSpace();

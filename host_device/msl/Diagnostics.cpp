@@ -12,14 +12,9 @@ static constexpr unsigned maxErrors = 8;
 
 std::string inMetal(StringRef message) {
   static const std::pair<StringRef, StringRef> words[] = {
-      {"__attribute__((address_space(1)))", "device"},
-      {"__attribute__((address_space(2)))", "constant"},
-      {"__attribute__((address_space(3)))", "threadgroup"},
-      {"__tm_kernel", "kernel"},
-      {"__tm_threadgroup", "threadgroup"},
-      {"_Float16", "half"},
-      {"__bf16", "bfloat"},
-      {"__metal_has_no_double", "double"},
+      {"__restrict ", ""},        {"__global", "device"},    {"__constant", "constant"},
+      {"__local", "threadgroup"}, {"__tm_kernel", "kernel"}, {"__tm_threadgroup", "threadgroup"},
+      {"_Float16", "half"},       {"__bf16", "bfloat"},      {"__metal_has_no_double", "double"},
   };
   std::string text = message.str();
   for (auto [from, to] : words)

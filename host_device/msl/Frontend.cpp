@@ -3,6 +3,7 @@
 #include "host_device/msl/Invocation.h"
 #include "host_device/msl/Kernels.h"
 #include "host_device/msl/Lowering.h"
+#include "host_device/msl/MetalTarget.h"
 #include "host_device/msl/SourceFiles.h"
 #include "host_device/msl/Stdlib.h"
 #include "clang/AST/GlobalDecl.h"
@@ -58,6 +59,7 @@ public:
   }
 
   bool BeginSourceFileAction(clang::CompilerInstance &instance) override {
+    enableAddressSpaces(instance);
     instance.getPreprocessor().addPPCallbacks(std::make_unique<ExpansionLimit>());
     return true;
   }

@@ -87,6 +87,10 @@ public:
         instance.getCodeGenOpts(), ArrayRef<std::shared_ptr<clang::ModuleFileExtension>>(),
         /*AllowASTWithErrors=*/false, /*IncludeTimestamps=*/false);
   }
+  bool BeginSourceFileAction(clang::CompilerInstance &instance) override {
+    enableAddressSpaces(instance);
+    return true;
+  }
   clang::TranslationUnitKind getTranslationUnitKind() override { return clang::TU_Prefix; }
   bool hasASTFileSupport() const override { return false; }
 

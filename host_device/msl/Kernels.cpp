@@ -178,9 +178,7 @@ bool KernelCollector::readParameter(const ParmVarDecl *parameter, ParameterInfo 
               "where its value comes from");
     return false;
   }
-  unsigned space = pointee.getAddressSpace() == LangAS::Default
-                       ? 0
-                       : toTargetAddressSpace(pointee.getAddressSpace());
+  unsigned space = ast->getTargetAddressSpace(pointee.getAddressSpace());
   if (space < 1 || space > 3) {
     error(parameter,
           "pointer or reference parameter '" + info.name +

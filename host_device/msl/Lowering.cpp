@@ -142,6 +142,10 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
     function.removeFnAttr(Attribute::OptimizeNone);
     if (kernels.contains(&function))
       continue;
+    // The rewriter's `__restrict` of methods promises nothing about memory.
+    for (Argument &argument : function.args())
+      if (argument.getName() == "this")
+        argument.removeAttr(Attribute::NoAlias);
     function.setLinkage(GlobalValue::InternalLinkage);
     function.setComdat(nullptr);
     function.addFnAttr(Attribute::AlwaysInline);

@@ -3,6 +3,8 @@
 #include "clang/Basic/Builtins.h"
 #include "clang/Basic/MacroBuilder.h"
 #include "clang/Basic/TargetOptions.h"
+#include "clang/Frontend/CompilerInstance.h"
+#include "clang/Lex/Preprocessor.h"
 
 using namespace clang;
 
@@ -10,8 +12,15 @@ namespace triton_metal {
 
 namespace {
 
-// Clang's language address spaces do not occur in Metal; these numbers only keep them apart.
-const LangASMap languageAddressSpaces = {};
+/// What Metal's address spaces are in LLVM IR, in the order of clang's LangAS.
+const LangASMap languageAddressSpaces = {
+    unsigned(AddressSpace::Thread),      // Default
+    unsigned(AddressSpace::Device),      // opencl_global
+    unsigned(AddressSpace::Threadgroup), // opencl_local
+    unsigned(AddressSpace::Constant),    // opencl_constant
+};
+static_assert(unsigned(LangAS::opencl_global) == 1 && unsigned(LangAS::opencl_local) == 2 &&
+              unsigned(LangAS::opencl_constant) == 3);
 
 class MetalTargetInfo final : public TargetInfo {
 public:
@@ -49,9 +58,7 @@ public:
 
   /// What a variable of thread memory starts from lies in constant memory, where all threads read
   /// one copy. A pass that finds that a variable never changes then reads that copy in its place.
-  std::optional<LangAS> getConstantAddressSpace() const override {
-    return getLangASFromTargetAS(static_cast<unsigned>(AddressSpace::Constant));
-  }
+  std::optional<LangAS> getConstantAddressSpace() const override { return LangAS::opencl_constant; }
 
   void getTargetDefines(const LangOptions &, MacroBuilder &builder) const override {
     builder.defineMacro("__METAL__");
@@ -80,6 +87,17 @@ llvm::IntrusiveRefCntPtr<TargetInfo> createMetalTarget(DiagnosticsEngine &diagno
   if (!base)
     return nullptr;
   return llvm::IntrusiveRefCntPtr<TargetInfo>(new MetalTargetInfo(*base));
+}
+
+void enableAddressSpaces(CompilerInstance &instance) {
+  // The keywords of OpenCL and, in its C++, methods that differ in the address space of their
+  // object; nothing else of that language. After the preprocessor has its keywords: names such as
+  // `local` and `global` stay names.
+  instance.getLangOpts().OpenCLCPlusPlus = true;
+  IdentifierTable &identifiers = instance.getPreprocessor().getIdentifierTable();
+  identifiers.get("__global", tok::kw___global);
+  identifiers.get("__local", tok::kw___local);
+  identifiers.get("__constant", tok::kw___constant);
 }
 
 } // namespace triton_metal

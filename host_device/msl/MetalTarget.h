@@ -4,6 +4,10 @@
 #include "clang/Basic/TargetInfo.h"
 #include "llvm/ADT/IntrusiveRefCntPtr.h"
 
+namespace clang {
+class CompilerInstance;
+}
+
 namespace triton_metal {
 
 /// The triple under which clang generates code. Its calling convention keeps every parameter whole
@@ -18,5 +22,9 @@ inline constexpr const char *metalDataLayout =
 
 llvm::IntrusiveRefCntPtr<clang::TargetInfo> createMetalTarget(clang::DiagnosticsEngine &diagnostics,
                                                               clang::TargetOptions &options);
+
+/// Makes `__global`, `__local` and `__constant`, which Metal's address spaces are macros for,
+/// qualifiers of types and of methods. To be called when a source file begins.
+void enableAddressSpaces(clang::CompilerInstance &instance);
 
 } // namespace triton_metal

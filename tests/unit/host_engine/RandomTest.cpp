@@ -1,12 +1,11 @@
 // Random programs with every kind of divergence, run by SIMD-groups and, for comparison, one thread
 // after the other.
+#include "RandomProgram.h"
 #include "Support.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
-#include <random>
 
 using namespace llvm;
 using namespace triton_metal;
@@ -17,16 +16,10 @@ namespace {
 constexpr unsigned inputs = 4096, outputsPerThread = 8;
 
 /// Writes `void k(in, out, index, group, simdgroup, groups, size, x, y)`.
-class Generator {
+class Generator : RandomProgram {
 public:
-  Generator(LLVMContext &context, Module &module, uint64_t seed) : random(seed), b(context) {
-    auto *device = PointerType::get(context, 1);
-    auto *i32 = b.getInt32Ty();
-    function = Function::Create(
-        FunctionType::get(b.getVoidTy(), {device, device, i32, i32, i32, i32, i32, i32, i32},
-                          false),
-        GlobalValue::ExternalLinkage, "k", module);
-    b.SetInsertPoint(BasicBlock::Create(context, "entry", function));
+  Generator(Module &module, uint64_t seed)
+      : RandomProgram(module, seed, parameters(module.getContext())) {
     thread =
         b.CreateAdd(b.CreateMul(function->getArg(3), function->getArg(6)), function->getArg(2));
     for (int i = 0; i != 5; ++i)
@@ -35,19 +28,16 @@ public:
       uniforms.push_back(b.CreateAlloca(i32, nullptr, "u" + Twine(i)));
     for (int i = 0; i != 3; ++i)
       reals.push_back(b.CreateAlloca(b.getFloatTy(), nullptr, "f" + Twine(i)));
-    array = b.CreateAlloca(ArrayType::get(i32, 8), nullptr, "array");
     for (auto [i, slot] : enumerate(numbers))
       b.CreateStore(b.CreateAdd(thread, b.getInt32(i)), slot);
     for (auto [i, slot] : enumerate(uniforms))
       b.CreateStore(function->getArg(3 + i), slot);
     for (auto [i, slot] : enumerate(reals))
       b.CreateStore(ConstantFP::get(b.getFloatTy(), 0.5 * i), slot);
-    for (int i = 0; i != 8; ++i)
-      b.CreateStore(b.getInt32(i * 3), element(b.getInt32(i)));
-    exit = BasicBlock::Create(context, "exit", function);
+    fillArray();
+    exit = block("exit");
     body(4, 0);
-    if (!b.GetInsertBlock()->getTerminator())
-      b.CreateBr(exit);
+    close(exit);
     b.SetInsertPoint(exit);
     for (unsigned i = 0; i != 5; ++i)
       put(b.getInt32(i), b.CreateLoad(i32, numbers[i]));
@@ -57,15 +47,9 @@ public:
   }
 
 private:
-  unsigned pick(unsigned count) { return random() % count; }
-  bool chance(unsigned percent) { return pick(100) < percent; }
-  BasicBlock *block(const Twine &name) {
-    return BasicBlock::Create(b.getContext(), name, function);
-  }
-
-  Value *element(Value *index) {
-    return b.CreateGEP(ArrayType::get(b.getInt32Ty(), 8), array,
-                       {b.getInt64(0), b.CreateZExt(index, b.getInt64Ty())});
+  static SmallVector<Type *> parameters(LLVMContext &context) {
+    Type *device = PointerType::get(context, 1), *i32 = Type::getInt32Ty(context);
+    return {device, device, i32, i32, i32, i32, i32, i32, i32};
   }
 
   void put(Value *slot, Value *value) {
@@ -225,11 +209,6 @@ private:
     }
   }
 
-  void close(BasicBlock *next) {
-    if (!b.GetInsertBlock()->getTerminator())
-      b.CreateBr(next);
-  }
-
   void statement(unsigned depth) {
     switch (pick(depth < 4 ? 13 : 5)) {
     case 0:
@@ -259,58 +238,30 @@ private:
       put(b.CreateAnd(number(1), b.getInt32(outputsPerThread - 1)), number(1));
       return;
     case 5:
-    case 6: {
-      BasicBlock *then = block("then"), *join = block("join");
-      b.CreateCondBr(condition(1), then, join);
-      b.SetInsertPoint(then);
-      body(1 + pick(3), depth + 1);
-      close(join);
-      b.SetInsertPoint(join);
-      return;
-    }
-    case 7: {
-      BasicBlock *then = block("then"), *otherwise = block("else"), *join = block("join");
-      b.CreateCondBr(condition(1), then, otherwise);
-      b.SetInsertPoint(then);
-      body(1 + pick(2), depth + 1);
-      close(join);
-      b.SetInsertPoint(otherwise);
-      body(1 + pick(2), depth + 1);
-      close(join);
-      b.SetInsertPoint(join);
-      return;
-    }
+    case 6:
+      return when(condition(1), [&] { body(1 + pick(3), depth + 1); });
+    case 7:
+      return when(
+          condition(1), [&] { body(1 + pick(2), depth + 1); },
+          [&] { body(1 + pick(2), depth + 1); });
     case 8:
     case 9:
     case 10: {
       Value *limit = chance(50) ? b.CreateAnd(number(1), b.getInt32(7))
                                 : b.CreateAnd(uniform(), b.getInt32(7));
-      IRBuilder<> top(&function->getEntryBlock(), function->getEntryBlock().begin());
-      auto *index = top.CreateAlloca(b.getInt32Ty(), nullptr, "i");
-      b.CreateStore(b.getInt32(0), index);
-      BasicBlock *head = block("head"), *inside = block("body"), *latch = block("latch"),
-                 *end = block("end");
-      b.CreateBr(head);
-      b.SetInsertPoint(head);
-      b.CreateCondBr(b.CreateICmpULT(b.CreateLoad(b.getInt32Ty(), index), limit), inside, end);
-      b.SetInsertPoint(inside);
-      loops.push_back({latch, end});
-      if (chance(50))
-        b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt32Ty(), index), function->getArg(3)),
-                      uniforms[pick(2)]);
-      body(1 + pick(4), depth + 1);
-      loops.pop_back();
-      close(latch);
-      b.SetInsertPoint(latch);
-      b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt32Ty(), index), b.getInt32(1)), index);
-      b.CreateBr(head);
-      b.SetInsertPoint(end);
-      return;
+      return loop([&](Value *now) { return b.CreateICmpULT(now, limit); },
+                  [&](Value *now, Loop around) {
+                    loops.push_back(around);
+                    if (chance(50))
+                      b.CreateStore(b.CreateAdd(now, function->getArg(3)), uniforms[pick(2)]);
+                    body(1 + pick(4), depth + 1);
+                    loops.pop_back();
+                  });
     }
     case 11: {
       BasicBlock *away = chance(10) || loops.empty() ? exit
-                         : chance(50)                ? loops.back().first
-                                                     : loops[pick(loops.size())].second;
+                         : chance(50)                ? loops.back().latch
+                                                     : loops[pick(loops.size())].end;
       if (away == exit && chance(60))
         return;
       BasicBlock *on = block("on");
@@ -341,14 +292,10 @@ private:
     }
   }
 
-  std::mt19937_64 random;
-  IRBuilder<> b;
-  Function *function;
   Value *thread = nullptr;
   SmallVector<AllocaInst *> numbers, uniforms, reals;
-  AllocaInst *array;
   BasicBlock *exit;
-  std::vector<std::pair<BasicBlock *, BasicBlock *>> loops;
+  std::vector<Loop> loops;
 };
 
 struct Shape {
@@ -372,7 +319,7 @@ TEST_P(RandomPrograms, AgreeWithThreadsOneByOne) {
     auto module = std::make_unique<Module>("random", *context);
     auto jit = cantFail(orc::LLJITBuilder().create());
     module->setDataLayout(jit->getDataLayout());
-    Generator(*context, *module, seed);
+    Generator(*module, seed);
     ASSERT_FALSE(verifyModule(*module, &errs()));
     std::string ir;
     raw_string_ostream(ir) << *module << R"(
@@ -443,14 +390,6 @@ define void @wrapper(ptr addrspace(1) %in, ptr addrspace(1) %out, i32 %index, i3
   }
 }
 
-/// TRITON_METAL_TEST_SEEDS=first:last runs others, or more of them.
-std::pair<int, int> seeds() {
-  int first = 0, last = 6;
-  if (const char *text = std::getenv("TRITON_METAL_TEST_SEEDS"))
-    std::sscanf(text, "%d:%d", &first, &last);
-  return {first, last};
-}
-
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, ::testing::Range(seeds().first, seeds().second));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, ::testing::Range(seeds(6).first, seeds(6).second));
 
 } // namespace

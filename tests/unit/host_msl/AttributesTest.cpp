@@ -135,4 +135,111 @@ template <typename T> int helper(uint local) {
     EXPECT_EQ(value, 1 + 4 + 400 + 200 + 40 + 20);
 }
 
+TEST(Methods, KnowTheAddressSpaceOfTheirObject) {
+  std::vector<int32_t> o(16);
+  runKernel("device int *o", R"(
+threadgroup Where shared;
+shared.v = 7;
+Where own;
+device Where &there = *(device Where *)(o + 15);
+o[0] = there.where();
+o[1] = shared.where();
+o[2] = table.where();
+o[3] = own.where();
+o[4] = there.plain() + shared.plain() + table.plain() + own.plain();
+o[5] = int(there) + int(table) + int(own);
+there += 5;
+o[6] = there.v;
+o[7] = of(there) * 1000 + of(shared) * 100 + of(table) * 10 + of(own);
+o[8] = Box<int>{{3, 4}}.first();
+device Counted &far = *(device Counted *)(o + 14);
+Counted near;
+const Counted fixed = near;
+o[9] = far.get() * 1000 + ((device const Counted &)far).get() * 100 + near.get() * 10 + fixed.get();
+far = 5;
+near = 6;
+o[10] = far.v * 1000 + near.v;
+o[11] = far.either() * 1000 + near.either() * 100 + far.later() * 10 + near.later();
+o[12] = far.mix(far);
+)",
+            {out(o)}, 1, R"(
+struct Where {
+  int v;
+  constexpr Where() thread : v(20) {}
+  Where() device = default;
+  Where() threadgroup = default;
+  constexpr Where(int v) constant : v(v) {}
+  constexpr Where(int v) thread : v(v) {}
+  int where() device { return 1; }
+  int where() const threadgroup noexcept { return 2; }
+  int where() constant { return 3; }
+  int where() const thread { return 4; }
+  int plain() const { return v; }
+  operator int() const device { return 100; }
+  operator int() const constant { return 200; }
+  operator int() const thread { return 300; }
+  void operator+=(int n) volatile device { v += n; }
+};
+constant Where table(30);
+template <typename T> int of(T &where) { return where.where(); }
+template <typename T> struct Box {
+  T parts[2];
+  T first() const thread;
+  T first() const device;
+};
+struct Counted {
+  int v;
+  int get() device { return 1; }
+  int get() thread { return 2; }
+  int get() const device { return 3; }
+  int get() const thread { return 4; }
+  device Counted &operator=(int n) device { v = n; return *this; }
+  thread Counted &operator=(int n) thread { v = n + 100; return *this; }
+  int either() const { return 1; }
+  int either() const device { return 2; }
+  int mix(device Counted &other) device { v = 1; other.v = 2; return v + 10 * other.v; }
+  int later() device;
+  int later();
+};
+int Counted::later() { return 3; }
+int Counted::later() device { return 4; }
+template <typename T> T Box<T>::first() const thread { return parts[0]; }
+template <typename T> T Box<T>::first() const device { return parts[1]; }
+)",
+            1);
+  EXPECT_EQ(std::vector<int32_t>(o.begin(), o.begin() + 13),
+            (std::vector<int32_t>{1, 2, 3, 4, 0 + 7 + 30 + 20, 600, 5, 1234, 3, 1324, 5106, 2143, 22}));
+}
+
+TEST(Methods, OfAnotherAddressSpaceAreNotCalled) {
+  for (const char *qualifiers : {"const device", "device", "threadgroup"})
+    EXPECT_NE(errorsOf("struct S { int v; int get() " + std::string(qualifiers) +
+                       " { return v; } };\n"
+                       "kernel void f(device int *a) { S s; a[0] = s.get(); }")
+                  .find("2:44: error: "),
+              std::string::npos);
+  // What only the preprocessor sees to be a method's address space.
+  EXPECT_NE(errorsOf("#define GET(SPACE) int get() SPACE { return v; }\n"
+                     "struct S { int v; GET(device) };\n"
+                     "kernel void f(device int *a) { S s; a[0] = s.get(); }")
+                .find("3:44: error: the method 'get' is for objects in another address space than "
+                      "this 'S'"),
+            std::string::npos);
+  EXPECT_NE(errorsOf("struct S { int v; void set() { v = 1; } };\n"
+                     "kernel void f(constant S *s) { s->set(); }")
+                .find("2:32: error: 'this' argument to member function 'set' has type 'const "
+                      "constant S', but function is not marked const"),
+            std::string::npos);
+}
+
+TEST(Words, OfOpenClAreNames) {
+  std::vector<int32_t> o(1);
+  runKernel("device int *o",
+            "int global = 1, generic = 2, pipe = 4, private_ = 8, vec_step = 16, read_only = 32, "
+            "addrspace_cast = 64; o[0] = global + int(local) + generic + pipe + private_ + "
+            "vec_step + read_only + addrspace_cast;",
+            {out(o)}, 1, "", 1);
+  EXPECT_EQ(o[0], 127);
+}
+
 } // namespace
