@@ -28,7 +28,7 @@ CONFIGURE = cmake -G Ninja -S . -Wno-dev \
   -DCMAKE_C_COMPILER=$(LLVM_PREFIX)/bin/clang -DCMAKE_CXX_COMPILER=$(LLVM_PREFIX)/bin/clang++ \
   -DCMAKE_PREFIX_PATH=$(LLVM_PREFIX) -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON_ENV)/python
 
-# Of `make fuzz-programs` and `make fuzz-ttir`: how many programs or texts, and which campaign.
+# The number of programs or texts of `make fuzz-programs` and `make fuzz-ttir`, and the seed.
 N ?= 1000
 SEED ?= 1
 
@@ -63,7 +63,7 @@ test: setup-tests build
 	$(PYTEST) tests/python
 	for route in mps mlx mlx-in-place; do $(PYTEST) --route=$$route -m "not own_route" tests/python || exit 1; done
 
-# The results must be the same, and what a pass relies on is what it says. Kernels go to a cache of their own.
+# The results must not change: no pass may rely on what MLIR's passes have not done yet. The kernels have their own cache.
 stress: setup-tests build
 	TRITON_METAL_STRESS=1 TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/stress-cache PYTHONPATH=python \
 	  $(PYTHON_ENV)/python -m pytest -q -rs -n $(JOBS) tests/python
@@ -81,8 +81,8 @@ format: setup-tests
 	$(PYTHON_ENV)/ruff check --fix -q . ; $(PYTHON_ENV)/ruff format -q .
 	git ls-files '*.h' '*.cpp' | xargs $(LLVM_PREFIX)/bin/clang-format -i
 
-# LLVM itself is not instrumented and shares allocators with us, so what LLVM's headers poison cannot be known; the host device
-# has stacks of its own. One optimisation level and line tables only: half the time of a whole debug build.
+# LLVM itself is not instrumented and shares allocators with the project, so memory that LLVM's headers poison cannot be checked. The
+# host device has its own stacks. -O1 with line tables takes half the time of a full debug build.
 sanitize: export ASAN_OPTIONS := allow_user_poisoning=0:detect_stack_use_after_return=0
 sanitize: export UBSAN_OPTIONS := print_stacktrace=1
 sanitize: setup-tests build
@@ -98,7 +98,7 @@ sanitize: setup-tests build
 	  --texts build-sanitize/programs
 	$(FUZZ_TTIR) --build build-sanitize --corpus build-sanitize/programs --programs 0 --mutants 0 --limit 120 --metal
 
-# The texts are the same for the same SEED. Those that fail are left in build/fuzz-ttir.
+# The same SEED gives the same texts. Texts that fail are kept in build/fuzz-ttir.
 FUZZ_TTIR = $(PYTHON_ENV)/python tests/fuzz/fuzz_ttir.py --jobs $(JOBS)
 fuzz-ttir: build
 	$(FUZZ_TTIR) --metal --mutants $(N) --programs $$(($(N) / 20)) --seed $(or $(SEED),1)

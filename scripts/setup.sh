@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Brings in what the build needs: LLVM/MLIR/clang 22 and tools from the system's packages, and a Python environment
-# in .venv. Running it again does nothing that is already done.
+# Installs what the build needs: LLVM, MLIR and clang 22.1 and tools from the system's packages, and a Python environment
+# in .venv. A second run only installs what is missing.
 #
 #   scripts/setup.sh           what `make` and `make demo` need
 #   scripts/setup.sh --tests   what `make test` needs as well
