@@ -1,93 +1,35 @@
 #include "dialect/ttm/LayoutInference.h"
 
-#include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace triton_metal::ttm {
 
+#include "dialect/ttm/TTMInterfaces.cpp.inc"
+
+bool isOneLayout(LayoutRule rule) { return rule == LayoutRule::Same || rule == LayoutRule::Memory; }
+
 LayoutRule getLayoutRule(Operation *op) {
-  if (isa<tt::MakeRangeOp, tt::SplatOp, arith::ConstantOp, ub::PoisonOp>(op))
-    return LayoutRule::Source;
-  if (op->hasTrait<OpTrait::Elementwise>() || isa<tt::ScanOp>(op))
-    return LayoutRule::Same;
-  if (isa<tt::ExpandDimsOp, tt::BroadcastOp, tt::ReshapeOp, tt::TransOp, tt::JoinOp, tt::SplitOp,
-          tt::CatOp>(op))
-    return LayoutRule::Inferred;
-  if (isa<tt::ReduceOp>(op))
-    return LayoutRule::Reduction;
-  if (isa<tt::LoadOp, tt::StoreOp, tt::AtomicRMWOp, tt::AtomicCASOp>(op))
-    return LayoutRule::Memory;
-  if (isa<tt::DotOp>(op))
-    return LayoutRule::Dot;
-  if (isa<scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp>(op))
-    return LayoutRule::ControlFlow;
-  return LayoutRule::Free;
+  if (auto transfer = dyn_cast<LayoutTransferOpInterface>(op))
+    return transfer.getLayoutRule();
+  return op->hasTrait<OpTrait::Elementwise>() ? LayoutRule::Same : LayoutRule::Free;
 }
 
 std::optional<LinearLayout> inferResultLayout(Operation *op, unsigned operandIndex,
                                               const LinearLayout &layout) {
-  using Result = std::optional<LinearLayout>;
-  if (getLayoutRule(op) == LayoutRule::Same || getLayoutRule(op) == LayoutRule::Memory)
-    return layout;
-  return TypeSwitch<Operation *, Result>(op)
-      .Case([&](tt::ExpandDimsOp expand) -> Result { return layout.expandDims(expand.getAxis()); })
-      .Case([&](tt::BroadcastOp broadcast) -> Result {
-        return layout.broadcastTo(broadcast.getType().getShape());
-      })
-      .Case([&](tt::ReshapeOp reshape) -> Result {
-        return layout.reshape(reshape.getType().getShape());
-      })
-      .Case([&](tt::TransOp trans) -> Result { return layout.transpose(trans.getOrder()); })
-      .Case([&](tt::JoinOp) -> Result { return layout.join(); })
-      .Case([&](tt::SplitOp) -> Result { return layout.split(); })
-      .Case([&](tt::CatOp) -> Result { return layout.cat(); })
-      .Case([&](tt::ReduceOp reduce) -> Result { return layout.sliceDim(reduce.getAxis()); })
-      .Case([&](tt::DotOp) -> Result { return operandIndex == 2 ? Result(layout) : std::nullopt; })
-      .Default([](Operation *) -> Result { return std::nullopt; });
+  if (auto transfer = dyn_cast<LayoutTransferOpInterface>(op))
+    return transfer.inferResultLayout(operandIndex, layout);
+  return isOneLayout(getLayoutRule(op)) ? std::optional(layout) : std::nullopt;
 }
 
 std::optional<LinearLayout> inferOperandLayout(Operation *op, unsigned operandIndex,
                                                const LinearLayout &layout) {
-  using Result = std::optional<LinearLayout>;
-  if (getLayoutRule(op) == LayoutRule::Same || getLayoutRule(op) == LayoutRule::Memory)
-    return layout;
-  return TypeSwitch<Operation *, Result>(op)
-      .Case([&](tt::ExpandDimsOp expand) -> Result { return layout.squeezeDim(expand.getAxis()); })
-      .Case([&](tt::BroadcastOp broadcast) -> Result {
-        return layout.broadcastSource(broadcast.getSrc().getType().getShape());
-      })
-      .Case([&](tt::ReshapeOp reshape) -> Result {
-        return layout.reshape(reshape.getSrc().getType().getShape());
-      })
-      .Case([&](tt::TransOp trans) -> Result { return layout.inverseTranspose(trans.getOrder()); })
-      .Case([&](tt::SplitOp) -> Result { return layout.join(); })
-      .Case([&](tt::JoinOp) -> Result {
-        auto half = layout.split();
-        // The pair must be in the lowest register bit, where `join` puts it.
-        return half && half->join() == layout ? half : std::nullopt;
-      })
-      .Case([&](tt::CatOp) -> Result {
-        auto lhs = cast<RankedTensorType>(op->getOperand(0).getType());
-        auto registers = layout.getRegisterBases();
-        if (registers.empty())
-          return std::nullopt;
-        uint32_t half = lhs.getNumElements();
-        if (registers.back() != half ||
-            LinearLayout::check(lhs.getShape(), registers.drop_back(), layout.getLaneBases(),
-                                layout.getSimdgroupBases()))
-          return std::nullopt;
-        return LinearLayout(lhs.getShape(), registers.drop_back(), layout.getLaneBases(),
-                            layout.getSimdgroupBases());
-      })
-      .Case([&](tt::DotOp) -> Result { return operandIndex == 2 ? Result(layout) : std::nullopt; })
-      .Default([](Operation *) -> Result { return std::nullopt; });
+  if (auto transfer = dyn_cast<LayoutTransferOpInterface>(op))
+    return transfer.inferOperandLayout(operandIndex, layout);
+  return isOneLayout(getLayoutRule(op)) ? std::optional(layout) : std::nullopt;
 }
 
 LinearLayout getDefaultLayout(ArrayRef<int64_t> shape, unsigned numSimdgroups) {

@@ -4,6 +4,7 @@
 
 #include "analysis/LinearLayout.h"
 
+#include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/Operation.h"
 
 #include <optional>
@@ -28,6 +29,9 @@ enum class LayoutRule {
   Free,
 };
 
+/// Operands and results have one layout.
+bool isOneLayout(LayoutRule rule);
+
 LayoutRule getLayoutRule(mlir::Operation *op);
 
 /// The layout of the results when this tensor operand has `layout`; none if there is no such
@@ -47,5 +51,7 @@ LinearLayout getDefaultLayout(llvm::ArrayRef<int64_t> shape, unsigned numSimdgro
 mlir::LogicalResult verifyLayouts(mlir::Operation *root);
 
 } // namespace triton_metal::ttm
+
+#include "dialect/ttm/TTMInterfaces.h.inc"
 
 #endif

@@ -22,6 +22,8 @@ def TTM_Dialect : Dialect {
 
     A module at this level has `ttm.num_simdgroups` and `ttm.threads`.
   }];
+  let dependentDialects = ["::triton_metal::tt::TTDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::ub::UBDialect"];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{

@@ -1,5 +1,10 @@
+#include "dialect/tt/TT.h"
+#include "dialect/ttm/LayoutModels.h"
 #include "dialect/ttm/TTM.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -24,6 +29,7 @@ void TTMDialect::initialize() {
 #define GET_OP_LIST
 #include "dialect/ttm/TTMOps.cpp.inc"
       >();
+  attachLayoutModels(getContext());
 }
 
 void TTMDialect::registerTypes() {
