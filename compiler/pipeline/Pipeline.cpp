@@ -202,7 +202,8 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
     (*work)->setAttr(msl::MSLDialect::getTargetAttrName(), *target);
     if (failed(run(buildTTToTTMPipeline, chosen)))
       return failure();
-    kernel.ttm = print(*work, /*withLocations=*/false);
+    if (options.printStages)
+      kernel.ttm = print(*work, /*withLocations=*/false);
     return run(buildTTMToMSLPipeline, chosen);
   };
   if (failed(lower(options))) {
@@ -219,7 +220,8 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   FailureOr<KernelMetadata> metadata = getMetadata(*work);
   if (failed(metadata))
     return fail();
-  kernel.msl = print(*work, /*withLocations=*/false);
+  if (options.printStages)
+    kernel.msl = print(*work, /*withLocations=*/false);
   if (failed(run(buildMSLPipeline, options)))
     return fail();
   llvm::raw_string_ostream os(kernel.metal);

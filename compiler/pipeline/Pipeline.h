@@ -18,6 +18,8 @@ struct CompileOptions {
   std::string target;
   /// Loops that name their own number of stages get it.
   bool obeyLoopStages = true;
+  /// The texts of the dialects between Triton IR and Metal are printed, too.
+  bool printStages = true;
 };
 
 /// What a kernel is at each stop of the way. `metadataJson` is the launch contract.

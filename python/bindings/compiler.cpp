@@ -24,6 +24,15 @@ CompiledKernel compile(const CompileOptions &options, Compile run) {
   return *result;
 }
 
+CompileOptions optionsOf(int numWarps, int numStages, const std::string &target, bool stages) {
+  CompileOptions options;
+  options.numWarps = numWarps;
+  options.numStages = numStages;
+  options.target = target;
+  options.printStages = stages;
+  return options;
+}
+
 } // namespace
 
 void bindCompiler(nb::module_ &module) {
@@ -36,25 +45,28 @@ void bindCompiler(nb::module_ &module) {
 
   module.def(
       "compile_module",
-      [](language::Module &source, int numWarps, int numStages, const std::string &target) {
-        return compile({numWarps, numStages, target},
+      [](language::Module &source, int numWarps, int numStages, const std::string &target,
+         bool stages) {
+        return compile(optionsOf(numWarps, numStages, target, stages),
                        [&](const CompileOptions &options, std::string &text) {
                          return compileModule(source.getOp(), options, text);
                        });
       },
-      nb::arg("module"), nb::arg("num_warps"), nb::arg("num_stages"), nb::arg("target") = "");
+      nb::arg("module"), nb::arg("num_warps"), nb::arg("num_stages"), nb::arg("target") = "",
+      nb::arg("stages") = false);
 
   module.def(
       "compile_text",
       [](const std::string &ttir, const std::string &name, int numWarps, int numStages,
-         const std::string &target) {
-        return compile({numWarps, numStages, target},
+         const std::string &target, bool stages) {
+        return compile(optionsOf(numWarps, numStages, target, stages),
                        [&](const CompileOptions &options, std::string &text) {
                          return compileText(ttir, name, options, text);
                        });
       },
       nb::arg("ttir"), nb::arg("name"), nb::arg("num_warps"), nb::arg("num_stages"),
-      nb::arg("target") = "");
+      nb::arg("target") = "",
+      nb::arg("stages") = false);
 
   module.def(
       "coverage_kernel",

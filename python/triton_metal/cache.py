@@ -21,8 +21,8 @@ from typing import Any
 from . import _native
 from .errors import CacheWarning
 
-_FORMAT = 1
-_FIELDS = ("ttir", "ttm", "msl", "metal", "metadata")
+_FORMAT = 2
+_FIELDS = ("ttir", "metal", "metadata")
 
 
 def cache_dir() -> Path:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from . import _native
 from .devices.target import Target
 from .errors import compile_error
+from .stages import Stages
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class CompiledText:
     `asm` has "ttir", "ttm", "msl" (the dialects) and "metal" (the text); `metadata` is the launch contract.
     """
 
-    asm: dict[str, str]
+    asm: Mapping[str, str]
     metadata: dict[str, Any]
 
 
@@ -41,11 +43,9 @@ def compile_ttir(
     >>> compile_ttir("module { tt.func public @k() { tt.return } }").metadata["threads"]
     128
     """
+    options = (num_warps, num_stages, target.spec() if target else "")
     try:
-        text = _native.compile_text(
-            ttir, name, num_warps, num_stages, target.spec() if target else ""
-        )
+        text = _native.compile_text(ttir, name, *options)
     except ValueError as error:
         raise compile_error(str(error)) from None
-    asm = {stage: getattr(text, stage) for stage in ("ttir", "ttm", "msl", "metal")}
-    return CompiledText(asm, json.loads(text.metadata))
+    return CompiledText(Stages(text.ttir, text.metal, options), json.loads(text.metadata))

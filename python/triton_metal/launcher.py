@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -19,6 +19,7 @@ from .constants import unwrapped
 from .errors import LaunchTypeError, LaunchValueError, compile_error
 from .functions import KernelFunction
 from .reads import Reads
+from .stages import Stages
 
 _SCALARS = {
     "i1": "int1",
@@ -32,7 +33,7 @@ class CompiledKernel:
     """A kernel for one combination of argument types and constants."""
 
     name: str
-    asm: dict[str, str]
+    asm: Mapping[str, str]
     metadata: SimpleNamespace
     native: _native.Kernel
     signature: dict[str, str]
@@ -214,7 +215,7 @@ class Launcher:
         entry, native = known
         return CompiledKernel(
             name=function.name,
-            asm={stage: entry[stage] for stage in ("ttir", "ttm", "msl", "metal")},
+            asm=Stages(entry["ttir"], entry["metal"], (num_warps, num_stages, target)),
             metadata=SimpleNamespace(**json.loads(entry["metadata"]), num_stages=num_stages),
             native=native,
             signature=signature,
@@ -229,13 +230,7 @@ class Launcher:
             text = _native.compile_module(module, num_warps, num_stages, target)
         except ValueError as error:
             raise compile_error(str(error)) from None
-        return {
-            "ttir": text.ttir,
-            "ttm": text.ttm,
-            "msl": text.msl,
-            "metal": text.metal,
-            "metadata": text.metadata,
-        }
+        return {"ttir": text.ttir, "metal": text.metal, "metadata": text.metadata}
 
 
 def plain(value: Any) -> Any:

@@ -24,8 +24,10 @@ def dump_texts(folder: Path) -> None:
         dump(str(module), num_warps, num_stages)
         return compile_module(module, num_warps, num_stages, target)
 
-    def dumped_text(ttir: str, name: str, num_warps: int, num_stages: int, target: str = "") -> Any:
+    def dumped_text(
+        ttir: str, name: str, num_warps: int, num_stages: int, target: str = "", **options: bool
+    ) -> Any:
         dump(ttir, num_warps, num_stages)
-        return compile_text(ttir, name, num_warps, num_stages, target)
+        return compile_text(ttir, name, num_warps, num_stages, target, **options)
 
     _native.compile_module, _native.compile_text = dumped_module, dumped_text
