@@ -7,9 +7,9 @@ msl.kernel @loops(%x: !msl.ptr<f32, device>, %n: i32) threads 32 {
   %zero = arith.constant 0.0 : f32
   %one = arith.constant 1.0 : f32
   // Both are read before either is assigned.
-  // CHECK: %[[A:.*]] = msl.var = %{{.*}} (f32) : <1xf32>
-  // CHECK: %[[B:.*]] = msl.var = %{{.*}} (f32) : <1xf32>
-  // CHECK: %[[P:.*]] = msl.var = %{{.*}} (!msl.ptr<f32, device>) : <1x!msl.ptr<f32, device>>
+  // CHECK: %[[A:.*]] = msl.var = %{{.*}}(f32) : <1xf32>
+  // CHECK: %[[B:.*]] = msl.var = %{{.*}}(f32) : <1xf32>
+  // CHECK: %[[P:.*]] = msl.var = %{{.*}}(!msl.ptr<f32, device>) : <1x!msl.ptr<f32, device>>
   // CHECK: msl.for %{{.*}} to %{{.*}} step %{{.*}} {
   // CHECK: ^bb0(%{{.*}}: i32):
   // CHECK:   %[[OLDA:.*]] = msl.get %[[A]]
@@ -28,7 +28,7 @@ msl.kernel @loops(%x: !msl.ptr<f32, device>, %n: i32) threads 32 {
   // CHECK: msl.write %[[LAST]]
   msl.write %r#0, %x : f32, !msl.ptr<f32, device>
   // What the condition passes on as it is needs no variable of its own.
-  // CHECK: %[[J:.*]] = msl.var = %{{.*}} (i32) : <1xi32>
+  // CHECK: %[[J:.*]] = msl.var = %{{.*}}(i32) : <1xi32>
   // CHECK-NOT: msl.var
   // CHECK: scf.while : () -> () {
   // CHECK:   %[[OLDJ:.*]] = msl.get %[[J]]
@@ -61,7 +61,7 @@ msl.kernel @loops(%x: !msl.ptr<f32, device>, %n: i32) threads 32 {
   }
   msl.write %t, %x[%c1 : i32] : f32, !msl.ptr<f32, device>
   // The assignment right behind a variable is its first value.
-  // CHECK: %[[V:.*]] = msl.var = %{{.*}} (f32) : <1xf32>
+  // CHECK: %[[V:.*]] = msl.var = %{{.*}}(f32) : <1xf32>
   // CHECK-NEXT: msl.get %[[V]]
   %v = msl.var : !msl.array<1xf32>
   msl.set %one, %v : f32, !msl.array<1xf32>

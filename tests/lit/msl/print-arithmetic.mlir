@@ -54,8 +54,8 @@
 // CHECK-NEXT:   *(device int4 *)(arg1 + offset) = int4(mh);
 // CHECK-NEXT:   float4 h3 = float4(bfloat4(float4(h) + float4(h))) * float4(h);
 // CHECK-NEXT:   float4 mn = fmin(maximum(f, float4(h)), f);
-// CHECK-NEXT:   bool4 any = isnan(mn) | isnan(f) | !((mn < f) | (mn > f));
-// CHECK-NEXT:   float4 fsum = float4(a) + float4(uint4(a)) + select(mn, -mn, any);
+// CHECK-NEXT:   bool4 either = isnan(mn) | isnan(f) | !((mn < f) | (mn > f));
+// CHECK-NEXT:   float4 fsum = float4(a) + float4(uint4(a)) + select(mn, -mn, either);
 // CHECK-NEXT:   float4 sqrt_fsum = precise::sqrt(fsum);
 // CHECK-NEXT:   *(device float4 *)(arg2 + offset) = precise::divide(fast::exp(sqrt_fsum), sqrt_fsum);
 // CHECK-NEXT:   *(device bfloat4 *)(arg3 + offset) = bfloat4(h3);
