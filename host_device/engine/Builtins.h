@@ -1,8 +1,8 @@
-// The table of the functions that the engine implements: what Metal's standard library calls and
-// clang cannot generate code for, and what the engine's own passes put into the scalar code. A row
-// says everything that the passes ask about a function, and which code a SIMD-group's call becomes.
-// The rows stand beside their emitters: LaneOperations.cpp has the functions that cross lanes,
-// VectorizeCalls.cpp the others.
+// The table of the functions that the engine implements. Metal's standard library calls some of
+// them without a definition, and the engine's passes insert others into the scalar code. A row
+// contains everything that the passes need to know about a function, and the emitter of its vector
+// code. The rows are next to their emitters: LaneOperations.cpp contains the functions that cross
+// lanes, and VectorizeCalls.cpp the others.
 #pragma once
 
 #include "host_device/Counters.h"
@@ -17,7 +17,7 @@ namespace triton_metal::engine {
 
 class SimdEmitter;
 
-/// How a call's result is spread over the lanes that take part.
+/// How the result of a call is distributed over the active lanes.
 enum class Spread : uint8_t {
   /// A function of its operands, lane by lane.
   Elementwise,
@@ -32,20 +32,20 @@ enum class Spread : uint8_t {
   Position,
 };
 
-/// What a call does beside computing its result, from which its attributes follow.
+/// The side effects of a call. They determine the attributes of the function.
 enum class Effect : uint8_t {
   None,
-  /// It reads other lanes' operands, so that it must stay among the lanes that it is called for.
+  /// Reads the operands of other lanes, so the set of active lanes must not change.
   ReadsLanes,
-  /// It orders the memory accesses of several threads.
+  /// Orders the memory accesses of several threads.
   OrdersMemory,
-  /// It writes what the kernel cannot see, once for each call that is executed.
+  /// Writes memory that the kernel cannot access, once per executed call.
   Counts,
-  /// The same, and it may end the launch.
+  /// As `Counts`, and may end the launch.
   Checks,
 };
 
-/// A counter that a call adds one to, and for whom.
+/// The counter that a call increments, and whether once per lane, SIMD-group or threadgroup.
 struct Tally {
   enum class Per : uint8_t { Lane, Simdgroup, Threadgroup };
   Counters::Index counter;
@@ -53,20 +53,20 @@ struct Tally {
 };
 
 struct Builtin {
-  /// Of a function that exists for several address spaces ("name.1"), the part before the point.
+  /// For a function with a version for each address space ("name.1"), the part before the dot.
   llvm::StringLiteral name;
   Spread spread = Spread::PerLane;
   Effect effect = Effect::None;
-  /// Emits what a SIMD-group's call becomes.
+  /// Emits the code of a SIMD-group's call.
   void (*emit)(SimdEmitter &emitter, llvm::CallInst &call) = nullptr;
   std::optional<Tally> tally = std::nullopt;
-  /// What an error at run time calls the call, for those that can fail: they get a `tm.site`.
+  /// The name of the call in errors at run time, if it can fail. Such calls have a `tm.site`.
   std::optional<AccessKind> site = std::nullopt;
-  /// Made by the engine's passes only: the front end's module must not have it.
+  /// Only the engine's passes insert calls. The front end's module must not contain any.
   bool isInternal = false;
 };
 
-/// Every row.
+/// All rows.
 std::vector<const Builtin *> builtins();
 
 /// The row of a function, or null.
@@ -75,17 +75,17 @@ const Builtin *findBuiltin(llvm::StringRef name);
 const Builtin *builtinCalledBy(const llvm::Value *value);
 /// Whether `value` is a call of the function with this row.
 bool isCallOf(const llvm::Value *value, llvm::StringRef name);
-/// Of any call; an intrinsic of LLVM's works lane by lane.
+/// The distribution of any call's result. LLVM's intrinsics are elementwise.
 Spread spreadOf(const llvm::CallBase &call);
 
-/// Gives a declaration the attributes that follow from its row.
+/// Adds the attributes that the row implies to a declaration.
 void addAttributes(llvm::Function &function, const Builtin &builtin);
-/// The function `name` of the table; with `space`, its form for pointers to that address space.
+/// Declares the function `name`. With `space`, it is the version for that address space.
 llvm::FunctionCallee declareBuiltin(llvm::Module &module, llvm::StringRef name, llvm::Type *result,
                                     llvm::ArrayRef<llvm::Type *> parameters,
                                     std::optional<unsigned> space = std::nullopt);
 
-// Functions that passes make or look for.
+// Functions that passes insert or look for.
 inline constexpr llvm::StringLiteral positionName = "__tm_engine_position";
 inline constexpr llvm::StringLiteral bufferName = "__tm_engine_buffer";
 inline constexpr llvm::StringLiteral threadgroupArgumentName = "__tm_engine_threadgroup_argument";

@@ -25,8 +25,8 @@ public:
     return true;
   }
 
-  /// An object of the thread's whose method is for another address space: overload resolution lets
-  /// some such calls pass.
+  /// Overload resolution accepts some calls on an object in thread memory of a method for another
+  /// address space.
   bool VisitCXXMemberCallExpr(CXXMemberCallExpr *call) {
     checkObject(call->getImplicitObjectArgument(), call->getMethodDecl());
     return true;

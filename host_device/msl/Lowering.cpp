@@ -142,7 +142,7 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
     function.removeFnAttr(Attribute::OptimizeNone);
     if (kernels.contains(&function))
       continue;
-    // The rewriter's `__restrict` of methods promises nothing about memory.
+    // The rewriter adds `__restrict` to methods. It says nothing about aliasing.
     for (Argument &argument : function.args())
       if (argument.getName() == "this")
         argument.removeAttr(Attribute::NoAlias);

@@ -42,8 +42,8 @@ llvm::ArrayRef<PositionAttribute> positionAttributes() {
 
 namespace {
 
-/// The attributes that are no positions. Those that this device has no use for are known so that a
-/// kernel's parameter with one is refused by name.
+/// The other attributes. Some are not supported: they are in this list so that the error for a
+/// kernel's parameter can name them.
 constexpr llvm::StringLiteral otherAttributes[] = {
     "buffer",
     "function_constant",
@@ -55,10 +55,10 @@ constexpr llvm::StringLiteral otherAttributes[] = {
     "stage_in",
     "texture",
     "visible",
-    // Words of the language that are macros here: the rewriter renames these attributes.
+    // `kernel` and `threadgroup` are macros, so the rewriter renames these attributes.
     "__tm_kernel",
     "__tm_threadgroup",
-    // Of the macros `threadgroup` and `constant`: see placeVariable.
+    // Part of the macros `threadgroup` and `constant`: see placeVariable.
     "__tm_variable",
 };
 
@@ -85,7 +85,7 @@ public:
     if (name == "function_constant") {
       if (auto *parameter = dyn_cast<ParmVarDecl>(decl))
         return makeOptional(sema, parameter, attribute, arguments);
-      // Its value comes from outside; with it the code is specialised.
+      // The pipeline defines its value, and the code is specialised with it.
       if (auto *variable = dyn_cast<VarDecl>(decl))
         variable->setStorageClass(SC_Extern);
     }
@@ -109,8 +109,8 @@ private:
     return all;
   }
 
-  /// The parser takes a name that stands alone for an identifier: it does not know better of
-  /// attributes that are not its own.
+  /// The parser does not know the arguments of registered attributes. It represents a single name
+  /// as an identifier and not as an expression, so the name is looked up here.
   static Expr *argumentOf(Sema &sema, const ParsedAttr &attribute, unsigned index) {
     if (attribute.isArgExpr(index))
       return attribute.getArgAsExpr(index);
@@ -135,8 +135,8 @@ private:
     return AttributeApplied;
   }
 
-  /// A parameter that exists only if a function constant is true is annotated with that constant's
-  /// name: its value is not known yet.
+  /// A parameter with a function constant exists only if the constant is true. The value of the
+  /// constant is not known yet, so the annotation contains its name.
   static AttrHandling makeOptional(Sema &sema, ParmVarDecl *parameter, const ParsedAttr &attribute,
                                    llvm::ArrayRef<Expr *> arguments) {
     auto *constant = arguments.size() == 1
@@ -157,8 +157,8 @@ private:
     return annotate(sema, parameter, attribute, "exists_if", literal);
   }
 
-  /// A variable in the threadgroup or constant address space is one for all threads: what C++ calls
-  /// static. Pointers to those spaces have the attribute too, and are the thread's.
+  /// All threads share a variable in the threadgroup or constant address space, so it is static.
+  /// The attribute also occurs on pointers to these address spaces, which stay automatic.
   static AttrHandling placeVariable(Decl *decl) {
     auto *variable = dyn_cast<VarDecl>(decl);
     if (variable && !isa<ParmVarDecl>(variable) && variable->hasLocalStorage() &&
@@ -173,7 +173,7 @@ ParsedAttrInfoRegistry::Add<MetalAttributes> registration("metal", "Metal's attr
 } // namespace
 
 void registerMetalAttributes() {
-  // Clang makes its list of them when it is first asked for, which two threads must not do at once.
+  // Clang builds its list of attributes on first use, without a lock.
   static std::once_flag once;
   std::call_once(once, [] { getAttributePluginInstances(); });
 }

@@ -1,5 +1,5 @@
-// Metal's attributes, as clang takes them: `[[buffer(0)]]`, `[[kernel]]`, `[[host_name("f")]]` and
-// their like, on whatever they stand at, through templates and macros.
+// Registers Metal's attributes (`[[buffer(0)]]`, `[[kernel]]`, `[[host_name("f")]]`, ...) with
+// clang, so that they also work in templates and macros.
 #pragma once
 
 #include "host_device/KernelInfo.h"
@@ -10,7 +10,7 @@
 
 namespace triton_metal {
 
-/// An attribute by which a kernel's parameter asks where in the grid a thread is.
+/// An attribute that gives a kernel's parameter a position or size in the grid.
 struct PositionAttribute {
   llvm::StringLiteral name;
   Position position;
@@ -18,13 +18,13 @@ struct PositionAttribute {
 };
 llvm::ArrayRef<PositionAttribute> positionAttributes();
 
-/// Makes clang know the attributes, for this process. To be called before the first parse.
+/// Registers the attributes for this process. Must be called before the first parse.
 void registerMetalAttributes();
 
-/// An attribute of a declaration, by the name that Metal gives it, or null. (To clang it is an
-/// annotation, which survives the instantiation of templates and precompiled headers.)
+/// The declaration's Metal attribute `name`, or null. Clang represents it as an annotation, which
+/// is kept by template instantiations and precompiled headers.
 const clang::AnnotateAttr *metalAttribute(const clang::Decl *decl, llvm::StringRef name);
-/// The name that Metal gives an attribute; empty where it is none of Metal's.
+/// The Metal name of an attribute. Empty if it is not a Metal attribute.
 llvm::StringRef metalName(const clang::AnnotateAttr *attribute);
 
 } // namespace triton_metal

@@ -12,7 +12,7 @@ namespace triton_metal {
 
 namespace {
 
-/// What Metal's address spaces are in LLVM IR, in the order of clang's LangAS.
+/// Maps clang's LangAS to the address spaces of LLVM IR.
 const LangASMap languageAddressSpaces = {
     unsigned(AddressSpace::Thread),      // Default
     unsigned(AddressSpace::Device),      // opencl_global
@@ -90,9 +90,8 @@ llvm::IntrusiveRefCntPtr<TargetInfo> createMetalTarget(DiagnosticsEngine &diagno
 }
 
 void enableAddressSpaces(CompilerInstance &instance) {
-  // The keywords of OpenCL and, in its C++, methods that differ in the address space of their
-  // object; nothing else of that language. After the preprocessor has its keywords: names such as
-  // `local` and `global` stay names.
+  // This option enables method overloads by address space. The preprocessor already has its
+  // keywords, so OpenCL's other keywords, such as `local` and `global`, remain identifiers.
   instance.getLangOpts().OpenCLCPlusPlus = true;
   IdentifierTable &identifiers = instance.getPreprocessor().getIdentifierTable();
   identifiers.get("__global", tok::kw___global);

@@ -23,8 +23,8 @@ inline constexpr const char *metalDataLayout =
 llvm::IntrusiveRefCntPtr<clang::TargetInfo> createMetalTarget(clang::DiagnosticsEngine &diagnostics,
                                                               clang::TargetOptions &options);
 
-/// Makes `__global`, `__local` and `__constant`, which Metal's address spaces are macros for,
-/// qualifiers of types and of methods. To be called when a source file begins.
+/// Enables `__global`, `__local` and `__constant` as qualifiers of types and methods. Metal's
+/// address spaces are macros for them. Must be called at the beginning of a source file.
 void enableAddressSpaces(clang::CompilerInstance &instance);
 
 } // namespace triton_metal

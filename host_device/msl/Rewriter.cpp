@@ -35,9 +35,10 @@ private:
   Tokens tokens;
   TextEdits edits;
 
-  /// `[[kernel]]` -> `[[__tm_kernel]]`, as `kernel` and `threadgroup` are macros; and
-  /// `template [[host_name("f")]]` -> `template __attribute__((host_name("f")))`, as clang takes no
-  /// other attribute in an explicit instantiation.
+  /// `[[kernel]]` -> `[[__tm_kernel]]`, because `kernel` and `threadgroup` are macros.
+  /// `template [[host_name("f")]]` -> `template __attribute__((host_name("f")))`, because clang
+  /// rejects
+  /// `[[]]` in an explicit instantiation.
   void attributes() {
     size_t end = npos; // the last token of an attribute of an explicit instantiation
     for (size_t i = 0; i < tokens.size(); ++i) {
@@ -59,8 +60,8 @@ private:
     }
   }
 
-  /// Whether the function whose parameters begin at `open` is a constructor: it has the name of the
-  /// class around it, or before it.
+  /// Whether the function with the parameter list at `open` is a constructor. It then has the name
+  /// of the enclosing class, or of the class before `::`.
   bool isConstructor(size_t open) const {
     if (open < 3)
       return false;
@@ -81,10 +82,10 @@ private:
     return false;
   }
 
-  /// `T get() device {` -> `T get() __global __restrict {`. That it is a method's address space
-  /// shows by what follows, which is no type. The macros say more than clang takes there; and clang
-  /// asks whether an object of a thread's is in the method's address space only where other
-  /// qualifiers differ, which `__restrict` sees to.
+  /// `T get() device {` -> `T get() __global __restrict {`. The address space belongs to a method
+  /// if no type follows it. The macros of address spaces contain attributes, which are not allowed
+  /// here. For an object in thread memory, clang compares address spaces only if another qualifier
+  /// differs, so the method also becomes `__restrict`.
   void methodQualifiers() {
     auto isQualifier = [&](size_t at) {
       return tokens.text(at) == "const" || tokens.text(at) == "volatile";
@@ -112,10 +113,10 @@ private:
                                                    : "";
       if (!isConstructor(open)) {
         words += " __restrict";
-        // A method on an object in constant memory does not change it.
+        // Objects in constant memory are const.
         if (space == "constant" && !isConst)
           words += " const";
-        // Of a method without an address space, which takes objects in any, this one is preferred.
+        // Prefer this method to one without an address space, which accepts all objects.
         if (space != "thread" && ends)
           edits.insert(tokens.begin(next), " __attribute__((enable_if(true, \"\"))) ");
       }
@@ -123,8 +124,8 @@ private:
     }
   }
 
-  /// `f(constant int strides[2])` -> `f(constant int (*strides))`: clang would give the pointer
-  /// itself the address space.
+  /// `f(constant int strides[2])` -> `f(constant int (*strides))`, because clang applies the
+  /// address space to the parameter itself.
   void arrayParameters() {
     for (size_t i = 1; i < tokens.size(); ++i) {
       if (!isAddressSpace(tokens.text(i)))
@@ -161,7 +162,7 @@ private:
   }
 
   void makePointer(size_t name, size_t square) {
-    // The array's attributes are the pointer's.
+    // Attributes after the array belong to the parameter.
     size_t last = tokens.match(square);
     while (tokens.isAttribute(last + 1))
       last = tokens.match(last + 1);
@@ -172,8 +173,8 @@ private:
     edits.insert(tokens.end(last), ")");
   }
 
-  /// `1.0bf` -> `1.0_bf`, `1.0` -> `1.0f`. (Clang has an option for the latter, which templates
-  /// forget.)
+  /// `1.0bf` -> `1.0_bf`, `1.0` -> `1.0f`. Clang has an option for the latter, but it has no effect
+  /// in templates.
   void literals() {
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (!tokens.is(i, tok::numeric_constant))
@@ -194,7 +195,7 @@ private:
     }
   }
 
-  /// The end of an operand that reads memory and does nothing else (`p[i]`, `*(p + i)`), or npos.
+  /// The end of an operand that only reads memory (`p[i]`, `*(p + i)`), or npos.
   size_t loadEnd(size_t i) const {
     bool reads = false;
     for (; tokens.is(i, tok::star); ++i)
@@ -221,8 +222,8 @@ private:
     return ends && reads ? i : npos;
   }
 
-  /// `c ? p[i] : float4(0)` -> `c ? __tm_load(p[i]) : float4(0)`: for clang a vector is an object,
-  /// and an object in another address space and one in the thread's have no common type.
+  /// `c ? p[i] : float4(0)` -> `c ? __tm_load(p[i]) : float4(0)`, because vectors are classes, and
+  /// classes in two address spaces have no common type.
   void loadsInConditionals() {
     auto wrap = [&](size_t begin) {
       size_t end = loadEnd(begin);
@@ -257,7 +258,7 @@ private:
 } // namespace
 
 RewrittenText rewriteMsl(StringRef source) {
-  // The lexer wants a terminating zero.
+  // The lexer needs a null-terminated text.
   std::string terminated = source.str();
   return Rewriter(terminated).run();
 }

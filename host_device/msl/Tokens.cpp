@@ -80,7 +80,7 @@ bool Tokens::isAttribute(size_t i) const {
 }
 
 void TextEdits::replace(size_t begin, size_t end, StringRef text) {
-  // Line ends stay, and a macro's continuation marks before them.
+  // Keep line ends and the backslashes that continue a macro.
   std::string kept;
   StringRef old = source.slice(begin, end);
   for (size_t i = 0; i < old.size(); ++i) {
@@ -100,7 +100,7 @@ RewrittenText TextEdits::apply() const {
   for (auto &[place, edit] : edits) {
     size_t offset = place.first;
     if (offset < at)
-      continue; // inside what another edit replaced
+      continue; // inside another replacement
     result.text += source.slice(at, offset);
     result.edits.push_back({offset, edit.length, result.text.size(), edit.text.size()});
     result.text += edit.text;

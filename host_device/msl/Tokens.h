@@ -1,5 +1,5 @@
-// A text as the tokens that clang's lexer finds in it before any macro is expanded, and edits of it
-// that keep its lines.
+// The tokens of a text before macro expansion, from clang's lexer, and edits of the text that keep
+// its line ends.
 #pragma once
 
 #include "clang/Basic/TokenKinds.h"
@@ -28,12 +28,12 @@ struct RewrittenText {
   llvm::SmallVector<Edit> edits;
 };
 
-/// Numbers of tokens that do not exist may be asked for everywhere.
+/// Queries accept numbers of tokens that do not exist.
 class Tokens {
 public:
   static constexpr size_t npos = ~size_t(0);
 
-  /// The text must end with a zero, as the lexer wants it, and outlive this.
+  /// The text must be null-terminated and outlive this object.
   explicit Tokens(llvm::StringRef source);
 
   size_t size() const { return tokens.size(); }
@@ -44,8 +44,8 @@ public:
   llvm::StringRef text(size_t i) const { return i < size() ? tokens[i].text : llvm::StringRef(); }
   size_t begin(size_t i) const { return tokens[i].offset; }
   size_t end(size_t i) const { return tokens[i].offset + tokens[i].text.size(); }
-  /// Of an opening bracket its closing one, and the other way; npos of any other token, and of
-  /// brackets that branches of #if leave alone.
+  /// The closing bracket of an opening bracket and vice versa. npos for all other tokens and for
+  /// brackets without a partner, which branches of #if can produce.
   size_t match(size_t i) const { return i < size() ? tokens[i].match : npos; }
   /// The innermost `{` around a token, or npos.
   size_t scope(size_t i) const { return i < size() ? tokens[i].scope : npos; }
@@ -63,14 +63,14 @@ private:
   std::vector<Token> tokens;
 };
 
-/// Edits of a text, of which none may lie inside another.
+/// Edits of a text. An edit must not be inside another edit.
 class TextEdits {
 public:
   explicit TextEdits(llvm::StringRef source) : source(source) {}
 
-  /// `text` has no line ends; those of what it replaces stay.
+  /// `text` must not contain line ends. The line ends of the replaced text are kept.
   void replace(size_t begin, size_t end, llvm::StringRef text);
-  /// Insertions at one place stand in the order in which they are made.
+  /// Insertions at the same offset keep their order.
   void insert(size_t offset, llvm::StringRef text);
   RewrittenText apply() const;
 
@@ -80,7 +80,7 @@ private:
     std::string text;
   };
   llvm::StringRef source;
-  /// By offset; insertions come before what is replaced there.
+  /// Ordered by offset. At the same offset, insertions precede the replacement.
   std::map<std::pair<size_t, bool>, Edit> edits;
 };
 
