@@ -67,6 +67,9 @@ static std::string getPlace(Value offset, unsigned depth = kMaxDepth) {
     return isa<KernelOp>(cast<BlockArgument>(offset).getOwner()->getParentOp())
                ? ""
                : getKnownName(offset);
+  // What the text calls a variable says less than what it is made of.
+  if (auto let = dyn_cast<LetOp>(op); let && getSourceName(op->getLoc()).empty() && depth != 0)
+    return getPlace(let.getValue(), depth);
   if (isa<ProgramIdOp>(op) && getSourceName(op->getLoc()).empty())
     return "block";
   if (std::string name = getKnownName(offset); !name.empty())

@@ -41,7 +41,7 @@
 // CHECK-NEXT:   int sm = simdgroup / 2;
 // CHECK-NEXT:   int offset_2 = simdgroup % 2 * 32;
 // CHECK-NEXT:   threadgroup half *a_tile_sm = a_tile + sm * 1280;
-// CHECK-NEXT:   threadgroup half *b_tile_offset = b_tile + offset_2;
+// CHECK-NEXT:   threadgroup half *b_tile_sn = b_tile + offset_2;
 // CHECK-NEXT:   bool is_less = int(m0 + 64) <= M;
 // CHECK-NEXT:   bool is_less_1 = int(n0 + 64) <= N;
 // CHECK-NEXT:   simdgroup_float8x8 acc[16];
@@ -100,7 +100,7 @@
 // CHECK-NEXT:       simdgroup_half8x8 b_fragment[4];
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j)
-// CHECK-NEXT:         simdgroup_load(b_fragment[j], b_tile_offset + i * 576 + j * 8, 72);
+// CHECK-NEXT:         simdgroup_load(b_fragment[j], b_tile_sn + i * 576 + j * 8, 72);
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j) {
 // CHECK-NEXT:         #pragma unroll
