@@ -282,8 +282,8 @@ LogicalResult TypeExplicator::convertConversion(Operation *op) {
       number = getSigned(operand);
     if (!element.isBF16())
       return replace(op, toType(to, number));
-    // The way is through float, and must round once.
-    if (!fromBool) {
+    // The way is through float, and must round once. A float holds every shorter integer.
+    if (getWidth(from) > 24) {
       Value whole = getWhole(operand, isUnsigned);
       number = call("round_to_odd<" + std::to_string(getWidth(from)) + ">", whole.getType(), whole);
     }

@@ -113,3 +113,15 @@ msl.kernel @counter(%x: !msl.ptr<i32, device>, %n: i32) threads 32 {
   } : i32
   msl.return
 }
+
+// A float holds every integer of 16 bits, so that only the bfloat rounds: folding may have made one conversion of the two.
+// CHECK-LABEL: msl.kernel @short_to_bfloat
+// CHECK-NOT: round_to_odd
+// CHECK: msl.cast {{.*}} -> f32
+// CHECK: msl.return
+msl.kernel @short_to_bfloat(%x: !msl.ptr<i16, device>, %y: !msl.ptr<bf16, device>) threads 32 {
+  %v = msl.read %x : !msl.ptr<i16, device> -> i16
+  %b = arith.uitofp %v : i16 to bf16
+  msl.write %b, %y : bf16, !msl.ptr<bf16, device>
+  msl.return
+}
