@@ -22,7 +22,8 @@ LayoutRule getLayoutRule(Operation *op) {
     return LayoutRule::Inferred;
   if (isa<tt::ReduceOp>(op))
     return LayoutRule::Reduction;
-  if (isa<tt::LoadOp, tt::StoreOp, tt::AtomicRMWOp, tt::AtomicCASOp>(op))
+  if (isa<tt::LoadOp, tt::StoreOp, tt::AtomicRMWOp, tt::AtomicCASOp, LoadOp, StoreOp, AtomicRMWOp,
+          AtomicCASOp>(op))
     return LayoutRule::Memory;
   if (isa<tt::DotOp>(op))
     return LayoutRule::Dot;
