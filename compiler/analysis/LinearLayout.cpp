@@ -256,6 +256,15 @@ uint32_t LinearLayout::bitsAlong(InDim dim, unsigned tensorDim) const {
   return mask;
 }
 
+bool LinearLayout::isPermutationAlong(unsigned dim) const {
+  uint32_t mask = dimMask(dim);
+  for (const Bases &part : bases)
+    for (uint32_t basis : part)
+      if ((basis & mask) && !isPowerOf2_32(basis))
+        return false;
+  return true;
+}
+
 bool LinearLayout::isSeparable(unsigned dim) const {
   uint32_t mask = dimMask(dim);
   for (const Bases &part : bases)
@@ -317,6 +326,31 @@ LinearLayout LinearLayout::squeezeDim(unsigned axis) const {
 static uint32_t dropBits(uint32_t flat, unsigned shift, unsigned width) {
   uint32_t low = flat & ((1u << shift) - 1);
   return uint32_t(uint64_t(flat) >> (shift + width) << shift) | low;
+}
+
+LinearLayout LinearLayout::reduceBits(unsigned axis, uint32_t bits) const {
+  unsigned shift = dimShift(axis), width = Log2_64(shape[axis]);
+  LinearLayout result;
+  result.shape = shape;
+  result.shape[axis] >>= llvm::popcount(bits);
+  unsigned reducedWidth = Log2_64(result.shape[axis]);
+  for (unsigned part = 0; part < 3; ++part)
+    for (uint32_t basis : bases[part]) {
+      uint32_t coordinate = basis >> shift & (shape[axis] - 1);
+      if (coordinate & bits) {
+        if (part != 0)
+          result.bases[part].push_back(0);
+        continue;
+      }
+      uint32_t kept = 0;
+      for (unsigned bit = 0, next = 0; bit < width; ++bit)
+        if (!(bits >> bit & 1))
+          kept |= (coordinate >> bit & 1) << next++;
+      uint32_t inner = basis & ((1u << shift) - 1), outer = uint64_t(basis) >> (shift + width);
+      result.bases[part].push_back(inner | kept << shift |
+                                   uint32_t(uint64_t(outer) << (shift + reducedWidth)));
+    }
+  return result;
 }
 
 std::optional<LinearLayout> LinearLayout::sliceDim(unsigned axis) const {
@@ -544,6 +578,28 @@ LayoutConversion::LayoutConversion(const LinearLayout &source, const LinearLayou
     kind = Kind::Simdgroup;
   else
     kind = Kind::Threadgroup;
+}
+
+bool LayoutConversion::isShuffle() const {
+  if (kind != Kind::Simdgroup)
+    return false;
+  // Where the lanes depend on the result's register, several lanes' worth of registers would have
+  // to travel.
+  for (const HardwareIndex &place : reg)
+    if (place.lane || place.simdgroup)
+      return false;
+  // Every bit of the position that chooses among registers doubles what is shuffled.
+  unsigned choices = 0;
+  bool isIdentity = true;
+  for (auto [bit, place] : llvm::enumerate(lane)) {
+    isIdentity &= place.lane == 1u << bit;
+    choices += place.reg != 0;
+  }
+  for (const HardwareIndex &place : simdgroup) {
+    isIdentity &= place.lane == 0;
+    choices += place.reg != 0;
+  }
+  return choices <= 3 && (isIdentity || choices <= 1);
 }
 
 HardwareIndex LayoutConversion::apply(HardwareIndex index) const {

@@ -115,6 +115,8 @@ public:
   bool isSeparable(unsigned dim) const;
   /// Each basis is zero or a single bit.
   bool isPermutation() const;
+  /// Each basis that moves along `dim` is a single bit.
+  bool isPermutationAlong(unsigned dim) const;
 
   /// The home of a flat element: the place with zero in all replicated bits.
   HardwareIndex invert(uint32_t flat) const;
@@ -129,6 +131,9 @@ public:
   /// The dimension is reduced away: its register bits go, its lane and SIMD-group bits replicate.
   /// None if not separable.
   std::optional<LinearLayout> sliceDim(unsigned axis) const;
+  /// Elements that differ in these bits of their coordinate become one: register bits that tell
+  /// them apart go, lane and SIMD-group bits replicate, and the coordinate keeps its other bits.
+  LinearLayout reduceBits(unsigned axis, uint32_t bits) const;
   /// Result dimension i is this layout's dimension order[i].
   LinearLayout transpose(llvm::ArrayRef<int32_t> order) const;
   LinearLayout inverseTranspose(llvm::ArrayRef<int32_t> order) const;
@@ -187,6 +192,9 @@ struct LayoutConversion {
   LayoutConversion(const LinearLayout &source, const LinearLayout &result);
   /// The source place of a result place.
   HardwareIndex apply(HardwareIndex result) const;
+  /// Whether each thread reads registers of one other lane of its SIMD-group, and its position
+  /// chooses among few of them: more would cost more than a round through memory.
+  bool isShuffle() const;
 };
 
 } // namespace triton_metal

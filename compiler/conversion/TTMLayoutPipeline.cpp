@@ -20,7 +20,6 @@ void buildTTMLayoutPipeline(OpPassManager &manager, int numWarps) {
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createCSEPass());
-  addVerified(manager, createTTMAnnotateAccesses());
 }
 
 namespace {

@@ -39,7 +39,9 @@ void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
 }
 
 void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
+  buildTTMLegalizationPipeline(pm);
   addVerified(pm, createConvertTTMToMSL());
+  addVerified(pm, createMSLExpandThreadIndices());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   addVerified(pm, createMSLOrderAtomics());

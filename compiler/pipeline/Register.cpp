@@ -37,6 +37,7 @@ void registerAllPasses() {
   registerPrintMetalPass();
   registerTTPipeline();
   registerTTMLayoutPipeline();
+  registerTTMLegalizationPipeline();
   registerMSLTextPipeline();
 }
 

@@ -255,25 +255,8 @@ def TTMRemoveLayoutConversions : Pass<"ttm-remove-layout-conversions", "::mlir::
   let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
 }
 
-def TTMAnnotateAccesses : Pass<"ttm-annotate-accesses", "::mlir::ModuleOp"> {
-  let summary = "Says of each load and store how many elements one access takes";
-  let description = [{
-    `ttm.width` is how many consecutive registers of a thread are consecutive, aligned elements in memory, at most 16
-    bytes of them. `ttm.mask_width` is how many of these have one and the same mask.
-
-    Both may rest on sums of 32-bit numbers and the indices of programs that do not wrap around, such as in
-    `(program_id * 1024 + range) // 32`. `ttm.grid_limits` of the module lists these sums, and a launch whose grid is too
-    large for one of them is refused.
-
-    ```mlir
-    %0 = tt.load %p, %m {ttm.mask_width = 1 : i32, ttm.width = 4 : i32} : tensor<1024x!tt.ptr<f32>, #a>
-    ```
-  }];
-  let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
-}
-
 //===----------------------------------------------------------------------===//
-// ttm: dots, staging, and the way to msl
+// ttm to ttm: dots and staging
 //===----------------------------------------------------------------------===//
 
 def TTMExpandDot : Pass<"ttm-expand-dot", "::mlir::ModuleOp"> {
@@ -362,25 +345,174 @@ def TTMPipeline : Pass<"ttm-pipeline", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect"];
 }
 
+//===----------------------------------------------------------------------===//
+// ttm to ttm: everything that is to be chosen before the way to msl
+//===----------------------------------------------------------------------===//
+
+def TTMCheckSupport : Pass<"ttm-check-support", "::mlir::ModuleOp"> {
+  let summary = "Refuses what Metal does not have, or what there is no lowering for yet";
+  let description = [{
+    Types, operations, and forms of operations: with the place in the source and what to do instead. What passes can be
+    lowered, and changes nothing here.
+
+    ```mlir
+    tt.print "x" {hex = false, isSigned = array<i32: 1>} : %x : tensor<64xi32, #l>
+    ```
+    is refused: "a Metal kernel cannot print; store the values instead".
+  }];
+}
+
+def TTMLowerPointers : Pass<"ttm-lower-pointers", "::mlir::ModuleOp"> {
+  let summary = "Makes every access one to a base pointer at offsets; leaves no tile of pointers";
+  let description = [{
+    An access through a tile of pointers gets its uniform base and a tile of offsets as operands. What is the same for
+    the whole tile moves the base. Tiles without a common base, and those that loops and branches carry, become tiles of
+    addresses in bytes.
+
+    `width` is how many consecutive registers of a thread are consecutive, aligned elements in memory, at most 16 bytes
+    of them; `mask_width` is how many of these have one and the same mask. Both may rest on sums of 32-bit numbers and
+    the indices of programs that do not wrap around, such as in `(program_id * 1024 + range) // 32`. `ttm.grid_limits` of
+    the module lists these sums, and a launch whose grid is too large for one of them is refused.
+
+    ```mlir
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>, #a>
+    %q = tt.addptr %p, %i : tensor<1024x!tt.ptr<f32>, #a>, tensor<1024xi32, #a>
+    %v = tt.load %q, %m : tensor<1024x!tt.ptr<f32>, #a>
+    ```
+    becomes
+    ```mlir
+    %v = ttm.load %x[%i] mask %m {width = 4 : i32} : tensor<1024xi32, #a>, !tt.ptr<f32> -> tensor<1024xf32, #a>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
+}
+
+def TTMUniformMasks : Pass<"ttm-uniform-masks", "::mlir::ModuleOp"> {
+  let summary = "Gives masked accesses one test for the whole tile";
+  let description = [{
+    Masks that compare a range against a bound are all true when the range's last element is inside. The test is exact:
+    it never holds where an element's mask is false. Where a kernel is compiled for pointers that may be aligned
+    (`tt.tested_divisibility`), wide accesses ask that too.
+
+    ```mlir
+    %m = arith.cmpi slt, %range, %n_tile : tensor<1024xi32, #a>
+    %v = ttm.load %x[%range] mask %m {width = 4 : i32} : tensor<1024xi32, #a>, !tt.ptr<f32> -> tensor<1024xf32, #a>
+    ```
+    becomes
+    ```mlir
+    %m = arith.cmpi slt, %range, %n_tile : tensor<1024xi32, #a>
+    %f = arith.cmpi slt, %c1023, %n : i32
+    %v = ttm.load %x[%range] mask %m full %f {width = 4 : i32} : ...
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect"];
+}
+
+def TTMLowerReductions : Pass<"ttm-lower-reductions", "::mlir::ModuleOp"> {
+  let summary = "Turns reductions into steps: registers, lanes, and SIMD-groups through threadgroup memory";
+  let description = [{
+    What depends on the order of the elements is combined in their order, anything else with the registers first. It is
+    the same in every run. A tile whose partial results would take more than 8 KB, or whose layout mixes the axis with
+    others, is laid out anew first.
+
+    ```mlir
+    %sum = "tt.reduce"(%x) <{axis = 0 : i32}> ({ ... }) : (tensor<1024xf32, #a>) -> f32
+    ```
+    becomes, where a thread holds eight elements and there are four SIMD-groups,
+    ```mlir
+    %t = ttm.alloc_tile "partial" : !ttm.tile<4xf32>
+    %0 = ttm.reduce(%x) axis 0 bits 519 { ... } : (tensor<1024xf32, #a>) -> tensor<128xf32, #b>
+    %1 = ttm.reduce(%0) axis 0 bits 31 { ... } : (tensor<128xf32, #b>) -> tensor<4xf32, #c>
+    ttm.store_tile %1, %t : tensor<4xf32, #c>, !ttm.tile<4xf32>
+    %2 = ttm.load_tile %t : !ttm.tile<4xf32> -> tensor<4xf32, #registers>
+    %3 = ttm.reduce(%2) axis 0 bits 3 { ... } : (tensor<4xf32, #registers>) -> tensor<1xf32, #d>
+    %sum = tt.unsplat %3 : tensor<1xf32, #d>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def TTMBroadcastAtomics : Pass<"ttm-broadcast-atomics", "::mlir::ModuleOp"> {
+  let summary = "Brings an atomic's result from the thread that did it to all that hold copies";
+  let description = [{
+    ```mlir
+    %old = ttm.atomic_rmw add, relaxed, gpu, %x[%o], %v : tensor<16xi32, #l>, !tt.ptr<i32>, tensor<16xi32, #l>
+    ```
+    becomes, if somebody reads the result and several threads hold the same elements,
+    ```mlir
+    %t = ttm.alloc_tile "broadcast" : !ttm.tile<1x16xi32>
+    %0 = ttm.atomic_rmw add, relaxed, gpu, %x[%o], %v {first_copy} : ...
+    %1 = tt.reshape %0 : tensor<16xi32, #l> -> tensor<1x16xi32, #m>
+    ttm.store_tile %1, %t : tensor<1x16xi32, #m>, !ttm.tile<1x16xi32>
+    %2 = ttm.load_tile %t : !ttm.tile<1x16xi32> -> tensor<1x16xi32, #m>
+    %old = tt.reshape %2 : tensor<1x16xi32, #m> -> tensor<16xi32, #l>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def TTMLowerLayoutConversions : Pass<"ttm-lower-layout-conversions", "::mlir::ModuleOp"> {
+  let summary = "Leaves layout conversions that rename registers; turns others into shuffles and tiles";
+  let description = [{
+    Data that stay within each SIMD-group are shuffled, if one shuffle for each register does. Other data go through a
+    tile in threadgroup memory, whose rows of 128 bytes are padded against bank conflicts: in rounds, where the tiles of
+    dots leave less room than that takes. A scalar in all elements is the same in any layout.
+
+    ```mlir
+    %1 = ttm.convert_layout %0 : tensor<512xf32, #a> -> tensor<512xf32, #b>
+    ```
+    becomes
+    ```mlir
+    %t = ttm.alloc_tile "exchange" : !ttm.tile<16x32xf32, row_pad = 4>
+    %2 = tt.reshape %0 : tensor<512xf32, #a> -> tensor<16x32xf32, #c>
+    ttm.store_tile %2, %t : tensor<16x32xf32, #c>, !ttm.tile<16x32xf32, row_pad = 4>
+    %3 = ttm.load_tile %t : !ttm.tile<16x32xf32, row_pad = 4> -> tensor<16x32xf32, #d>
+    %1 = tt.reshape %3 : tensor<16x32xf32, #d> -> tensor<512xf32, #b>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// The way to msl
+//===----------------------------------------------------------------------===//
+
 def ConvertTTMToMSL : Pass<"convert-ttm-to-msl", "::mlir::ModuleOp"> {
   let summary = "Turns a tile program into what one thread does";
   let description = [{
-    A tensor becomes the vector of the thread's registers, in the layout's order; scalars stay. A masked access gets a
-    uniform test under which every element's mask is true, where one follows from the mask. What several threads hold
-    is stored by one of them.
+    A tensor becomes the vector of the thread's registers, in the layout's order; scalars stay. What several threads hold
+    is stored by one of them. Nothing is chosen here: pointers, reductions and layout conversions have been lowered in
+    `ttm`.
 
     ```mlir
     %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #l>
     ```
     becomes
     ```mlir
-    %t = ... : i32                           // where this thread's share begins, computed once
+    %t = msl.thread_index lanes [2, 4, 8, 16, 32] simdgroups [64, 128] : i32
     %s = msl.splat %t : vector<2xi32>
     %r = arith.addi %s, dense<[0, 1]> : vector<2xi32>
     ```
   }];
   let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect", "::mlir::math::MathDialect"];
+}
+
+def MSLExpandThreadIndices : Pass<"msl-expand-thread-indices", "::mlir::ModuleOp"> {
+  let summary = "Computes each place that follows from the thread's position once, at the kernel's top";
+  let description = [{
+    ```mlir
+    %t = msl.thread_index lanes [2, 4, 8, 0, 0] simdgroups [16, 32] : i32
+    ```
+    becomes
+    ```mlir
+    %0 = arith.muli %simdgroup, %c16 : i32
+    %1 = arith.andi %lane, %c7 : i32
+    %2 = arith.muli %1, %c2 : i32
+    %t = arith.addi %0, %2 : i32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
 }
 
 def MSLOrderAtomics : Pass<"msl-order-atomics", "::mlir::ModuleOp"> {

@@ -173,6 +173,19 @@ def MSL_SimdgroupOp : MSL_Position<"simdgroup", [DeclareOpInterfaceMethods<MSL_S
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, $_builder.getI32Type()); }]>];
 }
 
+def MSL_ThreadIndexOp : MSL_Op<"thread_index", [Pure]> {
+  let summary = "a sum of numbers for the set bits of this thread's lane and SIMD-group index";
+  let description = [{
+    ```mlir
+    %i = msl.thread_index lanes [2, 4, 8, 0, 0] simdgroups [16, 32] : i32
+    ```
+    is `simdgroup * 16 + (lane & 7) * 2`, which `msl-expand-thread-indices` computes once for the kernel.
+  }];
+  let arguments = (ins DenseI32ArrayAttr:$lanes, DenseI32ArrayAttr:$simdgroups);
+  let results = (outs I32:$result);
+  let assemblyFormat = "`lanes` $lanes `simdgroups` $simdgroups attr-dict `:` type($result)";
+}
+
 def MSL_ProgramIdOp : MSL_Position<"program_id"> {
   let summary = "this threadgroup's position in the grid along `axis` (0, 1, 2)";
   let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);

@@ -4,6 +4,7 @@
 
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/LayoutInference.h"
+#include "dialect/ttm/TTM.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -133,8 +134,8 @@ void attachLayoutModels(MLIRContext *context) {
   attachRule<LayoutRule::Source, tt::MakeRangeOp, tt::SplatOp, arith::ConstantOp, ub::PoisonOp>(
       context);
   attachRule<LayoutRule::Same, tt::ScanOp>(context);
-  attachRule<LayoutRule::Memory, tt::LoadOp, tt::StoreOp, tt::AtomicRMWOp, tt::AtomicCASOp>(
-      context);
+  attachRule<LayoutRule::Memory, tt::LoadOp, tt::StoreOp, tt::AtomicRMWOp, tt::AtomicCASOp, LoadOp,
+             StoreOp, AtomicRMWOp, AtomicCASOp>(context);
   attachRule<LayoutRule::ControlFlow, scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp,
              scf::ConditionOp>(context);
   tt::ExpandDimsOp::attachInterface<ExpandDimsModel>(*context);

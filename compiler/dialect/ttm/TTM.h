@@ -4,6 +4,7 @@
 #define TRITON_METAL_DIALECT_TTM_TTM_H
 
 #include "analysis/LinearLayout.h"
+#include "dialect/tt/TT.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Attributes.h"
@@ -55,6 +56,9 @@ mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayou
 /// The SIMD-groups along rows and columns of a simdgroup-matrix accumulator layout; none if it is
 /// no such layout.
 std::optional<std::pair<unsigned, unsigned>> getSimdgroupMatrixTiling(const LinearLayout &layout);
+
+/// Registers, copies left out, that step through neighbours along one dimension from register 0 on.
+int64_t getRegistersInRow(const LinearLayout &layout);
 
 /// Whether a tensor of this layout can be operand 0 (A) or 1 (B) of an `mma` with this accumulator
 /// as it is.

@@ -9,6 +9,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/TensorEncoding.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialect/tt/TTTypes.td"
 
 def TTM_Dialect : Dialect {
   let name = "ttm";
@@ -31,10 +32,6 @@ def TTM_Dialect : Dialect {
     void registerAttributes();
     static constexpr ::llvm::StringLiteral getNumSimdgroupsAttrName() { return "ttm.num_simdgroups"; }
     static constexpr ::llvm::StringLiteral getThreadsAttrName() { return "ttm.threads"; }
-    /// Elements of one device access of a load or store.
-    static constexpr ::llvm::StringLiteral getWidthAttrName() { return "ttm.width"; }
-    /// Registers whose mask is one and the same.
-    static constexpr ::llvm::StringLiteral getMaskWidthAttrName() { return "ttm.mask_width"; }
     /// Of a module: the most stages in which a loop of it loads tiles.
     static constexpr ::llvm::StringLiteral getPipelineStagesAttrName() { return "ttm.pipeline_stages"; }
     /// Of a module: sums of the indices of a program on which the widths of its accesses rest. Each is four numbers,
@@ -127,8 +124,8 @@ def TTM_ConvertLayoutOp : TTM_Op<"convert_layout",
     ```mlir
     %1 = ttm.convert_layout %0 : tensor<64xf32, #a> -> tensor<64xf32, #b>
     ```
-    It is lowered to a renaming of registers, to shuffles within the SIMD-group, or to a round through threadgroup
-    memory, whichever is the least that will do.
+    `ttm-lower-layout-conversions` leaves those that rename registers. The others become `ttm.shuffle`, or go through a
+    tile in threadgroup memory.
   }];
   let arguments = (ins AnyRankedTensor:$src);
   let results = (outs AnyRankedTensor:$result);
@@ -137,10 +134,33 @@ def TTM_ConvertLayoutOp : TTM_Op<"convert_layout",
   let hasFolder = 1;
 }
 
+def TTM_ShuffleOp : TTM_Op<"shuffle", [Pure, SameOperandsAndResultShape, SameOperandsAndResultElementType]> {
+  let summary = "The same tile in another layout, by data that stays within each SIMD-group";
+  let description = [{
+    ```mlir
+    %1 = ttm.shuffle %0 : tensor<64xf32, #a> -> tensor<64xf32, #b>
+    ```
+    A thread reads registers of one other lane, and selects among at most eight alternatives by bits of its own position.
+  }];
+  let arguments = (ins AnyRankedTensor:$src);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def TTM_AllocTileOp : TTM_Op<"alloc_tile"> {
   let summary = "Threadgroup memory for a tile";
+  let description = [{
+    Its name in Metal is `name`, if there is one, or comes from its location.
+
+    ```mlir
+    %0 = ttm.alloc_tile "exchange" : !ttm.tile<32x32xf32, row_pad = 4>
+    ```
+  }];
+  let arguments = (ins OptionalAttr<StrAttr>:$name);
   let results = (outs Res<TTM_TileType, "", [MemAlloc<TTM_ThreadgroupMemory>]>:$tile);
-  let assemblyFormat = "attr-dict `:` qualified(type($tile))";
+  let assemblyFormat = "($name^)? attr-dict `:` qualified(type($tile))";
+  let builders = [OpBuilder<(ins "::mlir::Type":$type), [{ build($_builder, $_state, type, ::mlir::StringAttr()); }]>];
 }
 
 def TTM_NextSlotOp : TTM_Op<"next_slot", [Pure]> {
@@ -150,37 +170,56 @@ def TTM_NextSlotOp : TTM_Op<"next_slot", [Pure]> {
   let assemblyFormat = "$slot `of` $slots attr-dict `:` type($result)";
 }
 
-def TTM_StoreTileOp : TTM_Op<"store_tile"> {
+def TTM_StoreTileOp : TTM_Op<"store_tile", [AttrSizedOperandSegments]> {
   let summary = "Writes a tensor to a tile";
   let description = [{
-    With `offsets`, only the part of the tensor that begins there and has the tile's shape is written. Integers may be
-    stored to a tile of floating-point elements that holds their values exactly.
+    With `offsets`, only the part of the tensor that begins there and has the tile's shape is written. With `part`, the
+    tile has the tensor's columns and some of its rows, and the part of the rows with this number is written. Integers may
+    be stored to a tile of floating-point elements that holds their values exactly.
 
     ```mlir
     ttm.store_tile %a, %tile[%slot] : tensor<64x32xf16, #l>, !ttm.tile<64x32xf16, row_pad = 8, slots = 2>
+    ttm.store_tile %a, %tile part %i : tensor<64x32xf16, #l>, !ttm.tile<16x32xf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$src, Arg<TTM_TileType, "", [MemWrite<TTM_ThreadgroupMemory>]>:$tile,
-                       Optional<I32>:$slot, OptionalAttr<DenseI64ArrayAttr>:$offsets);
-  let assemblyFormat = "$src `,` $tile (`[` $slot^ `]`)? attr-dict `:` type($src) `,` qualified(type($tile))";
+                       Optional<I32>:$slot, Optional<I32>:$part, OptionalAttr<DenseI64ArrayAttr>:$offsets);
+  let assemblyFormat = [{
+    $src `,` $tile (`[` $slot^ `]`)? (`part` $part^)? attr-dict `:` type($src) `,` qualified(type($tile))
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$src, "::mlir::Value":$tile, "::mlir::Value":$slot,
+                   "::mlir::DenseI64ArrayAttr":$offsets),
+              [{ build($_builder, $_state, src, tile, slot, ::mlir::Value(), offsets); }]>
+  ];
   let hasVerifier = 1;
 }
 
-def TTM_LoadTileOp : TTM_Op<"load_tile", [AttrSizedOperandSegments]> {
+def TTM_LoadTileOp : TTM_Op<"load_tile", [AttrSizedOperandSegments,
+    OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
   let summary = "Reads a tile into a tensor of any layout";
   let description = [{
     With `row`, only the part of the tile that has this index along the first dimension is read, and the result has no such
-    dimension.
+    dimension. With `part`, the tile has the tensor's columns and the part of its rows with this number, and all other rows
+    are those of `other`.
 
     ```mlir
     %a_k = ttm.load_tile %tile row %k : !ttm.tile<32x64xf16, row_pad = 8> -> tensor<64xf16, #l>
+    %1 = ttm.load_tile %tile part %i other %0 : !ttm.tile<16x32xf16> -> tensor<64x32xf16, #l>
     ```
   }];
-  let arguments = (ins Arg<TTM_TileType, "", [MemRead<TTM_ThreadgroupMemory>]>:$tile, Optional<I32>:$slot, Optional<I32>:$row);
+  let arguments = (ins Arg<TTM_TileType, "", [MemRead<TTM_ThreadgroupMemory>]>:$tile, Optional<I32>:$slot, Optional<I32>:$row,
+                       Optional<I32>:$part, Optional<AnyRankedTensor>:$other);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $tile (`[` $slot^ `]`)? (`row` $row^)? attr-dict `:` qualified(type($tile)) `->` type($result)
+    $tile (`[` $slot^ `]`)? (`row` $row^)? (`part` $part^ `other` $other)? attr-dict
+    `:` qualified(type($tile)) `->` type($result)
   }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$tile, "::mlir::Value":$slot,
+                   CArg<"::mlir::Value", "{}">:$row),
+              [{ build($_builder, $_state, type, tile, slot, row, ::mlir::Value(), ::mlir::Value()); }]>
+  ];
   let hasVerifier = 1;
 }
 
@@ -214,6 +253,130 @@ def TTM_MMAOp : TTM_Op<"mma", [AttrSizedOperandSegments, AllTypesMatch<["acc", "
     int64_t getK();
   }];
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions in parts
+//===----------------------------------------------------------------------===//
+
+def TTM_ReduceOp : TTM_Op<"reduce", [RecursiveMemoryEffects, SameVariadicOperandSize,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "Combines elements that differ in some bits of their coordinate along the axis";
+  let description = [{
+    A step of a reduction: the bits lie all in registers, or all in lanes, of the operands' layout. The axis keeps the
+    other bits, in their order. Lanes that the bits told apart hold the same afterwards.
+
+    The region takes two elements of each operand and yields one of each; it is associative. If it is not commutative as
+    well, the bits are the lowest ones, so that neighbours are combined, in their order.
+
+    ```mlir
+    %1 = ttm.reduce (%0) axis 0 bits 3 {
+      ^bb0(%a: f32, %b: f32):
+        %c = arith.addf %a, %b : f32
+        ttm.yield %c : f32
+    } : (tensor<1024xf32, #a>) -> tensor<256xf32, #b>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$srcs, I32Attr:$axis, I64Attr:$bits);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$combine);
+  let assemblyFormat = [{
+    `(` $srcs `)` `axis` $axis `bits` $bits $combine attr-dict `:` functional-type($srcs, $results)
+  }];
+  let hasVerifier = 1;
+}
+
+def TTM_YieldOp : TTM_Op<"yield", [Pure, Terminator, HasParent<"ReduceOp">]> {
+  let summary = "The elements that a region combines to";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Device memory
+//===----------------------------------------------------------------------===//
+
+def TTM_Offsets : TT_TensorLike<AnyTypeOf<[I32, I64]>, "i32 or i64, or a tensor of them">;
+
+defvar maskOfOffsets = "::triton_metal::tt::getMaskTypeOf($_self)";
+
+/// An access to the elements at offsets from a uniform base pointer; without a base, at addresses in bytes.
+class TTM_AccessOp<string mnemonic, list<Trait> traits = []> : TTM_Op<mnemonic, traits # [
+    OptionalTypesMatchWith<"the mask has the offsets' shape and layout", "offsets", "mask", maskOfOffsets>]>;
+
+def TTM_LoadOp : TTM_AccessOp<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
+  let summary = "Reads the elements at base + offsets";
+  let description = [{
+    Without a base, the offsets are addresses in bytes. Consecutive registers come in groups of `width` elements that are
+    neighbours in memory, the first at an address that is aligned to the group; `mask_width` registers of an aligned
+    group share their mask. Where the mask is false nothing is read and the result is `other`, or 0.
+
+    If `full` is given, the widths hold only where this scalar is true, and so is then every element of the mask. Where it
+    is false, groups of `mask_width` are neighbours.
+
+    ```mlir
+    %v = ttm.load %x[%offsets] mask %m full %f {width = 4 : i32}
+       : tensor<1024xi32, #l>, !tt.ptr<f32> -> tensor<1024xf32, #l>
+    %w = ttm.load[%addresses] : tensor<1024xi64, #l> -> tensor<1024xf32, #l>
+    ```
+  }];
+  let arguments = (ins Optional<TT_PtrType>:$base, TTM_Offsets:$offsets, Optional<TT_BoolLike>:$mask,
+                       Optional<TT_Value>:$other, Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
+                       DefaultValuedAttr<I32Attr, "1">:$mask_width, UnitAttr:$is_volatile);
+  let results = (outs TT_Value:$result);
+  let assemblyFormat = [{
+    ($base^)? `[` $offsets `]` (`mask` $mask^)? (`other` $other^)? (`full` $full^)? attr-dict
+    `:` type($offsets) (`,` type($base)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def TTM_StoreOp : TTM_AccessOp<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a tile to base + offsets";
+  let description = "The counterpart of `ttm.load`: where the mask is false nothing is written.";
+  let arguments = (ins TT_Value:$value, Optional<TT_PtrType>:$base, TTM_Offsets:$offsets, Optional<TT_BoolLike>:$mask,
+                       Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
+                       DefaultValuedAttr<I32Attr, "1">:$mask_width);
+  let assemblyFormat = [{
+    $value `,` ($base^)? `[` $offsets `]` (`mask` $mask^)? (`full` $full^)? attr-dict
+    `:` type($value) `,` type($offsets) (`,` type($base)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def TTM_AtomicRMWOp : TTM_AccessOp<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>,
+    AllTypesMatch<["value", "result"]>]> {
+  let summary = "Updates each element at base + offsets atomically; the result is what was there";
+  let description = [{
+    With `first_copy`, only the first of the threads that hold copies of an element has its result.
+
+    ```mlir
+    %old = ttm.atomic_rmw add, relaxed, gpu, %x[%offsets], %v
+         : tensor<16xi32, #l>, !tt.ptr<i32>, tensor<16xi32, #l>
+    ```
+  }];
+  let arguments = (ins TT_RMWOp:$kind, TT_MemSemantic:$sem, TT_MemSyncScope:$scope, TT_PtrType:$base,
+                       TTM_Offsets:$offsets, TT_Value:$value, Optional<TT_BoolLike>:$mask, UnitAttr:$first_copy);
+  let results = (outs TT_Value:$result);
+  let assemblyFormat = [{
+    $kind `,` $sem `,` $scope `,` $base `[` $offsets `]` `,` $value (`mask` $mask^)? attr-dict
+    `:` type($offsets) `,` type($base) `,` type($value)
+  }];
+}
+
+def TTM_AtomicCASOp : TTM_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>,
+    AllTypesMatch<["compare", "value", "result"]>]> {
+  let summary = "Puts a value where another is found at base + offsets, atomically; the result is what was there";
+  let description = "The bits of floating-point numbers are compared. `first_copy` is that of `ttm.atomic_rmw`.";
+  let arguments = (ins TT_MemSemantic:$sem, TT_MemSyncScope:$scope, TT_PtrType:$base, TTM_Offsets:$offsets,
+                       TT_Value:$compare, TT_Value:$value, UnitAttr:$first_copy);
+  let results = (outs TT_Value:$result);
+  let assemblyFormat = [{
+    $sem `,` $scope `,` $base `[` $offsets `]` `,` $compare `,` $value attr-dict
+    `:` type($offsets) `,` type($base) `,` type($value)
+  }];
 }
 
 #endif

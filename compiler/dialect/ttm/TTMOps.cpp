@@ -1,5 +1,7 @@
 #include "dialect/ttm/TTM.h"
 
+#include "analysis/CombineRegion.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/MathExtras.h"
@@ -45,6 +47,23 @@ std::optional<std::pair<unsigned, unsigned>> getSimdgroupMatrixTiling(const Line
   return std::nullopt;
 }
 
+int64_t getRegistersInRow(const LinearLayout &layout) {
+  ArrayRef<uint32_t> bases = layout.getRegisterBases();
+  for (unsigned dim = 0; dim < layout.getRank() && !bases.empty(); ++dim) {
+    unsigned shift = layout.dimShift(dim);
+    if (layout.getShape()[dim] == 1 || bases[0] != uint32_t(1) << shift)
+      continue;
+    int64_t count = 1;
+    for (uint32_t base : bases) {
+      if (base != uint32_t(count) << shift || count >= layout.getShape()[dim])
+        break;
+      count *= 2;
+    }
+    return count;
+  }
+  return 1;
+}
+
 bool isOperandLayout(const LinearLayout &layout, unsigned operandIndex,
                      const LinearLayout &accumulator) {
   auto tiling = getSimdgroupMatrixTiling(accumulator);
@@ -58,15 +77,25 @@ bool isOperandLayout(const LinearLayout &layout, unsigned operandIndex,
 }
 
 //===----------------------------------------------------------------------===//
-// ConvertLayoutOp
+// ConvertLayoutOp, ShuffleOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult ConvertLayoutOp::verify() {
-  auto source = getLayout(getSrc()), result = getLayout(getResult());
+static LogicalResult verifyLayoutsOf(Operation *op) {
+  auto source = getLayout(op->getOperand(0)), result = getLayout(op->getResult(0));
   if (!source || !result)
-    return emitOpError("operand and result must have a layout");
+    return op->emitOpError("operand and result must have a layout");
   if (source->getNumSimdgroups() != result->getNumSimdgroups())
-    return emitOpError("the layouts must be of the same number of SIMD-groups");
+    return op->emitOpError("the layouts must be of the same number of SIMD-groups");
+  return success();
+}
+
+LogicalResult ConvertLayoutOp::verify() { return verifyLayoutsOf(*this); }
+
+LogicalResult ShuffleOp::verify() {
+  if (failed(verifyLayoutsOf(*this)))
+    return failure();
+  if (!LayoutConversion(*getLayout(getSrc()), *getLayout(getResult())).isShuffle())
+    return emitOpError("the layouts need more than a shuffle within each SIMD-group");
   return success();
 }
 
@@ -102,6 +131,14 @@ static bool canHold(Type element, Type tileElement) {
   return integer && floating && integer.getWidth() <= floating.getFPMantissaWidth();
 }
 
+/// A part has the tensor's columns, and so many of its rows that parts of this size make it up.
+static LogicalResult verifyPart(Operation *op, RankedTensorType tensor, TileType tile) {
+  ArrayRef<int64_t> whole = tensor.getShape(), part = tile.getShape();
+  if (whole.drop_front() != part.drop_front() || part[0] > whole[0] || whole[0] % part[0])
+    return op->emitOpError("a part has the tensor's columns and an aligned part of its rows");
+  return success();
+}
+
 LogicalResult StoreTileOp::verify() {
   auto tensor = cast<RankedTensorType>(getSrc().getType());
   TileType tile = getTile().getType();
@@ -113,6 +150,11 @@ LogicalResult StoreTileOp::verify() {
   if (tensor.getRank() != tile.getRank())
     return emitOpError("tensor and tile must have the same rank");
   auto offsets = getOffsets();
+  if (getPart())
+    return offsets ? emitOpError("is of a part or of offsets, not of both")
+           : failed(verifyPart(*this, tensor, tile))
+               ? failure()
+               : verifySlot(*this, tile, getSlot(), "the tile");
   if (offsets && offsets->size() != tile.getShape().size())
     return emitOpError("needs an offset for each dimension");
   for (int64_t d = 0; d < tile.getRank(); ++d) {
@@ -129,6 +171,13 @@ LogicalResult LoadTileOp::verify() {
   TileType tile = getTile().getType();
   if (!getLayout(tensor))
     return emitOpError("the tensor must have a layout");
+  if (getPart())
+    return getRow() || tensor.getElementType() != tile.getElementType() ||
+                   tensor.getRank() != tile.getRank()
+               ? emitOpError("a part is of the tensor's element type and rank, and has all columns")
+           : failed(verifyPart(*this, tensor, tile))
+               ? failure()
+               : verifySlot(*this, tile, getSlot(), "the tile");
   ArrayRef<int64_t> part = tile.getShape().drop_front(getRow() ? 1 : 0);
   if (tensor.getElementType() != tile.getElementType() || tensor.getShape() != part)
     return emitOpError("the tensor must have the element type and the shape of ")
@@ -199,5 +248,96 @@ LogicalResult MMAOp::verify() {
       return emitOpError("a tile must have the k of the operation");
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// ReduceOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ttm::ReduceOp::verify() {
+  if (getSrcs().empty())
+    return emitOpError("needs an operand");
+  auto type = cast<RankedTensorType>(getSrcs()[0].getType());
+  auto layout = getLayout(type);
+  uint64_t axis = getAxis(), bits = getBits();
+  if (!layout || axis >= layout->getRank())
+    return emitOpError("needs operands with a layout and an axis of them");
+  if (!bits || bits >= uint64_t(type.getShape()[axis]))
+    return emitOpError("the bits must be some of the coordinate along the axis");
+  uint32_t inFlat = uint32_t(bits) << layout->dimShift(axis), found = 0;
+  std::optional<InDim> part;
+  for (InDim candidate : {InDim::Register, InDim::Lane, InDim::Simdgroup})
+    for (uint32_t base : layout->getBases(candidate)) {
+      if (!(base & inFlat))
+        continue;
+      if (!llvm::isPowerOf2_32(base) || candidate == InDim::Simdgroup ||
+          part.value_or(candidate) != candidate)
+        return emitOpError(
+            "each of the bits must be one of the registers, or each one of the lanes");
+      part = candidate;
+      found |= base;
+    }
+  if (found != inFlat)
+    return emitOpError("each of the bits must be one of the registers, or each one of the lanes");
+  LinearLayout reduced = layout->reduceBits(axis, bits);
+  Block &block = getCombine().front();
+  if (block.getNumArguments() != 2 * getSrcs().size() ||
+      block.getTerminator()->getNumOperands() != getSrcs().size())
+    return emitOpError("the region takes two elements of each operand and yields one");
+  if ((bits & (bits + 1)) && !isCommutative(block))
+    return emitOpError("neighbours must be combined first where the order of elements matters");
+  for (auto [index, source, result] : llvm::enumerate(getSrcs(), getResults())) {
+    auto sourceType = cast<RankedTensorType>(source.getType());
+    if (sourceType.getShape() != type.getShape() || sourceType.getEncoding() != type.getEncoding())
+      return emitOpError("the operands must have one shape and layout");
+    auto wanted = RankedTensorType::get(reduced.getShape(), sourceType.getElementType(),
+                                        LinearLayoutAttr::get(getContext(), reduced));
+    if (result.getType() != wanted)
+      return emitOpError() << "result " << index << " must be " << wanted;
+    for (Type inside :
+         {block.getArgument(index).getType(), block.getArgument(getSrcs().size() + index).getType(),
+          block.getTerminator()->getOperand(index).getType()})
+      if (inside != sourceType.getElementType())
+        return emitOpError("the region must combine the operands' elements");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+void ttm::LoadOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Read::get());
+  // A volatile access is neither dropped nor moved across another.
+  if (getIsVolatile())
+    effects.emplace_back(MemoryEffects::Write::get());
+}
+
+/// `value` is what is read or written at the offsets.
+template <typename Access> static LogicalResult verifyAccess(Access op, Type value) {
+  Type offsets = op.getOffsets().getType();
+  auto tensor = dyn_cast<RankedTensorType>(value), places = dyn_cast<RankedTensorType>(offsets);
+  if (bool(tensor) != bool(places) || (tensor && (tensor.getShape() != places.getShape() ||
+                                                  tensor.getEncoding() != places.getEncoding())))
+    return op.emitOpError("the offsets must have the shape and layout of the elements");
+  if (!op.getBase() && !getElementTypeOrSelf(offsets).isInteger(64))
+    return op.emitOpError("addresses have 64 bits");
+  if (op.getBase() && op.getBase().getType().getPointeeType() != getElementTypeOrSelf(value))
+    return op.emitOpError("the base must point to the elements");
+  if (!tensor && op.getFull())
+    return op.emitOpError("one element needs no test for all of them");
+  int64_t width = op.getWidth(), maskWidth = op.getMaskWidth();
+  if (width < 1 || maskWidth < 1 || !llvm::isPowerOf2_64(width) || !llvm::isPowerOf2_64(maskWidth))
+    return op.emitOpError("widths are powers of two");
+  auto layout = getLayout(value);
+  int64_t most = layout ? getRegistersInRow(*layout) : 1;
+  if (width > most || maskWidth > most)
+    return op.emitOpError("has a width of ")
+           << std::max(width, maskWidth) << " where " << most << " registers are neighbours";
+  return success();
+}
+
+LogicalResult ttm::LoadOp::verify() { return verifyAccess(*this, getType()); }
+LogicalResult ttm::StoreOp::verify() { return verifyAccess(*this, getValue().getType()); }
 
 } // namespace triton_metal::ttm

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse --msl-allocate-threadgroup-memory --msl-insert-barriers | FileCheck %s
+// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse --msl-allocate-threadgroup-memory --msl-insert-barriers | FileCheck %s
 
 #l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [0]], simdgroup = [[0], [0]]}>
 

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse --msl-allocate-threadgroup-memory --msl-insert-barriers | FileCheck %s
+// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse --msl-allocate-threadgroup-memory --msl-insert-barriers | FileCheck %s
 
 #a = #ttm.linear<{register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], simdgroup = [[128], [256]]}>
 #swapped = #ttm.linear<{register = [[2], [1]], lane = [[4], [8], [16], [32], [64]], simdgroup = [[128], [256]]}>

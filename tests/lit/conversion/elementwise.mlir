@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse | FileCheck %s
+// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse | FileCheck %s
 
 #l = #ttm.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
 

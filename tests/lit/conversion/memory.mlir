@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse | FileCheck %s
+// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse | FileCheck %s
 
 #wide = #ttm.linear<{register = [[1], [2], [512]], lane = [[4], [8], [16], [32], [64]], simdgroup = [[128], [256]]}>
 #few = #ttm.linear<{register = [], lane = [[1], [2], [4], [0], [0]], simdgroup = [[0], [8]]}>

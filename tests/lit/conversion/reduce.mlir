@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse --msl-allocate-threadgroup-memory --msl-insert-barriers | FileCheck %s
+// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse --msl-allocate-threadgroup-memory --msl-insert-barriers | FileCheck %s
 
 #row = #ttm.linear<{register = [[1], [2], [512]], lane = [[4], [8], [16], [32], [64]], simdgroup = [[128], [256]]}>
 #tile = #ttm.linear<{register = [[0, 1], [0, 2], [8, 0]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], simdgroup = [[16, 0], [32, 0]]}>

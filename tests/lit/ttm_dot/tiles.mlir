@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse | FileCheck %s
+// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse | FileCheck %s
 
 #a = #ttm.linear<{register = [[0, 1], [0, 2], [0, 4], [32, 0]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], simdgroup = [[8, 0], [16, 0]]}>
 #mma = #ttm.linear<{register = [[0, 1], [0, 8], [0, 16], [8, 0], [16, 0]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = [[0, 32], [32, 0]]}>
@@ -8,7 +8,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // Rows of 32 + 8 elements, 16 bytes a store; each SIMD-group multiplies from its first row and column on.
   // CHECK-LABEL: msl.kernel @product
   // CHECK-DAG: %[[PLACES:.*]] = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 1280, 1281, 1282, 1283, 1284, 1285, 1286, 1287]>
-  // CHECK-DAG: %[[A:.*]] = msl.alloc "tile", 2560 : <f16, threadgroup>
+  // CHECK-DAG: %[[A:.*]] = msl.alloc "tile", 2552 : <f16, threadgroup>
   // CHECK-DAG: %[[B:.*]] = msl.alloc "tile_2", 2560 slots 2 : <f16, threadgroup>
   // CHECK: msl.store %{{.*}}, %[[A]][%{{.*}}] {width = 8 : i32}
   // CHECK: %[[BS:.*]] = msl.slot %[[B]][%arg1]

@@ -2,13 +2,24 @@
 // when the range's last element is inside. The test is exact integer arithmetic, so that it never
 // holds where an element's test fails.
 
-#include "conversion/TTMToMSL.h"
+#include "dialect/ttm/LocationNames.h"
+#include "dialect/ttm/TTM.h"
+#include "transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace triton_metal {
 
+#define GEN_PASS_DEF_TTMUNIFORMMASKS
+#include "transforms/Passes.h.inc"
+
 namespace {
+
+using namespace ttm;
+
 /// The values of a tile of integers: congruent, modulo 2^bits, to the scalar (zero if null) plus a
 /// number from low to high.
 struct Range {
@@ -18,8 +29,7 @@ struct Range {
 
 class UniformTest {
 public:
-  UniformTest(OpBuilder &builder, Location loc, llvm::function_ref<Value(Value)> get)
-      : builder(builder), loc(loc), get(get) {}
+  UniformTest(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
 
   Value allTrue(Value mask);
 
@@ -44,19 +54,15 @@ private:
 
   OpBuilder &builder;
   Location loc;
-  llvm::function_ref<Value(Value)> get;
 };
-} // namespace
 
-static bool onlyMoves(Operation *op) {
+bool onlyMoves(Operation *op) {
   return isa<tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp, ttm::ConvertLayoutOp>(
       op);
 }
 
 /// Ranges stay far from the ends of 64 bits.
-static bool isSmall(int64_t value) {
-  return value >= -(int64_t(1) << 40) && value <= int64_t(1) << 40;
-}
+bool isSmall(int64_t value) { return value >= -(int64_t(1) << 40) && value <= int64_t(1) << 40; }
 
 std::optional<Range> UniformTest::rangeOf(Value value, unsigned depth) {
   Operation *op = value.getDefiningOp();
@@ -75,7 +81,7 @@ std::optional<Range> UniformTest::rangeOf(Value value, unsigned depth) {
   if (auto splat = dyn_cast<tt::SplatOp>(op)) {
     if (matchPattern(splat.getSrc(), m_ConstantInt(&number)) && number.getSignificantBits() <= 40)
       return Range{Value(), number.getSExtValue(), number.getSExtValue()};
-    return Range{get(splat.getSrc()), 0, 0};
+    return Range{splat.getSrc(), 0, 0};
   }
   if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
     return std::nullopt;
@@ -165,7 +171,7 @@ Value UniformTest::allTrue(Value mask) {
   if (onlyMoves(op))
     return allTrue(op->getOperand(0));
   if (auto splat = dyn_cast<tt::SplatOp>(op))
-    return get(splat.getSrc());
+    return splat.getSrc();
   APInt number;
   if (matchPattern(mask, m_ConstantInt(&number)))
     return boolean(!number.isZero());
@@ -196,15 +202,107 @@ Value UniformTest::allTrue(Value mask) {
   return {};
 }
 
-Value Lowering::uniformMask(Value mask) {
-  // Beside the mask, whose scalars are there: the access itself may be in a branch of a loop, and
-  // what does not change in the loop would stay there.
-  OpBuilder::InsertionGuard guard(builder);
-  if (Operation *op = get(mask).getDefiningOp())
-    builder.setInsertionPointAfter(op);
-  std::string name = nameOf(loc);
-  Location where = name.empty() ? UnknownLoc::get(builder.getContext()) : named(name + "_inside");
-  return UniformTest(builder, where, [&](Value value) { return get(value); }).allTrue(mask);
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// Whether all pointers whose alignment is to be tested are aligned; null where none is.
+Value testAlignment(tt::FuncOp func) {
+  OpBuilder builder = OpBuilder::atBlockBegin(&func.getBody().front());
+  Location loc = func.getLoc();
+  Type i64 = builder.getI64Type();
+  Value bits;
+  int64_t multiple = 1;
+  for (auto [index, argument] : llvm::enumerate(func.getArguments())) {
+    auto tested = func.getArgAttrOfType<IntegerAttr>(index, tt::testedDivisibilityAttrName);
+    if (!tested || !isa<tt::PtrType>(argument.getType()))
+      continue;
+    multiple = std::max(multiple, tested.getInt());
+    Value address = tt::PtrToIntOp::create(builder, loc, i64, argument);
+    bits = bits ? arith::OrIOp::create(builder, loc, bits, address) : address;
+  }
+  if (!bits)
+    return {};
+  auto constant = [&](int64_t value) {
+    return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
+  };
+  Value low = arith::AndIOp::create(builder, loc, bits, constant(multiple - 1));
+  return arith::CmpIOp::create(builder, named(builder.getContext(), "aligned"),
+                               arith::CmpIPredicate::eq, low, constant(0));
 }
 
+/// A uniform i1 that implies that every element of the access's mask is true; null if none is
+/// known.
+Value buildUniformMask(Operation *access, Value mask) {
+  // Beside the mask, whose scalars are there: the access itself may be in a branch of a loop, and
+  // what does not change in the loop would stay there.
+  OpBuilder builder(access);
+  if (Operation *op = mask.getDefiningOp())
+    builder.setInsertionPointAfter(op);
+  std::string name = nameOf(access->getLoc());
+  Location where = name.empty() ? UnknownLoc::get(builder.getContext())
+                                : Location(named(builder.getContext(), name + "_inside"));
+  return UniformTest(builder, where).allTrue(mask);
+}
+
+template <typename Access> void testAccess(Access op, Type tile, Value alignment) {
+  if (!isa<RankedTensorType>(tile))
+    return;
+  Value mask = op.getMask(), full;
+  int64_t width = op.getWidth();
+  // A uniform test pays where it saves more than one test.
+  if (mask && int64_t(getLayout(tile)->getNumRegisters()) > op.getMaskWidth())
+    full = buildUniformMask(op, mask);
+  if (alignment && width > 1) {
+    if (mask && !full)
+      full = buildUniformMask(op, mask);
+    if (!op.getBase() || (mask && !full)) {
+      // Without a test for the whole tile there is one body only, which must do for any alignment.
+      op.setWidth(1);
+    } else {
+      OpBuilder builder(op);
+      full = full ? arith::AndIOp::create(builder, op.getLoc(), alignment, full).getResult()
+                  : alignment;
+      op.setMaskWidth(1);
+    }
+  }
+  if (full)
+    op.getFullMutable().assign(full);
+}
+
+struct TTMUniformMasksPass : impl::TTMUniformMasksBase<TTMUniformMasksPass> {
+  void runOnOperation() override {
+    for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>()) {
+      if (!func.getBody().hasOneBlock())
+        continue;
+      SmallVector<Operation *> accesses;
+      func.walk([&](Operation *op) {
+        if (isa<LoadOp, StoreOp>(op))
+          accesses.push_back(op);
+      });
+      Value alignment = testAlignment(func);
+      for (Operation *op : accesses)
+        if (auto load = dyn_cast<LoadOp>(op))
+          testAccess(load, load.getType(), alignment);
+        else if (auto store = dyn_cast<StoreOp>(op))
+          testAccess(store, store.getValue().getType(), alignment);
+      if (alignment && alignment.use_empty())
+        eraseTest(alignment);
+    }
+  }
+
+private:
+  /// Nothing needs it.
+  static void eraseTest(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !op->use_empty())
+      return;
+    SmallVector<Value> operands(op->getOperands());
+    op->erase();
+    for (Value operand : operands)
+      eraseTest(operand);
+  }
+};
+
+} // namespace
 } // namespace triton_metal

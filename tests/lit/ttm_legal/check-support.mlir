@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --convert-ttm-to-msl --split-input-file --verify-diagnostics
+// RUN: triton-metal-opt %s --ttm-check-support --split-input-file --verify-diagnostics
 
 #l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {

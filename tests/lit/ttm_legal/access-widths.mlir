@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --ttm-annotate-accesses | FileCheck %s
+// RUN: triton-metal-opt %s --ttm-lower-pointers | FileCheck %s
 
 #four = #ttm.linear<{register = [[1], [2], [4]], lane = [[8], [16], [32], [64], [128]], simdgroup = []}>
 #one = #ttm.linear<{register = [[32], [64], [128]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
@@ -14,18 +14,18 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     %ms = tt.splat %m : i32 -> tensor<256xi32, #four>
     %nm = arith.cmpi slt, %r, %ns : tensor<256xi32, #four>
     %mm = arith.cmpi slt, %r, %ms : tensor<256xi32, #four>
-    // CHECK: tt.load %{{[^,]*}} {ttm.mask_width = 4 : i32, ttm.width = 4 : i32}
+    // CHECK: ttm.load %arg0[%{{[^]]*}}] {width = 4 : i32}
     %0 = tt.load %a : tensor<256x!tt.ptr<f32>, #four>
-    // CHECK: tt.load %{{.*}}, %{{.*}} {ttm.mask_width = 4 : i32, ttm.width = 4 : i32}
+    // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} {mask_width = 4 : i32, width = 4 : i32}
     %1 = tt.load %a, %nm : tensor<256x!tt.ptr<f32>, #four>
-    // CHECK: tt.load %{{.*}}, %{{.*}} {ttm.mask_width = 1 : i32, ttm.width = 4 : i32}
+    // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} {width = 4 : i32}
     %2 = tt.load %a, %mm : tensor<256x!tt.ptr<f32>, #four>
     // The address of this one is a multiple of two bytes only.
-    // CHECK: tt.load %{{.*}} {ttm.mask_width = 1 : i32, ttm.width = 1 : i32} : tensor<256x!tt.ptr<f16>
+    // CHECK: ttm.load %arg3[%{{[^]]*}}] :
     %h = tt.splat %q : !tt.ptr<f16> -> tensor<256x!tt.ptr<f16>, #four>
     %g = tt.addptr %h, %r : tensor<256x!tt.ptr<f16>, #four>, tensor<256xi32, #four>
     %3 = tt.load %g : tensor<256x!tt.ptr<f16>, #four>
-    // CHECK: tt.store %{{.*}}, %{{.*}}, %{{.*}} {ttm.mask_width = 1 : i32, ttm.width = 4 : i32}
+    // CHECK: ttm.store %{{.*}}, %arg0[%{{.*}}] mask %{{[^ ]*}} {width = 4 : i32}
     tt.store %a, %0, %mm : tensor<256x!tt.ptr<f32>, #four>
     tt.return
   }
@@ -36,7 +36,7 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #one>
     %b = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #one>
     %a = tt.addptr %b, %r : tensor<256x!tt.ptr<f32>, #one>, tensor<256xi32, #one>
-    // CHECK: tt.load %{{.*}} {ttm.mask_width = 1 : i32, ttm.width = 1 : i32}
+    // CHECK: ttm.load %arg0[%{{[^]]*}}] :
     %0 = tt.load %a : tensor<256x!tt.ptr<f32>, #one>
     tt.return
   }

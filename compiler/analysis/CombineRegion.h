@@ -1,0 +1,19 @@
+// What is known of the region with which a reduction combines two elements.
+#ifndef TRITON_METAL_ANALYSIS_COMBINEREGION_H
+#define TRITON_METAL_ANALYSIS_COMBINEREGION_H
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+
+namespace triton_metal {
+
+/// The one operation of a combine region, if it is one and does not care for the order of its
+/// operands; else null. The block takes two elements of each operand.
+mlir::Operation *getCommutativeCombiner(mlir::Block &block);
+
+/// Whether any order of the elements gives the same result.
+bool isCommutative(mlir::Block &block);
+
+} // namespace triton_metal
+
+#endif

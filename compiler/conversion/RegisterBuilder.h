@@ -1,0 +1,76 @@
+// Builds what one thread computes: vectors of registers, and numbers that follow from the thread's
+// position.
+#ifndef TRITON_METAL_CONVERSION_REGISTERBUILDER_H
+#define TRITON_METAL_CONVERSION_REGISTERBUILDER_H
+
+#include "analysis/LinearLayout.h"
+#include "dialect/msl/MSL.h"
+#include "dialect/msl/ScalarTypes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace triton_metal {
+
+/// The type with another element: of a vector, or a scalar.
+mlir::Type withElement(mlir::Type type, mlir::Type element);
+
+class RegisterBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  RegisterBuilder(mlir::Location loc, mlir::OpBuilder &builder, unsigned numSimdgroups)
+      : ImplicitLocOpBuilder(loc, builder), numSimdgroups(numSimdgroups) {}
+
+  //===--- Registers
+  //------------------------------------------------------------------------------===//
+  mlir::Value constant(mlir::Type type, int64_t value);
+  mlir::Value zero(mlir::Type type) { return constant(type, 0); }
+  /// A number for each register.
+  mlir::Value dense(llvm::ArrayRef<int32_t> values);
+  mlir::Value splat(mlir::Value scalar, int64_t count);
+  /// The only register, or the first of equal ones.
+  mlir::Value extractScalar(mlir::Value vector);
+  /// `msl.permute_registers`, or what it folds to.
+  mlir::Value permute(mlir::Value vector, llvm::ArrayRef<int64_t> bases, int64_t offset = 0);
+  /// Signed integers of another width.
+  mlir::Value castIntegers(mlir::Value value, mlir::Type elementType);
+  /// Shuffles what SIMD-group functions take; wider and narrower types travel in it.
+  mlir::Value shuffle(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value)> shuffleBits);
+  /// Runs `body` in those threads only where the condition holds; null means in all.
+  void predicated(mlir::Value condition, llvm::function_ref<void()> body);
+
+  //===--- The thread's position
+  //------------------------------------------------------------------===//
+  /// A sum over the set bits of the lane and SIMD-group index of these values.
+  mlir::Value threadIndex(llvm::ArrayRef<uint32_t> lanes, llvm::ArrayRef<uint32_t> simdgroups,
+                          const llvm::Twine &name = "");
+  /// Whether the masked bits of the lane and SIMD-group index are these; null if there are none.
+  mlir::Value threadBitsAre(uint32_t laneMask, uint32_t laneBits, uint32_t simdgroupMask,
+                            uint32_t simdgroupBits);
+  /// Whether this thread is the first of those that hold the same elements; null if all are.
+  mlir::Value isFirstCopy(const LinearLayout &layout) {
+    return threadBitsAre(layout.freeMask(InDim::Lane), 0, layout.freeMask(InDim::Simdgroup), 0);
+  }
+  /// Whether this is the first thread of the threadgroup.
+  mlir::Value isFirstThread() { return threadBitsAre(31, 0, numSimdgroups - 1, 0); }
+  /// For each register the value that `field` gives to its element's flat index. The field must be
+  /// additive over disjoint bits; `general` computes it from flat indices where the bases are not
+  /// disjoint bits.
+  mlir::Value registerIndices(const LinearLayout &layout,
+                              llvm::function_ref<uint32_t(uint32_t)> field,
+                              llvm::function_ref<mlir::Value(mlir::Value)> general,
+                              const llvm::Twine &name);
+  /// The elements' flat indices.
+  mlir::Value flatIndices(const LinearLayout &layout);
+
+private:
+  // Positions of the thread are no value of the source: they take no name from it.
+  mlir::Value lane() { return msl::LaneOp::create(plain(), getUnknownLoc()); }
+  mlir::Value simdgroup() { return msl::SimdgroupOp::create(plain(), getUnknownLoc()); }
+  mlir::OpBuilder &plain() { return *this; }
+
+  unsigned numSimdgroups;
+};
+
+} // namespace triton_metal
+
+#endif

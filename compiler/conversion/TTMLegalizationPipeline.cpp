@@ -1,0 +1,27 @@
+#include "transforms/Passes.h"
+#include "transforms/Pipelines.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+void buildTTMLegalizationPipeline(OpPassManager &manager) {
+  manager.addPass(createTTMCheckSupport());
+  addVerified(manager, createTTMLowerPointers());
+  addVerified(manager, createTTMUniformMasks());
+  // Reductions and atomics leave conversions behind, and tiles that leave those less room.
+  addVerified(manager, createTTMLowerReductions());
+  addVerified(manager, createTTMBroadcastAtomics());
+  addVerified(manager, createTTMLowerLayoutConversions());
+}
+
+void registerTTMLegalizationPipeline() {
+  PassPipelineRegistration<>("ttm-legalization-pipeline",
+                             "All passes from ttm with layouts to what msl can say, in their order",
+                             buildTTMLegalizationPipeline);
+}
+
+} // namespace triton_metal

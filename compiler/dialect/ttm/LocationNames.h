@@ -1,0 +1,32 @@
+// The names of the source, which travel in locations.
+#ifndef TRITON_METAL_DIALECT_TTM_LOCATIONNAMES_H
+#define TRITON_METAL_DIALECT_TTM_LOCATIONNAMES_H
+
+#include "mlir/IR/Location.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+
+#include <string>
+
+namespace triton_metal {
+
+/// The name that the source gave to a value with this location, or the other one.
+inline std::string nameOf(mlir::Location location, llvm::StringRef otherwise = "") {
+  if (auto call = mlir::dyn_cast<mlir::CallSiteLoc>(location))
+    return nameOf(call.getCallee(), otherwise);
+  if (auto name = mlir::dyn_cast<mlir::NameLoc>(location))
+    if (llvm::all_of(name.getName().getValue(),
+                     [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+      return name.getName().str();
+  return otherwise.str();
+}
+
+/// A location with only a name.
+inline mlir::Location named(mlir::MLIRContext *context, const llvm::Twine &name) {
+  return mlir::NameLoc::get(mlir::StringAttr::get(context, name), mlir::UnknownLoc::get(context));
+}
+
+} // namespace triton_metal
+
+#endif

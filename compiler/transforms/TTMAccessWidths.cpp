@@ -1,0 +1,85 @@
+#include "transforms/TTMAccessWidths.h"
+
+#include "analysis/AxisInfo.h"
+#include "dialect/tt/TT.h"
+#include "dialect/ttm/TTM.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace triton_metal {
+
+using namespace ttm;
+
+/// How many registers, from the first on, are neighbours along the dimension.
+static int64_t registersAlong(const LinearLayout &layout, unsigned dim) {
+  int64_t count = 1;
+  for (uint32_t basis : layout.getRegisterBases()) {
+    if (count >= layout.getShape()[dim] || basis != uint32_t(count) << layout.dimShift(dim))
+      break;
+    count *= 2;
+  }
+  return count;
+}
+
+/// Whether a sum stays below 2^31 wherever the other does.
+static bool isNoLarger(const GridSum &sum, const GridSum &other) {
+  return sum.most <= other.most &&
+         llvm::all_of(llvm::zip(sum.perProgram, other.perProgram),
+                      [](auto factors) { return std::get<0>(factors) <= std::get<1>(factors); });
+}
+
+static void setGridLimits(ModuleOp module, const std::set<GridSum> &limits) {
+  if (limits.empty())
+    return;
+  Builder builder(module.getContext());
+  SmallVector<Attribute> sums;
+  for (const GridSum &sum : limits)
+    if (llvm::none_of(limits,
+                      [&](const GridSum &other) { return other != sum && isNoLarger(sum, other); }))
+      sums.push_back(builder.getDenseI64ArrayAttr(
+          {sum.most, sum.perProgram[0], sum.perProgram[1], sum.perProgram[2]}));
+  module->setAttr(TTMDialect::getGridLimitsAttrName(), builder.getArrayAttr(sums));
+}
+
+DenseMap<Operation *, AccessWidth> findAccessWidths(ModuleOp module) {
+  DenseMap<Operation *, AccessWidth> widths;
+  std::optional<AxisInfoAnalysis> analysis;
+  std::set<GridSum> limits;
+  module.walk([&](Operation *op) {
+    auto load = dyn_cast<tt::LoadOp>(op);
+    auto store = dyn_cast<tt::StoreOp>(op);
+    // A volatile access is one of the source's elements.
+    if ((!load && !store) || (load && load.getIsVolatile()))
+      return;
+    Value pointers = op->getOperand(0), mask = load ? load.getMask() : store.getMask();
+    auto layout = ttm::getLayout(pointers);
+    if (!layout)
+      return;
+    if (!analysis)
+      analysis.emplace(module);
+    AccessWidth access;
+    AxisInfo info = analysis->get(pointers), maskInfo;
+    if (mask)
+      maskInfo = analysis->get(mask);
+    for (unsigned d = 0; d < layout->getRank(); ++d) {
+      int64_t registers = registersAlong(*layout, d);
+      int64_t along = std::min(registers, analysis->getAccessWidth(pointers, d));
+      if (along <= access.width)
+        continue;
+      access.width = along;
+      // All groups that lie within one of equal masks have one mask.
+      access.maskWidth = mask ? std::min(along, maskInfo.constancy[d]) : 1;
+    }
+    if (access.width > 1)
+      limits.insert(info.needs.begin(), info.needs.end());
+    if (access.maskWidth > 1)
+      limits.insert(maskInfo.needs.begin(), maskInfo.needs.end());
+    widths[op] = access;
+  });
+  setGridLimits(module, limits);
+  return widths;
+}
+
+} // namespace triton_metal

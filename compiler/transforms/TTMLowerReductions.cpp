@@ -1,0 +1,260 @@
+#include "analysis/CombineRegion.h"
+#include "dialect/msl/ScalarTypes.h"
+#include "dialect/ttm/LayoutUtils.h"
+#include "transforms/Budget.h"
+#include "transforms/Passes.h"
+#include "transforms/TTMScratch.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_TTMLOWERREDUCTIONS
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+using namespace ttm;
+
+/// One reduction on its way: registers, lanes, and SIMD-groups through scratch tiles.
+class ReductionLowering {
+public:
+  ReductionLowering(Scratch &scratch, tt::ReduceOp op)
+      : scratch(scratch), op(op), builder(op), loc(op.getLoc()), axis(op.getAxis()),
+        values(op.getSrcs()) {}
+
+  void run();
+
+private:
+  LinearLayout layout() const { return *getLayout(values[0]); }
+  /// The bits of the coordinate along the axis that the part of the layout holds.
+  uint32_t bitsIn(InDim part) const;
+  int64_t partialBytes() const;
+  void layOutAnew();
+  void reduceInAnyOrder();
+  void reduceInOrder();
+  /// Combines what differs in these bits, all in registers or all in lanes.
+  void reduce(uint32_t bits);
+  /// Moves these bits from SIMD-groups to registers, through scratch tiles.
+  void moveToRegisters(uint32_t bits);
+  void finish();
+
+  Scratch &scratch;
+  tt::ReduceOp op;
+  OpBuilder builder;
+  Location loc;
+  unsigned axis;
+  SmallVector<Value> values;
+};
+
+uint32_t ReductionLowering::bitsIn(InDim part) const {
+  LinearLayout current = layout();
+  uint32_t bits = 0;
+  for (uint32_t base : current.getBases(part))
+    bits |= base & current.dimMask(axis);
+  return bits >> current.dimShift(axis);
+}
+
+int64_t ReductionLowering::partialBytes() const {
+  LinearLayout current = layout();
+  unsigned numSimdgroups = current.getNumSimdgroups();
+  uint32_t simdgroupBits = current.bitsAlong(InDim::Simdgroup, axis);
+  if (!simdgroupBits)
+    return 0;
+  int64_t bytes = 0;
+  for (Value value : values)
+    bytes += msl::getElementBytes(getElementTypeOrSelf(value.getType()));
+  LinearLayout kept = *current.sliceDim(axis);
+  int64_t threads = 1 << (llvm::popcount(31 & ~kept.freeMask(InDim::Lane)) +
+                          llvm::popcount((numSimdgroups - 1) & ~kept.freeMask(InDim::Simdgroup)));
+  return bytes * kept.getNumRegisters() * threads << llvm::popcount(simdgroupBits);
+}
+
+void ReductionLowering::layOutAnew() {
+  // The axis last: lanes and SIMD-groups are spread over the other dimensions first.
+  LinearLayout current = layout();
+  SmallVector<unsigned> order;
+  for (unsigned dim = current.getRank(); dim-- > 0;)
+    if (dim != axis)
+      order.push_back(dim);
+  order.push_back(axis);
+  LinearLayout apart =
+      LinearLayout::blocked(current.getShape(), SmallVector<int64_t>(current.getRank(), 1), order,
+                            current.getNumSimdgroups());
+  for (Value &value : values)
+    value = convertLayout(builder, value, apart);
+}
+
+void ReductionLowering::reduce(uint32_t bits) {
+  LinearLayout reduced = layout().reduceBits(axis, bits);
+  auto encoding = LinearLayoutAttr::get(builder.getContext(), reduced);
+  SmallVector<Type> types;
+  for (Value value : values)
+    types.push_back(
+        RankedTensorType::get(reduced.getShape(), getElementTypeOrSelf(value.getType()), encoding));
+  auto step = ReduceOp::create(builder, loc, types, values, axis, bits);
+  IRMapping mapping;
+  op.getCombineOp().cloneInto(&step.getCombine(), mapping);
+  Operation *terminator = step.getCombine().front().getTerminator();
+  OpBuilder inside(terminator);
+  YieldOp::create(inside, terminator->getLoc(), terminator->getOperands());
+  terminator->erase();
+  values.assign(step.getResults().begin(), step.getResults().end());
+}
+
+/// Runs of bits of the row-major index that lie in registers, in threads, or along the axis: as
+/// dimensions of a tile of the same elements, and in the order in which the tile is stored.
+struct StorageOrder {
+  SmallVector<int64_t> shape;
+  SmallVector<int32_t> order;
+
+  StorageOrder(const LinearLayout &layout, unsigned axis) {
+    enum { Register, Thread, Axis };
+    uint32_t registers = 0, axisMask = layout.dimMask(axis);
+    for (uint32_t base : layout.getRegisterBases())
+      registers |= llvm::isPowerOf2_32(base) ? base : 0;
+    SmallVector<int> kinds;
+    for (uint32_t bit = layout.getNumElements() / 2; bit; bit /= 2) {
+      int kind = axisMask & bit ? Axis : registers & bit ? Register : Thread;
+      if (kinds.empty() || kinds.back() != kind) {
+        kinds.push_back(kind);
+        shape.push_back(1);
+      }
+      shape.back() *= 2;
+    }
+    // What is combined lies side by side, and what the lanes write at once comes next.
+    for (int kind : {Register, Thread, Axis})
+      for (auto [dim, other] : llvm::enumerate(kinds))
+        if (other == kind)
+          order.push_back(dim);
+  }
+
+  bool isRowMajor() const { return llvm::is_sorted(order); }
+  SmallVector<int32_t> inverse() const {
+    SmallVector<int32_t> result(order.size());
+    for (auto [index, dim] : llvm::enumerate(order))
+      result[dim] = index;
+    return result;
+  }
+};
+
+/// The tile with its dimensions in another order.
+Value transpose(OpBuilder &builder, Location loc, Value value, ArrayRef<int32_t> order) {
+  auto type = cast<RankedTensorType>(value.getType());
+  LinearLayout layout = getLayout(type)->transpose(order);
+  auto transposed = RankedTensorType::get(layout.getShape(), type.getElementType(),
+                                          LinearLayoutAttr::get(type.getContext(), layout));
+  return tt::TransOp::create(builder, loc, transposed, value, builder.getDenseI32ArrayAttr(order));
+}
+
+void ReductionLowering::moveToRegisters(uint32_t bits) {
+  StorageOrder storage(layout(), axis);
+  SmallVector<int64_t> shape(layout().getShape());
+  SmallVector<Value> sources, tiles;
+  for (Value value : values) {
+    value = toStorage(builder, loc, value);
+    if (!storage.isRowMajor())
+      value = transpose(builder, loc, reshape(builder, loc, value, storage.shape), storage.order);
+    sources.push_back(value);
+  }
+  LinearLayout stored = *getLayout(sources[0]);
+  for (Value value : sources)
+    tiles.push_back(scratch.allocate(TileType::get(builder.getContext(), stored.getShape(),
+                                                   getElementTypeOrSelf(value.getType()), 0, 1),
+                                     "partial"));
+  for (auto [source, tile] : llvm::zip(sources, tiles))
+    StoreTileOp::create(builder, loc, source, tile, Value(), DenseI64ArrayAttr());
+
+  // The axis is the last dimension, or there are only ones behind it.
+  unsigned shift = storage.isRowMajor() ? layout().dimShift(axis) : 0;
+  SmallVector<uint32_t> registers, simdgroups;
+  for (uint32_t bit = 1; bit <= bits; bit *= 2)
+    if (bits & bit)
+      registers.push_back(bit << shift);
+  llvm::append_range(registers, stored.getRegisterBases());
+  for (uint32_t base : stored.getSimdgroupBases())
+    simdgroups.push_back(llvm::is_contained(registers, base) ? 0 : base);
+  LinearLayout loaded(stored.getShape(), registers, stored.getLaneBases(), simdgroups);
+  auto encoding = LinearLayoutAttr::get(builder.getContext(), loaded);
+  for (auto [value, source, tile] : llvm::zip(values, sources, tiles)) {
+    auto type =
+        RankedTensorType::get(stored.getShape(), getElementTypeOrSelf(source.getType()), encoding);
+    Value read = LoadTileOp::create(builder, loc, type, tile, Value());
+    if (!storage.isRowMajor())
+      read = reshape(builder, loc, transpose(builder, loc, read, storage.inverse()), shape);
+    value = fromStorage(builder, loc, read, getElementTypeOrSelf(value.getType()));
+  }
+}
+
+void ReductionLowering::reduceInAnyOrder() {
+  if (uint32_t bits = bitsIn(InDim::Register))
+    reduce(bits);
+  if (uint32_t bits = bitsIn(InDim::Lane))
+    reduce(bits);
+  if (uint32_t bits = bitsIn(InDim::Simdgroup)) {
+    moveToRegisters(bits);
+    reduce(bits);
+  }
+}
+
+void ReductionLowering::reduceInOrder() {
+  // Neighbours along the axis first, then pairs of pairs: bit by bit of the coordinate, wherever
+  // the bit is.
+  while (layout().getShape()[axis] > 1) {
+    for (InDim part : {InDim::Register, InDim::Lane, InDim::Simdgroup}) {
+      uint32_t bits = bitsIn(part);
+      if (!(bits & 1))
+        continue;
+      // The lowest ones, up to the first bit that is elsewhere.
+      bits = (1u << llvm::countr_one(bits)) - 1;
+      if (part == InDim::Simdgroup)
+        moveToRegisters(bits);
+      reduce(bits);
+      break;
+    }
+  }
+}
+
+void ReductionLowering::finish() {
+  for (auto [value, result] : llvm::zip(values, op.getResults())) {
+    if (auto type = dyn_cast<RankedTensorType>(result.getType())) {
+      value = reshape(builder, loc, value, type.getShape());
+      if (value.getType() != type)
+        value = ConvertLayoutOp::create(builder, loc, type, value);
+    } else {
+      value = tt::UnsplatOp::create(builder, loc, result.getType(), value);
+    }
+    result.replaceAllUsesWith(value);
+  }
+  op->erase();
+}
+
+void ReductionLowering::run() {
+  if (!layout().isSeparable(axis) || !layout().isPermutationAlong(axis) ||
+      partialBytes() > Budget::of(op).getPartialBytes())
+    layOutAnew();
+  if (isCommutative(op.getCombineOp().front()))
+    reduceInAnyOrder();
+  else
+    reduceInOrder();
+  finish();
+}
+
+struct TTMLowerReductionsPass : impl::TTMLowerReductionsBase<TTMLowerReductionsPass> {
+  void runOnOperation() override {
+    for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>()) {
+      SmallVector<tt::ReduceOp> reductions;
+      func.walk([&](tt::ReduceOp op) { reductions.push_back(op); });
+      if (reductions.empty() || !func.getBody().hasOneBlock())
+        continue;
+      Scratch scratch(func);
+      for (tt::ReduceOp op : reductions)
+        ReductionLowering(scratch, op).run();
+    }
+  }
+};
+
+} // namespace
+} // namespace triton_metal

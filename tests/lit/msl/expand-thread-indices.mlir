@@ -1,0 +1,36 @@
+// RUN: triton-metal-opt %s --msl-expand-thread-indices | FileCheck %s
+
+// One sum at the top for all that are equal: neighbouring bits whose numbers double are one field of the position.
+// CHECK-LABEL: msl.kernel @sums
+// CHECK-NEXT: %[[LANE:.*]] = msl.lane : i32
+// CHECK-NEXT: %[[SIMDGROUP:.*]] = msl.simdgroup : i32
+// CHECK: %[[A:.*]] = arith.muli %[[SIMDGROUP]], %c16_i32
+// CHECK: %[[LOW:.*]] = arith.andi %[[LANE]], %c7_i32
+// CHECK: %[[B:.*]] = arith.muli %[[LOW]], %c2_i32
+// CHECK: %[[SUM:.*]] = arith.addi %[[A]], %[[B]]
+// CHECK: scf.for
+// CHECK-NOT: msl.thread_index
+// CHECK: msl.store %arg1, %arg0[%[[SUM]]]
+// CHECK: msl.store %arg1, %arg0[%[[SUM]]]
+msl.kernel @sums(%x: !msl.ptr<f32, device>, %f: f32, %n: i32) threads 128 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %t = msl.thread_index lanes [2, 4, 8, 0, 0] simdgroups [16, 32] : i32
+    msl.store %f, %x[%t] : f32, !msl.ptr<f32, device>, i32
+  }
+  %u = msl.thread_index lanes [2, 4, 8, 0, 0] simdgroups [16, 32] : i32
+  msl.store %f, %x[%u] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}
+
+// The positions themselves.
+// CHECK-LABEL: msl.kernel @positions
+// CHECK: %[[LANE:.*]] = msl.lane : i32
+// CHECK-NOT: msl.simdgroup
+// CHECK: msl.store %arg1, %arg0[%[[LANE]]]
+msl.kernel @positions(%x: !msl.ptr<f32, device>, %f: f32) threads 32 {
+  %t = msl.thread_index lanes [1, 2, 4, 8, 16] simdgroups [] : i32
+  msl.store %f, %x[%t] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}

@@ -1,0 +1,89 @@
+// RUN: triton-metal-opt %s --ttm-uniform-masks --canonicalize --cse | FileCheck %s
+
+#l = #ttm.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+#wide = #ttm.linear<{register = [[1], [2], [128]], lane = [[4], [8], [16], [32], [64]], simdgroup = []}>
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // A range against a bound: its last element, without any overflow.
+  // CHECK-LABEL: @range
+  // CHECK: %[[FULL:.*]] = arith.cmpi sgt, %arg1, %c63_i32
+  // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} full %[[FULL]]
+  tt.func public @range(%x: !tt.ptr<f32>, %n: i32) {
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %m = arith.cmpi slt, %r, %b : tensor<64xi32, #l>
+    %v = ttm.load %x[%r] mask %m : tensor<64xi32, #l>, !tt.ptr<f32> -> tensor<64xf32, #l>
+    ttm.store %v, %x[%r] : tensor<64xf32, #l>, tensor<64xi32, #l>, !tt.ptr<f32>
+    tt.return
+  }
+
+  // Two ends: start + 63 < n, and nothing of start + [0, 63] has wrapped around below 0.
+  // CHECK-LABEL: @both
+  // CHECK-DAG: %[[S:.*]] = arith.extsi %arg1 : i32 to i64
+  // CHECK-DAG: %[[N:.*]] = arith.extsi %arg2 : i32 to i64
+  // CHECK-DAG: %[[LAST:.*]] = arith.addi %[[S]], %c63_i64
+  // CHECK: %[[BELOW:.*]] = arith.cmpi slt, %[[LAST]], %[[N]]
+  // CHECK: arith.cmpi sge, %[[S]], %c0_i64
+  // CHECK: arith.cmpi sle, %[[LAST]], %c2147483647_i64
+  tt.func public @both(%x: !tt.ptr<f32>, %start: i32, %n: i32) {
+    %zero = arith.constant dense<0> : tensor<64xi32, #l>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %s = tt.splat %start : i32 -> tensor<64xi32, #l>
+    %i = arith.addi %s, %r : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %below = arith.cmpi slt, %i, %b : tensor<64xi32, #l>
+    %above = arith.cmpi sge, %i, %zero : tensor<64xi32, #l>
+    %m = arith.andi %below, %above : tensor<64xi1, #l>
+    %v = ttm.load %x[%r] mask %m : tensor<64xi32, #l>, !tt.ptr<f32> -> tensor<64xf32, #l>
+    ttm.store %v, %x[%r] : tensor<64xf32, #l>, tensor<64xi32, #l>, !tt.ptr<f32>
+    tt.return
+  }
+
+  // A mask that is no comparison of ranges has no uniform test.
+  // CHECK-LABEL: @unknown
+  // CHECK-NOT: full
+  // CHECK: tt.return
+  tt.func public @unknown(%x: !tt.ptr<f32>, %n: i32) {
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %i = arith.xori %r, %b : tensor<64xi32, #l>
+    %m = arith.cmpi slt, %i, %b : tensor<64xi32, #l>
+    %v = ttm.load %x[%r] mask %m : tensor<64xi32, #l>, !tt.ptr<f32> -> tensor<64xf32, #l>
+    ttm.store %v, %x[%r] : tensor<64xf32, #l>, tensor<64xi32, #l>, !tt.ptr<f32>
+    tt.return
+  }
+
+  // All pointers are tested at once. Accesses are wide where they are aligned and every mask is true.
+  // CHECK-LABEL: @tested
+  // CHECK-DAG: %[[X:.*]] = tt.ptr_to_int %arg0
+  // CHECK-DAG: %[[Y:.*]] = tt.ptr_to_int %arg1
+  // CHECK: %[[BOTH:.*]] = arith.ori %[[X]], %[[Y]]
+  // CHECK: %[[LOW:.*]] = arith.andi %[[BOTH]], %c15_i64
+  // CHECK: %[[ALIGNED:.*]] = arith.cmpi eq, %[[LOW]], %c0_i64
+  // CHECK: %[[INSIDE:.*]] = arith.cmpi sgt, %arg2, %c255_i32
+  // CHECK: ttm.load {{.*}} full %[[ALIGNED]] {width = 4 : i32}
+  // CHECK: %[[FULL:.*]] = arith.andi %[[ALIGNED]], %[[INSIDE]]
+  // CHECK: ttm.store {{.*}} full %[[FULL]] {width = 4 : i32}
+  tt.func public @tested(%x: !tt.ptr<f32> {tt.tested_divisibility = 16 : i32},
+                         %y: !tt.ptr<f32> {tt.tested_divisibility = 16 : i32}, %n: i32) {
+    %i = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #wide>
+    %b = tt.splat %n : i32 -> tensor<256xi32, #wide>
+    %m = arith.cmpi slt, %i, %b : tensor<256xi32, #wide>
+    %v = ttm.load %x[%i] {width = 4 : i32} : tensor<256xi32, #wide>, !tt.ptr<f32> -> tensor<256xf32, #wide>
+    ttm.store %v, %y[%i] mask %m {width = 4 : i32, mask_width = 4 : i32} : tensor<256xf32, #wide>, tensor<256xi32, #wide>, !tt.ptr<f32>
+    tt.return
+  }
+
+  // A mask that no uniform test speaks for leaves one body, which is right for any alignment.
+  // CHECK-LABEL: @no_test
+  // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} :
+  tt.func public @no_test(%x: !tt.ptr<f32> {tt.tested_divisibility = 16 : i32}, %f: !tt.ptr<i8>) {
+    %i = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #wide>
+    %w = ttm.load %f[%i] : tensor<256xi32, #wide>, !tt.ptr<i8> -> tensor<256xi8, #wide>
+    %zero = arith.constant dense<0> : tensor<256xi8, #wide>
+    %m = arith.cmpi ne, %w, %zero : tensor<256xi8, #wide>
+    %v = ttm.load %x[%i] mask %m {width = 4 : i32} : tensor<256xi32, #wide>, !tt.ptr<f32> -> tensor<256xf32, #wide>
+    ttm.store %v, %x[%i] mask %m {width = 4 : i32} : tensor<256xf32, #wide>, tensor<256xi32, #wide>, !tt.ptr<f32>
+    tt.return
+  }
+}
