@@ -58,7 +58,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addVerified(pm, createMSLLegalizeOperations());
   addVerified(pm, createMSLEmulateTypes());
   pm.addPass(createMSLCheckTarget());
-  addVerified(pm, createMSLFormLoops());
+  buildMSLLoopsPipeline(pm);
   addVerified(pm, createMSLBoundLoops());
   addVerified(pm, createMSLWidenBfloats());
   // Constants that folding has brought to light: the text has none that C++ leaves undefined.

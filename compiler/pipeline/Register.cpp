@@ -36,6 +36,7 @@ void registerAllPasses() {
   registerTritonMetalPasses();
   registerPrintMetalPass();
   registerTTPipeline();
+  registerMSLLoopsPipeline();
   registerTTMLayoutPipeline();
   registerTTMLegalizationPipeline();
   registerMSLTextPipeline();

@@ -39,10 +39,12 @@ struct Coord {
     mlir::Value index;
     int64_t stride;
     int64_t trip;
+    bool operator==(const Term &) const = default;
   };
   llvm::SmallVector<Term, 4> terms;
   int64_t constant = 0;
 
+  bool operator==(const Coord &) const = default;
   /// What bit `bit` of `index` adds, over all terms.
   int64_t getBase(mlir::Value index, unsigned bit) const;
   /// No term before this one has its index.

@@ -717,28 +717,191 @@ def MSLEmulateTypes : Pass<"msl-emulate-types", "::mlir::ModuleOp"> {
   let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
 }
 
-def MSLFormLoops : Pass<"msl-form-loops", "::mlir::ModuleOp"> {
-  let summary = "Turns tiles as values into arrays of registers and loops over them";
+def MSLScalarize : Pass<"msl-scalarize", "::mlir::ModuleOp"> {
+  let summary = "Makes values of one register numbers";
   let description = [{
-    Operations on tiles of one size that follow each other share a loop of constant trip count; index arithmetic becomes
-    scalar arithmetic on the loop's index; what several loops need lives in arrays of Metal vectors. Masked accesses with a
-    uniform `full` get two loops and one branch.
+    After it a vector is a tile: more than one register. Drops `msl.uniform`, which nothing asks for any more.
 
     ```mlir
-    %v = msl.load %x[%offsets] {width = 4 : i32} : !msl.ptr<f32, device>, vector<32xi32> -> vector<32xf32>
-    %w = arith.mulf %v, %v : vector<32xf32>
-    msl.store %w, %y[%offsets] {width = 4 : i32} : vector<32xf32>, !msl.ptr<f32, device>, vector<32xi32>
+    %a = arith.addf %s, %t : vector<1xf32>
+    %e = vector.extract %a[0] : f32 from vector<1xf32>
+    ```
+    becomes
+    ```mlir
+    %a = arith.addf %s, %t : f32
+    ```
+  }];
+}
+
+def MSLSplitReductions : Pass<"msl-split-reductions", "::mlir::ModuleOp"> {
+  let summary = "Makes a reduction over several ranges of register bits one for each range";
+  let description = [{
+    The highest range is reduced first.
+
+    ```mlir
+    %r = msl.reduce_registers (%x) bits 5 {...} : (vector<8xf32>) -> vector<2xf32>
+    ```
+    becomes
+    ```mlir
+    %h = msl.reduce_registers (%x) bits 4 {...} : (vector<8xf32>) -> vector<4xf32>
+    %r = msl.reduce_registers (%h) bits 1 {...} : (vector<4xf32>) -> vector<2xf32>
+    ```
+  }];
+}
+
+def MSLCarryNumbers : Pass<"msl-carry-numbers", "::mlir::ModuleOp"> {
+  let summary = "Makes a tile that a loop only moves by one number its first value and a carried number";
+  let description = [{
+    ```mlir
+    scf.for %i = %lo to %hi step %c1 iter_args(%at = %o) -> (vector<8xi32>) : i32 {
+      %next = arith.addi %at, %c64 : vector<8xi32>
+      scf.yield %next : vector<8xi32>
+    }
+    ```
+    becomes
+    ```mlir
+    scf.for %i = %lo to %hi step %c1 iter_args(%moved = %c0) -> (i32) : i32 {
+      %s = msl.splat %moved : vector<8xi32>
+      %at = arith.addi %o, %s : vector<8xi32>
+      %next = arith.addi %moved, %c64 : i32
+      scf.yield %next : i32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLFormTileLoops : Pass<"msl-form-tile-loops", "::mlir::ModuleOp"> {
+  let summary = "Puts operations on tiles that share a loop over registers into one region";
+  let description = [{
+    Neighbours of one size share a loop, unless one needs other registers of the other's result than its own step computes,
+    or touches memory that the other writes. What lies between them and needs neither goes before the loop. A tile of little
+    cost stays outside of loops, and so does one that only has another order of registers: it is computed wherever it is
+    used.
+
+    ```mlir
+    %v = msl.load %x[%o] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+    %w = math.exp %v : vector<8xf32>
+    ```
+    becomes
+    ```mlir
+    %w = msl.tile_loop 8 {
+      %v = msl.load %x[%o] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+      %w = math.exp %v : vector<8xf32>
+      msl.yield %w : vector<8xf32>
+    } : vector<8xf32>
+    ```
+  }];
+}
+
+def MSLPlaceTiles : Pass<"msl-place-tiles", "::mlir::ModuleOp"> {
+  let summary = "Gives tiles that outlive a loop over registers their variables";
+  let description = [{
+    Chooses how many registers a loop takes at a time, and so how wide the vectors are that a tile lives in. A tile that a
+    loop carries stays in one variable; an operand that nothing reads any more gives its variable to the result; what matrix
+    products take lives in simdgroup matrices. After the pass neither loops nor branches carry tiles, and each step reads
+    what it needs from variables.
+
+    ```mlir
+    %w = msl.tile_loop 8 { ... msl.yield %e : vector<8xf32> } : vector<8xf32>
+    ```
+    becomes
+    ```mlir
+    %v = msl.var : !msl.array<2xvector<4xf32>>
+    msl.tile_loop 8 step 4 { ... msl.write_tile %e, %v }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
+def MSLLowerReductions : Pass<"msl-lower-reductions", "::mlir::ModuleOp"> {
+  let summary = "Turns reductions over registers into accumulators, loops and combinations of components";
+  let description = [{
+    A whole reduction that shares a loop accumulates chunks in it, from the neutral element on; the components are
+    combined after the loop. Any other has loops of its own.
+
+    ```mlir
+    %s = msl.tile_loop 8 step 4 {
+      %v = msl.load %x[%o] ...
+      %r = msl.reduce_registers (%v) bits 7 {...} : (vector<8xf32>) -> f32
+      msl.yield %r : f32
+    } : f32
+    ```
+    becomes
+    ```mlir
+    %a = msl.var : !msl.array<1xvector<4xf32>>
+    msl.set %neutral, %a
+    msl.tile_loop 8 step 4 {
+      %v = msl.load %x[%o] ...
+      msl.accumulate %v, %a {...}
+    }
+    %c = msl.get %a
+    %xy = msl.swizzle %c [0, 1] ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLLowerMma : Pass<"msl-lower-mma", "::mlir::ModuleOp"> {
+  let summary = "Turns matrix products into loops of fragments that are loaded and multiplied";
+  let description = [{
+    ```mlir
+    msl.matrix_product %acc, %a, %b {m = 1, n = 2, k = 1, a_stride = 8, b_stride = 16}
+    ```
+    becomes
+    ```mlir
+    msl.matrix_load %a stride 8, %fa
+    msl.unroll %n = 0 to 2 { msl.matrix_load %b[%bn] stride 16, %fb[%n] }
+    msl.unroll %n = 0 to 2 { msl.multiply_accumulate %acc[%n], %fa, %fb[%n] }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLFormLoops : Pass<"msl-form-loops", "::mlir::ModuleOp"> {
+  let summary = "Turns loops over the registers of tiles into loops of constant trip count over chunks";
+  let description = [{
+    Operations of the loop take Metal vectors, accesses to memory as many registers as one access may. Masked accesses
+    with a uniform `full` get two loops and one branch. Of tiles from outside of the loop a step asks for chunks.
+
+    ```mlir
+    msl.tile_loop 32 step 4 {
+      %v = msl.load %x[%o] {width = 4 : i32} : !msl.ptr<f32, device>, vector<32xi32> -> vector<32xf32>
+      msl.store %v, %y[%o] {width = 4 : i32} : vector<32xf32>, !msl.ptr<f32, device>, vector<32xi32>
+    }
     ```
     becomes
     ```mlir
     msl.unroll %i = 0 to 8 {
-      %v = msl.read %x[%offset : i32] : !msl.ptr<f32, device> -> vector<4xf32>
-      %w = arith.mulf %v, %v : vector<4xf32>
-      msl.write %w, %y[%offset : i32] : vector<4xf32>, !msl.ptr<f32, device>
+      %o0 = msl.chunk %o[%i] strides [4] : vector<32xi32> -> i32
+      %v = msl.read %x[%o0 : i32] : !msl.ptr<f32, device> -> vector<4xf32>
+      msl.write %v, %y[%o0 : i32] : vector<4xf32>, !msl.ptr<f32, device>
     }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLLowerChunks : Pass<"msl-lower-chunks", "::mlir::ModuleOp"> {
+  let summary = "Computes the chunks of tiles that are asked for";
+  let description = [{
+    Constants become arithmetic on loop indices, other orders of registers other indices, and tiles in variables reads. After
+    the pass no value is larger than a Metal vector.
+
+    ```mlir
+    %o = arith.constant dense<[0, 2, 4, 6, 8, 10, 12, 14]> : vector<8xi32>
+    msl.unroll %i = 0 to 8 {
+      %a = msl.chunk %o[%i] strides [1] : vector<8xi32> -> i32
+    }
+    ```
+    becomes
+    ```mlir
+    msl.unroll %i = 0 to 8 {
+      %a = arith.muli %i, %c2 : i32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
 }
 
 def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {

@@ -19,7 +19,11 @@ namespace triton_metal {
 /// passes. `make stress` runs the Python tests so. Caches keep such kernels apart from the others.
 void addVerified(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
-/// The same for a pass before which nothing may fold, in stress mode neither.
+/// Adds a step of a lowering that several passes make: the verifiers run after the last of them,
+/// which `addVerified` adds, and in stress mode after each.
+void addStep(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
+
+/// `addVerified` for a pass before which nothing may fold, in stress mode neither.
 void addUnfolded(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
 /// tt to tt: from what Triton prints to one structured function a kernel, with split pointers and
@@ -47,8 +51,14 @@ void registerTTMLegalizationPipeline();
 /// Makes `--ttm-layout-pipeline` (option `num-warps`) known to a tool.
 void registerTTMLayoutPipeline();
 
+/// msl to msl: from tiles as values to arrays of registers and loops over them.
+void buildMSLLoopsPipeline(mlir::OpPassManager &manager);
+
 /// Makes `--tt-pipeline` known to a tool.
 void registerTTPipeline();
+
+/// Makes `--msl-loops-pipeline` known to a tool.
+void registerMSLLoopsPipeline();
 
 } // namespace triton_metal
 

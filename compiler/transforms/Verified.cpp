@@ -88,9 +88,21 @@ static void addFolding(OpPassManager &manager) {
   manager.addPass(std::make_unique<VerifyPass>());
 }
 
-void addVerified(OpPassManager &manager, std::unique_ptr<Pass> pass) {
-  // No pass may rely on what MLIR's passes have not done yet.
+/// No pass may rely on what MLIR's passes have not done yet.
+static bool isStressed() {
   static const bool stress = std::getenv("TRITON_METAL_STRESS");
+  return stress;
+}
+
+void addStep(OpPassManager &manager, std::unique_ptr<Pass> pass) {
+  if (isStressed())
+    addVerified(manager, std::move(pass));
+  else
+    manager.addPass(std::move(pass));
+}
+
+void addVerified(OpPassManager &manager, std::unique_ptr<Pass> pass) {
+  const bool stress = isStressed();
   if (stress)
     addFolding(manager);
   manager.addPass(std::move(pass));

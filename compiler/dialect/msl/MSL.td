@@ -1,7 +1,7 @@
 //===- MSL.td - what one thread does, as Metal offers it ------------------===//
 //
 // The `msl` dialect has three forms. In the value form a thread's share of a tile is one value, `vector<RxT>`, whose
-// element r is register r of the layout. In the loop form (made by `msl-form-loops`) what is larger than a Metal vector
+// element r is register r of the layout. In the loop form (made by `msl-loops-pipeline`) what is larger than a Metal vector
 // lives in register arrays, and loops of constant trip count go over them. The text form (made by `msl-text-pipeline`) has
 // C++'s types, operators and variables, and the printer writes it one-to-one: MSLText.td.
 //
@@ -249,7 +249,7 @@ def MSL_UniformOp : MSL_Op<"uniform", [Pure, DeclareOpInterfaceMethods<MSL_Sprea
   let summary = "a number of which every thread of the threadgroup holds the same";
   let description = [{
     A scalar of the tile program that was made of a tile: reductions leave it in every thread, which the operations that
-    compute it do not show. The operand is the result; `msl-form-loops` drops the operation.
+    compute it do not show. The operand is the result; `msl-scalarize` drops the operation.
   }];
   let arguments = (ins MSL_Scalar:$value);
   let results = (outs MSL_Scalar:$result);
@@ -500,7 +500,8 @@ def MSL_ReduceRegistersOp : MSL_Op<"reduce_registers", [RecursiveMemoryEffects,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "combines the registers of one thread along register bits";
   let description = [{
-    `bits` is the mask of the register-index bits that are reduced. The result has the other bits, in their order, compressed.
+    `bits` is the mask of the register-index bits that are reduced. The result has the other bits, in their order, compressed:
+    a vector of one register, or a number, where none is left.
     The region takes one scalar for every operand twice, what is accumulated and then the next element, and yields the
     combination, which is associative and commutative.
 
@@ -513,7 +514,7 @@ def MSL_ReduceRegistersOp : MSL_Op<"reduce_registers", [RecursiveMemoryEffects,
     ```
   }];
   let arguments = (ins Variadic<MSL_Vector>:$values, I64Attr:$bits);
-  let results = (outs Variadic<MSL_Vector>:$results);
+  let results = (outs Variadic<MSL_Value>:$results);
   let regions = (region SizedRegion<1>:$combine);
   let assemblyFormat = "`(` $values `)` `bits` $bits $combine attr-dict `:` functional-type($values, $results)";
   let hasVerifier = 1;
@@ -579,6 +580,102 @@ def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMetho
   let results = (outs MSL_Vector:$result);
   let assemblyFormat = "$acc `,` $a `,` $b attr-dict `:` type($acc) `,` type($a) `,` type($b)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations: between the value form and the loop form
+//===----------------------------------------------------------------------===//
+
+def MSL_TileLoopOp : MSL_Op<"tile_loop", [RecursiveMemoryEffects, NoRegionArguments,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "operations on tiles of `registers` registers that share one loop";
+  let description = [{
+    Each operation of the region takes register r of its operands before any of them takes the next registers: what one of
+    them computes, the others use at once. Operations on tiles outside of such a loop have none of their own; they are
+    computed wherever their registers are asked for. `step` registers are taken at a time: `msl-place-tiles` chooses it, with
+    the variables that tiles live in. Then the loop has results only where all registers fit into one step.
+
+    ```mlir
+    %w = msl.tile_loop 32 {
+      %v = msl.load %x[%offsets] : !msl.ptr<f32, device>, vector<32xi32> -> vector<32xf32>
+      %w = math.exp %v : vector<32xf32>
+      msl.yield %w : vector<32xf32>
+    } : vector<32xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$registers, OptionalAttr<I64Attr>:$step);
+  let results = (outs Variadic<MSL_Value>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$registers (`step` $step^)? $body attr-dict (`:` type($results)^)?";
+  let hasVerifier = 1;
+}
+
+def MSL_ReadTileOp : MSL_Op<"read_tile", [MemoryEffects<[MemRead]>]> {
+  let summary = "all registers that a variable holds";
+  let description = [{
+    The registers are read where they are asked for. `msl-place-tiles` gives a variable to another tile only when nothing asks
+    for the registers of the one before.
+  }];
+  let arguments = (ins MSL_ArrayType:$array);
+  let results = (outs MSL_Vector:$result);
+  let assemblyFormat = "$array attr-dict `:` type($array) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def MSL_WriteTileOp : MSL_Op<"write_tile", [MemoryEffects<[MemWrite]>]> {
+  let summary = "sets all registers that a variable holds";
+  let arguments = (ins MSL_Vector:$value, MSL_ArrayType:$array);
+  let assemblyFormat = "$value `,` $array attr-dict `:` type($value) `,` type($array)";
+  let hasVerifier = 1;
+}
+
+def MSL_AsTileOp : MSL_Op<"as_tile", [Pure, AllTypesMatch<["value", "result"]>]> {
+  let summary = "a tile whose registers a Metal vector holds";
+  let description = "Of a tile whose registers are one chunk, which needs no variable: `msl.read_tile` for a value.";
+  let arguments = (ins MSL_Vector:$value);
+  let results = (outs MSL_Vector:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+}
+
+def MSL_ChunkOp : MSL_Op<"chunk", [Pure]> {
+  let summary = "one, two or four neighbouring registers of a tile";
+  let description = [{
+    The first register is the sum of `offset` and of each index, which counts the steps of an `msl.unroll` from 0, times its
+    stride. `msl-lower-chunks` computes them and no others.
+
+    ```mlir
+    %c = msl.chunk %v[%i, %j] strides [4, 16] offset 8 : vector<64xf32> -> vector<4xf32>
+    ```
+  }];
+  let arguments = (ins MSL_Vector:$value, Variadic<I32>:$indices,
+                   DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides, DefaultValuedAttr<I64Attr, "0">:$offset);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = [{
+    $value (`[` $indices^ `]` `strides` $strides)? (`offset` $offset^)? attr-dict `:` type($value) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def MSL_AccumulateOp : MSL_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "combines all registers of a tile into a variable";
+  let description = [{
+    The variable has one element of no more registers than a step of the `msl.tile_loop` around: register r is combined with
+    component r modulo their number. The region is that of an `msl.reduce_registers`.
+  }];
+  let arguments = (ins MSL_Vector:$value, MSL_ArrayType:$array);
+  let regions = (region SizedRegion<1>:$combine);
+  let assemblyFormat = "$value `,` $array $combine attr-dict `:` type($value) `,` type($array)";
+}
+
+def MSL_MatrixProductOp : MSL_Op<"matrix_product", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "acc += a * b of 8x8 fragments";
+  let description = "`msl.mma` where tiles live in variables: `acc` is an array of simdgroup matrices, and so is what is not behind a pointer.";
+  let arguments = (ins MSL_ArrayType:$acc, AnyTypeOf<[MSL_PtrType, MSL_ArrayType]>:$a,
+                   AnyTypeOf<[MSL_PtrType, MSL_ArrayType]>:$b, I32Attr:$m, I32Attr:$n, I32Attr:$k,
+                   DefaultValuedAttr<I32Attr, "0">:$a_stride, DefaultValuedAttr<I32Attr, "0">:$b_stride,
+                   UnitAttr:$a_transposed, UnitAttr:$b_transposed);
+  let assemblyFormat = "$acc `,` $a `,` $b attr-dict `:` type($acc) `,` type($a) `,` type($b)";
 }
 
 //===----------------------------------------------------------------------===//

@@ -355,7 +355,8 @@ LogicalResult ReduceRegistersOp::verify() {
     Type element = getElementTypeOrSelf(getOperand(index).getType());
     if (getNumRegisters(getOperand(index).getType()) != registers)
       return emitOpError("needs operands of one size");
-    if (getResult(index).getType() != VectorType::get(kept, element))
+    if (getResult(index).getType() != VectorType::get(kept, element) &&
+        (kept != 1 || getResult(index).getType() != element))
       return emitOpError("result ") << index << " must be " << VectorType::get(kept, element);
     if (block.getArgument(index).getType() != element ||
         block.getArgument(index + count).getType() != element ||
@@ -430,6 +431,40 @@ void UnrollOp::print(OpAsmPrinter &p) {
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/false);
   p.printOptionalAttrDict((*this)->getAttrs(),
                           {getLowerAttrName(), getUpperAttrName(), getPragmaAttrName()});
+}
+
+LogicalResult TileLoopOp::verify() {
+  auto yield = cast<YieldOp>(getBody().front().getTerminator());
+  if (yield.getOperandTypes() != getResultTypes())
+    return emitOpError("must yield its results");
+  if (!llvm::isPowerOf2_64(getRegisters()) || getRegisters() < 2)
+    return emitOpError("goes over a power of two of registers, at least 2");
+  if (std::optional<uint64_t> step = getStep())
+    if (!llvm::isPowerOf2_64(*step) || *step > getRegisters())
+      return emitOpError("has a step of ")
+             << *step << " registers, which must divide its registers";
+  return success();
+}
+
+/// A tile's registers are those of a variable.
+static LogicalResult verifyTile(Operation *op, VectorType tile, ArrayType array) {
+  int64_t registers = array.getCount() * getNumRegisters(array.getValueType());
+  if (tile.getElementType() != array.getScalarType() || tile.getNumElements() != registers)
+    return op->emitOpError("takes ") << tile << " for the registers of " << array;
+  return success();
+}
+
+LogicalResult ReadTileOp::verify() { return verifyTile(*this, getType(), getArray().getType()); }
+LogicalResult WriteTileOp::verify() {
+  return verifyTile(*this, getValue().getType(), getArray().getType());
+}
+
+LogicalResult ChunkOp::verify() {
+  if (getStrides().size() != getIndices().size())
+    return emitOpError("needs a stride for each index");
+  if (getElementTypeOrSelf(getType()) != getValue().getType().getElementType())
+    return emitOpError("changes the element type");
+  return success();
 }
 
 /// What reading and writing a variable share: an index where there is more than one element, and

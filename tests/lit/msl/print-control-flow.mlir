@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-loops-pipeline --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Tiles and numbers that loops carry, exchanged in the first one; branches and a loop with a condition.
 // CHECK:      #include <metal_stdlib>

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-loops-pipeline --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Functions that Metal lacks come with the text; versions are named.
 // CHECK:      #include <metal_stdlib>

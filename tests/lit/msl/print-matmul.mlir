@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-loops-pipeline --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // The accumulators stay simdgroup matrices around the loop; tiles go through threadgroup memory 16 bytes at a time.
 // CHECK:      #include <metal_stdlib>

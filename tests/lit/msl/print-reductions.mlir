@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-loops-pipeline --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Reductions over any register bits, of several values; permutations as indices; what has no linear structure written out.
 // CHECK:      #include <metal_stdlib>

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-loops-pipeline --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Eight halves are one access of 16 bytes.
 // CHECK:      #include <metal_stdlib>

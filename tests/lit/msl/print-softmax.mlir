@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-loops-pipeline --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // A masked row of 1,024: the maximum is taken in the loop that loads, the sum in the loop that takes exponentials.
 // CHECK:      #include <metal_stdlib>

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --msl-form-loops --define-arithmetic="constants-only" --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-loops-pipeline --define-arithmetic="constants-only" --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // A lane is a ushort in Metal and an int here: functions and as_type would go by the former. The product of two ushorts
 // is an int that may overflow.

@@ -1,5 +1,5 @@
-// RUN: triton-metal-opt %s --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
-// RUN: triton-metal-opt %s --canonicalize --cse --symbol-dce --msl-form-loops --cse --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --msl-loops-pipeline --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
+// RUN: triton-metal-opt %s --canonicalize --cse --symbol-dce --msl-loops-pipeline --cse --msl-text-pipeline --msl-print-metal -o /dev/null | FileCheck %s
 
 // Each load is a statement of its own, in its place, one element at a time; one that nothing uses stays.
 // CHECK-LABEL: void k(

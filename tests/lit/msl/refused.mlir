@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --split-input-file --verify-diagnostics --msl-form-loops --msl-text-pipeline --msl-print-metal -o /dev/null
+// RUN: triton-metal-opt %s --split-input-file --verify-diagnostics --msl-loops-pipeline --msl-text-pipeline --msl-print-metal -o /dev/null
 
 // What has no form in Metal is refused where it stands, never written as something else.
 

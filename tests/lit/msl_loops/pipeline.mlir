@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --split-input-file --msl-form-loops | FileCheck %s
+// RUN: triton-metal-opt %s --split-input-file --msl-loops-pipeline | FileCheck %s
 
 // One loop for a load, a product and a store; the index is the loop's, and only groups' first offsets are computed.
 // CHECK-LABEL: msl.kernel @fused
@@ -62,7 +62,7 @@ msl.kernel @overlapping(%x: !msl.ptr<f32, device> {msl.memory = 1 : i32}, %y: !m
 // CHECK:           msl.write {{.*}} : vector<4xf32>
 // CHECK:       } else {
 // CHECK:         msl.unroll %{{.*}} = 0 to 8
-// CHECK:           %[[IN:.*]] = arith.cmpi sgt
+// CHECK:           %[[IN:.*]] = arith.cmpi slt
 // CHECK:           msl.read {{.*}} if %[[IN]] else
 // CHECK:           scf.if %[[IN]] {
 // CHECK-NEXT:        msl.write {{.*}} : f32

@@ -1,0 +1,228 @@
+// Which operations on tiles share a loop: see Passes.td.
+
+#include "transforms/MSLAccess.h"
+#include "transforms/MSLReductions.h"
+#include "transforms/MSLTiles.h"
+#include "transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace triton_metal {
+#define GEN_PASS_DEF_MSLFORMTILELOOPS
+#include "transforms/Passes.h.inc"
+} // namespace triton_metal
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+namespace {
+
+/// What computing a tile again costs, in operations on a register.
+class Costs {
+public:
+  /// At most this much is computed again wherever it is used, not kept in a variable.
+  static constexpr int kLargest = 24;
+
+  bool isCheap(Value value) { return get(value) <= kLargest; }
+
+private:
+  static constexpr int kNever = 1 << 20;
+
+  int get(Value value) {
+    if (!isTile(value))
+      return 0;
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return kNever;
+    auto it = costs.find(value);
+    if (it != costs.end())
+      return it->second;
+    int cost = kNever;
+    if (isa<arith::ConstantOp, SplatOp, ub::PoisonOp>(op)) {
+      cost = 0;
+    } else if (auto permute = dyn_cast<PermuteRegistersOp>(op)) {
+      cost = get(permute.getValue());
+    } else if (isElementwise(op) && isa<arith::ArithDialect>(op->getDialect()) &&
+               !isa<arith::DivFOp, arith::RemFOp>(op)) {
+      cost = isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op) ? 6 : 1;
+      for (Value operand : op->getOperands())
+        cost = std::min(kNever, cost + get(operand));
+    }
+    return costs[value] = cost;
+  }
+
+  llvm::DenseMap<Value, int> costs;
+};
+
+/// The loop that the next operations of a block may join.
+struct OpenLoop {
+  int64_t registers = 0;
+  SmallVector<Operation *> items;
+  SmallVector<Access> accesses;
+  /// What is computed on demand of what the loop computes, such as other orders of registers. It
+  /// comes after the loop.
+  SmallVector<Operation *> later;
+  /// The operations of both lists.
+  llvm::DenseSet<Operation *> members;
+
+  bool contains(Value value) const { return members.contains(value.getDefiningOp()); }
+
+  bool conflictsWith(const Access &access, PointerOrigins &origins) const {
+    return llvm::any_of(
+        accesses, [&](const Access &other) { return access.conflictsWith(other, origins); });
+  }
+
+  /// The operation needs more of an operand than the registers that one step computes.
+  bool mustEndBefore(Operation *op) const {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      Operation *member = operand.getDefiningOp();
+      return contains(operand) &&
+             (isa<ReduceRegistersOp>(member) || llvm::is_contained(later, member));
+    });
+  }
+};
+
+/// Forms the loops of one block.
+class LoopFormer {
+public:
+  LoopFormer(Block &block, Costs &costs, PointerOrigins &origins)
+      : block(block), costs(costs), origins(origins) {}
+
+  LogicalResult run() {
+    for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+      if (op.getNumResults() == 1 && isOnDemandHere(op.getResult(0))) {
+        addOnDemand(op);
+        continue;
+      }
+      if (int64_t registers = getLoopRegisters(op)) {
+        addItem(op, registers);
+        continue;
+      }
+      if (!isSupported(op))
+        return op.emitOpError("this operation on tiles cannot be turned into Metal");
+      addStep(op);
+    }
+    close(block.getTerminator());
+    return success();
+  }
+
+private:
+  bool isOnDemandHere(Value value) {
+    return isOnDemand(value) &&
+           (isa<PermuteRegistersOp>(value.getDefiningOp()) || costs.isCheap(value));
+  }
+
+  /// The registers that a loop over the operation has; 0 where it has none of this kind.
+  static int64_t getLoopRegisters(Operation &op) {
+    int64_t registers = 1;
+    for (Value operand : op.getOperands())
+      registers = std::max(registers, getNumRegisters(operand.getType()));
+    if (registers == 1)
+      return 0;
+    if (auto reduce = dyn_cast<ReduceRegistersOp>(op))
+      return int64_t(reduce.getBits()) == registers - 1 && getNeutralElement(reduce) ? registers
+                                                                                     : 0;
+    return isElementwiseOrShuffle(&op) || isAccess(&op) ? registers : 0;
+  }
+
+  static bool isSupported(Operation &op) {
+    if (isa<scf::ForOp, scf::IfOp, scf::WhileOp, ReduceRegistersOp, MmaOp, ChunkOp>(op))
+      return true;
+    auto isScalar = [](Type type) { return !isTile(type); };
+    return op.getNumRegions() == 0 && llvm::all_of(op.getOperandTypes(), isScalar) &&
+           llvm::all_of(op.getResultTypes(), isScalar);
+  }
+
+  /// An operation that is computed on demand. What reads the open loop comes after it.
+  void addOnDemand(Operation &op) {
+    if (!open ||
+        llvm::none_of(op.getOperands(), [&](Value operand) { return open->contains(operand); }))
+      return;
+    open->later.push_back(&op);
+    open->members.insert(&op);
+  }
+
+  /// An operation by itself. It goes before the open loop, unless one needs the other's effects or
+  /// results.
+  void addStep(Operation &op) {
+    if (!open)
+      return;
+    bool movable = op.getNumRegions() == 0 && (isMemoryEffectFree(&op) || isa<AllocOp>(op));
+    if (std::optional<Access> access = Access::get(&op))
+      movable = !access->writes && !open->conflictsWith(*access, origins);
+    if (!movable ||
+        llvm::any_of(op.getOperands(), [&](Value operand) { return open->contains(operand); }))
+      close(&op);
+  }
+
+  void addItem(Operation &op, int64_t registers) {
+    std::optional<Access> access = Access::get(&op);
+    if (open && (open->registers != registers || open->mustEndBefore(&op) ||
+                 (access && open->conflictsWith(*access, origins))))
+      close(&op);
+    if (!open) {
+      open.emplace();
+      open->registers = registers;
+    }
+    open->items.push_back(&op);
+    open->members.insert(&op);
+    if (access)
+      open->accesses.push_back(*access);
+  }
+
+  /// Forms the open loop before `next`.
+  void close(Operation *next) {
+    if (!open)
+      return;
+    llvm::SmallPtrSet<Operation *, 16> items(open->items.begin(), open->items.end());
+    SmallVector<Value> yielded;
+    for (Operation *item : open->items)
+      for (Value result : item->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !items.contains(user); }))
+          yielded.push_back(result);
+    OpBuilder builder(next);
+    Location loc = open->items.front()->getLoc();
+    auto loop = TileLoopOp::create(builder, loc, TypeRange(ValueRange(yielded)), open->registers,
+                                   IntegerAttr());
+    Block *body = builder.createBlock(&loop.getBody());
+    for (Operation *item : open->items)
+      item->moveBefore(body, body->end());
+    YieldOp::create(builder, loc, yielded);
+    for (auto [value, result] : llvm::zip_equal(yielded, loop.getResults()))
+      value.replaceUsesWithIf(result,
+                              [&](OpOperand &use) { return use.getOwner()->getBlock() != body; });
+    for (Operation *op : open->later)
+      op->moveBefore(next);
+    open.reset();
+  }
+
+  Block &block;
+  Costs &costs;
+  PointerOrigins &origins;
+  std::optional<OpenLoop> open;
+};
+
+struct FormTileLoops : triton_metal::impl::MSLFormTileLoopsBase<FormTileLoops> {
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      // The blocks as they are before any loop is formed.
+      SmallVector<Block *> blocks;
+      kernel.walk([&](Operation *op) {
+        if (isa<KernelOp, scf::ForOp, scf::IfOp, scf::WhileOp>(op))
+          for (Region &region : op->getRegions())
+            for (Block &block : region)
+              blocks.push_back(&block);
+      });
+      Costs costs;
+      PointerOrigins origins(kernel);
+      for (Block *block : blocks)
+        if (failed(LoopFormer(*block, costs, origins).run()))
+          return signalPassFailure();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,36 @@
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+#include "transforms/Passes.h"
+#include "transforms/Pipelines.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+void buildMSLLoopsPipeline(OpPassManager &manager) {
+  // The steps of one lowering: the verifiers run at its end.
+  addStep(manager, createMSLScalarize());
+  addStep(manager, createMSLSplitReductions());
+  addStep(manager, createMSLCarryNumbers());
+  addStep(manager, createMSLFormTileLoops());
+  addStep(manager, createMSLPlaceTiles());
+  addStep(manager, createMSLLowerReductions());
+  addStep(manager, createMSLLowerMma());
+  addStep(manager, createMSLFormLoops());
+  addVerified(manager, createMSLLowerChunks());
+  manager.addPass(createCSEPass());
+  // Regions have one block each: there is nothing to simplify in them.
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  manager.addPass(createCanonicalizerPass(config));
+  manager.addPass(createCSEPass());
+}
+
+void registerMSLLoopsPipeline() {
+  PassPipelineRegistration<>("msl-loops-pipeline", "All passes from tiles as values to loops",
+                             buildMSLLoopsPipeline);
+}
+
+} // namespace triton_metal

@@ -1,0 +1,209 @@
+// Loops and branches carry no tiles: what they carried lives in variables.
+
+#include "transforms/MSLArrays.h"
+#include "transforms/MSLPlaceTiles.h"
+#include "transforms/MSLTiles.h"
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+//===----------------------------------------------------------------------===//
+// Assignments
+//===----------------------------------------------------------------------===//
+
+/// The variable that a tile is read from, under whatever order; null where it has none.
+static Value getSource(Value tile) {
+  while (auto permute = tile.getDefiningOp<PermuteRegistersOp>())
+    tile = permute.getValue();
+  auto read = tile.getDefiningOp<ReadTileOp>();
+  return read ? Value(read.getArray()) : Value();
+}
+
+void TilePlacement::assign(ValueRange tiles, ArrayRef<Value> targets) {
+  // What reads a variable that is written here is put aside first.
+  SmallVector<std::pair<Value, Value>> aside, direct;
+  for (auto [tile, target] : llvm::zip_equal(tiles, targets)) {
+    if (getVariable(tile) == target)
+      continue;
+    if (!llvm::is_contained(targets, getSource(tile))) {
+      direct.push_back({tile, target});
+      continue;
+    }
+    Value kept =
+        createVariable(builder, tile.getLoc(), tile.getType(), getWidth(target), isMatrix(target));
+    copy(tile, kept);
+    aside.push_back({kept, target});
+  }
+  for (auto [tile, target] : direct)
+    copy(tile, target);
+  for (auto [kept, target] : aside) {
+    ArrayType type = getArrayType(kept);
+    auto tile = VectorType::get(type.getCount() * getWidth(kept), type.getScalarType());
+    auto read = ReadTileOp::create(builder, target.getLoc(), tile, kept);
+    copy(read, target);
+    read.erase();
+  }
+}
+
+void TilePlacement::passOn(Operation *terminator, MutableOperandRange operands,
+                           ArrayRef<Value> targets) {
+  SmallVector<Value> tiles;
+  for (OpOperand &operand : operands)
+    if (isTile(operand.get()))
+      tiles.push_back(operand.get());
+  builder.setInsertionPoint(terminator);
+  assign(tiles, targets);
+  for (int64_t index = int64_t(operands.size()) - 1; index >= 0; --index)
+    if (isTile(operands[index].get()))
+      operands.erase(index);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations with regions
+//===----------------------------------------------------------------------===//
+
+/// Replaces the results of `op` that are no tiles by those of `replacement`.
+static void replaceNumbers(Operation *op, Operation *replacement) {
+  unsigned number = 0;
+  for (Value result : op->getResults())
+    if (!isTile(result))
+      result.replaceAllUsesWith(replacement->getResult(number++));
+}
+
+static SmallVector<Type> getNumberTypes(TypeRange types) {
+  return llvm::filter_to_vector(types, [](Type type) { return !isTile(type); });
+}
+
+static void eraseTileArguments(Block &block) {
+  block.eraseArguments([](BlockArgument argument) { return isTile(argument); });
+}
+
+void TilePlacement::visitFor(scf::ForOp loop) {
+  SmallVector<Value> numbers, targets;
+  SmallVector<unsigned> tiles;
+  for (auto [index, init] : llvm::enumerate(loop.getInitArgs())) {
+    if (!isTile(init)) {
+      numbers.push_back(init);
+      continue;
+    }
+    BlockArgument argument = loop.getRegionIterArg(index);
+    bool matrix = isMatrixTile(argument);
+    Value variable = getVariable(init);
+    auto isReadInside = [&](Operation *reader) { return loop->isProperAncestor(reader); };
+    if (!variable || isMatrix(variable) != matrix || llvm::is_contained(targets, variable) ||
+        llvm::count(loop->getOperands(), init) != 1 || !isDeadAfter(init, loop) ||
+        llvm::any_of(getReaders(init), isReadInside)) {
+      Location where = isa<NameLoc>(argument.getLoc()) ? argument.getLoc() : loop.getLoc();
+      variable = createVariable(builder, where, init.getType(), kLargestChunk, matrix);
+      copy(init, variable);
+    }
+    tiles.push_back(index);
+    targets.push_back(variable);
+    variables[argument] = variable;
+  }
+  builder.setInsertionPointToStart(loop.getBody());
+  for (auto [index, variable] : llvm::zip_equal(tiles, targets)) {
+    BlockArgument argument = loop.getRegionIterArg(index);
+    place(argument, variable, argument.getLoc());
+  }
+  visitBlock(*loop.getBody());
+  if (targets.empty())
+    return;
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  passOn(yield, yield.getResultsMutable(), targets);
+  builder.setInsertionPoint(loop);
+  auto placedLoop =
+      scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(),
+                         loop.getStep(), numbers, nullptr, loop.getUnsignedCmp());
+  placedLoop->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  placedLoop.getRegion().takeBody(loop.getRegion());
+  eraseTileArguments(*placedLoop.getBody());
+  replaceNumbers(loop, placedLoop);
+  for (auto [index, variable] : llvm::zip_equal(tiles, targets))
+    place(loop.getResult(index), variable, loop.getLoc());
+  loop.erase();
+}
+
+void TilePlacement::visitIf(scf::IfOp op) {
+  SmallVector<Value> targets;
+  for (OpResult result : op.getResults()) {
+    if (!isTile(result))
+      continue;
+    // All results share the operation's location; what is yielded has a name of its own.
+    Location where = getTileLoc(op.thenYield().getOperand(result.getResultNumber()));
+    targets.push_back(
+        createVariable(builder, where, result.getType(), kLargestChunk, isMatrixTile(result)));
+    variables[result] = targets.back();
+  }
+  for (Region &region : op->getRegions())
+    if (!region.empty()) {
+      visitBlock(region.front());
+      auto yield = cast<scf::YieldOp>(region.front().getTerminator());
+      passOn(yield, yield.getResultsMutable(), targets);
+    }
+  if (targets.empty())
+    return;
+  builder.setInsertionPoint(op);
+  auto placedIf = scf::IfOp::create(builder, op.getLoc(), getNumberTypes(op.getResultTypes()),
+                                    op.getCondition(), /*withElseRegion=*/true);
+  placedIf.getThenRegion().takeBody(op.getThenRegion());
+  placedIf.getElseRegion().takeBody(op.getElseRegion());
+  replaceNumbers(op, placedIf);
+  unsigned tile = 0;
+  for (Value result : op.getResults())
+    if (isTile(result))
+      place(result, targets[tile++], op.getLoc());
+  op.erase();
+}
+
+void TilePlacement::visitWhile(scf::WhileOp loop) {
+  SmallVector<Value> numbers, before, after;
+  for (auto [init, argument] : llvm::zip_equal(loop.getInits(), loop.getBeforeArguments())) {
+    if (!isTile(init)) {
+      numbers.push_back(init);
+      continue;
+    }
+    before.push_back(createVariable(builder, argument.getLoc(), init.getType(), kLargestChunk));
+    copy(init, before.back());
+    variables[argument] = before.back();
+  }
+  scf::ConditionOp condition = loop.getConditionOp();
+  for (Value value : condition.getArgs()) {
+    if (!isTile(value))
+      continue;
+    // What the condition passes on unchanged stays where it is.
+    Value variable = isa<BlockArgument>(value) && value.getParentBlock() == loop.getBeforeBody()
+                         ? variables.lookup(value)
+                         : Value();
+    if (!variable || llvm::is_contained(after, variable))
+      variable = createVariable(builder, loop.getLoc(), value.getType(), kLargestChunk);
+    after.push_back(variable);
+  }
+  auto placeArguments = [&](Block &block, ArrayRef<Value> targets) {
+    builder.setInsertionPointToStart(&block);
+    unsigned tile = 0;
+    for (BlockArgument argument : block.getArguments())
+      if (isTile(argument))
+        place(argument, targets[tile++], argument.getLoc());
+    visitBlock(block);
+  };
+  placeArguments(*loop.getBeforeBody(), before);
+  passOn(condition, condition.getArgsMutable(), after);
+  placeArguments(*loop.getAfterBody(), after);
+  passOn(loop.getYieldOp(), loop.getYieldOp().getResultsMutable(), before);
+  if (before.empty() && after.empty())
+    return;
+  builder.setInsertionPoint(loop);
+  auto placedLoop =
+      scf::WhileOp::create(builder, loop.getLoc(), getNumberTypes(loop.getResultTypes()), numbers);
+  placedLoop.getBefore().takeBody(loop.getBefore());
+  placedLoop.getAfter().takeBody(loop.getAfter());
+  eraseTileArguments(*placedLoop.getBeforeBody());
+  eraseTileArguments(*placedLoop.getAfterBody());
+  replaceNumbers(loop, placedLoop);
+  unsigned tile = 0;
+  for (Value result : loop.getResults())
+    if (isTile(result))
+      place(result, after[tile++], loop.getLoc());
+  loop.erase();
+}

@@ -1,0 +1,279 @@
+// Gives tiles their variables: see Passes.td.
+
+#include "transforms/MSLPlaceTiles.h"
+
+#include "transforms/MSLArrays.h"
+#include "transforms/MSLMatrixTiles.h"
+#include "transforms/MSLReductions.h"
+#include "transforms/MSLRegisterLoops.h"
+#include "transforms/MSLTiles.h"
+#include "transforms/Passes.h"
+
+#include "mlir/Dialect/UB/IR/UBOps.h"
+
+namespace triton_metal {
+#define GEN_PASS_DEF_MSLPLACETILES
+#include "transforms/Passes.h.inc"
+} // namespace triton_metal
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+TilePlacement::TilePlacement(KernelOp kernel)
+    : kernel(kernel), builder(kernel.getContext()), matrices(findMatrixTiles(kernel)) {}
+
+void TilePlacement::run() {
+  visitBlock(kernel.getBody().front());
+  for (ReadTileOp read : llvm::reverse(placed))
+    if (read->use_empty())
+      read.erase();
+}
+
+void TilePlacement::visitBlock(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+    builder.setInsertionPoint(&op);
+    if (auto loop = dyn_cast<TileLoopOp>(op))
+      visitTileLoop(loop);
+    else if (auto loop = dyn_cast<scf::ForOp>(op))
+      visitFor(loop);
+    else if (auto conditional = dyn_cast<scf::IfOp>(op))
+      visitIf(conditional);
+    else if (auto loop = dyn_cast<scf::WhileOp>(op))
+      visitWhile(loop);
+    else if (auto reduce = dyn_cast<ReduceRegistersOp>(op))
+      visitReduce(reduce);
+    else if (auto mma = dyn_cast<MmaOp>(op))
+      visitMma(mma);
+    else if (isa<ChunkOp>(op))
+      rereadOperands(&op);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Reads and writes
+//===----------------------------------------------------------------------===//
+
+Value TilePlacement::getVariable(Value tile) {
+  auto read = tile.getDefiningOp<ReadTileOp>();
+  return read ? Value(read.getArray()) : Value();
+}
+
+void TilePlacement::place(Value tile, Value variable, Location loc) {
+  auto read = ReadTileOp::create(builder, loc, tile.getType(), variable);
+  placed.push_back(read);
+  tile.replaceAllUsesWith(read);
+}
+
+Value TilePlacement::reread(Value tile) {
+  if (auto read = tile.getDefiningOp<ReadTileOp>()) {
+    Value again = ReadTileOp::create(builder, read.getLoc(), read.getType(), read.getArray());
+    rereads[again] = tile;
+    return again;
+  }
+  auto permute = tile.getDefiningOp<PermuteRegistersOp>();
+  if (!permute)
+    return tile;
+  Value source = reread(permute.getValue());
+  if (source == permute.getValue())
+    return tile;
+  return PermuteRegistersOp::create(builder, permute.getLoc(), permute.getType(), source,
+                                    permute.getBases(), permute.getOffset());
+}
+
+void TilePlacement::rereadOperands(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (isTile(operand.get()))
+      operand.set(reread(operand.get()));
+}
+
+void TilePlacement::copy(Value tile, Value variable) {
+  // Nobody reads what is poison.
+  Value from = getVariable(tile);
+  if (from == variable || tile.getDefiningOp<ub::PoisonOp>())
+    return;
+  Location loc = tile.getLoc();
+  int64_t registers = getNumRegisters(tile.getType());
+  int64_t step = std::max(getWidth(variable), from ? getWidth(from) : 1);
+  auto loop = TileLoopOp::create(builder, loc, TypeRange(), registers,
+                                 builder.getI64IntegerAttr(std::min(step, registers)));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(&loop.getBody());
+  WriteTileOp::create(builder, loc, reread(tile), variable);
+  YieldOp::create(builder, loc);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// Whether a step that has computed its registers may overwrite them in the variable that `read`
+/// reads: no other step, and no other operation than those that take the same registers, reads it.
+static bool mayOverwrite(TileLoopOp loop, ReadTileOp read) {
+  for (Operation &op : loop.getBody().front()) {
+    // Another read is one under another order; another write is another tile's.
+    if (auto other = dyn_cast<ReadTileOp>(op); other && other != read)
+      if (other.getArray() == read.getArray())
+        return false;
+    if (auto write = dyn_cast<WriteTileOp>(op); write && write.getArray() == read.getArray())
+      return false;
+  }
+  return llvm::all_of(read->getUsers(), [](Operation *user) {
+    return isElementwise(user) || isa<StoreOp, StoreAddressOp, ReduceRegistersOp>(user);
+  });
+}
+
+Value TilePlacement::chooseVariable(Value tile, Operation *op, TileLoopOp loop, int64_t width) {
+  // The variable of the branch's result.
+  Operation *parent = loop->getParentOp();
+  OpOperand *yielded = nullptr;
+  for (OpOperand &use : tile.getUses())
+    if (isa<scf::YieldOp>(use.getOwner()) && use.getOwner()->getBlock() == loop->getBlock())
+      yielded = &use;
+  if (auto conditional = dyn_cast<scf::IfOp>(parent); conditional && yielded && tile.hasOneUse())
+    if (Value variable = variables.lookup(conditional.getResult(yielded->getOperandNumber())))
+      return variable;
+  // The variable of an operand that nothing reads any more: a tile that a loop carries stays where
+  // it is, and so do matrices.
+  bool matrix = isMatrixTile(tile);
+  Value carried;
+  if (auto outer = dyn_cast<scf::ForOp>(parent); outer && yielded)
+    carried = variables.lookup(outer.getRegionIterArg(yielded->getOperandNumber()));
+  if (isElementwiseOrShuffle(op) && (carried || matrix))
+    for (Value operand : op->getOperands()) {
+      Value variable = getVariable(operand);
+      if (!variable || operand.getType() != tile.getType() || isMatrix(variable) != matrix ||
+          (carried && carried != variable))
+        continue;
+      if (isDeadAfter(rereads.lookup(operand), loop) &&
+          mayOverwrite(loop, operand.getDefiningOp<ReadTileOp>()))
+        return variable;
+    }
+  return createVariable(builder, op->getLoc(), tile.getType(), width, matrix);
+}
+
+void TilePlacement::visitTileLoop(TileLoopOp loop) {
+  Block &body = loop.getBody().front();
+  // One read of each tile, before the operations.
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&body);
+    llvm::DenseMap<Value, Value> reads;
+    for (Operation &op : llvm::make_early_inc_range(body))
+      for (OpOperand &operand : op.getOpOperands()) {
+        Value tile = operand.get();
+        if (!isTile(tile) || tile.getParentBlock() == &body)
+          continue;
+        Value &read = reads[tile];
+        if (!read)
+          read = reread(tile);
+        operand.set(read);
+      }
+  }
+  SmallVector<Operation *> items = getItems(loop);
+  int64_t registers = loop.getRegisters(), step = getStep(items, registers);
+  for (Value result : loop.getResults())
+    if (isMatrixTile(result))
+      step = std::max<int64_t>(step, 2);
+  bool branches = !getFullConditions(loop).empty();
+  if (!branches)
+    step = getGuardedStep(loop, step);
+  loop.setStep(step);
+
+  // What is read outside needs a variable, unless all registers are one chunk.
+  bool isChunk = step == registers && registers <= kLargestChunk && !branches;
+  Operation *yield = body.getTerminator();
+  struct Written {
+    Value result, variable;
+    Location loc;
+  };
+  SmallVector<Written> written;
+  SmallVector<Value> kept, keptResults;
+  for (auto [value, result] : llvm::zip_equal(yield->getOperands(), loop.getResults())) {
+    if (!isTile(result) || (isChunk && !isMatrixTile(result))) {
+      kept.push_back(value);
+      keptResults.push_back(result);
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    Value variable = chooseVariable(result, op, loop, std::min(step, kLargestChunk));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(yield);
+    WriteTileOp::create(builder, value.getLoc(), value, variable);
+    written.push_back({result, variable, value.getLoc()});
+  }
+  if (written.empty())
+    return;
+  auto placedLoop = TileLoopOp::create(builder, loop.getLoc(), TypeRange(ValueRange(kept)),
+                                       registers, loop.getStepAttr());
+  yield->setOperands(kept);
+  for (auto [index, result] : llvm::enumerate(keptResults))
+    result.replaceAllUsesWith(placedLoop.getResult(index));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfter(loop);
+  for (const Written &tile : written)
+    place(tile.result, tile.variable, tile.loc);
+  placedLoop.getBody().takeBody(loop.getBody());
+  loop.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations by themselves
+//===----------------------------------------------------------------------===//
+
+void TilePlacement::visitReduce(ReduceRegistersOp op) {
+  rereadOperands(op);
+  if (!isTile(op.getResult(0)))
+    return;
+  ReductionShape shape = ReductionShape::get(op);
+  if (shape.isChunk)
+    return;
+  SmallVector<Value> results;
+  for (Value result : op.getResults())
+    results.push_back(createVariable(builder, op.getLoc(), result.getType(), shape.width));
+  builder.setInsertionPointAfter(op);
+  for (auto [result, variable] : llvm::zip_equal(op.getResults(), results)) {
+    place(result, variable, op.getLoc());
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(placed.back());
+    WriteTileOp::create(builder, op.getLoc(), result, variable);
+  }
+}
+
+Value TilePlacement::getFragments(Value tile) {
+  if (Value variable = getVariable(tile); variable && isMatrix(variable))
+    return variable;
+  Value variable = createVariable(builder, tile.getLoc(), tile.getType(), 2, /*isMatrix=*/true);
+  copy(tile, variable);
+  return variable;
+}
+
+void TilePlacement::visitMma(MmaOp op) {
+  Value acc = op.getAcc(), product = getVariable(acc);
+  if (!product || !isMatrix(product) || !isDeadAfter(acc, op) || acc == op.getA() ||
+      acc == op.getB()) {
+    product = createVariable(builder, op.getLoc(), acc.getType(), 2, /*isMatrix=*/true);
+    copy(acc, product);
+  }
+  auto getOperand = [&](Value operand) {
+    return isa<PtrType>(operand.getType()) ? operand : getFragments(operand);
+  };
+  Value a = getOperand(op.getA()), b = getOperand(op.getB());
+  MatrixProductOp::create(builder, op.getLoc(), product, a, b, op.getM(), op.getN(), op.getK(),
+                          op.getAStride(), op.getBStride(), op.getATransposed(),
+                          op.getBTransposed());
+  place(op.getResult(), product, op.getLoc());
+  op.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct PlaceTiles : triton_metal::impl::MSLPlaceTilesBase<PlaceTiles> {
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      TilePlacement(kernel).run();
+  }
+};
+} // namespace

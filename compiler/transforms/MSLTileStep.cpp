@@ -1,0 +1,97 @@
+#include "transforms/MSLTileStep.h"
+
+#include "transforms/MSLArrays.h"
+#include "transforms/MSLReductions.h"
+#include "transforms/MSLTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+int64_t TileStep::getChunkWidth() const { return std::min(step, kLargestChunk); }
+
+Value TileStep::get(Value value, const StepPart &part, int64_t width) {
+  auto it = computed.find(value);
+  if (it == computed.end()) {
+    if (!isTile(value))
+      return value;
+    Coord from = at.plus(part.part);
+    return createChunk(builder, value, part.index ? from.plus(part.index, 1, part.trip) : from,
+                       width);
+  }
+  int64_t chunkWidth = getChunkWidth();
+  Value chunk = it->second[part.part / chunkWidth];
+  if (part.index)
+    return ElementOp::create(builder, value.getLoc(), getElementTypeOrSelf(value.getType()), chunk,
+                             part.index);
+  return createSwizzle(builder, value.getLoc(), chunk, part.part % chunkWidth, width);
+}
+
+void TileStep::lower(Operation *op) {
+  if (isa<LoadOp, LoadAddressOp>(op))
+    return lowerLoad(op);
+  if (isa<StoreOp, StoreAddressOp>(op))
+    return lowerStore(op);
+  if (isa<AtomicRMWOp, AtomicCASOp>(op))
+    return lowerAtomic(op);
+  if (auto write = dyn_cast<WriteTileOp>(op))
+    return lowerWrite(write);
+  if (auto accumulate = dyn_cast<AccumulateOp>(op))
+    return lowerAccumulate(accumulate);
+  lowerElementwise(op);
+}
+
+void TileStep::lowerElementwise(Operation *op) {
+  int64_t width = getChunkWidth();
+  SmallVector<Value, 1> chunks;
+  for (int64_t part = 0; part < step; part += width) {
+    IRMapping mapping;
+    for (Value operand : op->getOperands())
+      mapping.map(operand, get(operand, part, width));
+    Operation *chunk = builder.clone(*op, mapping);
+    chunk->getResult(0).setType(getChunkType(op->getResult(0).getType(), width));
+    chunks.push_back(chunk->getResult(0));
+  }
+  computed[op->getResult(0)] = std::move(chunks);
+}
+
+/// The number in every register of a tile, as a value before the loops; null where there is none.
+static Value getNumber(OpBuilder &builder, Location loc, Value tile) {
+  if (auto splat = tile.getDefiningOp<SplatOp>())
+    return splat.getValue();
+  DenseElementsAttr dense;
+  if (!matchPattern(tile, m_Constant(&dense)) || !dense.isSplat())
+    return {};
+  return arith::ConstantOp::create(builder, loc, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+}
+
+void TileStep::lowerWrite(WriteTileOp op) {
+  Value variable = op.getArray();
+  Location loc = op.getLoc();
+  if (isMatrix(variable))
+    if (Value number = getNumber(builder, loc, op.getValue())) {
+      for (int64_t part = 0; part < step; part += 2)
+        FillOp::create(builder, loc, number, variable,
+                       createElementIndex(builder, loc, variable, at.plus(part)));
+      return;
+    }
+  int64_t width = getChunkWidth();
+  for (int64_t part = 0; part < step; part += width)
+    writeArray(builder, loc, variable, at.plus(part), width, get(op.getValue(), part, width));
+}
+
+void TileStep::lowerAccumulate(AccumulateOp op) {
+  // The accumulator has one vector, whatever the register.
+  Value variable = op.getArray();
+  Location loc = op.getLoc();
+  int64_t width = std::min(getWidth(variable), step);
+  for (int64_t part = 0; part < step; part += width) {
+    Coord component = getComponentCoord(builder, at.plus(part), getWidth(variable));
+    Value chunk = get(op.getValue(), part, width);
+    Value old = readArray(builder, loc, variable, component, width);
+    Value sum = combine(builder, loc, op.getCombine().front(), {old}, {chunk})[0];
+    writeArray(builder, loc, variable, component, width, sum);
+  }
+}

@@ -1,0 +1,74 @@
+// One step of a loop over registers: what it does to the registers that it takes.
+
+#ifndef TRITON_METAL_TRANSFORMS_MSLTILESTEP_H
+#define TRITON_METAL_TRANSFORMS_MSLTILESTEP_H
+
+#include "dialect/msl/MSL.h"
+#include "transforms/MSLAccess.h"
+#include "transforms/MSLRegisters.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace triton_metal::msl {
+
+/// Registers within a step: the `part`-th, or the one `index` registers after it.
+struct StepPart {
+  int64_t part;
+  mlir::Value index;
+  int64_t trip;
+
+  StepPart(int64_t part, mlir::Value index = {}, int64_t trip = 1)
+      : part(part), index(index), trip(trip) {}
+  StepPart plus(int64_t registers) const { return {part + registers, index, trip}; }
+};
+
+/// Writes one step, operation by operation, at the builder's place. Registers of tiles from outside
+/// of the loop are `msl.chunk`s.
+class TileStep {
+public:
+  /// The step takes registers [at, at + step). `guarded`: masks decide. `writtenOut`: the steps are
+  /// no loop, and nor are the components of a chunk.
+  TileStep(mlir::OpBuilder &builder, const Coord &at, int64_t step, bool guarded, bool writtenOut)
+      : builder(builder), at(at), step(step), guarded(guarded), writtenOut(writtenOut) {}
+
+  void lower(mlir::Operation *op);
+  /// Registers of a tile, or a number itself.
+  mlir::Value get(mlir::Value value, const StepPart &part, int64_t width);
+
+private:
+  void lowerElementwise(mlir::Operation *op);
+  void lowerWrite(WriteTileOp op);
+  void lowerAccumulate(AccumulateOp op);
+  // MSLTileStepMemory.cpp.
+  void lowerLoad(mlir::Operation *op);
+  void lowerStore(mlir::Operation *op);
+  void lowerAtomic(mlir::Operation *op);
+  mlir::Value createRead(const Access &access, mlir::Location loc, const StepPart &part,
+                         int64_t width, llvm::SmallVectorImpl<mlir::Value> &chunks);
+  void createWrite(const Access &access, mlir::Location loc, const StepPart &part, int64_t width,
+                   mlir::ValueRange chunks);
+  mlir::Value createAtomic(mlir::Operation *op, const StepPart &part);
+  /// The base and offset of an access.
+  std::pair<mlir::Value, mlir::Value> createAddress(const Access &access, mlir::Location loc,
+                                                    mlir::Value address);
+  /// Registers of a chunk one by one: a loop, or written out where an operand cannot be had at a
+  /// loop's index. `body` is given the register and the component.
+  void forEachComponent(mlir::Operation *op, int64_t part,
+                        llvm::function_ref<void(const StepPart &, mlir::Value)> body);
+  /// A chunk whose components are computed one by one.
+  mlir::Value createByComponent(mlir::Operation *op, int64_t part,
+                                llvm::function_ref<mlir::Value(const StepPart &)> compute);
+
+  int64_t getChunkWidth() const;
+
+  mlir::OpBuilder &builder;
+  Coord at;
+  int64_t step;
+  bool guarded, writtenOut;
+  /// The chunks of what this step has computed.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 1>> computed;
+};
+
+} // namespace triton_metal::msl
+
+#endif // TRITON_METAL_TRANSFORMS_MSLTILESTEP_H

@@ -1,0 +1,64 @@
+#include "transforms/MSLTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+bool triton_metal::msl::isElementwise(Operation *op) {
+  if (isa<MulhiOp, PreciseDivOp, PreciseSqrtOp>(op))
+    return true;
+  if (isa<arith::ConstantOp>(op) || op->getNumResults() != 1 || op->getNumRegions() != 0)
+    return false;
+  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
+}
+
+bool triton_metal::msl::isElementwiseOrShuffle(Operation *op) {
+  return isa<SimdReduceOp, SimdShuffleXorOp, SimdShuffleOp>(op) || isElementwise(op);
+}
+
+bool triton_metal::msl::isOnDemand(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !isTile(value))
+    return false;
+  if (isa<PermuteRegistersOp, SplatOp, arith::ConstantOp, ub::PoisonOp>(op))
+    return true;
+  return isElementwise(op) && !isa<TileLoopOp>(op->getParentOp());
+}
+
+Location triton_metal::msl::getTileLoc(Value tile) {
+  if (auto loop = tile.getDefiningOp<TileLoopOp>())
+    return loop.getBody()
+        .front()
+        .getTerminator()
+        ->getOperand(cast<OpResult>(tile).getResultNumber())
+        .getLoc();
+  return tile.getLoc();
+}
+
+SmallVector<Operation *> triton_metal::msl::getReaders(Value tile) {
+  llvm::SetVector<Operation *> readers;
+  SmallVector<Value> work{tile};
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers()) {
+      if (user->getNumResults() == 1 && isOnDemand(user->getResult(0)))
+        work.push_back(user->getResult(0));
+      else
+        readers.insert(user);
+    }
+  return readers.takeVector();
+}
+
+bool triton_metal::msl::isDeadAfter(Value tile, Operation *last) {
+  Block *block = last->getBlock();
+  if (tile.getParentBlock() != block)
+    return false;
+  return llvm::all_of(getReaders(tile), [&](Operation *reader) {
+    Operation *ancestor = block->findAncestorOpInBlock(*reader);
+    return ancestor && ancestor != block->getTerminator() &&
+           (ancestor == last || ancestor->isBeforeInBlock(last));
+  });
+}

@@ -1,0 +1,104 @@
+// RUN: triton-metal-opt %s --split-input-file --msl-form-tile-loops | FileCheck %s
+
+// Neighbours share a loop. Offsets are cheap: they stay outside, to be computed where they are used.
+// CHECK-LABEL: msl.kernel @shared
+// CHECK:       %[[V0:.*]] = msl.splat %[[ARG2:.*]] : vector<8xi32>
+// CHECK-NEXT:  %[[V1:.*]] = arith.addi %{{.*}}, %[[V0]] : vector<8xi32>
+// CHECK-NEXT:  %[[V2:.*]] = arith.addi %[[ARG2]], %[[ARG2]] : i32
+// CHECK-NEXT:  %[[V3:.*]] = msl.ptr_add %[[ARG1:.*]], %[[V2]] : <f32, device>, i32
+// CHECK-NEXT:  msl.tile_loop 8 {
+// CHECK-NEXT:    %[[V4:.*]] = msl.load %[[ARG0:.*]][%[[V1]]] {width = 4 : i32} : <f32, device>, vector<8xi32> -> vector<8xf32>
+// CHECK-NEXT:    %[[V5:.*]] = math.exp %[[V4]] : vector<8xf32>
+// CHECK-NEXT:    msl.store %[[V5]], %[[V3]][%[[V1]]] {width = 4 : i32} : vector<8xf32>, <f32, device>, vector<8xi32>
+// CHECK-NEXT:  }
+msl.kernel @shared(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32) threads 32 {
+  %o = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %ns = msl.splat %n : vector<8xi32>
+  %at = arith.addi %o, %ns : vector<8xi32>
+  %v = msl.load %x[%at] {width = 4 : i32} : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+  %next = arith.addi %n, %n : i32
+  %to = msl.ptr_add %y, %next : !msl.ptr<f32, device>, i32
+  %w = math.exp %v : vector<8xf32>
+  msl.store %w, %to[%at] {width = 4 : i32} : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
+// Another order of registers ends the loop, and comes after it. So does a barrier.
+// CHECK-LABEL: msl.kernel @ends
+// CHECK:       %[[V0:.*]] = msl.tile_loop 8 {
+// CHECK-NEXT:    %[[V3:.*]] = msl.load %[[ARG0:.*]][%{{.*}}] {width = 4 : i32} : <f32, device>, vector<8xi32> -> vector<8xf32>
+// CHECK-NEXT:    msl.yield %[[V3]] : vector<8xf32>
+// CHECK-NEXT:  } : vector<8xf32>
+// CHECK-NEXT:  %[[V1:.*]] = msl.permute_registers %[[V0]] {bases = array<i64: 4, 2, 1>} : vector<8xf32> -> vector<8xf32>
+// CHECK-NEXT:  %[[V2:.*]] = msl.tile_loop 8 {
+// CHECK-NEXT:    %[[V3]] = arith.addf %[[V0]], %[[V1]] : vector<8xf32>
+// CHECK-NEXT:    msl.yield %[[V3]] : vector<8xf32>
+// CHECK-NEXT:  } : vector<8xf32>
+// CHECK-NEXT:  msl.barrier
+// CHECK-NEXT:  msl.tile_loop 8 {
+// CHECK-NEXT:    msl.store %[[V2]], %[[ARG0]][%{{.*}}] {width = 4 : i32} : vector<8xf32>, <f32, device>, vector<8xi32>
+// CHECK-NEXT:  }
+msl.kernel @ends(%x: !msl.ptr<f32, device>) threads 32 {
+  %o = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %v = msl.load %x[%o] {width = 4 : i32} : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+  %p = msl.permute_registers %v {bases = array<i64: 4, 2, 1>} : vector<8xf32> -> vector<8xf32>
+  %w = arith.addf %v, %p : vector<8xf32>
+  msl.barrier
+  msl.store %w, %x[%o] {width = 4 : i32} : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
+// A whole reduction joins the loop. What is computed of its number comes after it.
+// CHECK-LABEL: msl.kernel @reduction
+// CHECK:       %[[V0:.*]]:2 = msl.tile_loop 8 {
+// CHECK-NEXT:    %[[V2:.*]] = msl.load %[[ARG0:.*]][%{{.*}}] {width = 4 : i32} : <f32, device>, vector<8xi32> -> vector<8xf32>
+// CHECK-NEXT:    %[[V3:.*]] = msl.reduce_registers(%[[V2]]) bits 7 {
+// CHECK-NEXT:    ^bb0(%[[ARG1:.*]]: f32, %[[ARG2:.*]]: f32):
+// CHECK-NEXT:      %[[V4:.*]] = arith.addf %[[ARG1]], %[[ARG2]] : f32
+// CHECK-NEXT:      msl.yield %[[V4]] : f32
+// CHECK-NEXT:    } : (vector<8xf32>) -> f32
+// CHECK-NEXT:    msl.yield %[[V2]], %[[V3]] : vector<8xf32>, f32
+// CHECK-NEXT:  } : vector<8xf32>, f32
+// CHECK-NEXT:  %[[V1:.*]] = msl.splat %[[V0]]#1 : vector<8xf32>
+// CHECK-NEXT:  msl.tile_loop 8 {
+// CHECK-NEXT:    %[[V2]] = arith.divf %[[V0]]#0, %[[V1]] : vector<8xf32>
+// CHECK-NEXT:    msl.store %[[V2]], %[[ARG0]][%{{.*}}] {width = 4 : i32} : vector<8xf32>, <f32, device>, vector<8xi32>
+// CHECK-NEXT:  }
+msl.kernel @reduction(%x: !msl.ptr<f32, device>) threads 32 {
+  %o = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %v = msl.load %x[%o] {width = 4 : i32} : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+  %s = msl.reduce_registers (%v) bits 7 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      msl.yield %c : f32
+  } : (vector<8xf32>) -> f32
+  %all = msl.splat %s : vector<8xf32>
+  %w = arith.divf %v, %all : vector<8xf32>
+  msl.store %w, %x[%o] {width = 4 : i32} : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
+// What is written through other offsets cannot be read in the same loop, unless it is other memory.
+// CHECK-LABEL: msl.kernel @conflicts
+// CHECK:       %[[V0:.*]] = msl.tile_loop 4 {
+// CHECK-NEXT:    %[[V1:.*]] = msl.load %[[ARG0:.*]][%{{.*}}] : <f32, device>, vector<4xi32> -> vector<4xf32>
+// CHECK-NEXT:    msl.store %[[V1]], %[[ARG1:.*]][%{{.*}}] : vector<4xf32>, <f32, device>, vector<4xi32>
+// CHECK-NEXT:    msl.yield %[[V1]] : vector<4xf32>
+// CHECK-NEXT:  } : vector<4xf32>
+// CHECK-NEXT:  msl.tile_loop 4 {
+// CHECK-NEXT:    msl.store %[[V0]], %[[ARG0]][%{{.*}}] : vector<4xf32>, <f32, device>, vector<4xi32>
+// CHECK-NEXT:  }
+msl.kernel @conflicts(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32 {
+  %from = arith.constant dense<[0, 2, 4, 6]> : vector<4xi32>
+  %to = arith.constant dense<[2, 4, 6, 8]> : vector<4xi32>
+  %v = msl.load %x[%from] : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+  msl.store %v, %y[%to] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  msl.store %v, %x[%to] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  msl.return
+}

@@ -1,0 +1,60 @@
+// RUN: triton-metal-opt %s --split-input-file --msl-lower-mma | FileCheck %s
+
+// Both operands in memory: the fragments of a slice of k are loaded, then multiplied.
+// CHECK-LABEL: msl.kernel @in_memory
+// CHECK:       %[[V0:.*]] = msl.alloc "a", 256 at 0 : <f16, threadgroup>
+// CHECK-NEXT:  %[[V1:.*]] = msl.alloc "b", 256 at 512 : <f16, threadgroup>
+// CHECK-NEXT:  %[[V2:.*]] = msl.var : <4x!msl.matrix<f32>>
+// CHECK-NEXT:  msl.unroll %[[ARG1:.*]] = 0 to 2 {
+// CHECK-NEXT:    %[[V3:.*]] = msl.var : <2x!msl.matrix<f16>>
+// CHECK-NEXT:    msl.unroll %[[ARG2:.*]] = 0 to 2 {
+// CHECK:           %[[V5:.*]] = arith.muli %[[ARG2]], %c128_i32 overflow<nsw> : i32
+// CHECK:           %[[V6:.*]] = arith.muli %[[ARG1]], %c8_i32 overflow<nsw> : i32
+// CHECK-NEXT:      %[[V7:.*]] = arith.addi %[[V5]], %[[V6]] overflow<nsw> : i32
+// CHECK-NEXT:      msl.matrix_load %[[V0]][%[[V7]]] stride 16, %[[V3]][%[[ARG2]]] : <f16, threadgroup>, <2x!msl.matrix<f16>>
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %[[V4:.*]] = msl.var : <2x!msl.matrix<f16>>
+// CHECK-NEXT:    msl.unroll %[[ARG2]] = 0 to 2 {
+// CHECK:           %[[V5]] = arith.muli %[[ARG2]], %c128_i32 overflow<nsw> : i32
+// CHECK:           %[[V6]] = arith.muli %[[ARG1]], %c8_i32 overflow<nsw> : i32
+// CHECK-NEXT:      %[[V7]] = arith.addi %[[V5]], %[[V6]] overflow<nsw> : i32
+// CHECK-NEXT:      msl.matrix_load %[[V1]][%[[V7]]] stride 16 transposed, %[[V4]][%[[ARG2]]] : <f16, threadgroup>, <2x!msl.matrix<f16>>
+// CHECK-NEXT:    }
+// CHECK-NEXT:    msl.unroll %[[ARG2]] = 0 to 2 {
+// CHECK-NEXT:      msl.unroll %[[ARG3:.*]] = 0 to 2 {
+// CHECK:             %[[V5]] = arith.muli %[[ARG2]], %c2_i32 overflow<nsw> : i32
+// CHECK-NEXT:        %[[V6]] = arith.addi %[[V5]], %[[ARG3]] overflow<nsw> : i32
+// CHECK-NEXT:        msl.multiply_accumulate %[[V2]][%[[V6]]], %[[V3]][%[[ARG2]]], %[[V4]][%[[ARG3]]] : <4x!msl.matrix<f32>>, <2x!msl.matrix<f16>>, <2x!msl.matrix<f16>>
+// CHECK-NEXT:      }
+// CHECK-NEXT:    }
+// CHECK-NEXT:  }
+msl.kernel @in_memory(%n: i32) threads 32 {
+  %a = msl.alloc "a", 256 at 0 : !msl.ptr<f16, threadgroup>
+  %b = msl.alloc "b", 256 at 512 : !msl.ptr<f16, threadgroup>
+  %acc = msl.var : !msl.array<4x!msl.matrix<f32>>
+  msl.matrix_product %acc, %a, %b {m = 2 : i32, n = 2 : i32, k = 2 : i32, a_stride = 16 : i32, b_stride = 16 : i32, b_transposed}
+      : !msl.array<4x!msl.matrix<f32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+  msl.return
+}
+
+// -----
+
+// One operand in registers. What has one element has no index.
+// CHECK-LABEL: msl.kernel @in_registers
+// CHECK:       %[[V0:.*]] = msl.var : <2x!msl.matrix<f16>>
+// CHECK-NEXT:  %[[V1:.*]] = msl.alloc "b", 128 at 0 : <f16, threadgroup>
+// CHECK-NEXT:  %[[V2:.*]] = msl.var : <1x!msl.matrix<f32>>
+// CHECK-NEXT:  msl.unroll %[[ARG1:.*]] = 0 to 2 {
+// CHECK-NEXT:    %[[V3:.*]] = msl.var : <1x!msl.matrix<f16>>
+// CHECK:         %[[V4:.*]] = arith.muli %[[ARG1]], %c64_i32 overflow<nsw> : i32
+// CHECK-NEXT:    msl.matrix_load %[[V1]][%[[V4]]] stride 8, %[[V3]] : <f16, threadgroup>, <1x!msl.matrix<f16>>
+// CHECK-NEXT:    msl.multiply_accumulate %[[V2]], %[[V0]][%[[ARG1]]], %[[V3]] : <1x!msl.matrix<f32>>, <2x!msl.matrix<f16>>, <1x!msl.matrix<f16>>
+// CHECK-NEXT:  }
+msl.kernel @in_registers(%n: i32) threads 32 {
+  %a = msl.var : !msl.array<2x!msl.matrix<f16>>
+  %b = msl.alloc "b", 128 at 0 : !msl.ptr<f16, threadgroup>
+  %acc = msl.var : !msl.array<1x!msl.matrix<f32>>
+  msl.matrix_product %acc, %a, %b {m = 1 : i32, n = 1 : i32, k = 2 : i32, b_stride = 8 : i32}
+      : !msl.array<1x!msl.matrix<f32>>, !msl.array<2x!msl.matrix<f16>>, !msl.ptr<f16, threadgroup>
+  msl.return
+}
