@@ -34,13 +34,12 @@ void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
   pipelineOptions.numStages = options.numStages;
   pipelineOptions.obeyLoops = options.obeyLoopStages;
   addVerified(pm, createTTMPipeline(pipelineOptions));
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
 }
 
 void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   buildTTMLegalizationPipeline(pm);
-  // The conversion checks that all of its result is legal; what it made is verified with the indices.
+  // The conversion checks that all of its result is legal; what it made is verified with the
+  // indices.
   pm.addPass(createConvertTTMToMSL());
   addVerified(pm, createMSLExpandThreadIndices());
   pm.addPass(createCanonicalizerPass());
@@ -141,8 +140,9 @@ static bool needsLessMemory(ModuleOp module) {
   });
 }
 
-FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &options,
-                                        std::string &diagnostics) {
+/// Compiles a module whose text is `ttir`; null where it has not been printed yet.
+static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *ttir,
+                                         const CompileOptions &options, std::string &diagnostics) {
   MLIRContext *context = module.getContext();
   diagnostics.clear();
   // A diagnostic points to the source, not to the compiler's text of it.
@@ -190,15 +190,16 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   }
 
   CompiledKernel kernel;
-  kernel.ttir = print(module, /*withLocations=*/true);
+  kernel.ttir = ttir ? *ttir : print(module, /*withLocations=*/true);
   OwningOpRef<ModuleOp> work;
   auto run = [&](void (*build)(OpPassManager &, const CompileOptions &),
                  const CompileOptions &chosen) {
     PassManager pm(context, ModuleOp::getOperationName());
-    // Passes of ours are followed by the verifiers (addVerified).
+    // Each pass of ours is followed by the verifiers of what it has changed (addVerified), and the
+    // last one by all.
     pm.enableVerifier(false);
     build(pm, chosen);
-    return pm.run(*work);
+    return failure(failed(pm.run(*work)) || failed(verify(*work)));
   };
   auto lower = [&](const CompileOptions &chosen) -> LogicalResult {
     work = module.clone();
@@ -236,6 +237,11 @@ FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &o
   return kernel;
 }
 
+FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &options,
+                                        std::string &diagnostics) {
+  return compile(module, nullptr, options, diagnostics);
+}
+
 FailureOr<CompiledKernel> compileText(StringRef ttir, StringRef name, const CompileOptions &options,
                                       std::string &diagnostics) {
   DialectRegistry registry;
@@ -258,7 +264,8 @@ FailureOr<CompiledKernel> compileText(StringRef ttir, StringRef name, const Comp
       diagnostics = "error: the text is no Triton IR";
     return failure();
   }
-  return compileModule(*module, options, diagnostics);
+  std::string text = ttir.str();
+  return compile(*module, &text, options, diagnostics);
 }
 
 } // namespace triton_metal
