@@ -96,3 +96,26 @@ def test_transpose_in_place(size: int, num_warps: int) -> None:
     expected = x + x.T
     transpose_in_place_kernel[(1,)](x, N=size, num_warps=num_warps)
     np.testing.assert_array_equal(x, expected)
+
+
+@triton.jit
+def chosen_offsets_kernel(x_ptr, old_ptr, n, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    p = tl.where(o < n, x_ptr + o, x_ptr + 2 * o)
+    tl.store(old_ptr + o, tl.atomic_max(p, 2 * o - 20))
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("n", [0, 20, 64])
+def test_atomics_at_a_choice_of_offsets(n: int, num_warps: int) -> None:
+    """Both pointers go to one array: the choice is one of offsets."""
+    x = np.random.default_rng(0).integers(-50, 150, 256).astype(np.int32)
+    old = np.zeros(64, np.int32)
+    o = np.arange(64)
+    places = np.where(o < n, o, 2 * o)
+    wanted = x.copy()
+    np.maximum.at(wanted, places, 2 * o - 20)
+    before = x[places]
+    chosen_offsets_kernel[(1,)](x, old, n, BLOCK=64, num_warps=num_warps)
+    assert np.array_equal(x, wanted)
+    assert np.array_equal(old, before)

@@ -196,7 +196,7 @@ def test_a_refusal_is_no_failure(monkeypatch):
     from triton_metal import devices
     from triton_metal.devices.target import apple
 
-    guest = replace(apple("15.0", "Apple M1 (Virtual)"), threadgroup_bytes=512)
+    guest = replace(apple("15.0", "Apple M1 (Virtual)"), threadgroup_bytes=256)
     monkeypatch.setattr(devices.get("host"), "target", lambda: guest)
     monkeypatch.setattr(kernels, "probes", lambda original=kernels.probes: original()[3:6])
     _native.configuration_changed()
