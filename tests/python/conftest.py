@@ -52,9 +52,7 @@ def _route(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _least_target(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+def _least_target(request: pytest.FixtureRequest) -> Iterator[None]:
     """Compiles the kernels of a test for what every target has."""
     if not request.config.getoption("--least-target") or request.node.get_closest_marker(
         "own_target"
@@ -66,10 +64,10 @@ def _least_target(
 
     features = ("float_atomics", "memory_orders")
     least = Target("least", "3.2", dict.fromkeys(features, True), threadgroup_bytes=16384)
-    monkeypatch.setattr(devices.get("host"), "target", lambda: least)
-    _native.configuration_changed()
-    yield
-    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(devices.get("host"), "target", lambda: least)
+        _native.configuration_changed()
+        yield
     _native.configuration_changed()
 
 
