@@ -42,7 +42,7 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   // indices.
   pm.addPass(createConvertTTMToMSL());
   addVerified(pm, createMSLExpandThreadIndices());
-  pm.addPass(createCanonicalizerPass());
+  addCanonicalizer(pm);
   pm.addPass(createCSEPass());
   addVerified(pm, createMSLOrderAtomics());
   pm.addPass(createLoopInvariantCodeMotionPass());
@@ -195,11 +195,10 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
   auto run = [&](void (*build)(OpPassManager &, const CompileOptions &),
                  const CompileOptions &chosen) {
     PassManager pm(context, ModuleOp::getOperationName());
-    // Each pass of ours is followed by the verifiers of what it has changed (addVerified), and the
-    // last one by all.
+    // Each pass of ours is followed by the verifiers of what it has changed (addVerified).
     pm.enableVerifier(false);
     build(pm, chosen);
-    return failure(failed(pm.run(*work)) || failed(verify(*work)));
+    return pm.run(*work);
   };
   auto lower = [&](const CompileOptions &chosen) -> LogicalResult {
     work = module.clone();
@@ -226,7 +225,8 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
     return fail();
   if (options.printStages)
     kernel.msl = print(*work, /*withLocations=*/false);
-  if (failed(run(buildMSLPipeline, options)))
+  // All verifiers once more before the text is written.
+  if (failed(run(buildMSLPipeline, options)) || failed(verify(*work)))
     return fail();
   llvm::raw_string_ostream os(kernel.metal);
   std::vector<TextLayout> layouts;

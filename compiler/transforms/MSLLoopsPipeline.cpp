@@ -21,10 +21,7 @@ void buildMSLLoopsPipeline(OpPassManager &manager) {
   addStep(manager, createMSLFormLoops());
   addVerified(manager, createMSLLowerChunks());
   manager.addPass(createCSEPass());
-  // Regions have one block each: there is nothing to simplify in them.
-  GreedyRewriteConfig config;
-  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-  manager.addPass(createCanonicalizerPass(config));
+  addCanonicalizer(manager);
   manager.addPass(createCSEPass());
 }
 

@@ -26,6 +26,9 @@ void addStep(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 /// `addVerified` for a pass before which nothing may fold, in stress mode neither.
 void addUnfolded(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
+/// MLIR's canonicalisation of kernels whose control flow is structured.
+void addCanonicalizer(mlir::OpPassManager &manager);
+
 /// tt to tt: from what Triton prints to one structured function a kernel, with split pointers and
 /// narrow indices.
 void buildTTPipeline(mlir::OpPassManager &manager);

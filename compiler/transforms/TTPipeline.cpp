@@ -14,16 +14,16 @@ void buildTTPipeline(OpPassManager &manager) {
   addUnfolded(manager, createTTInline());
   // Before anything folds: MLIR makes poison of what is undefined.
   addUnfolded(manager, createDefineArithmetic());
-  manager.addPass(createCanonicalizerPass());
+  addCanonicalizer(manager);
   addVerified(manager, createTTCheckProgress());
   addVerified(manager, createTTReorderBroadcast());
   manager.addPass(createCSEPass());
   addVerified(manager, createTTSplitPointers());
   // Offsets that do not change leave their loops here.
-  manager.addPass(createCanonicalizerPass());
+  addCanonicalizer(manager);
   addVerified(manager, createTTNarrowIndices());
   addVerified(manager, createTTReorderBroadcast());
-  manager.addPass(createCanonicalizerPass());
+  addCanonicalizer(manager);
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createCSEPass());

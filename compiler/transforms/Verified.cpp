@@ -152,6 +152,13 @@ void addStep(OpPassManager &manager, std::unique_ptr<Pass> pass) {
     manager.addPass(std::move(pass));
 }
 
+void addCanonicalizer(OpPassManager &manager) {
+  // Regions have one block each: there is nothing to simplify in them.
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  manager.addPass(createCanonicalizerPass(config));
+}
+
 void addVerified(OpPassManager &manager, std::unique_ptr<Pass> pass) {
   const bool stress = isStressed();
   if (stress)
