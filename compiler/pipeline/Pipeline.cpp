@@ -43,7 +43,6 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createConvertTTMToMSL());
   addVerified(pm, createMSLExpandThreadIndices());
   addCanonicalizer(pm);
-  pm.addPass(createCSEPass());
   addVerified(pm, createMSLOrderAtomics());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.addPass(createCSEPass());

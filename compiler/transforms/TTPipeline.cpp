@@ -24,7 +24,6 @@ void buildTTPipeline(OpPassManager &manager) {
   addVerified(manager, createTTNarrowIndices());
   addVerified(manager, createTTReorderBroadcast());
   addCanonicalizer(manager);
-  manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createCSEPass());
 }
