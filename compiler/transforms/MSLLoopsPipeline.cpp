@@ -20,7 +20,6 @@ void buildMSLLoopsPipeline(OpPassManager &manager) {
   addStep(manager, createMSLLowerMma());
   addStep(manager, createMSLFormLoops());
   addVerified(manager, createMSLLowerChunks());
-  manager.addPass(createCSEPass());
   addCanonicalizer(manager);
   manager.addPass(createCSEPass());
 }
