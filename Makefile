@@ -3,6 +3,7 @@
 # make           build everything
 # make setup     only bring in what the build needs (the others do this themselves)
 # make lint      formatting and lint, C++ and Python, and docs/dialects against what the sources generate
+# make least-target   the kernels of the Python tests without simdgroup matrices, SIMD-group reductions and bfloat, and with 16 KB
 # make stress    the Python tests with canonicalisation, CSE, dead-code removal and the verifiers around every pass
 # make sanitize  the C++ tests and a corpus of Triton IR under AddressSanitizer and UBSan
 # make fuzz-ttir N=20000 SEED=1   changed and drawn texts of Triton IR, each of which must compile or be refused
@@ -32,12 +33,15 @@ CONFIGURE = cmake -G Ninja -S . -Wno-dev \
 N ?= 1000
 SEED ?= 1
 
+LEAST_TARGET_TESTS = $(wildcard tests/python/test_kernels_*.py tests/python/test_examples_*.py) tests/python/test_atomics.py \
+  tests/python/test_special_values.py tests/python/test_short_float_bits.py tests/python/test_layout_conversions.py
+
 PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python \
   $(PYTHON_ENV)/python -m pytest -q -n $(JOBS)
 
 .NOTPARALLEL:
 .PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
-.PHONY: fuzz-ttir pins stress
+.PHONY: fuzz-ttir pins stress least-target
 
 setup:
 	@scripts/setup.sh
@@ -67,6 +71,11 @@ test: setup-tests build
 stress: setup-tests build
 	TRITON_METAL_STRESS=1 TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/stress-cache PYTHONPATH=python \
 	  $(PYTHON_ENV)/python -m pytest -q -rs -n $(JOBS) tests/python
+
+# The results must not depend on what a target has.
+least-target: setup-tests build
+	TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/least-target-cache PYTHONPATH=python \
+	  $(PYTHON_ENV)/python -m pytest -q -n $(JOBS) --least-target $(LEAST_TARGET_TESTS)
 
 fuzz-programs: setup-tests build
 	PYTHONPATH=python:tests/python $(PYTHON_ENV)/python -m random_programs --jobs $(JOBS) $(if $(ONLY),--only $(ONLY),--count $(N) --seed $(SEED))
