@@ -71,8 +71,8 @@ struct OpenLoop {
   bool contains(Value value) const { return members.contains(value.getDefiningOp()); }
 
   bool conflictsWith(const Access &access, PointerOrigins &origins) const {
-    return llvm::any_of(
-        accesses, [&](const Access &other) { return access.conflictsWith(other, origins); });
+    return llvm::any_of(accesses,
+                        [&](const Access &other) { return access.conflictsWith(other, origins); });
   }
 
   /// The operation needs more of an operand than the registers that one step computes.

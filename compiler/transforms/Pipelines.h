@@ -37,8 +37,8 @@ void buildTTPipeline(mlir::OpPassManager &manager);
 /// pieces, dots are on simdgroup matrices, and little has to be converted.
 void buildTTMLayoutPipeline(mlir::OpPassManager &manager, int numWarps);
 
-/// ttm to ttm: pointers, masks, reductions, atomics and layout conversions become what one operation
-/// of msl can say; what cannot be compiled is refused.
+/// ttm to ttm: pointers, masks, reductions, atomics and layout conversions become what one
+/// operation of msl can say; what cannot be compiled is refused.
 void buildTTMLegalizationPipeline(mlir::OpPassManager &manager);
 
 /// msl to msl: from the loop form to the text form, in which nothing but spelling is left to the

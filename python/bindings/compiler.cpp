@@ -65,8 +65,7 @@ void bindCompiler(nb::module_ &module) {
                        });
       },
       nb::arg("ttir"), nb::arg("name"), nb::arg("num_warps"), nb::arg("num_stages"),
-      nb::arg("target") = "",
-      nb::arg("stages") = false);
+      nb::arg("target") = "", nb::arg("stages") = false);
 
   module.def(
       "coverage_kernel",

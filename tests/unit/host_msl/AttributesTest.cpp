@@ -207,8 +207,9 @@ template <typename T> T Box<T>::first() const thread { return parts[0]; }
 template <typename T> T Box<T>::first() const device { return parts[1]; }
 )",
             1);
-  EXPECT_EQ(std::vector<int32_t>(o.begin(), o.begin() + 13),
-            (std::vector<int32_t>{1, 2, 3, 4, 0 + 7 + 30 + 20, 600, 5, 1234, 3, 1324, 5106, 2143, 22}));
+  EXPECT_EQ(
+      std::vector<int32_t>(o.begin(), o.begin() + 13),
+      (std::vector<int32_t>{1, 2, 3, 4, 0 + 7 + 30 + 20, 600, 5, 1234, 3, 1324, 5106, 2143, 22}));
 }
 
 TEST(Methods, OfAnotherAddressSpaceAreNotCalled) {
