@@ -10,15 +10,14 @@ using namespace mlir;
 namespace triton_metal {
 
 void buildMSLLoopsPipeline(OpPassManager &manager) {
-  // The steps of one lowering: the verifiers run at its end.
-  addStep(manager, createMSLScalarize());
-  addStep(manager, createMSLSplitReductions());
-  addStep(manager, createMSLCarryNumbers());
-  addStep(manager, createMSLFormTileLoops());
-  addStep(manager, createMSLPlaceTiles());
-  addStep(manager, createMSLLowerReductions());
-  addStep(manager, createMSLLowerMma());
-  addStep(manager, createMSLFormLoops());
+  addVerified(manager, createMSLScalarize());
+  addVerified(manager, createMSLSplitReductions());
+  addVerified(manager, createMSLCarryNumbers());
+  addVerified(manager, createMSLFormTileLoops());
+  addVerified(manager, createMSLPlaceTiles());
+  addVerified(manager, createMSLLowerReductions());
+  addVerified(manager, createMSLLowerMma());
+  addVerified(manager, createMSLFormLoops());
   addVerified(manager, createMSLLowerChunks());
   addCanonicalizer(manager);
   manager.addPass(createCSEPass());

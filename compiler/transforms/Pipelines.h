@@ -19,10 +19,6 @@ namespace triton_metal {
 /// passes. `make stress` runs the Python tests so. Caches keep such kernels apart from the others.
 void addVerified(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
-/// Adds a step of a lowering that several passes make: the verifiers run after the last of them,
-/// which `addVerified` adds, and in stress mode after each.
-void addStep(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
-
 /// `addVerified` for a pass before which nothing may fold, in stress mode neither.
 void addUnfolded(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 

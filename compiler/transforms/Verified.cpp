@@ -145,13 +145,6 @@ static bool isStressed() {
   return stress;
 }
 
-void addStep(OpPassManager &manager, std::unique_ptr<Pass> pass) {
-  if (isStressed())
-    addVerified(manager, std::move(pass));
-  else
-    manager.addPass(std::move(pass));
-}
-
 void addCanonicalizer(OpPassManager &manager) {
   // Regions have one block each: there is nothing to simplify in them.
   GreedyRewriteConfig config;
