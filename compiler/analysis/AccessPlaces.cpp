@@ -3,6 +3,8 @@
 
 #include "analysis/AccessPlaces.h"
 
+#include "dialect/msl/ScalarTypes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -143,9 +145,7 @@ bool Summation::add(Value value, int64_t factor, unsigned depth) {
 
 std::optional<Place> Place::get(Value base, Value offsets) {
   auto bytesOf = [](Value pointer) {
-    Type element = cast<PtrType>(pointer.getType()).getElementType();
-    return isa<PtrType>(element) ? int64_t(8)
-                                 : int64_t(std::max(8u, element.getIntOrFloatBitWidth()) / 8);
+    return getElementBytes(cast<PtrType>(pointer.getType()).getElementType());
   };
   Place place;
   Summation sum(place);

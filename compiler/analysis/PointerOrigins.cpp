@@ -90,3 +90,23 @@ bool PointerOrigins::mayOverlap(const Origins &a, const Origins &b) const {
     }
   return false;
 }
+
+SmallVector<MemoryUse> triton_metal::msl::getMemoryUses(KernelOp kernel) {
+  PointerOrigins origins(kernel);
+  SmallVector<MemoryUse> uses(kernel.getNumArguments());
+  SmallVector<MemoryAccess> accesses;
+  kernel.walk([&](MemoryAccessOpInterface op) { op.getAccesses(accesses); });
+  for (const MemoryAccess &access : accesses) {
+    if (access.pointer &&
+        cast<PtrType>(access.pointer.getType()).getSpace() != AddressSpace::Device)
+      continue;
+    const Origins &from = origins.get(access.getOrigin());
+    for (auto [index, use] : llvm::enumerate(uses))
+      if (from.isUnknown || from.arguments.contains(index)) {
+        use.reads |= access.reads();
+        use.writes |= access.writes();
+        use.isAtomic |= access.kind == MemoryAccess::Atomic;
+      }
+  }
+  return uses;
+}

@@ -45,6 +45,14 @@ private:
   llvm::DenseMap<mlir::Value, Origins> known;
 };
 
+/// What a kernel does to the device memory of one of its arguments.
+struct MemoryUse {
+  bool reads = false, writes = false, isAtomic = false;
+};
+
+/// One for each argument of the kernel. An access that may go anywhere counts for all of them.
+llvm::SmallVector<MemoryUse> getMemoryUses(KernelOp kernel);
+
 } // namespace triton_metal::msl
 
 #endif // TRITON_METAL_ANALYSIS_POINTERORIGINS_H

@@ -7,12 +7,6 @@ using namespace mlir;
 
 namespace triton_metal {
 
-Type withElement(Type type, Type element) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return VectorType::get(vector.getShape(), element);
-  return element;
-}
-
 Value RegisterBuilder::constant(Type type, int64_t value) {
   Type element = getElementTypeOrSelf(type);
   TypedAttr attribute = isa<FloatType>(element) ? TypedAttr(FloatAttr::get(element, double(value)))

@@ -12,8 +12,7 @@
 
 namespace triton_metal {
 
-/// The type with another element: of a vector, or a scalar.
-mlir::Type withElement(mlir::Type type, mlir::Type element);
+using msl::withElement;
 
 class RegisterBuilder : public mlir::ImplicitLocOpBuilder {
 public:

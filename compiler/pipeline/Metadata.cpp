@@ -15,25 +15,6 @@ static std::string getTypeCode(Type type) {
   return msl::ScalarType::get(type)->code.str();
 }
 
-/// What the kernel's accesses do to the memory of its arguments.
-static void addUses(msl::KernelOp kernel, std::vector<ArgumentMetadata> &arguments) {
-  msl::PointerOrigins origins(kernel);
-  SmallVector<msl::MemoryAccess> accesses;
-  kernel.walk([&](msl::MemoryAccessOpInterface op) { op.getAccesses(accesses); });
-  for (const msl::MemoryAccess &access : accesses) {
-    if (access.pointer &&
-        cast<msl::PtrType>(access.pointer.getType()).getSpace() != msl::AddressSpace::Device)
-      continue;
-    const msl::Origins &from = origins.get(access.getOrigin());
-    for (auto [index, argument] : llvm::enumerate(arguments))
-      if (argument.isBuffer && (from.isUnknown || from.arguments.contains(index))) {
-        argument.reads |= access.reads();
-        argument.writes |= access.writes();
-        argument.isAtomic |= access.kind == msl::MemoryAccess::Atomic;
-      }
-  }
-}
-
 FailureOr<KernelMetadata> getMetadata(ModuleOp module) {
   auto kernels = module.getOps<msl::KernelOp>();
   if (!llvm::hasSingleElement(kernels)) {
@@ -53,6 +34,7 @@ FailureOr<KernelMetadata> getMetadata(ModuleOp module) {
       llvm::copy(sum.asArrayRef().take_front(4), metadata.gridLimits.emplace_back().begin());
 
   unsigned buffers = 0, words = 0;
+  SmallVector<msl::MemoryUse> uses = msl::getMemoryUses(kernel);
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
     ArgumentMetadata &argument = metadata.arguments.emplace_back();
     StringRef name = kernel.getArgName(index);
@@ -62,10 +44,11 @@ FailureOr<KernelMetadata> getMetadata(ModuleOp module) {
     argument.words = argument.isBuffer ? 0 : type.getIntOrFloatBitWidth() > 32 ? 2 : 1;
     argument.slot = argument.isBuffer ? buffers++ : words;
     words += argument.words;
+    if (argument.isBuffer)
+      argument.memory = uses[index];
   }
   if (words)
     metadata.scalarBuffer = buffers;
-  addUses(kernel, metadata.arguments);
   return metadata;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TRITON_METAL_PIPELINE_METADATA_H
 #define TRITON_METAL_PIPELINE_METADATA_H
 
+#include "analysis/PointerOrigins.h"
 #include "target/msl/Printer.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -25,7 +26,7 @@ struct ArgumentMetadata {
   /// 32-bit words of a scalar; 0 for a buffer.
   unsigned words = 0;
   /// What the kernel does to the memory of a buffer.
-  bool reads = false, writes = false, isAtomic = false;
+  msl::MemoryUse memory;
 };
 
 struct KernelMetadata {

@@ -16,11 +16,11 @@ static void writeArgument(json::OStream &json, const ArgumentMetadata &argument,
     json.attribute("type", argument.type);
     json.attribute("slot", int64_t(argument.slot));
     json.attribute("words", int64_t(argument.words));
-    json.attribute("reads", argument.reads);
-    json.attribute("writes", argument.writes);
+    json.attribute("reads", argument.memory.reads);
+    json.attribute("writes", argument.memory.writes);
     // What a launch covers depends on its grid, which is not known here.
     json.attribute("wholly_written", false);
-    json.attribute("atomic", argument.isAtomic);
+    json.attribute("atomic", argument.memory.isAtomic);
   });
 }
 

@@ -1,7 +1,6 @@
 #include "transforms/Dots.h"
 
 #include "dialect/msl/ScalarTypes.h"
-#include "dialect/ttm/TTM.h"
 
 using namespace mlir;
 
@@ -21,6 +20,11 @@ DotForm getDotForm(tt::DotOp dot, const Budget &budget) {
                ? DotForm::SimdgroupMatrices
                : DotForm::MultiplyAdds;
   return DotForm::SimdgroupMatrices;
+}
+
+ttm::TileType getOperandTile(ArrayRef<int64_t> shape, Type element) {
+  return ttm::TileType::get(element.getContext(), shape, element,
+                            16 / msl::getElementBytes(element), /*slots=*/1);
 }
 
 Value transposeTile(OpBuilder &builder, Location loc, Value tile, ArrayRef<int32_t> order) {

@@ -3,6 +3,7 @@
 #define TRITON_METAL_TRANSFORMS_DOTS_H
 
 #include "dialect/tt/TT.h"
+#include "dialect/ttm/TTM.h"
 #include "transforms/Budget.h"
 
 namespace triton_metal {
@@ -19,6 +20,10 @@ inline constexpr int64_t kExactTerms = 1024;
 
 /// The form of a dot on the target of `budget`.
 DotForm getDotForm(tt::DotOp dot, const Budget &budget);
+
+/// Threadgroup memory for an operand of this shape. 16 bytes of padding put neighbouring rows into
+/// different banks.
+ttm::TileType getOperandTile(llvm::ArrayRef<int64_t> shape, mlir::Type element);
 
 /// A dot's operand on its way to threadgroup memory.
 mlir::Value transposeTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,

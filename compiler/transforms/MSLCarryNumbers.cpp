@@ -19,16 +19,6 @@ using namespace triton_metal::msl;
 
 namespace {
 
-/// The number in every register of `tile`, at the builder's place; null where there is none.
-static Value getNumber(OpBuilder &builder, Location loc, Value tile) {
-  if (auto splat = tile.getDefiningOp<SplatOp>())
-    return splat.getValue();
-  DenseElementsAttr dense;
-  if (!matchPattern(tile, m_Constant(&dense)) || !dense.isSplat())
-    return {};
-  return arith::ConstantOp::create(builder, loc, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
-}
-
 /// Carries a number in place of argument `index` where the loop only adds a number to it.
 static void carryNumber(scf::ForOp loop, unsigned index) {
   Value init = loop.getInitArgs()[index];

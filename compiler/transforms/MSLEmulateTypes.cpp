@@ -1,5 +1,6 @@
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
+#include "transforms/BFloatBits.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -36,9 +37,7 @@ Type getNumberType(Type type) {
 Type withNumbers(Type type, Type number) {
   if (auto pointer = dyn_cast<PtrType>(type))
     return PtrType::get(number, pointer.getSpace());
-  if (auto vector = dyn_cast<VectorType>(type))
-    return vector.clone(number);
-  return number;
+  return withElement(type, number);
 }
 
 /// Types that the target lacks travel as integers that hold their bits.
@@ -63,26 +62,11 @@ private:
   TargetAttr target;
 };
 
-Value constantLike(OpBuilder &builder, Location loc, Type type, int64_t number) {
-  TypedAttr value = builder.getIntegerAttr(getElementTypeOrSelf(type), number);
-  if (auto vector = dyn_cast<VectorType>(type))
-    value = DenseElementsAttr::get(vector, Attribute(value));
-  return arith::ConstantOp::create(builder, loc, type, value);
-}
-
-/// The float that the upper half of its bits says: every bfloat is one.
-Value widen(OpBuilder &builder, Location loc, Value bits) {
-  Type words = withNumbers(bits.getType(), builder.getI32Type());
-  Value wide = arith::ExtUIOp::create(builder, loc, words, bits);
-  wide = arith::ShLIOp::create(builder, loc, wide, constantLike(builder, loc, words, 16));
-  return arith::BitcastOp::create(builder, loc, withNumbers(words, builder.getF32Type()), wide);
-}
-
 /// The nearest bfloat's bits, ties to even; a NaN stays a NaN.
 Value narrow(OpBuilder &builder, Location loc, Value number) {
-  Type words = withNumbers(number.getType(), builder.getI32Type());
-  Type halves = withNumbers(number.getType(), builder.getI16Type());
-  auto constant = [&](int64_t value) { return constantLike(builder, loc, words, value); };
+  Type words = withElement(number.getType(), builder.getI32Type());
+  Type halves = withElement(number.getType(), builder.getI16Type());
+  auto constant = [&](int64_t value) { return makeConstantLike(builder, loc, words, value); };
   Value bits = arith::BitcastOp::create(builder, loc, words, number);
   Value upper = arith::ShRUIOp::create(builder, loc, bits, constant(16));
   Value isOdd = arith::AndIOp::create(builder, loc, upper, constant(1));
@@ -122,8 +106,8 @@ struct ComputeInFloat : EmulationPattern {
     Location loc = op->getLoc();
     SmallVector<Value> wide;
     for (auto [operand, bits] : llvm::zip_equal(op->getOperands(), operands))
-      wide.push_back(isEmulated(operand.getType()) ? widen(rewriter, loc, bits) : bits);
-    Type type = op->getResult(0).getType(), f32 = withNumbers(type, rewriter.getF32Type());
+      wide.push_back(isEmulated(operand.getType()) ? makeFloatOfBits(rewriter, loc, bits) : bits);
+    Type type = op->getResult(0).getType(), f32 = withElement(type, rewriter.getF32Type());
     bool isNarrow = isEmulated(type);
     Value result;
     if (isa<arith::ExtFOp>(op) && type == wide[0].getType()) {

@@ -14,24 +14,9 @@ namespace {
 struct MSLMarkReadOnlyPass : impl::MSLMarkReadOnlyBase<MSLMarkReadOnlyPass> {
   void runOnOperation() override {
     for (msl::KernelOp kernel : getOperation().getOps<msl::KernelOp>())
-      mark(kernel);
-  }
-
-private:
-  static void mark(msl::KernelOp kernel) {
-    msl::PointerOrigins origins(kernel);
-    msl::Origins written;
-    SmallVector<msl::MemoryAccess> accesses;
-    kernel.walk([&](msl::MemoryAccessOpInterface op) { op.getAccesses(accesses); });
-    for (const msl::MemoryAccess &access : accesses)
-      if (access.writes()) {
-        const msl::Origins &from = origins.get(access.getOrigin());
-        written.isUnknown |= from.isUnknown;
-        written.arguments.insert_range(from.arguments);
-      }
-    for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
-      if (isa<msl::PtrType>(type) && !written.isUnknown && !written.arguments.contains(index))
-        kernel.setArgAttr(index, msl::kReadOnlyAttr, UnitAttr::get(kernel.getContext()));
+      for (auto [index, use] : llvm::enumerate(msl::getMemoryUses(kernel)))
+        if (isa<msl::PtrType>(kernel.getArgumentTypes()[index]) && !use.writes)
+          kernel.setArgAttr(index, msl::kReadOnlyAttr, UnitAttr::get(&getContext()));
   }
 };
 

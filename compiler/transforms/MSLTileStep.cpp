@@ -57,16 +57,6 @@ void TileStep::lowerElementwise(Operation *op) {
   computed[op->getResult(0)] = std::move(chunks);
 }
 
-/// The number in every register of a tile, as a value before the loops; null where there is none.
-static Value getNumber(OpBuilder &builder, Location loc, Value tile) {
-  if (auto splat = tile.getDefiningOp<SplatOp>())
-    return splat.getValue();
-  DenseElementsAttr dense;
-  if (!matchPattern(tile, m_Constant(&dense)) || !dense.isSplat())
-    return {};
-  return arith::ConstantOp::create(builder, loc, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
-}
-
 void TileStep::lowerWrite(WriteTileOp op) {
   Value variable = op.getArray();
   Location loc = op.getLoc();

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -37,6 +38,15 @@ Location triton_metal::msl::getTileLoc(Value tile) {
         ->getOperand(cast<OpResult>(tile).getResultNumber())
         .getLoc();
   return tile.getLoc();
+}
+
+Value triton_metal::msl::getNumber(OpBuilder &builder, Location loc, Value tile) {
+  if (auto splat = tile.getDefiningOp<SplatOp>())
+    return splat.getValue();
+  DenseElementsAttr dense;
+  if (!matchPattern(tile, m_Constant(&dense)) || !dense.isSplat())
+    return {};
+  return arith::ConstantOp::create(builder, loc, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
 }
 
 SmallVector<Operation *> triton_metal::msl::getReaders(Value tile) {

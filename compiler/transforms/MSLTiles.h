@@ -24,6 +24,9 @@ bool isOnDemand(mlir::Value value);
 /// Where a tile comes from, and so its name: the operation that computes it, though in a loop.
 mlir::Location getTileLoc(mlir::Value tile);
 
+/// The number in every register of `tile`, at the builder's place; null where there is none.
+mlir::Value getNumber(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile);
+
 /// The operations that use a tile, seen through tiles that are computed on demand.
 llvm::SmallVector<mlir::Operation *> getReaders(mlir::Value tile);
 

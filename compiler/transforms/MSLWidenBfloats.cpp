@@ -2,6 +2,7 @@
 
 #include "dialect/msl/MSL.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "transforms/BFloatBits.h"
 #include "transforms/Passes.h"
 
 using namespace mlir;
@@ -41,21 +42,10 @@ struct MSLWidenBfloatsPass : impl::MSLWidenBfloatsBase<MSLWidenBfloatsPass> {
   static void widen(arith::ExtFOp extension) {
     OpBuilder builder(extension);
     Location loc = extension.getLoc();
-    auto shapedAs = [&](Type element) -> Type {
-      auto vector = dyn_cast<VectorType>(extension.getType());
-      return vector ? Type(vector.clone(element)) : element;
-    };
-    Type words = shapedAs(builder.getI32Type());
-    TypedAttr sixteen = builder.getI32IntegerAttr(16);
-    if (isa<VectorType>(words))
-      sixteen = DenseElementsAttr::get(cast<ShapedType>(words), APInt(32, 16));
-    Value bits =
-        arith::BitcastOp::create(builder, loc, shapedAs(builder.getI16Type()), extension.getIn());
-    bits = arith::ExtUIOp::create(builder, loc, words, bits);
-    bits = arith::ShLIOp::create(builder, loc, bits,
-                                 arith::ConstantOp::create(builder, loc, words, sixteen));
-    Value number = arith::BitcastOp::create(builder, loc, extension.getType(), bits);
-    extension.replaceAllUsesWith(number);
+    Value bits = arith::BitcastOp::create(
+        builder, loc, msl::withElement(extension.getType(), builder.getI16Type()),
+        extension.getIn());
+    extension.replaceAllUsesWith(makeFloatOfBits(builder, loc, bits));
     extension.erase();
   }
 };

@@ -71,10 +71,7 @@ TileType DotExpansion::getTileType(const Operand &operand, int64_t k) {
   auto type = cast<RankedTensorType>(operand.value.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape.front() = k;
-  // 16 bytes of padding put neighbouring rows, to which neighbouring threads write, into different
-  // banks.
-  return TileType::get(type.getContext(), shape, type.getElementType(),
-                       16 / msl::getElementBytes(type.getElementType()), 1);
+  return getOperandTile(shape, type.getElementType());
 }
 
 void DotExpansion::stage(Operand &operand, int64_t k, int64_t offset) {

@@ -41,9 +41,7 @@ struct Operand {
     part[kDim()] = k;
     if (transposed)
       std::swap(part[0], part[1]);
-    // 16 bytes of padding put the eight rows of a fragment into different banks.
-    return TileType::get(value.getContext(), part, element,
-                         16 / (element.getIntOrFloatBitWidth() / 8), 1);
+    return getOperandTile(part, element);
   }
 };
 

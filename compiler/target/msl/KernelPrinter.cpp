@@ -128,8 +128,7 @@ void KernelPrinter::printThreadgroupMemory() {
   bool overlap = false, placed = true;
   int64_t total = 0;
   kernel.walk([&](AllocOp op) {
-    int64_t bytes = std::max(op.getType().getElementType().getIntOrFloatBitWidth(), 8u) / 8 *
-                    int64_t(op.getCount());
+    int64_t bytes = op.getBytes();
     placed &= op.getOffset().has_value();
     int64_t begin = op.getOffset() ? int64_t(*op.getOffset()) : 0;
     for (Allocation &other : allocations)
