@@ -95,8 +95,10 @@ struct MSLExpandThreadIndicesPass : impl::MSLExpandThreadIndicesBase<MSLExpandTh
                       : isa<msl::SimdgroupOp>(op) ? expansion.getSimdgroup()
                                                   : expansion.expand(cast<msl::ThreadIndexOp>(op));
         op->getResult(0).replaceAllUsesWith(value);
-        op->erase();
       }
+      // Not before: one of them may be where the others are expanded.
+      for (Operation *op : positions)
+        op->erase();
     }
   }
 };

@@ -34,3 +34,17 @@ msl.kernel @positions(%x: !msl.ptr<f32, device>, %f: f32) threads 32 {
   msl.store %f, %x[%t] : f32, !msl.ptr<f32, device>, i32
   msl.return
 }
+
+// A thread index that is the kernel's first operation.
+// CHECK-LABEL: msl.kernel @first
+// CHECK-NEXT: %[[LANE:.*]] = msl.lane : i32
+// CHECK: %[[TWICE:.*]] = arith.muli %[[LANE]], %c2_i32
+// CHECK: msl.store %arg1, %arg0[%[[TWICE]]]
+// CHECK: msl.store %arg1, %arg0[%[[LANE]]]
+msl.kernel @first(%x: !msl.ptr<f32, device>, %f: f32) threads 32 {
+  %t = msl.thread_index lanes [2, 4, 8, 16, 32] simdgroups [] : i32
+  msl.store %f, %x[%t] : f32, !msl.ptr<f32, device>, i32
+  %u = msl.thread_index lanes [1, 2, 4, 8, 16] simdgroups [] : i32
+  msl.store %f, %x[%u] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}
