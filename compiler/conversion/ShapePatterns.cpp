@@ -83,12 +83,81 @@ template <typename Op> struct RenamingPattern : RegisterPattern<Op> {
   }
 };
 
+/// Puts two tiles into one: each register of the result is a register of one of them.
+/// `isSecond(flat)` says of which, and `source(flat)` which element of it.
+template <typename Op>
+LogicalResult interleave(const RegisterPattern<Op> &, Op op, ValueRange tiles,
+                         RegisterBuilder builder, ConversionPatternRewriter &rewriter,
+                         function_ref<bool(uint32_t)> isSecond,
+                         function_ref<uint32_t(uint32_t)> source) {
+  LinearLayout from = layoutOf(op.getLhs()), to = layoutOf(op.getResult());
+  auto registers = LinearLayout::registerMap(from, to, source);
+  auto isInThread = [&](uint32_t base) { return !isSecond(base); };
+  if (!registers || !llvm::all_of(to.getLaneBases(), isInThread) ||
+      !llvm::all_of(to.getSimdgroupBases(), isInThread))
+    return op.emitOpError(
+        "moves data between threads; layouts should have been assigned so that it does not");
+  SmallVector<int64_t> bases(registers->begin(), registers->end());
+  SmallVector<bool> second;
+  for (unsigned reg = 0; reg < to.getNumRegisters(); ++reg)
+    second.push_back(isSecond(to.apply(reg, 0, 0)));
+  Value choice = arith::ConstantOp::create(
+      builder, DenseElementsAttr::get(VectorType::get(second.size(), builder.getI1Type()), second));
+  rewriter.replaceOp(op, arith::SelectOp::create(builder, choice, builder.permute(tiles[1], bases),
+                                                 builder.permute(tiles[0], bases)));
+  return success();
+}
+
+struct JoinPattern : RegisterPattern<tt::JoinOp> {
+  using RegisterPattern::RegisterPattern;
+
+  LogicalResult matchAndRewrite(tt::JoinOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    return interleave(
+        *this, op, adaptor.getOperands(), buildAt(op.getLoc(), rewriter), rewriter,
+        [](uint32_t flat) { return flat & 1; }, [](uint32_t flat) { return flat >> 1; });
+  }
+};
+
+struct CatPattern : RegisterPattern<tt::CatOp> {
+  using RegisterPattern::RegisterPattern;
+
+  LogicalResult matchAndRewrite(tt::CatOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    uint32_t half = layoutOf(op.getLhs()).getNumElements();
+    return interleave(
+        *this, op, adaptor.getOperands(), buildAt(op.getLoc(), rewriter), rewriter,
+        [=](uint32_t flat) { return flat & half; },
+        [=](uint32_t flat) { return flat & (half - 1); });
+  }
+};
+
+struct SplitPattern : RegisterPattern<tt::SplitOp> {
+  using RegisterPattern::RegisterPattern;
+
+  LogicalResult matchAndRewrite(tt::SplitOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LinearLayout from = layoutOf(op.getSrc()), to = layoutOf(op.getOutLHS());
+    auto registers = LinearLayout::registerMap(from, to, [](uint32_t flat) { return flat << 1; });
+    unsigned pair = 0;
+    if (!registers || !from.split(&pair))
+      return op.emitOpError(
+          "moves data between threads; layouts should have been assigned so that it does not");
+    RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
+    SmallVector<int64_t> bases(registers->begin(), registers->end());
+    rewriter.replaceOp(op, {builder.permute(adaptor.getSrc(), bases),
+                            builder.permute(adaptor.getSrc(), bases, int64_t(1) << pair)});
+    return success();
+  }
+};
+
 } // namespace
 
 void populateShapePatterns(const TTMToMSLTypes &types, RewritePatternSet &patterns) {
   patterns.add<MakeRangePattern, SplatPattern, UnsplatPattern, RenamingPattern<tt::BroadcastOp>,
                RenamingPattern<tt::ExpandDimsOp>, RenamingPattern<tt::ReshapeOp>,
-               RenamingPattern<tt::TransOp>>(types, patterns.getContext());
+               RenamingPattern<tt::TransOp>, JoinPattern, CatPattern, SplitPattern>(
+      types, patterns.getContext());
 }
 
 } // namespace triton_metal

@@ -71,9 +71,6 @@ static StringRef getAdvice(Operation *op) {
       .Case([](tt::DotOp) {
         return "only dots of two-dimensional tiles, of 16-bit or 32-bit floats or of int8, are";
       })
-      .Case<tt::JoinOp, tt::SplitOp, tt::CatOp>([](Operation *) {
-        return "there is no join, split or cat yet; load and store the parts apart";
-      })
       .Case([](tt::MapElementwiseOp) {
         return "there is no map_elementwise yet; write the operations on the tile itself";
       })
@@ -156,10 +153,10 @@ static LogicalResult checkOperation(Operation *op) {
       isa<scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp, scf::ExecuteRegionOp,
           scf::IndexSwitchOp, ub::PoisonOp, LLVM::AssumeOp, ttg::BarrierOp, tt::FuncOp,
           tt::ReturnOp, tt::GetProgramIdOp, tt::GetNumProgramsOp, tt::MakeRangeOp, tt::SplatOp,
-          tt::UnsplatOp, tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp,
-          tt::AddPtrOp, tt::PtrToIntOp, tt::IntToPtrOp, tt::BitcastOp, tt::MulhiUIOp,
-          tt::PreciseDivFOp, tt::ApproxDivFOp, tt::PreciseSqrtOp, tt::ClampFOp, tt::LoadOp,
-          tt::StoreOp>(op))
+          tt::UnsplatOp, tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp, tt::JoinOp,
+          tt::SplitOp, tt::CatOp, tt::AddPtrOp, tt::PtrToIntOp, tt::IntToPtrOp, tt::BitcastOp,
+          tt::MulhiUIOp, tt::PreciseDivFOp, tt::ApproxDivFOp, tt::PreciseSqrtOp, tt::ClampFOp,
+          tt::LoadOp, tt::StoreOp>(op))
     return success();
   return op->emitOpError("cannot be compiled for Metal yet");
 }

@@ -73,6 +73,16 @@ public:
         chunk.erase();
         if (isFailed)
           return failure();
+        continue;
+      }
+      // A tile's registers are computed where they are asked for.
+      auto select = dyn_cast<arith::SelectOp>(op);
+      if (select && !llvm::all_of(getReaders(select), llvm::IsaPred<ChunkOp>)) {
+        if (Value picked = pickComponents(select)) {
+          select.replaceAllUsesWith(picked);
+          select.erase();
+        }
+        continue;
       }
       for (Region &region : op.getRegions())
         for (Block &inner : region)
@@ -102,6 +112,7 @@ private:
   Value computeOfVector(Value vector, Location loc, const Coord &at, int64_t width);
   Value computeElementwise(Operation *op, const Coord &at, int64_t width);
   Coord permute(PermuteRegistersOp op, const Coord &at);
+  Value pickComponents(arith::SelectOp op);
   Value fail(Value tile, const Twine &message, int64_t width);
 
   OpBuilder builder;
@@ -210,6 +221,11 @@ Value ChunkLowering::computeElementwise(Operation *op, const Coord &at, int64_t 
     mapping.map(operand, get(operand, at, width));
   Operation *chunk = builder.clone(*op, mapping);
   chunk->getResult(0).setType(getChunkType(op->getResult(0).getType(), width));
+  auto select = dyn_cast<arith::SelectOp>(chunk);
+  if (Value picked = select ? pickComponents(select) : Value()) {
+    select.erase();
+    return picked;
+  }
   return chunk->getResult(0);
 }
 
@@ -363,6 +379,20 @@ Value ChunkLowering::computePermuted(PermuteRegistersOp op, const Coord &at, int
     parts.push_back(get(source, component, 1));
   }
   return VectorOp::create(builder, loc, type, parts);
+}
+
+/// The components of a choice that is a constant, which is how two tiles become one; else null.
+Value ChunkLowering::pickComponents(arith::SelectOp op) {
+  DenseElementsAttr choice;
+  if (!matchPattern(op.getCondition(), m_Constant(&choice)) || choice.isSplat())
+    return {};
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(op);
+  SmallVector<Value> parts;
+  for (auto [component, isTrue] : llvm::enumerate(choice.getValues<bool>()))
+    parts.push_back(createSwizzle(builder, op.getLoc(),
+                                  isTrue ? op.getTrueValue() : op.getFalseValue(), component, 1));
+  return VectorOp::create(builder, op.getLoc(), op.getType(), parts);
 }
 
 //===----------------------------------------------------------------------===//

@@ -343,7 +343,7 @@ LogicalResult PointerLowering::lower(Operation *op) {
     return success();
   }
 
-  bool makesPointers = op->getNumResults() == 1 && isPointerTile(op->getResult(0).getType());
+  bool makesPointers = op->getNumResults() && isPointerTile(op->getResult(0).getType());
   bool takesPointers = llvm::any_of(op->getOperands(), [&](Value operand) {
     return isPointerTile(operand.getType()) || addresses.contains(operand);
   });
@@ -393,6 +393,17 @@ LogicalResult PointerLowering::lower(Operation *op) {
       address.offsets = moved->getResult(0);
     }
     setAddress(op, address);
+  } else if (isa<tt::JoinOp, tt::SplitOp, tt::CatOp>(op)) {
+    // Different bases may meet, so that addresses move.
+    auto operands = llvm::map_to_vector(op->getOperands(),
+                                        [&](Value pointers) { return byteAddresses(pointers); });
+    Operation *moved = builder.clone(*op);
+    moved->setOperands(operands);
+    for (auto [from, to] : llvm::zip(op->getResults(), moved->getResults())) {
+      carryAsAddresses(to);
+      addresses[from] = {Value(), to};
+    }
+    dead.push_back(op);
   } else {
     return op->emitOpError("computes with tiles of pointers in a way that cannot be compiled for "
                            "Metal yet: compute with their offsets");

@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse | FileCheck %s
+// RUN: triton-metal-opt %s --split-input-file --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse | FileCheck %s
 
 // A tensor is the vector of the thread's registers; ranges are the thread's part, computed once, and a constant for each
 // register. Renamings permute registers.
@@ -31,6 +31,48 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
     %s = tt.splat %p : !tt.ptr<i32> -> tensor<8x128x!tt.ptr<i32>, #turned>
     %a = tt.addptr %s, %t : tensor<8x128x!tt.ptr<i32>, #turned>, tensor<8x128xi32, #turned>
     tt.store %a, %t : tensor<8x128x!tt.ptr<i32>, #turned>
+    tt.return
+  }
+}
+
+// -----
+
+// Two tiles in one: each register of the result is a register of one of them, chosen by a constant.
+#half = #ttm.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], simdgroup = []}>
+#pairs = #ttm.linear<{register = [[0, 1], [1, 0]], lane = [[2, 0], [4, 0], [8, 0], [16, 0], [32, 0]], simdgroup = []}>
+#both = #ttm.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], simdgroup = []}>
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // CHECK-LABEL: msl.kernel @join_split_cat
+  // CHECK-DAG: %[[AFTER:.*]] = arith.constant dense<[false, false, true, true]> : vector<4xi1>
+  // CHECK-DAG: %[[ODD:.*]] = arith.constant dense<[false, true, false, true]> : vector<4xi1>
+  // CHECK: %[[X:.*]] = msl.load %arg0
+  // CHECK: %[[Y:.*]] = msl.load %arg1
+  // CHECK: %[[Y2:.*]] = msl.permute_registers %[[Y]] {bases = array<i64: 0, 1>} : vector<2xf32> -> vector<4xf32>
+  // CHECK: %[[X2:.*]] = msl.permute_registers %[[X]] {bases = array<i64: 0, 1>} : vector<2xf32> -> vector<4xf32>
+  // CHECK: %[[JOINED:.*]] = arith.select %[[ODD]], %[[Y2]], %[[X2]] : vector<4xi1>, vector<4xf32>
+  // CHECK: %[[SUM:.*]] = arith.addf %[[JOINED]], %[[JOINED]]
+  // CHECK: %[[L:.*]] = msl.permute_registers %[[SUM]] {bases = array<i64: 2>} : vector<4xf32> -> vector<2xf32>
+  // CHECK: %[[R:.*]] = msl.permute_registers %[[SUM]] {bases = array<i64: 2>, offset = 1 : i64} : vector<4xf32> -> vector<2xf32>
+  // CHECK: %[[R2:.*]] = msl.permute_registers %[[R]] {bases = array<i64: 1, 0>} : vector<2xf32> -> vector<4xf32>
+  // CHECK: %[[L2:.*]] = msl.permute_registers %[[L]] {bases = array<i64: 1, 0>} : vector<2xf32> -> vector<4xf32>
+  // CHECK: arith.select %[[AFTER]], %[[R2]], %[[L2]] : vector<4xi1>, vector<4xf32>
+  tt.func public @join_split_cat(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %z: !tt.ptr<f32>) {
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #half>
+    %r2 = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #both>
+    %xs = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #half>
+    %ys = tt.splat %y : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #half>
+    %zs = tt.splat %z : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>, #both>
+    %xp = tt.addptr %xs, %r : tensor<64x!tt.ptr<f32>, #half>, tensor<64xi32, #half>
+    %yp = tt.addptr %ys, %r : tensor<64x!tt.ptr<f32>, #half>, tensor<64xi32, #half>
+    %zp = tt.addptr %zs, %r2 : tensor<128x!tt.ptr<f32>, #both>, tensor<128xi32, #both>
+    %a = tt.load %xp : tensor<64x!tt.ptr<f32>, #half>
+    %b = tt.load %yp : tensor<64x!tt.ptr<f32>, #half>
+    %j = tt.join %a, %b : tensor<64xf32, #half> -> tensor<64x2xf32, #pairs>
+    %d = arith.addf %j, %j : tensor<64x2xf32, #pairs>
+    %l, %h = tt.split %d : tensor<64x2xf32, #pairs> -> tensor<64xf32, #half>
+    %c = tt.cat %l, %h : tensor<64xf32, #half> -> tensor<128xf32, #both>
+    tt.store %zp, %c : tensor<128x!tt.ptr<f32>, #both>
     tt.return
   }
 }

@@ -111,3 +111,36 @@ msl.kernel @known(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 
   }
   msl.return
 }
+
+// -----
+
+// A constant choice between two tiles takes components: of chunks, and of tiles that are computed on demand.
+// CHECK-LABEL: msl.kernel @known_choice
+// CHECK-SAME:    (%[[X:.*]]: !msl.ptr<f32, device>, %[[Y:.*]]: !msl.ptr<f32, device>)
+// CHECK:         %[[A:.*]] = msl.read %[[X]]
+// CHECK:         %[[B:.*]] = msl.read %[[Y]]
+// CHECK:         %[[A0:.*]] = msl.swizzle %[[A]] [0]
+// CHECK:         %[[B1:.*]] = msl.swizzle %[[B]] [1]
+// CHECK:         %[[A2:.*]] = msl.swizzle %[[A]] [2]
+// CHECK:         %[[B3:.*]] = msl.swizzle %[[B]] [3]
+// CHECK:         %[[BOTH:.*]] = msl.vector %[[A0]], %[[B1]], %[[A2]], %[[B3]]
+// CHECK-NOT:     arith.select
+// CHECK:         msl.write %[[BOTH]], %[[X]]
+// CHECK:         %[[V:.*]] = msl.vector %{{.*}}, %{{.*}} : f32, f32 -> vector<2xf32>
+// CHECK:         msl.write %[[V]], %[[X]]
+msl.kernel @known_choice(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32 {
+  %a = msl.read %x : !msl.ptr<f32, device> -> vector<4xf32>
+  %b = msl.read %y : !msl.ptr<f32, device> -> vector<4xf32>
+  %odd = arith.constant dense<[false, true, false, true]> : vector<4xi1>
+  %both = arith.select %odd, %b, %a : vector<4xi1>, vector<4xf32>
+  msl.write %both, %x : vector<4xf32>, !msl.ptr<f32, device>
+  %ta = msl.as_tile %a : vector<4xf32>
+  %tb = msl.as_tile %b : vector<4xf32>
+  %pa = msl.permute_registers %ta {bases = array<i64: 0, 1, 2>} : vector<4xf32> -> vector<8xf32>
+  %pb = msl.permute_registers %tb {bases = array<i64: 0, 1, 2>} : vector<4xf32> -> vector<8xf32>
+  %odd8 = arith.constant dense<[false, true, false, true, false, true, false, true]> : vector<8xi1>
+  %tile = arith.select %odd8, %pb, %pa : vector<8xi1>, vector<8xf32>
+  %part = msl.chunk %tile offset 2 : vector<8xf32> -> vector<2xf32>
+  msl.write %part, %x : vector<2xf32>, !msl.ptr<f32, device>
+  msl.return
+}

@@ -85,6 +85,31 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
 
 // -----
 
+// Tiles of pointers that come together, or apart, are tiles of addresses.
+#half = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+#pairs = #ttm.linear<{register = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], simdgroup = []}>
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // CHECK-LABEL: tt.func public @joined
+  // CHECK: %[[JOINED:.*]] = tt.join %{{.*}}, %{{.*}} : tensor<32xi64, #{{.*}}> -> tensor<32x2xi64, #{{.*}}>
+  // CHECK: %[[L:.*]], %[[R:.*]] = tt.split %[[JOINED]] : tensor<32x2xi64, #{{.*}}> -> tensor<32xi64, #{{.*}}>
+  // CHECK: %[[V:.*]] = ttm.load[%[[L]]]
+  // CHECK: ttm.store %[[V]],[%[[R]]]
+  tt.func public @joined(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {
+    %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #half>
+    %xs = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>, #half>
+    %ys = tt.splat %y : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>, #half>
+    %xp = tt.addptr %xs, %r : tensor<32x!tt.ptr<f32>, #half>, tensor<32xi32, #half>
+    %j = tt.join %xp, %ys : tensor<32x!tt.ptr<f32>, #half> -> tensor<32x2x!tt.ptr<f32>, #pairs>
+    %a, %b = tt.split %j : tensor<32x2x!tt.ptr<f32>, #pairs> -> tensor<32x!tt.ptr<f32>, #half>
+    %v = tt.load %a : tensor<32x!tt.ptr<f32>, #half>
+    tt.store %b, %v : tensor<32x!tt.ptr<f32>, #half>
+    tt.return
+  }
+}
+
+// -----
+
 #l = #ttm.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
 
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
