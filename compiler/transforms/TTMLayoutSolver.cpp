@@ -150,6 +150,15 @@ bool LayoutSolver::isKept(Operation *op) const {
                       [&](Value result) { return !isTile(result) || fixed.contains(result); });
 }
 
+LinearLayout LayoutSolver::getOperandLayout(OpOperand &operand, const LinearLayout &result) const {
+  if (auto wanted = inferOperandLayout(operand.getOwner(), operand.getOperandNumber(), result))
+    return *wanted;
+  if (takesAnyLayout(operand))
+    if (auto own = getFixed(operand.get()))
+      return *own;
+  return getOriginal(operand);
+}
+
 LinearLayout LayoutSolver::getRequired(OpOperand &operand) const {
   Operation *op = operand.getOwner();
   auto resultLayout = [&]() -> std::optional<LinearLayout> {
@@ -161,20 +170,10 @@ LinearLayout LayoutSolver::getRequired(OpOperand &operand) const {
     return opLayouts.find(op)->second;
   case LayoutRule::Same:
   case LayoutRule::Inferred:
+  case LayoutRule::Dot:
     if (auto layout = resultLayout())
-      if (auto wanted = inferOperandLayout(op, operand.getOperandNumber(), *layout))
-        return *wanted;
+      return getOperandLayout(operand, *layout);
     return getOriginal(operand);
-  case LayoutRule::Dot: {
-    LinearLayout acc = *getFixed(op->getResult(0));
-    if (operand.getOperandNumber() == 2)
-      return acc;
-    // Operands are staged in memory from whatever layout they have, or are already where the
-    // accumulator wants them.
-    if (auto layout = getFixed(operand.get()))
-      return *layout;
-    return getOriginal(operand);
-  }
   case LayoutRule::ControlFlow:
     if (Value target = getCarriedTarget(operand))
       if (auto layout = getFixed(target))
@@ -212,8 +211,9 @@ void LayoutSolver::propagateFrom(Value value) {
     Operation *op = use.getOwner();
     switch (getLayoutRule(op)) {
     case LayoutRule::Same:
-      for (Value result : op->getResults())
-        offer(result, candidate);
+      if (!takesAnyLayout(use))
+        for (Value result : op->getResults())
+          offer(result, candidate);
       break;
     case LayoutRule::Inferred:
     case LayoutRule::Reduction: {
@@ -418,10 +418,8 @@ void LayoutSolver::demand(Value value, const LinearLayout &layout) {
   if (!op || !canRemake(op))
     return;
   for (OpOperand &operand : op->getOpOperands()) {
-    if (!isTile(operand.get()))
-      continue;
-    auto wanted = inferOperandLayout(op, operand.getOperandNumber(), layout);
-    demand(operand.get(), wanted ? *wanted : getOriginal(operand));
+    if (isTile(operand.get()))
+      demand(operand.get(), getOperandLayout(operand, layout));
   }
 }
 
@@ -447,7 +445,7 @@ bool LayoutSolver::collectChange(Value value, const LinearLayout &layout,
     return false;
   change[value] = layout;
   for (OpOperand &operand : op->getOpOperands()) {
-    if (!isTile(operand.get()))
+    if (!isTile(operand.get()) || takesAnyLayout(operand))
       continue;
     auto wanted = inferOperandLayout(op, operand.getOperandNumber(), layout);
     if (!wanted || !collectChange(operand.get(), *wanted, change))

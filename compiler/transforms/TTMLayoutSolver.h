@@ -29,6 +29,8 @@ public:
   std::optional<LinearLayout> getFixed(mlir::Value value) const;
   /// The layout in which an operation that stays takes a tensor operand.
   LinearLayout getRequired(mlir::OpOperand &operand) const;
+  /// The layout in which an operation takes a tensor operand when its results have this layout.
+  LinearLayout getOperandLayout(mlir::OpOperand &operand, const LinearLayout &result) const;
   /// Whether an operation stays as it is; others are made anew where their results are asked for.
   bool isKept(mlir::Operation *op) const;
   /// The layouts that the module had, for what nothing was found out of.

@@ -80,7 +80,7 @@ private:
     SmallVector<Value> operands;
     bool possible = true;
     for (OpOperand &operand : op->getOpOperands())
-      if (isa<RankedTensorType>(operand.get().getType()) &&
+      if (isa<RankedTensorType>(operand.get().getType()) && !takesAnyLayout(operand) &&
           !inferOperandLayout(op, operand.getOperandNumber(), layout))
         possible = false;
     // Some layouts of the result need data to move: it is made in the layout it had, and converted.
@@ -90,8 +90,8 @@ private:
         operands.push_back(operand.get());
         continue;
       }
-      LinearLayout wanted = possible ? *inferOperandLayout(op, operand.getOperandNumber(), layout)
-                                     : solver.getOriginal(operand);
+      LinearLayout wanted =
+          possible ? solver.getOperandLayout(operand, layout) : solver.getOriginal(operand);
       operands.push_back(get(operand.get(), wanted));
     }
     builder.setInsertionPoint(op);

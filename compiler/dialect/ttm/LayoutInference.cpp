@@ -32,6 +32,11 @@ std::optional<LinearLayout> inferOperandLayout(Operation *op, unsigned operandIn
   return isOneLayout(getLayoutRule(op)) ? std::optional(layout) : std::nullopt;
 }
 
+bool takesAnyLayout(OpOperand &operand) {
+  auto transfer = dyn_cast<LayoutTransferOpInterface>(operand.getOwner());
+  return transfer && transfer.takesAnyLayout(operand.getOperandNumber());
+}
+
 LinearLayout getDefaultLayout(ArrayRef<int64_t> shape, unsigned numSimdgroups) {
   return LinearLayout::defaultBlocked(shape, numSimdgroups);
 }
@@ -88,10 +93,12 @@ static LogicalResult verifyOp(Operation *op, unsigned numSimdgroups) {
     for (Value result : op->getResults())
       if (auto own = getLayout(result))
         layout = own;
-    for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (takesAnyLayout(operand))
+        continue;
       if (!layout)
-        layout = getLayout(op->getOperand(i));
-      if (failed(verifyOperand(op, i, layout)))
+        layout = getLayout(operand.get());
+      if (failed(verifyOperand(op, operand.getOperandNumber(), layout)))
         return failure();
     }
     return success();

@@ -44,6 +44,9 @@ std::optional<LinearLayout> inferResultLayout(mlir::Operation *op, unsigned oper
 std::optional<LinearLayout> inferOperandLayout(mlir::Operation *op, unsigned operandIndex,
                                                const LinearLayout &layout);
 
+/// Whether this tensor operand may have any layout, whatever the results' is.
+bool takesAnyLayout(mlir::OpOperand &operand);
+
 /// The layout of a tile that nothing else is known of.
 LinearLayout getDefaultLayout(llvm::ArrayRef<int64_t> shape, unsigned numSimdgroups);
 

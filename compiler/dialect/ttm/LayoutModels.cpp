@@ -122,6 +122,8 @@ struct DotModel : LayoutTransferOpInterface::ExternalModel<DotModel, tt::DotOp> 
   Layout inferOperandLayout(Operation *, unsigned operandIndex, const LinearLayout &layout) const {
     return operandIndex == 2 ? Layout(layout) : std::nullopt;
   }
+  // Operands are staged in memory, or are already where the accumulator wants them.
+  bool takesAnyLayout(Operation *, unsigned operandIndex) const { return operandIndex != 2; }
 };
 
 template <LayoutRule rule, typename... Ops> void attachRule(MLIRContext *context) {

@@ -25,6 +25,10 @@ def TTM_LayoutTransferOpInterface : OpInterface<"LayoutTransferOpInterface"> {
         The layout that this tile operand must have for the results to have `layout`; none if it cannot be said.
       }], "std::optional<::triton_metal::LinearLayout>", "inferOperandLayout",
       (ins "unsigned":$operandIndex, "const ::triton_metal::LinearLayout &":$layout), "", "return std::nullopt;">,
+    InterfaceMethod<[{
+        Whether this tile operand may have any layout, whatever the results' is: the operation reads it from memory that
+        all threads share.
+      }], "bool", "takesAnyLayout", (ins "unsigned":$operandIndex), "", "return false;">,
   ];
 }
 
