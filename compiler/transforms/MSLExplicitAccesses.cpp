@@ -1,6 +1,7 @@
 // Which form each operation gets; memory, vectors and lanes.
 
 #include "dialect/msl/ScalarTypes.h"
+#include "transforms/MSLArrays.h"
 #include "transforms/MSLExplicitTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -194,8 +195,20 @@ LogicalResult TypeExplicator::convertShuffle(Operation *op) {
   auto shuffle = [&](Value what) -> Value {
     if (auto byMask = dyn_cast<SimdShuffleXorOp>(op))
       return SimdShuffleXorOp::create(builder, loc, what.getType(), what, byMask.getMaskAttr());
-    Value lane = toType(integer(16, true), cast<SimdShuffleOp>(op).getLane());
-    return SimdShuffleOp::create(builder, loc, what.getType(), what, lane);
+    Value lane = cast<SimdShuffleOp>(op).getLane();
+    lane = toType(withElement(lane.getType(), integer(16, true)), lane);
+    if (!isa<VectorType>(lane.getType()))
+      return SimdShuffleOp::create(builder, loc, what.getType(), what, lane);
+    // A call for each number; those of 64 bits are two words.
+    Type part = getElementTypeOrSelf(what.getType());
+    int64_t count = getNumRegisters(what.getType()),
+            words = count / getNumRegisters(lane.getType());
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < count; ++i)
+      parts.push_back(SimdShuffleOp::create(builder, loc, part,
+                                            createSwizzle(builder, loc, what, i, 1),
+                                            createSwizzle(builder, loc, lane, i / words, 1)));
+    return VectorOp::create(builder, loc, what.getType(), parts);
   };
   // Metal shuffles numbers of up to 32 bits; others travel as such.
   if (bits == 1)

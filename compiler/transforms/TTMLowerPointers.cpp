@@ -393,10 +393,12 @@ LogicalResult PointerLowering::lower(Operation *op) {
       address.offsets = moved->getResult(0);
     }
     setAddress(op, address);
-  } else if (isa<tt::JoinOp, tt::SplitOp, tt::CatOp>(op)) {
-    // Different bases may meet, so that addresses move.
-    auto operands = llvm::map_to_vector(op->getOperands(),
-                                        [&](Value pointers) { return byteAddresses(pointers); });
+  } else if (isa<tt::TTDialect>(op->getDialect()) && isPure(op)) {
+    // Elements of different bases may meet, so that addresses move.
+    auto operands = llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+      bool isPointers = isPointerTile(operand.getType()) || addresses.contains(operand);
+      return isPointers ? byteAddresses(operand) : operand;
+    });
     Operation *moved = builder.clone(*op);
     moved->setOperands(operands);
     for (auto [from, to] : llvm::zip(op->getResults(), moved->getResults())) {

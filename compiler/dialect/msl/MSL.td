@@ -557,9 +557,14 @@ def MSL_SimdShuffleXorOp : MSL_LaneCallOp<"simd_shuffle_xor", [], [{"simd_shuffl
 
 def MSL_SimdShuffleOp : MSL_LaneCallOp<"simd_shuffle"> {
   let summary = "each register of the lane `lane`";
-  let arguments = (ins MSL_Value:$value, AnyTypeOf<[I32, UI16]>:$lane);
+  let description = [{
+    One lane for all registers, or one for each. Metal's function takes one lane, so that `msl-explicit-types` makes a call
+    for each register of the latter.
+  }];
+  let arguments = (ins MSL_Value:$value, AnyTypeOf<[I32, UI16, VectorOfRankAndType<[1], [I32, UI16]>]>:$lane);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = "$value `,` $lane attr-dict `:` type($value) `,` type($lane)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//

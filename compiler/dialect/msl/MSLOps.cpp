@@ -200,6 +200,14 @@ OpFoldResult UniformOp::fold(FoldAdaptor adaptor) {
   return getValue().getDefiningOp<UniformOp>() ? getValue() : Value();
 }
 
+LogicalResult SimdShuffleOp::verify() {
+  if (isa<VectorType>(getLane().getType()) &&
+      getNumRegisters(getLane().getType()) != getNumRegisters(getType()))
+    return emitOpError("takes ") << getNumRegisters(getLane().getType()) << " lanes for "
+                                 << getNumRegisters(getType()) << " registers";
+  return success();
+}
+
 LogicalResult PermuteRegistersOp::verify() {
   int64_t from = getValue().getType().getNumElements(), to = getType().getNumElements();
   if (getValue().getType().getElementType() != getType().getElementType())

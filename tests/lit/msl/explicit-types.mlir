@@ -97,6 +97,28 @@ msl.kernel @lanes(%x: !msl.ptr<i64, device>, %b: bf16, %y: !msl.ptr<bf16, device
   msl.return
 }
 
+// A shuffle with a lane for each register is a call for each; a 64-bit number takes two.
+// CHECK-LABEL: msl.kernel @lane_by_lane
+msl.kernel @lane_by_lane(%x: !msl.ptr<f32, device>, %y: !msl.ptr<i64, device>, %i: !msl.ptr<i32, device>) threads 32 {
+  // CHECK: %[[V:.*]] = msl.read %arg0
+  // CHECK: %[[L:.*]] = msl.cast %{{.*}} : vector<2xi32> -> vector<2xui16>
+  // CHECK-DAG: %[[V0:.*]] = msl.swizzle %[[V]] [0]
+  // CHECK-DAG: %[[L0:.*]] = msl.swizzle %[[L]] [0]
+  // CHECK: %[[S0:.*]] = msl.simd_shuffle %[[V0]], %[[L0]] : f32, ui16
+  // CHECK: %[[S1:.*]] = msl.simd_shuffle %{{.*}}, %{{.*}} : f32, ui16
+  // CHECK: msl.vector %[[S0]], %[[S1]] : f32, f32 -> vector<2xf32>
+  %v = msl.read %x : !msl.ptr<f32, device> -> vector<2xf32>
+  %l = msl.read %i : !msl.ptr<i32, device> -> vector<2xi32>
+  %s = msl.simd_shuffle %v, %l : vector<2xf32>, vector<2xi32>
+  msl.write %s, %x : vector<2xf32>, !msl.ptr<f32, device>
+  // CHECK: msl.as_type %{{.*}} : vector<2xi64> -> vector<4xui32>
+  // CHECK-COUNT-4: msl.simd_shuffle %{{.*}}, %{{.*}} : ui32, ui16
+  %w = msl.read %y : !msl.ptr<i64, device> -> vector<2xi64>
+  %t = msl.simd_shuffle %w, %l : vector<2xi64>, vector<2xi32>
+  msl.write %t, %y : vector<2xi64>, !msl.ptr<i64, device>
+  msl.return
+}
+
 // A loop that counts without a sign has a counter without one.
 // CHECK-LABEL: msl.kernel @counter
 msl.kernel @counter(%x: !msl.ptr<i32, device>, %n: i32) threads 32 {

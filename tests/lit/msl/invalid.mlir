@@ -102,3 +102,13 @@ msl.kernel @first_value_of_an_array(%a: f32) threads 32 {
   %c = msl.var = %a (f32) : !msl.array<4xf32>
   msl.return
 }
+
+// -----
+
+msl.kernel @lanes(%x: !msl.ptr<f32, device>, %i: !msl.ptr<i32, device>) threads 32 {
+  %v = msl.read %x : !msl.ptr<f32, device> -> vector<4xf32>
+  %l = msl.read %i : !msl.ptr<i32, device> -> vector<2xi32>
+  // expected-error @+1 {{takes 2 lanes for 4 registers}}
+  %s = msl.simd_shuffle %v, %l : vector<4xf32>, vector<2xi32>
+  msl.return
+}
