@@ -1,4 +1,4 @@
-// Layout conversions within a thread and within a SIMD-group.
+// Layout conversions within a thread and within a SIMD-group, and gathers.
 
 #include "conversion/TTMToMSL.h"
 
@@ -25,6 +25,34 @@ struct ConvertLayoutPattern : RegisterPattern<ttm::ConvertLayoutOp> {
     return success();
   }
 };
+
+/// A lane: the exclusive or of these numbers over the set bits of the thread's position.
+Value sourceLane(RegisterBuilder &builder, ArrayRef<uint32_t> lanes,
+                 ArrayRef<uint32_t> simdgroups) {
+  uint32_t seen = 0;
+  bool isSum = true;
+  for (ArrayRef<uint32_t> values : {lanes, simdgroups})
+    for (uint32_t value : values) {
+      isSum &= llvm::popcount(value) <= 1 && !(seen & value);
+      seen |= value;
+    }
+  if (isSum)
+    return builder.threadIndex(lanes, simdgroups);
+  // Bits that several positions contribute to: an exclusive or.
+  Value source = builder.zero(builder.getI32Type());
+  auto addBits = [&](ArrayRef<uint32_t> values, bool isLane) {
+    for (auto [bit, value] : llvm::enumerate(values)) {
+      if (!value)
+        continue;
+      SmallVector<uint32_t> lane(kLaneBits, 0), simdgroup(simdgroups.size(), 0);
+      (isLane ? lane : simdgroup)[bit] = value;
+      source = arith::XOrIOp::create(builder, source, builder.threadIndex(lane, simdgroup));
+    }
+  };
+  addBits(lanes, true);
+  addBits(simdgroups, false);
+  return source;
+}
 
 /// Result register r of lane l is source register A(r) ^ B(l) of lane F(l).
 struct ShufflePattern : RegisterPattern<ttm::ShuffleOp> {
@@ -84,40 +112,123 @@ struct ShufflePattern : RegisterPattern<ttm::ShuffleOp> {
     rewriter.replaceOp(op, wide);
     return success();
   }
+};
+
+/// A gather along an axis that lies in the lanes of each SIMD-group: the index is bits of a lane.
+struct GatherPattern : RegisterPattern<tt::GatherOp> {
+  using RegisterPattern::RegisterPattern;
+
+  LogicalResult matchAndRewrite(tt::GatherOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LinearLayout source = layoutOf(op.getSrc()), result = layoutOf(op.getResult());
+    unsigned axis = op.getAxis();
+    auto from = source.sliceDim(axis), to = result.sliceDim(axis);
+    if (!from || !to || source.bitsAlong(InDim::Register, axis) ||
+        source.bitsAlong(InDim::Simdgroup, axis))
+      return op.emitOpError("chooses among registers or SIMD-groups; ttm-lower-layout-conversions "
+                            "makes tiles of such");
+    RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
+    // The other coordinates say which register it is, and the other bits of the lane.
+    LayoutConversion others(*from, *to);
+    uint32_t inLane = source.bitsAlong(InDim::Lane, axis);
+    auto ownBits = [&](const HardwareIndex &place) { return place.lane & ~inLane; };
+    Value lane = sourceLane(builder, llvm::map_to_vector(others.lane, ownBits),
+                            llvm::map_to_vector(others.simdgroup, ownBits));
+    Value index = toI32(builder, adaptor.getIndices());
+    lane = builder.splat(lane, result.getNumRegisters());
+    lane = arith::AddIOp::create(builder, lane, indexInLane(builder, source, axis, index));
+    SmallVector<int64_t> bases;
+    unsigned next = 0;
+    for (uint32_t base : result.getRegisterBases())
+      bases.push_back(base & result.dimMask(axis) ? 0 : others.reg[next++].reg);
+    Value value = builder.permute(adaptor.getSrc(), bases);
+    rewriter.replaceOp(op, builder.shuffle(value, [&](Value bits) -> Value {
+      return msl::SimdShuffleOp::create(builder, bits, lane);
+    }));
+    return success();
+  }
 
 private:
-  static Value sourceLane(RegisterBuilder &builder, ArrayRef<uint32_t> lanes,
-                          ArrayRef<uint32_t> simdgroups) {
-    uint32_t seen = 0;
-    bool isSum = true;
-    for (ArrayRef<uint32_t> values : {lanes, simdgroups})
-      for (uint32_t value : values) {
-        isSum &= llvm::popcount(value) <= 1 && !(seen & value);
-        seen |= value;
-      }
-    if (isSum)
-      return builder.threadIndex(lanes, simdgroups);
-    // Bits that several positions contribute to: an exclusive or.
-    Value source = builder.zero(builder.getI32Type());
-    auto addBits = [&](ArrayRef<uint32_t> values, bool isLane) {
-      for (auto [bit, value] : llvm::enumerate(values)) {
-        if (!value)
-          continue;
-        SmallVector<uint32_t> lane(kLaneBits, 0), simdgroup(simdgroups.size(), 0);
-        (isLane ? lane : simdgroup)[bit] = value;
-        source = arith::XOrIOp::create(builder, source, builder.threadIndex(lane, simdgroup));
-      }
-    };
-    addBits(lanes, true);
-    addBits(simdgroups, false);
-    return source;
+  /// No index is negative.
+  static Value toI32(RegisterBuilder &builder, Value index) {
+    Type type = withElement(index.getType(), builder.getI32Type());
+    unsigned width = getElementTypeOrSelf(index.getType()).getIntOrFloatBitWidth();
+    if (width == 32)
+      return index;
+    return width < 32 ? arith::ExtUIOp::create(builder, type, index).getResult()
+                      : arith::TruncIOp::create(builder, type, index).getResult();
+  }
+
+  /// The bits of the index where the lane has them. Neighbours move together.
+  static Value indexInLane(RegisterBuilder &builder, const LinearLayout &layout, unsigned axis,
+                           Value index) {
+    unsigned shift = layout.dimShift(axis), count = llvm::Log2_64(layout.getShape()[axis]);
+    SmallVector<unsigned> laneBits(count);
+    for (auto [bit, base] : llvm::enumerate(layout.getLaneBases()))
+      if (base & layout.dimMask(axis))
+        laneBits[llvm::countr_zero(base) - shift] = bit;
+    Value lane = builder.zero(index.getType());
+    for (unsigned first = 0; first < count;) {
+      unsigned end = first + 1;
+      while (end < count && laneBits[end] == laneBits[end - 1] + 1)
+        ++end;
+      Value field = index;
+      auto constant = [&](int64_t number) { return builder.constant(index.getType(), number); };
+      if (first)
+        field = arith::ShRUIOp::create(builder, field, constant(first));
+      // The last bits stay unmasked: an index that is too large leaves the SIMD-group.
+      if (end < count)
+        field = arith::AndIOp::create(builder, field, constant((1 << (end - first)) - 1));
+      if (laneBits[first])
+        field = arith::ShLIOp::create(builder, field, constant(laneBits[first]));
+      lane = first ? arith::AddIOp::create(builder, lane, field).getResult() : field;
+      first = end;
+    }
+    return lane;
+  }
+};
+
+struct GatherTilePattern : RegisterPattern<ttm::GatherTileOp> {
+  using RegisterPattern::RegisterPattern;
+
+  LogicalResult matchAndRewrite(ttm::GatherTileOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
+    ttm::TileType tile = op.getTile().getType();
+    LinearLayout layout = layoutOf(op.getResult());
+    unsigned axis = op.getAxis();
+    int64_t stride = 1;
+    for (unsigned dim = axis + 1; dim < tile.getShape().size(); ++dim)
+      stride *= tile.getShape()[dim];
+    // Where the row along the axis begins: the coordinates before it, and those behind it.
+    int64_t extent = layout.getShape()[axis], rows = tile.getShape()[axis];
+    Value start = builder.registerIndices(
+        layout,
+        [&](uint32_t flat) { return flat / (stride * extent) * (stride * rows) + flat % stride; },
+        [&](Value flat) -> Value {
+          auto constant = [&](int64_t number) { return builder.constant(flat.getType(), number); };
+          Value before =
+              arith::ShRUIOp::create(builder, flat, constant(llvm::Log2_64(stride * extent)));
+          before = arith::MulIOp::create(builder, before, constant(stride * rows));
+          Value behind = arith::AndIOp::create(builder, flat, constant(stride - 1));
+          return arith::AddIOp::create(builder, before, behind);
+        },
+        "place");
+    Value index = adaptor.getIndices();
+    index = arith::MulIOp::create(builder, index, builder.constant(index.getType(), stride));
+    Value offsets = arith::AddIOp::create(builder, start, index);
+    rewriter.replaceOpWithNewOp<msl::LoadOp>(op, convert(op.getType()), adaptor.getTile(), offsets,
+                                             Value(), Value(), Value(), /*width=*/1,
+                                             /*mask_width=*/1, /*is_volatile=*/false);
+    return success();
   }
 };
 
 } // namespace
 
 void populateLayoutPatterns(const TTMToMSLTypes &types, RewritePatternSet &patterns) {
-  patterns.add<ConvertLayoutPattern, ShufflePattern>(types, patterns.getContext());
+  patterns.add<ConvertLayoutPattern, ShufflePattern, GatherPattern, GatherTilePattern>(
+      types, patterns.getContext());
 }
 
 } // namespace triton_metal

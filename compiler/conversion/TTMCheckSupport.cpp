@@ -61,9 +61,6 @@ static StringRef getAdvice(Operation *op) {
       .Case([](tt::ScanOp) {
         return "there are no scans yet; reduce over a mask, or scan on the host";
       })
-      .Case([](tt::GatherOp) {
-        return "there is no gather between tiles yet; store the tile and load through pointers";
-      })
       .Case([](tt::HistogramOp) { return "there is no histogram yet; use tl.atomic_add"; })
       .Case([](tt::DotScaledOp) {
         return "there are no scaled dots; scale the operands and use tl.dot";
@@ -154,9 +151,9 @@ static LogicalResult checkOperation(Operation *op) {
           scf::IndexSwitchOp, ub::PoisonOp, LLVM::AssumeOp, ttg::BarrierOp, tt::FuncOp,
           tt::ReturnOp, tt::GetProgramIdOp, tt::GetNumProgramsOp, tt::MakeRangeOp, tt::SplatOp,
           tt::UnsplatOp, tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp, tt::JoinOp,
-          tt::SplitOp, tt::CatOp, tt::AddPtrOp, tt::PtrToIntOp, tt::IntToPtrOp, tt::BitcastOp,
-          tt::MulhiUIOp, tt::PreciseDivFOp, tt::ApproxDivFOp, tt::PreciseSqrtOp, tt::ClampFOp,
-          tt::LoadOp, tt::StoreOp>(op))
+          tt::SplitOp, tt::CatOp, tt::GatherOp, tt::AddPtrOp, tt::PtrToIntOp, tt::IntToPtrOp,
+          tt::BitcastOp, tt::MulhiUIOp, tt::PreciseDivFOp, tt::ApproxDivFOp, tt::PreciseSqrtOp,
+          tt::ClampFOp, tt::LoadOp, tt::StoreOp>(op))
     return success();
   return op->emitOpError("cannot be compiled for Metal yet");
 }

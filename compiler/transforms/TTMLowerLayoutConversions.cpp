@@ -47,26 +47,68 @@ Value lower(Scratch &scratch, ConvertLayoutOp op) {
   return scratch.convert(builder, op, op.getSrc(), to, "exchange");
 }
 
+/// Whether each element of the source that an index may choose is in the index's SIMD-group, in the
+/// same register of some lane.
+bool isWithinSimdgroups(tt::GatherOp op) {
+  LinearLayout source = *getLayout(op.getSrc()), result = *getLayout(op.getResult());
+  unsigned axis = op.getAxis();
+  auto from = source.sliceDim(axis), to = result.sliceDim(axis);
+  if (!from || !to || !source.isPermutationAlong(axis) || source.bitsAlong(InDim::Register, axis) ||
+      source.bitsAlong(InDim::Simdgroup, axis))
+    return false;
+  LayoutConversion others(*from, *to);
+  auto choosesRegister = [](const HardwareIndex &place) { return place.reg != 0; };
+  return others.kind != LayoutConversion::Kind::Threadgroup &&
+         llvm::none_of(others.lane, choosesRegister) &&
+         llvm::none_of(others.simdgroup, choosesRegister);
+}
+
+Value lower(Scratch &scratch, tt::GatherOp op) {
+  if (isWithinSimdgroups(op))
+    return op;
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  Value source = toStorage(builder, loc, op.getSrc());
+  auto type = cast<RankedTensorType>(source.getType());
+  Value tile = scratch.allocate(TileType::get(builder.getContext(), type.getShape(),
+                                              type.getElementType(), /*rowPad=*/0, /*slots=*/1),
+                                "gathered");
+  StoreTileOp::create(builder, loc, source, tile, Value(), DenseI64ArrayAttr());
+  // No index is negative.
+  Value indices = op.getIndices();
+  Type i32 = cast<RankedTensorType>(indices.getType()).clone(builder.getI32Type());
+  unsigned width = getElementTypeOrSelf(indices.getType()).getIntOrFloatBitWidth();
+  if (width < 32)
+    indices = arith::ExtUIOp::create(builder, loc, i32, indices);
+  else if (width > 32)
+    indices = arith::TruncIOp::create(builder, loc, i32, indices);
+  auto result = cast<RankedTensorType>(op.getType()).clone(type.getElementType());
+  Value gathered = GatherTileOp::create(builder, loc, result, tile, indices, op.getAxis());
+  return fromStorage(builder, loc, gathered, getElementTypeOrSelf(op.getType()));
+}
+
 struct TTMLowerLayoutConversionsPass
     : impl::TTMLowerLayoutConversionsBase<TTMLowerLayoutConversionsPass> {
   void runOnOperation() override {
     for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>()) {
-      SmallVector<ConvertLayoutOp> conversions;
+      SmallVector<Operation *> movements;
       func.walk([&](Operation *op) {
         if (auto store = dyn_cast<StoreTileOp>(op))
           separateParts(store);
-        if (auto convert = dyn_cast<ConvertLayoutOp>(op))
-          conversions.push_back(convert);
+        if (isa<ConvertLayoutOp, tt::GatherOp>(op))
+          movements.push_back(op);
       });
-      if (conversions.empty() || !func.getBody().hasOneBlock())
+      if (movements.empty() || !func.getBody().hasOneBlock())
         continue;
       Scratch scratch(func);
-      for (ConvertLayoutOp op : conversions) {
+      for (Operation *op : movements) {
         if (!op->use_empty()) {
-          Value lowered = lower(scratch, op);
-          if (lowered == op.getResult())
+          auto gather = dyn_cast<tt::GatherOp>(op);
+          Value lowered =
+              gather ? lower(scratch, gather) : lower(scratch, cast<ConvertLayoutOp>(op));
+          if (lowered == op->getResult(0))
             continue;
-          op.replaceAllUsesWith(lowered);
+          op->getResult(0).replaceAllUsesWith(lowered);
         }
         op->erase();
       }

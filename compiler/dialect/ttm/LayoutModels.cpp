@@ -107,6 +107,18 @@ struct CatModel : RenamingModel<CatModel, tt::CatOp> {
   }
 };
 
+/// The result lives where its index does; the source is read from wherever it is.
+struct GatherModel : LayoutTransferOpInterface::ExternalModel<GatherModel, tt::GatherOp> {
+  LayoutRule getLayoutRule(Operation *) const { return LayoutRule::Same; }
+  Layout inferResultLayout(Operation *, unsigned operandIndex, const LinearLayout &layout) const {
+    return operandIndex == 1 ? Layout(layout) : std::nullopt;
+  }
+  Layout inferOperandLayout(Operation *, unsigned operandIndex, const LinearLayout &layout) const {
+    return operandIndex == 1 ? Layout(layout) : std::nullopt;
+  }
+  bool takesAnyLayout(Operation *, unsigned operandIndex) const { return operandIndex == 0; }
+};
+
 struct ReduceModel : LayoutTransferOpInterface::ExternalModel<ReduceModel, tt::ReduceOp> {
   LayoutRule getLayoutRule(Operation *) const { return LayoutRule::Reduction; }
   Layout inferResultLayout(Operation *op, unsigned, const LinearLayout &layout) const {
@@ -147,6 +159,7 @@ void attachLayoutModels(MLIRContext *context) {
   tt::JoinOp::attachInterface<JoinModel>(*context);
   tt::SplitOp::attachInterface<SplitModel>(*context);
   tt::CatOp::attachInterface<CatModel>(*context);
+  tt::GatherOp::attachInterface<GatherModel>(*context);
   tt::ReduceOp::attachInterface<ReduceModel>(*context);
   tt::DotOp::attachInterface<DotModel>(*context);
 }

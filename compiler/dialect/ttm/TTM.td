@@ -223,6 +223,25 @@ def TTM_LoadTileOp : TTM_Op<"load_tile", [AttrSizedOperandSegments,
   let hasVerifier = 1;
 }
 
+def TTM_GatherTileOp : TTM_Op<"gather_tile", [
+    TypesMatchWith<"the indices are i32 of the result's shape and layout", "result", "indices",
+      "::mlir::cast<::mlir::RankedTensorType>($_self).clone(::mlir::IntegerType::get($_self.getContext(), 32))">]> {
+  let summary = "Reads the elements of a tile that indices choose along one dimension";
+  let description = [{
+    Along the other dimensions, where the tile has the result's shape, an element is that of the same coordinates.
+
+    ```mlir
+    %1 = ttm.gather_tile %tile[%indices] axis 1 : !ttm.tile<16x64xf32> -> tensor<16x32xf32, #l>
+    ```
+  }];
+  let arguments = (ins Arg<TTM_TileType, "", [MemRead<TTM_ThreadgroupMemory>]>:$tile, AnyRankedTensor:$indices,
+                       I32Attr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $tile `[` $indices `]` `axis` $axis attr-dict `:` qualified(type($tile)) `->` type($result)
+  }];
+}
+
 def TTM_MMAOp : TTM_Op<"mma", [AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>]> {
   let summary = "acc + a · b on simdgroup matrices";
   let description = [{

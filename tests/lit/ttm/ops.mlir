@@ -23,6 +23,9 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
     ttm.store_tile %x, %t[%slot] : tensor<32x32xf16, #blocked>, !ttm.tile<32x32xf16, row_pad = 8, slots = 2>
     // CHECK: ttm.store_tile %{{.*}}, %{{.*}} {offsets = array<i64: 0, 16>} : tensor<32x32xi8, #{{.*}}>, !ttm.tile<32x16xf16>
     ttm.store_tile %i8, %s {offsets = array<i64: 0, 16>} : tensor<32x32xi8, #blocked>, !ttm.tile<32x16xf16>
+    // CHECK: ttm.gather_tile %{{.*}}[%{{.*}}] axis 1 : !ttm.tile<32x32xf16, row_pad = 8, slots = 2> -> tensor<32x32xf16, #{{.*}}>
+    %places = arith.constant dense<0> : tensor<32x32xi32, #tall>
+    %gathered = ttm.gather_tile %t[%places] axis 1 : !ttm.tile<32x32xf16, row_pad = 8, slots = 2> -> tensor<32x32xf16, #tall>
     // CHECK: ttm.load_tile %{{.*}}[%{{.*}}] : !ttm.tile<32x32xf16, row_pad = 8, slots = 2> -> tensor<32x32xf16, #{{.*}}>
     %1 = ttm.load_tile %t[%slot] : !ttm.tile<32x32xf16, row_pad = 8, slots = 2> -> tensor<32x32xf16, #tall>
     // CHECK: ttm.mma %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}], %{{.*}} {b_transposed} : !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, tensor<32x32xf32, #{{.*}}>

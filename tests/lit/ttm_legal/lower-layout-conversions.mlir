@@ -6,6 +6,7 @@
 #groups = #ttm.linear<{register = [[128], [256]], lane = [[1], [2], [4], [8], [16]], simdgroup = [[32], [64]]}>
 #big = #ttm.linear<{register = [[1], [2], [512], [1024], [2048], [4096], [8192]], lane = [[4], [8], [16], [32], [64]], simdgroup = [[128], [256]]}>
 #turned = #ttm.linear<{register = [[128], [256], [512], [1024], [2048], [4096], [8192]], lane = [[1], [2], [4], [8], [16]], simdgroup = [[32], [64]]}>
+#table = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = [[0], [0]]}>
 
 module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK-LABEL: @kinds
@@ -42,5 +43,21 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   tt.func private @rounds(%v: tensor<16384xf32, #big>) -> tensor<16384xf32, #turned> {
     %0 = ttm.convert_layout %v : tensor<16384xf32, #big> -> tensor<16384xf32, #turned>
     tt.return %0 : tensor<16384xf32, #turned>
+  }
+
+  // What lies in the lanes of each SIMD-group is gathered by shuffles, anything else through a tile.
+  // CHECK-LABEL: @gathers
+  // CHECK-SAME: (%[[TABLE:.*]]: tensor<32xf32, #{{.*}}>, %[[V:.*]]: tensor<512xi1, #{{.*}}>, %[[I:.*]]: tensor<512xi8, #{{.*}}>)
+  // CHECK: %[[T:.*]] = ttm.alloc_tile "gathered" : !ttm.tile<512xi8>
+  // CHECK: tt.gather %[[TABLE]][%[[I]]]
+  // CHECK: %[[BYTES:.*]] = arith.extui %[[V]] : tensor<512xi1, #{{.*}}> to tensor<512xi8, #{{.*}}>
+  // CHECK: ttm.store_tile %[[BYTES]], %[[T]]
+  // CHECK: %[[WIDE:.*]] = arith.extui %[[I]] : tensor<512xi8, #{{.*}}> to tensor<512xi32, #{{.*}}>
+  // CHECK: %[[G:.*]] = ttm.gather_tile %[[T]][%[[WIDE]]] axis 0 : !ttm.tile<512xi8> -> tensor<512xi8, #{{.*}}>
+  // CHECK: arith.cmpi ne, %[[G]]
+  tt.func private @gathers(%table: tensor<32xf32, #table>, %v: tensor<512xi1, #a>, %i: tensor<512xi8, #groups>) -> (tensor<512xf32, #groups>, tensor<512xi1, #groups>) {
+    %0 = tt.gather %table[%i] {axis = 0 : i32} : (tensor<32xf32, #table>, tensor<512xi8, #groups>) -> tensor<512xf32, #groups>
+    %1 = tt.gather %v[%i] {axis = 0 : i32} : (tensor<512xi1, #a>, tensor<512xi8, #groups>) -> tensor<512xi1, #groups>
+    tt.return %0, %1 : tensor<512xf32, #groups>, tensor<512xi1, #groups>
   }
 }
