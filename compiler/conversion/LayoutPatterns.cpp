@@ -2,6 +2,8 @@
 
 #include "conversion/TTMToMSL.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 using namespace mlir;
 
 namespace triton_metal {
@@ -134,8 +136,9 @@ struct GatherPattern : RegisterPattern<tt::GatherOp> {
     auto ownBits = [&](const HardwareIndex &place) { return place.lane & ~inLane; };
     Value lane = sourceLane(builder, llvm::map_to_vector(others.lane, ownBits),
                             llvm::map_to_vector(others.simdgroup, ownBits));
-    Value index = toI32(builder, adaptor.getIndices());
-    lane = builder.splat(lane, result.getNumRegisters());
+    Value index = toI32(builder, firstOfEqual(builder, adaptor.getIndices()));
+    if (isa<VectorType>(index.getType()))
+      lane = builder.splat(lane, result.getNumRegisters());
     lane = arith::AddIOp::create(builder, lane, indexInLane(builder, source, axis, index));
     SmallVector<int64_t> bases;
     unsigned next = 0;
@@ -149,6 +152,21 @@ struct GatherPattern : RegisterPattern<tt::GatherOp> {
   }
 
 private:
+  /// A number where all registers have it, else the registers.
+  static Value firstOfEqual(RegisterBuilder &builder, Value index) {
+    if (auto splat = index.getDefiningOp<msl::SplatOp>())
+      return splat.getValue();
+    DenseElementsAttr constant;
+    if (matchPattern(index, m_Constant(&constant)) && constant.isSplat())
+      return arith::ConstantOp::create(builder, constant.getSplatValue<TypedAttr>());
+    auto permute = index.getDefiningOp<msl::PermuteRegistersOp>();
+    auto isZero = [](int64_t base) { return base == 0; };
+    if (!permute || !llvm::all_of(permute.getBases(), isZero))
+      return index;
+    Value first = builder.permute(permute.getValue(), {}, permute.getOffset());
+    return vector::ExtractOp::create(builder, first, ArrayRef<int64_t>{0});
+  }
+
   /// No index is negative.
   static Value toI32(RegisterBuilder &builder, Value index) {
     Type type = withElement(index.getType(), builder.getI32Type());

@@ -140,15 +140,6 @@ struct StorageOrder {
   }
 };
 
-/// The tile with its dimensions in another order.
-Value transpose(OpBuilder &builder, Location loc, Value value, ArrayRef<int32_t> order) {
-  auto type = cast<RankedTensorType>(value.getType());
-  LinearLayout layout = getLayout(type)->transpose(order);
-  auto transposed = RankedTensorType::get(layout.getShape(), type.getElementType(),
-                                          LinearLayoutAttr::get(type.getContext(), layout));
-  return tt::TransOp::create(builder, loc, transposed, value, builder.getDenseI32ArrayAttr(order));
-}
-
 void ReductionLowering::moveToRegisters(uint32_t bits) {
   StorageOrder storage(layout(), axis);
   SmallVector<int64_t> shape(layout().getShape());

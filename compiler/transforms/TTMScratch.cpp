@@ -78,6 +78,14 @@ Value reshape(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> s
   return tt::ReshapeOp::create(builder, loc, reshaped, value);
 }
 
+Value transpose(OpBuilder &builder, Location loc, Value value, ArrayRef<int32_t> order) {
+  auto type = cast<RankedTensorType>(value.getType());
+  LinearLayout layout = getLayout(type)->transpose(order);
+  auto transposed = RankedTensorType::get(layout.getShape(), type.getElementType(),
+                                          LinearLayoutAttr::get(type.getContext(), layout));
+  return tt::TransOp::create(builder, loc, transposed, value, builder.getDenseI32ArrayAttr(order));
+}
+
 /// Registers from register 0 on, in powers of two, that hold consecutive elements; at most 16 bytes
 /// of them.
 static int64_t consecutive(const LinearLayout &layout, int64_t bytes) {

@@ -50,6 +50,10 @@ mlir::Value fromStorage(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 mlir::Value reshape(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                     llvm::ArrayRef<int64_t> shape);
 
+/// The value with its dimensions in another order.
+mlir::Value transpose(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                      llvm::ArrayRef<int32_t> order);
+
 } // namespace triton_metal::ttm
 
 #endif
