@@ -1,4 +1,4 @@
-// Reductions: the registers of a thread, and the lanes of a SIMD-group.
+// Reductions: the registers of a thread, and the lanes of a SIMD-group. Scans over such lanes.
 
 #include "analysis/CombineRegion.h"
 #include "conversion/CombineRegion.h"
@@ -102,6 +102,58 @@ private:
   }
 };
 
+/// A scan along an axis that lies in lanes: bit by bit of the coordinate, the half of each block of
+/// lanes that comes second is combined with the last lane of the first half.
+struct ScanPattern : RegisterPattern<tt::ScanOp> {
+  using RegisterPattern::RegisterPattern;
+
+  LogicalResult matchAndRewrite(tt::ScanOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LinearLayout layout = layoutOf(op.getSrcs()[0]);
+    unsigned axis = op.getAxis(), shift = layout.dimShift(axis);
+    SmallVector<uint32_t> lanes(llvm::Log2_64(layout.getShape()[axis]));
+    if (layout.bitsAlong(InDim::Register, axis) || layout.bitsAlong(InDim::Simdgroup, axis) ||
+        !layout.isPermutationAlong(axis))
+      return op.emitOpError("goes over registers or SIMD-groups; ttm-lower-scans takes it apart");
+    for (auto [bit, base] : llvm::enumerate(layout.getLaneBases()))
+      if (base & layout.dimMask(axis))
+        lanes[llvm::countr_zero(base) - shift] = 1u << bit;
+
+    RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
+    SmallVector<Value> values(adaptor.getSrcs());
+    uint32_t lower = 0;
+    for (uint32_t half : lanes) {
+      Value source = lane(builder, ~(lower | half), op.getReverse() ? half : lower);
+      SmallVector<Value> others = llvm::map_to_vector(values, [&](Value value) {
+        return builder.shuffle(value, [&](Value bits) -> Value {
+          return msl::SimdShuffleOp::create(builder, bits, source);
+        });
+      });
+      SmallVector<Value> combined = combine(builder, op.getCombineOp().front(), others, values);
+      Value isLower = builder.threadBitsAre(half, 0, 0, 0);
+      for (auto [value, both] : llvm::zip(values, combined))
+        value = op.getReverse() ? arith::SelectOp::create(builder, isLower, both, value)
+                                : arith::SelectOp::create(builder, isLower, value, both);
+      lower |= half;
+    }
+    rewriter.replaceOp(op, values);
+    return success();
+  }
+
+private:
+  /// The bits of the own lane in `mask`, with other bits that are set.
+  Value lane(RegisterBuilder &builder, uint32_t mask, uint32_t set) const {
+    SmallVector<uint32_t> own;
+    for (unsigned bit = 0; bit < kLaneBits; ++bit)
+      own.push_back(mask & (1u << bit));
+    SmallVector<uint32_t> simdgroups(llvm::Log2_32(types().getNumSimdgroups()), 0);
+    Value lane = builder.threadIndex(own, simdgroups);
+    if (!set)
+      return lane;
+    return arith::AddIOp::create(builder, lane, builder.constant(lane.getType(), set));
+  }
+};
+
 struct YieldPattern : RegisterPattern<ttm::YieldOp> {
   using RegisterPattern::RegisterPattern;
 
@@ -115,7 +167,7 @@ struct YieldPattern : RegisterPattern<ttm::YieldOp> {
 } // namespace
 
 void populateReducePatterns(const TTMToMSLTypes &types, RewritePatternSet &patterns) {
-  patterns.add<ReducePattern, YieldPattern>(types, patterns.getContext());
+  patterns.add<ReducePattern, ScanPattern, YieldPattern>(types, patterns.getContext());
 }
 
 } // namespace triton_metal

@@ -58,9 +58,6 @@ static LogicalResult refuseType(Operation *op, Type type) {
 /// else.
 static StringRef getAdvice(Operation *op) {
   return llvm::TypeSwitch<Operation *, StringRef>(op)
-      .Case([](tt::ScanOp) {
-        return "there are no scans yet; reduce over a mask, or scan on the host";
-      })
       .Case([](tt::HistogramOp) { return "there is no histogram yet; use tl.atomic_add"; })
       .Case([](tt::DotScaledOp) {
         return "there are no scaled dots; scale the operands and use tl.dot";
@@ -98,14 +95,14 @@ static LogicalResult check(tt::FpToFpOp op) {
   return success();
 }
 
-static LogicalResult check(tt::ReduceOp op) {
+template <typename CombineOp> static LogicalResult checkCombine(CombineOp op, StringRef kind) {
   for (Operation &inside : op.getCombineOp().front().without_terminator())
     if (inside.getNumRegions() || !isa<arith::ArithDialect, math::MathDialect>(inside.getDialect()))
-      return inside.emitOpError(
-          "cannot be part of a reduction's combine function: use arithmetic and tl.where");
+      return inside.emitOpError("cannot be part of a ")
+             << kind << "'s combine function: use arithmetic and tl.where";
   for (Type type : op.getElementTypes())
     if (isa<tt::PtrType>(type))
-      return op.emitOpError("reduces pointers; reduce their offsets instead");
+      return op.emitOpError("has pointers in its ") << kind << "; take their offsets instead";
   return success();
 }
 
@@ -139,7 +136,9 @@ static LogicalResult checkOperation(Operation *op) {
   if (auto conversion = dyn_cast<tt::FpToFpOp>(op))
     return check(conversion);
   if (auto reduction = dyn_cast<tt::ReduceOp>(op))
-    return check(reduction);
+    return checkCombine(reduction, "reduction");
+  if (auto scan = dyn_cast<tt::ScanOp>(op))
+    return checkCombine(scan, "scan");
   if (auto atomic = dyn_cast<tt::AtomicRMWOp>(op))
     return check(atomic);
   if (auto atomic = dyn_cast<tt::AtomicCASOp>(op))
@@ -176,7 +175,7 @@ static LogicalResult checkFunction(tt::FuncOp func, const TTMToMSLTypes &types) 
         return WalkResult(refuseType(op, type));
     if (failed(checkOperation(op)))
       return WalkResult::interrupt();
-    return isa<tt::ReduceOp>(op) ? WalkResult::skip() : WalkResult::advance();
+    return isa<tt::ReduceOp, tt::ScanOp>(op) ? WalkResult::skip() : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }

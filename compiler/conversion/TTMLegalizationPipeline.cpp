@@ -12,7 +12,8 @@ void buildTTMLegalizationPipeline(OpPassManager &manager) {
   manager.addPass(createTTMCheckSupport());
   addVerified(manager, createTTMLowerPointers());
   addVerified(manager, createTTMUniformMasks());
-  // Reductions and atomics leave conversions behind, and tiles that leave those less room.
+  // Scans, reductions and atomics leave conversions behind, and tiles that leave those less room.
+  addVerified(manager, createTTMLowerScans());
   addVerified(manager, createTTMLowerReductions());
   addVerified(manager, createTTMBroadcastAtomics());
   addVerified(manager, createTTMLowerLayoutConversions());

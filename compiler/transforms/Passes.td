@@ -432,6 +432,34 @@ def TTMLowerReductions : Pass<"ttm-lower-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
 }
 
+def TTMLowerScans : Pass<"ttm-lower-scans", "::mlir::ModuleOp"> {
+  let summary = "Turns scans into steps: registers, lanes, and SIMD-groups through threadgroup memory";
+  let description = [{
+    The lowest bits of a coordinate along the axis are in registers, in lanes or in SIMD-groups. Neighbours in registers are
+    combined in pairs, the scan goes on with the pairs, and each pair's first element is combined with what comes before
+    the pair: for N registers, 2N - 2 times in all, and no element twice. What lies in lanes stays a `tt.scan`, which the
+    conversion makes shuffles of. What lies in SIMD-groups is moved to lanes that hold copies, or else to registers, of all.
+    `reverse` exchanges first and last.
+
+    ```mlir
+    %y = "tt.scan"(%x) <{axis = 0 : i32, reverse = false}> ({ ... }) : (tensor<64xf32, #pairs>) -> tensor<64xf32, #pairs>
+    ```
+    becomes, where a thread holds two neighbours and the other bits are in lanes,
+    ```mlir
+    %0 = tt.reshape %x : tensor<64xf32, #pairs> -> tensor<32x2xf32, #split>
+    %first, %second = tt.split %0 : tensor<32x2xf32, #split> -> tensor<32xf32, #lanes>
+    %pair = arith.addf %first, %second : tensor<32xf32, #lanes>
+    %upto = "tt.scan"(%pair) <{axis = 0 : i32, reverse = false}> ({ ... }) : (tensor<32xf32, #lanes>) -> tensor<32xf32, #lanes>
+    %before = tt.gather %upto[%neighbour] {axis = 0 : i32} : (tensor<32xf32, #lanes>, tensor<32xi32, #lanes>) -> tensor<32xf32, #lanes>
+    %sum = arith.addf %before, %first : tensor<32xf32, #lanes>
+    %1 = arith.select %hasNeighbour, %sum, %first : tensor<32xi1, #lanes>, tensor<32xf32, #lanes>
+    %2 = tt.join %1, %upto : tensor<32xf32, #lanes> -> tensor<32x2xf32, #split>
+    %y = tt.reshape %2 : tensor<32x2xf32, #split> -> tensor<64xf32, #pairs>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect"];
+}
+
 def TTMBroadcastAtomics : Pass<"ttm-broadcast-atomics", "::mlir::ModuleOp"> {
   let summary = "Brings an atomic's result from the thread that did it to all that hold copies";
   let description = [{

@@ -14,14 +14,24 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   tt.func public @scans(%x: !tt.ptr<f32>) {
     %p = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>, #l>
-    %v = tt.load %p : tensor<32x!tt.ptr<f32>, #l>
-    // expected-error @+1 {{there are no scans yet; reduce over a mask, or scan on the host}}
-    %s = "tt.scan"(%v) <{axis = 0 : i32, reverse = false}> ({
-    ^bb0(%a: f32, %b: f32):
-      %c = arith.addf %a, %b : f32
-      tt.scan.return %c : f32
-    }) : (tensor<32xf32, #l>) -> tensor<32xf32, #l>
-    tt.store %p, %s : tensor<32x!tt.ptr<f32>, #l>
+    // expected-error @+1 {{has pointers in its scan; take their offsets instead}}
+    %s = "tt.scan"(%p) <{axis = 0 : i32, reverse = false}> ({
+    ^bb0(%a: !tt.ptr<f32>, %b: !tt.ptr<f32>):
+      tt.scan.return %b : !tt.ptr<f32>
+    }) : (tensor<32x!tt.ptr<f32>, #l>) -> tensor<32x!tt.ptr<f32>, #l>
+    tt.return
+  }
+}
+
+// -----
+
+#l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  tt.func public @histograms(%p: !tt.ptr<i32>) {
+    %q = tt.splat %p : !tt.ptr<i32> -> tensor<32x!tt.ptr<i32>, #l>
+    %x = tt.load %q : tensor<32x!tt.ptr<i32>, #l>
+    // expected-error @+1 {{there is no histogram yet; use tl.atomic_add}}
+    %h = tt.histogram %x : tensor<32xi32, #l> -> tensor<32xi32, #l>
     tt.return
   }
 }
