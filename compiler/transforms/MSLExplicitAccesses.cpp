@@ -155,6 +155,9 @@ LogicalResult TypeExplicator::convertMsl(Operation *op) {
       .Case([&](SimdReduceOp reduce) { return convertSimdReduce(reduce); })
       .Case<SimdShuffleOp, SimdShuffleXorOp>([&](auto) { return convertShuffle(op); })
       .Case<AtomicRMWOp, AtomicCASOp>([&](auto) { return convertAtomic(op); })
+      .Case([&](MetalCallOpInterface call) {
+        return call.crossesLanes() ? convertLaneCall(op, /*isUnsigned=*/false) : success();
+      })
       .Default([](Operation *) { return success(); });
 }
 
@@ -163,23 +166,30 @@ LogicalResult TypeExplicator::convertMsl(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult TypeExplicator::convertSimdReduce(SimdReduceOp op) {
-  Type type = op.getType(), element = getElementTypeOrSelf(type);
-  unsigned bits = element.getIntOrFloatBitWidth();
   SimdReduceKind kind = op.getKind();
-  bool isFloat = isa<FloatType>(element);
   bool isUnsigned = kind == SimdReduceKind::UMin || kind == SimdReduceKind::UMax;
   bool isBits =
       kind == SimdReduceKind::And || kind == SimdReduceKind::Or || kind == SimdReduceKind::Xor;
-  if (bits == 64 || bits == 1 || element.isBF16() || (isFloat && (isBits || isUnsigned)))
-    return refuse(op, "Metal has no such reduction over a SIMD-group");
-  Value value = getWhole(op.getValue(), isUnsigned);
-  op.getValueMutable().assign(value);
-  if (!isFloat && bits < 32) {
+  if (isa<FloatType>(getElementTypeOrSelf(op.getType())) && (isBits || isUnsigned))
+    return refuse(op, "Metal has no such function over a SIMD-group");
+  return convertLaneCall(op, isUnsigned);
+}
+
+LogicalResult TypeExplicator::convertLaneCall(Operation *op, bool isUnsigned) {
+  Value result = op->getResult(0);
+  Type type = result.getType(), element = getElementTypeOrSelf(type);
+  unsigned bits = element.getIntOrFloatBitWidth();
+  if (bits == 64 || bits == 1 || element.isBF16())
+    return refuse(op, "Metal has no such function over a SIMD-group");
+  Value value = getWhole(op->getOperand(0), isUnsigned);
+  op->setOperand(0, value);
+  if (!isa<FloatType>(element) && bits < 32) {
     // A sum of shorts may be an int, which is cut back.
-    Value reduced = SimdReduceOp::create(builder, loc, value.getType(), kind, value);
-    return replace(op, CastOp::create(builder, loc, type, reduced));
+    Operation *call = builder.clone(*op);
+    call->getResult(0).setType(value.getType());
+    return replace(op, CastOp::create(builder, loc, type, call->getResult(0)));
   }
-  retype(op.getResult(), value.getType());
+  retype(result, value.getType());
   return success();
 }
 

@@ -84,6 +84,7 @@ private:
   mlir::LogicalResult convertArith(Operation *op);
   mlir::LogicalResult convertMsl(Operation *op);
   mlir::LogicalResult convertSimdReduce(SimdReduceOp op);
+  mlir::LogicalResult convertLaneCall(mlir::Operation *op, bool isUnsigned);
   mlir::LogicalResult convertShuffle(Operation *op);
   mlir::LogicalResult convertAtomic(Operation *op);
   void convertFor(ForOp loop);

@@ -18,7 +18,9 @@ bool triton_metal::msl::isElementwise(Operation *op) {
 }
 
 bool triton_metal::msl::isElementwiseOrShuffle(Operation *op) {
-  return isa<SimdReduceOp, SimdShuffleXorOp, SimdShuffleOp>(op) || isElementwise(op);
+  if (auto call = dyn_cast<MetalCallOpInterface>(op))
+    return call.crossesLanes() || isElementwise(op);
+  return isElementwise(op);
 }
 
 bool triton_metal::msl::isOnDemand(Value value) {

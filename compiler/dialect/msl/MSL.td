@@ -527,20 +527,24 @@ def MSL_YieldOp : MSL_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
 }
 
-// A function in which the lanes of a SIMD-group meet; `function` is a C++ expression for its name.
+// A function in which the lanes of a SIMD-group meet; `function` is a C++ expression for its name, and `members` are methods
+// of its other interfaces.
 class MSL_LaneCallOp<string mnemonic, list<Trait> traits = [], string function = "\"" # mnemonic # "\"",
-                     string literals = "{}">
+                     string literals = "{}", string members = "">
     : MSL_Op<mnemonic, traits # [NoMemoryEffect, AllTypesMatch<["value", "result"]>, MSL_MetalCallOpInterface]> {
   let extraClassDeclaration = [{
     std::string getMetalFunction() { return }] # function # [{; }
     ::llvm::SmallVector<std::string, 1> getMetalLiterals() { return }] # literals # [{; }
     bool crossesLanes() { return true; }
+    }] # members # [{
   }];
 }
 
-def MSL_SimdReduceOp : MSL_LaneCallOp<"simd_reduce", [
-    DeclareOpInterfaceMethods<MSL_SpreadOpInterface>, DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>],
-    [{("simd_" + stringifySimdReduceKind(getKind()).ltrim('u')).str()}]> {
+def MSL_SimdReduceOp : MSL_LaneCallOp<"simd_reduce", [MSL_SpreadOpInterface, MSL_TargetFeatureOpInterface],
+    [{("simd_" + stringifySimdReduceKind(getKind()).ltrim('u')).str()}], "{}", [{
+      Spread getSpread() { return Spread::Simdgroup; }
+      Feature getRequiredFeature() { return Feature::SimdReductions; }
+    }]> {
   let summary = "each register combined over the 32 lanes; every lane gets the result";
   let arguments = (ins MSL_SimdReduceKind:$kind, MSL_Value:$value);
   let results = (outs MSL_Value:$result);

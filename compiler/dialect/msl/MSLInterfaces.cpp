@@ -71,7 +71,6 @@ Feature AtomicRMWOp::getRequiredFeature() {
   return element.isInteger(64) ? Feature::Atomic64MinMax : Feature::None;
 }
 Feature FenceOp::getRequiredFeature() { return Feature::MemoryOrders; }
-Feature SimdReduceOp::getRequiredFeature() { return Feature::SimdReductions; }
 Feature MmaOp::getRequiredFeature() { return Feature::SimdgroupMatrix; }
 Feature MatrixLoadOp::getRequiredFeature() { return Feature::SimdgroupMatrix; }
 Feature MultiplyAccumulateOp::getRequiredFeature() { return Feature::SimdgroupMatrix; }
@@ -83,7 +82,6 @@ Feature MultiplyAccumulateOp::getRequiredFeature() { return Feature::SimdgroupMa
 Spread LaneOp::getSpread() { return Spread::Thread; }
 Spread SimdgroupOp::getSpread() { return Spread::Simdgroup; }
 Spread UniformOp::getSpread() { return Spread::Threadgroup; }
-Spread SimdReduceOp::getSpread() { return Spread::Simdgroup; }
 // Each thread that updates memory finds something else there.
 Spread AtomicRMWOp::getSpread() { return Spread::Thread; }
 Spread AtomicCASOp::getSpread() { return Spread::Thread; }

@@ -35,7 +35,7 @@ msl.kernel @threadgroup_float_add(%n: f32) threads 32 {
 msl.kernel @reduction_of_64_bits(%x: !msl.ptr<i64, device>) threads 32 {
   %zero = arith.constant 0 : i32
   %v = msl.load %x[%zero] : !msl.ptr<i64, device>, i32 -> i64
-  // expected-error @below {{Metal has no such reduction over a SIMD-group}}
+  // expected-error @below {{Metal has no such function over a SIMD-group}}
   %s = msl.simd_reduce sum %v : i64
   msl.store %s, %x[%zero] : i64, !msl.ptr<i64, device>, i32
   msl.return
