@@ -121,6 +121,10 @@ struct ScanPattern : RegisterPattern<tt::ScanOp> {
 
     RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
     SmallVector<Value> values(adaptor.getSrcs());
+    if (auto kind = getPrefixKind(op); kind && lanes == ArrayRef<uint32_t>{1, 2, 4, 8, 16}) {
+      rewriter.replaceOp(op, msl::SimdPrefixOp::create(builder, *kind, values[0]));
+      return success();
+    }
     uint32_t lower = 0;
     for (uint32_t half : lanes) {
       Value source = lane(builder, ~(lower | half), op.getReverse() ? half : lower);
@@ -141,6 +145,20 @@ struct ScanPattern : RegisterPattern<tt::ScanOp> {
   }
 
 private:
+  /// The function that does the scan over all lanes.
+  static std::optional<msl::SimdReduceKind> getPrefixKind(tt::ScanOp op) {
+    Operation *combiner = getCommutativeCombiner(op.getCombineOp().front());
+    if (!combiner || op.getReverse() ||
+        !msl::TargetAttr::get(op->getParentOfType<ModuleOp>()).has(msl::Feature::SimdReductions) ||
+        !msl::ScalarType::get(combiner->getResult(0).getType())->hasSimdReduction)
+      return std::nullopt;
+    if (isa<arith::AddFOp, arith::AddIOp>(combiner))
+      return msl::SimdReduceKind::Sum;
+    if (isa<arith::MulFOp, arith::MulIOp>(combiner))
+      return msl::SimdReduceKind::Product;
+    return std::nullopt;
+  }
+
   /// The bits of the own lane in `mask`, with other bits that are set.
   Value lane(RegisterBuilder &builder, uint32_t mask, uint32_t set) const {
     SmallVector<uint32_t> own;

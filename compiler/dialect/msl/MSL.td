@@ -551,6 +551,20 @@ def MSL_SimdReduceOp : MSL_LaneCallOp<"simd_reduce", [MSL_SpreadOpInterface, MSL
   let assemblyFormat = "$kind $value attr-dict `:` type($value)";
 }
 
+def MSL_SumOrProduct : AttrConstraint<CPred<"::llvm::is_contained({SimdReduceKind::Sum, SimdReduceKind::Product}, "
+    "::llvm::cast<SimdReduceKindAttr>($_self).getValue())">, "sum or product">;
+
+def MSL_SimdPrefixOp : MSL_LaneCallOp<"simd_prefix", [MSL_SpreadOpInterface, MSL_TargetFeatureOpInterface],
+    [{("simd_prefix_inclusive_" + stringifySimdReduceKind(getKind())).str()}], "{}", [{
+      Spread getSpread() { return Spread::Thread; }
+      Feature getRequiredFeature() { return Feature::SimdReductions; }
+    }]> {
+  let summary = "the sum or product of each register over the lanes up to this one";
+  let arguments = (ins ConfinedAttr<MSL_SimdReduceKind, [MSL_SumOrProduct]>:$kind, MSL_Value:$value);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$kind $value attr-dict `:` type($value)";
+}
+
 def MSL_SimdShuffleXorOp : MSL_LaneCallOp<"simd_shuffle_xor", [], [{"simd_shuffle_xor"}],
                                          [{{std::to_string(getMask())} }]> {
   let summary = "each register of the lane whose index is this lane's exclusive-or `mask`";

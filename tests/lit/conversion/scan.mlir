@@ -1,4 +1,4 @@
-// RUN: triton-metal-opt %s --convert-ttm-to-msl | FileCheck %s
+// RUN: triton-metal-opt %s --split-input-file --convert-ttm-to-msl | FileCheck %s
 
 // Bit by bit of the coordinate, the lanes of each second half are combined with the last lane of the first half.
 #l = #ttm.linear<{register = [[1, 0]], lane = [[0, 1], [0, 2], [2, 0], [4, 0], [8, 0]], simdgroup = []}>
@@ -28,6 +28,37 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
       tt.scan.return %c : f32
     }) : (tensor<16x4xf32, #l>) -> tensor<16x4xf32, #l>
     ttm.store %s, %x[%at] : tensor<16x4xf32, #l>, tensor<16x4xi32, #l>, !tt.ptr<f32>
+    tt.return
+  }
+}
+
+// -----
+
+// Over all lanes, Metal has a function for sums and products.
+#all = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // CHECK-LABEL: msl.kernel @prefix
+  // CHECK: %[[V:.*]] = msl.load
+  // CHECK: %[[S:.*]] = msl.simd_prefix sum %[[V]] : vector<1xf32>
+  // CHECK: msl.store %[[S]]
+  // In the other direction it has none.
+  // CHECK-COUNT-5: msl.simd_shuffle
+  tt.func public @prefix(%x: !tt.ptr<f32>) {
+    %at = arith.constant dense<0> : tensor<32xi32, #all>
+    %v = ttm.load %x[%at] : tensor<32xi32, #all>, !tt.ptr<f32> -> tensor<32xf32, #all>
+    %s = "tt.scan"(%v) <{axis = 0 : i32, reverse = false}> ({
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tt.scan.return %c : f32
+    }) : (tensor<32xf32, #all>) -> tensor<32xf32, #all>
+    ttm.store %s, %x[%at] : tensor<32xf32, #all>, tensor<32xi32, #all>, !tt.ptr<f32>
+    %r = "tt.scan"(%v) <{axis = 0 : i32, reverse = true}> ({
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tt.scan.return %c : f32
+    }) : (tensor<32xf32, #all>) -> tensor<32xf32, #all>
+    ttm.store %r, %x[%at] : tensor<32xf32, #all>, tensor<32xi32, #all>, !tt.ptr<f32>
     tt.return
   }
 }

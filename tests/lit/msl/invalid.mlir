@@ -112,3 +112,12 @@ msl.kernel @lanes(%x: !msl.ptr<f32, device>, %i: !msl.ptr<i32, device>) threads 
   %s = msl.simd_shuffle %v, %l : vector<4xf32>, vector<2xi32>
   msl.return
 }
+
+// -----
+
+msl.kernel @prefix(%x: !msl.ptr<f32, device>) threads 32 {
+  %v = msl.read %x : !msl.ptr<f32, device> -> f32
+  // expected-error @+1 {{attribute 'kind' failed to satisfy constraint}}
+  %s = msl.simd_prefix max %v : f32
+  msl.return
+}
