@@ -11,7 +11,17 @@ import numpy as np
 from .dtypes import ALL, BOOL, F32, I32, I64, U32, U64, DType
 from .machine import Machine
 from .program import Config, Op, Program, Tile
-from .steps import atomics, control_flow, dots, elementwise, memory, pointers, reductions, views
+from .steps import (
+    atomics,
+    control_flow,
+    dots,
+    elementwise,
+    memory,
+    pointers,
+    reductions,
+    scans,
+    views,
+)
 from .steps.places import draw_places
 
 Step = Callable[[Program], object]
@@ -44,10 +54,15 @@ STEPS: list[tuple[float, Step]] = [
     (1, views.reshape),
     (1, views.expand),
     (0.6, views.broadcast),
+    (1, views.join),
+    (0.6, views.split),
+    (0.8, views.gather),
     (3, reductions.reduce),
     (0.5, reductions.reduce_small),
     (0.5, reductions.reduce_pair),
     (0.5, reductions.softmax_like),
+    (1.5, scans.scan),
+    (0.5, scans.scan_pair),
     (0.8, atomics.distinct),
     (0.4, atomics.exchange),
     (0.5, atomics.colliding),

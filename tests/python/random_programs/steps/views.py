@@ -90,4 +90,84 @@ def broadcast(program: Program) -> None:
     )
 
 
-STEPS: list[Any] = [permute, reshape, expand, broadcast]
+def _paired(function: Callable[..., np.ndarray]) -> Callable[..., Value]:
+    """A function of several arrays of one dtype as one of values."""
+
+    def apply(*values: Value) -> Value:
+        known = None
+        if any(value.known is not None for value in values):
+            known = function(
+                *(np.ones(v.data.shape, bool) if v.known is None else v.known for v in values)
+            )
+        data = function(*(value.data for value in values))
+        return Value(np.ascontiguousarray(data), values[0].dtype, known)
+
+    return apply
+
+
+def join(program: Program) -> None:
+    """Two tiles in one: side by side, one after the other, or alternating."""
+    a = program.pick(lambda t: 0 < len(t.shape) < 4, unknown=True)
+    b = program.pick(lambda t: t.shape == a.shape and t.dtype == a.dtype, unknown=True)
+    kind = program.rng.choice(["join", "cat", "interleave"])
+    if kind == "join":
+        program.compute("tl.join({0}, {1})", _paired(lambda x, y: np.stack([x, y], -1)), a, b)
+    elif kind == "cat":
+        dim = program.rng.randrange(len(a.shape))
+        program.compute(
+            f"tl.cat({{0}}, {{1}}, dim={dim})",
+            _paired(lambda x, y: np.concatenate([x, y], dim + 1)),
+            a,
+            b,
+        )
+    else:
+        shape = (*a.shape[:-1], 2 * a.shape[-1])
+        program.compute(
+            "tl.interleave({0}, {1})",
+            _paired(lambda x, y: np.stack([x, y], -1).reshape((x.shape[0], *shape))),
+            a,
+            b,
+        )
+
+
+def split(program: Program) -> None:
+    """Every second element."""
+    a = program.pick(lambda t: t.shape != () and t.shape[-1] > 1, unknown=True)
+    shape = (*a.shape[:-1], a.shape[-1] // 2, 2)
+    if len(shape) > 4:
+        raise Refused("too many dimensions")
+    half = program.rng.randrange(2)
+    program.compute(
+        f"tl.split(tl.reshape({{0}}, {shape}))[{half}]",
+        moved(lambda x: x.reshape((x.shape[0], *shape))[..., half]),
+        a,
+    )
+
+
+def gather(program: Program) -> None:
+    """Elements of a tile that another tile chooses."""
+    a = program.pick(lambda t: t.shape != (), unknown=True)
+    axis = program.rng.randrange(len(a.shape))
+    size = a.shape[axis]
+
+    def fits(tile: Any) -> bool:
+        return (
+            tile.dtype.is_int
+            and tile.dtype.bits >= 8
+            and len(tile.shape) == len(a.shape)
+            and size <= 2 ** (tile.dtype.bits - 1)
+            and all(
+                s == t
+                for i, (s, t) in enumerate(zip(a.shape, tile.shape, strict=True))
+                if i != axis
+            )
+        )
+
+    index = program.pick(fits)
+
+    def choose(x: Value, places: Value) -> Value:
+        at = (places.data & places.dtype.numpy.type(size - 1)).astype(np.int64)
+        known = None if x.known is None else np.take_along_axis(x.known, at, axis + 1)
+        return Value(np.take_along_axis(x.data, at, axis + 1), x.dtype, known)
+
+    program.compute(f"tl.gather({{0}}, {{1}} & {size - 1}, {axis})", choose, a, index)
