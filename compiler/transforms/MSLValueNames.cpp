@@ -110,6 +110,23 @@ static bool isOffset(Value value, unsigned depth = 2) {
   });
 }
 
+/// Whether an integer is computed from what was read, and not from the places of threads and
+/// programs alone.
+static bool isOfData(Value value, unsigned depth = 6) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == 0)
+    return false;
+  if (isa<ReadOp, AtomicRMWOp, AtomicCASOp>(op))
+    return true;
+  if (auto get = dyn_cast<GetOp>(op))
+    return llvm::any_of(get.getArray().getUsers(), [&](Operation *user) {
+      auto set = dyn_cast<SetOp>(user);
+      return set && set.getArray() == get.getArray() && isOfData(set.getValue(), depth - 1);
+    });
+  return llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return isOfData(operand, depth - 1); });
+}
+
 static std::string describeBinary(BinaryOp op, unsigned depth) {
   bool isInteger = isa<IntegerType>(getElementTypeOrSelf(op.getType()));
   bool isTruth = getElementTypeOrSelf(op.getType()).isInteger(1);
@@ -117,11 +134,11 @@ static std::string describeBinary(BinaryOp op, unsigned depth) {
     return "offset";
   switch (op.getKind()) {
   case BinaryKind::Add:
-    return isInteger ? "index" : "sum";
+    return isInteger && !isOfData(op) ? "index" : "sum";
   case BinaryKind::Sub:
     return "difference";
   case BinaryKind::Mul:
-    return isInteger ? "index" : "product";
+    return isInteger && !isOfData(op) ? "index" : "product";
   case BinaryKind::Div:
     return "quotient";
   case BinaryKind::Rem:
@@ -196,6 +213,8 @@ static std::string describe(Value value, unsigned depth) {
         return isNamed ? name + "_" + getTypeWord(op.getType()) : name;
       })
       .Case([&](CallOp op) { return describeCall(op); })
+      .Case(
+          [&](SimdPrefixOp op) { return "running_" + stringifySimdReduceKind(op.getKind()).str(); })
       .Case([&](SimdReduceOp op) { return stringifySimdReduceKind(op.getKind()).ltrim('u').str(); })
       .Case([&](MetalCallOpInterface op) {
         // What another lane has of it.
