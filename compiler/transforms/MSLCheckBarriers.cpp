@@ -15,6 +15,7 @@ namespace {
 
 struct MSLCheckBarriersPass : impl::MSLCheckBarriersBase<MSLCheckBarriersPass> {
   void runOnOperation() override {
+    markAllAnalysesPreserved();
     for (msl::KernelOp kernel : getOperation().getOps<msl::KernelOp>()) {
       msl::Uniformity uniformity(kernel);
       WalkResult walked = kernel.walk([&](msl::BarrierOp barrier) {

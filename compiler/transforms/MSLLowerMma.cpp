@@ -108,7 +108,13 @@ private:
 
 struct LowerMma : triton_metal::impl::MSLLowerMmaBase<LowerMma> {
   void runOnOperation() override {
-    getOperation().walk([](MatrixProductOp op) { ProductLowering(op).run(); });
+    bool changes = false;
+    getOperation().walk([&](MatrixProductOp op) {
+      ProductLowering(op).run();
+      changes = true;
+    });
+    if (!changes)
+      markAllAnalysesPreserved();
   }
 };
 

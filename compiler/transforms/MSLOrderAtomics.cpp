@@ -189,13 +189,18 @@ bool isLocal(Operation *op) {
 
 struct MSLOrderAtomicsPass : impl::MSLOrderAtomicsBase<MSLOrderAtomicsPass> {
   void runOnOperation() override {
+    changes = false;
     for (KernelOp kernel : getOperation().getOps<KernelOp>())
       if (failed(order(kernel)))
         return signalPassFailure();
+    if (!changes)
+      markAllAnalysesPreserved();
   }
 
 private:
-  static LogicalResult order(KernelOp kernel) {
+  bool changes = false;
+
+  LogicalResult order(KernelOp kernel) {
     SmallVector<AtomicOpInterface> ordered;
     kernel.walk([&](AtomicOpInterface atomic) {
       if (atomic.getMemoryOrder() != MemoryOrder::Relaxed)
@@ -203,6 +208,7 @@ private:
     });
     if (ordered.empty())
       return success();
+    changes = true;
     OrderAnalysis analysis(kernel);
     Uniformity uniformity(kernel);
     for (AtomicOpInterface op : ordered) {

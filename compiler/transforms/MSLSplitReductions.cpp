@@ -52,6 +52,8 @@ struct SplitReductions : triton_metal::impl::MSLSplitReductionsBase<SplitReducti
   void runOnOperation() override {
     SmallVector<ReduceRegistersOp> reductions;
     getOperation().walk([&](ReduceRegistersOp op) { reductions.push_back(op); });
+    if (reductions.empty())
+      return markAllAnalysesPreserved();
     for (ReduceRegistersOp op : reductions) {
       if (op.getBits() == 0) {
         op.replaceAllUsesWith(op.getOperands());

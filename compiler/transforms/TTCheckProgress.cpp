@@ -195,6 +195,7 @@ LogicalResult refuse(Operation *op) {
 
 struct TTCheckProgressPass : impl::TTCheckProgressBase<TTCheckProgressPass> {
   void runOnOperation() override {
+    markAllAnalysesPreserved();
     WalkResult walked = getOperation().walk([&](Operation *op) {
       Operation *wait = isa<tt::AtomicPollOp>(op) ? op : nullptr;
       if (auto loop = dyn_cast<scf::WhileOp>(op))

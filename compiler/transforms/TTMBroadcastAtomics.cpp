@@ -45,6 +45,7 @@ template <typename Atomic> void broadcast(Scratch &scratch, Atomic op, unsigned 
 struct TTMBroadcastAtomicsPass : impl::TTMBroadcastAtomicsBase<TTMBroadcastAtomicsPass> {
   void runOnOperation() override {
     unsigned numSimdgroups = getNumSimdgroups(getOperation());
+    bool changes = false;
     for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>()) {
       SmallVector<Operation *> atomics;
       func.walk([&](Operation *op) {
@@ -53,6 +54,7 @@ struct TTMBroadcastAtomicsPass : impl::TTMBroadcastAtomicsBase<TTMBroadcastAtomi
       });
       if (atomics.empty() || !func.getBody().hasOneBlock())
         continue;
+      changes = true;
       Scratch scratch(func);
       for (Operation *op : atomics)
         if (auto update = dyn_cast<AtomicRMWOp>(op))
@@ -60,6 +62,8 @@ struct TTMBroadcastAtomicsPass : impl::TTMBroadcastAtomicsBase<TTMBroadcastAtomi
         else
           broadcast(scratch, cast<AtomicCASOp>(op), numSimdgroups);
     }
+    if (!changes)
+      markAllAnalysesPreserved();
   }
 };
 

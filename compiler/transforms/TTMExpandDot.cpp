@@ -169,6 +169,8 @@ struct TTMExpandDotPass : impl::TTMExpandDotBase<TTMExpandDotPass> {
     for (tt::DotOp dot : dots)
       if (failed(DotExpansion(dot, budget).run()))
         return signalPassFailure();
+    if (dots.empty())
+      markAllAnalysesPreserved();
   }
 };
 

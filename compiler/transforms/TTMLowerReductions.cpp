@@ -235,6 +235,7 @@ void ReductionLowering::run() {
 
 struct TTMLowerReductionsPass : impl::TTMLowerReductionsBase<TTMLowerReductionsPass> {
   void runOnOperation() override {
+    bool changes = false;
     for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>()) {
       SmallVector<tt::ReduceOp> reductions;
       func.walk([&](tt::ReduceOp op) { reductions.push_back(op); });
@@ -243,7 +244,10 @@ struct TTMLowerReductionsPass : impl::TTMLowerReductionsBase<TTMLowerReductionsP
       Scratch scratch(func);
       for (tt::ReduceOp op : reductions)
         ReductionLowering(scratch, op).run();
+      changes = true;
     }
+    if (!changes)
+      markAllAnalysesPreserved();
   }
 };
 

@@ -397,12 +397,12 @@ void ScanLowering::run() {
 
 struct TTMLowerScansPass : impl::TTMLowerScansBase<TTMLowerScansPass> {
   void runOnOperation() override {
-    for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>()) {
-      SmallVector<tt::ScanOp> scans;
-      func.walk([&](tt::ScanOp op) { scans.push_back(op); });
-      for (tt::ScanOp op : scans)
-        ScanLowering(op).run();
-    }
+    SmallVector<tt::ScanOp> scans;
+    getOperation().walk([&](tt::ScanOp op) { scans.push_back(op); });
+    for (tt::ScanOp op : scans)
+      ScanLowering(op).run();
+    if (scans.empty())
+      markAllAnalysesPreserved();
   }
 };
 
