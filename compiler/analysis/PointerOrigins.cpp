@@ -58,9 +58,19 @@ Origins PointerOrigins::compute(Value pointer) {
       addFlow(branch, value, reached);
     } else if (isa<AllocOp>(op)) {
       origins.allocations.insert(op);
+    } else if (auto get = dyn_cast<GetOp>(op)) {
+      reached.insert(get.getArray());
+    } else if (auto variable = dyn_cast<VarOp>(op)) {
+      if (variable.getInit())
+        reached.insert(variable.getInit());
+      for (Operation *user : variable->getUsers())
+        if (auto set = dyn_cast<SetOp>(user))
+          reached.insert(set.getValue());
     } else if (isa<MemoryAccessOpInterface>(op)) {
       // An address from memory may be that of any array.
       origins.isUnknown |= getElementTypeOrSelf(value.getType()).isInteger(64);
+    } else if (isa<LetOp>(op)) {
+      reached.insert(op->getOperand(0));
     } else if (isMemoryEffectFree(op)) {
       origins.isMadeOfAddress |= isa<IntToPtrOp>(op);
       // A pointer's own offset says nothing of where it points.

@@ -14,36 +14,14 @@ Qualifiers KernelPrinter::getQualifiers(Value pointer) {
   auto variable = dyn_cast<ArrayType>(pointer.getType());
   if (!isa<PtrType>(variable ? variable.getElementType() : pointer.getType()))
     return qualifiers;
-  // What comes from an argument that is only read is `const` everywhere: a choice between it and
+  // What may come from an argument that is only read is `const` everywhere: a choice between it and
   // another pointer, too. So it is with memory in which threadgroups meet.
-  llvm::SetVector<Value> reached;
-  reached.insert(pointer);
-  for (unsigned index = 0; index < reached.size(); ++index) {
-    Value value = reached[index];
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      unsigned number = argument.getArgNumber();
-      qualifiers.isConst |= bool(kernel.getArgAttr(number, kReadOnlyAttr));
-      qualifiers.isCoherent |= bool(kernel.getArgAttr(number, kCoherentAttr));
-      continue;
-    }
-    Operation *op = value.getDefiningOp();
-    if (isa<PtrAddOp, PtrCastOp, LetOp>(op)) {
-      reached.insert(op->getOperand(0));
-    } else if (isa<IntToPtrOp>(op)) {
-      qualifiers.isCoherent |= kernel->hasAttr(kCoherentAttr);
-    } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
-      reached.insert(select.getTrueValue());
-      reached.insert(select.getFalseValue());
-    } else if (auto get = dyn_cast<GetOp>(op)) {
-      reached.insert(get.getArray());
-    } else if (auto variable = dyn_cast<VarOp>(op)) {
-      if (variable.getInit())
-        reached.insert(variable.getInit());
-      for (Operation *user : variable->getUsers())
-        if (auto set = dyn_cast<SetOp>(user))
-          reached.insert(set.getValue());
-    }
+  const Origins &from = origins.get(pointer);
+  for (unsigned argument : from.arguments) {
+    qualifiers.isConst |= bool(kernel.getArgAttr(argument, kReadOnlyAttr));
+    qualifiers.isCoherent |= bool(kernel.getArgAttr(argument, kCoherentAttr));
   }
+  qualifiers.isCoherent |= from.isMadeOfAddress && kernel->hasAttr(kCoherentAttr);
   return qualifiers;
 }
 

@@ -1,6 +1,7 @@
 #ifndef TRITON_METAL_TARGET_MSL_KERNELPRINTER_H
 #define TRITON_METAL_TARGET_MSL_KERNELPRINTER_H
 
+#include "analysis/PointerOrigins.h"
 #include "dialect/msl/MSL.h"
 #include "target/msl/Names.h"
 #include "target/msl/Prelude.h"
@@ -37,7 +38,7 @@ struct Expr {
 class KernelPrinter {
 public:
   KernelPrinter(KernelOp kernel, llvm::raw_ostream &os, Prelude &prelude)
-      : kernel(kernel), os(os), prelude(prelude) {}
+      : kernel(kernel), origins(kernel), os(os), prelude(prelude) {}
   mlir::LogicalResult print();
   /// Places are counted from the kernel's first character.
   const TextLayout &getLayout() const { return layout; }
@@ -99,6 +100,7 @@ private:
   Qualifiers getQualifiers(mlir::Value pointer);
 
   KernelOp kernel;
+  PointerOrigins origins;
   llvm::raw_ostream &os;
   Prelude &prelude;
   Names names;
