@@ -69,6 +69,8 @@ private:
   void lowerAddPtr(tt::AddPtrOp op);
   void lowerBitcast(tt::BitcastOp op);
   void lowerSelect(arith::SelectOp op);
+  /// The same address from the pointer that scalars have been added to.
+  Address fromRoot(Address address);
 
   /// The address of a scalar pointer or of a tile of pointers.
   Address addressOf(Value pointer);
@@ -220,8 +222,33 @@ void PointerLowering::lowerBitcast(tt::BitcastOp op) {
   setAddress(op, address);
 }
 
+/// The pointer that scalars have been added to.
+Value getRoot(Value base) {
+  while (auto add = base.getDefiningOp<tt::AddPtrOp>())
+    base = add.getPtr();
+  return base;
+}
+
+Address PointerLowering::fromRoot(Address address) {
+  Type i64 = builder.getI64Type();
+  address.offsets = cast(address.offsets, i64);
+  while (auto add = address.base.getDefiningOp<tt::AddPtrOp>()) {
+    Value offset = cast(add.getOffset(), i64);
+    if (isa<RankedTensorType>(address.offsets.getType()))
+      offset = tt::SplatOp::create(builder, loc, address.offsets.getType(), offset);
+    address.offsets = arith::AddIOp::create(builder, loc, address.offsets, offset);
+    address.base = add.getPtr();
+  }
+  return address;
+}
+
 void PointerLowering::lowerSelect(arith::SelectOp op) {
   Address lhs = addressOf(op.getTrueValue()), rhs = addressOf(op.getFalseValue());
+  // Elements of one array stay its elements.
+  if (lhs.base && rhs.base && lhs.base != rhs.base && getRoot(lhs.base) == getRoot(rhs.base)) {
+    lhs = fromRoot(lhs);
+    rhs = fromRoot(rhs);
+  }
   Value base;
   if (lhs.base && lhs.base == rhs.base) {
     base = lhs.base;

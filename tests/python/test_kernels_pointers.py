@@ -385,3 +385,23 @@ def test_hints() -> None:
     out = np.empty_like(x)
     hints_kernel[(8,)](x, out, 1000, BLOCK=128, num_warps=4)
     assert_same(out, -x)
+
+
+@triton.jit
+def neighbours_kernel(x_ptr, choice_ptr, old_ptr, out_ptr, shift, N: tl.constexpr):
+    n = tl.arange(0, N)
+    choice = tl.load(choice_ptr + n) != 0
+    chosen = tl.where(choice, x_ptr + n, x_ptr + n + shift + 1)
+    tl.store(old_ptr + n, tl.atomic_add(chosen, 1))
+    tl.store(out_ptr + n, tl.load(tl.where(choice, x_ptr + 1, x_ptr + 2 + n)))
+
+
+@pytest.mark.parametrize("n", [1, 8, 256])
+def test_choices_within_one_array_keep_its_pointer(n: int) -> None:
+    choice = np.random.default_rng(20).integers(0, 2, n, dtype=np.int32)
+    x, old, out = np.zeros(n + 8, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    neighbours_kernel[(1,)](x, choice, old, out, 3, N=n)
+    expected = np.zeros_like(x)
+    np.add.at(expected, np.where(choice, np.arange(n), np.arange(n) + 4), 1)
+    assert_same(x, expected)
+    assert_same(out, np.where(choice, expected[1], expected[2 : n + 2]))

@@ -110,6 +110,31 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
 
 // -----
 
+// A choice between elements of one array is one of offsets, though scalars have moved the base.
+#l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // CHECK-LABEL: tt.func public @neighbours
+  // CHECK-SAME: (%[[X:.*]]: !tt.ptr<i32>, %[[C:.*]]: tensor<32xi1, #{{.*}}>, %[[S:.*]]: i32
+  // CHECK: %[[WIDE:.*]] = arith.extsi %[[S]] : i32 to i64
+  // CHECK: %[[SHIFT:.*]] = tt.splat %[[WIDE]]
+  // CHECK: %[[MOVED:.*]] = arith.addi %{{.*}}, %[[SHIFT]]
+  // CHECK: %[[CHOSEN:.*]] = arith.select %[[C]], %{{.*}}, %[[MOVED]]
+  // CHECK: ttm.atomic_rmw add, relaxed, gpu, %[[X]][%[[CHOSEN]]]
+  tt.func public @neighbours(%x: !tt.ptr<i32>, %c: tensor<32xi1, #l>, %s: i32, %v: tensor<32xi32, #l>) {
+    %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #l>
+    %xs = tt.splat %x : !tt.ptr<i32> -> tensor<32x!tt.ptr<i32>, #l>
+    %ss = tt.splat %s : i32 -> tensor<32xi32, #l>
+    %p = tt.addptr %xs, %r : tensor<32x!tt.ptr<i32>, #l>, tensor<32xi32, #l>
+    %q = tt.addptr %p, %ss : tensor<32x!tt.ptr<i32>, #l>, tensor<32xi32, #l>
+    %e = arith.select %c, %p, %q : tensor<32xi1, #l>, tensor<32x!tt.ptr<i32>, #l>
+    %old = tt.atomic_rmw add, relaxed, gpu, %e, %v : (tensor<32x!tt.ptr<i32>, #l>, tensor<32xi32, #l>) -> tensor<32xi32, #l>
+    tt.return
+  }
+}
+
+// -----
+
 #l = #ttm.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
 
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
