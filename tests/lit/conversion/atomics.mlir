@@ -1,37 +1,86 @@
-// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse --msl-allocate-threadgroup-memory --msl-insert-barriers | FileCheck %s
+// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse | FileCheck %s
 
 #l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [0]], simdgroup = [[0], [0]]}>
+#one = #ttm.linear<{register = [], lane = [[0], [0], [0], [0], [0]], simdgroup = [[0], [0]]}>
 
 module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
-  // One of the threads that hold the same updates memory.
+  // Of the threads that hold copies of an element, the first updates memory.
   // CHECK-LABEL: msl.kernel @unused
-  // CHECK: scf.if
-  // CHECK-NEXT: msl.atomic_rmw fadd %{{.*}} : <f32, device>
-  // CHECK-NOT: msl.alloc
-  tt.func public @unused(%x: !tt.ptr<f32>, %f: f32) {
-    %true = arith.constant dense<true> : tensor<16xi1, #l>
-    %r = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32, #l>
-    %s = tt.splat %x : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>, #l>
-    %p = tt.addptr %s, %r : tensor<16x!tt.ptr<f32>, #l>, tensor<16xi32, #l>
+  // CHECK-SAME: (%[[X:.*]]: !msl.ptr<f32, device>, %[[F:.*]]: f32, %[[C:.*]]: i1)
+  // CHECK: %[[MASK:.*]] = msl.splat %[[C]] : vector<1xi1>
+  // CHECK: %[[LANE:.*]] = arith.andi %{{.*}}, %c16_i32
+  // CHECK: arith.cmpi eq, %[[LANE]], %c0_i32
+  // CHECK: scf.if %{{.*}} {
+  // CHECK-NEXT: msl.atomic_rmw fadd %[[X]][%{{.*}}], %{{.*}} mask %[[MASK]] : <f32, device>, vector<1xi32>, vector<1xf32>
+  // CHECK-NEXT: }
+  tt.func public @unused(%x: !tt.ptr<f32>, %f: f32, %c: i1) {
+    %i = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32, #l>
     %v = tt.splat %f : f32 -> tensor<16xf32, #l>
-    %old = tt.atomic_rmw fadd, relaxed, gpu, %p, %v, %true : (tensor<16x!tt.ptr<f32>, #l>, tensor<16xf32, #l>, tensor<16xi1, #l>) -> tensor<16xf32, #l>
+    %mask = tt.splat %c : i1 -> tensor<16xi1, #l>
+    %old = ttm.atomic_rmw fadd, relaxed, gpu, %x[%i], %v mask %mask : tensor<16xi32, #l>, !tt.ptr<f32>, tensor<16xf32, #l>
     tt.return
   }
 
-  // A result that is used goes from the one to all.
+  // The first thread alone has the result, which it hands to the others through a tile.
   // CHECK-LABEL: msl.kernel @used
-  // CHECK: %[[M:.*]] = msl.alloc "broadcast", 1 at 0 : <i32, threadgroup>
-  // CHECK: %[[OLD:.*]] = scf.if %[[FIRST:.*]] -> (i32)
-  // CHECK-NEXT: msl.atomic_rmw add %arg0
-  // CHECK: scf.if %[[FIRST]]
-  // CHECK-NEXT: msl.store %{{.*}}, %[[M]]
-  // CHECK: msl.barrier
+  // CHECK: %[[M:.*]] = msl.alloc "broadcast", 1 : <i32, threadgroup>
+  // CHECK: %[[OLD:.*]] = scf.if %[[FIRST:.*]] -> (i32) {
+  // CHECK-NEXT: %[[RESULT:.*]] = msl.atomic_rmw add %arg0[%c0_i32], %arg1 order acq_rel : <i32, device>, i32, i32
+  // CHECK-NEXT: scf.yield %[[RESULT]]
+  // CHECK-NEXT: } else {
+  // CHECK-NEXT: scf.yield %c0_i32
+  // CHECK: %[[ROW:.*]] = msl.splat %[[OLD]] : vector<1xi32>
+  // CHECK: scf.if %[[FIRST]] {
+  // CHECK-NEXT: msl.store %[[ROW]], %[[M]]
   // CHECK: msl.load %[[M]]
-  tt.func public @used(%x: !tt.ptr<i32>, %y: !tt.ptr<i32>, %n: i32) {
-    %true = arith.constant true
-    %old = tt.atomic_rmw add, acq_rel, gpu, %x, %n, %true : (!tt.ptr<i32>, i32, i1) -> i32
-    %p = tt.addptr %y, %old : !tt.ptr<i32>, i32
-    tt.store %p, %n : !tt.ptr<i32>
+  tt.func public @used(%x: !tt.ptr<i32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %tile = ttm.alloc_tile "broadcast" : !ttm.tile<1xi32>
+    %old = ttm.atomic_rmw add, acq_rel, gpu, %x[%c0], %n {first_copy} : i32, !tt.ptr<i32>, i32
+    %row = tt.splat %old : i32 -> tensor<1xi32, #one>
+    ttm.store_tile %row, %tile : tensor<1xi32, #one>, !ttm.tile<1xi32>
+    %all = ttm.load_tile %tile : !ttm.tile<1xi32> -> tensor<1xi32, #one>
+    %same = tt.unsplat %all : tensor<1xi32, #one>
+    ttm.store %same, %x[%c0] : i32, i32, !tt.ptr<i32>
+    tt.return
+  }
+
+  // Floats are compared by their bits.
+  // CHECK-LABEL: msl.kernel @compare_and_swap
+  // CHECK-SAME: (%[[X:.*]]: !msl.ptr<f32, device>, %[[OLD:.*]]: f32, %[[NEW:.*]]: f32)
+  // CHECK-DAG: %[[OLD_BITS:.*]] = arith.bitcast %[[OLD]] : f32 to i32
+  // CHECK-DAG: %[[NEW_BITS:.*]] = arith.bitcast %[[NEW]] : f32 to i32
+  // CHECK-DAG: %[[WORDS:.*]] = msl.ptr_cast %[[X]] : <f32, device> -> <i32, device>
+  // CHECK: %[[FOUND:.*]] = scf.if
+  // CHECK: msl.atomic_cas %[[WORDS]][%c0_i32], %[[OLD_BITS]], %[[NEW_BITS]] order acquire
+  // CHECK: arith.bitcast %[[FOUND]] : i32 to f32
+  tt.func public @compare_and_swap(%x: !tt.ptr<f32>, %old: f32, %new: f32) {
+    %c0 = arith.constant 0 : i32
+    %found = ttm.atomic_cas acquire, gpu, %x[%c0], %old, %new {first_copy} : i32, !tt.ptr<f32>, f32
+    ttm.store %found, %x[%c0] : f32, i32, !tt.ptr<f32>
+    tt.return
+  }
+
+  // Every kind and order has its counterpart. Among the threads of one program (cta) barriers keep the order; sys is gpu.
+  // CHECK-LABEL: msl.kernel @kinds
+  // CHECK: msl.atomic_rmw and {{.*}} : <i32, device>
+  // CHECK: msl.atomic_rmw or %{{.*}} order acquire
+  // CHECK: msl.atomic_rmw xor %{{.*}} order release
+  // CHECK: msl.atomic_rmw max %{{.*}} order acq_rel
+  // CHECK: msl.atomic_rmw min {{.*}}%arg1 : <i32, device>
+  // CHECK: msl.atomic_rmw umax %{{.*}} order acq_rel
+  // CHECK: msl.atomic_rmw umin
+  // CHECK: msl.atomic_rmw exchange
+  tt.func public @kinds(%x: !tt.ptr<i32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %0 = ttm.atomic_rmw and, relaxed, gpu, %x[%c0], %n : i32, !tt.ptr<i32>, i32
+    %1 = ttm.atomic_rmw or, acquire, gpu, %x[%c0], %n : i32, !tt.ptr<i32>, i32
+    %2 = ttm.atomic_rmw xor, release, gpu, %x[%c0], %n : i32, !tt.ptr<i32>, i32
+    %3 = ttm.atomic_rmw max, acq_rel, gpu, %x[%c0], %n : i32, !tt.ptr<i32>, i32
+    %4 = ttm.atomic_rmw min, acq_rel, cta, %x[%c0], %n : i32, !tt.ptr<i32>, i32
+    %5 = ttm.atomic_rmw umax, acq_rel, sys, %x[%c0], %n : i32, !tt.ptr<i32>, i32
+    %6 = ttm.atomic_rmw umin, relaxed, gpu, %x[%c0], %n : i32, !tt.ptr<i32>, i32
+    %7 = ttm.atomic_rmw exch, relaxed, gpu, %x[%c0], %n : i32, !tt.ptr<i32>, i32
     tt.return
   }
 }

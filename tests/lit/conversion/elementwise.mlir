@@ -1,52 +1,110 @@
-// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse | FileCheck %s
+// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse | FileCheck %s
 
 #l = #ttm.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
 
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // Operations of arith and math stay what they are, on vectors; those of tt have counterparts.
   // CHECK-LABEL: msl.kernel @arithmetic
+  // CHECK-DAG: %[[C:.*]] = arith.constant dense<2.000000e+00> : vector<2xf32>
+  // CHECK-DAG: %[[LO:.*]] = msl.splat %arg2 : vector<2xf32>
+  // CHECK-DAG: %[[HI:.*]] = msl.splat %arg3 : vector<2xf32>
   // CHECK: %[[X:.*]] = msl.load
   // CHECK: %[[E:.*]] = math.exp %[[X]] : vector<2xf32>
-  // CHECK: %[[Q:.*]] = msl.precise_div %[[E]], %[[X]]
-  // CHECK: %[[R:.*]] = msl.precise_sqrt %[[Q]]
-  // CHECK: %[[LOW:.*]] = arith.maxnumf %[[R]], %{{.*}} : vector<2xf32>
-  // CHECK: %[[C:.*]] = arith.minnumf %[[LOW]]
-  // CHECK: %[[B:.*]] = arith.bitcast %[[C]] : vector<2xf32> to vector<2xi32>
-  // CHECK: %[[M:.*]] = msl.mulhi unsigned %[[B]], %[[B]]
-  // CHECK: %[[F:.*]] = arith.bitcast %[[M]] : vector<2xi32> to vector<2xf32>
-  // CHECK: %[[H:.*]] = arith.truncf %[[F]] : vector<2xf32> to vector<2xbf16>
-  // From bfloat to half goes through float.
-  // CHECK: %[[W:.*]] = arith.extf %[[H]] : vector<2xbf16> to vector<2xf32>
-  // CHECK: arith.truncf %[[W]] : vector<2xf32> to vector<2xf16>
-  tt.func public @arithmetic(%p: !tt.ptr<f32>, %q: !tt.ptr<f16>, %lo: f32, %hi: f32) {
-    %s = tt.splat %p : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
-    %t = tt.splat %q : !tt.ptr<f16> -> tensor<64x!tt.ptr<f16>, #l>
+  // CHECK: %[[Q:.*]] = msl.precise_div %[[E]], %[[C]]
+  // CHECK: %[[A:.*]] = arith.divf %[[Q]], %[[X]]
+  // CHECK: %[[R:.*]] = msl.precise_sqrt %[[A]]
+  // CHECK: %[[RAISED:.*]] = arith.maxnumf %[[R]], %[[LO]] : vector<2xf32>
+  // CHECK: %[[CLAMPED:.*]] = arith.minnumf %[[RAISED]], %[[HI]]
+  // A NaN propagates where the kernel asks for it.
+  // CHECK: %[[RAISED2:.*]] = arith.maximumf %[[CLAMPED]], %[[LO]]
+  // CHECK: %[[CLAMPED2:.*]] = arith.minimumf %[[RAISED2]], %[[HI]]
+  // CHECK: %[[B:.*]] = arith.bitcast %[[CLAMPED2]] : vector<2xf32> to vector<2xi32>
+  // CHECK: msl.mulhi unsigned %[[B]], %[[B]]
+  tt.func public @arithmetic(%x: !tt.ptr<f32>, %y: !tt.ptr<i32>, %lo: f32, %hi: f32) {
+    %i = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %c = arith.constant dense<2.0> : tensor<64xf32, #l>
     %l = tt.splat %lo : f32 -> tensor<64xf32, #l>
     %h = tt.splat %hi : f32 -> tensor<64xf32, #l>
-    %x = tt.load %s : tensor<64x!tt.ptr<f32>, #l>
-    %e = math.exp %x : tensor<64xf32, #l>
-    %d = tt.precise_divf %e, %x : tensor<64xf32, #l>
-    %r = tt.precise_sqrt %d : tensor<64xf32, #l>
-    %c = tt.clampf %r, %l, %h, propagateNan = none : tensor<64xf32, #l>
-    %b = tt.bitcast %c : tensor<64xf32, #l> -> tensor<64xi32, #l>
+    %v = ttm.load %x[%i] : tensor<64xi32, #l>, !tt.ptr<f32> -> tensor<64xf32, #l>
+    %e = math.exp %v : tensor<64xf32, #l>
+    %q = tt.precise_divf %e, %c : tensor<64xf32, #l>
+    %a = tt.approx_divf %q, %v : tensor<64xf32, #l>
+    %r = tt.precise_sqrt %a : tensor<64xf32, #l>
+    %s = tt.clampf %r, %l, %h, propagateNan = none : tensor<64xf32, #l>
+    %t = tt.clampf %s, %l, %h, propagateNan = all : tensor<64xf32, #l>
+    %b = tt.bitcast %t : tensor<64xf32, #l> -> tensor<64xi32, #l>
     %m = tt.mulhiui %b, %b : tensor<64xi32, #l>
-    %f = tt.bitcast %m : tensor<64xi32, #l> -> tensor<64xf32, #l>
-    %bf = tt.fp_to_fp %f, rounding = rtne : tensor<64xf32, #l> -> tensor<64xbf16, #l>
-    %half = tt.fp_to_fp %bf, rounding = rtne : tensor<64xbf16, #l> -> tensor<64xf16, #l>
-    tt.store %t, %half : tensor<64x!tt.ptr<f16>, #l>
+    ttm.store %m, %y[%i] : tensor<64xi32, #l>, tensor<64xi32, #l>, !tt.ptr<i32>
     tt.return
   }
 
-  // Bits above those that bfloat keeps are cut off; a NaN stays one.
+  // CHECK-LABEL: msl.kernel @float_types
+  // CHECK: %[[X:.*]] = msl.load
+  // CHECK: %[[B:.*]] = arith.truncf %[[X]] : vector<2xf32> to vector<2xbf16>
+  // From bfloat to half goes through float.
+  // CHECK: %[[W:.*]] = arith.extf %[[B]] : vector<2xbf16> to vector<2xf32>
+  // CHECK: arith.truncf %[[W]] : vector<2xf32> to vector<2xf16>
+  tt.func public @float_types(%x: !tt.ptr<f32>, %y: !tt.ptr<f16>) {
+    %i = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %v = ttm.load %x[%i] : tensor<64xi32, #l>, !tt.ptr<f32> -> tensor<64xf32, #l>
+    %b = tt.fp_to_fp %v, rounding = rtne : tensor<64xf32, #l> -> tensor<64xbf16, #l>
+    %h = tt.fp_to_fp %b, rounding = rtne : tensor<64xbf16, #l> -> tensor<64xf16, #l>
+    ttm.store %h, %y[%i] : tensor<64xf16, #l>, tensor<64xi32, #l>, !tt.ptr<f16>
+    tt.return
+  }
+
+  // Rounding towards zero keeps the upper bits; a NaN stays a NaN.
   // CHECK-LABEL: msl.kernel @toward_zero
   // CHECK: %[[BITS:.*]] = arith.bitcast %arg1 : f32 to i32
   // CHECK: %[[UP:.*]] = arith.shrui %[[BITS]], %c16_i32
   // CHECK: %[[H:.*]] = arith.trunci %[[UP]] : i32 to i16
   // CHECK: %[[NAN:.*]] = arith.cmpf uno, %arg1, %arg1
   // CHECK: %[[QUIET:.*]] = arith.ori %[[H]], %c64_i16
-  // CHECK: arith.select %[[NAN]], %[[QUIET]], %[[H]]
+  // CHECK: %[[S:.*]] = arith.select %[[NAN]], %[[QUIET]], %[[H]]
+  // CHECK: arith.bitcast %[[S]] : i16 to bf16
   tt.func public @toward_zero(%p: !tt.ptr<bf16>, %f: f32) {
+    %c0 = arith.constant 0 : i32
     %b = tt.fp_to_fp %f, rounding = rtz : f32 -> bf16
-    tt.store %p, %b : !tt.ptr<bf16>
+    ttm.store %b, %p[%c0] : bf16, i32, !tt.ptr<bf16>
+    tt.return
+  }
+
+  // Pointers are scalars. Metal adds 32 or 64 bits to one, and an address has 64.
+  // CHECK-LABEL: msl.kernel @pointers
+  // CHECK-SAME: (%[[P:.*]]: !msl.ptr<f32, device>, %[[N:.*]]: i16, %[[M:.*]]: i64)
+  // CHECK: %[[N32:.*]] = arith.extsi %[[N]] : i16 to i32
+  // CHECK: %[[Q:.*]] = msl.ptr_add %[[P]], %[[N32]] : <f32, device>, i32
+  // CHECK: %[[R:.*]] = msl.ptr_add %[[Q]], %[[M]] : <f32, device>, i64
+  // CHECK: %[[WORDS:.*]] = msl.ptr_cast %[[R]] : <f32, device> -> <i64, device>
+  // CHECK: %[[ADDRESS:.*]] = msl.ptr_to_int %[[R]]
+  // CHECK: msl.store %[[ADDRESS]], %[[WORDS]][%c0_i32]
+  // CHECK: %[[AT:.*]] = msl.int_to_ptr %[[M]] : i64 -> <i64, device>
+  tt.func public @pointers(%p: !tt.ptr<f32>, %n: i16, %m: i64) {
+    %c0 = arith.constant 0 : i32
+    %q = tt.addptr %p, %n : !tt.ptr<f32>, i16
+    %r = tt.addptr %q, %m : !tt.ptr<f32>, i64
+    %words = tt.bitcast %r : !tt.ptr<f32> -> !tt.ptr<i64>
+    %address = tt.ptr_to_int %r : !tt.ptr<f32> -> i64
+    ttm.store %address, %words[%c0] : i64, i32, !tt.ptr<i64>
+    %at = tt.int_to_ptr %m : i64 -> !tt.ptr<i64>
+    ttm.store %m, %at[%c0] : i64, i32, !tt.ptr<i64>
+    tt.return
+  }
+
+  // Poison in a tile stays poison; a scalar becomes zero, which is the same in every run. Assumptions are dropped.
+  // CHECK-LABEL: msl.kernel @poison
+  // CHECK: %[[TILE:.*]] = ub.poison : vector<2xi32>
+  // CHECK: msl.store %[[TILE]], %{{.*}}[%{{.*}}] : vector<2xi32>
+  // CHECK: msl.store %c0_i32, %{{.*}} : i32
+  // CHECK-NOT: llvm.intr.assume
+  tt.func public @poison(%p: !tt.ptr<i32>, %c: i1) {
+    %c0 = arith.constant 0 : i32
+    %i = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %tile = ub.poison : tensor<64xi32, #l>
+    %scalar = ub.poison : i32
+    ttm.store %tile, %p[%i] : tensor<64xi32, #l>, tensor<64xi32, #l>, !tt.ptr<i32>
+    ttm.store %scalar, %p[%c0] : i32, i32, !tt.ptr<i32>
+    llvm.intr.assume %c : i1
     tt.return
   }
 }

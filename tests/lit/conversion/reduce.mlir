@@ -1,107 +1,126 @@
-// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse --msl-allocate-threadgroup-memory --msl-insert-barriers | FileCheck %s
+// RUN: triton-metal-opt %s --convert-ttm-to-msl | FileCheck %s
 
-#row = #ttm.linear<{register = [[1], [2], [512]], lane = [[4], [8], [16], [32], [64]], simdgroup = [[128], [256]]}>
-#tile = #ttm.linear<{register = [[0, 1], [0, 2], [8, 0]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], simdgroup = [[16, 0], [32, 0]]}>
-#sums = #ttm.linear<{register = [[8]], lane = [[0], [0], [1], [2], [4]], simdgroup = [[16], [32]]}>
+// One step of a reduction combines registers, or lanes of a SIMD-group.
 
-module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
-  // Registers, all lanes at once, one round through threadgroup memory; two reductions have two barriers between them.
-  // CHECK-LABEL: msl.kernel @twice
-  // CHECK: %[[FIRST:.*]] = msl.alloc "partial", 4 at 0
-  // CHECK: %[[SECOND:.*]] = msl.alloc "partial_2", 4 at 16
-  // CHECK: msl.reduce_registers(%{{.*}}) bits 7
-  // CHECK: msl.simd_reduce sum
-  // CHECK: scf.if
-  // CHECK: msl.store %{{.*}}, %[[FIRST]]
-  // CHECK: msl.barrier
-  // CHECK-NEXT: msl.load %[[FIRST]][%{{.*}}] {width = 4 : i32}
-  // CHECK: msl.reduce_registers(%{{.*}}) bits 3
-  // CHECK-NOT: msl.barrier
-  // What Metal's simd_max makes of a NaN is not documented: lane by lane.
-  // CHECK: msl.simd_shuffle_xor %{{.*}}, 1
-  // CHECK: msl.simd_shuffle_xor %{{.*}}, 16
-  // CHECK: msl.store %{{.*}}, %[[SECOND]]
-  // CHECK: msl.barrier
-  // CHECK-NEXT: msl.load %[[SECOND]]
-  // CHECK-NOT: msl.barrier
-  // CHECK: msl.return
-  tt.func public @twice(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {
-    %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32, #row>
-    %p = tt.splat %x : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>, #row>
-    %a = tt.addptr %p, %r : tensor<1024x!tt.ptr<f32>, #row>, tensor<1024xi32, #row>
-    %v = tt.load %a : tensor<1024x!tt.ptr<f32>, #row>
-    %sum = "tt.reduce"(%v) <{axis = 0 : i32}> ({
-    ^bb0(%i: f32, %j: f32):
-      %k = arith.addf %i, %j : f32
-      tt.reduce.return %k : f32
-    }) : (tensor<1024xf32, #row>) -> f32
-    %s = tt.splat %sum : f32 -> tensor<1024xf32, #row>
-    %d = arith.divf %v, %s : tensor<1024xf32, #row>
-    %max = "tt.reduce"(%d) <{axis = 0 : i32}> ({
-    ^bb0(%i: f32, %j: f32):
-      %k = arith.maxnumf %i, %j : f32
-      tt.reduce.return %k : f32
-    }) : (tensor<1024xf32, #row>) -> f32
-    tt.store %y, %max : !tt.ptr<f32>
+#row = #ttm.linear<{register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], simdgroup = []}>
+#one = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+#all = #ttm.linear<{register = [], lane = [[0], [0], [0], [0], [0]], simdgroup = []}>
+#tile = #ttm.linear<{register = [[8, 0]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], simdgroup = []}>
+#sums = #ttm.linear<{register = [[8, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], simdgroup = []}>
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // A sum: the registers in any order, and all lanes at once.
+  // CHECK-LABEL: msl.kernel @sum
+  // CHECK: %[[R:.*]] = msl.reduce_registers(%{{.*}}) bits 3 {
+  // CHECK: msl.yield
+  // CHECK: } : (vector<4xf32>) -> vector<1xf32>
+  // CHECK: msl.simd_reduce sum %[[R]] : vector<1xf32>
+  tt.func public @sum(%x: !tt.ptr<f32>) {
+    %c0 = arith.constant 0 : i32
+    %i = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #row>
+    %v = ttm.load %x[%i] : tensor<128xi32, #row>, !tt.ptr<f32> -> tensor<128xf32, #row>
+    %0 = ttm.reduce(%v) axis 0 bits 3 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      ttm.yield %c : f32
+    } : (tensor<128xf32, #row>) -> tensor<32xf32, #one>
+    %1 = ttm.reduce(%0) axis 0 bits 31 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      ttm.yield %c : f32
+    } : (tensor<32xf32, #one>) -> tensor<1xf32, #all>
+    %s = tt.unsplat %1 : tensor<1xf32, #all>
+    ttm.store %s, %x[%c0] : f32, i32, !tt.ptr<f32>
     tt.return
   }
 
-  // Only the lanes along the axis take part; no memory, no barrier. Two operands go together, and both lanes of a pair
-  // combine in the same order. With the lower index where numbers are equal, any order gives the same.
+  // Metal does not document what simd_max does with a NaN: floats are compared lane by lane, integers all at once.
+  // CHECK-LABEL: msl.kernel @max
+  // CHECK: %[[F:.*]] = msl.simd_shuffle_xor %[[V:.*]], 1 : vector<1xf32>
+  // CHECK: arith.maxnumf %[[V]], %[[F]]
+  // CHECK: msl.simd_shuffle_xor %{{.*}}, 16 : vector<1xf32>
+  // CHECK: msl.simd_reduce max %{{.*}} : vector<1xi32>
+  tt.func public @max(%x: !tt.ptr<f32>, %y: !tt.ptr<i32>) {
+    %i = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #one>
+    %v = ttm.load %x[%i] : tensor<32xi32, #one>, !tt.ptr<f32> -> tensor<32xf32, #one>
+    %w = ttm.load %y[%i] : tensor<32xi32, #one>, !tt.ptr<i32> -> tensor<32xi32, #one>
+    %f = ttm.reduce(%v) axis 0 bits 31 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maxnumf %a, %b : f32
+      ttm.yield %c : f32
+    } : (tensor<32xf32, #one>) -> tensor<1xf32, #all>
+    %n = ttm.reduce(%w) axis 0 bits 31 {
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.maxsi %a, %b : i32
+      ttm.yield %c : i32
+    } : (tensor<32xi32, #one>) -> tensor<1xi32, #all>
+    tt.return
+  }
+
+  // A reduction of two tensors combines both at once. Only the lanes along the axis take part. Both lanes of a pair combine
+  // in the same order, so that they get the same result.
   // CHECK-LABEL: msl.kernel @argmax
-  // CHECK-NOT: msl.alloc
-  // CHECK: msl.reduce_registers(%{{.*}}, %{{.*}}) bits 3
-  // CHECK: msl.simd_shuffle_xor %{{.*}}, 1 : vector<2xf32>
-  // CHECK: msl.simd_shuffle_xor %{{.*}}, 1 : vector<2xi32>
-  // CHECK: arith.select %{{.*}} : vector<2xf32>
+  // CHECK: %[[V:.*]] = msl.load %arg0
+  // CHECK: %[[I:.*]] = msl.load %arg1
+  // CHECK: %[[W:.*]] = msl.simd_shuffle_xor %[[V]], 1 : vector<2xf32>
+  // CHECK: %[[J:.*]] = msl.simd_shuffle_xor %[[I]], 1 : vector<2xi32>
+  // CHECK: %[[EVEN:.*]] = arith.cmpi eq
+  // CHECK: %[[A:.*]] = arith.select %[[EVEN]], %[[V]], %[[W]] : vector<2xf32>
+  // CHECK: %[[B:.*]] = arith.select %[[EVEN]], %[[W]], %[[V]] : vector<2xf32>
+  // CHECK: %[[K:.*]] = arith.select %[[EVEN]], %[[I]], %[[J]] : vector<2xi32>
+  // CHECK: %[[L:.*]] = arith.select %[[EVEN]], %[[J]], %[[I]] : vector<2xi32>
+  // CHECK: arith.cmpf oeq, %[[A]], %[[B]] : vector<2xf32>
+  // CHECK: arith.cmpi slt, %[[K]], %[[L]] : vector<2xi32>
+  // CHECK: arith.select %{{.*}}, %[[A]], %[[B]] : vector<2xi1>, vector<2xf32>
+  // CHECK: arith.select %{{.*}}, %[[K]], %[[L]] : vector<2xi1>, vector<2xi32>
   // CHECK: msl.simd_shuffle_xor %{{.*}}, 2 : vector<2xf32>
   // CHECK-NOT: msl.simd_shuffle_xor %{{.*}}, 4
-  // CHECK-NOT: msl.barrier
   // CHECK: msl.return
   tt.func public @argmax(%x: !tt.ptr<f32>, %y: !tt.ptr<i32>) {
-    %z = arith.constant dense<0> : tensor<64x16xi32, #tile>
-    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x16x!tt.ptr<f32>, #tile>
-    %v = tt.load %p : tensor<64x16x!tt.ptr<f32>, #tile>
-    %m:2 = "tt.reduce"(%v, %z) <{axis = 1 : i32}> ({
-    ^bb0(%a: f32, %i: i32, %b: f32, %j: i32):
+    %o = arith.constant dense<0> : tensor<16x4xi32, #tile>
+    %v = ttm.load %x[%o] : tensor<16x4xi32, #tile>, !tt.ptr<f32> -> tensor<16x4xf32, #tile>
+    %i = ttm.load %y[%o] : tensor<16x4xi32, #tile>, !tt.ptr<i32> -> tensor<16x4xi32, #tile>
+    %m:2 = ttm.reduce(%v, %i) axis 1 bits 3 {
+    ^bb0(%a: f32, %j: i32, %b: f32, %k: i32):
       %eq = arith.cmpf oeq, %a, %b : f32
-      %lower = arith.cmpi slt, %i, %j : i32
+      %lower = arith.cmpi slt, %j, %k : i32
       %tie = arith.andi %eq, %lower : i1
       %gt = arith.cmpf ogt, %a, %b : f32
       %first = arith.ori %gt, %tie : i1
       %max = arith.select %first, %a, %b : f32
-      %arg = arith.select %first, %i, %j : i32
-      tt.reduce.return %max, %arg : f32, i32
-    }) : (tensor<64x16xf32, #tile>, tensor<64x16xi32, #tile>) -> (tensor<64xf32, #sums>, tensor<64xi32, #sums>)
-    %q = tt.splat %y : !tt.ptr<i32> -> tensor<64x!tt.ptr<i32>, #sums>
-    tt.store %q, %m#1 : tensor<64x!tt.ptr<i32>, #sums>
+      %arg = arith.select %first, %j, %k : i32
+      ttm.yield %max, %arg : f32, i32
+    } : (tensor<16x4xf32, #tile>, tensor<16x4xi32, #tile>) -> (tensor<16x1xf32, #sums>, tensor<16x1xi32, #sums>)
     tt.return
   }
 
-  // What depends on the order is combined bit by bit of the coordinate: registers 1 and 2 apart, then lanes, then
-  // SIMD-groups, and at last the registers that are 512 apart.
+  // Where the order matters: pairs of registers, and then both lanes of a pair in the same order.
   // CHECK-LABEL: msl.kernel @last
-  // CHECK: %[[X:.*]] = msl.load %arg0
-  // CHECK: msl.permute_registers %[[X]] {bases = array<i64: 2, 4>, offset = 1 : i64} : vector<8xf32> -> vector<4xf32>
-  // CHECK: msl.simd_shuffle_xor %{{.*}}, 1 : vector<2xf32>
-  // CHECK: msl.simd_shuffle_xor %{{.*}}, 16 : vector<2xf32>
-  // CHECK: msl.barrier
-  // CHECK-NEXT: %[[P:.*]] = msl.load %{{.*}} -> vector<8xf32>
-  // CHECK: msl.permute_registers %[[P]] {bases = array<i64: 2, 4>{{.*}}} : vector<8xf32> -> vector<4xf32>
-  // CHECK: vector<2xf32> -> vector<1xf32>
-  // CHECK-NOT: msl.reduce_registers
-  // CHECK: msl.return
-  tt.func public @last(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {
-    %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32, #row>
-    %p = tt.splat %x : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>, #row>
-    %a = tt.addptr %p, %r : tensor<1024x!tt.ptr<f32>, #row>, tensor<1024xi32, #row>
-    %v = tt.load %a : tensor<1024x!tt.ptr<f32>, #row>
-    %last = "tt.reduce"(%v) <{axis = 0 : i32}> ({
-    ^bb0(%i: f32, %j: f32):
-      %k = arith.subf %i, %j : f32
-      tt.reduce.return %k : f32
-    }) : (tensor<1024xf32, #row>) -> f32
-    tt.store %y, %last : !tt.ptr<f32>
+  // CHECK: %[[V:.*]] = msl.load
+  // CHECK: %[[EVEN:.*]] = msl.permute_registers %[[V]] {bases = array<i64: 2>} : vector<4xf32> -> vector<2xf32>
+  // CHECK: %[[ODD:.*]] = msl.permute_registers %[[V]] {bases = array<i64: 2>, offset = 1 : i64}
+  // CHECK: arith.subf %[[EVEN]], %[[ODD]] : vector<2xf32>
+  // CHECK: %[[OWN:.*]] = arith.subf {{.*}} : vector<1xf32>
+  // CHECK: %[[OTHER:.*]] = msl.simd_shuffle_xor %[[OWN]], 1
+  // CHECK: %[[FIRST:.*]] = arith.select %{{.*}}, %[[OWN]], %[[OTHER]]
+  // CHECK: %[[SECOND:.*]] = arith.select %{{.*}}, %[[OTHER]], %[[OWN]]
+  // CHECK: arith.subf %[[FIRST]], %[[SECOND]]
+  tt.func public @last(%x: !tt.ptr<f32>) {
+    %c0 = arith.constant 0 : i32
+    %i = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #row>
+    %v = ttm.load %x[%i] : tensor<128xi32, #row>, !tt.ptr<f32> -> tensor<128xf32, #row>
+    %0 = ttm.reduce(%v) axis 0 bits 3 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.subf %a, %b : f32
+      ttm.yield %c : f32
+    } : (tensor<128xf32, #row>) -> tensor<32xf32, #one>
+    %1 = ttm.reduce(%0) axis 0 bits 31 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.subf %a, %b : f32
+      ttm.yield %c : f32
+    } : (tensor<32xf32, #one>) -> tensor<1xf32, #all>
+    %s = tt.unsplat %1 : tensor<1xf32, #all>
+    ttm.store %s, %x[%c0] : f32, i32, !tt.ptr<f32>
     tt.return
   }
 }

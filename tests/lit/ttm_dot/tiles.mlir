@@ -1,8 +1,10 @@
-// RUN: triton-metal-opt %s --ttm-legalization-pipeline --convert-ttm-to-msl --msl-expand-thread-indices --canonicalize --cse | FileCheck %s
+// RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse | FileCheck %s
 
 #a = #ttm.linear<{register = [[0, 1], [0, 2], [0, 4], [32, 0]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], simdgroup = [[8, 0], [16, 0]]}>
 #mma = #ttm.linear<{register = [[0, 1], [0, 8], [0, 16], [8, 0], [16, 0]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = [[0, 32], [32, 0]]}>
 #deep = #ttm.linear<{register = [[0, 1], [0, 2], [0, 32], [8, 0]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], simdgroup = [[4, 0], [16, 0]]}>
+#narrow = #ttm.linear<{register = [[0, 1], [0, 8]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = [[8, 0], [16, 0]]}>
+#operand = #ttm.linear<{register = [[0, 1], [0, 8], [0, 16]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = [[8, 0], [16, 0]]}>
 
 module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // Rows of 32 + 8 elements, 16 bytes a store; each SIMD-group multiplies from its first row and column on.
@@ -17,16 +19,16 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK: %[[COLUMNS:.*]] = msl.ptr_add %[[BS]]
   // CHECK: msl.mma %{{.*}}, %[[ROWS]], %[[COLUMNS]] {a_stride = 40 : i32, b_stride = 40 : i32, b_transposed, k = 4 : i32, m = 4 : i32, n = 4 : i32}
   tt.func public @product(%p: !tt.ptr<f16>, %slot: i32, %o: !tt.ptr<f32>) {
-    %s = tt.splat %p : !tt.ptr<f16> -> tensor<64x32x!tt.ptr<f16>, #a>
-    %v = tt.load %s : tensor<64x32x!tt.ptr<f16>, #a>
+    %i = arith.constant dense<0> : tensor<64x32xi32, #a>
+    %v = ttm.load %p[%i] : tensor<64x32xi32, #a>, !tt.ptr<f16> -> tensor<64x32xf16, #a>
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
     %ta = ttm.alloc_tile : !ttm.tile<64x32xf16, row_pad = 8>
     ttm.store_tile %v, %ta : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
     %tb = ttm.alloc_tile : !ttm.tile<64x32xf16, row_pad = 8, slots = 2>
     ttm.store_tile %v, %tb[%slot] : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8, slots = 2>
     %d = ttm.mma %ta, %tb[%slot], %zero {b_transposed} : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<64x32xf16, row_pad = 8, slots = 2>, tensor<64x64xf32, #mma>
-    %q = tt.splat %o : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>, #mma>
-    tt.store %q, %d : tensor<64x64x!tt.ptr<f32>, #mma>
+    %j = arith.constant dense<0> : tensor<64x64xi32, #mma>
+    ttm.store %d, %o[%j] : tensor<64x64xf32, #mma>, tensor<64x64xi32, #mma>, !tt.ptr<f32>
     tt.return
   }
 
@@ -37,10 +39,27 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK: scf.if
   // CHECK-NEXT: msl.store %[[F]], %{{.*}} {width = 4 : i32} : vector<8xf16>
   tt.func public @slice(%p: !tt.ptr<i8>) {
-    %s = tt.splat %p : !tt.ptr<i8> -> tensor<32x64x!tt.ptr<i8>, #deep>
-    %v = tt.load %s : tensor<32x64x!tt.ptr<i8>, #deep>
+    %i = arith.constant dense<0> : tensor<32x64xi32, #deep>
+    %v = ttm.load %p[%i] : tensor<32x64xi32, #deep>, !tt.ptr<i8> -> tensor<32x64xi8, #deep>
     %t = ttm.alloc_tile : !ttm.tile<32x16xf16, row_pad = 8>
     ttm.store_tile %v, %t {offsets = array<i64: 0, 48>} : tensor<32x64xi8, #deep>, !ttm.tile<32x16xf16, row_pad = 8>
+    tt.return
+  }
+
+  // An operand in registers gives the fragments of this part of K: two registers each, from the third fragment on.
+  // CHECK-LABEL: msl.kernel @registers
+  // CHECK: %[[B:.*]] = msl.alloc "tile", 256 : <f16, threadgroup>
+  // CHECK: %[[A:.*]] = msl.load %arg0
+  // CHECK: %[[PART:.*]] = msl.permute_registers %[[A]] {bases = array<i64: 1, 2>, offset = 4 : i64} : vector<8xf16> -> vector<4xf16>
+  // CHECK: msl.mma %{{.*}}, %[[PART]], %[[B]] {{{.*}}k = 2 : i32, m = 1 : i32, n = 2 : i32}
+  tt.func public @registers(%p: !tt.ptr<f16>, %o: !tt.ptr<f32>) {
+    %zero = arith.constant dense<0.0> : tensor<32x16xf32, #narrow>
+    %i = arith.constant dense<0> : tensor<32x32xi32, #operand>
+    %j = arith.constant dense<0> : tensor<32x16xi32, #narrow>
+    %a = ttm.load %p[%i] : tensor<32x32xi32, #operand>, !tt.ptr<f16> -> tensor<32x32xf16, #operand>
+    %b = ttm.alloc_tile : !ttm.tile<16x16xf16>
+    %d = ttm.mma %a, %b, %zero {k_offset = 16 : i64} : tensor<32x32xf16, #operand>, !ttm.tile<16x16xf16>, tensor<32x16xf32, #narrow>
+    ttm.store %d, %o[%j] : tensor<32x16xf32, #narrow>, tensor<32x16xi32, #narrow>, !tt.ptr<f32>
     tt.return
   }
 }
