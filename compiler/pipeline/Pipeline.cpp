@@ -18,6 +18,8 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/ScopeExit.h"
 
@@ -65,6 +67,28 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   constants.constantsOnly = true;
   addVerified(pm, createDefineArithmetic(constants));
   buildMSLTextPipeline(pm);
+}
+
+namespace {
+struct MetalPipelineOptions : PassPipelineOptions<MetalPipelineOptions> {
+  Option<int> numWarps{*this, "num-warps", llvm::cl::desc("SIMD-groups of the threadgroup"),
+                       llvm::cl::init(4)};
+  Option<int> numStages{*this, "num-stages", llvm::cl::desc("2 double-buffers loops, 1 does not"),
+                        llvm::cl::init(2)};
+};
+} // namespace
+
+void registerMetalPipeline() {
+  PassPipelineRegistration<MetalPipelineOptions>(
+      "metal-pipeline", "All passes from Triton IR to msl's text form, in their order",
+      [](OpPassManager &manager, const MetalPipelineOptions &chosen) {
+        CompileOptions options;
+        options.numWarps = chosen.numWarps;
+        options.numStages = chosen.numStages;
+        buildTTToTTMPipeline(manager, options);
+        buildTTMToMSLPipeline(manager, options);
+        buildMSLPipeline(manager, options);
+      });
 }
 
 /// The places in the source that a location stands for: the innermost first, and after it the calls

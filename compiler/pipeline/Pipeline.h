@@ -46,7 +46,10 @@ mlir::FailureOr<CompiledKernel> compileText(llvm::StringRef ttir, llvm::StringRe
 void buildTTToTTMPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
 /// ttm -> msl in value form, ready for the loop former.
 void buildTTMToMSLPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
-/// msl value form -> msl loop form.
+/// msl value form -> msl text form.
 void buildMSLPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
+
+/// Makes `--metal-pipeline` known to a tool: all of these, as a compilation runs them.
+void registerMetalPipeline();
 
 } // namespace triton_metal

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "pipeline/Pipeline.h"
 #include "target/msl/Printer.h"
 #include "transforms/Passes.h"
 #include "transforms/Pipelines.h"
@@ -40,6 +41,7 @@ void registerAllPasses() {
   registerTTMLayoutPipeline();
   registerTTMLegalizationPipeline();
   registerMSLTextPipeline();
+  registerMetalPipeline();
 }
 
 } // namespace triton_metal
