@@ -9,8 +9,8 @@ class ForOp;
 
 namespace triton_metal::msl {
 
-/// The bytes that all threads and registers of an access may touch: from `root`, the uniform
-/// numbers `terms` times their factors further, and from there from `low` to below `high`.
+/// The bytes that an access may touch, over all threads and registers: from `low` to below `high`,
+/// relative to `root` plus the uniform numbers in `terms`, each times its factor.
 struct Place {
   mlir::Value root;
   llvm::SmallVector<std::pair<mlir::Value, int64_t>> terms;
@@ -18,9 +18,10 @@ struct Place {
 
   static std::optional<Place> get(mlir::Value base, mlir::Value offsets);
 
-  /// Two accesses in one run of their code.
+  /// Whether two accesses of the same iteration touch different bytes.
   bool isDisjointFrom(const Place &other) const;
-  /// This access in any earlier step of the loop, and another one in the present step.
+  /// Whether this access, in any earlier iteration of the loop, and the other one, in the present
+  /// iteration, touch different bytes.
   bool isDisjointInLaterSteps(const Place &later, mlir::scf::ForOp loop) const;
 };
 

@@ -43,7 +43,7 @@ int64_t getElementBytes(Type type) {
 // Bounds
 //===----------------------------------------------------------------------===//
 
-/// Adds sums to those that something needs.
+/// Adds the sums that are not in `needs` yet.
 static void need(SmallVectorImpl<GridSum> &needs, ArrayRef<GridSum> sums) {
   for (const GridSum &sum : sums)
     if (!llvm::is_contained(needs, sum))
@@ -66,7 +66,7 @@ static std::optional<GridSum> scale(const GridSum &sum, int64_t factor) {
   return overflow ? std::nullopt : std::optional(result);
 }
 
-/// A sum that no number of either is above.
+/// A sum that bounds both from above.
 static GridSum larger(const GridSum &a, const GridSum &b) {
   GridSum result{std::max(a.most, b.most)};
   for (unsigned axis = 0; axis < 3; ++axis)
@@ -88,8 +88,8 @@ static int64_t largestOf(Type type) {
   return static_cast<int64_t>((uint64_t(1) << (width - 1)) - 1);
 }
 
-/// The bound of an operation's results that are no larger than `sum` unless they wrap around. It
-/// needs what its operands' bounds need, and that the sum is a number of the type.
+/// The bound of an operation whose results are at most `sum` unless they wrap around. It needs the
+/// sums that the operands' bounds need, and that `sum` fits into the type.
 static std::optional<UpperBound> boundOf(Type type, std::optional<GridSum> sum,
                                          ArrayRef<const UpperBound *> operands) {
   if (!sum || sum->most < 0 || sum->most > largestOf(type))
@@ -129,7 +129,8 @@ AxisInfo AxisInfo::unknown(Type type) {
 }
 
 int64_t AxisInfo::divisibilityOf(unsigned dim, int64_t group, int64_t unit) const {
-  // Groups that are no smaller begin where one of ours begins; smaller ones also begin within it.
+  // A group of at least the known size begins where a known group begins. A smaller one may also
+  // begin inside a known group.
   return group >= contiguity[dim] ? divisibility[dim] : gcd(divisibility[dim], group * unit);
 }
 
@@ -139,8 +140,8 @@ AxisInfo AxisInfo::join(const AxisInfo &a, const AxisInfo &b) {
   AxisInfo result = a;
   for (unsigned d = 0; d < a.getRank(); ++d) {
     result.contiguity[d] = gcd(a.contiguity[d], b.contiguity[d]);
-    // A unit of one element understates what a pointer's smaller groups can be divided by; that is
-    // on the safe side.
+    // With a unit of one element, the divisibility of a pointer's smaller groups is underestimated,
+    // which is safe.
     result.divisibility[d] =
         gcd(a.divisibilityOf(d, result.contiguity[d]), b.divisibilityOf(d, result.contiguity[d]));
     result.constancy[d] = gcd(a.constancy[d], b.constancy[d]);
@@ -169,7 +170,7 @@ void AxisInfo::print(raw_ostream &os) const {
 // Control flow
 //===----------------------------------------------------------------------===//
 
-/// Raises what is known by what an attribute of the source says.
+/// Applies the hints of an attribute of the source. They can only add knowledge.
 static void applyHints(AxisInfo &info, function_ref<Attribute(StringRef)> lookup) {
   auto raise = [&](StringRef name, AxisInfo::Dims &dims) {
     Attribute attr = lookup(name);
@@ -186,7 +187,8 @@ static void applyHints(AxisInfo &info, function_ref<Attribute(StringRef)> lookup
   };
   raise("tt.contiguity", info.contiguity);
   raise("tt.divisibility", info.divisibility);
-  // Holds wherever the kernel's own test of its arguments does; accesses have a body without it.
+  // This holds if the kernel's own test of its arguments succeeds. Accesses have a second body for
+  // the case that it fails.
   raise(tt::testedDivisibilityAttrName, info.divisibility);
   raise("tt.constancy", info.constancy);
 }
@@ -252,8 +254,8 @@ void AxisInfoAnalysis::visitOp(Operation *op) {
       visitBlock(block);
 }
 
-/// What a loop carries is at first taken to be as its start value is, then weakened by what comes
-/// round until it holds.
+/// A carried value starts with what is known of its initial value. It is joined with what is known
+/// of the yielded value until nothing changes.
 void AxisInfoAnalysis::visitLoopLike(Operation *op) {
   auto iterate = [&](ValueRange carried, ValueRange starts, function_ref<ValueRange()> body) {
     for (auto [value, start] : llvm::zip(carried, starts))
@@ -263,7 +265,7 @@ void AxisInfoAnalysis::visitLoopLike(Operation *op) {
       ValueRange next = body();
       for (auto [value, latest] : llvm::zip(carried, next)) {
         AxisInfo before = get(value), joined = AxisInfo::join(before, get(latest));
-        // What grows from step to step has no bound.
+        // A value that grows from iteration to iteration has no bound.
         if (joined.bound != before.bound)
           joined.bound = std::nullopt;
         if (joined == before)
@@ -278,7 +280,7 @@ void AxisInfoAnalysis::visitLoopLike(Operation *op) {
     AxisInfo iv = AxisInfo::unknown(loop.getInductionVar().getType());
     iv.divisibility[0] = gcd(lower.divisibility[0], step.divisibility[0]);
     if (lower.isNonNegative()) {
-      // A multiple of its divisor, below the upper bound.
+      // The greatest multiple of the divisor below the upper bound.
       int64_t most = largestOf(loop.getInductionVar().getType());
       AxisInfo upper = get(loop.getUpperBound());
       SmallVector<const UpperBound *> bounds{&*lower.bound};
@@ -377,7 +379,7 @@ static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type,
         group > 1 ? l.divisibility[d]
                   : multiplyDivisors(l.divisibilityOf(d, 1), r.divisibilityOf(d, 1));
   }
-  // What is multiplied by a program's index may be a number of at most so much.
+  // The bound of a product is known if one factor's bound does not depend on the program.
   if (l.bound && r.bound && (l.bound->sum.isConstant() || r.bound->sum.isConstant()))
     b.result.bound = boundOf(type,
                              l.bound->sum.isConstant() ? scale(r.bound->sum, l.bound->sum.most)
@@ -386,8 +388,8 @@ static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type,
   return b.result;
 }
 
-/// Division that rounds down. If it is one that rounds towards zero (`fromSign`), `l` is not
-/// negative.
+/// Division that rounds down. With `fromSign`, the operation rounds towards zero, which is the same
+/// because `l` is not negative.
 static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type,
                          std::optional<int64_t> divisor, bool fromSign) {
   Binary b(l, r, type);
@@ -433,8 +435,8 @@ static AxisInfo comparison(arith::CmpIOp op, const AxisInfo &l, const AxisInfo &
   Binary b(l, r, op.getType());
   using P = arith::CmpIPredicate;
   P predicate = op.getPredicate();
-  // A run of consecutive numbers lies on one side of a bound that is a multiple of the run, if
-  // equality with the bound falls on the side of what is above it.
+  // Consecutive numbers that start at a multiple of their count all compare alike with a bound that
+  // is such a multiple, for `<` and `>=`.
   auto hint = [&](const AxisInfo &run, const AxisInfo &bound, unsigned d) {
     return gcd(gcd(run.contiguity[d], run.divisibility[d]),
                gcd(bound.divisibilityOf(d, 1), bound.constancy[d]));
@@ -539,8 +541,8 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
       .Case([&](tt::ExpandDimsOp expand) {
         AxisInfo info = in(0);
         unsigned axis = expand.getAxis();
-        // All groups along the new dimension are single elements: what is known of every element
-        // holds.
+        // All groups along the new dimension are single elements, so what holds for every element
+        // holds for them.
         int64_t each = leastDivisibility(type);
         for (unsigned d = 0; d < info.getRank(); ++d)
           each = std::max(each, info.divisibilityOf(d, 1));
@@ -622,7 +624,7 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
           info = remainder(l, modulus, type, std::nullopt, /*fromSign=*/false);
           info.bound = boundOf(type, GridSum{*mask}, {});
         } else if (l.bound || r.bound) {
-          // No larger than the one that is not negative.
+          // The result is at most the operand that is not negative.
           const UpperBound &bound = r.bound ? *r.bound : *l.bound;
           info.bound = boundOf(type, bound.sum, {&bound});
         }
@@ -637,7 +639,7 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
           return out;
         }
         if (isa<arith::ExtUIOp>(op)) {
-          // What is negative becomes large.
+          // A negative number becomes a large one.
           Type source = op->getOperand(0).getType();
           unsigned width = getElementTypeOrSelf(source).getIntOrFloatBitWidth();
           if (!info.bound && width < 63)
@@ -679,8 +681,8 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
         return out;
       })
       .Default([&](Operation *) {
-        // By its name, since the ttm dialect stands above this analysis: it moves elements between
-        // threads only.
+        // The operation is compared by name, because the ttm dialect depends on this analysis. It
+        // only moves elements between threads.
         if (op->getName().getStringRef() == "ttm.convert_layout")
           return in(0);
         // Elementwise operations (and loads) take equal operands to equal results.

@@ -1,6 +1,6 @@
 // What is known about the values of a tile along each of its axes: which neighbours are
-// consecutive, which are equal, and by what the first of them can be divided. Wide memory accesses
-// and their masks rest on it.
+// consecutive, which are equal, and by what the first of them is divisible. The width of memory
+// accesses depends on it.
 #ifndef TRITON_METAL_ANALYSIS_AXISINFO_H
 #define TRITON_METAL_ANALYSIS_AXISINFO_H
 
@@ -23,8 +23,8 @@ struct GridSum {
   auto operator<=>(const GridSum &) const = default;
 };
 
-/// Numbers that are not negative, and not above a sum, in every launch in which the sums that this
-/// needs stay below 2^31: 32-bit numbers would wrap around there.
+/// Numbers between 0 and `sum`. This holds in launches in which all sums in `needs` stay below
+/// 2^31; above that, 32-bit numbers would wrap around.
 struct UpperBound {
   GridSum sum;
   llvm::SmallVector<GridSum, 0> needs;
@@ -41,9 +41,9 @@ struct AxisInfo {
   Dims divisibility;
   /// groups of this many elements are equal.
   Dims constancy;
-  /// No element is negative as a signed integer, nor above this.
+  /// All elements are non-negative as signed integers, and at most this.
   std::optional<UpperBound> bound;
-  /// What is said of the dimensions holds in launches in which these sums stay below 2^31.
+  /// The facts about dimensions hold in launches in which these sums stay below 2^31.
   llvm::SmallVector<GridSum, 0> needs;
 
   AxisInfo() = default;
@@ -58,7 +58,7 @@ struct AxisInfo {
   unsigned getRank() const { return contiguity.size(); }
   /// Divisibility of the first elements of groups of `group` neighbours, each of `unit` apart.
   int64_t divisibilityOf(unsigned dim, int64_t group, int64_t unit = 1) const;
-  /// What holds for the values of both.
+  /// The facts that hold for the values of both.
   static AxisInfo join(const AxisInfo &a, const AxisInfo &b);
 
   bool operator==(const AxisInfo &) const = default;

@@ -24,9 +24,9 @@ Operation *getCommutativeCombiner(Block &block) {
   return combiner;
 }
 
-/// The larger or smaller of two numbers with its index, the lower (or higher) index where the
-/// numbers are equal: any order gives the same. (A NaN, which compares with nothing, may or may not
-/// come out.)
+/// Whether the region selects the larger (or smaller) of two numbers together with its index, and
+/// the lower (or higher) index of equal numbers. Such a reduction gives the same result in any
+/// order, except that a NaN, which compares with nothing, may or may not be the result.
 static bool isArgMinMax(Block &block) {
   if (block.getNumArguments() != 4)
     return false;

@@ -1,4 +1,4 @@
-// What is known of the region with which a reduction combines two elements.
+// Properties of the region with which a reduction combines two elements.
 #ifndef TRITON_METAL_ANALYSIS_COMBINEREGION_H
 #define TRITON_METAL_ANALYSIS_COMBINEREGION_H
 
@@ -7,8 +7,8 @@
 
 namespace triton_metal {
 
-/// The one operation of a combine region, if it is one and does not care for the order of its
-/// operands; else null. The block takes two elements of each operand.
+/// The operation of a combine region that consists of one operation whose operands may be
+/// exchanged; null for other regions. The block takes two elements of each operand.
 mlir::Operation *getCommutativeCombiner(mlir::Block &block);
 
 /// Whether any order of the elements gives the same result.

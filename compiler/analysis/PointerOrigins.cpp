@@ -15,7 +15,7 @@ const Origins &PointerOrigins::get(Value pointer) {
   return it->second;
 }
 
-/// The values that flow into a result or an argument of an operation with regions.
+/// Adds the values that flow into a result or a block argument of an operation with regions.
 static void addFlow(RegionBranchOpInterface op, Value value, llvm::SetVector<Value> &reached) {
   for (RegionBranchPoint point : op.getAllRegionBranchPoints()) {
     SmallVector<RegionSuccessor> successors;
@@ -67,20 +67,20 @@ Origins PointerOrigins::compute(Value pointer) {
         if (auto set = dyn_cast<SetOp>(user))
           reached.insert(set.getValue());
     } else if (isa<MemoryAccessOpInterface>(op)) {
-      // An address from memory may be that of any array.
+      // An address that is loaded from memory may point into any array.
       origins.isUnknown |= getElementTypeOrSelf(value.getType()).isInteger(64);
     } else if (isa<LetOp>(op)) {
       reached.insert(op->getOperand(0));
     } else if (isMemoryEffectFree(op)) {
       origins.isMadeOfAddress |= isa<IntToPtrOp>(op);
-      // A pointer's own offset says nothing of where it points.
+      // The offset does not change which memory a pointer points into.
       if (isa<PtrAddOp, SlotOp>(op))
         reached.insert(op->getOperand(0));
       else
         reached.insert(op->operand_begin(), op->operand_end());
     }
   }
-  // An address that comes from no argument may point anywhere.
+  // An address that comes from no argument may point into any memory.
   if (origins.arguments.empty() && origins.allocations.empty())
     origins.isUnknown = true;
   return origins;

@@ -9,32 +9,32 @@
 
 namespace triton_metal::msl {
 
-/// What a pointer may point into.
+/// The memory that a pointer may point into.
 struct Origins {
   /// Numbers of the kernel's arguments.
   llvm::SmallSetVector<unsigned, 2> arguments;
   /// Allocations of threadgroup memory.
   llvm::SmallSetVector<mlir::Operation *, 2> allocations;
-  /// Device memory that cannot be told.
+  /// The pointer may point into any device memory.
   bool isUnknown = false;
-  /// A pointer on the way is made from a number.
+  /// The pointer is computed from an integer on the way.
   bool isMadeOfAddress = false;
 
-  /// The only allocation that the pointer goes to; null if there are several or none.
+  /// The only allocation that the pointer points into; null if there are several or none.
   AllocOp getAllocation() const;
 };
 
-/// Follows pointers of one kernel. Each answer is computed once; the kernel may change in between
-/// only where no pointer is computed.
+/// Follows the pointers of one kernel. Each answer is computed once and kept, so operations that
+/// compute pointers must not change between two queries.
 class PointerOrigins {
 public:
   explicit PointerOrigins(KernelOp kernel) : kernel(kernel) {}
 
-  /// Of a pointer, or of addresses.
+  /// The origins of a pointer or of addresses.
   const Origins &get(mlir::Value pointer);
 
-  /// Whether two device pointers may point into the same memory. Arguments overlap themselves, and
-  /// those that the launcher says may.
+  /// Whether two device pointers may point into the same memory. An argument overlaps itself, and
+  /// those arguments that the launcher marks as overlapping.
   bool mayOverlap(const Origins &a, const Origins &b) const;
   bool mayOverlap(mlir::Value a, mlir::Value b) { return mayOverlap(get(a), Origins(get(b))); }
 
@@ -50,7 +50,8 @@ struct MemoryUse {
   bool reads = false, writes = false, isAtomic = false;
 };
 
-/// One for each argument of the kernel. An access that may go anywhere counts for all of them.
+/// One entry for each argument of the kernel. An access that may go anywhere counts for all
+/// arguments.
 llvm::SmallVector<MemoryUse> getMemoryUses(KernelOp kernel);
 
 } // namespace triton_metal::msl

@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace triton_metal::msl;
 
 Uniformity::Uniformity(KernelOp kernel) : threads(kernel.getThreads()) {
-  // Values only ever become different, so this ends.
+  // Values only change from uniform to divergent, so the iteration ends.
   do {
     changed = false;
     kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });

@@ -7,17 +7,17 @@
 
 namespace triton_metal::msl {
 
-/// Which values of a kernel are the same in all threads of a threadgroup, and where those threads
-/// part ways. What is not known to be the same is taken for different.
+/// Which values of a kernel are the same in all threads of a threadgroup, and where its threads
+/// diverge. A value counts as different unless it is known to be the same.
 class Uniformity {
 public:
   explicit Uniformity(KernelOp kernel);
 
   bool isUniform(mlir::Value value) const { return !divergent.contains(value); }
-  /// Some threads may go through the operation's regions more often than others.
+  /// Whether some threads may run the operation's regions more often than others.
   bool partsThreads(mlir::Operation *op) const;
-  /// The outermost operation around `op` at which threads part ways; null where all of them come to
-  /// `op` together.
+  /// The outermost operation around `op` at which threads diverge; null if all threads reach `op`
+  /// together.
   mlir::Operation *getParting(mlir::Operation *op) const;
 
 private:
