@@ -18,7 +18,7 @@ SmallVector<Value> combine(RegisterBuilder &builder, Block &block, ValueRange lh
   auto lookup = [&](Value value) {
     if (Value found = inner.lookupOrNull(value))
       return found;
-    // A scalar from around the region.
+    // A scalar that is defined outside of the region.
     return vector ? builder.splat(value, vector.getNumElements()) : value;
   };
   for (Operation &inside : block.without_terminator()) {

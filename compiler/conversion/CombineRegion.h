@@ -1,4 +1,4 @@
-// A combine region's work on registers, for everything that combines elements.
+// Applies the combine region of a reduction to registers.
 #ifndef TRITON_METAL_CONVERSION_COMBINEREGION_H
 #define TRITON_METAL_CONVERSION_COMBINEREGION_H
 
@@ -6,17 +6,17 @@
 
 namespace triton_metal {
 
-/// What the region makes of two vectors (or scalars) of elements, register by register. The block
-/// takes the left element of each operand and then the right ones.
+/// Applies the region to two vectors (or scalars) of elements, register by register. The block
+/// takes the left element of each operand first, then the right ones.
 llvm::SmallVector<mlir::Value> combine(RegisterBuilder &builder, mlir::Block &block,
                                        mlir::ValueRange lhs, mlir::ValueRange rhs);
 
-/// The registers that differ in this bit of their index, combined.
+/// Combines the registers that differ in this bit of their index.
 llvm::SmallVector<mlir::Value> combineRegisters(RegisterBuilder &builder, mlir::Block &block,
                                                 mlir::ValueRange values, unsigned registerBit);
 
-/// The registers of the lanes that differ in this bit of their index, combined: in both lanes in
-/// the same order, so that both have the same result.
+/// Combines the registers of the lanes that differ in this bit of their index. Both lanes combine
+/// in the same order, so that both get the same result.
 llvm::SmallVector<mlir::Value> combineLanes(RegisterBuilder &builder, mlir::Block &block,
                                             mlir::ValueRange values, unsigned laneBit);
 

@@ -1,5 +1,5 @@
-// Structured control flow with tiles carried through it. Conditions and bounds are scalars of the
-// program, and so the same in all of its threads.
+// Structured control flow that carries tiles. Conditions and bounds are scalars of the program, and
+// therefore the same in all of its threads.
 
 #include "conversion/TTMToMSL.h"
 
@@ -11,7 +11,7 @@ namespace triton_metal {
 
 namespace {
 
-/// The same operation on converted operands, with converted results and the same regions.
+/// Creates the operation again with converted operands and results, and moves its regions there.
 FailureOr<Operation *> convertInPlace(Operation *op, ValueRange operands,
                                       const TTMToMSLTypes &types,
                                       ConversionPatternRewriter &rewriter) {
@@ -46,7 +46,7 @@ template <typename Op> struct CarryPattern : RegisterPattern<Op> {
   }
 };
 
-/// Its block is part of the block around it.
+/// Inlines the only block of the region into the block around it.
 struct ExecuteRegionPattern : RegisterPattern<scf::ExecuteRegionOp> {
   using RegisterPattern::RegisterPattern;
 
@@ -64,7 +64,7 @@ struct ExecuteRegionPattern : RegisterPattern<scf::ExecuteRegionOp> {
   }
 };
 
-/// A chain of ifs: lifted branches have few cases.
+/// Creates a chain of `scf.if`s. Lifted control flow has few cases.
 struct IndexSwitchPattern : RegisterPattern<scf::IndexSwitchOp> {
   using RegisterPattern::RegisterPattern;
 

@@ -1,4 +1,4 @@
-// Operations on each element by itself.
+// Operations that treat each element by itself.
 
 #include "conversion/TTMToMSL.h"
 
@@ -35,7 +35,7 @@ struct ConstantPattern : RegisterPattern<arith::ConstantOp> {
   }
 };
 
-/// Tiles that nobody reads stay unset; a scalar is zero, which is the same in every run.
+/// A tile of poison stays poison. A scalar becomes zero, so that every run gives the same result.
 struct PoisonPattern : RegisterPattern<ub::PoisonOp> {
   using RegisterPattern::RegisterPattern;
 
@@ -152,7 +152,7 @@ struct FpToFpPattern : RegisterPattern<tt::FpToFpOp> {
   }
 
 private:
-  /// Rounds fp32 towards zero to bfloat: the upper half of its bits, a NaN kept one.
+  /// Rounds fp32 towards zero to bfloat by taking the upper half of its bits. A NaN stays a NaN.
   static Value truncateBits(RegisterBuilder &builder, Value value, Type type) {
     Type i32 = withElement(type, builder.getI32Type()),
          i16 = withElement(type, builder.getI16Type());
@@ -174,7 +174,7 @@ struct ClampPattern : RegisterPattern<tt::ClampFOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Value x = adaptor.getX(), low = adaptor.getMin(), high = adaptor.getMax();
     if (op.getPropagateNan() == tt::PropagateNan::ALL) {
-      // Bounds are numbers; a NaN in x stays one.
+      // The bounds are numbers, so only a NaN in x has to be kept.
       Value raised = arith::MaximumFOp::create(rewriter, op.getLoc(), x, low);
       rewriter.replaceOpWithNewOp<arith::MinimumFOp>(op, raised, high);
     } else {
@@ -196,7 +196,7 @@ struct MulhiPattern : RegisterPattern<tt::MulhiUIOp> {
   }
 };
 
-/// One operation for another with the same operands.
+/// Replaces an operation by another one with the same operands.
 template <typename From, typename To> struct RenamePattern : RegisterPattern<From> {
   using RegisterPattern<From>::RegisterPattern;
 
@@ -211,7 +211,7 @@ template <typename From, typename To> struct RenamePattern : RegisterPattern<Fro
 // arith and math
 //===----------------------------------------------------------------------===//
 
-/// The index type, which only lifted control flow uses, is 32 bits here.
+/// The index type has 32 bits here. Only lifted control flow uses it.
 template <typename Op, typename Extension> struct IndexCastPattern : RegisterPattern<Op> {
   using RegisterPattern<Op>::RegisterPattern;
 
@@ -231,7 +231,7 @@ template <typename Op, typename Extension> struct IndexCastPattern : RegisterPat
   }
 };
 
-/// Everything else of arith and math means the same on registers.
+/// All other operations of arith and math mean the same on registers as on tiles.
 struct SameMeaningPattern : ConversionPattern {
   SameMeaningPattern(const TTMToMSLTypes &types, MLIRContext *context)
       : ConversionPattern(types, MatchAnyOpTypeTag(), /*benefit=*/0, context) {}

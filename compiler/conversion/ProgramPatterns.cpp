@@ -1,4 +1,4 @@
-// The kernel itself, and its place in the grid.
+// The kernel itself, and its position in the grid.
 
 #include "conversion/TTMToMSL.h"
 
@@ -20,7 +20,7 @@ struct FuncPattern : RegisterPattern<tt::FuncOp> {
                                         rewriter.getFunctionType(signature.getConvertedTypes(), {}),
                                         kSimdWidth * types().getNumSimdgroups());
     for (auto [index, argument] : llvm::enumerate(func.getArguments())) {
-      // The name that the source gave to the argument travels in its location.
+      // The location carries the name that the source gave to the argument.
       if (auto name = argument.getLoc()->findInstanceOf<NameLoc>())
         kernel.setArgAttr(index, msl::kNameAttr, name.getName());
       if (Attribute memory = func.getArgAttr(index, "tt.memory"))

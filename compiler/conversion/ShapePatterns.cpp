@@ -1,4 +1,4 @@
-// What makes tiles of scalars and scalars of tiles, and what only renames registers.
+// Conversions between scalars and tiles, and operations that only rename registers.
 
 #include "conversion/TTMToMSL.h"
 
@@ -45,7 +45,7 @@ struct UnsplatPattern : RegisterPattern<tt::UnsplatOp> {
   }
 };
 
-/// Which flat element of the operand an element of the result is.
+/// The flat index of the operand's element that becomes this element of the result.
 uint32_t getSource(tt::BroadcastOp, const LinearLayout &from, const LinearLayout &to,
                    uint32_t flat) {
   auto coordinates = to.toCoordinates(flat);
@@ -83,8 +83,8 @@ template <typename Op> struct RenamingPattern : RegisterPattern<Op> {
   }
 };
 
-/// Puts two tiles into one: each register of the result is a register of one of them.
-/// `isSecond(flat)` says of which, and `source(flat)` which element of it.
+/// Combines two tiles into one. Each register of the result is a register of one of them:
+/// `isSecond(flat)` says of which tile, and `source(flat)` which of its elements.
 template <typename Op>
 LogicalResult interleave(const RegisterPattern<Op> &, Op op, ValueRange tiles,
                          RegisterBuilder builder, ConversionPatternRewriter &rewriter,

@@ -14,7 +14,8 @@ namespace triton_metal {
 #define GEN_PASS_DEF_CONVERTTTMTOMSL
 #include "transforms/Passes.h.inc"
 
-/// Keeps the names of what loops carry. A parsed loop has given its arguments its own location.
+/// Gives the arguments of loops the names of the values that they carry. The parser gives them the
+/// location of the loop.
 static void nameCarried(ModuleOp module) {
   module.walk([](scf::ForOp loop) {
     SmallVector<Location> names;
@@ -49,7 +50,8 @@ struct ConvertTTMToMSLPass : impl::ConvertTTMToMSLBase<ConvertTTMToMSLPass> {
     target.addLegalDialect<msl::MSLDialect, vector::VectorDialect>();
     target.addLegalOp<ModuleOp>();
     target.addIllegalDialect<tt::TTDialect, ttg::TTGDialect, ttm::TTMDialect>();
-    // On numbers and vectors they mean the same as on tiles. Scalars that are poison get a value.
+    // These operations mean the same on scalars and vectors as on tiles. Poison scalars get a
+    // value.
     target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
         [&](Operation *op) {
           return types.isLegal(op) && llvm::all_of(op->getRegions(), [&](Region &region) {
@@ -60,7 +62,7 @@ struct ConvertTTMToMSLPass : impl::ConvertTTMToMSLBase<ConvertTTMToMSLPass> {
     target.addDynamicallyLegalDialect<ub::UBDialect>(
         [](Operation *op) { return isa<VectorType>(op->getResult(0).getType()); });
 
-    // Patterns check before they change anything, and nothing is tried twice.
+    // Patterns check before they change anything, so that nothing has to be rolled back.
     ConversionConfig config;
     config.allowPatternRollback = false;
     config.foldingMode = DialectConversionFoldingMode::Never;

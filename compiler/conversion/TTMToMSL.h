@@ -1,5 +1,5 @@
-// From tiles with layouts to what one thread does: a tensor becomes the vector of the thread's
-// registers. Each family of operations has a file of patterns.
+// Converts tiles with layouts to the work of one thread: a tensor becomes the vector of the
+// thread's registers. Each family of operations has a file of patterns.
 #ifndef TRITON_METAL_CONVERSION_TTMTOMSL_H
 #define TRITON_METAL_CONVERSION_TTMTOMSL_H
 
@@ -24,7 +24,7 @@ private:
   unsigned numSimdgroups;
 };
 
-/// Whether pointers into this address space go to device memory, which is where a kernel's go.
+/// Whether pointers with this address space point to device memory. A kernel has no others.
 bool isDeviceSpace(int space);
 
 /// The layout of a tensor; tensors at this level have one.

@@ -4,15 +4,15 @@ using namespace mlir;
 
 namespace triton_metal {
 
-/// Address spaces as Triton's other targets number them: any memory, device memory, and memory that
-/// a launch only reads. All of them are device memory in Metal; what a thread shares with its group
-/// is not a kernel's to point to.
+/// Address spaces are numbered as in Triton's other targets: 0 is any memory, 1 is device memory,
+/// and 4 is memory that a launch only reads. All of them are device memory in Metal. A kernel has
+/// no pointers to threadgroup memory.
 bool isDeviceSpace(int space) { return space == 0 || space == 1 || space == 4; }
 
 static bool isNumber(Type type) { return msl::ScalarType::get(type); }
 
 TTMToMSLTypes::TTMToMSLTypes(unsigned numSimdgroups) : numSimdgroups(numSimdgroups) {
-  // What the kernel is made of already.
+  // Types that are legal already.
   addConversion([](Type type) -> std::optional<Type> {
     if (isNumber(type) || isa<VectorType, msl::PtrType>(type))
       return type;
@@ -24,7 +24,7 @@ TTMToMSLTypes::TTMToMSLTypes(unsigned numSimdgroups) : numSimdgroups(numSimdgrou
   addConversion([](tt::PtrType type) -> std::optional<Type> {
     if (!isDeviceSpace(type.getAddressSpace()))
       return Type();
-    // Pointers in memory are addresses.
+    // A pointer in memory is an address.
     Type pointee = type.getPointeeType();
     if (auto inner = dyn_cast<tt::PtrType>(pointee);
         inner && isDeviceSpace(inner.getAddressSpace()))

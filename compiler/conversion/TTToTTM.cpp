@@ -51,7 +51,7 @@ struct ConvertTTToTTMPass : impl::ConvertTTToTTMBase<ConvertTTToTTMPass> {
   }
 
 private:
-  /// Tiles that no layout can describe, and places where a tile cannot be spread over threads.
+  /// Refuses tiles that no layout can describe, and tiles as arguments of kernels.
   WalkResult check(Operation *op) {
     if (auto function = dyn_cast<FunctionOpInterface>(op)) {
       for (Type types : {Type(function.getFunctionType())})
@@ -82,12 +82,13 @@ private:
       setLayout(value, getDefaultLayout(type.getShape(), numWarps));
   }
 
-  /// Converts the operand of an operation, or its results, so that the one follows from the other.
+  /// Converts the operand of an operation or its results, so that the layout of the results follows
+  /// from that of the operand.
   void makeConsistent(Operation *op) {
     OpBuilder builder(op);
     auto source = getLayout(op->getOperand(0));
-    // Where more than one result layout would do (broadcast), and where not every operand layout
-    // does (split), the results stay and the operands are converted.
+    // The operand is converted if several layouts of the result are possible (broadcast), or if not
+    // every layout of the operand is (split).
     if (isa<tt::BroadcastOp, tt::SplitOp>(op)) {
       auto wanted = inferOperandLayout(op, 0, *getLayout(op->getResult(0)));
       op->setOperand(0, convertLayout(builder, op->getOperand(0), *wanted));
