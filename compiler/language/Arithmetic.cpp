@@ -67,7 +67,7 @@ Result Builder::addPointer(Value pointer, Value offset) {
   return make<tt::AddPtrOp>(pointer.type, pointer.handle.getType(), pointer.handle, offset.handle);
 }
 
-/// The comparison with its sides exchanged; any other operation is null.
+/// The comparison with its sides exchanged; nothing for any other operation.
 static std::optional<BinaryOp> mirrored(BinaryOp op) {
   switch (op) {
   case BinaryOp::Lt:

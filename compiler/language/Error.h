@@ -1,4 +1,4 @@
-// What a rule of the language says when a program breaks it.
+// The error of a program that breaks a rule of the language.
 #ifndef TRITON_METAL_LANGUAGE_ERROR_H
 #define TRITON_METAL_LANGUAGE_ERROR_H
 

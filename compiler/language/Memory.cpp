@@ -44,11 +44,11 @@ static llvm::Expected<tt::EvictionPolicy> evictionPolicy(llvm::StringRef name) {
                     "': 'evict_first' and 'evict_last' are known");
 }
 
-/// Memory has no bit of its own: a pointer to int1 is one to int8.
+/// Memory has no type of one bit: a pointer to int1 is a pointer to int8.
 static bool pointsToBool(const Value &pointer) { return pointer.type.scalar().pointee().isBool(); }
 
-/// A number becomes a constant of the element's type at once where that loses nothing; others are
-/// converted, which wraps.
+/// Whether a number becomes a constant of the element's type directly. An integer type must hold
+/// the number; other numbers are converted, and wrap.
 static bool fitsDirectly(const Constant &number, Type element) {
   if (element.isFloating())
     return true;

@@ -114,7 +114,7 @@ Result Builder::constant(const Constant &value, Type type, llvm::ArrayRef<int64_
   mlir::Type element = mlirType(type.scalar());
   TypedAttr attribute;
   if (auto floatType = dyn_cast<FloatType>(element)) {
-    // A number is a float32 before it is narrower, as in Triton: it rounds twice.
+    // As in Triton, a number is rounded to float32 first and then to the narrower type.
     double real = value.asDouble();
     if (floatType.getWidth() < 32)
       real = static_cast<float>(real);
@@ -179,8 +179,8 @@ static llvm::ArrayRef<int64_t> shapeOf(const Operand &operand) {
   return value ? value->type.getShape() : llvm::ArrayRef<int64_t>();
 }
 
-/// Whether `a` may stand beside `b`: a pointer with an integer, and only where the operation takes
-/// one.
+/// Whether `a` may be combined with `b`. A pointer may be combined with an integer or a pointer of
+/// the same type, and only if the operation takes one.
 static bool pointerFits(Type a, Type b, bool allowed) {
   if (!a.isPointer())
     return true;
@@ -224,7 +224,8 @@ llvm::Expected<Builder::Operands> Builder::binaryOperands(const Operand &lhs, co
 
 llvm::Expected<std::array<Value, 3>> Builder::ternaryOperands(const Operand &a, const Operand &b,
                                                               const Operand &c) {
-  // Values and numbers combine apart, so that each number meets the kind of all the values.
+  // Values and numbers are promoted separately first, so that a number is weighed against all
+  // values.
   std::optional<Type> values, numbers;
   for (const Operand *operand : {&a, &b, &c}) {
     llvm::Error error = llvm::Error::success();

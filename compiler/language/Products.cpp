@@ -49,7 +49,7 @@ Result Builder::dot(const Value &lhs, const Value &rhs, std::optional<Value> acc
                       " does not have the product's shape " +
                       Type(ScalarKind::Float32).withShape(shape).str());
 
-  // More than one batch dimension is one in the IR.
+  // Several batch dimensions become one in the IR.
   if (rank > 3) {
     auto flatten = [&](const Value &value) {
       llvm::ArrayRef<int64_t> full = value.type.getShape();
