@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace triton_metal {
 
-/// One, or a tile of ones; null where the type has no numbers.
+/// One, or a tile of ones; null if the type is not numeric.
 static TypedAttr getOne(Type type) {
   auto shaped = dyn_cast<ShapedType>(type);
   Type element = shaped ? shaped.getElementType() : type;
@@ -29,8 +29,8 @@ static TypedAttr getOne(Type type) {
   return DenseElementsAttr::get(shaped, static_cast<Attribute>(one));
 }
 
-/// Stores become stores of 1, messages go. False where memory is used in another way than these
-/// and loads.
+/// Makes every store a store of 1 and removes prints and assertions. Returns false if memory is
+/// accessed by anything else than loads and stores.
 static bool keepOnlyStores(ModuleOp module) {
   bool isPossible = true;
   SmallVector<Operation *> messages;
@@ -81,7 +81,7 @@ llvm::Expected<std::optional<std::string>> coverageKernel(StringRef ttir, String
     return llvm::createStringError(problem);
   if (!keepOnlyStores(*module))
     return std::nullopt;
-  // What only fed the stored values goes, what loops carried for them too.
+  // Removes what computed the stored values, also what loops carried for them.
   if (failed(run([](OpPassManager &manager) {
         for (int round = 0; round < 2; ++round) {
           manager.addPass(createRemoveDeadValuesPass());

@@ -1,4 +1,4 @@
-// Which elements a launch writes, without what it writes there.
+// Which elements a launch writes, regardless of the values.
 
 #ifndef TRITON_METAL_PIPELINE_COVERAGE_H
 #define TRITON_METAL_PIPELINE_COVERAGE_H
@@ -11,9 +11,9 @@
 
 namespace triton_metal {
 
-/// A kernel with the same arguments that stores 1 wherever the kernel of `ttir` stores anything,
-/// and does nothing else: run over memory of zeros, it shows what a launch writes. Nothing, where
-/// that depends on what the kernel reads, or where it updates memory atomically.
+/// A kernel with the same arguments that stores 1 wherever the kernel of `ttir` stores, and does
+/// nothing else. Run on memory of zeros, it shows which elements a launch writes. Returns nothing
+/// if that depends on what the kernel reads, or if the kernel updates memory atomically.
 llvm::Expected<std::optional<std::string>> coverageKernel(llvm::StringRef ttir,
                                                           llvm::StringRef name);
 

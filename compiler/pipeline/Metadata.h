@@ -45,12 +45,12 @@ struct KernelMetadata {
   /// Where the kernel's parts are in the text.
   TextLayout text;
 
-  /// As launchers and caches read it.
+  /// The text that launchers and caches read.
   std::string toJSON() const;
 };
 
-/// What the only kernel of a module in value form, with threadgroup memory allocated, asks of a
-/// launch; everything but `text`.
+/// The metadata of the only kernel of a module in value form whose threadgroup memory is allocated.
+/// `text` stays empty.
 mlir::FailureOr<KernelMetadata> getMetadata(mlir::ModuleOp module);
 
 } // namespace triton_metal

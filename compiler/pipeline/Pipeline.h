@@ -1,5 +1,4 @@
-// The whole way of a kernel: a module of Triton IR and options in, Metal text and launch metadata
-// out.
+// Compiles a kernel: from a module of Triton IR and options to Metal text and launch metadata.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -13,16 +12,15 @@ namespace triton_metal {
 struct CompileOptions {
   int numWarps = 4;
   int numStages = 2;
-  /// What the kernel is printed for, as msl::TargetAttr::parseSpec reads it; empty for the
-  /// baseline.
+  /// The target, as msl::TargetAttr::parseSpec reads it; empty for the baseline.
   std::string target;
-  /// Loops that name their own number of stages get it.
+  /// Loops that name a number of stages get that number.
   bool obeyLoopStages = true;
-  /// The texts of the dialects between Triton IR and Metal are printed, too.
+  /// Whether the texts of the dialects between Triton IR and Metal are printed, too.
   bool printStages = true;
 };
 
-/// What a kernel is at each stop of the way. `metadataJson` is the launch contract.
+/// The texts of a kernel at each stage. `metadataJson` is the launch contract.
 struct CompiledKernel {
   std::string ttir;
   std::string ttm;
@@ -37,14 +35,14 @@ struct CompiledKernel {
 mlir::FailureOr<CompiledKernel> compileModule(mlir::ModuleOp module, const CompileOptions &options,
                                               std::string &diagnostics);
 
-/// The same from the text of Triton IR, which `name` stands for in messages.
+/// The same for the text of Triton IR. Messages call the text `name`.
 mlir::FailureOr<CompiledKernel> compileText(llvm::StringRef ttir, llvm::StringRef name,
                                             const CompileOptions &options,
                                             std::string &diagnostics);
 
-/// tt -> ttm with layouts: tile programs with a layout on every tensor.
+/// tt -> ttm: a layout for every tensor, operands of products in threadgroup memory.
 void buildTTToTTMPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
-/// ttm -> msl in value form, ready for the loop former.
+/// ttm -> msl in value form, with threadgroup memory and barriers.
 void buildTTMToMSLPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
 /// msl value form -> msl text form.
 void buildMSLPipeline(mlir::OpPassManager &pm, const CompileOptions &options);

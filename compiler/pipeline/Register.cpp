@@ -27,7 +27,7 @@ void registerAllDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect, math::MathDialect, scf::SCFDialect,
                   ub::UBDialect, tt::TTDialect, ttg::TTGDialect, ttm::TTMDialect, msl::MSLDialect,
                   vector::VectorDialect>();
-  // Triton says what may be assumed with an operation of the llvm dialect.
+  // Triton expresses assumptions with an operation of the llvm dialect.
   registry.insert<LLVM::LLVMDialect>();
   LLVM::registerInlinerInterface(registry);
 }

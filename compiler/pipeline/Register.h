@@ -1,4 +1,4 @@
-// What a tool or an embedder must make known to a context before it reads or compiles a kernel.
+// Dialects and passes that must be registered before a kernel can be read or compiled.
 
 #ifndef TRITON_METAL_PIPELINE_REGISTER_H
 #define TRITON_METAL_PIPELINE_REGISTER_H
@@ -9,10 +9,10 @@ class DialectRegistry;
 
 namespace triton_metal {
 
-/// Every dialect that a kernel is written in on its way from TTIR to Metal.
+/// Every dialect that a kernel uses between TTIR and Metal.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
-/// Every pass and pipeline under the name that a command line gives it.
+/// Every pass and pipeline, under its command-line name.
 void registerAllPasses();
 
 } // namespace triton_metal
