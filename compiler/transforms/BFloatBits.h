@@ -1,4 +1,4 @@
-// The number that the bits of a bfloat say.
+// Conversion between bfloats and their bits.
 #ifndef TRITON_METAL_TRANSFORMS_BFLOATBITS_H
 #define TRITON_METAL_TRANSFORMS_BFLOATBITS_H
 
@@ -6,10 +6,10 @@
 
 namespace triton_metal {
 
-/// The float whose upper half the i16, or the vector of i16, holds: every bfloat is one.
+/// The float whose upper half is the i16, or the vector of i16; this is the bfloat with these bits.
 mlir::Value makeFloatOfBits(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value bits);
 
-/// An integer constant; in every element where the type is a vector.
+/// An integer constant of the type. A vector has the value in every element.
 mlir::Value makeConstantLike(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
                              int64_t number);
 

@@ -1,6 +1,6 @@
-// Arithmetic that MLIR and C++ leave open gets the meaning that it has at run time, before anything
-// folds it: shift amounts count modulo the width, a division by zero is one by 1, and a float
-// becomes the nearest integer of the type.
+// Defines arithmetic that MLIR and C++ leave undefined, before anything folds it: shift amounts
+// count modulo the width, a division by zero divides by 1, and a float becomes the nearest integer
+// of the type.
 
 #include "mlir/Analysis/DataFlowFramework.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,8 +26,8 @@ Attribute getConstant(Value value) {
   return matchPattern(value, m_Constant(&attr)) ? attr : Attribute();
 }
 
-/// A constant with every number changed by `change`; null where the attribute is none, or nothing
-/// changes.
+/// Applies `change` to every number of a constant. Null if the attribute is not a constant of
+/// integers, or if nothing changes.
 TypedAttr mapIntegers(Attribute attr, function_ref<APInt(const APInt &)> change) {
   if (auto integer = dyn_cast_or_null<IntegerAttr>(attr)) {
     APInt value = change(integer.getValue());
@@ -49,7 +49,7 @@ TypedAttr mapIntegers(Attribute attr, function_ref<APInt(const APInt &)> change)
   return changed ? DenseElementsAttr::get(dense.getType(), values) : TypedAttr();
 }
 
-/// The same for the integers that floats become.
+/// The same for the integers that floats are converted to.
 TypedAttr mapFloats(Attribute attr, Type type, function_ref<APInt(const APFloat &)> convert) {
   if (auto number = dyn_cast_or_null<FloatAttr>(attr))
     return IntegerAttr::get(type, convert(number.getValue()));
@@ -65,7 +65,7 @@ TypedAttr mapFloats(Attribute attr, Type type, function_ref<APInt(const APFloat 
   return DenseElementsAttr::get(shaped, values);
 }
 
-/// One number everywhere, as an attribute of that type.
+/// A constant of the type that has the value in every element.
 TypedAttr makeSplat(Type type, const APInt &value) {
   if (auto shaped = dyn_cast<ShapedType>(type))
     return DenseElementsAttr::get(shaped, value);
@@ -91,7 +91,7 @@ public:
       return division(op);
     if (isa<arith::FPToSIOp, arith::FPToUIOp>(op))
       return conversion(op);
-    // Among truth values true is the greater unsigned number and the lesser signed one.
+    // As an i1, true is the greater unsigned number and the lesser signed one.
     if (!isa<arith::MinSIOp, arith::MinUIOp, arith::MaxSIOp, arith::MaxUIOp>(op) ||
         !isBool(op->getResult(0)))
       return;
@@ -136,7 +136,7 @@ private:
     bool isRemainder = isa<arith::RemSIOp, arith::RemUIOp>(op);
     unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
     auto zero = [&] { return constant(op->getLoc(), makeSplat(type, APInt::getZero(width))); };
-    // A truth value's only divisor is 1: true is the least signed number too.
+    // The only divisor of an i1 is 1. True also is the least signed number, -1.
     if (isBool(dividend))
       return rewriter.replaceOp(op, isRemainder ? zero() : dividend);
     Attribute attr = getConstant(divisor);
@@ -146,7 +146,7 @@ private:
         attr, [&](const APInt &value) { return value.isZero() ? APInt(width, 1) : value; });
     if (defined)
       setOperand(op, 1, divisor = constant(op->getLoc(), defined));
-    // The least number by -1 wraps.
+    // The least number divided by -1 wraps around.
     APInt value;
     if (!isSigned || !matchPattern(divisor, m_ConstantInt(&value)) || !value.isAllOnes())
       return;
@@ -161,7 +161,7 @@ private:
     unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
     bool isUnsigned = isa<arith::FPToUIOp>(op);
     TypedAttr value = mapFloats(getConstant(op->getOperand(0)), type, [&](const APFloat &number) {
-      // Saturates, and makes 0 of a NaN.
+      // The conversion saturates, and gives 0 for a NaN.
       llvm::APSInt integer(width, isUnsigned);
       bool isExact;
       number.convertToInteger(integer, APFloat::rmTowardZero, &isExact);
@@ -171,7 +171,7 @@ private:
       rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, value);
   }
 
-  /// The one value that a number has.
+  /// The value of a number that can have only one value.
   std::optional<APInt> getOnlyValue(Value value) {
     APInt constant;
     if (matchPattern(value, m_ConstantInt(&constant)))
@@ -180,8 +180,8 @@ private:
     return range ? range->getConstantValue() : std::nullopt;
   }
 
-  /// MLIR takes a loop for empty whose bounds are further apart than the largest signed number: it
-  /// counts its steps instead.
+  /// MLIR takes a loop for empty if its bounds are further apart than the largest signed number.
+  /// Such a loop counts its iterations instead.
   void countSteps(scf::ForOp loop) {
     std::optional<APInt> lower = getOnlyValue(loop.getLowerBound()),
                          upper = getOnlyValue(loop.getUpperBound()),
@@ -215,7 +215,7 @@ private:
 
   IRRewriter rewriter;
   DataFlowSolver &solver;
-  /// Notes that something was changed, too.
+  /// Also notes whether anything was changed.
   struct Changes : ForgetErased {
     using ForgetErased::ForgetErased;
     void notifyOperationInserted(Operation *, OpBuilder::InsertPoint) override { any = true; }
@@ -240,7 +240,7 @@ struct DefineArithmeticPass : impl::DefineArithmeticBase<DefineArithmeticPass> {
       markAllAnalysesPreserved();
   }
 
-  /// Whether something had to be changed.
+  /// Returns whether anything had to be changed.
   FailureOr<bool> define(Operation *function) {
     SmallVector<Operation *> operations;
     function->walk([&](Operation *op) {
@@ -248,7 +248,7 @@ struct DefineArithmeticPass : impl::DefineArithmeticBase<DefineArithmeticPass> {
         operations.push_back(op);
     });
     bool hasRanges = !constantsOnly && llvm::any_of(operations, [](Operation *op) {
-      // Bounds are far from each other only where the lower one is below 0.
+      // The bounds can only be that far apart if the lower one is negative.
       APInt lower;
       auto loop = dyn_cast<scf::ForOp>(op);
       return isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op) ||

@@ -48,7 +48,7 @@ LogicalResult eraseUnread(Operation *op) {
 }
 
 LogicalResult replaceBody(Region &old, Region &body) {
-  // `body` is not within the operation yet: its readers are outside.
+  // `body` is not inside the operation yet, so its users count as outside.
   if (failed(checkUnread(old.getParentOp(), old)))
     return failure();
   old.takeBody(body);

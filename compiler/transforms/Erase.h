@@ -1,4 +1,4 @@
-// Erasing what must not be read any more.
+// Erases operations safely.
 #ifndef TRITON_METAL_TRANSFORMS_ERASE_H
 #define TRITON_METAL_TRANSFORMS_ERASE_H
 
@@ -7,12 +7,13 @@
 
 namespace triton_metal {
 
-/// Erases an operation and all that is in it. If an operation outside of it still reads one of its
-/// values, reports an error there and leaves everything as it is: an operand that refers to freed
-/// memory is a crash, or wrong code, far from its cause, and no verifier can find it.
+/// Erases an operation and everything inside of it. If an operation outside of it still uses one of
+/// its values, reports an error there and changes nothing. Otherwise an operand would refer to
+/// freed memory, which leads to a crash or wrong code far from its cause, and which no verifier can
+/// find.
 llvm::LogicalResult eraseUnread(mlir::Operation *op);
 
-/// Replaces the body of an operation, on the same condition.
+/// Replaces the body of an operation under the same condition.
 llvm::LogicalResult replaceBody(mlir::Region &old, mlir::Region &body);
 
 } // namespace triton_metal

@@ -49,7 +49,8 @@ static ConstantIntRanges getFullRange(Type type) {
   return ConstantIntRanges::maxRange(ConstantIntRanges::getStorageBitwidth(type));
 }
 
-/// What a loop counts from and to, both of which one order tells apart.
+/// The range of a loop's counter. It is known if the bounds are ordered in the same way as signed
+/// and as unsigned numbers, or if the loop compares signed numbers.
 static ConstantIntRanges getCounterRange(const ConstantIntRanges &lower,
                                          const ConstantIntRanges &upper, bool isUnsigned) {
   bool isSigned = lower.smin().isNonNegative() && upper.smin().isNonNegative();
@@ -115,7 +116,7 @@ bool ValueRanges::cannotOverflow(Operation *op) {
     high = aHigh - bLow;
   } else {
     if (isa<arith::ShLIOp>(op)) {
-      // By the power of two.
+      // A shift is a multiplication by a power of two.
       if (bLow.isNegative() || bHigh.sge(width))
         return false;
       bLow = APInt::getOneBitSet(wide, unsigned(bLow.getZExtValue()));

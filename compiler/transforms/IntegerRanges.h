@@ -1,4 +1,4 @@
-// What is known of the integers of a function.
+// Ranges of the integers of a function.
 
 #ifndef TRITON_METAL_TRANSFORMS_INTEGERRANGES_H
 #define TRITON_METAL_TRANSFORMS_INTEGERRANGES_H
@@ -9,13 +9,14 @@
 
 namespace triton_metal {
 
-/// MLIR's analysis, which reads the bounds of every loop as signed numbers: what a loop with
-/// unsigned bounds counts is unknown here.
+/// MLIR's analysis reads the bounds of every loop as signed numbers. Here the counter of a loop
+/// with unsigned bounds is unknown.
 class IntegerRanges : public mlir::dataflow::IntegerRangeAnalysis {
 public:
   using IntegerRangeAnalysis::IntegerRangeAnalysis;
-  /// A number that grows in a loop by a way that MLIR does not see (through the results of a loop
-  /// within it) would be looked at for each value that it takes: after a while it may be anything.
+  /// Limits the number of visits. MLIR does not recognise a number that grows through the results
+  /// of an inner loop, and would visit its operations once for each value. After a while, its range
+  /// becomes the full range.
   llvm::LogicalResult
   visitOperation(mlir::Operation *op,
                  llvm::ArrayRef<const mlir::dataflow::IntegerValueRangeLattice *> operands,
@@ -29,22 +30,22 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> visits;
 };
 
-/// Finds the ranges of all integers in an operation.
+/// Finds the ranges of all integers inside of an operation.
 llvm::LogicalResult findRanges(mlir::DataFlowSolver &solver, mlir::Operation *root);
 
-/// The range of a value, where the solver has one.
+/// The range of a value; nothing if the solver does not have one.
 std::optional<mlir::ConstantIntRanges> getRange(mlir::DataFlowSolver &solver, mlir::Value value);
 
-/// The ranges of single values, found as they are asked for: by MLIR's inference for each
-/// operation, without what loops carry. Most passes need few, and the solver's walk until nothing
-/// changes takes longer than all of theirs.
+/// The ranges of single values, computed on demand: by MLIR's inference for each operation, and
+/// without values that loops carry. Most passes need few ranges, and the solver's fixed-point
+/// iteration takes longer than all of these passes.
 class ValueRanges {
 public:
   mlir::ConstantIntRanges get(mlir::Value value);
-  /// Whether no number that the value can be is negative.
+  /// Whether the value is never negative.
   bool isNonNegative(mlir::Value value) { return get(value).smin().isNonNegative(); }
-  /// Whether the exact result of an addition, subtraction, multiplication or shift to the left is a
-  /// signed number of its type.
+  /// Whether the exact result of an addition, subtraction, multiplication or shift to the left
+  /// always fits into the signed type.
   bool cannotOverflow(mlir::Operation *op);
 
 private:
@@ -52,7 +53,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::ConstantIntRanges> known;
 };
 
-/// Keeps the solver from answering for values that are gone: a new one may lie at the same address.
+/// Removes erased values from the solver. A new value may be allocated at the same address.
 struct ForgetErased : mlir::RewriterBase::Listener {
   explicit ForgetErased(mlir::DataFlowSolver &solver) : solver(solver) {}
   void notifyOperationErased(mlir::Operation *op) override;

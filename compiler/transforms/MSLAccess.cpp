@@ -25,7 +25,7 @@ std::optional<Access> Access::get(Operation *op) {
       .Case<LoadOp, LoadAddressOp>([&](auto load) {
         access.other = load.getOther();
         access.isVolatile = load.getIsVolatile();
-        // Volatile accesses keep their order.
+        // A volatile access counts as a write, so that volatile accesses keep their order.
         access.writes |= access.isVolatile;
       })
       .Case<StoreOp, StoreAddressOp>([&](auto store) { access.value = store.getValue(); });

@@ -1,4 +1,4 @@
-// What an operation on memory accesses.
+// The properties of an access to memory.
 
 #ifndef TRITON_METAL_TRANSFORMS_MSLACCESS_H
 #define TRITON_METAL_TRANSFORMS_MSLACCESS_H
@@ -8,28 +8,30 @@
 
 namespace triton_metal::msl {
 
-/// An access to memory, register by register. The base is null where each register has an address.
+/// An access to the registers of a tile. The base is null if each register has an address of its
+/// own.
 struct Access {
   mlir::Value base, addresses, mask, other, value, full;
   mlir::Type element;
   int64_t width = 1, maskWidth = 1;
   bool isVolatile = false, isAtomic = false, reads = false, writes = false;
 
-  /// Nothing where `op` is no access.
+  /// Returns nothing if `op` is not an access.
   static std::optional<Access> get(mlir::Operation *op);
 
-  /// The mask decides. Where a loop has a body without masks, `full` has been asked before.
+  /// Whether each register is accessed under its mask. The body without guards runs only if `full`
+  /// is true, and ignores the mask of accesses that have it.
   bool isMasked(bool guarded) const { return mask && (guarded || !full); }
-  /// The registers that one access takes. Where the uniform test fails, the alignment may be what
-  /// failed.
+  /// The number of registers that one access takes. In the guarded body of an access with `full`,
+  /// the address may be unaligned, because `full` includes the test of the alignment.
   int64_t getWidth(bool guarded) const {
     if (element.isInteger(1))
       return 1;
     return isMasked(guarded) || (guarded && full) ? std::min(width, maskWidth) : width;
   }
 
-  /// Whether the order of two accesses shows: both touch memory that may be the same, one of them
-  /// writes, and they do not go register by register through the same addresses.
+  /// Whether two accesses must keep their order: both may touch the same memory, one of them
+  /// writes, and they do not access the same address register by register.
   bool conflictsWith(const Access &other, PointerOrigins &origins) const;
 };
 

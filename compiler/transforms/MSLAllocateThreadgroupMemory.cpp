@@ -13,17 +13,17 @@ namespace triton_metal {
 
 namespace {
 
-/// What is no larger than this has bytes of its own: sharing them would cost barriers.
+/// Allocations of at most this size do not share their bytes, because sharing costs barriers.
 constexpr int64_t kOwnBytes = 1024;
-/// Allocations begin where 16-byte vectors can.
+/// The alignment of allocations, for accesses of 16 bytes.
 constexpr int64_t kAlignment = 16;
 
 struct Allocation {
   msl::AllocOp op;
   int64_t bytes = 0, offset = 0;
-  /// From the first to the last operation, in program order, that may touch it.
+  /// The first and the last operation that may touch the allocation, numbered in program order.
   unsigned first = ~0u, last = 0;
-  /// The innermost loop around everything that touches it.
+  /// The innermost loop around all operations that touch it.
   Operation *loop = nullptr;
 
   bool meets(const Allocation &other) const { return first <= other.last && other.first <= last; }
@@ -32,8 +32,8 @@ struct Allocation {
   }
 };
 
-/// Whether two allocations are used within one loop: to share bytes would cost barriers in every
-/// step of it.
+/// Whether two allocations are used in one loop. If they shared bytes, each iteration would need
+/// barriers.
 bool shareLoop(const Allocation &a, const Allocation &b) {
   return a.loop && b.loop &&
          (a.loop == b.loop || a.loop->isAncestor(b.loop) || b.loop->isAncestor(a.loop) || [&] {
@@ -53,7 +53,8 @@ struct MSLAllocateThreadgroupMemoryPass
   }
 
 private:
-  /// Every operation that may touch the allocation: what uses its pointer, or one made from it.
+  /// All operations that may touch the allocation: users of its pointer or of a pointer computed
+  /// from it.
   static void collectAccesses(Value pointer, SmallVectorImpl<Operation *> &accesses) {
     for (Operation *user : pointer.getUsers())
       if (isa<msl::PtrAddOp, msl::PtrCastOp, msl::SlotOp>(user))
@@ -82,8 +83,8 @@ private:
       collectAccesses(op.getResult(), accesses);
       if (accesses.empty())
         return;
-      // The innermost loop around all accesses; whatever loop lies between it and an access is part
-      // of the lifetime.
+      // The innermost loop around all accesses. Loops between it and an access are part of the
+      // lifetime.
       Operation *loop = accesses.front()->getParentOfType<LoopLikeOpInterface>();
       while (loop &&
              !llvm::all_of(accesses, [&](Operation *access) { return loop->isAncestor(access); }))
@@ -99,7 +100,8 @@ private:
       }
       allocations.push_back(allocation);
     });
-    // Largest first leaves the fewest gaps; equal ones in the order of the program.
+    // Placing the largest allocation first leaves the fewest gaps. Allocations of the same size
+    // keep the order of the program.
     SmallVector<Allocation *> order;
     for (Allocation &allocation : allocations)
       order.push_back(&allocation);
@@ -133,7 +135,7 @@ private:
                                  shareLoop(allocation, other));
         return own || allocation.meets(other);
       };
-      // The lowest place that no earlier allocation is in its way.
+      // The lowest offset at which it does not collide with an allocation that is placed already.
       SmallVector<int64_t> candidates{0};
       for (Allocation *other : order.take_front(index))
         candidates.push_back(other->offset + other->bytes);

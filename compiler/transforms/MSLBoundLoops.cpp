@@ -1,4 +1,4 @@
-// The counter of a loop never passes the largest number of its type.
+// Keeps loop counters from passing the largest number of their type.
 
 #include "dialect/msl/MSL.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,7 +16,7 @@ namespace triton_metal {
 
 namespace {
 
-/// A loop, and what is known of its bounds.
+/// What is known of the bounds of a loop.
 struct Bounds {
   ConstantIntRanges lower, upper, step;
   bool isUnsigned;
@@ -26,15 +26,16 @@ struct Bounds {
     return isUnsigned ? APInt::getMaxValue(getWidth()) : APInt::getSignedMaxValue(getWidth());
   }
 
-  /// Whether the counter plus the step is a number of the type wherever the counter is below the
-  /// upper bound.
+  /// Whether the counter plus the step fits into the type whenever the counter is below the upper
+  /// bound.
   bool cannotWrap() const {
     APInt most = isUnsigned ? step.umax() : step.smax();
     if (isUnsigned)
       return upper.umax().isZero() || most.ule(getLargest() - (upper.umax() - 1));
     return upper.smax().slt(1) || most.sle(getLargest() - (upper.smax() - 1));
   }
-  /// Numbers from 0 to the largest signed one are counted without a sign, where any step fits.
+  /// Whether the counter runs from 0 or above. It may then be unsigned, and any step fits, because
+  /// no signed bound exceeds half of the unsigned range.
   bool countsFromZeroUp() const { return !isUnsigned && lower.smin().isNonNegative(); }
 };
 
@@ -54,7 +55,7 @@ void countWithoutSign(scf::ForOp loop, const Bounds &bounds) {
   loop.setUnsignedCmp(true);
 }
 
-/// The counter stops at the largest number, which no upper bound is above.
+/// Replaces the loop by one whose counter stops at the largest number. No upper bound is above it.
 LogicalResult stopAtLargest(scf::ForOp loop, const Bounds &bounds) {
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
@@ -112,10 +113,10 @@ struct MSLBoundLoopsPass : impl::MSLBoundLoopsBase<MSLBoundLoopsPass> {
       markAllAnalysesPreserved();
   }
 
-  /// Whether a loop had to be changed.
+  /// Returns whether a loop had to be changed.
   static FailureOr<bool> bound(msl::KernelOp kernel) {
     ValueRanges ranges;
-    // All is known before anything changes.
+    // The ranges of all loops are needed before the first loop changes.
     SmallVector<std::pair<scf::ForOp, Bounds>> loops;
     auto find = [&](scf::ForOp loop) {
       APInt step;

@@ -1,4 +1,4 @@
-// Tiles that loops move by one number become carried numbers: see Passes.td.
+// Tiles that a loop moves by one number become carried numbers: see Passes.td.
 
 #include "dialect/msl/MSL.h"
 #include "transforms/MSLTiles.h"
@@ -19,7 +19,7 @@ using namespace triton_metal::msl;
 
 namespace {
 
-/// Carries a number in place of argument `index` where the loop only adds a number to it.
+/// Carries a number in place of argument `index` if the loop only adds a number to it.
 static void carryNumber(scf::ForOp loop, unsigned index) {
   Value init = loop.getInitArgs()[index];
   auto type = dyn_cast<VectorType>(init.getType());
@@ -37,7 +37,7 @@ static void carryNumber(scf::ForOp loop, unsigned index) {
     return;
   yielded.set(arith::AddIOp::create(builder, loc, argument, number));
 
-  // Both are tiles until all of their readers read the sums.
+  // Uses of the argument and of the result read the initial tile plus the carried number instead.
   Type element = type.getElementType();
   auto replace = [&](Value carried) {
     SmallVector<OpOperand *> uses;
@@ -67,7 +67,7 @@ static void carryNumber(scf::ForOp loop, unsigned index) {
 
 struct CarryNumbers : triton_metal::impl::MSLCarryNumbersBase<CarryNumbers> {
   void runOnOperation() override {
-    // Inner loops first: what one adds up, the loop around it may add to a tile of its own.
+    // Inner loops come first: the outer loop may then find that a result is a tile plus a number.
     getOperation().walk([](scf::ForOp loop) {
       for (unsigned index = 0, e = loop.getNumRegionIterArgs(); index < e; ++index)
         carryNumber(loop, index);

@@ -33,14 +33,14 @@ Type getNumberType(Type type) {
   return getElementTypeOrSelf(type);
 }
 
-/// The type with other numbers.
+/// The same type with another element type.
 Type withNumbers(Type type, Type number) {
   if (auto pointer = dyn_cast<PtrType>(type))
     return PtrType::get(number, pointer.getSpace());
   return withElement(type, number);
 }
 
-/// Types that the target lacks travel as integers that hold their bits.
+/// Values of types that the target lacks become integers that hold their bits.
 class EmulatedTypes : public TypeConverter {
 public:
   explicit EmulatedTypes(TargetAttr target) : target(target) {
@@ -62,7 +62,7 @@ private:
   TargetAttr target;
 };
 
-/// The nearest bfloat's bits, ties to even; a NaN stays a NaN.
+/// The bits of the nearest bfloat, ties to even. A NaN stays a NaN.
 Value narrow(OpBuilder &builder, Location loc, Value number) {
   Type words = withElement(number.getType(), builder.getI32Type());
   Type halves = withElement(number.getType(), builder.getI16Type());
@@ -94,7 +94,7 @@ protected:
   const EmulatedTypes &types;
 };
 
-/// Arithmetic is done in float, and rounded as the type's own would be.
+/// Computes in float and rounds the result as arithmetic of the type itself would.
 struct ComputeInFloat : EmulationPattern {
   using EmulationPattern::EmulationPattern;
 
@@ -128,7 +128,7 @@ struct ComputeInFloat : EmulationPattern {
   }
 };
 
-/// What only moves numbers moves their bits.
+/// Operations that only move values move their bits.
 struct MoveBits : EmulationPattern {
   using EmulationPattern::EmulationPattern;
 
@@ -157,7 +157,7 @@ struct MoveBits : EmulationPattern {
   }
 };
 
-/// Between a number and its bits there is nothing left to do.
+/// A bitcast between such a value and its bits becomes the value.
 struct BitcastOfBits : OpConversionPattern<arith::BitcastOp> {
   using OpConversionPattern::OpConversionPattern;
 

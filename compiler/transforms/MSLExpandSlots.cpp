@@ -20,14 +20,14 @@ Value constantOf(OpBuilder &builder, Location loc, int64_t number) {
   return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(number));
 }
 
-/// A slot begins that many slots' elements behind the first.
+/// A slot begins at its number times the elements of a slot.
 struct SlotAsOffset : OpRewritePattern<SlotOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(SlotOp op, PatternRewriter &rewriter) const override {
     auto alloc = op.getMemory().getDefiningOp<AllocOp>();
     Location loc = op.getLoc();
-    // The pointer keeps its name; its distance from the first slot has one of its own.
+    // The pointer keeps its name. Its distance from the first slot has another one.
     Location begin = NameLoc::get(rewriter.getStringAttr("slot_begin"));
     Value offset = rewriter.createOrFold<arith::MulIOp>(
         begin, op.getSlot(), constantOf(rewriter, loc, alloc.getCount()));
@@ -36,7 +36,7 @@ struct SlotAsOffset : OpRewritePattern<SlotOp> {
   }
 };
 
-/// Of two slots, the other one; of more, the next, or the first behind the last.
+/// Of two slots, the next is the other one. Of more, the one after the last is the first.
 struct NextSlotAsNumber : OpRewritePattern<NextSlotOp> {
   using OpRewritePattern::OpRewritePattern;
 

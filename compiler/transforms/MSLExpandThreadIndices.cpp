@@ -29,7 +29,7 @@ public:
     Value &sum = sums[{op.getLanesAttr(), op.getSimdgroupsAttr()}];
     if (!sum) {
       sum = build(op);
-      // The first one names them all.
+      // The sum has the name of the first index that needs it.
       if (Operation *defining = sum.getDefiningOp();
           isa<NameLoc>(op.getLoc()) && defining && sum != lane && sum != simdgroup)
         defining->setLoc(op.getLoc());
@@ -48,7 +48,8 @@ private:
     return sum ? sum : constant(0);
   }
 
-  /// Neighbouring bits whose values double are one field of the position times the first value.
+  /// Adjacent bits whose values double are one field of the position, multiplied by the first
+  /// value.
   void addTerms(Value &sum, Value position, ArrayRef<int32_t> values) {
     for (unsigned bit = 0; bit < values.size();) {
       if (!values[bit]) {
@@ -76,7 +77,7 @@ private:
 
   OpBuilder builder;
   Location unnamed;
-  /// This thread's positions, computed once.
+  /// The thread's positions, computed once.
   Value lane, simdgroup;
   DenseMap<std::pair<Attribute, Attribute>, Value> sums;
 };
@@ -96,7 +97,7 @@ struct MSLExpandThreadIndicesPass : impl::MSLExpandThreadIndicesBase<MSLExpandTh
                                                   : expansion.expand(cast<msl::ThreadIndexOp>(op));
         op->getResult(0).replaceAllUsesWith(value);
       }
-      // Not before: one of them may be where the others are expanded.
+      // They are erased last, because the insertion point may be at one of them.
       for (Operation *op : positions)
         op->erase();
     }

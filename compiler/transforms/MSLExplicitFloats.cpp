@@ -1,4 +1,5 @@
-// Floats and functions: what Metal has no bfloat or no half of is computed in float and rounded.
+// Types of floats and functions. What Metal cannot compute in bfloat or half is computed in float
+// and rounded.
 
 #include "transforms/MSLExplicitTypes.h"
 
@@ -81,7 +82,7 @@ LogicalResult TypeExplicator::convertFloatCompare(Operation *op) {
   llvm_unreachable("a comparison of floats");
 }
 
-/// Functions of integers and of truth.
+/// Functions of integers and booleans.
 static StringRef getIntegerFunction(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
       .Case("math.absi", "abs")
@@ -100,7 +101,7 @@ static StringRef getTest(StringRef name) {
       .Default("");
 }
 
-/// Exact functions have one meaning, for half too.
+/// Functions that give the exact result. They have one version, also for half.
 static StringRef getExactFunction(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
       .Case("math.absf", "fabs")
@@ -118,7 +119,7 @@ static StringRef getExactFunction(StringRef name) {
       .Default("");
 }
 
-/// The others say which of their versions is meant. Those exist for float alone.
+/// Functions that round. Their name says which version is meant; the versions exist for float only.
 static StringRef getRoundedFunction(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
       .Cases({"math.exp",   "math.exp2",  "math.log",   "math.log2", "math.log10",
@@ -133,7 +134,7 @@ static StringRef getRoundedFunction(StringRef name) {
       .Default("");
 }
 
-/// Functions that the text brings along.
+/// Functions that the text defines itself.
 static StringRef getOwnFunction(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
       .Case("math.erf", "error_function")
@@ -175,7 +176,7 @@ LogicalResult TypeExplicator::convertMath(Operation *op) {
     return refuse(op, "is a function that Metal does not have");
   if (isBFloat(type) && exact == "fma")
     return refuse(op, "has no bfloat form that rounds once");
-  // fma of half rounds once, which the way through float would not.
+  // fma of half rounds once. By way of float it would round twice.
   bool through = isBFloat(type) || (element.isF16() && exact.empty());
   Type computed = through ? withElement(type, builder.getF32Type()) : type;
   SmallVector<Value> arguments;

@@ -1,5 +1,5 @@
-// Integers with C++'s types: what wraps around is computed without a sign, and what is small is cut
-// back.
+// Integers get C++'s types. Arithmetic that may wrap around is unsigned, and small integers are
+// truncated after arithmetic.
 
 #include "transforms/MSLExplicitTypes.h"
 
@@ -12,7 +12,7 @@ using namespace triton_metal::msl;
 
 static unsigned getWidth(Type type) { return getElementTypeOrSelf(type).getIntOrFloatBitWidth(); }
 
-/// Whether one of a constant's numbers is such; false for what is no constant.
+/// Whether `is` holds for any of the numbers of a constant; false for other values.
 static bool anyConstant(Value value, function_ref<bool(const APInt &)> is) {
   Attribute attr;
   if (!matchPattern(value, m_Constant(&attr)))
@@ -25,29 +25,30 @@ static bool anyConstant(Value value, function_ref<bool(const APInt &)> is) {
 
 static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 
-/// A conversion reads better around a variable than around an expression.
+/// Whether the text has a variable for the value. A conversion of a variable reads better than a
+/// conversion of an expression.
 static bool isVariable(Value value) {
   Operation *op = value.getDefiningOp();
   return !op || !value.hasOneUse() || isa<GetOp, LaneOp, SimdgroupOp, ProgramIdOp>(op);
 }
 
-/// Addition, subtraction and multiplication wrap in MLIR. Where overflow is excluded they are
-/// plain; else they are unsigned arithmetic, which wraps in C++ too.
+/// Addition, subtraction and multiplication wrap in MLIR. Without overflow they are plain
+/// arithmetic; otherwise they become unsigned arithmetic, which wraps in C++ too.
 LogicalResult TypeExplicator::convertWrapping(Operation *op, BinaryKind kind) {
   Type type = op->getResult(0).getType();
   bool isVector = isa<VectorType>(type);
   Value left = op->getOperand(0), right = op->getOperand(1);
   if (getWidth(type) == 1) {
-    // Modulo 2: addition is exclusive or, multiplication is and.
+    // In arithmetic modulo 2, addition is exclusive or, and multiplication is and.
     BinaryKind logical = kind != BinaryKind::Mul ? BinaryKind::NotEqual
                          : isVector              ? BinaryKind::And
                                                  : BinaryKind::LogicalAnd;
     return replace(op, binary(logical, getWhole(left), getWhole(right)));
   }
-  // Of two numbers that stand for vectors the result is computed once, as a number.
+  // If both operands are splats, the result is computed once, as a number.
   bool areSplats = isSplat(left) && isSplat(right);
   bool isSmall = getWidth(type) < 32 && (!isVector || areSplats);
-  // The product of two ushorts is an int, which it may not fit.
+  // The product of two ushorts is an int in C++, and may overflow it.
   Value a = isSmall ? getSigned(left) : getNumber(left),
         b = isSmall ? getSigned(right) : getNumber(right);
   auto flags = cast<arith::ArithIntegerOverflowFlagsInterface>(op);
@@ -83,7 +84,7 @@ LogicalResult TypeExplicator::convertDivision(Operation *op, BinaryKind kind, bo
   Value left = op->getOperand(0), right = op->getOperand(1);
   if (anyConstant(right, [](const APInt &value) { return value.isZero(); }))
     return refuse(op, "divides by the constant 0, which C++ leaves undefined");
-  // What cannot be negative divides the same either way.
+  // Division gives the same result with and without a sign if no operand is negative.
   if (isUnsigned && op->hasAttr(kNonNegativeAttr) && !isa<VectorType>(type))
     isUnsigned = isUnsignedNumber(left) || isUnsignedNumber(right);
   Value a = withSignOf(left, isUnsigned), b = withSignOf(right, isUnsigned);
@@ -120,7 +121,7 @@ LogicalResult TypeExplicator::convertBits(Operation *op, BinaryKind kind) {
 }
 
 LogicalResult TypeExplicator::convertShift(Operation *op, BinaryKind kind, bool isUnsigned) {
-  // What is known at run time alone is cut to the width by the operation's operand.
+  // Amounts that are only known at run time have been masked by `define-arithmetic`.
   Type type = op->getResult(0).getType();
   Value left = op->getOperand(0), right = op->getOperand(1);
   if (anyConstant(right, [](const APInt &value) { return value.uge(value.getBitWidth()); }))
@@ -192,7 +193,7 @@ LogicalResult TypeExplicator::convertCompare(Operation *op) {
   return replace(op, binary(kind, a, b));
 }
 
-/// A function of integers, whose arguments have one type.
+/// Calls a function of integers whose arguments have one type.
 LogicalResult TypeExplicator::convertFunction(Operation *op, StringRef function, bool isUnsigned) {
   if (isUnsigned && op->hasAttr(kNonNegativeAttr))
     isUnsigned =
@@ -217,7 +218,7 @@ LogicalResult TypeExplicator::convertSelect(Operation *op) {
   }
   condition = getNumber(condition);
   if (isShort(yes) && isShort(no)) {
-    // Both are ushorts, and so is the choice.
+    // Both are ushorts, and so is the result.
   } else if (isInteger) {
     bool isUnsigned = !isa<VectorType>(type) && getWidth(type) >= 32 && isUnsignedNumber(yes) &&
                       isUnsignedNumber(no);
@@ -227,8 +228,8 @@ LogicalResult TypeExplicator::convertSelect(Operation *op) {
     yes = getWhole(yes);
     no = getWhole(no);
   }
-  // A choice is between values: of a vector or a bfloat in memory and one in registers, each may be
-  // a class of its own.
+  // The operands of `?:` must have one type. In memory, a vector or a bfloat may be of another
+  // class than in registers, so the value that is read is converted.
   if (isa<VectorType>(type) || type.isBF16())
     for (Value *side : {&yes, &no})
       if (side->getDefiningOp<ReadOp>())
@@ -250,7 +251,7 @@ LogicalResult TypeExplicator::convertConversion(Operation *op) {
   if (isa<arith::ExtSIOp>(op)) {
     if (!fromBool)
       return replace(op, toType(to, getSigned(operand)));
-    // C++ negates what is smaller than an int as one.
+    // C++ promotes an operand that is smaller than an int to int before it negates it.
     Type computed = isVector ? to : getPromotedType(to);
     return replace(op, toType(to, negate(toType(computed, getWhole(operand)))));
   }
@@ -282,7 +283,8 @@ LogicalResult TypeExplicator::convertConversion(Operation *op) {
       number = getSigned(operand);
     if (!element.isBF16())
       return replace(op, toType(to, number));
-    // The way is through float, and must round once. A float holds every shorter integer.
+    // The conversion goes through float and must round only once. Floats hold integers of up to 24
+    // bits exactly.
     if (getWidth(from) > 24) {
       Value whole = getWhole(operand, isUnsigned);
       number = call("round_to_odd<" + std::to_string(getWidth(from)) + ">", whole.getType(), whole);
@@ -296,7 +298,7 @@ LogicalResult TypeExplicator::convertConversion(Operation *op) {
     Value number = getElementTypeOrSelf(from).isBF16() ? getFloat(operand) : getNumber(operand);
     return replace(op, toType(withSign(to, isUnsigned), number));
   }
-  // The same bits.
+  // Bitcasts.
   Type a = getElementTypeOrSelf(from);
   if (a == element)
     return replace(op, operand);

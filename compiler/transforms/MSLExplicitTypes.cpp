@@ -1,4 +1,4 @@
-// Numbers get C++'s types: the walk, operands and what becomes of them.
+// Gives numbers C++'s types: the walk over the kernel, and the conversion of operands and results.
 
 #include "transforms/MSLExplicitTypes.h"
 
@@ -57,7 +57,7 @@ Value TypeExplicator::getSigned(Value value) {
   return isUnsignedNumber(number) ? toType(withSign(number.getType(), false), number) : number;
 }
 
-/// The same numbers without a sign.
+/// The same constant with an unsigned type.
 static TypedAttr withoutSign(Attribute attr) {
   if (auto integer = dyn_cast<IntegerAttr>(attr))
     return IntegerAttr::get(withSign(integer.getType(), true), integer.getValue());
@@ -94,7 +94,8 @@ Value TypeExplicator::getFloat(Value value) {
 }
 
 Value TypeExplicator::getOffset(Operation *op, Value offset) {
-  // Offsets are signed, and pointers have 64 bits.
+  // A 32-bit offset is signed, because pointers have 64 bits and an unsigned offset would not be
+  // sign-extended.
   return op->hasAttr(kNonNegativeAttr) ? offset : getSigned(offset);
 }
 
@@ -126,7 +127,7 @@ Value TypeExplicator::binary(BinaryKind kind, Value a, Value b) {
     if (type && kind >= BinaryKind::Less)
       type = withElement(type, builder.getI1Type());
   }
-  // What C++ does not combine is said by the verifier.
+  // If C++ cannot combine the types, the verifier reports it.
   return BinaryOp::create(builder, loc, type ? type : left, kind, a, b);
 }
 
@@ -167,7 +168,7 @@ bool TypeExplicator::wantsSigned(Value value) {
 LogicalResult TypeExplicator::replace(Operation *op, Value value) {
   Value result = op->getResult(0);
   Type type = result.getType();
-  // A number with several uses, one of which wants its sign, is a signed variable.
+  // A number with several uses of which one needs the sign becomes a signed variable.
   if (!isa<VectorType>(value.getType()) && isUnsignedNumber(value) && !result.hasOneUse() &&
       wantsSigned(result))
     value = toType(type, value);
@@ -178,7 +179,7 @@ LogicalResult TypeExplicator::replace(Operation *op, Value value) {
 }
 
 LogicalResult TypeExplicator::erase(Operation *op) {
-  // Another value may lie at the same address.
+  // A later value may be allocated at the same address.
   for (Value result : op->getResults())
     original.erase(result);
   op->erase();
@@ -248,7 +249,8 @@ LogicalResult TypeExplicator::convert(KernelOp kernel) {
   convertBlock(kernel.getBody().front());
   if (hasFailed)
     return failure();
-  // What still stands for a vector becomes one, and what is a sign no longer matters is forgotten.
+  // Remaining splats become vectors, and attributes about signs are dropped, which nothing needs
+  // any more.
   kernel.walk([&](Operation *op) {
     op->removeDiscardableAttr(kNonNegativeAttr);
     auto splat = dyn_cast<SplatOp>(op);

@@ -1,4 +1,4 @@
-// From MLIR's integers, which have no sign and wrap around, to numbers with C++'s types.
+// Replaces MLIR's integers, which have no sign and wrap around, by numbers with C++'s types.
 
 #ifndef TRITON_METAL_TRANSFORMS_MSLEXPLICITTYPES_H
 #define TRITON_METAL_TRANSFORMS_MSLEXPLICITTYPES_H
@@ -8,9 +8,9 @@
 
 namespace triton_metal::msl {
 
-/// Rewrites the operations of a kernel one after the other. What an operation gives may get another
-/// type: an i32 that is computed without a sign is a ui32, and a lane is a ui16. A vector that
-/// stands for one number stays a `msl.splat` until it is known what needs it whole.
+/// Rewrites the operations of a kernel one after the other. A result may get another type: an i32
+/// that is computed without a sign becomes a ui32, and a lane becomes a ui16. A vector that repeats
+/// one number stays a `msl.splat` until a user needs the whole vector.
 class TypeExplicator {
 public:
   explicit TypeExplicator(mlir::MLIRContext *context) : builder(context) {}
@@ -26,12 +26,12 @@ private:
   mlir::LogicalResult refuse(Operation *op, const llvm::Twine &why);
 
   // Operands.
-  /// The type that a value had before it got one of C++'s.
+  /// The type that a value had before this pass changed it.
   Type getOriginal(Value value) const;
-  /// An i32 that is a ui16: arithmetic makes an int of it, functions do not.
+  /// Whether an i32 has become a ui16. Operators promote it to int; functions do not.
   bool isShort(Value value) const;
   bool isUnsignedNumber(Value value) const;
-  /// What stands beside an operator: the number of a splat, else the value.
+  /// The operand of an operator: the number of a splat, otherwise the value.
   Value getNumber(Value value);
   bool isSplat(Value value) const;
   /// The number as a signed or an unsigned one.
@@ -40,7 +40,8 @@ private:
   Value withSignOf(Value value, bool isUnsigned) {
     return isUnsigned ? getUnsigned(value) : getSigned(value);
   }
-  /// As a vector where the value is one, and of the very type: functions do not convert.
+  /// The operand of a function, which converts nothing: a vector if the value is one, and exactly
+  /// of its type.
   Value getWhole(Value value);
   Value getWhole(Value value, bool isUnsigned);
   /// The number, or the vector, as floats of 32 bits.
@@ -55,14 +56,14 @@ private:
   Value unary(UnaryKind kind, Value value);
   Value call(llvm::StringRef function, Type type, mlir::ValueRange arguments);
   Value asType(Type type, Value value);
-  /// One number that stands for a vector with as many as `like` has.
+  /// A splat of the number with as many elements as `like` has.
   Value splat(Value number, Type like);
-  /// Puts `value` in the place of the operation's result.
+  /// Replaces the result of the operation by `value`.
   mlir::LogicalResult replace(Operation *op, Value value);
   mlir::LogicalResult erase(Operation *op);
-  /// Whether a user asks for the signed number. Its variable is signed then.
+  /// Whether a user needs the signed number. The value's variable is then signed.
   static bool wantsSigned(Value value);
-  /// Gives a result another type in its place.
+  /// Changes the type of a result in place.
   void retype(Value result, Type type);
 
   // Integers (MSLExplicitIntegers.cpp).

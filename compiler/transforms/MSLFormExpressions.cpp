@@ -1,5 +1,5 @@
-// Which values the text gives a variable, and under which name. The others are written where they
-// are used.
+// Chooses which values get a variable in the text, and their names. All other values are written
+// where they are used.
 
 #include "dialect/msl/MSL.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,12 +19,12 @@ using namespace msl;
 
 namespace {
 
-/// The longest expression, counted in operators and functions.
+/// The length of the longest expression, in operators and functions.
 constexpr unsigned kLongest = 6, kLongestRead = 9;
 
 bool isLoop(Operation *op) { return isa<LoopLikeOpInterface, UnrollOp, msl::ForOp>(op); }
 
-/// Made of the indices of unrolled loops and constants.
+/// Whether a value only depends on the indices of unrolled loops and constants.
 bool isLoopIndex(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return isa<UnrollOp>(argument.getOwner()->getParentOp());
@@ -33,7 +33,7 @@ bool isLoopIndex(Value value) {
          (isa<BinaryOp>(op) && llvm::all_of(op->getOperands(), isLoopIndex));
 }
 
-/// What C++ writes without parentheses in front of `.x` and `[i]`.
+/// Whether C++ needs no parentheses around the text in front of `.x` and `[i]`.
 bool isPrimary(Operation *op) {
   if (auto read = dyn_cast<ReadOp>(op))
     return false;
@@ -55,7 +55,7 @@ public:
   }
 
 private:
-  /// What is written where it is used, or in a variable of its own.
+  /// Whether an operation can be written either where it is used or in a variable.
   static bool isExpression(Operation *op) {
     return op->getNumResults() == 1 && op->getNumRegions() == 0 &&
            !isa<LetOp, VarOp, AllocOp>(op) && !op->hasTrait<OpTrait::ConstantLike>();
@@ -67,7 +67,7 @@ private:
       auto read = dyn_cast<ReadOp>(op);
       if (isMemoryEffectFree(op) || isa<GetOp>(op) || (read && !read.getIsVolatile()))
         return op->erase();
-      // An atomic whose result nobody uses is a statement as it is.
+      // An atomic whose result is unused is a statement already.
       if (isa<AtomicRMWOp, AtomicCASOp>(op))
         return;
     }
@@ -97,14 +97,15 @@ private:
   bool isNested(Operation *op, Value value) {
     if (isa<LaneOp, SimdgroupOp>(op))
       return true;
-    // Where lanes or threads meet, a statement keeps them from `?:` and `&&`.
+    // Operations in which lanes or threads meet stay statements of their own, outside of `?:` and
+    // `&&`.
     if (isa<AtomicRMWOp, AtomicCASOp>(op))
       return false;
     if (auto call = dyn_cast<MetalCallOpInterface>(op); call && call.crossesLanes())
       return false;
     if (auto read = dyn_cast<ReadOp>(op); read && read.getIsVolatile())
       return false;
-    // A component of a variable costs nothing to name again.
+    // A component of a variable can be written again at no cost.
     if (auto swizzle = dyn_cast<SwizzleOp>(op)) {
       Operation *source = swizzle.getValue().getDefiningOp();
       auto get = dyn_cast_or_null<GetOp>(source);
@@ -114,13 +115,13 @@ private:
            })))
         return true;
     }
-    // Nor does a variable, or an element of one at a simple place.
+    // The same holds for a variable, or for an element of one at a simple index,
     if (auto get = dyn_cast<GetOp>(op);
         get && isSimple(get) && (!value.hasOneUse() || isScalar(get)))
       return llvm::all_of(value.getUsers(), [&](Operation *user) {
         return (isScalar(get) || user->getBlock() == op->getBlock()) && isUndisturbed(op, user);
       });
-    // Nor does a multiple of a loop's index.
+    // and for a multiple of a loop's index.
     if (isShortIndex(op))
       return true;
     if (!value.hasOneUse())
@@ -128,15 +129,15 @@ private:
     Operation *user = *value.user_begin();
     if (isa<GetOp, ReadOp>(op) && !isUndisturbed(op, user))
       return false;
-    // Not into a loop, where it would be computed again and again.
+    // An expression does not move into a loop, where it would be computed again and again.
     Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
     for (Operation *at = user; at != ancestor; at = at->getParentOp())
       if (isLoop(at->getParentOp()))
         return false;
-    // Nor under an index, where it must have a name.
+    // An operand of `.x` or `[i]` must be a name.
     if (isa<ElementOp, SwizzleOp>(user) && !isPrimary(op))
       return false;
-    // A loop's bound is computed once, in front of it.
+    // The bound of a loop is computed once, before the loop.
     if (auto loop = dyn_cast<msl::ForOp>(user); loop && value == loop.getUpper() && !isPrimary(op))
       return false;
     return weights[op] <= (isa<ReadOp>(op) && !isa<WriteOp>(user) ? kLongestRead : kLongest);
@@ -149,7 +150,7 @@ private:
            });
   }
 
-  /// A variable that is no array, as a whole.
+  /// Whether the whole of a variable that is not an array is read.
   static bool isScalar(GetOp get) {
     return get.getArray().getType().getCount() == 1 && !get.getElement();
   }
@@ -161,7 +162,7 @@ private:
            (get.getArray().getType().getCount() == 1 || isShort(get.getIndex()));
   }
 
-  /// Whether an operation, or one in it, changes memory that a read may read.
+  /// Whether an operation, or one inside of it, changes memory.
   static bool changesMemory(Operation *op) {
     return op
         ->walk([](Operation *inner) {
@@ -172,8 +173,8 @@ private:
         .wasInterrupted();
   }
 
-  /// Whether a variable is assigned behind `op` and before the end of what `last` is nested in, in
-  /// `end`.
+  /// Whether a variable is assigned after `op` and before `end`, or inside of `end` if `last` is
+  /// nested in it.
   static bool isAssigned(GetOp op, Operation *end, Operation *last) {
     return llvm::any_of(op.getArray().getUsers(), [&](Operation *user) {
       if (!isa<SetOp, FillOp, MatrixLoadOp, MultiplyAccumulateOp>(user))
@@ -185,9 +186,10 @@ private:
     });
   }
 
-  /// Nothing between `op` and the statement that its user ends up in changes what it reads.
+  /// Whether nothing between `op` and the statement in which its user is written changes what it
+  /// reads.
   static bool isUndisturbed(Operation *op, Operation *user) {
-    // The user may be nested itself, so look as far as that can go.
+    // The user may itself be written where it is used, so follow the uses as far as they may go.
     Operation *last = user;
     while (last->getNumResults() == 1 && last->getResult(0).hasOneUse() && !last->getNumRegions() &&
            op->getBlock()->findAncestorOpInBlock(**last->getResult(0).user_begin()))
@@ -195,7 +197,7 @@ private:
     Operation *end = op->getBlock()->findAncestorOpInBlock(*last);
     if (!end)
       return false;
-    // A variable is read again in each step of a loop, which must not change it.
+    // Each iteration of a loop reads a variable again, so the loop must not change it.
     auto get = dyn_cast<GetOp>(op);
     if (end != last && isLoop(end) && !(get && isScalar(get)))
       return false;

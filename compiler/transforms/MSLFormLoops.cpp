@@ -1,4 +1,4 @@
-// Loops over registers, step by step: see Passes.td.
+// Loops over registers: see Passes.td.
 
 #include "transforms/Erase.h"
 #include "transforms/MSLArrays.h"
@@ -59,7 +59,8 @@ public:
   }
 
   void run() {
-    // Chunks refer to what is read from variables, and read it where they are.
+    // Reads of variables move before the loop. The chunks of their results are read where they are
+    // needed.
     for (Operation &op : llvm::make_early_inc_range(loop.getBody().front()))
       if (isa<ReadTileOp, PermuteRegistersOp>(op))
         op.moveBefore(loop);
@@ -92,7 +93,8 @@ private:
   }
 
   void createLoops(int64_t step, bool guarded) {
-    // Where few registers go into wider vectors, one loop goes over a vector's components.
+    // If a step takes fewer registers than the variables' vectors have, a loop ends at the size of
+    // a vector, and another one goes over its components.
     SmallVector<int64_t> breaks;
     for (Value variable : variables)
       if (getWidth(variable) > step)

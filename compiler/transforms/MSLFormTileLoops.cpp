@@ -1,4 +1,4 @@
-// Which operations on tiles share a loop: see Passes.td.
+// Decides which operations on tiles share a loop: see Passes.td.
 
 #include "transforms/MSLAccess.h"
 #include "transforms/MSLReductions.h"
@@ -20,10 +20,10 @@ using namespace triton_metal::msl;
 
 namespace {
 
-/// What computing a tile again costs, in operations on a register.
+/// The costs of computing a tile again, in operations on a register.
 class Costs {
 public:
-  /// At most this much is computed again wherever it is used, not kept in a variable.
+  /// A tile of at most this cost is computed again at each use and not kept in a variable.
   static constexpr int kLargest = 24;
 
   bool isCheap(Value value) { return get(value) <= kLargest; }
@@ -62,8 +62,8 @@ struct OpenLoop {
   int64_t registers = 0;
   SmallVector<Operation *> items;
   SmallVector<Access> accesses;
-  /// What is computed on demand of what the loop computes, such as other orders of registers. It
-  /// comes after the loop.
+  /// Tiles that are computed on demand from results of the loop, such as other orders of registers.
+  /// They come after the loop.
   SmallVector<Operation *> later;
   /// The operations of both lists.
   llvm::DenseSet<Operation *> members;
@@ -75,7 +75,8 @@ struct OpenLoop {
                         [&](const Access &other) { return access.conflictsWith(other, origins); });
   }
 
-  /// The operation needs more of an operand than the registers that one step computes.
+  /// Whether the operation needs more of an operand than the registers that one step of the loop
+  /// computes.
   bool mustEndBefore(Operation *op) const {
     return llvm::any_of(op->getOperands(), [&](Value operand) {
       Operation *member = operand.getDefiningOp();
@@ -115,7 +116,8 @@ private:
            (isa<PermuteRegistersOp>(value.getDefiningOp()) || costs.isCheap(value));
   }
 
-  /// The registers that a loop over the operation has; 0 where it has none of this kind.
+  /// The number of registers of a loop over the operation; 0 if the operation is not computed in a
+  /// loop.
   static int64_t getLoopRegisters(Operation &op) {
     int64_t registers = 1;
     for (Value operand : op.getOperands())
@@ -136,7 +138,8 @@ private:
            llvm::all_of(op.getResultTypes(), isScalar);
   }
 
-  /// An operation that is computed on demand. What reads the open loop comes after it.
+  /// Adds an operation that is computed on demand. It comes after the open loop if it uses a result
+  /// of it.
   void addOnDemand(Operation &op) {
     if (!open ||
         llvm::none_of(op.getOperands(), [&](Value operand) { return open->contains(operand); }))
@@ -145,8 +148,8 @@ private:
     open->members.insert(&op);
   }
 
-  /// An operation by itself. It goes before the open loop, unless one needs the other's effects or
-  /// results.
+  /// Adds an operation that is in no loop. It stays before the open loop, unless it depends on the
+  /// loop's effects or results.
   void addStep(Operation &op) {
     if (!open)
       return;
@@ -208,7 +211,7 @@ private:
 struct FormTileLoops : triton_metal::impl::MSLFormTileLoopsBase<FormTileLoops> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      // The blocks as they are before any loop is formed.
+      // Collects all blocks before loops are formed, which have blocks of their own.
       SmallVector<Block *> blocks;
       kernel.walk([&](Operation *op) {
         if (isa<KernelOp, scf::ForOp, scf::IfOp, scf::WhileOp>(op))

@@ -1,4 +1,4 @@
-// What loops and branches give becomes variables of the text, which they assign.
+// Turns the results of loops and branches into variables of the text.
 
 #include "dialect/msl/MSL.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -21,9 +21,9 @@ class VariableFormer {
 public:
   explicit VariableFormer(MLIRContext *context) : rewriter(context) {}
 
-  /// Whether there was anything to form.
+  /// Returns whether anything was changed.
   bool form(KernelOp kernel) {
-    // Inner operations first: what they read and assign is moved with them.
+    // Inner operations come first, because their reads and assignments move with them.
     SmallVector<Operation *> operations;
     kernel.walk([&](Operation *op) {
       if (isa<VarOp, scf::ForOp, scf::IfOp, scf::WhileOp>(op))
@@ -55,13 +55,14 @@ private:
                          Value(), Value());
   }
   void set(VarOp variable, Value value) {
-    // A variable keeps its value by itself, and has any where none is needed.
+    // A variable that gets its own value needs no assignment, and neither does one that gets
+    // poison.
     auto same = value.getDefiningOp<GetOp>();
     if (!value.getDefiningOp<ub::PoisonOp>() && !(same && same.getArray() == variable.getResult()))
       SetOp::create(rewriter, variable.getLoc(), value, variable, Value(), Value());
   }
 
-  /// The first assignment is the first value where it comes right behind.
+  /// An assignment directly after the declaration becomes the initial value.
   void takeFirstValue(VarOp variable) {
     auto set = dyn_cast_or_null<SetOp>(variable->getNextNode());
     if (!set || set.getArray() != variable.getResult() || set.getElement() ||
@@ -120,7 +121,8 @@ private:
     SmallVector<VarOp> carried, passed;
     for (auto [argument, init] : llvm::zip_equal(loop.getBeforeArguments(), loop.getInits()))
       carried.push_back(declare(argument.getLoc(), init, argument.getType()));
-    // What the condition passes on is a carried variable as it is, or a variable of its own.
+    // A value that the condition passes on either is a carried variable or gets a variable of its
+    // own.
     scf::ConditionOp condition = loop.getConditionOp();
     for (auto [value, result] : llvm::zip_equal(condition.getArgs(), loop.getResults())) {
       auto argument = dyn_cast<BlockArgument>(value);
@@ -153,7 +155,8 @@ private:
     replace(loop, passed);
   }
 
-  /// Ends a region with assignments. All of them read what was there before the first.
+  /// Ends a region with assignments. All of them use values that were read before the first
+  /// assignment.
   void assign(scf::YieldOp yield, ArrayRef<VarOp> variables) {
     rewriter.setInsertionPoint(yield);
     for (auto [value, variable] : llvm::zip_equal(yield.getOperands(), variables))

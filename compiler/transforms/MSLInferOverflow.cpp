@@ -1,4 +1,4 @@
-// Where signed arithmetic is safe: C++ leaves its overflow undefined.
+// Marks where signed arithmetic is safe. In C++ its overflow is undefined.
 
 #include "dialect/msl/MSL.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,8 +16,8 @@ using namespace msl;
 
 namespace {
 
-/// Whether the operation is one whose text depends on the sign of what it takes, and would be the
-/// same number either way where none is negative.
+/// Whether the text of the operation depends on the sign of its operands, although the result does
+/// not if no operand is negative.
 bool mayIgnoreSign(Operation *op) {
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
     return compare.getPredicate() >= arith::CmpIPredicate::ult;
@@ -25,7 +25,7 @@ bool mayIgnoreSign(Operation *op) {
              arith::MaxUIOp, arith::ExtUIOp, arith::UIToFPOp>(op);
 }
 
-/// The offset of an access or of a pointer, where it has one.
+/// The offset of an access or of pointer arithmetic; null if there is none.
 Value getOffset(Operation *op) {
   if (auto add = dyn_cast<PtrAddOp>(op))
     return add.getOffset();
@@ -67,8 +67,8 @@ private:
     return !getElementTypeOrSelf(value).isInteger(1) && ranges.isNonNegative(value);
   }
 
-  /// For a shift to the left that is a product of signed numbers, both flags: bits that are shifted
-  /// into or out of the sign are undefined in C++ too.
+  /// A shift to the left that is a product of signed numbers gets both flags, because shifting bits
+  /// into or out of the sign is undefined in C++ too.
   void markNoOverflow(Operation *op, arith::ArithIntegerOverflowFlagsInterface flags) {
     bool isShift = isa<arith::ShLIOp>(op);
     if (isShift && !ranges.isNonNegative(op->getOperand(0)))
@@ -83,7 +83,8 @@ private:
                                                      flags.getOverflowAttr().getValue() | all));
   }
 
-  /// To bfloat the way is through float. What a float holds exactly is rounded behind it.
+  /// The conversion to bfloat goes through float. An integer that a float holds exactly is
+  /// converted to float and then rounded.
   void roundOnce(Operation *op) {
     Value number = op->getOperand(0), result = op->getResult(0);
     if (!getElementTypeOrSelf(result).isBF16())

@@ -16,7 +16,7 @@ namespace {
 
 using namespace msl;
 
-/// Two numbers, or vectors of them, combined as a reduction over a SIMD-group does.
+/// Combines two numbers or vectors as the reduction over a SIMD-group does.
 Value combine(OpBuilder &builder, Location loc, SimdReduceKind kind, Value a, Value b) {
   bool isFloat = isa<FloatType>(getElementTypeOrSelf(a.getType()));
   switch (kind) {
@@ -46,7 +46,8 @@ Value combine(OpBuilder &builder, Location loc, SimdReduceKind kind, Value a, Va
   llvm_unreachable("covered");
 }
 
-/// Each lane combines with the one that differs in one bit of its index, for each of the five bits.
+/// Each lane combines its value with that of the lane that differs in one bit of the index, for
+/// each of the five bits.
 struct ReduceByShuffles : OpRewritePattern<SimdReduceOp> {
   using OpRewritePattern::OpRewritePattern;
 

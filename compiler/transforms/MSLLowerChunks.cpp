@@ -1,4 +1,4 @@
-// The chunks of tiles that are asked for, and no others: see Passes.td.
+// Computes the chunks of tiles that are needed, and no others: see Passes.td.
 
 #include "transforms/Erase.h"
 #include "transforms/MSLArrays.h"
@@ -20,7 +20,7 @@ using namespace triton_metal::msl;
 
 namespace {
 
-/// The chunks that are known at one place: those of the blocks around it, up to it.
+/// The chunks that are available at one place: those computed before it in the blocks around it.
 class KnownChunks {
 public:
   struct Scope {
@@ -75,7 +75,7 @@ public:
           return failure();
         continue;
       }
-      // A tile's registers are computed where they are asked for.
+      // The registers of a tile are computed where they are needed.
       auto select = dyn_cast<arith::SelectOp>(op);
       if (select && !llvm::all_of(getReaders(select), llvm::IsaPred<ChunkOp>)) {
         if (Value picked = pickComponents(select)) {
@@ -104,7 +104,8 @@ private:
   }
 
   Value get(Value tile, const Coord &at, int64_t width);
-  /// A component of a chunk, or a chunk of halves, that are known already; null where none are.
+  /// Makes the chunk from chunks that are available: a part of a larger one, or two halves. Null if
+  /// there are none.
   Value assemble(Value tile, const Coord &at, int64_t width);
   Value compute(Value tile, const Coord &at, int64_t width);
   Value computeConstant(arith::ConstantOp op, const Coord &at, int64_t width);
@@ -141,7 +142,7 @@ Value ChunkLowering::get(Value tile, const Coord &at, int64_t width) {
 }
 
 Value ChunkLowering::assemble(Value tile, const Coord &at, int64_t width) {
-  // Outside of loops a chunk would have to live from one step of the block to another.
+  // Outside of loops, a chunk would stay in registers from one use in the block to the next.
   if (isOnDemand(tile) &&
       !builder.getInsertionBlock()->getParentOp()->getParentOfType<UnrollOp>() &&
       !isa<UnrollOp>(builder.getInsertionBlock()->getParentOp()))
@@ -156,7 +157,7 @@ Value ChunkLowering::assemble(Value tile, const Coord &at, int64_t width) {
       crosses |= term.stride < wide && term.stride * term.trip > wide;
       (term.stride < wide ? inner : outer).terms.push_back(term);
     }
-    // An index that goes over more than this chunk.
+    // The index selects registers beyond this chunk.
     if (crosses)
       continue;
     Value chunk = known.find(tile, outer, wide);
@@ -164,8 +165,8 @@ Value ChunkLowering::assemble(Value tile, const Coord &at, int64_t width) {
       continue;
     if (inner.terms.empty())
       return createSwizzle(builder, loc, chunk, inner.constant, width);
-    // What is computed on demand is computed at the index: a vector that is indexed leaves its
-    // registers.
+    // A tile that is computed on demand is computed at the index. A vector that is indexed would go
+    // from registers to memory.
     if (width == 1 && !isOnDemand(tile))
       return ElementOp::create(builder, loc, getElementTypeOrSelf(tile.getType()), chunk,
                                createIndex(builder, inner, 1));
@@ -248,8 +249,8 @@ Value ChunkLowering::computeConstant(arith::ConstantOp op, const Coord &at, int6
     return chunkOf(0);
   if (at.terms.empty())
     return chunkOf(at.constant);
-  // Only the registers that are asked for need be linear in the indices: it is what the loop was
-  // formed for (getLoopNest). The chunk's own components come last.
+  // Only the registers that the loop visits must be linear in its indices; getLoopNest has chosen
+  // the loop accordingly. The last bases are those of the chunk's components.
   RegisterMap asked;
   asked.offset = at.constant;
   for (const Coord::Term &term : at.terms)
@@ -262,7 +263,8 @@ Value ChunkLowering::computeConstant(arith::ConstantOp op, const Coord &at, int6
     return fail(op,
                 "internal error: a constant without linear structure was asked for at a loop index",
                 width);
-  // The sum of what each loop index adds; vector components differ from the first by constants.
+  // Adds up what each loop index contributes. The components of a vector differ from the first by
+  // constants.
   auto nsw = arith::IntegerOverflowFlags::nsw;
   Value sum;
   auto add = [&](Value value) {
@@ -343,7 +345,7 @@ Coord ChunkLowering::permute(PermuteRegistersOp op, const Coord &at) {
       Value index = term.index;
       if (bit)
         index = arith::ShRUIOp::create(builder, loc, index, createConstant(builder, loc, bit, i32));
-      // Terms of one index stay recognizable as such.
+      // The terms of one index keep one form, so that they can be recognised.
       if (count > 1)
         index = arith::AndIOp::create(builder, loc, index, createConstant(builder, loc, 1, i32));
       for (int64_t power = 1; power <= base; power <<= 1)
@@ -381,7 +383,8 @@ Value ChunkLowering::computePermuted(PermuteRegistersOp op, const Coord &at, int
   return VectorOp::create(builder, loc, type, parts);
 }
 
-/// The components of a choice that is a constant, which is how two tiles become one; else null.
+/// The components of a select whose condition is a constant, which is how two tiles become one;
+/// otherwise null.
 Value ChunkLowering::pickComponents(arith::SelectOp op) {
   DenseElementsAttr choice;
   if (!matchPattern(op.getCondition(), m_Constant(&choice)) || choice.isSplat())
@@ -405,7 +408,7 @@ struct LowerChunks : triton_metal::impl::MSLLowerChunksBase<LowerChunks> {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       if (failed(ChunkLowering(&getContext()).lowerBlock(kernel.getBody().front())))
         return signalPassFailure();
-      // Tiles as values have no reader left.
+      // Tiles as values have no users left.
       kernel.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
         if (op->getNumResults() == 1 && op->use_empty() && isTile(op->getResult(0)) &&
             (isa<ReadTileOp, AsTileOp>(op) || isOnDemand(op->getResult(0))))

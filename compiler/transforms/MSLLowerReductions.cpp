@@ -1,4 +1,4 @@
-// Reductions over registers become accumulators and loops: see Passes.td.
+// Turns reductions over registers into accumulators and loops: see Passes.td.
 
 #include "transforms/MSLArrays.h"
 #include "transforms/MSLReductions.h"
@@ -31,8 +31,8 @@ static Value createAccumulator(OpBuilder &builder, ReduceRegistersOp op, int64_t
   return variable;
 }
 
-/// Takes the reductions out of a loop: it accumulates chunks, whose components are combined after
-/// it. A loop of one step has none to accumulate.
+/// Takes the reductions out of a loop. The loop accumulates chunks, and their components are
+/// combined after it. A loop of one step needs no accumulator.
 static void lowerReductions(TileLoopOp loop) {
   int64_t registers = loop.getRegisters(), step = *loop.getStep();
   bool isChunk = step == registers && registers <= kLargestChunk && getFullConditions(loop).empty();
@@ -40,7 +40,8 @@ static void lowerReductions(TileLoopOp loop) {
   Operation *yield = loop.getBody().front().getTerminator();
   OpBuilder builder(loop);
 
-  // What the loop leaves of each result: a chunk in a variable, or among its own results.
+  // The chunk that remains of each reduction after the loop: in a variable, or among the results of
+  // the loop.
   struct Reduction {
     Value result, accumulator;
     ReduceRegistersOp op;
@@ -143,7 +144,7 @@ private:
     }
   }
 
-  /// Register by register, in order.
+  /// Writes out the steps, register by register, in order.
   void writeOut() {
     for (int64_t first = 0; first < shape.registers; first += shape.step) {
       if (first & shape.bits & ~(shape.step - 1))
@@ -156,7 +157,7 @@ private:
     }
   }
 
-  /// The registers that are combined into those at `at`.
+  /// Combines the registers that reduce to those at `at`.
   void accumulate(const Coord &at) {
     SmallVector<Value> chunks = getChunks(at);
     if (shape.trip > 1) {
@@ -189,7 +190,7 @@ private:
   Block &combination;
   OpBuilder builder;
   ReductionShape shape;
-  /// Where the results live; null for a chunk.
+  /// The variables of the results; null for a chunk.
   SmallVector<Value> variables;
 };
 

@@ -26,7 +26,8 @@ TypedAttr triton_metal::msl::getNeutralElement(ReduceRegistersOp reduce) {
   if (auto floating = dyn_cast<FloatType>(type)) {
     const llvm::fltSemantics &semantics = floating.getFloatSemantics();
     auto attr = [&](APFloat value) { return FloatAttr::get(type, value); };
-    // x + -0 is x for every x, and maxnum(NaN, x) is x; 0 and an infinity are not as exact.
+    // The neutral elements must be exact: x + -0 is x for every x, which +0 is not for x = -0.
+    // maxnum(NaN, x) is x for every x, which -infinity is not for x = NaN.
     if (isa<arith::AddFOp>(op))
       return attr(APFloat::getZero(semantics, /*Negative=*/true));
     if (isa<arith::MulFOp>(op))
@@ -107,7 +108,7 @@ static SmallVector<Value> inlineCombination(OpBuilder &builder, Location loc, Bl
     mapping.map(combination.getArgument(index), left[index]);
     mapping.map(combination.getArgument(index + left.size()), right[index]);
   }
-  // Numbers become vectors beside the vectors of the reduction.
+  // Numbers become vectors if the reduction works on vectors.
   auto widen = [&](Location where, Value number) -> Value {
     if (lanes == 1 || isa<VectorType>(number.getType()))
       return number;
@@ -159,7 +160,7 @@ SmallVector<Value> triton_metal::msl::combine(OpBuilder &builder, Location loc, 
 SmallVector<Value> triton_metal::msl::combineComponents(OpBuilder &builder, Location loc,
                                                         Block &combination,
                                                         SmallVector<Value> chunks, int64_t bits) {
-  // Halves, from the highest bit down: .xy with .zw, then .x with .y.
+  // Combines halves, from the highest bit down: .xy with .zw, then .x with .y.
   for (int64_t bit = kLargestChunk / 2; bit >= 1; bit >>= 1) {
     if (!(bits & bit))
       continue;

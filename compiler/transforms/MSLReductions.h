@@ -1,4 +1,4 @@
-// How the combination of a reduction is applied to chunks of registers.
+// Applies the combination of a reduction to chunks of registers.
 
 #ifndef TRITON_METAL_TRANSFORMS_MSLREDUCTIONS_H
 #define TRITON_METAL_TRANSFORMS_MSLREDUCTIONS_H
@@ -10,15 +10,16 @@
 
 namespace triton_metal::msl {
 
-/// The neutral element of a reduction whose combination is one known operation; null for others.
+/// The neutral element of a reduction whose combination is one known operation; null for other
+/// reductions.
 mlir::TypedAttr getNeutralElement(ReduceRegistersOp reduce);
 
-/// How a reduction that has loops of its own goes over its operands' registers. Register bits in
-/// one range are reduced: those inside a chunk are combined by halves, those above by a loop, and
-/// the loops of `nest` around it go over the bits that stay.
+/// The loops of a reduction that does not share a loop. One range of register bits is reduced: bits
+/// inside a chunk by combining halves, bits above it by a loop. The loops of `nest` around it go
+/// over the bits that remain.
 struct ReductionShape {
   int64_t registers = 1, bits = 0;
-  /// The registers of a chunk, and of what is left of one.
+  /// The registers of a chunk before and after the reduction.
   int64_t step = 1, width = 1;
   /// The range of bits.
   unsigned low = 0, high = 0;
@@ -27,11 +28,12 @@ struct ReductionShape {
   unsigned loopLow = 0;
   int64_t trip = 1;
   LoopNest nest;
-  /// The results are one chunk, which needs no variable.
+  /// Whether the results are one chunk, which needs no variable.
   bool isChunk = false;
 
   static ReductionShape get(ReduceRegistersOp op);
-  /// Where the result of the registers at `at` goes: the reduced bits are dropped.
+  /// The register of the result to which the registers at `at` reduce: `at` without the reduced
+  /// bits.
   Coord compress(const Coord &at) const;
 };
 

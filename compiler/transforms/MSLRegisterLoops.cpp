@@ -18,7 +18,7 @@ using namespace triton_metal::msl;
 
 namespace {
 
-/// Finds the register bits at which loops over what `visit` is given must end.
+/// Finds the register bits at which loops over the visited tiles must end.
 class BreakFinder {
 public:
   uint64_t breaks = 0;
@@ -72,7 +72,7 @@ private:
   }
 
   llvm::DenseSet<Value> seen;
-  /// What is asked for under another order; few of a kernel's tiles are.
+  /// Tiles that are visited under another order of registers. A kernel has few of them.
   SmallVector<std::pair<Value, RegisterMap>> mapped;
 };
 

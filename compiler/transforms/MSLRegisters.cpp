@@ -60,7 +60,7 @@ std::optional<SmallVector<int64_t>> triton_metal::msl::getLinearStrides(DenseEle
     return strides;
   if (!isa<IntegerType>(constant.getElementType()) || constant.getElementType().isInteger(1))
     return std::nullopt;
-  // The sum of strides is written in the constant's type, as one that does not overflow.
+  // The sum of the strides is computed in the constant's type and must not overflow.
   unsigned bits = constant.getElementType().getIntOrFloatBitWidth();
   int64_t first = getConstantElement(constant, map.offset), up = 0, down = 0;
   for (auto [bit, base] : llvm::enumerate(map.bases)) {

@@ -7,18 +7,17 @@
 
 namespace triton_metal::msl {
 
-/// How the registers of one value are found from those of another: a base for each bit of the outer
-/// index, and the inner index is the exclusive or of the bases of the bits that are set, and of an
-/// offset.
+/// A linear map from the registers of one value to those of another. The inner index is the
+/// exclusive or of the offset and of the bases of all bits that are set in the outer index.
 struct RegisterMap {
   llvm::SmallVector<int64_t> bases;
   int64_t offset = 0;
 
   static RegisterMap identity(int64_t registers);
   int64_t apply(int64_t index) const;
-  /// First this map, then `inner`.
+  /// The composition: this map first, then `inner`.
   RegisterMap then(const RegisterMap &inner) const;
-  /// No bit of the inner index comes from two bases, so that exclusive or is addition.
+  /// Whether no bit of the inner index comes from two bases, so that exclusive or is addition.
   bool isDisjoint() const;
   bool isIdentity() const;
 };
@@ -26,14 +25,14 @@ struct RegisterMap {
 /// The integer or bit pattern at `index` of a constant.
 int64_t getConstantElement(mlir::DenseElementsAttr constant, int64_t index);
 
-/// What each bit of the outer index adds to `constant[map(index)]`, where bits add independently of
-/// each other; nothing where they do not, or where their sum may overflow the constant's type. A
-/// constant of floats has strides only if it is a splat.
+/// What each bit of the outer index adds to `constant[map(index)]`. Nothing if the bits do not add
+/// independently of each other, or if their sum may overflow the constant's type. A constant of
+/// floats has strides only if it is a splat.
 std::optional<llvm::SmallVector<int64_t>> getLinearStrides(mlir::DenseElementsAttr constant,
                                                            const RegisterMap &map);
 
-/// A register index: the sum of loop indices times powers of two, and a constant. Several terms may
-/// have the same index, of 0 or 1: it then adds more than one power of two.
+/// A register index: a sum of loop indices times powers of two, plus a constant. Several terms may
+/// have the same index, which is then 0 or 1 and adds more than one power of two.
 struct Coord {
   struct Term {
     mlir::Value index;
@@ -45,9 +44,9 @@ struct Coord {
   int64_t constant = 0;
 
   bool operator==(const Coord &) const = default;
-  /// What bit `bit` of `index` adds, over all terms.
+  /// The sum over all terms of what bit `bit` of `index` adds.
   int64_t getBase(mlir::Value index, unsigned bit) const;
-  /// No term before this one has its index.
+  /// Whether no earlier term has the same index.
   bool isFirstOfIndex(const Term &term) const;
   Coord plus(int64_t offset) const;
   Coord plus(mlir::Value index, int64_t stride, int64_t trip) const;

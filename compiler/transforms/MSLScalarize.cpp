@@ -1,4 +1,4 @@
-// Values of one register become numbers: see Passes.td.
+// Turns values of one register into numbers: see Passes.td.
 
 #include "transforms/MSLTiles.h"
 #include "transforms/Passes.h"
@@ -18,13 +18,13 @@ using namespace triton_metal::msl;
 
 namespace {
 
-/// The number that a vector of one register holds; other types stay.
+/// Changes the type of a vector of one register to its element type.
 static void scalarize(Value value) {
   if (auto type = dyn_cast<VectorType>(value.getType()); type && type.getNumElements() == 1)
     value.setType(type.getElementType());
 }
 
-/// Registers of a tile, which may be a number by now, at a constant index.
+/// The register of a tile, or of a number, at a constant index.
 static Value getRegister(OpBuilder &builder, Location loc, Value tile, int64_t index) {
   auto type = dyn_cast<VectorType>(tile.getType());
   if (!type)
@@ -33,7 +33,8 @@ static Value getRegister(OpBuilder &builder, Location loc, Value tile, int64_t i
                          ArrayRef<int64_t>(), index);
 }
 
-/// What takes or gives a vector of one register in a way of its own; null where nothing changes.
+/// The replacement of an operation that treats vectors of one register specially; null if there is
+/// none.
 static Value replace(Operation *op) {
   OpBuilder builder(op);
   if (auto uniform = dyn_cast<UniformOp>(op))
@@ -43,7 +44,7 @@ static Value replace(Operation *op) {
       return {};
     return getRegister(builder, op->getLoc(), extract.getSource(), extract.getStaticPosition()[0]);
   }
-  // Any number will do.
+  // Any number is correct.
   if (isa<ub::PoisonOp>(op))
     return isTile(op->getResult(0))
                ? Value()
@@ -75,7 +76,7 @@ struct Scalarize : triton_metal::impl::MSLScalarizeBase<Scalarize> {
         if (dense && dense.getNumElements() == 1)
           constant.setValueAttr(cast<TypedAttr>(*dense.getValues<Attribute>().begin()));
       }
-      // Whether threads part ways was asked where barriers were placed.
+      // `msl.uniform` is dropped: only the placement of barriers, which is done, needs it.
       if (isa<UniformOp, vector::ExtractOp, SplatOp, PermuteRegistersOp, ub::PoisonOp>(op))
         special.push_back(op);
     });

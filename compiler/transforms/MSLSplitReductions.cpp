@@ -1,4 +1,4 @@
-// One reduction for each range of register bits: see Passes.td.
+// Makes one reduction for each range of register bits: see Passes.td.
 
 #include "dialect/msl/MSL.h"
 #include "transforms/Passes.h"
@@ -16,7 +16,7 @@ using namespace triton_metal::msl;
 
 namespace {
 
-/// A reduction of `values` as `op` combines them, over other bits.
+/// Creates a reduction of `values` over other bits with the combination of `op`.
 static ReduceRegistersOp createLike(OpBuilder &builder, ReduceRegistersOp op, ValueRange values,
                                     uint64_t bits, TypeRange types) {
   auto result =
@@ -26,7 +26,7 @@ static ReduceRegistersOp createLike(OpBuilder &builder, ReduceRegistersOp op, Va
   return result;
 }
 
-/// Reduces the highest range of bits first; null where there is one range.
+/// Reduces the highest range of bits first; null if there is only one range.
 static ReduceRegistersOp split(ReduceRegistersOp op) {
   uint64_t bits = op.getBits();
   if (llvm::isShiftedMask_64(bits))

@@ -12,7 +12,7 @@ void buildMSLTextPipeline(OpPassManager &manager) {
   addVerified(manager, createMSLInferOverflow());
   addVerified(manager, createMSLFormVariables());
   addVerified(manager, createMSLExplicitTypes());
-  // What is written twice in the text must not become one value: nothing folds behind this.
+  // Values that the text writes twice must not be merged, so nothing folds after this pass.
   addUnfolded(manager, createMSLFormExpressions());
 }
 

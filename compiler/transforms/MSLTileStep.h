@@ -1,4 +1,4 @@
-// One step of a loop over registers: what it does to the registers that it takes.
+// One step of a loop over registers.
 
 #ifndef TRITON_METAL_TRANSFORMS_MSLTILESTEP_H
 #define TRITON_METAL_TRANSFORMS_MSLTILESTEP_H
@@ -11,7 +11,7 @@
 
 namespace triton_metal::msl {
 
-/// Registers within a step: the `part`-th, or the one `index` registers after it.
+/// Registers within a step: the one at `part`, or `index` registers after it.
 struct StepPart {
   int64_t part;
   mlir::Value index;
@@ -22,17 +22,17 @@ struct StepPart {
   StepPart plus(int64_t registers) const { return {part + registers, index, trip}; }
 };
 
-/// Writes one step, operation by operation, at the builder's place. Registers of tiles from outside
-/// of the loop are `msl.chunk`s.
+/// Creates the operations of one step at the insertion point. Registers of tiles from outside of
+/// the loop become `msl.chunk`s.
 class TileStep {
 public:
-  /// The step takes registers [at, at + step). `guarded`: masks decide. `writtenOut`: the steps are
-  /// no loop, and nor are the components of a chunk.
+  /// The step takes the registers [at, at + step). If `guarded`, masks are tested. If `writtenOut`,
+  /// there are no loops, neither over steps nor over the components of a chunk.
   TileStep(mlir::OpBuilder &builder, const Coord &at, int64_t step, bool guarded, bool writtenOut)
       : builder(builder), at(at), step(step), guarded(guarded), writtenOut(writtenOut) {}
 
   void lower(mlir::Operation *op);
-  /// Registers of a tile, or a number itself.
+  /// Registers of a tile, or the value itself if it is a number.
   mlir::Value get(mlir::Value value, const StepPart &part, int64_t width);
 
 private:
@@ -51,11 +51,11 @@ private:
   /// The base and offset of an access.
   std::pair<mlir::Value, mlir::Value> createAddress(const Access &access, mlir::Location loc,
                                                     mlir::Value address);
-  /// Registers of a chunk one by one: a loop, or written out where an operand cannot be had at a
-  /// loop's index. `body` is given the register and the component.
+  /// Calls `body` for each register of a chunk: in a loop, or written out if an operand cannot be
+  /// computed at a loop's index. `body` takes the register and the component.
   void forEachComponent(mlir::Operation *op, int64_t part,
                         llvm::function_ref<void(const StepPart &, mlir::Value)> body);
-  /// A chunk whose components are computed one by one.
+  /// Computes a chunk component by component.
   mlir::Value createByComponent(mlir::Operation *op, int64_t part,
                                 llvm::function_ref<mlir::Value(const StepPart &)> compute);
 
@@ -65,7 +65,7 @@ private:
   Coord at;
   int64_t step;
   bool guarded, writtenOut;
-  /// The chunks of what this step has computed.
+  /// The chunks that this step has computed.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 1>> computed;
 };
 

@@ -1,4 +1,4 @@
-// Loads, stores and atomics of one step of a loop over registers.
+// Loads, stores and atomics in a step of a loop over registers.
 
 #include "transforms/MSLArrays.h"
 #include "transforms/MSLRegisterLoops.h"
@@ -16,8 +16,8 @@ using namespace triton_metal::msl;
 // Registers one by one
 //===----------------------------------------------------------------------===//
 
-/// Whether the operands that are computed on demand can be had at a loop's index. The others are
-/// whole chunks, whose components have indices.
+/// Whether all operands that are computed on demand can be computed at a loop's index. The other
+/// operands are whole chunks, whose components can be indexed.
 static bool canLoopOverComponents(Operation *op) {
   SmallVector<Value> roots;
   int64_t registers = 1;
@@ -59,12 +59,13 @@ Value TileStep::createByComponent(Operation *op, int64_t part,
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-/// The 32-bit words of a Metal vector of `width` elements.
+/// The number of 32-bit words in a Metal vector of `width` elements.
 static int64_t getNumWords(Type element, int64_t width) {
   return std::max<int64_t>(element.getIntOrFloatBitWidth(), 8) * width / 32;
 }
 
-/// Metal vectors have up to four components; wider accesses go through vectors of 32-bit words.
+/// The type of an access. Metal vectors have up to four components; wider accesses use vectors of
+/// 32-bit words.
 static Type getCarrier(Type element, int64_t width) {
   if (width <= kLargestChunk)
     return getChunkType(element, width);
@@ -134,7 +135,7 @@ void TileStep::lowerLoad(Operation *op) {
       }));
       continue;
     }
-    // Two halves.
+    // The chunk is read in pieces.
     SmallVector<Value> parts;
     for (int64_t piece = 0; piece < chunkWidth; piece += width)
       createRead(access, loc, part + piece, width, parts);
@@ -168,7 +169,7 @@ void TileStep::lowerStore(Operation *op) {
   Access access = *Access::get(op);
   Location loc = op->getLoc();
   int64_t chunkWidth = getChunkWidth(), width = std::min(access.getWidth(guarded), step);
-  // A value that is computed on demand is computed where it is written.
+  // Chunks of values that are computed on demand are computed at the store.
   SmallVector<Value> chunks;
   if (width >= chunkWidth || !isOnDemand(access.value))
     for (int64_t part = 0; part < step; part += chunkWidth)
@@ -213,7 +214,7 @@ void TileStep::lowerAtomic(Operation *op) {
       chunks.push_back(createAtomic(op, part));
       continue;
     }
-    // The operands' chunks are made before the loop over their components.
+    // The chunks of the operands are computed before the loop over their components.
     for (Value operand : op->getOperands())
       if (isTile(operand) && !isOnDemand(operand))
         get(operand, part, chunkWidth);

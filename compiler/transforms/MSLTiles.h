@@ -1,4 +1,4 @@
-// Questions about tiles as values, one `vector<RxT>` a thread.
+// Queries about tiles as values, one `vector<RxT>` in each thread.
 
 #ifndef TRITON_METAL_TRANSFORMS_MSLTILES_H
 #define TRITON_METAL_TRANSFORMS_MSLTILES_H
@@ -7,30 +7,34 @@
 
 namespace triton_metal::msl {
 
-/// A tile: more than one register.
+/// Whether the type is that of a tile: more than one register.
 inline bool isTile(mlir::Type type) { return getNumRegisters(type) > 1; }
 inline bool isTile(mlir::Value value) { return isTile(value.getType()); }
 
-/// The operation computes each register of its result from the same register of its operands.
+/// Whether the operation computes each register of its result from the same register of its
+/// operands.
 bool isElementwise(mlir::Operation *op);
 
-/// Elementwise, or each register moves to another lane.
+/// Whether the operation is elementwise or moves each register to another lane.
 bool isElementwiseOrShuffle(mlir::Operation *op);
 
-/// A tile that no loop computes: it is computed wherever its registers are asked for. Constants,
-/// splats, other orders of registers, and what `msl-form-tile-loops` left outside of loops.
+/// Whether no loop computes the tile, so that its registers are computed where they are needed:
+/// constants, splats, other orders of registers, and what `msl-form-tile-loops` has left outside of
+/// loops.
 bool isOnDemand(mlir::Value value);
 
-/// Where a tile comes from, and so its name: the operation that computes it, though in a loop.
+/// The location of the operation that computes a tile, also if that is in a loop. It carries the
+/// tile's name.
 mlir::Location getTileLoc(mlir::Value tile);
 
-/// The number in every register of `tile`, at the builder's place; null where there is none.
+/// The number that all registers of `tile` hold, created at the insertion point; null if they
+/// differ.
 mlir::Value getNumber(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile);
 
-/// The operations that use a tile, seen through tiles that are computed on demand.
+/// The operations that use a tile, directly or through tiles that are computed on demand.
 llvm::SmallVector<mlir::Operation *> getReaders(mlir::Value tile);
 
-/// Nothing after `last`, an operation in the block of the tile's definition, reads the tile.
+/// Whether nothing reads the tile after `last`, an operation in the block that defines the tile.
 bool isDeadAfter(mlir::Value tile, mlir::Operation *last);
 
 } // namespace triton_metal::msl

@@ -1,4 +1,4 @@
-// Which loops of constant trip count the text asks Metal's compiler to unroll.
+// Marks the loops of constant trip count that Metal's compiler shall unroll.
 
 #include "dialect/msl/MSL.h"
 #include "transforms/Passes.h"
@@ -14,7 +14,7 @@ using namespace msl;
 
 namespace {
 
-/// How often the bodies inside are run, one after the other.
+/// How often the innermost bodies run in total.
 int64_t countIterations(UnrollOp op) {
   int64_t inside = 0;
   for (Operation &nested : op.getBody().front())
@@ -25,15 +25,15 @@ int64_t countIterations(UnrollOp op) {
   return (int64_t(op.getUpper()) - int64_t(op.getLower())) * std::max<int64_t>(inside, 1);
 }
 
-/// Of a thread's numbers, a bool being one.
+/// The bytes of a variable in one thread. A bool has one.
 int64_t getBytes(ArrayType array) {
   return array.getCount() * getNumRegisters(array.getElementType()) *
          llvm::divideCeil(array.getScalarType().getIntOrFloatBitWidth(), 8);
 }
 
-/// A loop over more values than a thread's registers could hold stays a loop: unrolled, it would
-/// spill them all the same, and take seconds to compile. Matrices cannot be indexed at run time, so
-/// that loops over them are always unrolled.
+/// A loop over more values than a thread's registers can hold stays a loop. Unrolled, it would
+/// spill them anyway and take seconds to compile. Loops over matrices are always unrolled, because
+/// matrices cannot be indexed at run time.
 bool isToBeUnrolled(UnrollOp op) {
   constexpr int64_t mostIterations = 256, mostBytes = 1024;
   bool isLarge = countIterations(op) > mostIterations, hasMatrix = false;

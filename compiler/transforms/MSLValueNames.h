@@ -1,4 +1,4 @@
-// What a value is called in the text.
+// The names of values in the text.
 
 #ifndef TRITON_METAL_TRANSFORMS_MSLVALUENAMES_H
 #define TRITON_METAL_TRANSFORMS_MSLVALUENAMES_H
@@ -9,10 +9,11 @@
 
 namespace triton_metal::msl {
 
-/// The name that Python gave a value; else one that says what it is: `max`, `x_row`, `is_less`.
+/// The name that Python gave to a value; otherwise a name that describes the value: `max`, `x_row`,
+/// `is_less`.
 std::string getValueName(mlir::Value value);
 
-/// That of a variable, after what is assigned to it.
+/// The name of a variable, after the values that are assigned to it.
 std::string getVariableName(VarOp variable);
 
 } // namespace triton_metal::msl

@@ -1,4 +1,5 @@
-// bfloats become floats by their bits, where LLVM would take them for halves of fewer digits.
+// Converts bfloats to floats by their bits. Otherwise LLVM takes them for halves, because they have
+// fewer digits.
 
 #include "dialect/msl/MSL.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

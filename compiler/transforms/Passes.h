@@ -1,4 +1,4 @@
-// The passes of the compiler; Passes.td says what each does.
+// The passes of the compiler; Passes.td describes them.
 
 #ifndef TRITON_METAL_TRANSFORMS_PASSES_H
 #define TRITON_METAL_TRANSFORMS_PASSES_H

@@ -1,4 +1,4 @@
-// Passes in the order in which they are run.
+// The order of the passes.
 
 #ifndef TRITON_METAL_TRANSFORMS_PIPELINES_H
 #define TRITON_METAL_TRANSFORMS_PIPELINES_H
@@ -12,51 +12,51 @@ class Pass;
 
 namespace triton_metal {
 
-/// Adds a pass of this project and runs the verifiers after it: what it breaks is an error with a
-/// place, not a crash of the next. MLIR's own passes are trusted, which costs half as much. With
-/// TRITON_METAL_STRESS in the environment, canonicalisation, CSE, the removal of dead values and
-/// symbols, and the verifiers run around each pass: to find what holds only for today's order of
-/// passes. `make stress` runs the Python tests so. Caches keep such kernels apart from the others.
+/// Adds a pass of this project, and runs the verifiers after it, so that an error of the pass is
+/// reported with its location and does not crash the next pass. MLIR's own passes are not verified,
+/// which halves the cost. With TRITON_METAL_STRESS in the environment, canonicalisation, CSE, the
+/// removal of dead values and symbols, and the verifiers run around each pass. This finds
+/// assumptions that only hold for the present order of passes; `make stress` runs the Python tests
+/// this way. Such kernels have cache entries of their own.
 void addVerified(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
-/// `addVerified` for a pass before which nothing may fold, in stress mode neither.
+/// `addVerified` for a pass before which nothing may fold, not even in stress mode.
 void addUnfolded(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
 /// MLIR's canonicalisation of kernels whose control flow is structured.
 void addCanonicalizer(mlir::OpPassManager &manager);
 
-/// tt to tt: from what Triton prints to one structured function a kernel, with split pointers and
-/// narrow indices.
+/// tt to tt: from Triton's output to one structured function for each kernel, with split pointers
+/// and narrow indices.
 void buildTTPipeline(mlir::OpPassManager &manager);
 
-/// tt to ttm: a layout for every tensor, chosen so that memory is accessed in wide, consecutive
-/// pieces, dots are on simdgroup matrices, and little has to be converted.
+/// tt to ttm: a layout for every tensor, such that memory accesses are wide and consecutive, dots
+/// use simdgroup matrices, and few conversions are needed.
 void buildTTMLayoutPipeline(mlir::OpPassManager &manager, int numWarps);
 
-/// ttm to ttm: pointers, masks, reductions, atomics and layout conversions become what one
-/// operation of msl can say; what cannot be compiled is refused.
+/// ttm to ttm: pointers, masks, reductions, atomics and layout conversions become operations that
+/// have counterparts in msl. Refuses what cannot be compiled.
 void buildTTMLegalizationPipeline(mlir::OpPassManager &manager);
 
-/// msl to msl: from the loop form to the text form, in which nothing but spelling is left to the
-/// printer.
+/// msl to msl: from the loop form to the text form. The printer only has to write it.
 void buildMSLTextPipeline(mlir::OpPassManager &manager);
 
-/// Makes `--msl-text-pipeline` known to a tool.
+/// Registers `--msl-text-pipeline`.
 void registerMSLTextPipeline();
 
-/// Makes `--ttm-legalization-pipeline` known to a tool.
+/// Registers `--ttm-legalization-pipeline`.
 void registerTTMLegalizationPipeline();
 
-/// Makes `--ttm-layout-pipeline` (option `num-warps`) known to a tool.
+/// Registers `--ttm-layout-pipeline` (option `num-warps`).
 void registerTTMLayoutPipeline();
 
 /// msl to msl: from tiles as values to arrays of registers and loops over them.
 void buildMSLLoopsPipeline(mlir::OpPassManager &manager);
 
-/// Makes `--tt-pipeline` known to a tool.
+/// Registers `--tt-pipeline`.
 void registerTTPipeline();
 
-/// Makes `--msl-loops-pipeline` known to a tool.
+/// Registers `--msl-loops-pipeline`.
 void registerMSLLoopsPipeline();
 
 } // namespace triton_metal

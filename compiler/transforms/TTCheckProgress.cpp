@@ -1,4 +1,4 @@
-// Loops that wait for other programs: see Passes.td.
+// Refuses loops that wait for other programs: see Passes.td.
 
 #include "dialect/tt/TT.h"
 #include "transforms/Passes.h"
@@ -17,24 +17,25 @@ namespace triton_metal {
 
 namespace {
 
-/// What a loop's condition is made of, within the loop.
+/// Analyses the condition of a loop.
 class LoopCondition {
 public:
   explicit LoopCondition(scf::WhileOp loop) : loop(loop) {}
 
-  /// The access through which the loop waits for other programs; null if it may end by itself.
+  /// The access through which the loop waits for other programs; null if the loop may end by
+  /// itself.
   Operation *findWait() { return findWait(loop.getConditionOp().getCondition()); }
 
 private:
   Operation *findWait(Value condition);
-  /// Each step computes the same again, unless what is in memory has changed.
+  /// Whether the value is the same in each iteration, as long as memory does not change.
   bool isInvariant(Value value);
-  /// For an argument of the loop: what the next step gets.
+  /// The value that an argument of the loop has in the next iteration.
   Value getNext(BlockArgument argument);
-  /// The access finds something else only if another program has changed it.
+  /// Whether the access only gives another result if another program changes memory.
   bool isPolling(Operation *op);
   bool dependsOn(Value value, Value other);
-  /// What the value is computed from; false where that cannot be said.
+  /// Adds the values that the value is computed from; false if they are not known.
   bool addSources(Value value, SetVector<Value> &slice);
   bool isOutside(Value value) { return !loop->isAncestor(value.getParentBlock()->getParentOp()); }
   bool isCarried(Value value) { return value.getParentBlock() == loop.getBeforeBody(); }
@@ -64,7 +65,8 @@ bool LoopCondition::isInvariant(Value value) {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isInvariant(operand); });
 }
 
-/// The kernel's argument that a pointer, or a tile of pointers, is made from; null if unknown.
+/// The argument of the kernel that a pointer, or a tile of pointers, is computed from; null if
+/// unknown.
 Value rootOf(Value pointer) {
   while (Operation *op = pointer.getDefiningOp()) {
     if (!isa<tt::AddPtrOp, tt::SplatOp, tt::BroadcastOp, tt::ExpandDimsOp, tt::BitcastOp>(op))
@@ -80,7 +82,7 @@ bool LoopCondition::isPolling(Operation *op) {
     return llvm::all_of(op->getOperands(), [&](Value operand) { return isInvariant(operand); });
   };
   if (auto rmw = dyn_cast<tt::AtomicRMWOp>(op)) {
-    // A sum that grows, and bits that flip, reach the end by themselves.
+    // A sum that grows, and bits that flip, reach the end without other programs.
     tt::RMWOp kind = rmw.getAtomicRmwOp();
     if (kind == tt::RMWOp::ADD || kind == tt::RMWOp::FADD || kind == tt::RMWOp::XOR)
       return invariant() &&
@@ -92,7 +94,7 @@ bool LoopCondition::isPolling(Operation *op) {
   auto load = dyn_cast<tt::LoadOp>(op);
   if (!load || !invariant())
     return false;
-  // The loop may change itself what it reads.
+  // The loop itself may change what it reads.
   Value root = rootOf(load.getPtr());
   WalkResult walked = loop->walk([&](Operation *other) {
     if (!isa<tt::StoreOp, tt::AtomicRMWOp, tt::AtomicCASOp, tt::AtomicStoreOp>(other))
@@ -104,8 +106,8 @@ bool LoopCondition::isPolling(Operation *op) {
 }
 
 Operation *LoopCondition::findWait(Value condition) {
-  // Both sides of an `and` have to hold for another step: one that ends is enough. Of an `or`, each
-  // can keep the loop going.
+  // Both sides of an `and` must hold for another iteration, so it is enough that one of them ends.
+  // Each side of an `or` can keep the loop going.
   if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
     Operation *left = findWait(both.getLhs());
     return left ? findWait(both.getRhs()) : nullptr;
@@ -126,13 +128,13 @@ Operation *LoopCondition::findWait(Value condition) {
         wait = op;
         continue;
       }
-      // What is found elsewhere, or after something else was left there, may end the loop.
+      // A result at another address, or after a change by the loop, may end the loop.
       if (op->getNumRegions() == 0 && !isMemoryEffectFree(op))
         return nullptr;
     } else if (isCarried(value) && getNext(cast<BlockArgument>(value)) == value) {
       continue;
     } else if (isCarried(value) && dependsOn(getNext(cast<BlockArgument>(value)), value)) {
-      // So may what moves on from step to step.
+      // A value that changes from iteration to iteration may also end it.
       return nullptr;
     }
     if (!addSources(value, slice))

@@ -14,10 +14,10 @@ namespace triton_metal {
 
 namespace {
 
-/// Operations of a kernel into which everything is inlined. Functions that call each other twice, a
-/// few dozen levels deep, would fill any memory.
+/// The largest number of operations of a kernel after inlining. Functions that call each other
+/// twice, a few dozen levels deep, would fill any memory.
 constexpr uint64_t kMaxOperations = 1 << 17;
-/// Calls within calls: each adds a level to the locations of what is inlined.
+/// The largest depth of calls. Each call adds a level to the locations of inlined operations.
 constexpr unsigned kMaxCallDepth = 256;
 
 struct TTInlinePass : impl::TTInlineBase<TTInlinePass> {
@@ -25,7 +25,7 @@ struct TTInlinePass : impl::TTInlineBase<TTInlinePass> {
     ModuleOp module = getOperation();
     extents.clear();
     SymbolTable symbols(module);
-    // Recursion would be inlined for ever. What is called comes before what calls it.
+    // Recursion would be inlined without end. Callees come before their callers.
     CallGraph &graph = getAnalysis<CallGraph>();
     for (auto component = llvm::scc_begin(static_cast<const CallGraph *>(&graph));
          !component.isAtEnd(); ++component) {
@@ -58,7 +58,7 @@ struct TTInlinePass : impl::TTInlineBase<TTInlinePass> {
     if (failed(inliner.doInlining()))
       return signalPassFailure();
 
-    // What nothing calls any more goes; kernels are public.
+    // Functions that nothing calls any more are erased. Kernels are public.
     for (auto function : llvm::make_early_inc_range(module.getOps<tt::FuncOp>()))
       if (function.isPrivate() && SymbolTable::symbolKnownUseEmpty(function, module))
         function.erase();
@@ -72,13 +72,13 @@ struct TTInlinePass : impl::TTInlineBase<TTInlinePass> {
   }
 
 private:
-  /// Of a function with all that it calls.
+  /// The size of a function including everything that it calls.
   struct Extent {
     uint64_t operations = 0;
     unsigned depth = 0;
   };
 
-  /// What the function calls is known already.
+  /// The extents of the callees are known already.
   Extent extentOf(tt::FuncOp function, SymbolTable &symbols) {
     Extent extent;
     function.walk([&](Operation *op) {

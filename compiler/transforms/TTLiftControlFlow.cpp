@@ -18,7 +18,7 @@ namespace triton_metal {
 
 namespace {
 
-/// As MLIR lifts functions of its own, except that ours end in tt.return.
+/// Lifts functions as MLIR does, but ends them with tt.return.
 struct LiftTT : ControlFlowToSCFTransformation {
   FailureOr<Operation *> createUnreachableTerminator(Location loc, OpBuilder &builder,
                                                      Region &region) override {
@@ -32,11 +32,12 @@ struct LiftTT : ControlFlowToSCFTransformation {
   }
 };
 
-/// The lifting leaves a switch on a small number; nobody after it needs to know of switches.
+/// Lifting leaves a switch on a small number. It becomes a chain of ifs, so that later passes need
+/// not support switches.
 void switchToIfs(scf::IndexSwitchOp op) {
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  // The region of an `if` that stands for the rest of the switch, from the last case to the first.
+  // The `else` region of each `if` holds the rest of the switch.
   Value selector = op.getArg();
   if (auto cast = selector.getDefiningOp<arith::IndexCastUIOp>())
     selector = cast.getIn();
@@ -65,8 +66,8 @@ void switchToIfs(scf::IndexSwitchOp op) {
   op.erase();
 }
 
-/// An early return leaves an `if` with nothing to do when its condition holds: the other way round
-/// it reads better.
+/// An early return leaves an `if` that is empty if its condition holds. With the opposite
+/// condition, it reads better.
 void turnRound(scf::IfOp op) {
   if (op.getNumResults() != 0 || op.getElseRegion().empty() ||
       !llvm::hasSingleElement(*op.thenBlock()))
@@ -85,11 +86,12 @@ struct TTLiftControlFlowPass : impl::TTLiftControlFlowBase<TTLiftControlFlowPass
     WalkResult walk = getOperation().walk([&](tt::FuncOp function) {
       if (function.isExternal())
         return WalkResult::advance();
-      // Blocks that nothing leads to would be lifted halfway.
+      // Unreachable blocks would be lifted only in part.
       IRRewriter rewriter(&getContext());
       changed |= succeeded(eraseUnreachableBlocks(rewriter, function->getRegions()));
       DominanceInfo dominance(function);
-      // Inner regions first; scf.execute_region and map_elementwise may have blocks too.
+      // Inner regions come first. scf.execute_region and map_elementwise may have several blocks,
+      // too.
       WalkResult inner = function.walk<WalkOrder::PostOrder>([&](Operation *op) {
         for (Region &region : op->getRegions()) {
           if (region.empty() || region.hasOneBlock())

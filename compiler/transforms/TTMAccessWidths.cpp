@@ -12,7 +12,7 @@ namespace triton_metal {
 
 using namespace ttm;
 
-/// How many registers, from the first on, are neighbours along the dimension.
+/// The number of registers, from the first on, that are neighbours along the dimension.
 static int64_t registersAlong(const LinearLayout &layout, unsigned dim) {
   int64_t count = 1;
   for (uint32_t basis : layout.getRegisterBases()) {
@@ -23,7 +23,7 @@ static int64_t registersAlong(const LinearLayout &layout, unsigned dim) {
   return count;
 }
 
-/// Whether a sum stays below 2^31 wherever the other does.
+/// Whether `sum` stays below 2^31 whenever `other` does.
 static bool isNoLarger(const GridSum &sum, const GridSum &other) {
   return sum.most <= other.most &&
          llvm::all_of(llvm::zip(sum.perProgram, other.perProgram),
@@ -50,7 +50,7 @@ DenseMap<Operation *, AccessWidth> findAccessWidths(ModuleOp module) {
   module.walk([&](Operation *op) {
     auto load = dyn_cast<tt::LoadOp>(op);
     auto store = dyn_cast<tt::StoreOp>(op);
-    // A volatile access is one of the source's elements.
+    // A volatile access accesses one element at a time, as in the source.
     if ((!load && !store) || (load && load.getIsVolatile()))
       return;
     Value pointers = op->getOperand(0), mask = load ? load.getMask() : store.getMask();
@@ -69,7 +69,7 @@ DenseMap<Operation *, AccessWidth> findAccessWidths(ModuleOp module) {
       if (along <= access.width)
         continue;
       access.width = along;
-      // All groups that lie within one of equal masks have one mask.
+      // Neighbours within a group of equal masks share one mask.
       access.maskWidth = mask ? std::min(along, maskInfo.constancy[d]) : 1;
     }
     if (access.width > 1)

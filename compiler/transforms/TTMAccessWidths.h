@@ -1,4 +1,4 @@
-// How many elements one access to memory may take.
+// The number of elements that one access to memory may take.
 #ifndef TRITON_METAL_TRANSFORMS_TTMACCESSWIDTHS_H
 #define TRITON_METAL_TRANSFORMS_TTMACCESSWIDTHS_H
 
@@ -7,15 +7,15 @@
 
 namespace triton_metal {
 
-/// Consecutive registers that are consecutive, aligned elements in memory, at most 16 bytes of
-/// them; and how many of these have one and the same mask.
+/// The number of consecutive registers that are consecutive, aligned elements in memory, at most 16
+/// bytes; and how many of them share one mask.
 struct AccessWidth {
   int64_t width = 1, maskWidth = 1;
 };
 
-/// The widths of all `tt.load` and `tt.store` of tiles under `module`. They may rest on sums of
-/// 32-bit numbers and the indices of programs that do not wrap around: `ttm.grid_limits` of the
-/// module becomes the list of these sums.
+/// The widths of all `tt.load` and `tt.store` of tiles under `module`. A width may rely on sums of
+/// 32-bit numbers and program indices that do not wrap around. `ttm.grid_limits` of the module
+/// becomes the list of these sums.
 llvm::DenseMap<mlir::Operation *, AccessWidth> findAccessWidths(mlir::ModuleOp module);
 
 } // namespace triton_metal

@@ -19,13 +19,13 @@ namespace {
 
 using namespace ttm;
 
-/// A memory operation with what suits it.
+/// A memory operation and the layout that suits it.
 struct Access {
   Operation *op;
   LinearLayout::Shape shape;
-  /// Dimensions, the one whose neighbours are consecutive in memory first.
+  /// The dimensions, ordered by how many neighbours are consecutive in memory, the most first.
   SmallVector<unsigned> order;
-  /// Neighbours that one thread takes.
+  /// The number of neighbours that one thread accesses.
   int64_t perThread;
 };
 
@@ -36,13 +36,13 @@ Access getAccess(Operation *op, const AxisInfoAnalysis &axes, unsigned numSimdgr
   for (unsigned d = type.getRank(); d-- > 0;)
     access.order.push_back(d);
   AxisInfo info = axes.get(pointers);
-  // The last dimension is fastest where nothing says otherwise. Repeated addresses (constancy) are
-  // no neighbours.
+  // By default the last dimension is the fastest. Equal addresses (constancy) do not count as
+  // neighbours.
   llvm::sort(access.order, [&](unsigned a, unsigned b) {
     return info.contiguity[a] != info.contiguity[b] ? info.contiguity[a] > info.contiguity[b]
                                                     : a > b;
   });
-  // An atomic update takes one element; neighbouring lanes take neighbours.
+  // An atomic accesses one element, so that neighbouring lanes access neighbours.
   if (type.getRank() > 0 && isa<tt::LoadOp, tt::StoreOp>(op)) {
     int64_t width = axes.getAccessWidth(pointers, access.order.front());
     int64_t threads = int64_t(numSimdgroups) * kSimdWidth;
@@ -62,15 +62,15 @@ struct TTMCoalescePass : impl::TTMCoalesceBase<TTMCoalescePass> {
           isa<RankedTensorType>(op->getOperand(0).getType()))
         accesses.push_back(getAccess(op, axes, numSimdgroups));
     });
-    // Accesses of one shape and order take as many elements a thread as the one that takes most:
-    // their values meet.
+    // All accesses of one shape and order take as many elements for each thread as the widest of
+    // them, because their values are combined.
     std::map<std::pair<LinearLayout::Shape, SmallVector<unsigned>>, int64_t> most;
     for (const Access &access : accesses) {
       int64_t &width = most[{access.shape, access.order}];
       width = std::max(width, access.perThread);
     }
-    // What is reduced should not be spread over SIMD-groups where something else can be: lanes need
-    // no barrier.
+    // Dimensions that are reduced are spread over SIMD-groups last, because a reduction over lanes
+    // needs no barrier.
     std::map<LinearLayout::Shape, llvm::SmallBitVector> reduced;
     module.walk([&](Operation *op) {
       if (!isa<tt::ReduceOp, tt::ScanOp>(op))

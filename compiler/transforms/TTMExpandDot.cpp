@@ -30,7 +30,7 @@ public:
   LogicalResult run();
 
 private:
-  /// One operand in threadgroup memory, [k][batch][rows of a, or columns of b].
+  /// An operand in threadgroup memory, with the dimensions [k][batch][rows of a, or columns of b].
   struct Operand {
     Value value;
     /// The dimension of the result that the operand does not have.
@@ -40,11 +40,12 @@ private:
   Operand makeOperand(Value value, unsigned kDim, unsigned missing);
   int64_t getBytes(const Operand &operand, int64_t k) { return getTileType(operand, k).getBytes(); }
   TileType getTileType(const Operand &operand, int64_t k);
-  /// Writes the part of K that begins at `offset`.
+  /// Stores the part of K that begins at `offset`.
   void stage(Operand &operand, int64_t k, int64_t offset);
-  /// The operand's numbers of one k, for each element of the result, in the type of the sum.
+  /// Reads the operand's elements for one k, broadcast to the result's shape, in the type of the
+  /// sum.
   Value readTerm(Operand &operand, Value k);
-  /// The tile in another type of numbers of the same kind.
+  /// Converts the tile to another element type of the same kind.
   Value convert(Value tile, Type element);
 
   tt::DotOp dot;
@@ -57,7 +58,7 @@ private:
 };
 
 DotExpansion::Operand DotExpansion::makeOperand(Value value, unsigned kDim, unsigned missing) {
-  // Memory takes the operand in whatever layout it is.
+  // The operand can be stored in any layout, so a conversion before the dot is not needed.
   if (auto conversion = value.getDefiningOp<ConvertLayoutOp>())
     value = conversion.getSrc();
   SmallVector<int32_t> order{int32_t(kDim)};
@@ -124,7 +125,7 @@ LogicalResult DotExpansion::run() {
         !msl::ScalarType::get(element))
       return dot.emitOpError("multiplies ")
              << element << ", which Metal does not have: use float16, bfloat16, float32 or int8";
-  // The sum is float32 whatever the accumulator.
+  // Sums of floats are float32, whatever the type of the accumulator.
   Type sum = isa<FloatType>(result) ? Type(builder.getF32Type()) : result;
   sumType = cast<RankedTensorType>(dot.getType().clone(sum));
   Operand a = makeOperand(dot.getA(), rank - 1, rank - 1);

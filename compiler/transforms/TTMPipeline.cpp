@@ -22,14 +22,14 @@ namespace {
 
 using namespace ttm;
 
-/// A tile that each step of the loop stores once, from what it loads.
+/// A tile that each iteration of the loop stores once, with data that it loads.
 struct Staged {
   AllocTileOp alloc;
   StoreTileOp store;
 };
 
-/// One loop on its way to two slots a tile. What the next step stores is computed in three parts:
-/// addresses and masks, the loads, and what is made of the loaded tensors on their way to the tile.
+/// Gives the tiles of one loop two slots. The computation of what the next iteration stores has
+/// three parts: addresses and masks; the loads; and operations on the loaded tensors.
 class LoopPipeline {
 public:
   explicit LoopPipeline(scf::ForOp loop) : loop(loop), body(loop.getBody()) {}
@@ -40,28 +40,28 @@ public:
   LogicalResult rewrite();
 
 private:
-  /// Everything in the body that a value is computed from; false if it cannot be computed a step
-  /// early.
+  /// Collects everything in the body that a value is computed from. Returns false if it cannot be
+  /// computed one iteration early.
   bool collect(Value value, SetVector<Operation *> &slice, bool loadsAllowed);
-  /// The body's operations among `slice`, in their order.
+  /// The operations of `slice`, in the order of the body.
   SmallVector<Operation *> inOrder(const SetVector<Operation *> &slice);
-  /// Loads for the step that `mapping` describes, under a condition unless it is null. What stores
-  /// need is mapped.
+  /// Creates the loads for the iteration that `mapping` describes, under a condition if there is
+  /// one. The mapping gets the values that the stores need.
   void load(OpBuilder &builder, IRMapping &mapping, Value condition);
   bool isStaged(Operation *store) const {
     return llvm::any_of(staged, [&](const Staged &tile) { return tile.store == store; });
   }
-  /// What the stores of the step take, computed from what was loaded.
+  /// Creates the operations on the loaded tensors whose results are stored.
   void finish(OpBuilder &builder, IRMapping &mapping);
 
   scf::ForOp loop;
   Block *body;
   SmallVector<Staged> staged;
-  /// What the stored tensors are computed from, by part.
+  /// The three parts of the computation of the stored tensors.
   SmallVector<Operation *> addresses, loads, rest;
-  /// What the carried values of the next step are computed from.
+  /// The operations that compute the carried values of the next iteration.
   SmallVector<Operation *> advance;
-  /// The carried values that this step's part needs.
+  /// The carried values that the three parts need.
   SetVector<unsigned> carried;
 };
 
@@ -98,7 +98,7 @@ SmallVector<Operation *> LoopPipeline::inOrder(const SetVector<Operation *> &sli
 }
 
 bool LoopPipeline::analyse() {
-  // Loads may not pass writes to device memory, barriers, or anything that is not known.
+  // Loads must not move across writes to device memory, barriers, or unknown operations.
   WalkResult result = body->walk([&](Operation *op) {
     bool known = isa<tt::LoadOp, AllocTileOp, StoreTileOp, LoadTileOp, MMAOp>(op) ||
                  op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op);
@@ -113,7 +113,8 @@ bool LoopPipeline::analyse() {
     if (!store)
       continue;
     auto alloc = store.getTile().getDefiningOp<AllocTileOp>();
-    // Tiles in slices are stored more than once; what comes before the loop stays.
+    // A tile for slices of K is stored more than once, and a tile outside of the loop stays as it
+    // is.
     if (!alloc || alloc->getBlock() != body || store.getOffsets())
       continue;
     bool simple = llvm::all_of(alloc->getUsers(), [&](Operation *user) {
@@ -130,7 +131,7 @@ bool LoopPipeline::analyse() {
   if (staged.empty())
     return false;
 
-  // The carried values of the next step must be known before this step's products.
+  // The carried values of the next iteration must be available before the products of this one.
   SetVector<Operation *> next;
   Operation *yield = body->getTerminator();
   for (unsigned index = 0; index < carried.size(); ++index)
@@ -144,11 +145,11 @@ bool LoopPipeline::analyse() {
       return operand.getDefiningOp() && afterLoad.contains(operand.getDefiningOp());
     });
     bool isLoad = isa<tt::LoadOp>(op);
-    // A load through a loaded pointer would have to wait.
+    // The address of such a load is only known after another load.
     if (isLoad && fromLoad)
       return false;
-    // What is loaded, and what is made of it, is one step ahead: nothing else may read it in this
-    // step, not even in a region of the body.
+    // Loaded tensors, and everything computed from them, belong to the next iteration. Nothing else
+    // in this iteration may use them, not even in a region of the body.
     if ((isLoad || fromLoad) && llvm::any_of(op->getUsers(), [&](Operation *user) {
           return !slice.contains(user) && !isStaged(user);
         }))
@@ -191,7 +192,7 @@ void LoopPipeline::load(OpBuilder &builder, IRMapping &mapping, Value condition)
   for (Operation *op : loads)
     loaded.push_back(builder.clone(*op, mapping)->getResult(0));
   scf::YieldOp::create(builder, loop.getLoc(), loaded);
-  // Nobody reads what the last step would load.
+  // The last iteration loads nothing for a next one, and nothing reads the result.
   builder.setInsertionPointToStart(ifOp.elseBlock());
   for (Type type : types)
     none.push_back(ub::PoisonOp::create(builder, loop.getLoc(), type));
@@ -205,8 +206,8 @@ void LoopPipeline::finish(OpBuilder &builder, IRMapping &mapping) {
     builder.clone(*op, mapping);
 }
 
-/// Whether the index plus the step may pass the largest number of its type: only constants say that
-/// it does not.
+/// Whether the index plus the step may pass the largest number of its type. Only constants can
+/// exclude that.
 static bool mayWrap(scf::ForOp loop) {
   APInt upper, step;
   if (!matchPattern(loop.getStep(), m_ConstantInt(&step)))
@@ -228,7 +229,7 @@ LogicalResult LoopPipeline::rewrite() {
   auto predicate = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
   Value zero = constant(0);
 
-  // Two slots, outside of the loop.
+  // The tiles move before the loop and get two slots.
   for (Staged &tile : staged) {
     TileType type = tile.alloc.getTile().getType();
     tile.alloc->moveBefore(loop);
@@ -236,7 +237,7 @@ LogicalResult LoopPipeline::rewrite() {
                                                type.getElementType(), type.getRowPad(), 2));
   }
 
-  // The first step's tiles, if there is a first step.
+  // The tiles of the first iteration, if there is one.
   IRMapping first;
   first.map(loop.getInductionVar(), loop.getLowerBound());
   first.map(loop.getRegionIterArgs(), loop.getInitArgs());
@@ -259,7 +260,7 @@ LogicalResult LoopPipeline::rewrite() {
                           tile.alloc, zero, DenseI64ArrayAttr());
   }
 
-  // The loop carries the slot.
+  // The loop carries the number of the slot.
   SmallVector<Value> inits(loop.getInitArgs());
   inits.push_back(zero);
   auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
@@ -274,8 +275,8 @@ LogicalResult LoopPipeline::rewrite() {
     block->back().erase();
   builder.setInsertionPointToStart(block);
 
-  // Loads of the next step. Their addresses follow from the carried values that this step will pass
-  // on.
+  // The loads of the next iteration. Their addresses use the carried values that this iteration
+  // passes on.
   IRMapping current, next;
   current.map(body->getArguments(), block->getArguments().drop_back());
   next.map(body->getArguments(), block->getArguments().drop_back());
@@ -286,8 +287,8 @@ LogicalResult LoopPipeline::rewrite() {
   };
   Value index = pipelined.getInductionVar(), step = pipelined.getStep();
   Value nextIndex = arith::AddIOp::create(builder, named("next"), index, step);
-  // The index is below the upper bound here: what is left is a number without a sign, where the
-  // next index may have wrapped around.
+  // The index is below the upper bound here, so the difference is a valid unsigned number. The next
+  // index itself may wrap around.
   Value more;
   if (mayWrap(loop)) {
     Value left = arith::SubIOp::create(builder, named("left"), pipelined.getUpperBound(), index);
@@ -303,7 +304,7 @@ LogicalResult LoopPipeline::rewrite() {
               next.lookupOrDefault(body->getTerminator()->getOperand(index)));
   load(builder, ahead, more);
 
-  // This step, from its slot.
+  // The rest of this iteration reads its slot.
   DenseSet<Operation *> gone;
   for (Staged &tile : staged)
     gone.insert(tile.store);
@@ -322,7 +323,7 @@ LogicalResult LoopPipeline::rewrite() {
       }
   }
 
-  // What was loaded goes to the other slot.
+  // The loaded tensors are stored to the other slot.
   Value other = NextSlotOp::create(builder, named("next_slot"), builder.getI32Type(), slot,
                                    builder.getI32IntegerAttr(2));
   auto ifOp = scf::IfOp::create(builder, loc, more, /*withElseRegion=*/false);

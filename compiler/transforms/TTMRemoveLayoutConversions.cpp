@@ -17,7 +17,7 @@ namespace {
 
 using namespace ttm;
 
-/// Brings a module to the layouts that a solver has chosen.
+/// Changes a module to the layouts that a solver has chosen.
 class Rewriter {
 public:
   Rewriter(ModuleOp module, const LayoutSolver &solver)
@@ -48,13 +48,13 @@ private:
       setLayout(value, *layout);
   }
 
-  /// The value in this layout, converted or made again right where it is defined.
+  /// The value in this layout: converted, or computed again, directly after its definition.
   Value get(Value value, const LinearLayout &layout) {
     Value &made = cache[{value, LinearLayoutAttr::get(module.getContext(), layout)}];
     if (made)
       return made;
     Value result = make(value, layout);
-    // `made` may have moved.
+    // `make` may have moved the entries of the cache.
     cache[{value, LinearLayoutAttr::get(module.getContext(), layout)}] = result;
     return result;
   }
@@ -75,7 +75,7 @@ private:
     return remake(op, cast<OpResult>(value).getResultNumber(), layout);
   }
 
-  /// The same operation again, for a layout of its results.
+  /// Creates the operation again such that its result has the layout.
   Value remake(Operation *op, unsigned resultNumber, const LinearLayout &layout) {
     SmallVector<Value> operands;
     bool possible = true;
@@ -83,7 +83,8 @@ private:
       if (isa<RankedTensorType>(operand.get().getType()) && !takesAnyLayout(operand) &&
           !inferOperandLayout(op, operand.getOperandNumber(), layout))
         possible = false;
-    // Some layouts of the result need data to move: it is made in the layout it had, and converted.
+    // Some layouts of the result would require data to move. The result is then computed in its
+    // original layout and converted.
     LinearLayout target = possible ? layout : solver.getOriginal(op->getResult(resultNumber));
     for (OpOperand &operand : op->getOpOperands()) {
       if (!isa<RankedTensorType>(operand.get().getType())) {

@@ -1,6 +1,6 @@
-// One uniform test for a whole tile's mask: masks that compare a range against a bound are all true
-// when the range's last element is inside. The test is exact integer arithmetic, so that it never
-// holds where an element's test fails.
+// One uniform test for the mask of a whole tile: a mask that compares a range with a bound is true
+// everywhere if the last element of the range is inside the bound. The test is exact integer
+// arithmetic, so that it is never true if an element's test is false.
 
 #include "dialect/ttm/LocationNames.h"
 #include "dialect/ttm/TTM.h"
@@ -20,8 +20,8 @@ namespace {
 
 using namespace ttm;
 
-/// The values of a tile of integers: congruent, modulo 2^bits, to the scalar (zero if null) plus a
-/// number from low to high.
+/// A range of integers: each element is congruent, modulo 2^bits, to `scalar` (zero if null) plus a
+/// number from `low` to `high`.
 struct Range {
   Value scalar;
   int64_t low = 0, high = 0;
@@ -61,7 +61,7 @@ bool onlyMoves(Operation *op) {
       op);
 }
 
-/// Ranges stay far from the ends of 64 bits.
+/// Whether a bound is far enough from the ends of 64 bits that sums of bounds do not overflow.
 bool isSmall(int64_t value) { return value >= -(int64_t(1) << 40) && value <= int64_t(1) << 40; }
 
 std::optional<Range> UniformTest::rangeOf(Value value, unsigned depth) {
@@ -101,7 +101,7 @@ std::optional<Range> UniformTest::rangeOf(Value value, unsigned depth) {
       result.scalar = arith::SubIOp::create(builder, loc, from, rhs->scalar);
     }
   } else {
-    // One factor must be a constant that keeps the order.
+    // One factor must be a non-negative constant, so that the product keeps the order.
     if (lhs->scalar || lhs->low != lhs->high)
       std::swap(lhs, rhs);
     int64_t factor = lhs->low;
@@ -121,12 +121,12 @@ std::optional<Range> UniformTest::rangeOf(Value value, unsigned depth) {
 }
 
 Value UniformTest::compare(Range a, Range b, bool orEqual, unsigned bits) {
-  // All of a below all of b. Numbers that wrapped around would deceive, so the test excludes that
-  // they did.
+  // Tests whether all of `a` is below all of `b`. Elements that wrap around would invalidate the
+  // comparison, so the test also excludes that.
   auto predicate = orEqual ? arith::CmpIPredicate::sle : arith::CmpIPredicate::slt;
   int64_t least = bits == 32 ? INT32_MIN : INT64_MIN, greatest = bits == 32 ? INT32_MAX : INT64_MAX;
   if (bits == 64) {
-    // There is nothing wider to be exact in: only constants against a scalar.
+    // No wider type is available for exact sums, so only a constant and a scalar can be compared.
     if ((a.scalar && (a.low || a.high)) || (b.scalar && (b.low || b.high)))
       return {};
   } else if (bits != 32) {
@@ -148,8 +148,8 @@ Value UniformTest::compare(Range a, Range b, bool orEqual, unsigned bits) {
   if (!b.scalar && a.low >= 0 && b.low - a.high >= least)
     return arith::CmpIOp::create(builder, loc, predicate, a.scalar,
                                  constant(a.scalar.getType(), b.low - a.high));
-  // Neither end of either range has wrapped around: the inner ends are ordered, and the outer ends
-  // are in range.
+  // The upper end of `a` is compared with the lower end of `b`. The other ends are tested for being
+  // in range, so that no end wraps around.
   Value test = arith::CmpIOp::create(builder, loc, predicate, exact(a.scalar, a.high),
                                      exact(b.scalar, b.low));
   auto also = [&](arith::CmpIPredicate predicate, Value lhs, int64_t bound) {
@@ -206,7 +206,7 @@ Value UniformTest::allTrue(Value mask) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Whether all pointers whose alignment is to be tested are aligned; null where none is.
+/// Whether all pointers with `tt.tested_divisibility` are aligned; null if there are none.
 Value testAlignment(tt::FuncOp func) {
   OpBuilder builder = OpBuilder::atBlockBegin(&func.getBody().front());
   Location loc = func.getLoc();
@@ -231,11 +231,10 @@ Value testAlignment(tt::FuncOp func) {
                                arith::CmpIPredicate::eq, low, constant(0));
 }
 
-/// A uniform i1 that implies that every element of the access's mask is true; null if none is
-/// known.
+/// A uniform i1 which implies that the whole mask of the access is true; null if none is known.
 Value buildUniformMask(Operation *access, Value mask) {
-  // Beside the mask, whose scalars are there: the access itself may be in a branch of a loop, and
-  // what does not change in the loop would stay there.
+  // The test goes next to the mask, where the mask's scalars are available. The access may be in a
+  // branch inside of a loop, and a test in there could not leave the loop.
   OpBuilder builder(access);
   if (Operation *op = mask.getDefiningOp())
     builder.setInsertionPointAfter(op);
@@ -250,14 +249,15 @@ template <typename Access> void testAccess(Access op, Type tile, Value alignment
     return;
   Value mask = op.getMask(), full;
   int64_t width = op.getWidth();
-  // A uniform test pays where it saves more than one test.
+  // A uniform test is worth its cost if it replaces more than one test.
   if (mask && int64_t(getLayout(tile)->getNumRegisters()) > op.getMaskWidth())
     full = buildUniformMask(op, mask);
   if (alignment && width > 1) {
     if (mask && !full)
       full = buildUniformMask(op, mask);
     if (!op.getBase() || (mask && !full)) {
-      // Without a test for the whole tile there is one body only, which must do for any alignment.
+      // Without a test for the whole tile, the access has one body, which must work for any
+      // alignment.
       op.setWidth(1);
     } else {
       OpBuilder builder(op);
@@ -292,7 +292,7 @@ struct TTMUniformMasksPass : impl::TTMUniformMasksBase<TTMUniformMasksPass> {
   }
 
 private:
-  /// Nothing needs it.
+  /// Erases a value that is unused, and then its operands.
   static void eraseTest(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || !op->use_empty())

@@ -15,7 +15,7 @@ namespace triton_metal {
 
 namespace {
 
-/// An operation that only moves elements moves the narrow ones, and the result is extended.
+/// Moves elements before the extension and not after it, so that narrow elements are moved.
 template <typename Shape, typename Extend> struct ExtendLast : OpRewritePattern<Shape> {
   using OpRewritePattern<Shape>::OpRewritePattern;
   LogicalResult matchAndRewrite(Shape op, PatternRewriter &rewriter) const override {
@@ -31,7 +31,7 @@ template <typename Shape, typename Extend> struct ExtendLast : OpRewritePattern<
   }
 };
 
-/// Offsets are signed: a sign extension of one changes nothing.
+/// Offsets are signed, so the sign extension of an offset can be dropped.
 struct AddPtrOfExtension : OpRewritePattern<tt::AddPtrOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tt::AddPtrOp op, PatternRewriter &rewriter) const override {
@@ -43,7 +43,7 @@ struct AddPtrOfExtension : OpRewritePattern<tt::AddPtrOp> {
   }
 };
 
-/// A zero extension of what is never negative is a sign extension.
+/// A zero extension of a number that is never negative becomes a sign extension.
 struct SignExtension : OpRewritePattern<arith::ExtUIOp> {
   SignExtension(MLIRContext *context, DataFlowSolver &solver)
       : OpRewritePattern(context), solver(solver) {}
@@ -57,7 +57,7 @@ struct SignExtension : OpRewritePattern<arith::ExtUIOp> {
   DataFlowSolver &solver;
 };
 
-/// 64-bit offsets whose range fits in 32 bits are cut to them right where they are used.
+/// Truncates 64-bit offsets whose range fits into 32 bits, directly at their use.
 struct NarrowOffset : OpRewritePattern<tt::AddPtrOp> {
   NarrowOffset(MLIRContext *context, DataFlowSolver &solver)
       : OpRewritePattern(context), solver(solver) {}
@@ -89,7 +89,7 @@ Type to32(Type type) {
   return shaped ? Type(shaped.clone(i32)) : i32;
 }
 
-/// How a 64-bit number comes back from its low 32 bits.
+/// How a 64-bit number can be recovered from its low 32 bits.
 struct Fit {
   bool asSigned = false, asUnsigned = false;
   bool any() const { return asSigned || asUnsigned; }
@@ -104,8 +104,8 @@ Fit fitOf(const ConstantIntRanges &range) {
 
 bool isShift(Operation *op) { return isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op); }
 
-/// The operation on 32 bits that computes the low half of `op`, and how its result comes back:
-/// nothing where the ranges do not prove both. `a` and `b` are what is known of the operands.
+/// The 32-bit operation that computes the low half of `op`, and how its result is extended. Nothing
+/// if the ranges do not prove both. `a` and `b` are the ranges of the operands.
 struct Narrowed {
   OperationName name;
   bool isSigned;
@@ -120,10 +120,10 @@ std::optional<Narrowed> getNarrowed(Operation *op, const ConstantIntRanges &a,
   StringRef same = op->getName().getStringRef();
   Fit left = fitOf(a), right = fitOf(b), out = fitOf(result);
   Fit both = left & right;
-  // Numbers from 0 to 2^32 - 1 of which none is negative as a 64-bit number.
+  // All operands are from 0 to 2^32 - 1.
   bool nonNegative = both.asUnsigned;
-  // Sums, differences, products and bits: the low half depends on the low halves alone. The
-  // operands fit as well, so that cutting them costs nothing.
+  // The low half of sums, differences, products and bitwise operations only depends on the low
+  // halves of the operands. The operands must fit, too, so that truncating them costs nothing.
   if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
           op))
     return left.any() && right.any() && out.any() ? named(same, out.asSigned) : std::nullopt;
@@ -132,7 +132,7 @@ std::optional<Narrowed> getNarrowed(Operation *op, const ConstantIntRanges &a,
       return std::nullopt;
     if (isa<arith::ShLIOp>(op))
       return named(same, out.asSigned);
-    // The bits that come in from above are those of the extension.
+    // The bits that are shifted in are those of the extension.
     if (isa<arith::ShRSIOp>(op) && left.asSigned)
       return named(same, true);
     return left.asUnsigned ? named(arith::ShRUIOp::getOperationName(), out.asSigned) : std::nullopt;
@@ -141,7 +141,7 @@ std::optional<Narrowed> getNarrowed(Operation *op, const ConstantIntRanges &a,
     return nonNegative ? named(same, out.asSigned) : std::nullopt;
   if (isa<arith::DivSIOp, arith::RemSIOp>(op)) {
     bool isDivision = isa<arith::DivSIOp>(op);
-    // The least 32-bit number by -1 does not fit.
+    // The least 32-bit number divided by -1 does not fit into 32 bits.
     bool overflows = a.smin().sle(INT32_MIN) && b.smin().sle(-1) && b.smax().sge(-1);
     if (both.asSigned && !overflows && out.asSigned)
       return named(same, true);
@@ -151,7 +151,8 @@ std::optional<Narrowed> getNarrowed(Operation *op, const ConstantIntRanges &a,
                    out.asSigned);
     return std::nullopt;
   }
-  // Sign extension keeps both orders; zero extension makes the signed order the unsigned one.
+  // Sign extension preserves signed and unsigned order. After zero extension, the signed order is
+  // the unsigned order.
   if (both.asSigned && isa<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(op))
     return named(same, true);
   if (nonNegative && isa<arith::MinSIOp, arith::MinUIOp>(op))
@@ -166,7 +167,7 @@ Value cut(OpBuilder &builder, Location loc, Value value) {
   return arith::TruncIOp::create(builder, loc, to32(value.getType()), value);
 }
 
-/// An operation on 64 bits whose ranges prove that its low half decides its result.
+/// Narrows an operation on 64 bits if the ranges allow it.
 struct NarrowOperation : RewritePattern {
   NarrowOperation(MLIRContext *context, DataFlowSolver &solver)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context), solver(solver) {}
@@ -190,7 +191,7 @@ struct NarrowOperation : RewritePattern {
     Location loc = op->getLoc();
     Value operands[] = {cut(rewriter, loc, op->getOperand(0)),
                         cut(rewriter, loc, op->getOperand(1))};
-    // What is said of overflow was said of 64 bits.
+    // Overflow flags are not copied, because they hold for 64 bits.
     Operation *small = rewriter.create(loc, narrowed->name.getIdentifier(), operands, to32(type));
     Value whole =
         narrowed->isSigned
@@ -209,7 +210,7 @@ struct NarrowOperation : RewritePattern {
   DataFlowSolver &solver;
 };
 
-/// The same predicate on unsigned numbers.
+/// The unsigned predicate with the same meaning.
 arith::CmpIPredicate toUnsigned(arith::CmpIPredicate predicate) {
   using P = arith::CmpIPredicate;
   switch (predicate) {
@@ -226,7 +227,8 @@ arith::CmpIPredicate toUnsigned(arith::CmpIPredicate predicate) {
   }
 }
 
-/// Sign extension keeps every order; zero extension makes the signed order the unsigned one.
+/// Sign extension preserves signed and unsigned order. After zero extension, the signed order is
+/// the unsigned order.
 struct NarrowComparison : OpRewritePattern<arith::CmpIOp> {
   NarrowComparison(MLIRContext *context, DataFlowSolver &solver)
       : OpRewritePattern(context), solver(solver) {}

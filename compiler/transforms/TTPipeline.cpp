@@ -9,10 +9,10 @@ using namespace mlir;
 namespace triton_metal {
 
 void buildTTPipeline(OpPassManager &manager) {
-  // One block a function first: only then can a call inside a loop be inlined.
+  // Functions with one block come first, because only then can a call inside of a loop be inlined.
   addUnfolded(manager, createTTLiftControlFlow());
   addUnfolded(manager, createTTInline());
-  // Before anything folds: MLIR makes poison of what is undefined.
+  // This comes before anything folds, because MLIR folds undefined results to poison.
   addUnfolded(manager, createDefineArithmetic());
   addCanonicalizer(manager);
   addVerified(manager, createTTCheckProgress());

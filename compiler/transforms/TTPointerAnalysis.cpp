@@ -36,8 +36,8 @@ bool keepsElementSize(tt::BitcastOp op) {
 }
 
 PointerAnalysis::PointerAnalysis(Operation *root) {
-  // Optimistic: a value is unknown until something that defines it is known. Kinds and widths only
-  // rise, so this ends.
+  // The analysis is optimistic: a value is unknown until something that defines it is known. Kinds
+  // and widths only grow, so the iteration ends.
   do {
     changed = false;
     root->walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
@@ -67,7 +67,7 @@ void PointerAnalysis::joinAll(ValueRange values, ValueRange from) {
 }
 
 void PointerAnalysis::visit(Operation *op) {
-  // Arguments of regions that nothing below knows are whole.
+  // Arguments of all other regions stay whole tiles of pointers.
   for (Region &region : op->getRegions())
     for (Block &block : region) {
       bool known = isa<scf::ForOp, scf::WhileOp>(op) && block.isEntryBlock();
@@ -83,7 +83,7 @@ void PointerAnalysis::visit(Operation *op) {
         PointerTile tile = get(add.getPtr());
         if (tile.kind == PointerTile::Split && !getUniformValue(add.getOffset())) {
           unsigned width = tt::getBitWidth(add.getOffset().getType()) > 32 ? 64 : 32;
-          // A sum may need more bits than its parts.
+          // A sum may need more bits than its operands.
           tile.width = tile.width == 0 ? width : 64;
         }
         join(add, tile);
@@ -95,7 +95,7 @@ void PointerAnalysis::visit(Operation *op) {
       .Case<tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp>(
           [&](auto shape) { join(shape, get(shape.getSrc())); })
       .Case([&](arith::SelectOp select) {
-        // A choice element by element between two bases has no base.
+        // An elementwise choice between two bases has no base.
         if (isPointerTile(select.getType()) &&
             isa<RankedTensorType>(select.getCondition().getType()) &&
             !getUniformValue(select.getCondition()))
@@ -107,7 +107,7 @@ void PointerAnalysis::visit(Operation *op) {
         joinAll(loop.getRegionIterArgs(), loop.getInitArgs());
         joinAll(loop.getRegionIterArgs(), loop.getYieldedValues());
         joinAll(loop.getResults(), loop.getRegionIterArgs());
-        // The results and the values carried are one thing.
+        // A result and its carried value have the same form.
         joinAll(loop.getRegionIterArgs(), loop.getResults());
       })
       .Case([&](scf::WhileOp loop) {

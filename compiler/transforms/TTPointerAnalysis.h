@@ -1,4 +1,4 @@
-// Which tiles of pointers are one scalar pointer and a tile of offsets.
+// Finds the tiles of pointers that consist of one scalar pointer and a tile of offsets.
 
 #ifndef TRITON_METAL_TRANSFORMS_TTPOINTERANALYSIS_H
 #define TRITON_METAL_TRANSFORMS_TTPOINTERANALYSIS_H
@@ -13,8 +13,8 @@ namespace triton_metal {
 struct PointerTile {
   enum Kind { Unknown, Split, Whole };
   Kind kind = Unknown;
-  /// The bits of the offsets where the tile is split: 0 (no offsets: the same pointer everywhere),
-  /// 32 or 64.
+  /// The width of the offsets of a split tile: 32, 64, or 0 if there are none because all pointers
+  /// are equal.
   unsigned width = 0;
 
   static PointerTile whole() { return {Whole, 0}; }
@@ -27,22 +27,20 @@ struct PointerTile {
 /// True for a tensor of pointers.
 bool isPointerTile(mlir::Type type);
 
-/// The scalar that a tile of integers has everywhere, where that shows from the operation that made
-/// it: a splat's operand, or null with `constant` set to the value for a constant. Nothing
-/// otherwise.
+/// The scalar that all elements of a tile of integers are equal to, if the defining operation shows
+/// it: the operand of a splat, or null and `constant` for a constant. Nothing otherwise.
 struct UniformValue {
   mlir::Value scalar;
   mlir::IntegerAttr constant;
 };
 std::optional<UniformValue> getUniformValue(mlir::Value value);
 
-/// A cast of pointers that keeps the number of bytes of an element, so that offsets keep their
-/// meaning.
+/// Whether a cast of pointers keeps the size of the elements, so that offsets keep their meaning.
 bool keepsElementSize(tt::BitcastOp op);
 
-/// For every tile of pointers under an operation: whether its pointers have one base, which may
-/// differ from run to run of a loop and from branch to branch, and how wide their offsets are at
-/// most.
+/// Determines for every tile of pointers under an operation whether its pointers have one base, and
+/// the greatest width of their offsets. The base may differ between iterations of a loop and
+/// between branches.
 class PointerAnalysis {
 public:
   explicit PointerAnalysis(mlir::Operation *root);

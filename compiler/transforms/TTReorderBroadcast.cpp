@@ -15,7 +15,7 @@ namespace triton_metal {
 
 namespace {
 
-/// An operation that does the same to every element, and nothing else.
+/// Whether an operation does the same to every element, and nothing else.
 bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() && op->getNumResults() == 1 &&
          op->getNumOperands() != 0 && op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
@@ -32,7 +32,7 @@ TypedAttr splatConstant(Value value) {
   return splat ? dyn_cast<TypedAttr>(splat.getSplatValue<Attribute>()) : TypedAttr();
 }
 
-/// The same operation on other operands, whose shape is the result's.
+/// Creates the operation with other operands. The result has their shape.
 Value cloneOn(PatternRewriter &rewriter, Operation *op, ValueRange operands,
               ArrayRef<int64_t> shape, bool scalar) {
   Operation *made = rewriter.clone(*op);
@@ -45,7 +45,7 @@ Value cloneOn(PatternRewriter &rewriter, Operation *op, ValueRange operands,
   return made->getResult(0);
 }
 
-/// Arithmetic on splats is arithmetic on their scalars: once for the tile, and not once an element.
+/// Arithmetic on splats becomes arithmetic on their scalars.
 struct OnSplats : RewritePattern {
   explicit OnSplats(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/2, context) {}
@@ -76,7 +76,7 @@ struct OnSplats : RewritePattern {
   }
 };
 
-/// Arithmetic on tiles that repeat smaller ones is arithmetic on the smaller ones.
+/// Arithmetic on broadcasts becomes arithmetic on the smaller tiles.
 struct OnBroadcasts : RewritePattern {
   explicit OnBroadcasts(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}

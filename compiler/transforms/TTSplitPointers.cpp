@@ -20,15 +20,16 @@ namespace triton_metal {
 
 namespace {
 
-/// A split tile of pointers: every pointer is `base` moved by its element of `offsets`, or `base`
-/// without offsets.
+/// A split tile of pointers: each pointer is `base` plus its element of `offsets`, or just `base`
+/// if there are no offsets.
 struct Parts {
   Value base;
   Value offsets;
 };
 
-/// Rewrites one function. Every split tile is made again from its parts right where it was defined,
-/// so the function is valid at every moment; what nobody reads any more goes at the end.
+/// Rewrites one function. Each split tile is assembled again from its parts directly at its
+/// definition, so that the function stays valid all the time. Tiles that remain unused are erased
+/// at the end.
 class Splitter {
 public:
   Splitter(tt::FuncOp function, DataFlowSolver &solver)
@@ -43,7 +44,7 @@ public:
   }
 
 private:
-  /// Drops the tiles that were made again and are not read.
+  /// Erases the assembled tiles that are unused.
   void eraseDead() {
     SmallVector<Operation *> operations;
     function.walk([&](Operation *op) { operations.push_back(op); });
@@ -72,22 +73,22 @@ private:
     return llvm::any_of(values, [&](Value value) { return isSplit(value); });
   }
 
-  /// The tile that parts are the parts of, as an operation where the builder stands.
+  /// Creates the tile of pointers from its parts at the insertion point.
   Value assemble(Location loc, Type type, Parts tile);
-  /// Puts an assembled tile where a value was.
+  /// Replaces a value by the tile assembled from the parts.
   void replace(Value old, Parts tile);
 
-  /// Offsets with a number of bits, zeros where there are none.
+  /// Extends offsets to a width. Without offsets, the result is a tile of zeros.
   Value widen(Location loc, Type pointers, Value offsets, unsigned width);
   Value add(Location loc, Value lhs, Value rhs);
   bool fits32(Value lhs, Value rhs);
-  /// Takes what is the same everywhere out of a sum of offsets.
+  /// Splits a sum of offsets into uniform terms and tiles.
   void collectTerms(Value offset, SmallVectorImpl<UniformValue> &uniform,
                     SmallVectorImpl<Value> &tiles);
   Value moveBase(Location loc, Value base, UniformValue by);
 
-  /// What control flow carries in one place: a value as it was, or a split tile as a base and
-  /// perhaps offsets.
+  /// A value that control flow carries: either unchanged, or a split tile as a base and possibly
+  /// offsets.
   struct Slot {
     Type type;
     Location loc;
@@ -96,9 +97,9 @@ private:
   };
   SmallVector<Slot> slotsOf(ValueRange values) const;
   SmallVector<Type> expandTypes(ArrayRef<Slot> slots);
-  /// The values that stand for `values` where these slots carry them.
+  /// Expands `values` to what the slots carry.
   SmallVector<Value> expand(ValueRange values, ArrayRef<Slot> slots);
-  /// Reads back, at the builder's place, the values that slots carry.
+  /// Assembles the values that the slots carry at the insertion point.
   SmallVector<Value> contract(ArrayRef<Slot> slots, ValueRange expanded);
 
   tt::FuncOp function;
@@ -107,8 +108,8 @@ private:
   IRRewriter rewriter;
   DenseMap<Value, Parts> parts;
 
-  /// Values made here. The solver knows nothing of them, even where one lies at the address of an
-  /// older value.
+  /// Values that this pass has created. The solver has no ranges for them, even if one is allocated
+  /// at the address of an older value.
   struct Recorder : RewriterBase::Listener {
     explicit Recorder(DenseSet<Value> &made) : made(made) {}
     void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
@@ -120,7 +121,7 @@ private:
   Recorder recorder{made};
 };
 
-/// How many of the lowest bits of an integer are certainly zero, in every element.
+/// A number of low bits that are zero in every element of an integer.
 unsigned lowZeros(Value value, unsigned depth = 0) {
   unsigned width = tt::getBitWidth(value.getType());
   if (std::optional<UniformValue> uniform = getUniformValue(value)) {
@@ -190,7 +191,8 @@ bool Splitter::fits32(Value lhs, Value rhs) {
   if (tt::getBitWidth(lhs.getType()) > 32 || tt::getBitWidth(rhs.getType()) > 32)
     return false;
   std::optional<ConstantIntRanges> a = range(lhs), b = range(rhs);
-  // A row's start and a column in it: the column only fills the bits that are zero in the start.
+  // For example the start of a row and a column in it: the column only fills bits that are zero in
+  // the start.
   auto fills = [](std::optional<ConstantIntRanges> part, Value whole) {
     return part && !part->smin().isNegative() && tt::getBitWidth(whole.getType()) == 32 &&
            part->smax().getActiveBits() <= std::min(lowZeros(whole), 31u);
@@ -206,7 +208,7 @@ bool Splitter::fits32(Value lhs, Value rhs) {
 
 Value Splitter::add(Location loc, Value lhs, Value rhs) {
   unsigned width = std::max(tt::getBitWidth(lhs.getType()), tt::getBitWidth(rhs.getType()));
-  // Each operand counts with all its bits: a sum that could wrap is made in 64.
+  // A sum that could wrap around is computed in 64 bits.
   width = width > 32 || !fits32(lhs, rhs) ? 64 : 32;
   lhs = widen(loc, lhs.getType(), lhs, width);
   rhs = widen(loc, rhs.getType(), rhs, width);
@@ -220,8 +222,8 @@ void Splitter::collectTerms(Value offset, SmallVectorImpl<UniformValue> &uniform
       uniform.push_back(*value);
     return;
   }
-  // A 64-bit sum wraps as addresses do; a narrower one must be known not to wrap before it is taken
-  // apart.
+  // A 64-bit sum wraps around as addresses do. A narrower sum is only split if it cannot wrap
+  // around.
   auto sum = offset.getDefiningOp<arith::AddIOp>();
   auto exact = [&] {
     return tt::getBitWidth(sum.getType()) == 64 ||
@@ -252,7 +254,7 @@ void Splitter::rewriteAddPtr(tt::AddPtrOp op) {
   SmallVector<Value> tiles;
   collectTerms(op.getOffset(), uniform, tiles);
   if (!tile.offsets && uniform.empty() && tiles.size() == 1) {
-    // It is split as it stands, unless its offsets are of an odd width.
+    // The pointers are split already, unless the width of the offsets is unusual.
     unsigned width = tt::getBitWidth(tiles.front().getType());
     if (width == 32 || width == 64) {
       tile.offsets = tiles.front();
@@ -268,7 +270,7 @@ void Splitter::rewriteAddPtr(tt::AddPtrOp op) {
                     tt::getBitWidth(offsets.getType()) > 32 ? 64 : 32);
     tile.offsets = tile.offsets ? add(op.getLoc(), tile.offsets, offsets) : offsets;
   }
-  // What is said of an addition of pointers stays true of the pointers that it makes.
+  // Attributes of the addition still hold for the pointers that it computes.
   Value whole = assemble(op.getLoc(), op.getType(), tile);
   whole.getDefiningOp()->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.replaceOp(op, whole);
@@ -282,7 +284,7 @@ void Splitter::rewriteShape(Operation *op) {
   rewriter.setInsertionPoint(op);
   Type type = op->getResult(0).getType();
   if (tile.offsets) {
-    // The same operation on the offsets.
+    // Applies the same operation to the offsets.
     Operation *moved = rewriter.clone(*op);
     moved->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
     moved->setOperands(tile.offsets);

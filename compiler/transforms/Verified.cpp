@@ -21,7 +21,7 @@ namespace {
 // What has been verified
 //===----------------------------------------------------------------------===//
 
-/// A number that changes whenever anything changes that an operation's own verifier looks at.
+/// A hash of everything that an operation's own verifier reads.
 class Fingerprint {
 public:
   explicit Fingerprint(Operation *op) {
@@ -53,18 +53,18 @@ private:
   uint64_t state = 0;
 };
 
-/// The operations that stand as they were when their verifiers ran.
+/// The operations that have not changed since their verifiers ran.
 class VerifiedOperations {
 public:
-  /// Runs the verifiers of what has changed, and checks that its operands dominate it, and its
-  /// results their uses. What only changes its place in a block is left to the whole verifier at
-  /// the end.
+  /// Runs the verifiers of operations that have changed, and checks that their operands dominate
+  /// them and that they dominate their uses. The verifier at the end also finds operations that
+  /// have only moved within a block.
   LogicalResult verify(ModuleOp module) {
     llvm::DenseSet<uint64_t> standing;
     standing.reserve(known.size());
     DominanceInfo dominance(module);
     WalkResult walked = module->walk([&](Operation *op) {
-      // The table of symbols is verified with all else behind the last pass.
+      // The symbol table is verified once, after the last pass.
       if (op == module)
         return WalkResult::advance();
       uint64_t fingerprint = Fingerprint(op).get();
@@ -72,8 +72,8 @@ public:
       standing.insert(fingerprint);
       if (isNew && failed(verifyDominance(op, dominance)))
         return WalkResult::interrupt();
-      // The verifier of an operation with regions looks into them. That nothing goes into a kernel
-      // from around it is verified behind the last pass, too.
+      // The verifier of an operation with regions reads them. That a kernel uses no values from
+      // outside is also verified after the last pass.
       bool looksInside = op->getNumRegions() && !op->hasTrait<OpTrait::IsIsolatedFromAbove>();
       return (isNew || looksInside) && failed(verifyAlone(op, looksInside))
                  ? WalkResult::interrupt()
@@ -102,7 +102,7 @@ private:
     return success();
   }
 
-  /// What MLIR's verifier checks of an operation beside what it contains.
+  /// The checks of MLIR's verifier for an operation, without its regions.
   static LogicalResult verifyAlone(Operation *op, bool looksInside) {
     std::optional<RegisteredOperationName> name = op->getRegisteredInfo();
     if (!name)
@@ -118,7 +118,7 @@ private:
   llvm::DenseSet<uint64_t> known;
 };
 
-/// Of the kernel that this thread compiles.
+/// The verified operations of the kernel that this thread compiles.
 thread_local VerifiedOperations verified;
 
 //===----------------------------------------------------------------------===//
@@ -137,7 +137,8 @@ struct VerifyPass : PassWrapper<VerifyPass, OperationPass<ModuleOp>> {
   StringRef getDescription() const final {
     return "Runs the verifiers of operations that have changed";
   }
-  /// Another run may have another context, whose types stand at the places of this one's.
+  /// Another run may use another context, whose types may have the addresses of the types of this
+  /// one.
   LogicalResult initialize(MLIRContext *) final {
     verified.clear();
     return success();
@@ -154,7 +155,7 @@ struct VerifyPass : PassWrapper<VerifyPass, OperationPass<ModuleOp>> {
 
 } // namespace
 
-/// All that MLIR's passes may do to a module at any time.
+/// Adds passes of MLIR that may change a module at any time.
 static void addFolding(OpPassManager &manager) {
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -164,14 +165,14 @@ static void addFolding(OpPassManager &manager) {
   manager.addPass(std::make_unique<VerifyPass>());
 }
 
-/// No pass may rely on what MLIR's passes have not done yet.
+/// In stress mode, no pass may rely on what MLIR's passes have not folded yet.
 static bool isStressed() {
   static const bool stress = std::getenv("TRITON_METAL_STRESS");
   return stress;
 }
 
 void addCanonicalizer(OpPassManager &manager) {
-  // Regions have one block each: there is nothing to simplify in them.
+  // Each region has one block, so regions cannot be simplified.
   GreedyRewriteConfig config;
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
   manager.addPass(createCanonicalizerPass(config));
