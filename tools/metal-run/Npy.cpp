@@ -27,7 +27,7 @@ uint64_t NpyArray::items() const {
   return count;
 }
 
-/// What follows `'key':` in a header, which is the text of a Python dictionary.
+/// The text after `'key':` in a header, which is a Python dictionary.
 static StringRef headerValue(StringRef header, StringRef key) {
   size_t at = header.find(("'" + key + "':").str());
   return at == StringRef::npos ? StringRef() : header.substr(at + key.size() + 3).ltrim();

@@ -10,8 +10,8 @@
 
 namespace triton_metal {
 
-/// Allocates whole pages, as Metal's buffers are: what is counted by lines of memory is then the
-/// same in every run.
+/// Allocates whole pages, as Metal's buffers do. Counts of memory lines are then the same in every
+/// run.
 template <typename T> struct PageAllocator {
   typedef T value_type;
   static constexpr std::align_val_t page{4096};
@@ -22,7 +22,7 @@ template <typename T> struct PageAllocator {
   bool operator==(const PageAllocator &) const { return true; }
 };
 
-/// An array as a .npy file holds it: C order, little-endian.
+/// The content of a .npy file: C order, little-endian.
 struct NpyArray {
   /// NumPy's own type string: "<f4", "|u1".
   std::string dtype;

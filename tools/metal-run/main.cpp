@@ -173,7 +173,7 @@ static Expected<NpyArray> makeArray(StringRef text) {
   return array;
 }
 
-/// `value` or `type:value`; without a type, `elementType` says it.
+/// `value` or `type:value`. Without a type, the type is `elementType`.
 static Expected<NpyArray> makeScalar(StringRef text, StringRef elementType) {
   NpyArray array;
   auto [type, value] = text.contains(':') ? text.split(':') : std::pair(elementType, text);

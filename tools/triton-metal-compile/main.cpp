@@ -1,4 +1,4 @@
-// Compiles a kernel in Triton IR to Metal, or prints what it is at a stop on the way.
+// Compiles a kernel in Triton IR to Metal, or prints it at one of the stages.
 
 #include "compiler/dialect/tt/Import.h"
 #include "compiler/pipeline/Pipeline.h"

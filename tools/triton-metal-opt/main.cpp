@@ -1,4 +1,4 @@
-// Runs passes over a module, for tests and for looking at what a pass does.
+// Runs passes over a module, for tests and to look at what a pass does.
 
 #include "compiler/pipeline/Register.h"
 
