@@ -40,7 +40,8 @@ Type triton_metal::msl::getPromotedType(Type type) {
 Type triton_metal::msl::getArithmeticType(Type a, Type b) {
   if (isa<VectorType>(a) && isa<VectorType>(b))
     return a == b ? a : Type();
-  // A number beside a vector becomes one of its numbers, which must not change its sign.
+  // A number beside a vector is converted to the vector's element type, which must not change its
+  // sign.
   if (isa<VectorType>(a) || isa<VectorType>(b)) {
     Type vector = isa<VectorType>(a) ? a : b, number = isa<VectorType>(a) ? b : a;
     Type element = getElementTypeOrSelf(vector);
@@ -120,7 +121,8 @@ void msl::ForOp::build(OpBuilder &builder, OperationState &state, Value lower, V
 
 StringRef triton_metal::msl::getSourceName(Location loc) {
   if (auto name = dyn_cast<NameLoc>(loc)) {
-    // MLIR wraps some locations in the names of passes and operations; a variable is an identifier.
+    // Some locations carry the name of a pass or an operation; the name of a variable is an
+    // identifier.
     StringRef text = name.getName();
     if (!text.empty() && (llvm::isAlpha(text[0]) || text[0] == '_') &&
         llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; }))

@@ -13,26 +13,26 @@ class SourceMgr;
 
 namespace triton_metal::tt {
 
-/// Parses a module; errors go to the context's diagnostics, with `name` as the file, and the result
-/// is null.
+/// Parses a module. Errors are reported as diagnostics with `name` as the file, and the result is
+/// null.
 ///
-/// Triton prints the Python name of a value as its location and, for what a loop carries, only as
-/// its name in the text. Block arguments get that name as their location here, so that nothing
-/// after this needs the text.
+/// Triton prints the Python name of a value as its location, but the names of values that loops
+/// carry only as SSA names. Here, block arguments get these names as locations, so that later
+/// stages do not need the text.
 mlir::OwningOpRef<mlir::ModuleOp> parseModule(llvm::StringRef text, llvm::StringRef name,
                                               mlir::MLIRContext *context);
 
-/// The same for the main buffer of sources, for who wants to show the lines of errors.
+/// The same for the main buffer of `sources`, for callers that show the lines of errors.
 mlir::OwningOpRef<mlir::ModuleOp> parseModule(const llvm::SourceMgr &sources,
                                               mlir::MLIRContext *context);
 
-/// Whether MLIR's parser can be trusted with a text: what would end the process is an error with
-/// its place.
+/// Checks that MLIR's parser can read a text safely. Input that would end the process becomes an
+/// error with a location.
 llvm::LogicalResult checkText(llvm::StringRef text, llvm::StringRef name,
                               mlir::MLIRContext *context);
 
-/// What the verifiers and passes after it rely on, whatever made the module: operations of the
-/// dialects that Triton IR consists of, on values of types that it has. Runs before verifiers.
+/// Checks what verifiers and passes rely on, however the module was created: that it consists of
+/// the dialects of Triton IR and has only their types. Runs before the verifiers.
 llvm::LogicalResult checkModule(mlir::ModuleOp module);
 
 } // namespace triton_metal::tt

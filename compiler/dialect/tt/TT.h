@@ -28,12 +28,11 @@ using mlir::success;
 /// The largest number of elements of a tile.
 inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 
-/// On an argument: what the kernel tests that it is a multiple of, in bytes; accesses have a body
-/// for either outcome. As `tt.divisibility`, which is a promise.
+/// An attribute of an argument: the number of bytes by which the kernel tests that the argument is
+/// divisible. Accesses have a body for either result. In contrast, `tt.divisibility` is a promise.
 inline constexpr llvm::StringLiteral testedDivisibilityAttrName = "tt.tested_divisibility";
 
-/// The type behind a pointer or a tensor of pointers: f32 and tensor<4xf32>; null for anything
-/// else.
+/// What a pointer, or a tensor of pointers, points to: f32 or tensor<4xf32>; null for other types.
 mlir::Type getPointeeTypeOf(mlir::Type ptrLike);
 
 /// i1, or a tensor of i1 of the type's shape and layout.
@@ -45,24 +44,24 @@ mlir::Type getPointerTypeTo(mlir::Type type, int addressSpace = 1);
 /// The bits of an integer, a floating-point number or a pointer (64); 0 for anything else.
 unsigned getBitWidth(mlir::Type type);
 
-/// True where every element of a splat constant, or the scalar constant, is this boolean.
+/// Whether the scalar constant, or every element of a splat constant, is this boolean.
 bool isConstantBool(mlir::Value value, bool wanted);
 
 namespace detail {
 LogicalResult verifyTileSizes(mlir::Operation *op);
 LogicalResult verifySameEncoding(mlir::Operation *op, bool withResults);
-/// Shapes and elements agree; layouts are the concern of the passes that put them there.
+/// Whether shapes and element types agree. Passes that add layouts check these themselves.
 bool sameTilesButLayout(mlir::TypeRange lhs, mlir::TypeRange rhs);
 } // namespace detail
 
-/// Tiles have sizes that are powers of two and at most kMaxTileElements elements.
+/// The sizes of tiles are powers of two, and a tile has at most kMaxTileElements elements.
 template <typename ConcreteType>
 class TileSizes : public mlir::OpTrait::TraitBase<ConcreteType, TileSizes> {
 public:
   static LogicalResult verifyTrait(mlir::Operation *op) { return detail::verifyTileSizes(op); }
 };
 
-/// Operands and results that have a layout have the same.
+/// All operands and results with a layout have the same layout.
 template <typename ConcreteType>
 class SameEncoding : public mlir::OpTrait::TraitBase<ConcreteType, SameEncoding> {
 public:
@@ -71,7 +70,7 @@ public:
   }
 };
 
-/// Operands that have a layout have the same.
+/// All operands with a layout have the same layout.
 template <typename ConcreteType>
 class SameOperandsEncoding : public mlir::OpTrait::TraitBase<ConcreteType, SameOperandsEncoding> {
 public:

@@ -20,7 +20,8 @@ using namespace triton_metal::tt;
 
 namespace {
 
-/// Calls are always inlined: Metal has no cheap calls, and a tile could not be passed to one.
+/// Calls are always inlined: calls are not cheap in Metal, and a tile cannot be passed to a
+/// function.
 struct TTInlinerInterface : DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
 

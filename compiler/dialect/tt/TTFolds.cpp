@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace triton_metal;
 using namespace triton_metal::tt;
 
-/// A splat constant or poison in another shape; null for anything else.
+/// Reshapes a splat constant or poison; null for other attributes.
 static Attribute reshapeSplat(Attribute attr, Type type) {
   if (auto splat = dyn_cast_if_present<SplatElementsAttr>(attr))
     return splat.resizeSplat(cast<ShapedType>(type));
@@ -30,7 +30,7 @@ static Attribute reshapeDense(Attribute attr, Type type) {
 //===----------------------------------------------------------------------===//
 
 OpFoldResult MakeRangeOp::fold(FoldAdaptor) {
-  // One element is a constant.
+  // A range of one element is a constant.
   if (getType().getNumElements() == 1)
     return DenseElementsAttr::get(getType(), APInt(32, static_cast<int32_t>(getStart()), true));
   return {};
@@ -70,7 +70,7 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult TransOp::fold(FoldAdaptor adaptor) {
-  // The identity, and a transposition that undoes the one before it.
+  // Folds the identity, and a transposition that undoes the one before it.
   ArrayRef<int32_t> order = getOrder();
   auto isIdentity = [](auto range) {
     return llvm::all_of(llvm::enumerate(range),
@@ -160,7 +160,7 @@ OpFoldResult BitcastOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult IntToPtrOp::fold(FoldAdaptor) {
-  // The address of a pointer, made a pointer of the same type again.
+  // The address of a pointer, converted back to the same type of pointer.
   if (auto inner = getSrc().getDefiningOp<PtrToIntOp>())
     if (inner.getSrc().getType() == getType())
       return inner.getSrc();
@@ -181,7 +181,7 @@ OpFoldResult AddPtrOp::fold(FoldAdaptor adaptor) {
 
 namespace {
 
-/// Any change of the shape of a splat is a splat of that shape.
+/// A splat whose shape is changed becomes a splat of the new shape.
 template <typename Op> struct OfSplat : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
@@ -193,7 +193,7 @@ template <typename Op> struct OfSplat : OpRewritePattern<Op> {
   }
 };
 
-/// Two broadcasts are one.
+/// Merges two broadcasts.
 struct BroadcastOfBroadcast : OpRewritePattern<BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const override {
@@ -205,7 +205,7 @@ struct BroadcastOfBroadcast : OpRewritePattern<BroadcastOp> {
   }
 };
 
-/// A dimension is inserted before others are repeated: the smaller tile does the work.
+/// Inserts a dimension before the broadcast, so that the smaller tile is changed.
 struct ExpandDimsOfBroadcast : OpRewritePattern<ExpandDimsOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ExpandDimsOp op, PatternRewriter &rewriter) const override {
@@ -218,13 +218,13 @@ struct ExpandDimsOfBroadcast : OpRewritePattern<ExpandDimsOp> {
   }
 };
 
-/// Two reshapes are one. The order is free if it was free in either.
+/// Merges two reshapes. The result may be reordered if either of them could.
 struct ReshapeOfReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
     auto inner = op.getSrc().getDefiningOp<ReshapeOp>();
-    // Two uses of a freely ordered reshape must agree on its order, so it is taken apart only with
-    // its last use.
+    // All uses of a reshape that may be reordered must agree on one order, so only its last use is
+    // merged.
     if (!inner || (inner.getAllowReorder() && !inner->hasOneUse()))
       return failure();
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), inner.getSrc(),
@@ -234,7 +234,7 @@ struct ReshapeOfReshape : OpRewritePattern<ReshapeOp> {
   }
 };
 
-/// Two transpositions are one.
+/// Merges two transpositions.
 struct TransOfTrans : OpRewritePattern<TransOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(TransOp op, PatternRewriter &rewriter) const override {

@@ -19,7 +19,7 @@ bool isNameCharacter(char c) {
   return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.' || c == '-';
 }
 
-/// Every name of a value in a text, without the percent signs.
+/// All names of values in a text, without percent signs.
 llvm::StringSet<> valueNames(StringRef text) {
   llvm::StringSet<> names;
   for (size_t at = text.find('%'); at != StringRef::npos; at = text.find('%', at + 1))
@@ -27,11 +27,11 @@ llvm::StringSet<> valueNames(StringRef text) {
   return names;
 }
 
-/// The name in the source that a value's name in the text was made of; empty for one that says
-/// nothing.
+/// The name in the source that a value's name in the text is derived from; empty if there is none.
 StringRef sourceName(StringRef name, const llvm::StringSet<> &names) {
   name.consume_front("%");
-  // A number at the end tells values of one name apart; another value has the name without it.
+  // A number at the end distinguishes values of the same name, if another value has the name
+  // without it.
   auto [stem, number] = name.rsplit('_');
   if (!number.empty() && llvm::all_of(number, llvm::isDigit) && names.contains(stem))
     name = stem;
@@ -55,7 +55,7 @@ OwningOpRef<ModuleOp> parseModule(const llvm::SourceMgr &sources, MLIRContext *c
   StringRef text = buffer->getBuffer(), name = buffer->getBufferIdentifier();
   if (failed(checkText(text, name, context)))
     return {};
-  // Verifiers are run on what has been checked.
+  // The verifiers only run after the module has been checked.
   ParserConfig config(context, /*verifyAfterParse=*/false);
   Block block;
   AsmParserState state;
@@ -69,7 +69,7 @@ OwningOpRef<ModuleOp> parseModule(const llvm::SourceMgr &sources, MLIRContext *c
       continue;
     for (auto [argument, source] :
          llvm::zip(definition.block->getArguments(), definition.arguments)) {
-      // What the text gives a location needs no other.
+      // Arguments that have a location in the text keep it.
       if (!source.loc.isValid() || !isa<FileLineColLoc>(argument.getLoc()) ||
           cast<FileLineColLoc>(argument.getLoc()).getFilename() != name)
         continue;

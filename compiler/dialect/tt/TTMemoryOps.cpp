@@ -20,7 +20,7 @@ void LoadOp::build(OpBuilder &builder, OperationState &state, Value ptr, Value m
 
 void LoadOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), &getPtrMutable());
-  // A volatile access is neither dropped nor moved across another.
+  // A volatile access is neither removed nor moved across another one.
   if (getIsVolatile())
     effects.emplace_back(MemoryEffects::Write::get());
 }
@@ -33,7 +33,7 @@ LogicalResult LoadOp::verify() {
 
 namespace {
 
-/// A mask that is true everywhere is no mask.
+/// Removes a mask that is true everywhere.
 struct DropTrueLoadMask : OpRewritePattern<LoadOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LoadOp op, PatternRewriter &rewriter) const override {
@@ -47,7 +47,7 @@ struct DropTrueLoadMask : OpRewritePattern<LoadOp> {
   }
 };
 
-/// A load whose mask is false everywhere is its other value.
+/// Replaces a load whose mask is false everywhere by its other value.
 struct DropFalseLoad : OpRewritePattern<LoadOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LoadOp op, PatternRewriter &rewriter) const override {
@@ -58,7 +58,7 @@ struct DropFalseLoad : OpRewritePattern<LoadOp> {
   }
 };
 
-/// A store whose mask is false everywhere does nothing, and one that is true everywhere is no mask.
+/// Erases a store whose mask is false everywhere, and removes a mask that is true everywhere.
 struct FoldStoreMask : OpRewritePattern<StoreOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(StoreOp op, PatternRewriter &rewriter) const override {

@@ -5,7 +5,7 @@
 
 include "dialect/tt/TTOps.td"
 
-// A type that follows from the pointer's; optional operands are checked only where they are there.
+// A type that follows from the pointer's type. Optional operands are checked if they are present.
 class TT_FromPtr<string summary, string value, string function>
     : TypesMatchWith<summary, "ptr", value, "::triton_metal::tt::" # function # "($_self)">;
 class TT_OptionalFromPtr<string summary, string value, string getter, string function>
@@ -24,8 +24,8 @@ defvar cacheArguments = (ins
   DefaultValuedAttr<TT_EvictionPolicy, "::triton_metal::tt::EvictionPolicy::NORMAL">:$evictionPolicy,
   OptionalAttr<TT_CachePolicyAttr>:$cachePolicy);
 
-// Triton up to 3.8 prints modifier and policy apart, 3.9 as one attribute. Both are kept as they came; these say what
-// holds.
+// Triton up to 3.8 prints modifier and policy separately, 3.9 as one attribute. Both are kept as they were read; these
+// accessors return the effective values.
 defvar cacheAccessors = [{
   CacheModifier getCache() {
     return getCachePolicy() ? getCachePolicy()->getCacheModifier() : getCacheModifier();

@@ -1,4 +1,4 @@
-// What a module must be before verifiers and passes can work on it.
+// Checks a module before verifiers and passes work on it.
 
 #include "dialect/tt/Import.h"
 #include "dialect/tt/TT.h"
@@ -18,10 +18,10 @@ namespace triton_metal::tt {
 
 namespace {
 
-/// Dimensions of one tile; all but 20 have size 1.
+/// The largest rank of a tile. At most 20 dimensions have a size other than 1.
 constexpr int64_t kMaxRank = 32;
 
-/// Why a value cannot have this type; empty if it can.
+/// The reason why a value cannot have this type; empty if it can.
 std::string problemOf(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type)) {
     if (!integer.isSignless() || !llvm::is_contained({1, 8, 16, 32, 64}, integer.getWidth()))
@@ -33,7 +33,7 @@ std::string problemOf(Type type) {
   if (isa<IndexType>(type))
     return {};
   if (auto pointer = dyn_cast<PtrType>(type)) {
-    // A loop: pointers may point to pointers.
+    // This is a loop because pointers may point to pointers.
     while (auto inner = dyn_cast<PtrType>(pointer.getPointeeType()))
       pointer = inner;
     return problemOf(pointer.getPointeeType());
@@ -49,7 +49,7 @@ std::string problemOf(Type type) {
   for (int64_t size : tensor.getShape()) {
     if (size <= 0 || !llvm::isPowerOf2_64(size))
       return "the sizes of a tile must be powers of two";
-    // Neither factor is above the limit: their product does not overflow.
+    // Neither factor exceeds the limit, so the product does not overflow.
     elements = size > kMaxTileElements ? size : elements * size;
     if (elements > kMaxTileElements)
       return "a tile has at most " + std::to_string(kMaxTileElements) + " elements";
@@ -88,7 +88,7 @@ private:
            isa<LLVM::AssumeOp, ttg::BarrierOp>(op);
   }
 
-  /// Operands come in groups, and this attribute says how many each has. Accessors believe it.
+  /// Checks the attribute with the sizes of the operand groups, which accessors rely on.
   static LogicalResult checkSegments(Operation *op, StringRef name, unsigned count) {
     std::optional<Attribute> attr = op->getInherentAttr(name);
     auto sizes = attr ? dyn_cast_if_present<DenseI32ArrayAttr>(*attr) : DenseI32ArrayAttr();
@@ -106,7 +106,7 @@ private:
     return success();
   }
 
-  /// What a program promises of its numbers: positive integers. 0 would promise anything.
+  /// Checks a promise about numbers: positive integers. 0 would promise anything.
   static LogicalResult checkHint(Operation *op, StringAttr name, Attribute hint) {
     static constexpr StringLiteral names[] = {"tt.divisibility", "tt.contiguity", "tt.constancy",
                                               testedDivisibilityAttrName};
@@ -128,7 +128,8 @@ private:
     for (NamedAttribute attr : op->getDiscardableAttrs())
       if (failed(checkHint(op, attr.getName(), attr.getValue())))
         return failure();
-    // No verifier has seen the function yet: it may have no type, and attributes of any form.
+    // The function has not been verified yet. It may lack a type, and its attributes may have any
+    // form.
     auto function = dyn_cast<FunctionOpInterface>(op);
     ArrayAttr arguments = function ? function.getArgAttrsAttr() : ArrayAttr();
     if (!arguments)

@@ -302,7 +302,7 @@ LogicalResult DotScaledOp::verify() {
   int64_t rank = a.getRank();
   if (rank < 2 || b.getRank() != rank || d.getRank() != rank)
     return emitOpError() << "multiplies two matrices, not " << a << " and " << b;
-  // Two e2m1 share a byte, along K unless the operand says otherwise.
+  // Two e2m1 numbers share a byte, along K unless the operation says otherwise.
   int64_t packedA =
       getAElemType() == ScaleDotElemType::E2M1 && isa<IntegerType>(a.getElementType()) ? 2 : 1;
   int64_t packedB =

@@ -10,23 +10,23 @@ include "mlir/Interfaces/InferIntRangeInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-// Every tile of an operation has sizes that are powers of two and at most 2^20 elements.
+// The sizes of every tile of an operation are powers of two, and it has at most 2^20 elements.
 def TT_TileSizes : NativeOpTrait<"TileSizes"> {
   let cppNamespace = "::triton_metal::tt";
 }
 
-// Operands and results have one layout, where they have any.
+// All operands and results with a layout have the same layout.
 def TT_SameEncoding : NativeOpTrait<"SameEncoding"> {
   let cppNamespace = "::triton_metal::tt";
 }
-// Operands have one layout, where they have any.
+// All operands with a layout have the same layout.
 def TT_SameOperandsEncoding : NativeOpTrait<"SameOperandsEncoding"> {
   let cppNamespace = "::triton_metal::tt";
 }
 
 class TT_Op<string mnemonic, list<Trait> traits = []> : Op<TT_Dialect, mnemonic, !listconcat(traits, [TT_TileSizes])>;
 
-// One operand, one result, with the types written out.
+// An operation with one operand and one result, whose types are written out.
 class TT_UnaryOp<string mnemonic, Type source, Type target, list<Trait> traits = []>
     : TT_Op<mnemonic, !listconcat(traits, [Pure])> {
   let arguments = (ins source:$src);

@@ -105,7 +105,7 @@ template <typename Op, typename Return> static LogicalResult verifyCombineRegion
   return success();
 }
 
-/// What a reduction of a tile along an axis makes: a tile with one dimension less, or a scalar.
+/// The result of a reduction of a tile along an axis: a tile with one dimension less, or a scalar.
 static Type reducedType(RankedTensorType type, int32_t axis) {
   SmallVector<int64_t> shape(type.getShape());
   shape.erase(shape.begin() + axis);

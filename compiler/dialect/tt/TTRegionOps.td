@@ -13,7 +13,7 @@ include "mlir/Interfaces/FunctionInterfaces.td"
 // Reductions and scans
 //===----------------------------------------------------------------------===//
 
-// An operation that combines elements of tiles with a region on their scalars.
+// An operation that combines elements of tiles with a region that works on scalars.
 class TT_CombineOp<string mnemonic>
     : TT_Op<mnemonic, [TT_SameOperandsEncoding, SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable]> {
   let results = (outs Variadic<TT_Value>:$result);

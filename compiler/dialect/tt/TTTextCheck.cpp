@@ -1,8 +1,8 @@
-// Refuses texts on which MLIR's parser would end the process.
+// Refuses texts for which MLIR's parser would end the process.
 //
-// MLIR's parser takes a text that was made by a printer: it allocates as many values as
-// `%x#2147483647` asks for, calls itself for each bracket, and takes the width of types that have
-// none. A library must not die of its input, so such tokens are errors before it reads them.
+// MLIR's parser expects the output of a printer. It allocates as many values as `%x#2147483647`
+// asks for, recurses for each bracket, and asks for the width of types without one. A library must
+// not crash on its input, so such texts are refused before they are parsed.
 
 #include "dialect/tt/Import.h"
 
@@ -18,12 +18,13 @@ namespace triton_metal::tt {
 
 namespace {
 
-/// Brackets within one another; a kernel has a few dozen.
+/// The largest depth of brackets; a kernel has a few dozen.
 constexpr unsigned kMaxDepth = 256;
-/// Results of one operation, operands that one number counts.
+/// The largest number of results of an operation, and of operands of a group.
 constexpr unsigned kMaxResults = 4096;
 
-/// Parts of a type, an attribute or a location, counted once for each place where an alias stands.
+/// The largest number of parts of a type, an attribute or a location. The parts of an alias count
+/// at each of its uses.
 constexpr uint64_t kMaxParts = 4096;
 
 bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.'; }
@@ -45,7 +46,7 @@ public:
   }
 
 private:
-  /// The character `ahead` of here; a null byte past the end.
+  /// The character `ahead` of the current one; a null byte after the end.
   char peek(size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
 
   InFlightDiagnostic fail() {
@@ -80,7 +81,7 @@ private:
       at = peek(1) == '/' ? std::min(text.find('\n', at), text.size()) : at + 1;
       return success();
     case '-':
-      // The arrow is no bracket.
+      // An arrow is not a closing bracket.
       at += peek(1) == '>' ? 2 : 1;
       return success();
     case '{':
@@ -134,7 +135,7 @@ private:
     at = std::min(at + 1, text.size());
   }
 
-  /// The definition of an alias goes on to the next one, or to the first operation.
+  /// The definition of an alias ends at the next definition, or at the first operation.
   void endDefinition(StringRef word) {
     if (depth == 0 && llvm::is_contained({"module", "builtin.module", "tt.func"}, word))
       defined = nullptr;
@@ -172,7 +173,7 @@ private:
     return success();
   }
 
-  /// `%name`, perhaps with the number of one of its results or how many there are.
+  /// `%name`, possibly with the number of a result or with the number of results.
   LogicalResult value() {
     ++at;
     while (at < text.size() && (isWordCharacter(text[at]) || text[at] == '-'))
@@ -202,7 +203,7 @@ private:
     at = place;
     if (!known)
       return fail() << "an array is one of i1, i8, i16, i32, i64, f32 or f64";
-    // The bracket counts as others do.
+    // The bracket is counted by the caller like any other.
     at = bracket;
     return success();
   }
@@ -216,7 +217,7 @@ private:
   MLIRContext *context;
   size_t at = 0;
   unsigned depth = 0;
-  /// Node-based: `defined` points into it.
+  /// A StringMap does not move its entries, so that `defined` may point to one.
   llvm::StringMap<Alias> aliases;
   Alias *defined = nullptr;
 };

@@ -120,7 +120,7 @@ LogicalResult tt::detail::verifyTileSizes(Operation *op) {
       if (size <= 0 || !llvm::isPowerOf2_64(size))
         return op->emitOpError() << what << " #" << index << " has type " << type
                                  << ", but the sizes of a tile must be powers of two";
-      // Neither factor is above the limit: their product is no overflow.
+      // Neither factor exceeds the limit, so the product does not overflow.
       elements = size > kMaxTileElements ? size : elements * size;
       if (elements > kMaxTileElements)
         return op->emitOpError() << what << " #" << index << " has type " << type

@@ -1,4 +1,4 @@
-// What Triton IR borrows from Triton's GPU dialect.
+// The part of Triton's GPU dialect that Triton IR uses.
 #ifndef TRITON_METAL_DIALECT_TTG_TTG_H
 #define TRITON_METAL_DIALECT_TTG_TTG_H
 

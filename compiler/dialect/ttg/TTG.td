@@ -1,6 +1,6 @@
 //===- TTG.td - what Triton IR borrows from Triton's GPU dialect ----------===//
 //
-// Only what Triton's front end itself makes: everything else of `ttg` is another compiler's way.
+// Only the operations that Triton's front end itself creates. The rest of `ttg` belongs to other compilers.
 //
 //===----------------------------------------------------------------------===//
 

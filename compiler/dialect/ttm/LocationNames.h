@@ -1,4 +1,4 @@
-// The names of the source, which travel in locations.
+// Names from the source, which locations carry.
 #ifndef TRITON_METAL_DIALECT_TTM_LOCATIONNAMES_H
 #define TRITON_METAL_DIALECT_TTM_LOCATIONNAMES_H
 
@@ -11,7 +11,7 @@
 
 namespace triton_metal {
 
-/// The name that the source gave to a value with this location, or the other one.
+/// The name that the source gave to a value with this location; `otherwise` if there is none.
 inline std::string nameOf(mlir::Location location, llvm::StringRef otherwise = "") {
   if (auto call = mlir::dyn_cast<mlir::CallSiteLoc>(location))
     return nameOf(call.getCallee(), otherwise);
@@ -22,7 +22,7 @@ inline std::string nameOf(mlir::Location location, llvm::StringRef otherwise = "
   return otherwise.str();
 }
 
-/// A location with only a name.
+/// A location that only has a name.
 inline mlir::Location named(mlir::MLIRContext *context, const llvm::Twine &name) {
   return mlir::NameLoc::get(mlir::StringAttr::get(context, name), mlir::UnknownLoc::get(context));
 }
