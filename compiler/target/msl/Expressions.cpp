@@ -23,8 +23,7 @@ std::string KernelPrinter::inParens(const Expr &expr, int atLeast) {
 }
 
 Expr KernelPrinter::binary(const Expr &a, StringRef symbol, const Expr &b, int precedence) {
-  // What is mixed with bit operators, shifts or && in || is put in parentheses, as compilers
-  // advise.
+  // Operands of bit operators, shifts, && and || are put in parentheses, as compilers recommend.
   auto side = [&](const Expr &part, bool isRight) {
     int atLeast = precedence + (isRight ? 1 : 0);
     if (precedence == BitOr || precedence == BitXor || precedence == BitAnd || precedence == Shift)

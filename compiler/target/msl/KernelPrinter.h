@@ -34,13 +34,13 @@ struct Expr {
   int precedence = Primary;
 };
 
-/// Writes one kernel of the text form: each operation as it is spelled in Metal.
+/// Writes one kernel in the text form. Each operation has one form in Metal.
 class KernelPrinter {
 public:
   KernelPrinter(KernelOp kernel, llvm::raw_ostream &os, Prelude &prelude)
       : kernel(kernel), origins(kernel), os(os), prelude(prelude) {}
   mlir::LogicalResult print();
-  /// Places are counted from the kernel's first character.
+  /// Positions are relative to the first character of the kernel.
   const TextLayout &getLayout() const { return layout; }
 
 private:
@@ -81,8 +81,8 @@ private:
   Expr choose(const Expr &condition, const Expr &yes, const Expr &no);
   Expr fail(mlir::Operation *op, const llvm::Twine &why);
   std::string inParens(const Expr &expr, int atLeast);
-  /// What is assigned: a number's variable converts the sign by itself, and a vector's takes one
-  /// number for all. Memory does the former alone.
+  /// The text of a value that is assigned. A number is converted to the sign of the variable, and a
+  /// vector variable takes one number for all components. Memory only does the former.
   std::string getAssigned(mlir::Value value, bool isVariable = true);
 
   // Memory (Accesses.cpp).
@@ -94,7 +94,7 @@ private:
   std::string getAccess(mlir::Value base, mlir::Value offset, mlir::Type type, bool isConst);
   /// `array[index]`, as a matrix where it is one.
   std::string getMatrix(mlir::TypedValue<ArrayType> array, mlir::Value index);
-  /// The numbers of `array[index]` that this thread holds, or one of them.
+  /// The elements of the matrix `array[index]` that this thread holds, or one of them.
   std::string getElement(mlir::TypedValue<ArrayType> array, mlir::Value index,
                          mlir::Value element = {});
   Qualifiers getQualifiers(mlir::Value pointer);
@@ -109,8 +109,8 @@ private:
   TextLayout layout;
   /// The operation whose statement is being written.
   mlir::Operation *statement = nullptr;
-  /// Accesses of the lines in the buffer, which name them by their number: lines move until the
-  /// kernel is complete.
+  /// The accesses of the lines in the buffer. Lines refer to them by number, because line numbers
+  /// change until the kernel is complete.
   std::vector<std::vector<TextPlace>> notes;
   unsigned depth = 1;
   unsigned loopDepth = 0;

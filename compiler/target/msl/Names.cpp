@@ -29,7 +29,8 @@ bool triton_metal::msl::isReserved(StringRef name) {
           "fast", "mem_flags", "memory_order_relaxed", "memory_order_seq_cst",
           "thread_scope_device", "atomic_thread_fence", "INFINITY", "NAN", "visible", "coherent",
           "matrix", "vec", "array", "ray_data", "object_data", "mesh", "intersection", "stitchable",
-          // Attributes: who writes another signature around the body names parameters like them.
+          // Attributes, because a framework that writes another signature gives parameters these
+          // names.
           "dispatch_quadgroups_per_threadgroup", "dispatch_simdgroups_per_threadgroup",
           "dispatch_threads_per_threadgroup", "grid_origin", "grid_size",
           "quadgroup_index_in_threadgroup", "quadgroups_per_threadgroup",
@@ -38,7 +39,7 @@ bool triton_metal::msl::isReserved(StringRef name) {
           "thread_position_in_grid", "thread_position_in_threadgroup",
           "threadgroup_position_in_grid", "threadgroups_per_grid", "threads_per_grid",
           "threads_per_simdgroup", "threads_per_threadgroup",
-          // Functions that the text calls: a variable of their name would hide them.
+          // Functions that the text calls. A variable with such a name would hide the function.
           "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clz",
           "copysign", "cos", "cosh", "ctz", "elements", "error_function", "exp", "exp_minus_one",
           "exp2", "exp10", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "isordered",
@@ -54,8 +55,7 @@ bool triton_metal::msl::isReserved(StringRef name) {
   return words.contains(name);
 }
 
-/// float4, uint3, simdgroup_float8x8 and the like are types, and so is all that continues such a
-/// name.
+/// Types such as float4, uint3 and simdgroup_float8x8, and all names that begin with them.
 static bool looksLikeType(StringRef name) {
   for (StringRef type : {"bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
                          "half", "bfloat", "float", "packed_", "simdgroup_", "__"})
@@ -74,7 +74,7 @@ std::string Names::make(StringRef base) {
   std::string name;
   for (char c : base)
     name += llvm::isAlnum(c) || c == '_' ? c : '_';
-  // No number behind such a name would free it.
+  // A number at the end does not make such a name valid.
   if (name.empty() || llvm::isDigit(name[0]) || looksLikeType(name))
     name = "v" + name;
   std::string unique = name;

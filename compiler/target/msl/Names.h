@@ -10,16 +10,16 @@
 
 namespace triton_metal::msl {
 
-/// Words that Metal or the printed text keep for themselves.
+/// Whether Metal or the printed text reserves the name.
 bool isReserved(llvm::StringRef name);
 
-/// Names in nested scopes. A name is never that of an enclosing scope's variable.
+/// Names in nested scopes. A variable never gets the name of a variable of an enclosing scope.
 class Names {
 public:
   Names() : scopes(1) {}
   void push() { scopes.emplace_back(); }
   void pop() { scopes.pop_back(); }
-  /// `base`, made an identifier, with a number behind it where it is taken.
+  /// `base` as an identifier, with a number at the end if the name is taken.
   std::string make(llvm::StringRef base);
 
 private:

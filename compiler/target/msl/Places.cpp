@@ -1,4 +1,4 @@
-// Which line of the text comes from which line of the source: for what goes wrong when it runs.
+// Maps lines of the text to lines of the source, for errors at run time.
 
 #include "target/msl/KernelPrinter.h"
 
@@ -7,10 +7,10 @@
 using namespace mlir;
 using namespace triton_metal::msl;
 
-/// In the buffer, the number of a line's note stands between these.
+/// In the buffer, the number of a line's note stands between these characters.
 static constexpr char noteBegin = '\x01', noteEnd = '\x02';
 
-/// How an operation that can fail accesses memory, else null.
+/// The kind of access of an operation that can fail at run time; null for other operations.
 static const char *kindOf(Operation *op) {
   if (isa<ReadOp, MatrixLoadOp>(op))
     return "load";
@@ -21,7 +21,7 @@ static const char *kindOf(Operation *op) {
   return isa<BarrierOp>(op) ? "barrier" : nullptr;
 }
 
-/// The place and the calls that lead to it, the innermost first.
+/// Adds the location and the calls that lead to it, the innermost first.
 static void addFrames(Location loc, std::vector<triton_metal::SourcePlace> &frames) {
   if (auto call = dyn_cast<CallSiteLoc>(loc)) {
     addFrames(call.getCallee(), frames);
@@ -40,8 +40,8 @@ static void addFrames(Location loc, std::vector<triton_metal::SourcePlace> &fram
   }
 }
 
-/// Notes where the accesses of a line come from: that of its own statement, and those that are
-/// written inside of it.
+/// Notes the locations of the accesses of a line: of its own statement and of expressions inside of
+/// it.
 void KernelPrinter::notePlaces(StringRef text) {
   if (!statement)
     return;
@@ -52,7 +52,7 @@ void KernelPrinter::notePlaces(StringRef text) {
     if (!place.source.empty())
       places.push_back(std::move(place));
   };
-  // A variable's statement is that of its value.
+  // The statement of a variable is that of its value.
   Operation *own = statement;
   if (auto let = dyn_cast<LetOp>(statement); let && let.getValue().getDefiningOp())
     own = let.getValue().getDefiningOp();
@@ -66,7 +66,7 @@ void KernelPrinter::notePlaces(StringRef text) {
         parts.insert(definition);
   };
   addOperands(own);
-  // What the regions of a loop or a branch give is written as statements of theirs.
+  // Values that the regions of loops and branches yield are written as statements of their own.
   for (Region &region : statement->getRegions())
     for (Block &block : region)
       if (block.mightHaveTerminator())
@@ -89,7 +89,7 @@ void KernelPrinter::notePlaces(StringRef text) {
   notes.push_back(std::move(places));
 }
 
-/// Takes the notes out of the complete text, with the lines that they are in.
+/// Removes the notes from the complete text and records the lines that they are in.
 void KernelPrinter::takePlaces() {
   addFrames(kernel.getLoc(), layout.source);
   std::string text;

@@ -1,4 +1,4 @@
-// A pass that writes the text to the standard output: for triton-metal-opt.
+// A pass that writes the text to the standard output, for triton-metal-opt.
 
 #include "target/msl/Printer.h"
 

@@ -12,13 +12,14 @@
 
 namespace triton_metal {
 
-/// One parameter of a kernel's text: a buffer, or what the attribute names of the thread's place.
+/// A parameter in the text of a kernel: a buffer, or the thread's position that the attribute
+/// names.
 struct TextParameter {
   std::string name;
-  /// As it is written before the name: "const device float *", "uint3".
+  /// The text before the name: "const device float *", "uint3".
   std::string type;
   std::optional<unsigned> buffer;
-  /// "threadgroup_position_in_grid", where it is no buffer.
+  /// "threadgroup_position_in_grid"; empty for a buffer.
   std::string attribute;
 };
 
@@ -28,36 +29,36 @@ struct SourcePlace {
   unsigned line = 0, column = 0;
 };
 
-/// Where a statement of the text that accesses memory comes from.
+/// The source of a statement in the text that accesses memory.
 struct TextPlace {
-  /// From 1. The column is where the access begins, 0 for the statement itself.
+  /// Counted from 1. The column is where the access begins; 0 for the statement itself.
   unsigned line = 0, column = 0;
   /// "load", "store", "atomic" or "barrier".
   const char *kind = "";
-  /// The place, and those of the calls that lead to it, the kernel's own last.
+  /// The location, followed by those of the calls that lead to it, the kernel's own last.
   std::vector<SourcePlace> source;
 };
 
-/// Where the parts of one kernel are in the text, for who writes another signature around them.
+/// The positions of the parts of a kernel in the text, for frameworks that write another signature.
 struct TextLayout {
   std::string name;
-  /// The kernel begins here, with its attributes; what a header needs is before.
+  /// The start of the kernel, including its attributes. Helper functions come before it.
   size_t begin = 0;
-  /// The statements between the braces.
+  /// The range of the statements between the braces.
   size_t bodyBegin = 0, bodyEnd = 0;
   std::vector<TextParameter> parameters;
-  /// The kernel's own place in the source, and those of its accesses, by line and column.
+  /// The location of the kernel in the source, and those of its accesses, by line and column.
   std::vector<SourcePlace> source;
   std::vector<TextPlace> places;
 };
 
-/// Writes the kernels of a module in the loop form of `msl` as Metal Shading Language. What has no
-/// text is refused with a diagnostic; `os` then holds nothing. `layouts`, where given, gets the
-/// place of every kernel's parts.
+/// Writes the kernels of a module in the text form of `msl` as Metal Shading Language. If something
+/// cannot be written, reports an error and writes nothing. `layouts`, if given, gets the positions
+/// of the parts of every kernel.
 mlir::LogicalResult printMetal(mlir::ModuleOp module, llvm::raw_ostream &os,
                                std::vector<TextLayout> *layouts = nullptr);
 
-/// The name that a kernel has in the text: its own, unless Metal keeps that one for itself.
+/// The name of a kernel in the text: its own name, unless Metal reserves it.
 std::string getMetalName(llvm::StringRef name);
 
 /// Registers `msl-print-metal`, which writes the text to the standard output.

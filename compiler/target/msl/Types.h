@@ -7,24 +7,25 @@
 
 namespace triton_metal::msl {
 
-/// Metal's name of a number, a vector of 2 to 4, or a simdgroup matrix; empty where it has none.
+/// Metal's name of a number, a vector of 2 to 4 components, or a simdgroup matrix; empty for other
+/// types.
 std::string getTypeName(mlir::Type type);
 
-/// How a pointer's pointee is qualified, beside by its address space.
+/// The qualifiers of a pointee, except for its address space.
 struct Qualifiers {
   bool isConst = false;
-  /// Other threadgroups of the launch see the accesses.
+  /// Whether other threadgroups of the launch see the accesses.
   bool isCoherent = false;
 };
 
-/// `device const `, `coherent(device) device `: what stands before the pointee's type.
+/// The text before the pointee's type: `device const `, `coherent(device) device `.
 std::string getPointeePrefix(AddressSpace space, Qualifiers qualifiers);
-/// `device const float *`, ready for a name behind it.
+/// `device const float *`, to be followed by a name.
 std::string getPointerName(PtrType type, Qualifiers qualifiers = {});
 
 llvm::StringRef getSpaceName(AddressSpace space);
 
-/// A number exactly, as short as it can be read back from.
+/// The shortest literal that reads back as exactly this number.
 std::string getLiteral(mlir::Attribute value);
 
 } // namespace triton_metal::msl
