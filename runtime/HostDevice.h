@@ -1,4 +1,4 @@
-// The host device as this module sees it: there once a table of functions has been registered.
+// Access to the host device. It is available once its table of functions has been registered.
 #ifndef TRITON_METAL_RUNTIME_HOSTDEVICE_H
 #define TRITON_METAL_RUNTIME_HOSTDEVICE_H
 
@@ -12,11 +12,11 @@
 
 namespace triton_metal::runtime {
 
-/// Takes a host device; refuses one whose interface is another.
+/// Registers a host device. Refuses one with another version of the interface.
 llvm::Error registerHostDevice(const HostDeviceTable *table);
 
-/// What is called when a host device is first needed: it brings one in and registers it, or says
-/// what is wrong. Without either, there is none.
+/// Sets the function that is called when a host device is first needed. It registers one or returns
+/// an error. Without it, only registered devices are available.
 void setHostDeviceLoader(llvm::Error (*loader)());
 
 /// The host device, or an error that says how to get one.
@@ -25,10 +25,10 @@ llvm::Expected<const HostDeviceTable *> hostDevice();
 /// The host device if it has been brought in, else null.
 const HostDeviceTable *registeredHostDevice();
 
-/// Where the host device keeps what it compiles; remembered until there is one.
+/// Sets the directory for compiled kernels. It is remembered until there is a host device.
 llvm::Error configureHostDevice(llvm::StringRef cacheDirectory);
 
-/// The error that a text of the table stands for.
+/// Converts an error text of the table to an error.
 llvm::Error errorOf(const HostDeviceTable &table, char *text);
 
 /// A library of Metal text on the host device.

@@ -20,7 +20,7 @@ llvm::Expected<const Kernel::Variant *> Kernel::variant(const LaunchOptions &opt
   Variant &entry = variants[index];
   if (ready[index].load(std::memory_order_acquire))
     return &entry;
-  // Bringing the device in may wait for a lock of the caller's, so it comes before ours.
+  // Loading the device may wait for a lock of the caller, so it comes before our own lock.
   if (llvm::Error error = hostDevice().takeError())
     return std::move(error);
   std::lock_guard<std::mutex> lock(mutex);

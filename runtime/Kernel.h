@@ -14,7 +14,7 @@
 
 namespace triton_metal::runtime {
 
-/// How a launch runs, beside its arguments.
+/// The options of a launch.
 struct LaunchOptions {
   bool checkBounds = false;
   bool count = false;
@@ -23,24 +23,24 @@ struct LaunchOptions {
 
 class Kernel {
 public:
-  /// Takes the text and its metadata; the device compiles at the first launch.
+  /// Creates a kernel from its text and metadata. The device compiles it at the first launch.
   static llvm::Expected<std::shared_ptr<Kernel>> create(std::string metal,
                                                         llvm::StringRef metadata);
 
   const Metadata &getMetadata() const { return metadata; }
   const std::string &getMetal() const { return metal; }
 
-  /// Runs the kernel over a grid of programs. `buffers` are in binding order, without the scalar
-  /// buffer, which `scalars` becomes.
+  /// Runs the kernel over a grid of programs. `buffers` are in the order of their bindings, without
+  /// the buffer of scalars, which is made of `scalars`.
   llvm::Error launch(std::array<uint32_t, 3> grid, llvm::MutableArrayRef<BufferBinding> buffers,
                      llvm::MutableArrayRef<uint32_t> scalars, const LaunchOptions &options,
                      Counters *counters);
 
-  /// Compiles for the device now.
+  /// Compiles the kernel for the device now.
   llvm::Error prepare(const LaunchOptions &options);
 
 private:
-  /// A device kernel for each combination of checks and counting.
+  /// A compiled kernel for each combination of checks and counting.
   struct Variant {
     std::shared_ptr<MetalLibrary> library;
     HostKernel *kernel = nullptr;

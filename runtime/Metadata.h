@@ -1,4 +1,4 @@
-// The launch contract: what a kernel's text leaves open.
+// The launch contract: what a launcher must know beyond the text of a kernel.
 #ifndef TRITON_METAL_RUNTIME_METADATA_H
 #define TRITON_METAL_RUNTIME_METADATA_H
 
@@ -23,7 +23,7 @@ struct Argument {
   ScalarKind kind = ScalarKind::Integer;
   /// The contract's name of the type, such as "i32" or "*f32".
   std::string type;
-  /// A buffer's binding, or a scalar's first word in the scalar buffer.
+  /// The binding of a buffer, or the first word of a scalar in the buffer of scalars.
   unsigned slot = 0;
   unsigned words = 1;
   bool reads = false;
@@ -31,7 +31,7 @@ struct Argument {
   bool whollyWritten = false;
   bool atomic = false;
 
-  /// A scalar of a type, at the scalar buffer's first word.
+  /// A scalar of this type at the first word of the buffer of scalars.
   static Argument scalar(llvm::StringRef type);
 };
 
@@ -42,15 +42,15 @@ struct Metadata {
   uint32_t threadgroupBytes = 0;
   uint32_t numWarps = 0;
   std::vector<Argument> arguments;
-  /// The binding of the buffer that scalars travel in, or -1.
+  /// The binding of the buffer of scalars, or -1.
   int scalarBuffer = -1;
   unsigned scalarWords = 0;
   unsigned numBuffers = 0;
-  /// Sums [c, x, y, z] of which c + x * program_id(0) + y * program_id(1) + z * program_id(2) must
-  /// stay below 2^31 in every program: the kernel computes them in 32 bits.
+  /// Sums [c, x, y, z]: c + x * program_id(0) + y * program_id(1) + z * program_id(2) must stay
+  /// below 2^31 in every program, because the kernel computes it in 32 bits.
   std::vector<std::array<int64_t, 4>> gridLimits;
 
-  /// What is wrong with a grid of so many programs for this kernel; empty: nothing.
+  /// The reason why the kernel cannot run on a grid of this size; empty if it can.
   std::string problemOfGrid(std::array<uint32_t, 3> grid) const;
 
   static llvm::Expected<Metadata> parse(llvm::StringRef json);

@@ -1,4 +1,4 @@
-// On a CPU stream of MLX: the host Metal device.
+// Evaluation on a CPU stream of MLX: runs the kernel on the host Metal device.
 #include "runtime/mlx/InPlace.h"
 
 #include "mlx/backend/cpu/encoder.h"
@@ -22,7 +22,7 @@ void InPlace::eval_cpu(const std::vector<mx::array> &inputs, std::vector<mx::arr
   for (mx::array &output : outputs)
     encoder.set_output_array(output);
   encoder.add_temporaries(std::move(temporaries));
-  // The task runs in a thread of MLX, which an exception would end together with the process.
+  // The task runs in a thread of MLX, in which an exception would end the process.
   encoder.dispatch([copies = std::move(copies), buffers = std::move(buffers),
                     scalars = launch.scalars, kernel = launch.kernel, x = launch.grid[0],
                     y = launch.grid[1], z = launch.grid[2]]() mutable noexcept {

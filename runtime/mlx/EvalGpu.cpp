@@ -1,5 +1,5 @@
-// On a GPU stream of MLX: through its device, library cache and command encoder, so that its
-// ordering holds.
+// Evaluation on a GPU stream of MLX. It uses MLX's device, library cache and command encoder, so
+// that MLX's order of commands holds.
 #include "runtime/mlx/InPlace.h"
 
 #include "mlx/backend/metal/device.h"
@@ -12,7 +12,7 @@ namespace triton_metal::mlx_route {
 
 namespace {
 
-/// Brings elements into row-major order; rank 0 means that they are.
+/// Copies elements into row-major order. Rank 0 means that they are in this order already.
 constexpr const char *copyText = R"metal(#include <metal_stdlib>
 using namespace metal;
 
@@ -56,7 +56,7 @@ void encodeCopy(const mx::array &from, mx::array &to, mx::Stream stream) {
   auto *pipeline =
       device.get_kernel("triton_metal_copy_" + std::to_string(from.itemsize()), library);
   bool isContiguous = from.flags().row_contiguous || from.ndim() == 0;
-  // Metal takes no empty bytes.
+  // Metal cannot set an argument of zero bytes, so there is at least one dimension.
   mx::Shape shape = isContiguous ? mx::Shape{1} : from.shape();
   mx::Strides strides = isContiguous ? mx::Strides{1} : from.strides();
   auto rank = static_cast<int>(isContiguous ? 0 : from.ndim());
@@ -77,7 +77,7 @@ void encodeCopy(const mx::array &from, mx::array &to, mx::Stream stream) {
 
 MTL::ComputePipelineState *pipelineOf(const runtime::KernelTable &kernel, mx::Device where) {
   std::string text(kernel.metal, kernel.metalBytes);
-  // MLX hands the text to Metal as ASCII.
+  // MLX passes the text to Metal as ASCII.
   if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) > 127; }))
     throw std::invalid_argument(std::string(kernel.name) +
                                 ": MLX compiles Metal text in ASCII only, and the kernel's has "
@@ -114,7 +114,7 @@ void InPlace::eval_gpu(const std::vector<mx::array> &inputs, std::vector<mx::arr
   for (Launch::Binding binding : launch.bindings) {
     mx::array *array = &memory[binding.array];
     if (array->size() == 0) {
-      // Metal binds no empty buffer; the kernel must not touch this one.
+      // Metal cannot bind an empty buffer. The kernel must not access this one.
       array =
           &temporaries.emplace_back(mx::Shape{4}, mx::uint32, nullptr, std::vector<mx::array>());
       allocate(*array);

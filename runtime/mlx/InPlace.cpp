@@ -23,7 +23,7 @@ std::optional<std::string> keptError;
                                            : " (its .vjp or .jvp)."));
 }
 
-/// Copies elements of one size: the last axis in a loop, the others counted.
+/// Copies elements of one size: a loop over the last axis, counters for the other axes.
 template <typename T> void copyElements(const StridedCopy &copy) {
   const T *from = reinterpret_cast<const T *>(copy.from);
   T *to = reinterpret_cast<T *>(copy.to);
@@ -63,7 +63,8 @@ std::pair<std::vector<mx::array>, std::vector<int>> InPlace::vmap(const std::vec
 }
 
 std::vector<mx::Shape> InPlace::output_shapes(const std::vector<mx::array> &) {
-  // The shapes would be the inputs', but the grid is that of the shapes that were traced.
+  // MLX would replace the shapes by those of the new inputs, but the grid belongs to the traced
+  // shapes.
   throw std::invalid_argument("[compile] " + label +
                               " has the grid of the shapes that it was traced with: compile the "
                               "function without shapeless=True.");
@@ -118,8 +119,8 @@ void allocate(mx::array &array, bool aligned) {
 std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::array> &inputs,
                                    std::vector<mx::array> &outputs, const Copier &copy,
                                    std::vector<mx::array> &temporaries) {
-  // Each sibling holds the inputs; once one of them is evaluated, the others' hold would only hide
-  // that nobody else has an input. A graph that is being traced keeps them.
+  // Each sibling holds the inputs. Once one output is evaluated, the references of the others would
+  // only hide that an input has no other user. A graph that is being traced keeps them.
   if (!outputs.front().is_tracer())
     for (mx::array &output : outputs)
       if (&output.inputs() != &inputs)
@@ -153,7 +154,7 @@ std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::a
 }
 
 BufferBinding bindingOf(const mx::array &array, bool writable) {
-  // An empty array may have no address; the kernel must not touch it anyhow.
+  // An empty array may have no address. The kernel must not access it.
   alignas(16) static uint64_t nothing[4];
   BufferBinding result;
   result.data =

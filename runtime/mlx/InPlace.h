@@ -1,5 +1,5 @@
-// A kernel's launch as an operation of MLX's graph: inputs are all its arrays, outputs those that
-// it writes.
+// The launch of a kernel as an operation of MLX's graph. Its inputs are all arrays, its outputs the
+// arrays that the kernel writes.
 #ifndef TRITON_METAL_RUNTIME_MLX_INPLACE_H
 #define TRITON_METAL_RUNTIME_MLX_INPLACE_H
 
@@ -34,20 +34,21 @@ private:
   const runtime::KernelTable *table;
 };
 
-/// What a launch is, apart from its arrays.
+/// A launch without its arrays.
 struct Launch {
   KernelReference kernel;
   uint32_t grid[3] = {1, 1, 1};
   std::vector<uint32_t> scalars;
-  /// A buffer's binding, and which of the launch's arrays is there. One array may be at several.
+  /// The binding of a buffer and the index of its array in the launch. One array may have several
+  /// bindings.
   struct Binding {
     uint32_t slot;
     uint32_t array;
   };
   std::vector<Binding> bindings;
-  /// By array: its place among the outputs, or -1 where the kernel only reads it.
+  /// For each array: its index among the outputs, or -1 if the kernel only reads it.
   std::vector<int> outputs;
-  /// By array: whether the kernel was compiled for an address that is a multiple of 16.
+  /// For each array: whether the kernel was compiled for an address that is a multiple of 16.
   std::vector<bool> aligned;
 };
 
@@ -73,23 +74,23 @@ private:
   std::string label;
 };
 
-/// Gives an array memory of its own, row-contiguous, at a multiple of 16 where that is asked for.
-/// Throws where there is none: MLX's allocator for CPUs does not.
+/// Gives an array row-contiguous memory of its own, aligned to 16 bytes if requested. Throws if
+/// there is no memory, which MLX's allocator for CPUs does not.
 void allocate(mx::array &array, bool aligned = false);
 
-/// Whether a kernel can work on an array's memory as it lies.
+/// Whether a kernel can use the memory of an array as it is.
 bool isUsable(const mx::array &array, bool aligned);
 
-/// Brings the elements of one array into another, which is row-contiguous.
+/// Copies the elements of one array to another one, which is row-contiguous.
 using Copier = std::function<void(const mx::array &from, mx::array &to)>;
 
-/// Gives every array of a launch row-contiguous memory, by input: an output takes over its input's
-/// buffer where nothing else holds it, and otherwise gets its own with the input's elements.
+/// Gives every array of a launch row-contiguous memory. An output takes the buffer of its input if
+/// nothing else holds that buffer; otherwise it gets a new buffer with the input's elements.
 std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::array> &inputs,
                                    std::vector<mx::array> &outputs, const Copier &copy,
                                    std::vector<mx::array> &temporaries);
 
-/// A copy of an array's elements, in row-major order, by addresses.
+/// Copies the elements of an array, given by addresses, in row-major order.
 struct StridedCopy {
   const char *from;
   char *to;
@@ -105,11 +106,11 @@ struct StridedCopy {
 /// The memory of a row-contiguous array for the host device.
 BufferBinding bindingOf(const mx::array &array, bool writable);
 
-/// What the compiled kernel needs on the GPU, made ahead of its launch, so that what is wrong with
-/// it is raised where it is launched. Throws.
+/// Prepares what the compiled kernel needs on the GPU before its launch, so that errors are raised
+/// at the launch. Throws.
 void prepareGpu(const runtime::KernelTable &kernel, mx::Device device);
 
-/// Keeps an error of a launch that ran after its call until somebody asks.
+/// Keeps the error of a launch that ran after its call returned, until it is asked for.
 void keepError(std::string message);
 std::optional<std::string> takeError();
 

@@ -1,4 +1,4 @@
-// Where MLX has no Metal back end.
+// Used if MLX has no Metal back end.
 #include "runtime/mlx/InPlace.h"
 
 #include <stdexcept>
