@@ -1,4 +1,5 @@
-// What a launch did, counted before any machine-dependent optimisation: the same on every machine.
+// What a launch did. It is counted before any optimisation that depends on the machine, so the
+// counts are the same on every machine.
 #pragma once
 
 #include <array>
@@ -10,10 +11,10 @@
 namespace triton_metal {
 
 struct Counters {
-  /// One number for each name in `names()`, in that order.
+  /// One entry for each name in `names()`, in the same order.
   enum Index : uint32_t {
-    // Bytes that active lanes asked for, and 128-byte lines that each SIMD-group's access touched,
-    // summed over accesses.
+    // Bytes that active lanes accessed, and lines of 128 bytes that each access of a SIMD-group
+    // touched, summed over all accesses.
     DeviceBytesRead,
     DeviceBytesWritten,
     DeviceLinesRead,
@@ -22,24 +23,24 @@ struct Counters {
     ConstantLinesRead,
     ThreadgroupBytesRead,
     ThreadgroupBytesWritten,
-    // Private arrays that did not become registers.
+    // Accesses to private arrays that did not become registers.
     PrivateBytesRead,
     PrivateBytesWritten,
-    // Lanes' accesses to device memory by width.
+    // The accesses of lanes to device memory, by width.
     DeviceAccesses1,
     DeviceAccesses2,
     DeviceAccesses4,
     DeviceAccesses8,
     DeviceAccesses16,
     Atomics,
-    // Once for a SIMD-group.
+    // Counted once for each SIMD-group.
     SimdgroupMatrixMultiplies,
     SimdgroupBarriers,
     SimdShuffles,
     SimdReductions,
-    // Once for a threadgroup.
+    // Counted once for each threadgroup.
     ThreadgroupBarriers,
-    // Arithmetic of active lanes; a fused multiply-add is one.
+    // Arithmetic of active lanes. A fused multiply-add counts once.
     F32Add,
     F32Mul,
     F32Fma,
@@ -60,8 +61,8 @@ struct Counters {
     Threads,
     Simdgroups,
     Threadgroups,
-    // Not a sum: an estimate of the 32-bit registers that a thread needs, and bytes of threadgroup
-    // memory.
+    // These are not sums: an estimate of the 32-bit registers of a thread, and the bytes of
+    // threadgroup memory.
     RegistersPerThread,
     ThreadgroupMemoryBytes,
     Count,
@@ -75,7 +76,7 @@ struct Counters {
   static const char *name(Index index);
   /// (name, value) of every counter.
   std::vector<std::pair<std::string, uint64_t>> list() const;
-  /// Adds what another launch did; of the estimates, the larger stays.
+  /// Adds the counts of another launch. Of the estimates, the larger one is kept.
   Counters &operator+=(const Counters &other);
 };
 

@@ -53,8 +53,8 @@ struct Library::State {
   DiskCache cache;
   Device::State *device = nullptr;
   std::mutex mutex;
-  /// The front end's module; empty where the library came from the cache and nothing had to be
-  /// compiled yet.
+  /// The front end's module. Empty if the library came from the cache and nothing has been compiled
+  /// yet.
   std::string bitcode;
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> made;
 
@@ -108,8 +108,7 @@ static std::string keyOf(StringRef source, const LibraryOptions &options) {
   return key;
 }
 
-/// Fills in what the environment says of the processor, so that all that goes by these options
-/// knows.
+/// Sets the processor from the environment, so that everything that depends on the options uses it.
 static Expected<const Processor *> resolveProcessor(LibraryOptions &options) {
   bool asked = !options.processor.empty();
   if (!asked)
@@ -128,14 +127,14 @@ static std::string toBitcode(Module &module) {
 }
 
 namespace {
-/// A library's kernels and their module as bytes.
+/// The kernels of a library, and their module as bytes.
 struct Translated {
   std::vector<KernelInfo> kernels;
   std::string bitcode;
 };
 } // namespace
 
-/// The front end's part; a crash of its is an error.
+/// Runs the front end. If it crashes, returns an error.
 static Expected<Translated> translate(StringRef source, const LibraryOptions &options) {
   std::optional<Expected<Translated>> result;
   std::optional<std::string> problem = runProtected([&] {
@@ -406,7 +405,7 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
     return refuse("buffers have indices 0 to " + Twine(maxBufferBindings - 1) + ", but " +
                   Twine(dispatch.buffers.size()) + " are bound");
 
-  // A request to stop that comes while the kernel is compiled holds for the launch.
+  // A request to stop that arrives while the kernel is being compiled also stops the launch.
   engine::Stoppable stoppable;
   auto variant = state->get(optionsFor(threads, dispatch.scheduleSeed.has_value()));
   if (!variant)
@@ -472,7 +471,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   if (!groupCount)
     return Error::success();
 
-  // Groups that the grid's edge cuts may need code of another kind: made before anything runs.
+  // Groups that are cut at the edge of the grid may need another variant of the code. All variants
+  // are compiled before anything runs.
   std::array<KernelEntry, variants> entries{};
   auto codeFor = [&](std::array<uint32_t, 3> size) {
     CodeOptions options = optionsFor(size, dispatch.scheduleSeed.has_value());

@@ -1,5 +1,5 @@
-// A Metal device whose GPU is the CPU: it compiles MSL and runs its kernels, exact about
-// SIMD-groups, address spaces and limits.
+// A Metal device whose GPU is the CPU. It compiles MSL and runs its kernels with the exact
+// semantics of SIMD-groups, address spaces and limits.
 #pragma once
 
 #include "host_device/Counters.h"
@@ -19,44 +19,44 @@
 namespace triton_metal {
 
 struct LibraryOptions {
-  /// Every access is checked against its buffer; what is outside stops the kernel with an error
+  /// Checks every access against its buffer. An access outside of it stops the kernel with an error
   /// that names the line.
   bool checkBounds = false;
-  /// Launches count what they do.
+  /// Counts what launches do.
   bool count = false;
   std::vector<FunctionConstantValue> functionConstants;
   std::string fileName = "kernel.metal";
   std::vector<std::pair<std::string, std::string>> macros;
-  /// Folders for #include. Libraries that use them are compiled anew each time: the files could
+  /// Folders for #include. Libraries that use them are compiled each time, because the files may
   /// have changed.
   std::vector<std::string> includeDirectories;
-  /// The processor to compile for, as LLVM calls it: one whose instructions the host has all of.
-  /// Empty: what TRITON_METAL_HOST_CPU says, else the host's own.
+  /// The processor to compile for, by its LLVM name. The host must have all of its instructions. If
+  /// empty, TRITON_METAL_HOST_CPU decides, or else the host's own processor is used.
   std::string processor;
 };
 
 struct DeviceOptions {
-  /// Where compiled kernels are kept; empty: in memory only.
+  /// The folder for compiled kernels; if empty, they are only kept in memory.
   std::string cacheDirectory;
-  /// A folder that cannot be written is an error of `configure`; otherwise it is a warning, and
-  /// kernels are kept in memory only.
+  /// Whether a folder that cannot be written is an error of `configure`. Otherwise it is a warning,
+  /// and kernels are only kept in memory.
   bool cacheRequired = false;
-  /// Threads that run kernels; 0: one for each core that this process may use.
+  /// The number of threads that run kernels; 0 means one for each core that this process may use.
   unsigned numThreads = 0;
 };
 
 struct Dispatch {
   std::array<uint32_t, 3> threadgroups{1, 1, 1};
   std::array<uint32_t, 3> threadsPerThreadgroup{1, 1, 1};
-  /// The grid in threads, as in dispatchThreads: `threadgroups` then follows from it, and groups at
+  /// The grid in threads, as in dispatchThreads. `threadgroups` is computed from it, and groups at
   /// its edges are cut.
   std::optional<std::array<uint32_t, 3>> gridThreads;
-  /// By index; those without data are missing.
+  /// The buffers by index. A buffer without data is not bound.
   llvm::ArrayRef<BufferBinding> buffers;
-  /// Bytes of each threadgroup memory argument, by index.
+  /// The bytes of each threadgroup memory argument, by index.
   std::vector<uint32_t> threadgroupMemoryLengths;
-  /// Threadgroups, SIMD-groups between barriers and lanes in conflict take turns in an order drawn
-  /// from this number.
+  /// A seed for a random order of threadgroups, of SIMD-groups between barriers, and of conflicting
+  /// lanes.
   std::optional<uint64_t> scheduleSeed;
 };
 
@@ -66,12 +66,11 @@ class Kernel {
 public:
   ~Kernel();
   const KernelInfo &info() const;
-  /// Compiles for launches like this one, which `dispatch` otherwise does when the first comes.
+  /// Compiles the kernel for launches like this one. Otherwise the first `dispatch` does it.
   llvm::Error prepare(const Dispatch &dispatch);
-  /// Runs the kernel to its end. `counters`, if given and the library was compiled to count, are
-  /// added to.
+  /// Runs the kernel to its end. Adds to `counters`, if given and if the library counts.
   llvm::Error dispatch(const Dispatch &dispatch, Counters *counters = nullptr);
-  /// Bytes of threadgroup memory that the kernel's own variables take.
+  /// The bytes of threadgroup memory that the kernel's own variables need.
   llvm::Expected<uint64_t> staticThreadgroupMemory();
   /// One bit for each buffer that the kernel may write.
   llvm::Expected<uint32_t> writtenBuffers();
@@ -102,17 +101,17 @@ private:
 class Device {
 public:
   static Device &get();
-  /// Applies to libraries compiled from now on.
+  /// Sets options for libraries that are compiled from now on.
   static llvm::Error configure(const DeviceOptions &options);
 
   /// May be called from any thread; the same text with the same options gives the same library.
   llvm::Expected<std::shared_ptr<Library>> compile(llvm::StringRef msl,
                                                    const LibraryOptions &options = {});
-  /// A library from LLVM IR (text or bitcode) that keeps the front end's contract.
+  /// Compiles a library from LLVM IR (text or bitcode) that has the form of the front end's output.
   llvm::Expected<std::shared_ptr<Library>> compileIR(llvm::StringRef ir,
                                                      std::vector<KernelInfo> kernels,
                                                      const LibraryOptions &options = {});
-  /// Forgets libraries that nobody holds.
+  /// Drops the libraries that are no longer used.
   void trim();
 
   struct State;

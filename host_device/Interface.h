@@ -1,5 +1,5 @@
-// The host device as a table of functions on plain data: what a program that is linked without
-// clang and LLVM launches through.
+// The host device as a table of functions on plain data. Programs that are not linked with clang
+// and LLVM launch kernels through it.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace triton_metal {
 
-/// Counts up whenever the table or what it takes changes.
+/// The version of the interface. It must be increased whenever the table or its data change.
 inline constexpr uint32_t hostDeviceInterface = 2;
 /// The name of the capsule in which the package `triton_metal_host` carries the table.
 inline constexpr const char *hostDeviceCapsule = "triton_metal_host.table";
 
-/// How the text begins that a launch gives which was asked to stop
+/// The beginning of the error text of a launch that was stopped on request
 /// (HostDeviceTable::stopOnInterrupt).
 inline constexpr const char *launchInterrupted = "the launch was interrupted";
 
@@ -20,28 +20,28 @@ struct BufferBinding {
   void *data = nullptr;
   uint64_t bytes = 0;
   bool writable = false;
-  /// Bytes in front of `data` that the kernel may touch as well: an array whose strides are
-  /// negative begins at its end.
+  /// The number of bytes before `data` that the kernel may also access. An array with negative
+  /// strides begins at its end.
   uint64_t bytesBefore = 0;
 };
 
 struct HostConfiguration {
-  /// Where compiled kernels are kept; null or empty: in memory only.
+  /// The folder for compiled kernels; if null or empty, they are only kept in memory.
   const char *cacheDirectory = nullptr;
   bool cacheRequired = false;
-  /// Threads that run kernels; 0: one for each core that this process may use.
+  /// The number of threads that run kernels; 0 means one for each core that this process may use.
   uint32_t numThreads = 0;
 };
 
-/// A library of Metal text. Lists may be null where they are empty.
+/// The source of a library. Empty lists may be null.
 struct HostText {
   const char *text = nullptr;
   size_t size = 0;
-  /// What the text is called in messages; null: kernel.metal.
+  /// The name of the text in messages; null means kernel.metal.
   const char *fileName = nullptr;
   bool checkBounds = false;
   bool count = false;
-  /// Names and values of macros, in turn.
+  /// Names and values of macros, alternately.
   const char *const *macros = nullptr;
   size_t numMacros = 0;
   const char *const *includeDirectories = nullptr;
@@ -55,7 +55,7 @@ struct HostText {
 struct HostDispatch {
   uint32_t threadgroups[3] = {1, 1, 1};
   uint32_t threadsPerThreadgroup[3] = {1, 1, 1};
-  /// The grid in threads, which `threadgroups` then follows from.
+  /// The grid in threads, from which `threadgroups` is computed.
   uint32_t gridThreads[3] = {0, 0, 0};
   bool hasGridThreads = false;
   bool hasSeed = false;
@@ -69,25 +69,27 @@ struct HostDispatch {
 struct HostLibrary;
 struct HostKernel;
 
-/// Every function may be called from any thread. Those that give text give null where all is well,
-/// else what went wrong, which `freeText` takes back.
+/// All functions may be called from any thread. Functions that return a text return null on success
+/// and otherwise the error message. The caller returns texts to `freeText`.
 struct HostDeviceTable {
   uint32_t interface;
-  /// How many numbers a launch counts: Counters::Count.
+  /// The number of counters of a launch: Counters::Count.
   uint32_t numCounters;
   char *(*configure)(const HostConfiguration *configuration);
   char *(*compile)(const HostText *text, HostLibrary **library);
-  /// The library's kernels and their parameters, as a JSON list, which `freeText` takes back.
+  /// The kernels of a library and their parameters as a JSON list. The caller returns it to
+  /// `freeText`.
   char *(*describe)(HostLibrary *library);
-  /// The kernel of that name, which lives as long as its library.
+  /// The kernel of this name. It lives as long as its library.
   char *(*kernel)(HostLibrary *library, const char *name, HostKernel **kernel);
   /// The bytes of threadgroup memory that the kernel's own variables take.
   char *(*threadgroupMemory)(HostKernel *kernel, uint64_t *bytes);
-  /// Runs a kernel to its end. `counters`, where it is not null, are added to.
+  /// Runs a kernel to its end. Adds to `counters` if it is not null.
   char *(*dispatch)(HostKernel *kernel, const HostDispatch *dispatch, uint64_t *counters);
   void (*release)(HostLibrary *library);
   void (*freeText)(char *text);
-  /// From now on SIGINT ends all launches of the process, and then goes where it went before.
+  /// From now on, SIGINT stops all launches of the process and is then passed to the previous
+  /// handler.
   void (*stopOnInterrupt)();
 };
 

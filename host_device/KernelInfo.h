@@ -1,5 +1,5 @@
-// What a Metal kernel's signature says: plain data, made by the MSL front end, read by whoever
-// launches the kernel.
+// The signature of a Metal kernel as plain data. The MSL front end creates it, and launchers read
+// it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace triton_metal {
 
 /// The number of buffers and of threadgroup memory arguments that a Metal kernel can have.
 inline constexpr uint32_t maxBufferBindings = 31;
-/// Bytes of threadgroup memory, variables and arguments together.
+/// The maximum bytes of threadgroup memory, for variables and arguments together.
 inline constexpr uint32_t maxThreadgroupMemory = 32 * 1024;
 /// Threads in a threadgroup.
 inline constexpr uint32_t maxThreadsPerThreadgroup = 1024;
@@ -20,7 +20,7 @@ inline constexpr uint32_t simdWidth = 32;
 /// LLVM address spaces of pointers in the front end's modules.
 enum class AddressSpace : uint8_t { Thread = 0, Device = 1, Constant = 2, Threadgroup = 3 };
 
-/// The attributes by which a kernel asks where in the grid a thread is.
+/// The attributes of kernel parameters that ask for a thread's position in the grid.
 enum class Position : uint8_t {
   ThreadPositionInGrid,
   ThreadPositionInThreadgroup,
@@ -58,21 +58,21 @@ struct ParameterInfo {
   std::string name;
   Kind kind = Kind::Buffer;
 
-  // Buffer and Threadgroup.
+  // For Buffer and Threadgroup.
   uint32_t index = 0;
   AddressSpace addressSpace = AddressSpace::Device;
-  /// The pointee is const: the kernel's type says that it does not write here.
+  /// Whether the pointee is const, so that the kernel does not write through this pointer.
   bool isConst = false;
   bool isReference = false;
-  /// False where `[[function_constant(c)]]` takes the parameter away, for c is false: nothing need
-  /// be bound to it.
+  /// False if `[[function_constant(c)]]` removes the parameter because c is false. Nothing has to
+  /// be bound then.
   bool exists = true;
-  /// What the pointer points at: its spelling, size in bytes (0 for void) and alignment.
+  /// The spelling of the pointee's type, its size in bytes (0 for void) and its alignment.
   std::string elementType;
   uint64_t elementSize = 0;
   uint64_t elementAlignment = 1;
 
-  // Position.
+  // For Position.
   Position position = Position::ThreadPositionInGrid;
   /// 16 or 32.
   uint32_t scalarBits = 32;
@@ -82,7 +82,7 @@ struct ParameterInfo {
   bool operator==(const ParameterInfo &) const = default;
 };
 
-/// A threadgroup variable of a kernel, its helpers included: its address is
+/// A threadgroup variable of a kernel or of a function that it calls. Its address is
 /// `__tm_threadgroup_alloc(id, size, alignment)`.
 struct ThreadgroupVariableInfo {
   std::string name;
@@ -106,7 +106,7 @@ struct FunctionConstantInfo {
 struct KernelInfo {
   /// The name that `newFunctionWithName:` would take, and the LLVM function's name.
   std::string name;
-  /// Where the kernel begins in the source: a line, from 1.
+  /// The line of the kernel in the source, counted from 1.
   uint32_t line = 0;
   std::vector<ParameterInfo> parameters;
   std::vector<ThreadgroupVariableInfo> threadgroupVariables;
@@ -114,8 +114,8 @@ struct KernelInfo {
   std::vector<FunctionConstantInfo> functionConstants;
   /// `[[max_total_threads_per_threadgroup(n)]]`, or the device's limit.
   uint32_t maxTotalThreadsPerThreadgroup = maxThreadsPerThreadgroup;
-  /// Why this kernel cannot be run, though others of its library can: a function constant that it
-  /// uses has no value.
+  /// The reason why this kernel cannot be run although others of its library can: it uses a
+  /// function constant without a value.
   std::string unusable;
 
   bool operator==(const KernelInfo &) const = default;

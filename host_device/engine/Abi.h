@@ -1,5 +1,5 @@
-// What compiled kernels and the runtime share: the structures that a kernel reads and the functions
-// that it calls.
+// The interface between compiled kernels and the runtime: the structures that a kernel reads, and
+// the functions that it calls.
 #pragma once
 
 #include "host_device/KernelInfo.h"
@@ -8,20 +8,20 @@
 
 namespace triton_metal::engine {
 
-/// Raised with every change of what the engine generates, so that code on disk from another engine
-/// is not run.
+/// Must be increased whenever the generated code changes, so that cached code of another engine is
+/// not run.
 inline constexpr uint32_t engineVersion = 4;
 
-/// The same for every threadgroup of a launch.
+/// The part of the state that is the same for all threadgroups of a launch.
 struct LaunchState {
   void *buffers[maxBufferBindings];
-  /// The memory that is bound, from its first byte, which may lie before the one that the kernel
-  /// gets, to its end.
+  /// The memory that is bound, from its first byte to its end. It may begin before the address that
+  /// the kernel gets.
   void *bufferStarts[maxBufferBindings];
   uint64_t bufferBytes[maxBufferBindings];
-  /// 1 where the launch may write.
+  /// 1 if the launch may write to the buffer.
   uint8_t bufferWritable[maxBufferBindings + 1];
-  /// Offsets and lengths of the threadgroup memory arguments.
+  /// The offsets and lengths of the threadgroup memory arguments.
   uint32_t argumentOffsets[maxBufferBindings];
   uint32_t argumentBytes[maxBufferBindings];
   uint32_t threadgroups[3];
@@ -29,7 +29,7 @@ struct LaunchState {
   uint32_t dispatchThreads[3];
 };
 
-/// One threadgroup.
+/// The state of one threadgroup.
 struct GroupState {
   uint32_t position[3];
   uint32_t threads[3];
@@ -38,21 +38,23 @@ struct GroupState {
   char *threadgroupMemory;
   /// Dynamic counts, see Counting.h.
   uint64_t *counts;
-  /// A permutation of 32 lanes: the order in which conflicting accesses of a SIMD-group take
-  /// effect. Read by seeded code only.
+  /// A permutation of the 32 lanes: the order in which conflicting accesses of a SIMD-group take
+  /// effect. Only seeded code reads it.
   const uint8_t *laneOrder;
-  /// The runtime's own: who runs this group.
+  /// Used by the runtime: the runner of this group.
   void *runner;
 };
 
 /// SIMD-groups `first` to `last` of a threadgroup, one after the other.
 using KernelEntry = void (*)(const LaunchState *, GroupState *, uint32_t first, uint32_t last);
 
-/// Which kind of code a launch needs: each is compiled when first asked for.
+/// The kind of code that a launch needs. Each kind is compiled on first use.
 struct CodeOptions {
-  /// The threadgroup's size is no multiple of 32: the last SIMD-group has lanes that do not exist.
+  /// The size of the threadgroup is not a multiple of 32, so that the last SIMD-group has missing
+  /// lanes.
   bool partial = false;
-  /// A SIMD-group is not a run along x: positions in the threadgroup are computed lane by lane.
+  /// A SIMD-group is not a row along x, so that positions in the threadgroup are computed for each
+  /// lane.
   bool scatteredPositions = false;
   bool checkBounds = false;
   bool count = false;
@@ -62,16 +64,16 @@ struct CodeOptions {
   bool operator==(const CodeOptions &) const = default;
 };
 
-/// What can go wrong while a kernel runs.
+/// The ways in which a kernel can fail at run time.
 enum class Failure : uint32_t {
   OutOfBounds,
   Misaligned,
   ReadOnly,
   DivergentBarrier,
   ShuffleLane,
-  /// A signal of the host's processor: the access of an unchecked kernel.
+  /// A signal of the processor, caused by an access of an unchecked kernel.
   Fault,
-  /// Someone asked for all launches to end.
+  /// A request to stop all launches.
   Interrupted,
 };
 
@@ -80,12 +82,12 @@ extern "C" {
 void __tm_runtime_barrier(GroupState *group, uint32_t site);
 [[noreturn]] void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t site,
                                     uint64_t address, uint32_t lane);
-/// Looks at every lane's access: `flags` 1 is "into any buffer", 2 is "and writes". Returns if all
-/// is well.
+/// Checks the access of every lane. In `flags`, 1 means an access to any buffer, 2 means a write.
+/// Returns if all accesses are valid.
 void __tm_runtime_check(const LaunchState *launch, GroupState *group, const uint64_t *addresses,
                         uint32_t mask, uint32_t site, uint64_t start, uint64_t length,
                         uint32_t bytes, uint32_t alignment, uint32_t flags);
-/// `buffer` is the one that the addresses are in, or -1.
+/// `buffer` is the buffer that the addresses belong to, or -1.
 void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter,
                               const uint64_t *addresses, uint32_t mask, uint32_t bytes,
                               int32_t buffer);

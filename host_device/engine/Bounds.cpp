@@ -1,5 +1,5 @@
-// Puts a check before every access to device, constant and threadgroup memory, and finds out what
-// buffers a kernel writes.
+// Inserts a check before every access to device, constant and threadgroup memory, and finds the
+// buffers that a kernel writes.
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/Prepare.h"
 #include "host_device/msl/Variables.h"
@@ -62,7 +62,7 @@ uint32_t findWrittenBuffers(Function &function, const KernelInfo &kernel) {
   return written;
 }
 
-/// The place in the user's text: out of functions that came from headers.
+/// Sets the location in the user's text. Functions from headers are replaced by their callers.
 static void fillLocation(Site &site, Instruction &inst, Function &function) {
   const DILocation *location = inst.getDebugLoc();
   if (!location)
@@ -110,8 +110,8 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   }
   for (auto &[inst, access] : accesses) {
     Value *object = getUnderlyingObject(access.pointer, 0);
-    // Private arrays that stay in memory, and constants of the program; where an index is a
-    // constant, the front end has seen it.
+    // Private arrays in memory, and constants of the program. Accesses with constant offsets have
+    // been checked by the front end.
     if (access.space == AddressSpace::Thread || isa<GlobalVariable>(object)) {
       const DataLayout &layout = function.getDataLayout();
       std::optional<uint64_t> size = sizeOfVariable(layout, object);

@@ -21,8 +21,8 @@ const std::string &buildIdentity() {
   static const std::string identity = [] {
     std::string text = "engine " + std::to_string(engineVersion) + "; " + frontendVersion() +
                        "; LLVM " LLVM_VERSION_STRING "; " + hostDescription();
-    // The file that this code was loaded from, by size and time: a rebuilt engine must not run what
-    // an older one left.
+    // The size and time of the file that contains this code, so that a rebuilt engine does not run
+    // the code of an older one.
     Dl_info info;
     if (dladdr(reinterpret_cast<void *>(&buildIdentity), &info) && info.dli_fname) {
       sys::fs::file_status status;
@@ -51,7 +51,7 @@ Expected<DiskCache> DiskCache::open(StringRef folder) {
   };
   if (std::error_code error = sys::fs::create_directories(folder))
     return refuse(error);
-  // Permission bits do not tell everything (read-only file systems, full ones).
+  // Permission bits are not sufficient: the file system may be read-only or full.
   SmallString<128> probe;
   int descriptor;
   if (std::error_code error =
@@ -75,7 +75,7 @@ std::string DiskCache::path(StringRef kind, StringRef key) const {
 }
 
 static std::string header(StringRef kind, StringRef key) {
-  // The whole key's digest again, as a check that a file holds what its name says.
+  // Another digest of the whole key verifies that the file belongs to it.
   SHA256 hash;
   hash.update(kind);
   hash.update(key);

@@ -1,6 +1,6 @@
-// Compiled kernels on disk. An entry is a file of its own, written beside its place and renamed
-// into it, so that readers in other processes see all of it or nothing; what is damaged, cut short
-// or not ours is not found.
+// A cache of compiled kernels on disk. Each entry is a file that is written under another name and
+// then renamed, so that other processes see it completely or not at all. Entries that are damaged,
+// truncated or foreign are ignored.
 #pragma once
 
 #include "host_device/engine/Code.h"
@@ -13,12 +13,13 @@ namespace triton_metal::engine {
 
 class DiskCache {
 public:
-  /// An empty folder is no cache. An error says why the folder cannot be written.
+  /// An empty folder means that there is no cache. An error gives the reason why the folder cannot
+  /// be written.
   static llvm::Expected<DiskCache> open(llvm::StringRef folder);
   DiskCache() = default;
 
   std::optional<std::string> find(llvm::StringRef kind, llvm::StringRef key) const;
-  /// What cannot be written is not kept; nothing else happens.
+  /// Entries that cannot be written are dropped silently.
   void insert(llvm::StringRef kind, llvm::StringRef key, llvm::StringRef content) const;
   bool enabled() const { return !folder.empty(); }
 
@@ -27,7 +28,7 @@ private:
   std::string folder;
 };
 
-/// Names this build of the engine, the LLVM in it and the host.
+/// Identifies this build of the engine, its LLVM and the host.
 const std::string &buildIdentity();
 
 std::string serialize(const KernelCode &code);

@@ -1,5 +1,5 @@
-// A compiled kernel, as it lies in memory and in the cache: machine code and what the launcher must
-// know of it.
+// A compiled kernel in memory and in the cache: machine code, and the facts that the launcher
+// needs.
 #pragma once
 
 #include "host_device/Counters.h"
@@ -13,13 +13,13 @@ namespace triton_metal::engine {
 
 enum class AccessKind : uint8_t { Load, Store, Atomic, Barrier, Shuffle };
 
-/// A place in the MSL that can fail.
+/// A place in the MSL at which an access can fail.
 struct Site {
   uint32_t line = 0, column = 0;
   AccessKind kind = AccessKind::Load;
   AddressSpace space = AddressSpace::Device;
   uint32_t bytes = 0;
-  /// The buffer that the pointer comes from, where that is known.
+  /// The buffer of the pointer, if it is known; otherwise -1.
   int32_t buffer = -1;
 };
 
@@ -32,21 +32,21 @@ struct BlockCounts {
 
 struct CodeFacts {
   bool usesThreadgroupBarrier = false;
-  /// Bytes of stack that a SIMD-group takes: private arrays and what the code generator spills.
+  /// The bytes of stack of a SIMD-group, for private arrays and spilled registers.
   uint64_t stackBytes = 0;
-  /// Threadgroup variables; arguments follow them.
+  /// The bytes of threadgroup variables. Arguments follow them.
   uint64_t threadgroupBytes = 0;
-  /// One bit for each buffer that a store may reach, and for each that is used at all.
+  /// One bit for each buffer that a store may reach, and for each buffer that is used.
   uint32_t writtenBuffers = 0;
   uint32_t usedBuffers = 0;
   uint32_t registersPerThread = 0;
   std::vector<Site> sites;
   std::vector<BlockCounts> blocks;
-  /// The Counters::Index that each counter of lines belongs to.
+  /// The Counters::Index of each counter of lines.
   std::vector<uint32_t> lineCounters;
 
-  /// Words of GroupState::counts: three for each block (lanes, SIMD-groups, first SIMD-groups), one
-  /// for each counter of lines.
+  /// The number of words in GroupState::counts: three for each block (lanes, SIMD-groups, first
+  /// SIMD-groups) and one for each counter of lines.
   size_t countWords() const { return 3 * blocks.size() + lineCounters.size(); }
 };
 

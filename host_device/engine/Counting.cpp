@@ -1,6 +1,6 @@
-// Puts the counters in: for every basic block one call that says "the active lanes ran this block",
-// with a table of what one run of the block does; and one call for every access whose touched lines
-// depend on the addresses.
+// Inserts the counters: one call for each basic block, which counts the active lanes that run it,
+// together with a table of what one execution of the block does; and one call for each access whose
+// number of lines depends on the addresses.
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/Prepare.h"
 #include "llvm/ADT/PostOrderIterator.h"
@@ -205,7 +205,7 @@ void insertCounting(Function &function, CodeFacts &facts) {
     if (tally.lane.empty() && tally.simdgroup.empty() && tally.threadgroup.empty() &&
         !block.isEntryBlock())
       continue;
-    // Threads and SIMD-groups are what runs the entry.
+    // Threads and SIMD-groups are counted in the entry block.
     if (block.isEntryBlock()) {
       tally.add(Counters::Threads);
       tally.addSimdgroup(Counters::Simdgroups);
@@ -273,8 +273,7 @@ uint32_t estimateRegisters(Function &function) {
       }
     }
   }
-  // Private arrays that are indexed by numbers known only at run time lie in memory, and are not
-  // registers.
+  // Private arrays that are indexed at run time are in memory and do not count as registers.
   return most;
 }
 

@@ -1,6 +1,6 @@
-// Threadgroups over the machine's cores, and the SIMD-groups of one threadgroup on one core: one
-// after the other where they do not wait for each other, as fibers that change places at barriers
-// where they do. A drawn schedule has the SIMD-groups of several threadgroups on one core.
+// Runs the threadgroups on the cores of the machine, and the SIMD-groups of a threadgroup on one
+// core: one after the other if they do not wait for each other, and otherwise as fibers that switch
+// at barriers. With a seeded schedule, the SIMD-groups of several threadgroups share one core.
 #include "host_device/engine/Guard.h"
 #include "host_device/engine/Runtime.h"
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace context = boost::context::detail;
 
 namespace {
 
-/// A small generator whose numbers are the same everywhere.
+/// A small random number generator that gives the same numbers everywhere.
 class Random {
 public:
   explicit Random(uint64_t seed) : state(seed) {}
@@ -47,7 +47,7 @@ private:
   uint64_t state;
 };
 
-/// A fiber's stack, with a page below it that must not be touched.
+/// The stack of a fiber, with a guard page below it.
 class Stack {
 public:
   explicit Stack(size_t wanted) {
@@ -75,7 +75,7 @@ private:
   size_t size = 0;
 };
 
-/// The memory of a threadgroup, with pages on both sides that must not be touched.
+/// The memory of a threadgroup, with guard pages on both sides.
 class ThreadgroupMemory {
 public:
   ThreadgroupMemory() {
@@ -103,7 +103,7 @@ private:
   char *memory = nullptr;
 };
 
-/// A threadgroup that runs.
+/// A threadgroup that is being run.
 struct Group {
   enum class Status : uint8_t { Ready, Waiting, Done };
 
@@ -111,7 +111,7 @@ struct Group {
   KernelEntry entry = nullptr;
   std::vector<std::unique_ptr<Stack>> stacks;
   std::vector<context::fcontext_t> fibers;
-  /// Of each SIMD-group, as those of drawn schedules: where it stands, and how early it is to run.
+  /// The status and the priority of each SIMD-group. Only seeded schedules use them.
   std::vector<Status> status;
   std::vector<uint64_t> priority;
   std::array<uint8_t, simdWidth> lanes;
@@ -126,10 +126,11 @@ public:
     return runner;
   }
 
-  /// Runs groups from `first` to `last`. False: the kernel failed, and `failure` says why.
+  /// Runs the groups from `first` to `last`. Returns false if the kernel failed, with the reason in
+  /// `failure`.
   bool run(const LaunchPlan &plan, uint64_t first, uint64_t last, std::vector<uint64_t> &counts,
            std::optional<FailureRecord> &failure);
-  /// Runs all threadgroups in a drawn order, several of them at a time.
+  /// Runs all threadgroups in a random order, several at a time.
   void runSchedule(LaunchPlan &plan, uint64_t groups);
 
   // Called from inside a fiber.
@@ -178,14 +179,14 @@ private:
     runner->leave();
   }
 
-  /// The kernel's code; false if it faulted or was stopped.
+  /// Runs the kernel's code. Returns false if it faulted or was stopped.
   bool enter(Group &group, uint32_t first, uint32_t last) {
     if (guard.call([&] { group.entry(launch, &group.state, first, last); }))
       return true;
     stop(group);
     return false;
   }
-  /// Records why the kernel did not come to its end.
+  /// Records why the kernel did not finish.
   void stop(const Group &group) {
     record = {guard.signal ? Failure::Fault : Failure::Interrupted};
     record.signal = guard.signal;
@@ -194,12 +195,12 @@ private:
       record.note = ", outside its threadgroup memory";
   }
 
-  /// Sets where a threadgroup is, how large, and what code it runs.
+  /// Sets the position, the size and the code of a threadgroup.
   void place(Group &group, const LaunchPlan &plan, uint64_t linearGroup);
-  /// False: the launch was stopped, or the host has no memory.
+  /// Returns false if the launch was stopped or if the host has no memory.
   bool begin(Group &group, const LaunchPlan &plan, std::vector<uint64_t> &counts);
   bool makeFibers(Group &group, const LaunchPlan &plan);
-  /// Runs a SIMD-group up to its next barrier or its end, which `event` tells.
+  /// Runs a SIMD-group to its next barrier or its end; `event` says which.
   void resume(Group &group, uint32_t simdgroup);
   bool runFibers(Group &group, const LaunchPlan &plan);
   void failBarrier(const Group &group, uint32_t waiting);
@@ -255,7 +256,7 @@ bool Runner::begin(Group &group, const LaunchPlan &plan, std::vector<uint64_t> &
 
 bool Runner::makeFibers(Group &group, const LaunchPlan &plan) {
   uint32_t count = group.state.simdgroups;
-  // What the kernel calls takes room too.
+  // Functions that the kernel calls need stack, too.
   size_t wanted = 256 * 1024 + plan.facts->stackBytes + plan.facts->stackBytes / 4;
   if (group.stacks.size() < count)
     group.stacks.resize(count);
@@ -345,7 +346,7 @@ bool Runner::run(const LaunchPlan &plan, uint64_t first, uint64_t last,
         good = runFibers(group, plan);
       }
   } else if (first != last && (good = begin(group, plan, counts))) {
-    // One guard for all: nothing in here has a destructor.
+    // One guard is enough, because nothing in here has a destructor.
     good = guard.call([this, &group, &plan, first, last] {
       for (uint64_t linear = first; linear != last; ++linear) {
         place(group, plan, linear);
@@ -363,10 +364,10 @@ bool Runner::run(const LaunchPlan &plan, uint64_t first, uint64_t last,
   return false;
 }
 
-/// Always the most urgent SIMD-group of those that can go on, of several threadgroups. The
-/// urgencies are drawn when a SIMD-group starts, and now and then at a barrier. So a SIMD-group may
-/// stay behind until every other one has ended or waits for it, and one that counts on what it has
-/// not waited for comes too early.
+/// Always runs the most urgent SIMD-group of several threadgroups that can continue. Urgencies are
+/// random numbers, drawn when a SIMD-group starts and sometimes at a barrier. A SIMD-group may
+/// therefore stay behind until all others have ended or wait for it, which exposes missing
+/// synchronisation.
 void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0);
@@ -440,7 +441,7 @@ void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
   }
 }
 
-/// Threads that wait for work.
+/// A pool of threads that wait for work.
 class Pool {
 public:
   static Pool &get() {
@@ -455,8 +456,8 @@ public:
     return *pool;
   }
 
-  /// Runs `work` on this thread and on up to `helpers` others; false, and nothing is run, if the
-  /// pool is taken.
+  /// Runs `work` on this thread and on up to `helpers` others. Returns false without running
+  /// anything if the pool is in use.
   bool tryRun(unsigned helpers, const std::function<void()> &work) {
     std::unique_lock taken(use, std::try_to_lock);
     if (!taken)
@@ -526,7 +527,7 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
   uint64_t groups = uint64_t(state.threadgroups[0]) * state.threadgroups[1] * state.threadgroups[2];
   size_t words = plan.counts.size();
   if (plan.seed) {
-    // In one order, on one thread.
+    // The schedule has one order, so it runs on one thread.
     Runner::ofThisThread().runSchedule(plan, groups);
     return;
   }

@@ -10,7 +10,7 @@
 
 namespace triton_metal::engine {
 
-/// A thread in the list that handlers walk: entries are reused and never freed.
+/// The entry of a thread in the list that handlers walk. Entries are reused and never freed.
 struct Guard::Slot {
   std::atomic<Guard *> guard{nullptr};
   pthread_t thread{};
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<int, 6> faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 
-/// What was there before ours.
+/// The handler that was installed before.
 struct Previous {
   struct sigaction action{};
   std::atomic<bool> isCalling{false};
@@ -37,10 +37,11 @@ bool isDefault(const struct sigaction &action) {
   return !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL;
 }
 
-/// Hands a signal to the handler that was there before.
+/// Passes a signal to the handler that was installed before.
 void pass(int number, siginfo_t *info, void *context) {
   Previous &before = previous[number];
-  // A handler that raises the signal again comes back here if it took us for the one before it.
+  // The previous handler may raise the signal again and reach this handler, which it took for its
+  // predecessor.
   if (isDefault(before.action) || before.isCalling.exchange(true)) {
     struct sigaction standard{};
     standard.sa_handler = SIG_DFL;
@@ -63,7 +64,7 @@ struct Guard::Handlers {
     static std::atomic<Slot *> head{nullptr};
     return head;
   }
-  /// Handlers that walk the list: a thread waits for them before it goes.
+  /// The number of handlers that are walking the list. A thread waits for them before it ends.
   static inline std::atomic<int> walking{0};
 
   static Guard *find() {
@@ -103,7 +104,7 @@ struct Guard::Handlers {
             pthread_kill(slot->thread, number);
         }
       walking.fetch_sub(1);
-      // The default is to end the process, which a launch's error does better.
+      // The default action would end the process. The error of the stopped launch replaces it.
       if (!stopsAny || !isDefault(previous[number].action))
         pass(number, info, context);
     }
@@ -136,7 +137,7 @@ struct Guard::Handlers {
       usleep(10);
   }
 
-  /// A forked child has only the thread that forked.
+  /// A forked child only has the thread that forked.
   static void afterFork() {
     pthread_t self = pthread_self();
     for (Slot *slot = list().load(); slot; slot = slot->next)
@@ -152,7 +153,8 @@ struct Guard::Handlers {
     struct sigaction ours{};
     ours.sa_sigaction = handler;
     sigemptyset(&ours.sa_mask);
-    // The jump out of the handler restores no mask, so nothing may be blocked in it.
+    // Jumping out of the handler does not restore the signal mask, so the handler must not block
+    // any signal.
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | (now.sa_flags & SA_RESTART);
     previous[number].action = now;
     sigaction(number, &ours, nullptr);
@@ -187,7 +189,7 @@ Guard::~Guard() {
     return;
   stack_t now{}, none{};
   none.ss_flags = SS_DISABLE;
-  // Another library may have put its own in place.
+  // Another library may have installed its own stack.
   if (!sigaltstack(nullptr, &now) && now.ss_sp == alternateStack)
     sigaltstack(&none, nullptr);
   munmap(alternateStack, alternateStackBytes);

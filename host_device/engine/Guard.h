@@ -1,4 +1,4 @@
-// Code that may fault or never end, run so that either becomes an error of the call.
+// Runs code that may fault or never end, and turns either into an error of the call.
 #pragma once
 
 #include <atomic>
@@ -10,16 +10,16 @@
 
 namespace triton_metal::engine {
 
-/// This thread's part in catching faults. Handlers are the process's: what faults outside guarded
-/// code goes to the handler that was there before.
+/// The part of a thread in catching faults. Signal handlers belong to the process: a fault outside
+/// of guarded code is passed to the previous handler.
 class Guard {
 public:
   static Guard &ofThisThread();
   Guard(const Guard &) = delete;
   ~Guard();
 
-  /// Calls `code`. False: a fault or a request to stop ended it, and no destructor of its frames
-  /// ran; `signal` and `address` say which.
+  /// Calls `code`. Returns false if a fault or a request to stop ended it; `signal` and `address`
+  /// say which. Destructors of its frames have not run then.
   template <typename Code> [[gnu::noinline]] bool call(Code &&code) {
     jmp_buf here;
     if (_setjmp(here))
@@ -30,8 +30,8 @@ public:
     return true;
   }
 
-  /// Guarded code that runs something that must not be cut short says so, and comes back with what
-  /// it got.
+  /// Leaves the guarded code for work that must not be interrupted. The result is passed to `enter`
+  /// afterwards.
   jmp_buf *leave() {
     jmp_buf *was = place.load(std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -47,11 +47,11 @@ public:
       abandon();
   }
 
-  /// Ends the guarded code that this thread is in. Only from inside it.
+  /// Ends the guarded code of this thread. May only be called inside of it.
   [[noreturn]] void abandon();
   bool isInside() const { return place.load(std::memory_order_relaxed); }
 
-  /// Between these, a request to stop reaches this thread. They may be nested.
+  /// Between these calls, this thread receives requests to stop. They may be nested.
   void beginStoppable() {
     if (stoppableDepth++)
       return;
@@ -62,10 +62,11 @@ public:
     if (!--stoppableDepth)
       stoppable.store(false, std::memory_order_release);
   }
-  /// Whether it was asked to stop; guarded code is ended at once, other code must look.
+  /// Whether this thread was asked to stop. Guarded code is ended immediately; other code must ask.
   bool isStopped() const { return stopped.load(std::memory_order_relaxed); }
 
-  /// What ended the last call: a signal's number, or 0 for a request to stop or `abandon`.
+  /// The reason why the last call ended: the number of a signal, or 0 for a request to stop or
+  /// `abandon`.
   int signal = 0;
   uintptr_t address = 0;
 
@@ -84,16 +85,17 @@ private:
   Slot *slot = nullptr;
 };
 
-/// While it lives, a request to stop reaches this thread.
+/// This thread receives requests to stop during the lifetime of this object.
 struct Stoppable {
   Stoppable() { Guard::ofThisThread().beginStoppable(); }
   ~Stoppable() { Guard::ofThisThread().endStoppable(); }
   Stoppable(const Stoppable &) = delete;
 };
 
-/// Puts the handlers of faults in, or back in front of what has replaced them.
+/// Installs the handlers for faults, or reinstalls them if they have been replaced.
 void installFaultHandlers();
-/// The same for SIGINT: from now on it also ends all launches, and then goes where it went before.
+/// The same for SIGINT. From then on it also stops all launches, and is then passed to the previous
+/// handler.
 void installInterruptHandler();
 
 /// "SIGSEGV" and so on.

@@ -56,9 +56,9 @@ static void optimize(Module &module, Function &function, TargetMachine &machine,
   }
 }
 
-/// What the functions of an object file take of the stack together, from its .stack_sizes section;
-/// 0 without one (Mach-O). A thousand registers a thread are 128 KB a value, so spilled ones
-/// outgrow any fixed guess.
+/// The total stack of the functions of an object file, from its .stack_sizes section; 0 without one
+/// (Mach-O). Spilled values of a SIMD-group can exceed any fixed estimate: a thousand registers for
+/// each thread are 128 KB.
 static uint64_t stackBytesOf(StringRef object) {
   Expected<std::unique_ptr<object::ObjectFile>> file =
       object::ObjectFile::createObjectFile(MemoryBufferRef(object, "kernel"));
@@ -77,7 +77,7 @@ static uint64_t stackBytesOf(StringRef object) {
     }
     if (*name != ".stack_sizes")
       continue;
-    // Entries are an address and a size in ULEB128.
+    // Each entry is an address and a size in ULEB128.
     const uint8_t *at = contents->bytes_begin(), *end = contents->bytes_end();
     while (end - at > 8) {
       unsigned length = 0;
@@ -112,7 +112,7 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
   optimize(module, **simd, *machine, processor.traits());
   if (dump)
     (*simd)->print(errs());
-  // What only the scalar code used.
+  // Erases functions that only the scalar code used.
   for (Function &function : make_early_inc_range(module))
     if (function.isDeclaration() && function.use_empty())
       function.eraseFromParent();
@@ -137,7 +137,7 @@ Jit::Jit() = default;
 Jit::~Jit() = default;
 
 Expected<Jit *> Jit::get() {
-  // Never destroyed: kernels may run until the very end of the process.
+  // Never destroyed, because kernels may run until the end of the process.
   static Expected<Jit *> instance = []() -> Expected<Jit *> {
     Expected<const Processor *> processor = Processor::get();
     if (!processor)

@@ -1,5 +1,5 @@
-// Machine code: from a module with scalar kernels to an object file for this host, and from an
-// object file to a function.
+// Machine code: compiles a module with scalar kernels to an object file for this host, and loads
+// object files.
 #pragma once
 
 #include "host_device/engine/Code.h"
@@ -16,7 +16,8 @@ namespace triton_metal::engine {
 
 class Processor;
 
-/// Compiles one kernel of the module, which is used up. Any thread, one module a context.
+/// Compiles one kernel and consumes the module. May be called from any thread, if each module has a
+/// context of its own.
 llvm::Expected<KernelCode> compileKernel(llvm::Module &module, const KernelInfo &kernel,
                                          const CodeOptions &options, const Processor &processor);
 
@@ -25,7 +26,7 @@ class Jit {
 public:
   static llvm::Expected<Jit *> get();
   ~Jit();
-  /// The code stays loaded until the process ends.
+  /// Loads code, which stays loaded until the process ends.
   llvm::Expected<KernelEntry> load(llvm::StringRef object, llvm::StringRef entryName);
 
 private:

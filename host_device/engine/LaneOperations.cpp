@@ -1,6 +1,6 @@
 // The functions that cross lanes, on whole vectors: shuffles, reductions, prefix scans, the 8x8
-// matrix multiply. A new one is a function of LaneFunctions here with a row in the table at the
-// end, and its declaration in stdlib/metal_simdgroup.
+// matrix multiply. A new one needs a function of LaneFunctions here, a row in the table at the end
+// of this file, and its declaration in stdlib/metal_simdgroup.
 #include "host_device/engine/Vectorize.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -10,7 +10,7 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-/// A shuffle of vectors, between this file's emitter and lowerShuffles.
+/// An intermediate call for a shuffle of vectors, which lowerShuffles replaces.
 static constexpr char shuffleName[] = "__tm_engine_shuffle";
 
 enum class ReductionKind { Sum, Product, Min, Max, And, Or, Xor };
@@ -24,14 +24,14 @@ struct Reduction {
   bool isSigned() const { return number == Number::Signed; }
 };
 
-/// The emitters: each defines the call's result in the SIMD-group's code.
+/// The emitters. Each defines the result of the call in the SIMD-group's code.
 struct SimdEmitter::LaneFunctions {
   static void laneNumber(SimdEmitter &e, CallInst &call);
   static void shuffle(SimdEmitter &e, CallInst &call);
   static void ballot(SimdEmitter &e, CallInst &call);
   static void multiplyMatrices(SimdEmitter &e, CallInst &call);
   static void reduce(SimdEmitter &e, CallInst &call, Reduction reduction);
-  /// A prefix scan of every `width` lanes; `inclusive`: a lane's own value takes part.
+  /// A prefix scan over groups of `width` lanes. If `inclusive`, it includes the lane's own value.
   static void scan(SimdEmitter &e, CallInst &call, Reduction reduction, bool inclusive,
                    unsigned width);
 
@@ -45,7 +45,7 @@ struct SimdEmitter::LaneFunctions {
   }
 
 private:
-  /// The operand in every lane, `neutral` in those that take no part.
+  /// The operand of active lanes, and `neutral` for all others.
   static Value *activeOperand(SimdEmitter &e, CallInst &call, Constant *neutral);
 };
 
@@ -63,7 +63,7 @@ void SimdEmitter::LaneFunctions::shuffle(SimdEmitter &e, CallInst &call) {
   llvm::Value *value = call.getArgOperand(0), *from = call.getArgOperand(1);
   if (e.options.checkBounds)
     if (MDNode *node = call.getMetadata("tm.site")) {
-      // A lane that does not exist or does not take part has nothing to give.
+      // A missing or inactive lane has no value to give.
       uint32_t site = mdconst::extract<ConstantInt>(node->getOperand(0))->getZExtValue();
       Value *index = e.vector(from);
       Value *bad = b.CreateICmpUGE(index, e.splat(b.getInt32(simdWidth)));
@@ -114,7 +114,7 @@ bool lowerShuffles(Function &function, const HostTraits &host) {
       }
       result = b.CreateShuffleVector(value, mask);
     } else if (host.avx512) {
-      // Two registers of 16, from which an index of five bits picks.
+      // The vector occupies two registers of 16 elements. An index of five bits selects from both.
       SmallVector<int> low, high, whole;
       for (int i = 0; i != 16; ++i) {
         low.push_back(i);
@@ -216,7 +216,7 @@ Value *SimdEmitter::LaneFunctions::activeOperand(SimdEmitter &e, CallInst &call,
 void SimdEmitter::LaneFunctions::reduce(SimdEmitter &e, CallInst &call, Reduction reduction) {
   auto &b = e.b;
   Value *value = activeOperand(e, call, neutralElement(reduction, call.getType()));
-  // A tree whose shape is the same on every machine.
+  // The shape of the tree is the same on every machine.
   for (unsigned width = simdWidth / 2; width; width /= 2) {
     SmallVector<int> low, high;
     for (unsigned i = 0; i != width; ++i) {
@@ -244,7 +244,7 @@ void SimdEmitter::LaneFunctions::scan(SimdEmitter &e, CallInst &call, Reduction 
   for (unsigned distance = 1; distance != width; distance *= 2)
     value = combine(b, reduction, shifted(value, distance, neutral), value);
   if (!inclusive) {
-    // What is before the first lane: Metal's neutral element, plus zero for sums.
+    // The value before the first lane: the neutral element of the operation, and +0 for sums.
     Constant *first = reduction.kind == ReductionKind::Sum ? Constant::getNullValue(type) : neutral;
     value = shifted(value, 1, first);
   }
@@ -257,7 +257,7 @@ void SimdEmitter::LaneFunctions::scan(SimdEmitter &e, CallInst &call, Reduction 
 
 void SimdEmitter::LaneFunctions::multiplyMatrices(SimdEmitter &e, CallInst &call) {
   auto &b = e.b;
-  // Where a lane's two elements are.
+  // The positions of a lane's two elements.
   auto rowOf = [](unsigned lane) { return (lane / 4 & 4) + (lane / 2) % 4; };
   auto columnOf = [](unsigned lane) { return (lane / 4 & 2) * 2 + (lane % 2) * 2; };
   unsigned holder[8][4]; // the lane that has row r, columns 2c and 2c + 1
@@ -268,8 +268,8 @@ void SimdEmitter::LaneFunctions::multiplyMatrices(SimdEmitter &e, CallInst &call
       e.componentCount(c->getType()) != 2)
     return e.fail(&call, "a matrix multiply takes two elements a lane");
   Value *left[2] = {e.vector(a, 0), e.vector(a, 1)}, *right[2] = {e.vector(bm, 0), e.vector(bm, 1)};
-  // Lanes 0 to 15 hold rows 0 to 3, the others rows 4 to 7, with the same columns: one register's
-  // worth at a time, so that the rows of B are spread once for both.
+  // Lanes 0 to 15 hold rows 0 to 3, and the others hold rows 4 to 7, with the same columns. Working
+  // on one half at a time lets both halves use the same broadcast rows of B.
   Value *result[2] = {nullptr, nullptr};
   Value *halves[2][2];
   for (unsigned half : {0u, 1u})
@@ -317,7 +317,7 @@ ArrayRef<Builtin> SimdEmitter::laneFunctions() {
       reductions{Counters::SimdReductions, Tally::Per::Simdgroup},
       multiplies{Counters::SimdgroupMatrixMultiplies, Tally::Per::Simdgroup};
   constexpr auto lanes = Effect::ReadsLanes;
-// A row for each type of number, with an emitter that knows it.
+// One row for each type, with an emitter for that type.
 #define TM_REDUCTION(NAME, KIND, TYPE, NUMBER)                                                     \
   {"__tm_simd_" NAME TYPE, Spread::Uniform, lanes, F::reduceBy<K::KIND, Number::NUMBER>, reductions}
 #define TM_REDUCTIONS(NAME, KIND)                                                                  \

@@ -8,12 +8,12 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-/// Reverse post order of the blocks of `within` (null: the function), each loop inside it taken as
-/// one node, then that loop's blocks in its place.
+/// Appends the blocks of `within` (null: the function) in reverse post order. Each inner loop
+/// counts as one node and is replaced by its blocks.
 static void appendOrder(BasicBlock *entry, Loop *within, LoopInfo &loops,
                         SmallVectorImpl<BasicBlock *> &out) {
-  // The node that stands for a block at this level: itself, or the header of the loop directly
-  // inside `within`.
+  // The node of a block at this level: the block itself, or the header of the loop directly inside
+  // `within` that contains it.
   auto nodeOf = [&](BasicBlock *block) -> BasicBlock * {
     Loop *loop = loops.getLoopFor(block);
     if (loop == within)
@@ -95,8 +95,8 @@ void Linearization::orderBlocks(Function &function, LoopInfo &loops) {
 Linearization::Linearization(Function &function, const LaneAnalysis &lanes, LoopInfo &loops) {
   orderBlocks(function, loops);
   auto isTrivial = [&](const BlockPlan &plan) {
-    // Cheaper to run with no lane than to test: nothing in it can be seen, and what follows does
-    // not depend on a uniform value.
+    // Running the block without an active lane is cheaper than a test: it has no side effects, and
+    // its successors do not depend on a uniform value.
     auto *branch = dyn_cast<BranchInst>(plan.block->getTerminator());
     if (!branch || (branch->isConditional() && !plan.divergent))
       return false;
@@ -128,7 +128,7 @@ Linearization::Linearization(Function &function, const LaneAnalysis &lanes, Loop
       plan.next.clear();
       plan.skip.reset();
       auto flow = [&](std::set<unsigned> targets, bool certain) {
-        // The earliest goes first; the others wait.
+        // Control goes to the earliest target. Lanes for the other targets wait there.
         if (targets.empty())
           return ~0u;
         unsigned first = *targets.begin();

@@ -1,7 +1,7 @@
-// The order in which a SIMD-group runs the blocks of a function whose lanes may part ways. Uniform
-// branches stay branches. After a divergent branch the lanes that are to go elsewhere wait ("are
-// pending") at their block, and blocks are visited in one topological order, loops contiguous,
-// until all lanes are together again.
+// The order in which a SIMD-group runs the blocks of a function whose lanes may diverge. Uniform
+// branches remain branches. After a divergent branch, lanes for other blocks wait there ("are
+// pending"), and blocks are visited in a topological order, with loops contiguous, until all lanes
+// are together again.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -21,21 +21,21 @@ public:
 
   struct BlockPlan {
     llvm::BasicBlock *block = nullptr;
-    /// Blocks (by their places in the order) where lanes may be pending while this one runs.
+    /// The positions of the blocks where lanes may be pending while this one runs.
     std::set<unsigned> pending;
-    /// No lane may have come here.
+    /// Whether the block may be reached without any lane.
     bool maybeEmpty = false;
-    /// Where control goes for each successor of a uniform branch, or for all of them (one entry),
-    /// or past an empty block.
+    /// The next block for each successor of a uniform branch, or for all of them (one entry), or
+    /// after an empty block.
     llvm::SmallVector<unsigned, 2> next;
     std::optional<unsigned> skip;
-    /// The branch is not taken as one: lanes go on to different blocks.
+    /// Whether the branch is divergent: its lanes may continue at different blocks.
     bool divergent = false;
   };
 
   const std::vector<BlockPlan> &plans() const { return order; }
   unsigned place(const llvm::BasicBlock *block) const { return places.lookup(block); }
-  /// All lanes that still run are in the block whenever it runs.
+  /// Whether all lanes that still run are in the block whenever it runs.
   bool hasAllLanes(const llvm::BasicBlock *block) const {
     return order[place(block)].pending.empty();
   }

@@ -59,7 +59,7 @@ Expected<MaskExtensions> MaskExtensions::of(const Triple &triple, const MCInstrI
     if (StringRef name = instructions.getName(opcode);
         name.starts_with("KMOV") || name.starts_with("KAND"))
       opcodes[name] = opcode;
-  // KMOVQ moves all there is.
+  // KMOVQ moves the whole register.
   for (StringRef width : {"B", "W", "D"})
     for (StringRef encoding : {"", "_EVEX"}) {
       std::string from = ("KMOV" + width + "kk" + encoding).str(),

@@ -1,11 +1,11 @@
-// Mask registers of AVX-512 that are extended with zeros stay extended.
+// Works around wrong copies of AVX-512 mask registers.
 //
-// LLVM's x86 target extends a mask of 8, 16 or 32 lanes with lanes that are off by KMOVB, KMOVW or
-// KMOVD from one mask register to another, and at the same time says that these instructions are
-// plain copies (isMoveReg). The register allocator believes it: where the extended mask has to be
-// spilled (mask registers do not survive a call), it spills the mask from before the extension,
-// and lanes that were off are on again. The pass here puts an AND of the mask with itself in their
-// place. It takes the same time, and is a copy to nobody.
+// To extend a mask of 8, 16 or 32 lanes with zeros, LLVM's x86 target uses KMOVB, KMOVW or KMOVD
+// between two mask registers. It also declares these instructions to be plain copies (isMoveReg),
+// which the register allocator relies on. If the extended mask has to be spilled (mask registers do
+// not survive a call), the allocator spills the mask before its extension, and lanes that were off
+// are on again. The pass replaces these instructions by an AND of the mask with itself. It takes
+// the same time, and nothing takes it for a copy.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -20,18 +20,19 @@ class Triple;
 
 namespace triton_metal::engine {
 
-/// The instructions that extend a mask and count as copies, and what does the same and does not.
+/// The instructions that extend a mask but count as copies, and equivalent instructions that do
+/// not.
 class MaskExtensions {
 public:
-  /// None on targets other than x86. An error names an instruction that this LLVM does not have:
-  /// no mask would be safe then.
+  /// Empty for targets other than x86. Returns an error if this LLVM lacks one of the instructions,
+  /// because no mask would be safe then.
   static llvm::Expected<MaskExtensions> of(const llvm::Triple &triple,
                                            const llvm::MCInstrInfo &instructions);
   bool empty() const { return replacements.empty(); }
-  /// The instruction to use for this one; nothing where it may stay.
+  /// The replacement of an instruction; nothing if it may stay.
   std::optional<unsigned> replacementOf(unsigned opcode) const;
-  /// The pass. It goes after instruction selection and what changes the registers' domains, and
-  /// before register allocation; `ran` is set where it came to a function.
+  /// Creates the pass. It must run after instruction selection and the passes that change register
+  /// domains, and before register allocation. It sets `ran` when it visits a function.
   llvm::MachineFunctionPass *createPass(bool &ran) const;
 
 private:

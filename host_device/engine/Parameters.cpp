@@ -10,7 +10,8 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-/// The numbers that a position can be: they let narrow index arithmetic be seen not to wrap around.
+/// The range of a position. With it, LLVM can prove that narrow index arithmetic does not wrap
+/// around.
 static ConstantRange rangeOf(Position which) {
   auto range = [](uint64_t first, uint64_t end) {
     return ConstantRange(APInt(32, first), APInt(32, end));
@@ -108,7 +109,7 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
       if (info.vectorWidth == 1) {
         value = components[0];
       } else {
-        // A vector of three may have come with the size of four.
+        // A vector of three may be declared with the size of four.
         unsigned width = info.vectorWidth;
         if (auto *vector = dyn_cast<FixedVectorType>(type);
             vector && vector->getElementType() == scalar)
@@ -157,8 +158,8 @@ Expected<Function *> replaceParameters(Function &function, const KernelInfo &ker
 // memcpy, memset
 //===----------------------------------------------------------------------===//
 
-/// Runs `body(offset)` for offset = 0, step, ... below `bytes`, in a loop unless that is few times;
-/// `before` stays behind it.
+/// Runs `body(offset)` for offset = 0, step, ... below `bytes`: in a loop, or unrolled if there are
+/// few steps. The code ends before `before`.
 static void emitSteps(Instruction *before, uint64_t bytes, uint64_t step,
                       function_ref<void(IRBuilder<> &, Value *)> body) {
   uint64_t count = bytes / step;

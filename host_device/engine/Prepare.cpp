@@ -43,8 +43,8 @@ struct PassRunner::State {
 };
 
 namespace {
-/// One thread of a GPU: neighbouring accesses of up to 16 bytes are one, aligned for their
-/// elements.
+/// The costs of one thread of a GPU: neighbouring accesses of up to 16 bytes are merged, and only
+/// need the alignment of their elements.
 class ThreadTTI final : public TargetTransformInfoImplCRTPBase<ThreadTTI> {
 public:
   explicit ThreadTTI(const DataLayout &layout) : TargetTransformInfoImplCRTPBase(layout) {}
@@ -122,8 +122,7 @@ std::optional<MemoryAccess> memoryAccess(Instruction &inst) {
   return access;
 }
 
-/// `#pragma unroll` on a loop whose count is not known asks for nothing that changes what is
-/// computed: the request is dropped, so that only full unrolling is left.
+/// Unrolls only completely. `#pragma unroll` on a loop with an unknown trip count has no effect.
 static void keepOnlyFullUnrolling(LoopUnrollOptions &options) {
   options.setPartial(false).setRuntime(false).setPeeling(false).setUpperBound(false);
 }
@@ -150,7 +149,7 @@ static Error refuse(Function &function) {
   return Error::success();
 }
 
-/// Address spaces cannot overlap: said once, so that every later pass knows.
+/// Declares that address spaces do not overlap, for all later passes.
 static void addAliasScopes(Function &function) {
   LLVMContext &context = function.getContext();
   auto *domain = MDNode::getDistinct(context, {MDString::get(context, "metal address spaces")});
@@ -161,7 +160,7 @@ static void addAliasScopes(Function &function) {
   for (unsigned space = 0; space != 4; ++space) {
     SmallVector<Metadata *> rest;
     for (unsigned other = 0; other != 4; ++other)
-      // Metal lets one buffer be bound as device and as constant memory.
+      // In Metal, a buffer may be bound as device memory and as constant memory.
       if (other != space && !((space == 1 && other == 2) || (space == 2 && other == 1)))
         rest.push_back(scope[other]);
     others[space] = MDNode::get(context, rest);
@@ -174,8 +173,8 @@ static void addAliasScopes(Function &function) {
     }
 }
 
-/// Saturating conversions of halves to short integers go through float: where a host has
-/// instructions for them, LLVM 22 gives the least number for NaN.
+/// Converts halves to short integers by way of float. With native instructions of the host, LLVM 22
+/// converts NaN to the least number.
 static void widenConversions(Function &function) {
   for (Instruction &inst : instructions(function)) {
     auto *call = dyn_cast<IntrinsicInst>(&inst);
@@ -209,8 +208,8 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
       }
       continue;
     }
-    // Instructions are chosen for the host, whatever the front end was told; and the front end's
-    // own target would hinder inlining.
+    // Removes the front end's target attributes, because the code is compiled for the host, and
+    // because they would prevent inlining.
     function.removeFnAttr(Attribute::NoInline);
     function.removeFnAttr(Attribute::OptimizeNone);
     for (StringRef attribute :
@@ -243,7 +242,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
 
   LoopUnrollOptions asked(2, /*OnlyWhenForced=*/true);
   keepOnlyFullUnrolling(asked);
-  // The fixed clean-up, after which things are counted.
+  // A fixed sequence of clean-up passes. Counting takes place after it.
   {
     FunctionPassManager passes;
     passes.addPass(DefineValuesPass());

@@ -1,6 +1,6 @@
-// From the front end's function of one thread to the form that the SIMD-group transformation takes:
-// everything inlined, in SSA form, parameters replaced by calls that name what they are, counted
-// and checked on request, optimised, control flow canonical.
+// Prepares the front end's function of one thread for the SIMD-group transformation: everything
+// inlined, in SSA form, parameters replaced by calls that identify them, counted and checked on
+// request, optimised, with canonical control flow.
 #pragma once
 
 #include "host_device/engine/Code.h"
@@ -14,7 +14,7 @@ class TargetMachine;
 
 namespace triton_metal::engine {
 
-/// Analysis managers of one module; passes run on it one after the other.
+/// The analysis managers of one module. Passes run on it one after the other.
 class PassRunner {
 public:
   explicit PassRunner(llvm::TargetMachine *machine = nullptr);
@@ -27,32 +27,34 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// Prepares `kernel`, the only function that stays in the module. Returns it, without parameters.
+/// Prepares `kernel` and removes all other functions from the module. Returns the function, which
+/// has no parameters.
 llvm::Expected<llvm::Function *> prepareKernel(llvm::Module &module, const KernelInfo &kernel,
                                                const CodeOptions &options, CodeFacts &facts);
 
-// Steps that have files of their own.
+// Steps in files of their own.
 
 /// Replaces the parameters by `__tm_engine_*` calls (Parameters.cpp).
 llvm::Expected<llvm::Function *> replaceParameters(llvm::Function &function,
                                                    const KernelInfo &kernel);
 /// Inserts `__tm_engine_count_*` calls and fills in the tables for them (Counting.cpp).
 void insertCounting(llvm::Function &function, CodeFacts &facts);
-/// Inserts `__tm_engine_check` before every access, if asked to, and names the places of barriers
-/// (Bounds.cpp).
+/// Inserts `__tm_engine_check` before every access, if `accessesToo`, and adds the locations of
+/// barriers (Bounds.cpp).
 void insertChecks(llvm::Function &function, bool accessesToo, CodeFacts &facts);
-/// The most 32-bit values that are live at once (Counting.cpp).
+/// The largest number of 32-bit values that are live at once (Counting.cpp).
 uint32_t estimateRegisters(llvm::Function &function);
 /// Buffers that stores may reach, one bit each (Bounds.cpp).
 uint32_t findWrittenBuffers(llvm::Function &function, const KernelInfo &kernel);
 /// Buffers whose pointers are used, one bit each (Bounds.cpp).
 uint32_t findUsedBuffers(llvm::Function &function);
-/// Writes memcpy, memmove and memset out as loads, stores and loops (Parameters.cpp).
+/// Expands memcpy, memmove and memset into loads, stores and loops (Parameters.cpp).
 void expandMemoryIntrinsics(llvm::Function &function);
-/// Loads and stores of bits become those of the bytes that hold them (WholeBytes.cpp).
+/// Replaces accesses to vectors of bits by accesses to the bytes that contain them
+/// (WholeBytes.cpp).
 void accessWholeBytes(llvm::Function &function);
 
-/// Access to memory that is not the thread's own: the pointer and the bytes.
+/// An access to memory outside of the thread: the pointer and the bytes.
 struct MemoryAccess {
   llvm::Value *pointer = nullptr;
   uint64_t bytes = 0;

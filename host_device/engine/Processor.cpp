@@ -115,18 +115,18 @@ void Processor::annotate(Module &module) const {
 // Object files
 //===----------------------------------------------------------------------===//
 
-/// The pass that the pipeline built on this thread shall have as well.
+/// The pass to insert into the pipeline that is built on this thread.
 static thread_local std::function<MachineFunctionPass *()> *extraPass = nullptr;
 
 Error Processor::emitObject(Module &module, TargetMachine &machine,
                             SmallVectorImpl<char> &object) const {
-  // LLVM builds the pipeline itself; what it asks while it does so is common to the whole process,
-  // so that other threads' pipelines are told apart.
+  // LLVM builds the pipeline itself and calls hooks that are common to the whole process. The
+  // thread-local variable distinguishes the pipelines of different threads.
   static auto *hook [[maybe_unused]] = new RegisterTargetPassConfigCallback(
       [](TargetMachine &, PassManagerBase &, TargetPassConfig *config) {
         if (extraPass)
-          // After the last pass that chooses mask registers instead of others, before the first
-          // that moves instructions.
+          // After the last pass that replaces registers by mask registers, and before the first
+          // pass that moves instructions.
           config->insertPass(&EarlyTailDuplicateLegacyID, (*extraPass)());
       });
   bool ran = false;

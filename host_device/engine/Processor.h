@@ -1,4 +1,5 @@
-// The processor that code is compiled for, and the way from a module to an object file for it.
+// The processor that code is compiled for, and the compilation of a module to an object file for
+// it.
 #pragma once
 
 #include "host_device/engine/MaskExtensions.h"
@@ -18,20 +19,20 @@ namespace triton_metal::engine {
 
 class Processor {
 public:
-  /// The host's own for an empty name. Any other name is a lesser processor of the same family, as
-  /// LLVM calls it: its instructions must all be ones that the host has. Lives for ever.
+  /// The host's own processor for an empty name. Other names are LLVM's names of processors of the
+  /// same family; the host must have all of their instructions. The result is never freed.
   static llvm::Expected<const Processor *> get(llvm::StringRef name = "");
-  /// The name that the environment asks for (TRITON_METAL_HOST_CPU); empty: the host's own.
+  /// The name in the environment (TRITON_METAL_HOST_CPU); empty for the host's own processor.
   static std::string requested();
 
   const std::string &cpu() const { return cpuName; }
   const HostTraits &traits() const { return hostTraits; }
-  /// Names the processor and its features: code for one does not run on another.
+  /// Identifies the processor and its features. Code for one processor does not run on another.
   std::string description() const;
   std::unique_ptr<llvm::TargetMachine> machine() const;
-  /// What the functions of a module are compiled for is said in their attributes.
+  /// Sets the attributes of a module's functions that name the processor.
   void annotate(llvm::Module &module) const;
-  /// The object file of a module, which is used up.
+  /// Compiles a module to an object file and consumes the module.
   llvm::Error emitObject(llvm::Module &module, llvm::TargetMachine &machine,
                          llvm::SmallVectorImpl<char> &object) const;
 
@@ -45,7 +46,7 @@ private:
   MaskExtensions maskExtensions;
 };
 
-/// Names the host's own processor and its features.
+/// Identifies the host's own processor and its features.
 std::string hostDescription();
 
 } // namespace triton_metal::engine

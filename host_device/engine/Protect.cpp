@@ -6,10 +6,10 @@
 
 namespace triton_metal::engine {
 
-/// Address space: the host gives memory to what is touched.
+/// This is address space. The system only allocates the pages that are used.
 static constexpr unsigned stackBytes = 512u << 20;
 
-/// What LLVM says before it ends the process, of this thread's protected code.
+/// The message of LLVM's fatal error in this thread's protected code.
 static std::string &fatalMessage() {
   static thread_local std::string message;
   return message;

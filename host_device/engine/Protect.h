@@ -1,4 +1,4 @@
-// Compilations, which clang and LLVM may end with a crash of their own.
+// Protects the process from crashes of clang and LLVM during compilation.
 #pragma once
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -7,9 +7,9 @@
 
 namespace triton_metal::engine {
 
-/// Runs the code on a thread with a stack for any nesting that clang takes. If it crashes, or ends
-/// with a fatal error of LLVM's, no destructor of its frames runs, and the result says what ended
-/// it: what it was given may then be left in any state.
+/// Runs the code on a thread whose stack is large enough for deep nesting in clang. If it crashes
+/// or ends with a fatal error of LLVM, the result is the reason. Destructors of its frames do not
+/// run then, and its data may be in any state.
 std::optional<std::string> runProtected(llvm::function_ref<void()> code);
 
 } // namespace triton_metal::engine

@@ -44,8 +44,7 @@ static uint16_t floatToBfloat(float number) {
   return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-// In the calling convention of compilers that have the types, halves travel in vector registers; as
-// `_Float16` here.
+// Compilers with these types pass halves in vector registers, as `_Float16` is passed here.
 #if defined(__FLT16_MANT_DIG__)
 static float extendHalf(_Float16 half) { return halfToFloat(std::bit_cast<uint16_t>(half)); }
 static _Float16 truncateFloatToHalf(float number) {
@@ -62,8 +61,8 @@ static _Float16 truncateFloatToBfloat(float number) {
 extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter,
                                          const uint64_t *addresses, uint32_t mask, uint32_t bytes,
                                          int32_t buffer) {
-  // Lines are counted from the start of the buffer, which is the start of a line on a GPU, wherever
-  // the host has it.
+  // Lines are counted from the start of the buffer, wherever the host has allocated it. On a GPU, a
+  // buffer starts at the start of a line.
   uint64_t lines[2 * simdWidth];
   unsigned count = 0;
   for (; mask; mask &= mask - 1) {

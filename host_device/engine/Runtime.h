@@ -1,4 +1,4 @@
-// What compiled kernels call, and the threads that run them.
+// The functions that compiled kernels call, and the threads that run kernels.
 #pragma once
 
 #include "host_device/engine/Code.h"
@@ -14,22 +14,22 @@ namespace triton_metal::engine {
 /// Names and addresses of the functions that compiled code may call.
 std::vector<std::pair<const char *, void *>> runtimeSymbols();
 
-/// Something that went wrong in a kernel.
+/// The failure of a kernel.
 struct FailureRecord {
   Failure failure;
   uint32_t site = ~0u;
   uint64_t address = 0;
   uint32_t lane = 0, simdgroup = 0;
-  /// Of a fault.
+  /// For a fault.
   int signal = 0;
   std::array<uint32_t, 3> threadgroup{};
   std::string note = {};
 };
 
-/// How one launch is to be run.
+/// The plan of a launch.
 struct LaunchPlan {
   KernelEntry entry = nullptr;
-  /// For groups that are cut at the grid's edge.
+  /// Returns the code for groups that are cut at the edge of the grid.
   std::function<KernelEntry(std::array<uint32_t, 3> threads)> entryFor;
   const CodeFacts *facts = nullptr;
   LaunchState state{};
@@ -37,14 +37,15 @@ struct LaunchPlan {
   bool clearThreadgroupMemory = false;
   std::optional<uint64_t> seed;
   uint32_t threadgroupBytes = 0;
-  /// Words of counts, summed over workers when done.
+  /// The counts, summed over all workers at the end.
   std::vector<uint64_t> counts;
-  /// Nanoseconds that a threadgroup takes, as far as known (else 0); updated.
+  /// The measured nanoseconds of a threadgroup, or 0 if unknown. Updated by the launch.
   double nanosecondsPerGroup = 0;
   std::optional<FailureRecord> failure;
 };
 
-/// Runs all threadgroups of the launch, on the calling thread and, where that pays, on the pool's.
+/// Runs all threadgroups of the launch on the calling thread, and on the threads of the pool if
+/// that is worthwhile.
 void runLaunch(LaunchPlan &plan, unsigned numThreads);
 
 } // namespace triton_metal::engine

@@ -69,7 +69,7 @@ bool LaneShape::offsetsBelowAlignment() const {
 bool LaneShape::provedNoUnsignedWrap() const { return noUnsignedWrap || offsetsBelowAlignment(); }
 bool LaneShape::provedNoSignedWrap() const { return noSignedWrap || offsetsBelowAlignment(); }
 
-/// Lanes that `key` maps to equal keys, in one class.
+/// Puts lanes with equal keys into one class.
 template <typename Key> static std::array<uint8_t, simdWidth> partition(Key key) {
   std::array<uint8_t, simdWidth> result;
   for (unsigned lane = 0; lane != simdWidth; ++lane) {
@@ -83,8 +83,8 @@ template <typename Key> static std::array<uint8_t, simdWidth> partition(Key key)
   return result;
 }
 
-/// A shape from a partition and every lane's number, relative to anything that is common to the
-/// class and a multiple of 2^alignment.
+/// Creates a shape from a partition and a number for each lane. The numbers are relative to a value
+/// that is common to the class and a multiple of 2^alignment.
 static LaneShape fromNumbers(const std::array<uint8_t, simdWidth> &representative,
                              const std::array<int64_t, simdWidth> &number, unsigned alignment) {
   LaneShape shape = LaneShape::uniform(alignment);
@@ -100,7 +100,7 @@ static LaneShape fromNumbers(const std::array<uint8_t, simdWidth> &representativ
   return shape;
 }
 
-/// Lanes whose values are known to be equal, as a shape without offsets.
+/// A shape without offsets, in which lanes with known equal values are in one class.
 static LaneShape sameValues(const LaneShape &a) {
   LaneShape shape = LaneShape::uniform();
   shape.representative =
@@ -115,7 +115,7 @@ static LaneShape intersect(const LaneShape &a, const LaneShape &b) {
   return shape;
 }
 
-/// A value that is one of several: differences hold where they hold in all.
+/// The shape of a value that is one of two. Differences are kept if they hold in both.
 static LaneShape meet(const LaneShape &a, const LaneShape &b) {
   if (a == b)
     return a;
@@ -123,7 +123,7 @@ static LaneShape meet(const LaneShape &a, const LaneShape &b) {
     return std::make_tuple(a.representative[l], b.representative[l], a.offset[l] - b.offset[l]);
   });
   LaneShape shape = fromNumbers(rep, a.offset, 0);
-  // The representatives of a finer partition are other lanes.
+  // A finer partition has other representatives.
   unsigned alignment = std::min(a.alignment, b.alignment);
   for (unsigned lane = 0; lane != simdWidth; ++lane)
     if (rep[lane] == lane)
@@ -155,7 +155,8 @@ static LaneShape addShapes(const LaneShape &a, const LaneShape &b, int64_t scale
     wide |= narrow != value;
     value = narrow;
   }
-  // A lane's sum that does not wrap is its representative's sum plus the difference, as integers.
+  // If no sum wraps around, the sum of a lane is that of its representative plus the difference, as
+  // integers.
   shape.noUnsignedWrap = nuw && a.provedNoUnsignedWrap() && b.provedNoUnsignedWrap() && !wide;
   shape.noSignedWrap = nsw && a.provedNoSignedWrap() && b.provedNoSignedWrap() && !wide;
   shape.speculative = a.speculative || b.speculative;
@@ -183,7 +184,7 @@ static LaneShape scaleShape(const LaneShape &a, int64_t factor, unsigned width, 
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Tells LLVM's uniformity analysis what only this engine knows.
+/// Tells LLVM's uniformity analysis what it cannot know itself.
 class LaneTTI final : public TargetTransformInfoImplCRTPBase<LaneTTI> {
 public:
   LaneTTI(const DataLayout &layout, std::function<InstructionUniformity(const Value *)> query)
@@ -278,7 +279,8 @@ LaneShape LaneAnalysis::transferBinary(BinaryOperator &inst) {
     [[fallthrough]];
   case Instruction::And:
   case Instruction::Xor: {
-    // Where low bits are the lanes' and high bits their class's, the operation works on each apart.
+    // If low bits belong to the lanes and high bits to their class, the operation treats them
+    // separately.
     auto *left = dyn_cast<ConstantInt>(inst.getOperand(0));
     unsigned bits = std::min(left ? 63u : a.alignment, constant ? 63u : unsigned(b.alignment));
     bits = std::min({bits, width, 62u});
@@ -358,7 +360,7 @@ LaneShape LaneAnalysis::transferCall(CallInst &call) {
 
 LaneShape LaneAnalysis::transfer(Instruction &inst, bool final) {
   if (final && uniformByControl.contains(&inst) && !isa<AllocaInst>(inst)) {
-    // Keep what is known of the low bits.
+    // Keeps what is known of the low bits.
     LaneShape shape = isa<PHINode>(inst) ? LaneShape::uniform() : transfer(inst, false);
     return LaneShape::uniform(shape.isUniform() ? shape.alignment : 0);
   }
@@ -482,14 +484,15 @@ LaneAnalysis::LaneAnalysis(Function &function, const CodeOptions &options, Domin
                            LoopInfo &loops)
     : options(options), layout(function.getDataLayout()) {
   ReversePostOrderTraversal<Function *> order(&function);
-  // First without phis: what is uniform whatever the control flow (the index of the SIMD-group, for
-  // one).
+  // The first pass ignores phis. It finds values that are uniform in any control flow, such as the
+  // index of the SIMD-group.
   for (BasicBlock *block : order)
     for (Instruction &inst : *block)
       if (!inst.getType()->isVoidTy())
         slot(&inst) = transfer(inst, /*final=*/false);
 
-  // A phi of different numbers in every join tells where lanes meet that came by different ways.
+  // A phi with different constants in every join shows where lanes meet that came along different
+  // edges.
   SmallVector<PHINode *> probes;
   for (BasicBlock &block : function) {
     if (!block.hasNPredecessorsOrMore(2))
@@ -538,9 +541,9 @@ LaneAnalysis::LaneAnalysis(Function &function, const CodeOptions &options, Domin
       if (!inst.getType()->isVoidTy() && uniformity.isUniform(&inst))
         uniformByControl.insert(&inst);
   }
-  // What leaves a loop in different iterations differs between lanes although it did not inside. In
-  // LCSSA form such a value passes through a phi, which the analysis marks; its own shape says
-  // nothing outside.
+  // A value that leaves a loop in different iterations differs between lanes, even if it is uniform
+  // inside. In LCSSA form, such a value passes through a phi, which the analysis marks. The shape
+  // of the value inside does not hold outside.
   DenseSet<const PHINode *> temporal;
   for (BasicBlock &block : function)
     for (PHINode &phi : block.phis())
@@ -555,7 +558,8 @@ LaneAnalysis::LaneAnalysis(Function &function, const CodeOptions &options, Domin
   for (const PHINode *phi : temporal)
     uniformByControl.erase(phi);
 
-  // Then everything, phis optimistically, to the fixed point: shapes only get finer.
+  // The second pass treats all values, and phis optimistically, until nothing changes. Shapes only
+  // become finer.
   shapes.clear();
   constants.clear();
   bool changed = true;
@@ -581,7 +585,7 @@ LaneAnalysis::LaneAnalysis(Function &function, const CodeOptions &options, Domin
         if (inserted) {
           changed = true;
         } else if (!(it->second == next)) {
-          // Alignments could go down one bit at a time around a loop.
+          // Around a loop, an alignment could decrease by one bit in each round.
           if (round > 8 && phi)
             next = LaneShape::varying();
           if (!(it->second == next)) {

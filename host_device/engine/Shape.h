@@ -1,6 +1,6 @@
-// What is known of a value across the lanes of a SIMD-group: which lanes are known to differ by
-// constants. One lattice serves uniformity (all lanes equal), consecutive addresses (lane times
-// element size) and two-dimensional tiles of them.
+// What is known of a value across the lanes of a SIMD-group: which lanes differ by known constants.
+// One lattice describes uniform values (all lanes equal), consecutive addresses (lane times element
+// size), and two-dimensional tiles of addresses.
 #pragma once
 
 #include "host_device/KernelInfo.h"
@@ -20,18 +20,18 @@ namespace triton_metal::engine {
 
 struct CodeOptions;
 
-/// Lane l's value is the value of lane `representative[l]` plus `offset[l]`, modulo the type's
-/// width.
+/// The value of lane l is the value of lane `representative[l]` plus `offset[l]`, modulo the width
+/// of the type.
 struct LaneShape {
   std::array<uint8_t, simdWidth> representative;
   std::array<int64_t, simdWidth> offset;
-  /// Bits known to be zero at the low end of every representative's value.
+  /// The number of low bits that are zero in the values of all representatives.
   uint8_t alignment = 0;
-  /// Adding the offset wraps around in no lane, as an unsigned or as a signed number.
+  /// Adding the offset does not wrap around in any lane, as an unsigned or as a signed number.
   bool noUnsignedWrap = false;
   bool noSignedWrap = false;
-  /// The offsets hold only if no zext or sext on the way to the value saw a wrapped-around operand.
-  /// The representatives' values are right in any case.
+  /// The offsets only hold if no zext or sext on the way to the value had an operand that wrapped
+  /// around. The values of the representatives are correct in any case.
   bool speculative = false;
 
   static LaneShape uniform(unsigned alignment = 0);
@@ -42,7 +42,7 @@ struct LaneShape {
   bool isUniform() const;
   unsigned classes() const;
   bool isVarying() const { return classes() == simdWidth; }
-  /// Every lane's value is a known number away from lane 0's.
+  /// Whether the value of every lane differs from that of lane 0 by a known number.
   bool isOneClass() const { return classes() == 1; }
   bool provedNoUnsignedWrap() const;
   bool provedNoSignedWrap() const;
@@ -50,7 +50,7 @@ struct LaneShape {
   bool operator==(const LaneShape &) const = default;
 };
 
-/// Divergence of control and shapes of values, for one prepared scalar function.
+/// The divergence of control flow and the shapes of values of one prepared scalar function.
 class LaneAnalysis {
 public:
   LaneAnalysis(llvm::Function &function, const CodeOptions &options, llvm::DominatorTree &domTree,
@@ -58,11 +58,12 @@ public:
 
   const LaneShape &shape(const llvm::Value *value) const;
   bool isUniform(const llvm::Value *value) const { return shape(value).isUniform(); }
-  /// Lanes that run this block together may leave it to different blocks.
+  /// Whether lanes that run this block together may leave it to different blocks.
   bool hasDivergentBranch(const llvm::BasicBlock &block) const {
     return divergentBranches.contains(&block);
   }
-  /// Lanes may come to this block by different edges, one after the other, before it runs.
+  /// Whether lanes may come to this block along different edges, one after the other, before it
+  /// runs.
   bool isDivergentJoin(const llvm::BasicBlock &block) const {
     return divergentJoins.contains(&block);
   }

@@ -49,7 +49,7 @@ AllocaInst *SimdEmitter::slot(Type *type, const Twine &name) {
 }
 
 void SimdEmitter::placeAnchor() {
-  // A do-nothing instruction before which code can be put later on.
+  // A placeholder without effect, before which code can be inserted later.
   anchor = new FreezeInst(PoisonValue::get(b.getInt1Ty()));
   b.Insert(anchor);
   anchors.push_back(anchor);
@@ -57,7 +57,8 @@ void SimdEmitter::placeAnchor() {
 
 Value *SimdEmitter::maskBits(Value *value) { return b.CreateBitCast(value, b.getInt32Ty()); }
 Value *SimdEmitter::firstLane(IRBuilderBase &builder, Value *bits) {
-  // With a bit for the last lane there is always one, and no later one.
+  // With the bit of the last lane set, there always is a first lane, and it is at most the last
+  // one.
   return builder.CreateBinaryIntrinsic(
       Intrinsic::cttz, builder.CreateOr(bits, builder.getInt32(1u << (simdWidth - 1))),
       builder.getTrue());
@@ -93,7 +94,8 @@ void SimdEmitter::branchRarely(Value *condition, function_ref<void()> then) {
 }
 
 void SimdEmitter::forEachActiveLane(function_ref<void(Value *)> body) {
-  // The loops' own variables are slots and not phis, which the folding builder would see half made.
+  // The variables of these loops are slots and not phis, because the folding builder would see
+  // incomplete phis.
   BasicBlock *head = newBlock("lanes"), *end = newBlock("lanes.end");
   Value *bits = maskBits(mask);
   AllocaInst *state = slot(b.getInt32Ty(), "lanes.left");
@@ -304,8 +306,8 @@ void SimdEmitter::emitBlock(const Linearization::BlockPlan &block) {
   emitTerminator(block);
 }
 
-/// What is built on demand asks for its operands first, and they for theirs: a long chain is built
-/// in pieces, or the stack would not hold it.
+/// Values are built on demand together with their operands, recursively. A long chain is built in
+/// pieces, so that the stack does not overflow.
 void SimdEmitter::boundDepth(Instruction &inst) {
   constexpr unsigned deepest = 256;
   unsigned depth = 1;
@@ -371,7 +373,7 @@ void SimdEmitter::emitInstruction(Instruction &inst) {
 // The whole
 //===----------------------------------------------------------------------===//
 
-/// Values that no longer dominate their uses, because lanes may pass by a block, get phis.
+/// Adds phis for values that no longer dominate their uses because lanes may skip a block.
 void SimdEmitter::repair() {
   DominatorTree domTree(*result);
   SSAUpdaterBulk updater;
@@ -400,7 +402,7 @@ void SimdEmitter::repair() {
 Expected<Function *> SimdEmitter::run() {
   emitPrologue();
   layOutPrivateMemory();
-  // Threadgroup variables, by their ids.
+  // The threadgroup variables, by id.
   std::map<uint32_t, std::pair<uint64_t, uint64_t>> variables;
   for (Instruction &inst : instructions(source))
     if (auto *call = dyn_cast<CallInst>(&inst);

@@ -1,5 +1,5 @@
-// Turns the prepared function of one thread into one that runs a SIMD-group: uniform values stay
-// scalars, the others become vectors of 32, and lanes that part ways are kept apart by masks.
+// Turns the prepared function of one thread into a function that runs a SIMD-group. Uniform values
+// stay scalars, other values become vectors of 32 lanes, and masks separate lanes that diverge.
 #pragma once
 
 #include "host_device/engine/Builtins.h"
@@ -14,17 +14,18 @@
 
 namespace triton_metal::engine {
 
-/// What of the host decides which instructions are emitted; the results do not depend on it.
+/// The properties of the host that determine which instructions are emitted. Results do not depend
+/// on them.
 struct HostTraits {
   bool avx512 = false;
 };
 
-/// Adds to the module of `scalar` the function `name` of type KernelEntry.
+/// Adds the function `name` of type KernelEntry to the module of `scalar`.
 llvm::Expected<llvm::Function *> vectorizeKernel(llvm::Function &scalar, llvm::StringRef name,
                                                  const CodeOptions &options, const HostTraits &host,
                                                  CodeFacts &facts);
 
-/// Replaces the calls of `__tm_engine_shuffle`, whose lanes the optimiser may have found out by now
+/// Replaces the calls of `__tm_engine_shuffle`. The optimiser may have found their lanes by then
 /// (LaneOperations.cpp).
 bool lowerShuffles(llvm::Function &function, const HostTraits &host);
 
@@ -45,7 +46,7 @@ private:
   using Type = llvm::Type;
   using Instruction = llvm::Instruction;
 
-  /// One scalar component of a value of the thread: as a vector of lanes, and as scalars of single
+  /// One scalar component of a thread's value: as a vector of lanes, and as scalars for single
   /// lanes.
   struct Component {
     Value *vector = nullptr;
@@ -53,11 +54,11 @@ private:
   };
   struct Entry {
     llvm::SmallVector<Component, 1> components;
-    /// New code for this value goes before this placeholder.
+    /// A placeholder before which new code for this value is inserted.
     Instruction *anchor = nullptr;
-    /// Computed where it stands, not on demand.
+    /// Whether the value is computed at its definition and not on demand.
     bool eager = false;
-    /// How many operations, one from another, would have to be built for this one.
+    /// The length of the chain of operations that would have to be built for this value.
     unsigned depth = 0;
   };
 
@@ -66,7 +67,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   Type *mapScalar(Type *type);
-  /// Scalar component types of a thread's value, in memory order.
+  /// The scalar component types of a thread's value, in memory order.
   void componentTypes(Type *type, llvm::SmallVectorImpl<Type *> &out);
   unsigned componentCount(Type *type);
   Type *componentType(Type *type, unsigned component);
@@ -79,14 +80,14 @@ private:
   const LaneShape &shape(Value *value) const { return lanes.shape(value); }
   bool isUniform(Value *value) const { return shape(value).isUniform(); }
 
-  /// The component of `value` in all lanes, or in one.
+  /// The component of `value` in all lanes, or in one lane.
   Value *vector(Value *value, unsigned component = 0);
   Value *scalar(Value *value, unsigned component, unsigned lane);
   Value *uniform(Value *value, unsigned component = 0) { return scalar(value, component, 0); }
   Value *splat(Value *value) { return b.CreateVectorSplat(simdWidth, value); }
   static bool isOnDemand(const Instruction &inst);
   void define(Instruction &inst, unsigned component, Value *value);
-  /// Whether the speculative offsets of the value hold; null: always.
+  /// The condition under which the speculative offsets of the value hold; null if they always hold.
   Value *assumption(Value *value);
 
   //===--------------------------------------------------------------------===//
@@ -121,24 +122,24 @@ private:
   Value *anyLane(Value *mask);
   Value *allLanes(Value *mask);
   Value *maskBits(Value *mask);
-  /// The first or last lane whose bit is set; some lane where none is. LLVM moves this, and the
-  /// access to a vector's element that it numbers, in front of the test whether there is one: an
-  /// element past the end would then be read from beyond the stack.
+  /// The first or last lane whose bit is set; any lane if no bit is set. LLVM moves this, and the
+  /// vector access that uses it, before the test whether a bit is set. An index beyond the last
+  /// element would then read outside of the stack.
   static Value *firstLane(llvm::IRBuilderBase &builder, Value *bits);
   static Value *lastLane(llvm::IRBuilderBase &builder, Value *bits);
   llvm::AllocaInst *slot(Type *type, const llvm::Twine &name);
   llvm::BasicBlock *newBlock(const llvm::Twine &name);
   void placeAnchor();
   void fail(Instruction *inst, const llvm::Twine &message);
-  /// Every lane of 32 exists and takes part: known now.
+  /// Whether it is known that all 32 lanes exist and are active.
   bool maskIsFull() const { return currentHasAll && !options.partial; }
-  /// Runs `body` for each active lane in turn; new blocks.
+  /// Runs `body` for each active lane in turn, in new blocks.
   void forEachActiveLane(llvm::function_ref<void(Value *lane)> body);
-  /// `then` if the condition holds, else `otherwise`.
+  /// Runs `then` if the condition holds, otherwise `otherwise`.
   void branch(Value *condition, llvm::function_ref<void()> then,
               llvm::function_ref<void()> otherwise);
   void branchRarely(Value *condition, llvm::function_ref<void()> then);
-  /// The lane whose store is the last, among the active ones.
+  /// The active lane whose store takes effect last.
   Value *lastActiveLane();
 
   //===--------------------------------------------------------------------===//
@@ -163,11 +164,11 @@ private:
                    llvm::ArrayRef<Value *> results, Instruction &inst);
   void storeWindows(const AccessPlan &plan, Value *pointer, Type *element,
                     llvm::ArrayRef<Value *> values, Instruction &inst);
-  /// `rare`: the code is not expected to run, so that it shall be short.
+  /// If `rare`, the code is unlikely to run and should be short.
   Value *gather(Type *element, Value *pointers, bool rare = false);
   void scatter(Value *value, Value *pointers, bool rare = false);
   Value *offsetPointers(Value *pointers, uint64_t offset);
-  /// Lane l of the result is element index[l] of the pieces, laid end to end.
+  /// Lane l of the result is element index[l] of the concatenated pieces.
   Value *permute(llvm::ArrayRef<Value *> pieces, unsigned pieceElements, llvm::ArrayRef<int> index);
   unsigned pieceElements(Type *element);
   llvm::Function *rowsHelper(Type *element, unsigned components, bool isStore);
@@ -200,7 +201,7 @@ private:
   void emitThreadgroupBarrier(llvm::CallInst &call);
   void emitSimdgroupBarrier(llvm::CallInst &call);
   void emitLibm(llvm::CallInst &call);
-  /// The lanes whose access lies outside every constant of the program that the pointer may point
+  /// The lanes whose access is outside of every constant of the program that the pointer may point
   /// to.
   llvm::Value *outsideConstants(llvm::Value *pointer, uint64_t bytes);
   void emitCheck(llvm::CallInst &call);
@@ -233,7 +234,7 @@ private:
   llvm::BasicBlock *allocas = nullptr, *bodyStart = nullptr, *bodyEnd = nullptr;
   Value *existing = nullptr, *mask = nullptr;
   bool currentHasAll = true;
-  /// The code being emitted runs only where every lane takes part.
+  /// Whether the code that is being emitted only runs if all lanes are active.
   bool allActive = false;
   Instruction *anchor = nullptr;
   unsigned anchorUses = 0;
@@ -243,7 +244,7 @@ private:
   std::vector<llvm::BasicBlock *> blockEntries;
   std::vector<llvm::AllocaInst *> pendingSlots;
   llvm::SmallVector<llvm::AllocaInst *> slots;
-  /// Slots of phis: one for each component, or one for each class of lanes.
+  /// The slots of phis: one for each component, or one for each class of lanes.
   llvm::DenseMap<llvm::PHINode *, llvm::SmallVector<llvm::AllocaInst *, 1>> phiSlots;
   llvm::DenseMap<std::pair<const void *, uint64_t>, Value *> fields;
   llvm::DenseMap<llvm::AllocaInst *, std::pair<unsigned, uint64_t>> privatePlaces; // group, offset
@@ -253,7 +254,7 @@ private:
   std::string error;
 };
 
-/// Virtual addresses of private memory begin here, so that none is null.
+/// The lowest virtual address of private memory. It is not zero, so that no valid address is null.
 inline constexpr uint64_t privateBase = 0x10000;
 
 } // namespace triton_metal::engine

@@ -5,8 +5,7 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-/// Orders other than relaxed are about other threads, of which SIMD-groups of other threadgroups
-/// are some.
+/// Orders stronger than relaxed also apply to threads of other threadgroups.
 static AtomicOrdering orderOf(AtomicOrdering ordering) {
   return ordering == AtomicOrdering::NotAtomic || ordering == AtomicOrdering::Unordered
              ? AtomicOrdering::Monotonic

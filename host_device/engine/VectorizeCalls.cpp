@@ -38,12 +38,12 @@ void SimdEmitter::emitCall(CallInst &call) {
 // The table
 //===----------------------------------------------------------------------===//
 
-/// A member function as an emitter.
+/// Makes an emitter of a member function.
 template <auto member> static void by(SimdEmitter &emitter, CallInst &call) {
   (emitter.*member)(call);
 }
 
-/// The C library's function, which the emitter takes from the name.
+/// A function of the C library. The emitter derives it from the name.
 #define TM_C_LIBRARY(NAME)                                                                         \
   {                                                                                                \
     .name = "__tm_libm_" NAME "_f32", .spread = Spread::Elementwise,                               \
@@ -172,7 +172,7 @@ void SimdEmitter::emitPosition(CallInst &call) {
     Value *width = words(offsetof(GroupState, threads), 0),
           *height = words(offsetof(GroupState, threads), 1);
     if (!options.scatteredPositions) {
-      // A SIMD-group is a run along x.
+      // A SIMD-group is a row along x.
       Value *row = dimension ? buildDivision(Instruction::UDiv, first, width) : nullptr;
       Value *at = dimension == 0   ? buildDivision(Instruction::URem, first, width)
                   : dimension == 1 ? buildDivision(Instruction::URem, row, height)
@@ -256,7 +256,7 @@ void SimdEmitter::emitThreadgroupBarrier(CallInst &call) {
 }
 
 void SimdEmitter::emitSimdgroupBarrier(CallInst &) {
-  // Lanes run in step; only the order of memory accesses is asked for.
+  // Lanes run in lockstep, so only the order of memory accesses matters.
   b.CreateFence(AtomicOrdering::AcquireRelease, SyncScope::SingleThread);
 }
 
@@ -265,7 +265,7 @@ void SimdEmitter::emitSimdgroupBarrier(CallInst &) {
 //===----------------------------------------------------------------------===//
 
 void SimdEmitter::emitLibm(CallInst &call) {
-  // Lane by lane: these are the rare ones.
+  // These functions are rare and are called for each lane.
   Function *callee = call.getCalledFunction();
   SmallVector<Type *> parameters;
   for (Use &argument : call.args()) {
@@ -375,9 +375,10 @@ void SimdEmitter::emitCheck(CallInst &call) {
           address, address->getType()->isVectorTy() ? static_cast<Type *>(numbers) : i64);
     return address;
   };
-  // The memory that the pointer may point into; nothing where only the runtime can tell.
+  // The memory that the pointer may point into; null if only the runtime knows.
   Value *start = nullptr, *length = nullptr, *forbidden = nullptr;
-  // Constants of the program among several objects; only these lanes are left for the runtime.
+  // The pointer may point to constants of the program, among other objects. Only these lanes are
+  // left for the runtime.
   Value *unknown = mask;
   auto *constant = dyn_cast<GlobalVariable>(getUnderlyingObject(pointer, 0));
   if (constant) {
@@ -426,7 +427,7 @@ void SimdEmitter::emitCheck(CallInst &call) {
                                              "writable"),
                                  b.getInt8(0));
   }
-  // A quick test that lets nothing bad through; what it stops, the runtime looks at lane by lane.
+  // A quick test that never accepts an invalid access. If it fails, the runtime checks each lane.
   const LaneShape &s = shape(pointer);
   Value *suspicious = forbidden;
   auto suspect = [&](Value *condition) {

@@ -1,6 +1,6 @@
-// Loads and stores of device, constant and threadgroup memory: one scalar access where all lanes
-// agree, wide vectors where lanes lie side by side, gathers and scatters otherwise. No lane that is
-// not active touches memory.
+// Loads and stores of device, constant and threadgroup memory: one scalar access if all lanes
+// agree, wide vectors if lanes are adjacent, and gathers and scatters otherwise. Inactive lanes
+// never access memory.
 #include "host_device/engine/Vectorize.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/MDBuilder.h"
@@ -32,8 +32,7 @@ unsigned SimdEmitter::pieceElements(Type *element) {
 //===----------------------------------------------------------------------===//
 
 llvm::Value *SimdEmitter::permute(ArrayRef<Value *> pieces, unsigned size, ArrayRef<int> index) {
-  // Register by register: each part of the result is a chain of two-operand shuffles of the pieces
-  // that it needs.
+  // Each register of the result is a chain of two-operand shuffles of the pieces that it needs.
   SmallVector<Value *> parts;
   for (unsigned first = 0; first < index.size(); first += size) {
     unsigned count = std::min<unsigned>(size, index.size() - first);
@@ -61,7 +60,7 @@ llvm::Value *SimdEmitter::permute(ArrayRef<Value *> pieces, unsigned size, Array
         part = right >= 0 ? b.CreateShuffleVector(pieces[left], pieces[right], mask)
                           : b.CreateShuffleVector(pieces[left], mask);
       } else {
-        // What is there so far, and another piece: both must be equally long.
+        // Combines the part so far with another piece; both must have the same length.
         Value *wide = part;
         if (count != size) {
           SmallVector<int> widen(size, -1);
@@ -83,7 +82,7 @@ llvm::Value *SimdEmitter::permute(ArrayRef<Value *> pieces, unsigned size, Array
     }
     parts.push_back(part);
   }
-  // Put the parts end to end.
+  // Concatenates the parts.
   while (parts.size() > 1) {
     SmallVector<Value *> joined;
     for (unsigned i = 0; i + 1 < parts.size(); i += 2) {
@@ -130,7 +129,7 @@ std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &
     sort(members, [&](unsigned x, unsigned y) {
       return std::pair(s.offset[x], x) < std::pair(s.offset[y], y);
     });
-    // A class is one window for each run without a wide gap: the rows of a tile are runs.
+    // A class has one window for each run of lanes without a wide gap, such as the row of a tile.
     for (unsigned i = 0; i != members.size(); ++i) {
       int64_t offset = s.offset[members[i]];
       Window *window = i ? &result.windows.back() : nullptr;
@@ -156,7 +155,7 @@ std::optional<SimdEmitter::AccessPlan> SimdEmitter::planAccess(const LaneShape &
       result.exact = false;
     total += window.elements;
   }
-  // A wide access of each lane by itself is still better than gathering its parts.
+  // One wide access for each lane is still better than gathering the components.
   unsigned most = components >= 2 && components * size >= 8 && components * size <= 64
                       ? simdWidth
                       : simdWidth / 2;
@@ -184,7 +183,8 @@ void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *el
     }
     return;
   }
-  // Pieces of the width of a register: of a long window several, of short windows several in one.
+  // The pieces have the width of a register. A long window has several pieces, and several short
+  // windows share one.
   SmallVector<Value *> pieces;
   SmallVector<unsigned> start; // each window's first element among the pieces'
   unsigned longest = 1;
@@ -263,7 +263,7 @@ void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *e
     b.CreateCall(rowsHelper(element, values.size(), true), {vector(pointer), rows});
     return;
   }
-  // The components' registers are the pieces to choose from.
+  // The registers of the components are the pieces to choose from.
   SmallVector<Value *> pieces;
   for (Value *value : values)
     for (unsigned part = 0; part != perVector; ++part) {
@@ -296,8 +296,8 @@ void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *e
   }
 }
 
-/// A function that loads or stores each lane's components, one access a lane; they pass through
-/// memory that the caller gives.
+/// A function that loads or stores the components of each lane with one access. The values pass
+/// through memory of the caller.
 Function *SimdEmitter::rowsHelper(Type *element, unsigned components, bool isStore) {
   unsigned bits = layout.getTypeSizeInBits(element), width = pieceElements(element);
   std::string name = (isStore ? "__tm_store_rows_" : "__tm_load_rows_") +
@@ -369,7 +369,7 @@ Function *SimdEmitter::rowsHelper(Type *element, unsigned components, bool isSto
 // Gather and scatter
 //===----------------------------------------------------------------------===//
 
-/// A function that loads the active lanes' numbers one by one.
+/// A function that loads the numbers of the active lanes one by one.
 Function *SimdEmitter::gatherHelper(unsigned bits) {
   std::string name = "__tm_gather_" + std::to_string(bits);
   if (Function *known = module.getFunction(name))
@@ -406,8 +406,8 @@ Function *SimdEmitter::gatherHelper(unsigned bits) {
   return helper;
 }
 
-/// A function that stores the active lanes' numbers one by one, in the order of lanes or in the
-/// order that it is given.
+/// A function that stores the numbers of the active lanes one by one, in the order of lanes or in a
+/// given order.
 Function *SimdEmitter::scatterHelper(unsigned bits) {
   std::string name = "__tm_scatter_" + std::to_string(bits);
   if (Function *known = module.getFunction(name))
@@ -484,7 +484,7 @@ llvm::Value *SimdEmitter::offsetPointers(Value *pointers, uint64_t offset) {
 
 llvm::Value *SimdEmitter::lastActiveLane() {
   if (options.seeded) {
-    // The last in the given order.
+    // The last lane in the given order.
     AllocaInst *last = slot(b.getInt32Ty(), "last");
     b.CreateStore(b.getInt32(0), last);
     forEachActiveLane([&](Value *lane) { b.CreateStore(lane, last); });
@@ -499,8 +499,8 @@ llvm::Value *SimdEmitter::lastActiveLane() {
 // Instructions
 //===----------------------------------------------------------------------===//
 
-/// The type in which a thread's value is loaded or stored as a whole, when all its components are
-/// of one type and side by side.
+/// The type for loading or storing a whole value of a thread, if all components have one type and
+/// are adjacent.
 static bool isDense(ArrayRef<Type *> types, ArrayRef<uint64_t> offsets, const DataLayout &layout) {
   for (unsigned i = 0; i != types.size(); ++i)
     if (types[i] != types[0] || offsets[i] != i * layout.getTypeStoreSize(types[0]))
@@ -538,7 +538,7 @@ void SimdEmitter::emitLoad(LoadInst &load) {
     return emitPrivateLoad(load);
   if (isUniform(pointer)) {
     emitUniformLoad(load);
-    // The load itself may still be told apart between lanes (a volatile one).
+    // The load itself may still differ between lanes, for example if it is volatile.
     if (!isUniform(&load))
       for (Component &component : entry(&load).components)
         component.vector = splat(component.lanes[0]);
@@ -576,7 +576,8 @@ void SimdEmitter::emitLoad(LoadInst &load) {
       b.CreateStore(values[c], homes[c]);
   };
   Value *holds = assumption(pointer);
-  // One element a lane, in the lanes' own order: a masked load does it whatever the mask.
+  // Each lane loads one element, in the order of the lanes, which a masked load can do with any
+  // mask.
   bool inOrder = types.size() == 1 && access->windows.size() == 1 && access->exact &&
                  access->windows[0].first == 0;
   if (inOrder)
@@ -615,7 +616,7 @@ void SimdEmitter::emitStore(StoreInst &store) {
   componentTypes(value->getType(), types);
   componentOffsets(value->getType(), 0, offsets);
   if (isUniform(pointer)) {
-    // All lanes to one place: the last one stays.
+    // All lanes store to one address. The last store takes effect.
     Value *base = uniform(pointer);
     Value *lane = isUniform(value) ? nullptr : lastActiveLane();
     SmallVector<Value *> parts;

@@ -1,4 +1,5 @@
-// One operation of a thread as an operation on a vector of lanes, or on the scalar of one lane.
+// Builds one operation of a thread as an operation on a vector of lanes, or on the scalar of one
+// lane.
 #include "host_device/engine/Vectorize.h"
 #include "llvm/IR/GetElementPtrTypeIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -7,7 +8,7 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-/// `type`, or a vector of it as long as `like`.
+/// `type`, or a vector of it with the length of `like`.
 static Type *typeLike(Type *type, Value *like) {
   if (auto *vector = dyn_cast<FixedVectorType>(like->getType()))
     return FixedVectorType::get(type->getScalarType(), vector->getNumElements());
@@ -20,7 +21,7 @@ llvm::Value *SimdEmitter::toFloat(Value *bits) {
 }
 
 llvm::Value *SimdEmitter::fromFloat(Value *number) {
-  // To nearest, ties to even; NaN stays NaN.
+  // Rounds to nearest, ties to even. NaN stays NaN.
   Type *i32 = typeLike(b.getInt32Ty(), number), *i16 = typeLike(b.getInt16Ty(), number);
   Value *bits = b.CreateBitCast(number, i32);
   Value *odd = b.CreateAnd(b.CreateLShr(bits, 16), ConstantInt::get(i32, 1));
@@ -34,8 +35,8 @@ llvm::Value *SimdEmitter::buildDivision(unsigned opcode, Value *left, Value *rig
   Type *type = left->getType();
   bool isSigned = opcode == Instruction::SDiv || opcode == Instruction::SRem;
   bool remainder = opcode == Instruction::URem || opcode == Instruction::SRem;
-  // No division traps: what Metal leaves open (by zero, and the one signed overflow) is division by
-  // one here.
+  // Divisions that Metal leaves undefined (by zero, and the signed overflow) must not trap. They
+  // become divisions by one.
   bool safe = false;
   if (auto *constant = dyn_cast<Constant>(right)) {
     auto *number =
@@ -56,8 +57,8 @@ llvm::Value *SimdEmitter::buildDivision(unsigned opcode, Value *left, Value *rig
   unsigned width = type->getScalarSizeInBits();
   if (!type->isVectorTy() || width > 32)
     return b.CreateBinOp(Instruction::BinaryOps(opcode), left, right);
-  // Quotients of 32-bit integers are exact in double precision, and hosts have no vector division
-  // of integers.
+  // Quotients of 32-bit integers are exact in double precision, and hosts have no integer division
+  // of vectors.
   Type *real = typeLike(width > 16 ? b.getDoubleTy() : b.getFloatTy(), left);
   Value *x = isSigned ? b.CreateSIToFP(left, real) : b.CreateUIToFP(left, real);
   Value *y = isSigned ? b.CreateSIToFP(right, real) : b.CreateUIToFP(right, real);
@@ -151,7 +152,8 @@ llvm::Value *SimdEmitter::buildCast(CastInst &cast, unsigned component, bool asV
     return b.CreateCast(cast.getOpcode(), value, shaped);
   case Instruction::FPToSI:
   case Instruction::FPToUI:
-    // What does not fit saturates, as on the GPU; LLVM's own instruction leaves it open.
+    // Numbers that do not fit saturate, as on the GPU. LLVM's own instruction leaves this
+    // undefined.
     if (fromBf)
       value = toFloat(value);
     return b.CreateIntrinsic(cast.getOpcode() == Instruction::FPToSI ? Intrinsic::fptosi_sat
@@ -175,7 +177,8 @@ llvm::Value *SimdEmitter::buildCast(CastInst &cast, unsigned component, bool asV
 }
 
 llvm::Value *SimdEmitter::buildAddress(GetElementPtrInst &gep, bool asVector, Operand operand) {
-  // The uniform part on the pointer, the lanes' part as one vector of offsets.
+  // The uniform part is added to the pointer. The part that differs between lanes becomes one
+  // vector of offsets.
   llvm::Value *pointer = gep.getPointerOperand();
   bool isPrivate = gep.getPointerAddressSpace() == 0;
   bool uniformBase = asVector && isUniform(pointer);
@@ -339,7 +342,7 @@ llvm::Value *SimdEmitter::buildIntrinsic(CallInst &call, unsigned component, boo
 
 llvm::Value *SimdEmitter::buildOperation(Instruction &inst, unsigned component, bool asVector,
                                          Operand operand) {
-  // A one-component condition or index goes with every component.
+  // A condition or index with one component applies to all components.
   auto conditionOf = [&](llvm::Value *value) -> Value * {
     unsigned c = value->getType()->isVectorTy() ? component : 0;
     return asVector && isUniform(value) ? scalar(value, c, 0) : operand(value, c);
@@ -410,7 +413,7 @@ llvm::Value *SimdEmitter::buildOperation(Instruction &inst, unsigned component, 
   }
   case Instruction::ExtractValue:
   case Instruction::InsertValue: {
-    // The flat number of the first component that the indices name.
+    // The flat number of the first component that the indices select.
     auto indices = isa<ExtractValueInst>(inst) ? cast<ExtractValueInst>(inst).getIndices()
                                                : cast<InsertValueInst>(inst).getIndices();
     Type *type = inst.getOperand(0)->getType();

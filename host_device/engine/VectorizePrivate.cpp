@@ -1,6 +1,6 @@
-// Private arrays that did not become registers: element e of all 32 lanes side by side, so that an
-// index that all lanes share is one vector access. A private pointer is a number, the byte offset
-// that the thread itself would see.
+// Private arrays that did not become registers. Element e of all 32 lanes is stored side by side,
+// so that an access with a uniform index is one vector access. A private pointer is a number: the
+// offset in bytes from the thread's point of view.
 #include "host_device/engine/Vectorize.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -18,7 +18,7 @@ void SimdEmitter::layOutPrivateMemory() {
       arrays.push_back(alloca);
   if (arrays.empty())
     return;
-  // Arrays that one access may reach share one group.
+  // Arrays that one access may reach form a group.
   EquivalenceClasses<AllocaInst *> classes;
   for (AllocaInst *array : arrays)
     classes.insert(array);
@@ -97,7 +97,8 @@ void SimdEmitter::layOutPrivateMemory() {
     PrivateGroup &group = privateGroups[privatePlaces[array].first];
     group.unit = std::min(group.unit, unit);
   }
-  // Far more than a GPU's threads have; all threads of a threadgroup have it at once.
+  // This is far more than a thread of a GPU has. All threads of a threadgroup need it at the same
+  // time.
   constexpr uint64_t mostBytes = uint64_t(256) << 10;
   uint64_t bytes = 0;
   for (const PrivateGroup &group : privateGroups)
@@ -129,7 +130,7 @@ SimdEmitter::PrivateGroup &SimdEmitter::privateGroup(llvm::Value *pointer) {
 
 llvm::Value *SimdEmitter::privateAddress(PrivateGroup &group, llvm::Value *pointer, uint64_t offset,
                                          bool asVector) {
-  // Byte o of lane l lies at (o / unit) * 32 * unit + l * unit.
+  // Byte o of lane l is at (o / unit) * 32 * unit + l * unit.
   Value *at = asVector ? vector(pointer) : uniform(pointer);
   Type *type = at->getType();
   at = b.CreateAdd(at, ConstantInt::get(type, int64_t(offset) - int64_t(privateBase), true));
@@ -196,8 +197,8 @@ void SimdEmitter::emitPrivateStore(StoreInst &store) {
       if (!one) {
         scatter(part, address);
       } else {
-        // Lanes have places of their own, so that one that takes no part can be given back what it
-        // has.
+        // Each lane has memory of its own, so an inactive lane can store the value that is there
+        // already.
         if (!maskIsFull())
           part = b.CreateSelect(mask, part, b.CreateAlignedLoad(lanesOf(unit), address, alignment));
         b.CreateAlignedStore(part, address, alignment);

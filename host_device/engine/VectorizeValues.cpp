@@ -1,5 +1,5 @@
-// Values of a thread as values of a SIMD-group, computed on demand: as one vector of lanes, or as
-// the scalar of one lane.
+// Computes the values of a thread as values of a SIMD-group, on demand: as one vector of lanes, or
+// as the scalar of one lane.
 #include "host_device/engine/Vectorize.h"
 #include "llvm/IR/IntrinsicInst.h"
 
@@ -12,7 +12,7 @@ namespace triton_metal::engine {
 //===----------------------------------------------------------------------===//
 
 Type *SimdEmitter::mapScalar(Type *type) {
-  // bfloat is carried as its bits: what hosts do with it natively differs from one to the next.
+  // bfloats are represented by their bits, because native support differs between hosts.
   if (type->isBFloatTy())
     return b.getInt16Ty();
   if (type->isPointerTy())
@@ -66,7 +66,7 @@ Type *SimdEmitter::componentType(Type *type, unsigned component) {
 
 Constant *SimdEmitter::mapConstant(Constant *constant, unsigned component) {
   Type *type = constant->getType();
-  // LLVM leaves the bits of a half read as a bfloat, or the other way round, an expression.
+  // LLVM leaves the bits of a half that is read as a bfloat, or vice versa, as an expression.
   if (auto *expr = dyn_cast<ConstantExpr>(constant);
       expr && expr->getOpcode() == Instruction::BitCast &&
       componentCount(expr->getOperand(0)->getType()) == componentCount(type))
@@ -81,7 +81,7 @@ Constant *SimdEmitter::mapConstant(Constant *constant, unsigned component) {
         return bits;
     }
   if (type->isAggregateType() || type->isVectorTy()) {
-    // Walk down to the component.
+    // Finds the element that contains the component.
     unsigned index = 0;
     for (;; ++index) {
       Constant *element = constant->getAggregateElement(index);

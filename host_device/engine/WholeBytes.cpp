@@ -1,5 +1,5 @@
-// LLVM may read a word whose bits are tested as a vector of bits: such accesses become those of the
-// whole word again.
+// LLVM may read a word whose bits are tested as a vector of bits. This pass replaces such accesses
+// by accesses to the whole word.
 #include "host_device/engine/Prepare.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -9,7 +9,7 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-/// Whether elements of the type lie in memory at no whole bytes.
+/// Whether elements of the type do not occupy whole bytes in memory.
 static bool hasPartBytes(Type *type) {
   Type *scalar = type->getScalarType();
   return scalar->isIntegerTy() && scalar->getIntegerBitWidth() % 8 != 0 &&

@@ -18,15 +18,15 @@ public:
   bool shouldVisitTemplateInstantiations() const { return true; }
   bool shouldVisitImplicitCode() const { return false; }
 
-  /// `p->method()`: the object is what matters, and its method may be called.
+  /// In `p->method()`, only the object matters, and its method may be called.
   bool VisitMemberExpr(MemberExpr *member) {
     if (member->isArrow())
       objects.insert(member->getBase());
     return true;
   }
 
-  /// Overload resolution accepts some calls on an object in thread memory of a method for another
-  /// address space.
+  /// For an object in thread memory, overload resolution also accepts methods for other address
+  /// spaces.
   bool VisitCXXMemberCallExpr(CXXMemberCallExpr *call) {
     checkObject(call->getImplicitObjectArgument(), call->getMethodDecl());
     return true;

@@ -1,4 +1,4 @@
-// Metal's own rules about address spaces, which this front end's clang is more lenient about.
+// Checks rules of Metal about address spaces that this front end's clang does not enforce.
 #pragma once
 
 #include "host_device/msl/Diagnostics.h"
@@ -7,8 +7,8 @@
 
 namespace triton_metal {
 
-/// Reports pointers of the user's text that change their address space. (Objects may: that is how
-/// their methods are called and how they are copied.)
+/// Reports pointers in the user's text that change their address space. Objects may change it,
+/// because they are copied and their methods are called this way.
 void checkAddressSpaces(clang::ASTContext &context, llvm::ArrayRef<clang::Decl *> declarations,
                         DiagnosticCollector &diagnostics);
 

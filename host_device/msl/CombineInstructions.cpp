@@ -12,7 +12,8 @@ namespace triton_metal {
 
 static bool isShortFloat(Type *type) { return type->isHalfTy() || type->isBFloatTy(); }
 
-/// LLVM leaves the bits of one float format read as another an expression.
+/// Folds bits of one float format that are read as another. LLVM leaves such a constant as an
+/// expression.
 static Constant *foldBits(Constant *constant) {
   auto *expr = dyn_cast<ConstantExpr>(constant);
   if (!expr || expr->getOpcode() != Instruction::BitCast || !isShortFloat(expr->getType()))
@@ -78,9 +79,10 @@ PreservedAnalyses CombineInstructionsPass::run(Function &function,
     changed.intersect(InstCombinePass().run(function, analyses));
     return changed;
   }
-  // A fence after every cast of bits to a short float: no cast between formats meets a comparison.
-  // And one after every bfloat that becomes a float: float arithmetic that is rounded to half is
-  // not done in half, which has more digits than a bfloat, but not its range.
+  // Inserts a fence after every cast of bits to a short float, so that no comparison sees a cast
+  // between formats. Inserts another one after every conversion of a bfloat to float, so that float
+  // arithmetic that is rounded to half is not done in half, which has more digits than a bfloat but
+  // a smaller range.
   for (Instruction &inst : make_early_inc_range(instructions(function))) {
     auto *cast = dyn_cast<CastInst>(&inst);
     if (!cast || !(isa<BitCastInst>(cast)

@@ -17,7 +17,8 @@ static void defineShift(BinaryOperator *shift) {
   shift->setOperand(1, builder.CreateAnd(shift->getOperand(1), type->getScalarSizeInBits() - 1));
 }
 
-/// A division by zero, or of the least number by -1, must not stop the host: its divisor becomes 1.
+/// A division by zero, or of the least number by -1, must not trap on the host. Its divisor becomes
+/// 1.
 static void defineDivision(BinaryOperator *division) {
   bool isSigned =
       division->getOpcode() == Instruction::SDiv || division->getOpcode() == Instruction::SRem;

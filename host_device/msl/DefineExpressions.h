@@ -1,4 +1,4 @@
-// Expressions that C++ leaves undefined, before clang folds them.
+// Defines expressions that C++ leaves undefined, before clang folds them.
 #pragma once
 
 #include "clang/AST/ASTContext.h"
@@ -7,13 +7,13 @@
 
 namespace triton_metal {
 
-/// clang folds constants while it generates code, and what it folds is poison where C++ leaves the
-/// result open. So the syntax tree is changed before code is generated from it: amounts of shifts
-/// are masked, and divisors and floats that become integers go through memory, where they may be
-/// constants, so that an instruction is left that `DefineArithmeticPass` defines.
+/// Clang folds constants during code generation and makes poison of undefined results. The syntax
+/// tree is therefore changed before that: amounts of shifts are masked. Divisors and floats that
+/// become integers pass through memory if they may be constants, so that an instruction remains
+/// which `DefineArithmeticPass` can define.
 class DefineExpressions {
 public:
-  /// May be called with the same declaration again: nothing is changed twice.
+  /// May be called several times for a declaration; nothing is changed twice.
   void run(clang::ASTContext &context, clang::Decl *declaration);
 
 private:

@@ -23,7 +23,7 @@ static bool isOutside(const DataLayout &layout, Value *pointer, Type *type) {
 
 static bool isOpen(const Value *value) { return isa<UndefValue>(value); }
 
-/// A value of several ways in which only one is known is that one, where it is known everywhere.
+/// A phi with only one known incoming value is that value, if the value is available at the phi.
 static bool foldsToOne(PHINode *phi, const DominatorTree &dominators) {
   Value *known = nullptr;
   for (Value *value : phi->incoming_values()) {
@@ -55,7 +55,7 @@ PreservedAnalyses DefineValuesPass::run(Function &function, FunctionAnalysisMana
     }
   }
   for (Instruction &inst : instructions(function)) {
-    // A shuffle chooses what it takes; freezing chooses a value itself.
+    // A shuffle may ignore undefined elements, and a freeze selects a value itself.
     if (isa<ShuffleVectorInst, FreezeInst>(inst))
       continue;
     if (auto *phi = dyn_cast<PHINode>(&inst); phi && foldsToOne(phi, dominators))

@@ -7,7 +7,7 @@ using llvm::StringRef;
 
 namespace triton_metal {
 
-/// More errors than this are seldom read.
+/// More errors than this are rarely read.
 static constexpr unsigned maxErrors = 8;
 
 std::string inMetal(StringRef message) {
@@ -72,7 +72,7 @@ void DiagnosticCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level
                                            const clang::Diagnostic &diagnostic) {
   DiagnosticConsumer::HandleDiagnostic(level, diagnostic);
   if (level < clang::DiagnosticsEngine::Error) {
-    // Notes are told only where they belong to an error and point into the user's text.
+    // A note is shown if it belongs to an error that was shown and points into the user's text.
     if (level != clang::DiagnosticsEngine::Note || !lastShown || !diagnostic.hasSourceManager())
       return;
     const clang::SourceManager &sources = diagnostic.getSourceManager();

@@ -1,4 +1,4 @@
-// Clang's diagnostics, told in the user's own text.
+// Clang's diagnostics, in terms of the user's own text.
 #pragma once
 
 #include "host_device/msl/Rewriter.h"
@@ -10,20 +10,20 @@
 
 namespace triton_metal {
 
-/// A file as its author wrote it, and as clang reads it.
+/// A file as the user wrote it, and as clang reads it.
 struct SourceText {
   std::string displayName;
   std::string original;
   RewrittenText rewritten;
 };
 
-/// The files of one compilation by the path under which clang knows them.
+/// The files of one compilation, by the path that clang uses.
 using SourceTexts = llvm::StringMap<std::unique_ptr<SourceText>>;
 
-/// Clang's words for what Metal has names for, in Metal's words.
+/// Replaces clang's terms by Metal's terms.
 std::string inMetal(llvm::StringRef message);
 
-/// Collects errors with their notes, placed in the original text.
+/// Collects errors and their notes, with positions in the original text.
 class DiagnosticCollector final : public clang::DiagnosticConsumer {
 public:
   explicit DiagnosticCollector(const SourceTexts &texts) : texts(texts) {}
@@ -31,12 +31,12 @@ public:
   void HandleDiagnostic(clang::DiagnosticsEngine::Level level,
                         const clang::Diagnostic &diagnostic) override;
 
-  /// An error of our own at a place in the text.
+  /// Reports an error of this front end at a position in the text.
   void error(const clang::SourceManager &sources, clang::SourceLocation location,
              llvm::StringRef message);
 
   bool hasErrors() const { return errors != 0; }
-  /// `file:line:column: error: message`, the line and a caret, for each error.
+  /// For each error `file:line:column: error: message`, the line, and a caret.
   const std::string &text() const { return out; }
 
 private:

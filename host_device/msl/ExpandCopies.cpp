@@ -9,7 +9,7 @@ using namespace llvm;
 
 namespace triton_metal {
 
-/// A copy of more pieces than this stays a copy.
+/// A copy of more pieces is not expanded.
 static constexpr uint64_t maxPieces = 64;
 
 static bool isThreadMemory(const Value *pointer) {
@@ -40,7 +40,7 @@ static bool expand(MemCpyInst *copy) {
   if (bytes / alignment > maxPieces)
     return false;
   IRBuilder<> builder(copy);
-  // All loads come first: source and destination may be the same place.
+  // All loads come before the stores, because source and destination may be the same.
   SmallVector<std::pair<uint64_t, Value *>> pieces;
   for (uint64_t at = 0; at < bytes;) {
     uint64_t size = alignment;

@@ -24,7 +24,7 @@ namespace triton_metal {
 
 namespace {
 
-/// Ends a compilation whose macros double each other without end.
+/// Ends compilations whose macros expand without bound.
 class ExpansionLimit final : public clang::PPCallbacks {
 public:
   void MacroExpands(const clang::Token &, const clang::MacroDefinition &, clang::SourceRange,
@@ -38,7 +38,8 @@ private:
   uint64_t expansions = 0;
 };
 
-/// Parses the text and generates code for it, keeping what its kernels' declarations say.
+/// Parses the text, generates code for it, and keeps the information from the declarations of
+/// kernels.
 class MslAction final : public clang::ASTFrontendAction {
 public:
   MslAction(LLVMContext &context, DiagnosticCollector &diagnostics, const MslOptions &options)
@@ -140,7 +141,7 @@ Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
   return std::move(result);
 }
 
-/// Of this program's own sources; the build writes it.
+/// The hash of this program's sources. The build writes it.
 const char *hostDeviceSourceHash();
 
 std::string frontendVersion() {

@@ -1,5 +1,5 @@
-// Metal Shading Language text to LLVM IR, in process: clang's libraries, no files and no
-// subprocess.
+// Compiles Metal Shading Language text to LLVM IR in process, with clang's libraries: without files
+// or subprocesses.
 #pragma once
 
 #include "host_device/KernelInfo.h"
@@ -14,15 +14,15 @@
 
 namespace triton_metal {
 
-/// The value that a pipeline gives to `[[function_constant(index)]]`: its bits, in the low end of a
-/// 64-bit word.
+/// The value that a pipeline gives to `[[function_constant(index)]]`: its bits, in the low bits of
+/// a 64-bit word.
 struct FunctionConstantValue {
   uint32_t index = 0;
   uint64_t bits = 0;
 };
 
 struct MslOptions {
-  /// Names the text in diagnostics.
+  /// The name of the text in diagnostics.
   std::string fileName = "kernel.metal";
   std::vector<FunctionConstantValue> functionConstants;
   /// Preprocessor macros, as -DNAME=VALUE.
@@ -32,20 +32,21 @@ struct MslOptions {
 };
 
 /// A module in which every kernel is one LLVM function `void NAME(parameters in source order)` that
-/// does what one thread does. Everything that it calls is inlined; threadgroup variables are calls
-/// of `__tm_threadgroup_alloc`; cross-lane operations are calls of the `__tm_*` functions, which
-/// the device implements.
+/// does the work of one thread. Everything that it calls is inlined. Threadgroup variables are
+/// calls of `__tm_threadgroup_alloc`; cross-lane operations are calls of the `__tm_*` functions,
+/// which the device implements.
 struct CompiledMsl {
   std::unique_ptr<llvm::Module> module;
   std::vector<KernelInfo> kernels;
 };
 
-/// Compiles MSL. What does not parse is an error that carries clang's diagnostics in the user's own
-/// lines and columns. May be called from several threads, each with a context of its own.
+/// Compiles MSL. Errors contain clang's diagnostics with lines and columns of the user's text. May
+/// be called from several threads, each with a context of its own.
 llvm::Expected<CompiledMsl> compileMsl(llvm::StringRef source, const MslOptions &options,
                                        llvm::LLVMContext &context);
 
-/// Names everything that decides what `compileMsl` makes of one text: for keys of caches.
+/// Identifies everything besides the text and its options that determines the result of
+/// `compileMsl`, for cache keys.
 std::string frontendVersion();
 
 } // namespace triton_metal

@@ -19,13 +19,13 @@ makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEn
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   std::vector<const char *> arguments = {
       "-triple", metalTriple, "-x", "c++", "-std=c++20", "-emit-llvm-only",
-      // Optimised code, but by this front end's own passes.
+      // Optimised code, but only by this front end's own passes.
       "-O2", "-disable-llvm-passes", "-ffp-contract=off", "-ffreestanding", "-fno-builtin",
       "-fdeclspec", "-fno-rtti", "-fno-threadsafe-statics", "-nostdsysteminc", "-nobuiltininc",
       "-fwrapv", "-relaxed-aliasing", "-disable-lifetime-markers",
       "-debug-info-kind=line-tables-only", "-dwarf-version=5", "-mframe-pointer=none",
       "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-Wno-everything",
-      // Metal's own compiler takes these with a warning at most.
+      // Metal's own compiler accepts these, at most with a warning.
       "-Wno-error=c++11-narrowing", "-Wno-error=reserved-user-defined-literal", path};
   clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, diagnostics);
   clang::LangOptions &language = invocation->getLangOpts();
@@ -33,14 +33,15 @@ makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEn
   language.NativeHalfType = language.NativeHalfArgsAndReturns = true;
   language.CXXExceptions = language.Exceptions = false;
   language.PointerOverflowDefined = true;
-  // A loop may never end, and a null pointer is a pointer: neither lets LLVM drop what follows.
+  // A loop may run forever, and a null pointer may be dereferenced: LLVM must not remove the code
+  // after either.
   clang::CodeGenOptions &generation = invocation->getCodeGenOpts();
   generation.setFiniteLoops(clang::CodeGenOptions::FiniteLoopsKind::Never);
   generation.NullPointerIsValid = true;
   clang::PreprocessorOptions &preprocessor = invocation->getPreprocessorOpts();
   if (withPrelude) {
     preprocessor.ImplicitPCHInclude = preludePath;
-    // It was made by this process, from the same headers and options.
+    // This process created it, from the same headers and options.
     preprocessor.DisablePCHOrModuleValidation = clang::DisableValidationForModuleKind::All;
   } else {
     preprocessor.Includes.push_back("metal_stdlib");
@@ -77,7 +78,7 @@ std::unique_ptr<clang::CompilerInstance> makeInstance(IntrusiveRefCntPtr<vfs::Fi
 
 namespace {
 
-/// Parses a header and keeps its AST as bytes.
+/// Parses a header and serialises its AST.
 class PreludeAction final : public clang::ASTFrontendAction {
 public:
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance &instance,

@@ -1,4 +1,4 @@
-// How clang is set up for Metal, and the standard library as it is after parsing.
+// Clang's configuration for Metal, and the parsed standard library.
 #pragma once
 
 #include "host_device/msl/Diagnostics.h"
@@ -14,20 +14,20 @@ inline constexpr const char *mainPath = "/metal/main.metal";
 /// The path under which clang sees the parsed standard library.
 inline constexpr const char *preludePath = "/metal/stdlib.pch";
 
-/// Clang ready to parse `path`, whose files are `files`.
+/// A compiler instance that is ready to parse `path`. Its files are those in `files`.
 std::unique_ptr<clang::CompilerInstance>
 makeInstance(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files, const char *path,
              const MslOptions &options, DiagnosticCollector &diagnostics, bool withPrelude);
 
-/// The standard library as a precompiled header in memory: from the program itself, or made when
-/// first asked for if the program runs with another clang than it was built with. Empty if that
-/// failed; then every compilation reads the library's text.
+/// The standard library as a precompiled header in memory. It is part of the program; if the
+/// program runs with another clang than it was built with, it is created on first use. Empty if
+/// that fails; then every compilation parses the library's text.
 llvm::StringRef parsedPrelude();
 
-/// Parses the standard library into bytes.
+/// Parses the standard library and serialises it.
 std::string parsePrelude();
 
-/// What the build put into the program, and the clang that made it.
+/// The data that the build has embedded in the program, and the clang that created it.
 struct EmbeddedPrelude {
   llvm::StringRef bytes;
   llvm::StringRef clangVersion;

@@ -15,7 +15,7 @@ using namespace clang;
 
 namespace triton_metal {
 
-/// A type as Metal spells it.
+/// The spelling of a type in Metal.
 static std::string spelling(QualType type, const ASTContext &ast) {
   std::string text = inMetal(type.getAsString(ast.getPrintingPolicy()));
   for (StringRef space : {"device ", "constant ", "threadgroup "})
@@ -75,7 +75,7 @@ void KernelCollector::HandleTranslationUnit(ASTContext &context) {
   if (diagnostics.hasErrors())
     return;
   checkAddressSpaces(context, declarations, diagnostics);
-  // Once more, for what was instantiated since.
+  // Once more, for templates that have been instantiated since.
   for (Decl *decl : declarations)
     define.run(context, decl);
   std::set<const VarDecl *> seenVariables;
@@ -98,7 +98,7 @@ void KernelCollector::HandleTranslationUnit(ASTContext &context) {
     const FunctionDecl *definition = nullptr;
     if (!function->hasBody(definition))
       continue;
-    // A template's explicit instantiation may come by twice.
+    // An explicit instantiation of a template may occur twice.
     if (seen.insert(definition->getCanonicalDecl()).second)
       addKernel(definition);
   }
@@ -247,7 +247,7 @@ void KernelCollector::addKernel(const FunctionDecl *function) {
     given.push_back(hasIndex);
     kernel.info.parameters.push_back(std::move(info));
   }
-  // Parameters without an index take the free ones in order.
+  // Parameters without an index get the free indices, in order.
   uint32_t nextBuffer = 0, nextGroup = 0;
   for (size_t i = 0; i < kernel.info.parameters.size(); ++i) {
     ParameterInfo &info = kernel.info.parameters[i];

@@ -1,4 +1,4 @@
-// Kernels as clang's AST declares them.
+// Collects kernels from clang's AST.
 #pragma once
 
 #include "host_device/KernelInfo.h"
@@ -12,8 +12,7 @@
 
 namespace triton_metal {
 
-/// A kernel that the text declares: what its signature says, and the function that clang generates
-/// for it.
+/// A kernel that the text declares: its signature, and the function that clang generates for it.
 struct DeclaredKernel {
   KernelInfo info;
   const clang::FunctionDecl *decl = nullptr;
@@ -25,7 +24,7 @@ struct DeclaredConstant {
   const clang::VarDecl *decl = nullptr;
 };
 
-/// Watches declarations go by and keeps those that a kernel's user needs.
+/// Collects the declarations of kernels and of function constants during parsing.
 class KernelCollector final : public clang::ASTConsumer {
 public:
   KernelCollector(DiagnosticCollector &diagnostics, const MslOptions &options)

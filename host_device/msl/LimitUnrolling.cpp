@@ -10,12 +10,12 @@ using namespace llvm;
 
 namespace triton_metal {
 
-/// As many instructions a kernel's loops may become by unrolling that is asked for. Past it
-/// compilation takes longer than anything that a loop could cost.
+/// The limit for the instructions of a kernel after its requested unrolling. Beyond it, compilation
+/// takes longer than the loops could cost.
 static constexpr uint64_t mostInstructions = 24 * 1024;
 
 namespace {
-/// A loop that asks to be unrolled.
+/// A loop with a request to be unrolled.
 struct Asking {
   Loop *loop;
   uint64_t trips;
@@ -64,7 +64,7 @@ void Limiter::collect(Loop *loop) {
     collect(inner);
 }
 
-/// The instructions that the loop becomes.
+/// The number of instructions of the loop after unrolling.
 uint64_t Limiter::sizeOf(Loop *loop) const {
   uint64_t size = 0;
   for (BasicBlock *block : loop->blocks())
@@ -85,7 +85,8 @@ bool Limiter::run() {
       collect(loop);
   bool changed = false;
   for (uint64_t now = total(); now > mostInstructions;) {
-    // The loop whose staying saves most, rather one without arrays; of equal ones the first.
+    // Chooses the loop that saves most if it stays a loop. Loops without arrays come first, and the
+    // first one wins a tie.
     Asking *best = nullptr;
     std::pair<bool, uint64_t> bestGain;
     for (Asking &entry : asking) {

@@ -81,7 +81,8 @@ Error bindFunctionConstants(Module &module, ArrayRef<GeneratedConstant> constant
   return Error::success();
 }
 
-/// The kernel's own function: parameters are plain values, positions vectors.
+/// Creates the kernel's function, whose parameters are plain values and whose positions are
+/// vectors.
 Function *makeKernel(Module &module, const GeneratedKernel &kernel) {
   LLVMContext &context = module.getContext();
   SmallVector<Type *> types;
@@ -103,7 +104,7 @@ Function *makeKernel(Module &module, const GeneratedKernel &kernel) {
   outer->addFnAttr(Attribute::NoUnwind);
   outer->addFnAttr(Attribute::Convergent);
   if (DISubprogram *program = inner->getSubprogram()) {
-    // The wrapper is at the kernel's first line; inlined code keeps its own places.
+    // The wrapper is at the kernel's first line. Inlined code keeps its own locations.
     outer->setSubprogram(DISubprogram::getDistinct(
         context, program->getScope(), kernel.info->name, kernel.info->name, program->getFile(),
         program->getLine(), program->getType(), program->getScopeLine(), nullptr, 0, 0,
@@ -131,7 +132,7 @@ Function *makeKernel(Module &module, const GeneratedKernel &kernel) {
   return outer;
 }
 
-/// Every function but the kernels disappears into its callers.
+/// Inlines all functions except kernels into their callers.
 void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
   for (Function &function : module) {
     function.setCallingConv(CallingConv::C);
@@ -142,7 +143,7 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
     function.removeFnAttr(Attribute::OptimizeNone);
     if (kernels.contains(&function))
       continue;
-    // The rewriter adds `__restrict` to methods. It says nothing about aliasing.
+    // The rewriter adds `__restrict` to methods, which must not have an effect on aliasing.
     for (Argument &argument : function.args())
       if (argument.getName() == "this")
         argument.removeAttr(Attribute::NoAlias);
@@ -169,7 +170,7 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
     }
 }
 
-/// Before anything is folded.
+/// Runs before anything is folded.
 void defineArithmetic(Module &module) {
   FunctionAnalysisManager unused;
   for (Function &function : module)
@@ -177,11 +178,11 @@ void defineArithmetic(Module &module) {
       DefineArithmeticPass().run(function, unused);
 }
 
-/// More would take longer to compile than anyone waits.
+/// Kernels with more instructions would take too long to compile.
 constexpr uint64_t mostInlined = 1'000'000;
 constexpr unsigned deepestLoop = 128;
 
-/// The instructions of a function once everything that it calls is part of it.
+/// The number of instructions of a function after inlining everything that it calls.
 uint64_t inlinedSize(const Function &function, DenseMap<const Function *, uint64_t> &known) {
   auto [entry, isNew] = known.try_emplace(&function, 1);
   if (!isNew) // one that is being counted calls itself, which is refused later
@@ -196,7 +197,7 @@ uint64_t inlinedSize(const Function &function, DenseMap<const Function *, uint64
   return known[&function] = size;
 }
 
-/// Text that is small but becomes more code than can be compiled is refused.
+/// Refuses a small text that would become too much code.
 Error checkSize(Module &module, const SetVector<Function *> &kernels) {
   DenseMap<const Function *, uint64_t> known;
   for (Function *kernel : kernels)
@@ -216,8 +217,8 @@ Error checkSize(Module &module, const SetVector<Function *> &kernels) {
   return Error::success();
 }
 
-/// Metal has no recursion, but a call of itself at a function's end is a loop, and published
-/// kernels have such calls.
+/// Metal has no recursion, but a function that calls itself at its end is a loop. Published kernels
+/// contain such calls.
 void loopTailCalls(Module &module) {
   PassBuilder builder;
   FunctionAnalysisManager functions;
@@ -250,7 +251,8 @@ template <typename PassT> void addLoopPass(FunctionPassManager &manager, PassT p
   manager.addPass(createFunctionToLoopPassAdaptor(std::move(pass)));
 }
 
-/// Canonical form, the same on every machine: no pass here asks the target for costs.
+/// Simplifies to a form that is the same on every machine: no pass in here asks the target for
+/// costs.
 void simplify(Module &module) {
   PassBuilder builder;
   LoopAnalysisManager loops;
@@ -272,7 +274,7 @@ void simplify(Module &module) {
   clean.addPass(EarlyCSEPass());
   clean.addPass(SimplifyCFGPass());
   clean.addPass(CombineInstructionsPass());
-  // Arrays that `#pragma unroll` loops index become registers.
+  // Arrays become registers if their only indices come from `#pragma unroll` loops.
   addLoopPass(clean, LoopRotatePass());
   addLoopPass(clean, IndVarSimplifyPass());
   clean.addPass(LimitUnrollingPass());
@@ -284,7 +286,7 @@ void simplify(Module &module) {
   clean.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
   clean.addPass(CombineInstructionsPass());
   clean.addPass(SimplifyCFGPass());
-  // Vectors stay for loads and stores only; arithmetic is on numbers.
+  // Vectors remain for loads and stores only; arithmetic becomes scalar.
   ScalarizerPassOptions scalarizer;
   scalarizer.ScalarizeLoadStore = false;
   clean.addPass(ScalarizerPass(scalarizer));
@@ -300,8 +302,8 @@ void simplify(Module &module) {
   manager.run(module, modules);
 }
 
-/// Threadgroup variables are globals of clang's; a kernel gets those that it uses at its beginning,
-/// by number.
+/// Clang represents threadgroup variables as globals. Each kernel gets the variables that it uses,
+/// in its entry block and by number.
 void placeThreadgroupVariables(Module &module,
                                ArrayRef<std::pair<Function *, KernelInfo *>> kernels) {
   LLVMContext &context = module.getContext();
@@ -354,7 +356,8 @@ void placeThreadgroupVariables(Module &module,
   }
 }
 
-/// A kernel that uses a function constant without a value cannot be run; the library's others can.
+/// Marks kernels that use a function constant without a value. The other kernels of the library can
+/// be run.
 void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
                   ArrayRef<GeneratedConstant> constants) {
   for (const GeneratedConstant &constant : constants) {
@@ -384,7 +387,7 @@ void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
   }
 }
 
-/// What the device cannot run is refused here, by name.
+/// Refuses what the device cannot run, with an error that names it.
 Error check(Module &module, const SetVector<Function *> &kernels) {
   for (Function &function : module)
     if (!function.isDeclaration() && !kernels.contains(&function))
@@ -396,7 +399,7 @@ Error check(Module &module, const SetVector<Function *> &kernels) {
         !type || type->getNumElements() > 0)
       return failure("a variable at file scope has an initialiser that is not constant");
   for (GlobalVariable &variable : module.globals()) {
-    // Each kernel's code holds those that it reads.
+    // The code of each kernel contains the constants that it reads.
     constexpr uint64_t mostBytes = uint64_t(16) << 20;
     if (uint64_t bytes = module.getDataLayout().getTypeAllocSize(variable.getValueType());
         !variable.isDeclaration() && bytes > mostBytes)
@@ -439,7 +442,7 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   if (Error error = checkSize(module, entries))
     return error;
   inlineEverything(module, entries);
-  // What clang keeps for a linker's sake keeps nothing here.
+  // Clang keeps some globals for the linker, which is not used here.
   for (StringRef name : {"llvm.used", "llvm.compiler.used", "llvm.global.annotations"})
     if (GlobalVariable *used = module.getNamedGlobal(name))
       used->eraseFromParent();

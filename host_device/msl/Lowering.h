@@ -1,5 +1,5 @@
-// From what clang generates to the form that the device executes: one function a kernel, everything
-// inlined, address spaces known.
+// Lowers clang's output to the form that the device executes: one function for each kernel,
+// everything inlined, address spaces known.
 #pragma once
 
 #include "host_device/KernelInfo.h"
@@ -12,8 +12,8 @@ namespace triton_metal {
 
 struct GeneratedKernel {
   KernelInfo *info;
-  /// What clang generated: a parameter is a value, or, for a vector of positions, a `byval`
-  /// pointer.
+  /// The function that clang generated. Each parameter is a value; a vector of positions is a
+  /// `byval` pointer.
   llvm::Function *function;
 };
 
@@ -22,7 +22,7 @@ struct GeneratedConstant {
   llvm::GlobalVariable *variable;
 };
 
-/// Lowers the module in place. Fills in the kernels' threadgroup variables and which function
+/// Lowers the module in place. Sets the threadgroup variables of the kernels, and which function
 /// constants have values.
 llvm::Error lowerModule(llvm::Module &module, llvm::ArrayRef<GeneratedKernel> kernels,
                         llvm::ArrayRef<GeneratedConstant> constants, const MslOptions &options);

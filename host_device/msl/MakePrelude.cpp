@@ -1,5 +1,5 @@
-// A program of the build: parses the Metal standard library and writes what became of it, with the
-// source that embeds it.
+// A tool of the build. It parses the Metal standard library and writes the result, together with a
+// source file that embeds it.
 #include "host_device/msl/Invocation.h"
 #include "clang/Basic/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -10,7 +10,7 @@
 using namespace llvm;
 
 namespace triton_metal {
-// This program is what makes it.
+// The tool itself has no embedded library; it creates it.
 EmbeddedPrelude embeddedPrelude() { return {}; }
 const char *hostDeviceSourceHash();
 const char *hostDeviceSourceHash() { return ""; }
@@ -33,7 +33,8 @@ int main(int argc, char **argv) {
   }
   SHA256 hash;
   hash.update(bytes);
-  // The hash makes a new text of new bytes, so that no compiler cache takes one for the other.
+  // With the hash, the text differs if the embedded bytes differ, so that a compiler cache
+  // distinguishes them.
   source << "// " << toHex(hash.final()) << "\n"
          << "#include \"host_device/msl/Invocation.h\"\n\n";
   if (bytes.empty()) {

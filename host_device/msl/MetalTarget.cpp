@@ -24,8 +24,8 @@ static_assert(unsigned(LangAS::opencl_global) == 1 && unsigned(LangAS::opencl_lo
 
 class MetalTargetInfo final : public TargetInfo {
 public:
-  /// Starts as a copy of clang's own target for the triple: that is the one way to give a target
-  /// its options.
+  /// Starts as a copy of clang's target for the triple, because there is no other way to set its
+  /// options.
   explicit MetalTargetInfo(const TargetInfo &base) : TargetInfo(base) {
     resetDataLayout(metalDataLayout);
     AddrSpaceMap = &languageAddressSpaces;
@@ -49,15 +49,15 @@ public:
     VLASupported = false;
   }
 
-  /// A pointer to thread memory also takes addresses of the other spaces: that is what lets a
-  /// struct in device or constant memory be copied, and its methods be called. Nothing goes the
-  /// other way without a cast.
+  /// A pointer to thread memory also accepts addresses of the other spaces, so that a struct in
+  /// device or constant memory can be copied and its methods can be called. The opposite direction
+  /// requires a cast.
   bool isAddressSpaceSupersetOf(LangAS a, LangAS b) const override {
     return a == b || a == LangAS::Default;
   }
 
-  /// What a variable of thread memory starts from lies in constant memory, where all threads read
-  /// one copy. A pass that finds that a variable never changes then reads that copy in its place.
+  /// The initial value of a variable in thread memory is in constant memory, where all threads
+  /// share it. If the variable never changes, a pass then reads that copy instead.
   std::optional<LangAS> getConstantAddressSpace() const override { return LangAS::opencl_constant; }
 
   void getTargetDefines(const LangOptions &, MacroBuilder &builder) const override {
@@ -75,7 +75,7 @@ public:
   ArrayRef<const char *> getGCCRegNames() const override { return {}; }
   ArrayRef<GCCRegAlias> getGCCRegAliases() const override { return {}; }
   bool hasInt128Type() const override { return false; }
-  /// A constant of type half is one, not its bits.
+  /// Constants of type half are represented as half and not as bits.
   bool useFP16ConversionIntrinsics() const override { return false; }
 };
 

@@ -1,4 +1,4 @@
-// The target that clang compiles Metal for: one thread of the host Metal device.
+// Clang's target for Metal: one thread of the host Metal device.
 #pragma once
 
 #include "clang/Basic/TargetInfo.h"
@@ -10,13 +10,13 @@ class CompilerInstance;
 
 namespace triton_metal {
 
-/// The triple under which clang generates code. Its calling convention keeps every parameter whole
-/// (a vector stays a vector, a struct is passed by pointer), so that an LLVM function's parameters
-/// are the source's, one to one.
+/// The triple for code generation. Its calling convention does not split parameters: a vector stays
+/// a vector, and a struct is passed by pointer. The parameters of an LLVM function therefore
+/// correspond to those of the source.
 inline constexpr const char *metalTriple = "spir64-unknown-unknown";
 
-/// Layout of memory: little-endian, 64-bit pointers, every vector aligned to its size. It is that
-/// of x86-64 and of arm64 hosts for every type that Metal has.
+/// The layout of memory: little-endian, 64-bit pointers, vectors aligned to their size. It agrees
+/// with x86-64 and arm64 for all types of Metal.
 inline constexpr const char *metalDataLayout =
     "e-i64:64-v16:16-v24:32-v32:32-v48:64-v64:64-v96:128-v128:128-v192:256-v256:256-n8:16:32:64";
 

@@ -5,38 +5,38 @@
 
 namespace triton_metal {
 
-/// A small copy from or to memory that is not the thread's own becomes loads and stores as wide as
-/// its alignment allows, up to 16 bytes: the accesses that the source means, and that are counted
-/// and checked.
+/// Expands small copies from or to memory outside of the thread into loads and stores that are as
+/// wide as the alignment allows, up to 16 bytes. These are the accesses that the source means, and
+/// the ones that are counted and checked.
 struct ExpandCopiesPass : llvm::PassInfoMixin<ExpandCopiesPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 
-/// What C++ leaves undefined and a GPU does in some harmless way gets one meaning, the same on
-/// every host: shifts modulo the width, division by zero, conversions of numbers too large for an
-/// integer, indices of vectors, functions that end without their value. Runs before any other pass
-/// could fold one of them.
+/// Defines operations that C++ leaves undefined but a GPU executes without harm, in the same way on
+/// every host: shifts by the width or more, division by zero, conversions of numbers that do not
+/// fit into an integer, indices of vectors, functions that end without returning a value. Runs
+/// before any other pass could fold one of them.
 struct DefineArithmeticPass : llvm::PassInfoMixin<DefineArithmeticPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 
-/// What was never written is zero, and so is what is read at a constant place outside a variable:
-/// LLVM would take either for any value, a new one for each use, and drop the stores and branches
-/// that depend on it. Runs wherever a pass before it has turned memory into values.
+/// Sets uninitialised values to zero, and also the results of reads at a constant offset outside of
+/// a variable. LLVM may assume any value for them, a new one for each use, and remove stores and
+/// branches that depend on it. Runs after each pass that has turned memory into values.
 struct DefineValuesPass : llvm::PassInfoMixin<DefineValuesPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 
-/// LLVM's InstCombine, which must not see the bits of a half compared as a bfloat's or the other
-/// way round: it takes what a compared cast comes from for an integer and makes invalid code. Nor
-/// may it see bfloats in float arithmetic whose result becomes a half: it would compute in half,
-/// since that has more digits, though it does not have the numbers of a bfloat.
+/// LLVM's InstCombine with its input protected in two cases. It must not see comparisons of bfloats
+/// made from the bits of a half, or vice versa, because it takes the source of the cast for an
+/// integer and creates invalid code. It must not see float arithmetic on bfloats whose result
+/// becomes a half, because it would compute in half, which has more digits but a smaller range.
 struct CombineInstructionsPass : llvm::PassInfoMixin<CombineInstructionsPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 
-/// `#pragma unroll` on loops that would become too many instructions in all is dropped, from the
-/// longest on: the same loops stay loops on every machine.
+/// Drops `#pragma unroll` of loops that would become too many instructions in total, the largest
+/// first. The same loops stay loops on every machine.
 struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };

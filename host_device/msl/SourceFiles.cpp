@@ -20,7 +20,7 @@ std::string rewritten(StringRef path, StringRef display, StringRef body, SourceT
   return result;
 }
 
-/// An open file whose text is not what the disk has.
+/// An open file with another text than the one on disk.
 class RewrittenFile final : public vfs::File {
 public:
   RewrittenFile(vfs::Status status, std::string text)
@@ -38,14 +38,14 @@ private:
   std::string text;
 };
 
-/// The host's files below some folders, rewritten.
+/// The files of the host in some folders, rewritten.
 class UserHeaders final : public vfs::ProxyFileSystem {
 public:
   UserHeaders(std::vector<std::string> folders, SourceTexts &texts)
       : ProxyFileSystem(vfs::getRealFileSystem()), folders(std::move(folders)), texts(texts) {}
 
   ErrorOr<vfs::Status> status(const Twine &path) override {
-    // The preprocessor takes it for granted that there is a current directory.
+    // The preprocessor expects that a current directory exists.
     if (path.str() != "." && !isIncluded(path.str()))
       return std::make_error_code(std::errc::no_such_file_or_directory);
     ErrorOr<vfs::Status> found = ProxyFileSystem::status(path);
@@ -73,7 +73,7 @@ private:
   std::vector<std::string> folders;
   SourceTexts &texts;
 
-  /// Whether a path is a folder of ours or leads through one, however either is written.
+  /// Whether a path is one of the include folders or leads through one, in any spelling.
   bool isIncluded(StringRef path) const {
     SmallString<256> plain = plainPath(path);
     for (const std::string &folder : folders) {
@@ -121,7 +121,7 @@ IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef 
     memory->addFile(
         preludePath, 0,
         MemoryBuffer::getMemBuffer(prelude, preludePath, /*RequiresNullTerminator=*/false));
-  // The one header that is asked for by a path.
+  // The only header that is included by a path.
   memory->addFile("/metal/include/simd/simd.h", 0,
                   MemoryBuffer::getMemBuffer("#include <metal_stdlib>\n"));
   memory->addFile(mainPath, 0,

@@ -1,4 +1,4 @@
-// The text of the Metal standard library's headers, as this device has them.
+// The texts of the headers of this device's Metal standard library.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -11,7 +11,7 @@ struct StdlibHeader {
   llvm::StringLiteral text;
 };
 
-/// Every header that `#include <...>` finds.
+/// All headers that `#include <...>` finds.
 llvm::ArrayRef<StdlibHeader> stdlibHeaders();
 
 } // namespace triton_metal
