@@ -145,17 +145,25 @@ LinearLayout LinearLayout::defaultBlocked(ArrayRef<int64_t> shape, unsigned numS
   return blocked(shape, ones, order, numSimdgroups);
 }
 
-/// The bits of one 8x8 fragment, then of the fragments of one SIMD-group, then of the SIMD-groups.
-static LinearLayout fragments(ArrayRef<int64_t> shape, int64_t rowsEach, int64_t columnsEach,
-                              ArrayRef<int> simdgroupDims) {
-  assert(shape.size() == 2 && shape[0] >= 8 && shape[1] >= 8);
+/// The bits of one fragment, then of the fragments of one SIMD-group, then of the SIMD-groups. In a
+/// fragment, a lane holds neighbours in a row, and the same in every eighth row; each four lanes
+/// whose indices differ in bits 0 and 3 hold a row.
+static LinearLayout fragments(ArrayRef<int64_t> shape, msl::FragmentShape fragment,
+                              int64_t rowsEach, int64_t columnsEach, ArrayRef<int> simdgroupDims) {
+  assert(shape.size() == 2 && fragment.isValid() && rowsEach >= fragment.rows &&
+         columnsEach >= fragment.columns);
   unsigned rowShift = Log2_64(shape[1]);
   auto row = [&](uint32_t r) { return r << rowShift; };
-  SmallVector<uint32_t> reg = {1}, simdgroup;
-  SmallVector<uint32_t> lane = {2, row(1), row(2), 4, row(4)};
-  for (int64_t c = 8; c < columnsEach; c *= 2)
+  uint32_t neighbours = fragment.columns / msl::kLaneColumns;
+  SmallVector<uint32_t> reg, simdgroup;
+  SmallVector<uint32_t> lane = {neighbours, row(1), row(2), 2 * neighbours, row(4)};
+  for (uint32_t c = 1; c < neighbours; c *= 2)
     reg.push_back(c);
-  for (int64_t r = 8; r < rowsEach; r *= 2)
+  for (int64_t r = msl::kLaneRows; r < fragment.rows; r *= 2)
+    reg.push_back(row(r));
+  for (int64_t c = fragment.columns; c < columnsEach; c *= 2)
+    reg.push_back(c);
+  for (int64_t r = fragment.rows; r < rowsEach; r *= 2)
     reg.push_back(row(r));
   int64_t next[2] = {rowsEach, columnsEach};
   for (int dim : simdgroupDims) {
@@ -179,14 +187,15 @@ static SmallVector<int> simdgroupDims(ArrayRef<unsigned> simdgroups, unsigned nu
   return dims;
 }
 
-LinearLayout LinearLayout::simdgroupMatrix(ArrayRef<int64_t> shape, ArrayRef<unsigned> simdgroups,
-                                           unsigned numSimdgroups) {
-  return fragments(shape, shape[0] / simdgroups[0], shape[1] / simdgroups[1],
-                   simdgroupDims(simdgroups, numSimdgroups));
+LinearLayout LinearLayout::simdgroupMatrix(ArrayRef<int64_t> shape, msl::MatrixShape instruction,
+                                           ArrayRef<unsigned> simdgroups, unsigned numSimdgroups) {
+  return fragments(shape, instruction.getAccumulator(), shape[0] / simdgroups[0],
+                   shape[1] / simdgroups[1], simdgroupDims(simdgroups, numSimdgroups));
 }
 
-LinearLayout LinearLayout::simdgroupOperand(ArrayRef<int64_t> shape, unsigned operandIndex,
-                                            ArrayRef<unsigned> simdgroups, unsigned numSimdgroups) {
+LinearLayout LinearLayout::simdgroupOperand(ArrayRef<int64_t> shape, msl::MatrixShape instruction,
+                                            unsigned operandIndex, ArrayRef<unsigned> simdgroups,
+                                            unsigned numSimdgroups) {
   assert(operandIndex < 2);
   SmallVector<int> dims = simdgroupDims(simdgroups, numSimdgroups);
   int kept = operandIndex == 0 ? 0 : 1;
@@ -195,7 +204,7 @@ LinearLayout LinearLayout::simdgroupOperand(ArrayRef<int64_t> shape, unsigned op
       dim = -1;
   int64_t rows = operandIndex == 0 ? shape[0] / simdgroups[0] : shape[0];
   int64_t columns = operandIndex == 1 ? shape[1] / simdgroups[1] : shape[1];
-  return fragments(shape, rows, columns, dims);
+  return fragments(shape, instruction.getOperand(operandIndex), rows, columns, dims);
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,6 +13,8 @@
 #ifndef TRITON_METAL_ANALYSIS_LINEARLAYOUT_H
 #define TRITON_METAL_ANALYSIS_LINEARLAYOUT_H
 
+#include "dialect/msl/Simdgroup.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/SmallVector.h"
@@ -23,10 +25,6 @@
 #include <string>
 
 namespace triton_metal {
-
-/// Threads that run in lock step on every Apple GPU.
-inline constexpr unsigned kSimdWidth = 32;
-inline constexpr unsigned kLaneBits = 5;
 
 /// The three parts of a thread's name for an element.
 enum class InDim { Register = 0, Lane = 1, Simdgroup = 2 };
@@ -68,15 +66,16 @@ public:
                               llvm::ArrayRef<unsigned> simdgroupOrder = {});
   /// `blocked` with one element a thread and the last dimension fastest.
   static LinearLayout defaultBlocked(llvm::ArrayRef<int64_t> shape, unsigned numSimdgroups);
-  /// A matrix of 8x8 simdgroup matrices, `simdgroups[0]` x `simdgroups[1]` SIMD-groups tiling it;
-  /// SIMD-groups beyond their product replicate. The fragments of one SIMD-group are consecutive,
-  /// columns inner.
-  static LinearLayout simdgroupMatrix(llvm::ArrayRef<int64_t> shape,
+  /// An accumulator of the instruction's fragments, `simdgroups[0]` x `simdgroups[1]` SIMD-groups
+  /// tiling it; SIMD-groups beyond their product replicate. The fragments of one SIMD-group are
+  /// consecutive, columns inner. It has at least one fragment for each of the SIMD-groups.
+  static LinearLayout simdgroupMatrix(llvm::ArrayRef<int64_t> shape, msl::MatrixShape instruction,
                                       llvm::ArrayRef<unsigned> simdgroups, unsigned numSimdgroups);
   /// Operand A (operandIndex 0, [M][K]) or B (1, [K][N]) in registers for an accumulator tiled by
   /// `simdgroups`: each SIMD-group holds all of K for its rows (columns).
-  static LinearLayout simdgroupOperand(llvm::ArrayRef<int64_t> shape, unsigned operandIndex,
-                                       llvm::ArrayRef<unsigned> simdgroups, unsigned numSimdgroups);
+  static LinearLayout simdgroupOperand(llvm::ArrayRef<int64_t> shape, msl::MatrixShape instruction,
+                                       unsigned operandIndex, llvm::ArrayRef<unsigned> simdgroups,
+                                       unsigned numSimdgroups);
 
   //===--- Access
   //---------------------------------------------------------------------------------===//

@@ -277,8 +277,11 @@ struct MMAPattern : RegisterPattern<ttm::MMAOp> {
   LogicalResult matchAndRewrite(ttm::MMAOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
-    auto tiling = *ttm::getSimdgroupMatrixTiling(layoutOf(op.getAcc()));
-    int64_t m = op.getM() / 8 / tiling.first, n = op.getN() / 8 / tiling.second, k = op.getK() / 8;
+    msl::MatrixShape shape = op.getInstruction();
+    auto [rows, columns] = *ttm::getSimdgroupMatrixTiling(layoutOf(op.getAcc()), shape);
+    // Fragments of each SIMD-group.
+    int64_t m = op.getM() / rows / shape.m, n = op.getN() / columns / shape.n;
+    int64_t k = op.getK() / shape.k;
     Operand a = inTile(builder, op, 0, op.getA(), adaptor.getA(), adaptor.getASlot());
     if (!a.value)
       a.value = inRegisters(builder, op, 0, op.getA(), adaptor.getA(), m, k);
@@ -286,8 +289,8 @@ struct MMAPattern : RegisterPattern<ttm::MMAOp> {
     if (!b.value)
       b.value = inRegisters(builder, op, 1, op.getB(), adaptor.getB(), n, k);
     Value acc = adaptor.getAcc();
-    rewriter.replaceOpWithNewOp<msl::MmaOp>(op, acc.getType(), acc, a.value, b.value, m, n, k,
-                                            a.stride, b.stride, op.getATransposed(),
+    rewriter.replaceOpWithNewOp<msl::MmaOp>(op, acc.getType(), acc, a.value, b.value, shape, m, n,
+                                            k, a.stride, b.stride, op.getATransposed(),
                                             op.getBTransposed());
     return success();
   }
@@ -325,18 +328,22 @@ private:
   static Value inRegisters(RegisterBuilder &builder, ttm::MMAOp op, unsigned index, Value operand,
                            Value registers, int64_t others, int64_t k) {
     auto type = cast<RankedTensorType>(operand.getType());
-    int64_t allK = type.getShape()[index == 0 ? 1 : 0] / 8;
+    msl::MatrixShape shape = op.getInstruction();
+    int64_t allK = type.getShape()[index == 0 ? 1 : 0] / shape.k;
     if (allK == k)
       return registers;
     int64_t inner = index == 0 ? k : others, innerStride = index == 0 ? allK : others;
     int64_t outer = index == 0 ? others : k;
-    SmallVector<int64_t> bases{1};
+    int64_t each = shape.getOperand(index).getNumRegisters();
+    SmallVector<int64_t> bases;
+    for (int64_t reg = 1; reg < each; reg *= 2)
+      bases.push_back(reg);
     for (int64_t fragment = 1; fragment < inner; fragment *= 2)
-      bases.push_back(2 * fragment);
+      bases.push_back(each * fragment);
     for (int64_t fragment = 1; fragment < outer; fragment *= 2)
-      bases.push_back(2 * fragment * innerStride);
-    return builder.permute(registers, bases,
-                           2 * int64_t(op.getKOffset()) / 8 * (index == 0 ? 1 : others));
+      bases.push_back(each * fragment * innerStride);
+    int64_t first = int64_t(op.getKOffset()) / shape.k * (index == 0 ? 1 : others);
+    return builder.permute(registers, bases, each * first);
   }
 };
 

@@ -16,6 +16,10 @@ public:
   static Budget of(mlir::Operation *op) { return Budget(msl::TargetAttr::get(op)); }
 
   bool has(msl::Feature feature) const { return target.has(feature); }
+  /// The instruction that multiplies matrices; null where the target has none.
+  const msl::MatrixInstruction *getMatrixInstruction() const {
+    return target.getMatrixInstruction();
+  }
 
   int64_t getThreads() const { return target.getThreads(); }
   /// 32-bit registers of a thread.

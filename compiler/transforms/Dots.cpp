@@ -8,10 +8,11 @@ namespace triton_metal {
 
 DotForm getDotForm(tt::DotOp dot, const Budget &budget) {
   RankedTensorType a = dot.getA().getType(), b = dot.getB().getType();
-  if (!budget.has(msl::Feature::SimdgroupMatrix) || a.getRank() != 2)
+  const msl::MatrixInstruction *instruction = budget.getMatrixInstruction();
+  if (!instruction || a.getRank() != 2)
     return DotForm::MultiplyAdds;
-  if (llvm::any_of(llvm::concat<const int64_t>(a.getShape(), b.getShape()),
-                   [](int64_t extent) { return extent < 8; }))
+  msl::MatrixShape shape = instruction->shape;
+  if (a.getDimSize(0) < shape.m || a.getDimSize(1) < shape.k || b.getDimSize(1) < shape.n)
     return DotForm::MultiplyAdds;
   // Sums of products of int8 are made in fp32.
   if (a.getElementType().isInteger())

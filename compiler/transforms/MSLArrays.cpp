@@ -72,13 +72,17 @@ Value triton_metal::msl::createChunk(OpBuilder &builder, Value tile, const Coord
 // Variables
 //===----------------------------------------------------------------------===//
 
-Value triton_metal::msl::createVariable(OpBuilder &builder, Location loc, Type type, int64_t width,
-                                        bool isMatrix) {
+Value triton_metal::msl::createVariable(OpBuilder &builder, Location loc, Type type,
+                                        int64_t width) {
   int64_t registers = getNumRegisters(type);
-  Type element = getElementTypeOrSelf(type);
-  width = std::min<int64_t>(isMatrix ? 2 : width, registers);
-  Type cell = isMatrix ? Type(MatrixType::get(element)) : getChunkType(type, width);
-  return VarOp::create(builder, loc, ArrayType::get(registers / width, cell));
+  width = std::min(width, registers);
+  return VarOp::create(builder, loc, ArrayType::get(registers / width, getChunkType(type, width)));
+}
+
+Value triton_metal::msl::createVariable(OpBuilder &builder, Location loc, Type type,
+                                        MatrixType matrix) {
+  int64_t count = getNumRegisters(type) / matrix.getNumRegisters();
+  return VarOp::create(builder, loc, ArrayType::get(count, matrix));
 }
 
 ArrayType triton_metal::msl::getArrayType(Value variable) {
@@ -89,7 +93,9 @@ int64_t triton_metal::msl::getWidth(Value variable) {
   return getNumRegisters(getArrayType(variable).getValueType());
 }
 
-bool triton_metal::msl::isMatrix(Value variable) { return getArrayType(variable).isMatrix(); }
+MatrixType triton_metal::msl::getMatrixType(Value variable) {
+  return getArrayType(variable).getMatrixType();
+}
 
 /// The element of a variable that holds a register, and the component in it.
 static std::pair<Coord, Coord> split(OpBuilder &builder, const Coord &at, int64_t width) {

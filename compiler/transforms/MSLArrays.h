@@ -29,14 +29,18 @@ mlir::Value createIndex(mlir::OpBuilder &builder, const Coord &at, int64_t unit)
 /// Registers [at, at + width) of a tile.
 mlir::Value createChunk(mlir::OpBuilder &builder, mlir::Value tile, const Coord &at, int64_t width);
 
-/// A variable for `type`'s registers, `width` of them (or fewer, or a matrix's two) in an element.
+/// A variable for `type`'s registers, `width` of them (or fewer) in an element.
 mlir::Value createVariable(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
-                           int64_t width, bool isMatrix = false);
+                           int64_t width);
+/// A variable for `type`'s registers in matrices of this type.
+mlir::Value createVariable(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
+                           MatrixType matrix);
 
 ArrayType getArrayType(mlir::Value variable);
 /// The registers in one element of a variable.
 int64_t getWidth(mlir::Value variable);
-bool isMatrix(mlir::Value variable);
+/// The matrices in a variable; null where it holds something else.
+MatrixType getMatrixType(mlir::Value variable);
 
 /// The index of the element with a register: none where the variable has only one.
 mlir::Value createElementIndex(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value variable,

@@ -41,6 +41,9 @@ private:
     // An operation that computes tells more than one that only carries a value, so the arguments
     // come last.
     WalkResult walked = kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto multiply = dyn_cast<MatrixMultiplyOpInterface>(op))
+        if (failed(check(multiply)))
+          return WalkResult::interrupt();
       Feature feature = Feature::None;
       if (auto needs = dyn_cast<TargetFeatureOpInterface>(op))
         feature = needs.getRequiredFeature();
@@ -54,6 +57,22 @@ private:
     for (BlockArgument argument : kernel.getBody().getArguments())
       if (failed(require(kernel, getRequiredFeature(argument.getType()))))
         return failure();
+    return success();
+  }
+
+  LogicalResult check(MatrixMultiplyOpInterface multiply) {
+    MatrixShape shape = multiply.getInstruction();
+    const MatrixInstruction *instruction = MatrixInstruction::get(shape);
+    if (!instruction)
+      return multiply->emitError("multiplies matrices of ")
+             << shape.str() << ", which no target does";
+    if (failed(require(multiply, instruction->feature)))
+      return failure();
+    for (Value factor : {multiply.getA(), multiply.getB()})
+      if (Type number = multiply.getNumberType(factor.getType()); !instruction->takes(number))
+        return multiply->emitError("multiplies matrices of ")
+               << number << ", which " << getFeatureInfo(instruction->feature).words
+               << " do not take";
     return success();
   }
 

@@ -15,12 +15,12 @@ using namespace triton_metal::msl;
 
 namespace {
 
-/// An operand in memory. `alongK`: the tile's rows, as stored, go along k.
-struct Tile {
+/// A factor in memory: `index` is 0 for a, 1 for b.
+struct Factor {
+  unsigned index;
   Value pointer;
   int64_t count, stride;
-  bool transposed, alongK;
-  StringRef name;
+  bool transposed;
 };
 
 /// Writes the loops of one product. An index that is null is 0.
@@ -36,11 +36,9 @@ public:
     createLoop(k, [&](Value kIndex) {
       Value a = op.getA(), b = op.getB();
       if (aInMemory)
-        a = load({a, m, op.getAStride(), op.getATransposed(), op.getATransposed(), "a_fragment"},
-                 kIndex);
+        a = load({0, a, m, op.getAStride(), op.getATransposed()}, kIndex);
       if (bInMemory)
-        b = load({b, n, op.getBStride(), op.getBTransposed(), !op.getBTransposed(), "b_fragment"},
-                 kIndex);
+        b = load({1, b, n, op.getBStride(), op.getBTransposed()}, kIndex);
       createLoop(m, [&](Value mIndex) {
         createLoop(n, [&](Value nIndex) {
           Value aIndex = aInMemory ? mIndex : add(scale(mIndex, k), kIndex);
@@ -85,18 +83,24 @@ private:
     return index ? index : createConstant(builder, loc, 0, builder.getI32Type());
   }
 
-  /// The operand's fragments of one slice of k.
-  Value load(const Tile &tile, Value kIndex) {
-    Type element = cast<PtrType>(tile.pointer.getType()).getElementType();
-    Location name = NameLoc::get(builder.getStringAttr(tile.name), loc);
-    Value fragments = createVariable(builder, name, VectorType::get(tile.count * 2, element), 2,
-                                     /*isMatrix=*/true);
-    createLoop(tile.count, [&](Value index) {
-      Value rows = tile.alongK ? kIndex : index, columns = tile.alongK ? index : kIndex;
-      Value offset = add(scale(rows, 8 * tile.stride), scale(columns, 8));
-      MatrixLoadOp::create(builder, loc, tile.pointer, offset, fragments,
-                           getIndex(fragments, index), builder.getI32IntegerAttr(tile.stride),
-                           tile.transposed ? builder.getUnitAttr() : UnitAttr());
+  /// The factor's fragments of one slice of k.
+  Value load(const Factor &factor, Value kIndex) {
+    Type element = cast<PtrType>(factor.pointer.getType()).getElementType();
+    FragmentShape fragment = op.getInstruction().getOperand(factor.index);
+    Location name =
+        NameLoc::get(builder.getStringAttr(factor.index == 0 ? "a_fragment" : "b_fragment"), loc);
+    Value fragments = VarOp::create(
+        builder, name, ArrayType::get(factor.count, MatrixType::get(fragment, element)));
+    // As it is stored.
+    int64_t rows = factor.transposed ? fragment.columns : fragment.rows;
+    int64_t columns = factor.transposed ? fragment.rows : fragment.columns;
+    bool rowsAreK = (factor.index == 0) == factor.transposed;
+    createLoop(factor.count, [&](Value index) {
+      Value row = rowsAreK ? kIndex : index, column = rowsAreK ? index : kIndex;
+      Value offset = add(scale(row, rows * factor.stride), scale(column, columns));
+      MatrixLoadOp::create(builder, loc, factor.pointer, offset, fragments,
+                           getIndex(fragments, index), builder.getI32IntegerAttr(factor.stride),
+                           factor.transposed ? builder.getUnitAttr() : UnitAttr());
     });
     return fragments;
   }

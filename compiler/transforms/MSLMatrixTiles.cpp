@@ -7,21 +7,28 @@
 using namespace mlir;
 using namespace triton_metal::msl;
 
-llvm::DenseSet<Value> triton_metal::msl::findMatrixTiles(KernelOp kernel) {
-  llvm::DenseSet<Value> matrices;
+llvm::DenseMap<Value, MatrixType> triton_metal::msl::findMatrixTiles(KernelOp kernel) {
+  llvm::DenseMap<Value, MatrixType> matrices;
   SmallVector<Value> work;
-  auto add = [&](Value value) {
-    if (isTile(value) && matrices.insert(value).second)
+  auto add = [&](Value value, FragmentShape shape) {
+    if (!isTile(value))
+      return;
+    auto matrix = MatrixType::get(shape, getElementTypeOrSelf(value.getType()));
+    if (matrices.try_emplace(value, matrix).second)
       work.push_back(value);
   };
-  kernel.walk([&](MmaOp op) {
-    llvm::for_each(op->getOperands(), add);
-    add(op.getResult());
+  kernel.walk([&](MatrixMultiplyOpInterface op) {
+    MatrixShape shape = op.getInstruction();
+    add(op.getAcc(), shape.getAccumulator());
+    add(op.getA(), shape.getOperand(0));
+    add(op.getB(), shape.getOperand(1));
+    for (OpResult result : op->getResults())
+      add(result, shape.getAccumulator());
     // What the next iteration starts with is where this one leaves it.
     for (OpOperand &use : op->getUses())
       if (auto yield = dyn_cast<scf::YieldOp>(use.getOwner()))
         if (auto loop = dyn_cast<scf::ForOp>(yield->getParentOp()))
-          add(loop.getRegionIterArg(use.getOperandNumber()));
+          add(loop.getRegionIterArg(use.getOperandNumber()), shape.getAccumulator());
   });
   while (!work.empty()) {
     auto argument = dyn_cast<BlockArgument>(work.pop_back_val());
@@ -30,9 +37,10 @@ llvm::DenseSet<Value> triton_metal::msl::findMatrixTiles(KernelOp kernel) {
     auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
     if (!loop)
       continue;
-    add(loop.getTiedLoopInit(argument)->get());
-    add(loop.getTiedLoopYieldedValue(argument)->get());
-    add(loop.getTiedLoopResult(argument));
+    FragmentShape shape = matrices.at(argument).getShape();
+    add(loop.getTiedLoopInit(argument)->get(), shape);
+    add(loop.getTiedLoopYieldedValue(argument)->get(), shape);
+    add(loop.getTiedLoopResult(argument), shape);
   }
   return matrices;
 }

@@ -5,10 +5,13 @@
 
 #include "dialect/msl/MSL.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 namespace triton_metal::msl {
 
-/// The tiles that a matrix product reads or writes, directly or around loops.
-llvm::DenseSet<mlir::Value> findMatrixTiles(KernelOp kernel);
+/// The tiles that a matrix product reads or writes, directly or around loops, each with the
+/// matrices that it consists of.
+llvm::DenseMap<mlir::Value, MatrixType> findMatrixTiles(KernelOp kernel);
 
 } // namespace triton_metal::msl
 

@@ -29,8 +29,7 @@ void TilePlacement::assign(ValueRange tiles, ArrayRef<Value> targets) {
       direct.push_back({tile, target});
       continue;
     }
-    Value kept =
-        createVariable(builder, tile.getLoc(), tile.getType(), getWidth(target), isMatrix(target));
+    Value kept = VarOp::create(builder, tile.getLoc(), getArrayType(target));
     copy(tile, kept);
     aside.push_back({kept, target});
   }
@@ -87,14 +86,13 @@ void TilePlacement::visitFor(scf::ForOp loop) {
       continue;
     }
     BlockArgument argument = loop.getRegionIterArg(index);
-    bool matrix = isMatrixTile(argument);
     Value variable = getVariable(init);
     auto isReadInside = [&](Operation *reader) { return loop->isProperAncestor(reader); };
-    if (!variable || isMatrix(variable) != matrix || llvm::is_contained(targets, variable) ||
-        llvm::count(loop->getOperands(), init) != 1 || !isDeadAfter(init, loop) ||
-        llvm::any_of(getReaders(init), isReadInside)) {
+    if (!variable || getMatrixType(variable) != getMatrices(argument) ||
+        llvm::is_contained(targets, variable) || llvm::count(loop->getOperands(), init) != 1 ||
+        !isDeadAfter(init, loop) || llvm::any_of(getReaders(init), isReadInside)) {
       Location where = isa<NameLoc>(argument.getLoc()) ? argument.getLoc() : loop.getLoc();
-      variable = createVariable(builder, where, init.getType(), kLargestChunk, matrix);
+      variable = createVariableOf(argument, where, kLargestChunk);
       copy(init, variable);
     }
     tiles.push_back(index);
@@ -131,8 +129,7 @@ void TilePlacement::visitIf(scf::IfOp op) {
       continue;
     // All results share the operation's location; what is yielded has a name of its own.
     Location where = getTileLoc(op.thenYield().getOperand(result.getResultNumber()));
-    targets.push_back(
-        createVariable(builder, where, result.getType(), kLargestChunk, isMatrixTile(result)));
+    targets.push_back(createVariableOf(result, where, kLargestChunk));
     variables[result] = targets.back();
   }
   for (Region &region : op->getRegions())

@@ -122,6 +122,12 @@ static bool mayOverwrite(TileLoopOp loop, ReadTileOp read) {
   });
 }
 
+Value TilePlacement::createVariableOf(Value tile, Location loc, int64_t width) {
+  if (MatrixType matrix = getMatrices(tile))
+    return createVariable(builder, loc, tile.getType(), matrix);
+  return createVariable(builder, loc, tile.getType(), width);
+}
+
 Value TilePlacement::chooseVariable(Value tile, Operation *op, TileLoopOp loop, int64_t width) {
   // The variable of the branch's result.
   Operation *parent = loop->getParentOp();
@@ -134,21 +140,21 @@ Value TilePlacement::chooseVariable(Value tile, Operation *op, TileLoopOp loop, 
       return variable;
   // The variable of an operand that nothing reads any more: a tile that a loop carries stays where
   // it is, and so do matrices.
-  bool matrix = isMatrixTile(tile);
+  MatrixType matrix = getMatrices(tile);
   Value carried;
   if (auto outer = dyn_cast<scf::ForOp>(parent); outer && yielded)
     carried = variables.lookup(outer.getRegionIterArg(yielded->getOperandNumber()));
   if (isElementwiseOrShuffle(op) && (carried || matrix))
     for (Value operand : op->getOperands()) {
       Value variable = getVariable(operand);
-      if (!variable || operand.getType() != tile.getType() || isMatrix(variable) != matrix ||
+      if (!variable || operand.getType() != tile.getType() || getMatrixType(variable) != matrix ||
           (carried && carried != variable))
         continue;
       if (isDeadAfter(rereads.lookup(operand), loop) &&
           mayOverwrite(loop, operand.getDefiningOp<ReadTileOp>()))
         return variable;
     }
-  return createVariable(builder, op->getLoc(), tile.getType(), width, matrix);
+  return createVariableOf(tile, op->getLoc(), width);
 }
 
 void TilePlacement::visitTileLoop(TileLoopOp loop) {
@@ -172,8 +178,8 @@ void TilePlacement::visitTileLoop(TileLoopOp loop) {
   SmallVector<Operation *> items = getItems(loop);
   int64_t registers = loop.getRegisters(), step = getStep(items, registers);
   for (Value result : loop.getResults())
-    if (isMatrixTile(result))
-      step = std::max<int64_t>(step, 2);
+    if (MatrixType matrix = getMatrices(result))
+      step = std::max(step, matrix.getNumRegisters());
   bool branches = !getFullConditions(loop).empty();
   if (!branches)
     step = getGuardedStep(loop, step);
@@ -189,7 +195,7 @@ void TilePlacement::visitTileLoop(TileLoopOp loop) {
   SmallVector<Written> written;
   SmallVector<Value> kept, keptResults;
   for (auto [value, result] : llvm::zip_equal(yield->getOperands(), loop.getResults())) {
-    if (!isTile(result) || (isChunk && !isMatrixTile(result))) {
+    if (!isTile(result) || (isChunk && !getMatrices(result))) {
       kept.push_back(value);
       keptResults.push_back(result);
       continue;
@@ -239,27 +245,31 @@ void TilePlacement::visitReduce(ReduceRegistersOp op) {
   }
 }
 
-Value TilePlacement::getFragments(Value tile) {
-  if (Value variable = getVariable(tile); variable && isMatrix(variable))
+Value TilePlacement::getFragments(Value tile, FragmentShape shape) {
+  auto matrix = MatrixType::get(shape, getElementTypeOrSelf(tile.getType()));
+  if (Value variable = getVariable(tile); variable && getMatrixType(variable) == matrix)
     return variable;
-  Value variable = createVariable(builder, tile.getLoc(), tile.getType(), 2, /*isMatrix=*/true);
+  Value variable = createVariable(builder, tile.getLoc(), tile.getType(), matrix);
   copy(tile, variable);
   return variable;
 }
 
 void TilePlacement::visitMma(MmaOp op) {
+  MatrixShape shape = op.getInstruction();
   Value acc = op.getAcc(), product = getVariable(acc);
-  if (!product || !isMatrix(product) || !isDeadAfter(acc, op) || acc == op.getA() ||
+  auto matrix = MatrixType::get(shape.getAccumulator(), op.getType().getElementType());
+  if (!product || getMatrixType(product) != matrix || !isDeadAfter(acc, op) || acc == op.getA() ||
       acc == op.getB()) {
-    product = createVariable(builder, op.getLoc(), acc.getType(), 2, /*isMatrix=*/true);
+    product = createVariable(builder, op.getLoc(), acc.getType(), matrix);
     copy(acc, product);
   }
-  auto getOperand = [&](Value operand) {
-    return isa<PtrType>(operand.getType()) ? operand : getFragments(operand);
+  auto getOperand = [&](Value operand, unsigned index) {
+    return isa<PtrType>(operand.getType()) ? operand
+                                           : getFragments(operand, shape.getOperand(index));
   };
-  Value a = getOperand(op.getA()), b = getOperand(op.getB());
-  MatrixProductOp::create(builder, op.getLoc(), product, a, b, op.getM(), op.getN(), op.getK(),
-                          op.getAStride(), op.getBStride(), op.getATransposed(),
+  Value a = getOperand(op.getA(), 0), b = getOperand(op.getB(), 1);
+  MatrixProductOp::create(builder, op.getLoc(), product, a, b, shape, op.getM(), op.getN(),
+                          op.getK(), op.getAStride(), op.getBStride(), op.getATransposed(),
                           op.getBTransposed());
   place(op.getResult(), product, op.getLoc());
   op.erase();

@@ -41,15 +41,18 @@ private:
   /// The variable that a tile lives in; null where it has none.
   static mlir::Value getVariable(mlir::Value tile);
 
-  bool isMatrixTile(mlir::Value tile) const { return matrices.contains(tile); }
+  /// The matrices that a tile consists of; null where no product takes it.
+  MatrixType getMatrices(mlir::Value tile) const { return matrices.lookup(tile); }
+  /// A new variable for a tile: of its matrices, or else of `width` registers an element.
+  mlir::Value createVariableOf(mlir::Value tile, mlir::Location loc, int64_t width);
   mlir::Value chooseVariable(mlir::Value tile, mlir::Operation *op, TileLoopOp loop, int64_t width);
-  /// An array of matrices that holds the tile.
-  mlir::Value getFragments(mlir::Value tile);
+  /// An array of these matrices that holds the tile.
+  mlir::Value getFragments(mlir::Value tile, FragmentShape shape);
   void copy(mlir::Value tile, mlir::Value variable);
 
   KernelOp kernel;
   mlir::OpBuilder builder;
-  llvm::DenseSet<mlir::Value> matrices;
+  llvm::DenseMap<mlir::Value, MatrixType> matrices;
   /// The variables of loops' arguments and conditionals' results.
   llvm::DenseMap<mlir::Value, mlir::Value> variables;
   /// The first read of each tile; and for those in loops, the one that they stand for.

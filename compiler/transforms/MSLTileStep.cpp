@@ -60,9 +60,9 @@ void TileStep::lowerElementwise(Operation *op) {
 void TileStep::lowerWrite(WriteTileOp op) {
   Value variable = op.getArray();
   Location loc = op.getLoc();
-  if (isMatrix(variable))
+  if (MatrixType matrix = getMatrixType(variable))
     if (Value number = getNumber(builder, loc, op.getValue())) {
-      for (int64_t part = 0; part < step; part += 2)
+      for (int64_t part = 0; part < step; part += matrix.getNumRegisters())
         FillOp::create(builder, loc, number, variable,
                        createElementIndex(builder, loc, variable, at.plus(part)));
       return;

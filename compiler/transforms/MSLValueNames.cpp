@@ -274,8 +274,8 @@ std::string triton_metal::msl::getVariableName(VarOp variable) {
   // What is computed says more than what it starts from, or than what is passed on.
   std::string name;
   for (Operation *user : variable->getUsers()) {
-    if (isa<MultiplyAccumulateOp>(user) &&
-        cast<MultiplyAccumulateOp>(user).getAcc() == variable.getResult())
+    if (auto multiply = dyn_cast<MatrixMultiplyOpInterface>(user);
+        multiply && multiply.getAcc() == variable.getResult())
       return "product";
     if (auto load = dyn_cast<MatrixLoadOp>(user); load && load.getArray() == variable.getResult())
       return getStem(load.getBase()) + "_fragment";

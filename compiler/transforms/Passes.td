@@ -262,8 +262,8 @@ def TTMRemoveLayoutConversions : Pass<"ttm-remove-layout-conversions", "::mlir::
 def TTMExpandDot : Pass<"ttm-expand-dot", "::mlir::ModuleOp"> {
   let summary = "Turns dots that simdgroup matrices cannot do into loops of multiply-adds";
   let description = [{
-    These are dots on a target without simdgroup matrices, batches, blocks of less than 8 and sums of integers that fp32
-    does not hold. The operands are staged in threadgroup memory with K first, in parts where they do not fit; each step of
+    These are dots on a target without simdgroup matrices, batches, blocks smaller than the target's instruction and sums of
+    integers that fp32 does not hold. The operands are staged in threadgroup memory with K first, in parts where they do not fit; each step of
     the loop reads one row of both.
 
     ```mlir
@@ -303,7 +303,7 @@ def TTMLowerDot : Pass<"ttm-lower-dot", "::mlir::ModuleOp"> {
     %1 = ttm.alloc_tile : !ttm.tile<32x64xf16, row_pad = 8>
     ttm.store_tile %a, %0 : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
     ttm.store_tile %b, %1 : tensor<32x64xf16, #b>, !ttm.tile<32x64xf16, row_pad = 8>
-    %d = ttm.mma %0, %1, %c : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
+    %d = ttm.mma <8x8x8> %0, %1, %c : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
     ```
   }];
   let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
@@ -324,7 +324,7 @@ def TTMPipeline : Pass<"ttm-pipeline", "::mlir::ModuleOp"> {
     scf.for %i = %lb to %ub step %s {
       %x = tt.load %p
       ttm.store_tile %x, %t
-      %d = ttm.mma %t, ...
+      %d = ttm.mma <8x8x8> %t, ...
     }
     ```
     becomes
@@ -332,7 +332,7 @@ def TTMPipeline : Pass<"ttm-pipeline", "::mlir::ModuleOp"> {
     ttm.store_tile %first, %t[%c0]
     scf.for %i = %lb to %ub step %s iter_args(%slot = %c0) {
       %next = scf.if %more { tt.load ... }
-      %d = ttm.mma %t[%slot], ...
+      %d = ttm.mma <8x8x8> %t[%slot], ...
       %other = arith.xori %slot, %c1
       scf.if %more { ttm.store_tile %next, %t[%other] }
       scf.yield %other
@@ -874,7 +874,7 @@ def MSLLowerMma : Pass<"msl-lower-mma", "::mlir::ModuleOp"> {
   let summary = "Turns matrix products into loops of fragments that are loaded and multiplied";
   let description = [{
     ```mlir
-    msl.matrix_product %acc, %a, %b {m = 1, n = 2, k = 1, a_stride = 8, b_stride = 16}
+    msl.matrix_product <8x8x8> %acc, %a, %b {m = 1, n = 2, k = 1, a_stride = 8, b_stride = 16}
     ```
     becomes
     ```mlir

@@ -57,11 +57,13 @@ LinearLayout getBlockLayout(ArrayRef<int64_t> shape, unsigned numSimdgroups) {
 
 enum class Split { Square, Rows, Columns };
 
-/// How many SIMD-groups along rows and columns.
-std::pair<unsigned, unsigned> tile(ArrayRef<int64_t> shape, unsigned numSimdgroups, Split split) {
+/// How many SIMD-groups along rows and columns, each with a fragment at least.
+std::pair<unsigned, unsigned> tile(ArrayRef<int64_t> shape, msl::FragmentShape fragment,
+                                   unsigned numSimdgroups, Split split) {
   unsigned rows = 1, columns = 1;
   while (rows * columns < numSimdgroups) {
-    bool moreRows = int64_t(rows) * 16 <= shape[0], moreColumns = int64_t(columns) * 16 <= shape[1];
+    bool moreRows = 2 * rows * fragment.rows <= shape[0];
+    bool moreColumns = 2 * columns * fragment.columns <= shape[1];
     if (split == Split::Rows)
       moreColumns &= !moreRows;
     else if (split == Split::Columns)
@@ -105,11 +107,12 @@ struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayou
     }
     for (tt::DotOp dot : dots) {
       ArrayRef<int64_t> shape = dot.getType().getShape();
+      msl::MatrixShape instruction = budget.getMatrixInstruction()->shape;
       auto it = splits.find(dot);
-      auto [rows, columns] =
-          tile(shape, numSimdgroups, it == splits.end() ? Split::Square : it->second);
-      setAccumulatorLayout(dot,
-                           LinearLayout::simdgroupMatrix(shape, {rows, columns}, numSimdgroups));
+      auto [rows, columns] = tile(shape, instruction.getAccumulator(), numSimdgroups,
+                                  it == splits.end() ? Split::Square : it->second);
+      setAccumulatorLayout(
+          dot, LinearLayout::simdgroupMatrix(shape, instruction, {rows, columns}, numSimdgroups));
     }
     if (failed(verifyLayouts(module)))
       signalPassFailure();

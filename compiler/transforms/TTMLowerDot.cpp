@@ -78,17 +78,15 @@ private:
 
   tt::FuncOp func;
   Budget budget;
+  /// Null where the target has none.
+  const msl::MatrixInstruction *instruction = budget.getMatrixInstruction();
   int64_t invariantBytes = 0;
 };
 
 FailureOr<Type> DotLowering::operandElement(tt::DotOp dot) {
   Type a = dot.getA().getType().getElementType(), b = dot.getB().getType().getElementType();
   Builder builder(dot.getContext());
-  auto isFloat = [](Type type) {
-    const msl::ScalarType *scalar = msl::ScalarType::get(type);
-    return scalar && scalar->isMatrixElement;
-  };
-  if (isFloat(a) && isFloat(b)) {
+  if (instruction->takes(a) && instruction->takes(b)) {
     msl::Feature feature = msl::ScalarType::get(a)->feature;
     bool isThere = feature == msl::Feature::None || budget.has(feature);
     return a == b && isThere ? a : builder.getF32Type();
@@ -105,7 +103,7 @@ Operand DotLowering::makeOperand(tt::DotOp dot, unsigned index, Type element,
                                  const LinearLayout &accumulator) {
   Operand operand{index == 0 ? dot.getA() : dot.getB(), index, element};
   Type type = cast<RankedTensorType>(operand.value.getType()).getElementType();
-  if (isOperandLayout(*getLayout(operand.value), index, accumulator)) {
+  if (isOperandLayout(*getLayout(operand.value), instruction->shape, index, accumulator)) {
     operand.inRegisters = true;
   } else if (auto convert = operand.value.getDefiningOp<ConvertLayoutOp>()) {
     // Memory takes the operand in whatever layout it is.
@@ -156,7 +154,7 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getType());
   int64_t allK = dot.getA().getType().getShape()[1];
   std::optional<LinearLayout> layout = getLayout(type);
-  if (!layout || !getSimdgroupMatrixTiling(*layout))
+  if (!instruction || !layout || !getSimdgroupMatrixTiling(*layout, instruction->shape))
     return dot.emitOpError("has a result that is not laid out as simdgroup matrices");
   FailureOr<Type> element = operandElement(dot);
   if (failed(element))
@@ -184,7 +182,8 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
            (b.inRegisters || wholeB ? 0 : b.tileType(k).getBytes());
   };
   int64_t k = allK;
-  while (bytesFor(k) > budget.getDotBytes() - invariantBytes && k > 8)
+  int64_t leastK = instruction->shape.k;
+  while (bytesFor(k) > budget.getDotBytes() - invariantBytes && k > leastK)
     k /= 2;
   if (k < allK && (wholeA || wholeB)) {
     // A tile that is multiplied in slices is staged in slices.
@@ -199,7 +198,7 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
           return failure();
         *whole = Value();
       }
-    for (k = allK; bytesFor(k) > budget.getDotBytes() - invariantBytes && k > 8;)
+    for (k = allK; bytesFor(k) > budget.getDotBytes() - invariantBytes && k > leastK;)
       k /= 2;
   }
 
@@ -229,8 +228,8 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
     Value operandA = operandOf(a, wholeA, tileA), operandB = operandOf(b, wholeB, tileB);
     // Registers hold all of K, tiles this part.
     int64_t registerOffset = a.inRegisters || b.inRegisters ? offset : 0;
-    acc = MMAOp::create(builder, loc, f32, acc, operandA, Value(), operandB, Value(), a.transposed,
-                        b.transposed, registerOffset);
+    acc = MMAOp::create(builder, loc, f32, acc, operandA, Value(), operandB, Value(),
+                        instruction->shape, a.transposed, b.transposed, registerOffset);
   }
   Value result = acc;
   if (isa<IntegerType>(resultElement))

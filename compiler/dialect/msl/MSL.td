@@ -19,30 +19,9 @@ include "mlir/Interfaces/InferIntRangeInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
-include "dialect/msl/MSLInterfaces.td"
-
-def MSL_Dialect : Dialect {
-  let name = "msl";
-  let cppNamespace = "::triton_metal::msl";
-  let summary = "What one thread of a Metal compute kernel does";
-  let description = [{
-    Scalars and vectors of `arith` and `math`, structured control flow of `scf`, and what Metal adds: address spaces,
-    positions in the grid, vector loads, SIMD-group operations, barriers, atomics, simdgroup matrices.
-  }];
-  let useDefaultTypePrinterParser = 1;
-  let useDefaultAttributePrinterParser = 1;
-  let hasConstantMaterializer = 1;
-  let hasOperationAttrVerify = 1;
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
-  let extraClassDeclaration = [{
-    void registerAttributes();
-    void registerTypes();
-    /// Of a module: the `#msl.target` that its kernels are compiled for.
-    static constexpr ::llvm::StringLiteral getTargetAttrName() { return "msl.target"; }
-  }];
-}
-
 include "dialect/msl/MSLAttrs.td"
+include "dialect/msl/MSLInterfaces.td"
+include "dialect/msl/MSLMatrixShape.td"
 
 //===----------------------------------------------------------------------===//
 // Types
@@ -68,13 +47,20 @@ def MSL_PtrType : MSL_Type<"Ptr", "ptr"> {
 
 
 def MSL_MatrixType : MSL_Type<"Matrix", "matrix"> {
-  let summary = "an 8x8 simdgroup matrix";
-  let description = "`!msl.matrix<f32>` is `simdgroup_float8x8`. A thread holds two of its elements, one row's neighbours.";
-  let parameters = (ins "::mlir::Type":$elementType);
-  let assemblyFormat = "`<` $elementType `>`";
-  let builders = [TypeBuilderWithInferredContext<(ins "::mlir::Type":$elementType),
-                                                 [{ return $_get(elementType.getContext(), elementType); }]>];
+  let summary = "a simdgroup matrix: a fragment that the lanes of a SIMD-group share";
+  let description = [{
+    `!msl.matrix<8x8xf32>` is `simdgroup_float8x8`. A thread holds two of its elements, one row's neighbours; in general,
+    rows * columns / 32.
+  }];
+  let parameters = (ins "::triton_metal::msl::FragmentShape":$shape, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [TypeBuilderWithInferredContext<(ins "::triton_metal::msl::FragmentShape":$shape, "::mlir::Type":$elementType),
+                                                 [{ return $_get(elementType.getContext(), shape, elementType); }]>];
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Elements that a thread holds.
+    int64_t getNumRegisters() const { return getShape().getNumRegisters(); }
+  }];
 }
 
 def MSL_ArrayType : MSL_Type<"Array", "array"> {
@@ -86,13 +72,18 @@ def MSL_ArrayType : MSL_Type<"Array", "array"> {
       [{ return $_get(elementType.getContext(), count, elementType); }]>];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    bool isMatrix() const { return ::mlir::isa<MatrixType>(getElementType()); }
+    /// The matrices that it holds; null where it holds something else.
+    MatrixType getMatrixType() const { return ::mlir::dyn_cast<MatrixType>(getElementType()); }
+    bool isMatrix() const { return bool(getMatrixType()); }
     /// The number that an element is made of.
     ::mlir::Type getScalarType() const;
-    /// What `msl.get` gives for a whole element: the two held values for a matrix.
+    /// What `msl.get` gives for a whole element: what this thread holds of a matrix.
     ::mlir::Type getValueType() const;
   }];
 }
+
+def MSL_MatrixArray : ConfinedType<MSL_ArrayType, [CPred<"::llvm::cast<::triton_metal::msl::ArrayType>($_self).isMatrix()">],
+                                   "an array of simdgroup matrices">;
 
 // Unsigned integers are of the text form alone, as are indices and offsets of 16 bits or without a sign.
 def MSL_ScalarInt : AnyTypeOf<[I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64],
@@ -590,18 +581,26 @@ def MSL_SimdShuffleOp : MSL_LaneCallOp<"simd_shuffle"> {
 //===----------------------------------------------------------------------===//
 
 def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>,
-    DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>, AllTypesMatch<["acc", "result"]>]> {
-  let summary = "acc + a * b of 8x8 fragments";
+    DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInterface>, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "acc + a * b in fragments";
   let description = [{
-    `m`, `n` and `k` count fragments. The accumulator has two registers a fragment, n-fragments inner. `a` (and `b`) is a
-    threadgroup or device pointer to this SIMD-group's first fragment with `a_stride` elements from row to row
-    (`a_transposed`: the tile is stored as [k][m]), or fragments in registers, k-fragments (n-fragments for `b`) inner.
+    `instruction` is the shape of the instruction, and with it that of the fragments; `m`, `n` and `k` count them. The
+    registers of a fragment follow each other, and so do the accumulator's fragments, n inner. `a` (and `b`) is a threadgroup
+    or device pointer to this SIMD-group's first fragment with `a_stride` elements from row to row (`a_transposed`: the tile
+    is stored as [k][m]), or fragments in registers, k-fragments (n-fragments for `b`) inner.
+
+    ```mlir
+    // 16 rows and 16 columns of the accumulator, 8 terms of each sum.
+    %d = msl.mma <8x8x8> %c, %a, %b {m = 2 : i32, n = 2 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 16 : i32}
+        : vector<8xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+    ```
   }];
-  let arguments = (ins MSL_Vector:$acc, MSL_MmaOperand:$a, MSL_MmaOperand:$b, I32Attr:$m, I32Attr:$n, I32Attr:$k,
+  let arguments = (ins MSL_Vector:$acc, MSL_MmaOperand:$a, MSL_MmaOperand:$b, MSL_MatrixShapeAttr:$instruction,
+                   I32Attr:$m, I32Attr:$n, I32Attr:$k,
                    DefaultValuedAttr<I32Attr, "0">:$a_stride, DefaultValuedAttr<I32Attr, "0">:$b_stride,
                    UnitAttr:$a_transposed, UnitAttr:$b_transposed);
   let results = (outs MSL_Vector:$result);
-  let assemblyFormat = "$acc `,` $a `,` $b attr-dict `:` type($acc) `,` type($a) `,` type($b)";
+  let assemblyFormat = "$instruction $acc `,` $a `,` $b attr-dict `:` type($acc) `,` type($a) `,` type($b)";
   let hasVerifier = 1;
 }
 

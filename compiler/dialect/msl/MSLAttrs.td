@@ -1,11 +1,11 @@
 //===- MSLAttrs.td - enums of the msl dialect, and the target -------------===//
-//
-// MSL.td includes this file behind the dialect, which the attributes belong to.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef TRITON_METAL_DIALECT_MSL_ATTRS
 #define TRITON_METAL_DIALECT_MSL_ATTRS
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "dialect/msl/MSLDialect.td"
 
 //===----------------------------------------------------------------------===//
 // Enums
@@ -85,6 +85,8 @@ def MSL_TargetAttr : AttrDef<MSL_Dialect, "Target"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool has(Feature feature) const { return bitEnumContainsAll(getFeatures(), feature); }
+    /// The instruction that multiplies matrices; null where there is none. It follows from the features.
+    const MatrixInstruction *getMatrixInstruction() const;
 
     /// Everything that the compiler prints is there: what the host device runs.
     static TargetAttr getBaseline(::mlir::MLIRContext *context);

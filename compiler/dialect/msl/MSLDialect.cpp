@@ -71,11 +71,69 @@ LogicalResult PtrType::verify(function_ref<InFlightDiagnostic()> emitError, Type
   return emitError() << "Metal has no pointer to " << elementType;
 }
 
-LogicalResult MatrixType::verify(function_ref<InFlightDiagnostic()> emitError, Type elementType) {
-  if (const ScalarType *scalar = ScalarType::get(elementType); scalar && scalar->isMatrixElement)
+//===----------------------------------------------------------------------===//
+// Matrices
+//===----------------------------------------------------------------------===//
+
+LogicalResult MatrixShapeAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                      MatrixShape shape) {
+  if (shape.isValid())
     return success();
-  return emitError() << "Metal has no simdgroup matrix of " << elementType;
+  return emitError() << "a matrix instruction of " << shape.str()
+                     << " leaves lanes of a SIMD-group without elements";
 }
+
+/// "<8x8", and so many extents of a type or attribute.
+static ParseResult parseExtents(AsmParser &parser, unsigned count, bool withTrailingX,
+                                SmallVectorImpl<int64_t> &extents) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() ||
+      parser.parseDimensionList(extents, /*allowDynamic=*/false, withTrailingX))
+    return failure();
+  if (extents.size() != count)
+    return parser.emitError(loc, "expected ") << count << " extents";
+  return success();
+}
+
+Attribute MatrixShapeAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t, 3> extents;
+  if (parseExtents(parser, 3, /*withTrailingX=*/false, extents) || parser.parseGreater())
+    return {};
+  return parser.getChecked<MatrixShapeAttr>(parser.getContext(),
+                                            MatrixShape{extents[0], extents[1], extents[2]});
+}
+
+void MatrixShapeAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getShape().str() << '>';
+}
+
+LogicalResult MatrixType::verify(function_ref<InFlightDiagnostic()> emitError, FragmentShape shape,
+                                 Type elementType) {
+  if (!shape.isValid())
+    return emitError() << "a matrix of " << shape.str()
+                       << " leaves lanes of a SIMD-group without elements";
+  if (!isMatrixNumber(elementType))
+    return emitError() << "Metal has no simdgroup matrix of " << elementType;
+  return success();
+}
+
+Type MatrixType::parse(AsmParser &parser) {
+  SmallVector<int64_t, 2> extents;
+  Type element;
+  if (parseExtents(parser, 2, /*withTrailingX=*/true, extents) || parser.parseType(element) ||
+      parser.parseGreater())
+    return {};
+  return parser.getChecked<MatrixType>(parser.getContext(), FragmentShape{extents[0], extents[1]},
+                                       element);
+}
+
+void MatrixType::print(AsmPrinter &printer) const {
+  printer << '<' << getShape().str() << 'x' << getElementType() << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
 
 LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count,
                                 Type elementType) {
@@ -107,13 +165,13 @@ void ArrayType::print(AsmPrinter &printer) const {
 }
 
 Type ArrayType::getScalarType() const {
-  if (auto matrix = dyn_cast<MatrixType>(getElementType()))
+  if (MatrixType matrix = getMatrixType())
     return matrix.getElementType();
   return getElementTypeOrSelf(getElementType());
 }
 
 Type ArrayType::getValueType() const {
-  if (auto matrix = dyn_cast<MatrixType>(getElementType()))
-    return VectorType::get(2, matrix.getElementType());
+  if (MatrixType matrix = getMatrixType())
+    return VectorType::get(matrix.getNumRegisters(), matrix.getElementType());
   return getElementType();
 }

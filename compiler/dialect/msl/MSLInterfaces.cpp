@@ -71,9 +71,34 @@ Feature AtomicRMWOp::getRequiredFeature() {
   return element.isInteger(64) ? Feature::Atomic64MinMax : Feature::None;
 }
 Feature FenceOp::getRequiredFeature() { return Feature::MemoryOrders; }
-Feature MmaOp::getRequiredFeature() { return Feature::SimdgroupMatrix; }
-Feature MatrixLoadOp::getRequiredFeature() { return Feature::SimdgroupMatrix; }
-Feature MultiplyAccumulateOp::getRequiredFeature() { return Feature::SimdgroupMatrix; }
+
+//===----------------------------------------------------------------------===//
+// Products of matrices
+//===----------------------------------------------------------------------===//
+
+Type triton_metal::msl::getNumberType(Type type) {
+  if (auto pointer = dyn_cast<PtrType>(type))
+    return pointer.getElementType();
+  if (auto array = dyn_cast<ArrayType>(type))
+    return array.getScalarType();
+  return getElementTypeOrSelf(type);
+}
+
+LogicalResult triton_metal::msl::verifyMatrixMultiply(Operation *op) {
+  auto multiply = cast<MatrixMultiplyOpInterface>(op);
+  for (Value factor : {multiply.getA(), multiply.getB()}) {
+    Type number = multiply.getNumberType(factor.getType());
+    if (!isMatrixNumber(number))
+      return op->emitOpError() << "Metal has no simdgroup matrix of " << number;
+  }
+  return success();
+}
+
+// The types of the matrices say it.
+MatrixShape MultiplyAccumulateOp::getInstruction() {
+  FragmentShape acc = getAcc().getType().getMatrixType().getShape();
+  return {acc.rows, acc.columns, getA().getType().getMatrixType().getShape().columns};
+}
 
 //===----------------------------------------------------------------------===//
 // How results are spread over threads

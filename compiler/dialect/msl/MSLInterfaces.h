@@ -34,6 +34,12 @@ enum class Spread {
   Threadgroup,
 };
 
+/// The numbers behind a pointer, or in a variable or a vector.
+mlir::Type getNumberType(mlir::Type type);
+
+/// Checks the factors of a `MatrixMultiplyOpInterface`.
+llvm::LogicalResult verifyMatrixMultiply(mlir::Operation *op);
+
 } // namespace triton_metal::msl
 
 #include "dialect/msl/MSLInterfaces.h.inc"

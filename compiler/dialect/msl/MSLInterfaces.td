@@ -64,6 +64,23 @@ def MSL_TargetFeatureOpInterface : MSL_OpInterface<"TargetFeatureOpInterface"> {
   ];
 }
 
+def MSL_MatrixMultiplyOpInterface : MSL_OpInterface<"MatrixMultiplyOpInterface"> {
+  let description = [{
+    An operation that adds a product of matrices to an accumulator, with one or several instructions. Their shape determines
+    what the operands are made of: m x n fragments of the accumulator, m x k fragments of `a`, k x n fragments of `b`. The
+    instruction is one of the target's (`TargetAttr::getMatrixInstruction`); no pass assumes a shape.
+  }];
+  let methods = [
+    InterfaceMethod<"The shape of one instruction.", "::triton_metal::msl::MatrixShape", "getInstruction">,
+    InterfaceMethod<"What is added to.", "::mlir::Value", "getAcc">,
+    InterfaceMethod<"The factor of m rows.", "::mlir::Value", "getA">,
+    InterfaceMethod<"The factor of n columns.", "::mlir::Value", "getB">,
+    InterfaceMethod<"The numbers in a value of the type of `a` or `b`.", "::mlir::Type", "getNumberType",
+                    (ins "::mlir::Type":$type), "", "return ::triton_metal::msl::getNumberType(type);">,
+  ];
+  let verify = "return ::triton_metal::msl::verifyMatrixMultiply($_op);";
+}
+
 def MSL_SpreadOpInterface : MSL_OpInterface<"SpreadOpInterface"> {
   let description = [{
     How the results of an operation are spread over the threads of a threadgroup, where that does not follow from its

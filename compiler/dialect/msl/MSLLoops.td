@@ -94,14 +94,17 @@ def MSL_AccumulateOp : MSL_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>,
   let assemblyFormat = "$value `,` $array $combine attr-dict `:` type($value) `,` type($array)";
 }
 
-def MSL_MatrixProductOp : MSL_Op<"matrix_product", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "acc += a * b of 8x8 fragments";
+def MSL_MatrixProductOp : MSL_Op<"matrix_product", [MemoryEffects<[MemRead, MemWrite]>,
+    DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInterface>]> {
+  let summary = "acc += a * b in fragments";
   let description = "`msl.mma` where tiles live in variables: `acc` is an array of simdgroup matrices, and so is what is not behind a pointer.";
-  let arguments = (ins MSL_ArrayType:$acc, AnyTypeOf<[MSL_PtrType, MSL_ArrayType]>:$a,
-                   AnyTypeOf<[MSL_PtrType, MSL_ArrayType]>:$b, I32Attr:$m, I32Attr:$n, I32Attr:$k,
+  let arguments = (ins MSL_MatrixArray:$acc, AnyTypeOf<[MSL_PtrType, MSL_MatrixArray]>:$a,
+                   AnyTypeOf<[MSL_PtrType, MSL_MatrixArray]>:$b, MSL_MatrixShapeAttr:$instruction,
+                   I32Attr:$m, I32Attr:$n, I32Attr:$k,
                    DefaultValuedAttr<I32Attr, "0">:$a_stride, DefaultValuedAttr<I32Attr, "0">:$b_stride,
                    UnitAttr:$a_transposed, UnitAttr:$b_transposed);
-  let assemblyFormat = "$acc `,` $a `,` $b attr-dict `:` type($acc) `,` type($a) `,` type($b)";
+  let assemblyFormat = "$instruction $acc `,` $a `,` $b attr-dict `:` type($acc) `,` type($a) `,` type($b)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -215,14 +218,14 @@ def MSL_AsTypeOp : MSL_Op<"as_type", [Pure]> {
 
 def MSL_FillOp : MSL_Op<"fill", [MemoryEffects<[MemWrite]>]> {
   let summary = "sets every element of a simdgroup matrix to one value";
-  let arguments = (ins MSL_ScalarFloat:$value, MSL_ArrayType:$array, Optional<MSL_Index>:$index);
+  let arguments = (ins MSL_ScalarFloat:$value, MSL_MatrixArray:$array, Optional<MSL_Index>:$index);
   let assemblyFormat = "$value `,` $array (`[` custom<Index>($index, type($index))^ `]`)? attr-dict `:` type($value) `,` type($array)";
 }
 
 def MSL_MatrixLoadOp : MSL_Op<"matrix_load", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
-    DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>, AttrSizedOperandSegments]> {
+    AttrSizedOperandSegments]> {
   let summary = "loads a simdgroup matrix from base + offset: simdgroup_load";
-  let arguments = (ins MSL_PtrType:$base, Optional<MSL_Index>:$offset, MSL_ArrayType:$array, Optional<MSL_Index>:$index,
+  let arguments = (ins MSL_PtrType:$base, Optional<MSL_Index>:$offset, MSL_MatrixArray:$array, Optional<MSL_Index>:$index,
                    I32Attr:$stride, UnitAttr:$transposed);
   let assemblyFormat = [{
     $base (`[` custom<Index>($offset, type($offset))^ `]`)? `stride` $stride (`transposed` $transposed^)? `,` $array (`[` custom<Index>($index, type($index))^ `]`)?
@@ -231,14 +234,15 @@ def MSL_MatrixLoadOp : MSL_Op<"matrix_load", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 def MSL_MultiplyAccumulateOp : MSL_Op<"multiply_accumulate", [MemoryEffects<[MemRead, MemWrite]>,
-    DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>, AttrSizedOperandSegments]> {
-  let summary = "acc[i] += a[j] * b[k] on simdgroup matrices";
-  let arguments = (ins MSL_ArrayType:$acc, Optional<MSL_Index>:$acc_index, MSL_ArrayType:$a, Optional<MSL_Index>:$a_index,
-                   MSL_ArrayType:$b, Optional<MSL_Index>:$b_index);
+    DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInterface>, AttrSizedOperandSegments]> {
+  let summary = "acc[i] += a[j] * b[k] on simdgroup matrices: one instruction";
+  let arguments = (ins MSL_MatrixArray:$acc, Optional<MSL_Index>:$acc_index, MSL_MatrixArray:$a, Optional<MSL_Index>:$a_index,
+                   MSL_MatrixArray:$b, Optional<MSL_Index>:$b_index);
   let assemblyFormat = [{
     $acc (`[` custom<Index>($acc_index, type($acc_index))^ `]`)? `,` $a (`[` custom<Index>($a_index, type($a_index))^ `]`)? `,` $b (`[` custom<Index>($b_index, type($b_index))^ `]`)? attr-dict
     `:` type($acc) `,` type($a) `,` type($b)
   }];
+  let hasVerifier = 1;
 }
 
 #endif // TRITON_METAL_DIALECT_MSL_LOOPS

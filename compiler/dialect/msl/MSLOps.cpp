@@ -374,27 +374,62 @@ LogicalResult ReduceRegistersOp::verify() {
   return success();
 }
 
-LogicalResult MmaOp::verify() {
-  if (int32_t(getM()) < 1 || int32_t(getN()) < 1 || int32_t(getK()) < 1)
-    return emitOpError("needs at least one fragment in each dimension");
-  if (getNumRegisters(getType()) != 2 * int64_t(getM()) * getN())
-    return emitOpError("the accumulator must have two registers for each of its ")
-           << getM() * getN() << " fragments";
-  auto check = [&](Type type, int64_t fragments, int32_t stride, StringRef name) -> LogicalResult {
-    if (auto pointer = dyn_cast<PtrType>(type)) {
-      if (stride < 8)
-        return emitOpError() << name << "_stride must be at least 8 elements";
-      if (!isa<FloatType>(pointer.getElementType()))
-        return emitOpError() << "Metal has no simdgroup matrix of " << pointer.getElementType();
-      return success();
-    }
-    if (getNumRegisters(type) != 2 * fragments)
-      return emitOpError() << name << " must have two registers for each of its " << fragments
-                           << " fragments";
+/// Of what is not behind a pointer, `hasFragments` says whether it consists of so many fragments.
+template <typename Op>
+static LogicalResult
+verifyFragments(Op op,
+                function_ref<LogicalResult(Type, int64_t, FragmentShape, StringRef)> hasFragments) {
+  int64_t m = int32_t(op.getM()), n = int32_t(op.getN()), k = int32_t(op.getK());
+  if (m < 1 || n < 1 || k < 1)
+    return op.emitOpError("needs at least one fragment in each dimension");
+  MatrixShape shape = op.getInstruction();
+  auto check = [&](Type type, int64_t count, FragmentShape fragment, int32_t stride,
+                   bool transposed, StringRef name) -> LogicalResult {
+    if (!isa<PtrType>(type))
+      return hasFragments(type, count, fragment, name);
+    int64_t row = transposed ? fragment.rows : fragment.columns;
+    if (stride < row)
+      return op.emitOpError() << name << "_stride must be at least " << row << " elements";
     return success();
   };
-  return failure(failed(check(getA().getType(), int64_t(getM()) * getK(), getAStride(), "a")) ||
-                 failed(check(getB().getType(), int64_t(getK()) * getN(), getBStride(), "b")));
+  return failure(failed(hasFragments(op.getAcc().getType(), m * n, shape.getAccumulator(),
+                                     "the accumulator")) ||
+                 failed(check(op.getA().getType(), m * k, shape.getOperand(0), op.getAStride(),
+                              op.getATransposed(), "a")) ||
+                 failed(check(op.getB().getType(), k * n, shape.getOperand(1), op.getBStride(),
+                              op.getBTransposed(), "b")));
+}
+
+LogicalResult MmaOp::verify() {
+  auto hasFragments = [&](Type type, int64_t count, FragmentShape fragment,
+                          StringRef name) -> LogicalResult {
+    if (getNumRegisters(type) == count * fragment.getNumRegisters())
+      return success();
+    return emitOpError() << name << " must have " << fragment.getNumRegisters()
+                         << " registers for each of its " << count << " fragments";
+  };
+  return verifyFragments(*this, hasFragments);
+}
+
+LogicalResult MatrixProductOp::verify() {
+  auto hasFragments = [&](Type type, int64_t count, FragmentShape fragment,
+                          StringRef name) -> LogicalResult {
+    auto array = cast<ArrayType>(type);
+    if (array.getCount() == count && array.getMatrixType().getShape() == fragment)
+      return success();
+    return emitOpError() << name << " must be " << count << " matrices of " << fragment.str();
+  };
+  return verifyFragments(*this, hasFragments);
+}
+
+LogicalResult MultiplyAccumulateOp::verify() {
+  MatrixShape shape = getInstruction();
+  FragmentShape a = getA().getType().getMatrixType().getShape();
+  FragmentShape b = getB().getType().getMatrixType().getShape();
+  if (shape.getOperand(0) != a || shape.getOperand(1) != b)
+    return emitOpError() << "cannot add the product of " << a.str() << " and " << b.str() << " to "
+                         << shape.getAccumulator().str();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

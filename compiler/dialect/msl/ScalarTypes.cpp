@@ -8,17 +8,24 @@ using namespace triton_metal::msl;
 // Metal Shading Language Specification: 2.1 (scalar types), 2.5 (simdgroup_matrix), 6.9.2
 // (SIMD-group functions), 6.15 (atomics).
 static constexpr ScalarType scalarTypes[] = {
-    // name, unsigned name, code, isFloat, bits, bytes, SIMD form, reduction, matrix, atomic,
+    // name, unsigned name, code, isFloat, bits, bytes, SIMD form, reduction, matrices, atomic,
     // feature
-    {"bool", "bool", "i1", false, 1, 1, SimdForm::AsByte, false, false, false, Feature::None},
-    {"char", "uchar", "i8", false, 8, 1, SimdForm::Itself, false, false, false, Feature::None},
-    {"short", "ushort", "i16", false, 16, 2, SimdForm::Itself, true, false, false, Feature::None},
-    {"int", "uint", "i32", false, 32, 4, SimdForm::Itself, true, false, true, Feature::None},
-    {"long", "ulong", "i64", false, 64, 8, SimdForm::Halves, false, false, false, Feature::None},
-    {"half", "half", "f16", true, 16, 2, SimdForm::Itself, true, true, false, Feature::None},
-    {"bfloat", "bfloat", "bf16", true, 16, 2, SimdForm::AsBits, false, true, false,
-     Feature::BFloat},
-    {"float", "float", "f32", true, 32, 4, SimdForm::Itself, true, true, true, Feature::None},
+    {"bool", "bool", "i1", false, 1, 1, SimdForm::AsByte, false, Feature::None, false,
+     Feature::None},
+    {"char", "uchar", "i8", false, 8, 1, SimdForm::Itself, false, Feature::None, false,
+     Feature::None},
+    {"short", "ushort", "i16", false, 16, 2, SimdForm::Itself, true, Feature::None, false,
+     Feature::None},
+    {"int", "uint", "i32", false, 32, 4, SimdForm::Itself, true, Feature::None, true,
+     Feature::None},
+    {"long", "ulong", "i64", false, 64, 8, SimdForm::Halves, false, Feature::None, false,
+     Feature::None},
+    {"half", "half", "f16", true, 16, 2, SimdForm::Itself, true, Feature::SimdgroupMatrix, false,
+     Feature::None},
+    {"bfloat", "bfloat", "bf16", true, 16, 2, SimdForm::AsBits, false, Feature::SimdgroupMatrix,
+     false, Feature::BFloat},
+    {"float", "float", "f32", true, 32, 4, SimdForm::Itself, true, Feature::SimdgroupMatrix, true,
+     Feature::None},
 };
 
 const ScalarType *ScalarType::get(Type type) {

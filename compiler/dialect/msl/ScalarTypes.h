@@ -32,8 +32,8 @@ struct ScalarType {
   SimdForm simdForm;
   /// `simd_sum`, or all of the integer reductions, take it.
   bool hasSimdReduction;
-  /// simdgroup_matrix takes it.
-  bool isMatrixElement;
+  /// The features whose matrix instructions multiply it.
+  Feature matrices;
   /// Metal has an atomic type of it.
   bool isAtomic;
   /// What the target must have; None where every target has it.

@@ -1,6 +1,7 @@
 #include "dialect/msl/Target.h"
 
 #include "dialect/msl/MSL.h"
+#include "dialect/msl/ScalarTypes.h"
 
 using namespace mlir;
 using namespace triton_metal::msl;
@@ -26,6 +27,42 @@ static constexpr FeatureInfo features[] = {
 
 const FeatureInfo &triton_metal::msl::getFeatureInfo(Feature feature) {
   return *llvm::find_if(features, [&](const FeatureInfo &info) { return info.feature == feature; });
+}
+
+/// The instruction that is to be preferred comes last.
+static constexpr MatrixInstruction matrixInstructions[] = {
+    {Feature::SimdgroupMatrix, {8, 8, 8}},
+};
+
+bool MatrixInstruction::takes(Type number) const {
+  const ScalarType *scalar = ScalarType::get(number);
+  return scalar && bitEnumContainsAny(scalar->matrices, feature);
+}
+
+const MatrixInstruction *MatrixInstruction::get(MatrixShape shape) {
+  for (const MatrixInstruction &instruction : matrixInstructions)
+    if (instruction.shape == shape)
+      return &instruction;
+  return nullptr;
+}
+
+bool MatrixInstruction::hasFragment(FragmentShape shape) {
+  return llvm::any_of(matrixInstructions, [&](const MatrixInstruction &instruction) {
+    return shape == instruction.shape.getAccumulator() ||
+           shape == instruction.shape.getOperand(0) || shape == instruction.shape.getOperand(1);
+  });
+}
+
+bool triton_metal::msl::isMatrixNumber(Type number) {
+  const ScalarType *scalar = ScalarType::get(number);
+  return scalar && scalar->matrices != Feature::None;
+}
+
+const MatrixInstruction *TargetAttr::getMatrixInstruction() const {
+  for (const MatrixInstruction &instruction : llvm::reverse(matrixInstructions))
+    if (has(instruction.feature))
+      return &instruction;
+  return nullptr;
 }
 
 /// 32-bit registers of a thread on every M chip: the G13's instructions address 256 halves (Mesa's

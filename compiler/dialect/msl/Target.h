@@ -1,12 +1,18 @@
-// The Metal that a module is compiled for: `#msl.target`.
+// The Metal that a module is compiled for: `#msl.target`, and what it offers.
 #ifndef TRITON_METAL_DIALECT_MSL_TARGET_H
 #define TRITON_METAL_DIALECT_MSL_TARGET_H
+
+#include "dialect/msl/Simdgroup.h"
 
 #include "mlir/IR/Attributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
 #include "dialect/msl/MSLEnums.h.inc"
+
+namespace triton_metal::msl {
+struct MatrixInstruction;
+} // namespace triton_metal::msl
 
 #define GET_ATTRDEF_CLASSES
 #include "dialect/msl/MSLAttrs.h.inc"
@@ -21,6 +27,24 @@ struct FeatureInfo {
 };
 
 const FeatureInfo &getFeatureInfo(Feature feature);
+
+/// An instruction that multiplies matrices: the one place that says its shape.
+struct MatrixInstruction {
+  /// What a target must have for it.
+  Feature feature;
+  MatrixShape shape;
+
+  /// It multiplies matrices of such numbers. ScalarTypes.cpp says which.
+  bool takes(mlir::Type number) const;
+
+  /// The instruction of this shape; null where there is none.
+  static const MatrixInstruction *get(MatrixShape shape);
+  /// Whether one of the instructions works on fragments of this shape.
+  static bool hasFragment(FragmentShape shape);
+};
+
+/// Whether some instruction multiplies matrices of such numbers.
+bool isMatrixNumber(mlir::Type number);
 
 } // namespace triton_metal::msl
 

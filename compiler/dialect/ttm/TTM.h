@@ -4,6 +4,7 @@
 #define TRITON_METAL_DIALECT_TTM_TTM_H
 
 #include "analysis/LinearLayout.h"
+#include "dialect/msl/MSLInterfaces.h"
 #include "dialect/tt/TT.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -53,17 +54,18 @@ inline std::optional<LinearLayout> getLayout(mlir::Value value) {
 /// The tensor type with this layout (whose shape must be the type's).
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);
 
-/// The SIMD-groups along rows and columns of a simdgroup-matrix accumulator layout; none if it is
-/// no such layout.
-std::optional<std::pair<unsigned, unsigned>> getSimdgroupMatrixTiling(const LinearLayout &layout);
+/// The SIMD-groups along rows and columns of a layout of the instruction's accumulators; none if it
+/// is no such layout.
+std::optional<std::pair<unsigned, unsigned>> getSimdgroupMatrixTiling(const LinearLayout &layout,
+                                                                      msl::MatrixShape instruction);
 
 /// Registers, copies left out, that step through neighbours along one dimension from register 0 on.
 int64_t getRegistersInRow(const LinearLayout &layout);
 
 /// Whether a tensor of this layout can be operand 0 (A) or 1 (B) of an `mma` with this accumulator
 /// as it is.
-bool isOperandLayout(const LinearLayout &layout, unsigned operandIndex,
-                     const LinearLayout &accumulator);
+bool isOperandLayout(const LinearLayout &layout, msl::MatrixShape instruction,
+                     unsigned operandIndex, const LinearLayout &accumulator);
 
 } // namespace triton_metal::ttm
 

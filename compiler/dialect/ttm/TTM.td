@@ -9,6 +9,8 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/TensorEncoding.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialect/msl/MSLInterfaces.td"
+include "dialect/msl/MSLMatrixShape.td"
 include "dialect/tt/TTTypes.td"
 
 def TTM_Dialect : Dialect {
@@ -24,7 +26,7 @@ def TTM_Dialect : Dialect {
     A module at this level has `ttm.num_simdgroups` and `ttm.threads`.
   }];
   let dependentDialects = ["::triton_metal::tt::TTDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::ub::UBDialect"];
+                           "::mlir::ub::UBDialect", "::triton_metal::msl::MSLDialect"];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{
@@ -242,15 +244,16 @@ def TTM_GatherTileOp : TTM_Op<"gather_tile", [
   }];
 }
 
-def TTM_MMAOp : TTM_Op<"mma", [AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>]> {
+def TTM_MMAOp : TTM_Op<"mma", [DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInterface, ["getNumberType"]>,
+    AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>]> {
   let summary = "acc + a · b on simdgroup matrices";
   let description = [{
-    `a` and `b` are tiles, or tensors in the operand layout that belongs to the accumulator's. A transposed tile is
-    stored as [k][m] (a) or [n][k] (b). `k_offset` is where in K a register operand is taken from when the other is a
-    tile of fewer k.
+    `instruction` is the shape of the target's instruction, in whose fragments the accumulator is laid out. `a` and `b` are
+    tiles, or tensors in the operand layout that belongs to the accumulator's. A transposed tile is stored as [k][m] (a) or
+    [n][k] (b). `k_offset` is where in K a register operand is taken from when the other is a tile of fewer k.
 
     ```mlir
-    %d = ttm.mma %a[%slot], %b[%slot], %c {b_transposed}
+    %d = ttm.mma <8x8x8> %a[%slot], %b[%slot], %c {b_transposed}
         : !ttm.tile<64x32xf16, slots = 2>, !ttm.tile<64x32xf16, slots = 2>, tensor<64x64xf32, #mma>
     ```
   }];
@@ -259,11 +262,11 @@ def TTM_MMAOp : TTM_Op<"mma", [AttrSizedOperandSegments, AllTypesMatch<["acc", "
   let arguments = (ins AnyRankedTensor:$acc,
                        Arg<TTM_TileOrTensor, "", [MemRead<TTM_ThreadgroupMemory>]>:$a, Optional<I32>:$aSlot,
                        Arg<TTM_TileOrTensor, "", [MemRead<TTM_ThreadgroupMemory>]>:$b, Optional<I32>:$bSlot,
-                       UnitAttr:$a_transposed, UnitAttr:$b_transposed,
+                       MSL_MatrixShapeAttr:$instruction, UnitAttr:$a_transposed, UnitAttr:$b_transposed,
                        DefaultValuedAttr<I64Attr, "0">:$k_offset);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $a (`[` $aSlot^ `]`)? `,` $b (`[` $bSlot^ `]`)? `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)
+    $instruction $a (`[` $aSlot^ `]`)? `,` $b (`[` $bSlot^ `]`)? `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)
   }];
   let extraClassDeclaration = [{
     int64_t getM();

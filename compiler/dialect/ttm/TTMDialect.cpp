@@ -1,3 +1,4 @@
+#include "dialect/msl/MSL.h"
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/LayoutModels.h"
 #include "dialect/ttm/TTM.h"

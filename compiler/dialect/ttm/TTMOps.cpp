@@ -35,14 +35,16 @@ RankedTensorType withLayout(RankedTensorType type, const LinearLayout &layout) {
                                LinearLayoutAttr::get(type.getContext(), layout));
 }
 
-std::optional<std::pair<unsigned, unsigned>> getSimdgroupMatrixTiling(const LinearLayout &layout) {
+std::optional<std::pair<unsigned, unsigned>>
+getSimdgroupMatrixTiling(const LinearLayout &layout, msl::MatrixShape instruction) {
   ArrayRef<int64_t> shape = layout.getShape();
-  if (shape.size() != 2 || shape[0] < 8 || shape[1] < 8)
+  if (shape.size() != 2)
     return std::nullopt;
   unsigned groups = layout.getNumSimdgroups();
-  for (unsigned rows = 1; rows <= groups && rows * 8 <= shape[0]; rows *= 2)
-    for (unsigned columns = 1; rows * columns <= groups && columns * 8 <= shape[1]; columns *= 2)
-      if (layout == LinearLayout::simdgroupMatrix(shape, {rows, columns}, groups))
+  for (unsigned rows = 1; rows <= groups && rows * instruction.m <= shape[0]; rows *= 2)
+    for (unsigned columns = 1; rows * columns <= groups && columns * instruction.n <= shape[1];
+         columns *= 2)
+      if (layout == LinearLayout::simdgroupMatrix(shape, instruction, {rows, columns}, groups))
         return std::pair(rows, columns);
   return std::nullopt;
 }
@@ -64,14 +66,14 @@ int64_t getRegistersInRow(const LinearLayout &layout) {
   return 1;
 }
 
-bool isOperandLayout(const LinearLayout &layout, unsigned operandIndex,
-                     const LinearLayout &accumulator) {
-  auto tiling = getSimdgroupMatrixTiling(accumulator);
+bool isOperandLayout(const LinearLayout &layout, msl::MatrixShape instruction,
+                     unsigned operandIndex, const LinearLayout &accumulator) {
+  auto tiling = getSimdgroupMatrixTiling(accumulator, instruction);
   ArrayRef<int64_t> shape = layout.getShape();
-  if (!tiling || shape.size() != 2 || shape[0] < 8 || shape[1] < 8 ||
+  if (!tiling || shape.size() != 2 || shape[1 - operandIndex] < instruction.k ||
       shape[operandIndex] != accumulator.getShape()[operandIndex])
     return false;
-  return layout == LinearLayout::simdgroupOperand(shape, operandIndex,
+  return layout == LinearLayout::simdgroupOperand(shape, instruction, operandIndex,
                                                   {tiling->first, tiling->second},
                                                   accumulator.getNumSimdgroups());
 }
@@ -204,10 +206,17 @@ int64_t MMAOp::getK() {
   return std::min(a, b);
 }
 
+Type MMAOp::getNumberType(Type type) {
+  if (auto tile = dyn_cast<TileType>(type))
+    return tile.getElementType();
+  return getElementTypeOrSelf(type);
+}
+
 LogicalResult MMAOp::verify() {
+  msl::MatrixShape instruction = getInstruction();
   auto accType = getAcc().getType();
   auto acc = getLayout(accType);
-  if (accType.getRank() != 2 || !acc || !getSimdgroupMatrixTiling(*acc))
+  if (accType.getRank() != 2 || !acc || !getSimdgroupMatrixTiling(*acc, instruction))
     return emitOpError("the accumulator must have a simdgroup-matrix layout");
   struct Operand {
     Value value, slot;
@@ -235,14 +244,14 @@ LogicalResult MMAOp::verify() {
     }
     auto layout = getLayout(operand.value);
     if (operand.transposed || operand.slot || !layout ||
-        !isOperandLayout(*layout, operand.index, *acc))
+        !isOperandLayout(*layout, instruction, operand.index, *acc))
       return emitOpError() << operand.name << " must be in the accumulator's operand layout";
   }
   int64_t terms = std::min(k[0], k[1]), offset = getKOffset();
-  if (terms % 8)
-    return emitOpError("k must be a multiple of 8");
-  if (offset < 0 || offset % 8 || offset + terms > std::max(k[0], k[1]))
-    return emitOpError("k_offset must be a multiple of 8 within the operand");
+  if (terms % instruction.k)
+    return emitOpError("k must be a multiple of ") << instruction.k;
+  if (offset < 0 || offset % instruction.k || offset + terms > std::max(k[0], k[1]))
+    return emitOpError("k_offset must be a multiple of ") << instruction.k << " within the operand";
   for (unsigned i = 0; i < 2; ++i)
     if (k[i] != terms && !inRegisters[i])
       return emitOpError("a tile must have the k of the operation");

@@ -94,8 +94,8 @@ std::string KernelPrinter::getMatrix(TypedValue<ArrayType> array, Value index) {
 
 std::string KernelPrinter::getElement(TypedValue<ArrayType> array, Value index, Value element) {
   std::string text = getMatrix(array, index);
-  if (array.getType().isMatrix()) {
-    prelude.use("elements");
+  if (MatrixType matrix = array.getType().getMatrixType()) {
+    prelude.useElements(matrix.getShape());
     text = "elements(" + text + ")";
   }
   IntegerAttr position;

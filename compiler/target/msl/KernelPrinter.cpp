@@ -212,8 +212,7 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os,
   std::string header;
   llvm::raw_string_ostream front(header);
   front << "#include <metal_stdlib>\n";
-  if (StringRef(kernels).contains("simdgroup_load") || StringRef(kernels).contains("8x8") ||
-      prelude.usesMatrices())
+  if (prelude.usesMatrices())
     front << "#include <metal_simdgroup_matrix>\n";
   front << "using namespace metal;\n\n";
   // Before, the math mode is a compiler option alone, and safe in MLX and PyTorch.

@@ -6,12 +6,15 @@
 
 using namespace triton_metal::msl;
 
-static const char elementsText[] = R"(
-// The two elements of an 8x8 matrix that this thread holds.
-template <typename T> thread vec<T, 2> &elements(thread simdgroup_matrix<T, 8, 8> &m) {
-  return reinterpret_cast<thread vec<T, 2> &>(m.thread_elements());
+/// What a thread holds of a matrix, as a vector.
+static void printElements(llvm::raw_ostream &os, FragmentShape fragment) {
+  int64_t count = fragment.getNumRegisters();
+  os << "\n// The " << (count == 2 ? "two" : std::to_string(count)) << " elements of an "
+     << fragment.str() << " matrix that this thread holds.\n"
+     << "template <typename T> thread vec<T, " << count << "> &elements(thread simdgroup_matrix<T, "
+     << fragment.columns << ", " << fragment.rows << "> &m) {\n"
+     << "  return reinterpret_cast<thread vec<T, " << count << "> &>(m.thread_elements());\n}\n";
 }
-)";
 
 static const char maximumText[] = R"(
 // The greater number, NaN if either is NaN, +0 over -0.
@@ -104,9 +107,8 @@ struct Function {
 
 /// In the order in which they are written.
 static const Function functions[] = {
-    {"elements", elementsText},       {"maximum", maximumText},    {"minimum", minimumText},
-    {"error_function", erfText},      {"log_plus_one", log1pText}, {"exp_minus_one", expm1Text},
-    {"round_to_odd", roundToOddText},
+    {"maximum", maximumText},    {"minimum", minimumText},     {"error_function", erfText},
+    {"log_plus_one", log1pText}, {"exp_minus_one", expm1Text}, {"round_to_odd", roundToOddText},
 };
 
 void Prelude::use(llvm::StringRef function) {
@@ -120,7 +122,10 @@ void Prelude::useCompareExchange(llvm::StringRef space) {
   (space == "device" ? exchangesInDevice : exchangesInThreadgroup) = true;
 }
 
-bool Prelude::usesMatrices() const { return used & 1u; }
+void Prelude::useElements(FragmentShape fragment) {
+  if (!llvm::is_contained(fragments, fragment))
+    fragments.push_back(fragment);
+}
 
 static void printInSpace(llvm::raw_ostream &os, llvm::StringRef text, llvm::StringRef space) {
   auto [front, back] = text.split("SPACE");
@@ -128,6 +133,8 @@ static void printInSpace(llvm::raw_ostream &os, llvm::StringRef text, llvm::Stri
 }
 
 void Prelude::print(llvm::raw_ostream &os) const {
+  for (FragmentShape fragment : fragments)
+    printElements(os, fragment);
   for (auto [index, function] : llvm::enumerate(functions))
     if (used & 1u << index)
       os << function.text;

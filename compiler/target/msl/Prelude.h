@@ -1,6 +1,9 @@
 #ifndef TRITON_METAL_TARGET_MSL_PRELUDE_H
 #define TRITON_METAL_TARGET_MSL_PRELUDE_H
 
+#include "dialect/msl/Simdgroup.h"
+
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -14,11 +17,17 @@ public:
   /// Notes a call; most functions are Metal's own, and need nothing.
   void use(llvm::StringRef function);
   void useCompareExchange(llvm::StringRef space);
-  bool usesMatrices() const;
+  /// Notes simdgroup matrices, whose header is one of its own.
+  void useMatrices() { matrices = true; }
+  bool usesMatrices() const { return matrices; }
+  /// Notes `elements` of fragments.
+  void useElements(FragmentShape fragment);
   void print(llvm::raw_ostream &os) const;
 
 private:
   unsigned used = 0;
+  bool matrices = false;
+  llvm::SmallVector<FragmentShape, 1> fragments;
   bool exchangesInDevice = false, exchangesInThreadgroup = false;
 };
 

@@ -73,6 +73,8 @@ void KernelPrinter::printVar(VarOp op) {
       getDeclaration(array.getElementType(), name, getQualifiers(op.getResult()));
   if (declaration.empty())
     return (void)refuse(op, "declares a type that Metal does not have");
+  if (array.isMatrix())
+    prelude.useMatrices();
   if (array.getCount() != 1)
     declaration += "[" + std::to_string(array.getCount()) + "]";
   line(declaration + init + ";");
@@ -224,9 +226,10 @@ void KernelPrinter::printOp(Operation *op) {
       .Case([&](scf::WhileOp loop) { printWhile(loop); })
       .Case([&](scf::IfOp conditional) { printIf(conditional); })
       .Case([&](FillOp fill) {
+        FragmentShape shape = fill.getArray().getType().getMatrixType().getShape();
         line(getMatrix(fill.getArray(), fill.getIndex()) + " = make_filled_simdgroup_matrix<" +
-             getTypeName(fill.getValue().getType()) + ", 8, 8>(" + get(fill.getValue()).text +
-             ");");
+             getTypeName(fill.getValue().getType()) + ", " + std::to_string(shape.columns) + ", " +
+             std::to_string(shape.rows) + ">(" + get(fill.getValue()).text + ");");
       })
       .Case([&](MatrixLoadOp load) {
         if (getQualifiers(load.getBase()).isCoherent)

@@ -19,8 +19,13 @@ std::string triton_metal::msl::getTypeName(Type type) {
       return {};
     return element + std::to_string(size);
   }
-  if (auto matrix = dyn_cast<MatrixType>(type))
-    return "simdgroup_" + getTypeName(matrix.getElementType()) + "8x8";
+  if (auto matrix = dyn_cast<MatrixType>(type)) {
+    if (!MatrixInstruction::hasFragment(matrix.getShape()))
+      return {};
+    // Metal counts columns first.
+    return "simdgroup_" + getTypeName(matrix.getElementType()) +
+           std::to_string(matrix.getShape().columns) + "x" + std::to_string(matrix.getShape().rows);
+  }
   const ScalarType *scalar = ScalarType::get(type);
   if (!scalar)
     return {};

@@ -38,6 +38,33 @@ module attributes {msl.target = #msl.target<metal(3, 2), threads = 64, threadgro
 
 // -----
 
+module attributes {msl.target = #msl.target<metal(3, 2), threads = 1024, threadgroup_bytes = 32768, registers = 128,
+    features = bfloat>} {
+  msl.kernel @matrices(%acc: f32) threads 32 {
+    %a = msl.alloc "a", 64 : !msl.ptr<f16, threadgroup>
+    %c = msl.splat %acc : vector<2xf32>
+    // expected-error @below {{uses simdgroup matrices, which the target (Metal 3.2) does not have: it takes GPU family Apple7 (M1)}}
+    %r = msl.mma <8x8x8> %c, %a, %a {m = 1 : i32, n = 1 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 8 : i32}
+        : vector<2xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+    msl.return
+  }
+}
+
+// -----
+
+module {
+  msl.kernel @no_such_instruction(%acc: f32) threads 32 {
+    %a = msl.alloc "a", 256 : !msl.ptr<f16, threadgroup>
+    %c = msl.splat %acc : vector<8xf32>
+    // expected-error @below {{multiplies matrices of 16x16x16, which no target does}}
+    %r = msl.mma <16x16x16> %c, %a, %a {m = 1 : i32, n = 1 : i32, k = 1 : i32, a_stride = 16 : i32, b_stride = 16 : i32}
+        : vector<8xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+    msl.return
+  }
+}
+
+// -----
+
 // Without a target everything that is printed is there.
 module {
   msl.kernel @baseline(%x: !msl.ptr<bf16, device>, %y: !msl.ptr<f32, device>, %n: f32) threads 1024 {

@@ -63,9 +63,68 @@ msl.kernel @reduce(%n: i32) threads 32 {
 msl.kernel @mma(%f: f32) threads 32 {
   %acc = msl.splat %f : vector<4xf32>
   %a = msl.alloc "a", 64 : !msl.ptr<f16, threadgroup>
-  // expected-error @below {{the accumulator must have two registers for each of its 4 fragments}}
-  %r = msl.mma %acc, %a, %a {m = 2 : i32, n = 2 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 8 : i32}
+  // expected-error @below {{the accumulator must have 2 registers for each of its 4 fragments}}
+  %r = msl.mma <8x8x8> %acc, %a, %a {m = 2 : i32, n = 2 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 8 : i32}
       : vector<4xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+  msl.return
+}
+
+// -----
+
+msl.kernel @mma_stride(%f: f32) threads 32 {
+  %acc = msl.splat %f : vector<8xf32>
+  %a = msl.alloc "a", 256 : !msl.ptr<f16, threadgroup>
+  // expected-error @below {{a_stride must be at least 16 elements}}
+  %r = msl.mma <16x16x16> %acc, %a, %a {m = 1 : i32, n = 1 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 16 : i32}
+      : vector<8xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+  msl.return
+}
+
+// -----
+
+msl.kernel @matrix_product() threads 32 {
+  %acc = msl.var : !msl.array<4x!msl.matrix<8x8xf32>>
+  %a = msl.alloc "a", 256 : !msl.ptr<f16, threadgroup>
+  // expected-error @below {{the accumulator must be 1 matrices of 16x16}}
+  msl.matrix_product <16x16x16> %acc, %a, %a {m = 1 : i32, n = 1 : i32, k = 1 : i32, a_stride = 16 : i32, b_stride = 16 : i32}
+      : !msl.array<4x!msl.matrix<8x8xf32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+  msl.return
+}
+
+// -----
+
+msl.kernel @multiply_accumulate() threads 32 {
+  %acc = msl.var : !msl.array<1x!msl.matrix<16x16xf32>>
+  %a = msl.var : !msl.array<1x!msl.matrix<16x8xf16>>
+  // expected-error @below {{cannot add the product of 16x8 and 16x8 to 16x16}}
+  msl.multiply_accumulate %acc, %a, %a : !msl.array<1x!msl.matrix<16x16xf32>>, !msl.array<1x!msl.matrix<16x8xf16>>, !msl.array<1x!msl.matrix<16x8xf16>>
+  msl.return
+}
+
+// -----
+
+msl.kernel @fill(%f: f32) threads 32 {
+  %v = msl.var : !msl.array<1xf32>
+  // expected-error @below {{must be an array of simdgroup matrices}}
+  msl.fill %f, %v : f32, !msl.array<1xf32>
+  msl.return
+}
+
+// -----
+
+msl.kernel @few_elements() threads 32 {
+  // expected-error @below {{a matrix of 4x4 leaves lanes of a SIMD-group without elements}}
+  %v = msl.var : !msl.array<1x!msl.matrix<4x4xf32>>
+  msl.return
+}
+
+// -----
+
+msl.kernel @few_terms() threads 32 {
+  %acc = msl.var : !msl.array<1x!msl.matrix<8x8xf32>>
+  %a = msl.alloc "a", 256 : !msl.ptr<f16, threadgroup>
+  // expected-error @below {{a matrix instruction of 8x8x2 leaves lanes of a SIMD-group without elements}}
+  msl.matrix_product <8x8x2> %acc, %a, %a {m = 1 : i32, n = 1 : i32, k = 1 : i32} : !msl.array<1x!msl.matrix<8x8xf32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
   msl.return
 }
 

@@ -233,7 +233,7 @@ msl.kernel @matmul(%a: !msl.ptr<f16, device> {msl.name = "a", msl.readonly}, %b:
     msl.store %at, %as[%aso] {width = 8 : i32} : vector<16xf16>, !msl.ptr<f16, threadgroup>, vector<16xi32>
     msl.store %bt, %bs[%bso] {width = 8 : i32} : vector<16xf16>, !msl.ptr<f16, threadgroup>, vector<16xi32>
     msl.barrier
-    %acc2 = msl.mma %acc, %afrag, %bfrag {m = 4 : i32, n = 4 : i32, k = 4 : i32, a_stride = 40 : i32, b_stride = 72 : i32} : vector<32xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup> loc("acc")
+    %acc2 = msl.mma <8x8x8> %acc, %afrag, %bfrag {m = 4 : i32, n = 4 : i32, k = 4 : i32, a_stride = 40 : i32, b_stride = 72 : i32} : vector<32xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup> loc("acc")
     %an = arith.addi %aptr, %c32s : vector<16xi32>
     %bn = arith.addi %bptr, %bsteps : vector<16xi32>
     scf.yield %acc2, %an, %bn : vector<32xf32>, vector<16xi32>, vector<16xi32>

@@ -72,3 +72,17 @@ msl.kernel @shift_by_the_width(%x: !msl.ptr<i32, device>, %n: i32) threads 32 {
   msl.store %v, %x[%zero] : i32, !msl.ptr<i32, device>, i32
   msl.return
 }
+
+// -----
+
+// Every pass takes an instruction of another shape; only the text has no form for its matrices.
+msl.kernel @larger_matrices(%x: !msl.ptr<f32, device>, %f: f32) threads 32 {
+  %a = msl.alloc "a", 256 at 0 : !msl.ptr<f16, threadgroup>
+  %zero = arith.constant dense<0.0> : vector<8xf32>
+  %o = arith.constant dense<[0, 1, 2, 3, 128, 129, 130, 131]> : vector<8xi32>
+  // expected-error @below {{cannot be written in Metal: 'msl.var' declares a type that Metal does not have}}
+  %r = msl.mma <16x16x16> %zero, %a, %a {m = 1 : i32, n = 1 : i32, k = 1 : i32, a_stride = 16 : i32, b_stride = 16 : i32}
+      : vector<8xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+  msl.store %r, %x[%o] {width = 4 : i32} : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  msl.return
+}

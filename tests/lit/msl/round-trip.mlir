@@ -49,8 +49,8 @@ msl.kernel @loops(%x: !msl.ptr<f16, device>) threads 32 {
   %c2 = arith.constant 2 : i32
   // CHECK: msl.var : <2xvector<4xf16>>
   %v = msl.var : !msl.array<2xvector<4xf16>>
-  // CHECK: msl.var : <2x!msl.matrix<f16>>
-  %a = msl.var : !msl.array<2x!msl.matrix<f16>>
+  // CHECK: msl.var : <2x!msl.matrix<8x8xf16>>
+  %a = msl.var : !msl.array<2x!msl.matrix<8x8xf16>>
   // CHECK: msl.unroll %{{.*}} = 0 to 2 {
   msl.unroll %i = 0 to 2 {
     // CHECK: msl.read %arg0[{{.*}} : i32] : <f16, device> -> vector<4xi32>
@@ -63,10 +63,10 @@ msl.kernel @loops(%x: !msl.ptr<f16, device>) threads 32 {
     msl.set %h, %v[%i] : vector<4xf16>, !msl.array<2xvector<4xf16>>
     // CHECK: msl.get {{.*}}[{{.*}}] element {{.*}} : <2xvector<4xf16>> -> f16
     %e = msl.get %v[%i] element %c2 : !msl.array<2xvector<4xf16>> -> f16
-    // CHECK: msl.fill {{.*}}, {{.*}}[{{.*}}] : f16, <2x!msl.matrix<f16>>
-    msl.fill %e, %a[%i] : f16, !msl.array<2x!msl.matrix<f16>>
-    // CHECK: msl.matrix_load %arg0[{{.*}}] stride 64 transposed, {{.*}}[{{.*}}] : <f16, device>, <2x!msl.matrix<f16>>
-    msl.matrix_load %x[%i] stride 64 transposed, %a[%i] : !msl.ptr<f16, device>, !msl.array<2x!msl.matrix<f16>>
+    // CHECK: msl.fill {{.*}}, {{.*}}[{{.*}}] : f16, <2x!msl.matrix<8x8xf16>>
+    msl.fill %e, %a[%i] : f16, !msl.array<2x!msl.matrix<8x8xf16>>
+    // CHECK: msl.matrix_load %arg0[{{.*}}] stride 64 transposed, {{.*}}[{{.*}}] : <f16, device>, <2x!msl.matrix<8x8xf16>>
+    msl.matrix_load %x[%i] stride 64 transposed, %a[%i] : !msl.ptr<f16, device>, !msl.array<2x!msl.matrix<8x8xf16>>
     // CHECK: msl.write {{.*}}, %arg0 : f16, <f16, device>
     msl.write %e, %x : f16, !msl.ptr<f16, device>
   }

@@ -24,11 +24,11 @@ msl.kernel @k(%x: !msl.ptr<f32, device>) threads 32 {
     msl.set %v, %large[%i] : vector<4xf32>, !msl.array<128 x vector<4xf32>>
   }
   // Matrices have no index at run time.
-  %matrices = msl.var : !msl.array<512 x !msl.matrix<f32>>
+  %matrices = msl.var : !msl.array<512 x !msl.matrix<8x8xf32>>
   %zero = arith.constant 0.0 : f32
   // CHECK: msl.unroll %{{.*}} = 0 to 512 pragma {
   msl.unroll %i = 0 to 512 {
-    msl.fill %zero, %matrices[%i] : f32, !msl.array<512 x !msl.matrix<f32>>
+    msl.fill %zero, %matrices[%i] : f32, !msl.array<512 x !msl.matrix<8x8xf32>>
   }
   msl.return
 }

@@ -111,7 +111,7 @@ msl.kernel @components(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %o:
 // Accumulators and variables, and one number in matrices.
 // CHECK-LABEL: msl.kernel @variables
 // CHECK:       %[[V0:.*]] = msl.var : <4xvector<4xf32>>
-// CHECK-NEXT:  %[[V1:.*]] = msl.var : <8x!msl.matrix<f32>>
+// CHECK-NEXT:  %[[V1:.*]] = msl.var : <8x!msl.matrix<8x8xf32>>
 // CHECK-NEXT:  %[[V2:.*]] = msl.var : <1xvector<4xf32>>
 // CHECK-NEXT:  %[[V3:.*]] = msl.splat %[[ARG0:.*]] : vector<16xf32>
 // CHECK-NEXT:  %[[V4:.*]] = msl.read_tile %[[V0]] : <4xvector<4xf32>> -> vector<16xf32>
@@ -125,11 +125,11 @@ msl.kernel @components(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %o:
 // CHECK-NEXT:    msl.set %[[V7]], %[[V0]][%[[ARG1]]] : vector<4xf32>, <4xvector<4xf32>>
 // CHECK-NEXT:  }
 // CHECK-NEXT:  msl.unroll %[[ARG1]] = 0 to 8 {
-// CHECK-NEXT:    msl.fill %[[ARG0]], %[[V1]][%[[ARG1]]] : f32, <8x!msl.matrix<f32>>
+// CHECK-NEXT:    msl.fill %[[ARG0]], %[[V1]][%[[ARG1]]] : f32, <8x!msl.matrix<8x8xf32>>
 // CHECK-NEXT:  }
 msl.kernel @variables(%f: f32) threads 32 {
   %t = msl.var : !msl.array<4xvector<4xf32>>
-  %u = msl.var : !msl.array<8x!msl.matrix<f32>>
+  %u = msl.var : !msl.array<8x!msl.matrix<8x8xf32>>
   %a = msl.var : !msl.array<1xvector<4xf32>>
   %fs = msl.splat %f : vector<16xf32>
   msl.tile_loop 16 step 4 {
@@ -143,7 +143,7 @@ msl.kernel @variables(%f: f32) threads 32 {
     msl.write_tile %w, %t : vector<16xf32>, !msl.array<4xvector<4xf32>>
   }
   msl.tile_loop 16 step 2 {
-    msl.write_tile %fs, %u : vector<16xf32>, !msl.array<8x!msl.matrix<f32>>
+    msl.write_tile %fs, %u : vector<16xf32>, !msl.array<8x!msl.matrix<8x8xf32>>
   }
   msl.return
 }

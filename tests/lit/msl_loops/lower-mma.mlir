@@ -4,36 +4,36 @@
 // CHECK-LABEL: msl.kernel @in_memory
 // CHECK:       %[[V0:.*]] = msl.alloc "a", 256 at 0 : <f16, threadgroup>
 // CHECK-NEXT:  %[[V1:.*]] = msl.alloc "b", 256 at 512 : <f16, threadgroup>
-// CHECK-NEXT:  %[[V2:.*]] = msl.var : <4x!msl.matrix<f32>>
+// CHECK-NEXT:  %[[V2:.*]] = msl.var : <4x!msl.matrix<8x8xf32>>
 // CHECK-NEXT:  msl.unroll %[[ARG1:.*]] = 0 to 2 {
-// CHECK-NEXT:    %[[V3:.*]] = msl.var : <2x!msl.matrix<f16>>
+// CHECK-NEXT:    %[[V3:.*]] = msl.var : <2x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:    msl.unroll %[[ARG2:.*]] = 0 to 2 {
 // CHECK:           %[[V5:.*]] = arith.muli %[[ARG2]], %c128_i32 overflow<nsw> : i32
 // CHECK:           %[[V6:.*]] = arith.muli %[[ARG1]], %c8_i32 overflow<nsw> : i32
 // CHECK-NEXT:      %[[V7:.*]] = arith.addi %[[V5]], %[[V6]] overflow<nsw> : i32
-// CHECK-NEXT:      msl.matrix_load %[[V0]][%[[V7]]] stride 16, %[[V3]][%[[ARG2]]] : <f16, threadgroup>, <2x!msl.matrix<f16>>
+// CHECK-NEXT:      msl.matrix_load %[[V0]][%[[V7]]] stride 16, %[[V3]][%[[ARG2]]] : <f16, threadgroup>, <2x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:    }
-// CHECK-NEXT:    %[[V4:.*]] = msl.var : <2x!msl.matrix<f16>>
+// CHECK-NEXT:    %[[V4:.*]] = msl.var : <2x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:    msl.unroll %[[ARG2]] = 0 to 2 {
 // CHECK:           %[[V5]] = arith.muli %[[ARG2]], %c128_i32 overflow<nsw> : i32
 // CHECK:           %[[V6]] = arith.muli %[[ARG1]], %c8_i32 overflow<nsw> : i32
 // CHECK-NEXT:      %[[V7]] = arith.addi %[[V5]], %[[V6]] overflow<nsw> : i32
-// CHECK-NEXT:      msl.matrix_load %[[V1]][%[[V7]]] stride 16 transposed, %[[V4]][%[[ARG2]]] : <f16, threadgroup>, <2x!msl.matrix<f16>>
+// CHECK-NEXT:      msl.matrix_load %[[V1]][%[[V7]]] stride 16 transposed, %[[V4]][%[[ARG2]]] : <f16, threadgroup>, <2x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:    }
 // CHECK-NEXT:    msl.unroll %[[ARG2]] = 0 to 2 {
 // CHECK-NEXT:      msl.unroll %[[ARG3:.*]] = 0 to 2 {
 // CHECK:             %[[V5]] = arith.muli %[[ARG2]], %c2_i32 overflow<nsw> : i32
 // CHECK-NEXT:        %[[V6]] = arith.addi %[[V5]], %[[ARG3]] overflow<nsw> : i32
-// CHECK-NEXT:        msl.multiply_accumulate %[[V2]][%[[V6]]], %[[V3]][%[[ARG2]]], %[[V4]][%[[ARG3]]] : <4x!msl.matrix<f32>>, <2x!msl.matrix<f16>>, <2x!msl.matrix<f16>>
+// CHECK-NEXT:        msl.multiply_accumulate %[[V2]][%[[V6]]], %[[V3]][%[[ARG2]]], %[[V4]][%[[ARG3]]] : <4x!msl.matrix<8x8xf32>>, <2x!msl.matrix<8x8xf16>>, <2x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:      }
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
 msl.kernel @in_memory(%n: i32) threads 32 {
   %a = msl.alloc "a", 256 at 0 : !msl.ptr<f16, threadgroup>
   %b = msl.alloc "b", 256 at 512 : !msl.ptr<f16, threadgroup>
-  %acc = msl.var : !msl.array<4x!msl.matrix<f32>>
-  msl.matrix_product %acc, %a, %b {m = 2 : i32, n = 2 : i32, k = 2 : i32, a_stride = 16 : i32, b_stride = 16 : i32, b_transposed}
-      : !msl.array<4x!msl.matrix<f32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+  %acc = msl.var : !msl.array<4x!msl.matrix<8x8xf32>>
+  msl.matrix_product <8x8x8> %acc, %a, %b {m = 2 : i32, n = 2 : i32, k = 2 : i32, a_stride = 16 : i32, b_stride = 16 : i32, b_transposed}
+      : !msl.array<4x!msl.matrix<8x8xf32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
   msl.return
 }
 
@@ -41,20 +41,49 @@ msl.kernel @in_memory(%n: i32) threads 32 {
 
 // One operand in registers. What has one element has no index.
 // CHECK-LABEL: msl.kernel @in_registers
-// CHECK:       %[[V0:.*]] = msl.var : <2x!msl.matrix<f16>>
+// CHECK:       %[[V0:.*]] = msl.var : <2x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:  %[[V1:.*]] = msl.alloc "b", 128 at 0 : <f16, threadgroup>
-// CHECK-NEXT:  %[[V2:.*]] = msl.var : <1x!msl.matrix<f32>>
+// CHECK-NEXT:  %[[V2:.*]] = msl.var : <1x!msl.matrix<8x8xf32>>
 // CHECK-NEXT:  msl.unroll %[[ARG1:.*]] = 0 to 2 {
-// CHECK-NEXT:    %[[V3:.*]] = msl.var : <1x!msl.matrix<f16>>
+// CHECK-NEXT:    %[[V3:.*]] = msl.var : <1x!msl.matrix<8x8xf16>>
 // CHECK:         %[[V4:.*]] = arith.muli %[[ARG1]], %c64_i32 overflow<nsw> : i32
-// CHECK-NEXT:    msl.matrix_load %[[V1]][%[[V4]]] stride 8, %[[V3]] : <f16, threadgroup>, <1x!msl.matrix<f16>>
-// CHECK-NEXT:    msl.multiply_accumulate %[[V2]], %[[V0]][%[[ARG1]]], %[[V3]] : <1x!msl.matrix<f32>>, <2x!msl.matrix<f16>>, <1x!msl.matrix<f16>>
+// CHECK-NEXT:    msl.matrix_load %[[V1]][%[[V4]]] stride 8, %[[V3]] : <f16, threadgroup>, <1x!msl.matrix<8x8xf16>>
+// CHECK-NEXT:    msl.multiply_accumulate %[[V2]], %[[V0]][%[[ARG1]]], %[[V3]] : <1x!msl.matrix<8x8xf32>>, <2x!msl.matrix<8x8xf16>>, <1x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:  }
 msl.kernel @in_registers(%n: i32) threads 32 {
-  %a = msl.var : !msl.array<2x!msl.matrix<f16>>
+  %a = msl.var : !msl.array<2x!msl.matrix<8x8xf16>>
   %b = msl.alloc "b", 128 at 0 : !msl.ptr<f16, threadgroup>
-  %acc = msl.var : !msl.array<1x!msl.matrix<f32>>
-  msl.matrix_product %acc, %a, %b {m = 1 : i32, n = 1 : i32, k = 2 : i32, b_stride = 8 : i32}
-      : !msl.array<1x!msl.matrix<f32>>, !msl.array<2x!msl.matrix<f16>>, !msl.ptr<f16, threadgroup>
+  %acc = msl.var : !msl.array<1x!msl.matrix<8x8xf32>>
+  msl.matrix_product <8x8x8> %acc, %a, %b {m = 1 : i32, n = 1 : i32, k = 2 : i32, b_stride = 8 : i32}
+      : !msl.array<1x!msl.matrix<8x8xf32>>, !msl.array<2x!msl.matrix<8x8xf16>>, !msl.ptr<f16, threadgroup>
+  msl.return
+}
+
+// -----
+
+// The instruction's shape is in the types of the matrices and in the steps from one to the next.
+// CHECK-LABEL: msl.kernel @larger_instruction
+// CHECK:       %[[A:.*]] = msl.alloc "a", 512 at 0 : <f16, threadgroup>
+// CHECK:       %[[B:.*]] = msl.alloc "b", 2048 at 1024 : <f16, threadgroup>
+// CHECK:       %[[ACC:.*]] = msl.var : <2x!msl.matrix<16x32xf32>>
+// CHECK:       msl.unroll %[[K:.*]] = 0 to 2 {
+// CHECK-NEXT:    %[[AF:.*]] = msl.var : <1x!msl.matrix<16x16xf16>>
+// CHECK:         %[[AT:.*]] = arith.muli %[[K]], %c16_i32 overflow<nsw> : i32
+// CHECK-NEXT:    msl.matrix_load %[[A]][%[[AT]]] stride 32, %[[AF]] : <f16, threadgroup>, <1x!msl.matrix<16x16xf16>>
+// CHECK-NEXT:    %[[BF:.*]] = msl.var : <2x!msl.matrix<16x32xf16>>
+// CHECK-NEXT:    msl.unroll %[[N:.*]] = 0 to 2 {
+// CHECK:           %[[ROW:.*]] = arith.muli %[[K]], %c1024_i32 overflow<nsw> : i32
+// CHECK:           %[[COLUMN:.*]] = arith.muli %[[N]], %c32_i32 overflow<nsw> : i32
+// CHECK-NEXT:      %[[BT:.*]] = arith.addi %[[ROW]], %[[COLUMN]] overflow<nsw> : i32
+// CHECK-NEXT:      msl.matrix_load %[[B]][%[[BT]]] stride 64, %[[BF]][%[[N]]] : <f16, threadgroup>, <2x!msl.matrix<16x32xf16>>
+// CHECK-NEXT:    }
+// CHECK-NEXT:    msl.unroll %[[J:.*]] = 0 to 2 {
+// CHECK:           msl.multiply_accumulate %[[ACC]][%[[J]]], %[[AF]], %[[BF]][%[[J]]] : <2x!msl.matrix<16x32xf32>>, <1x!msl.matrix<16x16xf16>>, <2x!msl.matrix<16x32xf16>>
+msl.kernel @larger_instruction(%n: i32) threads 32 {
+  %a = msl.alloc "a", 512 at 0 : !msl.ptr<f16, threadgroup>
+  %b = msl.alloc "b", 2048 at 1024 : !msl.ptr<f16, threadgroup>
+  %acc = msl.var : !msl.array<2x!msl.matrix<16x32xf32>>
+  msl.matrix_product <16x32x16> %acc, %a, %b {m = 1 : i32, n = 2 : i32, k = 2 : i32, a_stride = 32 : i32, b_stride = 64 : i32}
+      : !msl.array<2x!msl.matrix<16x32xf32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
   msl.return
 }

@@ -170,10 +170,10 @@ msl.kernel @moved_by_carried_numbers(%y: !msl.ptr<i32, device>, %n: i32) threads
 
 // An accumulator of matrix products is an array of matrices, scaled in place between the products.
 // CHECK-LABEL: msl.kernel @scaled_products
-// CHECK:       %[[ACC:.*]] = msl.var : <2x!msl.matrix<f32>>
+// CHECK:       %[[ACC:.*]] = msl.var : <2x!msl.matrix<8x8xf32>>
 // CHECK:       msl.fill {{.*}}, %[[ACC]]
 // CHECK:       scf.for
-// CHECK-NOT:     msl.var : <2x!msl.matrix<f32>>
+// CHECK-NOT:     msl.var : <2x!msl.matrix<8x8xf32>>
 // CHECK:         msl.get %[[ACC]]
 // CHECK:         msl.set {{.*}}, %[[ACC]]
 // CHECK:         msl.matrix_load
@@ -187,7 +187,7 @@ msl.kernel @scaled_products(%y: !msl.ptr<f32, device>, %n: i32, %f: f32) threads
   %fs = msl.splat %f : vector<4xf32>
   %r = scf.for %i = %zero to %n step %one iter_args(%acc = %init) -> (vector<4xf32>) : i32 {
     %scaled = arith.mulf %acc, %fs : vector<4xf32>
-    %next = msl.mma %scaled, %a, %b {m = 1 : i32, n = 2 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 16 : i32}
+    %next = msl.mma <8x8x8> %scaled, %a, %b {m = 1 : i32, n = 2 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 16 : i32}
         : vector<4xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
     scf.yield %next : vector<4xf32>
   }

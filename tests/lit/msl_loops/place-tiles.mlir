@@ -281,17 +281,17 @@ msl.kernel @while(%x: !msl.ptr<f32, device>, %n: i32) threads 32 {
 // CHECK:       %[[V0:.*]] = msl.alloc "a", 64 at 0 : <f16, threadgroup>
 // CHECK-NEXT:  %[[V1:.*]] = msl.alloc "b", 128 at 128 : <f16, threadgroup>
 // CHECK:       %[[V2:.*]] = msl.splat %[[ARG1:.*]] : vector<4xf32>
-// CHECK-NEXT:  %[[V3:.*]] = msl.var : <2x!msl.matrix<f32>>
+// CHECK-NEXT:  %[[V3:.*]] = msl.var : <2x!msl.matrix<8x8xf32>>
 // CHECK-NEXT:  msl.tile_loop 4 step 2 {
-// CHECK-NEXT:    msl.write_tile %{{.*}}, %[[V3]] : vector<4xf32>, <2x!msl.matrix<f32>>
+// CHECK-NEXT:    msl.write_tile %{{.*}}, %[[V3]] : vector<4xf32>, <2x!msl.matrix<8x8xf32>>
 // CHECK-NEXT:  }
 // CHECK-NEXT:  scf.for %[[ARG2:.*]] = %c0_i32 to %[[ARG0:.*]] step %c1_i32  : i32 {
 // CHECK-NEXT:    msl.tile_loop 4 step 2 {
-// CHECK-NEXT:      %[[V4:.*]] = msl.read_tile %[[V3]] : <2x!msl.matrix<f32>> -> vector<4xf32>
+// CHECK-NEXT:      %[[V4:.*]] = msl.read_tile %[[V3]] : <2x!msl.matrix<8x8xf32>> -> vector<4xf32>
 // CHECK-NEXT:      %[[V5:.*]] = arith.mulf %[[V4]], %[[V2]] : vector<4xf32>
-// CHECK-NEXT:      msl.write_tile %[[V5]], %[[V3]] : vector<4xf32>, <2x!msl.matrix<f32>>
+// CHECK-NEXT:      msl.write_tile %[[V5]], %[[V3]] : vector<4xf32>, <2x!msl.matrix<8x8xf32>>
 // CHECK-NEXT:    }
-// CHECK-NEXT:    msl.matrix_product %[[V3]], %[[V0]], %[[V1]] {a_stride = 8 : i32, b_stride = 16 : i32, k = 1 : i32, m = 1 : i32, n = 2 : i32} : <2x!msl.matrix<f32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+// CHECK-NEXT:    msl.matrix_product <8x8x8> %[[V3]], %[[V0]], %[[V1]] {a_stride = 8 : i32, b_stride = 16 : i32, k = 1 : i32, m = 1 : i32, n = 2 : i32} : <2x!msl.matrix<8x8xf32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
 // CHECK-NEXT:  }
 msl.kernel @matrices(%n: i32, %f: f32) threads 32 {
   %zero = arith.constant 0 : i32
@@ -305,9 +305,41 @@ msl.kernel @matrices(%n: i32, %f: f32) threads 32 {
       %p = arith.mulf %acc, %fs : vector<4xf32>
       msl.yield %p : vector<4xf32>
     } : vector<4xf32>
-    %next = msl.mma %scaled, %a, %b {m = 1 : i32, n = 2 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 16 : i32}
+    %next = msl.mma <8x8x8> %scaled, %a, %b {m = 1 : i32, n = 2 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 16 : i32}
         : vector<4xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
     scf.yield %next : vector<4xf32>
+  }
+  msl.return
+}
+
+// -----
+
+// Fragments of 16x16 have eight registers in each thread, which one step takes.
+// CHECK-LABEL: msl.kernel @larger_matrices
+// CHECK:       %[[ACC:.*]] = msl.var : <2x!msl.matrix<16x16xf32>>
+// CHECK-NEXT:  msl.tile_loop 16 step 8 {
+// CHECK-NEXT:    msl.write_tile %{{.*}}, %[[ACC]] : vector<16xf32>, <2x!msl.matrix<16x16xf32>>
+// CHECK-NEXT:  }
+// CHECK-NEXT:  scf.for
+// CHECK-NEXT:    msl.tile_loop 16 step 8 {
+// CHECK:           msl.write_tile %{{.*}}, %[[ACC]] : vector<16xf32>, <2x!msl.matrix<16x16xf32>>
+// CHECK-NEXT:    }
+// CHECK-NEXT:    msl.matrix_product <16x16x16> %[[ACC]], %{{.*}}, %{{.*}} {a_stride = 16 : i32, b_stride = 32 : i32, k = 1 : i32, m = 1 : i32, n = 2 : i32} : <2x!msl.matrix<16x16xf32>>
+msl.kernel @larger_matrices(%n: i32, %f: f32) threads 32 {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %a = msl.alloc "a", 256 at 0 : !msl.ptr<f16, threadgroup>
+  %b = msl.alloc "b", 512 at 512 : !msl.ptr<f16, threadgroup>
+  %init = arith.constant dense<0.0> : vector<16xf32>
+  %fs = msl.splat %f : vector<16xf32>
+  %r = scf.for %i = %zero to %n step %one iter_args(%acc = %init) -> (vector<16xf32>) : i32 {
+    %scaled = msl.tile_loop 16 {
+      %p = arith.mulf %acc, %fs : vector<16xf32>
+      msl.yield %p : vector<16xf32>
+    } : vector<16xf32>
+    %next = msl.mma <16x16x16> %scaled, %a, %b {m = 1 : i32, n = 2 : i32, k = 1 : i32, a_stride = 16 : i32, b_stride = 32 : i32}
+        : vector<16xf32>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+    scf.yield %next : vector<16xf32>
   }
   msl.return
 }

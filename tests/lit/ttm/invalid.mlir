@@ -92,7 +92,7 @@ tt.func @blocked_accumulator(%acc: tensor<16x8xf32, #l>) {
   %a = ttm.alloc_tile : !ttm.tile<16x8xf16>
   %b = ttm.alloc_tile : !ttm.tile<8x8xf16>
   // expected-error @+1 {{the accumulator must have a simdgroup-matrix layout}}
-  %0 = ttm.mma %a, %b, %acc : !ttm.tile<16x8xf16>, !ttm.tile<8x8xf16>, tensor<16x8xf32, #l>
+  %0 = ttm.mma <8x8x8> %a, %b, %acc : !ttm.tile<16x8xf16>, !ttm.tile<8x8xf16>, tensor<16x8xf32, #l>
   tt.return
 }
 
@@ -103,7 +103,39 @@ tt.func @misfit(%acc: tensor<16x8xf32, #mma>) {
   %a = ttm.alloc_tile : !ttm.tile<8x16xf16>
   %b = ttm.alloc_tile : !ttm.tile<8x8xf16>
   // expected-error @+1 {{a does not fit the accumulator}}
-  %0 = ttm.mma %a, %b, %acc : !ttm.tile<8x16xf16>, !ttm.tile<8x8xf16>, tensor<16x8xf32, #mma>
+  %0 = ttm.mma <8x8x8> %a, %b, %acc : !ttm.tile<8x16xf16>, !ttm.tile<8x8xf16>, tensor<16x8xf32, #mma>
+  tt.return
+}
+
+// -----
+
+// The accumulator is laid out for another instruction.
+#mma = #ttm.linear<{register = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = []}>
+tt.func @other_instruction(%acc: tensor<16x16xf32, #mma>) {
+  %a = ttm.alloc_tile : !ttm.tile<16x16xf16>
+  // expected-error @+1 {{the accumulator must have a simdgroup-matrix layout}}
+  %0 = ttm.mma <16x16x16> %a, %a, %acc : !ttm.tile<16x16xf16>, !ttm.tile<16x16xf16>, tensor<16x16xf32, #mma>
+  tt.return
+}
+
+// -----
+
+#mma = #ttm.linear<{register = [[0, 1], [0, 2], [8, 0]], lane = [[0, 4], [1, 0], [2, 0], [0, 8], [4, 0]], simdgroup = []}>
+tt.func @too_few_terms(%acc: tensor<16x16xf32, #mma>) {
+  %a = ttm.alloc_tile : !ttm.tile<16x8xf16>
+  %b = ttm.alloc_tile : !ttm.tile<8x16xf16>
+  // expected-error @+1 {{k must be a multiple of 16}}
+  %0 = ttm.mma <16x16x16> %a, %b, %acc : !ttm.tile<16x8xf16>, !ttm.tile<8x16xf16>, tensor<16x16xf32, #mma>
+  tt.return
+}
+
+// -----
+
+#mma = #ttm.linear<{register = [[0, 1]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = []}>
+tt.func @integers(%acc: tensor<8x8xf32, #mma>) {
+  %a = ttm.alloc_tile : !ttm.tile<8x8xi32>
+  // expected-error @+1 {{Metal has no simdgroup matrix of 'i32'}}
+  %0 = ttm.mma <8x8x8> %a, %a, %acc : !ttm.tile<8x8xi32>, !ttm.tile<8x8xi32>, tensor<8x8xf32, #mma>
   tt.return
 }
 

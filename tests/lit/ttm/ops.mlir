@@ -4,6 +4,8 @@
 #tall = #ttm.linear<{register = [[1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 1], [0, 2], [0, 4]], simdgroup = [[0, 8], [0, 16]]}>
 #mma = #ttm.linear<{register = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = [[0, 16], [16, 0]]}>
 #a = #ttm.linear<{register = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = [[0, 0], [16, 0]]}>
+#mma16 = #ttm.linear<{register = [[0, 1], [0, 2], [8, 0]], lane = [[0, 4], [1, 0], [2, 0], [0, 8], [4, 0]], simdgroup = [[0, 16], [16, 0]]}>
+#a16 = #ttm.linear<{register = [[0, 1], [0, 2], [8, 0]], lane = [[0, 4], [1, 0], [2, 0], [0, 8], [4, 0]], simdgroup = [[0, 0], [16, 0]]}>
 #row = #ttm.linear<{register = [], lane = [[0, 0], [0, 1], [0, 2], [0, 0], [0, 4]], simdgroup = [[0, 8], [0, 16]]}>
 #one = #ttm.linear<{register = [], lane = [[0], [0], [0], [0], [0]], simdgroup = [[0], [0]]}>
 
@@ -28,10 +30,19 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
     %gathered = ttm.gather_tile %t[%places] axis 1 : !ttm.tile<32x32xf16, row_pad = 8, slots = 2> -> tensor<32x32xf16, #tall>
     // CHECK: ttm.load_tile %{{.*}}[%{{.*}}] : !ttm.tile<32x32xf16, row_pad = 8, slots = 2> -> tensor<32x32xf16, #{{.*}}>
     %1 = ttm.load_tile %t[%slot] : !ttm.tile<32x32xf16, row_pad = 8, slots = 2> -> tensor<32x32xf16, #tall>
-    // CHECK: ttm.mma %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}], %{{.*}} {b_transposed} : !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, tensor<32x32xf32, #{{.*}}>
-    %2 = ttm.mma %t[%slot], %t[%slot], %acc {b_transposed} : !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, tensor<32x32xf32, #mma>
-    // CHECK: ttm.mma %{{.*}}, %{{.*}}, %{{.*}} {b_transposed} : tensor<32x16xf16, #{{.*}}>, !ttm.tile<32x16xf16>, tensor<32x32xf32, #{{.*}}>
-    %3 = ttm.mma %r, %s, %2 {b_transposed} : tensor<32x16xf16, #a>, !ttm.tile<32x16xf16>, tensor<32x32xf32, #mma>
+    // CHECK: ttm.mma <8x8x8> %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}], %{{.*}} {b_transposed} : !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, tensor<32x32xf32, #{{.*}}>
+    %2 = ttm.mma <8x8x8> %t[%slot], %t[%slot], %acc {b_transposed} : !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, !ttm.tile<32x32xf16, row_pad = 8, slots = 2>, tensor<32x32xf32, #mma>
+    // CHECK: ttm.mma <8x8x8> %{{.*}}, %{{.*}}, %{{.*}} {b_transposed} : tensor<32x16xf16, #{{.*}}>, !ttm.tile<32x16xf16>, tensor<32x32xf32, #{{.*}}>
+    %3 = ttm.mma <8x8x8> %r, %s, %2 {b_transposed} : tensor<32x16xf16, #a>, !ttm.tile<32x16xf16>, tensor<32x32xf32, #mma>
+    tt.return
+  }
+
+  // An instruction of another shape.
+  // CHECK-LABEL: @larger_instruction
+  tt.func @larger_instruction(%acc: tensor<32x32xf32, #mma16>, %a: tensor<32x16xf16, #a16>) {
+    %b = ttm.alloc_tile : !ttm.tile<16x32xf16>
+    // CHECK: ttm.mma <16x16x16> %{{.*}}, %{{.*}}, %{{.*}} : tensor<32x16xf16, #{{.*}}>, !ttm.tile<16x32xf16>, tensor<32x32xf32, #{{.*}}>
+    %0 = ttm.mma <16x16x16> %a, %b, %acc : tensor<32x16xf16, #a16>, !ttm.tile<16x32xf16>, tensor<32x32xf32, #mma16>
     tt.return
   }
 }

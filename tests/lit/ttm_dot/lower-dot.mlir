@@ -16,7 +16,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK: %[[T:.*]] = tt.trans %[[LOADED]] {order = array<i32: 1, 0>}
   // CHECK: %[[B:.*]] = ttm.alloc_tile : !ttm.tile<64x32xf16, row_pad = 8>
   // CHECK: ttm.store_tile %[[T]], %[[B]]
-  // CHECK: ttm.mma %[[A]], %[[B]], %{{.*}} {b_transposed}
+  // CHECK: ttm.mma <8x8x8> %[[A]], %[[B]], %{{.*}} {b_transposed}
   // CHECK-NOT: tt.dot
   tt.func public @loop(%p: tensor<64x32x!tt.ptr<f16>, #a>, %q: tensor<32x64x!tt.ptr<f16>, #column>, %n: i32, %o: tensor<64x64x!tt.ptr<f32>, #mma>) {
     %c0 = arith.constant 0 : i32
@@ -49,7 +49,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK-LABEL: @half
   // CHECK-NOT: ttm.convert_layout
   // CHECK: %[[WIDE:.*]] = arith.extf %arg2
-  // CHECK: %[[SUM:.*]] = ttm.mma %{{.*}}, %{{.*}}, %[[WIDE]]
+  // CHECK: %[[SUM:.*]] = ttm.mma <8x8x8> %{{.*}}, %{{.*}}, %[[WIDE]]
   // CHECK: arith.truncf %[[SUM]]
   tt.func public @half(%a: tensor<64x32xf16, #a>, %b: tensor<32x64xf16, #b>, %c: tensor<64x64xf16, #mma>, %o: tensor<64x64x!tt.ptr<f16>, #mma>) {
     %x = ttm.convert_layout %b : tensor<32x64xf16, #b> -> tensor<32x64xf16, #column>
@@ -83,10 +83,10 @@ module attributes {ttm.num_simdgroups = 8 : i32, ttm.threads = 256 : i32} {
   // CHECK: %[[A:.*]] = ttm.alloc_tile : !ttm.tile<256x16xf32, row_pad = 4>
   // CHECK-NEXT: ttm.store_tile %arg0, %[[A]] {offsets = array<i64: 0, 0>}
   // CHECK: %[[B:.*]] = ttm.alloc_tile : !ttm.tile<16x64xf32, row_pad = 4>
-  // CHECK: %[[FIRST:.*]] = ttm.mma %[[A]], %[[B]], %arg2
+  // CHECK: %[[FIRST:.*]] = ttm.mma <8x8x8> %[[A]], %[[B]], %arg2
   // CHECK: ttm.store_tile %arg0, %[[A]] {offsets = array<i64: 0, 16>}
   // CHECK: ttm.store_tile %arg1, %[[B]] {offsets = array<i64: 16, 0>}
-  // CHECK: ttm.mma %[[A]], %[[B]], %[[FIRST]]
+  // CHECK: ttm.mma <8x8x8> %[[A]], %[[B]], %[[FIRST]]
   // CHECK-COUNT-14: ttm.mma
   // CHECK-NOT: ttm.mma
   tt.func public @slices(%a: tensor<256x256xf32, #a>, %b: tensor<256x64xf32, #b>, %c: tensor<256x64xf32, #mma>, %o: tensor<256x64x!tt.ptr<f32>, #mma>) {

@@ -24,7 +24,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK: tt.load
   // CHECK: tt.load
   // CHECK: ub.poison
-  // CHECK: %[[D:.*]] = ttm.mma %[[A]][%[[SLOT]]], %[[B]][%[[SLOT]]], %[[ACC]]
+  // CHECK: %[[D:.*]] = ttm.mma <8x8x8> %[[A]][%[[SLOT]]], %[[B]][%[[SLOT]]], %[[ACC]]
   // CHECK: %[[OTHER:.*]] = ttm.next_slot %[[SLOT]] of 2
   // CHECK: scf.if %[[MORE]]
   // CHECK-NEXT: ttm.store_tile %[[LOADED]]#0, %[[A]][%[[OTHER]]]
@@ -43,7 +43,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
       ttm.store_tile %a, %ta : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
       %tb = ttm.alloc_tile : !ttm.tile<32x64xf16, row_pad = 8>
       ttm.store_tile %b, %tb : tensor<32x64xf16, #b>, !ttm.tile<32x64xf16, row_pad = 8>
-      %d = ttm.mma %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
+      %d = ttm.mma <8x8x8> %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
       %next = tt.addptr %base, %c32 : !tt.ptr<f16>, i32
       scf.yield %next, %d : !tt.ptr<f16>, tensor<64x64xf32, #mma>
     }
@@ -69,7 +69,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
       ttm.store_tile %a, %ta : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
       %tb = ttm.alloc_tile : !ttm.tile<32x64xf16, row_pad = 8>
       ttm.store_tile %b, %tb : tensor<32x64xf16, #b>, !ttm.tile<32x64xf16, row_pad = 8>
-      %d = ttm.mma %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
+      %d = ttm.mma <8x8x8> %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
       scf.yield %d : tensor<64x64xf32, #mma>
     }
     tt.store %o, %r : tensor<64x64x!tt.ptr<f32>, #mma>
@@ -91,7 +91,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
       ttm.store_tile %a, %ta : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
       %tb = ttm.alloc_tile : !ttm.tile<32x64xf16, row_pad = 8>
       ttm.store_tile %b, %tb : tensor<32x64xf16, #b>, !ttm.tile<32x64xf16, row_pad = 8>
-      %d = ttm.mma %ta, %tb, %zero : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
+      %d = ttm.mma <8x8x8> %ta, %tb, %zero : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
       tt.store %o, %d : tensor<64x64x!tt.ptr<f32>, #mma>
     }
     tt.return
@@ -114,7 +114,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
       ttm.store_tile %a, %ta : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
       %tb = ttm.alloc_tile : !ttm.tile<32x64xf16, row_pad = 8>
       ttm.store_tile %b, %tb : tensor<32x64xf16, #b>, !ttm.tile<32x64xf16, row_pad = 8>
-      %d = ttm.mma %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
+      %d = ttm.mma <8x8x8> %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
       %s = arith.addf %sum, %a : tensor<64x32xf16, #a>
       scf.yield %d, %s : tensor<64x64xf32, #mma>, tensor<64x32xf16, #a>
     }
@@ -139,7 +139,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
       ttm.store_tile %a, %ta : tensor<64x32xf16, #a>, !ttm.tile<64x32xf16, row_pad = 8>
       %tb = ttm.alloc_tile : !ttm.tile<32x64xf16, row_pad = 8>
       ttm.store_tile %b, %tb : tensor<32x64xf16, #b>, !ttm.tile<32x64xf16, row_pad = 8>
-      %d = ttm.mma %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
+      %d = ttm.mma <8x8x8> %ta, %tb, %acc : !ttm.tile<64x32xf16, row_pad = 8>, !ttm.tile<32x64xf16, row_pad = 8>, tensor<64x64xf32, #mma>
       %s = scf.if %which -> tensor<64x32xf16, #a> {
         %t = arith.mulf %a, %a : tensor<64x32xf16, #a>
         scf.yield %t : tensor<64x32xf16, #a>

@@ -13,6 +13,9 @@ namespace {
 
 using Shape = LinearLayout::Shape;
 
+/// The instruction of `simdgroup_matrix`, and larger ones.
+constexpr msl::MatrixShape kInstruction = {8, 8, 8}, kLarger = {16, 16, 16}, kWider = {16, 32, 16};
+
 class Generator {
 public:
   explicit Generator(unsigned seed) : random(seed) {}
@@ -305,7 +308,7 @@ TEST(LinearLayout, SimdgroupOrderIsItsOwn) {
 }
 
 TEST(LinearLayout, FragmentsAreAsMetalHasThem) {
-  LinearLayout layout = LinearLayout::simdgroupMatrix({8, 8}, {1, 1}, 1);
+  LinearLayout layout = LinearLayout::simdgroupMatrix({8, 8}, kInstruction, {1, 1}, 1);
   for (uint32_t l = 0; l < 32; ++l) {
     for (uint32_t r = 0; r < 2; ++r) {
       Shape at = layout.toCoordinates(layout.apply(r, l, 0));
@@ -315,35 +318,73 @@ TEST(LinearLayout, FragmentsAreAsMetalHasThem) {
   }
 }
 
-TEST(LinearLayout, FragmentsTileTheMatrix) {
-  for (auto [rows, columns] :
-       {std::pair(1u, 4u), std::pair(2u, 2u), std::pair(4u, 1u), std::pair(2u, 1u)}) {
-    LinearLayout layout = LinearLayout::simdgroupMatrix({64, 128}, {rows, columns}, 4);
-    unsigned m = 64 / rows / 8, n = 128 / columns / 8;
-    ASSERT_EQ(layout.getNumRegisters(), 2 * m * n);
-    for (uint32_t s = 0; s < rows * columns; ++s) {
-      for (uint32_t f = 0; f < m * n; ++f) {
-        Shape at = layout.toCoordinates(layout.apply(f * 2, 0, s));
-        ASSERT_EQ(at[0], int64_t((s / columns) * 64 / rows + f / n * 8));
-        ASSERT_EQ(at[1], int64_t((s % columns) * 128 / columns + f % n * 8));
-      }
+TEST(LinearLayout, LargerFragmentsAreAsMetalHasThem) {
+  // Metal 4's tensor operations hold 16x16 elements so: four neighbours in a row, and four more
+  // eight rows below.
+  LinearLayout layout = LinearLayout::simdgroupMatrix({16, 16}, kLarger, {1, 1}, 1);
+  ASSERT_EQ(layout.getNumRegisters(), 8u);
+  for (uint32_t l = 0; l < 32; ++l) {
+    for (uint32_t r = 0; r < 8; ++r) {
+      Shape at = layout.toCoordinates(layout.apply(r, l, 0));
+      EXPECT_EQ(at[0], int64_t((l / 4 & 4) + (l / 2) % 4 + r / 4 * 8));
+      EXPECT_EQ(at[1], int64_t(((l / 4 & 2) + l % 2) * 4 + r % 4));
     }
-    EXPECT_EQ(layout.isInjective(), rows * columns == 4);
+  }
+}
+
+TEST(LinearLayout, FragmentsTileTheMatrix) {
+  for (msl::MatrixShape instruction : {kInstruction, kLarger, kWider}) {
+    for (auto [rows, columns] :
+         {std::pair(1u, 4u), std::pair(2u, 2u), std::pair(4u, 1u), std::pair(2u, 1u)}) {
+      LinearLayout layout =
+          LinearLayout::simdgroupMatrix({64, 128}, instruction, {rows, columns}, 4);
+      unsigned m = 64 / rows / instruction.m, n = 128 / columns / instruction.n;
+      unsigned each = instruction.getAccumulator().getNumRegisters();
+      ASSERT_EQ(each, instruction.m * instruction.n / 32);
+      ASSERT_EQ(layout.getNumRegisters(), each * m * n);
+      for (uint32_t s = 0; s < rows * columns; ++s) {
+        for (uint32_t f = 0; f < m * n; ++f) {
+          Shape at = layout.toCoordinates(layout.apply(f * each, 0, s));
+          ASSERT_EQ(at[0], int64_t((s / columns) * 64 / rows + f / n * instruction.m));
+          ASSERT_EQ(at[1], int64_t((s % columns) * 128 / columns + f % n * instruction.n));
+        }
+      }
+      EXPECT_EQ(layout.isInjective(), rows * columns == 4);
+    }
   }
 }
 
 TEST(LinearLayout, OperandsHaveAllOfK) {
-  LinearLayout a = LinearLayout::simdgroupOperand({64, 32}, 0, {2, 2}, 4);
-  EXPECT_EQ(a.bitsAlong(InDim::Simdgroup, 1), 0u);
-  EXPECT_EQ(a.freeMask(InDim::Simdgroup), 1u); // the column bit
-  LinearLayout b = LinearLayout::simdgroupOperand({32, 64}, 1, {2, 2}, 4);
-  EXPECT_EQ(b.bitsAlong(InDim::Simdgroup, 0), 0u);
-  EXPECT_EQ(b.freeMask(InDim::Simdgroup), 2u); // the row bit
+  for (msl::MatrixShape instruction : {kInstruction, kLarger, kWider}) {
+    LinearLayout a = LinearLayout::simdgroupOperand({64, 32}, instruction, 0, {2, 2}, 4);
+    EXPECT_EQ(a.bitsAlong(InDim::Simdgroup, 1), 0u);
+    EXPECT_EQ(a.freeMask(InDim::Simdgroup), 1u); // the column bit
+    LinearLayout b = LinearLayout::simdgroupOperand({32, 64}, instruction, 1, {2, 2}, 4);
+    EXPECT_EQ(b.bitsAlong(InDim::Simdgroup, 0), 0u);
+    EXPECT_EQ(b.freeMask(InDim::Simdgroup), 2u); // the row bit
+  }
+}
+
+TEST(LinearLayout, OperandsAreInFragmentsOfTheirOwn) {
+  // 32 rows of 16 columns for each of two SIMD-groups: two fragments of 16x16 on end.
+  LinearLayout a = LinearLayout::simdgroupOperand({64, 16}, kWider, 0, {2, 1}, 2);
+  EXPECT_EQ(a.toCoordinates(a.apply(8, 0, 0)), Shape({16, 0}));
+  // 32 columns: two fragments of 16x32 on end, of 16 registers.
+  LinearLayout b = LinearLayout::simdgroupOperand({32, 64}, kWider, 1, {1, 2}, 2);
+  EXPECT_EQ(b.toCoordinates(b.apply(16, 0, 0)), Shape({16, 0}));
+}
+
+TEST(LinearLayout, ResultsAreOperandsWhereTheirFragmentsAgree) {
   // With all SIMD-groups along the rows, a result is an operand A as it is.
-  EXPECT_EQ(LinearLayout::simdgroupMatrix({64, 32}, {4, 1}, 4),
-            LinearLayout::simdgroupOperand({64, 32}, 0, {4, 1}, 4));
-  EXPECT_EQ(LinearLayout::simdgroupMatrix({32, 64}, {1, 4}, 4),
-            LinearLayout::simdgroupOperand({32, 64}, 1, {1, 4}, 4));
+  for (msl::MatrixShape instruction : {kInstruction, kLarger}) {
+    EXPECT_EQ(LinearLayout::simdgroupMatrix({64, 32}, instruction, {4, 1}, 4),
+              LinearLayout::simdgroupOperand({64, 32}, instruction, 0, {4, 1}, 4));
+    EXPECT_EQ(LinearLayout::simdgroupMatrix({32, 64}, instruction, {1, 4}, 4),
+              LinearLayout::simdgroupOperand({32, 64}, instruction, 1, {1, 4}, 4));
+  }
+  // Not where a fragment of the result is 16x32, and one of A 16x16.
+  EXPECT_NE(LinearLayout::simdgroupMatrix({64, 32}, kWider, {4, 1}, 4),
+            LinearLayout::simdgroupOperand({64, 32}, kWider, 0, {4, 1}, 4));
 }
 
 TEST(LinearLayout, CheckRefusesWhatIsNoLayout) {
