@@ -30,7 +30,7 @@ bool isUniform(Value scalar) {
     Operation *op = value.getDefiningOp();
     if (!op || isa<VectorType>(value.getType()) || !seen.insert(value.getAsOpaquePointer()).second)
       continue;
-    if (isa<LaneOp, SimdgroupOp>(op))
+    if (isa<LaneOp, SimdgroupOp, InThreadsOp>(op))
       return false;
     llvm::append_range(work, op->getOperands());
   }

@@ -2,8 +2,6 @@
 
 #include "conversion/TTMToMSL.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
 using namespace mlir;
 
 namespace triton_metal {
@@ -59,31 +57,21 @@ template <typename Atomic> struct AtomicPattern : RegisterPattern<Atomic> {
   using RegisterPattern<Atomic>::RegisterPattern;
 
 protected:
-  /// Builds the update in the threads that own data; only they have the result.
-  Value inOwners(RegisterBuilder &builder, Atomic op, Type type,
-                 llvm::function_ref<Value()> update) const {
-    auto layout = ttm::getLayout(op.getValue());
-    Value owner = layout ? builder.isFirstCopy(*layout) : builder.isFirstThread();
-    if (!owner || op.use_empty()) {
-      Value result;
-      builder.predicated(owner, [&] { result = update(); });
-      return owner ? Value() : result;
+  /// Replaces the operation by an update in the threads that own data. A result that is used is in
+  /// them or in their `ttm.in_first_copies`.
+  LogicalResult replace(Atomic op, ConversionPatternRewriter &rewriter,
+                        llvm::function_ref<Value(RegisterBuilder &)> update) const {
+    RegisterBuilder builder = this->buildAt(op.getLoc(), rewriter);
+    msl::ThreadSet owners = builder.getOwners(ttm::getLayout(op.getValue()));
+    if (owners.contains(msl::InThreadsOp::getThreadsIn(op->getBlock()))) {
+      rewriter.replaceOp(op, update(builder));
+      return success();
     }
-    Value none = builder.zero(type);
-    auto ifOp = scf::IfOp::create(builder, type, owner, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(ifOp.thenBlock());
-    scf::YieldOp::create(builder, update());
-    builder.setInsertionPointToStart(ifOp.elseBlock());
-    scf::YieldOp::create(builder, none);
-    return ifOp.getResult(0);
-  }
-
-  LogicalResult replace(Atomic op, Value result, ConversionPatternRewriter &rewriter) const {
-    if (result)
-      rewriter.replaceOp(op, result);
-    else
-      rewriter.eraseOp(op);
+    if (!op.use_empty())
+      return op.emitOpError("has its result in one of the threads that hold copies of it; "
+                            "ttm-broadcast-atomics brings it to the others");
+    builder.inThreads(owners, [&] { update(builder); });
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -93,17 +81,12 @@ struct AtomicRMWPattern : AtomicPattern<ttm::AtomicRMWOp> {
 
   LogicalResult matchAndRewrite(ttm::AtomicRMWOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
     Value value = adaptor.getValue();
-    return replace(op,
-                   inOwners(builder, op, value.getType(),
-                            [&]() -> Value {
-                              return msl::AtomicRMWOp::create(
-                                  builder, value.getType(), convertKind(op.getKind()),
-                                  adaptor.getBase(), adaptor.getOffsets(), value, adaptor.getMask(),
-                                  convertOrder(op.getSem(), op.getScope()));
-                            }),
-                   rewriter);
+    return replace(op, rewriter, [&](RegisterBuilder &builder) -> Value {
+      return msl::AtomicRMWOp::create(builder, value.getType(), convertKind(op.getKind()),
+                                      adaptor.getBase(), adaptor.getOffsets(), value,
+                                      adaptor.getMask(), convertOrder(op.getSem(), op.getScope()));
+    });
   }
 };
 
@@ -112,32 +95,49 @@ struct AtomicCASPattern : AtomicPattern<ttm::AtomicCASOp> {
 
   LogicalResult matchAndRewrite(ttm::AtomicCASOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
     Value base = adaptor.getBase(), compare = adaptor.getCompare(), value = adaptor.getValue();
     Type type = value.getType();
     bool isFloat = isa<FloatType>(getElementTypeOrSelf(type));
-    if (isFloat) {
-      // Bits are compared, as on other devices.
-      Type i32 = builder.getI32Type(), bits = withElement(type, i32);
-      compare = arith::BitcastOp::create(builder, bits, compare);
-      value = arith::BitcastOp::create(builder, bits, value);
-      base =
-          msl::PtrCastOp::create(builder, msl::PtrType::get(i32, msl::AddressSpace::Device), base);
-    }
-    Value result = inOwners(builder, op, value.getType(), [&]() -> Value {
-      return msl::AtomicCASOp::create(builder, value.getType(), base, adaptor.getOffsets(), compare,
-                                      value, Value(), convertOrder(op.getSem(), op.getScope()));
+    return replace(op, rewriter, [&](RegisterBuilder &builder) -> Value {
+      if (isFloat) {
+        // Bits are compared, as on other devices.
+        Type i32 = builder.getI32Type(), bits = withElement(type, i32);
+        compare = arith::BitcastOp::create(builder, bits, compare);
+        value = arith::BitcastOp::create(builder, bits, value);
+        base = msl::PtrCastOp::create(builder, msl::PtrType::get(i32, msl::AddressSpace::Device),
+                                      base);
+      }
+      Value result =
+          msl::AtomicCASOp::create(builder, value.getType(), base, adaptor.getOffsets(), compare,
+                                   value, Value(), convertOrder(op.getSem(), op.getScope()));
+      return isFloat ? arith::BitcastOp::create(builder, type, result).getResult() : result;
     });
-    if (isFloat && result)
-      result = arith::BitcastOp::create(builder, type, result);
-    return replace(op, result, rewriter);
+  }
+};
+
+/// A region that the first of the threads run which hold copies.
+struct InFirstCopiesPattern : RegisterPattern<ttm::InFirstCopiesOp> {
+  using RegisterPattern::RegisterPattern;
+
+  LogicalResult matchAndRewrite(ttm::InFirstCopiesOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Type> results;
+    if (failed(types().convertTypes(op.getResultTypes(), results)))
+      return failure();
+    RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
+    auto region = msl::InThreadsOp::create(builder, builder.getOwners(op.getLayout().getLayout()),
+                                           results, /*addBlock=*/false);
+    rewriter.inlineRegionBefore(op.getBody(), region.getBody(), region.getBody().end());
+    rewriter.replaceOp(op, region);
+    return success();
   }
 };
 
 } // namespace
 
 void populateAtomicPatterns(const TTMToMSLTypes &types, RewritePatternSet &patterns) {
-  patterns.add<AtomicRMWPattern, AtomicCASPattern>(types, patterns.getContext());
+  patterns.add<AtomicRMWPattern, AtomicCASPattern, InFirstCopiesPattern>(types,
+                                                                         patterns.getContext());
 }
 
 } // namespace triton_metal

@@ -33,8 +33,7 @@ struct StorePattern : RegisterPattern<ttm::StoreOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     // Of the threads that hold the same, one stores it.
     RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
-    auto layout = ttm::getLayout(op.getValue());
-    builder.predicated(layout ? builder.isFirstCopy(*layout) : builder.isFirstThread(), [&] {
+    builder.inThreads(builder.getOwners(ttm::getLayout(op.getValue())), [&] {
       if (Value base = adaptor.getBase())
         msl::StoreOp::create(builder, adaptor.getValue(), base, adaptor.getOffsets(),
                              adaptor.getMask(), adaptor.getFull(), op.getWidth(),

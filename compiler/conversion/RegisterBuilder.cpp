@@ -1,6 +1,5 @@
 #include "conversion/RegisterBuilder.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -84,12 +83,12 @@ Value RegisterBuilder::shuffle(Value value, llvm::function_ref<Value(Value)> shu
   llvm_unreachable("covered");
 }
 
-void RegisterBuilder::predicated(Value condition, llvm::function_ref<void()> body) {
-  if (!condition)
+void RegisterBuilder::inThreads(const msl::ThreadSet &threads, llvm::function_ref<void()> body) {
+  if (threads.contains(msl::InThreadsOp::getThreadsIn(getInsertionBlock())))
     return body();
-  auto ifOp = scf::IfOp::create(*this, condition, /*withElseRegion=*/false);
+  auto region = msl::InThreadsOp::create(*this, threads);
   InsertionGuard guard(*this);
-  setInsertionPointToStart(ifOp.thenBlock());
+  setInsertionPointToStart(region.getBodyBlock());
   body();
 }
 

@@ -34,8 +34,8 @@ public:
   mlir::Value castIntegers(mlir::Value value, mlir::Type elementType);
   /// Shuffles what SIMD-group functions take; wider and narrower types travel in it.
   mlir::Value shuffle(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value)> shuffleBits);
-  /// Runs `body` in those threads only where the condition holds; null means in all.
-  void predicated(mlir::Value condition, llvm::function_ref<void()> body);
+  /// Builds what only these threads do.
+  void inThreads(const msl::ThreadSet &threads, llvm::function_ref<void()> body);
 
   //===--- The thread's position
   //------------------------------------------------------------------===//
@@ -45,12 +45,14 @@ public:
   /// Whether the masked bits of the lane and SIMD-group index are these; null if there are none.
   mlir::Value threadBitsAre(uint32_t laneMask, uint32_t laneBits, uint32_t simdgroupMask,
                             uint32_t simdgroupBits);
-  /// Whether this thread is the first of those that hold the same elements; null if all are.
-  mlir::Value isFirstCopy(const LinearLayout &layout) {
-    return threadBitsAre(layout.freeMask(InDim::Lane), 0, layout.freeMask(InDim::Simdgroup), 0);
+  /// The threads that store a value: the first of those that hold the same elements of a tile, and
+  /// the first one of all for a scalar.
+  msl::ThreadSet getOwners(const std::optional<LinearLayout> &layout) const {
+    if (!layout)
+      return {.laneMask = 31, .simdgroupMask = numSimdgroups - 1};
+    return {.laneMask = layout->freeMask(InDim::Lane),
+            .simdgroupMask = layout->freeMask(InDim::Simdgroup)};
   }
-  /// Whether this is the first thread of the threadgroup.
-  mlir::Value isFirstThread() { return threadBitsAre(31, 0, numSimdgroups - 1, 0); }
   /// For each register the value that `field` gives to its element's flat index. The field must be
   /// additive over disjoint bits; `general` computes it from flat indices where the bases are not
   /// disjoint bits.

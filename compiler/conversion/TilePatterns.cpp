@@ -145,7 +145,7 @@ struct StoreTilePattern : RegisterPattern<ttm::StoreTileOp> {
     if (op.getOffsets()) {
       stored = storeOfPart(builder, *op.getOffsets(), layout, tile, adaptor.getSrc(), name);
     } else {
-      stored.owner = builder.isFirstCopy(layout);
+      stored.owners = builder.getOwners(layout);
       stored.width = rowWidth(layout.getRegisterBases(), tile);
       if (op.getPart()) {
         Turn turn(builder, layout, tile, adaptor.getPart());
@@ -160,7 +160,7 @@ struct StoreTilePattern : RegisterPattern<ttm::StoreTileOp> {
       stored.value = arith::SIToFPOp::create(builder, withElement(stored.value.getType(), element),
                                              stored.value);
     Value memory = slotOf(builder, tile, adaptor.getTile(), adaptor.getSlot());
-    builder.predicated(stored.owner, [&] {
+    builder.inThreads(stored.owners, [&] {
       msl::StoreOp::create(builder, stored.value, memory, stored.places, stored.mask, Value(),
                            stored.width, stored.mask ? stored.width : 1);
     });
@@ -170,7 +170,8 @@ struct StoreTilePattern : RegisterPattern<ttm::StoreTileOp> {
 
 private:
   struct Stored {
-    Value value, places, mask, owner;
+    Value value, places, mask;
+    msl::ThreadSet owners;
     int32_t width = 1;
   };
 
@@ -220,7 +221,7 @@ private:
 
     Stored stored;
     stored.value = builder.permute(value, bases, first);
-    stored.owner = builder.threadBitsAre(laneMask, lane, simdgroupMask, simdgroup);
+    stored.owners = {laneMask, lane, simdgroupMask, simdgroup};
     stored.width = rowWidth(registers, tile);
     Value thread =
         builder.threadIndex(llvm::map_to_vector(layout.getLaneBases(), toPlace),

@@ -56,6 +56,7 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
 
 void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addVerified(pm, createMSLExpandSlots());
+  addVerified(pm, createMSLExpandInThreads());
   addVerified(pm, createMSLLegalizeOperations());
   addVerified(pm, createMSLEmulateTypes());
   pm.addPass(createMSLCheckTarget());

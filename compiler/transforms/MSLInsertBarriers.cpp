@@ -35,10 +35,9 @@ struct Access {
   /// Where in device memory, in each thread. Two accesses in the same places need no barrier: each
   /// thread meets itself.
   Value base, offsets;
-  bool inSomeThreads = false;
-  /// Where the threads are few: the condition that they meet, if the address is the same for all of
-  /// them.
-  Value guard;
+  /// The threads that do it, of those that meet the conditions around it.
+  msl::ThreadSet threads;
+  bool isConditional = false;
   /// The loop in whose earlier steps this access was.
   scf::ForOp before;
   /// The last barrier since, which orders threadgroup memory alone: it can be told to order this
@@ -64,30 +63,27 @@ bool isOther(Value slot, Value other) {
 /// Finds what operations access, and which accesses of different threads may meet.
 class Hazards {
 public:
-  explicit Hazards(msl::KernelOp kernel) : origins(kernel) {}
+  explicit Hazards(msl::KernelOp kernel) : origins(kernel), numThreads(kernel.getThreads()) {}
 
   /// Whether another thread's access may meet this one, and their order matters.
   bool conflict(const Access &a, const Access &b);
-  /// What `op` itself accesses; `divergent` is the condition around it that not all threads meet.
-  void collect(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access> &accesses);
+  /// What `op` itself accesses; `parting` is the operation around it at which threads part ways.
+  void collect(Operation *op, Operation *parting, SmallVectorImpl<Access> &accesses);
 
 private:
   bool conflictInDevice(const Access &a, const Access &b);
 
   msl::PointerOrigins origins;
+  int32_t numThreads;
 };
 
 bool Hazards::conflictInDevice(const Access &a, const Access &b) {
   if (!origins.mayOverlap(a.pointer, b.pointer))
     return false;
-  // One thread's writes stay in order.
-  if (a.kind == msl::MemoryAccess::Write && b.kind == msl::MemoryAccess::Write && a.guard &&
-      a.guard == b.guard)
-    return false;
   if (!a.base || !b.base)
     return true;
-  if (!a.before && a.base == b.base && a.offsets == b.offsets && !a.inSomeThreads &&
-      !b.inSomeThreads)
+  if (!a.before && a.base == b.base && a.offsets == b.offsets && a.threads == b.threads &&
+      !a.isConditional && !b.isConditional)
     return false;
   std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets),
                             other = msl::Place::get(b.base, b.offsets);
@@ -100,6 +96,11 @@ bool Hazards::conflict(const Access &a, const Access &b) {
   if (a.kind == b.kind && a.kind != msl::MemoryAccess::Write)
     return false;
   if (a.isDevice != b.isDevice)
+    return false;
+  // One thread's writes stay in order. How an atomic and another access of one thread follow each
+  // other is not left to the GPU.
+  if (a.kind == msl::MemoryAccess::Write && b.kind == msl::MemoryAccess::Write &&
+      a.threads == b.threads && a.threads.isOne(numThreads))
     return false;
   if (a.isDevice)
     return conflictInDevice(a, b);
@@ -126,17 +127,19 @@ Value slotOf(Value pointer) {
   return {};
 }
 
-void Hazards::collect(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access> &accesses) {
+void Hazards::collect(Operation *op, Operation *parting, SmallVectorImpl<Access> &accesses) {
   auto touches = dyn_cast<msl::MemoryAccessOpInterface>(op);
   if (!touches)
     return;
   SmallVector<msl::MemoryAccess> found;
   touches.getAccesses(found);
+  msl::ThreadSet threads = msl::InThreadsOp::getThreadsIn(op->getBlock());
   for (const msl::MemoryAccess &touched : found) {
     Access access;
     access.op = op;
     access.kind = touched.kind;
-    access.inSomeThreads = touched.pointer && divergent;
+    access.threads = threads;
+    access.isConditional = touched.pointer && isa_and_nonnull<scf::IfOp>(parting);
     auto type = touched.pointer ? cast<msl::PtrType>(touched.pointer.getType()) : msl::PtrType();
     if (!type || type.getSpace() == msl::AddressSpace::Device) {
       access.isDevice = true;
@@ -145,8 +148,6 @@ void Hazards::collect(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access
       if (type && touched.kind != msl::MemoryAccess::Atomic) {
         access.base = touched.pointer;
         access.offsets = touched.offsets;
-        if (divergent && touched.offsets && !isa<VectorType>(touched.offsets.getType()))
-          access.guard = divergent.getCondition();
       }
     } else if (type.getSpace() == msl::AddressSpace::Threadgroup) {
       access.memory = origins.get(touched.pointer).getAllocation();
@@ -163,8 +164,7 @@ void Hazards::collect(Operation *op, scf::IfOp divergent, SmallVectorImpl<Access
 /// What happens within an operation at which threads part ways.
 SmallVector<Access> collectWithin(Operation *op, Hazards &hazards) {
   SmallVector<Access> accesses;
-  op->walk<WalkOrder::PreOrder>(
-      [&](Operation *inner) { hazards.collect(inner, dyn_cast<scf::IfOp>(op), accesses); });
+  op->walk<WalkOrder::PreOrder>([&](Operation *inner) { hazards.collect(inner, op, accesses); });
   return accesses;
 }
 
@@ -191,13 +191,37 @@ Operation *findHazardWithin(Operation *parting, Hazards &hazards) {
   return nullptr;
 }
 
-/// Cuts a branch in two in front of `at`, which is in one of its blocks: the first part is `ifOp`'s
-/// blocks up to there, the second one the rest. Returns the second part.
-scf::IfOp splitIf(scf::IfOp ifOp, Operation *at) {
-  OpBuilder builder(ifOp);
-  Location loc = ifOp.getLoc();
+/// The block of an `msl.in_threads`, or both of an `scf.if`, of which the second may be missing.
+SmallVector<Block *, 2> getSides(Operation *branch) {
+  SmallVector<Block *, 2> sides;
+  for (Region &region : branch->getRegions())
+    sides.push_back(region.empty() ? nullptr : &region.front());
+  return sides;
+}
+
+/// An operation that the same threads run, with other results and without terminators.
+Operation *createPart(Operation *branch, TypeRange results) {
+  OpBuilder builder(branch);
+  if (auto inThreads = dyn_cast<msl::InThreadsOp>(branch)) {
+    auto alike =
+        msl::InThreadsOp::create(builder, branch->getLoc(), inThreads.getThreadSet(), results);
+    if (results.empty())
+      alike.getBodyBlock()->getTerminator()->erase();
+    return alike;
+  }
+  return scf::IfOp::create(builder, branch->getLoc(), results,
+                           cast<scf::IfOp>(branch).getCondition(), /*addThenBlock=*/true,
+                           /*addElseBlock=*/true);
+}
+
+/// Cuts `branch`, an `scf.if` or an `msl.in_threads`, in two in front of `at`, which is in one of
+/// its blocks: the first part is its blocks up to there, the second one the rest. Returns the
+/// second part.
+Operation *splitBranch(Operation *branch, Operation *at) {
+  Location loc = branch->getLoc();
   Block *cut = at->getBlock();
-  bool inElse = cut == ifOp.elseBlock();
+  SmallVector<Block *, 2> sides = getSides(branch);
+  bool inElse = cut != sides.front();
   // What the second part needs of what the first one read.
   SmallVector<Value> crossing;
   SmallVector<bool> crossingElse;
@@ -211,9 +235,9 @@ scf::IfOp splitIf(scf::IfOp ifOp, Operation *at) {
     return ops;
   };
   SmallVector<SmallVector<Operation *>> parts;
-  parts.push_back(moved(ifOp.thenBlock()));
+  parts.push_back(moved(sides[0]));
   if (inElse)
-    parts.push_back(moved(ifOp.elseBlock()));
+    parts.push_back(moved(sides[1]));
   for (auto [isElse, ops] : llvm::enumerate(parts)) {
     DenseSet<Operation *> first(ops.begin(), ops.end());
     for (Operation *op : ops) {
@@ -229,15 +253,13 @@ scf::IfOp splitIf(scf::IfOp ifOp, Operation *at) {
         }
     }
   }
-  auto first = scf::IfOp::create(builder, loc, ValueRange(crossing).getTypes(), ifOp.getCondition(),
-                                 /*addThenBlock=*/true, /*addElseBlock=*/true);
-  for (bool isElse : {false, true}) {
-    Block *block = isElse ? first.elseBlock() : first.thenBlock();
-    Block *rest = isElse ? ifOp.elseBlock() : ifOp.thenBlock();
+  Operation *first = createPart(branch, ValueRange(crossing).getTypes());
+  for (auto [isElse, side] : llvm::enumerate(llvm::zip_equal(getSides(first), sides))) {
+    auto [block, rest] = side;
     SmallVector<Operation *> ops =
         isElse < parts.size() ? parts[isElse] : SmallVector<Operation *>();
     // What computes without memory is computed again in the second part.
-    OpBuilder again(rest == cut ? at : rest ? rest->getTerminator() : ifOp.getOperation());
+    OpBuilder again(rest == cut ? at : rest ? rest->getTerminator() : branch);
     IRMapping copies;
     for (Operation *op : ops) {
       if (op->getNumRegions() == 0 && isMemoryEffectFree(op))
@@ -257,25 +279,31 @@ scf::IfOp splitIf(scf::IfOp ifOp, Operation *at) {
     for (auto [value, fromElse] : llvm::zip_equal(crossing, crossingElse))
       yielded.push_back(fromElse == isElse ? value
                                            : ub::PoisonOp::create(yield, loc, value.getType()));
-    scf::YieldOp::create(yield, loc, yielded);
+    if (isa<scf::IfOp>(first))
+      scf::YieldOp::create(yield, loc, yielded);
+    else
+      msl::YieldOp::create(yield, loc, yielded);
   }
-  for (auto [value, result] : llvm::zip_equal(crossing, first.getResults()))
+  for (auto [value, result] : llvm::zip_equal(crossing, first->getResults()))
     value.replaceUsesWithIf(
         result, [&](OpOperand &use) { return !first->isProperAncestor(use.getOwner()); });
-  if (crossing.empty() && first.elseBlock()->without_terminator().empty())
-    first.getElseRegion().getBlocks().clear();
-  return ifOp;
+  if (auto ifOp = dyn_cast<scf::IfOp>(first);
+      ifOp && crossing.empty() && ifOp.elseBlock()->without_terminator().empty())
+    ifOp.getElseRegion().getBlocks().clear();
+  return branch;
 }
 
 /// Splits everything around `at` up to `outermost`, so that a barrier can stand in front of it.
 LogicalResult splitAround(Operation *outermost, Operation *at) {
   while (true) {
-    auto parent = dyn_cast<scf::IfOp>(at->getParentOp());
-    if (!parent)
+    Operation *parent = at->getParentOp();
+    if (!isa<scf::IfOp, msl::InThreadsOp>(parent))
       return at->emitOpError(
           "needs all threads of its program to have come this far, in a loop that "
           "not all of them run equally often");
-    at = splitIf(parent, at);
+    // Nothing comes before the first operation of a region.
+    bool isFirst = isa<msl::InThreadsOp>(parent) && at == &at->getBlock()->front();
+    at = isFirst ? parent : splitBranch(parent, at);
     if (parent == outermost)
       return success();
   }

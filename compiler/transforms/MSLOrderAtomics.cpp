@@ -177,10 +177,9 @@ bool isLocal(Operation *op) {
     return !isa<scf::WhileOp>(op);
   if (auto store = dyn_cast<StoreOp>(op))
     return store.getBase().getType().getSpace() == AddressSpace::Threadgroup;
-  auto conditional = dyn_cast<scf::IfOp>(op);
-  if (!conditional)
+  if (!isa<scf::IfOp, InThreadsOp>(op))
     return false;
-  for (Region &region : conditional->getRegions())
+  for (Region &region : op->getRegions())
     for (Operation &inner : region.getOps())
       if (!isLocal(&inner))
         return false;
@@ -215,7 +214,7 @@ private:
       bool release = analysis.isReleaseNeeded(op), acquire = analysis.isAcquireNeeded(op);
       if (release || acquire) {
         Operation *step = uniformity.getParting(op);
-        if (step && !isa<scf::IfOp>(step))
+        if (step && !isa<scf::IfOp, InThreadsOp>(step))
           return op->emitOpError("orders memory in a loop that not all threads of its program run "
                                  "equally often");
         emit(op, step ? step : op.getOperation(), release, acquire);

@@ -469,8 +469,11 @@ def TTMBroadcastAtomics : Pass<"ttm-broadcast-atomics", "::mlir::ModuleOp"> {
     becomes, if somebody reads the result and several threads hold the same elements,
     ```mlir
     %t = ttm.alloc_tile "broadcast" : !ttm.tile<1x16xi32>
-    %0 = ttm.atomic_rmw add, relaxed, gpu, %x[%o], %v {first_copy} : ...
-    %1 = tt.reshape %0 : tensor<16xi32, #l> -> tensor<1x16xi32, #m>
+    %own = ttm.in_first_copies #l -> (tensor<16xi32, #l>) {
+      %0 = ttm.atomic_rmw add, relaxed, gpu, %x[%o], %v : tensor<16xi32, #l>, !tt.ptr<i32>, tensor<16xi32, #l>
+      ttm.yield %0 : tensor<16xi32, #l>
+    }
+    %1 = tt.reshape %own : tensor<16xi32, #l> -> tensor<1x16xi32, #m>
     ttm.store_tile %1, %t : tensor<1x16xi32, #m>, !ttm.tile<1x16xi32>
     %2 = ttm.load_tile %t : !ttm.tile<1x16xi32> -> tensor<1x16xi32, #m>
     %old = tt.reshape %2 : tensor<1x16xi32, #m> -> tensor<16xi32, #l>
@@ -558,7 +561,7 @@ def MSLOrderAtomics : Pass<"msl-order-atomics", "::mlir::ModuleOp"> {
 
     ```mlir
     msl.store %v, %x[%i] : f32, !msl.ptr<f32, device>, i32
-    %old = scf.if %first -> (i32) {
+    %old = msl.in_threads lanes 31 = 0 -> (i32) {
       %r = msl.atomic_rmw add %counter[%c0], %c1 order acq_rel : !msl.ptr<i32, device>, i32, i32
       ...
     %w = msl.load %x[%j] : !msl.ptr<f32, device>, i32 -> f32
@@ -568,7 +571,7 @@ def MSLOrderAtomics : Pass<"msl-order-atomics", "::mlir::ModuleOp"> {
     msl.store %v, %x[%i] : f32, !msl.ptr<f32, device>, i32
     msl.fence
     msl.barrier device
-    %old = scf.if %first -> (i32) {
+    %old = msl.in_threads lanes 31 = 0 -> (i32) {
       msl.fence
       %r = msl.atomic_rmw add %counter[%c0], %c1 : !msl.ptr<i32, device>, i32, i32
       msl.fence
@@ -589,7 +592,7 @@ def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
     `%s ^ 1`. Loops are walked until nothing changes. In device memory, what is written through an argument and then
     read or written through it again (or read and then written) is ordered, unless every thread meets only itself, or the
     places of the two accesses can be told apart: they are sums of the same uniform numbers and of bounds that do not
-    meet, also from step to step of a loop.
+    meet, also from step to step of a loop. Writes of one thread (`msl.in_threads`) stay in order.
 
     ```mlir
     msl.store %x, %m[%i] : vector<1xf32>, !msl.ptr<f32, threadgroup>, vector<1xi32>
@@ -598,10 +601,10 @@ def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
     gets `msl.barrier` between the two.
 
     A barrier never goes where threads part ways: into a branch whose condition, or a loop whose trip count, is not known to
-    be the same in all of them (`msl.uniform` says so of what reductions leave). If one is needed in such a branch, the
-    branch is cut in two:
+    be the same in all of them (`msl.uniform` says so of what reductions leave), or into an `msl.in_threads`. If one is needed
+    in such a branch or region, it is cut in two:
     ```mlir
-    scf.if %first_lane {
+    msl.in_threads lanes 31 = 0 {
       msl.store %x, %m[%simdgroup] : f32, !msl.ptr<f32, threadgroup>, i32
       %y = msl.load %m[%other] : !msl.ptr<f32, threadgroup>, i32 -> f32
       msl.store %y, %out[%simdgroup] : f32, !msl.ptr<f32, device>, i32
@@ -609,11 +612,11 @@ def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
     ```
     becomes
     ```mlir
-    scf.if %first_lane {
+    msl.in_threads lanes 31 = 0 {
       msl.store %x, %m[%simdgroup] : f32, !msl.ptr<f32, threadgroup>, i32
     }
     msl.barrier
-    scf.if %first_lane {
+    msl.in_threads lanes 31 = 0 {
       %y = msl.load %m[%other] : !msl.ptr<f32, threadgroup>, i32 -> f32
       msl.store %y, %out[%simdgroup] : f32, !msl.ptr<f32, device>, i32
     }
@@ -704,6 +707,35 @@ def MSLExpandSlots : Pass<"msl-expand-slots", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MSLExpandInThreads : Pass<"msl-expand-in-threads", "::mlir::ModuleOp"> {
+  let summary = "Turns msl.in_threads into branches on the thread's position";
+  let description = [{
+    The condition is computed once for the regions that it dominates, and outside of the loops right around them. In threads
+    that do not run a region its results are 0.
+
+    ```mlir
+    %old = msl.in_threads lanes 31 = 0 simdgroups 2 = 2 -> (i32) {
+      %r = msl.atomic_rmw add %x[%o], %v : !msl.ptr<i32, device>, i32, i32
+      msl.yield %r : i32
+    }
+    ```
+    becomes
+    ```mlir
+    %0 = arith.cmpi eq, %lane, %c0 : i32
+    %1 = arith.andi %simdgroup, %c2 : i32
+    %2 = arith.cmpi eq, %1, %c2 : i32
+    %3 = arith.andi %0, %2 : i1
+    %old = scf.if %3 -> (i32) {
+      %r = msl.atomic_rmw add %x[%o], %v : !msl.ptr<i32, device>, i32, i32
+      scf.yield %r : i32
+    } else {
+      scf.yield %c0 : i32
+    }
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def MSLLegalizeOperations : Pass<"msl-legalize-operations", "::mlir::ModuleOp"> {

@@ -12,32 +12,37 @@ namespace {
 
 using namespace ttm;
 
-template <typename Atomic> void broadcast(Scratch &scratch, Atomic op, unsigned numSimdgroups) {
-  Value result = op.getResult();
+void broadcast(Scratch &scratch, Operation *op, unsigned numSimdgroups) {
+  Value result = op->getResult(0);
   auto layout = getLayout(result);
-  if (layout && !layout->freeMask(InDim::Lane) && !layout->freeMask(InDim::Simdgroup))
-    return;
-  op.setFirstCopy(true);
-  OpBuilder builder(op->getContext());
-  builder.setInsertionPointAfter(op);
-  Location loc = op.getLoc();
-  // The readers of today read what comes out.
-  SmallVector<OpOperand *> uses;
-  for (OpOperand &use : result.getUses())
-    uses.push_back(&use);
-  Value own = result;
   bool isScalar = !layout;
-  if (isScalar) {
-    // A scalar is one element that every thread repeats.
+  // A scalar is one element that every thread repeats.
+  if (isScalar)
     layout = LinearLayout(ArrayRef<int64_t>{1}, {}, SmallVector<uint32_t>(kLaneBits, 0),
                           SmallVector<uint32_t>(llvm::Log2_32(numSimdgroups), 0));
-    auto type = RankedTensorType::get({1}, result.getType(),
-                                      LinearLayoutAttr::get(builder.getContext(), *layout));
-    own = tt::SplatOp::create(builder, loc, type, result);
-  }
-  Value all = scratch.convert(builder, op, own, *layout, "broadcast");
+  if (!layout->freeMask(InDim::Lane) && !layout->freeMask(InDim::Simdgroup))
+    return;
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  auto layoutAttr = LinearLayoutAttr::get(builder.getContext(), *layout);
+  auto region = InFirstCopiesOp::create(builder, loc, result.getType(), layoutAttr);
+  Value own = region.getResult(0), all = own;
+  result.replaceAllUsesWith(own);
+  builder.createBlock(&region.getBody());
+  op->moveBefore(builder.getBlock(), builder.getBlock()->end());
+  YieldOp::create(builder, loc, result);
+
+  // The readers of today read what comes out.
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : own.getUses())
+    uses.push_back(&use);
+  builder.setInsertionPointAfter(region);
   if (isScalar)
-    all = tt::UnsplatOp::create(builder, loc, result.getType(), all);
+    all = tt::SplatOp::create(builder, loc, RankedTensorType::get({1}, own.getType(), layoutAttr),
+                              own);
+  all = scratch.convert(builder, op, all, *layout, "broadcast");
+  if (isScalar)
+    all = tt::UnsplatOp::create(builder, loc, own.getType(), all);
   for (OpOperand *use : uses)
     use->set(all);
 }
@@ -57,10 +62,7 @@ struct TTMBroadcastAtomicsPass : impl::TTMBroadcastAtomicsBase<TTMBroadcastAtomi
       changes = true;
       Scratch scratch(func);
       for (Operation *op : atomics)
-        if (auto update = dyn_cast<AtomicRMWOp>(op))
-          broadcast(scratch, update, numSimdgroups);
-        else
-          broadcast(scratch, cast<AtomicCASOp>(op), numSimdgroups);
+        broadcast(scratch, op, numSimdgroups);
     }
     if (!changes)
       markAllAnalysesPreserved();

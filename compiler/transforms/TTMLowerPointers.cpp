@@ -327,7 +327,7 @@ LogicalResult PointerLowering::lowerAtomic(tt::AtomicRMWOp op) {
     return refuseAtomic(op);
   replace(op, AtomicRMWOp::create(builder, loc, op.getType(), op.getAtomicRmwOp(), op.getSem(),
                                   op.getScope(), address.base, address.offsets, op.getVal(),
-                                  getMask(op.getMask()), /*first_copy=*/false));
+                                  getMask(op.getMask())));
   return success();
 }
 
@@ -336,8 +336,7 @@ LogicalResult PointerLowering::lowerAtomic(tt::AtomicCASOp op) {
   if (!address.base)
     return refuseAtomic(op);
   replace(op, AtomicCASOp::create(builder, loc, op.getType(), op.getSem(), op.getScope(),
-                                  address.base, address.offsets, op.getCmp(), op.getVal(),
-                                  /*first_copy=*/false));
+                                  address.base, address.offsets, op.getCmp(), op.getVal()));
   return success();
 }
 

@@ -14,6 +14,7 @@
 
 #include "dialect/msl/MSLInterfaces.h"
 #include "dialect/msl/Target.h"
+#include "dialect/msl/ThreadSet.h"
 
 #include "dialect/msl/MSLDialect.h.inc"
 

@@ -196,6 +196,60 @@ def MSL_NumProgramsOp : MSL_Position<"num_programs"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Operations: some of the threads
+//===----------------------------------------------------------------------===//
+
+def MSL_InThreadsOp : MSL_Op<"in_threads", [RecursiveMemoryEffects, NoRegionArguments,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "operations that only some threads of the threadgroup run";
+  let description = [{
+    The region runs in the threads whose lane index has the bits `lanes` where `lane_mask` is set, and whose SIMD-group
+    index has the bits `simdgroups` where `simdgroup_mask` is set. A mask of 0 is not written. In all other threads the results
+    are 0.
+
+    Several threads may hold the same element of a tile, and all threads hold a scalar. One of them stores it, or updates
+    memory with it. Which one is known while compiling, and passes read it here instead of from the arithmetic of a condition:
+    `msl-insert-barriers` knows that the writes of one thread stay in order, and `msl-order-atomics` puts fences where the
+    atomic's threads run them. An attribute of an access would not cover such a fence, which is an operation of its own.
+    `msl-expand-in-threads` turns the operation into an `scf.if` when the barriers are in place.
+
+    ```mlir
+    // The first lane of each of two SIMD-groups of four.
+    msl.in_threads lanes 31 = 0 simdgroups 2 = 0 {
+      msl.store %x, %m[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+    }
+    %old = msl.in_threads lanes 31 = 0 simdgroups 3 = 0 -> (i32) {
+      %r = msl.atomic_rmw add %counter[%c0], %c1 : !msl.ptr<i32, device>, i32, i32
+      msl.yield %r : i32
+    }
+    ```
+    A region that all threads run becomes part of the code around it.
+  }];
+  let arguments = (ins DefaultValuedAttr<I32Attr, "0">:$lane_mask, DefaultValuedAttr<I32Attr, "0">:$lanes,
+                       DefaultValuedAttr<I32Attr, "0">:$simdgroup_mask, DefaultValuedAttr<I32Attr, "0">:$simdgroups);
+  let results = (outs Variadic<MSL_Value>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    (`lanes` $lane_mask^ `=` $lanes)? (`simdgroups` $simdgroup_mask^ `=` $simdgroups)? (`->` `(` type($results)^ `)`)?
+    $body attr-dict
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
+  let skipDefaultBuilders = 1;
+  // Adds a block, with its terminator where there are no results, unless it is told not to.
+  let builders = [OpBuilder<(ins "::triton_metal::msl::ThreadSet":$threads, CArg<"::mlir::TypeRange", "{}">:$results,
+                                 CArg<"bool", "true">:$addBlock)>];
+  let extraClassDeclaration = [{
+    ::triton_metal::msl::ThreadSet getThreadSet() {
+      return {getLaneMask(), getLanes(), getSimdgroupMask(), getSimdgroups()};
+    }
+    ::mlir::Block *getBodyBlock() { return &getBody().front(); }
+    /// The threads that run a block, as far as the operations around it say.
+    static ::triton_metal::msl::ThreadSet getThreadsIn(::mlir::Block *block);
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Operations: registers
 //===----------------------------------------------------------------------===//
 

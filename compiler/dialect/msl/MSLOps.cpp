@@ -36,6 +36,62 @@ static void printIndex(OpAsmPrinter &p, Operation *, Value index, Type type) {
 #include "dialect/msl/MSLOps.cpp.inc"
 
 //===----------------------------------------------------------------------===//
+// Some of the threads
+//===----------------------------------------------------------------------===//
+
+void InThreadsOp::build(OpBuilder &builder, OperationState &state, ThreadSet threads,
+                        TypeRange results, bool addBlock) {
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.lane_mask = builder.getI32IntegerAttr(threads.laneMask);
+  properties.lanes = builder.getI32IntegerAttr(threads.lanes);
+  properties.simdgroup_mask = builder.getI32IntegerAttr(threads.simdgroupMask);
+  properties.simdgroups = builder.getI32IntegerAttr(threads.simdgroups);
+  state.addTypes(results);
+  Region *body = state.addRegion();
+  if (!addBlock)
+    return;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(body);
+  if (results.empty())
+    InThreadsOp::ensureTerminator(*body, builder, state.location);
+}
+
+ThreadSet InThreadsOp::getThreadsIn(Block *block) {
+  ThreadSet threads;
+  for (Operation *op = block->getParentOp(); op; op = op->getParentOp())
+    if (auto around = dyn_cast<InThreadsOp>(op))
+      threads = threads & around.getThreadSet();
+  return threads;
+}
+
+LogicalResult InThreadsOp::verify() {
+  ThreadSet threads = getThreadSet();
+  if ((threads.lanes & ~threads.laneMask) || (threads.simdgroups & ~threads.simdgroupMask))
+    return emitOpError("wants bits that its masks leave out");
+  if (threads.laneMask > 31)
+    return emitOpError("asks for lanes beyond the 32 of a SIMD-group");
+  if (auto kernel = (*this)->getParentOfType<KernelOp>();
+      kernel && threads.simdgroupMask >= uint32_t(kernel.getThreads()) / 32)
+    return emitOpError("asks for SIMD-groups beyond the ")
+           << kernel.getThreads() / 32 << " of its threadgroup";
+  if (getBodyBlock()->getTerminator()->getOperandTypes() != getResultTypes())
+    return emitOpError("must yield its results");
+  return success();
+}
+
+/// A region that all threads run that come here becomes part of the block around it.
+LogicalResult InThreadsOp::canonicalize(InThreadsOp op, PatternRewriter &rewriter) {
+  if (!op.getThreadSet().contains(getThreadsIn(op->getBlock())))
+    return failure();
+  Operation *yield = op.getBodyBlock()->getTerminator();
+  SmallVector<Value> results(yield->getOperands());
+  rewriter.eraseOp(yield);
+  rewriter.inlineBlockBefore(op.getBodyBlock(), op);
+  rewriter.replaceOp(op, results);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Positions
 //===----------------------------------------------------------------------===//
 

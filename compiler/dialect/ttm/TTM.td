@@ -176,8 +176,9 @@ def TTM_StoreTileOp : TTM_Op<"store_tile", [AttrSizedOperandSegments]> {
   let summary = "Writes a tensor to a tile";
   let description = [{
     With `offsets`, only the part of the tensor that begins there and has the tile's shape is written. With `part`, the
-    tile has the tensor's columns and some of its rows, and the part of the rows with this number is written. Integers may
-    be stored to a tile of floating-point elements that holds their values exactly.
+    tile has the tensor's columns and some of its rows, and the part of the rows with this number is written. Of the threads
+    that hold copies of an element the first writes it. Integers may be stored to a tile of floating-point elements that holds
+    their values exactly.
 
     ```mlir
     ttm.store_tile %a, %tile[%slot] : tensor<64x32xf16, #l>, !ttm.tile<64x32xf16, row_pad = 8, slots = 2>
@@ -308,11 +309,44 @@ def TTM_ReduceOp : TTM_Op<"reduce", [RecursiveMemoryEffects, SameVariadicOperand
   let hasVerifier = 1;
 }
 
-def TTM_YieldOp : TTM_Op<"yield", [Pure, Terminator, HasParent<"ReduceOp">]> {
-  let summary = "The elements that a region combines to";
+def TTM_YieldOp : TTM_Op<"yield", [Pure, Terminator, ParentOneOf<["InFirstCopiesOp", "ReduceOp"]>]> {
+  let summary = "The values of a region";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Some of the threads
+//===----------------------------------------------------------------------===//
+
+def TTM_InFirstCopiesOp : TTM_Op<"in_first_copies", [RecursiveMemoryEffects, NoRegionArguments,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "Operations that run in the first of the threads that hold copies";
+  let description = [{
+    Under `layout` several threads may hold the same elements. The region runs in the first of them; the others have copies of
+    0 in the results. Everywhere else in `ttm` all copies of an element are equal. So only stores, which write the first
+    copies, and operations on registers in front of them may take these results.
+
+    An atomic updates memory once for each element, however many copies there are, and only the thread that did it knows what
+    was there. `ttm-broadcast-atomics` puts an atomic whose result is used into such a region; `convert-ttm-to-msl` makes an
+    `msl.in_threads` of it, and refuses such an atomic anywhere else. A flag of the atomic would give one operation two
+    meanings, and a pass that does not know the flag would still take the result for a tile like any other.
+
+    ```mlir
+    %own = ttm.in_first_copies #l -> (tensor<16xi32, #l>) {
+      %old = ttm.atomic_rmw add, relaxed, gpu, %x[%o], %v : tensor<16xi32, #l>, !tt.ptr<i32>, tensor<16xi32, #l>
+      ttm.yield %old : tensor<16xi32, #l>
+    }
+    ttm.store_tile %own, %t : tensor<16xi32, #l>, !ttm.tile<16xi32>
+    ```
+    A scalar has a copy in every thread, as under a layout of one element.
+  }];
+  let arguments = (ins TTM_LinearLayoutAttr:$layout);
+  let results = (outs Variadic<TT_Value>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "qualified($layout) (`->` `(` type($results)^ `)`)? $body attr-dict";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -357,7 +391,10 @@ def TTM_LoadOp : TTM_AccessOp<"load", [AttrSizedOperandSegments, DeclareOpInterf
 
 def TTM_StoreOp : TTM_AccessOp<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a tile to base + offsets";
-  let description = "The counterpart of `ttm.load`: where the mask is false nothing is written.";
+  let description = [{
+    The counterpart of `ttm.load`: where the mask is false nothing is written. Of the threads that hold copies of an element
+    the first writes it.
+  }];
   let arguments = (ins TT_Value:$value, Optional<TT_PtrType>:$base, TTM_Offsets:$offsets, Optional<TT_BoolLike>:$mask,
                        Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
                        DefaultValuedAttr<I32Attr, "1">:$mask_width);
@@ -372,7 +409,7 @@ def TTM_AtomicRMWOp : TTM_AccessOp<"atomic_rmw", [MemoryEffects<[MemRead, MemWri
     AllTypesMatch<["value", "result"]>]> {
   let summary = "Updates each element at base + offsets atomically; the result is what was there";
   let description = [{
-    With `first_copy`, only the first of the threads that hold copies of an element has its result.
+    An element is updated once, however many threads hold copies of it.
 
     ```mlir
     %old = ttm.atomic_rmw add, relaxed, gpu, %x[%offsets], %v
@@ -380,7 +417,7 @@ def TTM_AtomicRMWOp : TTM_AccessOp<"atomic_rmw", [MemoryEffects<[MemRead, MemWri
     ```
   }];
   let arguments = (ins TT_RMWOp:$kind, TT_MemSemantic:$sem, TT_MemSyncScope:$scope, TT_PtrType:$base,
-                       TTM_Offsets:$offsets, TT_Value:$value, Optional<TT_BoolLike>:$mask, UnitAttr:$first_copy);
+                       TTM_Offsets:$offsets, TT_Value:$value, Optional<TT_BoolLike>:$mask);
   let results = (outs TT_Value:$result);
   let assemblyFormat = [{
     $kind `,` $sem `,` $scope `,` $base `[` $offsets `]` `,` $value (`mask` $mask^)? attr-dict
@@ -391,9 +428,9 @@ def TTM_AtomicRMWOp : TTM_AccessOp<"atomic_rmw", [MemoryEffects<[MemRead, MemWri
 def TTM_AtomicCASOp : TTM_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>,
     AllTypesMatch<["compare", "value", "result"]>]> {
   let summary = "Puts a value where another is found at base + offsets, atomically; the result is what was there";
-  let description = "The bits of floating-point numbers are compared. `first_copy` is that of `ttm.atomic_rmw`.";
+  let description = "The bits of floating-point numbers are compared.";
   let arguments = (ins TT_MemSemantic:$sem, TT_MemSyncScope:$scope, TT_PtrType:$base, TTM_Offsets:$offsets,
-                       TT_Value:$compare, TT_Value:$value, UnitAttr:$first_copy);
+                       TT_Value:$compare, TT_Value:$value);
   let results = (outs TT_Value:$result);
   let assemblyFormat = [{
     $sem `,` $scope `,` $base `[` $offsets `]` `,` $compare `,` $value attr-dict

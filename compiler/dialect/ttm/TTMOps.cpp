@@ -312,6 +312,25 @@ LogicalResult ttm::ReduceOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// Some of the threads
+//===----------------------------------------------------------------------===//
+
+LogicalResult InFirstCopiesOp::verify() {
+  if (getBody().front().getTerminator()->getOperandTypes() != getResultTypes())
+    return emitOpError("must yield its results");
+  LinearLayout layout = getLayout().getLayout();
+  auto allThreads = [&](InDim dim) { return (1u << layout.getBases(dim).size()) - 1; };
+  for (auto [index, result] : llvm::enumerate(getResults())) {
+    auto own = ttm::getLayout(result);
+    for (InDim dim : {InDim::Lane, InDim::Simdgroup})
+      if ((own ? own->freeMask(dim) : allThreads(dim)) != layout.freeMask(dim))
+        return emitOpError() << "result " << index << " has copies in other threads than "
+                             << layout.str();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Accesses
 //===----------------------------------------------------------------------===//
 

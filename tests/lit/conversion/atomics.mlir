@@ -8,9 +8,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK-LABEL: msl.kernel @unused
   // CHECK-SAME: (%[[X:.*]]: !msl.ptr<f32, device>, %[[F:.*]]: f32, %[[C:.*]]: i1)
   // CHECK: %[[MASK:.*]] = msl.splat %[[C]] : vector<1xi1>
-  // CHECK: %[[LANE:.*]] = arith.andi %{{.*}}, %c16_i32
-  // CHECK: arith.cmpi eq, %[[LANE]], %c0_i32
-  // CHECK: scf.if %{{.*}} {
+  // CHECK: msl.in_threads lanes 16 = 0 simdgroups 3 = 0 {
   // CHECK-NEXT: msl.atomic_rmw fadd %[[X]][%{{.*}}], %{{.*}} mask %[[MASK]] : <f32, device>, vector<1xi32>, vector<1xf32>
   // CHECK-NEXT: }
   tt.func public @unused(%x: !tt.ptr<f32>, %f: f32, %c: i1) {
@@ -24,19 +22,21 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // The first thread alone has the result, which it hands to the others through a tile.
   // CHECK-LABEL: msl.kernel @used
   // CHECK: %[[M:.*]] = msl.alloc "broadcast", 1 : <i32, threadgroup>
-  // CHECK: %[[OLD:.*]] = scf.if %[[FIRST:.*]] -> (i32) {
+  // CHECK: %[[OLD:.*]] = msl.in_threads lanes 31 = 0 simdgroups 3 = 0 -> (i32) {
   // CHECK-NEXT: %[[RESULT:.*]] = msl.atomic_rmw add %arg0[%c0_i32], %arg1 order acq_rel : <i32, device>, i32, i32
-  // CHECK-NEXT: scf.yield %[[RESULT]]
-  // CHECK-NEXT: } else {
-  // CHECK-NEXT: scf.yield %c0_i32
+  // CHECK-NEXT: msl.yield %[[RESULT]] : i32
+  // CHECK-NEXT: }
   // CHECK: %[[ROW:.*]] = msl.splat %[[OLD]] : vector<1xi32>
-  // CHECK: scf.if %[[FIRST]] {
+  // CHECK: msl.in_threads lanes 31 = 0 simdgroups 3 = 0 {
   // CHECK-NEXT: msl.store %[[ROW]], %[[M]]
   // CHECK: msl.load %[[M]]
   tt.func public @used(%x: !tt.ptr<i32>, %n: i32) {
     %c0 = arith.constant 0 : i32
     %tile = ttm.alloc_tile "broadcast" : !ttm.tile<1xi32>
-    %old = ttm.atomic_rmw add, acq_rel, gpu, %x[%c0], %n {first_copy} : i32, !tt.ptr<i32>, i32
+    %old = ttm.in_first_copies #one -> (i32) {
+      %found = ttm.atomic_rmw add, acq_rel, gpu, %x[%c0], %n : i32, !tt.ptr<i32>, i32
+      ttm.yield %found : i32
+    }
     %row = tt.splat %old : i32 -> tensor<1xi32, #one>
     ttm.store_tile %row, %tile : tensor<1xi32, #one>, !ttm.tile<1xi32>
     %all = ttm.load_tile %tile : !ttm.tile<1xi32> -> tensor<1xi32, #one>
@@ -48,16 +48,21 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // Floats are compared by their bits.
   // CHECK-LABEL: msl.kernel @compare_and_swap
   // CHECK-SAME: (%[[X:.*]]: !msl.ptr<f32, device>, %[[OLD:.*]]: f32, %[[NEW:.*]]: f32)
+  // CHECK: %[[FOUND:.*]] = msl.in_threads lanes 31 = 0 simdgroups 3 = 0 -> (f32) {
   // CHECK-DAG: %[[OLD_BITS:.*]] = arith.bitcast %[[OLD]] : f32 to i32
   // CHECK-DAG: %[[NEW_BITS:.*]] = arith.bitcast %[[NEW]] : f32 to i32
   // CHECK-DAG: %[[WORDS:.*]] = msl.ptr_cast %[[X]] : <f32, device> -> <i32, device>
-  // CHECK: %[[FOUND:.*]] = scf.if
-  // CHECK: msl.atomic_cas %[[WORDS]][%c0_i32], %[[OLD_BITS]], %[[NEW_BITS]] order acquire
-  // CHECK: arith.bitcast %[[FOUND]] : i32 to f32
+  // CHECK: %[[RESULT:.*]] = msl.atomic_cas %[[WORDS]][%c0_i32], %[[OLD_BITS]], %[[NEW_BITS]] order acquire
+  // CHECK-NEXT: %[[FLOAT:.*]] = arith.bitcast %[[RESULT]] : i32 to f32
+  // CHECK-NEXT: msl.yield %[[FLOAT]] : f32
+  // CHECK: msl.store %[[FOUND]]
   tt.func public @compare_and_swap(%x: !tt.ptr<f32>, %old: f32, %new: f32) {
     %c0 = arith.constant 0 : i32
-    %found = ttm.atomic_cas acquire, gpu, %x[%c0], %old, %new {first_copy} : i32, !tt.ptr<f32>, f32
-    ttm.store %found, %x[%c0] : f32, i32, !tt.ptr<f32>
+    %own = ttm.in_first_copies #one -> (f32) {
+      %found = ttm.atomic_cas acquire, gpu, %x[%c0], %old, %new : i32, !tt.ptr<f32>, f32
+      ttm.yield %found : f32
+    }
+    ttm.store %own, %x[%c0] : f32, i32, !tt.ptr<f32>
     tt.return
   }
 

@@ -37,18 +37,10 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // Lanes 8 to 31 and odd SIMD-groups hold copies, and a scalar has a copy in each thread: one thread stores each element.
   // CHECK-LABEL: msl.kernel @copies
   // CHECK-SAME: (%[[X:.*]]: !msl.ptr<f32, device>, %[[F:.*]]: f32)
-  // CHECK: %[[LANE:.*]] = msl.lane
-  // CHECK: %[[COPY:.*]] = arith.andi %[[LANE]], %c24_i32
-  // CHECK: %[[LANES:.*]] = arith.cmpi eq, %[[COPY]], %c0_i32
-  // CHECK: %[[SIMDGROUP:.*]] = msl.simdgroup
-  // CHECK: %[[ODD:.*]] = arith.andi %[[SIMDGROUP]], %c1_i32
-  // CHECK: %[[EVEN:.*]] = arith.cmpi eq, %[[ODD]], %c0_i32
-  // CHECK: %[[OWNER:.*]] = arith.andi %[[LANES]], %[[EVEN]]
-  // CHECK: scf.if %[[OWNER]] {
+  // CHECK: msl.in_threads lanes 24 = 0 simdgroups 1 = 0 {
   // CHECK-NEXT: msl.store %{{.*}}, %[[X]][%{{.*}}] : vector<1xf32>
   // CHECK-NEXT: }
-  // CHECK: %[[FIRST:.*]] = arith.andi
-  // CHECK: scf.if %[[FIRST]] {
+  // CHECK: msl.in_threads lanes 31 = 0 simdgroups 3 = 0 {
   // CHECK-NEXT: msl.store %[[F]], %[[X]][%c0_i32] : f32
   tt.func public @copies(%x: !tt.ptr<f32>, %f: f32) {
     %c0 = arith.constant 0 : i32

@@ -6,11 +6,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK: %[[ID:.*]] = msl.program_id 1 : i32
   // CHECK: %[[COUNT:.*]] = msl.num_programs 0 : i32
   // CHECK: %[[P:.*]] = msl.ptr_add %[[X]], %[[ID]]
-  // CHECK: %[[LANE:.*]] = msl.lane
-  // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[LANE]]
-  // CHECK: %[[SIMDGROUP:.*]] = msl.simdgroup
-  // CHECK: arith.cmpi eq, %[[SIMDGROUP]]
-  // CHECK: scf.if
+  // CHECK: msl.in_threads lanes 31 = 0 simdgroups 3 = 0 {
   // CHECK-NEXT: msl.store %[[COUNT]], %[[P]]
   // CHECK: msl.barrier device
   // CHECK: msl.return

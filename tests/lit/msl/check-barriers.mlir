@@ -29,6 +29,34 @@ msl.kernel @branch() threads 32 {
 
 // -----
 
+msl.kernel @in_threads() threads 64 {
+  // expected-note @below {{threads part ways here}}
+  msl.in_threads simdgroups 1 = 0 {
+    // expected-error @below {{is where not all threads of the threadgroup come}}
+    msl.barrier
+  }
+  msl.return
+}
+
+// -----
+
+// The others have another result.
+msl.kernel @result_of_threads(%n: i32) threads 64 {
+  %r = msl.in_threads simdgroups 1 = 0 -> (i32) {
+    msl.yield %n : i32
+  }
+  %c0 = arith.constant 0 : i32
+  %c = arith.cmpi sgt, %r, %c0 : i32
+  // expected-note @below {{threads part ways here}}
+  scf.if %c {
+    // expected-error @below {{is where not all threads of the threadgroup come}}
+    msl.barrier
+  }
+  msl.return
+}
+
+// -----
+
 // The steps that a thread has made follow from what it carries.
 msl.kernel @carried(%n: i32) threads 32 {
   %c0 = arith.constant 0 : i32

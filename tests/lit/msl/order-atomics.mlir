@@ -8,11 +8,11 @@
 // CHECK: msl.store %{{.*}}, %[[X]]
 // CHECK-NEXT: msl.fence
 // CHECK-NEXT: msl.barrier device
-// CHECK-NEXT: scf.if
+// CHECK-NEXT: msl.in_threads lanes 31 = 0 simdgroups 3 = 0 -> (i32) {
 // CHECK-NEXT: msl.fence
 // CHECK-NEXT: msl.atomic_rmw add %{{.*}}[%{{.*}}], %{{[^ ]*}} : <i32, device>
 // CHECK-NEXT: msl.fence
-// CHECK: scf.if
+// CHECK: msl.in_threads lanes 31 = 0 simdgroups 3 = 0 {
 // CHECK-NEXT: msl.store %{{.*}} : i32, <i32, threadgroup>
 // CHECK-NEXT: }
 // CHECK-NEXT: msl.barrier device
@@ -22,16 +22,13 @@ msl.kernel @last(%x: !msl.ptr<f32, device>, %counter: !msl.ptr<i32, device>, %ou
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %lane = msl.lane : i32
-  %first = arith.cmpi eq, %lane, %c0 : i32
   %m = msl.alloc "m", 1 : !msl.ptr<i32, threadgroup>
   msl.store %f, %x[%lane] : f32, !msl.ptr<f32, device>, i32
-  %old = scf.if %first -> (i32) {
+  %old = msl.in_threads lanes 31 = 0 simdgroups 3 = 0 -> (i32) {
     %r = msl.atomic_rmw add %counter[%c0], %c1 order acq_rel : !msl.ptr<i32, device>, i32, i32
-    scf.yield %r : i32
-  } else {
-    scf.yield %c0 : i32
+    msl.yield %r : i32
   }
-  scf.if %first {
+  msl.in_threads lanes 31 = 0 simdgroups 3 = 0 {
     msl.store %old, %m[%c0] : i32, !msl.ptr<i32, threadgroup>, i32
   }
   %done = msl.load %m[%c0] : !msl.ptr<i32, threadgroup>, i32 -> i32

@@ -145,3 +145,37 @@ tt.func @integers(%acc: tensor<8x8xf32, #mma>) {
 tt.func @slots(%t: !ttm.tile<8x8xf16, slots = 0>) {
   tt.return
 }
+
+// -----
+
+#some = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [0]], simdgroup = [[0]]}>
+#all = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = [[0]]}>
+tt.func @other_copies(%x: tensor<16xf32, #some>) {
+  // expected-error @+1 {{result 0 has copies in other threads than}}
+  %0 = ttm.in_first_copies #all -> (tensor<16xf32, #some>) {
+    ttm.yield %x : tensor<16xf32, #some>
+  }
+  tt.return
+}
+
+// -----
+
+#some = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [0]], simdgroup = [[0]]}>
+tt.func @scalar_copies(%x: f32) {
+  // expected-error @+1 {{result 0 has copies in other threads than}}
+  %0 = ttm.in_first_copies #some -> (f32) {
+    ttm.yield %x : f32
+  }
+  tt.return
+}
+
+// -----
+
+#one = #ttm.linear<{register = [], lane = [[0], [0], [0], [0], [0]], simdgroup = [[0]]}>
+tt.func @yield_of_first_copies(%x: f32) {
+  // expected-error @+1 {{must yield its results}}
+  %0 = ttm.in_first_copies #one -> (i32) {
+    ttm.yield %x : f32
+  }
+  tt.return
+}

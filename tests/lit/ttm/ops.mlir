@@ -45,4 +45,27 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
     %0 = ttm.mma <16x16x16> %a, %b, %acc : tensor<32x16xf16, #a16>, !ttm.tile<16x32xf16>, tensor<32x32xf32, #mma16>
     tt.return
   }
+
+  // CHECK-LABEL: @first_copies
+  tt.func @first_copies(%x: !tt.ptr<f32>, %offsets: tensor<1x32xi32, #row>, %row: tensor<1x32xf32, #row>, %f: f32) {
+    %c0 = arith.constant 0 : i32
+    // CHECK: %[[OWN:.*]] = ttm.in_first_copies #[[ROW:.*]] -> (tensor<1x32xf32, #[[ROW]]>) {
+    // CHECK: ttm.yield %{{.*}} : tensor<1x32xf32, #[[ROW]]>
+    %own = ttm.in_first_copies #row -> (tensor<1x32xf32, #row>) {
+      %old = ttm.atomic_rmw fadd, relaxed, gpu, %x[%offsets], %row : tensor<1x32xi32, #row>, !tt.ptr<f32>, tensor<1x32xf32, #row>
+      ttm.yield %old : tensor<1x32xf32, #row>
+    }
+    // CHECK: ttm.in_first_copies #{{.*}} -> (f32) {
+    %scalar = ttm.in_first_copies #one -> (f32) {
+      %old = ttm.atomic_rmw fadd, relaxed, gpu, %x[%c0], %f : i32, !tt.ptr<f32>, f32
+      ttm.yield %old : f32
+    }
+    // CHECK: ttm.in_first_copies #{{.*}} {
+    // CHECK-NEXT: ttm.store
+    // CHECK-NEXT: }
+    ttm.in_first_copies #one {
+      ttm.store %f, %x[%c0] : f32, i32, !tt.ptr<f32>
+    }
+    tt.return
+  }
 }

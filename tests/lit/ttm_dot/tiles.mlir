@@ -55,7 +55,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK-LABEL: msl.kernel @slice
   // CHECK: %[[V:.*]] = msl.load %arg0
   // CHECK: %[[F:.*]] = arith.sitofp %[[PART:.*]] : vector<8xi8> to vector<8xf16>
-  // CHECK: scf.if
+  // CHECK: msl.in_threads lanes 4 = 4 {
   // CHECK-NEXT: msl.store %[[F]], %{{.*}} {width = 4 : i32} : vector<8xf16>
   tt.func public @slice(%p: !tt.ptr<i8>) {
     %i = arith.constant dense<0> : tensor<32x64xi32, #deep>

@@ -15,8 +15,11 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
 
   // CHECK-LABEL: @used
   // CHECK: %[[T:.*]] = ttm.alloc_tile "broadcast" : !ttm.tile<1x16xi32>
-  // CHECK: %[[OLD:.*]] = ttm.atomic_rmw {{.*}} {first_copy}
-  // CHECK: %[[ROW:.*]] = tt.reshape %[[OLD]]
+  // CHECK: %[[OWN:.*]] = ttm.in_first_copies #[[L:.*]] -> (tensor<16xi32, #[[L]]>) {
+  // CHECK-NEXT: %[[OLD:.*]] = ttm.atomic_rmw
+  // CHECK-NEXT: ttm.yield %[[OLD]]
+  // CHECK-NEXT: }
+  // CHECK: %[[ROW:.*]] = tt.reshape %[[OWN]]
   // CHECK: ttm.store_tile %[[ROW]], %[[T]]
   // CHECK: %[[ALL:.*]] = ttm.load_tile %[[T]]
   // CHECK: %[[BACK:.*]] = tt.reshape %[[ALL]]
@@ -30,8 +33,9 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
 
   // A scalar is one element that every thread repeats.
   // CHECK-LABEL: @scalar
-  // CHECK: %[[OLD:.*]] = ttm.atomic_cas acq_rel, gpu, {{.*}} {first_copy}
-  // CHECK: tt.splat %[[OLD]] : i32 -> tensor<1xi32
+  // CHECK: %[[OWN:.*]] = ttm.in_first_copies #{{.*}} -> (i32) {
+  // CHECK-NEXT: ttm.atomic_cas acq_rel, gpu
+  // CHECK: tt.splat %[[OWN]] : i32 -> tensor<1xi32
   // CHECK: ttm.store_tile
   // CHECK: ttm.load_tile
   // CHECK: %[[ALL:.*]] = tt.unsplat
