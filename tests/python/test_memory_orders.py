@@ -262,6 +262,7 @@ def test_work_queue() -> None:
         np.testing.assert_array_equal(out, x + 1)
 
 
+@pytest.mark.own_target
 def test_stages_are_visible() -> None:
     """More stages than can be made are a hint; the kernel says what became of it."""
 

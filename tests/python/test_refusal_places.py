@@ -37,7 +37,7 @@ def broken():
 
 @triton.jit
 def inner(p, q):
-    return tl.associative_scan(tl.load(p), 0, scan_add)
+    return tl.histogram(tl.load(p), 16)
 
 @triton.jit
 def outer(p, q):
@@ -45,7 +45,7 @@ def outer(p, q):
 
 @triton.jit(noinline=True)
 def apart(p):
-    tl.store(p, tl.cumsum(tl.load(p), 0))
+    tl.store(p, tl.histogram(tl.load(p), 32))
 
 @triton.jit
 def endless(v):
@@ -77,18 +77,14 @@ def kernel(x, i, h, b, n, s, d, BLOCK: tl.constexpr):
 """
 
 PROGRAMS = {
-    "scan": "w = tl.cumsum(tl.load(x + o), 0)  # here\ntl.store(x + o, w)",
-    "scan product": "tl.store(x + o,\n    tl.cumprod(  # here\n        tl.load(x + o), 0))",
-    "scan method": "tl.store(x + o, tl.load(x + o).cumsum(0))  # here",
-    "scan of two": "a, c = tl.associative_scan((tl.load(x + o), tl.load(x + o)), 0, pair)  # here\ntl.store(x + o, a)",
-    "scan in a function": "tl.store(x + o, outer(x + o, x))  # here",
-    "scan in a loop": "for k in range(n):\n    tl.store(x + o, tl.cumsum(tl.load(x + o), 0))  # here",
-    "scan in an if": "if n > 3:\n    tl.store(x + o, tl.cumsum(tl.load(x + o), 0))  # here",
-    "scan apart": "apart(x + o)  # here",
-    "join": "tl.store(x + tl.arange(0, 64), tl.interleave(tl.load(x + o), tl.load(x + o)))  # here",
-    "split": "a, c = tl.split(tl.load(x + o).reshape(16, 2))  # here\ntl.store(x + tl.arange(0, 16), a)",
-    "cat": "tl.store(x + tl.arange(0, 64), tl.cat(tl.load(x + o), tl.load(x + o)))  # here",
-    "gather": "tl.store(x + o, tl.gather(tl.load(x + o), o, 0))  # here",
+    "histogram in a store": "tl.store(i + tl.arange(0, 16),\n    tl.histogram(  # here\n        tl.load(i + o), 16))",
+    "histogram method": "tl.store(i + tl.arange(0, 16), tl.load(i + o).histogram(16))  # here",
+    "histogram in a function": "tl.store(i + tl.arange(0, 16), outer(i + o, i))  # here",
+    "histogram in a loop": "for k in range(n):\n    tl.store(i + tl.arange(0, 16), tl.histogram(tl.load(i + o), 16))  # here",
+    "histogram in an if": "if n > 3:\n    tl.store(i + tl.arange(0, 16), tl.histogram(tl.load(i + o), 16))  # here",
+    "histogram apart": "apart(i + o)  # here",
+    "scan of pointers": "tl.store(x + o, tl.load(tl.associative_scan(x + o, 0, first)))  # here",
+    "load in a scan": "tl.store(x + o, tl.associative_scan(tl.load(x + o), 0, loads))  # here",
     "histogram": "tl.store(i + tl.arange(0, 16), tl.histogram(tl.load(i + o), 16))  # here",
     "atomic over two bases": "p = tl.where(o < 8, x + o, b + o)\ntl.atomic_add(p, 1.0)  # here",
     "atomic max over two bases": "p = tl.where(o < 8, i + o, (x + o).to(tl.pointer_type(tl.int32)))\ntl.atomic_max(p, 1)  # here",
@@ -111,7 +107,7 @@ PROGRAMS = {
     "reduction of pointers": "tl.store(d, tl.reduce((x + o).to(tl.int64), 0, scan_add))\ntl.store(x + o, tl.load(tl.reduce(x + o, 0, first)))  # here",
     "store of pointers": "tl.store((d + o).to(tl.pointer_type(tl.pointer_type(tl.float32))), x + o)  # here",
     "rounding": "tl.store(h + o, tl.load(x + o).to(tl.float16, fp_downcast_rounding='rtz'))  # here",
-    "too much threadgroup memory": "r = tl.arange(0, 128)\np = x + r[:, None] * 128 + r[None, :]\nt = tl.load(p)\nu = tl.dot(t, t)\nu = tl.dot(tl.trans(u), u)\ntl.store(p, tl.cumsum(u, 0))  # here",
+    "too much threadgroup memory": "r = tl.arange(0, 16384)\ntl.store(x + r, tl.gather(tl.load(x + r), r, 0))",
     "print": "tl.device_print('n', n)  # here",
     "static assert": "tl.static_assert(BLOCK == 5, 'five')  # here",
     "static assert in a function": "tl.xor_sum(tl.load(x + o))  # here",
