@@ -52,10 +52,6 @@ def endless(v):
     return endless(v)
 
 @triton.jit
-def pair(a, b, c, d):
-    return a + c, b + d
-
-@triton.jit
 def loads(a, b):
     return a + tl.load(POINTER)
 
