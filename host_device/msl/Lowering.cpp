@@ -49,9 +49,10 @@ Error bindFunctionConstants(Module &module, ArrayRef<GeneratedConstant> constant
       if (candidate.index == constant.info->index)
         value = &candidate;
     constant.info->defined = value != nullptr;
-    if (!value || !constant.variable)
+    GlobalVariable *variable = constant.getVariable();
+    if (!value || !variable)
       continue;
-    Type *type = constant.variable->getValueType();
+    Type *type = variable->getValueType();
     uint64_t bits =
         type->isIntOrPtrTy() ? type->getIntegerBitWidth() : type->getPrimitiveSizeInBits();
     if (!bits || bits > 64)
@@ -59,10 +60,9 @@ Error bindFunctionConstants(Module &module, ArrayRef<GeneratedConstant> constant
                      constant.info->type + "', which cannot be given a value");
     Constant *word =
         ConstantInt::get(module.getContext(), APInt(64, value->bits).zextOrTrunc(bits));
-    constant.variable->setInitializer(type->isIntegerTy() ? word
-                                                          : ConstantExpr::getBitCast(word, type));
-    constant.variable->setConstant(true);
-    constant.variable->setLinkage(GlobalValue::InternalLinkage);
+    variable->setInitializer(type->isIntegerTy() ? word : ConstantExpr::getBitCast(word, type));
+    variable->setConstant(true);
+    variable->setLinkage(GlobalValue::InternalLinkage);
   }
   if (Function *query = module.getFunction("__tm_function_constant_defined")) {
     for (User *user : make_early_inc_range(query->users())) {
@@ -361,12 +361,12 @@ void placeThreadgroupVariables(Module &module,
 void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
                   ArrayRef<GeneratedConstant> constants) {
   for (const GeneratedConstant &constant : constants) {
-    if (!constant.variable || !constant.variable->isDeclaration() || constant.variable->use_empty())
+    GlobalVariable *variable = constant.getVariable();
+    if (!variable || !variable->isDeclaration() || variable->use_empty())
       continue;
-    Constant *variable[] = {constant.variable};
-    convertUsersOfConstantsToInstructions(variable);
+    convertUsersOfConstantsToInstructions({variable});
     for (auto [function, info] : kernels) {
-      bool uses = any_of(constant.variable->users(), [function = function](User *user) {
+      bool uses = any_of(variable->users(), [function = function](User *user) {
         auto *instruction = dyn_cast<Instruction>(user);
         return instruction && instruction->getFunction() == function;
       });

@@ -5,6 +5,7 @@
 #include "host_device/KernelInfo.h"
 #include "host_device/msl/Frontend.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/ValueHandle.h"
 #include "llvm/Support/Error.h"
 #include <vector>
 
@@ -19,7 +20,13 @@ struct GeneratedKernel {
 
 struct GeneratedConstant {
   FunctionConstantInfo *info;
-  llvm::GlobalVariable *variable;
+  /// Null if the module does not have the variable, or if an optimization has removed it.
+  llvm::WeakVH variable;
+
+  llvm::GlobalVariable *getVariable() const {
+    llvm::Value *value = variable;
+    return llvm::cast_or_null<llvm::GlobalVariable>(value);
+  }
 };
 
 /// Lowers the module in place. Sets the threadgroup variables of the kernels, and which function

@@ -45,7 +45,9 @@ def test_the_readme_is_true(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert (variables["out"] == variables["x"] + variables["y"]).all()
     metal = variables["kernel"].asm["metal"]
     assert capsys.readouterr().out == metal + "\n"
-    assert README.read_text() == with_metal(README.read_text(), metal)
+    # Under stress, the same program has another text.
+    if not os.environ.get("TRITON_METAL_STRESS"):
+        assert README.read_text() == with_metal(README.read_text(), metal)
 
 
 @pytest.mark.skipif(ON_STOCK, reason="stock Triton takes no MLX arrays")
