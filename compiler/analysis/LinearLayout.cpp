@@ -624,4 +624,18 @@ HardwareIndex LayoutConversion::apply(HardwareIndex index) const {
   return place;
 }
 
+std::optional<LayoutConversion> getGatherFromLanes(const LinearLayout &source,
+                                                   const LinearLayout &result, unsigned axis) {
+  auto from = source.sliceDim(axis), to = result.sliceDim(axis);
+  if (!from || !to || !source.isPermutationAlong(axis) || source.bitsAlong(InDim::Register, axis) ||
+      source.bitsAlong(InDim::Simdgroup, axis))
+    return std::nullopt;
+  LayoutConversion others(*from, *to);
+  auto choosesRegister = [](const HardwareIndex &place) { return place.reg != 0; };
+  if (others.kind == LayoutConversion::Kind::Threadgroup ||
+      llvm::any_of(others.lane, choosesRegister) || llvm::any_of(others.simdgroup, choosesRegister))
+    return std::nullopt;
+  return others;
+}
+
 } // namespace triton_metal

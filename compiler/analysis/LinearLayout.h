@@ -196,6 +196,12 @@ struct LayoutConversion {
   bool isShuffle() const;
 };
 
+/// How the places of a gather's result reach those of its source along the dimensions other than
+/// `axis`, if each element that an index may choose is in the index's SIMD-group, in one register
+/// of some lane: the bits of the lane that move along `axis` are then the index's. None otherwise.
+std::optional<LayoutConversion> getGatherFromLanes(const LinearLayout &source,
+                                                   const LinearLayout &result, unsigned axis);
+
 } // namespace triton_metal
 
 #endif

@@ -1,43 +1,17 @@
 #include "conversion/CombineRegion.h"
 
 #include "analysis/CombineRegion.h"
-
-#include "mlir/IR/IRMapping.h"
+#include "transforms/InlineCombine.h"
 
 using namespace mlir;
 
 namespace triton_metal {
 
 SmallVector<Value> combine(RegisterBuilder &builder, Block &block, ValueRange lhs, ValueRange rhs) {
-  // The region's scalars become vectors of registers.
-  Type shape = lhs[0].getType();
-  auto vector = dyn_cast<VectorType>(shape);
-  IRMapping inner;
-  inner.map(block.getArguments().take_front(lhs.size()), lhs);
-  inner.map(block.getArguments().drop_front(lhs.size()), rhs);
-  auto lookup = [&](Value value) {
-    if (Value found = inner.lookupOrNull(value))
-      return found;
-    // A scalar that is defined outside of the region.
-    return vector ? builder.splat(value, vector.getNumElements()) : value;
+  auto repeat = [&](Value scalar) {
+    return builder.splat(scalar, cast<VectorType>(lhs[0].getType()).getNumElements());
   };
-  for (Operation &inside : block.without_terminator()) {
-    if (auto constant = dyn_cast<arith::ConstantOp>(inside)) {
-      Type type = withElement(shape, constant.getType());
-      TypedAttr value = constant.getValue();
-      if (vector)
-        value = DenseElementsAttr::get(cast<VectorType>(type), Attribute(value));
-      inner.map(constant.getResult(), arith::ConstantOp::create(builder, type, value));
-      continue;
-    }
-    for (Value operand : inside.getOperands())
-      inner.map(operand, lookup(operand));
-    Operation *copy = builder.clone(inside, inner);
-    copy->setLoc(builder.getLoc());
-    for (auto [from, to] : llvm::zip(inside.getResults(), copy->getResults()))
-      to.setType(withElement(shape, from.getType()));
-  }
-  return llvm::map_to_vector(block.getTerminator()->getOperands(), lookup);
+  return inlineCombine(builder, builder.getLoc(), block, lhs, rhs, repeat);
 }
 
 SmallVector<Value> combineRegisters(RegisterBuilder &builder, Block &block, ValueRange values,
@@ -63,7 +37,7 @@ SmallVector<Value> combineLanes(RegisterBuilder &builder, Block &block, ValueRan
   });
   if (getCommutativeCombiner(block))
     return combine(builder, block, values, others);
-  Value isFirst = builder.threadBitsAre(1u << laneBit, 0, 0, 0);
+  Value isFirst = builder.isOneOf({.laneMask = 1u << laneBit});
   SmallVector<Value> first, second;
   for (auto [own, other] : llvm::zip(values, others)) {
     first.push_back(arith::SelectOp::create(builder, isFirst, own, other));

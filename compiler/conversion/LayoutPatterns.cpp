@@ -107,7 +107,8 @@ struct ShufflePattern : RegisterPattern<ttm::ShuffleOp> {
       SmallVector<int64_t> lower;
       for (int64_t base = 1; base < half; base *= 2)
         lower.push_back(base);
-      Value isZero = builder.threadBitsAre(isLane ? 1u << bit : 0, 0, isLane ? 0 : 1u << bit, 0);
+      Value isZero = builder.isOneOf(
+          {.laneMask = isLane ? 1u << bit : 0, .simdgroupMask = isLane ? 0 : 1u << bit});
       wide = arith::SelectOp::create(builder, isZero, builder.permute(wide, lower),
                                      builder.permute(wide, lower, half));
     }
@@ -124,26 +125,25 @@ struct GatherPattern : RegisterPattern<tt::GatherOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     LinearLayout source = layoutOf(op.getSrc()), result = layoutOf(op.getResult());
     unsigned axis = op.getAxis();
-    auto from = source.sliceDim(axis), to = result.sliceDim(axis);
-    if (!from || !to || source.bitsAlong(InDim::Register, axis) ||
-        source.bitsAlong(InDim::Simdgroup, axis))
-      return op.emitOpError("chooses among registers or SIMD-groups; ttm-lower-layout-conversions "
-                            "makes tiles of such");
+    auto others = getGatherFromLanes(source, result, axis);
+    if (!others || !getElementTypeOrSelf(op.getIndices().getType()).isInteger(32))
+      return op.emitOpError(
+          "is not by i32 among lanes; ttm-lower-layout-conversions makes tiles and "
+          "other indices of such");
     RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
     // The other coordinates say which register it is, and the other bits of the lane.
-    LayoutConversion others(*from, *to);
     uint32_t inLane = source.bitsAlong(InDim::Lane, axis);
     auto ownBits = [&](const HardwareIndex &place) { return place.lane & ~inLane; };
-    Value lane = sourceLane(builder, llvm::map_to_vector(others.lane, ownBits),
-                            llvm::map_to_vector(others.simdgroup, ownBits));
-    Value index = toI32(builder, firstOfEqual(builder, adaptor.getIndices()));
+    Value lane = sourceLane(builder, llvm::map_to_vector(others->lane, ownBits),
+                            llvm::map_to_vector(others->simdgroup, ownBits));
+    Value index = firstOfEqual(builder, adaptor.getIndices());
     if (isa<VectorType>(index.getType()))
       lane = builder.splat(lane, result.getNumRegisters());
     lane = arith::AddIOp::create(builder, lane, indexInLane(builder, source, axis, index));
     SmallVector<int64_t> bases;
     unsigned next = 0;
     for (uint32_t base : result.getRegisterBases())
-      bases.push_back(base & result.dimMask(axis) ? 0 : others.reg[next++].reg);
+      bases.push_back(base & result.dimMask(axis) ? 0 : others->reg[next++].reg);
     Value value = builder.permute(adaptor.getSrc(), bases);
     rewriter.replaceOp(op, builder.shuffle(value, [&](Value bits) -> Value {
       return msl::SimdShuffleOp::create(builder, bits, lane);
@@ -165,16 +165,6 @@ private:
       return index;
     Value first = builder.permute(permute.getValue(), {}, permute.getOffset());
     return vector::ExtractOp::create(builder, first, ArrayRef<int64_t>{0});
-  }
-
-  /// No index is negative.
-  static Value toI32(RegisterBuilder &builder, Value index) {
-    Type type = withElement(index.getType(), builder.getI32Type());
-    unsigned width = getElementTypeOrSelf(index.getType()).getIntOrFloatBitWidth();
-    if (width == 32)
-      return index;
-    return width < 32 ? arith::ExtUIOp::create(builder, type, index).getResult()
-                      : arith::TruncIOp::create(builder, type, index).getResult();
   }
 
   /// The bits of the index where the lane has them. Neighbours move together.
@@ -213,6 +203,8 @@ struct GatherTilePattern : RegisterPattern<ttm::GatherTileOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
     ttm::TileType tile = op.getTile().getType();
+    if (tile.getRowPad() || tile.getSlots() != 1)
+      return op.emitOpError("gathers from a tile with padded rows or several slots");
     LinearLayout layout = layoutOf(op.getResult());
     unsigned axis = op.getAxis();
     int64_t stride = 1;

@@ -134,7 +134,7 @@ struct ScanPattern : RegisterPattern<tt::ScanOp> {
         });
       });
       SmallVector<Value> combined = combine(builder, op.getCombineOp().front(), others, values);
-      Value isLower = builder.threadBitsAre(half, 0, 0, 0);
+      Value isLower = builder.isOneOf({.laneMask = half});
       for (auto [value, both] : llvm::zip(values, combined))
         value = op.getReverse() ? arith::SelectOp::create(builder, isLower, both, value)
                                 : arith::SelectOp::create(builder, isLower, value, both);

@@ -1,5 +1,7 @@
 #include "conversion/RegisterBuilder.h"
 
+#include "transforms/ThreadConditions.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -111,24 +113,9 @@ Value RegisterBuilder::threadIndex(ArrayRef<uint32_t> lanes, ArrayRef<uint32_t> 
                                     numbers(simdgroups));
 }
 
-Value RegisterBuilder::threadBitsAre(uint32_t laneMask, uint32_t laneBits, uint32_t simdgroupMask,
-                                     uint32_t simdgroupBits) {
-  Type i32 = getI32Type();
-  Value condition;
-  auto test = [&](llvm::function_ref<Value()> position, uint32_t mask, uint32_t wanted,
-                  uint32_t all) {
-    if (!(mask &= all))
-      return;
-    Value bits = position();
-    if (mask != all)
-      bits = arith::AndIOp::create(*this, bits, constant(i32, mask));
-    Value equal =
-        arith::CmpIOp::create(*this, arith::CmpIPredicate::eq, bits, constant(i32, wanted));
-    condition = condition ? arith::AndIOp::create(*this, condition, equal).getResult() : equal;
-  };
-  test([&] { return lane(); }, laneMask, laneBits, 31);
-  test([&] { return simdgroup(); }, simdgroupMask, simdgroupBits, numSimdgroups - 1);
-  return condition;
+Value RegisterBuilder::isOneOf(const msl::ThreadSet &threads) {
+  return msl::createIsOneOf(
+      *this, getLoc(), threads, numSimdgroups, [&] { return lane(); }, [&] { return simdgroup(); });
 }
 
 Value RegisterBuilder::registerIndices(const LinearLayout &layout,

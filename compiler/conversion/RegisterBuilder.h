@@ -42,9 +42,8 @@ public:
   /// A sum over the set bits of the lane and SIMD-group index of these values.
   mlir::Value threadIndex(llvm::ArrayRef<uint32_t> lanes, llvm::ArrayRef<uint32_t> simdgroups,
                           const llvm::Twine &name = "");
-  /// Whether the masked bits of the lane and SIMD-group index are these; null if there are none.
-  mlir::Value threadBitsAre(uint32_t laneMask, uint32_t laneBits, uint32_t simdgroupMask,
-                            uint32_t simdgroupBits);
+  /// Whether this thread is one of these; null if all threads are.
+  mlir::Value isOneOf(const msl::ThreadSet &threads);
   /// The threads that store a value: the first of those that hold the same elements of a tile, and
   /// the first one of all for a scalar.
   msl::ThreadSet getOwners(const std::optional<LinearLayout> &layout) const {

@@ -28,12 +28,4 @@ ttm::TileType getOperandTile(ArrayRef<int64_t> shape, Type element) {
                             16 / msl::getElementBytes(element), /*slots=*/1);
 }
 
-Value transposeTile(OpBuilder &builder, Location loc, Value tile, ArrayRef<int32_t> order) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  LinearLayout layout = ttm::getLayout(tile)->transpose(order);
-  auto transposed = RankedTensorType::get(layout.getShape(), type.getElementType(),
-                                          ttm::LinearLayoutAttr::get(builder.getContext(), layout));
-  return tt::TransOp::create(builder, loc, transposed, tile, builder.getDenseI32ArrayAttr(order));
-}
-
 } // namespace triton_metal

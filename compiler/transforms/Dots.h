@@ -26,10 +26,6 @@ DotForm getDotForm(tt::DotOp dot, const Budget &budget);
 /// different banks.
 ttm::TileType getOperandTile(llvm::ArrayRef<int64_t> shape, mlir::Type element);
 
-/// A dot's operand on its way to threadgroup memory.
-mlir::Value transposeTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
-                          llvm::ArrayRef<int32_t> order);
-
 } // namespace triton_metal
 
 #endif // TRITON_METAL_TRANSFORMS_DOTS_H

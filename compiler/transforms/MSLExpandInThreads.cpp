@@ -1,5 +1,6 @@
 #include "dialect/msl/MSL.h"
 #include "transforms/Passes.h"
+#include "transforms/ThreadConditions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -59,26 +60,13 @@ private:
       if (known == threads && condition.getParentBlock()->findAncestorOpInBlock(*at))
         return condition;
     builder.setInsertionPoint(at);
-    Value condition;
-    addTest<LaneOp>(condition, threads.laneMask, threads.lanes, 31);
-    addTest<SimdgroupOp>(condition, threads.simdgroupMask, threads.simdgroups, numSimdgroups - 1);
+    Value condition = createIsOneOf(
+        builder, unnamed, threads, numSimdgroups, [&] { return getPosition<LaneOp>(); },
+        [&] { return getPosition<SimdgroupOp>(); });
     if (!condition)
       condition = arith::ConstantOp::create(builder, unnamed, builder.getBoolAttr(true));
     conditions.emplace_back(threads, condition);
     return condition;
-  }
-
-  /// Adds that the masked bits of a position, which has the bits `all`, are these.
-  template <typename Position>
-  void addTest(Value &condition, uint32_t mask, uint32_t wanted, uint32_t all) {
-    if (!mask)
-      return;
-    Value bits = getPosition<Position>();
-    if (mask != all)
-      bits = arith::AndIOp::create(builder, unnamed, bits, constant(mask));
-    Value equal =
-        arith::CmpIOp::create(builder, unnamed, arith::CmpIPredicate::eq, bits, constant(wanted));
-    condition = condition ? arith::AndIOp::create(builder, unnamed, condition, equal) : equal;
   }
 
   /// The position is computed at the kernel's top, where `msl-expand-thread-indices` leaves it.
@@ -87,10 +75,6 @@ private:
       return position;
     OpBuilder top = OpBuilder::atBlockBegin(entry);
     return Position::create(top, unnamed);
-  }
-
-  Value constant(int32_t value) {
-    return arith::ConstantOp::create(builder, unnamed, builder.getI32IntegerAttr(value));
   }
 
   Block *entry;

@@ -1,5 +1,6 @@
 #include "transforms/MSLReductions.h"
 
+#include "transforms/InlineCombine.h"
 #include "transforms/MSLArrays.h"
 #include "transforms/MSLTiles.h"
 
@@ -100,45 +101,17 @@ Coord ReductionShape::compress(const Coord &at) const {
 // Combinations
 //===----------------------------------------------------------------------===//
 
-/// The combination of `left` and `right`, all numbers or all vectors of `lanes` components.
-static SmallVector<Value> inlineCombination(OpBuilder &builder, Location loc, Block &combination,
-                                            ValueRange left, ValueRange right, int64_t lanes) {
-  IRMapping mapping;
-  for (unsigned index = 0; index < left.size(); ++index) {
-    mapping.map(combination.getArgument(index), left[index]);
-    mapping.map(combination.getArgument(index + left.size()), right[index]);
-  }
-  // Numbers become vectors if the reduction works on vectors.
-  auto widen = [&](Location where, Value number) -> Value {
-    if (lanes == 1 || isa<VectorType>(number.getType()))
-      return number;
-    return SplatOp::create(builder, where, VectorType::get(lanes, number.getType()), number);
-  };
-  for (Operation &op : combination.without_terminator()) {
-    if (lanes > 1)
-      for (Value operand : op.getOperands())
-        mapping.map(operand, widen(op.getLoc(), mapping.lookupOrDefault(operand)));
-    Operation *copy = builder.clone(op, mapping);
-    copy->setLoc(loc);
-    if (lanes == 1 || isa<arith::ConstantOp>(op))
-      continue;
-    for (Value result : copy->getResults())
-      result.setType(getChunkType(result.getType(), lanes));
-  }
-  SmallVector<Value> results;
-  for (Value value : combination.getTerminator()->getOperands())
-    results.push_back(widen(loc, mapping.lookupOrDefault(value)));
-  return results;
-}
-
 SmallVector<Value> triton_metal::msl::combine(OpBuilder &builder, Location loc, Block &combination,
                                               ValueRange left, ValueRange right) {
   int64_t width = getNumRegisters(left[0].getType());
   bool elementwise = llvm::all_of(combination.without_terminator(), [](Operation &op) {
     return isElementwise(&op) || isa<arith::ConstantOp>(op);
   });
+  auto repeat = [&](Value number) -> Value {
+    return SplatOp::create(builder, loc, VectorType::get(width, number.getType()), number);
+  };
   if (width == 1 || elementwise)
-    return inlineCombination(builder, loc, combination, left, right, width);
+    return inlineCombine(builder, loc, combination, left, right, repeat);
   SmallVector<SmallVector<Value>> components(left.size());
   for (int64_t component = 0; component < width; ++component) {
     SmallVector<Value> a, b;
@@ -147,7 +120,7 @@ SmallVector<Value> triton_metal::msl::combine(OpBuilder &builder, Location loc, 
       b.push_back(createSwizzle(builder, loc, right[index], component, 1));
     }
     for (auto [index, value] :
-         llvm::enumerate(inlineCombination(builder, loc, combination, a, b, 1)))
+         llvm::enumerate(inlineCombine(builder, loc, combination, a, b, repeat)))
       components[index].push_back(value);
   }
   SmallVector<Value> results;

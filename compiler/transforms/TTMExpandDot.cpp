@@ -1,7 +1,7 @@
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
 #include "dialect/tt/TT.h"
-#include "dialect/ttm/TTM.h"
+#include "dialect/ttm/LayoutUtils.h"
 #include "transforms/Dots.h"
 #include "transforms/Erase.h"
 #include "transforms/Passes.h"
@@ -65,7 +65,7 @@ DotExpansion::Operand DotExpansion::makeOperand(Value value, unsigned kDim, unsi
   for (unsigned dim = 0; dim < rank; ++dim)
     if (dim != kDim)
       order.push_back(dim);
-  return {transposeTile(builder, value.getLoc(), value, order), missing};
+  return {transpose(builder, value.getLoc(), value, order), missing};
 }
 
 TileType DotExpansion::getTileType(const Operand &operand, int64_t k) {
@@ -105,16 +105,12 @@ Value DotExpansion::readTerm(Operand &operand, Value k) {
   LinearLayout layout = *getLayout(sumType);
   LinearLayout row = *layout.sliceDim(operand.missing), column = row.expandDims(operand.missing);
   Type element = cast<RankedTensorType>(operand.value.getType()).getElementType();
-  auto typeOf = [&](const LinearLayout &of, Type numbers) {
-    return RankedTensorType::get(of.getShape(), numbers,
-                                 LinearLayoutAttr::get(builder.getContext(), of));
-  };
   Location where = operand.value.getLoc();
-  Value read = LoadTileOp::create(builder, where, typeOf(row, element), operand.tile,
+  Value read = LoadTileOp::create(builder, where, getTensorType(row, element), operand.tile,
                                   /*slot=*/Value(), /*row=*/k);
   Type sum = sumType.getElementType();
-  Value term = tt::ExpandDimsOp::create(builder, where, typeOf(column, sum), convert(read, sum),
-                                        operand.missing);
+  Value term = tt::ExpandDimsOp::create(builder, where, getTensorType(column, sum),
+                                        convert(read, sum), operand.missing);
   return tt::BroadcastOp::create(builder, where, sumType, term);
 }
 

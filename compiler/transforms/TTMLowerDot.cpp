@@ -1,7 +1,7 @@
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
 #include "dialect/tt/TT.h"
-#include "dialect/ttm/TTM.h"
+#include "dialect/ttm/LayoutUtils.h"
 #include "transforms/Dots.h"
 #include "transforms/Erase.h"
 #include "transforms/Passes.h"
@@ -138,7 +138,7 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
   Value value = operand.value;
   SmallVector<int64_t> partOffsets(offsets);
   if (operand.transposed) {
-    value = transposeTile(builder, loc, value, {1, 0});
+    value = transpose(builder, loc, value, {1, 0});
     if (!partOffsets.empty())
       std::swap(partOffsets[0], partOffsets[1]);
   }

@@ -15,10 +15,7 @@ using namespace ttm;
 
 /// The value again in this layout, if all of its elements are one scalar; else null.
 Value splatAgain(OpBuilder &builder, Value value, RankedTensorType type) {
-  Operation *op = value.getDefiningOp();
-  while (isa_and_nonnull<tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp,
-                         ConvertLayoutOp>(op))
-    op = op->getOperand(0).getDefiningOp();
+  Operation *op = getElementSource(value);
   DenseElementsAttr constant;
   if (auto splat = dyn_cast_or_null<tt::SplatOp>(op))
     return tt::SplatOp::create(builder, value.getLoc(), type, splat.getSrc());
@@ -47,41 +44,29 @@ Value lower(Scratch &scratch, ConvertLayoutOp op) {
   return scratch.convert(builder, op, op.getSrc(), to, "exchange");
 }
 
-/// Whether each element of the source that an index may choose is in the index's SIMD-group, in the
-/// same register of some lane.
-bool isWithinSimdgroups(tt::GatherOp op) {
-  LinearLayout source = *getLayout(op.getSrc()), result = *getLayout(op.getResult());
-  unsigned axis = op.getAxis();
-  auto from = source.sliceDim(axis), to = result.sliceDim(axis);
-  if (!from || !to || !source.isPermutationAlong(axis) || source.bitsAlong(InDim::Register, axis) ||
-      source.bitsAlong(InDim::Simdgroup, axis))
-    return false;
-  LayoutConversion others(*from, *to);
-  auto choosesRegister = [](const HardwareIndex &place) { return place.reg != 0; };
-  return others.kind != LayoutConversion::Kind::Threadgroup &&
-         llvm::none_of(others.lane, choosesRegister) &&
-         llvm::none_of(others.simdgroup, choosesRegister);
+/// The indices as i32. None of them is negative.
+Value toI32(OpBuilder &builder, Location loc, Value indices) {
+  Type i32 = cast<RankedTensorType>(indices.getType()).clone(builder.getI32Type());
+  unsigned width = getElementTypeOrSelf(indices.getType()).getIntOrFloatBitWidth();
+  if (width < 32)
+    return arith::ExtUIOp::create(builder, loc, i32, indices);
+  return width > 32 ? arith::TruncIOp::create(builder, loc, i32, indices).getResult() : indices;
 }
 
 Value lower(Scratch &scratch, tt::GatherOp op) {
-  if (isWithinSimdgroups(op))
-    return op;
   OpBuilder builder(op);
   Location loc = op.getLoc();
+  if (getGatherFromLanes(*getLayout(op.getSrc()), *getLayout(op.getResult()), op.getAxis())) {
+    op.getIndicesMutable().assign(toI32(builder, loc, op.getIndices()));
+    return op;
+  }
   Value source = toStorage(builder, loc, op.getSrc());
   auto type = cast<RankedTensorType>(source.getType());
   Value tile = scratch.allocate(TileType::get(builder.getContext(), type.getShape(),
                                               type.getElementType(), /*rowPad=*/0, /*slots=*/1),
                                 "gathered");
   StoreTileOp::create(builder, loc, source, tile, Value(), DenseI64ArrayAttr());
-  // No index is negative.
-  Value indices = op.getIndices();
-  Type i32 = cast<RankedTensorType>(indices.getType()).clone(builder.getI32Type());
-  unsigned width = getElementTypeOrSelf(indices.getType()).getIntOrFloatBitWidth();
-  if (width < 32)
-    indices = arith::ExtUIOp::create(builder, loc, i32, indices);
-  else if (width > 32)
-    indices = arith::TruncIOp::create(builder, loc, i32, indices);
+  Value indices = toI32(builder, loc, op.getIndices());
   auto result = cast<RankedTensorType>(op.getType()).clone(type.getElementType());
   Value gathered = GatherTileOp::create(builder, loc, result, tile, indices, op.getAxis());
   return fromStorage(builder, loc, gathered, getElementTypeOrSelf(op.getType()));

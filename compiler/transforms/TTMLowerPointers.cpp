@@ -1,9 +1,10 @@
 #include "dialect/msl/ScalarTypes.h"
 #include "dialect/tt/TT.h"
-#include "dialect/ttm/TTM.h"
+#include "dialect/ttm/LayoutUtils.h"
 #include "transforms/Erase.h"
 #include "transforms/Passes.h"
 #include "transforms/TTMAccessWidths.h"
+#include "transforms/TTPointerAnalysis.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -26,11 +27,6 @@ struct Address {
   Value base, offsets;
 };
 
-bool isPointerTile(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && isa<tt::PtrType>(tensor.getElementType());
-}
-
 Type getPointee(Type type) {
   return cast<tt::PtrType>(getElementTypeOrSelf(type)).getPointeeType();
 }
@@ -44,11 +40,7 @@ Type withElement(Type type, Type element) {
 
 /// The scalar that is in every element of a tile; null if none is known.
 Value getSplatScalar(Value tile) {
-  Operation *op = tile.getDefiningOp();
-  while (isa_and_nonnull<tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp,
-                         ConvertLayoutOp>(op))
-    op = op->getOperand(0).getDefiningOp();
-  auto splat = dyn_cast_or_null<tt::SplatOp>(op);
+  auto splat = dyn_cast_or_null<tt::SplatOp>(getElementSource(tile));
   return splat ? splat.getSrc() : Value();
 }
 

@@ -89,11 +89,9 @@ void ReductionLowering::layOutAnew() {
 
 void ReductionLowering::reduce(uint32_t bits) {
   LinearLayout reduced = layout().reduceBits(axis, bits);
-  auto encoding = LinearLayoutAttr::get(builder.getContext(), reduced);
   SmallVector<Type> types;
   for (Value value : values)
-    types.push_back(
-        RankedTensorType::get(reduced.getShape(), getElementTypeOrSelf(value.getType()), encoding));
+    types.push_back(getTensorType(reduced, getElementTypeOrSelf(value.getType())));
   auto step = ReduceOp::create(builder, loc, types, values, axis, bits);
   IRMapping mapping;
   op.getCombineOp().cloneInto(&step.getCombine(), mapping);
@@ -132,12 +130,6 @@ struct StorageOrder {
   }
 
   bool isRowMajor() const { return llvm::is_sorted(order); }
-  SmallVector<int32_t> inverse() const {
-    SmallVector<int32_t> result(order.size());
-    for (auto [index, dim] : llvm::enumerate(order))
-      result[dim] = index;
-    return result;
-  }
 };
 
 void ReductionLowering::moveToRegisters(uint32_t bits) {
@@ -168,13 +160,12 @@ void ReductionLowering::moveToRegisters(uint32_t bits) {
   for (uint32_t base : stored.getSimdgroupBases())
     simdgroups.push_back(llvm::is_contained(registers, base) ? 0 : base);
   LinearLayout loaded(stored.getShape(), registers, stored.getLaneBases(), simdgroups);
-  auto encoding = LinearLayoutAttr::get(builder.getContext(), loaded);
   for (auto [value, source, tile] : llvm::zip(values, sources, tiles)) {
-    auto type =
-        RankedTensorType::get(stored.getShape(), getElementTypeOrSelf(source.getType()), encoding);
+    auto type = getTensorType(loaded, getElementTypeOrSelf(source.getType()));
     Value read = LoadTileOp::create(builder, loc, type, tile, Value());
     if (!storage.isRowMajor())
-      read = reshape(builder, loc, transpose(builder, loc, read, storage.inverse()), shape);
+      read =
+          reshape(builder, loc, transpose(builder, loc, read, invertOrder(storage.order)), shape);
     value = fromStorage(builder, loc, read, getElementTypeOrSelf(value.getType()));
   }
 }

@@ -1,8 +1,8 @@
 // Scans in steps: see Passes.td.
 
 #include "dialect/ttm/LayoutUtils.h"
+#include "transforms/InlineCombine.h"
 #include "transforms/Passes.h"
-#include "transforms/TTMScratch.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -138,30 +138,10 @@ int64_t extentIn(const LinearLayout &layout, InDim part) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> ScanLowering::combine(ValueRange first, ValueRange second) {
-  Block &block = op.getCombineOp().front();
-  IRMapping inner;
-  inner.map(block.getArguments().take_front(first.size()), first);
-  inner.map(block.getArguments().drop_front(first.size()), second);
-  Value like = first[0];
-  auto lookup = [&](Value value) -> Value {
-    if (Value found = inner.lookupOrNull(value))
-      return found;
-    // A scalar from around the region.
-    return tt::SplatOp::create(builder, loc, typeLike(like, value.getType()), value);
+  auto repeat = [&](Value scalar) -> Value {
+    return tt::SplatOp::create(builder, loc, typeLike(first[0], scalar.getType()), scalar);
   };
-  for (Operation &inside : block.without_terminator()) {
-    if (auto constant = dyn_cast<arith::ConstantOp>(inside)) {
-      inner.map(constant.getResult(), splat(like, constant.getType(), constant.getValue()));
-      continue;
-    }
-    for (Value operand : inside.getOperands())
-      inner.map(operand, lookup(operand));
-    Operation *copy = builder.clone(inside, inner);
-    copy->setLoc(loc);
-    for (Value result : copy->getResults())
-      result.setType(typeLike(like, result.getType()));
-  }
-  return llvm::map_to_vector(block.getTerminator()->getOperands(), lookup);
+  return inlineCombine(builder, loc, op.getCombineOp().front(), first, second, repeat);
 }
 
 SmallVector<Value> ScanLowering::combineWhere(Value hasFirst, ValueRange first, ValueRange second) {
@@ -175,9 +155,7 @@ Value ScanLowering::placesAlong(const LinearLayout &layout) {
   SmallVector<int64_t> shape(layout.getRank(), 1);
   shape.back() = layout.getShape().back();
   LinearLayout row = *layout.broadcastSource(shape);
-  auto type = RankedTensorType::get(
-      shape.back(), builder.getI32Type(),
-      LinearLayoutAttr::get(builder.getContext(), row.reshape({shape.back()})));
+  auto type = getTensorType(row.reshape({shape.back()}), builder.getI32Type());
   Value range = tt::MakeRangeOp::create(builder, loc, type, 0, uint32_t(shape.back()));
   return reshape(builder, loc, range, shape);
 }
@@ -189,8 +167,7 @@ Value ScanLowering::isNotFirst(Value places) {
 }
 
 Value ScanLowering::broadcastTo(const LinearLayout &layout, Value value) {
-  auto type = RankedTensorType::get(layout.getShape(), getElementTypeOrSelf(value.getType()),
-                                    LinearLayoutAttr::get(builder.getContext(), layout));
+  auto type = getTensorType(layout, getElementTypeOrSelf(value.getType()));
   return tt::BroadcastOp::create(builder, loc, type, value);
 }
 
@@ -238,9 +215,7 @@ Prefix ScanLowering::scanRegister(ArrayRef<Value> values, bool needsExclusive) {
   SmallVector<Value> first, second;
   for (Value value : values) {
     value = divide(value, 2);
-    LinearLayout half = *getLayout(value)->split();
-    auto type = RankedTensorType::get(half.getShape(), getElementTypeOrSelf(value.getType()),
-                                      LinearLayoutAttr::get(builder.getContext(), half));
+    auto type = getTensorType(*getLayout(value)->split(), getElementTypeOrSelf(value.getType()));
     auto split = tt::SplitOp::create(builder, loc, type, type, value);
     first.push_back(split.getResult(reverse ? 1 : 0));
     second.push_back(split.getResult(reverse ? 0 : 1));
@@ -250,9 +225,7 @@ Prefix ScanLowering::scanRegister(ArrayRef<Value> values, bool needsExclusive) {
   // A pair's last element has what the pair has.
   SmallVector<Value> upToFirst = combineWhere(pairs.hasNeighbour, pairs.exclusive, first);
   auto join = [&](Value ofFirst, Value ofSecond, Value like) -> Value {
-    LinearLayout joined = getLayout(ofFirst)->join();
-    auto type = RankedTensorType::get(joined.getShape(), getElementTypeOrSelf(ofFirst.getType()),
-                                      LinearLayoutAttr::get(builder.getContext(), joined));
+    auto type = getTensorType(getLayout(ofFirst)->join(), getElementTypeOrSelf(ofFirst.getType()));
     Value both = tt::JoinOp::create(builder, loc, type, reverse ? ofSecond : ofFirst,
                                     reverse ? ofFirst : ofSecond);
     return convertLayout(builder, merge(both), *getLayout(like));
@@ -284,18 +257,15 @@ Prefix ScanLowering::scanLanes(ArrayRef<Value> values, int64_t extent, bool need
   Prefix before;
   if (!isWhole) {
     LinearLayout ofTotals = layout.reduceBits(axis, extent - 1);
-    auto typeOf = [&](Type element) {
-      return RankedTensorType::get(ofTotals.getShape(), element,
-                                   LinearLayoutAttr::get(builder.getContext(), ofTotals));
-    };
     Value last = arith::ConstantOp::create(
         builder, loc,
-        DenseElementsAttr::get(typeOf(builder.getI32Type()),
+        DenseElementsAttr::get(getTensorType(ofTotals, builder.getI32Type()),
                                builder.getI32IntegerAttr(reverse ? 0 : extent - 1)));
     SmallVector<Value> totals;
     for (Value value : inclusive)
       totals.push_back(merge(tt::GatherOp::create(
-          builder, loc, typeOf(getElementTypeOrSelf(value.getType())), value, last, axis,
+          builder, loc, getTensorType(ofTotals, getElementTypeOrSelf(value.getType())), value, last,
+          axis,
           /*efficient_layout=*/false)));
     before = scan(totals, /*needsExclusive=*/true);
     for (Value &value : before.exclusive)
@@ -366,13 +336,11 @@ Prefix ScanLowering::scanSimdgroups(ArrayRef<Value> values, int64_t extent, bool
 void ScanLowering::run() {
   SmallVector<Value> values(op.getSrcs());
   unsigned axis = op.getAxis(), last = getLayout(values[0])->getRank() - 1;
-  SmallVector<int32_t> order, inverse(last + 1);
+  SmallVector<int32_t> order;
   for (unsigned dim = 0; dim <= last; ++dim)
     if (dim != axis)
       order.push_back(dim);
   order.push_back(axis);
-  for (auto [index, dim] : llvm::enumerate(order))
-    inverse[dim] = index;
   if (axis != last)
     for (Value &value : values)
       value = transpose(builder, loc, value, order);
@@ -389,7 +357,7 @@ void ScanLowering::run() {
     LinearLayout wanted = *getLayout(result);
     value = convertLayout(builder, value, axis == last ? wanted : wanted.transpose(order));
     if (axis != last)
-      value = transpose(builder, loc, value, inverse);
+      value = transpose(builder, loc, value, invertOrder(order));
     result.replaceAllUsesWith(value);
   }
   op->erase();

@@ -1,6 +1,7 @@
 #include "transforms/TTMScratch.h"
 
 #include "dialect/msl/ScalarTypes.h"
+#include "dialect/ttm/LayoutUtils.h"
 #include "transforms/Budget.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -68,24 +69,6 @@ Value fromStorage(OpBuilder &builder, Location loc, Value value, Type elementTyp
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value, zero);
 }
 
-Value reshape(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getShape() == shape)
-    return value;
-  LinearLayout layout = getLayout(type)->reshape(shape);
-  auto reshaped = RankedTensorType::get(shape, type.getElementType(),
-                                        LinearLayoutAttr::get(type.getContext(), layout));
-  return tt::ReshapeOp::create(builder, loc, reshaped, value);
-}
-
-Value transpose(OpBuilder &builder, Location loc, Value value, ArrayRef<int32_t> order) {
-  auto type = cast<RankedTensorType>(value.getType());
-  LinearLayout layout = getLayout(type)->transpose(order);
-  auto transposed = RankedTensorType::get(layout.getShape(), type.getElementType(),
-                                          LinearLayoutAttr::get(type.getContext(), layout));
-  return tt::TransOp::create(builder, loc, transposed, value, builder.getDenseI32ArrayAttr(order));
-}
-
 /// Registers from register 0 on, in powers of two, that hold consecutive elements; at most 16 bytes
 /// of them.
 static int64_t consecutive(const LinearLayout &layout, int64_t bytes) {
@@ -122,9 +105,7 @@ Value Scratch::convert(OpBuilder &builder, Operation *at, Value value, const Lin
   Value tile = allocate(tileType, name);
 
   value = reshape(builder, loc, value, {rows, columns});
-  auto type = RankedTensorType::get(
-      {rows, columns}, storage,
-      LinearLayoutAttr::get(builder.getContext(), to.reshape({rows, columns})));
+  auto type = getTensorType(to.reshape({rows, columns}), storage);
   Value result;
   if (rounds == 1) {
     StoreTileOp::create(builder, loc, value, tile, Value(), DenseI64ArrayAttr());

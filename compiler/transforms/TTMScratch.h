@@ -46,14 +46,6 @@ mlir::Value toStorage(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value 
 mlir::Value fromStorage(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                         mlir::Type elementType);
 
-/// The value with the same elements in row-major order; itself if that is its shape.
-mlir::Value reshape(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
-                    llvm::ArrayRef<int64_t> shape);
-
-/// The value with its dimensions in another order.
-mlir::Value transpose(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
-                      llvm::ArrayRef<int32_t> order);
-
 } // namespace triton_metal::ttm
 
 #endif

@@ -49,7 +49,8 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK-LABEL: @gathers
   // CHECK-SAME: (%[[TABLE:.*]]: tensor<32xf32, #{{.*}}>, %[[V:.*]]: tensor<512xi1, #{{.*}}>, %[[I:.*]]: tensor<512xi8, #{{.*}}>)
   // CHECK: %[[T:.*]] = ttm.alloc_tile "gathered" : !ttm.tile<512xi8>
-  // CHECK: tt.gather %[[TABLE]][%[[I]]]
+  // CHECK: %[[LANES:.*]] = arith.extui %[[I]] : tensor<512xi8, #{{.*}}> to tensor<512xi32, #{{.*}}>
+  // CHECK: tt.gather %[[TABLE]][%[[LANES]]] {axis = 0 : i32} : (tensor<32xf32, #{{.*}}>, tensor<512xi32, #{{.*}}>)
   // CHECK: %[[BYTES:.*]] = arith.extui %[[V]] : tensor<512xi1, #{{.*}}> to tensor<512xi8, #{{.*}}>
   // CHECK: ttm.store_tile %[[BYTES]], %[[T]]
   // CHECK: %[[WIDE:.*]] = arith.extui %[[I]] : tensor<512xi8, #{{.*}}> to tensor<512xi32, #{{.*}}>
