@@ -52,6 +52,8 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addVerified(pm, createMSLInsertBarriers());
   addVerified(pm, createMSLCheckBarriers());
   pm.addPass(createMSLMarkReadOnly());
+  pm.addPass(createMSLCoherentLoops());
+  addVerified(pm, createMSLVolatileAccumulation());
 }
 
 void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
@@ -62,6 +64,8 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createMSLCheckTarget());
   buildMSLLoopsPipeline(pm);
   addVerified(pm, createMSLBoundLoops());
+  addVerified(pm, createMSLLegalizeDivisions());
+  addVerified(pm, createMSLMergeByteOffsets());
   addVerified(pm, createMSLWidenBfloats());
   // Constants that folding has brought to light: the text has none that C++ leaves undefined.
   DefineArithmeticOptions constants;

@@ -220,18 +220,55 @@ LogicalResult TypeExplicator::convertShuffle(Operation *op) {
                                             createSwizzle(builder, loc, lane, i / words, 1)));
     return VectorOp::create(builder, loc, what.getType(), parts);
   };
-  // Metal shuffles numbers of up to 32 bits; others travel as such.
-  if (bits == 1)
-    return replace(op, toType(type, shuffle(toType(withElement(type, integer(32, false)), whole))));
-  if (element.isBF16())
-    return replace(op, asType(type, shuffle(asType(withElement(type, integer(16, true)), whole))));
-  if (bits == 64) {
-    if (getNumRegisters(type) > 2)
-      return refuse(op, "Metal cannot shuffle four 64-bit numbers at once");
-    Type words = VectorType::get(2 * getNumRegisters(type), integer(32, true));
-    return replace(op, asType(type, shuffle(asType(words, whole))));
+  // Metal's specification has shuffles of numbers of up to 32 bits and of their vectors. Of the
+  // vectors, published kernels only use those of two 32-bit numbers, and of bytes none, so that the
+  // bits travel as such (docs/apple-quirks.md).
+  int64_t count = getNumRegisters(type);
+  if (bits == 1) {
+    // A bool is a byte beside others, and a number alone.
+    Type bytes = withElement(type, integer(count == 1 ? 32 : 8, false));
+    whole = toType(bytes, whole);
+    if (count == 1)
+      return replace(op, toType(type, shuffle(whole)));
+    bits = 8;
   }
-  return replace(op, shuffle(whole));
+  Type carried = whole.getType();
+  auto back = [&](Value shuffled) { return replace(op, toType(type, asType(carried, shuffled))); };
+  // Lanes of their own: each number travels alone.
+  if (auto byLane = dyn_cast<SimdShuffleOp>(op);
+      byLane && isa<VectorType>(byLane.getLane().getType())) {
+    if (bits == 64)
+      return back(shuffle(asType(VectorType::get(2 * count, integer(32, true)), whole)));
+    if (element.isBF16())
+      return back(shuffle(asType(withElement(type, integer(16, true)), whole)));
+    if (bits == 8)
+      return replace(op,
+                     toType(type, shuffle(toType(withElement(type, integer(16, false)), whole))));
+    return replace(op, shuffle(whole));
+  }
+  if (count == 1 && bits == 8)
+    return replace(op, toType(type, shuffle(toType(integer(32, false), whole))));
+  if (count == 1 && element.isBF16())
+    return back(shuffle(asType(integer(16, true), whole)));
+  if (bits * count <= 32)
+    return count == 1 ? replace(op, shuffle(whole))
+                      : back(shuffle(asType(integer(bits * count, true), whole)));
+  if (bits == 32 && count == 2)
+    return replace(op, shuffle(whole));
+  Type pair = VectorType::get(2, integer(32, true));
+  if (bits * count == 64)
+    return back(shuffle(asType(pair, whole)));
+  // Pairs of words, one after the other.
+  int64_t perPair = 64 / bits;
+  SmallVector<Value> parts;
+  for (int64_t first = 0; first < count; first += perPair) {
+    Value part = createSwizzle(builder, loc, whole, first, perPair);
+    Type partType = part.getType();
+    bool isPair = bits == 32;
+    part = shuffle(isPair ? part : asType(pair, part));
+    parts.push_back(isPair ? part : asType(partType, part));
+  }
+  return replace(op, toType(type, VectorOp::create(builder, loc, carried, parts)));
 }
 
 //===----------------------------------------------------------------------===//

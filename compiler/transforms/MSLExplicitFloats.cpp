@@ -186,6 +186,8 @@ LogicalResult TypeExplicator::convertMath(Operation *op) {
   if (auto flags = dyn_cast<arith::ArithFastMathInterface>(op))
     isApproximate =
         bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::afn);
+  // fast::tanh is NaN for large numbers (docs/apple-quirks.md, row 15).
+  isApproximate &= !isa<math::TanhOp>(op);
   std::string function = !own.empty() ? own.str()
                          : exact.empty()
                              ? ((isApproximate ? "fast::" : "precise::") + rounded).str()

@@ -84,14 +84,24 @@ LogicalResult TypeExplicator::convertDivision(Operation *op, BinaryKind kind, bo
   Value left = op->getOperand(0), right = op->getOperand(1);
   if (anyConstant(right, [](const APInt &value) { return value.isZero(); }))
     return refuse(op, "divides by the constant 0, which C++ leaves undefined");
-  // Division gives the same result with and without a sign if no operand is negative.
-  if (isUnsigned && op->hasAttr(kNonNegativeAttr) && !isa<VectorType>(type))
+  // Division gives the same result with and without a sign if no operand is negative. A remainder
+  // shows that none is: Metal leaves it undefined for a negative one. It is a signed number again,
+  // whose sums do not wrap.
+  bool ignoresSign = isUnsigned && op->hasAttr(kNonNegativeAttr) && !isa<VectorType>(type);
+  bool isPlain = llvm::all_of(op->getOperands(), [&](Value value) {
+    return !isUnsignedNumber(value) && (isShort(value) || isConstant(value));
+  });
+  bool becomesSigned = false;
+  if (ignoresSign && (isPlain || kind == BinaryKind::Div))
     isUnsigned = isUnsignedNumber(left) || isUnsignedNumber(right);
+  else if (ignoresSign)
+    becomesSigned = !isUnsignedNumber(left) && getWidth(type) >= 32;
   Value a = withSignOf(left, isUnsigned), b = withSignOf(right, isUnsigned);
   if (isSplat(left) && isSplat(right))
     a = getWhole(left, isUnsigned);
   Value result = binary(kind, a, b);
-  return replace(op, isa<VectorType>(type) || getWidth(type) >= 32 ? result : toType(type, result));
+  bool isWhole = isa<VectorType>(type) || getWidth(type) >= 32;
+  return replace(op, isWhole && !becomesSigned ? result : toType(type, result));
 }
 
 LogicalResult TypeExplicator::convertBits(Operation *op, BinaryKind kind) {

@@ -70,8 +70,7 @@ Value TypeExplicator::getUnsigned(Value value) {
   if (isUnsignedNumber(number))
     return number;
   Attribute attr;
-  if (matchPattern(number, m_Constant(&attr)) &&
-      getElementTypeOrSelf(number).getIntOrFloatBitWidth() >= 32)
+  if (matchPattern(number, m_Constant(&attr)) && !getElementTypeOrSelf(number).isInteger(1))
     return ConstantOp::create(builder, number.getLoc(), withoutSign(attr));
   return toType(withSign(getOriginal(number), true), number);
 }

@@ -83,8 +83,7 @@ private:
   /// One chunk needs no loop.
   void createChunk() {
     TileStep body(builder, Coord(), registers, /*guarded=*/true, /*writtenOut=*/false);
-    for (Operation *item : items)
-      body.lower(item);
+    lowerItems(body);
     Operation *yield = loop.getBody().front().getTerminator();
     for (auto [result, value] : llvm::zip_equal(loop.getResults(), yield->getOperands()))
       if (!result.use_empty())
@@ -102,9 +101,18 @@ private:
     LoopNest nest = getLoopNest(roots, registers, step, breaks);
     createLoopNest(builder, loop.getLoc(), nest, registers, step, [&](const Coord &at) {
       TileStep body(builder, at, step, guarded, nest.writtenOut);
-      for (Operation *item : items)
-        body.lower(item);
+      lowerItems(body);
     });
+  }
+
+  /// Variables may change places: a step reads all of them before it writes the first one.
+  void lowerItems(TileStep &body) {
+    if (llvm::count_if(items, llvm::IsaPred<WriteTileOp>) > 1 &&
+        llvm::all_of(items, llvm::IsaPred<WriteTileOp>))
+      for (Operation *item : items)
+        body.read(cast<WriteTileOp>(item).getValue());
+    for (Operation *item : items)
+      body.lower(item);
   }
 
   TileLoopOp loop;

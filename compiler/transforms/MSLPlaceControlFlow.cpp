@@ -20,28 +20,31 @@ static Value getSource(Value tile) {
 }
 
 void TilePlacement::assign(ValueRange tiles, ArrayRef<Value> targets) {
-  // What reads a variable that is written here is put aside first.
-  SmallVector<std::pair<Value, Value>> aside, direct;
+  // Variables that change places are copied by one loop, which reads before it writes. Apple's
+  // compiler has got loops wrong that copied each by a loop of its own (docs/apple-quirks.md, row
+  // 6). What reads a variable that is written here in another order is put aside first.
+  SmallVector<std::pair<Value, Value>> aside, last;
+  SmallVector<std::pair<unsigned, Value>> kept;
   for (auto [tile, target] : llvm::zip_equal(tiles, targets)) {
     if (getVariable(tile) == target)
       continue;
-    if (!llvm::is_contained(targets, getSource(tile))) {
-      direct.push_back({tile, target});
-      continue;
+    if (llvm::is_contained(targets, getSource(tile)) && !getVariable(tile)) {
+      Value variable = VarOp::create(builder, tile.getLoc(), getArrayType(target));
+      aside.push_back({tile, variable});
+      kept.push_back({last.size(), variable});
     }
-    Value kept = VarOp::create(builder, tile.getLoc(), getArrayType(target));
-    copy(tile, kept);
-    aside.push_back({kept, target});
+    last.push_back({tile, target});
   }
-  for (auto [tile, target] : direct)
-    copy(tile, target);
-  for (auto [kept, target] : aside) {
-    ArrayType type = getArrayType(kept);
-    auto tile = VectorType::get(type.getCount() * getWidth(kept), type.getScalarType());
-    auto read = ReadTileOp::create(builder, target.getLoc(), tile, kept);
-    copy(read, target);
+  copy(aside);
+  SmallVector<ReadTileOp> reads;
+  for (auto [index, variable] : kept) {
+    auto &[tile, target] = last[index];
+    reads.push_back(ReadTileOp::create(builder, target.getLoc(), tile.getType(), variable));
+    tile = reads.back();
+  }
+  copy(last);
+  for (ReadTileOp read : reads)
     read.erase();
-  }
 }
 
 void TilePlacement::passOn(Operation *terminator, MutableOperandRange operands,

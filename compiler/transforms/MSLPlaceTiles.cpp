@@ -10,6 +10,7 @@
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace triton_metal {
 #define GEN_PASS_DEF_MSLPLACETILES
@@ -86,20 +87,29 @@ void TilePlacement::rereadOperands(Operation *op) {
       operand.set(reread(operand.get()));
 }
 
-void TilePlacement::copy(Value tile, Value variable) {
-  // Nobody reads what is poison.
-  Value from = getVariable(tile);
-  if (from == variable || tile.getDefiningOp<ub::PoisonOp>())
-    return;
-  Location loc = tile.getLoc();
-  int64_t registers = getNumRegisters(tile.getType());
-  int64_t step = std::max(getWidth(variable), from ? getWidth(from) : 1);
-  auto loop = TileLoopOp::create(builder, loc, TypeRange(), registers,
-                                 builder.getI64IntegerAttr(std::min(step, registers)));
-  OpBuilder::InsertionGuard guard(builder);
-  builder.createBlock(&loop.getBody());
-  WriteTileOp::create(builder, loc, reread(tile), variable);
-  YieldOp::create(builder, loc);
+void TilePlacement::copy(ArrayRef<std::pair<Value, Value>> tiles) {
+  llvm::MapVector<int64_t, SmallVector<std::pair<Value, Value>>> bySize;
+  for (auto [tile, variable] : tiles)
+    // Nobody reads what is poison.
+    if (getVariable(tile) != variable && !tile.getDefiningOp<ub::PoisonOp>())
+      bySize[getNumRegisters(tile.getType())].push_back({tile, variable});
+  for (auto &[registers, group] : bySize) {
+    int64_t step = 1;
+    for (auto [tile, variable] : group) {
+      Value from = getVariable(tile);
+      step = std::max({step, getWidth(variable), from ? getWidth(from) : 1});
+    }
+    auto loop = TileLoopOp::create(builder, group.front().first.getLoc(), TypeRange(), registers,
+                                   builder.getI64IntegerAttr(std::min(step, registers)));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&loop.getBody());
+    SmallVector<Value> read;
+    for (auto [tile, variable] : group)
+      read.push_back(reread(tile));
+    for (auto [value, copy] : llvm::zip_equal(read, group))
+      WriteTileOp::create(builder, copy.first.getLoc(), value, copy.second);
+    YieldOp::create(builder, loop.getLoc());
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -48,7 +48,9 @@ private:
   mlir::Value chooseVariable(mlir::Value tile, mlir::Operation *op, TileLoopOp loop, int64_t width);
   /// An array of these matrices that holds the tile.
   mlir::Value getFragments(mlir::Value tile, FragmentShape shape);
-  void copy(mlir::Value tile, mlir::Value variable);
+  void copy(mlir::Value tile, mlir::Value variable) { copy({{tile, variable}}); }
+  /// Copies tiles of one size by one loop, whose steps read all tiles before they write.
+  void copy(llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> tiles);
 
   KernelOp kernel;
   mlir::OpBuilder builder;

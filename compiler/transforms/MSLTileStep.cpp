@@ -29,6 +29,16 @@ Value TileStep::get(Value value, const StepPart &part, int64_t width) {
   return createSwizzle(builder, value.getLoc(), chunk, part.part % chunkWidth, width);
 }
 
+void TileStep::read(Value tile) {
+  if (!isTile(tile) || computed.contains(tile))
+    return;
+  SmallVector<Value, 1> chunks;
+  int64_t width = getChunkWidth();
+  for (int64_t part = 0; part < step; part += width)
+    chunks.push_back(get(tile, part, width));
+  computed[tile] = std::move(chunks);
+}
+
 void TileStep::lower(Operation *op) {
   if (isa<LoadOp, LoadAddressOp>(op))
     return lowerLoad(op);

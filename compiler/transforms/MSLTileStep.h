@@ -32,6 +32,9 @@ public:
       : builder(builder), at(at), step(step), guarded(guarded), writtenOut(writtenOut) {}
 
   void lower(mlir::Operation *op);
+  /// Reads the step's registers of a tile from outside of the loop now, so that what is written
+  /// later does not change them.
+  void read(mlir::Value tile);
   /// Registers of a tile, or the value itself if it is a number.
   mlir::Value get(mlir::Value value, const StepPart &part, int64_t width);
 

@@ -32,11 +32,12 @@ int64_t getBytes(ArrayType array) {
 }
 
 /// A loop over more values than a thread's registers can hold stays a loop. Unrolled, it would
-/// spill them anyway and take seconds to compile. Loops over matrices are always unrolled, because
-/// matrices cannot be indexed at run time.
-bool isToBeUnrolled(UnrollOp op) {
+/// spill them anyway and take seconds to compile. With `rolled` all loops stay: Apple's compiler
+/// has failed on very long bodies (docs/apple-quirks.md, row 23). Loops over matrices are always
+/// unrolled, because matrices cannot be indexed at run time.
+bool isToBeUnrolled(UnrollOp op, bool rolled) {
   constexpr int64_t mostIterations = 256, mostBytes = 1024;
-  bool isLarge = countIterations(op) > mostIterations, hasMatrix = false;
+  bool isLarge = rolled || countIterations(op) > mostIterations, hasMatrix = false;
   op->walk([&](Operation *nested) {
     for (Type type : llvm::concat<const Type>(nested->getOperandTypes(), nested->getResultTypes()))
       if (auto array = dyn_cast<ArrayType>(type)) {
@@ -52,7 +53,8 @@ struct MSLUnrollHintsPass : impl::MSLUnrollHintsBase<MSLUnrollHintsPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    getOperation().walk([](UnrollOp op) { op.setPragma(isToBeUnrolled(op)); });
+    bool rolled = TargetAttr::get(getOperation()).has(Feature::RolledLoops);
+    getOperation().walk([&](UnrollOp op) { op.setPragma(isToBeUnrolled(op, rolled)); });
     markAllAnalysesPreserved();
   }
 };

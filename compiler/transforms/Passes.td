@@ -651,6 +651,36 @@ def MSLCheckTarget : Pass<"msl-check-target", "::mlir::ModuleOp"> {
   }];
 }
 
+def MSLCoherentLoops : Pass<"msl-coherent-loops", "::mlir::ModuleOp"> {
+  let summary = "Marks arguments as coherent that one step of a loop writes and a later one may read";
+  let description = [{
+    A thread has been seen to miss, in the next step of a loop, what it has stored to device memory itself. Coherent
+    memory has cured that. Arguments whose places in different steps are known to differ stay as they are. Targets before
+    Metal 3.2 have no coherent memory.
+  }];
+}
+
+def MSLVolatileAccumulation : Pass<"msl-volatile-accumulation", "::mlir::ModuleOp"> {
+  let summary = "Makes the loads volatile that a loop accumulates, for targets that need it";
+  let description = [{
+    On one Mac a thread has accumulated wrong sums of what it loads from device memory in a loop, and right ones of what it
+    loads through a volatile pointer. That costs: the loads take one element each. The target's feature
+    `volatile_accumulation` asks for it.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (f32) : i32 {
+      %v = msl.load %x[%k] : !msl.ptr<f32, device>, i32 -> f32
+      %next = arith.addf %sum, %v : f32
+      scf.yield %next : f32
+    }
+    ```
+    becomes the same loop with
+    ```mlir
+      %v = msl.load %x[%k] {is_volatile} : !msl.ptr<f32, device>, i32 -> f32
+    ```
+  }];
+}
+
 def MSLMarkReadOnly : Pass<"msl-mark-read-only", "::mlir::ModuleOp"> {
   let summary = "Marks the arguments whose memory a kernel only reads";
   let description = [{
@@ -984,6 +1014,57 @@ def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLLegalizeDivisions : Pass<"msl-legalize-divisions", "::mlir::ModuleOp"> {
+  let summary = "Writes integer divisions in forms that Metal defines and Apple's compiler gets right";
+  let description = [{
+    - Divisions of numbers that are never negative are unsigned.
+    - Metal leaves `%` of a negative number undefined: the remainder is that of the magnitudes, with the dividend's sign.
+    - Apple's compiler has been seen to give wrong remainders of 64-bit numbers that are extended from 32 bits: where both
+      numbers fit into 32 bits, the division takes 32 bits.
+    - Apple's compiler has been seen to give wrong results for `x / c % d` with constants, where d is no power of two: the
+      remainder comes first, which costs as much.
+
+    ```mlir
+    %0 = arith.shrui %x, %c16 : i32
+    %1 = arith.remui %0, %c6 : i32
+    %2 = arith.remsi %y, %c3 : i32
+    ```
+    becomes
+    ```mlir
+    %0 = arith.remui %x, %c393216 : i32
+    %1 = arith.divui %0, %c65536 : i32
+    %negative = arith.cmpi slt, %y, %c0 : i32
+    %opposite = arith.subi %c0, %y : i32
+    %magnitude = arith.select %negative, %opposite, %y : i32
+    %rest = arith.remui %magnitude, %c3 : i32
+    %4 = arith.subi %c0, %rest : i32
+    %2 = arith.select %negative, %4, %rest : i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLMergeByteOffsets : Pass<"msl-merge-byte-offsets", "::mlir::ModuleOp"> {
+  let summary = "Addresses single bytes by one offset from the buffer";
+  let description = [{
+    Apple's compiler has been seen to drop accesses of one byte through a byte pointer plus an offset plus another one. The
+    sum of the offsets takes 32 bits where it cannot overflow them.
+
+    ```mlir
+    %row = msl.ptr_add %x[%offset : i32] : !msl.ptr<i8, device>
+    %v = msl.read %row[%column : i32] : !msl.ptr<i8, device> -> i8
+    ```
+    becomes
+    ```mlir
+    %0 = arith.extsi %offset : i32 to i64
+    %1 = arith.extsi %column : i32 to i64
+    %sum = arith.addi %0, %1 overflow<nsw> : i64
+    %v = msl.read %x[%sum : i64] : !msl.ptr<i8, device> -> i8
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def MSLWidenBfloats : Pass<"msl-widen-bfloats", "::mlir::ModuleOp"> {

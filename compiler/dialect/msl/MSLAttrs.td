@@ -47,7 +47,7 @@ def MSL_MemoryOrder : I32EnumAttr<"MemoryOrder", "the order that an atomic acces
 // The target
 //===----------------------------------------------------------------------===//
 
-def MSL_Feature : I32BitEnumAttr<"Feature", "what not every version of Metal, or not every GPU, has", [
+def MSL_Feature : I32BitEnumAttr<"Feature", "what not every version of Metal, or not every GPU, has or needs", [
     I32BitEnumAttrCaseNone<"None", "none">,
     I32BitEnumAttrCaseBit<"BFloat", 0, "bfloat">,
     I32BitEnumAttrCaseBit<"SimdReductions", 1, "simd_reductions">,
@@ -56,7 +56,9 @@ def MSL_Feature : I32BitEnumAttr<"Feature", "what not every version of Metal, or
     I32BitEnumAttrCaseBit<"Atomic64MinMax", 4, "atomic64_min_max">,
     I32BitEnumAttrCaseBit<"MemoryOrders", 5, "memory_orders">,
     I32BitEnumAttrCaseBit<"FpPragmas", 6, "fp_pragmas">,
-    I32BitEnumAttrCaseBit<"TensorOps", 7, "tensor_ops">]> {
+    I32BitEnumAttrCaseBit<"TensorOps", 7, "tensor_ops">,
+    I32BitEnumAttrCaseBit<"VolatileAccumulation", 8, "volatile_accumulation">,
+    I32BitEnumAttrCaseBit<"RolledLoops", 9, "rolled_loops">]> {
   let cppNamespace = "::triton_metal::msl";
   let separator = "|";
 }
@@ -70,7 +72,8 @@ def MSL_TargetAttr : AttrDef<MSL_Dialect, "Target"> {
     the target can do; `msl-check-target` refuses what is left that it cannot.
 
     `threads` and `threadgroup_bytes` are limits of one threadgroup. `registers` is the number of 32-bit registers that a
-    thread may use before it spills.
+    thread may use before it spills. `volatile_accumulation` and `rolled_loops` are no abilities: they ask for text that
+    avoids a defect of some of Apple's compilers at a cost (docs/apple-quirks.md, rows 4 and 23).
 
     ```mlir
     module attributes {msl.target = #msl.target<metal(3, 1), threads = 1024, threadgroup_bytes = 32768,

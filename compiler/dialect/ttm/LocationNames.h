@@ -22,6 +22,13 @@ inline std::string nameOf(mlir::Location location, llvm::StringRef otherwise = "
   return otherwise.str();
 }
 
+/// The location without the name of a value: for the parts of what computes it.
+inline mlir::Location unnamed(mlir::Location location) {
+  while (auto name = mlir::dyn_cast<mlir::NameLoc>(location))
+    location = name.getChildLoc();
+  return location;
+}
+
 /// A location that only has a name.
 inline mlir::Location named(mlir::MLIRContext *context, const llvm::Twine &name) {
   return mlir::NameLoc::get(mlir::StringAttr::get(context, name), mlir::UnknownLoc::get(context));

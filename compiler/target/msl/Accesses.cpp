@@ -2,6 +2,8 @@
 
 #include "target/msl/KernelPrinter.h"
 
+#include "dialect/msl/ScalarTypes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -38,8 +40,10 @@ Expr KernelPrinter::getAddress(Value base, Value offset) {
                     {getLiteral(IntegerAttr::get(constant.getType(), -constant.getValue()))}, Sum);
   }
   Expr expr = get(offset);
-  // A signed sum does not overflow, so its parts may be added to the pointer one by one.
-  if (expr.precedence == Sum && !isUnsigned(offset.getType()))
+  // A signed sum does not overflow, so its parts may be added to the pointer one by one. Single
+  // bytes are addressed by one offset (docs/apple-quirks.md, row 8).
+  bool isByte = getElementBytes(cast<PtrType>(base.getType()).getElementType()) == 1;
+  if (expr.precedence == Sum && !isUnsigned(offset.getType()) && !isByte)
     return {inParens(pointer, Sum) + " + " + expr.text, Sum};
   return binary(pointer, "+", expr, Sum);
 }
@@ -47,6 +51,12 @@ Expr KernelPrinter::getAddress(Value base, Value offset) {
 std::string KernelPrinter::getAccess(Value base, Value offset, Type type, bool isConst) {
   auto pointer = cast<PtrType>(base.getType());
   if (type == pointer.getElementType()) {
+    if (auto it = byteMemory.find(base); it != byteMemory.end()) {
+      std::string index = std::to_string(it->second.second);
+      if (offset && !matchPattern(offset, m_Zero()))
+        index += " + " + inParens(get(offset), Sum);
+      return it->second.first + "[" + index + "]";
+    }
     if (!offset || matchPattern(offset, m_Zero()))
       return "*" + inParens(get(base), Unary);
     if (get(base).precedence == Primary)

@@ -1,6 +1,8 @@
 // A kernel's signature, its arguments and its threadgroup memory; the module's text.
 
 #include "target/msl/KernelPrinter.h"
+
+#include "dialect/msl/ScalarTypes.h"
 #include "target/msl/Printer.h"
 #include "target/msl/Types.h"
 
@@ -93,8 +95,12 @@ void KernelPrinter::printSignature() {
               "thread_index_in_simdgroup");
   addPosition([](Operation *op) { return isa<SimdgroupOp>(op); }, "simdgroup", "ushort",
               "simdgroup_index_in_threadgroup");
-  buffer += "[[kernel, max_total_threads_per_threadgroup(" + std::to_string(kernel.getThreads()) +
-            ")]] void " + triton_metal::getMetalName(kernel.getSymName()) + "(";
+  // With a bound of 32, threadgroup_barrier has been observed not to order threadgroup memory on
+  // some Macs (docs/apple-quirks.md, row 1). A larger bound only reserves fewer registers.
+  constexpr unsigned leastBound = 64;
+  buffer += "[[kernel, max_total_threads_per_threadgroup(" +
+            std::to_string(std::max<unsigned>(kernel.getThreads(), leastBound)) + ")]] void " +
+            triton_metal::getMetalName(kernel.getSymName()) + "(";
   for (auto [index, parameter] : llvm::enumerate(parameters)) {
     bool isPointer = StringRef(parameter.type).ends_with("*");
     buffer += (index ? ",\n    " : "\n    ") + parameter.type + (isPointer ? "" : " ") +
@@ -150,14 +156,20 @@ void KernelPrinter::printThreadgroupMemory() {
     PtrType type = allocation.op.getType();
     std::string name = names.make(allocation.op.getName());
     exprs[allocation.op.getResult()] = Expr{name};
-    if (overlap)
+    if (overlap && allocation.begin && getElementBytes(type.getElementType()) == 1) {
+      // Single bytes are addressed by one offset (docs/apple-quirks.md, row 8).
+      exprs[allocation.op.getResult()] = {name + " + " + std::to_string(allocation.begin), Sum};
+      byteMemory[allocation.op.getResult()] = {name, allocation.begin};
+      line(getPointerName(type) + name + " = (" + getPointerName(type) + ")" + memory + ";");
+    } else if (overlap) {
       line(getPointerName(type) + name + " = (" + getPointerName(type) + ")" +
            (allocation.begin ? "(" + memory + " + " + std::to_string(allocation.begin) + ")"
                              : memory) +
            ";");
-    else
+    } else {
       line("alignas(16) threadgroup " + getTypeName(type.getElementType()) + " " + name + "[" +
            std::to_string(allocation.op.getCount()) + "];");
+    }
   }
 }
 

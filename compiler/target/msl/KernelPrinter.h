@@ -105,6 +105,9 @@ private:
   Prelude &prelude;
   Names names;
   llvm::DenseMap<mlir::Value, Expr> exprs;
+  /// Allocations of bytes that share memory with others: a pointer to the memory, and where they
+  /// begin in it.
+  llvm::DenseMap<mlir::Value, std::pair<std::string, int64_t>> byteMemory;
   std::string buffer;
   TextLayout layout;
   /// The operation whose statement is being written.

@@ -1,4 +1,6 @@
-// The functions that Metal does not have: written in front of the kernels that call them.
+// The functions that Metal does not have: written in front of the kernels that call them. All are
+// inlined: Apple's compiler has lost matrices that were passed to functions that were not
+// (docs/apple-quirks.md, row 24).
 
 #include "target/msl/Prelude.h"
 
@@ -11,28 +13,29 @@ static void printElements(llvm::raw_ostream &os, FragmentShape fragment) {
   int64_t count = fragment.getNumRegisters();
   os << "\n// The " << (count == 2 ? "two" : std::to_string(count)) << " elements of an "
      << fragment.str() << " matrix that this thread holds.\n"
-     << "template <typename T> thread vec<T, " << count << "> &elements(thread simdgroup_matrix<T, "
-     << fragment.columns << ", " << fragment.rows << "> &m) {\n"
+     << "template <typename T>\n__attribute__((always_inline)) thread vec<T, " << count
+     << "> &elements(thread simdgroup_matrix<T, " << fragment.columns << ", " << fragment.rows
+     << "> &m) {\n"
      << "  return reinterpret_cast<thread vec<T, " << count << "> &>(m.thread_elements());\n}\n";
 }
 
 static const char maximumText[] = R"(
 // The greater number, NaN if either is NaN, +0 over -0.
-template <typename T> T maximum(T a, T b) {
+template <typename T> __attribute__((always_inline)) T maximum(T a, T b) {
   return select(b, a, (a > b) | (a != a) | ((a == b) & signbit(b)));
 }
 )";
 
 static const char minimumText[] = R"(
 // The smaller number, NaN if either is NaN, -0 below +0.
-template <typename T> T minimum(T a, T b) {
+template <typename T> __attribute__((always_inline)) T minimum(T a, T b) {
   return select(b, a, (a < b) | (a != a) | ((a == b) & signbit(a)));
 }
 )";
 
 static const char compareExchangeText[] = R"(
 // Compare and exchange that does not fail where the values agree; gives what was there.
-inline uint compare_exchange(SPACE atomic_uint *p, uint expected, uint desired) {
+__attribute__((always_inline)) inline uint compare_exchange(SPACE atomic_uint *p, uint expected, uint desired) {
   uint old = expected;
   while (!atomic_compare_exchange_weak_explicit(p, &old, desired, memory_order_relaxed,
                                                 memory_order_relaxed) &&
@@ -46,7 +49,7 @@ inline uint compare_exchange(SPACE atomic_uint *p, uint expected, uint desired) 
 // - 2.5 below 4.
 static const char erfText[] = R"(
 // The error function, within 3 units in the last place.
-template <typename T> T error_function(T x) {
+template <typename T> __attribute__((always_inline)) T error_function(T x) {
   T a = fabs(x), s = a * a, t = a - 2.5f;
   T p = T(-9.667045e-6f);
   p = fma(p, s, T(1.1265959e-4f));
@@ -73,7 +76,7 @@ template <typename T> T error_function(T x) {
 // The rounding of 1 + x is undone by the quotient, after Kahan.
 static const char log1pText[] = R"(
 // log(1 + x), exact where x is small too.
-template <typename T> T log_plus_one(T x) {
+template <typename T> __attribute__((always_inline)) T log_plus_one(T x) {
   T u = 1.0f + x;
   T y = precise::log(u) * (x / (u - 1.0f));
   return select(select(y, u, u == INFINITY), x, u == 1.0f);
@@ -82,7 +85,7 @@ template <typename T> T log_plus_one(T x) {
 
 static const char expm1Text[] = R"(
 // exp(x) - 1, exact where x is small too.
-template <typename T> T exp_minus_one(T x) {
+template <typename T> __attribute__((always_inline)) T exp_minus_one(T x) {
   T u = precise::exp(x);
   T y = (u - 1.0f) * (x / precise::log(u));
   y = select(select(y, u, u == INFINITY), T(-1.0f), u - 1.0f == -1.0f);
@@ -92,7 +95,7 @@ template <typename T> T exp_minus_one(T x) {
 
 static const char roundToOddText[] = R"(
 // x in the 24 bits that a float holds: what is cut off leaves the last of them set, so that a second rounding sees it.
-template <int bits, typename T> T round_to_odd(T x) {
+template <int bits, typename T> __attribute__((always_inline)) T round_to_odd(T x) {
   T cut = T(bits - 24) - min(T(bits - 24), T(clz(x ^ (x >> (bits - 1)))));
   T mask = (T(1) << cut) - T(1);
   return (x & ~mask) | select(T(0), T(mask + T(1)), (x & mask) != T(0));

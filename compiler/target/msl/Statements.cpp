@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -75,8 +76,13 @@ void KernelPrinter::printVar(VarOp op) {
     return (void)refuse(op, "declares a type that Metal does not have");
   if (array.isMatrix())
     prelude.useMatrices();
-  if (array.getCount() != 1)
+  if (array.getCount() != 1) {
     declaration += "[" + std::to_string(array.getCount()) + "]";
+    // Apple's compiler has crashed on arrays without a first value (docs/apple-quirks.md, row 28).
+    // Matrices have no literal, and are never indexed at run time.
+    if (!array.isMatrix())
+      init = " = {}";
+  }
   line(declaration + init + ";");
 }
 
@@ -137,29 +143,69 @@ void KernelPrinter::printFor(msl::ForOp op) {
   names.pop();
 }
 
+/// Whether what the condition of a loop is computed from may change from step to step: variables
+/// that the loop sets, and memory that it writes.
+static bool conditionChanges(scf::WhileOp op) {
+  auto isInLoop = [&](Operation *user) { return op->isProperAncestor(user); };
+  SmallVector<Value> work{op.getConditionOp().getCondition()};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!work.empty()) {
+    Operation *source = work.pop_back_val().getDefiningOp();
+    if (!source || !isInLoop(source) || !seen.insert(source).second)
+      continue;
+    if (auto get = dyn_cast<GetOp>(source)) {
+      if (llvm::any_of(get.getArray().getUsers(),
+                       [&](Operation *user) { return isa<SetOp>(user) && isInLoop(user); }))
+        return true;
+    } else if (auto read = dyn_cast<ReadOp>(source);
+               read ? read.getIsVolatile() : !isMemoryEffectFree(source)) {
+      return true;
+    }
+    llvm::append_range(work, source->getOperands());
+  }
+  return false;
+}
+
 void KernelPrinter::printWhile(scf::WhileOp op) {
+  names.push();
   std::string first, second;
   Expr test;
   // Both are in one pair of braces: the names of the first part are taken in the second.
+  std::string more = names.make("more");
   second = capture([&] {
     printBlock(*op.getBeforeBody());
     test = get(op.getConditionOp().getCondition());
     std::swap(first, buffer);
+    if (!first.empty())
+      ++depth;
     printBlock(*op.getAfterBody());
+    if (!first.empty())
+      --depth;
   });
+  // Apple's compiler has removed loops without a visible end, and has crashed on some
+  // (docs/apple-quirks.md, row 16).
+  std::string steps = conditionChanges(op) ? "" : names.make("steps");
+  std::string bound = steps + " < 18446744073709551615ul";
+  std::string head = steps.empty() ? "while (" : "for (ulong " + steps + " = 0; " + bound + " && ";
+  std::string tail = steps.empty() ? ") {" : "; ++" + steps + ") {";
   if (first.empty()) {
-    line("while (" + test.text + ") {");
+    line(head + (steps.empty() ? test.text : inParens(test, LogicalAnd)) + tail);
+    buffer += second;
   } else {
-    line("while (true) {");
+    line("bool " + more + " = true;");
+    line(head + more + tail);
     buffer += first;
     ++depth;
-    line("if (!" + inParens(test, Unary) + ")");
-    ++depth;
-    line("break;");
-    depth -= 2;
+    line(more + " = " + test.text + ";");
+    if (!second.empty()) {
+      line("if (" + more + ") {");
+      buffer += second;
+      line("}");
+    }
+    --depth;
   }
-  buffer += second;
   line("}");
+  names.pop();
 }
 
 void KernelPrinter::printIf(scf::IfOp op) {

@@ -8,12 +8,12 @@
 // CHECK-NEXT: #pragma METAL fp contract(off)
 // CHECK-EMPTY:
 // CHECK-NEXT: // The greater number, NaN if either is NaN, +0 over -0.
-// CHECK-NEXT: template <typename T> T maximum(T a, T b) {
+// CHECK-NEXT: template <typename T> __attribute__((always_inline)) T maximum(T a, T b) {
 // CHECK-NEXT:   return select(b, a, (a > b) | (a != a) | ((a == b) & signbit(b)));
 // CHECK-NEXT: }
 // CHECK-EMPTY:
 // CHECK-NEXT: // Compare and exchange that does not fail where the values agree; gives what was there.
-// CHECK-NEXT: inline uint compare_exchange(device atomic_uint *p, uint expected, uint desired) {
+// CHECK-NEXT: __attribute__((always_inline)) inline uint compare_exchange(device atomic_uint *p, uint expected, uint desired) {
 // CHECK-NEXT:   uint old = expected;
 // CHECK-NEXT:   while (!atomic_compare_exchange_weak_explicit(p, &old, desired, memory_order_relaxed,
 // CHECK-NEXT:                                                 memory_order_relaxed) &&
@@ -22,7 +22,7 @@
 // CHECK-NEXT:   return old;
 // CHECK-NEXT: }
 // CHECK-EMPTY:
-// CHECK-NEXT: {{\[\[}}kernel, max_total_threads_per_threadgroup(32)]] void arith(
+// CHECK-NEXT: {{\[\[}}kernel, max_total_threads_per_threadgroup(64)]] void arith(
 // CHECK-NEXT:     device int *arg0 {{\[\[}}buffer(0)]],
 // CHECK-NEXT:     device int *arg1 {{\[\[}}buffer(1)]],
 // CHECK-NEXT:     device float *arg2 {{\[\[}}buffer(2)]],

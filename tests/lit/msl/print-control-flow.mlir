@@ -7,43 +7,41 @@
 // CHECK-NEXT: #pragma METAL fp math_mode(safe)
 // CHECK-NEXT: #pragma METAL fp contract(off)
 // CHECK-EMPTY:
-// CHECK-NEXT: {{\[\[}}kernel, max_total_threads_per_threadgroup(32)]] void flow(
+// CHECK-NEXT: {{\[\[}}kernel, max_total_threads_per_threadgroup(64)]] void flow(
 // CHECK-NEXT:     device const float *x {{\[\[}}buffer(0)]],
 // CHECK-NEXT:     device float *y {{\[\[}}buffer(1)]],
 // CHECK-NEXT:     constant uint *args {{\[\[}}buffer(2)]],
 // CHECK-NEXT:     ushort lane {{\[\[}}thread_index_in_simdgroup]]) {
 // CHECK-NEXT:   const int n = as_type<int>(args[0]);
-// CHECK-NEXT:   float a[8];
+// CHECK-NEXT:   float a[8] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 8; ++i)
 // CHECK-NEXT:     a[i] = x[lane + i * 32];
-// CHECK-NEXT:   float4 s[2];
+// CHECK-NEXT:   float4 s[2] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i)
 // CHECK-NEXT:     s[i] = 0.0f;
 // CHECK-NEXT:   int s_1 = 0;
 // CHECK-NEXT:   for (int k = 0; k < n; ++k) {
-// CHECK-NEXT:     float4 sum[2];
+// CHECK-NEXT:     float4 sum[2] = {};
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
 // CHECK-NEXT:       sum[i] = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]) + s[i];
-// CHECK-NEXT:     float4 a_1[2];
-// CHECK-NEXT:     #pragma unroll
-// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:       a_1[i] = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]);
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
+// CHECK-NEXT:       float a_1 = a[i * 4];
+// CHECK-NEXT:       float a_2 = a[i * 4 + 1];
+// CHECK-NEXT:       float a_3 = a[i * 4 + 2];
+// CHECK-NEXT:       float a_4 = a[i * 4 + 3];
 // CHECK-NEXT:       a[i * 4] = sum[i].x;
 // CHECK-NEXT:       a[i * 4 + 1] = sum[i].y;
 // CHECK-NEXT:       a[i * 4 + 2] = sum[i].z;
 // CHECK-NEXT:       a[i * 4 + 3] = sum[i].w;
+// CHECK-NEXT:       s[i] = float4(a_1, a_2, a_3, a_4);
 // CHECK-NEXT:     }
-// CHECK-NEXT:     #pragma unroll
-// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:       s[i] = a_1[i];
 // CHECK-NEXT:     s_1 = uint(s_1) + k;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   float4 u[2];
+// CHECK-NEXT:   float4 u[2] = {};
 // CHECK-NEXT:   float t;
 // CHECK-NEXT:   if (s_1 > 5) {
 // CHECK-NEXT:     #pragma unroll
@@ -56,7 +54,7 @@
 // CHECK-NEXT:       u[i] = s[i];
 // CHECK-NEXT:     t = 2.5f;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   float4 u_1[2];
+// CHECK-NEXT:   float4 u_1[2] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i)
 // CHECK-NEXT:     u_1[i] = u[i];
@@ -64,7 +62,7 @@
 // CHECK-NEXT:   float product = t;
 // CHECK-NEXT:   while (counter < n) {
 // CHECK-NEXT:     int index = counter + 1u;
-// CHECK-NEXT:     float4 difference[2];
+// CHECK-NEXT:     float4 difference[2] = {};
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
 // CHECK-NEXT:       difference[i] = u_1[i] - product;
@@ -134,10 +132,12 @@ msl.kernel @flow(%x: !msl.ptr<f32, device> {msl.readonly, msl.name="x"}, %y: !ms
 
 // The two parts of a loop are in one pair of braces, and share no names.
 // CHECK-LABEL: void both_parts(
-// CHECK: while (true) {
-// CHECK: float tile[4];
-// CHECK: break;
-// CHECK: float tile_1[8];
+// CHECK: bool more = true;
+// CHECK-NEXT: while (more) {
+// CHECK-NEXT: float tile[4] = {};
+// CHECK: more = counter < n;
+// CHECK-NEXT: if (more) {
+// CHECK-NEXT: float tile_1[8] = {};
 msl.kernel @both_parts(%y: !msl.ptr<f32, device> {msl.name="y"}, %n: i32 {msl.name="n"}) threads 32 {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -156,6 +156,26 @@ msl.kernel @both_parts(%y: !msl.ptr<f32, device> {msl.name="y"}, %n: i32 {msl.na
     msl.store %b, %y[%o8] : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
     %k = arith.addi %j, %c1 : i32
     scf.yield %k : i32
+  }
+  msl.return
+}
+
+// A condition that no step changes: the loop has a bound that it never reaches.
+// CHECK-LABEL: void endless(
+// CHECK:      for (ulong steps = 0; steps < 18446744073709551615ul && n > 0; ++steps) {
+// CHECK-NEXT: *y = *y + 1u;
+// CHECK-NEXT: }
+msl.kernel @endless(%y: !msl.ptr<i32, device> {msl.name="y"}, %n: i32 {msl.name="n"}) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  scf.while : () -> () {
+    %m = arith.cmpi sgt, %n, %c0 : i32
+    scf.condition(%m)
+  } do {
+    %v = msl.load %y[%c0] : !msl.ptr<i32, device>, i32 -> i32
+    %w = arith.addi %v, %c1 : i32
+    msl.store %w, %y[%c0] : i32, !msl.ptr<i32, device>, i32
+    scf.yield
   }
   msl.return
 }

@@ -8,7 +8,7 @@
 // CHECK-NEXT: #pragma METAL fp contract(off)
 // CHECK-EMPTY:
 // CHECK-NEXT: // The error function, within 3 units in the last place.
-// CHECK-NEXT: template <typename T> T error_function(T x) {
+// CHECK-NEXT: template <typename T> __attribute__((always_inline)) T error_function(T x) {
 // CHECK-NEXT:   T a = fabs(x), s = a * a, t = a - 2.5f;
 // CHECK-NEXT:   T p = T(-9.667045e-6f);
 // CHECK-NEXT:   p = fma(p, s, T(1.1265959e-4f));
@@ -32,21 +32,21 @@
 // CHECK-NEXT: }
 // CHECK-EMPTY:
 // CHECK-NEXT: // log(1 + x), exact where x is small too.
-// CHECK-NEXT: template <typename T> T log_plus_one(T x) {
+// CHECK-NEXT: template <typename T> __attribute__((always_inline)) T log_plus_one(T x) {
 // CHECK-NEXT:   T u = 1.0f + x;
 // CHECK-NEXT:   T y = precise::log(u) * (x / (u - 1.0f));
 // CHECK-NEXT:   return select(select(y, u, u == INFINITY), x, u == 1.0f);
 // CHECK-NEXT: }
 // CHECK-EMPTY:
 // CHECK-NEXT: // exp(x) - 1, exact where x is small too.
-// CHECK-NEXT: template <typename T> T exp_minus_one(T x) {
+// CHECK-NEXT: template <typename T> __attribute__((always_inline)) T exp_minus_one(T x) {
 // CHECK-NEXT:   T u = precise::exp(x);
 // CHECK-NEXT:   T y = (u - 1.0f) * (x / precise::log(u));
 // CHECK-NEXT:   y = select(select(y, u, u == INFINITY), T(-1.0f), u - 1.0f == -1.0f);
 // CHECK-NEXT:   return select(y, x, u == 1.0f);
 // CHECK-NEXT: }
 // CHECK-EMPTY:
-// CHECK-NEXT: {{\[\[}}kernel, max_total_threads_per_threadgroup(32)]] void math(
+// CHECK-NEXT: {{\[\[}}kernel, max_total_threads_per_threadgroup(64)]] void math(
 // CHECK-NEXT:     device const float *x {{\[\[}}buffer(0)]],
 // CHECK-NEXT:     device float *y {{\[\[}}buffer(1)]],
 // CHECK-NEXT:     ushort lane {{\[\[}}thread_index_in_simdgroup]]) {

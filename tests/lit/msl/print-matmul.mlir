@@ -9,7 +9,8 @@
 // CHECK-NEXT: #pragma METAL fp contract(off)
 // CHECK-EMPTY:
 // CHECK-NEXT: // The two elements of an 8x8 matrix that this thread holds.
-// CHECK-NEXT: template <typename T> thread vec<T, 2> &elements(thread simdgroup_matrix<T, 8, 8> &m) {
+// CHECK-NEXT: template <typename T>
+// CHECK-NEXT: __attribute__((always_inline)) thread vec<T, 2> &elements(thread simdgroup_matrix<T, 8, 8> &m) {
 // CHECK-NEXT:   return reinterpret_cast<thread vec<T, 2> &>(m.thread_elements());
 // CHECK-NEXT: }
 // CHECK-EMPTY:
@@ -33,9 +34,9 @@
 // CHECK-NEXT:   uint m0 = program_id.x * 64;
 // CHECK-NEXT:   uint n0 = program_id.y * 64;
 // CHECK-NEXT:   int quotient = thread_index / 4;
-// CHECK-NEXT:   int offset = thread_index % 4 * 8;
+// CHECK-NEXT:   int offset = int(uint(thread_index) % 4u) * 8;
 // CHECK-NEXT:   int quotient_1 = thread_index / 8;
-// CHECK-NEXT:   int offset_1 = thread_index % 8 * 8;
+// CHECK-NEXT:   int offset_1 = int(uint(thread_index) % 8u) * 8;
 // CHECK-NEXT:   int steps = int(K + 31u) / 32;
 // CHECK-NEXT:   uint index = stride_b * 32u;
 // CHECK-NEXT:   int sm = simdgroup / 2;
@@ -52,8 +53,8 @@
 // CHECK-NEXT:   int acc_2 = 0;
 // CHECK-NEXT:   for (int k = 0; k < steps; ++k) {
 // CHECK-NEXT:     int left = uint(K) - k * 32;
-// CHECK-NEXT:     half4 at[4];
-// CHECK-NEXT:     half4 bt[4];
+// CHECK-NEXT:     half4 at[4] = {};
+// CHECK-NEXT:     half4 bt[4] = {};
 // CHECK-NEXT:     if (is_less && left >= 32 && is_less_1) {
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort i = 0; i < 2; ++i) {

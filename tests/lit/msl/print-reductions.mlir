@@ -8,20 +8,20 @@
 // CHECK-NEXT: #pragma METAL fp contract(off)
 // CHECK-EMPTY:
 // CHECK-NEXT: // The greater number, NaN if either is NaN, +0 over -0.
-// CHECK-NEXT: template <typename T> T maximum(T a, T b) {
+// CHECK-NEXT: template <typename T> __attribute__((always_inline)) T maximum(T a, T b) {
 // CHECK-NEXT:   return select(b, a, (a > b) | (a != a) | ((a == b) & signbit(b)));
 // CHECK-NEXT: }
 // CHECK-EMPTY:
-// CHECK-NEXT: {{\[\[}}kernel, max_total_threads_per_threadgroup(32)]] void reduce(
+// CHECK-NEXT: {{\[\[}}kernel, max_total_threads_per_threadgroup(64)]] void reduce(
 // CHECK-NEXT:     device const float *arg0 {{\[\[}}buffer(0)]],
 // CHECK-NEXT:     device float *arg1 {{\[\[}}buffer(1)]],
 // CHECK-NEXT:     device int *arg2 {{\[\[}}buffer(2)]],
 // CHECK-NEXT:     ushort lane {{\[\[}}thread_index_in_simdgroup]]) {
-// CHECK-NEXT:   float4 a[8];
+// CHECK-NEXT:   float4 a[8] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 8; ++i)
 // CHECK-NEXT:     a[i] = *(device const float4 *)(arg0 + lane * 32 + i * 4);
-// CHECK-NEXT:   float rowsum[4];
+// CHECK-NEXT:   float rowsum[4] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 4; ++i) {
 // CHECK-NEXT:     float4 rowsum_1 = a[i * 2];
@@ -31,7 +31,7 @@
 // CHECK-NEXT:     float2 rowsum_2 = rowsum_1.xy + rowsum_1.zw;
 // CHECK-NEXT:     rowsum[i] = rowsum_2.x + rowsum_2.y;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   float4 colmax[2];
+// CHECK-NEXT:   float4 colmax[2] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i) {
 // CHECK-NEXT:     float4 colmax_1 = a[i];
@@ -53,7 +53,7 @@
 // CHECK-NEXT:   bool2 best_2 = (best.xy > best.zw) | ((best.xy == best.zw) & (best_1.xy < best_1.zw));
 // CHECK-NEXT:   float2 best_3 = select(best.zw, best.xy, best_2);
 // CHECK-NEXT:   int2 best_4 = select(best_1.zw, best_1.xy, best_2);
-// CHECK-NEXT:   float4 odd[4];
+// CHECK-NEXT:   float4 odd[4] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 4; ++i) {
 // CHECK-NEXT:     float4 odd_1 = a[i];
@@ -62,7 +62,7 @@
 // CHECK-NEXT:       odd_1 = fmin(odd_1, a[i + j * 4]);
 // CHECK-NEXT:     odd[i] = odd_1;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   float4 odd_1[2];
+// CHECK-NEXT:   float4 odd_1[2] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i) {
 // CHECK-NEXT:     float4 odd_2 = odd[i * 2];
@@ -71,7 +71,7 @@
 // CHECK-NEXT:       odd_2 = fmin(odd_2, odd[i * 2 + j]);
 // CHECK-NEXT:     odd_1[i] = odd_2;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   float2 odd_2[2];
+// CHECK-NEXT:   float2 odd_2[2] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i)
 // CHECK-NEXT:     odd_2[i] = fmin(odd_1[i].xz, odd_1[i].yw);

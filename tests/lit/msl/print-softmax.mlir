@@ -23,7 +23,7 @@
 // CHECK-NEXT:   int offset = lane * 4 + simdgroup * 128;
 // CHECK-NEXT:   bool full = cols >= 1024;
 // CHECK-NEXT:   device const float *x_row = x + int(row * x_stride);
-// CHECK-NEXT:   float4 v[2];
+// CHECK-NEXT:   float4 v[2] = {};
 // CHECK-NEXT:   float4 m = NAN;
 // CHECK-NEXT:   if (full) {
 // CHECK-NEXT:     #pragma unroll
@@ -62,7 +62,7 @@
 // CHECK-NEXT:   float4 m_partials = *(threadgroup const float4 *)m_partial;
 // CHECK-NEXT:   float2 m_12 = fmax(m_partials.xy, m_partials.zw);
 // CHECK-NEXT:   float m_13 = fmax(m_12.x, m_12.y);
-// CHECK-NEXT:   float4 e[2];
+// CHECK-NEXT:   float4 e[2] = {};
 // CHECK-NEXT:   float4 s = -0.0f;
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i) {

@@ -135,7 +135,7 @@ msl.kernel @carried_under_another_order(%x: !msl.ptr<f32, device>, %n: i32) thre
 
 // -----
 
-// Two tiles that a loop exchanges: one is put aside.
+// Two tiles that a loop exchanges: one loop reads both before it writes them.
 // CHECK-LABEL: msl.kernel @exchanged
 // CHECK:       %[[V0:.*]] = msl.var : <2xvector<4xf32>>
 // CHECK-NEXT:  msl.tile_loop 8 step 4 {
@@ -146,23 +146,11 @@ msl.kernel @carried_under_another_order(%x: !msl.ptr<f32, device>, %n: i32) thre
 // CHECK-NEXT:    msl.write_tile %{{.*}}, %[[V1]] : vector<8xf32>, <2xvector<4xf32>>
 // CHECK-NEXT:  }
 // CHECK-NEXT:  scf.for %[[ARG2:.*]] = %c0_i32 to %[[ARG1:.*]] step %c1_i32  : i32 {
-// CHECK-NEXT:    %[[V2:.*]] = msl.var : <2xvector<4xf32>>
 // CHECK-NEXT:    msl.tile_loop 8 step 4 {
-// CHECK-NEXT:      %[[V4:.*]] = msl.read_tile %[[V1]] : <2xvector<4xf32>> -> vector<8xf32>
-// CHECK-NEXT:      msl.write_tile %[[V4]], %[[V2]] : vector<8xf32>, <2xvector<4xf32>>
-// CHECK-NEXT:    }
-// CHECK-NEXT:    %[[V3:.*]] = msl.var : <2xvector<4xf32>>
-// CHECK-NEXT:    msl.tile_loop 8 step 4 {
-// CHECK-NEXT:      %[[V4]] = msl.read_tile %[[V0]] : <2xvector<4xf32>> -> vector<8xf32>
-// CHECK-NEXT:      msl.write_tile %[[V4]], %[[V3]] : vector<8xf32>, <2xvector<4xf32>>
-// CHECK-NEXT:    }
-// CHECK-NEXT:    msl.tile_loop 8 step 4 {
-// CHECK-NEXT:      %[[V4]] = msl.read_tile %[[V2]] : <2xvector<4xf32>> -> vector<8xf32>
-// CHECK-NEXT:      msl.write_tile %[[V4]], %[[V0]] : vector<8xf32>, <2xvector<4xf32>>
-// CHECK-NEXT:    }
-// CHECK-NEXT:    msl.tile_loop 8 step 4 {
-// CHECK-NEXT:      %[[V4]] = msl.read_tile %[[V3]] : <2xvector<4xf32>> -> vector<8xf32>
-// CHECK-NEXT:      msl.write_tile %[[V4]], %[[V1]] : vector<8xf32>, <2xvector<4xf32>>
+// CHECK-NEXT:      %[[V2:.*]] = msl.read_tile %[[V1]] : <2xvector<4xf32>> -> vector<8xf32>
+// CHECK-NEXT:      %[[V3:.*]] = msl.read_tile %[[V0]] : <2xvector<4xf32>> -> vector<8xf32>
+// CHECK-NEXT:      msl.write_tile %[[V2]], %[[V0]] : vector<8xf32>, <2xvector<4xf32>>
+// CHECK-NEXT:      msl.write_tile %[[V3]], %[[V1]] : vector<8xf32>, <2xvector<4xf32>>
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
 // CHECK-NEXT:  msl.tile_loop 8 step 4 {

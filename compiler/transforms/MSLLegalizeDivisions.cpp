@@ -1,0 +1,232 @@
+// Writes integer divisions in forms that Metal defines and that Apple's compiler is known to
+// compile correctly.
+
+#include "dialect/msl/MSL.h"
+#include "dialect/ttm/LocationNames.h"
+#include "transforms/IntegerRanges.h"
+#include "transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_MSLLEGALIZEDIVISIONS
+#include "transforms/Passes.h.inc"
+
+using namespace msl;
+
+namespace {
+
+bool isSigned(Operation *op) { return isa<arith::DivSIOp, arith::RemSIOp>(op); }
+bool isRemainder(Operation *op) { return isa<arith::RemSIOp, arith::RemUIOp>(op); }
+
+Value createConstant(OpBuilder &builder, Location loc, Type type, const APInt &value) {
+  Attribute number = IntegerAttr::get(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    number = DenseElementsAttr::get(vector, number);
+  return arith::ConstantOp::create(builder, loc, type, cast<TypedAttr>(number));
+}
+
+Value createDivision(OpBuilder &builder, Location loc, Value a, Value b, bool isSigned,
+                     bool isRemainder) {
+  APInt divisor;
+  if (isRemainder && !isSigned && matchPattern(b, m_ConstantInt(&divisor)) && divisor.isPowerOf2())
+    return arith::AndIOp::create(builder, loc, a,
+                                 createConstant(builder, loc, a.getType(), divisor - 1));
+  if (isRemainder)
+    return isSigned ? Value(arith::RemSIOp::create(builder, loc, a, b))
+                    : Value(arith::RemUIOp::create(builder, loc, a, b));
+  return isSigned ? Value(arith::DivSIOp::create(builder, loc, a, b))
+                  : Value(arith::DivUIOp::create(builder, loc, a, b));
+}
+
+/// What an unsigned number is divided by: the constant of a division, or the power of two of a
+/// shift to the right.
+std::optional<APInt> getConstantDivisor(Operation *op) {
+  APInt constant;
+  if (isa_and_nonnull<arith::DivUIOp>(op) &&
+      matchPattern(op->getOperand(1), m_ConstantInt(&constant)) && !constant.isZero())
+    return constant;
+  if (isa_and_nonnull<arith::ShRUIOp>(op) &&
+      matchPattern(op->getOperand(1), m_ConstantInt(&constant)) &&
+      constant.ult(constant.getBitWidth()))
+    return APInt::getOneBitSet(constant.getBitWidth(), unsigned(constant.getZExtValue()));
+  return std::nullopt;
+}
+
+class DivisionLegalizer {
+public:
+  /// Returns whether the operation was replaced.
+  bool legalize(Operation *op) {
+    OpBuilder builder(op);
+    Value result = create(builder, op);
+    if (!result)
+      return false;
+    op->getResult(0).replaceAllUsesWith(result);
+    return true;
+  }
+
+private:
+  Value create(OpBuilder &builder, Operation *op) {
+    Value a = op->getOperand(0), b = op->getOperand(1);
+    if (getWidth(a) == 1) // Truth values are divided by logic operations.
+      return {};
+    isComparedWithZero = isRemainder(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
+                           auto compare = dyn_cast<arith::CmpIOp>(user);
+                           return compare && compare.getLhs() == op->getResult(0) &&
+                                  matchPattern(compare.getRhs(), m_Zero()) &&
+                                  (compare.getPredicate() == arith::CmpIPredicate::eq ||
+                                   compare.getPredicate() == arith::CmpIPredicate::ne);
+                         });
+    return divide(builder, op->getLoc(), a, b, isSigned(op), isRemainder(op));
+  }
+
+  static unsigned getWidth(Value value) {
+    return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  }
+
+  /// Null if the operation is to stay as it is.
+  Value divide(OpBuilder &builder, Location loc, Value a, Value b, bool isSigned,
+               bool isRemainder) {
+    APInt divisor;
+    if (!isSigned && isRemainder && matchPattern(b, m_ConstantInt(&divisor)) &&
+        divisor.isPowerOf2())
+      return createDivision(builder, loc, a, b, isSigned, isRemainder);
+    if (isSigned && ranges.isNonNegative(a) && ranges.isNonNegative(b)) {
+      Value result = divide(builder, loc, a, b, /*isSigned=*/false, isRemainder);
+      return result ? result : createDivision(builder, loc, a, b, false, isRemainder);
+    }
+    if (Value narrow = divideNarrow(builder, loc, a, b, isSigned, isRemainder))
+      return narrow;
+    if (!isRemainder)
+      return {};
+    return isSigned ? takeSignedRemainder(builder, loc, a, b)
+                    : takeRemainderFirst(builder, loc, a, b);
+  }
+
+  /// A division of 64-bit numbers that are below 2^32 takes 32 bits.
+  Value divideNarrow(OpBuilder &builder, Location loc, Value a, Value b, bool isSigned,
+                     bool isRemainder) {
+    if (getWidth(a) != 64)
+      return {};
+    ConstantIntRanges x = ranges.get(a), y = ranges.get(b);
+    APInt most = APInt::getMaxValue(32).zext(64);
+    bool fits;
+    if (isSigned) {
+      auto isInt = [](const ConstantIntRanges &range) {
+        return range.smin().isSignedIntN(32) && range.smax().isSignedIntN(32);
+      };
+      // The least number divided by -1 would leave 32 bits.
+      fits = isInt(x) && isInt(y) && x.smin().sgt(APInt::getSignedMinValue(32).sext(64));
+    } else {
+      fits = x.umax().ule(most) && y.umax().ule(most);
+    }
+    if (!fits)
+      return {};
+    Type wide = a.getType(), narrow = withElement(wide, builder.getI32Type());
+    a = truncate(builder, loc, narrow, a);
+    b = truncate(builder, loc, narrow, b);
+    Value result = divide(builder, loc, a, b, isSigned, isRemainder);
+    if (!result)
+      result = createDivision(builder, loc, a, b, isSigned, isRemainder);
+    return isSigned ? Value(arith::ExtSIOp::create(builder, loc, wide, result))
+                    : Value(arith::ExtUIOp::create(builder, loc, wide, result));
+  }
+
+  /// The low bits of a number, without the extension that made it.
+  static Value truncate(OpBuilder &builder, Location loc, Type type, Value value) {
+    Operation *op = value.getDefiningOp();
+    if (isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp>(op) && op->getOperand(0).getType() == type)
+      return op->getOperand(0);
+    APInt constant;
+    if (matchPattern(value, m_ConstantInt(&constant)))
+      return createConstant(builder, loc, type, constant.trunc(32));
+    return arith::TruncIOp::create(builder, loc, type, value);
+  }
+
+  /// x / c % d is x % (c * d) / c.
+  Value takeRemainderFirst(OpBuilder &builder, Location loc, Value a, Value b) {
+    APInt divisor;
+    if (!matchPattern(b, m_ConstantInt(&divisor)) || divisor.isZero() || divisor.isPowerOf2())
+      return {};
+    Operation *quotient = a.getDefiningOp();
+    std::optional<APInt> first = getConstantDivisor(quotient);
+    if (!first || first->isOne())
+      return {};
+    bool overflows = false;
+    APInt product = first->umul_ov(divisor, overflows);
+    // The quotient of the greatest number is below the divisor.
+    if (overflows)
+      return a;
+    Value x = quotient->getOperand(0);
+    Value both = createConstant(builder, loc, x.getType(), product);
+    Value rest = takeRemainderFirst(builder, loc, x, both);
+    if (!rest)
+      rest = createDivision(builder, loc, x, both, /*isSigned=*/false, /*isRemainder=*/true);
+    return createDivision(builder, loc, rest, createConstant(builder, loc, x.getType(), *first),
+                          /*isSigned=*/false, /*isRemainder=*/false);
+  }
+
+  /// The remainder of the magnitudes, with the sign of the dividend.
+  Value takeSignedRemainder(OpBuilder &builder, Location loc, Value a, Value b) {
+    // Only the result has the name of the source.
+    Location result = loc;
+    loc = unnamed(loc);
+    Value zero = createConstant(builder, loc, a.getType(), APInt::getZero(getWidth(a)));
+    auto isNegative = [&](Value value) {
+      return builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, value, zero);
+    };
+    auto negate = [&](Value value) -> Value {
+      return builder.createOrFold<arith::SubIOp>(loc, zero, value);
+    };
+    auto getMagnitude = [&](Value value, Value negative) -> Value {
+      return negative ? builder.createOrFold<arith::SelectOp>(loc, negative, negate(value), value)
+                      : value;
+    };
+    APInt divisor;
+    Value y;
+    if (matchPattern(b, m_ConstantInt(&divisor)))
+      y = createConstant(builder, loc, b.getType(), divisor.abs());
+    else
+      y = getMagnitude(b, ranges.isNonNegative(b) ? Value() : isNegative(b));
+    Value negative = ranges.isNonNegative(a) ? Value() : isNegative(a);
+    Value x = getMagnitude(a, negative);
+    Value rest = negative ? Value() : takeRemainderFirst(builder, loc, x, y);
+    if (!rest)
+      rest = createDivision(builder, negative ? loc : result, x, y, /*isSigned=*/false,
+                            /*isRemainder=*/true);
+    // 0 has no sign.
+    return isComparedWithZero || !negative
+               ? rest
+               : arith::SelectOp::create(builder, result, negative, negate(rest), rest);
+  }
+
+  ValueRanges ranges;
+  bool isComparedWithZero = false;
+};
+
+struct MSLLegalizeDivisionsPass : impl::MSLLegalizeDivisionsBase<MSLLegalizeDivisionsPass> {
+  void runOnOperation() override {
+    SmallVector<Operation *> divisions;
+    getOperation().walk([&](Operation *op) {
+      if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op))
+        divisions.push_back(op);
+    });
+    DivisionLegalizer legalizer;
+    SmallVector<Operation *> replaced;
+    for (Operation *op : divisions)
+      if (legalizer.legalize(op))
+        replaced.push_back(op);
+    // Not before: the ranges are known by value, and a new value may be where an erased one was.
+    for (Operation *op : replaced)
+      op->erase();
+    if (replaced.empty())
+      markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
+} // namespace triton_metal
