@@ -88,6 +88,12 @@ ConstantIntRanges ValueRanges::infer(Value value) {
                                             if (result == value && !found.isUninitialized())
                                               range = found.getValue();
                                           });
+  // A remainder is no greater than the dividend, which MLIR's inference does not use.
+  if (isa<arith::RemUIOp>(op) && range) {
+    APInt most = get(op->getOperand(0)).umax();
+    range = range->intersection(
+        ConstantIntRanges::fromUnsigned(APInt::getZero(most.getBitWidth()), most));
+  }
   return range.value_or(getFullRange(value.getType()));
 }
 

@@ -23,6 +23,8 @@ static bool anyConstant(Value value, function_ref<bool(const APInt &)> is) {
   return dense && llvm::any_of(dense.getValues<APInt>(), is);
 }
 
+static bool isNegative(const APInt &value) { return value.isNegative(); }
+
 static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 
 /// Whether the text has a variable for the value. A conversion of a variable reads better than a
@@ -84,18 +86,23 @@ LogicalResult TypeExplicator::convertDivision(Operation *op, BinaryKind kind, bo
   Value left = op->getOperand(0), right = op->getOperand(1);
   if (anyConstant(right, [](const APInt &value) { return value.isZero(); }))
     return refuse(op, "divides by the constant 0, which C++ leaves undefined");
-  // Division gives the same result with and without a sign if no operand is negative. A remainder
-  // shows that none is: Metal leaves it undefined for a negative one. It is a signed number again,
-  // whose sums do not wrap.
   bool ignoresSign = isUnsigned && op->hasAttr(kNonNegativeAttr) && !isa<VectorType>(type);
-  bool isPlain = llvm::all_of(op->getOperands(), [&](Value value) {
-    return !isUnsignedNumber(value) && (isShort(value) || isConstant(value));
-  });
   bool becomesSigned = false;
-  if (ignoresSign && (isPlain || kind == BinaryKind::Div))
+  if (ignoresSign && kind == BinaryKind::Div) {
+    // The same result with and without a sign, because no operand is negative.
     isUnsigned = isUnsignedNumber(left) || isUnsignedNumber(right);
-  else if (ignoresSign)
-    becomesSigned = !isUnsignedNumber(left) && getWidth(type) >= 32;
+  } else if (ignoresSign) {
+    // Metal leaves the remainder of a negative number undefined, so that the text shows that none
+    // is. The result is a signed number again, whose sums do not wrap.
+    auto isPlain = [&](Value value) {
+      return !isUnsignedNumber(value) &&
+             (isShort(value) || (isConstant(value) && !anyConstant(value, isNegative)));
+    };
+    if (isPlain(left) && isPlain(right))
+      isUnsigned = false;
+    else
+      becomesSigned = !isUnsignedNumber(left) && getWidth(type) >= 32;
+  }
   Value a = withSignOf(left, isUnsigned), b = withSignOf(right, isUnsigned);
   if (isSplat(left) && isSplat(right))
     a = getWhole(left, isUnsigned);

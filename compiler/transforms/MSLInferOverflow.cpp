@@ -21,8 +21,8 @@ namespace {
 bool mayIgnoreSign(Operation *op) {
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
     return compare.getPredicate() >= arith::CmpIPredicate::ult;
-  return isa<arith::DivUIOp, arith::RemUIOp, arith::ShRUIOp, arith::ShRSIOp, arith::MinUIOp,
-             arith::MaxUIOp, arith::ExtUIOp, arith::UIToFPOp>(op);
+  return isa<arith::DivUIOp, arith::ShRUIOp, arith::ShRSIOp, arith::MinUIOp, arith::MaxUIOp,
+             arith::ExtUIOp, arith::UIToFPOp>(op);
 }
 
 /// The offset of an access or of pointer arithmetic; null if there is none.
@@ -49,6 +49,10 @@ public:
     if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::ShLIOp>(op)) {
       if (!getElementTypeOrSelf(op->getResult(0)).isInteger(1))
         markNoOverflow(op, cast<arith::ArithIntegerOverflowFlagsInterface>(op));
+    } else if (isa<arith::RemUIOp>(op)) {
+      // What counts is the remainder, which is no greater than the dividend.
+      if (isNonNegative(op->getOperand(0)) || isNonNegative(op->getResult(0)))
+        op->setAttr(nonNegative, unit);
     } else if (mayIgnoreSign(op)) {
       if (llvm::all_of(op->getOperands(), [&](Value value) { return isNonNegative(value); }))
         op->setAttr(nonNegative, unit);

@@ -170,38 +170,24 @@ private:
                           /*isSigned=*/false, /*isRemainder=*/false);
   }
 
-  /// The remainder of the magnitudes, with the sign of the dividend.
+  /// x - x / y * y.
   Value takeSignedRemainder(OpBuilder &builder, Location loc, Value a, Value b) {
-    // Only the result has the name of the source.
-    Location result = loc;
-    loc = unnamed(loc);
-    Value zero = createConstant(builder, loc, a.getType(), APInt::getZero(getWidth(a)));
-    auto isNegative = [&](Value value) {
-      return builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, value, zero);
-    };
-    auto negate = [&](Value value) -> Value {
-      return builder.createOrFold<arith::SubIOp>(loc, zero, value);
-    };
-    auto getMagnitude = [&](Value value, Value negative) -> Value {
-      return negative ? builder.createOrFold<arith::SelectOp>(loc, negative, negate(value), value)
-                      : value;
-    };
     APInt divisor;
-    Value y;
-    if (matchPattern(b, m_ConstantInt(&divisor)))
-      y = createConstant(builder, loc, b.getType(), divisor.abs());
-    else
-      y = getMagnitude(b, ranges.isNonNegative(b) ? Value() : isNegative(b));
-    Value negative = ranges.isNonNegative(a) ? Value() : isNegative(a);
-    Value x = getMagnitude(a, negative);
-    Value rest = negative ? Value() : takeRemainderFirst(builder, loc, x, y);
-    if (!rest)
-      rest = createDivision(builder, negative ? loc : result, x, y, /*isSigned=*/false,
-                            /*isRemainder=*/true);
-    // 0 has no sign.
-    return isComparedWithZero || !negative
-               ? rest
-               : arith::SelectOp::create(builder, result, negative, negate(rest), rest);
+    bool isConstant = matchPattern(b, m_ConstantInt(&divisor));
+    // Whether a power of two divides a number does not depend on its sign.
+    if (isComparedWithZero && isConstant && divisor.abs().isPowerOf2())
+      return arith::AndIOp::create(builder, loc, a,
+                                   createConstant(builder, loc, a.getType(), divisor.abs() - 1));
+    // Only the quotient of the least number and -1 overflows.
+    bool fits = isConstant ? !divisor.isAllOnes()
+                           : !ranges.get(a).smin().isMinSignedValue() ||
+                                 ranges.get(b).smin().sgt(APInt::getAllOnes(getWidth(b)));
+    auto flags = fits ? arith::IntegerOverflowFlags::nsw : arith::IntegerOverflowFlags::none;
+    // Only the result has the name of the source.
+    Location part = unnamed(loc);
+    Value quotient = createDivision(builder, part, a, b, /*isSigned=*/true, /*isRemainder=*/false);
+    Value product = arith::MulIOp::create(builder, part, quotient, b, flags);
+    return arith::SubIOp::create(builder, loc, a, product, flags);
   }
 
   ValueRanges ranges;

@@ -1020,7 +1020,8 @@ def MSLLegalizeDivisions : Pass<"msl-legalize-divisions", "::mlir::ModuleOp"> {
   let summary = "Writes integer divisions in forms that Metal defines and Apple's compiler gets right";
   let description = [{
     - Divisions of numbers that are never negative are unsigned.
-    - Metal leaves `%` of a negative number undefined: the remainder is that of the magnitudes, with the dividend's sign.
+    - Metal leaves `%` of a negative number undefined, but not `/`: where a number may be negative, the remainder is
+      x - x / y * y.
     - Apple's compiler has been seen to give wrong remainders of 64-bit numbers that are extended from 32 bits: where both
       numbers fit into 32 bits, the division takes 32 bits.
     - Apple's compiler has been seen to give wrong results for `x / c % d` with constants, where d is no power of two: the
@@ -1035,12 +1036,9 @@ def MSLLegalizeDivisions : Pass<"msl-legalize-divisions", "::mlir::ModuleOp"> {
     ```mlir
     %0 = arith.remui %x, %c393216 : i32
     %1 = arith.divui %0, %c65536 : i32
-    %negative = arith.cmpi slt, %y, %c0 : i32
-    %opposite = arith.subi %c0, %y : i32
-    %magnitude = arith.select %negative, %opposite, %y : i32
-    %rest = arith.remui %magnitude, %c3 : i32
-    %4 = arith.subi %c0, %rest : i32
-    %2 = arith.select %negative, %4, %rest : i32
+    %quotient = arith.divsi %y, %c3 : i32
+    %product = arith.muli %quotient, %c3 overflow<nsw> : i32
+    %2 = arith.subi %y, %product overflow<nsw> : i32
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];

@@ -30,25 +30,26 @@ msl.kernel @signed(%y: !msl.ptr<i32, device>, %n: i32, %m: i32) threads 32 {
   %lane = msl.lane : i32
   %c0 = arith.constant 0 : i32
   %c3 = arith.constant -3 : i32
-  // CHECK: %[[NEGATIVE:.*]] = arith.cmpi slt, %[[N]], %[[ZERO:.*]] : i32
-  // CHECK: %[[MINUS:.*]] = arith.subi %[[ZERO]], %[[N]] : i32
-  // CHECK: %[[MAGNITUDE:.*]] = arith.select %[[NEGATIVE]], %[[MINUS]], %[[N]] : i32
-  // CHECK: %[[REST:.*]] = arith.remui %[[MAGNITUDE]], %{{.*}} : i32
-  // CHECK: %[[MINUSREST:.*]] = arith.subi %[[ZERO]], %[[REST]] : i32
-  // CHECK: %[[RESULT:.*]] = arith.select %[[NEGATIVE]], %[[MINUSREST]], %[[REST]] : i32
-  // CHECK: msl.store %[[RESULT]]
+  // CHECK: %[[QUOTIENT:.*]] = arith.divsi %[[N]], %[[C3:.*]] : i32
+  // CHECK: %[[PRODUCT:.*]] = arith.muli %[[QUOTIENT]], %[[C3]] overflow<nsw> : i32
+  // CHECK: %[[REST:.*]] = arith.subi %[[N]], %[[PRODUCT]] overflow<nsw> : i32
+  // CHECK: msl.store %[[REST]]
   %0 = arith.remsi %n, %c3 : i32
   msl.store %0, %y[%lane] : i32, !msl.ptr<i32, device>, i32
-  // The dividend is not negative: only the divisor has a magnitude.
-  // CHECK: %[[BELOW:.*]] = arith.cmpi slt, %[[M]]
-  // CHECK: %[[MINUSM:.*]] = arith.subi %{{.*}}, %[[M]] : i32
-  // CHECK: %[[DIVISOR:.*]] = arith.select %[[BELOW]], %[[MINUSM]], %[[M]]
-  // CHECK: %[[POSITIVE:.*]] = arith.remui %{{.*}}, %[[DIVISOR]] : i32
-  // CHECK: msl.store %[[POSITIVE]]
+  // The dividend is not the least number, so that nothing overflows.
+  // CHECK: %[[QUOTIENT2:.*]] = arith.divsi %{{.*}}, %[[M]] : i32
+  // CHECK: arith.muli %[[QUOTIENT2]], %[[M]] overflow<nsw> : i32
+  // CHECK: arith.subi %{{.*}}, %{{.*}} overflow<nsw> : i32
   %1 = arith.remsi %lane, %m : i32
   msl.store %1, %y[%lane] : i32, !msl.ptr<i32, device>, i32
-  // 0 has no sign.
-  // CHECK: %[[PARITY:.*]] = arith.andi
+  // -2^31 % -1: what overflows wraps.
+  // CHECK: %[[QUOTIENT3:.*]] = arith.divsi %[[N]], %[[M]] : i32
+  // CHECK: %[[PRODUCT3:.*]] = arith.muli %[[QUOTIENT3]], %[[M]] : i32
+  // CHECK: arith.subi %[[N]], %[[PRODUCT3]] : i32
+  %least = arith.remsi %n, %m : i32
+  msl.store %least, %y[%lane] : i32, !msl.ptr<i32, device>, i32
+  // Whether a number is even does not depend on its sign.
+  // CHECK: %[[PARITY:.*]] = arith.andi %[[N]]
   // CHECK: arith.cmpi eq, %[[PARITY]]
   %c2 = arith.constant 2 : i32
   %2 = arith.remsi %n, %c2 : i32
