@@ -1,8 +1,11 @@
-# Writes OUTPUT, a C++ file with a hash of FILES: kernels that another build has cached are then told apart.
+# Writes OUTPUT, a C++ file with a function FUNCTION that returns a hash of FILES: what another build has cached is then told apart.
+if(NOT FUNCTION)
+  set(FUNCTION hostDeviceSourceHash)
+endif()
 set(_all "")
 foreach(_file IN LISTS FILES)
   file(SHA256 "${_file}" _hash)
   string(APPEND _all "${_hash}")
 endforeach()
 string(SHA256 _hash "${_all}")
-file(WRITE "${OUTPUT}" "namespace triton_metal {\nconst char *hostDeviceSourceHash() { return \"${_hash}\"; }\n} // namespace triton_metal\n")
+file(WRITE "${OUTPUT}" "namespace triton_metal {\nconst char *${FUNCTION}() { return \"${_hash}\"; }\n} // namespace triton_metal\n")

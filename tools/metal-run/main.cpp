@@ -1,5 +1,6 @@
 // metal-run: compiles a Metal kernel for the host and runs it on arrays from files.
 #include "host_device/Device.h"
+#include "host_device/Scanner.h"
 #include "tools/metal-run/Npy.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,8 +18,7 @@ using namespace triton_metal;
 
 static cl::OptionCategory category("Options");
 
-static cl::opt<std::string> inputFile(cl::Positional, cl::desc("K.metal"), cl::init("-"),
-                                      cl::cat(category));
+static cl::list<std::string> inputFiles(cl::Positional, cl::desc("K.metal"), cl::cat(category));
 static cl::opt<std::string>
     kernelName("kernel", cl::desc("The kernel to run; needed if the file has several"),
                cl::value_desc("name"), cl::cat(category));
@@ -70,6 +70,14 @@ static cl::opt<bool>
 static cl::opt<bool>
     listKernels("list", cl::desc("Print the file's kernels and their parameters, and run nothing"),
                 cl::cat(category));
+static cl::opt<bool>
+    findQuirks("quirks",
+               cl::desc("Print what Apple's compilers and GPUs are known to get wrong in the "
+                        "files, and run nothing. The exit status is 1 if there is any"),
+               cl::cat(category));
+static cl::opt<bool> safeMath("safe-math",
+                              cl::desc("With --quirks: the files are compiled in safe math mode"),
+                              cl::cat(category));
 static cl::opt<unsigned> repeatRuns("repeat", cl::desc("Run so many times and print the best time"),
                                     cl::init(0), cl::cat(category));
 static cl::opt<uint64_t>
@@ -243,6 +251,32 @@ static Expected<std::vector<FunctionConstantValue>> parseConstants() {
   return values;
 }
 
+/// Scans the files. Returns the exit status.
+static int scanFiles(const LibraryOptions &library) {
+  int status = 0;
+  for (const std::string &file : inputFiles) {
+    auto buffer = MemoryBuffer::getFileOrSTDIN(file);
+    if (!buffer)
+      exitOnError(failure("cannot read '" + file + "': " + buffer.getError().message()));
+    QuirkOptions options;
+    options.safeMath = safeMath;
+    options.text.fileName = file == "-" ? "<stdin>" : file;
+    options.text.macros = library.macros;
+    options.text.includeDirectories = library.includeDirectories;
+    auto hits = findQuirksIn((*buffer)->getBuffer(), options);
+    if (!hits) {
+      errs() << toString(hits.takeError()) << "\n";
+      status = 2;
+      continue;
+    }
+    for (const QuirkHit &hit : *hits)
+      outs() << describe(hit) << "\n";
+    if (!hits->empty())
+      status = std::max(status, 1);
+  }
+  return status;
+}
+
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
@@ -253,22 +287,30 @@ int main(int argc, char **argv) {
                               "  threads and writes arrays back. No GPU is needed.\n\n"
                               "  metal-run saxpy.metal --buffer x=x.npy --buffer y=y.npy --scalar "
                               "a=2.5 --grid 1000 --group 256 --output y=out.npy\n"
-                              "  metal-run saxpy.metal --list\n");
-
-  auto buffer = MemoryBuffer::getFileOrSTDIN(inputFile);
-  if (!buffer)
-    exitOnError(failure("cannot read '" + inputFile + "': " + buffer.getError().message()));
+                              "  metal-run saxpy.metal --list\n"
+                              "  metal-run --quirks saxpy.metal softmax.metal\n");
+  if (inputFiles.empty())
+    inputFiles.push_back("-");
+  const std::string &inputFile = inputFiles.front();
+  if (inputFiles.size() > 1 && !findQuirks)
+    exitOnError(failure("several files are only taken with --quirks; '" + inputFiles[1] +
+                        "' is the second one"));
 
   LibraryOptions options;
   options.checkBounds = check;
   options.count = countWork;
-  options.fileName = inputFile == "-" ? std::string("<stdin>") : inputFile.getValue();
+  options.fileName = inputFile == "-" ? std::string("<stdin>") : inputFile;
   options.functionConstants = exitOnError(parseConstants());
   options.includeDirectories.assign(includeFolders.begin(), includeFolders.end());
   for (StringRef macro : macros) {
     auto [name, value] = macro.split('=');
     options.macros.push_back({name.str(), macro.contains('=') ? value.str() : "1"});
   }
+  if (findQuirks)
+    return scanFiles(options);
+  auto buffer = MemoryBuffer::getFileOrSTDIN(inputFile);
+  if (!buffer)
+    exitOnError(failure("cannot read '" + inputFile + "': " + buffer.getError().message()));
   auto compiled = Device::get().compile((*buffer)->getBuffer(), options);
   if (!compiled) { // its lines begin with the kernel's own place
     errs() << toString(compiled.takeError()) << "\n";
