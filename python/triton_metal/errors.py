@@ -111,6 +111,41 @@ class DeviceError(_PlacedError, RuntimeError):
     """An error from a device or its compiler, or a failed check."""
 
 
+class DeviceRefusal(DeviceError):
+    """Apple's compiler or GPU refused a kernel or ended a launch.
+
+    ``kind`` says which kind of refusal it is (refusals.py lists them), ``framework`` is "mlx" or "mps", and ``said`` is
+    the framework's whole message.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        location: SourceLocation | None = None,
+        callers: tuple[SourceLocation, ...] = (),
+        *,
+        kind: str = "text",
+        framework: str = "",
+        said: str = "",
+    ) -> None:
+        super().__init__(message, location, callers)
+        self.kind = kind
+        self.framework = framework
+        self.said = said
+
+    def __reduce__(self):
+        fields = {"kind": self.kind, "framework": self.framework, "said": self.said}
+        return _refusal, (self.message, self.location, self.callers, fields)
+
+
+def _refusal(message: str, location: Any, callers: Any, fields: dict[str, str]) -> DeviceRefusal:
+    return DeviceRefusal(message, location, callers, **fields)
+
+
+class RefusalWarning(UserWarning):
+    """A warning that a kernel runs in another form because Apple's compiler or GPU refused the first one."""
+
+
 def launch_error(name: str, compiled: Any, message: str) -> DeviceError:
     """An error of a launch on the host device, with the Python line that the Metal line comes from."""
     places = _source_of(getattr(getattr(compiled, "metadata", None), "text", None), message)
@@ -120,6 +155,23 @@ def launch_error(name: str, compiled: Any, message: str) -> DeviceError:
     if not places:
         return DeviceError(f"{name}: {message}")
     return DeviceError(f"{name}: {message}", places[0], tuple(places[1:]))
+
+
+def kernel_places(metadata: Any, message: str = "") -> list[SourceLocation]:
+    """The Python location of a kernel, or of the access that a message of Apple's compiler is about, and its callers."""
+    text = getattr(metadata, "text", None)
+    if not isinstance(text, dict) or "source" not in text:
+        return []
+    frames = text["source"]
+    if match := re.search(r"program_source:(\d+):(\d+): error:", message):
+        at_line = [place for place in text.get("places", ()) if place[0] == int(match[1])]
+        if at_line:
+            frames = at_line[0][3]
+    places = _located(text, frames)
+    # An error in the language's own functions is reported at their call.
+    while len(places) > 1 and _is_ours(places[0]):
+        places = places[1:]
+    return places
 
 
 def _source_of(text: dict[str, Any] | None, message: str) -> list[SourceLocation]:
@@ -138,6 +190,11 @@ def _source_of(text: dict[str, Any] | None, message: str) -> list[SourceLocation
             frames = begun[-1][3]
     elif "faulted" not in message:
         return []
+    return _located(text, frames)
+
+
+def _located(text: dict[str, Any], frames: list[int]) -> list[SourceLocation]:
+    """The frames of a launch contract as locations."""
     located = []
     for file, line, column in zip(frames[::3], frames[1::3], frames[2::3], strict=True):
         name = text["files"][file]

@@ -15,13 +15,14 @@ IOREG = """+-o AGXAcceleratorG{generation}X  <class AGXAcceleratorG{generation}X
 """
 
 
-def mac(chip, macos, cores=None, memory=None, ioreg=True):
+def mac(chip, macos, cores=None, memory=None, ioreg=True, build=None):
     """A stand-in for running commands."""
     outputs = {
         ("sysctl", "-n", "machdep.cpu.brand_string"): f"{chip}\n" if chip else None,
         ("sysctl", "-n", "hw.memsize"): f"{memory}\n" if memory else None,
         ("sysctl", "-n", "kern.osproductversion"): f"{macos}\n" if macos else None,
         ("sw_vers", "-productVersion"): f"{macos}\n" if macos else None,
+        ("sw_vers", "-buildVersion"): f"{build}\n" if build else None,
     }
     if ioreg and cores:
         outputs[("ioreg", "-r", "-c", "AGXAccelerator", "-d", "1")] = IOREG.format(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import DeviceError
+from . import quirks
 from .base import DeviceProperties
 from .chip import Chip, parse_chip
 from .target import Target, apple, features_of, msl_of_macos
@@ -27,6 +28,7 @@ class Detected:
     machine: str
     chip: Chip = field(default_factory=lambda: Chip(None))
     macos: str | None = None
+    build: str | None = None
     gpu_cores: int | None = None
     memory_bytes: int | None = None
     working_set_bytes: int | None = None
@@ -60,7 +62,17 @@ class Detected:
         """The target to compile for. A framework may use an older language version than the newest."""
         if self.system != "Darwin":
             raise DeviceError(f"{self.system} {self.machine} has no Apple GPU")
-        return apple(self.macos or "", self.chip, framework_msl(framework, self.macos or ""))
+        return apple(
+            self.macos or "",
+            self.chip,
+            framework_msl(framework, self.macos or ""),
+            quirks.features_of(self.quirk_key),
+        )
+
+    @property
+    def quirk_key(self) -> str | None:
+        """How the doctor's file of quirks names this Mac."""
+        return quirks.machine(self.chip.name, self.build)
 
     def properties(self, kind: str, name: str) -> DeviceProperties:
         """The detected values as a device's properties."""
@@ -184,6 +196,9 @@ def gather(
     macos = run(["sw_vers", "-productVersion"])
     note("macos", macos.strip() if macos else None, "sw_vers -productVersion")
     note("macos", sysctl("kern.osproductversion"), "sysctl kern.osproductversion")
+    build = run(["sw_vers", "-buildVersion"])
+    note("build", build.strip() if build else None, "sw_vers -buildVersion")
+    note("build", sysctl("kern.osversion"), "sysctl kern.osversion")
     registry = run(["ioreg", "-r", "-c", "AGXAccelerator", "-d", "1"]) or ""
     cores = re.search(r'"gpu-core-count"\s*=\s*(\d+)', registry)
     note("gpu_cores", int(cores[1]) if cores else None, "ioreg gpu-core-count")
@@ -220,6 +235,7 @@ def gather(
         machine,
         chip=chip,
         macos=first("macos"),
+        build=first("build"),
         gpu_cores=first("gpu_cores"),
         memory_bytes=first("memory_bytes"),
         working_set_bytes=first("working_set_bytes"),

@@ -11,6 +11,7 @@ from typing import Any
 from .. import _native
 from ..config import kernel_config
 from ..errors import LaunchTypeError, LaunchValueError
+from . import quirks
 from .base import Device
 from .registry import get, names
 from .target import BASELINE, Target
@@ -128,8 +129,10 @@ def target_for(name: str) -> Target:
     """
     config = kernel_config()
     base = get(name).target()
+    named = quirks.chosen()
     return replace(
         base,
+        quirks=base.quirks if named is None else named,
         max_threads=min(base.max_threads, config.max_threads),
         threadgroup_bytes=min(base.threadgroup_bytes, config.shared_memory),
     )

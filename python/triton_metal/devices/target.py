@@ -63,6 +63,8 @@ class Target:
     features: Mapping[str, bool | None] = field(default_factory=dict, compare=False)
     max_threads: int = 1024
     threadgroup_bytes: int = 32768
+    quirks: tuple[str, ...] = ()
+    """Cures of defects that this target needs, from quirks.QUIRKS."""
 
     def spec(self) -> str:
         """The target as the compiler and the caches use it."""
@@ -72,6 +74,7 @@ class Target:
             f"threadgroup={self.threadgroup_bytes}",
         ]
         parts += sorted(name for name, there in self.features.items() if there)
+        parts += sorted(self.quirks)
         return ",".join(parts)
 
 
@@ -134,8 +137,16 @@ def features_of(
     return result
 
 
-def apple(macos: str, chip: Chip | str | None, limit_msl: str | None = None) -> Target:
-    """The target of a Mac. ``limit_msl`` is the newest language version that a framework uses."""
+def apple(
+    macos: str,
+    chip: Chip | str | None,
+    limit_msl: str | None = None,
+    quirks: tuple[str, ...] = (),
+) -> Target:
+    """The target of a Mac. ``limit_msl`` is the newest language version that a framework uses.
+
+    ``quirks`` are the cures that this Mac needs.
+    """
     parsed = chip if chip is not None and not isinstance(chip, str) else parse_chip(chip)
     chip = parsed.name
 
@@ -152,7 +163,7 @@ def apple(macos: str, chip: Chip | str | None, limit_msl: str | None = None) -> 
             f"the chip {chip or '(unknown)'} is not supported: kernels need a Mac with Apple silicon"
         )
     features = features_of(msl, parsed.family, at_least=7, virtual=parsed.virtual)
-    return Target(name=f"{chip}, Metal {msl}", msl_version=msl, features=features)
+    return Target(name=f"{chip}, Metal {msl}", msl_version=msl, features=features, quirks=quirks)
 
 
 #: What the host device runs, and what is printed where no target is named: everything that the compiler prints.

@@ -1,7 +1,7 @@
 """``python -m triton_metal doctor``: lists the devices, checks them, and says what to do.
 
 Small kernels run on every available device and are compared with NumPy. Every example also runs, with timings, on a
-Mac and with ``--full`` or ``--report``.
+Mac and with ``--full`` or ``--report``. ``--quirks`` looks for the known defects of Apple's compiler and GPUs instead.
 """
 
 from __future__ import annotations
@@ -35,7 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--only",
         default="",
         metavar="NAME",
-        help="only examples whose kernel's name has this in it",
+        help="only examples whose kernel's name has this in it; with --quirks, one row of the known defects",
+    )
+    parser.add_argument(
+        "--quirks",
+        action="store_true",
+        help="look for the known defects of Apple's Metal compiler and GPUs; takes at most two minutes",
+    )
+    parser.add_argument(
+        "--save",
+        action="store_true",
+        help="with --quirks: remember the cures that this Mac needs, for all kernels from now on",
     )
 
 
@@ -44,15 +54,26 @@ def main(options: argparse.Namespace) -> int:
     from . import text
     from .report import gather, without_owner
 
+    if options.save and not options.quirks:
+        print("doctor: --save belongs to --quirks", file=sys.stderr)
+        return 2
+
     if options.report is not None and not options.report.absolute().parent.is_dir():
         print(
             f"doctor: {options.report.absolute().parent} is not a folder: --report needs a file in an existing folder",
             file=sys.stderr,
         )
         return 2
+    if options.quirks and options.report is None:
+        return quirks_main(options)
     full = options.full or options.report is not None or sys.platform == "darwin"
-    report = gather(full and not options.quick, options.only, None if options.json else _tell())
+    only = "" if options.quirks else options.only
+    report = gather(full and not options.quick, only, None if options.json else _tell())
     if options.report is not None:
+        # A report of some examples is not about the machine.
+        if options.quirks or not options.only:
+            report["quirks"] = survey_quirks(options)
+            report["ok"] = report["ok"] and report["quirks"]["ok"]
         shareable = without_owner(report)
         content = (
             json.dumps(shareable, indent=2) + "\n"
@@ -71,6 +92,40 @@ def main(options: argparse.Namespace) -> int:
         if options.report is not None:
             print(f"The report is in {options.report}.")
     return 0 if report["ok"] else 1
+
+
+def survey_quirks(options: argparse.Namespace) -> dict[str, Any]:
+    """Looks for the known defects, with a progress line on a terminal."""
+    from .quirks import survey
+
+    def told(line: str) -> None:
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+
+    shows = sys.stderr.isatty() and not options.json
+    only = options.only if options.quirks else ""
+    found = survey.gather(only, told if shows else None)
+    if shows:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    if options.save:
+        found["saved"] = survey.save(found)
+    return found
+
+
+def quirks_main(options: argparse.Namespace) -> int:
+    """``doctor --quirks``. The exit status is 1 only if a form that the compiler prints is wrong."""
+    from .quirks import survey, table
+
+    probes, questions = survey.select(options.only)
+    if not probes and not questions:
+        rows = ", ".join(str(probe.row) for probe in survey.select("")[0])
+        print(f"doctor: --only {options.only} names no probe; the rows are {rows}", file=sys.stderr)
+        return 2
+    found = survey_quirks(options)
+    if options.json:
+        print(json.dumps(found, indent=2))
+    else:
+        table.show(found)
+    return 0 if found["ok"] else 1
 
 
 def _tell() -> Any:

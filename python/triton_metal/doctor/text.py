@@ -131,6 +131,8 @@ def show(report: dict[str, Any]) -> None:
             )
         console.print(rows)
     console.print()
+    if "quirks" in report:
+        console.print(Text(f"known defects: {report['quirks']['conclusion']}"))
     for check in report["checks"]:
         state = state_of(check)
         words = check[_WORDS[state]]
@@ -152,6 +154,8 @@ def plain(report: dict[str, Any]) -> str:
         for record in device["records"]:
             lines.append(f"  {state_of(record):7} {label(record)}: {measured(record)}")
     lines.append("")
+    if "quirks" in report:
+        lines.append(f"known defects: {report['quirks']['conclusion']}")
     for check in report["checks"]:
         state = state_of(check)
         lines.append(f"{state:7} {check['name']}: {check[_WORDS[state]]}")
@@ -183,6 +187,10 @@ def markdown(report: dict[str, Any]) -> str:
             lines += ["", f"### {label(record)}", "", "```", record.get("error", ""), "```"]
             if record.get("metal"):
                 lines += ["", "```cpp", record["metal"].rstrip(), "```"]
+    if "quirks" in report:
+        from .quirks.table import markdown as quirks
+
+        lines += quirks(report["quirks"])
     lines += ["", "## What to do", ""]
     lines += [f"- {line}" for line in report["advice"]] or ["Nothing."]
     shortened = json.loads(json.dumps(report))
