@@ -4,7 +4,7 @@
 here to call.
 """
 
-from ._engine import table
+from ._engine import find_quirks, quirk_rows, scanner_version, table
 
 __version__ = "0.1.0"
-__all__ = ["table"]
+__all__ = ["find_quirks", "quirk_rows", "scanner_version", "table"]

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+import quirk_check
+
 ROUTES = ("mps", "mlx", "mlx-in-place")
 _launches: dict[str, int] = {}
 
@@ -27,6 +29,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--route",
         choices=ROUTES,
         help="run launches through torch.mps.compile_shader's or mx.fast.metal_kernel's contract device",
+    )
+    parser.addoption(
+        "--no-quirks",
+        action="store_true",
+        help="do not scan the kernels' texts for what Apple's compilers and GPUs are known to get wrong",
+    )
+    parser.addoption(
+        "--quirks-report",
+        metavar="FILE",
+        help="append what the scanner finds in the kernels' texts to a file, one JSON object a line",
     )
     parser.addoption(
         "--least-target",
@@ -71,6 +83,14 @@ def _least_target(request: pytest.FixtureRequest) -> Iterator[None]:
     _native.configuration_changed()
 
 
+@pytest.fixture(autouse=True)
+def _quirks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test whose kernels' texts have what Apple's compilers and GPUs are known to get wrong."""
+    yield
+    if not request.config.getoption("--no-quirks"):
+        quirk_check.check(request.config.getoption("--quirks-report"), request.node.nodeid)
+
+
 @pytest.fixture
 def cache_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A cache of the test's own, which is not made yet."""
@@ -83,6 +103,8 @@ def cache_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("--no-quirks"):
+        quirk_check.install()
     if config.getoption("--dump-ttir"):
         from ttir_texts import dump_texts
 

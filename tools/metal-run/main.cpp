@@ -256,8 +256,11 @@ static int scanFiles(const LibraryOptions &library) {
   int status = 0;
   for (const std::string &file : inputFiles) {
     auto buffer = MemoryBuffer::getFileOrSTDIN(file);
-    if (!buffer)
-      exitOnError(failure("cannot read '" + file + "': " + buffer.getError().message()));
+    if (!buffer) {
+      errs() << "metal-run: cannot read '" << file << "': " << buffer.getError().message() << "\n";
+      status = 2;
+      continue;
+    }
     QuirkOptions options;
     options.safeMath = safeMath;
     options.text.fileName = file == "-" ? "<stdin>" : file;

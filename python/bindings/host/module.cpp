@@ -1,11 +1,46 @@
-// triton_metal_host._engine: the host device's table of functions in a capsule. Python's limited
-// API, so that one module serves every version.
+// triton_metal_host._engine: the host device's table of functions in a capsule, and the scanner of
+// Metal text. Python's limited API, so that one module serves every version.
 #define Py_LIMITED_API 0x030A0000
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "host_device/Interface.h"
+#include "host_device/Scanner.h"
 
 namespace {
+
+PyObject *textOf(const std::string &text) {
+  return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
+
+PyObject *findQuirks(PyObject *, PyObject *arguments) {
+  const char *text = nullptr, *file = nullptr;
+  Py_ssize_t size = 0;
+  int safeMath = 0;
+  if (!PyArg_ParseTuple(arguments, "s#sp", &text, &size, &file, &safeMath))
+    return nullptr;
+  triton_metal::QuirkOptions options;
+  options.text.fileName = file;
+  options.safeMath = safeMath;
+  std::string hits;
+  PyThreadState *state = PyEval_SaveThread();
+  hits = triton_metal::quirksAsJson(llvm::StringRef(text, static_cast<size_t>(size)), options);
+  PyEval_RestoreThread(state);
+  return textOf(hits);
+}
+
+PyObject *quirkRows(PyObject *, PyObject *) { return textOf(triton_metal::quirkRowsAsJson()); }
+
+PyObject *scannerVersion(PyObject *, PyObject *) {
+  return textOf(triton_metal::quirkScannerVersion());
+}
+
+PyMethodDef methods[] = {{"find_quirks", findQuirks, METH_VARARGS,
+                          "find_quirks(text, file_name, safe_math): the findings as JSON."},
+                         {"quirk_rows", quirkRows, METH_NOARGS, "The rows of the scanner as JSON."},
+                         {"scanner_version", scannerVersion, METH_NOARGS,
+                          "What besides the text determines the findings."},
+                         {nullptr, nullptr, 0, nullptr}};
 
 int execute(PyObject *module) {
   const void *table = &triton_metal::hostDeviceTable();
@@ -23,7 +58,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "_engine",
                           "The host Metal device, as a table of functions in a capsule.",
                           0,
-                          nullptr,
+                          methods,
                           slots,
                           nullptr,
                           nullptr,

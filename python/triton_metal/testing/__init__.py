@@ -81,3 +81,22 @@ def contract_device(name: str, **options: Any) -> Any:
     from .contract import contract_device
 
     return contract_device(name, **options)
+
+
+def find_quirks(text: str, *, file_name: str = "kernel.metal", safe_math: bool = False) -> Any:
+    """What Apple's compilers and GPUs are known to get wrong in a Metal text, as a list of `QuirkHit`.
+
+    ``safe_math`` says that the program that compiles the text sets the safe math mode. The text is parsed by the host
+    device's front end; a text that does not parse raises ValueError. docs/apple-quirks.md explains the rows.
+
+    >>> import triton_metal
+    >>> hits = triton_metal.testing.find_quirks(
+    ...     "kernel void k(device uint *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {\\n"
+    ...     "  x[i] = (i / 65536) % 6;\\n"
+    ...     "}")
+    >>> [(hit.row, hit.line) for hit in hits]
+    [(2, 2)]
+    """
+    from .quirks import find_quirks
+
+    return find_quirks(text, file_name=file_name, safe_math=safe_math)
