@@ -38,6 +38,7 @@ class CompiledKernel:
     native: _native.Kernel
     signature: dict[str, str]
     constants: dict[str, Any]
+    aligned: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         types = ", ".join(f"{name}: {type}" for name, type in self.signature.items())
@@ -220,6 +221,7 @@ class Launcher:
             native=native,
             signature=signature,
             constants=constants,
+            aligned=aligned,
         )
 
     @staticmethod

@@ -6,11 +6,14 @@ docs/apple.md lists the assumptions and their sources in PyTorch.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
+from . import refit
 from .errors import DeviceError, LaunchTypeError, LaunchValueError
 from .metal_text import MetalText, threads_of
+from .refusals import recognise
 
 # dispatchThreads: counts threads; a thread's place in the grid is a 32-bit number in Metal.
 MAX_GRID_THREADS = (1 << 32) - 1
@@ -31,6 +34,7 @@ class Shaders:
             for index, argument in enumerate(compiled.metadata.args)
             if argument["kind"] == "buffer"
         ]
+        self.metadata = compiled.metadata
         self.scalar_buffer: int = compiled.metadata.scalar_buffer
         self.metal: str = compiled.asm["metal"]
         self.text = MetalText.of(self.metal, compiled.metadata)
@@ -45,19 +49,24 @@ class Shaders:
                 found = self.kernels.get(folded)
                 if found is None:
                     text = self.text.folded() if folded else self.metal
+                    start = time.perf_counter()
                     try:
                         library = self.compile(text)
                         found = getattr(library, self.name)
                     except (RuntimeError, SyntaxError, AttributeError) as error:
+                        refusal = recognise(error, "mps")
+                        if refusal is not None:
+                            raise refusal.error(self.name, self.metadata) from error
                         raise DeviceError(
                             f"{self.name}: PyTorch does not compile the kernel's Metal text: {error}"
                         ) from error
+                    refit.warn_if_slow(self.name, time.perf_counter() - start)
                     limit = found.max_threads_per_threadgroup
                     if limit < self.threads:
-                        raise DeviceError(
-                            f"{self.name} has {self.threads} threads a threadgroup, but this GPU supports at most "
-                            f"{limit}: launch it with num_warps={max(1, limit // 32)} or fewer"
-                        )
+                        said = f"has {self.threads} threads a threadgroup, but this GPU supports at most {limit}"
+                        threads = recognise(said, "mps")
+                        assert threads is not None
+                        raise threads.error(self.name, self.metadata)
                     self.kernels[folded] = found
         return found
 
@@ -85,11 +94,20 @@ def launch(
     """Runs a compiled kernel over a grid of programs, in the current MPS stream.
 
     ``arguments`` are in the kernel's order and include the tensors; ``scalar_words`` holds the scalars. The launch
-    does not wait for the GPU: PyTorch orders it with its own work on the same tensors.
+    does not wait for the GPU: PyTorch orders it with its own work on the same tensors. A kernel that Apple's compiler
+    refuses is compiled again in another form.
     """
+    refit.launching("mps", compiled, lambda: encode(compiled, grid, arguments, scalar_words))
+
+
+def encode(
+    compiled: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes
+) -> None:
+    """Encodes a launch in the current MPS stream. Nothing is encoded if the kernel is refused."""
     shaders = vars(compiled).get("_mps_shaders")
     if shaders is None or shaders.compile is not compile_shader():
-        shaders = compiled._mps_shaders = Shaders(compiled)
+        with refit.lock:
+            shaders = compiled._mps_shaders = Shaders(compiled)
     bound: list[Any] = [None] * len(shaders.text.buffers)
     for position, slot, name in shaders.arguments:
         bound[slot] = check_tensor(shaders.name, name, arguments[position])

@@ -6,10 +6,13 @@ the top. docs/apple.md has it in words, with the sources.
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .config import warps_within
 from .errors import DeviceError, DeviceRefusal, kernel_places
 
 FRAMEWORKS = {"mlx": "MLX", "mps": "PyTorch", "host": "the host device"}
@@ -143,9 +146,8 @@ KINDS = (
             r"Failed to create function state object for",
             r"Unable to load function",
             r"Unable to load kernel \S+\s*\Z",
-            r"There is no kernel|no functions? in (?:the|this) library",
+            r"no functions? in (?:the|this) library",
         ),
-        changes=("again",),
     ),
     Kind(
         "text",
@@ -200,15 +202,15 @@ class Refusal:
             return line if len(line) <= 200 else line[:197] + "..."
         return lines[0] if lines else ""
 
-    def error(self, kernel: str, metadata: Any = None, tried: str = "") -> DeviceRefusal:
+    def error(self, kernel: str, metadata: Any = None) -> DeviceRefusal:
         """The exception: one sentence that names the kernel, the cause and the next step."""
         name = FRAMEWORKS.get(self.framework, self.framework)
         cause = self.kind.cause.format(framework=name)
         advice = self.kind.advice.format(framework=name)
         if self.kind.name == "threads" and self.fits:
-            advice = f"launch it with num_warps={max(1, 1 << ((self.fits // 32).bit_length() - 1))} or fewer"
+            advice = f"launch it with num_warps={warps_within(max(32, self.fits))} or fewer"
         how = f" ({self.summary()})" if self.summary() else ""
-        text = f"{kernel}: {cause}{how}{tried}: {advice}"
+        text = f"{kernel}: {cause}{how}: {advice}"
         if self.kind.ran:
             text += "; what the launch was to write is not defined now"
         places = kernel_places(metadata, self.said)
@@ -236,9 +238,16 @@ def recognise(error: BaseException | str, framework: str) -> Refusal | None:
     return None
 
 
-def translated(error: BaseException, framework: str, kernel: str = "a launch") -> BaseException:
-    """A DeviceRefusal for an exception that is one, and the exception itself otherwise."""
-    if isinstance(error, DeviceError):
-        return error
-    found = recognise(error, framework)
-    return error if found is None else found.error(kernel)
+@contextlib.contextmanager
+def reporting(framework: str) -> Iterator[None]:
+    """In this block, exceptions of a framework that report a refusal are DeviceRefusals.
+
+    It is for waiting: the framework does not say which launch the GPU ended.
+    """
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        found = None if isinstance(error, DeviceError) else recognise(error, framework)
+        if found is None:
+            raise
+        raise found.error("a launch") from error

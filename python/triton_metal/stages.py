@@ -19,14 +19,14 @@ class Stages(Mapping[str, str]):
     def __init__(self, ttir: str, metal: str, options: tuple[int, int, str]) -> None:
         """``options`` are those of the compilation: warps, stages and the target's text."""
         self._texts = {"ttir": ttir, "metal": metal}
-        self._options = options
+        self.options = options
 
     def __getitem__(self, name: str) -> str:
         if name not in self.names:
             raise KeyError(f"{name!r} is not a stage: the stages are {', '.join(self.names)}")
         if name not in self._texts:
             made: Any = _native.compile_text(
-                self._texts["ttir"], "<ttir>", *self._options, stages=True
+                self._texts["ttir"], "<ttir>", *self.options, stages=True
             )
             self._texts.update(ttm=made.ttm, msl=made.msl)
         return self._texts[name]

@@ -202,11 +202,21 @@ def threads_kernel(x_ptr, BLOCK: tl.constexpr):
 def test_fewer_threads_than_the_kernel_has(monkeypatch: pytest.MonkeyPatch) -> None:
     from triton_metal.testing import compile_shader
 
+    limit = property(lambda self: 64)
+    monkeypatch.setattr(compile_shader.MetalKernel, "max_threads_per_threadgroup", limit)
+    x = np.zeros(64, np.int32)
+    with (
+        contract_device("mps"),
+        pytest.warns(triton_metal.RefusalWarning, match="num_warps=2 inst"),
+    ):
+        threads_kernel[(1,)](x, 64, num_warps=8)
+    assert x.tolist() == list(range(64))
+    # A kernel that no number of SIMD-groups brings below the limit.
     monkeypatch.setattr(
-        compile_shader.MetalKernel, "max_threads_per_threadgroup", property(lambda self: 64)
+        compile_shader.MetalKernel, "max_threads_per_threadgroup", property(lambda self: 16)
     )
-    with contract_device("mps"), pytest.raises(DeviceError, match="num_warps=2 or fewer"):
-        threads_kernel[(1,)](np.zeros(64, np.int32), 64, num_warps=8)
+    with contract_device("mps"), pytest.raises(DeviceError, match="num_warps=1 or fewer"):
+        threads_kernel[(1,)](np.zeros(128, np.int32), 128, num_warps=4)
 
 
 def test_a_tensor_on_the_cpu_among_those_on_mps() -> None:

@@ -8,11 +8,17 @@ import sys
 from types import ModuleType
 from typing import ClassVar
 
-from .. import _native
+from .. import _native, refit
 from ..errors import DeviceError
-from . import detect
+from . import detect, quirks
 from .base import Device
-from .target import BASELINE, Target
+from .target import BASELINE, FEATURES, Target, downgraded, parse_msl
+
+refit.targets = refit.Targets(
+    baseline=BASELINE.spec(),
+    since={name: needs.msl for name, needs in FEATURES.items()},
+    understood=lambda: quirks.understood(),
+)
 
 
 def parse_version(text: str) -> tuple[int, ...]:
@@ -49,7 +55,11 @@ class FrameworkDevice(Device):
         if not (detect.is_mac() and self.on_gpu()):
             return BASELINE
         self.limit_arrays()
-        return detect.detect_quickly().target(self.name)
+        target = detect.detect_quickly().target(self.name)
+        limit = refit.language_limit(self.name)
+        if limit is not None and parse_msl(limit) < parse_msl(target.msl_version):
+            return downgraded(target, limit)
+        return target
 
     _arrays_are_limited = False
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from .. import refusals
 from ..errors import DeviceError, LaunchTypeError
 from ..mlx import in_place
 from . import detect
@@ -93,11 +94,12 @@ class MLXDevice(FrameworkDevice):
         import mlx.core as mx
         import numpy as np
 
-        if array.dtype == mx.bfloat16:
-            import ml_dtypes
+        with refusals.reporting("mlx"):
+            if array.dtype == mx.bfloat16:
+                import ml_dtypes
 
-            return np.array(array.astype(mx.float32)).astype(ml_dtypes.bfloat16)
-        return np.array(array)
+                return np.array(array.astype(mx.float32)).astype(ml_dtypes.bfloat16)
+            return np.array(array)
 
     def run(
         self, compiled: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes
@@ -122,13 +124,15 @@ class MLXDevice(FrameworkDevice):
         self.require()
         import mlx.core as mx
 
-        mx.synchronize()
+        with refusals.reporting("mlx"):
+            mx.synchronize()
 
     def wait_for(self, value: Any) -> None:
         import mlx.core as mx
 
         if isinstance(value, (mx.array, tuple, list)):
-            mx.eval(value)
+            with refusals.reporting("mlx"):
+                mx.eval(value)
         self.synchronize()
 
     def event(self) -> MLXEvent:

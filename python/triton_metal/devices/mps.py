@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .. import mps
+from .. import mps, refusals
 from ..errors import LaunchTypeError
 from . import detect
 from .base import DeviceProperties, Event, MemoryStatistics, read_shape
@@ -102,11 +102,13 @@ class MPSDevice(FrameworkDevice):
     def to_numpy(self, array: Any) -> Any:
         import torch
 
+        with refusals.reporting("mps"):
+            copy = array.cpu()
         if array.dtype == torch.bfloat16:
             import ml_dtypes
 
-            return array.cpu().float().numpy().astype(ml_dtypes.bfloat16)
-        return array.cpu().numpy()
+            return copy.float().numpy().astype(ml_dtypes.bfloat16)
+        return copy.numpy()
 
     run = staticmethod(mps.launch)
 
@@ -114,7 +116,8 @@ class MPSDevice(FrameworkDevice):
         self.require()
         import torch
 
-        torch.mps.synchronize()
+        with refusals.reporting("mps"):
+            torch.mps.synchronize()
 
     def event(self) -> MPSEvent:
         self.require()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import DeviceError
 from .chip import Chip, parse_chip
@@ -164,6 +164,20 @@ def apple(
         )
     features = features_of(msl, parsed.family, at_least=7, virtual=parsed.virtual)
     return Target(name=f"{chip}, Metal {msl}", msl_version=msl, features=features, quirks=quirks)
+
+
+def downgraded(target: Target, msl: str) -> Target:
+    """A target with an older language version, without the features that need a newer one.
+
+    >>> downgraded(apple("15.0", "Apple M1"), "3.1").spec()
+    'msl=3.1,threads=1024,threadgroup=32768,bfloat,float_atomics,simd_reductions,simdgroup_matrix'
+    """
+    version = parse_msl(msl)
+    features = {
+        name: False if name in FEATURES and FEATURES[name].msl > version else there
+        for name, there in target.features.items()
+    }
+    return replace(target, msl_version=msl, features=features)
 
 
 #: What the host device runs, and what is printed where no target is named: everything that the compiler prints.

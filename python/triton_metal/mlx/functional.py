@@ -10,10 +10,11 @@ import functools
 import hashlib
 import math
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import coverage
+from .. import coverage, refit
 from ..errors import LaunchTypeError, LaunchValueError
 from ..metal_text import (
     MAX_BUFFERS,
@@ -111,12 +112,16 @@ def call(
     sizes = compiled.native.grid(grid(values) if callable(grid) else grid)
     arguments = [values[argument["name"]] for argument in compiled.metadata.args]
     words = compiled.native.pack(arguments)
-    function = functional(compiled, tuple(specs))
-    function.check_outputs(sizes, words, specs, init_value)
-    if has_metal():
-        results = function(arguments, list(specs.values()), sizes, words, init_value, stream)
-    else:
-        results = in_place_of_new(compiled, sizes, values, specs, words, init_value, stream)
+    functional(compiled, tuple(specs)).check_outputs(sizes, words, specs, init_value)
+
+    def launch() -> list[mx.array]:
+        if not has_metal():
+            return in_place_of_new(compiled, sizes, values, specs, words, init_value, stream)
+        # Made anew for each form of the kernel.
+        function = functional(compiled, tuple(specs))
+        return function(arguments, list(specs.values()), sizes, words, init_value, stream)
+
+    results = refit.launching("mlx", compiled, launch)
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -156,7 +161,9 @@ def functional(compiled: Any, outputs: tuple[str, ...]) -> Functional:
     key = (outputs, metal_kernel())
     found = cache.get(key)
     if found is None:
-        with _lock:
+        with refit.lock:
+            # A refit drops the kernel's cache with what was made of the form before.
+            cache = vars(compiled).setdefault("_mlx_functional", {})
             found = cache.setdefault(key, Functional(compiled, outputs))
     return found
 
@@ -197,6 +204,8 @@ class Functional:
         ]
         self.factory = metal_kernel()
         self.made: dict[Any, Any] = {}
+        # MLX's kernel objects whose pipelines exist.
+        self.proven: set[Any] = set()
 
     def check_outputs(
         self,
@@ -253,6 +262,8 @@ class Functional:
             init_value=None if init_value is None else float(init_value),
             stream=stream,
         )
+        if function not in self.proven and proven(self.name, results):
+            self.proven.add(function)
         return [
             result if math.prod(shape) else result[:0].reshape(shape)
             for result, (shape, _) in zip(results, specs, strict=True)
@@ -327,6 +338,26 @@ class Functional:
             source=source,
             header=text.header,
         )
+
+
+def proven(kernel: str, results: list[Any]) -> bool:
+    """Has MLX schedule the first launch of a kernel, so that a text or pipeline that is refused shows here.
+
+    MLX makes the pipeline when it evaluates an output, in the thread that asks for it, and this does not wait for the
+    GPU. False if a function is being traced: its arrays cannot be evaluated, so a refusal shows when MLX evaluates
+    what the function gives.
+    """
+    import mlx.core as mx
+
+    start = time.perf_counter()
+    try:
+        mx.async_eval(results)
+    except ValueError as error:
+        if "transformation" in str(error):
+            return False
+        raise
+    refit.warn_if_slow(kernel, time.perf_counter() - start)
+    return True
 
 
 def run_coverage(

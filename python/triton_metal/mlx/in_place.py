@@ -23,10 +23,11 @@ import atexit
 import importlib
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-from .. import _native
+from .. import _native, refit, refusals
 from ..errors import DeviceError
 
 _module: Any = None
@@ -78,11 +79,13 @@ def native() -> Any:
             except DeviceError as error:
                 _problem = str(error)
             else:
-                _native.set_route("mlx", _module.launch)
                 # Metal's buffers are aligned, and few arrays begin elsewhere; MLX's for CPUs are not.
                 import mlx.core as mx
 
-                _native.align_mlx_arrays(mx.metal.is_available())
+                has_gpu = mx.metal.is_available()
+                # Only Apple's compiler refuses what the host device takes.
+                _native.set_route("mlx", launch if has_gpu else _module.launch)
+                _native.align_mlx_arrays(has_gpu)
                 atexit.register(_tell_last_error)
         if _module is None:
             raise DeviceError(_problem)
@@ -92,7 +95,24 @@ def native() -> Any:
 def launch(
     kernel: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes
 ) -> None:
-    """Launches a compiled kernel on MLX arrays, as ``kernel[grid](...)`` does."""
+    """Launches a compiled kernel on MLX arrays, as ``kernel[grid](...)`` does.
+
+    MLX makes the kernel's pipeline before anything is bound to the arrays, so a kernel that Apple's compiler refuses
+    has changed nothing; it is compiled again in another form.
+    """
+
+    def start() -> None:
+        begin = time.perf_counter()
+        run(kernel, grid, arguments, scalar_words)
+        seconds = time.perf_counter() - begin
+        if seconds >= refit.SLOW_SECONDS:
+            refit.warn_if_slow(kernel.name, seconds)
+
+    refit.launching("mlx", kernel, start)
+
+
+def run(kernel: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes) -> None:
+    """Launches a kernel once. The stand-ins for refusals replace this."""
     native().launch(kernel, grid, arguments, scalar_words)
 
 
@@ -107,7 +127,8 @@ def synchronize() -> None:
     """
     import mlx.core as mx
 
-    mx.synchronize()
+    with refusals.reporting("mlx"):
+        mx.synchronize()
     if _module is not None and (message := _module.take_error()) is not None:
         raise DeviceError(message)
 

@@ -100,3 +100,26 @@ def find_quirks(text: str, *, file_name: str = "kernel.metal", safe_math: bool =
     from .quirks import find_quirks
 
     return find_quirks(text, file_name=file_name, safe_math=safe_math)
+
+
+def refusing(kind: str, **options: Any) -> Any:
+    """In this block the contract devices refuse kernels as Apple's compiler and GPUs do.
+
+    ``kind`` is "text", "language", "no function", "pipeline", "internal", "threads" and others. The result lists
+    the texts that were refused.
+
+    >>> import numpy as np, triton_metal, triton_metal.language as tl
+    >>> @triton_metal.jit
+    ... def fill(x, value, BLOCK: tl.constexpr):
+    ...     tl.store(x + tl.arange(0, BLOCK), value)
+    >>> x = np.zeros(256, np.float32)
+    >>> with contract_device("mps"), refusing("pipeline") as state:
+    ...     try:
+    ...         fill[(1,)](x, 1.5, BLOCK=256, num_warps=1)
+    ...     except triton_metal.DeviceRefusal as error:
+    ...         print(error.kind, len(state.refused) > 0, x.any())
+    pipeline True False
+    """
+    from .refusing import refusing
+
+    return refusing(kind, **options)

@@ -19,6 +19,9 @@ from .buffers import Buffer, buffer_of, is_tensor
 MAX_SET_BYTES = 4096
 MAX_BUFFERS = 31
 
+#: What refuses a stage ("library", "function", "pipeline", "limit") of a kernel; refusing.py sets it.
+refuse: Callable[[str, str, str, int], int | None] | None = None
+
 _INTEGER_CASTS = {"int32": 4, "int16": 2, "int8": 1, "uint8": 1}
 
 
@@ -39,24 +42,33 @@ def compile_shader(source: str) -> ShaderLibrary:
     # [NSString stringWithCString:encoding:NSASCIIStringEncoding]
     if not source.isascii():
         raise RuntimeError("Failed to create metal library: the source is not ASCII")
+    if refuse is not None:
+        refuse("library", "", source, 0)
     # The text ends at the first NUL.
     try:
         library = _native.MetalLibrary(source.partition("\0")[0])
     except ValueError as error:
         raise SyntaxError(str(error)) from None
-    return ShaderLibrary(library)
+    return ShaderLibrary(library, source)
 
 
 class ShaderLibrary:
     """`torch._C._mps_ShaderLibrary`."""
 
-    def __init__(self, library: _native.MetalLibrary) -> None:
+    def __init__(self, library: _native.MetalLibrary, source: str = "") -> None:
         self._library = library
+        self._source = source
 
     def __getattr__(self, name: str) -> MetalKernel:
         if name not in self._library.kernels:
             raise RuntimeError(f"Failed to create function state object for: {name}")
-        return MetalKernel(self._library, name)
+        kernel = MetalKernel(self._library, name)
+        if refuse is not None:
+            threads = kernel.max_threads_per_threadgroup
+            refuse("function", name, self._source, threads)
+            refuse("pipeline", name, self._source, threads)
+            kernel.limit = refuse("limit", name, self._source, threads)
+        return kernel
 
     def __dir__(self) -> list[str]:
         return list(self._library.kernels)
@@ -69,11 +81,13 @@ class MetalKernel:
         self._library = library
         self._name = name
         self._info = library.kernels[name]
+        self.limit: int | None = None
         self._needed = {buffer["index"]: buffer["name"] for buffer in self._info["buffers"]}
 
     @property
     def max_threads_per_threadgroup(self) -> int:
-        return self._info["max_threads"]
+        threads: int = self._info["max_threads"]
+        return threads if self.limit is None else min(threads, self.limit)
 
     @property
     def thread_execution_width(self) -> int:

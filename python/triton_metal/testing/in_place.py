@@ -48,7 +48,7 @@ class InPlace:
                 array = copy_of(arguments[place])
                 arrays[key] = mx.where(mx.array(True), array, array) if self.launches % 2 else array
             values[place] = arrays[key]
-        in_place.native().launch(compiled, grid, values, words)
+        in_place.launch(compiled, grid, values, words)
         for place in places:
             if described[place]["writes"] or described[place]["atomic"]:
                 memories[place][:] = np.frombuffer(bytes_of(values[place]), np.uint8)

@@ -83,6 +83,9 @@ class Recorder:
     launches: list[Launch] = field(default_factory=list)
 
 
+#: What refuses a stage ("library", "function", "pipeline", "limit") of a kernel; refusing.py sets it.
+refuse: Callable[[str, str, str, int], int | None] | None = None
+
 _recorders: list[Recorder] = []
 _contents: list[Callable[[int, int], bytes]] = []
 
@@ -275,6 +278,8 @@ class MetalKernel:
         """Runs the kernel, as MLX does when it evaluates the outputs."""
         import mlx.core as mx
 
+        if refuse is not None:
+            refuse("library", function, text, math.prod(threadgroup))
         try:
             library = _library(text)
         except ValueError as error:
@@ -282,6 +287,11 @@ class MetalKernel:
                 f"[metal::Device] Unable to build metal library from source\n{error}"
             ) from None
         limit = library.kernels[function]["max_threads"]
+        if refuse is not None:
+            refuse("function", function, text, math.prod(threadgroup))
+            refuse("pipeline", function, text, math.prod(threadgroup))
+            smaller = refuse("limit", function, text, math.prod(threadgroup))
+            limit = limit if smaller is None else min(limit, smaller)
         if math.prod(threadgroup) > limit:
             raise ValueError(
                 f"Thread group size ({math.prod(threadgroup)}) is greater than  the maximum allowed threads per "
