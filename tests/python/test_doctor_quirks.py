@@ -21,6 +21,7 @@ from triton_metal.errors import LaunchValueError
 from triton_metal.mlx import functional
 
 from mac_support import found_on_mac
+from metal_run import metal_run_path
 
 # Which device a launch takes is what is tested here.
 pytestmark = pytest.mark.own_route
@@ -95,6 +96,30 @@ def test_a_probe_would_notice_a_wrong_element() -> None:
         result = routes.examine("host", replace(probe, expected=spoiled), "ours")
         assert result["state"] == "wrong", probe.row
         assert result["says"].startswith("wrong: ")
+
+
+def test_the_scanner_agrees(tmp_path: Path) -> None:
+    """metal-run --quirks finds each row in its reported form, and nothing in the compiler's forms."""
+    tool = metal_run_path()
+    # What the scanner does not look for, or not in this size.
+    without = {9, 10, 23}
+
+    def found_in(probe: Probe, which: str) -> list[str]:
+        form = probe.form(which)
+        assert form is not None
+        file = tmp_path / f"{which}.metal"
+        file.write_text(text_of(probe, form))
+        done = subprocess.run(
+            [str(tool), "--quirks", str(file)], capture_output=True, text=True, check=False
+        )
+        assert "error:" not in done.stderr
+        return [line for line in done.stdout.splitlines() if not line.endswith("[unproven]")]
+
+    for probe in catalogue.probes():
+        raw, ours = found_in(probe, "raw"), found_in(probe, "ours")
+        assert ours == []
+        if probe.row not in (*without, 17):
+            assert any(f": row {probe.row} (" in line for line in raw), probe.row
 
 
 # --- What a Mac with a defect shows --------------------------------------------------------------------

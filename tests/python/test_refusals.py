@@ -281,9 +281,9 @@ def test_fewer_warps(route: Route, limit: int, warps: int) -> None:
             assert kernel.metadata.num_warps == warps
             assert kernel.metadata.threads == 32 * warps
             assert kernel.metadata.refits == (f"with num_warps={warps} instead of 16",)
-            assert f"max_total_threads_per_threadgroup({max(32 * warps, 33)})" in kernel.asm[
-                "metal"
-            ] or (f"max_total_threads_per_threadgroup({32 * warps})" in kernel.asm["metal"])
+            # A bound below 64 is row 1 of the known defects.
+            bound = f"max_total_threads_per_threadgroup({max(32 * warps, 64)})"
+            assert bound in kernel.asm["metal"]
         # The launch caches remember: no second refusal, no second warning.
         route.y[:] = -1
         with warnings.catch_warnings():
@@ -343,45 +343,26 @@ def test_downgrading_leaves_out_what_came_later() -> None:
     assert doctest.testmod(refit).failed == 0
 
 
-@pytest.fixture
-def rolling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compiler that has the feature rolled_loops, in place of one that may not."""
-    made = refit.made
-
-    def roll(compiled: Any, options: refit.Options) -> Any:
-        plain = options.target.replace(",rolled_loops", "")
-        text = made(compiled, refit.Options(options.num_warps, options.num_stages, plain))
-        if plain == options.target or text is None:
-            return text
-        from types import SimpleNamespace
-
-        # The offsets in the metadata hold: what is put in has as many characters.
-        return SimpleNamespace(
-            metal=text.metal.replace("x_ptr", "xrptr"),
-            metadata=text.metadata.replace("x_ptr", "xrptr"),
-        )
-
-    monkeypatch.setattr(quirks, "understood", lambda: frozenset(quirks.QUIRKS))
-    monkeypatch.setattr(refit, "made", roll)
-
-
 @pytest.mark.parametrize("kind", ["internal", "interrupted"])
-def test_rolled_loops_after_an_internal_error(kind: str, rolling: None) -> None:
-    route = Route("mps")
-    # The names in the launch contract are the text's, so only this route runs the stand-in's text.
-    with refusing(kind, when=lambda text, threads: "xrptr" not in text) as state:
-        kernel = launch_and_warn(route, "with loops that are not unrolled")
+def test_rolled_loops_after_an_internal_error(route: Route, kind: str) -> None:
+    """A thread has so many elements here that the text has loops over them."""
+    assert "rolled_loops" in quirks.understood()
+    with refusing(kind, when=lambda text, threads: "#pragma unroll" in text) as state:
+        kernel = launch_and_warn(route, "with loops that are not unrolled", num_warps=1)
+        if kernel is not None:
+            assert "#pragma unroll" not in kernel.asm["metal"]
+            assert "for (" in kernel.asm["metal"]
+            assert kernel.metadata.refits == ("with loops that are not unrolled",)
+            assert kernel.metadata.num_warps == 1
     assert len(state.refused) == 1
-    assert "xrptr" in kernel.asm["metal"]
-    assert kernel.metadata.refits == ("with loops that are not unrolled",)
 
 
 def test_fewer_warps_where_loops_cannot_be_rolled(
     route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quirks, "understood", frozenset)
-    with refusing("internal", when=lambda text, threads: threads > 32):
-        launch_and_warn(route, "with num_warps=1 instead of 4: Apple's compiler failed on the ")
+    with refusing("internal", when=lambda text, threads: threads > 64):
+        launch_and_warn(route, "with num_warps=2 instead of 4: Apple's compiler failed on the ")
 
 
 def test_a_new_problem_of_another_form() -> None:
@@ -412,9 +393,8 @@ def test_what_was_tried_is_told() -> None:
     with refusing("pipeline"), pytest.raises(DeviceRefusal) as caught:
         route.launch(num_warps=4)
     assert caught.value.kind == "pipeline"
-    assert "(tried with num_warps=2 instead of 4, with num_warps=1 instead of 4" in str(
-        caught.value
-    )
+    for words in ("with num_warps=2 instead of 4", "num_warps=1 instead of 4", "as Metal 3.1"):
+        assert words in str(caught.value)
     assert "which is refused too)" in str(caught.value)
 
 

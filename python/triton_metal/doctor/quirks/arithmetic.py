@@ -14,10 +14,9 @@ def remainder_of_quotient() -> Probe:
     raw = "  uint i = thread_position_in_grid.x;\n" + "".join(
         f"  out[{n}u * 128u + i] = (i / 65536u) % {m}u;\n" for n, m in enumerate(_MODULI)
     )
-    ours = (
-        "  uint i = thread_position_in_grid.x;\n"
-        "  volatile uint dividend = i / 65536u;\n"
-        + "".join(f"  out[{n}u * 128u + i] = dividend % {m}u;\n" for n, m in enumerate(_MODULI))
+    # The remainder comes first: 65536 times the modulus.
+    ours = "  uint i = thread_position_in_grid.x;\n" + "".join(
+        f"  out[{n}u * 128u + i] = i % {65536 * m}u / 65536u;\n" for n, m in enumerate(_MODULI)
     )
     return Probe(
         2,
@@ -90,7 +89,8 @@ def remainder_as_an_address() -> Probe:
 """
     ours = """\
   int number = numbers[thread_position_in_grid.x];
-  int remainder = (number + 1) % 5;
+  int next = number + 1;
+  int remainder = next - next / 5 * 5;
   out[thread_position_in_grid.x] = remainder < 2 ? bytes[remainder * 8] : uchar(0);
 """
 
@@ -190,12 +190,10 @@ def signed_overflow() -> Probe:
 """
     ours = """\
   uint i = thread_position_in_grid.x;
-  out[i] = as_type<int>(as_type<uint>(a[i]) + as_type<uint>(b[i]));
-  out[32u + i] = as_type<int>(as_type<uint>(a[i]) * as_type<uint>(b[i]));
+  out[i] = uint(a[i]) + uint(b[i]);
+  out[32u + i] = uint(a[i]) * uint(b[i]);
   int dividend = b[i] - 40;
-  uint size = dividend < 0 ? 0u - as_type<uint>(dividend) : as_type<uint>(dividend);
-  uint rest = size % 7u;
-  out[64u + i] = as_type<int>(dividend < 0 ? 0u - rest : rest);
+  out[64u + i] = dividend - dividend / 7 * 7;
 """
 
     def a() -> Any:

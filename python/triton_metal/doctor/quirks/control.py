@@ -34,10 +34,11 @@ def loop_without_visible_end() -> Probe:
     ours = """\
   uint i = thread_position_in_grid.x;
   uint steps = 0;
-  for (uint bound = 0; bound < 4294967295u && flags[0] == 0u; ++bound)
+  uint flag = flags[0];
+  for (ulong bound = 0; bound < 18446744073709551615ul && flag == 0u; ++bound)
     steps += 1u;
   uint n = numbers[i];
-  for (uint bound = 0; bound < 4294967295u && n > 1u; ++bound) {
+  while (n > 1u) {
     n = (n & 1u) == 0u ? n / 2u : n * 3u + 1u;
     steps += 1u;
   }
@@ -144,7 +145,7 @@ def _matrices(kind: str) -> tuple[str, str]:
 def matrices_as_arguments() -> Probe:
     """An array of simdgroup matrices that a function receives which is not inlined."""
     called, body = _matrices("__attribute__((noinline))")
-    inlined, _ = _matrices("inline __attribute__((always_inline))")
+    inlined, _ = _matrices("__attribute__((always_inline))")
 
     def expected() -> dict[str, Any]:
         import numpy as np
