@@ -97,8 +97,8 @@ static MslOptions frontendOptions(const LibraryOptions &options) {
 static std::string keyOf(StringRef source, const LibraryOptions &options) {
   std::string key;
   raw_string_ostream stream(key);
-  stream << options.checkBounds << options.count << ' ' << options.fileName.size() << ' '
-         << options.fileName;
+  stream << options.checkBounds << options.portable << options.count << ' '
+         << options.fileName.size() << ' ' << options.fileName;
   for (const FunctionConstantValue &constant : options.functionConstants)
     stream << "\nconstant " << constant.index << ' ' << constant.bits;
   for (auto &[name, value] : options.macros)
@@ -169,8 +169,8 @@ Expected<std::unique_ptr<Module>> Library::State::module(LLVMContext &context) {
 
 Error Kernel::State::build(Variant &variant, const CodeOptions &options) {
   std::string key = library->key + "\n" + info.name + "\n" +
-                    formatv("{0}{1}{2}{3}{4}", options.partial, options.scatteredPositions,
-                            options.checkBounds, options.count, options.seeded)
+                    formatv("{0}{1}{2}{3}{4}{5}", options.partial, options.scatteredPositions,
+                            options.checkBounds, options.portable, options.count, options.seeded)
                         .str();
   installFaultHandlers();
   Expected<Jit *> jit = Jit::get();
@@ -211,7 +211,9 @@ Error Kernel::State::build(Variant &variant, const CodeOptions &options) {
 }
 
 Expected<Kernel::State::Variant *> Kernel::State::get(CodeOptions options) {
-  options.checkBounds = library->options.checkBounds;
+  options.portable = library->options.portable;
+  options.checkBounds = library->options.checkBounds || options.portable;
+  options.seeded |= options.portable;
   options.count = library->options.count;
   Variant &variant = code[options.partial + 2 * options.scatteredPositions + 4 * options.seeded];
   std::call_once(variant.once, [&] {
@@ -494,10 +496,14 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   bool counting = state->library->options.count;
   plan.entry = (*variant)->entry;
   plan.facts = &facts;
-  plan.needsFibers = facts.usesThreadgroupBarrier || state->library->options.checkBounds ||
-                     facts.stackBytes > 512 * 1024;
-  plan.clearThreadgroupMemory = state->library->options.checkBounds;
+  plan.portable = state->library->options.portable;
+  bool checked = state->library->options.checkBounds || plan.portable;
+  plan.needsFibers = facts.usesThreadgroupBarrier || checked || facts.stackBytes > 512 * 1024;
+  plan.clearThreadgroupMemory = checked;
   plan.seed = dispatch.scheduleSeed;
+  plan.portableSeed = dispatch.portableSeed;
+  if (plan.portable && !plan.seed)
+    plan.seed = plan.portableSeed;
   plan.threadgroupBytes = end;
   if (counting)
     plan.counts.resize(facts.countWords());

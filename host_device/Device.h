@@ -22,6 +22,9 @@ struct LibraryOptions {
   /// Checks every access against its buffer. An access outside of it stops the kernel with an error
   /// that names the line.
   bool checkBounds = false;
+  /// Runs kernels portably: what Metal does not promise is answered with the worst that it allows,
+  /// and a result that depends on it is an error. Checks every access, too.
+  bool portable = false;
   /// Counts what launches do.
   bool count = false;
   std::vector<FunctionConstantValue> functionConstants;
@@ -58,6 +61,9 @@ struct Dispatch {
   /// A seed for a random order of threadgroups, of SIMD-groups between barriers, and of conflicting
   /// lanes.
   std::optional<uint64_t> scheduleSeed;
+  /// Draws the choices of a portable launch, and its schedule if `scheduleSeed` does not. Without
+  /// effect if the library is not portable.
+  uint64_t portableSeed = 0;
 };
 
 class Library;

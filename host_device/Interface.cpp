@@ -35,6 +35,7 @@ char *configure(const HostConfiguration *configuration) {
 char *compile(const HostText *text, HostLibrary **library) {
   LibraryOptions options;
   options.checkBounds = text->checkBounds;
+  options.portable = text->portable;
   options.count = text->count;
   if (text->fileName)
     options.fileName = text->fileName;
@@ -112,6 +113,7 @@ char *dispatch(HostKernel *kernel, const HostDispatch *launch, uint64_t *counter
     dispatch.gridThreads = {launch->gridThreads[0], launch->gridThreads[1], launch->gridThreads[2]};
   if (launch->hasSeed)
     dispatch.scheduleSeed = launch->seed;
+  dispatch.portableSeed = launch->portableSeed;
   dispatch.buffers = ArrayRef(launch->buffers, launch->numBuffers);
   if (launch->numThreadgroupMemoryLengths)
     dispatch.threadgroupMemoryLengths.assign(launch->threadgroupMemoryLengths,

@@ -8,7 +8,7 @@
 namespace triton_metal {
 
 /// The version of the interface. It must be increased whenever the table or its data change.
-inline constexpr uint32_t hostDeviceInterface = 2;
+inline constexpr uint32_t hostDeviceInterface = 3;
 /// The name of the capsule in which the package `triton_metal_host` carries the table.
 inline constexpr const char *hostDeviceCapsule = "triton_metal_host.table";
 
@@ -40,6 +40,7 @@ struct HostText {
   /// The name of the text in messages; null means kernel.metal.
   const char *fileName = nullptr;
   bool checkBounds = false;
+  bool portable = false;
   bool count = false;
   /// Names and values of macros, alternately.
   const char *const *macros = nullptr;
@@ -60,6 +61,7 @@ struct HostDispatch {
   bool hasGridThreads = false;
   bool hasSeed = false;
   uint64_t seed = 0;
+  uint64_t portableSeed = 0;
   const BufferBinding *buffers = nullptr;
   size_t numBuffers = 0;
   const uint32_t *threadgroupMemoryLengths = nullptr;

@@ -16,7 +16,8 @@ llvm::Expected<std::shared_ptr<Kernel>> Kernel::create(std::string metal,
 }
 
 llvm::Expected<const Kernel::Variant *> Kernel::variant(const LaunchOptions &options) {
-  unsigned index = (options.checkBounds ? 1 : 0) | (options.count ? 2 : 0);
+  unsigned index =
+      (options.checkBounds ? 1 : 0) | (options.count ? 2 : 0) | (options.portable ? 4 : 0);
   Variant &entry = variants[index];
   if (ready[index].load(std::memory_order_acquire))
     return &entry;
@@ -30,6 +31,7 @@ llvm::Expected<const Kernel::Variant *> Kernel::variant(const LaunchOptions &opt
   text.text = metal.data();
   text.size = metal.size();
   text.checkBounds = options.checkBounds;
+  text.portable = options.portable;
   text.count = options.count;
   llvm::Expected<std::shared_ptr<MetalLibrary>> library = MetalLibrary::compile(text);
   if (!library)
@@ -64,6 +66,7 @@ llvm::Error Kernel::launch(std::array<uint32_t, 3> grid,
   dispatch.numBuffers = buffers.size();
   dispatch.hasSeed = options.scheduleSeed.has_value();
   dispatch.seed = options.scheduleSeed.value_or(0);
+  dispatch.portableSeed = options.portableSeed;
   return (*kernel)->library->dispatch((*kernel)->kernel, dispatch,
                                       counters ? counters->values.data() : nullptr);
 }

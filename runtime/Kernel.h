@@ -17,8 +17,10 @@ namespace triton_metal::runtime {
 /// The options of a launch.
 struct LaunchOptions {
   bool checkBounds = false;
+  bool portable = false;
   bool count = false;
   std::optional<uint64_t> scheduleSeed;
+  uint64_t portableSeed = 0;
 };
 
 class Kernel {
@@ -50,8 +52,8 @@ private:
   std::string metal;
   Metadata metadata;
   std::mutex mutex;
-  std::array<Variant, 4> variants;
-  std::array<std::atomic<bool>, 4> ready{};
+  std::array<Variant, 8> variants;
+  std::array<std::atomic<bool>, 8> ready{};
 };
 
 } // namespace triton_metal::runtime

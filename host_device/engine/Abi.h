@@ -57,6 +57,8 @@ struct CodeOptions {
   /// lane.
   bool scatteredPositions = false;
   bool checkBounds = false;
+  /// What Metal does not promise gets any value. Implies `checkBounds` and `seeded`.
+  bool portable = false;
   bool count = false;
   /// Conflicting stores and atomics take effect in GroupState::laneOrder.
   bool seeded = false;

@@ -36,6 +36,9 @@ struct LaunchPlan {
   bool needsFibers = false;
   bool clearThreadgroupMemory = false;
   std::optional<uint64_t> seed;
+  /// Whether the launch is portable, and the seed of its choices. `seed` is set then.
+  bool portable = false;
+  uint64_t portableSeed = 0;
   uint32_t threadgroupBytes = 0;
   /// The counts, summed over all workers at the end.
   std::vector<uint64_t> counts;

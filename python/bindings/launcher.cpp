@@ -613,10 +613,18 @@ void bindLauncher(nb::module_ &module) {
 
   module.def(
       "push_launch_options",
-      [](bool checkBounds, bool count, std::optional<uint64_t> seed, nb::object sink) {
-        settingsStack().push_back({{checkBounds, count, seed}, std::move(sink)});
+      [](bool checkBounds, std::optional<uint64_t> portable, bool count,
+         std::optional<uint64_t> schedule, nb::object sink) {
+        runtime::LaunchOptions options;
+        options.checkBounds = checkBounds;
+        options.portable = portable.has_value();
+        options.portableSeed = portable.value_or(0);
+        options.count = count;
+        options.scheduleSeed = schedule;
+        settingsStack().push_back({options, std::move(sink)});
       },
-      nb::arg("check_bounds"), nb::arg("count"), nb::arg("seed").none(), nb::arg("sink"));
+      nb::arg("check_bounds"), nb::arg("portable").none(), nb::arg("count"),
+      nb::arg("schedule").none(), nb::arg("sink"));
   nb::class_<MockArray>(module, "MockArray", "Stands for an array while a kernel is compiled only.")
       .def(nb::init<std::string>());
   module.def("configure_device", [](const std::string &cacheDirectory) {

@@ -13,7 +13,7 @@ namespace {
 
 using runtime::MetalLibrary;
 
-std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool checkBounds,
+std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool checkBounds, bool portable,
                                           const std::vector<std::string> &includeDirectories) {
   std::vector<const char *> directories;
   for (const std::string &directory : includeDirectories)
@@ -22,6 +22,7 @@ std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool checkBo
   text.text = metal.data();
   text.size = metal.size();
   text.checkBounds = checkBounds;
+  text.portable = portable;
   text.includeDirectories = directories.data();
   text.numIncludeDirectories = directories.size();
   std::shared_ptr<MetalLibrary> library;
@@ -41,7 +42,7 @@ std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool checkBo
 
 void dispatch(const std::shared_ptr<MetalLibrary> &self, const std::string &name, nb::list bindings,
               std::array<uint32_t, 3> grid, std::array<uint32_t, 3> group,
-              std::optional<uint64_t> seed) {
+              std::optional<uint64_t> seed, uint64_t portableSeed) {
   HostKernel *kernel = unwrap(self->kernel(name));
   std::vector<BufferBinding> buffers;
   for (nb::handle entry : bindings) {
@@ -61,6 +62,7 @@ void dispatch(const std::shared_ptr<MetalLibrary> &self, const std::string &name
   launch.numBuffers = buffers.size();
   launch.hasSeed = seed.has_value();
   launch.seed = seed.value_or(0);
+  launch.portableSeed = portableSeed;
   llvm::Error error = llvm::Error::success();
   {
     nb::gil_scoped_release release;
@@ -80,7 +82,7 @@ void bindMetalLibrary(nb::module_ &module) {
   nb::class_<MetalLibrary>(module, "MetalLibrary",
                            "Metal text that the host Metal device compiled, with its kernels.")
       .def(nb::new_(&compileText), nb::arg("text"), nb::kw_only(), nb::arg("check_bounds") = false,
-           nb::arg("include_directories") = std::vector<std::string>())
+           nb::arg("portable") = false, nb::arg("include_directories") = std::vector<std::string>())
       .def_prop_ro("kernels",
                    [](const std::shared_ptr<MetalLibrary> &self) {
                      nb::dict kernels;
@@ -96,7 +98,7 @@ void bindMetalLibrary(nb::module_ &module) {
           },
           nb::arg("name"))
       .def("dispatch", &dispatch, nb::arg("name"), nb::arg("buffers"), nb::arg("grid"),
-           nb::arg("group"), nb::arg("seed").none() = nb::none(),
+           nb::arg("group"), nb::arg("seed").none() = nb::none(), nb::arg("portable_seed") = 0,
            "Runs a kernel on a grid of threads, whose edge groups are cut. A buffer is (address, "
            "bytes, writable), or None where nothing is bound.");
 }

@@ -65,30 +65,42 @@ class LaunchLog:
         return self.launches[-1].counters if self.launches else {}
 
 
-_CHECKS = ("bounds",)
+_CHECKS = ("bounds", "portable")
+
+
+def _seed(name: str, value: int | None) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise LaunchTypeError(f"{name} must be an integer seed, not {value!r}")
+    if value is not None and not 0 <= value < 1 << 64:
+        raise LaunchValueError(f"{name} must be a seed from 0 to 2^64 - 1, not {value}")
 
 
 @contextmanager
 def launch_options(
-    check: str | None = None, count: bool = False, schedule: int | None = None
+    check: str | None = None,
+    count: bool = False,
+    schedule: int | None = None,
+    seed: int | None = None,
 ) -> Iterator[LaunchLog]:
     """Launches in this block run with checks, with counters, or in a shuffled order.
 
-    ``check="bounds"`` stops at the first out-of-bounds access. ``count`` fills the log that the block receives.
-    ``schedule`` is the seed of an order of threads and threadgroups.
+    ``check="bounds"`` stops at the first out-of-bounds access. ``check="portable"`` does so, too, answers what Metal
+    does not promise with the worst that it allows, and reports results that depend on it; ``seed`` draws its choices.
+    ``count`` fills the log that the block receives. ``schedule`` is the seed of an order of threads and threadgroups.
     """
     if check is not None and check not in _CHECKS:
         raise LaunchValueError(f"there is no check {check!r}; the checks are {', '.join(_CHECKS)}")
-    if schedule is not None and (isinstance(schedule, bool) or not isinstance(schedule, int)):
-        raise LaunchTypeError(f"schedule must be an integer seed, not {schedule!r}")
-    if schedule is not None and not 0 <= schedule < 1 << 64:
-        raise LaunchValueError(f"schedule must be a seed from 0 to 2^64 - 1, not {schedule}")
+    _seed("schedule", schedule)
+    _seed("seed", seed)
+    if seed is not None and check != "portable":
+        raise LaunchValueError('seed draws the choices of check="portable"; add that, or use schedule')
     log = LaunchLog()
 
     def record(kernel: CompiledKernel, counters: dict[str, int]) -> None:
         log.launches.append(LaunchRecord(kernel, counters))
 
-    _native.push_launch_options(check == "bounds", bool(count), schedule, record)
+    portable = (seed or 0) if check == "portable" else None
+    _native.push_launch_options(check == "bounds", portable, bool(count), schedule, record)
     try:
         yield log
     finally:

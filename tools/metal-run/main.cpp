@@ -65,6 +65,13 @@ static cl::opt<bool>
     check("check", cl::desc("Stop at the first access outside its buffer, with the kernel's line"),
           cl::cat(category));
 static cl::opt<bool>
+    portable("portable",
+             cl::desc("Answer what Metal does not promise with the worst that it allows, and stop "
+                      "at a result that depends on it"),
+             cl::cat(category));
+static cl::opt<uint64_t> portableSeed("seed", cl::desc("Draw the choices of --portable"),
+                                      cl::value_desc("seed"), cl::init(0), cl::cat(category));
+static cl::opt<bool>
     countWork("count", cl::desc("Print what the launch did: bytes, lines, multiplies, barriers"),
               cl::cat(category));
 static cl::opt<bool>
@@ -301,6 +308,9 @@ int main(int argc, char **argv) {
 
   LibraryOptions options;
   options.checkBounds = check;
+  options.portable = portable;
+  if (portableSeed.getNumOccurrences() && !portable)
+    exitOnError(failure("--seed draws the choices of --portable; add that, or use --schedule"));
   options.count = countWork;
   options.fileName = inputFile == "-" ? std::string("<stdin>") : inputFile;
   options.functionConstants = exitOnError(parseConstants());
@@ -382,6 +392,7 @@ int main(int argc, char **argv) {
   }
   if (schedule.getNumOccurrences())
     dispatch.scheduleSeed = schedule;
+  dispatch.portableSeed = portableSeed;
   dispatch.buffers = bindings;
 
   hostDeviceTable().stopOnInterrupt();
