@@ -93,7 +93,9 @@ def launch_options(
     _seed("schedule", schedule)
     _seed("seed", seed)
     if seed is not None and check != "portable":
-        raise LaunchValueError('seed draws the choices of check="portable"; add that, or use schedule')
+        raise LaunchValueError(
+            'seed draws the choices of check="portable"; add that, or use schedule'
+        )
     log = LaunchLog()
 
     def record(kernel: CompiledKernel, counters: dict[str, int]) -> None:
