@@ -91,6 +91,7 @@ static MslOptions frontendOptions(const LibraryOptions &options) {
   result.functionConstants = options.functionConstants;
   result.macros = options.macros;
   result.includeDirectories = options.includeDirectories;
+  result.portable = options.portable;
   return result;
 }
 
@@ -508,7 +509,15 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   if (counting)
     plan.counts.resize(facts.countWords());
   plan.nanosecondsPerGroup = state->nanosecondsPerGroup.load(std::memory_order_relaxed);
-  runLaunch(plan, state->library->device->numThreads.load(std::memory_order_relaxed));
+  if (plan.portable) {
+    std::string problem = runPortably(plan, info, [&](const FailureRecord &failure) {
+      return describe(failure, facts, info, launch);
+    });
+    if (!problem.empty())
+      return createStringError(problem);
+  } else {
+    runLaunch(plan, state->library->device->numThreads.load(std::memory_order_relaxed));
+  }
   state->nanosecondsPerGroup.store(plan.nanosecondsPerGroup, std::memory_order_relaxed);
   if (plan.failure)
     return createStringError(describe(*plan.failure, facts, info, launch));

@@ -89,6 +89,8 @@ struct ThreadgroupVariableInfo {
   uint32_t id = 0;
   uint64_t size = 0;
   uint64_t alignment = 1;
+  /// Where it is declared, counted from 1; 0 if that is not known.
+  uint32_t line = 0, column = 0;
 
   bool operator==(const ThreadgroupVariableInfo &) const = default;
 };

@@ -10,7 +10,7 @@ namespace triton_metal::engine {
 
 /// Must be increased whenever the generated code changes, so that cached code of another engine is
 /// not run.
-inline constexpr uint32_t engineVersion = 4;
+inline constexpr uint32_t engineVersion = 5;
 
 /// The part of the state that is the same for all threadgroups of a launch.
 struct LaunchState {
@@ -89,6 +89,10 @@ void __tm_runtime_barrier(GroupState *group, uint32_t site);
 void __tm_runtime_check(const LaunchState *launch, GroupState *group, const uint64_t *addresses,
                         uint32_t mask, uint32_t site, uint64_t start, uint64_t length,
                         uint32_t bytes, uint32_t alignment, uint32_t flags);
+/// Any bits for each lane of the mask, for a site whose value Metal does not promise. Equal `salts`
+/// give equal bits, unless each lane has its own.
+void __tm_runtime_any(GroupState *group, uint32_t site, uint32_t mask, uint32_t perLane,
+                      const uint64_t *salts, uint64_t *bits);
 /// `buffer` is the buffer that the addresses belong to, or -1.
 void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter,
                               const uint64_t *addresses, uint32_t mask, uint32_t bytes,

@@ -62,8 +62,7 @@ uint32_t findWrittenBuffers(Function &function, const KernelInfo &kernel) {
   return written;
 }
 
-/// Sets the location in the user's text. Functions from headers are replaced by their callers.
-static void fillLocation(Site &site, Instruction &inst, Function &function) {
+void fillLocation(Site &site, Instruction &inst) {
   const DILocation *location = inst.getDebugLoc();
   if (!location)
     return;
@@ -123,7 +122,7 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
       access.alignment = 1;
     }
     Site site;
-    fillLocation(site, *inst, function);
+    fillLocation(site, *inst);
     site.kind = access.kind;
     site.space = access.space;
     site.bytes = access.bytes;
@@ -140,7 +139,7 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   }
   for (auto &[call, kind] : calls) {
     Site site;
-    fillLocation(site, *call, function);
+    fillLocation(site, *call);
     site.kind = kind;
     call->setMetadata(
         "tm.site",

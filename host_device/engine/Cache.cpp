@@ -205,7 +205,7 @@ template <typename V, Is<ParameterInfo> T> void visit(V &v, T &p) {
   v(p.elementAlignment), v(p.position), v(p.scalarBits), v(p.vectorWidth), v(p.exists);
 }
 template <typename V, Is<ThreadgroupVariableInfo> T> void visit(V &v, T &t) {
-  v(t.name), v(t.id), v(t.size), v(t.alignment);
+  v(t.name), v(t.id), v(t.size), v(t.alignment), v(t.line), v(t.column);
 }
 template <typename V, Is<FunctionConstantInfo> T> void visit(V &v, T &f) {
   v(f.name), v(f.index), v(f.type), v(f.defined);
@@ -215,7 +215,8 @@ template <typename V, Is<KernelInfo> T> void visit(V &v, T &k) {
       v(k.maxTotalThreadsPerThreadgroup), v(k.unusable);
 }
 template <typename V, Is<Site> T> void visit(V &v, T &s) {
-  v(s.line), v(s.column), v(s.kind), v(s.space), v(s.bytes), v(s.buffer);
+  v(s.line), v(s.column), v(s.kind), v(s.space), v(s.bytes), v(s.buffer), v(s.reason), v(s.note),
+      v(s.bits), v(s.isFloat);
 }
 template <typename V, Is<BlockCounts> T> void visit(V &v, T &c) {
   v(c.lane), v(c.simdgroup), v(c.threadgroup);

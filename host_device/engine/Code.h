@@ -4,6 +4,7 @@
 
 #include "host_device/Counters.h"
 #include "host_device/KernelInfo.h"
+#include "host_device/Unpromised.h"
 #include "host_device/engine/Abi.h"
 #include "llvm/ADT/SmallVector.h"
 #include <string>
@@ -11,9 +12,9 @@
 
 namespace triton_metal::engine {
 
-enum class AccessKind : uint8_t { Load, Store, Atomic, Barrier, Shuffle };
+enum class AccessKind : uint8_t { Load, Store, Atomic, Barrier, Shuffle, AnyValue };
 
-/// A place in the MSL at which an access can fail.
+/// A place in the MSL at which an access can fail, or at which a value is any value.
 struct Site {
   uint32_t line = 0, column = 0;
   AccessKind kind = AccessKind::Load;
@@ -21,6 +22,12 @@ struct Site {
   uint32_t bytes = 0;
   /// The buffer of the pointer, if it is known; otherwise -1.
   int32_t buffer = -1;
+  /// For a value that Metal does not promise: why, and what a message names.
+  Unpromised reason = Unpromised::Variable;
+  std::string note = {};
+  /// The bits of its type, and whether that is a floating-point type.
+  uint8_t bits = 0;
+  bool isFloat = false;
 };
 
 /// What one execution of a basic block counts: for each active lane, for each SIMD-group, and once

@@ -96,7 +96,8 @@ public:
     return address - (uint64_t(memory) - inFront) < inFront + bytes + behind;
   }
   static constexpr size_t bytes = 64 * 1024; // a multiple of every page
-  static_assert(bytes >= maxThreadgroupMemory);
+  /// The second half is the shadow of portable launches.
+  static_assert(bytes >= 2 * maxThreadgroupMemory);
 
 private:
   static constexpr size_t inFront = 1 << 20, behind = 1 << 20;
@@ -132,6 +133,15 @@ public:
            std::optional<FailureRecord> &failure);
   /// Runs all threadgroups in a random order, several at a time.
   void runSchedule(LaunchPlan &plan, uint64_t groups);
+
+  /// Any bits for the lanes of a site. Called from inside of a kernel.
+  void any(const GroupState &group, uint32_t site, uint32_t mask, bool perLane,
+           const uint64_t *salts, uint64_t *bits) {
+    if (!portable)
+      return;
+    portable->draw({group.position[0], group.position[1], group.position[2]}, current, site, mask,
+                   perLane, salts, bits);
+  }
 
   // Called from inside a fiber.
   void barrier(uint32_t site) {
@@ -212,6 +222,7 @@ private:
   uint32_t barrierSite = 0, current = 0;
   FailureRecord record{};
   const LaunchState *launch = nullptr;
+  PortableRun *portable = nullptr;
   Group *running = nullptr;
   std::vector<std::unique_ptr<Group>> groups;
   Guard &guard = Guard::ofThisThread();
@@ -238,6 +249,9 @@ void Runner::place(Group &group, const LaunchPlan &plan, uint64_t linearGroup) {
   if (plan.clearThreadgroupMemory)
     std::memset(group.threadgroupMemory.data(), 0xff,
                 std::min<size_t>(plan.threadgroupBytes, ThreadgroupMemory::bytes));
+  if (plan.portable) // nothing has been written
+    std::memset(group.threadgroupMemory.data() + maxThreadgroupMemory, 0,
+                std::min<size_t>(plan.threadgroupBytes, maxThreadgroupMemory));
 }
 
 bool Runner::begin(Group &group, const LaunchPlan &plan, std::vector<uint64_t> &counts) {
@@ -248,6 +262,7 @@ bool Runner::begin(Group &group, const LaunchPlan &plan, std::vector<uint64_t> &
     return false;
   }
   launch = &plan.state;
+  portable = plan.portableRun;
   group.state.threadgroupMemory = group.threadgroupMemory.data();
   group.state.counts = counts.data();
   group.state.runner = this;
@@ -514,6 +529,11 @@ private:
 extern "C" void __tm_runtime_barrier(GroupState *group, uint32_t site) {
   if (group->simdgroups > 1)
     static_cast<Runner *>(group->runner)->barrier(site);
+}
+
+extern "C" void __tm_runtime_any(GroupState *group, uint32_t site, uint32_t mask, uint32_t perLane,
+                                 const uint64_t *salts, uint64_t *bits) {
+  static_cast<Runner *>(group->runner)->any(*group, site, mask, perLane, salts, bits);
 }
 
 extern "C" void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t site,

@@ -263,13 +263,15 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     passes.addPass(ADCEPass());
     runner.run(function, std::move(passes));
   }
-  addAliasScopes(function);
   facts.writtenBuffers = findWrittenBuffers(function, kernel);
   facts.usedBuffers = findUsedBuffers(function);
   facts.registersPerThread = estimateRegisters(function);
   if (options.count)
     insertCounting(function, facts);
   insertChecks(function, options.checkBounds, facts);
+  if (options.portable)
+    insertSites(function, facts);
+  addAliasScopes(function);
   widenConversions(function);
 
   LoopUnrollOptions small(2);

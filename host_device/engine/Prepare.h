@@ -42,6 +42,11 @@ void insertCounting(llvm::Function &function, CodeFacts &facts);
 /// Inserts `__tm_engine_check` before every access, if `accessesToo`, and adds the locations of
 /// barriers (Bounds.cpp).
 void insertChecks(llvm::Function &function, bool accessesToo, CodeFacts &facts);
+/// Numbers the values that Metal does not promise, and makes threadgroup memory that no thread has
+/// written one of them (Pessimize.cpp). The module must come from a portable compilation.
+void insertSites(llvm::Function &function, CodeFacts &facts);
+/// Sets the location in the user's text. Functions from headers are replaced by their callers.
+void fillLocation(Site &site, llvm::Instruction &inst);
 /// The largest number of 32-bit values that are live at once (Counting.cpp).
 uint32_t estimateRegisters(llvm::Function &function);
 /// Buffers that stores may reach, one bit each (Bounds.cpp).

@@ -123,6 +123,7 @@ std::vector<std::pair<const char *, void *>> runtimeSymbols() {
       {"__tm_runtime_barrier", address(&__tm_runtime_barrier)},
       {"__tm_runtime_fail", address(&__tm_runtime_fail)},
       {"__tm_runtime_check", address(&__tm_runtime_check)},
+      {"__tm_runtime_any", address(&__tm_runtime_any)},
       {"__tm_runtime_count_lines", address(&__tm_runtime_count_lines)},
 #if defined(__FLT16_MANT_DIG__)
       {"__extendhfsf2", address(&extendHalf)},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host_device/engine/Code.h"
+#include "host_device/engine/Portable.h"
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,6 +40,8 @@ struct LaunchPlan {
   /// Whether the launch is portable, and the seed of its choices. `seed` is set then.
   bool portable = false;
   uint64_t portableSeed = 0;
+  /// What one run of a portable launch draws and records.
+  PortableRun *portableRun = nullptr;
   uint32_t threadgroupBytes = 0;
   /// The counts, summed over all workers at the end.
   std::vector<uint64_t> counts;

@@ -205,6 +205,9 @@ private:
   /// to.
   llvm::Value *outsideConstants(llvm::Value *pointer, uint64_t bytes);
   void emitCheck(llvm::CallInst &call);
+  void emitAny(llvm::CallInst &call, bool ofLane);
+  /// Any bits for the lanes of a mask (null: one value for all); zero for the others.
+  Value *anyBits(Value *lanes, uint32_t site, bool ofLane, Value *salts);
   void emitCountBlock(llvm::CallInst &call);
   void emitCountLines(llvm::CallInst &call);
   void emitPosition(llvm::CallInst &call);

@@ -1,6 +1,7 @@
 // Calls: positions, buffers, barriers, the C library, counters and checks.
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Vectorize.h"
+#include "host_device/msl/AnyValues.h"
 #include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -98,6 +99,11 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
        .effect = Effect::Counts,
        .emit = by<&SimdEmitter::emitCountLines>,
        .isInternal = true},
+      {.name = anyName,
+       .spread = Spread::Elementwise,
+       .emit = [](SimdEmitter &e, CallInst &call) { e.emitAny(call, false); }},
+      {.name = anyOfLaneName,
+       .emit = [](SimdEmitter &e, CallInst &call) { e.emitAny(call, true); }},
       {.name = checkName,
        .effect = Effect::Checks,
        .emit = by<&SimdEmitter::emitCheck>,

@@ -1,4 +1,6 @@
+#include "host_device/msl/AnyValues.h"
 #include "host_device/msl/Passes.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/AttributeMask.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -10,11 +12,52 @@ using namespace llvm;
 
 namespace triton_metal {
 
+/// In a portable module, the result is any value where `bad` holds.
+static void pessimize(Instruction *inst, Value *bad, Unpromised reason, Value *salt = nullptr) {
+  if (auto *constant = dyn_cast<Constant>(bad); constant && constant->isNullValue())
+    return;
+  IRBuilder<> builder(inst->getNextNode());
+  builder.SetCurrentDebugLocation(inst->getDebugLoc());
+  AnyValue what{reason};
+  if (salt && !salt->getType()->isVectorTy())
+    what.salt = builder.CreateZExtOrTrunc(salt, builder.getInt64Ty());
+  SmallVector<Use *> uses;
+  for (Use &use : inst->uses())
+    uses.push_back(&use);
+  Value *result = buildAnyIf(builder, bad, inst, what);
+  for (Use *use : uses)
+    if (use->getUser() != result)
+      use->set(result);
+}
+
 /// A shift counts modulo its width.
 static void defineShift(BinaryOperator *shift) {
   IRBuilder<> builder(shift);
   Type *type = shift->getType();
-  shift->setOperand(1, builder.CreateAnd(shift->getOperand(1), type->getScalarSizeInBits() - 1));
+  unsigned width = type->getScalarSizeInBits();
+  Value *amount = shift->getOperand(1);
+  shift->setOperand(1, builder.CreateAnd(amount, width - 1));
+  if (isPortable(*shift->getModule()) &&
+      computeKnownBits(amount, shift->getDataLayout()).getMaxValue().uge(width))
+    pessimize(shift, builder.CreateICmpUGE(amount, ConstantInt::get(type, width)),
+              Unpromised::WideShift, shift->getOperand(0));
+}
+
+/// In C++, the sign of a remainder is the dividend's. Metal leaves it open.
+static void pessimizeSigns(BinaryOperator *remainder) {
+  if (remainder->getOpcode() != Instruction::SRem || !isPortable(*remainder->getModule()))
+    return;
+  IRBuilder<> builder(remainder);
+  const DataLayout &layout = remainder->getDataLayout();
+  Constant *zero = ConstantInt::getNullValue(remainder->getType());
+  Value *negative = nullptr;
+  for (Value *operand : remainder->operands())
+    if (!computeKnownBits(operand, layout).isNonNegative()) {
+      Value *test = builder.CreateICmpSLT(operand, zero);
+      negative = negative ? builder.CreateOr(negative, test) : test;
+    }
+  if (negative)
+    pessimize(remainder, negative, Unpromised::NegativeRemainder, remainder->getOperand(0));
 }
 
 /// A division by zero, or of the least number by -1, must not trap on the host. Its divisor becomes
@@ -22,6 +65,7 @@ static void defineShift(BinaryOperator *shift) {
 static void defineDivision(BinaryOperator *division) {
   bool isSigned =
       division->getOpcode() == Instruction::SDiv || division->getOpcode() == Instruction::SRem;
+  pessimizeSigns(division);
   Value *divisor = division->getOperand(1);
   Type *type = division->getType();
   if (auto *constant = dyn_cast<Constant>(divisor))
@@ -38,6 +82,8 @@ static void defineDivision(BinaryOperator *division) {
     bad = builder.CreateOr(bad, overflows);
   }
   division->setOperand(1, builder.CreateSelect(bad, ConstantInt::get(type, 1), divisor));
+  if (isPortable(*division->getModule()))
+    pessimize(division, bad, Unpromised::DivisionByZero, division->getOperand(0));
 }
 
 /// A number too large for its integer type becomes the nearest one that fits, NaN becomes 0.
@@ -63,11 +109,15 @@ static void defineIndex(Instruction *inst, unsigned operand, FixedVectorType *ty
   if (auto *constant = dyn_cast<ConstantInt>(index); constant && constant->getValue().ult(length))
     return;
   IRBuilder<> builder(inst);
+  Value *asked = index;
   index = builder.CreateAnd(index, PowerOf2Ceil(length) - 1);
   if (!isPowerOf2_32(length))
     index = builder.CreateBinaryIntrinsic(Intrinsic::umin, index,
                                           ConstantInt::get(index->getType(), length - 1));
   inst->setOperand(operand, index);
+  if (isPortable(*inst->getModule()))
+    pessimize(inst, builder.CreateICmpUGE(asked, ConstantInt::get(asked->getType(), length)),
+              Unpromised::VectorIndex, asked);
 }
 
 /// What lets LLVM draw conclusions from values that never come, or from places that are never
@@ -101,9 +151,13 @@ static void defineIntrinsic(IntrinsicInst *call) {
 /// Control that runs into `unreachable` leaves the function with zero.
 static void defineUnreachable(UnreachableInst *unreachable) {
   Type *type = unreachable->getFunction()->getReturnType();
-  ReturnInst::Create(unreachable->getContext(),
-                     type->isVoidTy() ? nullptr : Constant::getNullValue(type),
-                     unreachable->getIterator());
+  IRBuilder<> builder(unreachable);
+  Value *result = type->isVoidTy() ? nullptr : Constant::getNullValue(type);
+  if (isPortable(*unreachable->getModule()) &&
+      (type->isIntOrIntVectorTy() || type->isFPOrFPVectorTy()))
+    result = buildAny(builder, builder.getTrue(), type,
+                      {Unpromised::NoReturn, unreachable->getFunction()->getName()});
+  ReturnInst::Create(unreachable->getContext(), result, unreachable->getIterator());
   unreachable->eraseFromParent();
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 class Visitor : public RecursiveASTVisitor<Visitor> {
 public:
-  Visitor(ASTContext &context, llvm::DenseSet<const Stmt *> &done) : context(context), done(done) {}
+  Visitor(ASTContext &context, llvm::DenseSet<const Stmt *> &done, bool portable)
+      : context(context), done(done), portable(portable) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
   bool shouldVisitImplicitCode() const { return true; }
@@ -73,6 +74,7 @@ public:
 private:
   ASTContext &context;
   llvm::DenseSet<const Stmt *> &done;
+  bool portable;
 
   static bool isCastToRecord(const Expr *pointer) {
     auto *cast = dyn_cast<ExplicitCastExpr>(pointer->IgnoreParens());
@@ -94,6 +96,11 @@ private:
     if (amount->EvaluateAsInt(value, context) && !value.Val.getInt().isNegative() &&
         value.Val.getInt().getLimitedValue() < width)
       return;
+    if (portable) {
+      if (mayBeConstant(amount))
+        shift->setRHS(throughMemory(amount));
+      return;
+    }
     SourceLocation place = amount->getExprLoc();
     auto *mask = IntegerLiteral::Create(context, llvm::APInt(context.getIntWidth(type), width - 1),
                                         type, place);
@@ -153,7 +160,7 @@ private:
 
 void DefineExpressions::run(ASTContext &context, Decl *declaration) {
   if (!context.getSourceManager().isInSystemHeader(declaration->getLocation()))
-    Visitor(context, done).TraverseDecl(declaration);
+    Visitor(context, done, portable).TraverseDecl(declaration);
 }
 
 } // namespace triton_metal

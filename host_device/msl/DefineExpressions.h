@@ -13,10 +13,13 @@ namespace triton_metal {
 /// which `DefineArithmeticPass` can define.
 class DefineExpressions {
 public:
+  /// In portable modules, amounts of shifts stay as they are, so that wide ones are seen.
+  explicit DefineExpressions(bool portable) : portable(portable) {}
   /// May be called several times for a declaration; nothing is changed twice.
   void run(clang::ASTContext &context, clang::Decl *declaration);
 
 private:
+  bool portable;
   llvm::DenseSet<const clang::Stmt *> done;
 };
 

@@ -1,5 +1,7 @@
+#include "host_device/msl/AnyValues.h"
 #include "host_device/msl/Passes.h"
 #include "host_device/msl/Variables.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/Dominators.h"
@@ -44,7 +46,15 @@ PreservedAnalyses DefineValuesPass::run(Function &function, FunctionAnalysisMana
   for (Instruction &inst : make_early_inc_range(instructions(function))) {
     if (auto *load = dyn_cast<LoadInst>(&inst);
         load && isOutside(layout, load->getPointerOperand(), load->getType())) {
-      load->replaceAllUsesWith(Constant::getNullValue(load->getType()));
+      Value *result = Constant::getNullValue(load->getType());
+      if (Type *type = load->getType(); isPortable(*function.getParent()) &&
+                                        (type->isIntOrIntVectorTy() || type->isFPOrFPVectorTy())) {
+        IRBuilder<> builder(load);
+        result = buildAny(builder, builder.getTrue(), type,
+                          {Unpromised::OutsideVariable,
+                           getUnderlyingObject(load->getPointerOperand())->getName(), true});
+      }
+      load->replaceAllUsesWith(result);
       load->eraseFromParent();
       changed = true;
     } else if (auto *store = dyn_cast<StoreInst>(&inst);

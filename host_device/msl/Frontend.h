@@ -29,6 +29,8 @@ struct MslOptions {
   std::vector<std::pair<std::string, std::string>> macros;
   /// Folders of the host that `#include "..."` searches, for libraries of several files.
   std::vector<std::string> includeDirectories;
+  /// Values that Metal does not promise become calls of `__tm_any` (AnyValues.h).
+  bool portable = false;
 };
 
 /// A module in which every kernel is one LLVM function `void NAME(parameters in source order)` that

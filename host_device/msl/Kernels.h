@@ -28,7 +28,7 @@ struct DeclaredConstant {
 class KernelCollector final : public clang::ASTConsumer {
 public:
   KernelCollector(DiagnosticCollector &diagnostics, const MslOptions &options)
-      : diagnostics(diagnostics), options(options) {}
+      : diagnostics(diagnostics), options(options), define(options.portable) {}
 
   void Initialize(clang::ASTContext &context) override { ast = &context; }
   bool HandleTopLevelDecl(clang::DeclGroupRef group) override;

@@ -1,4 +1,5 @@
 #include "host_device/msl/Lowering.h"
+#include "host_device/msl/AnyValues.h"
 #include "host_device/msl/Passes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
@@ -429,6 +430,12 @@ Error check(Module &module, const SetVector<Function *> &kernels) {
 
 Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
                   ArrayRef<GeneratedConstant> constants, const MslOptions &options) {
+  if (options.portable) {
+    makePortable(module);
+    for (Function &function : module)
+      if (!function.isDeclaration())
+        fillVariables(function);
+  }
   defineArithmetic(module);
   if (Error error = bindFunctionConstants(module, constants, options))
     return error;

@@ -1,0 +1,335 @@
+#include "host_device/engine/Portable.h"
+#include "host_device/engine/Runtime.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace triton_metal::engine {
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+static uint64_t mix(uint64_t x) {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+static uint64_t mix(uint64_t x, uint64_t y) { return mix(x * 0x9e3779b97f4a7c15 + mix(y) + 1); }
+
+/// A value of one of four kinds: zero; negative or NaN; huge; small.
+uint64_t PortableRun::value(const Site &site, unsigned kind, uint64_t hash) const {
+  unsigned width = site.bits;
+  if (width < 8) // a truth value
+    return kind == 0 ? 0 : kind == 1 ? ~uint64_t(0) : hash;
+  uint64_t ones = ~uint64_t(0) >> (64 - width), sign = uint64_t(1) << (width - 1);
+  unsigned choice = hash >> 60;
+  uint64_t bits = 0;
+  if (site.isFloat) {
+    // The exponent's bits, of a half, a bfloat or a float.
+    bool half = width == 16;
+    uint64_t exponent = half ? uint64_t(0x7c00) : ones & ~(sign | (ones >> 9));
+    uint64_t quiet = exponent | (exponent >> 1 & ~exponent);
+    uint64_t one = half ? 0x3c00 : uint64_t(0x3f800000) >> (32 - width);
+    switch (kind) {
+    case 0:
+      break;
+    case 1:
+      bits = choice < 10 ? quiet | (hash & (quiet & ~exponent) - 1) : sign | exponent;
+      break;
+    case 2:
+      bits = choice < 4 ? exponent : exponent - (one & ~(one - 1)) - (hash % 97);
+      break;
+    default:
+      bits = one + (hash % 1021) + (choice & 1) * sign;
+      break;
+    }
+  } else {
+    switch (kind) {
+    case 0:
+      break;
+    case 1:
+      bits = choice < 6 ? ones : choice < 8 ? sign : sign | hash;
+      break;
+    case 2:
+      bits = choice < 4 ? ones >> 1 : (hash & ones >> 1) | sign >> 2;
+      break;
+    default:
+      bits = choice < 6 ? 1 : hash % 61;
+      break;
+    }
+  }
+  bits &= ones;
+  for (unsigned filled = width; filled < 64; filled *= 2)
+    bits |= bits << filled; // a site of a vector takes its elements from one word
+  return bits;
+}
+
+void PortableRun::draw(std::array<uint32_t, 3> threadgroup, uint32_t simdgroup, uint32_t number,
+                       uint32_t mask, bool perLane, const uint64_t *salts, uint64_t *bits) {
+  std::fill_n(bits, simdWidth, 0);
+  if (number >= sites.size())
+    return;
+  const Site &site = sites[number];
+  Firing &firing = firings[number];
+  if (!firing.fired && mask)
+    firing = {true, threadgroup, simdgroup, uint32_t(std::countr_zero(mask))};
+  uint64_t place = mix(mix(seed, number), streamOf[number]);
+  // Each stream gives the site another kind of value. Which comes first is the seed's choice.
+  unsigned kind = (mix(seed, number) + streamOf[number]) % numStreams;
+  uint64_t group =
+      mix(place, mix(mix(threadgroup[0], threadgroup[1]), mix(threadgroup[2], simdgroup)));
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    uint32_t lane = std::countr_zero(rest);
+    uint64_t hash = mix(mix(group, salts[lane]), perLane ? lane : simdWidth);
+    bits[lane] = value(site, kind, hash);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Judgement
+//===----------------------------------------------------------------------===//
+
+std::string describeReason(const Site &site, const KernelInfo &info) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  switch (site.reason) {
+  case Unpromised::DivisionByZero:
+    return "an integer is divided by zero, or the least integer by -1";
+  case Unpromised::NegativeRemainder:
+    return "the remainder (%) of a negative integer";
+  case Unpromised::WideShift:
+    return "an integer is shifted by its width or more";
+  case Unpromised::SignedOverflow:
+    return "signed arithmetic overflows";
+  case Unpromised::Variable:
+    stream << "variable '" << site.note << "' is read before it has a value";
+    break;
+  case Unpromised::OutsideVariable:
+    stream << "an element outside of the variable '" << site.note << "' is read";
+    break;
+  case Unpromised::VectorIndex:
+    return "a vector is indexed beyond its last component";
+  case Unpromised::NoReturn:
+    return "a function ends without returning a value";
+  case Unpromised::ThreadgroupRead:
+    stream << "threadgroup memory '" << site.note << "'";
+    for (const ThreadgroupVariableInfo &variable : info.threadgroupVariables)
+      if (variable.name == site.note && variable.line) {
+        stream << " (declared in line " << variable.line << ":" << variable.column << ")";
+        break;
+      }
+    stream << " is read before any thread of the threadgroup has written it";
+    break;
+  case Unpromised::Shuffle:
+    return "a shuffle reads a lane that is inactive or outside of the SIMD-group";
+  case Unpromised::ReductionOfNaN:
+    return "the minimum or maximum across a SIMD-group of values with a NaN among them";
+  case Unpromised::FastFunction:
+    stream << site.note;
+    break;
+  }
+  return text;
+}
+
+namespace {
+
+/// How a run ended, and what it left in the buffers.
+struct Outcome {
+  std::optional<FailureRecord> failure;
+  std::vector<std::vector<char>> contents;
+  std::vector<PortableRun::Firing> firings;
+
+  bool operator==(const Outcome &other) const {
+    if (failure.has_value() != other.failure.has_value())
+      return false;
+    if (failure)
+      return failure->failure == other.failure->failure && failure->site == other.failure->site &&
+             failure->threadgroup == other.failure->threadgroup;
+    return contents == other.contents;
+  }
+};
+
+/// Runs a plan several times and compares the results.
+class Judge {
+public:
+  Judge(LaunchPlan &plan, const KernelInfo &info,
+        llvm::function_ref<std::string(const FailureRecord &)> describe)
+      : plan(plan), info(info), describe(describe), sites(plan.facts->sites) {
+    for (uint32_t index = 0; index != maxBufferBindings; ++index)
+      if (plan.facts->writtenBuffers >> index & 1 && plan.state.bufferBytes[index] &&
+          plan.state.bufferWritable[index])
+        buffers.push_back(index);
+    for (uint32_t index : buffers)
+      before.push_back(content(index));
+  }
+
+  std::string judge();
+
+private:
+  LaunchPlan &plan;
+  const KernelInfo &info;
+  llvm::function_ref<std::string(const FailureRecord &)> describe;
+  const std::vector<Site> &sites;
+  std::vector<uint32_t> buffers;
+  std::vector<std::vector<char>> before;
+  std::vector<uint64_t> counts;
+
+  std::vector<char> content(uint32_t index) const {
+    auto *start = static_cast<const char *>(plan.state.bufferStarts[index]);
+    return {start, start + plan.state.bufferBytes[index]};
+  }
+  void restore(const std::vector<std::vector<char>> &contents) {
+    for (size_t i = 0; i != buffers.size(); ++i)
+      std::memcpy(plan.state.bufferStarts[buffers[i]], contents[i].data(), contents[i].size());
+  }
+  /// Runs the plan from the content before the launch.
+  Outcome run(const std::vector<uint8_t> &streams, bool isFirst = false);
+  bool wasInterrupted(const Outcome &outcome) const {
+    return outcome.failure && outcome.failure->failure == Failure::Interrupted;
+  }
+  std::string fail(const Outcome &outcome) {
+    restore(before);
+    return describe(*outcome.failure);
+  }
+  std::string report(const Outcome &usual, const Outcome &other, uint8_t stream);
+};
+
+Outcome Judge::run(const std::vector<uint8_t> &streams, bool isFirst) {
+  if (!isFirst)
+    restore(before);
+  PortableRun run(sites, plan.portableSeed);
+  run.streamOf = streams;
+  plan.portableRun = &run;
+  plan.failure.reset();
+  std::fill(plan.counts.begin(), plan.counts.end(), 0);
+  runLaunch(plan, 1);
+  plan.portableRun = nullptr;
+  Outcome outcome;
+  outcome.failure = std::exchange(plan.failure, std::nullopt);
+  outcome.firings = std::move(run.firings);
+  return outcome;
+}
+
+std::string Judge::judge() {
+  std::vector<uint8_t> streams(sites.size(), 0);
+  Outcome usual = run(streams, /*isFirst=*/true);
+  auto finish = [&] { return usual.failure ? fail(usual) : std::string(); };
+  auto firedIn = [](const Outcome &outcome) {
+    return std::any_of(outcome.firings.begin(), outcome.firings.end(),
+                       [](const PortableRun::Firing &firing) { return firing.fired; });
+  };
+  if (wasInterrupted(usual) || !firedIn(usual))
+    return finish();
+  auto keep = [&](Outcome &outcome) {
+    for (uint32_t index : buffers)
+      outcome.contents.push_back(content(index));
+  };
+  keep(usual);
+  counts = plan.counts;
+  for (uint8_t stream = 1; stream != PortableRun::numStreams; ++stream) {
+    std::fill(streams.begin(), streams.end(), stream);
+    Outcome other = run(streams);
+    if (wasInterrupted(other))
+      return fail(other);
+    keep(other);
+    if (other == usual)
+      continue;
+    // A kernel that gives another result each time is not to be judged.
+    std::fill(streams.begin(), streams.end(), 0);
+    Outcome again = run(streams);
+    if (wasInterrupted(again))
+      return fail(again);
+    keep(again);
+    if (!(again == usual))
+      break;
+    return report(usual, other, stream);
+  }
+  restore(usual.contents);
+  plan.counts = counts;
+  return finish();
+}
+
+/// Finds a site whose value decides, and describes it.
+std::string Judge::report(const Outcome &usual, const Outcome &other, uint8_t stream) {
+  std::vector<uint32_t> suspects;
+  for (uint32_t site = 0; site != sites.size(); ++site)
+    if (usual.firings[site].fired || other.firings[site].fired)
+      suspects.push_back(site);
+  // With the other stream for the first `some` suspects, does the result differ?
+  Outcome last = other;
+  auto differs = [&](size_t first, size_t some) {
+    std::vector<uint8_t> streams(sites.size(), 0);
+    for (size_t i = first; i != some; ++i)
+      streams[suspects[i]] = stream;
+    Outcome outcome = run(streams);
+    for (uint32_t index : buffers)
+      outcome.contents.push_back(content(index));
+    bool result = !(outcome == usual);
+    if (result)
+      last = std::move(outcome);
+    return result;
+  };
+  size_t low = 0, high = suspects.size(); // it differs with `high`, and not with `low`
+  while (high - low > 1) {
+    size_t middle = (low + high) / 2;
+    (differs(0, middle) ? high : low) = middle;
+  }
+  if (suspects.size() > 1)
+    differs(high - 1, high); // alone, if that suffices
+  uint32_t number = suspects[high - 1];
+  const Site &site = sites[number];
+  const PortableRun::Firing &firing =
+      last.firings[number].fired ? last.firings[number] : usual.firings[number];
+  restore(before);
+
+  std::string text;
+  llvm::raw_string_ostream stream_(text);
+  stream_ << "kernel '" << info.name << "'";
+  if (site.line)
+    stream_ << ", line " << site.line << ":" << site.column;
+  stream_ << ": ";
+  const std::optional<FailureRecord> &failure = last.failure ? last.failure : usual.failure;
+  std::string tail;
+  if (failure) {
+    stream_ << "whether the launch fails depends on a value that Metal does not promise: ";
+    std::string symptom = describe(*failure);
+    std::string front = "kernel '" + info.name + "'";
+    if (symptom.starts_with(front))
+      symptom.erase(0, front.size());
+    size_t begin = symptom.find_first_not_of(",: ");
+    tail = "; with one such value, " + symptom.substr(std::min(begin, symptom.size()));
+  } else {
+    for (size_t i = 0; i != buffers.size(); ++i) {
+      auto [mine, its] = std::mismatch(usual.contents[i].begin(), usual.contents[i].end(),
+                                       last.contents[i].begin());
+      if (mine == usual.contents[i].end())
+        continue;
+      uint32_t index = buffers[i];
+      int64_t offset = (mine - usual.contents[i].begin()) -
+                       (static_cast<char *>(plan.state.buffers[index]) -
+                        static_cast<char *>(plan.state.bufferStarts[index]));
+      std::string name = "buffer " + std::to_string(index);
+      for (const ParameterInfo &parameter : info.parameters)
+        if (parameter.kind == ParameterInfo::Kind::Buffer && parameter.index == index)
+          name = "'" + parameter.name + "' (" + name + ")";
+      stream_ << "byte " << offset << " of " << name
+              << " depends on a value that Metal does not promise: ";
+      break;
+    }
+  }
+  stream_ << describeReason(site, info) << " (threadgroup " << firing.threadgroup[0] << ","
+          << firing.threadgroup[1] << "," << firing.threadgroup[2] << ", SIMD-group "
+          << firing.simdgroup << ", lane " << firing.lane << ")" << tail;
+  return text;
+}
+
+} // namespace
+
+std::string runPortably(LaunchPlan &plan, const KernelInfo &info,
+                        llvm::function_ref<std::string(const FailureRecord &)> describe) {
+  return Judge(plan, info, describe).judge();
+}
+
+} // namespace triton_metal::engine

@@ -1,0 +1,57 @@
+// The runs of a portable launch. What Metal does not promise is drawn from a stream of values. A
+// launch whose result differs from stream to stream depends on such a value.
+#pragma once
+
+#include "host_device/engine/Code.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace triton_metal::engine {
+
+struct LaunchPlan;
+struct FailureRecord;
+
+/// What one run of a portable launch draws and records.
+class PortableRun {
+public:
+  /// The number of streams. Whatever kind of value a stream gives to a site (zero, negative or NaN,
+  /// huge, small), the others give the other kinds.
+  static constexpr unsigned numStreams = 4;
+
+  PortableRun(const std::vector<Site> &sites, uint64_t seed)
+      : sites(sites), seed(seed), streamOf(sites.size()), firings(sites.size()) {}
+
+  /// The first time that a site gave a value.
+  struct Firing {
+    bool fired = false;
+    std::array<uint32_t, 3> threadgroup{};
+    uint32_t simdgroup = 0, lane = 0;
+  };
+
+  /// Draws the bits for the lanes of a site, and records it.
+  void draw(std::array<uint32_t, 3> threadgroup, uint32_t simdgroup, uint32_t site, uint32_t mask,
+            bool perLane, const uint64_t *salts, uint64_t *bits);
+
+  const std::vector<Site> &sites;
+  const uint64_t seed;
+  /// The stream of each site.
+  std::vector<uint8_t> streamOf;
+  std::vector<Firing> firings;
+
+private:
+  uint64_t value(const Site &site, unsigned kind, uint64_t hash) const;
+};
+
+/// Describes why a value is any value: "the variable 'x' is read before it has a value".
+std::string describeReason(const Site &site, const KernelInfo &info);
+
+/// Runs the plan portably. Buffers that it changed get their content back if it fails. Returns the
+/// error's text, or an empty string.
+std::string runPortably(LaunchPlan &plan, const KernelInfo &info,
+                        llvm::function_ref<std::string(const FailureRecord &)> describe);
+
+} // namespace triton_metal::engine
