@@ -27,6 +27,8 @@ struct LaunchState {
   uint32_t threadgroups[3];
   uint32_t gridThreads[3];
   uint32_t dispatchThreads[3];
+  /// 1, 0 or -1: where a portable launch moves results that are not exact.
+  int32_t fastDirection;
 };
 
 /// The state of one threadgroup.

@@ -14,6 +14,9 @@
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -102,6 +105,37 @@ public:
 private:
   static constexpr size_t inFront = 1 << 20, behind = 1 << 20;
   char *memory = nullptr;
+};
+
+/// Sets what the processor does with subnormal floats, for the lifetime of this object. Halves keep
+/// theirs: the host converts them without regard to this mode.
+class SubnormalMode {
+public:
+  SubnormalMode(bool flushResults, bool flushOperands) {
+#if defined(__x86_64__)
+    before = _mm_getcsr();
+    _mm_setcsr((before & ~0x8040u) | (flushResults ? 0x8000 : 0) | (flushOperands ? 0x0040 : 0));
+#elif defined(__aarch64__)
+    asm volatile("mrs %0, fpcr" : "=r"(before));
+    asm volatile("msr fpcr, %0" ::"r"((before & ~(1ull << 24)) |
+                                      (flushResults || flushOperands ? 1ull << 24 : 0)));
+#endif
+  }
+  ~SubnormalMode() {
+#if defined(__x86_64__)
+    _mm_setcsr(before);
+#elif defined(__aarch64__)
+    asm volatile("msr fpcr, %0" ::"r"(before));
+#endif
+  }
+  SubnormalMode(const SubnormalMode &) = delete;
+
+private:
+#if defined(__x86_64__)
+  unsigned before;
+#elif defined(__aarch64__)
+  uint64_t before;
+#endif
 };
 
 /// A threadgroup that is being run.
@@ -548,6 +582,9 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
   size_t words = plan.counts.size();
   if (plan.seed) {
     // The schedule has one order, so it runs on one thread.
+    std::optional<SubnormalMode> mode;
+    if (plan.portableRun)
+      mode.emplace(plan.portableRun->flushResults, plan.portableRun->flushOperands);
     Runner::ofThisThread().runSchedule(plan, groups);
     return;
   }

@@ -28,6 +28,10 @@ struct Reduction {
 struct SimdEmitter::LaneFunctions {
   static void laneNumber(SimdEmitter &e, CallInst &call);
   static void shuffle(SimdEmitter &e, CallInst &call);
+  /// A lane that is inactive or does not exist has any value to give.
+  static void shufflePortably(SimdEmitter &e, CallInst &call);
+  /// The 32- or 64-bit numbers of the lanes `from`.
+  static Value *fromLanes(SimdEmitter &e, Value *numbers, Value *from);
   static void ballot(SimdEmitter &e, CallInst &call);
   static void multiplyMatrices(SimdEmitter &e, CallInst &call);
   static void reduce(SimdEmitter &e, CallInst &call, Reduction reduction);
@@ -61,6 +65,8 @@ void SimdEmitter::LaneFunctions::laneNumber(SimdEmitter &e, CallInst &call) {
 void SimdEmitter::LaneFunctions::shuffle(SimdEmitter &e, CallInst &call) {
   auto &b = e.b;
   llvm::Value *value = call.getArgOperand(0), *from = call.getArgOperand(1);
+  if (e.options.portable)
+    return shufflePortably(e, call);
   if (e.options.checkBounds)
     if (MDNode *node = call.getMetadata("tm.site")) {
       // A missing or inactive lane has no value to give.
@@ -80,7 +86,39 @@ void SimdEmitter::LaneFunctions::shuffle(SimdEmitter &e, CallInst &call) {
     Value *lane = b.CreateAnd(e.uniform(from), b.getInt32(31));
     return e.define(call, 0, b.CreateExtractElement(e.vector(value), lane));
   }
-  Value *index = b.CreateAnd(e.vector(from), e.splat(b.getInt32(31)));
+  e.define(call, 0, fromLanes(e, e.vector(value), e.vector(from)));
+}
+
+void SimdEmitter::LaneFunctions::shufflePortably(SimdEmitter &e, CallInst &call) {
+  auto &b = e.b;
+  llvm::Value *value = call.getArgOperand(0), *from = call.getArgOperand(1);
+  uint32_t site = e.siteOfAny(call, Unpromised::Shuffle, call.getType());
+  Value *active = e.maskBits(e.mask);
+  auto isBad = [&](Value *index, Value *bits) {
+    auto constant = [&](uint32_t number) { return ConstantInt::get(index->getType(), number); };
+    Value *inactive = b.CreateICmpEQ(
+        b.CreateAnd(b.CreateLShr(bits, b.CreateAnd(index, constant(31))), constant(1)),
+        constant(0));
+    return b.CreateFreeze(b.CreateOr(inactive, b.CreateICmpUGE(index, constant(simdWidth))));
+  };
+  if (e.isUniform(&call)) {
+    Value *index = e.uniform(from);
+    Value *bad = isBad(index, active);
+    Value *any = e.anyBits(bad, site, /*ofLane=*/false, b.getInt64(0));
+    Value *lane = b.CreateAnd(index, b.getInt32(31));
+    Value *good = b.CreateExtractElement(e.vector(value), lane);
+    return e.define(call, 0, b.CreateSelect(bad, b.CreateTrunc(any, good->getType()), good));
+  }
+  Value *index = e.vector(from);
+  Value *bad = b.CreateAnd(e.mask, isBad(index, e.splat(active)));
+  Value *any = e.anyBits(bad, site, /*ofLane=*/true, b.getInt64(0));
+  Value *good = fromLanes(e, e.vector(value), index);
+  e.define(call, 0, b.CreateSelect(bad, b.CreateTrunc(any, good->getType()), good));
+}
+
+Value *SimdEmitter::LaneFunctions::fromLanes(SimdEmitter &e, Value *numbers, Value *from) {
+  auto &b = e.b;
+  Value *index = b.CreateAnd(from, e.splat(b.getInt32(31)));
   auto *vector32 = e.lanesOf(b.getInt32Ty());
   auto callee = e.module.getOrInsertFunction(
       shuffleName, FunctionType::get(vector32, {vector32, vector32}, false));
@@ -88,13 +126,12 @@ void SimdEmitter::LaneFunctions::shuffle(SimdEmitter &e, CallInst &call) {
   function->setDoesNotAccessMemory();
   function->setDoesNotThrow();
   function->setWillReturn();
-  Value *numbers = e.vector(value);
-  if (call.getType()->isIntegerTy(32))
-    return e.define(call, 0, b.CreateCall(callee, {numbers, index}));
+  if (numbers->getType() == vector32)
+    return b.CreateCall(callee, {numbers, index});
   Value *low = b.CreateCall(callee, {b.CreateTrunc(numbers, vector32), index});
   Value *high = b.CreateCall(callee, {b.CreateTrunc(b.CreateLShr(numbers, 32), vector32), index});
   auto *wide = e.lanesOf(b.getInt64Ty());
-  e.define(call, 0, b.CreateOr(b.CreateZExt(low, wide), b.CreateShl(b.CreateZExt(high, wide), 32)));
+  return b.CreateOr(b.CreateZExt(low, wide), b.CreateShl(b.CreateZExt(high, wide), 32));
 }
 
 bool lowerShuffles(Function &function, const HostTraits &host) {
@@ -226,7 +263,18 @@ void SimdEmitter::LaneFunctions::reduce(SimdEmitter &e, CallInst &call, Reductio
     value = combine(b, reduction, b.CreateShuffleVector(value, low),
                     b.CreateShuffleVector(value, high));
   }
-  e.define(call, 0, b.CreateExtractElement(value, b.getInt64(0)));
+  Value *result = b.CreateExtractElement(value, b.getInt64(0));
+  if (e.options.portable && reduction.isFloat() &&
+      (reduction.kind == ReductionKind::Min || reduction.kind == ReductionKind::Max)) {
+    // Metal does not say what a NaN among the values does.
+    Value *given = e.vector(call.getArgOperand(0));
+    Value *some = e.anyLane(b.CreateAnd(e.mask, b.CreateFreeze(b.CreateFCmpUNO(given, given))));
+    uint32_t site = e.siteOfAny(call, Unpromised::ReductionOfNaN, b.getInt1Ty());
+    Value *bits = e.anyBits(some, site, /*ofLane=*/false, b.getInt64(0));
+    result = b.CreateSelect(b.CreateAnd(some, b.CreateTrunc(bits, b.getInt1Ty())),
+                            ConstantFP::getNaN(call.getType()), result);
+  }
+  e.define(call, 0, result);
 }
 
 void SimdEmitter::LaneFunctions::scan(SimdEmitter &e, CallInst &call, Reduction reduction,

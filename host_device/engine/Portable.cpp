@@ -127,7 +127,8 @@ std::string describeReason(const Site &site, const KernelInfo &info) {
   case Unpromised::ReductionOfNaN:
     return "the minimum or maximum across a SIMD-group of values with a NaN among them";
   case Unpromised::FastFunction:
-    stream << site.note;
+    stream << site.note
+           << " gets or gives a number outside of the range for which Metal states its error";
     break;
   }
   return text;
@@ -202,6 +203,7 @@ Outcome Judge::run(const std::vector<uint8_t> &streams, bool isFirst) {
   PortableRun run(sites, plan.portableSeed);
   run.streamOf = streams;
   plan.portableRun = &run;
+  plan.state.fastDirection = PortableRun::fastDirection(plan.portableSeed);
   plan.failure.reset();
   std::fill(plan.counts.begin(), plan.counts.end(), 0);
   runLaunch(plan, 1);

@@ -23,7 +23,10 @@ public:
   static constexpr unsigned numStreams = 4;
 
   PortableRun(const std::vector<Site> &sites, uint64_t seed)
-      : sites(sites), seed(seed), streamOf(sites.size()), firings(sites.size()) {}
+      : sites(sites), seed(seed), flushResults(seed % 4 % 3 == 0 || seed % 4 == 2),
+        flushOperands(seed % 4 % 3 == 0), streamOf(sites.size()), firings(sites.size()) {}
+
+  static int32_t fastDirection(uint64_t seed) { return int32_t(seed % 3) - 1; }
 
   /// The first time that a site gave a value.
   struct Firing {
@@ -38,6 +41,8 @@ public:
 
   const std::vector<Site> &sites;
   const uint64_t seed;
+  /// Whether subnormal results and operands of float arithmetic become zero.
+  bool flushResults = false, flushOperands = false;
   /// The stream of each site.
   std::vector<uint8_t> streamOf;
   std::vector<Firing> firings;

@@ -349,7 +349,9 @@ LaneShape LaneAnalysis::transferCall(CallInst &call) {
   case Spread::LaneNumber:
     return LaneShape::strided(1, 63);
   case Spread::Shuffle:
-    return shape(call.getArgOperand(1)).isUniform() || shape(call.getArgOperand(0)).isUniform()
+    // In a portable launch, lanes without a value to give differ.
+    return shape(call.getArgOperand(1)).isUniform() ||
+                   (!options.portable && shape(call.getArgOperand(0)).isUniform())
                ? LaneShape::uniform()
                : LaneShape::varying();
   case Spread::Position:

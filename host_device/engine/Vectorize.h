@@ -206,7 +206,10 @@ private:
   llvm::Value *outsideConstants(llvm::Value *pointer, uint64_t bytes);
   void emitCheck(llvm::CallInst &call);
   void emitAny(llvm::CallInst &call, bool ofLane);
-  /// Any bits for the lanes of a mask (null: one value for all); zero for the others.
+  /// The site of a call whose result is any value in some cases.
+  uint32_t siteOfAny(llvm::CallInst &call, Unpromised reason, Type *type);
+  /// Any bits for the lanes of a mask, or one value if `lanes` is a single condition. What is not
+  /// asked for is not defined.
   Value *anyBits(Value *lanes, uint32_t site, bool ofLane, Value *salts);
   void emitCountBlock(llvm::CallInst &call);
   void emitCountLines(llvm::CallInst &call);

@@ -1,9 +1,21 @@
 // Values that Metal does not promise: the launch draws them.
+#include "host_device/engine/Prepare.h"
 #include "host_device/engine/Vectorize.h"
 
 using namespace llvm;
 
 namespace triton_metal::engine {
+
+uint32_t SimdEmitter::siteOfAny(CallInst &call, Unpromised reason, Type *type) {
+  Site site;
+  fillLocation(site, call);
+  site.kind = AccessKind::AnyValue;
+  site.space = AddressSpace::Thread;
+  site.reason = reason;
+  site.bits = type->getPrimitiveSizeInBits();
+  facts.sites.push_back(site);
+  return facts.sites.size() - 1;
+}
 
 llvm::Value *SimdEmitter::anyBits(Value *badLanes, uint32_t site, bool ofLane, Value *salts) {
   auto *i32 = b.getInt32Ty();

@@ -104,6 +104,14 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
        .emit = [](SimdEmitter &e, CallInst &call) { e.emitAny(call, false); }},
       {.name = anyOfLaneName,
        .emit = [](SimdEmitter &e, CallInst &call) { e.emitAny(call, true); }},
+      {.name = directionName,
+       .spread = Spread::Uniform,
+       .emit =
+           [](SimdEmitter &e, CallInst &call) {
+             e.define(call, 0,
+                      e.launchField(e.b.getInt32Ty(), offsetof(LaunchState, fastDirection),
+                                    "fast_direction"));
+           }},
       {.name = checkName,
        .effect = Effect::Checks,
        .emit = by<&SimdEmitter::emitCheck>,

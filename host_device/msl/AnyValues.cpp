@@ -1,4 +1,5 @@
 #include "host_device/msl/AnyValues.h"
+#include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -66,6 +67,66 @@ Value *buildAnyIf(IRBuilderBase &builder, Value *bad, Value *value, const AnyVal
   if (auto *constant = dyn_cast<Constant>(bad); constant && constant->isNullValue())
     return value;
   return builder.CreateSelect(bad, buildAny(builder, bad, value->getType(), what), value);
+}
+
+//===----------------------------------------------------------------------===//
+// What the standard library says
+//===----------------------------------------------------------------------===//
+
+/// Moves a result by the error that is allowed, in the launch's direction.
+static Value *moveByError(IRBuilderBase &builder, Value *value, Value *ulps, Value *absolute) {
+  Module &module = *builder.GetInsertBlock()->getModule();
+  auto callee =
+      module.getOrInsertFunction(directionName, FunctionType::get(builder.getInt32Ty(), false));
+  auto *function = cast<Function>(callee.getCallee());
+  function->setDoesNotAccessMemory();
+  function->setDoesNotThrow();
+  function->setWillReturn();
+  Value *direction = builder.CreateSIToFP(builder.CreateCall(callee), builder.getFloatTy());
+  Value *added = builder.CreateFAdd(value, builder.CreateFMul(direction, absolute));
+  // In the last places, unless that would leave the normal numbers.
+  Value *bits = builder.CreateBitCast(value, builder.getInt32Ty());
+  Value *size = builder.CreateAnd(bits, 0x7fffffff);
+  Value *clamped = builder.CreateMinNum(ulps, ConstantFP::get(builder.getFloatTy(), 65536.0));
+  Value *steps =
+      builder.CreateIntrinsic(Intrinsic::fptosi_sat, {builder.getInt32Ty(), builder.getFloatTy()},
+                              {builder.CreateFMul(direction, clamped)});
+  Value *isInside = builder.CreateAnd(builder.CreateICmpUGT(size, builder.getInt32(0x00810000)),
+                                      builder.CreateICmpULT(size, builder.getInt32(0x7f000000)));
+  Value *stepped = builder.CreateSelect(isInside, builder.CreateAdd(bits, steps), bits);
+  Value *isAbsolute = builder.CreateFCmpOGT(absolute, ConstantFP::getZero(builder.getFloatTy()));
+  return builder.CreateSelect(isAbsolute, added,
+                              builder.CreateBitCast(stepped, builder.getFloatTy()));
+}
+
+void resolvePromises(Module &module) {
+  auto replaceCalls = [&](StringRef name, function_ref<Value *(CallInst *)> replacement) {
+    Function *function = module.getFunction(name);
+    if (!function || !function->isDeclaration())
+      return;
+    for (User *user : make_early_inc_range(function->users()))
+      if (auto *call = dyn_cast<CallInst>(user); call && call->getCalledFunction() == function) {
+        call->replaceAllUsesWith(replacement(call));
+        call->eraseFromParent();
+      }
+  };
+  bool portable = isPortable(module);
+  replaceCalls("__tm_outside", [&](CallInst *call) -> Value * {
+    return portable ? ConstantInt::get(call->getType(), 64) : call->getArgOperand(0);
+  });
+  replaceCalls("__tm_fast_f32", [&](CallInst *call) -> Value * {
+    Value *value = call->getArgOperand(0);
+    if (!portable)
+      return value;
+    IRBuilder<> builder(call);
+    std::string name = demangle(call->getFunction()->getName());
+    StringRef plain = StringRef(name).split('(').first.rsplit("metal::").second;
+    Value *moved = moveByError(builder, value, call->getArgOperand(2), call->getArgOperand(3));
+    AnyValue what{Unpromised::FastFunction, plain};
+    what.salt = builder.CreateZExt(builder.CreateBitCast(value, builder.getInt32Ty()),
+                                   builder.getInt64Ty());
+    return buildAnyIf(builder, call->getArgOperand(1), moved, what);
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,6 +12,8 @@ namespace triton_metal {
 /// Lanes with the same operands get the same bits from the first function, and their own from the
 /// second.
 inline constexpr llvm::StringLiteral anyName = "__tm_any", anyOfLaneName = "__tm_any_of_lane";
+/// `i32 ()`: 1, 0 or -1, the direction in which the launch moves inexact results.
+inline constexpr llvm::StringLiteral directionName = "__tm_direction";
 /// A list of nodes {reason, text} that the operand `note` counts.
 inline constexpr llvm::StringLiteral notesName = "tm.notes";
 
@@ -34,6 +36,10 @@ llvm::Value *buildAny(llvm::IRBuilderBase &builder, llvm::Value *wanted, llvm::T
 /// `bad ? any value : value`, element by element.
 llvm::Value *buildAnyIf(llvm::IRBuilderBase &builder, llvm::Value *bad, llvm::Value *value,
                         const AnyValue &what);
+
+/// Replaces what the standard library says about its results: `__tm_outside(lane)`, a lane that is
+/// not promised, and `__tm_fast_f32(result, bad, ulps, absolute)`, a result that is not exact.
+void resolvePromises(llvm::Module &module);
 
 /// Fills each local variable with any value where it comes to life, and removes the markers of
 /// lifetimes.

@@ -436,6 +436,7 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
       if (!function.isDeclaration())
         fillVariables(function);
   }
+  resolvePromises(module);
   defineArithmetic(module);
   if (Error error = bindFunctionConstants(module, constants, options))
     return error;
