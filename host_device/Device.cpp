@@ -324,6 +324,15 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
     return text;
   case Failure::Interrupted:
     return std::string(launchInterrupted) + failure.note;
+  case Failure::Stale:
+    break;
+  case Failure::Waits:
+    stream << (site.space == AddressSpace::Device
+                   ? "this loop waits for another threadgroup: Metal does not promise that two "
+                     "threadgroups run at the same time"
+                   : "this loop waits for another thread of its threadgroup: Metal promises that "
+                     "threads run on together at barriers only");
+    break;
   }
   stream << failure.note << " (threadgroup " << failure.threadgroup[0] << ","
          << failure.threadgroup[1] << "," << failure.threadgroup[2] << ", SIMD-group "
@@ -497,6 +506,7 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   bool counting = state->library->options.count;
   plan.entry = (*variant)->entry;
   plan.facts = &facts;
+  plan.kernel = &info;
   plan.portable = state->library->options.portable;
   bool checked = state->library->options.checkBounds || plan.portable;
   plan.needsFibers = facts.usesThreadgroupBarrier || checked || facts.stackBytes > 512 * 1024;

@@ -29,6 +29,8 @@ struct LaunchState {
   uint32_t dispatchThreads[3];
   /// 1, 0 or -1: where a portable launch moves results that are not exact.
   int32_t fastDirection;
+  /// One bit for each buffer whose accesses are passed to Visibility.h.
+  uint32_t trackedBuffers;
 };
 
 /// The state of one threadgroup.
@@ -45,6 +47,8 @@ struct GroupState {
   const uint8_t *laneOrder;
   /// Used by the runtime: the runner of this group.
   void *runner;
+  /// The memory as this group sees it (Visibility.h), or null.
+  void *view;
 };
 
 /// SIMD-groups `first` to `last` of a threadgroup, one after the other.
@@ -79,6 +83,20 @@ enum class Failure : uint32_t {
   Fault,
   /// A request to stop all launches.
   Interrupted,
+  /// The results depend on a store that another thread need not see yet.
+  Stale,
+  /// A loop that only another threadgroup can end.
+  Waits,
+};
+
+/// How an access takes part in the order of memory, as bits.
+enum AccessFlags : uint32_t {
+  accessCoherent = 1,
+  accessAtomic = 2,
+  /// An atomic store, which does not read.
+  accessOverwrites = 4,
+  /// An atomic with an order other than relaxed.
+  accessOrdered = 8,
 };
 
 // Functions of the runtime that compiled kernels call.
@@ -95,6 +113,24 @@ void __tm_runtime_check(const LaunchState *launch, GroupState *group, const uint
 /// give equal bits, unless each lane has its own.
 void __tm_runtime_any(GroupState *group, uint32_t site, uint32_t mask, uint32_t perLane,
                       const uint64_t *salts, uint64_t *bits);
+// The accesses of a portable launch to memory that it reads and writes, in the order in which they
+// take place. `addresses` are those of all lanes, `mask` says which are active, and `flags` are
+// AccessFlags.
+/// Before a store.
+void __tm_runtime_stored(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
+                         uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags);
+/// After a load. The value of lane l is at `values + l * stride`. It is replaced by an older one if
+/// the launch is asked for it.
+void __tm_runtime_loaded(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
+                         uint32_t mask, uint32_t offset, uint32_t bytes, uint32_t site,
+                         uint32_t flags, char *values, uint32_t stride);
+/// Before an atomic operation that writes.
+void __tm_runtime_atomic(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
+                         uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags);
+void __tm_runtime_fence(GroupState *group, uint32_t simdgroup, uint32_t mask, uint32_t flags,
+                        uint32_t order, uint32_t scope);
+/// Before a threadgroup barrier.
+void __tm_runtime_barrier_flags(GroupState *group, uint32_t simdgroup, uint32_t flags);
 /// `buffer` is the buffer that the addresses belong to, or -1.
 void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter,
                               const uint64_t *addresses, uint32_t mask, uint32_t bytes,

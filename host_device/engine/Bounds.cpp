@@ -62,8 +62,7 @@ uint32_t findWrittenBuffers(Function &function, const KernelInfo &kernel) {
   return written;
 }
 
-void fillLocation(Site &site, Instruction &inst) {
-  const DILocation *location = inst.getDebugLoc();
+void fillLocation(Site &site, const DILocation *location) {
   if (!location)
     return;
   const DILocation *outer = location;
@@ -78,6 +77,8 @@ void fillLocation(Site &site, Instruction &inst) {
   site.line = best->getLine();
   site.column = best->getColumn();
 }
+
+void fillLocation(Site &site, Instruction &inst) { fillLocation(site, inst.getDebugLoc().get()); }
 
 void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   Module &module = *function.getParent();

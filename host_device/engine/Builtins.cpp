@@ -65,6 +65,11 @@ void addAttributes(Function &function, const Builtin &builtin) {
     function.setConvergent();
     function.addFnAttr(Attribute::NoMerge);
     return;
+  case Effect::Observes:
+    function.setOnlyAccessesInaccessibleMemOrArgMem();
+    function.setConvergent();
+    function.addFnAttr(Attribute::NoMerge);
+    return;
   }
 }
 

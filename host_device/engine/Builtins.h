@@ -43,6 +43,8 @@ enum class Effect : uint8_t {
   Counts,
   /// As `Counts`, and may end the launch.
   Checks,
+  /// As `Checks`, and reads and writes what its pointers point to.
+  Observes,
 };
 
 /// The counter that a call increments, and whether once per lane, SIMD-group or threadgroup.
@@ -93,5 +95,10 @@ inline constexpr llvm::StringLiteral threadgroupAllocName = "__tm_threadgroup_al
 inline constexpr llvm::StringLiteral countBlockName = "__tm_engine_count_block";
 inline constexpr llvm::StringLiteral countLinesName = "__tm_engine_count_lines";
 inline constexpr llvm::StringLiteral checkName = "__tm_engine_check";
+inline constexpr llvm::StringLiteral coherentName = "__tm_coherent";
+inline constexpr llvm::StringLiteral storedName = "__tm_engine_stored";
+inline constexpr llvm::StringLiteral loadedName = "__tm_engine_loaded";
+inline constexpr llvm::StringLiteral atomicName = "__tm_engine_atomic";
+inline constexpr llvm::StringLiteral waitsName = "__tm_engine_waits";
 
 } // namespace triton_metal::engine

@@ -46,6 +46,13 @@ struct CodeFacts {
   /// One bit for each buffer that a store may reach, and for each buffer that is used.
   uint32_t writtenBuffers = 0;
   uint32_t usedBuffers = 0;
+  /// One bit for each buffer that a load or an atomic may reach. Only for portable code.
+  uint32_t readBuffers = 0;
+  /// A power of two that divides the addresses and sizes of all accesses to device memory. Only for
+  /// portable code.
+  uint32_t granule = 1;
+  /// Whether a loop may wait for another threadgroup. Only for portable code.
+  bool mayWait = false;
   uint32_t registersPerThread = 0;
   std::vector<Site> sites;
   std::vector<BlockCounts> blocks;

@@ -3,6 +3,7 @@
 // at barriers. With a seeded schedule, the SIMD-groups of several threadgroups share one core.
 #include "host_device/engine/Guard.h"
 #include "host_device/engine/Runtime.h"
+#include "host_device/engine/Visibility.h"
 #include <algorithm>
 #include <atomic>
 #include <boost/context/detail/fcontext.hpp>
@@ -150,6 +151,12 @@ struct Group {
   std::vector<Status> status;
   std::vector<uint64_t> priority;
   std::array<uint8_t, simdWidth> lanes;
+  GroupView view;
+  /// The atomics that it has come to, how often it may still be paused, and when it was; 0 if it is
+  /// not.
+  uint64_t atomics = 0;
+  uint32_t pausesLeft = 0;
+  uint64_t pausedAt = 0;
   ThreadgroupMemory threadgroupMemory;
 };
 
@@ -185,6 +192,18 @@ public:
     leave();
     guard.enter(guarded);
   }
+  void pause() {
+    ++running->atomics;
+    if (!running->pausesLeft ||
+        (pausePlace ? running->atomics <= pausePlace : pausing.next() % 2 == 0))
+      return;
+    --running->pausesLeft;
+    running->pausedAt = ++lastPause;
+    jmp_buf *guarded = guard.leave();
+    event = Event::Paused;
+    leave();
+    guard.enter(guarded);
+  }
   [[noreturn]] void fail(Failure kind, uint32_t site, uint64_t address, uint32_t lane) {
     guard.leave();
     event = Event::Failed;
@@ -197,13 +216,13 @@ public:
   }
 
 private:
-  enum class Event { Done, Barrier, Failed };
+  enum class Event { Done, Barrier, Paused, Failed };
 
   void leave() {
 #ifdef TRITON_METAL_ASAN
     void *fake = nullptr;
-    __sanitizer_start_switch_fiber(event == Event::Barrier ? &fake : nullptr, schedulerStack,
-                                   schedulerStackSize);
+    __sanitizer_start_switch_fiber(event == Event::Done || event == Event::Failed ? nullptr : &fake,
+                                   schedulerStack, schedulerStackSize);
 #endif
     scheduler = context::jump_fcontext(scheduler, nullptr).fctx;
 #ifdef TRITON_METAL_ASAN
@@ -258,6 +277,10 @@ private:
   const LaunchState *launch = nullptr;
   PortableRun *portable = nullptr;
   Group *running = nullptr;
+  /// Where threadgroups are paused: behind so many atomics, or, if it is 0, where a number is
+  /// drawn.
+  uint64_t pausePlace = 0, lastPause = 0;
+  Random pausing{0};
   std::vector<std::unique_ptr<Group>> groups;
   Guard &guard = Guard::ofThisThread();
 };
@@ -300,6 +323,7 @@ bool Runner::begin(Group &group, const LaunchPlan &plan, std::vector<uint64_t> &
   group.state.threadgroupMemory = group.threadgroupMemory.data();
   group.state.counts = counts.data();
   group.state.runner = this;
+  group.state.view = nullptr;
   return true;
 }
 
@@ -413,17 +437,54 @@ bool Runner::run(const LaunchPlan &plan, uint64_t first, uint64_t last,
   return false;
 }
 
+/// The order of the threadgroups of a portable launch. They run one after the other, as nothing
+/// promises that two run at the same time.
+static std::vector<uint32_t> portableOrder(uint64_t seed, uint64_t count, Random &random) {
+  std::vector<uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  switch (seed % 4) {
+  case 0:
+    random.shuffle(order);
+    break;
+  case 1:
+    std::reverse(order.begin(), order.end());
+    break;
+  case 2: { // by a stride that visits all of them
+    uint64_t stride = count / 2 | 1;
+    while (std::gcd(stride, count) != 1)
+      stride += 2;
+    for (uint64_t i = 0; i != count; ++i)
+      order[i] = i * stride % count;
+    break;
+  }
+  default: // as they are numbered
+    break;
+  }
+  return order;
+}
+
 /// Always runs the most urgent SIMD-group of several threadgroups that can continue. Urgencies are
 /// random numbers, drawn when a SIMD-group starts and sometimes at a barrier. A SIMD-group may
 /// therefore stay behind until all others have ended or wait for it, which exposes missing
 /// synchronisation.
 void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
-  std::vector<uint32_t> order(count);
-  std::iota(order.begin(), order.end(), 0);
   Random random(*plan.seed);
-  random.shuffle(order);
-  constexpr uint64_t mostAtOnce = 4;
+  std::vector<uint32_t> order;
+  uint64_t mostAtOnce = 4;
+  if (plan.portable) {
+    order = portableOrder(*plan.seed, count, random);
+    mostAtOnce = 1;
+    pausing = Random(*plan.seed);
+    pausePlace = plan.pausePlace;
+  } else {
+    order.resize(count);
+    std::iota(order.begin(), order.end(), 0);
+    random.shuffle(order);
+  }
   size_t atOnce = std::min<uint64_t>(count, 1 + random.next() % mostAtOnce);
+  constexpr uint64_t mostPaused = 16;
+  if (plan.pauses)
+    atOnce = std::min(count, mostPaused);
   while (groups.size() < atOnce)
     groups.push_back(std::make_unique<Group>());
   std::vector<Group *> live;
@@ -443,6 +504,12 @@ void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
     std::iota(group.lanes.begin(), group.lanes.end(), 0);
     own.shuffle(group.lanes);
     group.state.laneOrder = group.lanes.data();
+    if (plan.visibility) {
+      plan.visibility->enter(group.view, linear, group.state.simdgroups);
+      group.state.view = &group.view;
+    }
+    group.atomics = group.pausedAt = 0;
+    group.pausesLeft = !plan.pauses ? 0 : plan.pausePlace ? 1 : 2;
     group.status.assign(group.state.simdgroups, Group::Status::Ready);
     group.priority.resize(group.state.simdgroups);
     for (uint64_t &priority : group.priority)
@@ -457,8 +524,13 @@ void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
   while (!live.empty()) {
     Group *chosen = nullptr;
     uint32_t simdgroup = 0;
+    // If all are paused, the last one continues. The others have not done what it may wait for.
+    if (std::all_of(live.begin(), live.end(), [](Group *group) { return group->pausedAt; }))
+      (*std::max_element(live.begin(), live.end(), [](Group *a, Group *b) {
+        return a->pausedAt < b->pausedAt;
+      }))->pausedAt = 0;
     for (Group *group : live)
-      for (uint32_t i = 0; i != group->state.simdgroups; ++i)
+      for (uint32_t i = 0; i != group->state.simdgroups && !group->pausedAt; ++i)
         if (group->status[i] == Group::Status::Ready &&
             (!chosen || group->priority[i] > chosen->priority[simdgroup])) {
           chosen = group;
@@ -467,6 +539,8 @@ void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
     resume(*chosen, simdgroup);
     if (event == Event::Failed)
       return failed(*chosen);
+    if (event == Event::Paused)
+      continue;
     std::vector<Group::Status> &status = chosen->status;
     status[simdgroup] = event == Event::Done ? Group::Status::Done : Group::Status::Waiting;
     if (std::count(status.begin(), status.end(), Group::Status::Ready))
@@ -560,6 +634,8 @@ private:
 
 } // namespace
 
+void pauseThreadgroup(GroupState &group) { static_cast<Runner *>(group.runner)->pause(); }
+
 extern "C" void __tm_runtime_barrier(GroupState *group, uint32_t site) {
   if (group->simdgroups > 1)
     static_cast<Runner *>(group->runner)->barrier(site);
@@ -582,11 +658,13 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
   size_t words = plan.counts.size();
   if (plan.seed) {
     // The schedule has one order, so it runs on one thread.
-    std::optional<SubnormalMode> mode;
-    if (plan.portableRun)
-      mode.emplace(plan.portableRun->flushResults, plan.portableRun->flushOperands);
-    Runner::ofThisThread().runSchedule(plan, groups);
-    return;
+    auto run = [&] {
+      std::optional<SubnormalMode> mode;
+      if (plan.portableRun)
+        mode.emplace(plan.portableRun->flushResults, plan.portableRun->flushOperands);
+      Runner::ofThisThread().runSchedule(plan, groups);
+    };
+    return plan.portable ? runWithVisibility(plan, run) : run();
   }
   using Clock = std::chrono::steady_clock;
   auto nanoseconds = [](Clock::duration time) {

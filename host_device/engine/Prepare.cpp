@@ -263,14 +263,21 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     passes.addPass(ADCEPass());
     runner.run(function, std::move(passes));
   }
+  if (options.portable) {
+    expandMemoryIntrinsics(function);
+    collectCoherent(function);
+  }
   facts.writtenBuffers = findWrittenBuffers(function, kernel);
   facts.usedBuffers = findUsedBuffers(function);
   facts.registersPerThread = estimateRegisters(function);
   if (options.count)
     insertCounting(function, facts);
   insertChecks(function, options.checkBounds, facts);
-  if (options.portable)
+  if (options.portable) {
+    insertWaits(function, facts);
     insertSites(function, facts);
+    trackVisibility(function, kernel, facts);
+  }
   addAliasScopes(function);
   widenConversions(function);
 

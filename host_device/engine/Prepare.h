@@ -9,8 +9,9 @@
 #include "llvm/Support/Error.h"
 
 namespace llvm {
+class DILocation;
 class TargetMachine;
-}
+} // namespace llvm
 
 namespace triton_metal::engine {
 
@@ -47,6 +48,13 @@ void insertChecks(llvm::Function &function, bool accessesToo, CodeFacts &facts);
 void insertSites(llvm::Function &function, CodeFacts &facts);
 /// Sets the location in the user's text. Functions from headers are replaced by their callers.
 void fillLocation(Site &site, llvm::Instruction &inst);
+/// Replaces the marks of coherent pointers by metadata of their accesses (TrackVisibility.cpp).
+void collectCoherent(llvm::Function &function);
+/// Inserts `__tm_engine_stored`, `_loaded` and `_atomic` at the accesses to device memory.
+void trackVisibility(llvm::Function &function, const KernelInfo &kernel, CodeFacts &facts);
+/// Inserts `__tm_engine_waits` into loops that only other threads can end (Waits.cpp).
+void insertWaits(llvm::Function &function, CodeFacts &facts);
+void fillLocation(Site &site, const llvm::DILocation *location);
 /// The largest number of 32-bit values that are live at once (Counting.cpp).
 uint32_t estimateRegisters(llvm::Function &function);
 /// Buffers that stores may reach, one bit each (Bounds.cpp).

@@ -125,6 +125,11 @@ std::vector<std::pair<const char *, void *>> runtimeSymbols() {
       {"__tm_runtime_check", address(&__tm_runtime_check)},
       {"__tm_runtime_any", address(&__tm_runtime_any)},
       {"__tm_runtime_count_lines", address(&__tm_runtime_count_lines)},
+      {"__tm_runtime_stored", address(&__tm_runtime_stored)},
+      {"__tm_runtime_loaded", address(&__tm_runtime_loaded)},
+      {"__tm_runtime_atomic", address(&__tm_runtime_atomic)},
+      {"__tm_runtime_fence", address(&__tm_runtime_fence)},
+      {"__tm_runtime_barrier_flags", address(&__tm_runtime_barrier_flags)},
 #if defined(__FLT16_MANT_DIG__)
       {"__extendhfsf2", address(&extendHalf)},
       {"__gnu_h2f_ieee", address(&extendHalf)},

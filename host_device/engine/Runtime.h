@@ -3,6 +3,7 @@
 
 #include "host_device/engine/Code.h"
 #include "host_device/engine/Portable.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,6 +12,8 @@
 #include <vector>
 
 namespace triton_metal::engine {
+
+class Visibility;
 
 /// Names and addresses of the functions that compiled code may call.
 std::vector<std::pair<const char *, void *>> runtimeSymbols();
@@ -48,10 +51,26 @@ struct LaunchPlan {
   /// The measured nanoseconds of a threadgroup, or 0 if unknown. Updated by the launch.
   double nanosecondsPerGroup = 0;
   std::optional<FailureRecord> failure;
+  /// The signature of the kernel, for messages.
+  const KernelInfo *kernel = nullptr;
+  /// What threadgroups see of each other's stores, in a portable launch.
+  Visibility *visibility = nullptr;
+  /// Threadgroups are paused until no other can run: behind so many atomics, or, if it is 0, at some
+  /// that the seed draws.
+  bool pauses = false;
+  uint64_t pausePlace = 0;
 };
+
+/// Lets other threadgroups run before the next atomic of this one, if the launch is to.
+void pauseThreadgroup(GroupState &group);
 
 /// Runs all threadgroups of the launch on the calling thread, and on the threads of the pool if
 /// that is worthwhile.
 void runLaunch(LaunchPlan &plan, unsigned numThreads);
+
+/// Calls `run`, which runs all threadgroups of a portable launch. If loads may get older values
+/// than they got, runs again with these. If the results then differ, the launch fails, and its
+/// buffers are as before (VisibilityJudge.cpp).
+void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run);
 
 } // namespace triton_metal::engine

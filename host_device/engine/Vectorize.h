@@ -213,6 +213,14 @@ private:
   Value *anyBits(Value *lanes, uint32_t site, bool ofLane, Value *salts);
   void emitCountBlock(llvm::CallInst &call);
   void emitCountLines(llvm::CallInst &call);
+  // In VectorizeVisibility.cpp.
+  void emitFence(llvm::CallInst &call);
+  void emitCoherent(llvm::CallInst &call);
+  void emitBarrierFlags(llvm::CallInst &barrier);
+  void emitStored(llvm::CallInst &call);
+  void emitLoaded(llvm::CallInst &call);
+  void emitWaits(llvm::CallInst &call);
+  Value *isTracked(uint32_t site);
   void emitPosition(llvm::CallInst &call);
   void emitBuffer(llvm::CallInst &call);
   void emitThreadgroupArgument(llvm::CallInst &call);

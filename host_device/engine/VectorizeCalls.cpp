@@ -64,6 +64,8 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
        .effect = Effect::OrdersMemory,
        .emit = by<&SimdEmitter::emitSimdgroupBarrier>,
        .tally = Tally{Counters::SimdgroupBarriers, Tally::Per::Simdgroup}},
+      {.name = "__tm_fence", .effect = Effect::OrdersMemory, .emit = by<&SimdEmitter::emitFence>},
+      {.name = coherentName, .spread = Spread::Elementwise, .emit = by<&SimdEmitter::emitCoherent>},
       {.name = threadgroupAllocName,
        .spread = Spread::Uniform,
        .emit = by<&SimdEmitter::emitThreadgroupVariable>},
@@ -115,6 +117,23 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
       {.name = checkName,
        .effect = Effect::Checks,
        .emit = by<&SimdEmitter::emitCheck>,
+       .isInternal = true},
+      {.name = storedName,
+       .effect = Effect::Observes,
+       .emit = by<&SimdEmitter::emitStored>,
+       .isInternal = true},
+      {.name = loadedName,
+       .spread = Spread::Elementwise,
+       .effect = Effect::Checks,
+       .emit = by<&SimdEmitter::emitLoaded>,
+       .isInternal = true},
+      {.name = atomicName,
+       .effect = Effect::Observes,
+       .emit = by<&SimdEmitter::emitStored>,
+       .isInternal = true},
+      {.name = waitsName,
+       .effect = Effect::Checks,
+       .emit = by<&SimdEmitter::emitWaits>,
        .isInternal = true},
   };
   return rows;
@@ -266,6 +285,8 @@ void SimdEmitter::emitThreadgroupBarrier(CallInst &call) {
       "__tm_runtime_barrier",
       FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt32Ty()}, false));
   cast<Function>(callee.getCallee())->setDoesNotThrow();
+  if (options.portable)
+    emitBarrierFlags(call);
   b.CreateCall(callee, {group, b.getInt32(site)});
 }
 

@@ -15,6 +15,7 @@
 #include "clang/Lex/PPCallbacks.h"
 #include "clang/Lex/Preprocessor.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Constants.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SHA256.h"
 
@@ -79,6 +80,16 @@ public:
           codeGenerator->GetMangledName(clang::GlobalDecl(constant.decl)).str());
     }
     module = codeGenerator->ReleaseModule();
+    if (module && !collector->loops.empty()) {
+      NamedMDNode *loops = module->getOrInsertNamedMetadata(loopsMetadata);
+      Type *i32 = Type::getInt32Ty(context);
+      for (const std::array<unsigned, 4> &loop : collector->loops) {
+        std::array<Metadata *, 4> numbers;
+        for (auto [number, value] : zip(numbers, loop))
+          number = ConstantAsMetadata::get(ConstantInt::get(i32, value));
+        loops->addOperand(MDNode::get(context, numbers));
+      }
+    }
   }
 
   std::unique_ptr<Module> module;

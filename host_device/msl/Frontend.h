@@ -33,6 +33,10 @@ struct MslOptions {
   bool portable = false;
 };
 
+/// The metadata with the loops of portable code: for each, the line and the column of its first and
+/// last tokens.
+inline constexpr const char *loopsMetadata = "tm.loops";
+
 /// A module in which every kernel is one LLVM function `void NAME(parameters in source order)` that
 /// does the work of one thread. Everything that it calls is inlined. Threadgroup variables are
 /// calls of `__tm_threadgroup_alloc`; cross-lane operations are calls of the `__tm_*` functions,

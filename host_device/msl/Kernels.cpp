@@ -6,6 +6,7 @@
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/Expr.h"
+#include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Basic/SourceManager.h"
 #include "llvm/ADT/STLExtras.h"
 #include <optional>
@@ -54,6 +55,8 @@ bool KernelCollector::HandleTopLevelDecl(DeclGroupRef group) {
     visit(decl);
     declarations.push_back(decl);
     define.run(*ast, decl); // before code is generated from it
+    if (options.portable)
+      coherent.run(*ast, decl);
   }
   return true;
 }
@@ -76,8 +79,13 @@ void KernelCollector::HandleTranslationUnit(ASTContext &context) {
     return;
   checkAddressSpaces(context, declarations, diagnostics);
   // Once more, for templates that have been instantiated since.
-  for (Decl *decl : declarations)
+  for (Decl *decl : declarations) {
     define.run(context, decl);
+    if (options.portable) {
+      coherent.run(context, decl);
+      collectLoops(decl);
+    }
+  }
   std::set<const VarDecl *> seenVariables;
   for (const VarDecl *variable : variables) {
     if (!seenVariables.insert(variable->getCanonicalDecl()).second)
@@ -106,6 +114,35 @@ void KernelCollector::HandleTranslationUnit(ASTContext &context) {
   for (const DeclaredKernel &kernel : kernels)
     if (!names.insert(kernel.info.name).second)
       error(kernel.decl, "two kernels have the name '" + kernel.info.name + "'");
+}
+
+namespace {
+class LoopVisitor : public RecursiveASTVisitor<LoopVisitor> {
+public:
+  LoopVisitor(const SourceManager &sources, std::vector<std::array<unsigned, 4>> &loops)
+      : sources(sources), loops(loops) {}
+  bool VisitForStmt(ForStmt *loop) { return add(loop); }
+  bool VisitWhileStmt(WhileStmt *loop) { return add(loop); }
+  bool VisitDoStmt(DoStmt *loop) { return add(loop); }
+
+private:
+  const SourceManager &sources;
+  std::vector<std::array<unsigned, 4>> &loops;
+
+  bool add(const Stmt *loop) {
+    PresumedLoc begin = sources.getPresumedLoc(sources.getExpansionLoc(loop->getBeginLoc())),
+                end = sources.getPresumedLoc(sources.getExpansionLoc(loop->getEndLoc()));
+    if (begin.isValid() && end.isValid())
+      loops.push_back({begin.getLine(), begin.getColumn(), end.getLine(), end.getColumn()});
+    return true;
+  }
+};
+} // namespace
+
+void KernelCollector::collectLoops(Decl *decl) {
+  const SourceManager &sources = ast->getSourceManager();
+  if (sources.isInMainFile(sources.getExpansionLoc(decl->getLocation())))
+    LoopVisitor(sources, loops).TraverseDecl(decl);
 }
 
 /// The scalar type and width of a position parameter: a 16- or 32-bit unsigned number or a vector

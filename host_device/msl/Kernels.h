@@ -2,11 +2,13 @@
 #pragma once
 
 #include "host_device/KernelInfo.h"
+#include "host_device/msl/CoherentPointers.h"
 #include "host_device/msl/DefineExpressions.h"
 #include "host_device/msl/Diagnostics.h"
 #include "host_device/msl/Frontend.h"
 #include "clang/AST/ASTConsumer.h"
 #include "clang/AST/Decl.h"
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -36,6 +38,9 @@ public:
 
   std::vector<DeclaredKernel> kernels;
   std::vector<DeclaredConstant> constants;
+  /// The loops of the text: the line and the column of their first and last tokens. Only for
+  /// portable code.
+  std::vector<std::array<unsigned, 4>> loops;
 
 private:
   DiagnosticCollector &diagnostics;
@@ -45,10 +50,12 @@ private:
   std::vector<const clang::FunctionDecl *> functions;
   std::vector<const clang::VarDecl *> variables;
   DefineExpressions define;
+  CoherentPointers coherent;
 
   /// Whether the function constant has a value other than false.
   bool constantIsTrue(llvm::StringRef name) const;
   void visit(clang::Decl *decl);
+  void collectLoops(clang::Decl *decl);
   void addKernel(const clang::FunctionDecl *function);
   bool readParameter(const clang::ParmVarDecl *parameter, ParameterInfo &info, bool &hasIndex);
   void error(const clang::Decl *decl, const llvm::Twine &message);

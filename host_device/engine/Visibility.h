@@ -1,0 +1,174 @@
+// What one threadgroup sees of another's stores to device memory in a portable launch.
+//
+// Threadgroups run one after the other on memory that always has the newest values. This file knows
+// which thread stored each piece of it last, and by which means, and so whether a load of another
+// thread must see that value, or may also get an older one. A load with two answers is *in play*.
+// Whether the results depend on it is found by a second run that gives the older answer.
+#pragma once
+
+#include "host_device/engine/Code.h"
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace triton_metal::engine {
+
+/// Why a load or an atomic may get an older value.
+enum class Staleness : uint8_t {
+  None,
+  /// The store is no atomic, and its pointer is not coherent.
+  PlainStore,
+  /// The storing thread has no fence after a coherent store.
+  NoRelease,
+  /// The load is no atomic, and its pointer is not coherent.
+  PlainLoad,
+  /// As PlainLoad, of memory that an atomic has changed.
+  PlainLoadOfAtomic,
+  /// The storing thread has a fence, but only after the atomic that the loading thread knows of.
+  LateRelease,
+  /// The loading thread has no fence after an atomic of another threadgroup.
+  NoAcquire,
+  /// Both threads are of one threadgroup, without a barrier for device memory between them.
+  NoBarrier,
+};
+
+/// A load that was in play.
+struct StaleAccess {
+  uint32_t site = ~0u, storeSite = ~0u;
+  Staleness why = Staleness::None;
+  bool isAtomic = false;
+  uint64_t address = 0;
+  /// The loading and the storing threadgroup, and the storing SIMD-group.
+  uint32_t group = 0, storeGroup = 0, storeSimdgroup = 0;
+  uint32_t simdgroup = 0, lane = 0;
+};
+
+class Visibility;
+
+/// The memory as the threads of one threadgroup see it.
+struct GroupView {
+  Visibility *memory = nullptr;
+  uint32_t group = 0;
+  /// The time of the newest atomic operation of another group that this one has read.
+  uint64_t observed = 0;
+  bool hasObserved = false;
+
+  struct Pending {
+    uint64_t address;
+    uint32_t bytes;
+    uint32_t lane;
+  };
+  struct Simdgroup {
+    /// The barriers for device memory that this SIMD-group has come to.
+    uint32_t barriers = 0;
+    /// The time up to which each lane sees what has been published.
+    std::array<uint64_t, simdWidth> acquired{};
+    /// The lanes that have a fence after such an atomic operation.
+    uint32_t fenced = 0;
+    /// Coherent stores that no fence has published yet.
+    std::vector<Pending> pending;
+  };
+  std::vector<Simdgroup> simdgroups;
+
+  void observe(uint64_t time) {
+    observed = std::max(observed, time);
+    hasObserved = true;
+  }
+};
+
+class Visibility {
+public:
+  /// The buffers of a launch whose accesses matter: those whose memory it both reads and writes.
+  static uint32_t trackedBuffers(const LaunchState &launch, const CodeFacts &facts,
+                                 bool severalThreads);
+
+  /// Keeps a copy of the memory of the tracked buffers.
+  Visibility(const LaunchState &launch, const CodeFacts &facts);
+
+  /// Before each run: all memory has its value from before the launch.
+  void begin(std::vector<bool> olderAnswers);
+  /// Sets the view of a threadgroup that starts.
+  void enter(GroupView &view, uint32_t group, uint32_t simdgroups);
+
+  /// The first access of each site that was in play in this run, in their order.
+  const std::vector<StaleAccess> &inPlay() const { return found; }
+
+  void store(GroupView &view, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
+             uint32_t bytes, uint32_t site, uint32_t flags);
+  void load(GroupView &view, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
+            uint32_t offset, uint32_t bytes, uint32_t site, uint32_t flags, char *values,
+            uint32_t stride);
+  void atomic(GroupView &view, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
+              uint32_t bytes, uint32_t site, uint32_t flags);
+  void fence(GroupView &view, uint32_t simdgroup, uint32_t mask, bool releases, bool acquires);
+
+private:
+  enum class Kind : uint8_t { Plain, Pending, Published, Atomic };
+  /// The stores of one SIMD-group to the granules of a line: those with a bit in `mask`.
+  struct Record {
+    uint32_t mask;
+    /// The next record of the line plus one, or 0.
+    uint32_t next;
+    uint32_t group;
+    uint32_t site;
+    uint32_t barriers;
+    uint16_t simdgroup;
+    Kind kind;
+    /// When it was published, or when the atomic took place.
+    uint64_t time;
+  };
+  /// 32 granules. A line without stores is all zero.
+  struct Line {
+    Record first;
+    /// The granules for which Region::hidden and Region::previous have the older value. For others,
+    /// it is the one from before the launch.
+    uint32_t hidden, previous;
+  };
+  struct Free {
+    void operator()(void *memory) const { std::free(memory); }
+  };
+  struct Region {
+    uint64_t start = 0, bytes = 0;
+    std::unique_ptr<Line[], Free> lines;
+    /// The bytes before the launch; the newest that other threadgroups may see by coherent
+    /// accesses; and those before the stores since the last barrier.
+    std::unique_ptr<char[], Free> before, hidden, previous;
+  };
+
+  template <typename Body>
+  void forEachLine(const uint64_t *addresses, uint32_t mask, uint32_t bytes, Body &&body);
+  Region *find(uint64_t address);
+  void put(Region &region, uint64_t line, uint32_t bits, Record record);
+  void keep(const Region &region, char *copy, uint64_t line, uint32_t bits) const;
+  void removeFrom(Line &line, uint32_t bits);
+  void insert(Line &line, const Record &record);
+  Record *next(const Record &record) { return record.next ? &extra[record.next - 1] : nullptr; }
+  Staleness judge(const GroupView &view, const Record &record, uint32_t simdgroup, uint32_t lane,
+                  uint32_t flags) const;
+  const char *olderBytes(const Region &region, const Line &line, unsigned granule, Staleness why,
+                         uint32_t flags) const;
+  bool answersOlder(const GroupView &view, const Record &record, uint32_t simdgroup, uint32_t lane,
+                    uint32_t site, uint64_t address, Staleness why, bool isAtomic);
+  void publish(GroupView &view, uint32_t simdgroup, const GroupView::Pending &pending);
+
+  std::vector<Region> regions;
+  size_t last = 0;
+  /// The logarithm of CodeFacts::granule.
+  unsigned shift = 0;
+  std::vector<Record> extra;
+  uint32_t freeRecord = 0;
+  uint64_t now = 0;
+  std::vector<bool> olderAnswers;
+  std::vector<bool> known;
+  std::vector<StaleAccess> found;
+};
+
+/// Describes the access in one sentence, after the line of its site.
+std::string describeStale(const StaleAccess &access, const CodeFacts &facts,
+                          const KernelInfo &kernel, const LaunchState &launch);
+
+} // namespace triton_metal::engine

@@ -1,0 +1,123 @@
+// Runs a launch again with older answers of its loads, if any were in play, and compares.
+#include "host_device/engine/Runtime.h"
+#include "host_device/engine/Visibility.h"
+#include <cstring>
+
+namespace triton_metal::engine {
+
+namespace {
+
+/// The bytes of the buffers that a launch may write.
+class Written {
+public:
+  explicit Written(const LaunchPlan &plan) {
+    const LaunchState &launch = plan.state;
+    for (uint32_t index = 0; index != maxBufferBindings; ++index)
+      if ((plan.facts->writtenBuffers >> index & 1) && launch.bufferWritable[index] &&
+          launch.bufferBytes[index]) {
+        auto *start = static_cast<char *>(launch.bufferStarts[index]);
+        buffers.push_back({start, std::vector<char>(start, start + launch.bufferBytes[index])});
+      }
+  }
+  void restore() const {
+    for (const Buffer &buffer : buffers)
+      std::memcpy(buffer.start, buffer.bytes.data(), buffer.bytes.size());
+  }
+  bool isUnchanged() const {
+    for (const Buffer &buffer : buffers)
+      if (std::memcmp(buffer.start, buffer.bytes.data(), buffer.bytes.size()))
+        return false;
+    return true;
+  }
+
+private:
+  struct Buffer {
+    char *start;
+    std::vector<char> bytes;
+  };
+  std::vector<Buffer> buffers;
+};
+
+} // namespace
+
+void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run) {
+  const LaunchState &launch = plan.state;
+  uint64_t groups =
+      uint64_t(launch.threadgroups[0]) * launch.threadgroups[1] * launch.threadgroups[2];
+  uint64_t threads =
+      uint64_t(launch.dispatchThreads[0]) * launch.dispatchThreads[1] * launch.dispatchThreads[2];
+  plan.state.trackedBuffers =
+      Visibility::trackedBuffers(launch, *plan.facts, groups > 1 || threads > simdWidth);
+  if (!plan.state.trackedBuffers)
+    return run();
+  Written before(plan);
+  Visibility visibility(launch, *plan.facts);
+  std::vector<uint64_t> noCounts = plan.counts;
+  plan.pauses = false;
+  auto runWith = [&](std::vector<bool> older) {
+    before.restore();
+    plan.counts = noCounts;
+    plan.failure.reset();
+    visibility.begin(std::move(older));
+    plan.visibility = &visibility;
+    run();
+    plan.visibility = nullptr;
+  };
+  runWith({});
+  std::vector<StaleAccess> inPlay = visibility.inPlay();
+  if (plan.failure)
+    return before.restore();
+  if (inPlay.empty() && !plan.facts->mayWait)
+    return;
+  Written expected(plan);
+  std::vector<uint64_t> counts = plan.counts;
+  size_t sites = plan.facts->sites.size();
+  auto differs = [&](std::vector<bool> older) {
+    runWith(std::move(older));
+    return plan.failure ? plan.failure->failure != Failure::Interrupted : !expected.isUnchanged();
+  };
+  bool depends = !inPlay.empty() && differs(std::vector<bool>(sites, true));
+  if (!depends && !plan.failure && plan.facts->mayWait) {
+    // A threadgroup may find others in the midst of their work.
+    for (uint64_t place : {1, 2, 0}) {
+      plan.pauses = true;
+      plan.pausePlace = place;
+      runWith({});
+      plan.pauses = false;
+      if (plan.failure)
+        return before.restore();
+    }
+  }
+  if (!depends) {
+    expected.restore();
+    plan.counts = counts;
+    return; // plan.failure is that of an interrupted launch
+  }
+  // The one load that makes the difference, if there is one.
+  StaleAccess access = inPlay.front();
+  if (inPlay.size() > 1)
+    for (const StaleAccess &candidate : inPlay) {
+      std::vector<bool> older(sites);
+      older[candidate.site] = true;
+      if (differs(std::move(older))) {
+        access = candidate;
+        break;
+      }
+      if (plan.failure)
+        break;
+    }
+  if (!plan.failure || plan.failure->failure != Failure::Interrupted) {
+    FailureRecord record{Failure::Stale};
+    record.site = access.site;
+    record.lane = access.lane;
+    record.simdgroup = access.simdgroup;
+    uint32_t width = launch.threadgroups[0], height = launch.threadgroups[1];
+    record.threadgroup = {access.group % width, access.group / width % height,
+                          access.group / width / height};
+    record.note = describeStale(access, *plan.facts, *plan.kernel, launch);
+    plan.failure = record;
+  }
+  before.restore();
+}
+
+} // namespace triton_metal::engine
