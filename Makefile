@@ -4,6 +4,7 @@
 # make setup     only bring in what the build needs (the others do this themselves)
 # make lint      formatting and lint, C++ and Python, and docs/dialects against what the sources generate
 # make least-target   the kernels of the Python tests without simdgroup matrices, SIMD-group reductions and bfloat, and with 16 KB
+# make portable  the Python tests with check="portable" and three seeds: no result may depend on what Metal does not promise
 # make stress    the Python tests with canonicalisation, CSE, dead-code removal and the verifiers around every pass
 # make sanitize  the C++ tests and a corpus of Triton IR under AddressSanitizer and UBSan
 # make fuzz-ttir N=20000 SEED=1   changed and drawn texts of Triton IR, each of which must compile or be refused
@@ -41,7 +42,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
 
 .NOTPARALLEL:
 .PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
-.PHONY: fuzz-ttir pins stress least-target
+.PHONY: fuzz-ttir pins stress least-target portable
 
 setup:
 	@scripts/setup.sh
@@ -76,6 +77,11 @@ stress: setup-tests build
 least-target: setup-tests build
 	TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/least-target-cache PYTHONPATH=python \
 	  $(PYTHON_ENV)/python -m pytest -q -n $(JOBS) --least-target $(LEAST_TARGET_TESTS)
+
+# Nor on values that Metal does not promise.
+portable: setup-tests build
+	for seed in 1 2 3; do \
+	  $(PYTEST) --portable=$$seed -m "not own_check and not own_route" tests/python || exit 1; done
 
 fuzz-programs: setup-tests build
 	PYTHONPATH=python:tests/python $(PYTHON_ENV)/python -m random_programs --jobs $(JOBS) $(if $(ONLY),--only $(ONLY),--count $(N) --seed $(SEED))

@@ -322,6 +322,10 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
            << ": it accesses memory that it was not given, or is not aligned for its type. Run it "
               "with check=\"bounds\" (metal-run: --check) to find the line";
     return text;
+  case Failure::Endless:
+    return text +
+           "the kernel does not end: it runs many times as long as with other values that Metal "
+           "does not promise, or for more than a minute";
   case Failure::Interrupted:
     return std::string(launchInterrupted) + failure.note;
   case Failure::Stale:

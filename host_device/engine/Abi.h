@@ -83,6 +83,8 @@ enum class Failure : uint32_t {
   Fault,
   /// A request to stop all launches.
   Interrupted,
+  /// A run of a portable launch takes much longer than the others.
+  Endless,
   /// The results depend on a store that another thread need not see yet.
   Stale,
   /// A loop that only another threadgroup can end.

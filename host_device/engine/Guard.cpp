@@ -4,9 +4,12 @@
 #include "host_device/engine/Guard.h"
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <mutex>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace triton_metal::engine {
 
@@ -112,6 +115,17 @@ struct Guard::Handlers {
       jump(*self, 0, 0);
   }
 
+  /// The signal of TimeLimit.
+  static void onTimeout(int number, siginfo_t *info, void *context) {
+    Guard *self = find();
+    if (self && self->expired.load()) {
+      if (self->isInside())
+        jump(*self, 0, 0);
+    } else if (!isDefault(previous[number].action)) {
+      pass(number, info, context);
+    }
+  }
+
   static void add(Guard &guard) {
     pthread_t self = pthread_self();
     static std::mutex *mutex = new std::mutex;
@@ -214,6 +228,71 @@ void installFaultHandlers() {
 void installInterruptHandler() {
   std::lock_guard lock(installing());
   Guard::Handlers::install(SIGINT, &Guard::Handlers::onInterrupt);
+}
+
+//===----------------------------------------------------------------------===//
+// TimeLimit
+//===----------------------------------------------------------------------===//
+
+/// A thread that waits for the next deadline.
+struct TimeLimit::Watcher {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<TimeLimit *> limits;
+
+  static Watcher &get() {
+    static std::mutex guard;
+    static Watcher *watcher = nullptr;
+    static pid_t owner = 0;
+    std::lock_guard lock(guard);
+    if (!watcher || owner != getpid()) { // a forked child has none of its parent's threads
+      watcher = new Watcher;
+      owner = getpid();
+      std::thread([watcher = watcher] { watcher->watch(); }).detach();
+    }
+    return *watcher;
+  }
+
+  void watch() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      auto next = std::chrono::steady_clock::time_point::max();
+      auto now = std::chrono::steady_clock::now();
+      for (TimeLimit *limit : limits) {
+        if (!limit->isDone && limit->deadline <= now) {
+          limit->isDone = true;
+          limit->guard.expired.store(true);
+          pthread_kill(limit->thread, SIGVTALRM);
+        }
+        if (!limit->isDone)
+          next = std::min(next, limit->deadline);
+      }
+      if (next == std::chrono::steady_clock::time_point::max())
+        changed.wait(lock);
+      else
+        changed.wait_until(lock, next);
+    }
+  }
+};
+
+TimeLimit::TimeLimit(std::chrono::nanoseconds time)
+    : guard(Guard::ofThisThread()), thread(pthread_self()),
+      deadline(std::chrono::steady_clock::now() + time) {
+  {
+    std::lock_guard lock(installing());
+    Guard::Handlers::install(SIGVTALRM, &Guard::Handlers::onTimeout);
+  }
+  Watcher &watcher = Watcher::get();
+  std::lock_guard lock(watcher.mutex);
+  watcher.limits.push_back(this);
+  watcher.changed.notify_one();
+}
+
+TimeLimit::~TimeLimit() {
+  Watcher &watcher = Watcher::get();
+  std::lock_guard lock(watcher.mutex);
+  std::erase(watcher.limits, this);
+  guard.expired.store(false);
 }
 
 const char *signalName(int signal) {

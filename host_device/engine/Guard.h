@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <csetjmp>
 #include <csignal>
 #include <cstddef>
@@ -63,7 +64,9 @@ public:
       stoppable.store(false, std::memory_order_release);
   }
   /// Whether this thread was asked to stop. Guarded code is ended immediately; other code must ask.
-  bool isStopped() const { return stopped.load(std::memory_order_relaxed); }
+  bool isStopped() const {
+    return stopped.load(std::memory_order_relaxed) || expired.load(std::memory_order_relaxed);
+  }
 
   /// The reason why the last call ended: the number of a signal, or 0 for a request to stop or
   /// `abandon`.
@@ -75,9 +78,10 @@ public:
 private:
   Guard();
   friend struct Handlers;
+  friend class TimeLimit;
 
   std::atomic<jmp_buf *> place{nullptr};
-  std::atomic<bool> stoppable{false}, stopped{false};
+  std::atomic<bool> stoppable{false}, stopped{false}, expired{false};
   unsigned stoppableDepth = 0;
   void *alternateStack = nullptr;
   size_t alternateStackBytes = 0;
@@ -90,6 +94,22 @@ struct Stoppable {
   Stoppable() { Guard::ofThisThread().beginStoppable(); }
   ~Stoppable() { Guard::ofThisThread().endStoppable(); }
   Stoppable(const Stoppable &) = delete;
+};
+
+/// Ends the guarded code of this thread when the time is over, until this object is destroyed.
+class TimeLimit {
+public:
+  explicit TimeLimit(std::chrono::nanoseconds time);
+  ~TimeLimit();
+  TimeLimit(const TimeLimit &) = delete;
+  bool hasExpired() const { return guard.expired.load(std::memory_order_relaxed); }
+
+private:
+  struct Watcher;
+  Guard &guard;
+  pthread_t thread;
+  std::chrono::steady_clock::time_point deadline;
+  bool isDone = false;
 };
 
 /// Installs the handlers for faults, or reinstalls them if they have been replaced.

@@ -1,4 +1,5 @@
 #include "host_device/engine/Portable.h"
+#include "host_device/engine/Guard.h"
 #include "host_device/engine/Runtime.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
@@ -187,6 +188,8 @@ private:
   }
   /// Runs the plan from the content before the launch.
   Outcome run(const std::vector<uint8_t> &streams, bool isFirst = false);
+  /// The time that a run may take. A value may decide whether a loop ends.
+  std::optional<std::chrono::nanoseconds> limit;
   bool wasInterrupted(const Outcome &outcome) const {
     return outcome.failure && outcome.failure->failure == Failure::Interrupted;
   }
@@ -206,22 +209,43 @@ Outcome Judge::run(const std::vector<uint8_t> &streams, bool isFirst) {
   plan.state.fastDirection = PortableRun::fastDirection(plan.portableSeed);
   plan.failure.reset();
   std::fill(plan.counts.begin(), plan.counts.end(), 0);
-  runLaunch(plan, 1);
-  plan.portableRun = nullptr;
   Outcome outcome;
-  outcome.failure = std::exchange(plan.failure, std::nullopt);
+  {
+    std::optional<TimeLimit> timeLimit;
+    if (limit)
+      timeLimit.emplace(*limit);
+    runLaunch(plan, 1);
+    outcome.failure = std::exchange(plan.failure, std::nullopt);
+    if (outcome.failure && timeLimit && timeLimit->hasExpired())
+      outcome.failure->failure = Failure::Endless;
+  }
+  plan.portableRun = nullptr;
   outcome.firings = std::move(run.firings);
   return outcome;
 }
 
 std::string Judge::judge() {
-  std::vector<uint8_t> streams(sites.size(), 0);
-  Outcome usual = run(streams, /*isFirst=*/true);
-  auto finish = [&] { return usual.failure ? fail(usual) : std::string(); };
   auto firedIn = [](const Outcome &outcome) {
     return std::any_of(outcome.firings.begin(), outcome.firings.end(),
                        [](const PortableRun::Firing &firing) { return firing.fired; });
   };
+  std::vector<uint8_t> streams(sites.size(), 0);
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
+  if (!sites.empty())
+    limit = std::chrono::seconds(10);
+  Outcome usual = run(streams, /*isFirst=*/true);
+  bool isEndless = usual.failure && usual.failure->failure == Failure::Endless;
+  if (isEndless) {
+    if (!firedIn(usual)) {
+      limit.reset();
+      usual = run(streams);
+    }
+  } else if (limit) {
+    limit =
+        std::max<std::chrono::nanoseconds>(std::chrono::seconds(1), 20 * (Clock::now() - start));
+  }
+  auto finish = [&] { return usual.failure ? fail(usual) : std::string(); };
   if (wasInterrupted(usual) || !firedIn(usual))
     return finish();
   auto keep = [&](Outcome &outcome) {
@@ -247,6 +271,13 @@ std::string Judge::judge() {
     if (!(again == usual))
       break;
     return report(usual, other, stream);
+  }
+  if (isEndless && usual.failure) {
+    // With every stream: perhaps it takes its time.
+    limit = std::chrono::seconds(60);
+    std::fill(streams.begin(), streams.end(), 0);
+    usual = run(streams);
+    return finish();
   }
   restore(usual.contents);
   plan.counts = counts;

@@ -1,5 +1,6 @@
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Builtins.h"
+#include "host_device/msl/AnyValues.h"
 #include "host_device/msl/Passes.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/TargetTransformInfoImpl.h"
@@ -201,7 +202,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   for (Function &function : module) {
     if (function.isDeclaration()) {
       if (const Builtin *builtin = findBuiltin(function.getName())) {
-        if (builtin->isInternal)
+        if (builtin->isInternal && !(options.portable && isAnyFunction(builtin->name)))
           return createStringError("the function '%s' is the device's own",
                                    function.getName().str().c_str());
         addAttributes(function, *builtin);

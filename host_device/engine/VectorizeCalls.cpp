@@ -103,9 +103,11 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
        .isInternal = true},
       {.name = anyName,
        .spread = Spread::Elementwise,
-       .emit = [](SimdEmitter &e, CallInst &call) { e.emitAny(call, false); }},
+       .emit = [](SimdEmitter &e, CallInst &call) { e.emitAny(call, false); },
+       .isInternal = true},
       {.name = anyOfLaneName,
-       .emit = [](SimdEmitter &e, CallInst &call) { e.emitAny(call, true); }},
+       .emit = [](SimdEmitter &e, CallInst &call) { e.emitAny(call, true); },
+       .isInternal = true},
       {.name = directionName,
        .spread = Spread::Uniform,
        .emit =
@@ -113,7 +115,8 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
              e.define(call, 0,
                       e.launchField(e.b.getInt32Ty(), offsetof(LaunchState, fastDirection),
                                     "fast_direction"));
-           }},
+           },
+       .isInternal = true},
       {.name = checkName,
        .effect = Effect::Checks,
        .emit = by<&SimdEmitter::emitCheck>,

@@ -14,6 +14,10 @@ namespace triton_metal {
 inline constexpr llvm::StringLiteral anyName = "__tm_any", anyOfLaneName = "__tm_any_of_lane";
 /// `i32 ()`: 1, 0 or -1, the direction in which the launch moves inexact results.
 inline constexpr llvm::StringLiteral directionName = "__tm_direction";
+/// Whether the front end inserts calls of this function in portable modules.
+inline bool isAnyFunction(llvm::StringRef name) {
+  return name == anyName || name == anyOfLaneName || name == directionName;
+}
 /// A list of nodes {reason, text} that the operand `note` counts.
 inline constexpr llvm::StringLiteral notesName = "tm.notes";
 

@@ -11,8 +11,9 @@ namespace {
 
 class Visitor : public RecursiveASTVisitor<Visitor> {
 public:
-  Visitor(ASTContext &context, llvm::DenseSet<const Stmt *> &done, bool portable)
-      : context(context), done(done), portable(portable) {}
+  Visitor(ASTContext &context, llvm::DenseSet<const Stmt *> &done, bool portable,
+          std::vector<DefineExpressions::ThreadgroupVariable> &found)
+      : context(context), done(done), portable(portable), found(found) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
   bool shouldVisitImplicitCode() const { return true; }
@@ -31,6 +32,14 @@ public:
 
   /// What was evaluated when the declaration was read came from the tree as it was then.
   bool VisitVarDecl(VarDecl *variable) {
+    if (variable->getType().getAddressSpace() == LangAS::opencl_local)
+      if (PresumedLoc place = context.getSourceManager().getPresumedLoc(variable->getLocation());
+          place.isValid()) {
+        auto *function = dyn_cast_or_null<FunctionDecl>(variable->getParentFunctionOrMethod());
+        found.push_back({variable->getNameAsString(),
+                         function ? function->getNameAsString() : std::string(), place.getLine(),
+                         place.getColumn()});
+      }
     if (variable->hasInit() && !variable->isConstexpr() && !variable->getInit()->isValueDependent())
       variable->setInit(variable->getInit());
     return true;
@@ -75,6 +84,7 @@ private:
   ASTContext &context;
   llvm::DenseSet<const Stmt *> &done;
   bool portable;
+  std::vector<DefineExpressions::ThreadgroupVariable> &found;
 
   static bool isCastToRecord(const Expr *pointer) {
     auto *cast = dyn_cast<ExplicitCastExpr>(pointer->IgnoreParens());
@@ -160,7 +170,7 @@ private:
 
 void DefineExpressions::run(ASTContext &context, Decl *declaration) {
   if (!context.getSourceManager().isInSystemHeader(declaration->getLocation()))
-    Visitor(context, done, portable).TraverseDecl(declaration);
+    Visitor(context, done, portable, threadgroupVariables).TraverseDecl(declaration);
 }
 
 } // namespace triton_metal

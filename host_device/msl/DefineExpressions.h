@@ -4,6 +4,8 @@
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/Decl.h"
 #include "llvm/ADT/DenseSet.h"
+#include <string>
+#include <vector>
 
 namespace triton_metal {
 
@@ -13,6 +15,13 @@ namespace triton_metal {
 /// which `DefineArithmeticPass` can define.
 class DefineExpressions {
 public:
+  /// A variable in the threadgroup address space, and the function that declares it.
+  struct ThreadgroupVariable {
+    std::string name, function;
+    unsigned line = 0, column = 0;
+  };
+  std::vector<ThreadgroupVariable> threadgroupVariables;
+
   /// In portable modules, amounts of shifts stay as they are, so that wide ones are seen.
   explicit DefineExpressions(bool portable) : portable(portable) {}
   /// May be called several times for a declaration; nothing is changed twice.

@@ -50,9 +50,10 @@ PreservedAnalyses DefineValuesPass::run(Function &function, FunctionAnalysisMana
       if (Type *type = load->getType(); isPortable(*function.getParent()) &&
                                         (type->isIntOrIntVectorTy() || type->isFPOrFPVectorTy())) {
         IRBuilder<> builder(load);
-        result = buildAny(builder, builder.getTrue(), type,
-                          {Unpromised::OutsideVariable,
-                           getUnderlyingObject(load->getPointerOperand())->getName(), true});
+        result = buildAny(
+            builder, builder.getTrue(), type,
+            {Unpromised::OutsideVariable,
+             getUnderlyingObject(load->getPointerOperand())->getName().split('.').first, true});
       }
       load->replaceAllUsesWith(result);
       load->eraseFromParent();

@@ -79,6 +79,8 @@ public:
       constantNames.push_back(
           codeGenerator->GetMangledName(clang::GlobalDecl(constant.decl)).str());
     }
+    for (const auto &variable : collector->threadgroupVariables())
+      variables.push_back({variable.name, variable.function, variable.line, variable.column});
     module = codeGenerator->ReleaseModule();
     if (module && !collector->loops.empty()) {
       NamedMDNode *loops = module->getOrInsertNamedMetadata(loopsMetadata);
@@ -97,6 +99,7 @@ public:
   std::vector<std::string> names;
   std::vector<FunctionConstantInfo> constantInfos;
   std::vector<std::string> constantNames;
+  std::vector<GeneratedVariable> variables;
 
 private:
   LLVMContext &context;
@@ -144,7 +147,7 @@ Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
   for (size_t i = 0; i < action.constantInfos.size(); ++i)
     constants.push_back(
         {&action.constantInfos[i], result.module->getNamedGlobal(action.constantNames[i])});
-  if (Error error = lowerModule(*result.module, kernels, constants, options))
+  if (Error error = lowerModule(*result.module, kernels, constants, action.variables, options))
     return createStringError(inconvertibleErrorCode(),
                              options.fileName + ": error: " + toString(std::move(error)));
   for (KernelInfo &kernel : result.kernels)

@@ -41,6 +41,9 @@ public:
   /// The loops of the text: the line and the column of their first and last tokens. Only for
   /// portable code.
   std::vector<std::array<unsigned, 4>> loops;
+  const std::vector<DefineExpressions::ThreadgroupVariable> &threadgroupVariables() const {
+    return define.threadgroupVariables;
+  }
 
 private:
   DiagnosticCollector &diagnostics;

@@ -306,7 +306,8 @@ void simplify(Module &module) {
 /// Clang represents threadgroup variables as globals. Each kernel gets the variables that it uses,
 /// in its entry block and by number.
 void placeThreadgroupVariables(Module &module,
-                               ArrayRef<std::pair<Function *, KernelInfo *>> kernels) {
+                               ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
+                               ArrayRef<GeneratedVariable> declarations) {
   LLVMContext &context = module.getContext();
   SmallVector<GlobalVariable *> variables;
   for (GlobalVariable &variable : module.globals())
@@ -341,6 +342,13 @@ void placeThreadgroupVariables(Module &module,
       item.name = StringRef(full).rsplit("::").second.str();
       if (item.name.empty())
         item.name = full;
+      // A name that several functions use belongs to the function that the full name begins with.
+      for (const GeneratedVariable &declaration : declarations)
+        if (declaration.name == item.name &&
+            (!item.line || StringRef(full).contains(declaration.function + "("))) {
+          item.line = declaration.line;
+          item.column = declaration.column;
+        }
       IRBuilder<> builder(&*function->getEntryBlock().getFirstInsertionPt());
       CallInst *call = builder.CreateCall(allocate, {ConstantInt::get(i32, item.id),
                                                      ConstantInt::get(i64, item.size),
@@ -429,7 +437,8 @@ Error check(Module &module, const SetVector<Function *> &kernels) {
 } // namespace
 
 Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
-                  ArrayRef<GeneratedConstant> constants, const MslOptions &options) {
+                  ArrayRef<GeneratedConstant> constants,
+                  ArrayRef<GeneratedVariable> threadgroupVariables, const MslOptions &options) {
   if (options.portable) {
     makePortable(module);
     for (Function &function : module)
@@ -456,7 +465,7 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
       used->eraseFromParent();
   loopTailCalls(module);
   simplify(module);
-  placeThreadgroupVariables(module, pairs);
+  placeThreadgroupVariables(module, pairs, threadgroupVariables);
   markUnusable(pairs, constants);
   if (Error error = check(module, entries))
     return error;

@@ -29,9 +29,17 @@ struct GeneratedConstant {
   }
 };
 
+/// Where a threadgroup variable is declared.
+struct GeneratedVariable {
+  std::string name, function;
+  uint32_t line, column;
+};
+
 /// Lowers the module in place. Sets the threadgroup variables of the kernels, and which function
 /// constants have values.
 llvm::Error lowerModule(llvm::Module &module, llvm::ArrayRef<GeneratedKernel> kernels,
-                        llvm::ArrayRef<GeneratedConstant> constants, const MslOptions &options);
+                        llvm::ArrayRef<GeneratedConstant> constants,
+                        llvm::ArrayRef<GeneratedVariable> threadgroupVariables,
+                        const MslOptions &options);
 
 } // namespace triton_metal

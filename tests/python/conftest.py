@@ -1,4 +1,5 @@
 """Options of the whole suite: `--route=mps`, `--route=mlx` and `--route=mlx-in-place` run every launch the way of a framework on a Mac.
+`--portable=SEED` runs every launch on the host device with check="portable".
 
 TRITON_METAL_TEST_DEVICE=cpu keeps MLX's arrays off a GPU, where there is one that is not to be tested.
 """
@@ -45,6 +46,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="compile for the least Metal: no simdgroup matrices, SIMD-group reductions or bfloat, 16 KB",
     )
+    parser.addoption(
+        "--portable",
+        type=int,
+        metavar="SEED",
+        help='run launches on the host device with check="portable", and this seed',
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +68,19 @@ def _route(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
     for name, count in launches.items():
         _launches[name] = _launches.get(name, 0) + count
+
+
+@pytest.fixture(autouse=True)
+def _portable(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs the launches of a test portably."""
+    seed = request.config.getoption("--portable")
+    if seed is None or request.node.get_closest_marker("own_check"):
+        yield
+        return
+    import triton_metal
+
+    with triton_metal.launch_options(check="portable", seed=seed):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -115,6 +135,11 @@ def pytest_configure(config: pytest.Config) -> None:
         mx.set_default_device(mx.cpu)
     config.addinivalue_line(
         "markers", "own_route: the test chooses its route, whatever --route says"
+    )
+    config.addinivalue_line(
+        "markers",
+        "own_check(reason): the test chooses its check, or wants what the host device promises beyond Metal; "
+        "--portable leaves it alone",
     )
     config.addinivalue_line(
         "markers", "own_target: the test needs its own target, whatever --least-target says"
