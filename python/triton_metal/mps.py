@@ -97,7 +97,10 @@ def launch(
     does not wait for the GPU: PyTorch orders it with its own work on the same tensors. A kernel that Apple's compiler
     refuses is compiled again in another form.
     """
-    refit.launching("mps", compiled, lambda: encode(compiled, grid, arguments, scalar_words))
+    try:
+        encode(compiled, grid, arguments, scalar_words)
+    except refit.REPORTS as error:
+        refit.after(error, "mps", compiled, lambda: encode(compiled, grid, arguments, scalar_words))
 
 
 def encode(

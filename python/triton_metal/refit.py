@@ -23,6 +23,9 @@ from .stages import Stages
 #: The language versions to fall back to, the newest first.
 LANGUAGES = ("4.0", "3.2", "3.1", "3.0")
 
+#: The exceptions with which frameworks report what is refused.
+REPORTS = (RuntimeError, ValueError, SyntaxError)
+
 #: At most so many other forms are tried for one kernel.
 MAX_FORMS = 6
 
@@ -91,11 +94,16 @@ def launching(framework: str, compiled: Any, launch: Callable[[], Any]) -> Any:
     """
     try:
         return launch()
-    except (RuntimeError, ValueError, SyntaxError) as error:
-        refusal = as_refusal(error, framework, compiled)
-        if refusal is None:
-            raise
-        return again(compiled, launch, refusal, error)
+    except REPORTS as error:
+        return after(error, framework, compiled, launch)
+
+
+def after(error: Exception, framework: str, compiled: Any, launch: Callable[[], Any]) -> Any:
+    """What ``launching`` does when the first launch has raised ``error``."""
+    refusal = as_refusal(error, framework, compiled)
+    if refusal is None:
+        raise error
+    return again(compiled, launch, refusal, error)
 
 
 def again(
@@ -127,7 +135,7 @@ def again(
             apply(compiled, form, before)
             try:
                 result = launch()
-            except (RuntimeError, ValueError, SyntaxError) as other:
+            except REPORTS as other:
                 another = as_refusal(other, framework, compiled)
                 restore(compiled, before)
                 if another is None:

@@ -121,10 +121,14 @@ KINDS = (
         (
             r"CallbackErrorOutOfMemory",
             r"Insufficient Memory",
-            r"\[metal::malloc\]",
-            r"MPS backend out of memory",
         ),
         ran=True,
+    ),
+    Kind(
+        "allocation",
+        "there is no memory for an array of the launch",
+        "use smaller arrays, or free others first",
+        (r"\[metal::malloc\]", r"MPS backend out of memory"),
     ),
     Kind(
         "stopped",

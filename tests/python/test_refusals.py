@@ -165,6 +165,8 @@ def route(request: pytest.FixtureRequest) -> Route:
         ("Failed to create metal library, error: connection interrupted", "mps", "internal"),
         ("Threadgroup size exceeds 448 limit", "mps", "threads"),
         ("command buffer exited with error status: 5", "mps", "stopped"),
+        ("[metal::malloc] Unable to allocate 1073741824 bytes.", "mlx", "allocation"),
+        ("MPS backend out of memory (MPS allocated: 17 GB)", "mps", "allocation"),
         # risc0/risc0#937
         ("Compute function exceeds available temporary registers", "mps", "threads"),
     ],

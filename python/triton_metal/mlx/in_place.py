@@ -100,15 +100,14 @@ def launch(
     MLX makes the kernel's pipeline before anything is bound to the arrays, so a kernel that Apple's compiler refuses
     has changed nothing; it is compiled again in another form.
     """
-
-    def start() -> None:
-        begin = time.perf_counter()
+    start = time.perf_counter()
+    try:
         run(kernel, grid, arguments, scalar_words)
-        seconds = time.perf_counter() - begin
-        if seconds >= refit.SLOW_SECONDS:
-            refit.warn_if_slow(kernel.name, seconds)
-
-    refit.launching("mlx", kernel, start)
+    except refit.REPORTS as error:
+        refit.after(error, "mlx", kernel, lambda: run(kernel, grid, arguments, scalar_words))
+    seconds = time.perf_counter() - start
+    if seconds >= refit.SLOW_SECONDS:
+        refit.warn_if_slow(kernel.name, seconds)
 
 
 def run(kernel: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes) -> None:
