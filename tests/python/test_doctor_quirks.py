@@ -27,13 +27,17 @@ from metal_run import metal_run_path
 pytestmark = pytest.mark.own_route
 
 ROWS = [*range(1, 11), 14, 15, 16, 17, *range(21, 29)]
+TENSOR_ROWS = [11, 12, 13]
+PRINTED = [probe for probe in catalogue.probes() if probe.ours is not None]
 
 
 def test_every_row_has_a_probe() -> None:
-    assert [probe.row for probe in catalogue.probes()] == ROWS
-    assert sorted(catalogue.NOT_APPLICABLE) == [11, 12, 13]
+    assert [probe.row for probe in catalogue.probes()] == sorted([*ROWS, *TENSOR_ROWS])
     for probe in catalogue.probes():
         assert probe.raw is not None
+        if probe.row in TENSOR_ROWS:
+            assert probe.ours is None
+            continue
         assert probe.ours is not None
         assert text_of(probe, probe.raw) != text_of(probe, probe.ours)
         assert "#pragma METAL fp math_mode(safe)" in text_of(probe, probe.ours)
@@ -85,7 +89,7 @@ def test_a_probe_would_notice_a_wrong_element() -> None:
     """Each output depends on what is computed: another expectation is not met."""
     from dataclasses import replace
 
-    for probe in catalogue.probes():
+    for probe in PRINTED:
         name, values = next(iter(probe.expected().items()))
 
         def spoiled(name: str = name, values: Any = values) -> dict[str, Any]:
@@ -115,7 +119,7 @@ def test_the_scanner_agrees(tmp_path: Path) -> None:
         assert "error:" not in done.stderr
         return [line for line in done.stdout.splitlines() if not line.endswith("[unproven]")]
 
-    for probe in catalogue.probes():
+    for probe in PRINTED:
         raw, ours = found_in(probe, "raw"), found_in(probe, "ours")
         assert ours == []
         if probe.row not in (*without, 17):
@@ -293,6 +297,33 @@ def test_what_a_mac_lacks_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None
     result = found("", "5")
     assert row_of(result)["raw"]["host"]["says"] == "right"
     assert row_of(result)["ours"]["host"]["says"] == "not applicable: needs memory_orders"
+
+
+def test_cooperative_tensors_are_for_macs_that_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for row in TENSOR_ROWS:
+        result = found("", str(row))
+        assert {r["says"] for r in row_of(result)["raw"].values()} == {
+            "not applicable: needs tensor_ops"
+        }
+        assert result["conclusion"] == "no defect was looked for"
+        assert result["ok"] is True
+    # With the features of an M5, but without its headers.
+    features = found_on_mac("Apple M5", "26.2").target("mps").features
+    monkeypatch.setattr(survey, "features_here", lambda: features)
+    result = found("", "11")
+    for answer in row_of(result)["raw"].values():
+        assert answer["says"].startswith("not applicable: no MetalPerformancePrimitives/")
+    assert {r["says"] for r in row_of(result)["ours"].values()} == {
+        "not applicable: the compiler prints none"
+    }
+    for row in TENSOR_ROWS:
+        probe = catalogue.find(str(row))
+        assert isinstance(probe, Probe)
+        assert probe.raw is not None
+        text = text_of(probe, probe.raw)
+        assert text.index("MetalPerformancePrimitives.h") < text.index("using namespace metal")
+        assert text.count("{") == text.count("}")
+        assert len(probe.expected()["out"]) == 512
 
 
 def test_a_host_text_that_does_not_compile() -> None:

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from . import arithmetic, control, memory, promises
+from . import arithmetic, control, memory, promises, tensors
 from .form import Probe, Question
-
-#: Rows of the list of defects without a probe, and why.
-NOT_APPLICABLE = {
-    11: "cooperative tensors below macOS 26.2: the compiler prints none",
-    12: "lane maps of cooperative tensors: the compiler prints none",
-    13: "bfloat and half in cooperative tensors: the compiler prints none",
-}
 
 
 @functools.cache
@@ -41,6 +34,7 @@ def probes() -> tuple[Probe, ...]:
         control.matrices_in_threadgroup_memory(),
         control.first_lane_in_a_branch(),
         memory.uninitialised_local_array(),
+        *tensors.probes(),
     )
     return tuple(sorted(found, key=lambda probe: probe.row))
 

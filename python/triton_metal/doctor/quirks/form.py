@@ -60,6 +60,7 @@ class Form:
     body: str
     header: str = ""
     pragmas: str = SAFE
+    includes: str = ""
     attributes: str = ""
     """What stands behind ``[[kernel, ``."""
     declared: Mapping[str, str] = field(default_factory=dict)
@@ -158,6 +159,7 @@ def head_of(form: Form) -> str:
     return (
         "#include <metal_stdlib>\n"
         + ("#include <metal_simdgroup_matrix>\n" if matrices else "")
+        + form.includes
         + "using namespace metal;\n\n"
         + form.pragmas
         + ("\n" if form.pragmas else "")

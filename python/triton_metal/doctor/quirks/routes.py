@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -22,6 +23,9 @@ ROUTES = {
     "mlx-in-place": "MLX in place",
     "host": "host device",
 }
+
+#: A header of a later system.
+MISSING = re.compile(r"'([^']+)' file not found")
 
 #: A defect may show in some launches only.
 LAUNCHES = 3
@@ -220,6 +224,8 @@ def examine(route: str, item: Probe | Question, which: str) -> dict[str, Any]:
     except NotPossible as error:
         return {"state": "not possible", "says": f"not possible here: {error}"}
     except DoesNotCompile as error:
+        if (missing := MISSING.search(str(error))) is not None:
+            return {"state": "not applicable", "says": f"not applicable: no {missing[1]} here"}
         return {"state": "does not compile", "says": f"does not compile: {first_error(str(error))}"}
     except Exception as error:
         return refused(error, route)
@@ -230,6 +236,8 @@ def refused(error: Exception, route: str) -> dict[str, Any]:
     framework = {"mps": "mps", "host": "host"}.get(route, "mlx")
     message = str(error)
     found = refusals.recognise(error, framework)
+    if (missing := MISSING.search(message)) is not None:
+        return {"state": "not applicable", "says": f"not applicable: no {missing[1]} here"}
     if found is not None and found.kind.name in ("text", "language"):
         return {"state": "does not compile", "says": f"does not compile: {found.summary()}"}
     if "error:" in message and "kernel.metal:" in message:

@@ -82,6 +82,8 @@ def lacking(item: Probe | Question, which: str, features: Mapping[str, bool | No
     needs = item.needs
     if which == "ours" and isinstance(item, Probe):
         needs += item.ours_needs
+        if item.ours is None:
+            return None
     return next((name for name in needs if features.get(name) is False), None)
 
 
@@ -110,16 +112,14 @@ def gather(
     plan: list[tuple[Probe | Question, str]] = [(probe, "ours") for probe in probes]
     plan += [(probe, "raw") for probe in probes]
     for item, which in plan:
+        name = lacking(item, which, features)
+        why = f"needs {name}" if name else "" if item.form(which) else "the compiler prints none"
         for route in routes:
             job = Job(route, (item.key,), which)
-            name = lacking(item, which, features)
-            if name is None:
-                jobs.append(job)
+            if why:
+                skipped[job] = {"state": "not applicable", "says": f"not applicable: {why}"}
             else:
-                skipped[job] = {
-                    "state": "not applicable",
-                    "says": f"not applicable: needs {name}",
-                }
+                jobs.append(job)
     asked = tuple(q.key for q in questions if lacking(q, "question", features) is None)
     if asked:
         jobs += [Job(route, asked, "question") for route in routes]
@@ -174,7 +174,6 @@ def gather(
             for route, problem in problems.items()
         },
         "rows": rows,
-        "not_applicable": [] if only else _not_applicable(),
         "answers": [
             {
                 "name": question.name,
@@ -194,16 +193,22 @@ def gather(
     return survey
 
 
-def _not_applicable() -> list[dict[str, Any]]:
-    return [{"row": row, "says": words} for row, words in catalogue.NOT_APPLICABLE.items()]
-
-
 def has_defect(raw: Mapping[str, Mapping[str, Any]]) -> bool | None:
     """Whether the raw form went wrong on a route; None if no route has run it."""
     states = [result["state"] for result in raw.values()]
     if any(state in BAD for state in states):
         return True
     return False if "right" in states else None
+
+
+def all_not_applicable(results: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a form concerns no route here."""
+    return bool(results) and all(r["state"] == "not applicable" for r in results.values())
+
+
+def is_foreign(row: Mapping[str, Any]) -> bool:
+    """Whether neither form of a row concerns this machine."""
+    return all_not_applicable(row["raw"]) and all_not_applicable(row["ours"])
 
 
 def describe(replaced: frozenset[str]) -> dict[str, Any]:
@@ -231,7 +236,8 @@ def describe(replaced: frozenset[str]) -> dict[str, Any]:
 
 def conclusion(survey: Mapping[str, Any]) -> str:
     """One sentence on the defects, and one on the compiler's forms."""
-    rows = survey["rows"]
+    # Rows that cannot be on this machine do not count.
+    rows = [row for row in survey["rows"] if not is_foreign(row)]
     if not any(row["raw"] or row["ours"] for row in rows):
         return "no probe ran: no route is available here" if rows else "no defect was looked for"
     subject = "this Mac" if survey["machine"]["system"] == "Darwin" else "this machine"
@@ -248,7 +254,9 @@ def conclusion(survey: Mapping[str, Any]) -> str:
         second = f"our form is NOT right in {'row' if len(wrong) == 1 else 'rows'} " + ", ".join(
             map(str, wrong)
         )
-    elif all(any(result["state"] == "right" for result in row["ours"].values()) for row in rows):
+    elif not (printed := [row for row in rows if not all_not_applicable(row["ours"])]):
+        second = "the compiler prints no such construct"
+    elif all(any(r["state"] == "right" for r in row["ours"].values()) for row in printed):
         second = "our form is right on all"
     else:
         second = "our form is right wherever it ran"

@@ -98,8 +98,6 @@ def show(survey: Mapping[str, Any]) -> None:
                 Text(merged(row["ours"]), style=style(row["ours"], True)),
                 Text(row["source"], style="dim"),
             )
-        for entry in survey["not_applicable"]:
-            rows.add_row(str(entry["row"]), Text(f"not applicable: {entry['says']}", style="dim"))
         console.print(rows)
     if survey["answers"]:
         answers = Table(title="What Metal does not promise", title_style="bold", padding=(0, 1))
@@ -126,9 +124,6 @@ def plain(survey: Mapping[str, Any]) -> str:
             f"  our form:    {merged(row['ours'])}",
             f"  source:      {row['source']} (there: {row['happens']})",
         ]
-    if survey["not_applicable"]:
-        lines.append("")
-    lines += [f"row {e['row']}: not applicable: {e['says']}" for e in survey["not_applicable"]]
     if survey["answers"]:
         lines += ["", "What Metal does not promise:"]
         lines += [f"  {e['asks']}: {merged(e['answers'])}" for e in survey["answers"]]
@@ -153,8 +148,6 @@ def markdown(survey: Mapping[str, Any]) -> list[str]:
             f"| {row['row']} | {cell(row['construct'])} | {cell(merged(row['raw']))} | {cell(merged(row['ours']))} "
             f"| {cell(row['source'])} |"
         )
-    for entry in survey["not_applicable"]:
-        lines.append(f"| {entry['row']} | not applicable: {cell(entry['says'])} | | | |")
     lines += ["", "| what Metal does not promise | here |", "|---|---|"]
     lines += [f"| {cell(e['asks'])} | {cell(merged(e['answers']))} |" for e in survey["answers"]]
     lines += ["", *(f"- {line}" for line in survey["advice"])]
