@@ -99,6 +99,10 @@ enum AccessFlags : uint32_t {
   accessOverwrites = 4,
   /// An atomic with an order other than relaxed.
   accessOrdered = 8,
+  /// If all lanes are active, their accesses follow one another without gaps.
+  accessConsecutive = 16,
+  /// All lanes have one address.
+  accessUniform = 32,
 };
 
 // Functions of the runtime that compiled kernels call.
@@ -121,11 +125,13 @@ void __tm_runtime_any(GroupState *group, uint32_t site, uint32_t mask, uint32_t 
 /// Before a store.
 void __tm_runtime_stored(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
                          uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags);
-/// After a load. The value of lane l is at `values + l * stride`. It is replaced by an older one if
-/// the launch is asked for it.
+/// After a load of `components` neighbouring numbers of `bytes` each. Number c of lane l is at
+/// `values + c * componentStride + l * laneStride`. It is replaced by an older one if the launch is
+/// asked for it.
 void __tm_runtime_loaded(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
-                         uint32_t mask, uint32_t offset, uint32_t bytes, uint32_t site,
-                         uint32_t flags, char *values, uint32_t stride);
+                         uint32_t mask, uint32_t bytes, uint32_t components, uint32_t site,
+                         uint32_t flags, char *values, uint32_t laneStride,
+                         uint32_t componentStride);
 /// Before an atomic operation that writes.
 void __tm_runtime_atomic(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
                          uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags);

@@ -46,8 +46,9 @@ struct CodeFacts {
   /// One bit for each buffer that a store may reach, and for each buffer that is used.
   uint32_t writtenBuffers = 0;
   uint32_t usedBuffers = 0;
-  /// One bit for each buffer that a load or an atomic may reach. Only for portable code.
-  uint32_t readBuffers = 0;
+  /// One bit for each buffer that loads, atomics that write, and other stores may reach. Only for
+  /// portable code.
+  uint32_t loadedBuffers = 0, updatedBuffers = 0, storedBuffers = 0;
   /// A power of two that divides the addresses and sizes of all accesses to device memory. Only for
   /// portable code.
   uint32_t granule = 1;

@@ -44,7 +44,7 @@ public:
   }
   template <typename Range> void shuffle(Range &range) {
     for (size_t i = range.size(); i > 1; --i)
-      std::swap(range[i - 1], range[next() % i]);
+      std::swap(range[i - 1], range[size_t((unsigned __int128)(next()) * i >> 64)]);
   }
 
 private:
@@ -147,7 +147,10 @@ struct Group {
   KernelEntry entry = nullptr;
   std::vector<std::unique_ptr<Stack>> stacks;
   std::vector<context::fcontext_t> fibers;
-  /// The status and the priority of each SIMD-group. Only seeded schedules use them.
+  /// Whether one fiber runs all SIMD-groups, one after the other. There are no barriers then.
+  bool isWhole = false;
+  uint32_t numFibers() const { return isWhole ? 1 : state.simdgroups; }
+  /// The status and the priority of each fiber. Only seeded schedules use them.
   std::vector<Status> status;
   std::vector<uint64_t> priority;
   std::array<uint8_t, simdWidth> lanes;
@@ -238,13 +241,28 @@ private:
     runner->scheduler = from.fctx;
     Group &group = *runner->running;
     uint32_t simdgroup = runner->current;
-    runner->event = runner->enter(group, simdgroup, simdgroup + 1) ? Event::Done : Event::Failed;
+    bool good =
+        group.isWhole ? runner->enterWhole(group) : runner->enter(group, simdgroup, simdgroup + 1);
+    runner->event = good ? Event::Done : Event::Failed;
     runner->leave();
   }
 
   /// Runs the kernel's code. Returns false if it faulted or was stopped.
   bool enter(Group &group, uint32_t first, uint32_t last) {
     if (guard.call([&] { group.entry(launch, &group.state, first, last); }))
+      return true;
+    stop(group);
+    return false;
+  }
+  /// Runs the SIMD-groups upwards or downwards.
+  bool enterWhole(Group &group) {
+    bool downwards = group.priority[0] & 1;
+    if (guard.call([&] {
+          for (uint32_t i = 0, count = group.state.simdgroups; i != count; ++i) {
+            current = downwards ? count - 1 - i : i;
+            group.entry(launch, &group.state, current, current + 1);
+          }
+        }))
       return true;
     stop(group);
     return false;
@@ -324,11 +342,12 @@ bool Runner::begin(Group &group, const LaunchPlan &plan, std::vector<uint64_t> &
   group.state.counts = counts.data();
   group.state.runner = this;
   group.state.view = nullptr;
+  group.isWhole = false;
   return true;
 }
 
 bool Runner::makeFibers(Group &group, const LaunchPlan &plan) {
-  uint32_t count = group.state.simdgroups;
+  uint32_t count = group.numFibers();
   // Functions that the kernel calls need stack, too.
   size_t wanted = 256 * 1024 + plan.facts->stackBytes + plan.facts->stackBytes / 4;
   if (group.stacks.size() < count)
@@ -368,7 +387,7 @@ void Runner::resume(Group &group, uint32_t simdgroup) {
 #endif
   group.fibers[simdgroup] = back.fctx;
   if (event == Event::Failed)
-    record.simdgroup = simdgroup;
+    record.simdgroup = current;
 }
 
 void Runner::failBarrier(const Group &group, uint32_t waiting) {
@@ -510,8 +529,9 @@ void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
     }
     group.atomics = group.pausedAt = 0;
     group.pausesLeft = !plan.pauses ? 0 : plan.pausePlace ? 1 : 2;
-    group.status.assign(group.state.simdgroups, Group::Status::Ready);
-    group.priority.resize(group.state.simdgroups);
+    group.isWhole = plan.portable && !plan.pauses && !plan.facts->usesThreadgroupBarrier;
+    group.status.assign(group.numFibers(), Group::Status::Ready);
+    group.priority.resize(group.numFibers());
     for (uint64_t &priority : group.priority)
       priority = random.next();
     return makeFibers(group, plan);
@@ -530,7 +550,7 @@ void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
         return a->pausedAt < b->pausedAt;
       }))->pausedAt = 0;
     for (Group *group : live)
-      for (uint32_t i = 0; i != group->state.simdgroups && !group->pausedAt; ++i)
+      for (uint32_t i = 0; i != group->numFibers() && !group->pausedAt; ++i)
         if (group->status[i] == Group::Status::Ready &&
             (!chosen || group->priority[i] > chosen->priority[simdgroup])) {
           chosen = group;

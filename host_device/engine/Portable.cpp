@@ -206,6 +206,7 @@ Outcome Judge::run(const std::vector<uint8_t> &streams, bool isFirst) {
   PortableRun run(sites, plan.portableSeed);
   run.streamOf = streams;
   plan.portableRun = &run;
+  plan.restoreBuffers = [this] { restore(before); };
   plan.state.fastDirection = PortableRun::fastDirection(plan.portableSeed);
   plan.failure.reset();
   std::fill(plan.counts.begin(), plan.counts.end(), 0);

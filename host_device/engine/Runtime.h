@@ -55,8 +55,10 @@ struct LaunchPlan {
   const KernelInfo *kernel = nullptr;
   /// What threadgroups see of each other's stores, in a portable launch.
   Visibility *visibility = nullptr;
-  /// Threadgroups are paused until no other can run: behind so many atomics, or, if it is 0, at some
-  /// that the seed draws.
+  /// Gives the buffers their content from before a portable launch.
+  std::function<void()> restoreBuffers;
+  /// Threadgroups are paused until no other can run: behind so many atomics, or, if it is 0, at
+  /// some that the seed draws.
   bool pauses = false;
   uint64_t pausePlace = 0;
 };

@@ -68,12 +68,13 @@ void trackVisibility(Function &function, const KernelInfo &kernel, CodeFacts &fa
       continue; // vectors of bits
     accesses.push_back({&inst, *access});
     granule = std::min({granule, access->bytes & -access->bytes, access->alignment});
-    if (!isa<StoreInst>(inst)) {
-      int32_t buffer = bufferOf(access->pointer);
-      facts.readBuffers |= buffer >= 0 ? 1u << buffer : deviceBuffers;
-    }
+    int32_t buffer = bufferOf(access->pointer);
+    uint32_t &buffers = isa<LoadInst>(inst) ? facts.loadedBuffers
+                        : inst.isAtomic()   ? facts.updatedBuffers
+                                            : facts.storedBuffers;
+    buffers |= buffer >= 0 ? 1u << buffer : deviceBuffers;
   }
-  if (!facts.readBuffers) // only the order of stores matters
+  if (!facts.loadedBuffers && !facts.updatedBuffers) // only the order of stores matters
     return;
   facts.granule = granule;
   Module &module = *function.getParent();

@@ -221,6 +221,7 @@ private:
   void emitLoaded(llvm::CallInst &call);
   void emitWaits(llvm::CallInst &call);
   Value *isTracked(uint32_t site);
+  uint32_t patternOf(Value *pointer, uint64_t bytes);
   void emitPosition(llvm::CallInst &call);
   void emitBuffer(llvm::CallInst &call);
   void emitThreadgroupArgument(llvm::CallInst &call);

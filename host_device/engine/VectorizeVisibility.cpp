@@ -47,6 +47,19 @@ static uint32_t constantArgument(CallInst &call, unsigned index) {
   return cast<ConstantInt>(call.getArgOperand(index))->getZExtValue();
 }
 
+/// AccessFlags of the addresses of the lanes.
+uint32_t SimdEmitter::patternOf(llvm::Value *pointer, uint64_t bytes) {
+  const LaneShape &s = shape(pointer);
+  if (s.isUniform())
+    return accessUniform;
+  if (!s.isOneClass() || s.speculative)
+    return 0;
+  for (unsigned lane = 0; lane != simdWidth; ++lane)
+    if (s.offset[lane] != int64_t(lane * bytes))
+      return 0;
+  return accessConsecutive;
+}
+
 void SimdEmitter::emitStored(CallInst &call) {
   uint32_t site = constantArgument(call, 2);
   llvm::Value *pointer = call.getArgOperand(0);
@@ -84,20 +97,31 @@ void SimdEmitter::emitLoaded(CallInst &call) {
     auto callee = module.getOrInsertFunction(
         "__tm_runtime_loaded",
         FunctionType::get(b.getVoidTy(),
-                          {address, i32, address, i32, i32, i32, i32, i32, address, i32}, false));
+                          {address, i32, address, i32, i32, i32, i32, i32, address, i32, i32},
+                          false));
     cast<Function>(callee.getCallee())->setDoesNotThrow();
-    AllocaInst *list = slot(lanesOf(b.getInt64Ty()), "addresses");
-    b.CreateStore(b.CreatePtrToInt(vector(pointer), lanesOf(b.getInt64Ty())), list);
-    for (auto [c, type] : enumerate(types)) {
-      uint64_t bytes = layout.getTypeStoreSize(type);
-      Type *whole = one ? type : lanesOf(type);
-      AllocaInst *values = slot(whole, "values");
-      b.CreateStore(b.CreateLoad(whole, results[c]), values);
+    // Neighbouring components of one size are one access.
+    for (unsigned first = 0, end; first != types.size(); first = end) {
+      uint64_t bytes = layout.getTypeStoreSize(types[first]);
+      for (end = first + 1; end != types.size() && types[end] == types[first] &&
+                            offsets[end] == offsets[first] + (end - first) * bytes;)
+        ++end;
+      unsigned count = end - first;
+      Type *whole = one ? types[first] : lanesOf(types[first]);
+      AllocaInst *list = slot(lanesOf(b.getInt64Ty()), "addresses");
+      Value *pointers = offsetPointers(vector(pointer), offsets[first]);
+      b.CreateStore(b.CreatePtrToInt(pointers, lanesOf(b.getInt64Ty())), list);
+      AllocaInst *values = slot(ArrayType::get(whole, count), "values");
+      auto home = [&](unsigned c) { return b.CreateGEP(whole, values, b.getInt64(c - first)); };
+      for (unsigned c = first; c != end; ++c)
+        b.CreateStore(b.CreateLoad(whole, results[c]), home(c));
+      uint32_t flags = constantArgument(call, 3) | patternOf(pointer, count * bytes);
       b.CreateCall(callee,
-                   {group, simdgroup, list, maskBits(mask), b.getInt32(offsets[c]),
-                    b.getInt32(bytes), b.getInt32(site), b.getInt32(constantArgument(call, 3)),
-                    values, b.getInt32(one ? 0 : bytes)});
-      b.CreateStore(b.CreateLoad(whole, values), results[c]);
+                   {group, simdgroup, list, maskBits(mask), b.getInt32(bytes), b.getInt32(count),
+                    b.getInt32(site), b.getInt32(flags), values, b.getInt32(one ? 0 : bytes),
+                    b.getInt32(layout.getTypeAllocSize(whole))});
+      for (unsigned c = first; c != end; ++c)
+        b.CreateStore(b.CreateLoad(whole, home(c)), results[c]);
     }
   });
   for (auto [c, type] : enumerate(types))

@@ -25,11 +25,16 @@ uint32_t Visibility::trackedBuffers(const LaunchState &launch, const CodeFacts &
            startA < startB + launch.bufferBytes[b] && startB < startA + launch.bufferBytes[a];
   };
   uint32_t tracked = 0, before;
-  for (uint32_t read = 0; read != maxBufferBindings; ++read)
-    for (uint32_t written = 0; written != maxBufferBindings; ++written)
-      if ((facts.readBuffers >> read & 1) && (facts.writtenBuffers >> written & 1) &&
-          launch.bufferWritable[written] && overlap(read, written))
-        tracked |= 1u << read | 1u << written;
+  auto meet = [&](uint32_t readers, uint32_t writers) {
+    for (uint32_t read = 0; read != maxBufferBindings; ++read)
+      for (uint32_t written = 0; written != maxBufferBindings; ++written)
+        if ((readers >> read & 1) && (writers >> written & 1) && launch.bufferWritable[written] &&
+            overlap(read, written))
+          tracked |= 1u << read | 1u << written;
+  };
+  meet(facts.loadedBuffers, facts.writtenBuffers);
+  // Atomics that write get the newest value of each other.
+  meet(facts.updatedBuffers, facts.mayWait ? facts.writtenBuffers : facts.storedBuffers);
   // All the buffers that share memory with one of them.
   do {
     before = tracked;
@@ -70,7 +75,6 @@ Visibility::Visibility(const LaunchState &launch, const CodeFacts &facts)
 
 void Visibility::begin(std::vector<bool> answers) {
   for (Region &region : regions) {
-    std::memcpy(reinterpret_cast<char *>(region.start), region.before.get(), region.bytes);
     // The first granule may begin before the region.
     size_t lines = ((region.bytes >> shift) + 2) / lineGranules + 1;
     // Fresh memory is zero, and only costs something where it is used.
@@ -114,9 +118,7 @@ Visibility::Region *Visibility::find(uint64_t address) {
 
 /// Calls `body(region, line, bits)` for the lines that the lanes touch. Neighbouring lanes share
 /// one call.
-template <typename Body>
-void Visibility::forEachLine(const uint64_t *addresses, uint32_t mask, uint32_t bytes,
-                             Body &&body) {
+template <typename Body> void Visibility::forEachLine(const Access &access, Body &&body) {
   Region *region = nullptr;
   uint64_t line = 0;
   uint32_t bits = 0;
@@ -125,8 +127,16 @@ void Visibility::forEachLine(const uint64_t *addresses, uint32_t mask, uint32_t 
       body(*region, line, bits);
     bits = 0;
   };
+  uint32_t mask = access.mask;
+  uint64_t bytes = access.bytes;
+  if (access.flags & accessUniform) {
+    mask &= -mask;
+  } else if ((access.flags & accessConsecutive) && mask == ~0u) {
+    mask = 1;
+    bytes *= simdWidth;
+  }
   for (; mask; mask &= mask - 1) {
-    uint64_t address = addresses[std::countr_zero(mask)];
+    uint64_t address = access.addresses[std::countr_zero(mask)];
     if (!region || address - region->start >= region->bytes) {
       flush();
       region = find(address);
@@ -240,17 +250,17 @@ void Visibility::put(Region &region, uint64_t number, uint32_t bits, Record reco
 // The rules
 //===----------------------------------------------------------------------===//
 
+/// With `getsNewest`, the access is an atomic that also writes.
 Staleness Visibility::judge(const GroupView &view, const Record &record, uint32_t simdgroup,
-                            uint32_t lane, uint32_t flags) const {
+                            uint32_t lane, uint32_t flags, bool getsNewest) const {
   bool isAtomic = flags & accessAtomic, isCoherent = flags & accessCoherent;
+  bool isUnseen = record.kind == Kind::Plain || record.kind == Kind::Pending;
   const GroupView::Simdgroup &own = view.simdgroups[simdgroup];
+  bool hasFence = own.fenced >> lane & 1;
+  bool isOrdered = hasFence && record.published && record.published <= own.acquired[lane];
   if (record.group == view.group) {
-    if (record.simdgroup == simdgroup || own.barriers > record.barriers)
-      return Staleness::None;
-    if (isAtomic && record.kind != Kind::Plain && record.kind != Kind::Pending)
-      return Staleness::None;
-    if (isCoherent && record.kind == Kind::Published && (own.fenced >> lane & 1) &&
-        record.time <= own.acquired[lane])
+    if (record.simdgroup == simdgroup || own.barriers > record.barriers ||
+        (isAtomic && !isUnseen) || (isCoherent && isOrdered))
       return Staleness::None;
     return Staleness::NoBarrier;
   }
@@ -258,13 +268,15 @@ Staleness Visibility::judge(const GroupView &view, const Record &record, uint32_
     return Staleness::PlainStore;
   if (record.kind == Kind::Pending)
     return Staleness::NoRelease;
-  if (isAtomic)
+  if (getsNewest)
     return Staleness::None;
-  if (!isCoherent)
+  if (!isCoherent && !isAtomic)
     return record.kind == Kind::Atomic ? Staleness::PlainLoadOfAtomic : Staleness::PlainLoad;
-  if (!(own.fenced >> lane & 1))
-    return Staleness::NoAcquire;
-  return record.time <= own.acquired[lane] ? Staleness::None : Staleness::LateRelease;
+  if (isOrdered)
+    return Staleness::None;
+  if (record.kind == Kind::Atomic && !(hasFence && record.published))
+    return isAtomic ? Staleness::RelaxedLoad : Staleness::PlainLoadOfAtomic;
+  return hasFence ? Staleness::LateRelease : Staleness::NoAcquire;
 }
 
 /// The older bytes of a granule, which may begin before the region.
@@ -296,93 +308,101 @@ bool Visibility::answersOlder(const GroupView &view, const Record &record, uint3
 // Accesses
 //===----------------------------------------------------------------------===//
 
-void Visibility::store(GroupView &view, uint32_t simdgroup, const uint64_t *addresses,
-                       uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags) {
+void Visibility::store(GroupView &view, uint32_t simdgroup, const Access &access) {
   GroupView::Simdgroup &own = view.simdgroups[simdgroup];
-  Kind kind = flags & accessCoherent ? Kind::Pending : Kind::Plain;
-  Record record{0, 0, view.group, site, own.barriers, uint16_t(simdgroup), kind, 0};
-  forEachLine(addresses, mask, bytes, [&](Region &region, uint64_t line, uint32_t bits) {
+  Kind kind = access.flags & accessCoherent ? Kind::Pending : Kind::Plain;
+  Record record{0, 0, view.group, access.site, own.barriers, uint16_t(simdgroup), kind, 0, 0};
+  forEachLine(access, [&](Region &region, uint64_t line, uint32_t bits) {
     put(region, line, bits, record);
   });
   if (kind == Kind::Pending)
-    for (uint32_t left = mask; left; left &= left - 1) {
-      uint32_t lane = std::countr_zero(left);
-      own.pending.push_back({addresses[lane], bytes, lane});
-    }
+    wait(view, simdgroup, access);
 }
 
-void Visibility::load(GroupView &view, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
-                      uint32_t offset, uint32_t bytes, uint32_t site, uint32_t flags, char *values,
-                      uint32_t stride) {
-  std::array<uint64_t, simdWidth> moved;
-  if (offset) {
-    for (uint32_t left = mask; left; left &= left - 1)
-      moved[std::countr_zero(left)] = addresses[std::countr_zero(left)] + offset;
-    addresses = moved.data();
+/// Until a fence of the thread.
+void Visibility::wait(GroupView &view, uint32_t simdgroup, const Access &access) {
+  std::vector<GroupView::Pending> &pending = view.simdgroups[simdgroup].pending;
+  for (uint32_t left = access.mask; left; left &= left - 1) {
+    uint32_t lane = std::countr_zero(left);
+    if (pending.empty() || pending.back().address != access.addresses[lane] ||
+        pending.back().lane != lane || pending.back().bytes != access.bytes)
+      pending.push_back({access.addresses[lane], access.bytes, lane});
   }
+}
+
+void Visibility::load(GroupView &view, uint32_t simdgroup, const Access &access,
+                      const Loaded &loaded) {
+  auto isOwn = [&](const Record &record) {
+    return record.group == view.group && record.simdgroup == simdgroup;
+  };
   bool foreign = false;
-  forEachLine(addresses, mask, bytes, [&](Region &region, uint64_t number, uint32_t bits) {
+  forEachLine(access, [&](Region &region, uint64_t number, uint32_t bits) {
     const Line &line = region.lines[number];
     if (line.first.mask)
       for (const Record *record = &line.first; record; record = next(*record))
-        foreign |= (record->mask & bits) &&
-                   (record->group != view.group || record->simdgroup != simdgroup);
+        foreign |= (record->mask & bits) && !isOwn(*record);
   });
   if (!foreign)
     return;
-  for (uint32_t left = mask; left; left &= left - 1) {
+  bool isAtomic = access.flags & accessAtomic;
+  for (uint32_t left = access.mask; left; left &= left - 1) {
     uint32_t lane = std::countr_zero(left);
-    uint64_t address = addresses[lane];
-    char *value = values + uint64_t(lane) * stride;
-    forEachLine(addresses, 1u << lane, bytes, [&](Region &region, uint64_t number, uint32_t bits) {
-      const Line &line = region.lines[number];
-      if (!line.first.mask)
-        return;
-      for (const Record *record = &line.first; record; record = next(*record)) {
-        uint32_t both = record->mask & bits;
-        if (!both)
-          continue;
-        bool isOwn = record->group == view.group && record->simdgroup == simdgroup;
-        if (record->kind == Kind::Atomic && !isOwn && (flags & accessAtomic))
-          view.observe(record->time);
-        Staleness why = judge(view, *record, simdgroup, lane, flags);
-        if (why == Staleness::None)
-          continue;
-        uint64_t start = (region.start >> shift << shift) + (number * lineGranules << shift);
-        for (; both; both &= both - 1) {
-          unsigned granule = std::countr_zero(both);
-          uint64_t begin = std::max(start + (uint64_t(granule) << shift), address);
-          uint64_t end = std::min(start + (uint64_t(granule + 1) << shift), address + bytes);
-          const char *older =
-              olderBytes(region, line, granule, why, flags) + (begin - region.start);
-          if (begin >= end || !std::memcmp(older, value + (begin - address), end - begin))
+    for (uint32_t component = 0; component != loaded.components; ++component) {
+      uint64_t address = access.addresses[lane] + uint64_t(component) * loaded.bytes;
+      char *value = loaded.values + uint64_t(component) * loaded.componentStride +
+                    uint64_t(lane) * loaded.laneStride;
+      Access one{&address, 1, loaded.bytes, access.site, 0};
+      forEachLine(one, [&](Region &region, uint64_t number, uint32_t bits) {
+        const Line &line = region.lines[number];
+        if (!line.first.mask)
+          return;
+        for (const Record *record = &line.first; record; record = next(*record)) {
+          uint32_t both = record->mask & bits;
+          if (!both)
             continue;
-          if (answersOlder(view, *record, simdgroup, lane, site, begin, why, flags & accessAtomic))
-            std::memcpy(value + (begin - address), older, end - begin);
+          bool tells = record->kind == Kind::Atomic && !isOwn(*record) && isAtomic;
+          Staleness why = judge(view, *record, simdgroup, lane, access.flags);
+          // An older answer does not tell of the newer value.
+          if (tells && (why == Staleness::None || !olderAnswers[access.site]))
+            view.observe(record->time);
+          if (why == Staleness::None)
+            continue;
+          uint64_t start = (region.start >> shift << shift) + (number * lineGranules << shift);
+          for (; both; both &= both - 1) {
+            unsigned granule = std::countr_zero(both);
+            uint64_t begin = std::max(start + (uint64_t(granule) << shift), address);
+            uint64_t end =
+                std::min(start + (uint64_t(granule + 1) << shift), address + loaded.bytes);
+            const char *older =
+                olderBytes(region, line, granule, why, access.flags) + (begin - region.start);
+            if (begin >= end || !std::memcmp(older, value + (begin - address), end - begin))
+              continue;
+            if (answersOlder(view, *record, simdgroup, lane, access.site, begin, why, isAtomic))
+              std::memcpy(value + (begin - address), older, end - begin);
+          }
         }
-      }
-    });
+      });
+    }
   }
 }
 
-void Visibility::atomic(GroupView &view, uint32_t simdgroup, const uint64_t *addresses,
-                        uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags) {
-  if (flags & accessOrdered)
-    fence(view, simdgroup, mask, /*releases=*/true, /*acquires=*/false);
+void Visibility::atomic(GroupView &view, uint32_t simdgroup, const Access &access) {
+  if (access.flags & accessOrdered)
+    fence(view, simdgroup, access.mask, /*releases=*/true, /*acquires=*/false);
   GroupView::Simdgroup &own = view.simdgroups[simdgroup];
-  Record record{0, 0, view.group, site, own.barriers, uint16_t(simdgroup), Kind::Atomic, now};
-  uint32_t lane = std::countr_zero(mask);
-  forEachLine(addresses, mask, bytes, [&](Region &region, uint64_t number, uint32_t bits) {
+  Record record{0,   0, view.group, access.site, own.barriers, uint16_t(simdgroup), Kind::Atomic,
+                now, 0};
+  uint32_t lane = std::countr_zero(access.mask);
+  forEachLine(access, [&](Region &region, uint64_t number, uint32_t bits) {
     Line &line = region.lines[number];
-    if (line.first.mask && !(flags & accessOverwrites))
+    if (line.first.mask && !(access.flags & accessOverwrites))
       for (const Record *old = &line.first; old; old = next(*old)) {
         uint32_t both = old->mask & bits;
-        bool isOwn = old->group == view.group && old->simdgroup == simdgroup;
-        if (!both || isOwn)
+        if (!both || (old->group == view.group && old->simdgroup == simdgroup))
           continue;
         if (old->kind == Kind::Atomic)
           view.observe(old->time);
-        Staleness why = judge(view, *old, simdgroup, lane, flags);
+        Staleness why = judge(view, *old, simdgroup, lane, access.flags, /*getsNewest=*/true);
         if (why == Staleness::None)
           continue;
         uint64_t start = (region.start >> shift << shift) + (number * lineGranules << shift);
@@ -392,35 +412,41 @@ void Visibility::atomic(GroupView &view, uint32_t simdgroup, const uint64_t *add
           uint64_t end =
               std::min(start + (uint64_t(granule + 1) << shift), region.start + region.bytes);
           const char *older =
-              olderBytes(region, line, granule, why, flags) + (begin - region.start);
+              olderBytes(region, line, granule, why, access.flags) + (begin - region.start);
           char *memory = reinterpret_cast<char *>(begin);
           if (begin >= end || !std::memcmp(older, memory, end - begin))
             continue;
           // The plain store is lost: it takes effect before this operation, or never.
-          if (answersOlder(view, *old, simdgroup, lane, site, begin, why, /*isAtomic=*/true))
+          if (answersOlder(view, *old, simdgroup, lane, access.site, begin, why,
+                           /*isAtomic=*/true))
             std::memcpy(memory, older, end - begin);
         }
       }
     put(region, number, bits, record);
   });
-  if (flags & accessOrdered)
-    fence(view, simdgroup, mask, /*releases=*/false, /*acquires=*/true);
+  constexpr size_t mostPending = 1 << 16;
+  if (own.pending.size() > mostPending) // of a kernel without fences, most likely
+    own.pending.clear();
+  wait(view, simdgroup, access);
+  if (access.flags & accessOrdered)
+    fence(view, simdgroup, access.mask, /*releases=*/false, /*acquires=*/true);
 }
 
 void Visibility::publish(GroupView &view, uint32_t simdgroup, const GroupView::Pending &pending) {
-  forEachLine(&pending.address, 1, pending.bytes,
+  forEachLine({&pending.address, 1, pending.bytes, 0, 0},
               [&](Region &region, uint64_t number, uint32_t bits) {
                 Line &line = region.lines[number];
                 if (!line.first.mask)
                   return;
                 std::vector<Record> published;
                 for (const Record *record = &line.first; record; record = next(*record))
-                  if ((record->mask & bits) && record->kind == Kind::Pending &&
+                  if ((record->mask & bits) && record->kind != Kind::Plain && !record->published &&
                       record->group == view.group && record->simdgroup == simdgroup) {
                     Record copy = *record;
                     copy.mask &= bits;
-                    copy.kind = Kind::Published;
-                    copy.time = now;
+                    if (copy.kind == Kind::Pending)
+                      copy.kind = Kind::Published;
+                    copy.published = now;
                     published.push_back(copy);
                   }
                 for (const Record &record : published) {
@@ -469,17 +495,18 @@ void __tm_runtime_stored(GroupState *group, uint32_t simdgroup, const uint64_t *
                          uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags) {
   if (auto *view = static_cast<GroupView *>(group->view)) {
     Uninterrupted here;
-    view->memory->store(*view, simdgroup, addresses, mask, bytes, site, flags);
+    view->memory->store(*view, simdgroup, {addresses, mask, bytes, site, flags});
   }
 }
 
 void __tm_runtime_loaded(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
-                         uint32_t mask, uint32_t offset, uint32_t bytes, uint32_t site,
-                         uint32_t flags, char *values, uint32_t stride) {
+                         uint32_t mask, uint32_t bytes, uint32_t components, uint32_t site,
+                         uint32_t flags, char *values, uint32_t laneStride,
+                         uint32_t componentStride) {
   if (auto *view = static_cast<GroupView *>(group->view)) {
     Uninterrupted here;
-    view->memory->load(*view, simdgroup, addresses, mask, offset, bytes, site, flags, values,
-                       stride);
+    view->memory->load(*view, simdgroup, {addresses, mask, bytes * components, site, flags},
+                       {values, bytes, components, laneStride, componentStride});
   }
 }
 
@@ -488,7 +515,7 @@ void __tm_runtime_atomic(GroupState *group, uint32_t simdgroup, const uint64_t *
   if (auto *view = static_cast<GroupView *>(group->view)) {
     pauseThreadgroup(*group);
     Uninterrupted here;
-    view->memory->atomic(*view, simdgroup, addresses, mask, bytes, site, flags);
+    view->memory->atomic(*view, simdgroup, {addresses, mask, bytes, site, flags});
   }
 }
 
@@ -586,6 +613,12 @@ std::string describeStale(const StaleAccess &access, const CodeFacts &facts,
         << ": the storing thread has no fence between the store and the atomic that tells of it. "
            "It must call atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, "
            "thread_scope_device) there";
+    break;
+  case Staleness::RelaxedLoad:
+    stream
+        << ": relaxed atomics on different memory are not ordered, so that a load may get an older "
+           "value. Both threads must call atomic_thread_fence(mem_flags::mem_device, "
+           "memory_order_seq_cst, thread_scope_device): after this change, and before this load";
     break;
   case Staleness::NoBarrier:
     stream << ", with no threadgroup_barrier(mem_flags::mem_device) between the two";

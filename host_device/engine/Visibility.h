@@ -32,6 +32,8 @@ enum class Staleness : uint8_t {
   LateRelease,
   /// The loading thread has no fence after an atomic of another threadgroup.
   NoAcquire,
+  /// A relaxed atomic load of what an atomic has changed, without fences on both sides.
+  RelaxedLoad,
   /// Both threads are of one threadgroup, without a barrier for device memory between them.
   NoBarrier,
 };
@@ -69,7 +71,7 @@ struct GroupView {
     std::array<uint64_t, simdWidth> acquired{};
     /// The lanes that have a fence after such an atomic operation.
     uint32_t fenced = 0;
-    /// Coherent stores that no fence has published yet.
+    /// Coherent stores and atomics that no fence has published yet.
     std::vector<Pending> pending;
   };
   std::vector<Simdgroup> simdgroups;
@@ -86,10 +88,10 @@ public:
   static uint32_t trackedBuffers(const LaunchState &launch, const CodeFacts &facts,
                                  bool severalThreads);
 
-  /// Keeps a copy of the memory of the tracked buffers.
+  /// Keeps a copy of the memory of the tracked buffers, which is that from before the launch.
   Visibility(const LaunchState &launch, const CodeFacts &facts);
 
-  /// Before each run: all memory has its value from before the launch.
+  /// Before each run. All memory must have its value from before the launch.
   void begin(std::vector<bool> olderAnswers);
   /// Sets the view of a threadgroup that starts.
   void enter(GroupView &view, uint32_t group, uint32_t simdgroups);
@@ -97,13 +99,22 @@ public:
   /// The first access of each site that was in play in this run, in their order.
   const std::vector<StaleAccess> &inPlay() const { return found; }
 
-  void store(GroupView &view, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
-             uint32_t bytes, uint32_t site, uint32_t flags);
-  void load(GroupView &view, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
-            uint32_t offset, uint32_t bytes, uint32_t site, uint32_t flags, char *values,
-            uint32_t stride);
-  void atomic(GroupView &view, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
-              uint32_t bytes, uint32_t site, uint32_t flags);
+  /// The lanes of a SIMD-group that access memory.
+  struct Access {
+    const uint64_t *addresses;
+    uint32_t mask;
+    /// Of each lane.
+    uint32_t bytes;
+    uint32_t site, flags;
+  };
+  /// Numbers that have been loaded: `components` of `bytes` each for every lane.
+  struct Loaded {
+    char *values;
+    uint32_t bytes, components, laneStride, componentStride;
+  };
+  void store(GroupView &view, uint32_t simdgroup, const Access &access);
+  void load(GroupView &view, uint32_t simdgroup, const Access &access, const Loaded &loaded);
+  void atomic(GroupView &view, uint32_t simdgroup, const Access &access);
   void fence(GroupView &view, uint32_t simdgroup, uint32_t mask, bool releases, bool acquires);
 
 private:
@@ -118,8 +129,10 @@ private:
     uint32_t barriers;
     uint16_t simdgroup;
     Kind kind;
-    /// When it was published, or when the atomic took place.
+    /// When an atomic took place.
     uint64_t time;
+    /// When a fence of the storing thread followed; 0 if none did.
+    uint64_t published;
   };
   /// 32 granules. A line without stores is all zero.
   struct Line {
@@ -139,8 +152,7 @@ private:
     std::unique_ptr<char[], Free> before, hidden, previous;
   };
 
-  template <typename Body>
-  void forEachLine(const uint64_t *addresses, uint32_t mask, uint32_t bytes, Body &&body);
+  template <typename Body> void forEachLine(const Access &access, Body &&body);
   Region *find(uint64_t address);
   void put(Region &region, uint64_t line, uint32_t bits, Record record);
   void keep(const Region &region, char *copy, uint64_t line, uint32_t bits) const;
@@ -148,7 +160,8 @@ private:
   void insert(Line &line, const Record &record);
   Record *next(const Record &record) { return record.next ? &extra[record.next - 1] : nullptr; }
   Staleness judge(const GroupView &view, const Record &record, uint32_t simdgroup, uint32_t lane,
-                  uint32_t flags) const;
+                  uint32_t flags, bool getsNewest = false) const;
+  static void wait(GroupView &view, uint32_t simdgroup, const Access &access);
   const char *olderBytes(const Region &region, const Line &line, unsigned granule, Staleness why,
                          uint32_t flags) const;
   bool answersOlder(const GroupView &view, const Record &record, uint32_t simdgroup, uint32_t lane,

@@ -50,12 +50,13 @@ void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run) {
       Visibility::trackedBuffers(launch, *plan.facts, groups > 1 || threads > simdWidth);
   if (!plan.state.trackedBuffers)
     return run();
-  Written before(plan);
   Visibility visibility(launch, *plan.facts);
   std::vector<uint64_t> noCounts = plan.counts;
   plan.pauses = false;
+  bool isFirst = true;
   auto runWith = [&](std::vector<bool> older) {
-    before.restore();
+    if (!std::exchange(isFirst, false))
+      plan.restoreBuffers();
     plan.counts = noCounts;
     plan.failure.reset();
     visibility.begin(std::move(older));
@@ -66,7 +67,7 @@ void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run) {
   runWith({});
   std::vector<StaleAccess> inPlay = visibility.inPlay();
   if (plan.failure)
-    return before.restore();
+    return;
   if (inPlay.empty() && !plan.facts->mayWait)
     return;
   Written expected(plan);
@@ -76,8 +77,7 @@ void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run) {
     runWith(std::move(older));
     return plan.failure ? plan.failure->failure != Failure::Interrupted : !expected.isUnchanged();
   };
-  bool depends = !inPlay.empty() && differs(std::vector<bool>(sites, true));
-  if (!depends && !plan.failure && plan.facts->mayWait) {
+  if (plan.facts->mayWait) {
     // A threadgroup may find others in the midst of their work.
     for (uint64_t place : {1, 2, 0}) {
       plan.pauses = true;
@@ -85,9 +85,10 @@ void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run) {
       runWith({});
       plan.pauses = false;
       if (plan.failure)
-        return before.restore();
+        return;
     }
   }
+  bool depends = !inPlay.empty() && differs(std::vector<bool>(sites, true));
   if (!depends) {
     expected.restore();
     plan.counts = counts;
@@ -117,7 +118,6 @@ void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run) {
     record.note = describeStale(access, *plan.facts, *plan.kernel, launch);
     plan.failure = record;
   }
-  before.restore();
 }
 
 } // namespace triton_metal::engine

@@ -257,6 +257,20 @@ kernel void k(device Part *parts, device float *out, AT) {
         "not coherent(device)",
     ),
     Case(
+        "parts in relaxed atomics",
+        last_group(release="", acquire="")
+        .replace(
+            "mine[i] = x[i] * 2;",
+            "atomic_store_explicit((device atomic_float *)parts + i, x[i] * 2, memory_order_relaxed);",
+        )
+        .replace(
+            "theirs[part * 64 + t]",
+            "atomic_load_explicit((device atomic_float *)parts + part * 64 + t, memory_order_relaxed)",
+        ),
+        [numbers(256), zeros(256), zeros(1, np.uint32), zeros(64)],
+        "relaxed atomics on different memory are not ordered",
+    ),
+    Case(
         "barrier of threadgroup memory",
         """kernel void k(device float *x, device float *out, AT) {
   x[i] = t;
@@ -503,6 +517,20 @@ INNOCENT = [
         groups=8,
         threads=32,
         results={3: (2 * numbers(256)).reshape(8, 32).sum(0)},
+    ),
+    Case(
+        "parts in atomics with fences",
+        last_group()
+        .replace(
+            "mine[i] = x[i] * 2;",
+            "atomic_store_explicit((device atomic_float *)parts + i, x[i] * 2, memory_order_relaxed);",
+        )
+        .replace(
+            "theirs[part * 64 + t]",
+            "atomic_load_explicit((device atomic_float *)parts + part * 64 + t, memory_order_relaxed)",
+        ),
+        [numbers(256), zeros(256), zeros(1, np.uint32), zeros(64)],
+        results={3: (2 * numbers(256)).reshape(4, 64).sum(0)},
     ),
     Case(
         "functions of coherent pointers",
