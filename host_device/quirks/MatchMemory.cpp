@@ -13,6 +13,8 @@ namespace triton_metal::quirks {
 /// Kernels of fewer statements, after inlining and unrolling, have not been reported for row 9. The
 /// report's smallest one has some 90 copies of a function of about 60 statements.
 constexpr uint64_t largeKernel = 5000;
+/// Compilers unroll loops of so many iterations.
+constexpr uint64_t shortLoop = 32;
 /// Row 23: what one loop may become by unrolling.
 constexpr uint64_t mostUnrolled = 16384;
 
@@ -85,7 +87,7 @@ void matchByteAccesses(const Scan &scan) {
   }
 }
 
-bool Scan::isStatic(Value index, const Scope *scope) const {
+bool Scan::isStatic(Value index, const Scope *scope, bool alsoShort) const {
   index = values.resolveNumber(index);
   if (!index.expr)
     return false;
@@ -94,8 +96,12 @@ bool Scan::isStatic(Value index, const Scope *scope) const {
   if (const VarDecl *variable = variableOf(index.expr)) {
     const ForStmt *loop = values.loopOf(variable);
     for (const Scope *place = scope; loop && place; place = place->outer)
-      if (place->statement == loop)
-        return isUnrolled(place, values);
+      if (place->statement == loop) {
+        if (isUnrolled(place, values))
+          return true;
+        std::optional<uint64_t> trips = tripCount(loop, place->frame, values);
+        return alsoShort && trips && *trips <= shortLoop;
+      }
     return false;
   }
   if (isa<ArraySubscriptExpr, CallExpr, MemberExpr>(index.expr))
@@ -104,7 +110,7 @@ bool Scan::isStatic(Value index, const Scope *scope) const {
   for (const Stmt *child : index.expr->children())
     if (const auto *inner = dyn_cast_or_null<Expr>(child)) {
       any = true;
-      if (!isStatic({inner, index.frame}, scope))
+      if (!isStatic({inner, index.frame}, scope, alsoShort))
         return false;
     }
   return any;
@@ -138,7 +144,7 @@ void matchLocalArrays(const Scan &scan) {
         Values::spaceOf(root->getType()) != Space::Thread)
       continue;
     for (const Pointer::Step &step : pointer.steps)
-      if (!scan.isStatic(step.index, access.scope))
+      if (!scan.isStatic(step.index, access.scope, /*alsoShort=*/true))
         indexed.try_emplace(root, &access);
     if (scan.walk.statements > largeKernel && indexed.lookup(root) == &access &&
         (isLocalArray(root->getType()) || Values::vectorOf(root->getType())))

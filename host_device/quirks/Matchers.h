@@ -21,8 +21,9 @@ struct Scan {
   /// The line of a place in the text, for messages.
   std::function<unsigned(clang::SourceLocation)> lineOf;
 
-  /// Whether an index is a constant once the loops are unrolled that ask for it.
-  bool isStatic(Value index, const Scope *scope) const;
+  /// Whether an index is a constant once the loops are unrolled that ask for it, and the short
+  /// loops of constant length if `alsoShort`: any compiler unrolls them.
+  bool isStatic(Value index, const Scope *scope, bool alsoShort = false) const;
   /// The space that an access reads or writes.
   static Space spaceOf(const Access &access) { return Values::spaceOf(access.type); }
   Pointer pointerOf(const Access &access) const {

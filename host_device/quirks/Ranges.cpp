@@ -39,11 +39,23 @@ Range Values::range(Value value) {
   if (found != ranges.end())
     return found->second;
   Range whole = rangeOf(value.expr->getType(), ast);
-  ranges.try_emplace(place, whole); // an expression that depends on itself
+  // An expression that depends on itself, or on too much.
+  if (active.empty())
+    rangeSteps = 0;
+  if (++rangeSteps > 4096 || active.size() > 200 || !active.insert(place).second) {
+    isCyclic = true;
+    return whole;
+  }
   Range result = computeRange(value);
+  active.erase(place);
   if (!whole.contains(result))
     result = whole;
-  return ranges.find(place)->second = result;
+  // What is found inside a cycle is only known to be enough for the expression that it began with.
+  if (!isCyclic || active.empty())
+    ranges.try_emplace(place, result);
+  if (active.empty())
+    isCyclic = false;
+  return result;
 }
 
 /// What Metal promises of a position, or what a launch can have at most.
@@ -98,13 +110,17 @@ Range Values::rangeOfVariable(const VarDecl *variable, const Frame *frame, QualT
     return whole;
   }
   const VariableFacts &changes = facts(variable, nullptr);
-  if (!variable->isLocalVarDecl() || changes.changed || variable->isStaticLocal())
+  if (!variable->isLocalVarDecl() || changes.escapes || variable->isStaticLocal())
     return whole;
   std::optional<Range> all;
   if (variable->getInit())
     all = range({variable->getInit(), frame});
   for (const Expr *assigned : changes.assigned) {
     Range next = range({assigned, frame});
+    all = all ? unite(*all, next) : next;
+  }
+  for (const Expr *update : changes.updates) {
+    Range next = range({update, frame});
     all = all ? unite(*all, next) : next;
   }
   return all.value_or(whole);

@@ -110,8 +110,9 @@ public:
   }
   bool VisitBinaryOperator(BinaryOperator *operation) {
     if (operation->isAssignmentOp())
-      change(operation->getLHS(),
-             operation->isCompoundAssignmentOp() ? nullptr : operation->getRHS());
+      change(operation->getLHS(), operation->isCompoundAssignmentOp()
+                                      ? static_cast<const Expr *>(operation)
+                                      : operation->getRHS());
     return true;
   }
   bool VisitUnaryOperator(UnaryOperator *operation) {
@@ -165,10 +166,12 @@ void Values::collect(const FunctionDecl *function) {
   ChangeCollector collector;
   collector.assign = [&](const VarDecl *variable, const Expr *value) {
     VariableFacts &facts = variables[variable];
-    if (value)
-      facts.assigned.push_back(value);
+    if (!value)
+      facts.escapes = true;
+    else if (isa<CompoundAssignOperator>(value))
+      facts.updates.push_back(value);
     else
-      facts.changed = true;
+      facts.assigned.push_back(value);
   };
   collector.loop = [&](const ForStmt *loop) {
     if (std::optional<Counter> counter = counterOf(loop))
@@ -346,8 +349,8 @@ Value Values::single(Value value) {
         continue;
       const VariableFacts &changes = facts(parameter, frame->function);
       bool isReference = parameter->getType()->isReferenceType();
-      return isReference || (changes.assigned.empty() && !changes.changed) ? found->second
-                                                                           : Value();
+      return isReference || (changes.assigned.empty() && !changes.changes()) ? found->second
+                                                                             : Value();
     }
     return {};
   }
@@ -359,7 +362,7 @@ Value Values::single(Value value) {
   const VariableFacts &changes = facts(variable, nullptr);
   if (variable->getType()->isReferenceType())
     return {variable->getInit(), value.frame};
-  if (changes.changed)
+  if (changes.changes())
     return {};
   const Expr *init = variable->getInit();
   if (const auto *construct = dyn_cast_or_null<CXXConstructExpr>(init);
@@ -633,7 +636,7 @@ bool Values::variesIn(Value value, const Stmt *statement, const Frame *frame, un
           continue;
         const VariableFacts &changes = facts(parameter, nullptr);
         if (!parameter->getType()->isReferenceType() &&
-            (changes.changed || !changes.assigned.empty()) &&
+            (changes.changes() || !changes.assigned.empty()) &&
             (place != frame || changedIn(statement).contains(parameter)))
           return true;
         return variesIn(found->second, statement, frame, depth + 1);
@@ -654,7 +657,7 @@ bool Values::variesIn(Value value, const Stmt *statement, const Frame *frame, un
     if (!isInner)
       return false;
     const VariableFacts &changes = facts(variable, nullptr);
-    if (changes.changed)
+    if (changes.changes())
       return true;
     if (variable->getInit() &&
         variesIn({variable->getInit(), value.frame}, statement, frame, depth + 1))

@@ -49,8 +49,12 @@ struct Range {
 struct VariableFacts {
   /// What is assigned to a variable, other than its initial value.
   llvm::SmallVector<const clang::Expr *, 2> assigned;
-  /// Whether it is changed in another way: by ++ or +=, or through its address or a reference.
-  bool changed = false;
+  /// The operations, such as +=, that change it.
+  llvm::SmallVector<const clang::Expr *, 2> updates;
+  /// Whether it is changed in another way: by ++, or through its address or a reference.
+  bool escapes = false;
+  /// Whether it is changed by anything but assignments.
+  bool changes() const { return escapes || !updates.empty(); }
 };
 
 /// The variables that some statements change.
@@ -170,6 +174,10 @@ private:
       known;
   llvm::DenseMap<const clang::Stmt *, std::unique_ptr<VariableSet>> changes;
   llvm::DenseMap<std::pair<const clang::Expr *, const Frame *>, Range> ranges;
+  /// The expressions whose range is being computed.
+  llvm::DenseSet<std::pair<const clang::Expr *, const Frame *>> active;
+  unsigned rangeSteps = 0;
+  bool isCyclic = false;
   llvm::DenseMap<std::pair<const clang::Expr *, const Frame *>, const Frame *> callFrames;
   llvm::DenseMap<const clang::VarDecl *, const clang::ForStmt *> counters;
   llvm::DenseSet<const clang::FunctionDecl *> collected;

@@ -351,6 +351,10 @@ private:
       operatorEvent(node, frame, scope);
       return;
     }
+    if (const VarDecl *variable = variableOf(node);
+        variable && isa<DeclRefExpr>(node) &&
+        Values::spaceOf(variable->getType()) == Space::Threadgroup)
+      return access(node, frame, scope, use);
     if (isa<UnaryExprOrTypeTraitExpr, LambdaExpr, DeclRefExpr>(node))
       return;
     children(node, frame, scope);
