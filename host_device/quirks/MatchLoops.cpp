@@ -1,7 +1,6 @@
 // Rows 4, 5, 6 and 16: what loops carry, read again and swap, and loops without an end.
 #include "host_device/quirks/Matchers.h"
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "clang/Basic/SourceManager.h"
 #include <set>
 
 using namespace clang;
@@ -74,19 +73,26 @@ static const Access *storeBefore(const Scan &scan, const Scope *loop) {
   return nullptr;
 }
 
-/// Whether the assigned expression itself reads the cell that it is stored in.
-static bool contains(const Scan &scan, const Assignment &assignment, llvm::StringRef cell) {
-  SmallVector<const Stmt *> open{assignment.value};
+static void forEachPart(const Expr *expr, llvm::function_ref<void(const Expr *)> function) {
+  SmallVector<const Stmt *> open{expr};
   while (!open.empty()) {
     const Stmt *next = open.pop_back_val();
-    const auto *expr = dyn_cast_or_null<Expr>(next);
-    if (expr && isDeviceAccess(plain(expr)) &&
-        scan.values.key({plain(expr), assignment.frame}) == cell)
-      return true;
-    if (next)
-      open.append(next->child_begin(), next->child_end());
+    if (!next)
+      continue;
+    if (const auto *part = dyn_cast<Expr>(next))
+      function(part);
+    open.append(next->child_begin(), next->child_end());
   }
-  return false;
+}
+
+/// Whether the assigned expression itself reads the cell that it is stored in.
+static bool contains(const Scan &scan, const Assignment &assignment, llvm::StringRef cell) {
+  bool found = false;
+  forEachPart(assignment.value, [&](const Expr *part) {
+    found |=
+        isDeviceAccess(plain(part)) && scan.values.key({plain(part), assignment.frame}) == cell;
+  });
+  return found;
 }
 
 void matchAccumulations(const Scan &scan) {
@@ -172,20 +178,20 @@ void matchRereads(const Scan &scan) {
     places.push_back({&access, std::move(pointer), std::move(offset)});
   }
   // An assignment that reads and stores one place is row 4.
+  std::map<std::pair<const Expr *, const Frame *>, const Access *> byExpression;
+  for (const Place &place : places)
+    byExpression[{plain(place.access->lvalue), place.access->frame}] = place.access;
   std::set<std::pair<const Access *, const Access *>> together;
-  for (const Assignment &assignment : scan.walk.assignments)
-    for (const Place &load : places)
-      for (const Place &store : places)
-        if (plain(store.access->lvalue) == plain(assignment.target) &&
-            store.access->frame == assignment.frame && load.access->order < assignment.order &&
-            load.access->frame == assignment.frame && load.access->loads()) {
-          SourceRange range = assignment.value->getSourceRange();
-          const SourceManager &sources = scan.values.ast.getSourceManager();
-          SourceLocation at = sources.getExpansionLoc(load.access->lvalue->getBeginLoc());
-          if (!sources.isBeforeInTranslationUnit(at, sources.getExpansionLoc(range.getBegin())) &&
-              !sources.isBeforeInTranslationUnit(sources.getExpansionLoc(range.getEnd()), at))
-            together.insert({load.access, store.access});
-        }
+  for (const Assignment &assignment : scan.walk.assignments) {
+    auto store = byExpression.find({plain(assignment.target), assignment.frame});
+    if (store == byExpression.end())
+      continue;
+    forEachPart(assignment.value, [&](const Expr *part) {
+      auto load = byExpression.find({plain(part), assignment.frame});
+      if (load != byExpression.end())
+        together.insert({load->second, store->second});
+    });
+  }
   for (const Place &load : places) {
     if (!load.access->loads())
       continue;
@@ -340,6 +346,18 @@ public:
       other = true;
     return true;
   }
+  /// A vector of two words that counts to 2^64.
+  bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *call) {
+    if (!call->isAssignmentOp() || !isVariable(call->getArg(0)))
+      return true;
+    if (call->getOperator() == OO_PlusEqual)
+      up = true;
+    else if (call->getOperator() == OO_MinusEqual)
+      down = true;
+    else
+      other = true;
+    return true;
+  }
   bool VisitBinaryOperator(BinaryOperator *operation) {
     if (!operation->isAssignmentOp() || !isVariable(operation->getLHS()))
       return true;
@@ -378,14 +396,20 @@ static bool countsTo(const Scan &scan, const Expr *condition, const Stmt *loop) 
     if (unary->isDecrementOp()) // while (n--)
       return true;
   }
+  if (const VarDecl *variable = variableOf(expr)) // may be anything
+    return variable->getType().isVolatileQualified();
+  if (const auto *call = dyn_cast<CallExpr>(expr)) {
+    llvm::StringRef name = scan.values.libraryName(call);
+    if ((name == "all" || name == "any") && call->getNumArgs() == 1)
+      return countsTo(scan, call->getArg(0), loop);
+  }
   const auto *binary = dyn_cast<BinaryOperator>(expr);
-  if (!binary)
-    return false;
-  if (binary->isLogicalOp() || binary->isBitwiseOp())
+  if (binary && (binary->isLogicalOp() || binary->isBitwiseOp()))
     return countsTo(scan, binary->getLHS(), loop) || countsTo(scan, binary->getRHS(), loop);
-  if (!binary->isComparisonOp())
+  auto comparison = scan.values.operation(expr, nullptr);
+  if (!comparison || !BinaryOperator::isComparisonOp(comparison->code))
     return false;
-  for (const Expr *side : {binary->getLHS(), binary->getRHS()}) {
+  for (const Expr *side : {comparison->left.expr, comparison->right.expr}) {
     const Expr *number = plain(side);
     while (number) {
       if (const auto *cast = dyn_cast<CastExpr>(number))
@@ -399,8 +423,12 @@ static bool countsTo(const Scan &scan, const Expr *condition, const Stmt *loop) 
         break;
     }
     const VarDecl *variable = variableOf(number);
-    if (!variable || !variable->getType().getNonReferenceType()->isIntegerType() ||
-        variable->getType().isVolatileQualified())
+    if (!variable || variable->getType().isVolatileQualified())
+      continue;
+    QualType type = variable->getType().getNonReferenceType();
+    if (auto vector = Values::vectorOf(type))
+      type = vector->first;
+    if (!type->isIntegerType())
       continue;
     Steps steps(variable, scan.values.ast);
     steps.TraverseStmt(const_cast<Stmt *>(loop));

@@ -16,6 +16,8 @@ void Values::resolvePointer(Value value, Pointer &result, unsigned depth) {
       result.isCoherent |= isCoherent(written->getLParenLoc(), written->getRParenLoc());
     if (cast->getCastKind() == CK_ArrayToPointerDecay)
       return resolveAddress(inner, value.frame, result, depth + 1);
+    if (cast->getCastKind() == CK_IntegralToPointer)
+      return resolveNumberedAddress({inner, value.frame}, result, depth + 1);
     if (cast->getType()->isPointerType() && inner->getType()->isPointerType()) {
       QualType from = inner->getType()->getPointeeType();
       if (ast.getCanonicalType(from).getUnqualifiedType() !=
@@ -97,6 +99,27 @@ void Values::resolvePointer(Value value, Pointer &result, unsigned depth) {
   Value next = resolve(value);
   if (next.expr != expr || next.frame != value.frame)
     return resolvePointer(next, result, depth + 1);
+}
+
+/// A pointer that is made of a number: the variable or member that the number comes from.
+void Values::resolveNumberedAddress(Value value, Pointer &result, unsigned depth) {
+  value = resolveNumber(value);
+  if (depth > 64 || !value.expr)
+    return;
+  if (const auto *cast = dyn_cast<CastExpr>(value.expr);
+      cast && cast->getCastKind() == CK_PointerToIntegral)
+    return resolvePointer({cast->getSubExpr(), value.frame}, result, depth + 1);
+  if (auto sum = operation(value); sum && sum->code == BO_Add) {
+    bool isLeft = !constant(sum->left);
+    resolveNumberedAddress(isLeft ? sum->left : sum->right, result, depth + 1);
+    result.steps.push_back({isLeft ? sum->right : sum->left, false, 1});
+    return;
+  }
+  result.frame = value.frame;
+  if (const auto *member = dyn_cast<MemberExpr>(value.expr))
+    result.root = member->getMemberDecl();
+  else
+    result.root = variableOf(value.expr);
 }
 
 void Values::resolveAddress(const Expr *lvalue, const Frame *frame, Pointer &result,

@@ -152,6 +152,13 @@ private:
     walk.isKernel = isKernel;
     quirks::walkFunction(function, values, walk, followed);
     const clang::SourceManager &sources = values.ast.getSourceManager();
+    if (walk.isCut) {
+      QuirkHit at = place(sources, function->getLocation());
+      problem = at.file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) +
+                ": error: '" + function->getNameAsString() +
+                "' is too large to be scanned, with all functions that it calls";
+      return;
+    }
     Scan scan{values, walk, options.safeMath || directives.safeMath,
               [&](int row, QuirkClass kind, clang::SourceLocation location, const Twine &message) {
                 report(sources, row, kind, location, message);
@@ -174,6 +181,9 @@ private:
   }
 
 public:
+  /// Why a function has not been scanned; empty if all have been.
+  std::string problem;
+
   /// A place in the text as it was written.
   QuirkHit place(const clang::SourceManager &sources, clang::SourceLocation location) const {
     QuirkHit hit;
@@ -231,6 +241,7 @@ public:
   }
   void ExecuteAction() override {
     ASTFrontendAction::ExecuteAction();
+    problem = consumer->problem;
     if (directives.tensors.isValid())
       consumer->report(getCompilerInstance().getSourceManager(), 11, QuirkClass::Unproven,
                        directives.tensors,
@@ -240,6 +251,7 @@ public:
 
   std::vector<QuirkHit> hits;
   Directives directives;
+  std::string problem;
 
 private:
   const QuirkOptions &options;
@@ -266,6 +278,8 @@ Expected<std::vector<QuirkHit>> scanForQuirks(StringRef text, const QuirkOptions
   }
   if (diagnostics.hasErrors() && action.directives.tensors.isInvalid())
     return createStringError(inconvertibleErrorCode(), diagnostics.text());
+  if (!action.problem.empty())
+    return createStringError(inconvertibleErrorCode(), action.problem);
   std::vector<QuirkHit> hits = std::move(action.hits);
   llvm::stable_sort(hits, [](const QuirkHit &a, const QuirkHit &b) {
     return std::tie(a.file, a.line, a.column, a.row) < std::tie(b.file, b.line, b.column, b.row);

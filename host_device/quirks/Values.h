@@ -164,6 +164,7 @@ private:
   Range rangeOfVariable(const clang::VarDecl *variable, const Frame *frame, clang::QualType type);
   Range rangeOfCall(const clang::CallExpr *call, const Frame *frame, const Range &whole);
   void resolvePointer(Value value, Pointer &result, unsigned depth);
+  void resolveNumberedAddress(Value value, Pointer &result, unsigned depth);
   void resolveAddress(const clang::Expr *lvalue, const Frame *frame, Pointer &result,
                       unsigned depth);
   void visitSources(Value value, llvm::function_ref<void(Value)> function,

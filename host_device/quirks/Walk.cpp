@@ -28,6 +28,8 @@ public:
     statement(function->getBody(), frame, scope);
   }
 
+  bool isCut() const { return order > mostEvents; }
+
 private:
   Values &values;
   Walk &walk;
@@ -453,7 +455,9 @@ void walkFunction(const FunctionDecl *function, Values &values, Walk &walk,
   frame->function = function;
   walk.root = function;
   walk.frame = frame;
-  Walker(values, walk, followed).function(function, frame, nullptr);
+  Walker walker(values, walk, followed);
+  walker.function(function, frame, nullptr);
+  walk.isCut = walker.isCut();
 }
 
 SmallVector<const Scope *, 4> loopsAround(const Scope *scope) {

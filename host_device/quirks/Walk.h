@@ -102,6 +102,8 @@ struct Walk {
   std::vector<Branch> branches;
   /// The statements after inlining and unrolling.
   uint64_t statements = 0;
+  /// Whether the function has more of everything than is kept.
+  bool isCut = false;
   std::vector<std::unique_ptr<Scope>> scopes;
 };
 

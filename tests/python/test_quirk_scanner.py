@@ -110,6 +110,26 @@ def test_texts_with_deep_nesting_are_scanned() -> None:
     assert not find_quirks(HEADER + text + kernel)
 
 
+def test_a_kernel_that_calls_too_much_is_an_error() -> None:
+    text = "uint f0(uint x) { return (x ^ 3u) * 5u + (x & 7u); }\n" + "".join(
+        f"uint f{i}(uint x) {{ return f{i - 1}(x) ^ f{i - 1}(x + 1u); }}\n" for i in range(1, 24)
+    )
+    kernel = "kernel void k(device uint *x [[buffer(0)]]) { x[0] = f23(x[1]); }\n"
+    with pytest.raises(ValueError, match=r"^kernel.metal:28:13: error: 'k' is too large"):
+        find_quirks(HEADER + text + kernel)
+
+
+def test_lambdas_are_followed() -> None:
+    text = (
+        "kernel void k(device uint *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
+        "  uint quotient = i >> 16;\n"
+        "  auto wrap = [&](uint n) { return n % 6u; };\n"
+        "  x[i] = wrap(quotient);\n"
+        "}\n"
+    )
+    assert [(hit.row, hit.line) for hit in find_quirks(HEADER + text)] == [(2, 6)]
+
+
 def test_recursion_ends() -> None:
     text = (
         "uint f(uint x) { return x < 2u ? x : f(x - 1u) + f(x - 2u); }\n"

@@ -37,6 +37,15 @@ kernel void tiles(device float *x [[buffer(0)]], constant uint &n [[buffer(1)]])
     }
 }
 
+struct Set { ulong address; };
+kernel void addresses(constant Set &set [[buffer(0)]], constant uint &n [[buffer(1)]]) {
+  for (uint i = 0; i < n; ++i) {
+    uint value = *(device uint *)(set.address + 8ul); // HIT 5
+    uint next = value * 3u + i;
+    *(device uint *)(set.address + 8ul) = next;
+  }
+}
+
 kernel void is_volatile(volatile device uint *data [[buffer(0)]], constant uint &n [[buffer(1)]]) {
   for (uint i = 0; i < n; ++i) {
     uint value = data[0];

@@ -75,3 +75,20 @@ kernel void safe(device uint *out [[buffer(0)]], device const uint *in [[buffer(
     out[i] = x;
   }
 }
+kernel void bounded_by_vectors(device uint *out [[buffer(0)]], device const uint *in [[buffer(1)]]) {
+  uint2 bound = uint2(4294967295u);
+  while (true) {
+    if (metal::all(bound == uint2(0u)))
+      break;
+    bound -= uint2(bound.y == 0u, 1u);
+    if (in[0] > out[0])
+      break;
+  }
+  while (true) {
+    if (in[1] > out[0])
+      break;
+    volatile bool leave = false;
+    if (leave)
+      break;
+  }
+}
