@@ -151,6 +151,7 @@ KINDS = (
             r"Unable to load function",
             r"Unable to load kernel \S+\s*\Z",
             r"no functions? in (?:the|this) library",
+            r"object has no attribute",
         ),
     ),
     Kind(

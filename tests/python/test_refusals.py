@@ -143,6 +143,7 @@ def route(request: pytest.FixtureRequest) -> Route:
         ("[METAL] Command buffer execution failed: Internal Error (0000000e:Internal Error)", "mlx", "stopped"),
         # pytorch/pytorch: OperationUtils.mm, torch/csrc/mps/Module.cpp; pull request 193571
         ("Failed to create function state object for: add", "mps", "no function"),
+        ("'torch._C._mps_ShaderLibrary' object has no attribute 'add'", "mps", "no function"),
         (
             'Failed to created pipeline state object, error: Error Domain=CompilerError Code=2 "Compiler '
             'encountered an internal error"',
