@@ -111,14 +111,21 @@ def again(
 ) -> Any:
     """Launches a refused kernel in other forms; raises the refusal if none is accepted."""
     framework = refusal.framework
-    options = options_of(compiled)
     first = recognise(refusal, framework)
-    if first is None or options is None or first.kind.ran or not first.kind.changes:
+    if first is None or options_of(compiled) is None or first.kind.ran or not first.kind.changes:
         if refusal is error:
             raise refusal
         raise refusal from error
     with lock:
+        if getattr(compiled.metadata, "refits", ()):
+            # Another thread may have found a form since this launch was refused.
+            try:
+                return launch()
+            except REPORTS as other:
+                if as_refusal(other, framework, compiled) is None:
+                    raise
         before = (compiled.asm, compiled.metadata, compiled.native)
+        options = options_of(compiled)
         text = compiled.asm["metal"]
         known = _taken.get((framework, text))
         sources = [forms(compiled, options, first), iter([known] if known else [])]

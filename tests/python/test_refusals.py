@@ -551,3 +551,29 @@ def test_errors_of_kernels_are_left_alone(route: Route) -> None:
     with pytest.raises(triton_metal.CompileError, match="power of 2"):
         with contract_device(route.name):
             route.kernel[(1,)](route.x, route.y, N, BLOCK=1000)
+
+
+def test_threads_that_launch_one_refused_kernel() -> None:
+    """One thread finds the form, the others launch it or wait for it; all results are right."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    route = Route("mps")
+    with contract_device("mps"):
+        compiled = route.kernel.warmup(tl.float32, tl.float32, N, BLOCK, num_warps=16)
+    results = [np.full(N, -1.0, np.float32) for _ in range(16)]
+
+    def launch(y: np.ndarray) -> None:
+        words = compiled.native.pack([route.x, y, N])
+        for _ in range(5):
+            mps.launch(compiled, (2, 1, 1), [route.x, y], words)
+
+    with (
+        contract_device("mps"),
+        refusing("threads", limit=64),
+        pytest.warns(RefusalWarning) as told,
+    ):
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(launch, results))
+    assert len(told) == 1
+    assert compiled.metadata.num_warps == 2
+    assert all((y == route.x * 2 + 1).all() for y in results)
