@@ -494,6 +494,10 @@ def test_the_environment_overrides(config: Path, monkeypatch: pytest.MonkeyPatch
     assert devices.target_for("host").quirks == ("rolled_loops", "volatile_accumulation")
     assert devices.target_spec("host").endswith(",rolled_loops,volatile_accumulation")
     monkeypatch.setenv("TRITON_METAL_QUIRKS", "fast")
+    told = survey.advice({"rows": [], "features": [], "machine": {"key": None}})
+    assert told == [
+        "TRITON_METAL_QUIRKS names 'fast'; the features are volatile_accumulation, rolled_loops, or none"
+    ]
     with pytest.raises(LaunchValueError, match="names 'fast'; the features are volatile_acc"):
         devices.target_for("host")
 

@@ -279,7 +279,11 @@ def advice(survey: Mapping[str, Any]) -> list[str]:
                 f"`python -m triton_metal doctor --report report.md`{instead}"
             )
     key = survey["machine"]["key"]
-    active = set(quirks.features_of(key)) if key else set(quirks.chosen() or ())
+    active: set[str] = set()
+    try:
+        active.update(quirks.features_of(key))
+    except TritonMetalError as error:
+        result.append(str(error))
     for name in survey["features"]:
         if name in active:
             result.append(f"{name} is on: {quirks.QUIRKS[name]}")
