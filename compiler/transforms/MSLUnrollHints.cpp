@@ -25,6 +25,21 @@ int64_t countIterations(UnrollOp op) {
   return (int64_t(op.getUpper()) - int64_t(op.getLower())) * std::max<int64_t>(inside, 1);
 }
 
+/// The operations that the loop becomes where all loops in it are unrolled.
+int64_t countOperations(UnrollOp op) {
+  int64_t inside = 0;
+  for (Operation &nested : op.getBody().front())
+    nested.walk<WalkOrder::PreOrder>([&](Operation *inner) {
+      if (auto loop = dyn_cast<UnrollOp>(inner)) {
+        inside += countOperations(loop);
+        return WalkResult::skip();
+      }
+      inside += !inner->hasTrait<OpTrait::ConstantLike>();
+      return WalkResult::advance();
+    });
+  return (int64_t(op.getUpper()) - int64_t(op.getLower())) * inside;
+}
+
 /// The bytes of a variable in one thread. A bool has one.
 int64_t getBytes(ArrayType array) {
   return array.getCount() * getNumRegisters(array.getElementType()) *
@@ -36,8 +51,10 @@ int64_t getBytes(ArrayType array) {
 /// has failed on very long bodies (docs/apple-quirks.md, row 23). Loops over matrices are always
 /// unrolled, because matrices cannot be indexed at run time.
 bool isToBeUnrolled(UnrollOp op, bool rolled) {
-  constexpr int64_t mostIterations = 256, mostBytes = 1024;
-  bool isLarge = rolled || countIterations(op) > mostIterations, hasMatrix = false;
+  constexpr int64_t mostIterations = 256, mostBytes = 1024, mostOperations = 8192;
+  bool isLarge =
+           rolled || countIterations(op) > mostIterations || countOperations(op) > mostOperations,
+       hasMatrix = false;
   op->walk([&](Operation *nested) {
     for (Type type : llvm::concat<const Type>(nested->getOperandTypes(), nested->getResultTypes()))
       if (auto array = dyn_cast<ArrayType>(type)) {

@@ -184,8 +184,38 @@ static void matchBranchedAddresses(const Scan &scan) {
   }
 }
 
+/// The dividend x of a product `x / y * y`, which is no greater than x. There is none if x / y may
+/// be the least number divided by -1.
+static Value dividendOf(const Scan &scan, const Operation &product) {
+  if (product.code != BO_Mul)
+    return {};
+  for (auto [side, factor] :
+       {std::pair(product.left, product.right), std::pair(product.right, product.left)}) {
+    auto quotient = scan.values.operation(scan.values.resolveNumber(side));
+    if (!quotient || quotient->code != BO_Div ||
+        scan.values.key(quotient->right) != scan.values.key(factor))
+      continue;
+    Range least = Values::rangeOf(quotient->type, scan.values.ast);
+    if (scan.values.range(quotient->left).low > least.low ||
+        !scan.values.range(quotient->right).contains({-1, -1}))
+      return quotient->left;
+  }
+  return {};
+}
+
+/// Whether this is `x / y * y` or `x - x / y * y`.
+static bool isPartOfRemainder(const Scan &scan, const Operation &operation) {
+  if (operation.code == BO_Mul)
+    return bool(dividendOf(scan, operation));
+  if (operation.code != BO_Sub)
+    return false;
+  auto product = scan.values.operation(scan.values.resolve(operation.right));
+  Value dividend = product ? dividendOf(scan, *product) : Value();
+  return dividend && scan.values.key(dividend) == scan.values.key(operation.left);
+}
+
 static void matchOverflow(const Scan &scan, const Operator &event, const Operation &operation) {
-  if (Values::vectorOf(event.expr->getType()))
+  if (Values::vectorOf(event.expr->getType()) || isPartOfRemainder(scan, operation))
     return;
   Range type = Values::rangeOf(operation.type, scan.values.ast);
   Range a = scan.values.range(operation.left), b = scan.values.range(operation.right);

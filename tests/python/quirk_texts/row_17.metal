@@ -9,6 +9,8 @@ kernel void overflows(device int *out [[buffer(0)]], device const int *in [[buff
   out[2] = a * b; // HIT 17
   out[3] = a << 4; // HIT 17
   out[4] = a % 8; // HIT 17
+  out[6] = a - a / b * b; // HIT 17
+  out[7] = a - b / 6 * 6; // HIT 17
   a += b; // HIT 17
   out[5] = a;
 }
@@ -35,4 +37,8 @@ kernel void safe(device int *out [[buffer(0)]], device const int *in [[buffer(1)
     out[i * 16 + 7] = i % 3;
   out[8] = int(long(a) + long(b));
   out[9] = int(group.x % 7u) * 5;
+  int quotient = a / 6;
+  out[10] = a - a / 6 * 6;
+  out[11] = a - 6 * quotient;
+  out[12] = thread_index - thread_index / b * b;
 }
