@@ -33,8 +33,8 @@ uint32_t Visibility::trackedBuffers(const LaunchState &launch, const CodeFacts &
           tracked |= 1u << read | 1u << written;
   };
   meet(facts.loadedBuffers, facts.writtenBuffers);
-  // Atomics that write get the newest value of each other.
-  meet(facts.updatedBuffers, facts.mayWait ? facts.writtenBuffers : facts.storedBuffers);
+  // Atomics that write get the newest value of each other, and tell of other stores.
+  meet(facts.updatedBuffers, tracked || facts.mayWait ? facts.writtenBuffers : facts.storedBuffers);
   // All the buffers that share memory with one of them.
   do {
     before = tracked;
@@ -58,28 +58,54 @@ Visibility::Visibility(const LaunchState &launch, const CodeFacts &facts)
     auto [from, to] = ranges[i];
     for (++i; i != ranges.size() && ranges[i].first < to; ++i)
       to = std::max(to, ranges[i].second);
-    Region region;
-    region.start = from;
-    region.bytes = to - from;
-    auto allocate = [&] {
-      return std::unique_ptr<char[], Free>(static_cast<char *>(std::malloc(region.bytes)));
-    };
-    region.before = allocate();
-    region.hidden = allocate();
-    region.previous = allocate();
-    std::memcpy(region.before.get(), reinterpret_cast<char *>(from), region.bytes);
-    regions.push_back(std::move(region));
+    regions.push_back(allocate(from, to - from));
+    std::memcpy(regions.back().before.get(), reinterpret_cast<char *>(from), to - from);
   }
   known.resize(facts.sites.size());
 }
 
-void Visibility::begin(std::vector<bool> answers) {
-  for (Region &region : regions) {
-    // The first granule may begin before the region.
-    size_t lines = ((region.bytes >> shift) + 2) / lineGranules + 1;
-    // Fresh memory is zero, and only costs something where it is used.
+Visibility::Kept &Visibility::kept() {
+  static thread_local Kept memory;
+  return memory;
+}
+
+Visibility::Region Visibility::allocate(uint64_t start, uint64_t bytes) const {
+  std::vector<Region> &old = kept().regions;
+  Region region;
+  if (auto found =
+          llvm::find_if(old, [&](const Region &candidate) { return candidate.capacity >= bytes; });
+      found != old.end()) {
+    region = std::move(*found);
+    old.erase(found);
+  } else {
+    auto memory = [&] {
+      return std::unique_ptr<char[], Free>(static_cast<char *>(std::malloc(bytes)));
+    };
+    region.capacity = bytes;
+    region.before = memory();
+    region.hidden = memory();
+    region.previous = memory();
+    // For granules of one byte. Fresh memory only costs something where it is used.
+    size_t lines = (bytes + 16) / lineGranules + 1;
     region.lines.reset(static_cast<Line *>(std::calloc(lines, sizeof(Line))));
   }
+  region.start = start;
+  region.bytes = bytes;
+  return region;
+}
+
+Visibility::~Visibility() {
+  std::vector<Region> &old = kept().regions;
+  for (Region &region : regions)
+    if (region.capacity <= mostKept)
+      old.push_back(std::move(region));
+  constexpr size_t mostRegions = 4;
+  if (old.size() > mostRegions)
+    old.erase(old.begin(), old.end() - mostRegions);
+}
+
+void Visibility::begin(std::vector<bool> answers) {
+  run = ++kept().runs;
   olderAnswers = std::move(answers);
   olderAnswers.resize(known.size());
   known.assign(known.size(), false);
@@ -203,7 +229,7 @@ void Visibility::insert(Line &line, const Record &record) {
   for (Record *old = &line.first; old; old = next(*old))
     if (old->group == record.group && old->simdgroup == record.simdgroup &&
         old->site == record.site && old->kind == record.kind && old->barriers == record.barriers &&
-        old->time == record.time) {
+        old->time == record.time && old->published == record.published) {
       old->mask |= record.mask;
       return;
     }
@@ -221,6 +247,10 @@ void Visibility::insert(Line &line, const Record &record) {
 
 void Visibility::put(Region &region, uint64_t number, uint32_t bits, Record record) {
   Line &line = region.lines[number];
+  if (line.run != run) {
+    line.run = run;
+    line.first.mask = line.first.next = line.hidden = line.previous = 0;
+  }
   auto isUnseen = [](Kind kind) { return kind == Kind::Plain || kind == Kind::Pending; };
   uint32_t stored = 0, sincePhase = 0, unseen = 0;
   if (line.first.mask)
@@ -337,9 +367,8 @@ void Visibility::load(GroupView &view, uint32_t simdgroup, const Access &access,
   };
   bool foreign = false;
   forEachLine(access, [&](Region &region, uint64_t number, uint32_t bits) {
-    const Line &line = region.lines[number];
-    if (line.first.mask)
-      for (const Record *record = &line.first; record; record = next(*record))
+    if (const Line *line = lineWithStores(region, number))
+      for (const Record *record = &line->first; record; record = next(*record))
         foreign |= (record->mask & bits) && !isOwn(*record);
   });
   if (!foreign)
@@ -353,9 +382,10 @@ void Visibility::load(GroupView &view, uint32_t simdgroup, const Access &access,
                     uint64_t(lane) * loaded.laneStride;
       Access one{&address, 1, loaded.bytes, access.site, 0};
       forEachLine(one, [&](Region &region, uint64_t number, uint32_t bits) {
-        const Line &line = region.lines[number];
-        if (!line.first.mask)
+        const Line *stored = lineWithStores(region, number);
+        if (!stored)
           return;
+        const Line &line = *stored;
         for (const Record *record = &line.first; record; record = next(*record)) {
           uint32_t both = record->mask & bits;
           if (!both)
@@ -394,9 +424,9 @@ void Visibility::atomic(GroupView &view, uint32_t simdgroup, const Access &acces
                 now, 0};
   uint32_t lane = std::countr_zero(access.mask);
   forEachLine(access, [&](Region &region, uint64_t number, uint32_t bits) {
-    Line &line = region.lines[number];
-    if (line.first.mask && !(access.flags & accessOverwrites))
-      for (const Record *old = &line.first; old; old = next(*old)) {
+    Line *stored = lineWithStores(region, number);
+    if (stored && !(access.flags & accessOverwrites))
+      for (const Record *old = &stored->first; old; old = next(*old)) {
         uint32_t both = old->mask & bits;
         if (!both || (old->group == view.group && old->simdgroup == simdgroup))
           continue;
@@ -412,7 +442,7 @@ void Visibility::atomic(GroupView &view, uint32_t simdgroup, const Access &acces
           uint64_t end =
               std::min(start + (uint64_t(granule + 1) << shift), region.start + region.bytes);
           const char *older =
-              olderBytes(region, line, granule, why, access.flags) + (begin - region.start);
+              olderBytes(region, *stored, granule, why, access.flags) + (begin - region.start);
           char *memory = reinterpret_cast<char *>(begin);
           if (begin >= end || !std::memcmp(older, memory, end - begin))
             continue;
@@ -435,9 +465,10 @@ void Visibility::atomic(GroupView &view, uint32_t simdgroup, const Access &acces
 void Visibility::publish(GroupView &view, uint32_t simdgroup, const GroupView::Pending &pending) {
   forEachLine({&pending.address, 1, pending.bytes, 0, 0},
               [&](Region &region, uint64_t number, uint32_t bits) {
-                Line &line = region.lines[number];
-                if (!line.first.mask)
+                Line *stored = lineWithStores(region, number);
+                if (!stored)
                   return;
+                Line &line = *stored;
                 std::vector<Record> published;
                 for (const Record *record = &line.first; record; record = next(*record))
                   if ((record->mask & bits) && record->kind != Kind::Plain && !record->published &&

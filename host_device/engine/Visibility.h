@@ -90,6 +90,8 @@ public:
 
   /// Keeps a copy of the memory of the tracked buffers, which is that from before the launch.
   Visibility(const LaunchState &launch, const CodeFacts &facts);
+  ~Visibility();
+  Visibility(const Visibility &) = delete;
 
   /// Before each run. All memory must have its value from before the launch.
   void begin(std::vector<bool> olderAnswers);
@@ -134,8 +136,9 @@ private:
     /// When a fence of the storing thread followed; 0 if none did.
     uint64_t published;
   };
-  /// 32 granules. A line without stores is all zero.
+  /// 32 granules. A line of another run is one without stores.
   struct Line {
+    uint32_t run;
     Record first;
     /// The granules for which Region::hidden and Region::previous have the older value. For others,
     /// it is the one from before the launch.
@@ -145,12 +148,25 @@ private:
     void operator()(void *memory) const { std::free(memory); }
   };
   struct Region {
-    uint64_t start = 0, bytes = 0;
+    uint64_t start = 0, bytes = 0, capacity = 0;
     std::unique_ptr<Line[], Free> lines;
     /// The bytes before the launch; the newest that other threadgroups may see by coherent
     /// accesses; and those before the stores since the last barrier.
     std::unique_ptr<char[], Free> before, hidden, previous;
   };
+  /// Memory of this thread's earlier launches, and the number of the next run.
+  struct Kept {
+    std::vector<Region> regions;
+    uint32_t runs = 0;
+  };
+  static Kept &kept();
+  static constexpr uint64_t mostKept = 16 << 20;
+  Region allocate(uint64_t start, uint64_t bytes) const;
+  /// The line, or null if nothing is stored there.
+  Line *lineWithStores(const Region &region, uint64_t number) const {
+    Line &line = region.lines[number];
+    return line.run == run && line.first.mask ? &line : nullptr;
+  }
 
   template <typename Body> void forEachLine(const Access &access, Body &&body);
   Region *find(uint64_t address);
@@ -175,6 +191,7 @@ private:
   std::vector<Record> extra;
   uint32_t freeRecord = 0;
   uint64_t now = 0;
+  uint32_t run = 0;
   std::vector<bool> olderAnswers;
   std::vector<bool> known;
   std::vector<StaleAccess> found;
