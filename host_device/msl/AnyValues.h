@@ -41,6 +41,10 @@ llvm::Value *buildAny(llvm::IRBuilderBase &builder, llvm::Value *wanted, llvm::T
 llvm::Value *buildAnyIf(llvm::IRBuilderBase &builder, llvm::Value *bad, llvm::Value *value,
                         const AnyValue &what);
 
+/// Makes any value of signed sums, differences and products that overflow (PessimizeOverflow.cpp).
+/// Runs on clang's output, in SSA form.
+void pessimizeOverflow(llvm::Function &function);
+
 /// Replaces what the standard library says about its results: `__tm_outside(lane)`, a lane that is
 /// not promised, and `__tm_fast_f32(result, bad, ulps, absolute)`, a result that is not exact.
 void resolvePromises(llvm::Module &module);

@@ -22,14 +22,15 @@ makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEn
       // Optimised code, but only by this front end's own passes.
       "-O2", "-disable-llvm-passes", "-ffp-contract=off", "-ffreestanding", "-fno-builtin",
       "-fdeclspec", "-fno-rtti", "-fno-threadsafe-statics", "-nostdsysteminc", "-nobuiltininc",
-      "-fwrapv", "-relaxed-aliasing",
-      "-debug-info-kind=line-tables-only", "-dwarf-version=5", "-mframe-pointer=none",
-      "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-Wno-everything",
+      "-relaxed-aliasing", "-debug-info-kind=line-tables-only", "-dwarf-version=5",
+      "-mframe-pointer=none", "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none",
+      "-Wno-everything",
       // Metal's own compiler accepts these, at most with a warning.
       "-Wno-error=c++11-narrowing", "-Wno-error=reserved-user-defined-literal", path};
   // A portable variable has any value each time that it comes to life.
+  // Its signed arithmetic is marked, so that PessimizeOverflow.cpp sees what may overflow.
   if (!options.portable)
-    arguments.push_back("-disable-lifetime-markers");
+    arguments.insert(arguments.end() - 1, {"-disable-lifetime-markers", "-fwrapv"});
   clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, diagnostics);
   clang::LangOptions &language = invocation->getLangOpts();
   language.SinglePrecisionConstants = true; // there is no double: 1.0 is a float

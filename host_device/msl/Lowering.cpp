@@ -179,6 +179,24 @@ void defineArithmetic(Module &module) {
       DefineArithmeticPass().run(function, unused);
 }
 
+/// Brings each function into SSA form, which shows what a sum is for. Inlining would already
+/// simplify arithmetic that overflows.
+void prepareOverflow(Module &module) {
+  PassBuilder builder;
+  FunctionAnalysisManager functions;
+  builder.registerFunctionAnalyses(functions);
+  FunctionPassManager manager;
+  manager.addPass(ExpandCopiesPass());
+  manager.addPass(DefineValuesPass());
+  manager.addPass(SROAPass(SROAOptions::ModifyCFG));
+  manager.addPass(DefineValuesPass());
+  for (Function &function : module)
+    if (!function.isDeclaration()) {
+      manager.run(function, functions);
+      pessimizeOverflow(function);
+    }
+}
+
 /// Kernels with more instructions would take too long to compile.
 constexpr uint64_t mostInlined = 1'000'000;
 constexpr unsigned deepestLoop = 128;
@@ -444,6 +462,7 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
     for (Function &function : module)
       if (!function.isDeclaration())
         fillVariables(function);
+    prepareOverflow(module);
   }
   resolvePromises(module);
   defineArithmetic(module);

@@ -57,6 +57,7 @@ CASES = [
 ]
 
 
+@pytest.mark.own_check("divides by zero, and takes remainders of negative numbers")
 @pytest.mark.parametrize(("name", "op", "y"), CASES)
 def test_constants_and_arguments_agree(name: str, op: str, y: int) -> None:
     x = np.resize(np.array(edges(name), name), 64)
@@ -77,6 +78,7 @@ def amounts_kernel(x_ptr, y_ptr, out_ptr, OP: tl.constexpr, N: tl.constexpr):
     tl.store(out_ptr + i, operations(x, tl.load(y_ptr + i), OP))
 
 
+@pytest.mark.own_check("divides by zero, and takes remainders of negative numbers")
 @pytest.mark.parametrize("size", [32, 128])
 @pytest.mark.parametrize("op", ["//", "%", "<<", ">>"])
 @pytest.mark.parametrize("name", NAMES)

@@ -16,7 +16,7 @@ import pytest
 import triton_metal as triton
 import triton_metal.language as tl
 
-pytestmark = pytest.mark.own_route
+pytestmark = [pytest.mark.own_route, pytest.mark.own_check("faults are those of unchecked kernels")]
 HERE = Path(__file__)
 
 

@@ -22,7 +22,10 @@ from triton_metal.mlx import functional  # noqa: E402
 from triton_metal.mlx.functional import call  # noqa: E402
 from triton_metal.testing import metal_kernel as stand_in  # noqa: E402
 
-pytestmark = pytest.mark.own_route
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.own_check("launch_options keeps launches away from the routes"),
+]
 
 
 @pytest.fixture(params=["contract", "host"], autouse=True)

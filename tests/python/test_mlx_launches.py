@@ -42,7 +42,10 @@ from mlx_support import (
 # Fixtures: arrays in each state, and every test with both ways of a launch.
 state = mlx_support.state
 way = mlx_support.way
-pytestmark = pytest.mark.own_route
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.own_check("launch_options keeps launches away from the routes"),
+]
 
 
 # --- lazy graphs and transforms

@@ -201,6 +201,34 @@ CASES = [
         "uint4 v = uint4(i) << uint4(1, 2, 3, i); // here\nout[i] = v.w;",
         "uint4 v = uint4(i) << uint4(1, 2, 3, i);\nout[i] = v.z;",
     ),
+    Case(
+        "overflow",
+        "signed arithmetic overflows",
+        "int v = out[i];\nout[i] = v + n; // here",
+        "int v = out[i];\nout[i] = int(uint(v) + uint(n));",
+        number=2147483647,
+    ),
+    Case(
+        "overflow_of_a_product",
+        "signed arithmetic overflows",
+        "int v = n;\nout[i] = v * int(i); // here",
+        "int v = n;\nint w = v * int(i);\nout[i] = i < 2 ? w : 0;",
+        number=2147483647,
+    ),
+    Case(
+        "overflow_of_a_sum",
+        "signed arithmetic overflows",
+        "int s = 0;\nfor (int k = 0; k < 4; ++k) s += n; // here\nout[i] = s;",
+        "int s = 0;\nfor (int k = 0; k < 1; ++k) s += n;\nout[i] = s;",
+        number=2147483647,
+    ),
+    Case(
+        "overflow_in_a_comparison",
+        "signed arithmetic overflows",
+        "int v = n;\nout[i] = v + 1 > v; // here",
+        "int v = n;\nout[i] = v - 1 < v;",
+        number=2147483647,
+    ),
     # Threadgroup memory.
     Case(
         "threadgroup_element",

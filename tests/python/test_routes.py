@@ -24,7 +24,10 @@ from matmul import matmul
 from softmax import softmax
 from vector_add import add
 
-pytestmark = pytest.mark.own_route
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.own_check("launch_options keeps launches away from the routes"),
+]
 ROUTES = ("mps", "mlx")
 
 
