@@ -225,7 +225,8 @@ template <typename V, Is<CodeFacts> T> void visit(V &v, T &f) {
   v(f.usesThreadgroupBarrier), v(f.stackBytes), v(f.threadgroupBytes), v(f.writtenBuffers),
       v(f.usedBuffers), v(f.loadedBuffers), v(f.updatedBuffers), v(f.storedBuffers), v(f.granule),
       v(f.mayWait);
-  v(f.registersPerThread), v(f.sites), v(f.blocks), v(f.lineCounters);
+  v(f.registersPerThread), v(f.comparedIntegers), v(f.comparedFloats), v(f.sites), v(f.blocks),
+      v(f.lineCounters);
 }
 template <typename V, Is<KernelCode> T> void visit(V &v, T &c) {
   v(c.entryName), v(c.facts), v(c.object);

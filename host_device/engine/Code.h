@@ -54,6 +54,9 @@ struct CodeFacts {
   uint32_t granule = 1;
   /// Whether a loop may wait for another threadgroup. Only for portable code.
   bool mayWait = false;
+  /// Constants that integers and floats of 32 bits are compared with, without 0, 1 and -1. Only for
+  /// portable code.
+  std::vector<uint64_t> comparedIntegers, comparedFloats;
   uint32_t registersPerThread = 0;
   std::vector<Site> sites;
   std::vector<BlockCounts> blocks;

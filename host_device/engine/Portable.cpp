@@ -19,6 +19,13 @@ static uint64_t mix(uint64_t x) {
 }
 static uint64_t mix(uint64_t x, uint64_t y) { return mix(x * 0x9e3779b97f4a7c15 + mix(y) + 1); }
 
+/// A site of a vector takes its elements from one word.
+static uint64_t repeat(uint64_t bits, unsigned width) {
+  for (; width < 64; width *= 2)
+    bits |= bits << width;
+  return bits;
+}
+
 /// A value of one of four kinds: zero; negative or NaN; huge; small.
 uint64_t PortableRun::value(const Site &site, unsigned kind, uint64_t hash) const {
   unsigned width = site.bits;
@@ -61,10 +68,16 @@ uint64_t PortableRun::value(const Site &site, unsigned kind, uint64_t hash) cons
       break;
     }
   }
-  bits &= ones;
-  for (unsigned filled = width; filled < 64; filled *= 2)
-    bits |= bits << filled; // a site of a vector takes its elements from one word
-  return bits;
+  return repeat(bits & ones, width);
+}
+
+std::optional<uint64_t> PortableRun::constantFor(const Site &site, uint64_t number) const {
+  const std::vector<uint64_t> &constants =
+      site.isFloat ? facts.comparedFloats : facts.comparedIntegers;
+  if (constants.empty() || site.bits < 8 || (site.isFloat && site.bits != 32))
+    return std::nullopt;
+  uint64_t ones = ~uint64_t(0) >> (64 - site.bits);
+  return repeat(constants[number % constants.size()] & ones, site.bits);
 }
 
 void PortableRun::draw(std::array<uint32_t, 3> threadgroup, uint32_t simdgroup, uint32_t number,
@@ -78,13 +91,17 @@ void PortableRun::draw(std::array<uint32_t, 3> threadgroup, uint32_t simdgroup, 
     firing = {true, threadgroup, simdgroup, uint32_t(std::countr_zero(mask))};
   uint64_t place = mix(mix(seed, number), streamOf[number]);
   // Each stream gives the site another kind of value. Which comes first is the seed's choice.
-  unsigned kind = (mix(seed, number) + streamOf[number]) % numStreams;
+  unsigned kind = (mix(seed, number) + streamOf[number]) % numKinds;
   uint64_t group =
       mix(place, mix(mix(threadgroup[0], threadgroup[1]), mix(threadgroup[2], simdgroup)));
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     uint32_t lane = std::countr_zero(rest);
     uint64_t hash = mix(mix(group, salts[lane]), perLane ? lane : simdWidth);
-    bits[lane] = value(site, kind, hash);
+    std::optional<uint64_t> constant;
+    if (streamOf[number] >= numKinds)
+      constant = constantFor(site, seed * mostConstantStreams + streamOf[number] - numKinds +
+                                       (perLane ? lane * mostConstantStreams : 0));
+    bits[lane] = constant ? *constant : value(site, kind, hash);
   }
 }
 
@@ -203,7 +220,7 @@ private:
 Outcome Judge::run(const std::vector<uint8_t> &streams, bool isFirst) {
   if (!isFirst)
     restore(before);
-  PortableRun run(sites, plan.portableSeed);
+  PortableRun run(*plan.facts, plan.portableSeed);
   run.streamOf = streams;
   plan.portableRun = &run;
   plan.restoreBuffers = [this] { restore(before); };
@@ -255,7 +272,7 @@ std::string Judge::judge() {
   };
   keep(usual);
   counts = plan.counts;
-  for (uint8_t stream = 1; stream != PortableRun::numStreams; ++stream) {
+  for (uint8_t stream = 1; stream != PortableRun::countStreams(*plan.facts); ++stream) {
     std::fill(streams.begin(), streams.end(), stream);
     Outcome other = run(streams);
     if (wasInterrupted(other))

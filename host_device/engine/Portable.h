@@ -4,6 +4,7 @@
 
 #include "host_device/engine/Code.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <optional>
@@ -18,13 +19,19 @@ struct FailureRecord;
 /// What one run of a portable launch draws and records.
 class PortableRun {
 public:
-  /// The number of streams. Whatever kind of value a stream gives to a site (zero, negative or NaN,
-  /// huge, small), the others give the other kinds.
-  static constexpr unsigned numStreams = 4;
+  /// The number of streams that kinds of values take. Whatever kind a stream gives to a site (zero,
+  /// negative or NaN, huge, small), the others give the other kinds. Further streams give the
+  /// constants that the kernel compares with.
+  static constexpr unsigned numKinds = 4, mostConstantStreams = 4;
+  static unsigned countStreams(const CodeFacts &facts) {
+    size_t constants = std::max(facts.comparedIntegers.size(), facts.comparedFloats.size());
+    return numKinds + unsigned(std::min<size_t>(constants, mostConstantStreams));
+  }
 
-  PortableRun(const std::vector<Site> &sites, uint64_t seed)
-      : sites(sites), seed(seed), flushResults(seed % 4 % 3 == 0 || seed % 4 == 2),
-        flushOperands(seed % 4 % 3 == 0), streamOf(sites.size()), firings(sites.size()) {}
+  PortableRun(const CodeFacts &facts, uint64_t seed)
+      : sites(facts.sites), facts(facts), seed(seed),
+        flushResults(seed % 4 % 3 == 0 || seed % 4 == 2), flushOperands(seed % 4 % 3 == 0),
+        streamOf(sites.size()), firings(sites.size()) {}
 
   static int32_t fastDirection(uint64_t seed) { return int32_t(seed % 3) - 1; }
 
@@ -40,6 +47,7 @@ public:
             bool perLane, const uint64_t *salts, uint64_t *bits);
 
   const std::vector<Site> &sites;
+  const CodeFacts &facts;
   const uint64_t seed;
   /// Whether subnormal results and operands of float arithmetic become zero.
   bool flushResults = false, flushOperands = false;
@@ -49,6 +57,8 @@ public:
 
 private:
   uint64_t value(const Site &site, unsigned kind, uint64_t hash) const;
+  /// The constant of that number to which the kernel compares values of the site's type.
+  std::optional<uint64_t> constantFor(const Site &site, uint64_t number) const;
 };
 
 /// Describes why a value is any value: "the variable 'x' is read before it has a value".

@@ -8,6 +8,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/PatternMatch.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
@@ -194,6 +195,35 @@ static void widenConversions(Function &function) {
   }
 }
 
+/// Collects the constants with which the kernel compares. A value that is not promised may be one
+/// of them.
+static void collectComparedConstants(Function &function, CodeFacts &facts) {
+  constexpr size_t mostConstants = 64;
+  auto add = [](std::vector<uint64_t> &constants, uint64_t bits) {
+    if (constants.size() < mostConstants && !is_contained(constants, bits))
+      constants.push_back(bits);
+  };
+  auto addInteger = [&](const APInt &value) {
+    if (value.getBitWidth() >= 8 && value.getBitWidth() <= 64 && !value.isZero() &&
+        !value.isOne() && !value.isAllOnes())
+      add(facts.comparedIntegers, value.getZExtValue());
+  };
+  for (Instruction &inst : instructions(function)) {
+    if (auto *choice = dyn_cast<SwitchInst>(&inst))
+      for (auto &target : choice->cases())
+        addInteger(target.getCaseValue()->getValue());
+    if (!isa<CmpInst>(inst))
+      continue;
+    for (Value *operand : inst.operands()) {
+      if (const APInt *value; PatternMatch::match(operand, PatternMatch::m_APInt(value)))
+        addInteger(*value);
+      if (const APFloat *value; operand->getType()->getScalarType()->isFloatTy() &&
+                                PatternMatch::match(operand, PatternMatch::m_APFloat(value)))
+        add(facts.comparedFloats, value->bitcastToAPInt().getZExtValue());
+    }
+  }
+}
+
 Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
                                    const CodeOptions &options, CodeFacts &facts) {
   Function *original = module.getFunction(kernel.name);
@@ -273,6 +303,8 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   facts.registersPerThread = estimateRegisters(function);
   if (options.count)
     insertCounting(function, facts);
+  if (options.portable)
+    collectComparedConstants(function, facts);
   insertChecks(function, options.checkBounds, facts);
   if (options.portable) {
     insertWaits(function, facts);
