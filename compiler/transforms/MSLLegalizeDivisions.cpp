@@ -170,7 +170,7 @@ private:
                           /*isSigned=*/false, /*isRemainder=*/false);
   }
 
-  /// x - x / y * y.
+  /// x - x / y * y, where a y of 0 counts as 1.
   Value takeSignedRemainder(OpBuilder &builder, Location loc, Value a, Value b) {
     APInt divisor;
     bool isConstant = matchPattern(b, m_ConstantInt(&divisor));
@@ -185,6 +185,16 @@ private:
     auto flags = fits ? arith::IntegerOverflowFlags::nsw : arith::IntegerOverflowFlags::none;
     // Only the result has the name of the source.
     Location part = unnamed(loc);
+    // A remainder of a division by zero is 0, as it is for unsigned numbers on the host device.
+    ConstantIntRanges range = ranges.get(b);
+    Value zero = createConstant(builder, part, b.getType(), APInt::getZero(getWidth(b)));
+    if (isConstant && divisor.isZero())
+      return zero;
+    if (!isConstant && !range.smin().isStrictlyPositive() && !range.smax().isNegative()) {
+      Value one = createConstant(builder, part, b.getType(), APInt(getWidth(b), 1));
+      Value isZero = arith::CmpIOp::create(builder, part, arith::CmpIPredicate::eq, b, zero);
+      b = arith::SelectOp::create(builder, part, isZero, one, b);
+    }
     Value quotient = createDivision(builder, part, a, b, /*isSigned=*/true, /*isRemainder=*/false);
     Value product = arith::MulIOp::create(builder, part, quotient, b, flags);
     return arith::SubIOp::create(builder, loc, a, product, flags);

@@ -1021,7 +1021,7 @@ def MSLLegalizeDivisions : Pass<"msl-legalize-divisions", "::mlir::ModuleOp"> {
   let description = [{
     - Divisions of numbers that are never negative are unsigned.
     - Metal leaves `%` of a negative number undefined, but not `/`: where a number may be negative, the remainder is
-      x - x / y * y.
+      x - x / y * y. A divisor that may be 0 is 1 instead.
     - Apple's compiler has been seen to give wrong remainders of 64-bit numbers that are extended from 32 bits: where both
       numbers fit into 32 bits, the division takes 32 bits.
     - Apple's compiler has been seen to give wrong results for `x / c % d` with constants, where d is no power of two: the

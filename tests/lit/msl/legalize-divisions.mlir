@@ -37,14 +37,17 @@ msl.kernel @signed(%y: !msl.ptr<i32, device>, %n: i32, %m: i32) threads 32 {
   %0 = arith.remsi %n, %c3 : i32
   msl.store %0, %y[%lane] : i32, !msl.ptr<i32, device>, i32
   // The dividend is not the least number, so that nothing overflows.
-  // CHECK: %[[QUOTIENT2:.*]] = arith.divsi %{{.*}}, %[[M]] : i32
-  // CHECK: arith.muli %[[QUOTIENT2]], %[[M]] overflow<nsw> : i32
+  // CHECK: %[[ISZERO:.*]] = arith.cmpi eq, %[[M]], %{{.*}} : i32
+  // CHECK: %[[DIVISOR:.*]] = arith.select %[[ISZERO]], %{{.*}}, %[[M]] : i32
+  // CHECK: %[[QUOTIENT2:.*]] = arith.divsi %{{.*}}, %[[DIVISOR]] : i32
+  // CHECK: arith.muli %[[QUOTIENT2]], %[[DIVISOR]] overflow<nsw> : i32
   // CHECK: arith.subi %{{.*}}, %{{.*}} overflow<nsw> : i32
   %1 = arith.remsi %lane, %m : i32
   msl.store %1, %y[%lane] : i32, !msl.ptr<i32, device>, i32
   // -2^31 % -1: what overflows wraps.
-  // CHECK: %[[QUOTIENT3:.*]] = arith.divsi %[[N]], %[[M]] : i32
-  // CHECK: %[[PRODUCT3:.*]] = arith.muli %[[QUOTIENT3]], %[[M]] : i32
+  // CHECK: %[[DIVISOR3:.*]] = arith.select
+  // CHECK: %[[QUOTIENT3:.*]] = arith.divsi %[[N]], %[[DIVISOR3]] : i32
+  // CHECK: %[[PRODUCT3:.*]] = arith.muli %[[QUOTIENT3]], %[[DIVISOR3]] : i32
   // CHECK: arith.subi %[[N]], %[[PRODUCT3]] : i32
   %least = arith.remsi %n, %m : i32
   msl.store %least, %y[%lane] : i32, !msl.ptr<i32, device>, i32
