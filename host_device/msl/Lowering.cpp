@@ -166,7 +166,10 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
       }
   for (GlobalVariable &variable : module.globals())
     if (!variable.isDeclaration() && !variable.getName().starts_with("llvm.")) {
-      variable.setLinkage(GlobalValue::InternalLinkage);
+      // Of a variable of its own, LLVM knows which elements nothing writes, and removes their
+      // reads.
+      bool isAny = isPortable(module) && variable.getAddressSpace() == threadgroupSpace;
+      variable.setLinkage(isAny ? GlobalValue::ExternalLinkage : GlobalValue::InternalLinkage);
       variable.setComdat(nullptr);
     }
 }

@@ -29,6 +29,25 @@ class Case:
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
 CASES = [
+    # Threadgroup memory of which nothing writes a part, and constants that are unlikely by chance.
+    Case(
+        "element_that_nothing_writes",
+        "threadgroup memory 'f' (declared in line",
+        f"threadgroup int f[4];\nif (i == 0) f[0] = 1;\n{BARRIER}\nif (f[1] > 0) // here\n  out[i] = 5;",
+        f"threadgroup int f[4];\nif (i == 0) f[0] = 1;\n{BARRIER}\nif (f[0] > 0)\n  out[i] = 5;",
+    ),
+    Case(
+        "one_number_of_all",
+        "threadgroup memory 'f' (declared in line",
+        f"threadgroup int f[4];\nif (i == 0) f[0] = 1;\n{BARRIER}\nif (f[1] == 713) // here\n  out[i] = 5;",
+        f"threadgroup int f[4];\nif (i == 0) f[1] = 1;\n{BARRIER}\nif (f[1] == 713)\n  out[i] = 5;",
+    ),
+    Case(
+        "one_float_of_all",
+        "variable 'v' is read before it has a value",
+        "float v; // here\nif (n > 100) v = 1;\nif (v == 2.75f) out[i] = 1;",
+        "float v = 0;\nif (n > 100) v = 1;\nif (v == 2.75f) out[i] = 1;",
+    ),
     # Variables.
     Case(
         "accumulator",
