@@ -25,7 +25,10 @@ from triton_metal.testing.refusing import LIBRARY, PIPELINE, WORDS, metal_error
 
 from mac_support import found_on_mac
 
-pytestmark = pytest.mark.own_route
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.own_check("the host device's portable launches do not go through a framework"),
+]
 
 
 @pytest.fixture(autouse=True)
