@@ -147,6 +147,7 @@ def place_kernel(out_ptr, x_ptr, value, VALUE: tl.constexpr, N: tl.constexpr):
     tl.store(out_ptr + 10 * N + i, tl.load(x_ptr + i, mask=i < 0, other=value))
 
 
+@pytest.mark.own_check("expects subnormal results of fp32 and bfloat16, which Metal may flush")
 @pytest.mark.parametrize("value", [-0.0, 0.0, 1e400, -1e400, float("nan"), 1e-45, 1e-40, 3.4e38])
 @pytest.mark.parametrize("name", FLOATS)
 def test_float_constants_in_every_place(name: str, value: float) -> None:
