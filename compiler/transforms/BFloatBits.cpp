@@ -1,19 +1,13 @@
 #include "transforms/BFloatBits.h"
 
 #include "dialect/msl/MSL.h"
+#include "transforms/Constants.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 
 namespace triton_metal {
-
-Value makeConstantLike(OpBuilder &builder, Location loc, Type type, int64_t number) {
-  TypedAttr value = builder.getIntegerAttr(getElementTypeOrSelf(type), number);
-  if (auto vector = dyn_cast<VectorType>(type))
-    value = DenseElementsAttr::get(vector, Attribute(value));
-  return arith::ConstantOp::create(builder, loc, type, value);
-}
 
 Value makeFloatOfBits(OpBuilder &builder, Location loc, Value bits) {
   Type words = msl::withElement(bits.getType(), builder.getI32Type());

@@ -9,10 +9,6 @@ namespace triton_metal {
 /// The float whose upper half is the i16, or the vector of i16; this is the bfloat with these bits.
 mlir::Value makeFloatOfBits(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value bits);
 
-/// An integer constant of the type. A vector has the value in every element.
-mlir::Value makeConstantLike(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
-                             int64_t number);
-
 } // namespace triton_metal
 
 #endif // TRITON_METAL_TRANSFORMS_BFLOATBITS_H

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "transforms/Constants.h"
 #include "transforms/IntegerRanges.h"
 #include "transforms/Passes.h"
 
@@ -63,13 +64,6 @@ TypedAttr mapFloats(Attribute attr, Type type, function_ref<APInt(const APFloat 
   for (const APFloat &value : dense.getValues<APFloat>())
     values.push_back(convert(value));
   return DenseElementsAttr::get(shaped, values);
-}
-
-/// A constant of the type that has the value in every element.
-TypedAttr makeSplat(Type type, const APInt &value) {
-  if (auto shaped = dyn_cast<ShapedType>(type))
-    return DenseElementsAttr::get(shaped, value);
-  return IntegerAttr::get(type, value);
 }
 
 class Definer {

@@ -1,8 +1,8 @@
 // Marks the arguments whose memory one step of a loop writes and a later step may read.
 
 #include "analysis/AccessPlaces.h"
-#include "analysis/PointerOrigins.h"
 #include "dialect/msl/MSL.h"
+#include "transforms/MarkCoherent.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -49,8 +49,8 @@ private:
       for (const MemoryAccess &read : reads)
         if (origins.mayOverlap(write.getOrigin(), read.getOrigin()) &&
             !isApart(write, read, loop)) {
-          mark(origins.get(write.getOrigin()));
-          mark(origins.get(read.getOrigin()));
+          changed |= markCoherent(kernel, origins.get(write.getOrigin()));
+          changed |= markCoherent(kernel, origins.get(read.getOrigin()));
         }
   }
 
@@ -62,18 +62,6 @@ private:
     std::optional<Place> written = Place::get(write.pointer, write.offsets),
                          place = Place::get(read.pointer, read.offsets);
     return written && place && written->isDisjointInLaterSteps(*place, counted);
-  }
-
-  void mark(const Origins &from) {
-    UnitAttr unit = UnitAttr::get(kernel.getContext());
-    for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
-      if (isa<PtrType>(type) && (from.isUnknown || from.arguments.contains(index)) &&
-          !kernel.getArgAttr(index, kCoherentAttr)) {
-        kernel.setArgAttr(index, kCoherentAttr, unit);
-        changed = true;
-      }
-    if (from.isUnknown)
-      kernel->setAttr(kCoherentAttr, unit);
   }
 
   KernelOp kernel;

@@ -1,6 +1,7 @@
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
 #include "transforms/BFloatBits.h"
+#include "transforms/Constants.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -3,6 +3,7 @@
 
 #include "dialect/msl/MSL.h"
 #include "dialect/ttm/LocationNames.h"
+#include "transforms/Constants.h"
 #include "transforms/IntegerRanges.h"
 #include "transforms/Passes.h"
 
@@ -23,19 +24,8 @@ namespace {
 bool isSigned(Operation *op) { return isa<arith::DivSIOp, arith::RemSIOp>(op); }
 bool isRemainder(Operation *op) { return isa<arith::RemSIOp, arith::RemUIOp>(op); }
 
-Value createConstant(OpBuilder &builder, Location loc, Type type, const APInt &value) {
-  Attribute number = IntegerAttr::get(getElementTypeOrSelf(type), value);
-  if (auto vector = dyn_cast<VectorType>(type))
-    number = DenseElementsAttr::get(vector, number);
-  return arith::ConstantOp::create(builder, loc, type, cast<TypedAttr>(number));
-}
-
 Value createDivision(OpBuilder &builder, Location loc, Value a, Value b, bool isSigned,
                      bool isRemainder) {
-  APInt divisor;
-  if (isRemainder && !isSigned && matchPattern(b, m_ConstantInt(&divisor)) && divisor.isPowerOf2())
-    return arith::AndIOp::create(builder, loc, a,
-                                 createConstant(builder, loc, a.getType(), divisor - 1));
   if (isRemainder)
     return isSigned ? Value(arith::RemSIOp::create(builder, loc, a, b))
                     : Value(arith::RemUIOp::create(builder, loc, a, b));
@@ -81,30 +71,39 @@ private:
                                   (compare.getPredicate() == arith::CmpIPredicate::eq ||
                                    compare.getPredicate() == arith::CmpIPredicate::ne);
                          });
-    return divide(builder, op->getLoc(), a, b, isSigned(op), isRemainder(op));
+    return rewrite(builder, op->getLoc(), a, b, isSigned(op), isRemainder(op));
   }
 
   static unsigned getWidth(Value value) {
     return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
   }
 
-  /// Null if the operation is to stay as it is.
   Value divide(OpBuilder &builder, Location loc, Value a, Value b, bool isSigned,
                bool isRemainder) {
-    APInt divisor;
-    if (!isSigned && isRemainder && matchPattern(b, m_ConstantInt(&divisor)) &&
-        divisor.isPowerOf2())
-      return createDivision(builder, loc, a, b, isSigned, isRemainder);
-    if (isSigned && ranges.isNonNegative(a) && ranges.isNonNegative(b)) {
-      Value result = divide(builder, loc, a, b, /*isSigned=*/false, isRemainder);
-      return result ? result : createDivision(builder, loc, a, b, false, isRemainder);
-    }
+    Value result = rewrite(builder, loc, a, b, isSigned, isRemainder);
+    return result ? result : createDivision(builder, loc, a, b, isSigned, isRemainder);
+  }
+
+  /// Null if the operation is to stay as it is.
+  Value rewrite(OpBuilder &builder, Location loc, Value a, Value b, bool isSigned,
+                bool isRemainder) {
+    if (isSigned && ranges.isNonNegative(a) && ranges.isNonNegative(b))
+      return divide(builder, loc, a, b, /*isSigned=*/false, isRemainder);
+    if (APInt divisor; isRemainder && !isSigned && matchPattern(b, m_ConstantInt(&divisor)) &&
+                       divisor.isPowerOf2())
+      return takeLowBits(builder, loc, a, divisor);
     if (Value narrow = divideNarrow(builder, loc, a, b, isSigned, isRemainder))
       return narrow;
     if (!isRemainder)
       return {};
     return isSigned ? takeSignedRemainder(builder, loc, a, b)
                     : takeRemainderFirst(builder, loc, a, b);
+  }
+
+  /// The remainder of a number that is not negative and a power of two.
+  static Value takeLowBits(OpBuilder &builder, Location loc, Value a, const APInt &divisor) {
+    return arith::AndIOp::create(builder, loc, a,
+                                 makeConstantLike(builder, loc, a.getType(), divisor - 1));
   }
 
   /// A division of 64-bit numbers that are below 2^32 takes 32 bits.
@@ -130,8 +129,6 @@ private:
     a = truncate(builder, loc, narrow, a);
     b = truncate(builder, loc, narrow, b);
     Value result = divide(builder, loc, a, b, isSigned, isRemainder);
-    if (!result)
-      result = createDivision(builder, loc, a, b, isSigned, isRemainder);
     return isSigned ? Value(arith::ExtSIOp::create(builder, loc, wide, result))
                     : Value(arith::ExtUIOp::create(builder, loc, wide, result));
   }
@@ -143,7 +140,7 @@ private:
       return op->getOperand(0);
     APInt constant;
     if (matchPattern(value, m_ConstantInt(&constant)))
-      return createConstant(builder, loc, type, constant.trunc(32));
+      return makeConstantLike(builder, loc, type, constant.trunc(32));
     return arith::TruncIOp::create(builder, loc, type, value);
   }
 
@@ -162,11 +159,11 @@ private:
     if (overflows)
       return a;
     Value x = quotient->getOperand(0);
-    Value both = createConstant(builder, loc, x.getType(), product);
+    Value both = makeConstantLike(builder, loc, x.getType(), product);
     Value rest = takeRemainderFirst(builder, loc, x, both);
     if (!rest)
       rest = createDivision(builder, loc, x, both, /*isSigned=*/false, /*isRemainder=*/true);
-    return createDivision(builder, loc, rest, createConstant(builder, loc, x.getType(), *first),
+    return createDivision(builder, loc, rest, makeConstantLike(builder, loc, x.getType(), *first),
                           /*isSigned=*/false, /*isRemainder=*/false);
   }
 
@@ -176,8 +173,7 @@ private:
     bool isConstant = matchPattern(b, m_ConstantInt(&divisor));
     // Whether a power of two divides a number does not depend on its sign.
     if (isComparedWithZero && isConstant && divisor.abs().isPowerOf2())
-      return arith::AndIOp::create(builder, loc, a,
-                                   createConstant(builder, loc, a.getType(), divisor.abs() - 1));
+      return takeLowBits(builder, loc, a, divisor.abs());
     // Only the quotient of the least number and -1 overflows.
     bool fits = isConstant ? !divisor.isAllOnes()
                            : !ranges.get(a).smin().isMinSignedValue() ||
@@ -187,11 +183,11 @@ private:
     Location part = unnamed(loc);
     // A remainder of a division by zero is 0, as it is for unsigned numbers on the host device.
     ConstantIntRanges range = ranges.get(b);
-    Value zero = createConstant(builder, part, b.getType(), APInt::getZero(getWidth(b)));
+    Value zero = makeConstantLike(builder, part, b.getType(), APInt::getZero(getWidth(b)));
     if (isConstant && divisor.isZero())
       return zero;
     if (!isConstant && !range.smin().isStrictlyPositive() && !range.smax().isNegative()) {
-      Value one = createConstant(builder, part, b.getType(), APInt(getWidth(b), 1));
+      Value one = makeConstantLike(builder, part, b.getType(), APInt(getWidth(b), 1));
       Value isZero = arith::CmpIOp::create(builder, part, arith::CmpIPredicate::eq, b, zero);
       b = arith::SelectOp::create(builder, part, isZero, one, b);
     }

@@ -3,6 +3,7 @@
 #include "analysis/PointerOrigins.h"
 #include "analysis/Uniformity.h"
 #include "dialect/msl/MSL.h"
+#include "transforms/MarkCoherent.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -221,7 +222,7 @@ private:
       }
       op.setMemoryOrder(MemoryOrder::Relaxed);
     }
-    setCoherent(kernel, analysis.getMeeting());
+    markCoherent(kernel, analysis.getMeeting());
     return success();
   }
 
@@ -253,15 +254,6 @@ private:
       wait();
       FenceOp::create(builder, loc);
     }
-  }
-
-  static void setCoherent(KernelOp kernel, const Origins &meeting) {
-    UnitAttr unit = UnitAttr::get(kernel.getContext());
-    if (meeting.isUnknown)
-      kernel->setAttr(kCoherentAttr, unit);
-    for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
-      if (isa<PtrType>(type) && (meeting.isUnknown || meeting.arguments.contains(index)))
-        kernel.setArgAttr(index, kCoherentAttr, unit);
   }
 };
 

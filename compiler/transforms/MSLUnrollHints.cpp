@@ -14,30 +14,28 @@ using namespace msl;
 
 namespace {
 
-/// How often the innermost bodies run in total.
-int64_t countIterations(UnrollOp op) {
-  int64_t inside = 0;
-  for (Operation &nested : op.getBody().front())
-    nested.walk<WalkOrder::PreOrder>([&](UnrollOp loop) {
-      inside += countIterations(loop);
-      return WalkResult::skip();
-    });
-  return (int64_t(op.getUpper()) - int64_t(op.getLower())) * std::max<int64_t>(inside, 1);
-}
+/// What a loop becomes where all loops in it are unrolled.
+struct Unrolled {
+  /// How often the innermost bodies run in total.
+  int64_t iterations = 0;
+  int64_t operations = 0;
+};
 
-/// The operations that the loop becomes where all loops in it are unrolled.
-int64_t countOperations(UnrollOp op) {
-  int64_t inside = 0;
+Unrolled countUnrolled(UnrollOp op) {
+  Unrolled inside;
   for (Operation &nested : op.getBody().front())
     nested.walk<WalkOrder::PreOrder>([&](Operation *inner) {
       if (auto loop = dyn_cast<UnrollOp>(inner)) {
-        inside += countOperations(loop);
+        Unrolled more = countUnrolled(loop);
+        inside.iterations += more.iterations;
+        inside.operations += more.operations;
         return WalkResult::skip();
       }
-      inside += !inner->hasTrait<OpTrait::ConstantLike>();
+      inside.operations += !inner->hasTrait<OpTrait::ConstantLike>();
       return WalkResult::advance();
     });
-  return (int64_t(op.getUpper()) - int64_t(op.getLower())) * inside;
+  int64_t trips = int64_t(op.getUpper()) - int64_t(op.getLower());
+  return {trips * std::max<int64_t>(inside.iterations, 1), trips * inside.operations};
 }
 
 /// The bytes of a variable in one thread. A bool has one.
@@ -52,8 +50,9 @@ int64_t getBytes(ArrayType array) {
 /// unrolled, because matrices cannot be indexed at run time.
 bool isToBeUnrolled(UnrollOp op, bool rolled) {
   constexpr int64_t mostIterations = 256, mostBytes = 1024, mostOperations = 8192;
+  Unrolled unrolled = countUnrolled(op);
   bool isLarge =
-           rolled || countIterations(op) > mostIterations || countOperations(op) > mostOperations,
+           rolled || unrolled.iterations > mostIterations || unrolled.operations > mostOperations,
        hasMatrix = false;
   op->walk([&](Operation *nested) {
     for (Type type : llvm::concat<const Type>(nested->getOperandTypes(), nested->getResultTypes()))

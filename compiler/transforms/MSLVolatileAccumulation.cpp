@@ -7,6 +7,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -22,11 +23,7 @@ namespace {
 /// Whether what the operation gives reaches a value that a loop around it carries, or memory that
 /// the loop also reads.
 bool isAccumulated(Operation *load, PointerOrigins &origins) {
-  SmallVector<LoopLikeOpInterface> loops;
-  for (Operation *parent = load->getParentOp(); parent; parent = parent->getParentOp())
-    if (auto loop = dyn_cast<LoopLikeOpInterface>(parent))
-      loops.push_back(loop);
-  if (loops.empty())
+  if (!load->getParentOfType<LoopLikeOpInterface>())
     return false;
   llvm::SetVector<Value> reached;
   reached.insert(load->result_begin(), load->result_end());
@@ -56,13 +53,11 @@ bool isAccumulated(Operation *load, PointerOrigins &origins) {
   return false;
 }
 
-/// A volatile access reads one element.
-template <typename LoadT> void makeVolatile(LoadT load) {
-  load.setIsVolatile(true);
-  load.setWidth(1);
-  load.setMaskWidth(1);
-  load.getFullMutable().clear();
+/// Whether a load reads device memory: one by addresses always does.
+bool isFromDevice(LoadOp load) {
+  return load.getBase().getType().getSpace() == AddressSpace::Device;
 }
+bool isFromDevice(LoadAddressOp) { return true; }
 
 struct MSLVolatileAccumulationPass
     : impl::MSLVolatileAccumulationBase<MSLVolatileAccumulationPass> {
@@ -71,17 +66,18 @@ struct MSLVolatileAccumulationPass
     if (TargetAttr::get(getOperation()).has(Feature::VolatileAccumulation))
       for (KernelOp kernel : getOperation().getOps<KernelOp>()) {
         PointerOrigins origins(kernel);
+        auto visit = [&](auto load) {
+          if (!isFromDevice(load) || !isAccumulated(load, origins))
+            return;
+          // A volatile access reads one element.
+          load.setIsVolatile(true);
+          load.setWidth(1);
+          load.setMaskWidth(1);
+          load.getFullMutable().clear();
+          changed = true;
+        };
         kernel.walk([&](Operation *op) {
-          if (auto load = dyn_cast<LoadOp>(op);
-              load && load.getBase().getType().getSpace() == AddressSpace::Device &&
-              isAccumulated(load, origins)) {
-            makeVolatile(load);
-            changed = true;
-          } else if (auto load = dyn_cast<LoadAddressOp>(op);
-                     load && isAccumulated(load, origins)) {
-            makeVolatile(load);
-            changed = true;
-          }
+          llvm::TypeSwitch<Operation *>(op).Case<LoadOp, LoadAddressOp>(visit);
         });
       }
     if (!changed)

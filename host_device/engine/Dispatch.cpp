@@ -2,6 +2,7 @@
 // core: one after the other if they do not wait for each other, and otherwise as fibers that switch
 // at barriers. With a seeded schedule, the SIMD-groups of several threadgroups share one core.
 #include "host_device/engine/Guard.h"
+#include "host_device/engine/PerProcess.h"
 #include "host_device/engine/Runtime.h"
 #include "host_device/engine/Visibility.h"
 #include <algorithm>
@@ -587,18 +588,6 @@ void Runner::runSchedule(LaunchPlan &plan, uint64_t count) {
 /// A pool of threads that wait for work.
 class Pool {
 public:
-  static Pool &get() {
-    static std::mutex guard;
-    static Pool *pool = nullptr;
-    static pid_t owner = 0;
-    std::lock_guard lock(guard);
-    if (!pool || owner != getpid()) { // a forked child has none of its parent's threads
-      pool = new Pool;
-      owner = getpid();
-    }
-    return *pool;
-  }
-
   /// Runs `work` on this thread and on up to `helpers` others. Returns false without running
   /// anything if the pool is in use.
   bool tryRun(unsigned helpers, const std::function<void()> &work) {
@@ -729,7 +718,7 @@ void runLaunch(LaunchPlan &plan, unsigned numThreads) {
           plan.failure = failure;
       }
     };
-    if (Pool::get().tryRun(helpers, work)) {
+    if (perProcess<Pool>().tryRun(helpers, work)) {
       plan.nanosecondsPerGroup =
           std::max(1.0, nanoseconds(Clock::now() - start) * std::min<uint64_t>(numThreads, groups) /
                             double(groups - first));

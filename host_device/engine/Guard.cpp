@@ -2,6 +2,7 @@
 #undef _FORTIFY_SOURCE // its longjmp takes a jump to a fiber's stack for an error
 #endif
 #include "host_device/engine/Guard.h"
+#include "host_device/engine/PerProcess.h"
 #include <algorithm>
 #include <array>
 #include <condition_variable>
@@ -240,17 +241,8 @@ struct TimeLimit::Watcher {
   std::condition_variable changed;
   std::vector<TimeLimit *> limits;
 
-  static Watcher &get() {
-    static std::mutex guard;
-    static Watcher *watcher = nullptr;
-    static pid_t owner = 0;
-    std::lock_guard lock(guard);
-    if (!watcher || owner != getpid()) { // a forked child has none of its parent's threads
-      watcher = new Watcher;
-      owner = getpid();
-      std::thread([watcher = watcher] { watcher->watch(); }).detach();
-    }
-    return *watcher;
+  Watcher() {
+    std::thread([this] { watch(); }).detach();
   }
 
   void watch() {
@@ -282,14 +274,14 @@ TimeLimit::TimeLimit(std::chrono::nanoseconds time)
     std::lock_guard lock(installing());
     Guard::Handlers::install(SIGVTALRM, &Guard::Handlers::onTimeout);
   }
-  Watcher &watcher = Watcher::get();
+  Watcher &watcher = perProcess<Watcher>();
   std::lock_guard lock(watcher.mutex);
   watcher.limits.push_back(this);
   watcher.changed.notify_one();
 }
 
 TimeLimit::~TimeLimit() {
-  Watcher &watcher = Watcher::get();
+  Watcher &watcher = perProcess<Watcher>();
   std::lock_guard lock(watcher.mutex);
   std::erase(watcher.limits, this);
   guard.expired.store(false);

@@ -1,4 +1,5 @@
 #include "host_device/engine/Portable.h"
+#include "host_device/engine/BufferContents.h"
 #include "host_device/engine/Guard.h"
 #include "host_device/engine/Runtime.h"
 #include "llvm/Support/raw_ostream.h"
@@ -157,7 +158,7 @@ namespace {
 /// How a run ended, and what it left in the buffers.
 struct Outcome {
   std::optional<FailureRecord> failure;
-  std::vector<std::vector<char>> contents;
+  std::optional<BufferContents> contents;
   std::vector<PortableRun::Firing> firings;
 
   bool operator==(const Outcome &other) const {
@@ -175,14 +176,7 @@ class Judge {
 public:
   Judge(LaunchPlan &plan, const KernelInfo &info,
         llvm::function_ref<std::string(const FailureRecord &)> describe)
-      : plan(plan), info(info), describe(describe), sites(plan.facts->sites) {
-    for (uint32_t index = 0; index != maxBufferBindings; ++index)
-      if (plan.facts->writtenBuffers >> index & 1 && plan.state.bufferBytes[index] &&
-          plan.state.bufferWritable[index])
-        buffers.push_back(index);
-    for (uint32_t index : buffers)
-      before.push_back(content(index));
-  }
+      : plan(plan), info(info), describe(describe), sites(plan.facts->sites), before(plan) {}
 
   std::string judge();
 
@@ -191,18 +185,9 @@ private:
   const KernelInfo &info;
   llvm::function_ref<std::string(const FailureRecord &)> describe;
   const std::vector<Site> &sites;
-  std::vector<uint32_t> buffers;
-  std::vector<std::vector<char>> before;
+  BufferContents before;
   std::vector<uint64_t> counts;
 
-  std::vector<char> content(uint32_t index) const {
-    auto *start = static_cast<const char *>(plan.state.bufferStarts[index]);
-    return {start, start + plan.state.bufferBytes[index]};
-  }
-  void restore(const std::vector<std::vector<char>> &contents) {
-    for (size_t i = 0; i != buffers.size(); ++i)
-      std::memcpy(plan.state.bufferStarts[buffers[i]], contents[i].data(), contents[i].size());
-  }
   /// Runs the plan from the content before the launch.
   Outcome run(const std::vector<uint8_t> &streams, bool isFirst = false);
   /// The time that a run may take. A value may decide whether a loop ends.
@@ -211,7 +196,7 @@ private:
     return outcome.failure && outcome.failure->failure == Failure::Interrupted;
   }
   std::string fail(const Outcome &outcome) {
-    restore(before);
+    before.restore();
     return describe(*outcome.failure);
   }
   std::string report(const Outcome &usual, const Outcome &other, uint8_t stream);
@@ -219,11 +204,11 @@ private:
 
 Outcome Judge::run(const std::vector<uint8_t> &streams, bool isFirst) {
   if (!isFirst)
-    restore(before);
+    before.restore();
   PortableRun run(*plan.facts, plan.portableSeed);
   run.streamOf = streams;
   plan.portableRun = &run;
-  plan.restoreBuffers = [this] { restore(before); };
+  plan.restoreBuffers = [this] { before.restore(); };
   plan.state.fastDirection = PortableRun::fastDirection(plan.portableSeed);
   plan.failure.reset();
   std::fill(plan.counts.begin(), plan.counts.end(), 0);
@@ -266,10 +251,7 @@ std::string Judge::judge() {
   auto finish = [&] { return usual.failure ? fail(usual) : std::string(); };
   if (wasInterrupted(usual) || !firedIn(usual))
     return finish();
-  auto keep = [&](Outcome &outcome) {
-    for (uint32_t index : buffers)
-      outcome.contents.push_back(content(index));
-  };
+  auto keep = [&](Outcome &outcome) { outcome.contents.emplace(plan); };
   keep(usual);
   counts = plan.counts;
   for (uint8_t stream = 1; stream != PortableRun::countStreams(*plan.facts); ++stream) {
@@ -297,7 +279,7 @@ std::string Judge::judge() {
     usual = run(streams);
     return finish();
   }
-  restore(usual.contents);
+  usual.contents->restore();
   plan.counts = counts;
   return finish();
 }
@@ -315,8 +297,7 @@ std::string Judge::report(const Outcome &usual, const Outcome &other, uint8_t st
     for (size_t i = first; i != some; ++i)
       streams[suspects[i]] = stream;
     Outcome outcome = run(streams);
-    for (uint32_t index : buffers)
-      outcome.contents.push_back(content(index));
+    outcome.contents.emplace(plan);
     bool result = !(outcome == usual);
     if (result)
       last = std::move(outcome);
@@ -333,7 +314,7 @@ std::string Judge::report(const Outcome &usual, const Outcome &other, uint8_t st
   const Site &site = sites[number];
   const PortableRun::Firing &firing =
       last.firings[number].fired ? last.firings[number] : usual.firings[number];
-  restore(before);
+  before.restore();
 
   std::string text;
   llvm::raw_string_ostream stream_(text);
@@ -352,15 +333,14 @@ std::string Judge::report(const Outcome &usual, const Outcome &other, uint8_t st
     size_t begin = symptom.find_first_not_of(",: ");
     tail = "; with one such value, " + symptom.substr(std::min(begin, symptom.size()));
   } else {
-    for (size_t i = 0; i != buffers.size(); ++i) {
-      auto [mine, its] = std::mismatch(usual.contents[i].begin(), usual.contents[i].end(),
-                                       last.contents[i].begin());
-      if (mine == usual.contents[i].end())
+    for (size_t i = 0; i != usual.contents->buffers.size(); ++i) {
+      const auto &[index, start, bytes] = usual.contents->buffers[i];
+      auto mine =
+          std::mismatch(bytes.begin(), bytes.end(), last.contents->buffers[i].bytes.begin()).first;
+      if (mine == bytes.end())
         continue;
-      uint32_t index = buffers[i];
-      int64_t offset = (mine - usual.contents[i].begin()) -
-                       (static_cast<char *>(plan.state.buffers[index]) -
-                        static_cast<char *>(plan.state.bufferStarts[index]));
+      int64_t offset =
+          (mine - bytes.begin()) - (static_cast<char *>(plan.state.buffers[index]) - start);
       std::string name = "buffer " + std::to_string(index);
       for (const ParameterInfo &parameter : info.parameters)
         if (parameter.kind == ParameterInfo::Kind::Buffer && parameter.index == index)

@@ -1,44 +1,8 @@
 // Runs a launch again with older answers of its loads, if any were in play, and compares.
-#include "host_device/engine/Runtime.h"
+#include "host_device/engine/BufferContents.h"
 #include "host_device/engine/Visibility.h"
-#include <cstring>
 
 namespace triton_metal::engine {
-
-namespace {
-
-/// The bytes of the buffers that a launch may write.
-class Written {
-public:
-  explicit Written(const LaunchPlan &plan) {
-    const LaunchState &launch = plan.state;
-    for (uint32_t index = 0; index != maxBufferBindings; ++index)
-      if ((plan.facts->writtenBuffers >> index & 1) && launch.bufferWritable[index] &&
-          launch.bufferBytes[index]) {
-        auto *start = static_cast<char *>(launch.bufferStarts[index]);
-        buffers.push_back({start, std::vector<char>(start, start + launch.bufferBytes[index])});
-      }
-  }
-  void restore() const {
-    for (const Buffer &buffer : buffers)
-      std::memcpy(buffer.start, buffer.bytes.data(), buffer.bytes.size());
-  }
-  bool isUnchanged() const {
-    for (const Buffer &buffer : buffers)
-      if (std::memcmp(buffer.start, buffer.bytes.data(), buffer.bytes.size()))
-        return false;
-    return true;
-  }
-
-private:
-  struct Buffer {
-    char *start;
-    std::vector<char> bytes;
-  };
-  std::vector<Buffer> buffers;
-};
-
-} // namespace
 
 void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run) {
   const LaunchState &launch = plan.state;
@@ -70,7 +34,7 @@ void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run) {
     return;
   if (inPlay.empty() && !plan.facts->mayWait)
     return;
-  Written expected(plan);
+  BufferContents expected(plan);
   std::vector<uint64_t> counts = plan.counts;
   size_t sites = plan.facts->sites.size();
   auto differs = [&](std::vector<bool> older) {

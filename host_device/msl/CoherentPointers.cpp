@@ -1,6 +1,6 @@
 #include "host_device/msl/CoherentPointers.h"
+#include "host_device/msl/CodeVisitor.h"
 #include "clang/AST/ExprCXX.h"
-#include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Basic/SourceManager.h"
 
 using namespace clang;
@@ -23,25 +23,10 @@ bool isCoherent(QualType type, const ASTContext &context) {
   return false;
 }
 
-class Visitor : public RecursiveASTVisitor<Visitor> {
+class Visitor : public CodeVisitor<Visitor> {
 public:
   Visitor(ASTContext &context, llvm::DenseSet<const Stmt *> &done, FunctionDecl *marker)
       : context(context), done(done), marker(marker) {}
-
-  bool shouldVisitTemplateInstantiations() const { return true; }
-  bool shouldVisitImplicitCode() const { return true; }
-  bool shouldTraversePostOrder() const { return true; }
-
-  // As in DefineExpressions: code comes from the tree that is beside the one that was written.
-  bool TraversePseudoObjectExpr(PseudoObjectExpr *object, DataRecursionQueue * = nullptr) {
-    for (Expr *part : object->semantics())
-      if (!TraverseStmt(part))
-        return false;
-    return true;
-  }
-  bool VisitOpaqueValueExpr(OpaqueValueExpr *value) {
-    return !value->getSourceExpr() || TraverseStmt(value->getSourceExpr());
-  }
 
   bool VisitUnaryOperator(UnaryOperator *operation) {
     if (operation->getOpcode() == UO_Deref && isMarked(operation, operation->getSubExpr()))

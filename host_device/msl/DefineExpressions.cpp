@@ -1,6 +1,6 @@
 #include "host_device/msl/DefineExpressions.h"
+#include "host_device/msl/CodeVisitor.h"
 #include "clang/AST/ExprCXX.h"
-#include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Basic/SourceManager.h"
 
 using namespace clang;
@@ -9,26 +9,11 @@ namespace triton_metal {
 
 namespace {
 
-class Visitor : public RecursiveASTVisitor<Visitor> {
+class Visitor : public CodeVisitor<Visitor> {
 public:
   Visitor(ASTContext &context, llvm::DenseSet<const Stmt *> &done, bool portable,
           std::vector<DefineExpressions::ThreadgroupVariable> &found)
       : context(context), done(done), portable(portable), found(found) {}
-
-  bool shouldVisitTemplateInstantiations() const { return true; }
-  bool shouldVisitImplicitCode() const { return true; }
-  bool shouldTraversePostOrder() const { return true; }
-
-  /// A property (`v.xy <<= 1`) has the tree that code comes from beside the one that was written.
-  bool TraversePseudoObjectExpr(PseudoObjectExpr *object, DataRecursionQueue * = nullptr) {
-    for (Expr *part : object->semantics())
-      if (!TraverseStmt(part))
-        return false;
-    return true;
-  }
-  bool VisitOpaqueValueExpr(OpaqueValueExpr *value) {
-    return !value->getSourceExpr() || TraverseStmt(value->getSourceExpr());
-  }
 
   /// What was evaluated when the declaration was read came from the tree as it was then.
   bool VisitVarDecl(VarDecl *variable) {

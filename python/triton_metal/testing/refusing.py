@@ -15,6 +15,7 @@ from ..mlx import in_place
 from . import compile_shader, metal_kernel
 
 When = Callable[[str, int], bool]
+Refuse = Callable[[str, str, str], Exception]
 
 _INTERNAL = "Compiler encountered an internal error"
 _LANGUAGE = "invalid value 'metal4.0' in '-std=metal4.0'"
@@ -89,8 +90,8 @@ def refusing(
     state = Refusing(kind, limit, when)
     with contextlib.ExitStack() as stack:
         for module, name, value in (
-            (compile_shader, "refuse", lambda *stage: _mps(state, *stage)),
-            (metal_kernel, "refuse", lambda *stage: _mlx(state, *stage)),
+            (compile_shader, "refuse", _at_stage(state, _mps)),
+            (metal_kernel, "refuse", _at_stage(state, _mlx)),
             (in_place, "run", _in_place(state, in_place.run)),
         ):
             stack.callback(setattr, module, name, getattr(module, name))
@@ -98,44 +99,48 @@ def refusing(
         yield state
 
 
-def _mps(state: Refusing, stage: str, name: str, text: str, threads: int) -> int | None:
-    """What OperationUtils.mm does at a stage: raises, or gives a smaller limit of threads."""
-    if state.kind == "threads" and stage == "limit" and state.when(text, threads):
-        return state.limit
-    if stage == "limit":
+def _at_stage(state: Refusing, refuse: Refuse) -> Callable[[str, str, str, int], int | None]:
+    """What a framework does at a stage: raises ``refuse(...)``, or takes a smaller limit of threads."""
+
+    def ask(stage: str, name: str, text: str, threads: int) -> int | None:
+        if stage == "limit":
+            return state.limit if state.kind == "threads" and state.when(text, threads) else None
+        words = state.stage(name, text, threads, stage)
+        if words is not None:
+            raise refuse(stage, name, words)
         return None
-    words = state.stage(name, text, threads, stage)
-    if words is None:
-        return None
+
+    return ask
+
+
+def _mps(stage: str, name: str, words: str) -> Exception:
+    """What OperationUtils.mm raises at a stage."""
     if stage == "library":
-        raise SyntaxError(words)
+        return SyntaxError(words)
     if stage == "function":
-        raise RuntimeError(f"Failed to create function state object for: {name}")
-    raise RuntimeError(
+        return RuntimeError(f"Failed to create function state object for: {name}")
+    return RuntimeError(
         f'Failed to created pipeline state object, error: Error Domain=CompilerError Code=2 "{words}" '
         f"UserInfo={{NSLocalizedDescription={words}}}"
     )
 
 
-def _mlx(state: Refusing, stage: str, name: str, text: str, threads: int) -> int | None:
-    """What device.cpp and custom_kernel.cpp do at a stage."""
-    if state.kind == "threads" and stage == "limit" and state.when(text, threads):
-        return state.limit
-    if stage == "limit":
-        return None
-    words = state.stage(name, text, threads, stage)
-    if words is None:
-        return None
+def _mlx(stage: str, name: str, words: str) -> Exception:
+    """What device.cpp and custom_kernel.cpp raise at a stage."""
     if stage == "library":
-        raise RuntimeError(
+        return RuntimeError(
             f"[metal::Device] Unable to build metal library from source\nerror: {words}\n"
         )
     # A function that is not there makes no error of its own.
-    raise RuntimeError(f"[metal::Device] Unable to load kernel {name}\n" + (words and f"{words}\n"))
+    return RuntimeError(
+        f"[metal::Device] Unable to load kernel {name}\n" + (words and f"{words}\n")
+    )
 
 
 def _in_place(state: Refusing, run: Callable[..., None]) -> Callable[..., None]:
     """What runtime/mlx/EvalGpu.cpp does before a launch is bound to arrays."""
+
+    ask = _at_stage(state, _mlx)
 
     def refuse(kernel: Any, *launch: Any) -> None:
         if not hasattr(kernel, "asm"):
@@ -145,7 +150,7 @@ def _in_place(state: Refusing, run: Callable[..., None]) -> Callable[..., None]:
         text, threads = kernel.asm["metal"], kernel.metadata.threads
         name = kernel.metadata.name
         for stage in ("library", "function", "pipeline"):
-            _mlx(state, stage, name, text, threads)
+            ask(stage, name, text, threads)
         if state.kind == "threads" and threads > state.limit and state.when(text, threads):
             raise ValueError(
                 f"{name}: {threads} threads are more than the {state.limit} that this GPU runs of this kernel "
