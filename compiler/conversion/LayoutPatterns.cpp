@@ -136,14 +136,26 @@ struct GatherPattern : RegisterPattern<tt::GatherOp> {
     auto ownBits = [&](const HardwareIndex &place) { return place.lane & ~inLane; };
     Value lane = sourceLane(builder, llvm::map_to_vector(others->lane, ownBits),
                             llvm::map_to_vector(others->simdgroup, ownBits));
-    Value index = firstOfEqual(builder, adaptor.getIndices());
-    if (isa<VectorType>(index.getType()))
-      lane = builder.splat(lane, result.getNumRegisters());
-    lane = arith::AddIOp::create(builder, lane, indexInLane(builder, source, axis, index));
+    // A register along another dimension may come from a lane of its own.
     SmallVector<int64_t> bases;
+    SmallVector<int32_t> laneOfRegister{0};
     unsigned next = 0;
-    for (uint32_t base : result.getRegisterBases())
-      bases.push_back(base & result.dimMask(axis) ? 0 : others->reg[next++].reg);
+    for (uint32_t base : result.getRegisterBases()) {
+      HardwareIndex place = base & result.dimMask(axis) ? HardwareIndex() : others->reg[next++];
+      bases.push_back(place.reg);
+      for (size_t i = 0, size = laneOfRegister.size(); i != size; ++i)
+        laneOfRegister.push_back(laneOfRegister[i] ^ int32_t(ownBits(place)));
+    }
+    bool hasOneLane = llvm::all_equal(laneOfRegister);
+    Value index = firstOfEqual(builder, adaptor.getIndices());
+    if (isa<VectorType>(index.getType()) || !hasOneLane) {
+      lane = builder.splat(lane, result.getNumRegisters());
+      if (!isa<VectorType>(index.getType()))
+        index = builder.splat(index, result.getNumRegisters());
+    }
+    if (!hasOneLane)
+      lane = arith::XOrIOp::create(builder, lane, builder.dense(laneOfRegister));
+    lane = arith::AddIOp::create(builder, lane, indexInLane(builder, source, axis, index));
     Value value = builder.permute(adaptor.getSrc(), bases);
     rewriter.replaceOp(op, builder.shuffle(value, [&](Value bits) -> Value {
       return msl::SimdShuffleOp::create(builder, bits, lane);

@@ -300,7 +300,7 @@ LogicalResult TypeExplicator::convertAtomic(Operation *op) {
   Type word = withSign(builder.getI32Type(), true);
   Type exchanged = asBits ? word : withSign(type, isUnsigned);
   auto convertOperand = [&](OpOperand &operand) {
-    Value whole = getWhole(operand.get(), isUnsigned);
+    Value whole = getWhole(operand.get(), isUnsigned && !asBits);
     operand.set(asBits ? asType(word, whole) : whole);
   };
   if (cas)

@@ -64,6 +64,28 @@ def test_kinds(num_warps: int) -> None:
 
 
 @triton.jit
+def exchange_kernel(x_ptr, out_ptr, NUMBER: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(out_ptr + at, tl.atomic_xchg(x_ptr + at, NUMBER))
+    tl.store(out_ptr + N, tl.atomic_xchg(x_ptr + N, NUMBER))
+    tl.store(out_ptr + N + 1, tl.atomic_cas(x_ptr + N + 1, NUMBER, NUMBER))
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, 1.5, float("inf"), -16777216.0])
+@pytest.mark.parametrize("name", ["float32", "int32", "uint32"])
+def test_constants_are_exchanged(name: str, number: float) -> None:
+    if name != "float32":
+        number = 2**31 - 1 if number == float("inf") else abs(int(number))
+    before = np.arange(66).astype(name)
+    x, out = before.copy(), np.empty_like(before)
+    exchange_kernel[(1,)](x, out, NUMBER=number, N=64)
+    np.testing.assert_array_equal(out, before)
+    expected = np.full(66, number, name)
+    expected[65] = 65
+    np.testing.assert_array_equal(x.view(np.uint32), expected.view(np.uint32))
+
+
+@triton.jit
 def counter_kernel(x_ptr, steps):
     """A scalar in memory, read by every thread and written by one, again and again."""
     for _ in range(steps):

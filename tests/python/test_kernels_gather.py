@@ -130,6 +130,44 @@ def test_three_dimensions(axis: int, shape: tuple[int, int, int]) -> None:
 
 
 @triton.jit
+def split_kernel(
+    src_ptr,
+    index_ptr,
+    out_ptr,
+    A: tl.constexpr,
+    B: tl.constexpr,
+    AXIS: tl.constexpr,
+    VARIES: tl.constexpr,
+):
+    """What is gathered is split, so that its columns lie in the registers of a thread and those of the source in lanes."""
+    at = tl.arange(0, A)[:, None, None] * B * 2 + tl.arange(0, B)[None, :, None] * 2
+    src = tl.load(src_ptr + (at + tl.arange(0, 2)[None, None, :]))
+    index = src.to(tl.int32) & 0
+    if VARIES:
+        index = tl.load(index_ptr + (at + tl.arange(0, 2)[None, None, :]))
+    left, right = tl.split(tl.gather(src, index, AXIS))
+    to = tl.arange(0, A)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(out_ptr + to, left)
+    tl.store(out_ptr + A * B + to, right)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("varies", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", ["uint64", "float32", "int8"])
+@pytest.mark.parametrize("shape", [(1, 8), (8, 1), (2, 8), (8, 4)], ids=str)
+def test_columns_that_a_split_takes_apart(
+    shape: tuple[int, int], name: str, axis: int, varies: bool, num_warps: int
+) -> None:
+    src = np.arange(1, shape[0] * shape[1] * 2 + 1).reshape(*shape, 2).astype(name)
+    index = np.random.default_rng(15).integers(0, shape[axis], src.shape, dtype=np.int32)
+    out = np.empty((2, *shape), src.dtype)
+    split_kernel[(1,)](src, index, out, *shape, AXIS=axis, VARIES=varies, num_warps=num_warps)
+    expected = np.take_along_axis(src, index if varies else np.zeros_like(index), axis)
+    assert_same(out, np.moveaxis(expected, 2, 0))
+
+
+@triton.jit
 def chase_kernel(next_ptr, out_ptr, count, N: tl.constexpr):
     n = tl.arange(0, N)
     follow = tl.load(next_ptr + n)

@@ -49,3 +49,26 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 }
+
+// -----
+
+// The columns of the result lie in registers, those of the source in lanes: each register has a lane of its own.
+#pairs = #ttm.linear<{register = [], lane = [[0, 0, 1], [0, 1, 0], [0, 2, 0], [0, 4, 0], [0, 0, 0]], simdgroup = []}>
+#columns = #ttm.linear<{register = [[0, 0, 1]], lane = [[0, 1, 0], [0, 2, 0], [0, 4, 0], [0, 0, 0], [0, 0, 0]], simdgroup = []}>
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // CHECK-LABEL: msl.kernel @lane_of_each_register
+  // CHECK-DAG: %[[LANES:.*]] = arith.constant dense<[0, 1]> : vector<2xi32>
+  // CHECK: %[[ROWS:.*]] = msl.splat %{{.*}} : vector<2xi32>
+  // CHECK: %[[SOURCE:.*]] = arith.xori %[[ROWS]], %[[LANES]]
+  // CHECK: %[[W:.*]] = msl.permute_registers %{{.*}} {bases = array<i64: 0>} : vector<1xf32> -> vector<2xf32>
+  // CHECK: msl.simd_shuffle %[[W]], %[[SOURCE]] : vector<2xf32>, vector<2xi32>
+  tt.func public @lane_of_each_register(%x: !tt.ptr<f32>) {
+    %at = arith.constant dense<0> : tensor<1x8x2xi32, #pairs>
+    %to = arith.constant dense<0> : tensor<1x8x2xi32, #columns>
+    %v = ttm.load %x[%at] : tensor<1x8x2xi32, #pairs>, !tt.ptr<f32> -> tensor<1x8x2xf32, #pairs>
+    %g = tt.gather %v[%to] {axis = 0 : i32} : (tensor<1x8x2xf32, #pairs>, tensor<1x8x2xi32, #columns>) -> tensor<1x8x2xf32, #columns>
+    ttm.store %g, %x[%to] : tensor<1x8x2xf32, #columns>, tensor<1x8x2xi32, #columns>, !tt.ptr<f32>
+    tt.return
+  }
+}

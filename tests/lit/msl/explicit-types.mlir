@@ -147,3 +147,15 @@ msl.kernel @short_to_bfloat(%x: !msl.ptr<i16, device>, %y: !msl.ptr<bf16, device
   msl.write %b, %y : bf16, !msl.ptr<bf16, device>
   msl.return
 }
+
+// An exchange of floats is one of their bits, also of a constant.
+// CHECK-LABEL: msl.kernel @exchange
+msl.kernel @exchange(%x: !msl.ptr<f32, device>, %i: i32) threads 32 {
+  // CHECK: %[[BITS:.*]] = msl.as_type %{{.*}} : f32 -> ui32
+  // CHECK: %[[OLD:.*]] = msl.atomic_rmw exchange %arg0[%arg1], %[[BITS]] : <f32, device>, i32, ui32
+  // CHECK: msl.as_type %[[OLD]] : ui32 -> f32
+  %c = arith.constant 1.5 : f32
+  %old = msl.atomic_rmw exchange %x[%i], %c : !msl.ptr<f32, device>, i32, f32
+  msl.write %old, %x : f32, !msl.ptr<f32, device>
+  msl.return
+}
