@@ -523,6 +523,7 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   if (counting)
     plan.counts.resize(facts.countWords());
   plan.nanosecondsPerGroup = state->nanosecondsPerGroup.load(std::memory_order_relaxed);
+  plan.numThreads = state->library->device->numThreads.load(std::memory_order_relaxed);
   if (plan.portable) {
     std::string problem = runPortably(plan, info, [&](const FailureRecord &failure) {
       return describe(failure, facts, info, launch);
@@ -530,7 +531,7 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
     if (!problem.empty())
       return createStringError(problem);
   } else {
-    runLaunch(plan, state->library->device->numThreads.load(std::memory_order_relaxed));
+    runLaunch(plan);
   }
   state->nanosecondsPerGroup.store(plan.nanosecondsPerGroup, std::memory_order_relaxed);
   if (plan.failure)

@@ -10,7 +10,7 @@ namespace triton_metal::engine {
 
 /// Must be increased whenever the generated code changes, so that cached code of another engine is
 /// not run.
-inline constexpr uint32_t engineVersion = 5;
+inline constexpr uint32_t engineVersion = 6;
 
 /// The part of the state that is the same for all threadgroups of a launch.
 struct LaunchState {
@@ -49,6 +49,8 @@ struct GroupState {
   void *runner;
   /// The memory as this group sees it (Visibility.h), or null.
   void *view;
+  /// Records which SIMD-group accesses memory (Owners.h), or null.
+  void *owners;
 };
 
 /// SIMD-groups `first` to `last` of a threadgroup, one after the other.

@@ -1,22 +1,71 @@
 #include "host_device/engine/BufferContents.h"
+#include "host_device/engine/Pool.h"
 #include <algorithm>
 #include <cstring>
 
 namespace triton_metal::engine {
 
-BufferContents::BufferContents(const LaunchPlan &plan) {
+/// Calls `body(from, to)` for the bytes from `start` to `end`, or for those of them in the chunks.
+template <typename Body>
+static void forEachPiece(char *start, char *end, const std::vector<uint64_t> *chunks, Body body) {
+  if (!chunks)
+    return body(start, end);
+  for (uint64_t chunk : *chunks) {
+    char *from = std::max(start, reinterpret_cast<char *>(chunk << chunkShift));
+    char *to = std::min(end, reinterpret_cast<char *>((chunk + 1) << chunkShift));
+    if (from < to)
+      body(from, to);
+  }
+}
+
+/// Calls `body(buffer, from, size)` for pieces of the buffers, on several threads if they are
+/// large.
+template <typename Buffers, typename Body>
+static void copy(unsigned numThreads, Buffers &buffers, Body body) {
+  constexpr size_t pieceBytes = 1 << 18;
+  size_t total = 0;
+  for (auto &buffer : buffers)
+    total += (buffer.bytes.size() + pieceBytes - 1) / pieceBytes;
+  Pieces pieces(0, total, 1);
+  auto work = [&] {
+    for (uint64_t piece, end; pieces.take(piece, end);)
+      for (auto &buffer : buffers) {
+        size_t count = (buffer.bytes.size() + pieceBytes - 1) / pieceBytes;
+        if (piece < count) {
+          size_t from = piece * pieceBytes;
+          body(buffer, from, std::min(pieceBytes, buffer.bytes.size() - from));
+          break;
+        }
+        piece -= count;
+      }
+  };
+  unsigned helpers = std::min<size_t>(numThreads, total / 2);
+  if (helpers < 2 || !runOnThreads(helpers - 1, work))
+    work();
+}
+
+BufferContents::BufferContents(const LaunchPlan &plan, const std::vector<uint64_t> *chunks) {
   const LaunchState &launch = plan.state;
   for (uint32_t index = 0; index != maxBufferBindings; ++index)
     if ((plan.facts->writtenBuffers >> index & 1) && launch.bufferWritable[index] &&
         launch.bufferBytes[index]) {
       auto *start = static_cast<char *>(launch.bufferStarts[index]);
-      buffers.push_back({index, start, {start, start + launch.bufferBytes[index]}});
+      forEachPiece(start, start + launch.bufferBytes[index], chunks, [&](char *from, char *to) {
+        buffers.push_back({index, from, {}});
+        buffers.back().bytes.resize_for_overwrite(to - from);
+      });
     }
+  copy(plan.numThreads, buffers, [](Buffer &buffer, size_t from, size_t size) {
+    std::memcpy(buffer.bytes.data() + from, buffer.start + from, size);
+  });
 }
 
-void BufferContents::restore() const {
+void BufferContents::restore(const std::vector<uint64_t> *chunks) const {
   for (const Buffer &buffer : buffers)
-    std::memcpy(buffer.start, buffer.bytes.data(), buffer.bytes.size());
+    forEachPiece(buffer.start, buffer.start + buffer.bytes.size(), chunks,
+                 [&](char *from, char *to) {
+                   std::memcpy(from, buffer.bytes.data() + (from - buffer.start), to - from);
+                 });
 }
 
 bool BufferContents::isUnchanged() const {

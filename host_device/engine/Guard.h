@@ -89,6 +89,15 @@ private:
   Slot *slot = nullptr;
 };
 
+/// A request to stop does not end the code of this object's lifetime, which may allocate memory.
+struct Uninterrupted {
+  Guard &guard = Guard::ofThisThread();
+  jmp_buf *place = guard.leave();
+  Uninterrupted() = default;
+  Uninterrupted(const Uninterrupted &) = delete;
+  ~Uninterrupted() { guard.enter(place); }
+};
+
 /// This thread receives requests to stop during the lifetime of this object.
 struct Stoppable {
   Stoppable() { Guard::ofThisThread().beginStoppable(); }

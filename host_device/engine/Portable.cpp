@@ -2,6 +2,7 @@
 #include "host_device/engine/BufferContents.h"
 #include "host_device/engine/Guard.h"
 #include "host_device/engine/Runtime.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <bit>
@@ -84,12 +85,14 @@ std::optional<uint64_t> PortableRun::constantFor(const Site &site, uint64_t numb
 void PortableRun::draw(std::array<uint32_t, 3> threadgroup, uint32_t simdgroup, uint32_t number,
                        uint32_t mask, bool perLane, const uint64_t *salts, uint64_t *bits) {
   std::fill_n(bits, simdWidth, 0);
-  if (number >= sites.size())
+  if (number >= sites.size() || !mask)
     return;
   const Site &site = sites[number];
   Firing &firing = firings[number];
-  if (!firing.fired && mask)
+  if (!firing.fired)
     firing = {true, threadgroup, simdgroup, uint32_t(std::countr_zero(mask))};
+  if (firedIn.empty() || firedIn.back() != threadgroup)
+    firedIn.push_back(threadgroup);
   uint64_t place = mix(mix(seed, number), streamOf[number]);
   // Each stream gives the site another kind of value. Which comes first is the seed's choice.
   unsigned kind = (mix(seed, number) + streamOf[number]) % numKinds;
@@ -97,13 +100,36 @@ void PortableRun::draw(std::array<uint32_t, 3> threadgroup, uint32_t simdgroup, 
       mix(place, mix(mix(threadgroup[0], threadgroup[1]), mix(threadgroup[2], simdgroup)));
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     uint32_t lane = std::countr_zero(rest);
-    uint64_t hash = mix(mix(group, salts[lane]), perLane ? lane : simdWidth);
+    // Odd factors keep different salts and lanes apart.
+    uint64_t hash = mix(group + salts[lane] * 0x9e3779b97f4a7c15 +
+                        (perLane ? lane : simdWidth) * 0xc2b2ae3d27d4eb4f);
     std::optional<uint64_t> constant;
     if (streamOf[number] >= numKinds)
       constant = constantFor(site, seed * mostConstantStreams + streamOf[number] - numKinds +
                                        (perLane ? lane * mostConstantStreams : 0));
     bits[lane] = constant ? *constant : value(site, kind, hash);
   }
+}
+
+void PortableRun::add(const PortableRun &other) {
+  auto isEarlier = [](const Firing &a, const Firing &b) {
+    auto place = [](const Firing &firing) {
+      const auto &[x, y, z] = firing.threadgroup;
+      return std::array{z, y, x};
+    };
+    return a.fired && (!b.fired || place(a) < place(b));
+  };
+  for (size_t i = 0; i != firings.size(); ++i)
+    if (isEarlier(other.firings[i], firings[i]))
+      firings[i] = other.firings[i];
+  firedIn.insert(firedIn.end(), other.firedIn.begin(), other.firedIn.end());
+  chunks.insert(chunks.end(), other.chunks.begin(), other.chunks.end());
+}
+
+void PortableRun::clear() {
+  firings.assign(firings.size(), {});
+  firedIn.clear();
+  chunks.clear();
 }
 
 //===----------------------------------------------------------------------===//
@@ -160,6 +186,9 @@ struct Outcome {
   std::optional<FailureRecord> failure;
   std::optional<BufferContents> contents;
   std::vector<PortableRun::Firing> firings;
+  /// As those of PortableRun.
+  std::vector<std::array<uint32_t, 3>> firedIn;
+  std::vector<uint64_t> chunks;
 
   bool operator==(const Outcome &other) const {
     if (failure.has_value() != other.failure.has_value())
@@ -176,7 +205,9 @@ class Judge {
 public:
   Judge(LaunchPlan &plan, const KernelInfo &info,
         llvm::function_ref<std::string(const FailureRecord &)> describe)
-      : plan(plan), info(info), describe(describe), sites(plan.facts->sites), before(plan) {}
+      : plan(plan), info(info), describe(describe), sites(plan.facts->sites), before(plan) {
+    plan.restoreBuffers = [this] { before.restore(this->plan.only ? &chunks : nullptr); };
+  }
 
   std::string judge();
 
@@ -187,11 +218,16 @@ private:
   const std::vector<Site> &sites;
   BufferContents before;
   std::vector<uint64_t> counts;
+  /// What the threadgroups have written in which a site gave a value, while only these run.
+  std::vector<uint64_t> chunks;
 
+  /// Runs the plan on what the buffers hold.
+  Outcome run(const std::vector<uint8_t> &streams);
   /// Runs the plan from the content before the launch.
-  Outcome run(const std::vector<uint8_t> &streams, bool isFirst = false);
-  /// The time that a run may take. A value may decide whether a loop ends.
-  std::optional<std::chrono::nanoseconds> limit;
+  Outcome runAgain(const std::vector<uint8_t> &streams) {
+    before.restore();
+    return run(streams);
+  }
   bool wasInterrupted(const Outcome &outcome) const {
     return outcome.failure && outcome.failure->failure == Failure::Interrupted;
   }
@@ -199,32 +235,63 @@ private:
     before.restore();
     return describe(*outcome.failure);
   }
+  bool isIndependent(Outcome &usual);
   std::string report(const Outcome &usual, const Outcome &other, uint8_t stream);
 };
 
-Outcome Judge::run(const std::vector<uint8_t> &streams, bool isFirst) {
-  if (!isFirst)
-    before.restore();
+Outcome Judge::run(const std::vector<uint8_t> &streams) {
   PortableRun run(*plan.facts, plan.portableSeed);
   run.streamOf = streams;
   plan.portableRun = &run;
-  plan.restoreBuffers = [this] { before.restore(); };
   plan.state.fastDirection = PortableRun::fastDirection(plan.portableSeed);
   plan.failure.reset();
+  plan.ranApart = false;
   std::fill(plan.counts.begin(), plan.counts.end(), 0);
-  Outcome outcome;
-  {
-    std::optional<TimeLimit> timeLimit;
-    if (limit)
-      timeLimit.emplace(*limit);
-    runLaunch(plan, 1);
-    outcome.failure = std::exchange(plan.failure, std::nullopt);
-    if (outcome.failure && timeLimit && timeLimit->hasExpired())
-      outcome.failure->failure = Failure::Endless;
-  }
+  runLaunch(plan);
   plan.portableRun = nullptr;
+  Outcome outcome;
+  outcome.failure = std::exchange(plan.failure, std::nullopt);
   outcome.firings = std::move(run.firings);
+  outcome.firedIn = std::move(run.firedIn);
+  outcome.chunks = std::move(run.chunks);
   return outcome;
+}
+
+/// Whether another stream changes nothing. Only runs the threadgroups in which a site gave a value,
+/// as the others do not share memory with them. False where that cannot be said without all of
+/// them; the buffers then have any content.
+bool Judge::isIndependent(Outcome &usual) {
+  std::vector<uint32_t> groups;
+  const uint32_t *size = plan.state.threadgroups;
+  for (const auto &[x, y, z] : usual.firedIn)
+    groups.push_back(x + size[0] * (y + size[1] * z));
+  llvm::sort(groups);
+  groups.erase(llvm::unique(groups), groups.end());
+  llvm::sort(usual.chunks);
+  usual.chunks.erase(llvm::unique(usual.chunks), usual.chunks.end());
+  chunks = usual.chunks;
+  BufferContents result(plan, &chunks);
+  plan.only = &groups;
+  std::optional<Outcome> first;
+  bool isSame = true;
+  for (unsigned stream = 0; isSame && stream != PortableRun::countStreams(*plan.facts); ++stream) {
+    before.restore(&chunks);
+    Outcome outcome = run(std::vector<uint8_t>(sites.size(), stream));
+    auto isKnown = [&](uint64_t chunk) { return llvm::binary_search(chunks, chunk); };
+    if (outcome.failure || !plan.ranApart || !llvm::all_of(plan.written, isKnown)) {
+      isSame = false;
+      break;
+    }
+    outcome.contents.emplace(plan, &chunks);
+    if (first)
+      isSame = outcome == *first;
+    else
+      first = std::move(outcome);
+  }
+  plan.only = nullptr;
+  if (isSame)
+    result.restore();
+  return isSame;
 }
 
 std::string Judge::judge() {
@@ -235,28 +302,40 @@ std::string Judge::judge() {
   std::vector<uint8_t> streams(sites.size(), 0);
   using Clock = std::chrono::steady_clock;
   auto start = Clock::now();
+  // A value may decide whether a loop ends.
   if (!sites.empty())
-    limit = std::chrono::seconds(10);
-  Outcome usual = run(streams, /*isFirst=*/true);
+    plan.timeLimit = std::chrono::seconds(10);
+  Outcome usual = run(streams);
   bool isEndless = usual.failure && usual.failure->failure == Failure::Endless;
   if (isEndless) {
     if (!firedIn(usual)) {
-      limit.reset();
-      usual = run(streams);
+      plan.timeLimit.reset();
+      usual = runAgain(streams);
     }
-  } else if (limit) {
-    limit =
+  } else if (plan.timeLimit) {
+    plan.timeLimit =
         std::max<std::chrono::nanoseconds>(std::chrono::seconds(1), 20 * (Clock::now() - start));
   }
   auto finish = [&] { return usual.failure ? fail(usual) : std::string(); };
   if (wasInterrupted(usual) || !firedIn(usual))
     return finish();
+  counts = plan.counts;
+  const uint32_t *size = plan.state.threadgroups;
+  if (plan.ranApart && usual.firedIn.size() < uint64_t(size[0]) * size[1] * size[2] / 2) {
+    if (isIndependent(usual)) {
+      plan.counts = counts;
+      return {};
+    }
+    usual = runAgain(streams);
+    if (wasInterrupted(usual))
+      return fail(usual);
+    counts = plan.counts;
+  }
   auto keep = [&](Outcome &outcome) { outcome.contents.emplace(plan); };
   keep(usual);
-  counts = plan.counts;
   for (uint8_t stream = 1; stream != PortableRun::countStreams(*plan.facts); ++stream) {
     std::fill(streams.begin(), streams.end(), stream);
-    Outcome other = run(streams);
+    Outcome other = runAgain(streams);
     if (wasInterrupted(other))
       return fail(other);
     keep(other);
@@ -264,7 +343,7 @@ std::string Judge::judge() {
       continue;
     // A kernel that gives another result each time is not to be judged.
     std::fill(streams.begin(), streams.end(), 0);
-    Outcome again = run(streams);
+    Outcome again = runAgain(streams);
     if (wasInterrupted(again))
       return fail(again);
     keep(again);
@@ -274,9 +353,9 @@ std::string Judge::judge() {
   }
   if (isEndless && usual.failure) {
     // With every stream: perhaps it takes its time.
-    limit = std::chrono::seconds(60);
+    plan.timeLimit = std::chrono::seconds(60);
     std::fill(streams.begin(), streams.end(), 0);
-    usual = run(streams);
+    usual = runAgain(streams);
     return finish();
   }
   usual.contents->restore();
@@ -296,7 +375,7 @@ std::string Judge::report(const Outcome &usual, const Outcome &other, uint8_t st
     std::vector<uint8_t> streams(sites.size(), 0);
     for (size_t i = first; i != some; ++i)
       streams[suspects[i]] = stream;
-    Outcome outcome = run(streams);
+    Outcome outcome = runAgain(streams);
     outcome.contents.emplace(plan);
     bool result = !(outcome == usual);
     if (result)

@@ -54,6 +54,15 @@ public:
   /// The stream of each site.
   std::vector<uint8_t> streamOf;
   std::vector<Firing> firings;
+  /// The threadgroups in which a site gave a value, in the order in which they did.
+  std::vector<std::array<uint32_t, 3>> firedIn;
+  /// Chunks of memory that these have written, if the run records them.
+  std::vector<uint64_t> chunks;
+
+  /// Takes over what a run of other threadgroups has recorded.
+  void add(const PortableRun &other);
+  /// Forgets what has been recorded.
+  void clear();
 
 private:
   uint64_t value(const Site &site, unsigned kind, uint64_t hash) const;

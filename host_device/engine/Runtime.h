@@ -4,6 +4,7 @@
 #include "host_device/engine/Code.h"
 #include "host_device/engine/Portable.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -57,6 +58,18 @@ struct LaunchPlan {
   Visibility *visibility = nullptr;
   /// Gives the buffers their content from before a portable launch.
   std::function<void()> restoreBuffers;
+  /// How long a run of a portable launch may take.
+  std::optional<std::chrono::nanoseconds> timeLimit;
+  unsigned numThreads = 1;
+  /// Whether a portable launch first runs on several threads, and finds out whether its SIMD-groups
+  /// share memory. Cleared if they do.
+  bool mayRunApart = true;
+  /// Whether the last run did that and found that none do.
+  bool ranApart = false;
+  /// If it is not null, only these threadgroups run, by their numbers.
+  const std::vector<uint32_t> *only = nullptr;
+  /// The chunks of memory (BufferContents.h) that such a run has written.
+  std::vector<uint64_t> written;
   /// Threadgroups are paused until no other can run: behind so many atomics, or, if it is 0, at
   /// some that the seed draws.
   bool pauses = false;
@@ -68,11 +81,19 @@ void pauseThreadgroup(GroupState &group);
 
 /// Runs all threadgroups of the launch on the calling thread, and on the threads of the pool if
 /// that is worthwhile.
-void runLaunch(LaunchPlan &plan, unsigned numThreads);
+void runLaunch(LaunchPlan &plan);
 
-/// Calls `run`, which runs all threadgroups of a portable launch. If loads may get older values
-/// than they got, runs again with these. If the results then differ, the launch fails, and its
-/// buffers are as before (VisibilityJudge.cpp).
+/// Calls `work` on this thread and on so many others. Returns false without calling it if the
+/// threads are in use.
+bool runOnThreads(unsigned helpers, const std::function<void()> &work);
+
+/// Runs the threadgroups of a portable launch on several threads (Apart.cpp). Returns false if they
+/// share memory or fail: the buffers are then as before.
+bool runApart(LaunchPlan &plan);
+
+/// Calls `run`, which runs all threadgroups of a portable launch one after the other. If loads may
+/// get older values than they got, runs again with these. If the results then differ, the launch
+/// fails, and its buffers are as before (VisibilityJudge.cpp).
 void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run);
 
 } // namespace triton_metal::engine

@@ -74,8 +74,6 @@ void trackVisibility(Function &function, const KernelInfo &kernel, CodeFacts &fa
                                             : facts.storedBuffers;
     buffers |= buffer >= 0 ? 1u << buffer : deviceBuffers;
   }
-  if (!facts.loadedBuffers && !facts.updatedBuffers) // only the order of stores matters
-    return;
   facts.granule = granule;
   Module &module = *function.getParent();
   IRBuilder<> b(module.getContext());

@@ -72,9 +72,10 @@ void SimdEmitter::emitStored(CallInst &call) {
     cast<Function>(callee.getCallee())->setDoesNotThrow();
     AllocaInst *list = slot(lanesOf(b.getInt64Ty()), "addresses");
     b.CreateStore(b.CreatePtrToInt(vector(pointer), lanesOf(b.getInt64Ty())), list);
-    b.CreateCall(callee,
-                 {group, simdgroup, list, maskBits(mask), b.getInt32(constantArgument(call, 1)),
-                  b.getInt32(site), b.getInt32(constantArgument(call, 3))});
+    uint32_t bytes = constantArgument(call, 1);
+    uint32_t flags = constantArgument(call, 3) | patternOf(pointer, bytes);
+    b.CreateCall(callee, {group, simdgroup, list, maskBits(mask), b.getInt32(bytes),
+                          b.getInt32(site), b.getInt32(flags)});
   });
 }
 

@@ -1,5 +1,6 @@
 #include "host_device/engine/Visibility.h"
 #include "host_device/engine/Guard.h"
+#include "host_device/engine/Owners.h"
 #include "host_device/engine/Runtime.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -15,49 +16,60 @@ static constexpr uint64_t lineGranules = 32;
 // What is tracked
 //===----------------------------------------------------------------------===//
 
+static bool overlap(const LaunchState &launch, uint32_t a, uint32_t b) {
+  auto startA = uint64_t(launch.bufferStarts[a]), startB = uint64_t(launch.bufferStarts[b]);
+  return launch.bufferBytes[a] && launch.bufferBytes[b] &&
+         startA < startB + launch.bufferBytes[b] && startB < startA + launch.bufferBytes[a];
+}
+
+uint32_t Visibility::withOverlapping(const LaunchState &launch, uint32_t buffers) {
+  uint32_t before;
+  do {
+    before = buffers;
+    for (uint32_t a = 0; a != maxBufferBindings; ++a)
+      for (uint32_t b = 0; b != maxBufferBindings; ++b)
+        if ((buffers >> a & 1) && overlap(launch, a, b))
+          buffers |= 1u << b;
+  } while (buffers != before);
+  return buffers;
+}
+
 uint32_t Visibility::trackedBuffers(const LaunchState &launch, const CodeFacts &facts,
                                     bool severalThreads) {
   if (!severalThreads)
     return 0;
-  auto overlap = [&](uint32_t a, uint32_t b) {
-    auto startA = uint64_t(launch.bufferStarts[a]), startB = uint64_t(launch.bufferStarts[b]);
-    return launch.bufferBytes[a] && launch.bufferBytes[b] &&
-           startA < startB + launch.bufferBytes[b] && startB < startA + launch.bufferBytes[a];
-  };
-  uint32_t tracked = 0, before;
+  uint32_t tracked = 0;
   auto meet = [&](uint32_t readers, uint32_t writers) {
     for (uint32_t read = 0; read != maxBufferBindings; ++read)
       for (uint32_t written = 0; written != maxBufferBindings; ++written)
         if ((readers >> read & 1) && (writers >> written & 1) && launch.bufferWritable[written] &&
-            overlap(read, written))
+            overlap(launch, read, written))
           tracked |= 1u << read | 1u << written;
   };
   meet(facts.loadedBuffers, facts.writtenBuffers);
   // Atomics that write get the newest value of each other, and tell of other stores.
   meet(facts.updatedBuffers, tracked || facts.mayWait ? facts.writtenBuffers : facts.storedBuffers);
-  // All the buffers that share memory with one of them.
-  do {
-    before = tracked;
-    for (uint32_t a = 0; a != maxBufferBindings; ++a)
-      for (uint32_t b = 0; b != maxBufferBindings; ++b)
-        if ((tracked >> a & 1) && overlap(a, b))
-          tracked |= 1u << b;
-  } while (tracked != before);
-  return tracked;
+  return withOverlapping(launch, tracked);
 }
 
-Visibility::Visibility(const LaunchState &launch, const CodeFacts &facts)
-    : shift(std::countr_zero(std::max(1u, facts.granule))) {
-  std::vector<std::pair<uint64_t, uint64_t>> ranges; // from, to
+std::vector<std::pair<uint64_t, uint64_t>> Visibility::trackedRanges(const LaunchState &launch) {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges, merged;
   for (uint32_t index = 0; index != maxBufferBindings; ++index)
     if (launch.trackedBuffers >> index & 1)
       ranges.push_back({uint64_t(launch.bufferStarts[index]),
                         uint64_t(launch.bufferStarts[index]) + launch.bufferBytes[index]});
   std::sort(ranges.begin(), ranges.end());
-  for (size_t i = 0; i != ranges.size();) {
-    auto [from, to] = ranges[i];
-    for (++i; i != ranges.size() && ranges[i].first < to; ++i)
-      to = std::max(to, ranges[i].second);
+  for (auto [from, to] : ranges)
+    if (!merged.empty() && from < merged.back().second)
+      merged.back().second = std::max(merged.back().second, to);
+    else
+      merged.push_back({from, to});
+  return merged;
+}
+
+Visibility::Visibility(const LaunchState &launch, const CodeFacts &facts)
+    : shift(std::countr_zero(std::max(1u, facts.granule))) {
+  for (auto [from, to] : trackedRanges(launch)) {
     regions.push_back(allocate(from, to - from));
     std::memcpy(regions.back().before.get(), reinterpret_cast<char *>(from), to - from);
   }
@@ -511,20 +523,14 @@ void Visibility::fence(GroupView &view, uint32_t simdgroup, uint32_t mask, bool 
 // The functions that kernels call
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A request to stop must not end the code of this file, which allocates memory.
-struct Uninterrupted {
-  Guard &guard = Guard::ofThisThread();
-  jmp_buf *place = guard.leave();
-  ~Uninterrupted() { guard.enter(place); }
-};
-} // namespace
-
 extern "C" {
 
 void __tm_runtime_stored(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
                          uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags) {
-  if (auto *view = static_cast<GroupView *>(group->view)) {
+  if (auto *owners = static_cast<Owners *>(group->owners)) {
+    Uninterrupted here;
+    owners->store(simdgroup, {addresses, mask, bytes, site, flags});
+  } else if (auto *view = static_cast<GroupView *>(group->view)) {
     Uninterrupted here;
     view->memory->store(*view, simdgroup, {addresses, mask, bytes, site, flags});
   }
@@ -534,7 +540,9 @@ void __tm_runtime_loaded(GroupState *group, uint32_t simdgroup, const uint64_t *
                          uint32_t mask, uint32_t bytes, uint32_t components, uint32_t site,
                          uint32_t flags, char *values, uint32_t laneStride,
                          uint32_t componentStride) {
-  if (auto *view = static_cast<GroupView *>(group->view)) {
+  if (auto *owners = static_cast<Owners *>(group->owners)) {
+    owners->load(simdgroup, {addresses, mask, bytes * components, site, flags});
+  } else if (auto *view = static_cast<GroupView *>(group->view)) {
     Uninterrupted here;
     view->memory->load(*view, simdgroup, {addresses, mask, bytes * components, site, flags},
                        {values, bytes, components, laneStride, componentStride});

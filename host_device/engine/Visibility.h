@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace triton_metal::engine {
@@ -87,6 +88,11 @@ public:
   /// The buffers of a launch whose accesses matter: those whose memory it both reads and writes.
   static uint32_t trackedBuffers(const LaunchState &launch, const CodeFacts &facts,
                                  bool severalThreads);
+
+  /// The buffers, and all that share memory with one of them.
+  static uint32_t withOverlapping(const LaunchState &launch, uint32_t buffers);
+  /// The memory of the tracked buffers, each piece once: from its first byte to its end.
+  static std::vector<std::pair<uint64_t, uint64_t>> trackedRanges(const LaunchState &launch);
 
   /// Keeps a copy of the memory of the tracked buffers, which is that from before the launch.
   Visibility(const LaunchState &launch, const CodeFacts &facts);

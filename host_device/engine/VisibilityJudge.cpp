@@ -5,6 +5,8 @@
 namespace triton_metal::engine {
 
 void runWithVisibility(LaunchPlan &plan, llvm::function_ref<void()> run) {
+  if ((plan.mayRunApart && runApart(plan)) || plan.only)
+    return;
   const LaunchState &launch = plan.state;
   uint64_t groups =
       uint64_t(launch.threadgroups[0]) * launch.threadgroups[1] * launch.threadgroups[2];

@@ -12,29 +12,6 @@ using namespace triton_metal::testing;
 
 namespace {
 
-const std::string header = "#include <metal_stdlib>\nusing namespace metal;\n";
-
-/// The error of a portable launch of the kernel `k`.
-std::string runPortable(const std::string &text, const std::vector<BufferBinding> &buffers,
-                        uint32_t groups, uint32_t threads, uint64_t seed,
-                        Counters *counters = nullptr) {
-  LibraryOptions options;
-  options.portable = true;
-  options.count = counters;
-  auto library = Device::get().compile(header + text, options);
-  if (!library)
-    return llvm::toString(library.takeError());
-  auto kernel = (*library)->kernel("k");
-  if (!kernel)
-    return llvm::toString(kernel.takeError());
-  Dispatch dispatch;
-  dispatch.threadgroups = {groups, 1, 1};
-  dispatch.threadsPerThreadgroup = {threads, 1, 1};
-  dispatch.buffers = buffers;
-  dispatch.portableSeed = seed;
-  return errorOf((*kernel)->dispatch(dispatch, counters));
-}
-
 TEST(Visibility, TheSeedDrawsTheOrderOfThreadgroups) {
   const char *text = "kernel void k(device atomic_uint *next, device uint *ticket, "
                      "uint g [[threadgroup_position_in_grid]]) {\n"
