@@ -16,6 +16,7 @@ enum class Unpromised : uint8_t {
   VectorIndex,
   NoReturn,
   ThreadgroupRead,
+  UnorderedThreadgroupRead,
   Shuffle,
   ReductionOfNaN,
   FastFunction,

@@ -51,6 +51,8 @@ struct GroupState {
   void *view;
   /// Records which SIMD-group accesses memory (Owners.h), or null.
   void *owners;
+  /// The mem_flags that all SIMD-groups have passed to the barrier that they wait at.
+  uint32_t barrierFlags;
 };
 
 /// SIMD-groups `first` to `last` of a threadgroup, one after the other.
@@ -73,6 +75,13 @@ struct CodeOptions {
 
   bool operator==(const CodeOptions &) const = default;
 };
+
+/// Where portable launches keep, for each byte of threadgroup memory, who has written it: 0 for
+/// nobody, the number of a SIMD-group plus one, or 255 if all threads see it; then the bytes as
+/// they were at the last barrier, and who had written these.
+inline constexpr uint32_t threadgroupWriters = maxThreadgroupMemory,
+                          threadgroupOlder = 2 * maxThreadgroupMemory,
+                          threadgroupOlderWriters = 3 * maxThreadgroupMemory;
 
 /// The ways in which a kernel can fail at run time.
 enum class Failure : uint32_t {
@@ -137,6 +146,13 @@ void __tm_runtime_loaded(GroupState *group, uint32_t simdgroup, const uint64_t *
 /// Before an atomic operation that writes.
 void __tm_runtime_atomic(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
                          uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags);
+/// After a load from threadgroup memory that finds bytes which no thread has written, or another
+/// SIMD-group since the last barrier. The site of the former is `site`, and of the latter the next
+/// one. The rest is as for a load from device memory.
+void __tm_runtime_staged(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
+                         uint32_t mask, uint32_t bytes, uint32_t components, uint32_t site,
+                         uint32_t flags, char *values, uint32_t laneStride,
+                         uint32_t componentStride);
 void __tm_runtime_fence(GroupState *group, uint32_t simdgroup, uint32_t mask, uint32_t flags,
                         uint32_t order, uint32_t scope);
 /// Before a threadgroup barrier.

@@ -98,6 +98,8 @@ inline constexpr llvm::StringLiteral checkName = "__tm_engine_check";
 inline constexpr llvm::StringLiteral coherentName = "__tm_coherent";
 inline constexpr llvm::StringLiteral storedName = "__tm_engine_stored";
 inline constexpr llvm::StringLiteral loadedName = "__tm_engine_loaded";
+inline constexpr llvm::StringLiteral stagedName = "__tm_engine_staged";
+inline constexpr llvm::StringLiteral writerName = "__tm_engine_writer";
 inline constexpr llvm::StringLiteral atomicName = "__tm_engine_atomic";
 inline constexpr llvm::StringLiteral waitsName = "__tm_engine_waits";
 

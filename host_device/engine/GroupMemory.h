@@ -1,7 +1,7 @@
 // The memory of a threadgroup that is being run.
 #pragma once
 
-#include "host_device/KernelInfo.h"
+#include "host_device/engine/Abi.h"
 #include <cstddef>
 #include <cstdint>
 #include <sys/mman.h>
@@ -57,9 +57,9 @@ public:
   bool isBeside(uint64_t address) const {
     return address - (uint64_t(memory) - inFront) < inFront + bytes + behind;
   }
-  static constexpr size_t bytes = 64 * 1024; // a multiple of every page
-  /// The second half is the shadow of portable launches.
-  static_assert(bytes >= 2 * maxThreadgroupMemory);
+  static constexpr size_t bytes = 128 * 1024; // a multiple of every page
+  /// Behind the memory is what portable launches know of it.
+  static_assert(bytes >= threadgroupOlderWriters + maxThreadgroupMemory);
 
 private:
   static constexpr size_t inFront = 1 << 20, behind = 1 << 20;

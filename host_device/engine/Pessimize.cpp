@@ -1,6 +1,7 @@
 // Numbers the values that Metal does not promise. Values that the front end has found are calls of
-// `__tm_any`. Threadgroup memory gets a shadow: a byte of it is set once a thread has written the
-// byte that it stands for, and a load of anything else is any value.
+// `__tm_any`. Threadgroup memory gets a record of who has written each byte (Abi.h). A load of what
+// nobody has written is any value. What another SIMD-group has written since the last barrier may
+// be there or not (ThreadgroupOrder.cpp).
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/Prepare.h"
 #include "host_device/msl/AnyValues.h"
@@ -17,9 +18,9 @@ namespace {
 
 constexpr unsigned threadgroupSpace = unsigned(AddressSpace::Threadgroup);
 
-/// The shadow of a variable's memory.
-Value *shadowOf(IRBuilderBase &builder, Value *pointer) {
-  return builder.CreatePtrAdd(pointer, builder.getInt64(maxThreadgroupMemory));
+/// The record of who has written what a pointer points to.
+Value *writersOf(IRBuilderBase &builder, Value *pointer) {
+  return builder.CreatePtrAdd(pointer, builder.getInt64(threadgroupWriters));
 }
 
 /// The type with integers in place of other numbers, or null.
@@ -37,72 +38,93 @@ StringRef variableOf(Value *pointer) {
   return object->hasName() ? object->getName() : "threadgroup memory";
 }
 
-/// The bits of each element that have not been written.
-Value *isUnwritten(IRBuilderBase &builder, Value *pointer, Type *type, Align align) {
-  Value *shadow = builder.CreateAlignedLoad(integersLike(type), shadowOf(builder, pointer), align);
-  return builder.CreateICmpNE(shadow, Constant::getAllOnesValue(shadow->getType()));
+/// This SIMD-group as the writer of each byte of a value of the type.
+Value *thisWriter(IRBuilderBase &builder, Type *integers) {
+  Module &module = *builder.GetInsertBlock()->getModule();
+  Value *bytes = builder.CreateCall(declareBuiltin(module, writerName, builder.getInt64Ty(), {}));
+  Value *own = builder.CreateTrunc(bytes, integers->getScalarType());
+  auto *vector = dyn_cast<FixedVectorType>(integers);
+  return vector ? builder.CreateVectorSplat(vector->getNumElements(), own) : own;
 }
 
-AnyValue unwritten(IRBuilderBase &builder, Value *pointer) {
-  Value *place = builder.CreateAnd(builder.CreatePtrToInt(pointer, builder.getInt64Ty()), 0xfff);
-  return {Unpromised::ThreadgroupRead, variableOf(pointer), /*ofLane=*/false, place};
-}
-
-void markWritten(IRBuilderBase &builder, Value *pointer, Type *type, Align align) {
+void recordWriter(IRBuilderBase &builder, Value *pointer, Type *type, Align align) {
   if (Type *integers = integersLike(type))
-    builder.CreateAlignedStore(Constant::getAllOnesValue(integers), shadowOf(builder, pointer),
-                               align);
+    builder.CreateAlignedStore(thisWriter(builder, integers), writersOf(builder, pointer), align);
 }
 
-/// The result of a load that reaches bytes nobody has written is any value.
-void guardLoad(LoadInst *load) {
-  Type *type = load->getType();
-  if (!integersLike(type))
+/// Two sites: bytes that nobody has written, and bytes that another SIMD-group has written since
+/// the last barrier. Returns the number of the first.
+uint32_t addSites(Instruction &inst, Value *pointer, Type *type, CodeFacts &facts) {
+  Site site;
+  fillLocation(site, inst);
+  site.kind = AccessKind::AnyValue;
+  site.space = AddressSpace::Threadgroup;
+  site.note = variableOf(pointer).str();
+  site.reason = Unpromised::ThreadgroupRead;
+  site.bits = type->getScalarSizeInBits();
+  site.isFloat = type->getScalarType()->isFloatingPointTy();
+  facts.sites.push_back(site);
+  site.reason = Unpromised::UnorderedThreadgroupRead;
+  site.bits = 1;
+  site.isFloat = false;
+  facts.sites.push_back(site);
+  return facts.sites.size() - 2;
+}
+
+/// Passes a load to the runtime if it reaches bytes that this SIMD-group need not see.
+void guardLoad(LoadInst *load, CodeFacts &facts) {
+  Type *type = load->getType(), *integers = integersLike(type);
+  if (!integers)
     return;
   IRBuilder<> builder(load);
   Value *pointer = load->getPointerOperand();
-  Value *bad = isUnwritten(builder, pointer, type, load->getAlign());
-  AnyValue what = unwritten(builder, pointer);
+  Value *writers =
+      builder.CreateAlignedLoad(integers, writersOf(builder, pointer), load->getAlign());
+  Value *bad = builder.CreateAnd(builder.CreateICmpNE(writers, Constant::getAllOnesValue(integers)),
+                                 builder.CreateICmpNE(writers, thisWriter(builder, integers)));
+  if (integers->isVectorTy())
+    bad = builder.CreateOrReduce(bad);
+  uint32_t site = addSites(*load, pointer, type, facts);
+  Module &module = *load->getModule();
   builder.SetInsertPoint(load->getNextNode());
   builder.SetCurrentDebugLocation(load->getDebugLoc());
-  SmallVector<Use *> uses;
-  for (Use &use : load->uses())
-    uses.push_back(&use);
-  Value *result = load;
-  if (auto *vector = dyn_cast<FixedVectorType>(type)) {
-    // One call for all elements: it is rarely taken.
-    Value *some = builder.CreateOrReduce(bad);
-    AnyValue number = what;
-    Value *bits = buildAny(builder, some, builder.getInt64Ty(), number);
-    unsigned width = vector->getScalarSizeInBits();
-    Value *any = PoisonValue::get(vector);
-    for (unsigned i = 0; i != vector->getNumElements(); ++i) {
-      Value *own =
-          builder.CreateTrunc(builder.CreateLShr(bits, i * width % 64), builder.getIntNTy(width));
-      any =
-          builder.CreateInsertElement(any, builder.CreateBitCast(own, vector->getElementType()), i);
-    }
-    result = builder.CreateSelect(bad, any, load);
-  } else {
-    result = buildAnyIf(builder, bad, load, what);
-  }
-  for (Use *use : uses)
-    use->set(result);
+  std::string name;
+  raw_string_ostream(name) << stagedName << '.' << *type;
+  auto callee = module.getOrInsertFunction(
+      name,
+      FunctionType::get(type, {type, pointer->getType(), builder.getInt32Ty(), builder.getInt1Ty()},
+                        false));
+  addAttributes(*cast<Function>(callee.getCallee()), *findBuiltin(stagedName));
+  CallInst *seen = builder.CreateCall(callee, {load, pointer, builder.getInt32(site), bad});
+  load->replaceUsesWithIf(seen, [&](Use &use) { return use.getUser() != seen; });
 }
 
-/// An atomic operation on memory that nobody has written finds any value there.
+/// An atomic operation on memory that nobody has written finds any value there. All threads see
+/// what it leaves.
 void guardAtomic(Instruction *inst, Value *pointer, Type *type, Align align) {
-  if (!integersLike(type))
+  Type *integers = integersLike(type);
+  if (!integers)
     return;
   IRBuilder<> builder(inst);
-  Value *bad = isUnwritten(builder, pointer, type, align);
+  Value *place = builder.CreateAnd(builder.CreatePtrToInt(pointer, builder.getInt64Ty()), 0xfff);
+  AnyValue unwritten{Unpromised::ThreadgroupRead, variableOf(pointer), /*ofLane=*/false, place};
+  Value *writers = builder.CreateAlignedLoad(integers, writersOf(builder, pointer), align);
+  // Whether a byte is zero: it borrows from the bit above it.
+  auto repeated = [&](uint64_t byte) {
+    unsigned width = integers->getIntegerBitWidth();
+    return ConstantInt::get(integers, APInt::getSplat(width, APInt(8, byte)));
+  };
+  Value *zeros = builder.CreateAnd(
+      builder.CreateAnd(builder.CreateSub(writers, repeated(1)), builder.CreateNot(writers)),
+      repeated(0x80));
+  Value *bad = builder.CreateICmpNE(zeros, Constant::getNullValue(integers));
   LoadInst *old = builder.CreateAlignedLoad(type, pointer, align);
-  builder.CreateAlignedStore(buildAnyIf(builder, bad, old, unwritten(builder, pointer)), pointer,
+  builder.CreateAlignedStore(buildAnyIf(builder, bad, old, unwritten), pointer, align);
+  builder.CreateAlignedStore(Constant::getAllOnesValue(integers), writersOf(builder, pointer),
                              align);
-  markWritten(builder, pointer, type, align);
 }
 
-void shadowThreadgroupMemory(Function &function) {
+void recordThreadgroupMemory(Function &function, CodeFacts &facts) {
   SmallVector<Instruction *> accesses;
   for (Instruction &inst : instructions(function)) {
     if (auto access = memoryAccess(inst); access && access->space == AddressSpace::Threadgroup)
@@ -114,18 +136,19 @@ void shadowThreadgroupMemory(Function &function) {
   for (Instruction *inst : accesses) {
     IRBuilder<> builder(inst);
     if (auto *load = dyn_cast<LoadInst>(inst))
-      guardLoad(load);
+      guardLoad(load, facts);
     else if (auto *store = dyn_cast<StoreInst>(inst))
-      markWritten(builder, store->getPointerOperand(), store->getValueOperand()->getType(),
-                  store->getAlign());
+      recordWriter(builder, store->getPointerOperand(), store->getValueOperand()->getType(),
+                   store->getAlign());
     else if (auto *rmw = dyn_cast<AtomicRMWInst>(inst))
       guardAtomic(inst, rmw->getPointerOperand(), rmw->getType(), rmw->getAlign());
     else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(inst))
       guardAtomic(inst, exchange->getPointerOperand(), exchange->getCompareOperand()->getType(),
                   exchange->getAlign());
     else if (auto *memory = dyn_cast<MemIntrinsic>(inst))
-      builder.CreateMemSet(shadowOf(builder, memory->getRawDest()), builder.getInt8(0xff),
-                           memory->getLength(), memory->getDestAlign());
+      builder.CreateMemSet(writersOf(builder, memory->getRawDest()),
+                           thisWriter(builder, builder.getInt8Ty()), memory->getLength(),
+                           memory->getDestAlign());
   }
 }
 
@@ -154,7 +177,7 @@ Type *typeOf(CallInst *call) {
 } // namespace
 
 void insertSites(Function &function, CodeFacts &facts) {
-  shadowThreadgroupMemory(function);
+  recordThreadgroupMemory(function, facts);
   Module &module = *function.getParent();
   NamedMDNode *notes = module.getNamedMetadata(notesName);
   if (!notes)

@@ -159,13 +159,17 @@ std::string describeReason(const Site &site, const KernelInfo &info) {
   case Unpromised::NoReturn:
     return "a function ends without returning a value";
   case Unpromised::ThreadgroupRead:
+  case Unpromised::UnorderedThreadgroupRead:
     stream << "threadgroup memory '" << site.note << "'";
     for (const ThreadgroupVariableInfo &variable : info.threadgroupVariables)
       if (variable.name == site.note && variable.line) {
         stream << " (declared in line " << variable.line << ":" << variable.column << ")";
         break;
       }
-    stream << " is read before any thread of the threadgroup has written it";
+    stream << (site.reason == Unpromised::ThreadgroupRead
+                   ? " is read before any thread of the threadgroup has written it"
+                   : " is read after another SIMD-group has stored it, with no "
+                     "threadgroup_barrier(mem_flags::mem_threadgroup) between the two");
     break;
   case Unpromised::Shuffle:
     return "a shuffle reads a lane that is inactive or outside of the SIMD-group";

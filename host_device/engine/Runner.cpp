@@ -140,11 +140,10 @@ void Runner::place(Group &group, const LaunchPlan &plan, uint64_t linearGroup) {
   if (!plan.threadgroupBytes)
     return;
   if (plan.clearThreadgroupMemory)
-    std::memset(group.threadgroupMemory.data(), 0xff,
-                std::min<size_t>(plan.threadgroupBytes, ThreadgroupMemory::bytes));
+    std::memset(group.threadgroupMemory.data(), 0xff, plan.threadgroupBytes);
   if (plan.portable) // nothing has been written
-    std::memset(group.threadgroupMemory.data() + maxThreadgroupMemory, 0,
-                std::min<size_t>(plan.threadgroupBytes, maxThreadgroupMemory));
+    for (uint32_t offset : {threadgroupWriters, threadgroupOlderWriters})
+      std::memset(group.threadgroupMemory.data() + offset, 0, plan.threadgroupBytes);
 }
 
 Random Runner::placeNext(Group &group, const LaunchPlan &plan, const Part &part, uint64_t number) {
@@ -186,6 +185,7 @@ bool Runner::begin(Group &group, const LaunchPlan &plan, Part &part) {
   group.state.runner = this;
   group.state.view = nullptr;
   group.state.owners = part.owners;
+  group.state.barrierFlags = ~0u;
   group.pausesLeft = 0;
   group.atomics = group.pausedAt = 0;
   if (plan.seed && laneSeed != plan.seed) {
@@ -242,6 +242,12 @@ void Runner::resume(Group &group, uint32_t fiber) {
     record.simdgroup = current;
 }
 
+/// All SIMD-groups have come to a barrier.
+void Runner::orderMemory(Group &group, const LaunchPlan &plan) {
+  if (plan.portable)
+    passBarrier(group.state, plan.threadgroupBytes);
+}
+
 void Runner::failBarrier(const Group &group, uint32_t waiting) {
   record.failure = Failure::DivergentBarrier;
   record.site = barrierSite;
@@ -276,6 +282,7 @@ bool Runner::runFibers(Group &group, const LaunchPlan &plan, Random *random) {
     done += ended;
     if (!waiting)
       return true;
+    orderMemory(group, plan);
     if (done) {
       barrierSite = site;
       failBarrier(group, waiting);

@@ -119,6 +119,7 @@ private:
   /// Runs a fiber to its next barrier or its end; `event` says which.
   void resume(Group &group, uint32_t fiber);
   bool runFibers(Group &group, const LaunchPlan &plan, Random *random);
+  static void orderMemory(Group &group, const LaunchPlan &plan);
   void failBarrier(const Group &group, uint32_t waiting);
 
   context::fcontext_t scheduler = nullptr;

@@ -127,6 +127,7 @@ std::vector<std::pair<const char *, void *>> runtimeSymbols() {
       {"__tm_runtime_count_lines", address(&__tm_runtime_count_lines)},
       {"__tm_runtime_stored", address(&__tm_runtime_stored)},
       {"__tm_runtime_loaded", address(&__tm_runtime_loaded)},
+      {"__tm_runtime_staged", address(&__tm_runtime_staged)},
       {"__tm_runtime_atomic", address(&__tm_runtime_atomic)},
       {"__tm_runtime_fence", address(&__tm_runtime_fence)},
       {"__tm_runtime_barrier_flags", address(&__tm_runtime_barrier_flags)},

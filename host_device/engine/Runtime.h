@@ -76,6 +76,10 @@ struct LaunchPlan {
   uint64_t pausePlace = 0;
 };
 
+/// Shows the threadgroup memory that has been written to all threads, if all of them have passed a
+/// barrier that orders it (ThreadgroupOrder.cpp).
+void passBarrier(GroupState &group, uint32_t threadgroupBytes);
+
 /// Lets other threadgroups run before the next atomic of this one, if the launch is to.
 void pauseThreadgroup(GroupState &group);
 

@@ -76,6 +76,7 @@ bool Runner::runSchedule(const LaunchPlan &plan, uint64_t count, Part &part) {
       failBarrier(*chosen, waiting);
       return fail(*chosen, part);
     }
+    orderMemory(*chosen, plan);
     std::fill(status.begin(), status.end(), Group::Status::Ready);
     if (random.next() % 2)
       for (uint64_t &priority : chosen->priority)

@@ -219,6 +219,11 @@ private:
   void emitBarrierFlags(llvm::CallInst &barrier);
   void emitStored(llvm::CallInst &call);
   void emitLoaded(llvm::CallInst &call);
+  void emitStaged(llvm::CallInst &call);
+  void emitWriter(llvm::CallInst &call);
+  /// Calls a function of the runtime with what a load got, if `condition` holds. It may change it.
+  void observe(llvm::CallInst &call, Value *condition, llvm::StringRef function, uint32_t site,
+               uint32_t flags);
   void emitWaits(llvm::CallInst &call);
   Value *isTracked(uint32_t site);
   uint32_t patternOf(Value *pointer, uint64_t bytes);

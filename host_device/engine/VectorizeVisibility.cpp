@@ -80,8 +80,30 @@ void SimdEmitter::emitStored(CallInst &call) {
 }
 
 void SimdEmitter::emitLoaded(CallInst &call) {
-  llvm::Value *value = call.getArgOperand(0), *pointer = call.getArgOperand(1);
   uint32_t site = constantArgument(call, 2);
+  observe(call, isTracked(site), "__tm_runtime_loaded", site, constantArgument(call, 3));
+}
+
+void SimdEmitter::emitStaged(CallInst &call) {
+  llvm::Value *bad = call.getArgOperand(3);
+  Value *some = isUniform(&call) ? b.CreateFreeze(uniform(bad))
+                                 : anyLane(b.CreateAnd(b.CreateFreeze(vector(bad)), mask));
+  observe(call, some, "__tm_runtime_staged", constantArgument(call, 2), 0);
+}
+
+/// The byte that stands for this SIMD-group in the record of threadgroup memory's writers, eight
+/// times. A single SIMD-group sees all that it writes.
+void SimdEmitter::emitWriter(CallInst &call) {
+  Value *count = groupField(b.getInt32Ty(), offsetof(GroupState, simdgroups), "simdgroups");
+  Value *own = b.CreateMul(b.CreateAdd(b.CreateZExt(simdgroup, b.getInt64Ty()), b.getInt64(1)),
+                           b.getInt64(0x0101010101010101));
+  define(call, 0,
+         b.CreateSelect(b.CreateICmpEQ(count, b.getInt32(1)), b.getInt64(~uint64_t(0)), own));
+}
+
+void SimdEmitter::observe(CallInst &call, Value *condition, StringRef function, uint32_t site,
+                          uint32_t accessFlags) {
+  llvm::Value *value = call.getArgOperand(0), *pointer = call.getArgOperand(1);
   SmallVector<Type *> types;
   SmallVector<uint64_t> offsets;
   componentTypes(call.getType(), types);
@@ -93,13 +115,12 @@ void SimdEmitter::emitLoaded(CallInst &call) {
     results.push_back(slot(one ? type : lanesOf(type), "seen"));
     b.CreateStore(one ? uniform(value, c) : vector(value, c), results[c]);
   }
-  branchRarely(isTracked(site), [&] {
+  branchRarely(condition, [&] {
     Type *i32 = b.getInt32Ty(), *address = b.getPtrTy();
     auto callee = module.getOrInsertFunction(
-        "__tm_runtime_loaded",
-        FunctionType::get(b.getVoidTy(),
-                          {address, i32, address, i32, i32, i32, i32, i32, address, i32, i32},
-                          false));
+        function, FunctionType::get(
+                      b.getVoidTy(),
+                      {address, i32, address, i32, i32, i32, i32, i32, address, i32, i32}, false));
     cast<Function>(callee.getCallee())->setDoesNotThrow();
     // Neighbouring components of one size are one access.
     for (unsigned first = 0, end; first != types.size(); first = end) {
@@ -116,7 +137,7 @@ void SimdEmitter::emitLoaded(CallInst &call) {
       auto home = [&](unsigned c) { return b.CreateGEP(whole, values, b.getInt64(c - first)); };
       for (unsigned c = first; c != end; ++c)
         b.CreateStore(b.CreateLoad(whole, results[c]), home(c));
-      uint32_t flags = constantArgument(call, 3) | patternOf(pointer, count * bytes);
+      uint32_t flags = accessFlags | patternOf(pointer, count * bytes);
       b.CreateCall(callee,
                    {group, simdgroup, list, maskBits(mask), b.getInt32(bytes), b.getInt32(count),
                     b.getInt32(site), b.getInt32(flags), values, b.getInt32(one ? 0 : bytes),

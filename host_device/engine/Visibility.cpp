@@ -572,6 +572,7 @@ void __tm_runtime_fence(GroupState *group, uint32_t simdgroup, uint32_t mask, ui
 
 void __tm_runtime_barrier_flags(GroupState *group, uint32_t simdgroup, uint32_t flags) {
   constexpr uint32_t memDevice = 1;
+  group->barrierFlags &= flags;
   if (auto *view = static_cast<GroupView *>(group->view); view && (flags & memDevice))
     ++view->simdgroups[simdgroup].barriers;
 }

@@ -28,6 +28,8 @@ class Case:
 
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
+UNORDERED = "is read after another SIMD-group has stored it, with no threadgroup_barrier(mem_flags::mem_threadgroup)"
+
 CASES = [
     # Threadgroup memory of which nothing writes a part, and constants that are unlikely by chance.
     Case(
@@ -298,6 +300,67 @@ CASES = [
         "float m = 0;\nfor (int k = 0; k < 4; ++k) m = max(m, parts[k]); // here\nx[i] = m;",
         f"threadgroup float parts[4];\nif (l == 0) parts[t / 32] = t;\n{BARRIER}\n"
         "float m = 0;\nfor (int k = 0; k < 2; ++k) m = max(m, parts[k]);\nx[i] = m;",
+    ),
+    # Barriers that are missing, or order other memory.
+    Case(
+        "second_barrier_of_a_loop",
+        UNORDERED,
+        f"threadgroup int tile[64];\nint s = 0;\nfor (int k = 1; k < 5; ++k) {{\n  tile[t] = t * k;\n  {BARRIER}\n"
+        "  s += tile[63 - t]; // here\n}\nout[i] = s;",
+        f"threadgroup int tile[64];\nint s = 0;\nfor (int k = 1; k < 5; ++k) {{\n  tile[t] = t * k;\n  {BARRIER}\n"
+        f"  s += tile[63 - t];\n  {BARRIER}\n}}\nout[i] = s;",
+    ),
+    Case(
+        "barrier_for_device_memory",
+        UNORDERED,
+        "threadgroup float tile[64];\ntile[t] = t;\nthreadgroup_barrier(mem_flags::mem_device);\nx[i] = tile[63 - t]; // here",
+        "threadgroup float tile[64];\ntile[t] = t;\nthreadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);\n"
+        "x[i] = tile[63 - t];",
+    ),
+    Case(
+        "barrier_for_no_memory",
+        UNORDERED,
+        "threadgroup half4 tile[64];\ntile[t] = half4(t);\nthreadgroup_barrier(mem_flags::mem_none);\n"
+        "half4 v = tile[63 - t]; // here\nx[i] = v.y + v.z;",
+        "threadgroup half4 tile[64];\ntile[t] = half4(t);\nthreadgroup_barrier(mem_flags::mem_none);\n"
+        "half4 v = tile[t / 32 * 32 + 31 - l];\nx[i] = v.y + v.z;",
+    ),
+    Case(
+        "barrier_of_a_simdgroup",
+        "threadgroup memory 'tile' (declared in line",
+        "threadgroup uchar tile[64];\ntile[t] = t;\nsimdgroup_barrier(mem_flags::mem_threadgroup);\nout[i] = tile[63 - t]; // here",
+        "threadgroup uchar tile[64];\ntile[t] = t;\nsimdgroup_barrier(mem_flags::mem_threadgroup);\nout[i] = tile[t ^ 31];",
+    ),
+    Case(
+        "memory_that_is_used_again",
+        UNORDERED,
+        f"threadgroup int tile[64];\ntile[t] = t;\n{BARRIER}\nint a = tile[(t + 32) % 64]; // here\ntile[t] = a + 100;\n"
+        f"{BARRIER}\nout[i] = tile[t];",
+        f"threadgroup int tile[64];\ntile[t] = t;\n{BARRIER}\nint a = tile[(t + 32) % 64];\n{BARRIER}\ntile[t] = a + 100;\n"
+        f"{BARRIER}\nout[i] = tile[t];",
+    ),
+    Case(
+        "partial_sums",
+        UNORDERED,
+        f"threadgroup float part[2];\nif (l == 0) part[t / 32] = 0;\n{BARRIER}\nfloat sum = simd_sum(float(t));\n"
+        "if (l == 0) part[t / 32] = sum;\nx[i] = part[0] + part[1]; // here",
+        f"threadgroup float part[2];\nif (l == 0) part[t / 32] = 0;\n{BARRIER}\nfloat sum = simd_sum(float(t));\n"
+        f"if (l == 0) part[t / 32] = sum;\n{BARRIER}\nx[i] = part[0] + part[1];",
+    ),
+    Case(
+        "the_same_number_again",
+        UNORDERED,
+        f"threadgroup int all[2];\nif (l == 0) all[t / 32] = n;\n{BARRIER}\nif (l == 0) all[t / 32] = n + 1;\n"
+        "out[i] = all[1 - t / 32]; // here",
+        f"threadgroup int all[2];\nif (l == 0) all[t / 32] = n;\n{BARRIER}\nif (l == 0) all[t / 32] = n;\n"
+        "out[i] = all[1 - t / 32];",
+    ),
+    Case(
+        "a_pair_of_two_writers",
+        UNORDERED,
+        f"threadgroup int2 tile[64];\ntile[t] = int2(t);\n{BARRIER}\ntile[t].x = 7;\nint2 v = tile[63 - t]; // here\nout[i] = v.x + v.y;",
+        f"threadgroup int2 tile[64];\ntile[t] = int2(t);\n{BARRIER}\ntile[t].x = 7;\nint2 v = tile[t ^ 1];\nout[i] = v.x + v.y;\n"
+        "v = tile[63 - t];\nx[i] = v.y;",
     ),
     # Lanes.
     Case(
