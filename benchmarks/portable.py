@@ -1,6 +1,6 @@
 """What the checks of the host device cost: a portable launch against an unchecked one, in one process.
 
-python benchmarks/portable.py [--seed 1] [--kernels PATTERN]
+python benchmarks/portable.py [--seed 1] [--kernels PATTERN] [--most 10]
 
 Prints the wall time and the processor time of a launch with ``check="portable"``, each as a multiple of the same launch without a
 check. The least of several launches counts. The first one of each kind compiles and does not count.
@@ -107,10 +107,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kernels", default="*", help="names, with * and ?")
+    parser.add_argument("--most", type=float, help="fail if a launch costs more wall time")
     options = parser.parse_args()
     kernels = {**small_kernels(), **runs()}
     print(f"{'':34}{'unchecked':>12}{'bounds':>16}{'portable':>16}")
     print(f"{'':34}{'ms':>12}{'wall':>10}{'CPU':>6}{'wall':>10}{'CPU':>6}")
+    costly = False
     for name, function in kernels.items():
         if not fnmatch.fnmatch(name, options.kernels):
             continue
@@ -126,8 +128,13 @@ def main() -> None:
                     ]
                 )
         (wall, cpu), *checked = figures
+        costly |= checked[-1][0] > (options.most or float("inf")) * wall
         row = "".join(f"{w / wall:10.1f}{c / cpu:6.1f}" for w, c in checked)
         print(f"{name:34}{wall:12.3f}{row}", flush=True)
+    if costly:
+        raise SystemExit(
+            f"a portable launch costs more than {options.most:g} times an unchecked one"
+        )
 
 
 if __name__ == "__main__":

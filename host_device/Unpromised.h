@@ -20,6 +20,7 @@ enum class Unpromised : uint8_t {
   Shuffle,
   ReductionOfNaN,
   FastFunction,
+  UndefinedResult,
 };
 
 } // namespace triton_metal

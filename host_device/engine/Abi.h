@@ -53,6 +53,10 @@ struct GroupState {
   void *owners;
   /// The mem_flags that all SIMD-groups have passed to the barrier that they wait at.
   uint32_t barrierFlags;
+  /// The compare-and-exchange operations so far, and whether one has failed without a reason since
+  /// this was asked for.
+  uint32_t exchanges;
+  uint32_t hasFailedSpuriously;
 };
 
 /// SIMD-groups `first` to `last` of a threadgroup, one after the other.
@@ -155,6 +159,10 @@ void __tm_runtime_staged(GroupState *group, uint32_t simdgroup, const uint64_t *
                          uint32_t componentStride);
 void __tm_runtime_fence(GroupState *group, uint32_t simdgroup, uint32_t mask, uint32_t flags,
                         uint32_t order, uint32_t scope);
+/// Whether a compare-and-exchange fails although the values are equal, as a weak one may.
+uint32_t __tm_runtime_fails(GroupState *group, uint32_t simdgroup, uint32_t lane);
+/// Whether one has since the last call.
+uint32_t __tm_runtime_has_failed(GroupState *group);
 /// Before a threadgroup barrier.
 void __tm_runtime_barrier_flags(GroupState *group, uint32_t simdgroup, uint32_t flags);
 /// `buffer` is the buffer that the addresses belong to, or -1.

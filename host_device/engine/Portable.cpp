@@ -175,6 +175,9 @@ std::string describeReason(const Site &site, const KernelInfo &info) {
     return "a shuffle reads a lane that is inactive or outside of the SIMD-group";
   case Unpromised::ReductionOfNaN:
     return "the minimum or maximum across a SIMD-group of values with a NaN among them";
+  case Unpromised::UndefinedResult:
+    stream << site.note << " gets arguments for which Metal does not define its result";
+    break;
   case Unpromised::FastFunction:
     stream << site.note
            << " gets or gives a number outside of the range for which Metal states its error";

@@ -119,6 +119,7 @@ void Runner::stop(const Group &group) {
 
 void Runner::place(Group &group, const LaunchPlan &plan, uint64_t linearGroup) {
   GroupState &state = group.state;
+  state.exchanges = state.hasFailedSpuriously = 0;
   uint32_t width = launch->threadgroups[0], height = launch->threadgroups[1];
   state.position[0] = linearGroup % width;
   state.position[1] = linearGroup / width % height;

@@ -2,7 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <set>
+#include <utility>
 
 namespace triton_metal::engine {
 
@@ -83,6 +83,21 @@ extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *co
   *counter += count;
 }
 
+extern "C" uint32_t __tm_runtime_fails(GroupState *group, uint32_t simdgroup, uint32_t lane) {
+  // One in four, and never two in succession, so that a loop of attempts ends.
+  uint64_t hash = group->exchanges++;
+  for (uint64_t part : {uint64_t(group->position[0]), uint64_t(group->position[1]),
+                        uint64_t(group->position[2]), uint64_t(simdgroup * simdWidth + lane)})
+    hash = (hash ^ hash >> 29) * 0x9e3779b97f4a7c15 + part;
+  bool fails = !group->hasFailedSpuriously && (hash >> 40) % 4 == 0;
+  group->hasFailedSpuriously = fails;
+  return fails;
+}
+
+extern "C" uint32_t __tm_runtime_has_failed(GroupState *group) {
+  return std::exchange(group->hasFailedSpuriously, 0);
+}
+
 extern "C" void __tm_runtime_check(const LaunchState *launch, GroupState *group,
                                    const uint64_t *addresses, uint32_t mask, uint32_t site,
                                    uint64_t start, uint64_t length, uint32_t bytes,
@@ -127,6 +142,8 @@ std::vector<std::pair<const char *, void *>> runtimeSymbols() {
       {"__tm_runtime_count_lines", address(&__tm_runtime_count_lines)},
       {"__tm_runtime_stored", address(&__tm_runtime_stored)},
       {"__tm_runtime_loaded", address(&__tm_runtime_loaded)},
+      {"__tm_runtime_fails", address(&__tm_runtime_fails)},
+      {"__tm_runtime_has_failed", address(&__tm_runtime_has_failed)},
       {"__tm_runtime_staged", address(&__tm_runtime_staged)},
       {"__tm_runtime_atomic", address(&__tm_runtime_atomic)},
       {"__tm_runtime_fence", address(&__tm_runtime_fence)},

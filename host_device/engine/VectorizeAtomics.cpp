@@ -61,12 +61,22 @@ void SimdEmitter::emitCompareExchange(AtomicCmpXchgInst &exchange) {
     Value *at = b.CreateLoad(b.getPtrTy(), b.CreateGEP(b.getPtrTy(), pointers, lane));
     Value *compare = b.CreateLoad(type, b.CreateGEP(type, expected, lane));
     Value *next = b.CreateLoad(type, b.CreateGEP(type, desired, lane));
+    Value *fails = b.getFalse();
+    if (options.portable) {
+      // Metal only has a weak form. One that fails without a reason leaves what is there.
+      Type *i32 = b.getInt32Ty();
+      auto callee = module.getOrInsertFunction(
+          "__tm_runtime_fails", FunctionType::get(i32, {b.getPtrTy(), i32, i32}, false));
+      cast<Function>(callee.getCallee())->setDoesNotThrow();
+      fails = b.CreateICmpNE(b.CreateCall(callee, {group, simdgroup, lane}), b.getInt32(0));
+      next = b.CreateSelect(fails, compare, next);
+    }
     Value *pair =
         b.CreateAtomicCmpXchg(at, compare, next, alignment, orderOf(exchange.getSuccessOrdering()),
                               orderOf(exchange.getFailureOrdering()));
     b.CreateStore(b.CreateExtractValue(pair, 0), b.CreateGEP(type, old, lane));
-    b.CreateStore(b.CreateZExt(b.CreateExtractValue(pair, 1), b.getInt8Ty()),
-                  b.CreateGEP(b.getInt8Ty(), success, lane));
+    Value *succeeds = b.CreateAnd(b.CreateExtractValue(pair, 1), b.CreateNot(fails));
+    b.CreateStore(b.CreateZExt(succeeds, b.getInt8Ty()), b.CreateGEP(b.getInt8Ty(), success, lane));
   });
   define(exchange, 0, b.CreateLoad(lanesOf(type), old));
   define(exchange, 1,

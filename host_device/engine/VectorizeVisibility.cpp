@@ -155,6 +155,17 @@ void SimdEmitter::emitWaits(CallInst &call) {
   Value *waiting = vector(call.getArgOperand(0));
   Value *others = b.CreateAnd(mask, b.CreateNot(waiting));
   Value *all = b.CreateAnd(anyLane(mask), b.CreateNot(anyLane(others)));
+  // A compare-and-exchange that failed without a reason may succeed next time.
+  Type *i32 = b.getInt32Ty();
+  AllocaInst *excused = slot(i32, "excused");
+  b.CreateStore(b.getInt32(0), excused);
+  branchRarely(all, [&] {
+    auto callee = module.getOrInsertFunction("__tm_runtime_has_failed",
+                                             FunctionType::get(i32, {b.getPtrTy()}, false));
+    cast<Function>(callee.getCallee())->setDoesNotThrow();
+    b.CreateStore(b.CreateCall(callee, {group}), excused);
+  });
+  all = b.CreateAnd(all, b.CreateICmpEQ(b.CreateLoad(i32, excused), b.getInt32(0)));
   emitFailure(b.CreateAnd(mask, splat(all)), Failure::Waits, constantArgument(call, 1), nullptr);
 }
 

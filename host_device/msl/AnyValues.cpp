@@ -114,6 +114,21 @@ void resolvePromises(Module &module) {
   replaceCalls("__tm_outside", [&](CallInst *call) -> Value * {
     return portable ? ConstantInt::get(call->getType(), 64) : call->getArgOperand(0);
   });
+  // A template: one function for each type.
+  SmallVector<std::string> undefined;
+  for (Function &function : module)
+    if (function.isDeclaration() && function.getName().contains("14__tm_undefinedI"))
+      undefined.push_back(function.getName().str());
+  for (StringRef name : undefined)
+    replaceCalls(name, [&](CallInst *call) -> Value * {
+      if (!portable)
+        return call->getArgOperand(0);
+      IRBuilder<> builder(call);
+      std::string caller = demangle(call->getFunction()->getName());
+      StringRef plain = StringRef(caller).split('(').first.rsplit("metal::").second;
+      return buildAnyIf(builder, call->getArgOperand(1), call->getArgOperand(0),
+                        {Unpromised::UndefinedResult, plain.empty() ? StringRef(caller) : plain});
+    });
   replaceCalls("__tm_fast_f32", [&](CallInst *call) -> Value * {
     Value *value = call->getArgOperand(0);
     if (!portable)

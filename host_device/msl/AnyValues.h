@@ -46,7 +46,8 @@ llvm::Value *buildAnyIf(llvm::IRBuilderBase &builder, llvm::Value *bad, llvm::Va
 void pessimizeOverflow(llvm::Function &function);
 
 /// Replaces what the standard library says about its results: `__tm_outside(lane)`, a lane that is
-/// not promised, and `__tm_fast_f32(result, bad, ulps, absolute)`, a result that is not exact.
+/// not promised, `__tm_undefined(result, bad)`, a result that Metal does not define, and
+/// `__tm_fast_f32(result, bad, ulps, absolute)`, one that is not exact.
 void resolvePromises(llvm::Module &module);
 
 /// Fills each local variable with any value where it comes to life, and removes the markers of

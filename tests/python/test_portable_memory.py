@@ -732,3 +732,24 @@ def test_innocent(case: Case, seed: int) -> None:
     assert error == ""
     for index, result in case.results.items():
         np.testing.assert_array_equal(buffers[index], result)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_weak_exchange_may_fail_without_a_reason(seed: int) -> None:
+    once = """kernel void k(device atomic_uint *flags, device uint *won, AT) {
+  uint expected = 0;
+  won[i] = atomic_compare_exchange_weak_explicit(flags + i, &expected, 1u, memory_order_relaxed, memory_order_relaxed);
+  if (expected) won[i] = 9;
+}"""
+    case = Case("once", once, [zeros(256, np.uint32), zeros(256, np.uint32)])
+    (flags, won), error = launch(case, seed)
+    assert error == ""
+    assert set(won.tolist()) == {0, 1}
+    np.testing.assert_array_equal(flags, won)
+    again = once.replace("  won[i] =", "  while (!").replace(
+        "memory_order_relaxed);", "memory_order_relaxed) && !expected);"
+    )
+    again = again.replace("  if (expected) won[i] = 9;", "  won[i] = 1;")
+    (flags, won), error = launch(Case("again", again, case.buffers), seed)
+    assert error == ""
+    assert (flags == 1).all() and (won == 1).all()

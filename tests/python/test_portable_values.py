@@ -424,6 +424,49 @@ CASES = [
         "float v = i == 3 ? NAN : float(i);\nx[i] = simd_max(v); // here",
         "float v = i == 3 ? NAN : float(i);\nx[i] = simd_max(v != v ? -INFINITY : v);",
     ),
+    # Functions whose result Metal does not define for some arguments.
+    Case(
+        "clamp_upside_down",
+        "clamp gets arguments for which Metal does not define its result",
+        "out[i] = clamp(int(i), 9, n); // here",
+        "int v = clamp(int(i), 9, n);\nout[i] = n < 9 ? 9 : v;",
+    ),
+    Case(
+        "clamp_of_halves_upside_down",
+        "clamp gets arguments for which Metal does not define its result",
+        "half2 v = clamp(half2(i), half2(0, 9), half2(4, n)); // here\nx[i] = v.x + v.y;",
+        "half2 v = clamp(half2(i), half2(0, 9), half2(4, n));\nx[i] = v.x;",
+    ),
+    Case(
+        "mix_beyond_its_ends",
+        "mix gets arguments for which Metal does not define its result",
+        "x[i] = mix(1.0f, 2.0f, float(i) / 16); // here",
+        "x[i] = mix(1.0f, 2.0f, float(i) / 63);",
+    ),
+    Case(
+        "smoothstep_of_one_edge",
+        "smoothstep gets arguments for which Metal does not define its result",
+        "x[i] = smoothstep(float(n), float(n), float(i)); // here",
+        "x[i] = smoothstep(float(n), float(n + 1), float(i));",
+    ),
+    Case(
+        "bits_beyond_the_last",
+        "extract_bits gets arguments for which Metal does not define its result",
+        "out[i] = extract_bits(uint(i), i, 8); // here",
+        "uint v = extract_bits(uint(i), i, 8);\nout[i] = i <= 24 ? v : 0;",
+    ),
+    Case(
+        "bits_inserted_beyond_the_last",
+        "insert_bits gets arguments for which Metal does not define its result",
+        "out[i] = insert_bits(ushort(n), ushort(i), 12, 5); // here",
+        "out[i] = insert_bits(ushort(n), ushort(i), 11, 5);",
+    ),
+    Case(
+        "fast_minimum_of_nan",
+        "min gets arguments for which Metal does not define its result",
+        "x[i] = fast::min(i == 5 ? NAN : 1.0f, 2.0f); // here",
+        "x[i] = min(i == 5 ? NAN : 1.0f, 2.0f);",
+    ),
     # Functions of fast math.
     Case(
         "fast_sin",
