@@ -114,7 +114,7 @@ enum AccessFlags : uint32_t {
   accessOverwrites = 4,
   /// An atomic with an order other than relaxed.
   accessOrdered = 8,
-  /// If all lanes are active, their accesses follow one another without gaps.
+  /// The accesses of neighbouring lanes follow one another without gaps.
   accessConsecutive = 16,
   /// All lanes have one address.
   accessUniform = 32,

@@ -24,13 +24,15 @@ bool runApart(LaunchPlan &plan) {
                                     launch.threadgroups[2];
   Pieces pieces(0, groups, std::max<uint64_t>(1, groups / (plan.numThreads * uint64_t(8))));
   std::mutex mutex;
+  // A thread may end before another one begins.
+  const PortableRun empty = *plan.portableRun;
   auto work = [&] {
     Stoppable stoppable;
-    SubnormalMode mode(plan.portableRun->flushResults, plan.portableRun->flushOperands);
+    SubnormalMode mode(empty.flushResults, empty.flushOperands);
     std::optional<TimeLimit> limit;
     if (plan.timeLimit)
       limit.emplace(*plan.timeLimit);
-    PortableRun run = *plan.portableRun;
+    PortableRun run = empty;
     Part part(plan);
     part.portable = &run;
     part.order = plan.only ? plan.only->data() : nullptr;
@@ -43,8 +45,16 @@ bool runApart(LaunchPlan &plan) {
     plan.portableRun->add(run);
   };
   unsigned helpers = std::min<uint64_t>(plan.numThreads, groups) - 1;
-  if (!helpers || !runOnThreads(helpers, work))
+  constexpr double worthWaking = 30000;
+  if (plan.nanosecondsPerGroup && plan.nanosecondsPerGroup * double(groups) < worthWaking)
+    helpers = 0;
+  auto start = std::chrono::steady_clock::now();
+  if (!helpers || !runOnThreads(helpers, work)) {
+    helpers = 0;
     work();
+  }
+  std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
+  plan.nanosecondsPerGroup = std::max(1.0, time.count() * (helpers + 1) / double(groups));
   if (!plan.failure && !sharing.wasFound()) {
     if (plan.only)
       plan.written = sharing.writtenChunks();

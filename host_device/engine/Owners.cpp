@@ -40,29 +40,29 @@ template <bool isStore> void Owners::touch(uint32_t simdgroup, const Visibility:
   const int32_t me = firstSimdgroup + simdgroup, floor = base << 1;
   // The granules of the line have words of their own.
   const int32_t mixed = floor | 1;
-  uint32_t mask = access.mask;
-  uint64_t bytes = access.bytes;
-  if (access.flags & accessUniform) {
-    mask &= -mask;
-  } else if ((access.flags & accessConsecutive) && mask == ~0u) {
-    mask = 1;
-    bytes *= simdWidth;
-  }
+  auto [mask, bytes] = access.merged();
+  Region *region = nullptr;
+  uint64_t markedChunk = ~uint64_t(0), front = 0;
+  int32_t shared = 0;
   for (; mask; mask &= mask - 1) {
     uint64_t address = access.addresses[std::countr_zero(mask)];
-    Region *region = find(address);
-    if (!region)
-      continue;
+    if (!region || address - region->start >= region->bytes) {
+      if (!(region = find(address)))
+        continue;
+      front = region->start >> shift;
+      markedChunk = ~uint64_t(0);
+    }
     uint64_t end = std::min(address + bytes, region->start + region->bytes);
     uint64_t firstChunk = address >> chunkShift, lastChunk = (end - 1) >> chunkShift;
-    for (uint64_t chunk = firstChunk; chunk <= lastChunk; ++chunk) {
-      region->chunks[chunk - (region->start >> chunkShift)] |= isStore ? 3 : 1;
-      if (isStore && (chunksOfGroup.empty() || chunksOfGroup.back() != chunk))
-        chunksOfGroup.push_back(chunk);
+    if (firstChunk != markedChunk || lastChunk != markedChunk) {
+      for (uint64_t chunk = firstChunk; chunk <= lastChunk; ++chunk) {
+        region->chunks[chunk - (region->start >> chunkShift)] |= isStore ? 3 : 1;
+        if (isStore && (chunksOfGroup.empty() || chunksOfGroup.back() != chunk))
+          chunksOfGroup.push_back(chunk);
+      }
+      markedChunk = lastChunk;
     }
-    uint64_t front = region->start >> shift;
     uint64_t granule = (address >> shift) - front, behind = ((end - 1) >> shift) - front + 1;
-    int32_t shared = 0;
     while (granule != behind) {
       uint64_t line = granule / lineGranules;
       uint64_t last = std::min(behind, (line + 1) * lineGranules);
@@ -80,8 +80,8 @@ template <bool isStore> void Owners::touch(uint32_t simdgroup, const Visibility:
       }
       granule = last;
     }
-    isShared |= shared;
   }
+  isShared |= shared;
 }
 
 void Owners::store(uint32_t simdgroup, const Visibility::Access &access) {

@@ -165,14 +165,7 @@ template <typename Body> void Visibility::forEachLine(const Access &access, Body
       body(*region, line, bits);
     bits = 0;
   };
-  uint32_t mask = access.mask;
-  uint64_t bytes = access.bytes;
-  if (access.flags & accessUniform) {
-    mask &= -mask;
-  } else if ((access.flags & accessConsecutive) && mask == ~0u) {
-    mask = 1;
-    bytes *= simdWidth;
-  }
+  auto [mask, bytes] = access.merged();
   for (; mask; mask &= mask - 1) {
     uint64_t address = access.addresses[std::countr_zero(mask)];
     if (!region || address - region->start >= region->bytes) {

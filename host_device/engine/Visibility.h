@@ -9,6 +9,7 @@
 #include "host_device/engine/Code.h"
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -114,6 +115,18 @@ public:
     /// Of each lane.
     uint32_t bytes;
     uint32_t site, flags;
+
+    /// The lanes and the bytes of each of them that stand for all: one lane stands for all that
+    /// have its address, and for neighbours that follow it without gaps.
+    std::pair<uint32_t, uint64_t> merged() const {
+      uint32_t first = mask & -mask;
+      if (flags & accessUniform)
+        return {first, bytes};
+      bool areNeighbours = mask && !(mask & (mask + first));
+      if ((flags & accessConsecutive) && areNeighbours)
+        return {first, uint64_t(bytes) * std::popcount(mask)};
+      return {mask, bytes};
+    }
   };
   /// Numbers that have been loaded: `components` of `bytes` each for every lane.
   struct Loaded {
