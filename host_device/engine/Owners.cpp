@@ -10,15 +10,6 @@ namespace triton_metal::engine {
 // Accesses
 //===----------------------------------------------------------------------===//
 
-Owners::Region *Owners::find(uint64_t address) {
-  if (last < regions.size() && address - regions[last].start < regions[last].bytes)
-    return &regions[last];
-  for (last = 0; last != regions.size(); ++last)
-    if (address - regions[last].start < regions[last].bytes)
-      return &regions[last];
-  return nullptr;
-}
-
 /// Changes the word of a granule or a line for an access.
 template <bool isStore>
 static void update(int32_t &word, int32_t me, int32_t floor, int32_t &shared) {
@@ -47,7 +38,7 @@ template <bool isStore> void Owners::touch(uint32_t simdgroup, const Visibility:
   for (; mask; mask &= mask - 1) {
     uint64_t address = access.addresses[std::countr_zero(mask)];
     if (!region || address - region->start >= region->bytes) {
-      if (!(region = find(address)))
+      if (!(region = findRegion(regions, last, address)))
         continue;
       front = region->start >> shift;
       markedChunk = ~uint64_t(0);

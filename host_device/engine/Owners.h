@@ -46,7 +46,6 @@ private:
   };
 
   template <bool isStore> void touch(uint32_t simdgroup, const Visibility::Access &access);
-  Region *find(uint64_t address);
 
   std::vector<Region> regions;
   size_t last = 0;

@@ -145,15 +145,6 @@ void Visibility::enter(GroupView &view, uint32_t group, uint32_t simdgroups) {
 // Records of stores
 //===----------------------------------------------------------------------===//
 
-Visibility::Region *Visibility::find(uint64_t address) {
-  if (last < regions.size() && address - regions[last].start < regions[last].bytes)
-    return &regions[last];
-  for (last = 0; last != regions.size(); ++last)
-    if (address - regions[last].start < regions[last].bytes)
-      return &regions[last];
-  return nullptr;
-}
-
 /// Calls `body(region, line, bits)` for the lines that the lanes touch. Neighbouring lanes share
 /// one call.
 template <typename Body> void Visibility::forEachLine(const Access &access, Body &&body) {

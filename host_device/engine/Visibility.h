@@ -51,6 +51,17 @@ struct StaleAccess {
   uint32_t simdgroup = 0, lane = 0;
 };
 
+/// The region with the address, or null. `last` is the place of the last one.
+template <typename Region>
+Region *findRegion(std::vector<Region> &regions, size_t &last, uint64_t address) {
+  if (last < regions.size() && address - regions[last].start < regions[last].bytes)
+    return &regions[last];
+  for (last = 0; last != regions.size(); ++last)
+    if (address - regions[last].start < regions[last].bytes)
+      return &regions[last];
+  return nullptr;
+}
+
 class Visibility;
 
 /// The memory as the threads of one threadgroup see it.
@@ -188,7 +199,7 @@ private:
   }
 
   template <typename Body> void forEachLine(const Access &access, Body &&body);
-  Region *find(uint64_t address);
+  Region *find(uint64_t address) { return findRegion(regions, last, address); }
   void put(Region &region, uint64_t line, uint32_t bits, Record record);
   void keep(const Region &region, char *copy, uint64_t line, uint32_t bits) const;
   void removeFrom(Line &line, uint32_t bits);

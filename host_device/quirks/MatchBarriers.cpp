@@ -23,6 +23,13 @@ public:
       declared[event.variable] = event.scope;
   }
 
+  /// What runs after this call, and not before it again, is not asked from now on.
+  void setBarrier(const Call &call) {
+    barrier = &call;
+    known.clear();
+    loops.clear();
+  }
+
   bool differs(Value value) {
     if (!value.expr)
       return false;
@@ -46,6 +53,7 @@ public:
 private:
   const Scan &scan;
   bool inSimdgroup;
+  const Call *barrier = nullptr;
   llvm::DenseMap<const VarDecl *, SmallVector<const Assignment *, 2>> assigned;
   llvm::DenseMap<const VarDecl *, const Scope *> declared;
   llvm::DenseMap<std::pair<const Expr *, const Frame *>, bool> known;
@@ -73,6 +81,14 @@ private:
           result |= scope->kind != Scope::Loop && differs({scope->condition, scope->frame});
     }
     return loops[loop] = result;
+  }
+
+  bool isBehindBarrier(const Assignment &assignment) const {
+    if (assignment.order < barrier->order)
+      return false;
+    auto around = loopsAround(barrier->scope);
+    return llvm::none_of(loopsAround(assignment.scope),
+                         [&](const Scope *loop) { return llvm::is_contained(around, loop); });
   }
 
   bool differsByPosition(const VarDecl *variable) const {
@@ -112,7 +128,8 @@ private:
       }
       const Scope *outer = declared.lookup(variable);
       for (const Assignment *assignment : assigned.lookup(variable))
-        if (differs({assignment->value, assignment->frame}) || splits(assignment->scope, outer))
+        if (!isBehindBarrier(*assignment) &&
+            (differs({assignment->value, assignment->frame}) || splits(assignment->scope, outer)))
           return true;
       return false;
     }
@@ -161,6 +178,7 @@ void matchBarriers(const Scan &scan) {
     for (const Call &call : scan.walk.calls) {
       if (call.name != name)
         continue;
+      divergence.setBarrier(call);
       bool splits = divergence.splits(call.scope, nullptr);
       // Threads that have left the kernel or the function before.
       for (const Jump &jump : scan.walk.jumps)

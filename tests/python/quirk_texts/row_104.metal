@@ -52,3 +52,23 @@ kernel void safe(device float *out [[buffer(0)]], constant uint *args [[buffer(1
     threadgroup_barrier(mem_flags::mem_device);
   out[t] = shared[0];
 }
+kernel void written_later(device short *x [[buffer(0)]], constant uint *args [[buffer(1)]], uint t [[thread_index_in_threadgroup]]) {
+  short before = x[args[0]];
+  if (before > 3) {
+    threadgroup_barrier(mem_flags::mem_device);
+    if (t == 0)
+      x[args[0]] = before + 1;
+  }
+  for (uint i = 0; i < args[1]; ++i) {
+    if (x[args[0]] > 3) // HIT 5
+      threadgroup_barrier(mem_flags::mem_device); // HIT 104
+    if (t == 0)
+      x[args[0]] = t;
+  }
+}
+kernel void written_before(device short *x [[buffer(0)]], constant uint *args [[buffer(1)]], uint t [[thread_index_in_threadgroup]]) {
+  if (t == 0)
+    x[args[0]] = 7;
+  if (x[args[0]] > 3)
+    threadgroup_barrier(mem_flags::mem_device); // HIT 104
+}
