@@ -308,6 +308,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   insertChecks(function, options.checkBounds, facts);
   if (options.portable) {
     insertWaits(function, facts);
+    accessWholeBytes(function); // so that no access is overlooked
     insertSites(function, facts);
     trackVisibility(function, kernel, facts);
   }

@@ -63,9 +63,6 @@ void trackVisibility(Function &function, const KernelInfo &kernel, CodeFacts &fa
     auto access = memoryAccess(inst);
     if (!access || access->space != AddressSpace::Device)
       continue;
-    Type *type = isa<LoadInst>(inst) ? inst.getType() : nullptr;
-    if (type && type->getScalarType()->isIntegerTy() && type->getScalarSizeInBits() % 8)
-      continue; // vectors of bits
     accesses.push_back({&inst, *access});
     granule = std::min({granule, access->bytes & -access->bytes, access->alignment});
     int32_t buffer = bufferOf(access->pointer);
