@@ -8,6 +8,7 @@
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define TRITON_METAL_ASAN 1
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #endif
@@ -21,8 +22,10 @@ namespace triton_metal::engine {
 void Runner::leave() {
 #ifdef TRITON_METAL_ASAN
   void *fake = nullptr;
-  __sanitizer_start_switch_fiber(event == Event::Done || event == Event::Failed ? nullptr : &fake,
-                                 schedulerStack, schedulerStackSize);
+  bool isLast = event == Event::Done || event == Event::Failed;
+  if (isLast) // the frames of this fiber never return, and its stack is used again
+    __asan_handle_no_return();
+  __sanitizer_start_switch_fiber(isLast ? nullptr : &fake, schedulerStack, schedulerStackSize);
 #endif
   scheduler = context::jump_fcontext(scheduler, nullptr).fctx;
 #ifdef TRITON_METAL_ASAN
