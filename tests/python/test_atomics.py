@@ -86,6 +86,25 @@ def test_constants_are_exchanged(name: str, number: float) -> None:
 
 
 @triton.jit
+def count_up_kernel(x_ptr, out_ptr, n):
+    """Loops whose condition is more than an expression: each has a variable for it."""
+    while tl.atomic_add(x_ptr, 1) < n:
+        tl.store(out_ptr, tl.load(out_ptr) + 1)
+    while tl.atomic_add(x_ptr + 1, 2) < n:
+        while tl.atomic_add(x_ptr + 2, 3) < n:
+            tl.store(out_ptr + 2, tl.load(out_ptr + 2) + 1)
+        tl.store(out_ptr + 1, tl.load(out_ptr + 1) + 1)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_loops_that_count_by_atomics(num_warps: int) -> None:
+    x, out = np.zeros(3, np.int32), np.zeros(3, np.int32)
+    count_up_kernel[(1,)](x, out, 10, num_warps=num_warps)
+    assert x.tolist() == [11, 12, 27]
+    assert out.tolist() == [10, 5, 4]
+
+
+@triton.jit
 def counter_kernel(x_ptr, steps):
     """A scalar in memory, read by every thread and written by one, again and again."""
     for _ in range(steps):

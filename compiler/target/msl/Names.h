@@ -21,6 +21,8 @@ public:
   void pop() { scopes.pop_back(); }
   /// `base` as an identifier, with a number at the end if the name is taken.
   std::string make(llvm::StringRef base);
+  /// Takes a name of an inner scope for this one.
+  void take(llvm::StringRef name) { scopes.back().insert(name); }
 
 private:
   bool isTaken(llvm::StringRef name) const;

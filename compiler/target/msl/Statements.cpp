@@ -206,6 +206,8 @@ void KernelPrinter::printWhile(scf::WhileOp op) {
   }
   line("}");
   names.pop();
+  if (!first.empty()) // it is declared before the loop
+    names.take(more);
 }
 
 void KernelPrinter::printIf(scf::IfOp op) {
