@@ -2,6 +2,7 @@
 #include "host_device/engine/Vectorize.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -81,6 +82,23 @@ FunctionCallee declareBuiltin(Module &module, StringRef name, Type *result,
   auto callee = module.getOrInsertFunction(full, FunctionType::get(result, parameters, false));
   addAttributes(*cast<Function>(callee.getCallee()), *row);
   return callee;
+}
+
+void replaceByCall(LoadInst &load, StringRef name, ArrayRef<Value *> more) {
+  Type *type = load.getType();
+  SmallVector<Value *> operands{&load};
+  append_range(operands, more);
+  SmallVector<Type *> types;
+  for (Value *operand : operands)
+    types.push_back(operand->getType());
+  std::string full;
+  raw_string_ostream(full) << name << '.' << *type;
+  auto callee = load.getModule()->getOrInsertFunction(full, FunctionType::get(type, types, false));
+  addAttributes(*cast<Function>(callee.getCallee()), *findBuiltin(name));
+  IRBuilder<> builder(load.getNextNode());
+  builder.SetCurrentDebugLocation(load.getDebugLoc());
+  CallInst *call = builder.CreateCall(callee, operands);
+  load.replaceUsesWithIf(call, [&](Use &use) { return use.getUser() != call; });
 }
 
 } // namespace triton_metal::engine

@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Instructions.h"
 #include <optional>
 
 namespace triton_metal::engine {
@@ -86,6 +87,10 @@ void addAttributes(llvm::Function &function, const Builtin &builtin);
 llvm::FunctionCallee declareBuiltin(llvm::Module &module, llvm::StringRef name, llvm::Type *result,
                                     llvm::ArrayRef<llvm::Type *> parameters,
                                     std::optional<unsigned> space = std::nullopt);
+
+/// Replaces the uses of a load by a call of the function `name` behind it. Its operands are the
+/// load and `more`, and it has a version for each type.
+void replaceByCall(llvm::LoadInst &load, llvm::StringRef name, llvm::ArrayRef<llvm::Value *> more);
 
 // Functions that passes insert or look for.
 inline constexpr llvm::StringLiteral positionName = "__tm_engine_position";

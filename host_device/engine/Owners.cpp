@@ -1,5 +1,6 @@
 #include "host_device/engine/Owners.h"
 #include "host_device/engine/BufferContents.h"
+#include "host_device/engine/PerProcess.h"
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -99,11 +100,6 @@ struct KeptWords {
   uint32_t next = 1;
   /// Increases when the numbers start anew. Older words cannot be used then.
   uint64_t generation = 0;
-
-  static KeptWords &get() {
-    static KeptWords *kept = new KeptWords;
-    return *kept;
-  }
 };
 
 uint32_t Sharing::trackedBuffers(const LaunchPlan &plan) {
@@ -131,7 +127,7 @@ Sharing::Sharing(const LaunchPlan &plan) : plan(plan) {
   if (groups >= mostNumbers / simdgroups - 2)
     return;
   uint32_t needed = groups * simdgroups + 1;
-  KeptWords &kept = KeptWords::get();
+  KeptWords &kept = perProcess<KeptWords>();
   std::lock_guard lock(kept.mutex);
   if (mostNumbers - kept.next <= needed) {
     for (auto &[capacity, words] : kept.words)
@@ -146,7 +142,7 @@ Sharing::Sharing(const LaunchPlan &plan) : plan(plan) {
 }
 
 Owners::Words Sharing::allocate(size_t count) {
-  KeptWords &kept = KeptWords::get();
+  KeptWords &kept = perProcess<KeptWords>();
   {
     std::lock_guard lock(kept.mutex);
     // Lists of about this size, so that small ones do not take what large ones need.
@@ -184,7 +180,7 @@ Owners &Sharing::add() {
 }
 
 Sharing::~Sharing() {
-  KeptWords &kept = KeptWords::get();
+  KeptWords &kept = perProcess<KeptWords>();
   std::lock_guard lock(kept.mutex);
   for (std::unique_ptr<Owners> &owners : threads)
     for (Owners::Region &region : owners->regions)

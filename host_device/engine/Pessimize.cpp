@@ -85,18 +85,7 @@ void guardLoad(LoadInst *load, CodeFacts &facts) {
   if (integers->isVectorTy())
     bad = builder.CreateOrReduce(bad);
   uint32_t site = addSites(*load, pointer, type, facts);
-  Module &module = *load->getModule();
-  builder.SetInsertPoint(load->getNextNode());
-  builder.SetCurrentDebugLocation(load->getDebugLoc());
-  std::string name;
-  raw_string_ostream(name) << stagedName << '.' << *type;
-  auto callee = module.getOrInsertFunction(
-      name,
-      FunctionType::get(type, {type, pointer->getType(), builder.getInt32Ty(), builder.getInt1Ty()},
-                        false));
-  addAttributes(*cast<Function>(callee.getCallee()), *findBuiltin(stagedName));
-  CallInst *seen = builder.CreateCall(callee, {load, pointer, builder.getInt32(site), bad});
-  load->replaceUsesWithIf(seen, [&](Use &use) { return use.getUser() != seen; });
+  replaceByCall(*load, stagedName, {pointer, builder.getInt32(site), bad});
 }
 
 /// An atomic operation on memory that nobody has written finds any value there. All threads see

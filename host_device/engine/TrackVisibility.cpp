@@ -92,15 +92,7 @@ void trackVisibility(Function &function, const KernelInfo &kernel, CodeFacts &fa
       b.CreateCall(callee, {access.pointer, b.getInt32(access.bytes), number, flags});
       continue;
     }
-    b.SetInsertPoint(inst->getNextNode());
-    b.SetCurrentDebugLocation(inst->getDebugLoc());
-    std::string name;
-    raw_string_ostream(name) << loadedName << '.' << *load->getType();
-    auto callee = module.getOrInsertFunction(
-        name, FunctionType::get(load->getType(), {load->getType(), pointer, i32, i32}, false));
-    addAttributes(*cast<Function>(callee.getCallee()), *findBuiltin(loadedName));
-    CallInst *seen = b.CreateCall(callee, {load, access.pointer, number, flags});
-    load->replaceUsesWithIf(seen, [&](Use &use) { return use.getUser() != seen; });
+    replaceByCall(*load, loadedName, {access.pointer, number, flags});
   }
 }
 

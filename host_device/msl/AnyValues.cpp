@@ -99,6 +99,12 @@ static Value *moveByError(IRBuilderBase &builder, Value *value, Value *ulps, Val
                               builder.CreateBitCast(stepped, builder.getFloatTy()));
 }
 
+/// The function of the standard library that a call stands in, without its namespace.
+static std::string callerOf(const CallInst &call) {
+  std::string name = demangle(call.getFunction()->getName());
+  return StringRef(name).split('(').first.rsplit("metal::").second.str();
+}
+
 void resolvePromises(Module &module) {
   auto replaceCalls = [&](StringRef name, function_ref<Value *(CallInst *)> replacement) {
     Function *function = module.getFunction(name);
@@ -124,20 +130,18 @@ void resolvePromises(Module &module) {
       if (!portable)
         return call->getArgOperand(0);
       IRBuilder<> builder(call);
-      std::string caller = demangle(call->getFunction()->getName());
-      StringRef plain = StringRef(caller).split('(').first.rsplit("metal::").second;
+      std::string caller = callerOf(*call);
       return buildAnyIf(builder, call->getArgOperand(1), call->getArgOperand(0),
-                        {Unpromised::UndefinedResult, plain.empty() ? StringRef(caller) : plain});
+                        {Unpromised::UndefinedResult, caller});
     });
   replaceCalls("__tm_fast_f32", [&](CallInst *call) -> Value * {
     Value *value = call->getArgOperand(0);
     if (!portable)
       return value;
     IRBuilder<> builder(call);
-    std::string name = demangle(call->getFunction()->getName());
-    StringRef plain = StringRef(name).split('(').first.rsplit("metal::").second;
+    std::string caller = callerOf(*call);
     Value *moved = moveByError(builder, value, call->getArgOperand(2), call->getArgOperand(3));
-    AnyValue what{Unpromised::FastFunction, plain};
+    AnyValue what{Unpromised::FastFunction, caller};
     what.salt = builder.CreateZExt(builder.CreateBitCast(value, builder.getInt32Ty()),
                                    builder.getInt64Ty());
     return buildAnyIf(builder, call->getArgOperand(1), moved, what);
