@@ -195,12 +195,16 @@ void bindKernel(nb::module_ &module) {
           "The words of the scalar buffer, for arguments in the order of the kernel's.")
       .def(
           "launch",
-          [](NativeKernel &self, nb::tuple grid, nb::list arguments, nb::bytes words) {
+          [](NativeKernel &self, nb::tuple grid, nb::list arguments, nb::bytes words,
+             nb::object compiled) {
             const runtime::Metadata &metadata = self.kernel->getMetadata();
             PackedLaunch launch(metadata.name, metadata.arguments.size(), metadata.scalarWords,
                                 std::move(grid), arguments, std::move(words));
             checkGrid(metadata, launch.grid);
             BoundArrays bound(metadata, arguments);
+            if (!compiled.is_none())
+              return launchAsSet(metadata.name, compiled, self.kernel, launch.grid, bound.buffers,
+                                 launch.scalars);
             llvm::Error error = llvm::Error::success();
             {
               nb::gil_scoped_release release;
@@ -210,7 +214,9 @@ void bindKernel(nb::module_ &module) {
               raiseLaunchError(metadata.name, nb::none(), llvm::toString(std::move(error)));
           },
           nb::arg("grid"), nb::arg("arguments"), nb::arg("scalar_words"),
-          "Runs the kernel on the host device, on arrays that it can read.")
+          nb::arg("compiled") = nb::none(),
+          "Runs the kernel on the host device, on arrays that it can read. With `compiled`, the "
+          "object that has the kernel's metadata, the launch follows launch_options.")
       .def_prop_ro(
           "table",
           [](NativeKernel &self) {

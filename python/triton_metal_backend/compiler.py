@@ -1,0 +1,156 @@
+"""Compiles what stock Triton's front end prints, in the stages ttir, metal and binary."""
+
+from __future__ import annotations
+
+import json
+import re
+from types import ModuleType
+from typing import Any
+
+from triton._C.libtriton import ir, passes
+from triton.backends.compiler import BaseBackend, GPUTarget
+
+from .options import MetalOptions, read_options
+
+
+class MetalBackend(BaseBackend):
+    """Compiles kernels for ``GPUTarget("metal", arch, 32)``. ``arch`` is the chip, or "host" for the host device."""
+
+    binary_ext = "binary"
+
+    @staticmethod
+    def supports_target(target: GPUTarget) -> bool:
+        return target.backend == "metal"
+
+    def hash(self) -> str:
+        from triton_metal import cache
+
+        return f"metal-{self.target.arch}-{cache.build_id()}-{self._spec()}"
+
+    def _spec(self) -> str:
+        """The target as triton_metal's compiler reads it."""
+        from triton_metal import devices
+
+        return devices.target_spec("host" if self.target.arch == "host" else "mps")
+
+    def parse_options(self, opts: dict[str, Any]) -> MetalOptions:
+        return read_options(opts, str(self.target.arch))
+
+    def pack_metadata(self, metadata: Any) -> tuple[int, int, int]:
+        return metadata.num_warps, metadata.num_ctas, metadata.shared
+
+    def get_codegen_implementation(self, options: MetalOptions) -> dict[str, Any]:
+        # Dots of any size are compiled; small ones are padded.
+        return {
+            "convert_custom_types": convert_custom_types,
+            "min_dot_size": lambda lhs, rhs: (1, 1, 1),
+        }
+
+    def get_module_map(self) -> dict[str, ModuleType]:
+        return {}
+
+    def load_dialects(self, context: Any) -> None:
+        """Needs none besides Triton's own."""
+
+    def add_stages(
+        self, stages: dict[str, Any], options: MetalOptions, language: Any = None
+    ) -> None:
+        if language is not None and getattr(language, "name", "TRITON") != "TRITON":
+            raise ValueError(
+                "Gluon kernels name layouts and memories of other GPUs; the backend metal compiles Triton kernels"
+            )
+        stages["ttir"] = lambda source, metadata: make_ttir(source)
+        stages["metal"] = lambda source, metadata: make_metal(
+            source, metadata, options, self._spec()
+        )
+        stages["binary"] = make_binary
+
+
+def convert_custom_types(
+    value: Any, to: Any, fp_downcast_rounding: Any = None, _semantic: Any = None
+) -> Any:
+    """A conversion from or to fp8e4b15, which other backends write in assembler."""
+    from triton import language as tl
+
+    builder = _semantic.builder
+    rounding = {
+        "rtne": ir.ROUNDING_MODE.RTNE,
+        "rtz": ir.ROUNDING_MODE.RTZ,
+        None: ir.ROUNDING_MODE.RTNE,
+    }[fp_downcast_rounding]
+    target = to
+    if value.type.is_block():
+        target = (
+            value.type.with_element_ty(to.scalar)
+            if hasattr(value.type, "with_element_ty")
+            else (tl.block_type(to.scalar, value.type.get_block_shapes()))
+        )
+    narrows = value.type.scalar.primitive_bitwidth > to.scalar.primitive_bitwidth
+    handle = builder.create_fp_to_fp(
+        value.handle, target.to_ir(builder), rounding if narrows else None
+    )
+    return tl.tensor(handle, target)
+
+
+def make_ttir(module: Any) -> Any:
+    """Stock Triton's own passes on Triton IR."""
+    manager = ir.pass_manager(module.context)
+    manager.enable_debug()
+    passes.common.add_inliner(manager)
+    # Triton 3.9 has no block pointers any more.
+    if hasattr(passes.ttir, "add_rewrite_tensor_pointer"):
+        passes.ttir.add_rewrite_tensor_pointer(manager)
+    passes.ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
+    passes.common.add_canonicalizer(manager)
+    passes.ttir.add_combine(manager)
+    passes.ttir.add_reorder_broadcast(manager)
+    passes.common.add_cse(manager)
+    passes.common.add_symbol_dce(manager)
+    passes.ttir.add_loop_unroll(manager)
+    manager.run(module, "make_ttir")
+    return module
+
+
+_TOO_MUCH_MEMORY = re.compile(r"needs (\d+) bytes of threadgroup memory, .*?(\d+)")
+_TOO_MANY_THREADS = re.compile(
+    r"which is (\d+) threads in a threadgroup, and the target takes (\d+)"
+)
+
+
+def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, target: str) -> str:
+    """The Metal text of a module. Completes the metadata."""
+    from triton.runtime.errors import OutOfResources
+    from triton_metal import _native
+    from triton_metal.errors import compile_error
+
+    text = str(module)
+    if options.num_warps > 32:
+        raise OutOfResources(options.num_warps * 32, 1024, "threads")
+    try:
+        made = _native.compile_text(
+            text, "<ttir>", options.num_warps, min(max(options.num_stages, 1), 16), target
+        )
+    except ValueError as error:
+        # Autotuning passes over configurations that need too much of the device.
+        for pattern, name in ((_TOO_MUCH_MEMORY, "shared memory"), (_TOO_MANY_THREADS, "threads")):
+            if found := pattern.search(str(error)):
+                raise OutOfResources(int(found[1]), int(found[2]), name) from compile_error(
+                    str(error)
+                )
+        raise compile_error(str(error)) from None
+    contract = json.loads(made.metadata)
+    metadata["name"] = contract["name"]
+    metadata["shared"] = contract["threadgroup_bytes"]
+    metadata["num_warps"] = contract["num_warps"]
+    metadata["global_scratch_size"] = metadata["profile_scratch_size"] = 0
+    metadata["global_scratch_align"] = metadata["profile_scratch_align"] = 1
+    metadata["tmem_size"] = 0
+    metadata["metal_target"] = target
+    metadata["metal_contract"] = contract
+    return made.metal
+
+
+def make_binary(metal: str, metadata: dict[str, Any]) -> bytes:
+    """What a device loads: the Metal text with its launch contract. The device's own compiler does the rest."""
+    contract = {"metal": metal, "contract": metadata["metal_contract"]}
+    return json.dumps(contract).encode()

@@ -1,0 +1,213 @@
+"""The driver of the backend "metal": which device is there, and how kernels are loaded, launched and timed."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+
+from .launch import MetalFunction, MetalLauncher
+
+# Triton takes the only active driver, or the one that this variable names.
+if os.environ.get("TRITON_METAL") == "1":
+    os.environ.setdefault("TRITON_DEFAULT_BACKEND", "metal")
+
+_asking = False
+
+
+def _another_is_active() -> bool:
+    """Whether another backend has a GPU here."""
+    from triton.backends import backends
+
+    global _asking
+    if _asking:  # another backend asks whether this one is active
+        return False
+    _asking = True
+    try:
+        others = [backend.driver for name, backend in backends.items() if name != "metal"]
+        return any(driver.is_active() for driver in others)
+    finally:
+        _asking = False
+
+
+class MetalUtils:
+    """What Triton's runtime asks of a driver."""
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+        self._properties: dict[str, int] | None = None
+
+    def get_device_properties(self, device: int = 0) -> dict[str, int]:
+        """The limits of the device under the names that Triton uses; 0 where a figure is not known."""
+        if self._properties is None:
+            known = self._device.properties()
+            self._properties = {
+                "max_shared_mem": known.threadgroup_bytes,
+                "max_num_regs": 0,
+                "multiprocessor_count": known.gpu_cores or os.cpu_count() or 1,
+                "warpSize": known.simd_width,
+                "max_threads_per_block": known.max_threads,
+                "sm_clock_rate": 0,
+                "mem_clock_rate": 0,
+                "mem_bus_width": 0,
+            }
+        return self._properties
+
+    def load_binary(
+        self, name: str, kernel: bytes, shared: int, device: int
+    ) -> tuple[MetalFunction, MetalFunction, int, int, int]:
+        """The kernel as module and as function, its registers a thread (an estimate), its spills (Metal does not tell),
+        and the most threads that it can have.
+        """
+        function = MetalFunction(kernel)
+        limit = self.get_device_properties(device)["max_threads_per_block"]
+        return function, function, function.registers, 0, limit
+
+    def unload_module(self, module: MetalFunction) -> None:
+        """Does nothing: a kernel goes with its last user."""
+
+
+class HostEvent:
+    """An event of torch's interface: a point in time, as launches on the host device end before they return."""
+
+    def __init__(self, enable_timing: bool = False) -> None:
+        self.time = 0
+
+    def record(self, stream: Any = None) -> None:
+        self.time = time.perf_counter_ns()
+
+    def synchronize(self) -> None:
+        """Does nothing."""
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, end: HostEvent) -> float:
+        """Milliseconds from this event to ``end``; at least a nanosecond, by which callers divide."""
+        return max(end.time - self.time, 1) / 1e6
+
+
+class HostInterface:
+    """What ``torch.cuda`` is to CUDA, for the host device."""
+
+    Event = HostEvent
+
+    @staticmethod
+    def synchronize(device: Any = None) -> None:
+        """Does nothing: launches have ended when they return."""
+
+    @staticmethod
+    def is_available() -> bool:
+        return True
+
+    @staticmethod
+    def current_device() -> int:
+        return 0
+
+    @staticmethod
+    def device_count() -> int:
+        return 1
+
+
+class MetalDriver(DriverBase):
+    """Launches on torch's "mps" device on a Mac, and on CPU tensors everywhere."""
+
+    def __init__(self) -> None:
+        from triton_metal import devices
+
+        mps = devices.get("mps")
+        wanted = os.environ.get("TRITON_METAL_DEVICE", "")
+        if wanted not in ("", "host", "mps"):
+            raise RuntimeError(
+                f"TRITON_METAL_DEVICE is {wanted!r}; stock Triton launches on host (CPU tensors) or mps"
+            )
+        on_mac = sys.platform == "darwin" and (wanted == "mps" or mps.problem() is None)
+        self.device = (
+            mps if wanted == "mps" or (on_mac and wanted != "host") else devices.get("host")
+        )
+        self.device.require()
+        self.on_mps = self.device.name == "mps"
+        self.utils = MetalUtils(self.device)
+        self.launcher_cls = MetalLauncher
+
+    @classmethod
+    def is_active(cls) -> bool:
+        """Whether Triton should take this backend: when it is asked for, or when there is no other GPU."""
+        if os.environ.get("TRITON_DEFAULT_BACKEND") == "metal":
+            return True
+        asked = os.environ.get("TRITON_METAL", "")
+        return asked != "0" and (asked == "1" or not _another_is_active())
+
+    def get_current_target(self) -> GPUTarget:
+        if not self.on_mps:
+            return GPUTarget("metal", "host", 32)
+        chip = self.device.properties().chip or "apple"
+        return GPUTarget("metal", chip, 32)
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("mps" if self.on_mps else "cpu")
+
+    def get_device_interface(self) -> Any:
+        """``torch.mps``, or the same for the host device."""
+        if not self.on_mps:
+            return HostInterface
+        import torch
+
+        return torch.mps
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        """There is one device."""
+        if device != 0:
+            raise ValueError(f"there is no device {device}: this machine has one, device 0")
+
+    def get_current_stream(self, device: int = 0) -> int:
+        """PyTorch's MPS has one stream."""
+        return 0
+
+    def get_device_capability(self, device: int = 0) -> tuple[int, int]:
+        """CUDA's measure, which no Metal device has."""
+        return 0, 0
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        """The type of an argument in Metal's text."""
+        if ty.startswith("*"):
+            return f"device {self.map_python_to_cpp_type(ty[1:])} *"
+        names = {
+            "i1": "bool", "i8": "char", "i16": "short", "i32": "int", "i64": "long",
+            "u1": "bool", "u8": "uchar", "u16": "ushort", "u32": "uint", "u64": "ulong",
+            "fp16": "half", "bf16": "bfloat", "fp32": "float", "f32": "float", "fp64": "ulong",
+        }  # fmt: skip
+        if ty.startswith("fp8"):
+            return "uchar"
+        return names[ty]
+
+    def get_benchmarker(self) -> Any:
+        from triton.testing import do_bench
+
+        return do_bench
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        """A tensor that is larger than the last level of caches."""
+        import torch
+
+        return torch.empty(
+            64 * 1024 * 1024, dtype=torch.int32, device=self.get_active_torch_device()
+        )
+
+    def clear_cache(self, cache: Any) -> None:
+        cache.zero_()
+
+    def allocate_default_profile_scratch(self, size: int, alignment: int, stream: Any) -> Any:
+        """Memory for profilers' instrumentation."""
+        import torch
+
+        return torch.zeros(size, dtype=torch.int8, device=self.get_active_torch_device())

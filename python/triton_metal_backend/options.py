@@ -1,0 +1,114 @@
+"""The options of a launch: what Triton 3.7 to 3.9 pass, and what kernels for other GPUs write."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass, fields
+from typing import Any
+
+FP8_TYPES = ("fp8e4b15", "fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
+DOT_PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
+
+
+@dataclass(frozen=True)
+class MetalOptions:
+    """Options of a kernel. Those in ``IGNORED`` have no counterpart in Metal and change nothing."""
+
+    num_warps: int = 4
+    num_stages: int = 2
+    debug: bool = False
+    sanitize_overflow: bool = True
+    enable_fp_fusion: bool = True
+    supported_fp8_dtypes: tuple[str, ...] = FP8_TYPES
+    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
+    default_dot_input_precision: str = "ieee"
+    allowed_dot_input_precisions: tuple[str, ...] = DOT_PRECISIONS
+    max_num_imprecise_acc_default: int = 0
+    extern_libs: Any = None
+    ir_override: str | None = None
+    backend_name: str = "metal"
+    arch: str | None = None
+    warp_size: int = 32
+
+    # Other backends' options.
+    num_ctas: int = 1
+    maxnreg: int | None = None
+    cluster_dims: tuple[int, ...] = (1, 1, 1)
+    launch_cooperative_grid: bool = False
+    launch_cluster: bool = False
+    launch_pdl: bool = False
+    clc: bool = False
+    sched4reg: bool = False
+    ptx_version: int | None = None
+    ptx_options: str | None = None
+    enable_reflect_ftz: bool = True
+    min_shared_mem: int | None = None
+    waves_per_eu: int = 0
+    matrix_instr_nonkdim: int = 0
+    kpack: int = 1
+    allow_flush_denorm: bool = False
+    schedule_hint: str = ""
+    llvm_fn_attrs: Any = ""
+    wgp_cu_mode: str = "wgp"
+    instrumentation_mode: str = ""
+    fpsan_homomorphic_casts: bool = False
+
+    def __post_init__(self) -> None:
+        warps = self.num_warps
+        if (
+            isinstance(warps, bool)
+            or not isinstance(warps, int)
+            or warps < 1
+            or warps & (warps - 1)
+        ):
+            raise ValueError(f"num_warps is {warps!r}; it must be a power of 2 from 1 to 32")
+        if self.warp_size != 32:
+            raise ValueError(
+                f"warp_size is {self.warp_size!r}; a SIMD-group of an Apple GPU has 32 threads"
+            )
+        if self.instrumentation_mode:
+            raise ValueError(
+                f"instrumentation_mode is {self.instrumentation_mode!r}, which the backend metal does not have; "
+                'triton_metal.launch_options(check="bounds") checks launches on the host device'
+            )
+        libraries = dict(self.extern_libs or {})
+        object.__setattr__(self, "extern_libs", tuple(sorted(libraries.items())))
+
+    def hash(self) -> str:
+        """A digest of all options."""
+        values = sorted((name, repr(value)) for name, value in self.__dict__.items())
+        return hashlib.sha256(repr(values).encode()).hexdigest()
+
+
+#: Options without a counterpart in Metal, and why each changes nothing.
+IGNORED = {
+    "num_ctas": "Metal has no clusters of threadgroups",
+    "cluster_dims": "Metal has no clusters of threadgroups",
+    "launch_cluster": "Metal has no clusters of threadgroups",
+    "maxnreg": "Apple's compiler decides how many registers a thread has",
+    "launch_cooperative_grid": "Metal does not promise that all threadgroups run at the same time",
+    "launch_pdl": "Metal orders launches by the memory that they use",
+    "clc": "Metal distributes threadgroups itself",
+    "extern_libs": "Metal links no LLVM bitcode",
+}
+
+_DEFAULTS = {field.name: field.default for field in fields(MetalOptions)} | {"extern_libs": ()}
+_said: set[str] = set()
+
+
+def read_options(given: dict[str, Any], arch: str) -> MetalOptions:
+    """The options among a launch's keywords. A hint that means nothing on Metal is named once per process."""
+    known = {name: given[name] for name in _DEFAULTS if given.get(name) is not None}
+    for name in ("supported_fp8_dtypes", "allowed_dot_input_precisions"):
+        if name in known:
+            known[name] = tuple(known[name])
+    options = MetalOptions(**{"arch": arch} | known)
+    for name, reason in IGNORED.items():
+        if getattr(options, name) != _DEFAULTS[name] and name not in _said:
+            _said.add(name)
+            warnings.warn(
+                f"the option {name}={getattr(options, name)!r} changes nothing on Metal: {reason}",
+                stacklevel=2,
+            )
+    return options

@@ -1,0 +1,165 @@
+"""A pytest plugin that runs Triton's own tests on the backend "metal", and tells apart what becomes of each.
+
+A test is *right* if it passes after a kernel of it was launched, *refused* if triton_metal did not compile one of its
+kernels, *wrong* if it fails after a launch, and *stock* if it fails before a kernel reaches the backend.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+_KEY = "metal"
+
+
+@dataclass
+class Observed:
+    """What the backend was asked for in one test."""
+
+    compiled: int = 0
+    launched: int = 0
+    refused: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    milliseconds: list[float] = field(default_factory=list)
+    largest: int = 0
+
+
+_observed = Observed()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sample", type=int, default=1, help="run every K-th test only")
+    parser.addoption("--offset", type=int, default=0, help="the first test of the sample")
+    parser.addoption("--results", help="the file for the results, one JSON object a line")
+    parser.addoption("--limit", type=int, default=300, help="seconds for one test")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    import torch
+    import triton._internal_testing as internal
+
+    config.addinivalue_line("filterwarnings", "ignore")
+    # Tests ask for the kind of GPU. This backend is no CPU backend, and its dots take what an A100's do.
+    internal.is_cpu = lambda: False
+    torch.cuda.get_device_capability = lambda *device: (8, 0)
+    _observe()
+    path = config.getoption("--results")
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Results(path), "metal-results")
+
+
+def _observe() -> None:
+    """Counts what reaches the backend."""
+    import time
+
+    from triton_metal_backend import compiler, launch
+
+    make_metal = compiler.make_metal
+
+    def observed_make_metal(*arguments: Any) -> str:
+        _observed.compiled += 1
+        start = time.perf_counter()
+        try:
+            metal = make_metal(*arguments)
+        except Exception as error:
+            cause = error.__cause__ or error
+            _observed.refused.append(getattr(cause, "message", None) or str(cause))
+            raise
+        _observed.milliseconds.append((time.perf_counter() - start) * 1e3)
+        _observed.largest = max(_observed.largest, len(metal))
+        return metal
+
+    launch_kernel = launch.MetalLauncher._launch
+
+    def observed_launch(*arguments: Any) -> None:
+        _observed.launched += 1
+        try:
+            launch_kernel(*arguments)
+        except Exception as error:
+            _observed.failed.append(str(error))
+            raise
+
+    compiler.make_metal = observed_make_metal
+    launch.MetalLauncher._launch = observed_launch
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    every, first = config.getoption("--sample"), config.getoption("--offset")
+    if every > 1:
+        chosen = items[first % every :: every]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    global _observed
+    _observed = Observed()
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"the test took more than {item.config.getoption('--limit')} s")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(item.config.getoption("--limit"))
+    yield
+    signal.alarm(0)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    outcome: Any = yield
+    report = outcome.get_result()
+    if call.when != "call" and report.outcome == "passed":
+        return
+    result = vars(_observed) | {"kind": _kind(report, call), "error": ""}
+    if call.excinfo is not None and report.outcome == "failed":
+        result["error"] = f"{call.excinfo.typename}: {call.excinfo.value}"[:600]
+    report.user_properties.append((_KEY, result))
+
+
+def _kind(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
+    if report.outcome == "skipped":
+        return "skipped"
+    reached = _observed.compiled or _observed.launched
+    if report.outcome == "passed":
+        return "right" if _observed.launched else "passed"
+    if not reached:
+        return "stock"
+    return "refused" if _observed.refused else "wrong"
+
+
+class _Results:
+    """Writes what became of each test, in the process that gathers the reports."""
+
+    def __init__(self, path: str) -> None:
+        self.file = open(path, "w", encoding="utf-8")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        found = dict(report.user_properties).get(_KEY)
+        if found is None and report.outcome == "failed":
+            # The worker died.
+            found = vars(Observed()) | {"kind": "crashed", "error": str(report.longrepr)[:600]}
+        if found is not None:
+            self.file.write(
+                json.dumps({"test": report.nodeid, "seconds": report.duration} | found) + "\n"
+            )
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.outcome == "failed":
+            lines = re.findall(r"^E\s+(.*)$", str(report.longrepr), re.MULTILINE)
+            result = vars(Observed()) | {"kind": "uncollected", "error": lines[-1] if lines else ""}
+            self.file.write(json.dumps({"test": report.nodeid, "seconds": 0} | result) + "\n")
+
+    def pytest_unconfigure(self) -> None:
+        self.file.close()
+
+
+assert os.environ.get("TRITON_METAL") != "0", "TRITON_METAL=0 turns the backend off"
