@@ -265,6 +265,15 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
   return kernel;
 }
 
+/// Says of the kernel's arguments which of them share memory.
+static void markMemory(ModuleOp module, ArrayRef<int> numbers) {
+  Builder builder(module.getContext());
+  for (tt::FuncOp func : module.getOps<tt::FuncOp>())
+    for (auto [index, number] : llvm::enumerate(numbers))
+      if (number && func.isPublic() && index < func.getNumArguments())
+        func.setArgAttr(index, "tt.memory", builder.getI32IntegerAttr(number));
+}
+
 FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &options,
                                         std::string &diagnostics) {
   return compile(module, nullptr, options, diagnostics);
@@ -293,6 +302,10 @@ FailureOr<CompiledKernel> compileText(StringRef ttir, StringRef name, const Comp
     return failure();
   }
   std::string text = ttir.str();
+  if (!options.memory.empty()) {
+    markMemory(*module, options.memory);
+    text = print(*module, /*withLocations=*/true);
+  }
   return compile(*module, &text, options, diagnostics);
 }
 

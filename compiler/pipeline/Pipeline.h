@@ -6,6 +6,7 @@
 #include "mlir/Pass/PassManager.h"
 
 #include <string>
+#include <vector>
 
 namespace triton_metal {
 
@@ -16,6 +17,9 @@ struct CompileOptions {
   std::string target;
   /// Loops that name a number of stages get that number.
   bool obeyLoopStages = true;
+  /// A number for each argument of the kernel: arguments with the same number may point into the
+  /// same memory; with 0, or without a number, an argument shares it with none.
+  std::vector<int> memory;
   /// Whether the texts of the dialects between Triton IR and Metal are printed, too.
   bool printStages = true;
 };

@@ -76,6 +76,34 @@ def DefineArithmetic : Pass<"define-arithmetic", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TTWidenCombine : Pass<"tt-widen-combine", "::mlir::ModuleOp"> {
+  let summary = "Reduces and scans bfloats as floats, and rounds once at the end";
+  let description = [{
+    The order in which a reduction or a scan combines elements is open, so no result is the only one that is right. One
+    that is rounded once is the closest, and costs less: most chips have no arithmetic on bfloats, and round a float
+    after each step. Regions that only choose among their operands are exact as they are.
+
+    ```mlir
+    %s = "tt.scan"(%x) <{axis = 0 : i32, reverse = false}> ({
+    ^bb0(%a: bf16, %b: bf16):
+      %c = arith.addf %a, %b : bf16
+      tt.scan.return %c : bf16
+    }) : (tensor<128xbf16>) -> tensor<128xbf16>
+    ```
+    becomes
+    ```mlir
+    %w = arith.extf %x : tensor<128xbf16> to tensor<128xf32>
+    %0 = "tt.scan"(%w) <{axis = 0 : i32, reverse = false}> ({
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tt.scan.return %c : f32
+    }) : (tensor<128xf32>) -> tensor<128xf32>
+    %s = arith.truncf %0 : tensor<128xf32> to tensor<128xbf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TTCheckProgress : Pass<"tt-check-progress", "::mlir::ModuleOp"> {
   let summary = "Refuses loops that end only when another program changes memory";
   let description = [{

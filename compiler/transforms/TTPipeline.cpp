@@ -16,6 +16,7 @@ void buildTTPipeline(OpPassManager &manager) {
   addUnfolded(manager, createDefineArithmetic());
   addCanonicalizer(manager);
   addVerified(manager, createTTCheckProgress());
+  addVerified(manager, createTTWidenCombine());
   addVerified(manager, createTTReorderBroadcast());
   manager.addPass(createCSEPass());
   addVerified(manager, createTTSplitPointers());

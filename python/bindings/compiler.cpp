@@ -58,14 +58,15 @@ void bindCompiler(nb::module_ &module) {
   module.def(
       "compile_text",
       [](const std::string &ttir, const std::string &name, int numWarps, int numStages,
-         const std::string &target, bool stages) {
-        return compile(optionsOf(numWarps, numStages, target, stages),
-                       [&](const CompileOptions &options, std::string &text) {
-                         return compileText(ttir, name, options, text);
-                       });
+         const std::string &target, bool stages, std::vector<int> memory) {
+        CompileOptions chosen = optionsOf(numWarps, numStages, target, stages);
+        chosen.memory = std::move(memory);
+        return compile(chosen, [&](const CompileOptions &options, std::string &text) {
+          return compileText(ttir, name, options, text);
+        });
       },
       nb::arg("ttir"), nb::arg("name"), nb::arg("num_warps"), nb::arg("num_stages"),
-      nb::arg("target") = "", nb::arg("stages") = false);
+      nb::arg("target") = "", nb::arg("stages") = false, nb::arg("memory") = std::vector<int>());
 
   module.def(
       "coverage_kernel",

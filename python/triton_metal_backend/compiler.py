@@ -124,12 +124,11 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     from triton_metal.errors import compile_error
 
     text = str(module)
+    stages = min(max(options.num_stages, 1), 16)
     if options.num_warps > 32:
         raise OutOfResources(options.num_warps * 32, 1024, "threads")
     try:
-        made = _native.compile_text(
-            text, "<ttir>", options.num_warps, min(max(options.num_stages, 1), 16), target
-        )
+        made = _native.compile_text(text, "<ttir>", options.num_warps, stages, target)
     except ValueError as error:
         # Autotuning passes over configurations that need too much of the device.
         for pattern, name in ((_TOO_MUCH_MEMORY, "shared memory"), (_TOO_MANY_THREADS, "threads")):
@@ -145,12 +144,16 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     metadata["global_scratch_size"] = metadata["profile_scratch_size"] = 0
     metadata["global_scratch_align"] = metadata["profile_scratch_align"] = 1
     metadata["tmem_size"] = 0
-    metadata["metal_target"] = target
-    metadata["metal_contract"] = contract
+    metadata["metal"] = {
+        "ttir": text,
+        "contract": contract,
+        "options": (options.num_warps, stages, target),
+    }
     return made.metal
 
 
 def make_binary(metal: str, metadata: dict[str, Any]) -> bytes:
-    """What a device loads: the Metal text with its launch contract. The device's own compiler does the rest."""
-    contract = {"metal": metal, "contract": metadata["metal_contract"]}
-    return json.dumps(contract).encode()
+    """What a device loads: the Metal text with its launch contract, and what it was made of, from which a launch on
+    tensors that share memory makes another text.
+    """
+    return json.dumps({"metal": metal} | metadata.pop("metal")).encode()

@@ -12,18 +12,80 @@ class MetalFunction:
     """A loaded kernel: the Metal text, its launch contract, and what the devices made of it."""
 
     def __init__(self, binary: bytes) -> None:
+        loaded = json.loads(binary)
+        self.options: tuple[int, int, str] = tuple(loaded["options"])
+        self._load(loaded["ttir"], loaded["metal"], loaded["contract"])
+        self._variants: dict[tuple[int, ...], MetalFunction] = {}
+
+    def _load(self, ttir: str, metal: str, contract: dict[str, Any]) -> None:
         from triton_metal import _native, cache
         from triton_metal.stages import Stages
 
-        loaded = json.loads(binary)
-        contract = loaded["contract"]
         cache.configure_host_device()
         self.name: str = contract["name"]
         self.metadata = SimpleNamespace(**contract)
-        self.asm = Stages("", loaded["metal"], (contract["num_warps"], 1, ""))
-        self.native = _native.Kernel(loaded["metal"], json.dumps(contract), [])
-        self.buffers = [argument["kind"] == "buffer" for argument in contract["args"]]
+        self.asm = Stages(ttir, metal, self.options)
+        self.native = _native.Kernel(metal, json.dumps(contract), [])
+        arguments = contract["args"]
+        self.buffers = [
+            index for index, argument in enumerate(arguments) if argument["kind"] == "buffer"
+        ]
+        self.written = {
+            index
+            for index in self.buffers
+            if arguments[index]["writes"] or arguments[index]["atomic"]
+        }
         self.registers = int(contract.get("registers", 0))
+
+    def for_memory(self, owners: list[Any]) -> MetalFunction:
+        """The kernel for arguments whose buffers belong to these storages, in the order of ``buffers``.
+
+        The compiler takes two pointers for pointers to different memory. Where a storage is that of several arguments
+        and the kernel writes one of them, it compiles the kernel again with that knowledge.
+        """
+        if len(set(owners)) == len(owners):
+            return self
+        numbers = [0] * len(self.metadata.args)
+        for number, owner in enumerate(dict.fromkeys(owners), start=1):
+            sharing = [
+                index
+                for index, other in zip(self.buffers, owners, strict=True)
+                if other == owner or UNKNOWN in (other, owner)
+            ]
+            if len(sharing) > 1 and not self.written.isdisjoint(sharing):
+                for index in sharing:
+                    numbers[index] = number
+        key = tuple(numbers)
+        if not any(key):
+            return self
+        if key not in self._variants:
+            self._variants[key] = self._variant(key)
+        return self._variants[key]
+
+    def _variant(self, memory: tuple[int, ...]) -> MetalFunction:
+        from triton_metal import _native, cache
+        from triton_metal.errors import compile_error
+
+        key = cache.key_of(self.asm["ttir"], repr((self.options, memory)), self.options[2])
+        entry = cache.load(key)
+        if entry is None:
+            try:
+                made = _native.compile_text(
+                    self.asm["ttir"], "<ttir>", *self.options, memory=list(memory)
+                )
+            except ValueError as error:
+                raise compile_error(str(error)) from None
+            entry = {"ttir": made.ttir, "metal": made.metal, "metadata": made.metadata}
+            cache.store(key, entry)
+        variant = object.__new__(MetalFunction)
+        variant.options = self.options
+        variant._variants = {}
+        variant._load(entry["ttir"], entry["metal"], json.loads(entry["metadata"]))
+        return variant
+
+
+#: The owner of memory of which only the address is known.
+UNKNOWN = object()
 
 
 class MetalLauncher:
@@ -62,16 +124,18 @@ class MetalLauncher:
     def _launch(
         self, function: MetalFunction, grid: tuple[int, int, int], values: list[Any]
     ) -> None:
+        from triton_metal import mps
+
         on_mps = False
-        for index, is_buffer in enumerate(function.buffers):
-            if is_buffer:
-                values[index] = tensor = memory_of(values[index])
-                on_mps = on_mps or getattr(tensor, "is_mps", False)
+        owners = []
+        for index in function.buffers:
+            values[index], owner = memory_of(values[index])
+            owners.append(owner)
+            on_mps = on_mps or getattr(values[index], "is_mps", False)
+        function = function.for_memory(owners)
         grid = function.native.grid(grid)
         words = function.native.pack(values)
-        if on_mps:
-            from triton_metal import mps
-
+        if on_mps or (function.buffers and mps.is_stand_in(values[function.buffers[0]])):
             mps.launch(function, grid, values, words)
         else:
             function.native.launch(grid, values, words, function)
@@ -79,6 +143,10 @@ class MetalLauncher:
 
 def flatten(signature: Iterable[Any], arguments: Iterable[Any]) -> Iterable[Any]:
     """The arguments that the compiled kernel has: no constants, the parts of tuples and of tensor descriptors."""
+    signature, arguments = tuple(signature), tuple(arguments)
+    if len(arguments) < len(signature):
+        # A compiled kernel may be launched without its constants.
+        signature = tuple(type for type in signature if type != "constexpr")
     for type, value in zip(signature, arguments, strict=True):
         if isinstance(type, tuple):
             yield from flatten(type, value)
@@ -97,14 +165,15 @@ def flatten(signature: Iterable[Any], arguments: Iterable[Any]) -> Iterable[Any]
             yield value
 
 
-def memory_of(value: Any) -> Any:
-    """The memory behind a pointer argument, as a tensor of bytes from its first element to the end of its storage.
+def memory_of(value: Any) -> tuple[Any, Any]:
+    """The memory behind a pointer argument, as a tensor of bytes from its first element to the end of its storage, and
+    what stands for the storage.
 
     A kernel may go beyond a view, as its pointer is an address in the whole storage.
     """
     import torch
 
-    tensor = getattr(value, "base", value) if not isinstance(value, torch.Tensor) else value
+    tensor = value if isinstance(value, torch.Tensor) else getattr(value, "base", value)
     if isinstance(tensor, torch.Tensor):
         if tensor.device.type not in ("cpu", "mps"):
             from triton_metal.errors import LaunchValueError
@@ -116,11 +185,17 @@ def memory_of(value: Any) -> Any:
         storage = tensor.untyped_storage()
         offset = tensor.storage_offset() * tensor.element_size()
         size = max(storage.nbytes() - offset, 0)
-        return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(
-            storage, offset, (size,), (1,)
+        memory = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+        return memory.set_(storage, offset, (size,), (1,)), storage._cdata
+    if isinstance(value, int):
+        return memory_at(value), UNKNOWN
+    if not hasattr(value, "data_ptr"):
+        from triton_metal.errors import LaunchTypeError
+
+        raise LaunchTypeError(
+            f"a pointer argument is {value!r} ({type(value).__name__}); it takes a tensor, or an object with data_ptr()"
         )
-    address = value if isinstance(value, int) else value.data_ptr()
-    return memory_at(address)
+    return memory_at(value.data_ptr()), UNKNOWN
 
 
 def memory_at(address: int) -> Any:

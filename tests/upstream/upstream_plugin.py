@@ -1,7 +1,8 @@
 """A pytest plugin that runs Triton's own tests on the backend "metal", and tells apart what becomes of each.
 
 A test is *right* if it passes after a kernel of it was launched, *refused* if triton_metal did not compile one of its
-kernels, *wrong* if it fails after a launch, and *stock* if it fails before a kernel reaches the backend.
+kernels, *wrong* if it fails after a launch, and *stock* if it fails before a kernel reaches the backend. It is *foreign*
+if it asks for the text of another backend, or for a limit of one: what the kernel computes was not looked at.
 """
 
 from __future__ import annotations
@@ -133,7 +134,21 @@ def _kind(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
         return "right" if _observed.launched else "passed"
     if not reached:
         return "stock"
-    return "refused" if _observed.refused else "wrong"
+    if _observed.refused:
+        return "refused"
+    return "foreign" if _is_foreign(call.excinfo) else "wrong"
+
+
+#: The stages of other backends, as keys of ``kernel.asm``.
+_FOREIGN_STAGES = re.compile(r"'(ttgir|llir|ptx|cubin|sass|amdgcn|hsaco|asm|tttcir|so)'")
+
+
+def _is_foreign(error: pytest.ExceptionInfo[BaseException] | None) -> bool:
+    if error is None:
+        return False
+    if isinstance(error.value, KeyError):
+        return bool(_FOREIGN_STAGES.search(str(error.value)))
+    return error.typename == "Failed" and "DID NOT RAISE" in str(error.value)
 
 
 class _Results:

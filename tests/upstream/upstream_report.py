@@ -15,6 +15,7 @@ KINDS = {
     "wrong": "wrong",
     "refused": "refused",
     "crashed": "crashed",
+    "foreign": "asks for another backend's text or limit",
     "stock": "failed in stock Triton",
     "uncollected": "not collected",
     "passed": "passed without a kernel",
@@ -24,7 +25,17 @@ KINDS = {
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The results of a run. Where a test has several, the worst counts."""
-    order = ["passed", "right", "skipped", "stock", "uncollected", "refused", "wrong", "crashed"]
+    order = [
+        "passed",
+        "right",
+        "skipped",
+        "stock",
+        "uncollected",
+        "foreign",
+        "refused",
+        "wrong",
+        "crashed",
+    ]
     found: dict[str, dict[str, Any]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         result = json.loads(line)
@@ -68,7 +79,8 @@ def markdown(results: list[dict[str, Any]]) -> str:
         lines += ["", "| tests | refused because | for example |", "|---:|---|---|"]
         for text, tests in sorted(refusals.items(), key=lambda item: -len(item[1])):
             lines.append(f"| {len(tests)} | {text} | `{tests[0].rpartition('::')[2]}` |")
-    for kind, title in (("wrong", "Wrong"), ("crashed", "Crashed")):
+    titles = {"wrong": "Wrong", "crashed": "Crashed", "foreign": KINDS["foreign"].capitalize()}
+    for kind, title in titles.items():
         bad = [result for result in results if result["kind"] == kind]
         if bad:
             lines += ["", f"{title}:", ""]
@@ -111,8 +123,7 @@ def summary(results: list[dict[str, Any]], seconds: float) -> str:
             f"the largest text has {max(result['largest'] for result in results):,} bytes"
         )
     lines.append(f"{seconds / 60:.1f} minutes")
-    failed = sum(total[kind] for kind in ("wrong", "refused", "crashed", "stock", "uncollected"))
-    lines.append(
-        f"{total['right'] + total['passed']} passed, {failed} failed, {total['skipped']} skipped"
-    )
+    passed = total["right"] + total["passed"]
+    failed = len(results) - passed - total["skipped"]
+    lines.append(f"{passed} passed, {failed} failed, {total['skipped']} skipped")
     return "\n".join(lines)
