@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -171,10 +172,11 @@ def memory_of(value: Any) -> tuple[Any, Any]:
 
     A kernel may go beyond a view, as its pointer is an address in the whole storage.
     """
-    import torch
-
-    tensor = value if isinstance(value, torch.Tensor) else getattr(value, "base", value)
-    if isinstance(tensor, torch.Tensor):
+    torch = sys.modules.get("torch")  # without torch there are no tensors, only addresses
+    tensor = value
+    if torch is not None and not isinstance(value, torch.Tensor):
+        tensor = getattr(value, "base", value)  # triton.reinterpret's result
+    if torch is not None and isinstance(tensor, torch.Tensor):
         if tensor.device.type not in ("cpu", "mps"):
             from triton_metal.errors import LaunchValueError
 

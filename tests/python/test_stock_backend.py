@@ -411,6 +411,37 @@ def test_triton_finds_the_backend_through_its_entry_point() -> None:
     assert run(PROGRAM, TRITON_METAL="0")[0].endswith("False")
 
 
+WITHOUT_TORCH = """
+import array, sys
+import triton, triton.language as tl
+
+class Pointer:
+    dtype = tl.float32
+    def __init__(self, numbers):
+        self.numbers = numbers
+    def data_ptr(self):
+        return self.numbers.buffer_info()[0]
+
+@triton.jit
+def twice(x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(x + i, tl.load(x + i) * 2)
+
+numbers = array.array("f", range(64))
+twice[(1,)](Pointer(numbers), N=64)
+print(numbers.tolist() == [2.0 * i for i in range(64)], "torch" in sys.modules)
+"""
+
+
+def test_addresses_are_arguments_where_there_is_no_torch(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(WITHOUT_TORCH)
+    environment = {"TRITON_METAL": "1", "TRITON_CACHE_DIR": str(tmp_path / "triton")}
+    assert run(
+        f"exec(compile(open({str(program)!r}).read(), {str(program)!r}, 'exec'))", **environment
+    ) == ["True False"]
+
+
 def test_importing_triton_does_not_load_the_compiler() -> None:
     program = "import sys, triton; print('triton_metal' in sys.modules)"
     assert run(program) == ["False"]
