@@ -7,6 +7,7 @@
 # make portable  the Python tests with check="portable" and three seeds: no result may depend on what Metal does not promise
 # make stress    the Python tests with canonicalisation, CSE, dead-code removal and the verifiers around every pass
 # make sanitize  the C++ tests and a corpus of Triton IR under AddressSanitizer and UBSan
+# make float64 N=1000000 SEED=1   arithmetic of float64 bit for bit against NumPy, on that many random operands and all special ones
 # make fuzz-ttir N=20000 SEED=1   changed and drawn texts of Triton IR, each of which must compile or be refused
 # make fuzz-programs N=20000 SEED=1   that many random programs against NumPy; ONLY=<number> runs one again and makes it small
 # make fuzz-metal COUNT=5000 SEED=0     mutated Metal texts on the host device: none may crash or hang it
@@ -42,7 +43,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
 
 .NOTPARALLEL:
 .PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
-.PHONY: fuzz-ttir pins stress least-target portable
+.PHONY: float64 fuzz-ttir pins stress least-target portable
 
 setup:
 	@scripts/setup.sh
@@ -82,6 +83,9 @@ least-target: setup-tests build
 portable: setup-tests build
 	for seed in 1 2 3; do \
 	  $(PYTEST) --portable=$$seed -m "not own_check" tests/python || exit 1; done
+
+float64: setup-tests build
+	PYTHONPATH=python:tests/python $(PYTHON_ENV)/python -m float64_check --count $(N) --seed $(SEED)
 
 fuzz-programs: setup-tests build
 	PYTHONPATH=python:tests/python $(PYTHON_ENV)/python -m random_programs --jobs $(JOBS) $(if $(ONLY),--only $(ONLY),--count $(N) --seed $(SEED))

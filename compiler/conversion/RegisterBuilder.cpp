@@ -73,6 +73,10 @@ Value RegisterBuilder::shuffle(Value value, llvm::function_ref<Value(Value)> shu
     return arith::BitcastOp::create(*this, type, shuffleBits(bits));
   }
   case msl::SimdForm::Halves: {
+    if (isa<FloatType>(getElementTypeOrSelf(type))) {
+      Value bits = arith::BitcastOp::create(*this, withElement(type, getI64Type()), value);
+      return arith::BitcastOp::create(*this, type, shuffle(bits, shuffleBits));
+    }
     Type i32 = withElement(type, getI32Type());
     Value low = shuffleBits(arith::TruncIOp::create(*this, i32, value));
     Value upper = arith::ShRUIOp::create(*this, value, constant(type, 32));

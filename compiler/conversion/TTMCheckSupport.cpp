@@ -42,12 +42,11 @@ static LogicalResult refuseType(Operation *op, Type type) {
   }
   InFlightDiagnostic diagnostic = op->emitOpError("uses ")
                                   << element << ", which Metal does not have: ";
-  if (element.isF64())
-    return diagnostic << "use float32";
   if (auto floating = dyn_cast<FloatType>(element); floating && floating.getWidth() <= 8)
     return diagnostic << "convert to float16 before the kernel";
   return diagnostic
-         << "its numbers are integers of 1, 8, 16, 32 and 64 bits, float16, bfloat16 and float32";
+         << "its numbers are integers of 1, 8, 16, 32 and 64 bits, float16, bfloat16, float32 and "
+            "float64";
 }
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,9 @@ DotForm getDotForm(tt::DotOp dot, const Budget &budget) {
   msl::MatrixShape shape = instruction->shape;
   if (a.getDimSize(0) < shape.m || a.getDimSize(1) < shape.k || b.getDimSize(1) < shape.n)
     return DotForm::MultiplyAdds;
+  if (a.getElementType().isF64() || b.getElementType().isF64() ||
+      dot.getType().getElementType().isF64())
+    return DotForm::MultiplyAdds;
   // Sums of products of int8 are made in fp32.
   if (a.getElementType().isInteger())
     return a.getElementType().isInteger(8) && b.getElementType().isInteger(8) &&

@@ -1,3 +1,4 @@
+#include "transforms/MSLEmulateTypes.h"
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
 #include "transforms/BFloatBits.h"
@@ -10,7 +11,6 @@
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Transforms/DialectConversion.h"
 
 using namespace mlir;
 
@@ -22,10 +22,6 @@ namespace triton_metal {
 namespace {
 
 using namespace msl;
-
-//===----------------------------------------------------------------------===//
-// Types
-//===----------------------------------------------------------------------===//
 
 /// The type of a number, of a vector of numbers or of what a pointer points to.
 Type getNumberType(Type type) {
@@ -40,28 +36,6 @@ Type withNumbers(Type type, Type number) {
     return PtrType::get(number, pointer.getSpace());
   return withElement(type, number);
 }
-
-/// Values of types that the target lacks become integers that hold their bits.
-class EmulatedTypes : public TypeConverter {
-public:
-  explicit EmulatedTypes(TargetAttr target) : target(target) {
-    addConversion([](Type type) { return type; });
-    addConversion([this](Type type) -> std::optional<Type> {
-      Type number = getNumberType(type);
-      if (!isEmulated(number))
-        return std::nullopt;
-      return withNumbers(type, IntegerType::get(type.getContext(), number.getIntOrFloatBitWidth()));
-    });
-  }
-
-  bool isEmulated(Type number) const {
-    const ScalarType *scalar = ScalarType::get(number);
-    return scalar && scalar->feature != Feature::None && !target.has(scalar->feature);
-  }
-
-private:
-  TargetAttr target;
-};
 
 /// The bits of the nearest bfloat, ties to even. A NaN stays a NaN.
 Value narrow(OpBuilder &builder, Location loc, Value number) {
@@ -103,6 +77,10 @@ struct ComputeInFloat : EmulationPattern {
                                 ConversionPatternRewriter &rewriter) const override {
     if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
         op->getNumResults() != 1 || isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp>(op))
+      return failure();
+    // 64-bit floats have patterns of their own.
+    if (llvm::any_of(llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()),
+                     [](Type type) { return getElementTypeOrSelf(type).isF64(); }))
       return failure();
     Location loc = op->getLoc();
     SmallVector<Value> wide;
@@ -190,6 +168,27 @@ struct ConstantBits : OpConversionPattern<arith::ConstantOp> {
   }
 };
 
+} // namespace
+
+msl::EmulatedTypes::EmulatedTypes(TargetAttr target) : target(target) {
+  addConversion([](Type type) { return type; });
+  addConversion([this](Type type) -> std::optional<Type> {
+    Type number = getNumberType(type);
+    if (!isEmulated(number))
+      return std::nullopt;
+    return withNumbers(type, IntegerType::get(type.getContext(), number.getIntOrFloatBitWidth()));
+  });
+}
+
+bool msl::EmulatedTypes::isEmulated(Type number) const {
+  const ScalarType *scalar = ScalarType::get(number);
+  if (!scalar)
+    return false;
+  return !scalar->isInMetal() || (scalar->feature != Feature::None && !target.has(scalar->feature));
+}
+
+namespace {
+
 struct MSLEmulateTypesPass : impl::MSLEmulateTypesBase<MSLEmulateTypesPass> {
   void runOnOperation() override {
     EmulatedTypes types(TargetAttr::get(getOperation()));
@@ -214,6 +213,7 @@ struct MSLEmulateTypesPass : impl::MSLEmulateTypesBase<MSLEmulateTypesPass> {
     populateFunctionOpInterfaceTypeConversionPattern<KernelOp>(patterns, types);
     patterns.add<BitcastOfBits, ConstantBits>(types, &getContext(), PatternBenefit(2));
     patterns.add<ComputeInFloat, MoveBits>(types, &getContext());
+    populateFloat64Patterns(types, patterns);
     if (failed(applyPartialConversion(getOperation(), target, std::move(patterns))))
       signalPassFailure();
   }

@@ -194,3 +194,35 @@ LogicalResult TypeExplicator::convertMath(Operation *op) {
                              : exact.str();
   return replace(op, toType(type, call(function, computed, arguments)));
 }
+
+/// The functions take and give bits as unsigned numbers, and have no form for vectors.
+LogicalResult TypeExplicator::convertFloat64(Float64Op op) {
+  Type type = op.getType(), element = getElementTypeOrSelf(type);
+  Type returned = element.isInteger(1) ? element : withSign(element, true);
+  std::string function = ("float64_" + op.getFunction()).str();
+  SmallVector<Value> operands;
+  bool areSplats = true;
+  for (Value operand : op.getInputs()) {
+    bool isNumber = !isa<VectorType>(operand.getType()) || isSplat(operand);
+    areSplats &= isNumber;
+    bool isInteger = isa<IntegerType>(getElementTypeOrSelf(operand));
+    operands.push_back(isNumber    ? isInteger ? getUnsigned(operand) : getNumber(operand)
+                       : isInteger ? getWhole(operand, true)
+                                   : getWhole(operand));
+  }
+  if (areSplats) {
+    Value result = call(function, returned, operands);
+    return replace(op, isa<VectorType>(type) ? splat(result, type) : result);
+  }
+  SmallVector<Value> parts;
+  for (int64_t part = 0; part < cast<VectorType>(type).getNumElements(); ++part) {
+    SmallVector<Value> arguments;
+    for (Value value : operands)
+      arguments.push_back(isa<VectorType>(value.getType())
+                              ? SwizzleOp::create(builder, loc, getElementTypeOrSelf(value), value,
+                                                  builder.getDenseI64ArrayAttr(part))
+                              : value);
+    parts.push_back(call(function, returned, arguments));
+  }
+  return replace(op, VectorOp::create(builder, loc, withElement(type, returned), parts));
+}

@@ -80,6 +80,7 @@ private:
   mlir::LogicalResult convertFloat(Operation *op, BinaryKind kind);
   mlir::LogicalResult convertFloatCompare(Operation *op);
   mlir::LogicalResult convertMath(Operation *op);
+  mlir::LogicalResult convertFloat64(Float64Op op);
 
   // Memory and lanes (MSLExplicitAccesses.cpp).
   mlir::LogicalResult convertArith(Operation *op);

@@ -172,13 +172,24 @@ static std::string describeBinary(BinaryOp op, unsigned depth) {
 static std::string describeCall(CallOp call) {
   StringRef function = call.getFunction();
   function = function.substr(function.rfind(':') + 1).take_until([](char c) { return c == '<'; });
+  // Functions of 64-bit floats are called after what they compute.
+  function.consume_front("float64_");
   StringRef name = llvm::StringSwitch<StringRef>(function)
+                       .Case("add", "sum")
+                       .Case("sub", "difference")
+                       .Case("mul", "product")
+                       .Case("fmod", "remainder")
+                       .Case("equal", "is_equal")
+                       .Cases({"less", "less_equal"}, "is_less")
+                       .Case("nearest", "round")
+                       .Cases({"from_float", "from_long", "from_ulong"}, "wide")
+                       .Cases({"to_long", "to_ulong"}, "whole")
                        .Cases({"fmax", "maximum", "max"}, "max")
                        .Cases({"fmin", "minimum", "min"}, "min")
                        .Case("select", "chosen")
                        .Case("mulhi", "high")
                        .Case("fabs", "abs")
-                       .Case("divide", "quotient")
+                       .Cases({"divide", "div"}, "quotient")
                        .Case("reinterpret_cast", "address")
                        .Case("error_function", "erf")
                        .Default(function);

@@ -831,6 +831,14 @@ def MSLEmulateTypes : Pass<"msl-emulate-types", "::mlir::ModuleOp"> {
     %word = arith.shli %bits, %c16 : i32
     %w = arith.bitcast %word : i32 to f32
     ```
+    No target has 64-bit floats. Arithmetic on them becomes functions of their bits, which the text brings along:
+    ```mlir
+    %s = arith.addf %a, %b : vector<4xf64>
+    ```
+    becomes
+    ```mlir
+    %s = msl.float64 "add"(%a, %b) : (vector<4xi64>, vector<4xi64>) -> vector<4xi64>
+    ```
   }];
   let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
 }

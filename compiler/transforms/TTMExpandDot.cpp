@@ -120,9 +120,14 @@ LogicalResult DotExpansion::run() {
     if (Type element = cast<RankedTensorType>(operand.getType()).getElementType();
         !msl::ScalarType::get(element))
       return dot.emitOpError("multiplies ")
-             << element << ", which Metal does not have: use float16, bfloat16, float32 or int8";
-  // Sums of floats are float32, whatever the type of the accumulator.
-  Type sum = isa<FloatType>(result) ? Type(builder.getF32Type()) : result;
+             << element
+             << ", which Metal does not have: use float16, bfloat16, float32, float64 or int8";
+  // Sums of floats are float32, whatever the type of the accumulator, or float64 where anything is.
+  bool isDouble = llvm::any_of(dot->getOperandTypes(),
+                               [](Type type) { return getElementTypeOrSelf(type).isF64(); });
+  Type sum = isDouble                 ? Type(builder.getF64Type())
+             : isa<FloatType>(result) ? Type(builder.getF32Type())
+                                      : result;
   sumType = cast<RankedTensorType>(dot.getType().clone(sum));
   Operand a = makeOperand(dot.getA(), rank - 1, rank - 1);
   Operand b = makeOperand(dot.getB(), rank - 2, rank - 2);

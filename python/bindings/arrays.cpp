@@ -38,6 +38,7 @@ constexpr DtypeEntry dtypes[] = {
     {"uint16", "torch.uint16", 'u', 2}, {"uint32", "torch.uint32", 'u', 4},
     {"uint64", "torch.uint64", 'u', 8}, {"fp16", "torch.float16", 'f', 2},
     {"fp32", "torch.float32", 'f', 4},  {"bf16", "torch.bfloat16", '-', 2},
+    {"fp64", "torch.float64", 'f', 8},
 };
 
 const char *dtypeOf(char kind, Py_ssize_t itemsize) {
@@ -47,13 +48,15 @@ const char *dtypeOf(char kind, Py_ssize_t itemsize) {
   return nullptr;
 }
 
-constexpr const char *allowedDtypes =
-    "a kernel takes arrays of bool, int8 to int64, uint8 to uint64, float16, bfloat16 and float32";
+constexpr const char *allowedDtypes = "a kernel takes arrays of bool, int8 to int64, uint8 to "
+                                      "uint64, float16, bfloat16, float32 and, "
+                                      "on the host device, float64";
 
 std::string unsupportedDtype(const std::string &name) {
-  std::string hint = name.find("64") != std::string::npos && name.find("float") != std::string::npos
-                         ? " (Apple GPUs have no 64-bit floating point: convert it to float32)"
-                         : "";
+  std::string hint =
+      name.find("64") != std::string::npos && name.find("float") != std::string::npos
+          ? " (MLX has float64 on the CPU alone: convert it to float32, or pass a NumPy array)"
+          : "";
   return "is an array of " + name + hint + "; " + allowedDtypes;
 }
 
@@ -142,8 +145,7 @@ bool readBuffer(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
                                                : 'x';
   info.dtype = *format && !format[1] ? dtypeOf(kind, info.view.itemsize) : nullptr;
   if (!info.dtype) {
-    problem.message = unsupportedDtype(std::string("format '") + info.view.format + "'" +
-                                       (*format == 'd' ? " (float64)" : ""));
+    problem.message = unsupportedDtype(std::string("format '") + info.view.format + "'");
     return false;
   }
   bool little = order != '>' && order != '!';

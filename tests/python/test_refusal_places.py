@@ -97,7 +97,6 @@ PROGRAMS = {
     "atomic 64-bit cas": "tl.atomic_cas(d + o, 1, 2)  # here",
     "float atomic and": "tl.atomic_and(x + o, 1.0)  # here",
     "atomic order": "tl.atomic_add(i + o, 1, sem='strong')  # here",
-    "double": "tl.store(x + o, tl.load(x + o) * tl.full((BLOCK,), 1.5, tl.float64))  # here",
     "dot of wide integers": "r = tl.arange(0, 16)\nt = tl.load(i + r[:, None] * 16 + r[None, :])\nu = tl.dot(t, t)  # here\ntl.store(i + r[:, None] * 16 + r[None, :], u)",
     "load in a reduction": "tl.store(x, tl.reduce(tl.load(x + o), 0, loads))  # here",
     "reduction of pointers": "tl.store(d, tl.reduce((x + o).to(tl.int64), 0, scan_add))\ntl.store(x + o, tl.load(tl.reduce(x + o, 0, first)))  # here",

@@ -89,7 +89,8 @@ def MSL_MatrixArray : ConfinedType<MSL_ArrayType, [CPred<"::llvm::cast<::triton_
 def MSL_ScalarInt : AnyTypeOf<[I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64],
                               "an integer of 1, 8, 16, 32 or 64 bits">;
 def MSL_Index : AnyTypeOf<[I32, I64, UI16, UI32, UI64], "an index">;
-def MSL_ScalarFloat : AnyTypeOf<[F16, BF16, F32], "f16, bf16 or f32">;
+// f64 is of the value form alone: `msl-emulate-types` makes its numbers the integers that hold their bits.
+def MSL_ScalarFloat : AnyTypeOf<[F16, BF16, F32, F64], "f16, bf16, f32 or f64">;
 def MSL_Scalar : AnyTypeOf<[MSL_ScalarInt, MSL_ScalarFloat], "a number">;
 def MSL_Value : AnyTypeOf<[MSL_Scalar, VectorOfRankAndType<[1], [MSL_Scalar]>],
                           "a number or a vector of registers">;
@@ -321,6 +322,21 @@ def MSL_PreciseSqrtOp : MSL_Op<"precise_sqrt", [Pure, SameOperandsAndResultType]
   let arguments = (ins MSL_Value:$value);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
+}
+
+def MSL_Float64Op : MSL_Op<"float64", [Pure]> {
+  let summary = "a function of 64-bit floats, which are integers that hold their bits";
+  let description = [{
+    Metal has no double. The text brings the function along, as `float64_add` for `add` (Float64Prelude.cpp). Each operand
+    and the result is an i64 that holds a number's bits, or a number of a type that Metal has. Vectors are taken component by component.
+
+    ```mlir
+    %sum = msl.float64 "add"(%a, %b) : (vector<4xi64>, vector<4xi64>) -> vector<4xi64>
+    ```
+  }];
+  let arguments = (ins StrAttr:$function, Variadic<MSL_Value>:$inputs);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$function `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
 }
 
 //===----------------------------------------------------------------------===//

@@ -215,7 +215,7 @@ LogicalResult KernelOp::verify() {
       return emitOpError("argument ")
              << index << " points to an address space that cannot be bound";
     }
-    if (!type.isIntOrFloat() || type.isF64())
+    if (!ScalarType::get(type))
       return emitOpError("argument ")
              << index << " has type " << type << ", which no Metal kernel takes";
   }

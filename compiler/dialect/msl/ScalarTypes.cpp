@@ -26,6 +26,8 @@ static constexpr ScalarType scalarTypes[] = {
      false, Feature::BFloat},
     {"float", "float", "f32", true, 32, 4, SimdForm::Itself, true, Feature::SimdgroupMatrix, true,
      Feature::None},
+    // Metal has no double: msl-emulate-types makes its numbers the integers that hold their bits.
+    {"", "", "f64", true, 64, 8, SimdForm::Halves, false, Feature::None, false, Feature::None},
 };
 
 const ScalarType *ScalarType::get(Type type) {
@@ -38,6 +40,8 @@ const ScalarType *ScalarType::get(Type type) {
     return row("bf16");
   if (type.isF32())
     return row("f32");
+  if (type.isF64())
+    return row("f64");
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer)
     return nullptr;

@@ -21,7 +21,8 @@ enum class SimdForm {
 };
 
 struct ScalarType {
-  /// Metal's names of the type and of its unsigned form (the same where there is none).
+  /// Metal's names of the type and of its unsigned form (the same where there is none). Empty where
+  /// Metal has no such type, and passes replace it.
   llvm::StringLiteral name, unsignedName;
   /// How the launch metadata spells it, and so the runtimes.
   llvm::StringLiteral code;
@@ -39,7 +40,10 @@ struct ScalarType {
   /// What the target must have; None where every target has it.
   Feature feature;
 
-  /// The row of a number's type; null for a type that Metal does not have.
+  /// Whether some Metal has the type. Others are computed with in software.
+  bool isInMetal() const { return !name.empty(); }
+
+  /// The row of a number's type; null for a type that no kernel can have.
   static const ScalarType *get(mlir::Type type);
 };
 

@@ -1,10 +1,13 @@
-// The functions that Metal does not have: written in front of the kernels that call them. All are
-// inlined: Apple's compiler has lost matrices that were passed to functions that were not
+// The functions that Metal does not have: written in front of the kernels that call them. Those
+// here are inlined: Apple's compiler has lost matrices that were passed to functions that were not
 // (docs/apple-quirks.md, row 24).
 
 #include "target/msl/Prelude.h"
 
+#include "target/msl/Float64Prelude.h"
+
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace triton_metal::msl;
 
@@ -102,14 +105,8 @@ template <int bits, typename T> __attribute__((always_inline)) T round_to_odd(T 
 }
 )";
 
-namespace {
-struct Function {
-  llvm::StringRef name, text;
-};
-} // namespace
-
 /// In the order in which they are written.
-static const Function functions[] = {
+static constexpr PreludeFunction functions[] = {
     {"maximum", maximumText},    {"minimum", minimumText},     {"error_function", erfText},
     {"log_plus_one", log1pText}, {"exp_minus_one", expm1Text}, {"round_to_odd", roundToOddText},
 };
@@ -119,6 +116,8 @@ void Prelude::use(llvm::StringRef function) {
   for (auto [index, known] : llvm::enumerate(functions))
     if (known.name == function)
       used |= 1u << index;
+  if (function.starts_with("float64_"))
+    float64.insert(function);
 }
 
 void Prelude::useCompareExchange(llvm::StringRef space) {
@@ -128,6 +127,31 @@ void Prelude::useCompareExchange(llvm::StringRef space) {
 void Prelude::useElements(FragmentShape fragment) {
   if (!llvm::is_contained(fragments, fragment))
     fragments.push_back(fragment);
+}
+
+/// Whether a text has the name as a word of its own.
+static bool mentions(llvm::StringRef text, llvm::StringRef name) {
+  for (size_t at = text.find(name); at != llvm::StringRef::npos; at = text.find(name, at + 1))
+    if (char next = text.substr(at + name.size(), 1)[0]; !llvm::isAlnum(next) && next != '_')
+      return true;
+  return false;
+}
+
+/// The functions of 64-bit floats that are called, and those that these call.
+static void printFloat64(llvm::raw_ostream &os, llvm::StringSet<> needed) {
+  llvm::SmallVector<const PreludeFunction *> printed;
+  for (llvm::ArrayRef<PreludeFunction> table : {getFloat64Arithmetic()})
+    for (const PreludeFunction &function : llvm::reverse(table)) {
+      if (!needed.contains(function.name))
+        continue;
+      printed.push_back(&function);
+      for (const PreludeFunction &other :
+           table.take_while([&](const PreludeFunction &before) { return &before != &function; }))
+        if (mentions(function.text, other.name))
+          needed.insert(other.name);
+    }
+  for (const PreludeFunction *function : llvm::reverse(printed))
+    os << function->text;
 }
 
 static void printInSpace(llvm::raw_ostream &os, llvm::StringRef text, llvm::StringRef space) {
@@ -141,6 +165,7 @@ void Prelude::print(llvm::raw_ostream &os) const {
   for (auto [index, function] : llvm::enumerate(functions))
     if (used & 1u << index)
       os << function.text;
+  printFloat64(os, float64);
   if (exchangesInDevice)
     printInSpace(os, compareExchangeText, "device");
   if (exchangesInThreadgroup)

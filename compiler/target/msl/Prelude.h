@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <string>
@@ -26,6 +27,8 @@ public:
 
 private:
   unsigned used = 0;
+  /// The functions of 64-bit floats that are called.
+  llvm::StringSet<> float64;
   bool matrices = false;
   llvm::SmallVector<FragmentShape, 1> fragments;
   bool exchangesInDevice = false, exchangesInThreadgroup = false;

@@ -14,8 +14,8 @@ msl.kernel @argument(%x: !msl.ptr<f32, threadgroup>) threads 32 {
 
 // -----
 
-// expected-error @below {{Metal has no pointer to 'f64'}}
-msl.kernel @pointer(%x: !msl.ptr<f64, device>) threads 32 {
+// expected-error @below {{Metal has no pointer to 'f80'}}
+msl.kernel @pointer(%x: !msl.ptr<f80, device>) threads 32 {
   msl.return
 }
 

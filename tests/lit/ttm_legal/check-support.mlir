@@ -2,8 +2,8 @@
 
 #l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
-  // expected-error @+1 {{uses 'f64', which Metal does not have: use float32}}
-  tt.func public @doubles(%x: !tt.ptr<f64>) {
+  // expected-error @+1 {{uses 'f80', which Metal does not have: its numbers are}}
+  tt.func public @doubles(%x: !tt.ptr<f80>) {
     tt.return
   }
 }

@@ -1,0 +1,21 @@
+// 64-bit floats in Metal text: functions of the integers that hold their bits.
+#ifndef TRITON_METAL_TARGET_MSL_FLOAT64PRELUDE_H
+#define TRITON_METAL_TARGET_MSL_FLOAT64PRELUDE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace triton_metal::msl {
+
+/// A function, or a table of constants, that the text brings along. It calls only what stands
+/// before it.
+struct PreludeFunction {
+  llvm::StringLiteral name, text;
+};
+
+/// What IEEE 754 asks for: rounded to nearest, ties to even, with subnormals.
+llvm::ArrayRef<PreludeFunction> getFloat64Arithmetic();
+
+} // namespace triton_metal::msl
+
+#endif // TRITON_METAL_TARGET_MSL_FLOAT64PRELUDE_H
