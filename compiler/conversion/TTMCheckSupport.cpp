@@ -64,9 +64,6 @@ static StringRef getAdvice(Operation *op) {
       .Case([](tt::DotOp) {
         return "only dots of two-dimensional tiles, of 16-bit or 32-bit floats or of int8, are";
       })
-      .Case([](tt::MapElementwiseOp) {
-        return "there is no map_elementwise yet; write the operations on the tile itself";
-      })
       .Case([](tt::PrintOp) { return "a Metal kernel cannot print; store the values instead"; })
       .Case([](tt::AssertOp) {
         return "there are no device assertions yet; remove it or compile without debug";

@@ -10,6 +10,7 @@
 #include "transforms/Constants.h"
 #include "transforms/IntegerRanges.h"
 #include "transforms/Passes.h"
+#include "transforms/TripCount.h"
 
 using namespace mlir;
 
@@ -174,9 +175,15 @@ private:
     return range ? range->getConstantValue() : std::nullopt;
   }
 
-  /// MLIR takes a loop for empty if its bounds are further apart than the largest signed number.
-  /// Such a loop counts its iterations instead.
+  /// MLIR takes a loop for empty if its bounds are further apart than the largest signed number,
+  /// and leaves a step of 0 or less undefined. Such a loop counts its iterations instead.
   void countSteps(scf::ForOp loop) {
+    if (hasRanges && mayStepBack(loop))
+      return replaceCounter(loop,
+                            createTripCount(rewriter, loop.getLoc(), loop.getLowerBound(),
+                                            loop.getUpperBound(), loop.getStep(),
+                                            loop.getUnsignedCmp()),
+                            loop.getLowerBound(), loop.getStep());
     std::optional<APInt> lower = getOnlyValue(loop.getLowerBound()),
                          upper = getOnlyValue(loop.getUpperBound()),
                          step = getOnlyValue(loop.getStep());
@@ -187,22 +194,41 @@ private:
     APInt distance = upper->ssub_ov(*lower, isFar);
     if (!isFar)
       return;
-    Location loc = loop.getLoc();
-    Value counter = loop.getInductionVar();
-    Type type = counter.getType();
-    auto make = [&](const APInt &value) { return constant(loc, IntegerAttr::get(type, value)); };
+    Type type = loop.getInductionVar().getType();
+    auto make = [&](const APInt &value) {
+      return constant(loop.getLoc(), IntegerAttr::get(type, value));
+    };
     APInt one(step->getBitWidth(), 1);
     APInt count = (distance - one).udiv(*step) + one;
-    Value zero = make(APInt::getZero(step->getBitWidth())), total = make(count), next = make(one),
-          first = make(*lower), stride = make(*step);
+    replaceCounter(loop, make(count), make(*lower), make(*step));
+  }
+
+  /// Whether the step may be 0 or, in a loop over signed numbers, negative.
+  bool mayStepBack(scf::ForOp loop) {
+    APInt step;
+    if (matchPattern(loop.getStep(), m_ConstantInt(&step)))
+      return loop.getUnsignedCmp() ? step.isZero() : !step.isStrictlyPositive();
+    std::optional<ConstantIntRanges> range = getRange(solver, loop.getStep());
+    if (!range)
+      return true;
+    return loop.getUnsignedCmp() ? range->umin().isZero() : !range->smin().isStrictlyPositive();
+  }
+
+  /// Has the loop count to `count`, and computes what it counted before.
+  void replaceCounter(scf::ForOp loop, Value count, Value first, Value stride) {
+    Location loc = loop.getLoc();
+    Value counter = loop.getInductionVar();
+    unsigned width = counter.getType().getIntOrFloatBitWidth();
+    Value zero = constant(loc, IntegerAttr::get(counter.getType(), APInt::getZero(width))),
+          one = constant(loc, IntegerAttr::get(counter.getType(), APInt(width, 1)));
     rewriter.setInsertionPointToStart(loop.getBody());
     Value offset = arith::MulIOp::create(rewriter, counter.getLoc(), counter, stride);
     Value number = arith::AddIOp::create(rewriter, counter.getLoc(), first, offset);
     rewriter.replaceAllUsesExcept(counter, number, offset.getDefiningOp());
     rewriter.modifyOpInPlace(loop, [&] {
       loop.setLowerBound(zero);
-      loop.setUpperBound(total);
-      loop.setStep(next);
+      loop.setUpperBound(count);
+      loop.setStep(one);
       loop.setUnsignedCmp(true);
     });
   }
@@ -243,11 +269,13 @@ struct DefineArithmeticPass : impl::DefineArithmeticBase<DefineArithmeticPass> {
     });
     bool hasRanges = !constantsOnly && llvm::any_of(operations, [](Operation *op) {
       // The bounds can only be that far apart if the lower one is negative.
-      APInt lower;
+      APInt lower, step;
       auto loop = dyn_cast<scf::ForOp>(op);
       return isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op) ||
-             (loop && !(matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) &&
-                        lower.isNonNegative()));
+             (loop &&
+              !(matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) &&
+                lower.isNonNegative() && matchPattern(loop.getStep(), m_ConstantInt(&step)) &&
+                step.isStrictlyPositive()));
     });
     DataFlowSolver solver;
     if (hasRanges && failed(findRanges(solver, function)))

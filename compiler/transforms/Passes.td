@@ -47,6 +47,36 @@ def TTInline : Pass<"tt-inline", "::mlir::ModuleOp"> {
   }];
 }
 
+def TTRegionsOnTiles : Pass<"tt-regions-on-tiles", "::mlir::ModuleOp"> {
+  let summary = "Replaces functions that are called for each element by operations on tiles";
+  let description = [{
+    `tt.map_elementwise` goes, and so do the reductions and scans whose combine function has loops, assertions or
+    operations outside of `arith` and `math`. In a combine function that only branches, selections replace the branches.
+
+    Where elements differ in their branch, both sides are computed and each element takes its own. A loop runs until
+    no element wants another iteration; elements that have ended keep their values. Loads, stores, atomics and
+    assertions of elements that would not come there are masked.
+
+    ```mlir
+    %y = "tt.map_elementwise"(%x) <{pack = 1 : i32}> ({
+    ^bb0(%a: i32):
+      %c = arith.cmpi slt, %a, %zero : i32
+      %r = scf.if %c -> i32 { %n = arith.subi %zero, %a : i32  scf.yield %n : i32 } else { scf.yield %a : i32 }
+      tt.map_elementwise.return %r : i32
+    }) : (tensor<128xi32>) -> tensor<128xi32>
+    ```
+    becomes
+    ```mlir
+    %c = arith.cmpi slt, %x, %zeros : tensor<128xi32>
+    %n = arith.subi %zeros, %x : tensor<128xi32>
+    %y = arith.select %c, %n, %x : tensor<128xi1>, tensor<128xi32>
+    ```
+    A reduction in such steps combines neighbours, then pairs of neighbours. A scan combines each element with
+    the one that is 1, 2, 4, ... places before it.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
+}
+
 def DefineArithmetic : Pass<"define-arithmetic", "::mlir::ModuleOp"> {
   let summary = "Gives operations on integers the results that they have at run time for every operand";
   let description = [{

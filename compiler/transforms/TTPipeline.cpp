@@ -12,6 +12,8 @@ void buildTTPipeline(OpPassManager &manager) {
   // Functions with one block come first, because only then can a call inside of a loop be inlined.
   addUnfolded(manager, createTTLiftControlFlow());
   addUnfolded(manager, createTTInline());
+  // What functions do for each element is arithmetic on tiles from here on.
+  addUnfolded(manager, createTTRegionsOnTiles());
   // This comes before anything folds, because MLIR folds undefined results to poison.
   addUnfolded(manager, createDefineArithmetic());
   addCanonicalizer(manager);

@@ -75,10 +75,7 @@ def test_ranges_end_where_python_ends_them(lower: int, upper: int, step: int) ->
     known_bounds[(1,)](outs[0], LOWER=lower, UPPER=upper, STEP=step)
     known_start[(1,)](outs[1], upper, LOWER=lower, STEP=step)
     known_step[(1,)](outs[2], lower, upper, STEP=step)
-    if step > 0:
-        visit[(1,)](outs[3], lower, upper, step)
-    else:
-        outs[3] = outs[2]
+    visit[(1,)](outs[3], lower, upper, step)
     assert_same(outs, np.tile(expected(range(lower, upper, step)), (4, 1)))
 
 

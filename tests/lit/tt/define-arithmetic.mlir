@@ -127,3 +127,40 @@ tt.func private @far_bounds(%x: i32) -> i32 {
   }
   tt.return %r : i32
 }
+
+// -----
+
+// A step that may be negative: the loop counts its iterations.
+// CHECK-LABEL: @any_step
+// CHECK-SAME: (%[[LOWER:.*]]: i32, %[[UPPER:.*]]: i32, %[[STEP:.*]]: i32)
+tt.func private @any_step(%lower: i32, %upper: i32, %step: i32) -> i32 {
+  %zero = arith.constant 0 : i32
+  // CHECK: %[[UP:.*]] = arith.cmpi sgt, %[[STEP]]
+  // CHECK: arith.divui
+  // CHECK: %[[COUNT:.*]] = arith.select
+  // CHECK: scf.for unsigned %[[K:.*]] = %{{.*}} to %[[COUNT]] step
+  // CHECK:   %[[OFFSET:.*]] = arith.muli %[[K]], %[[STEP]]
+  // CHECK:   %[[I:.*]] = arith.addi %[[LOWER]], %[[OFFSET]]
+  // CHECK:   arith.addi %{{.*}}, %[[I]]
+  %r = scf.for %i = %lower to %upper step %step iter_args(%sum = %zero) -> (i32) : i32 {
+    %s = arith.addi %sum, %i : i32
+    scf.yield %s : i32
+  }
+  tt.return %r : i32
+}
+
+// -----
+
+// The number of programs is positive.
+// CHECK-LABEL: @positive_step
+tt.func private @positive_step(%lower: i32, %upper: i32) -> i32 {
+  %zero = arith.constant 0 : i32
+  %step = tt.get_num_programs x : i32
+  // CHECK-NOT: arith.divui
+  // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step
+  %r = scf.for %i = %lower to %upper step %step iter_args(%sum = %zero) -> (i32) : i32 {
+    %s = arith.addi %sum, %i : i32
+    scf.yield %s : i32
+  }
+  tt.return %r : i32
+}
