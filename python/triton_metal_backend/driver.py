@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from triton.backends.compiler import GPUTarget
@@ -91,25 +92,24 @@ class HostEvent:
         return max(end.time - self.time, 1) / 1e6
 
 
-class HostInterface:
-    """What ``torch.cuda`` is to CUDA, for the host device."""
+class DeviceInterface:
+    """What ``torch.cuda`` is to CUDA: the events of a device, which is the only one."""
 
-    Event = HostEvent
+    def __init__(self, event: Callable[..., Any], synchronize: Callable[[], None]) -> None:
+        self.Event = event
+        self._synchronize = synchronize
 
-    @staticmethod
-    def synchronize(device: Any = None) -> None:
-        """Does nothing: launches have ended when they return."""
+    def synchronize(self, device: Any = None) -> None:
+        """Waits until all launches have ended."""
+        self._synchronize()
 
-    @staticmethod
-    def is_available() -> bool:
+    def is_available(self) -> bool:
         return True
 
-    @staticmethod
-    def current_device() -> int:
+    def current_device(self) -> int:
         return 0
 
-    @staticmethod
-    def device_count() -> int:
+    def device_count(self) -> int:
         return 1
 
 
@@ -154,12 +154,12 @@ class MetalDriver(DriverBase):
         return torch.device("mps" if self.on_mps else "cpu")
 
     def get_device_interface(self) -> Any:
-        """``torch.mps``, or the same for the host device."""
+        """Events and synchronisation: ``torch.mps``'s, or the clock for the host device."""
         if not self.on_mps:
-            return HostInterface
+            return DeviceInterface(HostEvent, lambda: None)
         import torch
 
-        return torch.mps
+        return DeviceInterface(torch.mps.Event, torch.mps.synchronize)
 
     def get_current_device(self) -> int:
         return 0
