@@ -43,7 +43,8 @@ static LogicalResult refuseType(Operation *op, Type type) {
   InFlightDiagnostic diagnostic = op->emitOpError("uses ")
                                   << element << ", which Metal does not have: ";
   if (auto floating = dyn_cast<FloatType>(element); floating && floating.getWidth() <= 8)
-    return diagnostic << "convert to float16 before the kernel";
+    return diagnostic << "Triton's floats of 8 bits are float8e5, float8e4nv, float8e5b16, "
+                         "float8e4b8 and float8e4b15";
   return diagnostic
          << "its numbers are integers of 1, 8, 16, 32 and 64 bits, float16, bfloat16, float32 and "
             "float64";
@@ -58,9 +59,6 @@ static LogicalResult refuseType(Operation *op, Type type) {
 static StringRef getAdvice(Operation *op) {
   return llvm::TypeSwitch<Operation *, StringRef>(op)
       .Case([](tt::HistogramOp) { return "there is no histogram yet; use tl.atomic_add"; })
-      .Case([](tt::DotScaledOp) {
-        return "there are no scaled dots; scale the operands and use tl.dot";
-      })
       .Case([](tt::DotOp) {
         return "only dots of two-dimensional tiles, of 16-bit or 32-bit floats or of int8, are";
       })

@@ -17,6 +17,10 @@
 #include <variant>
 #include <vector>
 
+namespace triton_metal::tt {
+enum class ScaleDotElemType : uint32_t;
+} // namespace triton_metal::tt
+
 namespace triton_metal::language {
 
 /// A value of a running program: what MLIR computes, and how the language reads it.
@@ -38,6 +42,17 @@ struct Constant {
   bool isNegative() const { return kind == Kind::Float ? real < 0 : integer < 0; }
   double asDouble() const { return kind == Kind::Float ? real : static_cast<double>(integer); }
   std::string str() const;
+};
+
+/// One side of a scaled dot.
+struct ScaledOperand {
+  Value value;
+  std::optional<Value> scale;
+  /// What the numbers are: "e2m1", "e4m3", ...
+  llvm::StringRef format;
+  /// Where two numbers share a byte, they are neighbours along K, and not along the other
+  /// dimension.
+  bool packedAlongK;
 };
 
 using Operand = std::variant<Value, Constant>;
@@ -153,6 +168,8 @@ public:
   //===-- Products, hints, debugging ------------------------------------===//
   Result dot(const Value &lhs, const Value &rhs, std::optional<Value> acc,
              llvm::StringRef inputPrecision, std::optional<Type> outType, int64_t maxImprecise);
+  Result dotScaled(ScaledOperand lhs, ScaledOperand rhs, std::optional<Value> acc, bool fastMath,
+                   Type outType);
   Result gather(const Value &source, const Value &index, int64_t axis);
   Result histogram(const Value &input, int64_t bins, std::optional<Value> mask);
   llvm::Error hint(Hint kind, const Value &value, llvm::ArrayRef<int64_t> values);
@@ -216,6 +233,8 @@ private:
   Result addPointer(Value pointer, Value offset);
   Result atomicFloatMinMax(bool isMax, const Value &pointer, const Value &value, const Value &mask,
                            llvm::StringRef sem, llvm::StringRef scope);
+  using ScaledKind = tt::ScaleDotElemType;
+  llvm::Expected<ScaledKind> scaledOperand(ScaledOperand &operand, const char *side);
   Value zeroLike(Type type);
   Value allOnes(Type scalar);
   mlir::Type mlirType(const Type &type) { return type.toMLIR(builder.getContext()); }

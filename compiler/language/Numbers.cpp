@@ -92,6 +92,9 @@ llvm::Expected<Type> Builder::computationType(Type a, bool aIsNumber, Type b, bo
     return Type(ScalarKind::BFloat16);
   if (either(ScalarKind::BFloat16))
     return Type(ScalarKind::Float32);
+  // Different floats of 8 bits meet in float16.
+  if (a.isFloat8() && b.isFloat8())
+    return a == b ? a : Type(ScalarKind::Float16);
   if (!a.isInteger() || !b.isInteger())
     return typeError("unexpected operand types " + a.str() + " and " + b.str());
   if (divOrMod && a.isSigned() != b.isSigned())
@@ -111,6 +114,11 @@ Result Builder::toTensor(const Operand &operand) {
 }
 
 Result Builder::constant(const Constant &value, Type type, llvm::ArrayRef<int64_t> shape) {
+  // A float of 8 bits is rounded by the conversion, which also bounds it.
+  if (type.isFloat8()) {
+    Result wide = constant(value, Type(ScalarKind::Float32), shape);
+    return wide ? this->cast(*wide, type.scalar()) : std::move(wide);
+  }
   mlir::Type element = mlirType(type.scalar());
   TypedAttr attribute;
   if (auto floatType = dyn_cast<FloatType>(element)) {
@@ -329,14 +337,20 @@ Result Builder::cast(const Operand &operand, Type type, llvm::StringRef rounding
 
   bool between16 = (from.is(ScalarKind::BFloat16) && to.is(ScalarKind::Float16)) ||
                    (from.is(ScalarKind::Float16) && to.is(ScalarKind::BFloat16));
-  if (between16 || rounding == "rtz") {
+  bool withFloat8 = (from.isFloat8() && to.isFloating()) || (from.isFloating() && to.isFloat8());
+  if (withFloat8 && to.bitWidth() > from.bitWidth())
+    return make<tt::FpToFpOp>(target, targetIR, input.handle, tt::RoundingModeAttr());
+  if (between16 || withFloat8 || rounding == "rtz") {
     auto mode = tt::RoundingModeAttr::get(
         builder.getContext(), rounding == "rtz" ? tt::RoundingMode::RTZ : tt::RoundingMode::RTNE);
     return make<tt::FpToFpOp>(target, targetIR, input.handle, mode);
   }
-  // Half types reach every other type through float32.
+  // Half types reach every other type through float32, and so do integers and floats of 8 bits
+  // each other.
   bool fromHalf = from.is(ScalarKind::Float16) || from.is(ScalarKind::BFloat16);
-  if (fromHalf && !to.is(ScalarKind::Float32)) {
+  bool throughFloat = (fromHalf && !to.is(ScalarKind::Float32)) ||
+                      (from.isFloat8() && to.isInteger()) || (from.isInteger() && to.isFloat8());
+  if (throughFloat) {
     Result wide = this->cast(input, Type(ScalarKind::Float32));
     if (!wide)
       return wide;

@@ -14,7 +14,8 @@ namespace triton_metal::language {
 
 static llvm::Error badOperand(const char *side, Type type) {
   return typeError(llvm::Twine("dot: the ") + side +
-                   " operand must be a tile of int8, float16, bfloat16, float32 or float64, not " +
+                   " operand must be a tile of int8, float8, float16, bfloat16, float32 or "
+                   "float64, not " +
                    type.str());
 }
 
@@ -27,7 +28,7 @@ Result Builder::dot(const Value &lhs, const Value &rhs, std::optional<Value> acc
     return badOperand("first", lhs.type);
   if (!rhs.type.isBlock() || !isElement(b))
     return badOperand("second", rhs.type);
-  if (a != b)
+  if (a != b && !(a.isFloat8() && b.isFloat8()))
     return typeError("dot: both operands must have the same dtype, not " + a.str() + " and " +
                      b.str());
 
@@ -101,8 +102,8 @@ Result Builder::dot(const Value &lhs, const Value &rhs, std::optional<Value> acc
   else if (wanted.is(ScalarKind::Float16) || wanted.is(ScalarKind::Float32))
     result = wanted;
   else
-    return valueError("dot: out_dtype must be float16 or float32 for float16 operands, not " +
-                      wanted.str());
+    return valueError("dot: out_dtype must be float16 or float32 for operands of " + a.str() +
+                      ", not " + wanted.str());
   Type type = result.withShape(shape);
   if (acc && acc->type.scalar() != result)
     return typeError("dot: the accumulator has dtype " + acc->type.scalar().str() +
@@ -113,6 +114,122 @@ Result Builder::dot(const Value &lhs, const Value &rhs, std::optional<Value> acc
   Value start = acc ? *acc : zeroLike(type);
   return make<tt::DotOp>(type, mlirType(type), lhs.handle, rhs.handle, start.handle, *precision,
                          static_cast<uint32_t>(maxImprecise));
+}
+
+//===----------------------------------------------------------------------===//
+// Scaled products
+//===----------------------------------------------------------------------===//
+
+/// Checks one side of dot_scaled, and gives it the type that its format names.
+llvm::Expected<Builder::ScaledKind> Builder::scaledOperand(ScaledOperand &operand,
+                                                           const char *side) {
+  struct Format {
+    const char *name;
+    ScaledKind kind;
+    ScalarKind element, bits;
+  };
+  using enum tt::ScaleDotElemType;
+  static const Format formats[] = {
+      {"e2m1", E2M1, ScalarKind::UInt8, ScalarKind::UInt8},
+      {"e4m3", E4M3, ScalarKind::Float8E4NV, ScalarKind::UInt8},
+      {"e5m2", E5M2, ScalarKind::Float8E5, ScalarKind::UInt8},
+      {"bf16", BF16, ScalarKind::BFloat16, ScalarKind::UInt16},
+      {"fp16", FP16, ScalarKind::Float16, ScalarKind::UInt16},
+  };
+  const Format *format = llvm::find_if(
+      formats, [&](const Format &entry) { return operand.format.lower() == entry.name; });
+  if (format == std::end(formats))
+    return valueError(llvm::Twine("dot_scaled: unknown ") + side + "_format '" + operand.format +
+                      "': 'e2m1', 'e4m3', 'e5m2', 'bf16' and 'fp16' are known");
+  Type element = operand.value.type.scalar();
+  if (!operand.value.type.isBlock() || (!element.is(format->element) && !element.is(format->bits)))
+    return typeError(llvm::Twine("dot_scaled: ") + side + " must be a tile of " +
+                     Type(format->element).str() + " or " + Type(format->bits).str() + " for '" +
+                     format->name + "', not " + operand.value.type.str());
+  Result typed = bitcast(operand.value, format->element);
+  if (!typed)
+    return typed.takeError();
+  operand.value = *typed;
+  if (format->kind != E2M1 && !operand.packedAlongK)
+    return valueError(llvm::Twine("dot_scaled: ") + side +
+                      "_k_pack=False is for 'e2m1', whose numbers are packed, not for '" +
+                      format->name + "'");
+  if (!operand.scale)
+    return format->kind;
+  Type scale = operand.scale->type.scalar();
+  if (!operand.scale->type.isBlock() ||
+      (!scale.is(ScalarKind::UInt8) && !scale.is(ScalarKind::Int8) && !scale.isFloat8()))
+    return typeError(llvm::Twine("dot_scaled: ") + side +
+                     "_scale must be a tile of uint8 (exponents) or of a float8, not " +
+                     operand.scale->type.str());
+  return format->kind;
+}
+
+Result Builder::dotScaled(ScaledOperand lhs, ScaledOperand rhs, std::optional<Value> acc,
+                          bool fastMath, Type outType) {
+  llvm::Expected<ScaledKind> left = scaledOperand(lhs, "lhs");
+  if (!left)
+    return left.takeError();
+  llvm::Expected<ScaledKind> right = scaledOperand(rhs, "rhs");
+  if (!right)
+    return right.takeError();
+  llvm::SmallVector<int64_t> a(lhs.value.type.getShape()), b(rhs.value.type.getShape());
+  size_t rank = a.size();
+  if (rank != b.size() || (rank != 2 && rank != 3) ||
+      llvm::ArrayRef(a).drop_back(2) != llvm::ArrayRef(b).drop_back(2))
+    return valueError("dot_scaled: takes two matrices or two batches of matrices, not " +
+                      lhs.value.type.str() + " and " + rhs.value.type.str());
+  // The shapes of the numbers, two of which are in a byte of e2m1.
+  if (*left == tt::ScaleDotElemType::E2M1)
+    a[rank - (lhs.packedAlongK ? 1 : 2)] *= 2;
+  if (*right == tt::ScaleDotElemType::E2M1)
+    b[rank - (rhs.packedAlongK ? 2 : 1)] *= 2;
+  int64_t k = a[rank - 1];
+  if (k != b[rank - 2])
+    return valueError("dot_scaled: lhs " + lhs.value.type.str() + " has " + llvm::Twine(k) +
+                      " columns of numbers, rhs " + rhs.value.type.str() + " has " +
+                      llvm::Twine(b[rank - 2]) + " rows of them");
+  llvm::SmallVector<int64_t> shape(a);
+  shape.back() = b.back();
+  // One scale for 16 or 32 numbers along K; rows of both scales go along M and N.
+  std::optional<int64_t> factor;
+  auto checkScale = [&](const ScaledOperand &operand, int64_t rows,
+                        const char *side) -> llvm::Error {
+    if (!operand.scale)
+      return llvm::Error::success();
+    llvm::SmallVector<int64_t> expected(shape);
+    expected[rank - 2] = rows;
+    for (int64_t size : {16, 32}) {
+      expected[rank - 1] = k / size;
+      if (operand.scale->type.getShape() == llvm::ArrayRef(expected) && k % size == 0 &&
+          (!factor || *factor == size)) {
+        factor = size;
+        return llvm::Error::success();
+      }
+    }
+    return valueError(llvm::Twine("dot_scaled: ") + side + "_scale " + operand.scale->type.str() +
+                      " must have " + llvm::Twine(rows) +
+                      " rows and K / 32 or K / 16 columns (K = " + llvm::Twine(k) +
+                      "), as many on both sides");
+  };
+  if (llvm::Error error = checkScale(lhs, shape[rank - 2], "lhs"))
+    return std::move(error);
+  if (llvm::Error error = checkScale(rhs, shape[rank - 1], "rhs"))
+    return std::move(error);
+  if (!outType.isFloating() || outType.isFloat8() || outType.is(ScalarKind::Float64))
+    return valueError("dot_scaled: out_dtype must be float32, float16 or bfloat16, not " +
+                      outType.str());
+  Type type = outType.withShape(shape);
+  if (acc && acc->type != type)
+    return typeError("dot_scaled: the accumulator is " + acc->type.str() +
+                     ", but this product is " + type.str());
+  Value start = acc ? *acc : zeroLike(type);
+  auto scaleOf = [](const ScaledOperand &operand) {
+    return operand.scale ? operand.scale->handle : mlir::Value();
+  };
+  return make<tt::DotScaledOp>(type, mlirType(type), lhs.value.handle, rhs.value.handle,
+                               start.handle, scaleOf(lhs), scaleOf(rhs), *left, *right, fastMath,
+                               lhs.packedAlongK, rhs.packedAlongK);
 }
 
 //===----------------------------------------------------------------------===//

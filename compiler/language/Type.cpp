@@ -34,6 +34,11 @@ const KindInfo kinds[] = {
     {ScalarKind::UInt16, "uint16", "uint16", "u16", 16},
     {ScalarKind::UInt32, "uint32", "uint32", "u32", 32},
     {ScalarKind::UInt64, "uint64", "uint64", "u64", 64},
+    {ScalarKind::Float8E5, "fp8e5", "float8e5", "fp8e5", 8},
+    {ScalarKind::Float8E4NV, "fp8e4nv", "float8e4nv", "fp8e4nv", 8},
+    {ScalarKind::Float8E5B16, "fp8e5b16", "float8e5b16", "fp8e5b16", 8},
+    {ScalarKind::Float8E4B8, "fp8e4b8", "float8e4b8", "fp8e4b8", 8},
+    {ScalarKind::Float8E4B15, "fp8e4b15", "float8e4b15", "fp8e4b15", 8},
     {ScalarKind::Float16, "fp16", "float16", "fp16", 16},
     {ScalarKind::BFloat16, "bf16", "bfloat16", "bf16", 16},
     {ScalarKind::Float32, "fp32", "float32", "fp32", 32},
@@ -101,12 +106,20 @@ bool Type::isInteger() const {
 bool Type::isSigned() const {
   return !isPointer() && kind >= ScalarKind::Int8 && kind <= ScalarKind::Int64;
 }
-bool Type::isFloating() const { return !isPointer() && kind >= ScalarKind::Float16; }
+bool Type::isFloating() const { return !isPointer() && kind >= ScalarKind::Float8E5; }
+bool Type::isFloat8() const { return isFloating() && kind <= ScalarKind::Float8E4B15; }
 
 unsigned Type::bitWidth() const { return isPointer() ? 64 : info(kind).width; }
 
 unsigned Type::mantissaWidth() const {
   switch (kind) {
+  case ScalarKind::Float8E5:
+  case ScalarKind::Float8E5B16:
+    return 2;
+  case ScalarKind::Float8E4NV:
+  case ScalarKind::Float8E4B8:
+  case ScalarKind::Float8E4B15:
+    return 3;
   case ScalarKind::Float16:
     return 10;
   case ScalarKind::BFloat16:
@@ -152,6 +165,22 @@ mlir::Type Type::toMLIR(mlir::MLIRContext *context) const {
   switch (kind) {
   case ScalarKind::Void:
     element = mlir::NoneType::get(context);
+    break;
+  case ScalarKind::Float8E5:
+    element = mlir::Float8E5M2Type::get(context);
+    break;
+  case ScalarKind::Float8E4NV:
+    element = mlir::Float8E4M3FNType::get(context);
+    break;
+  case ScalarKind::Float8E5B16:
+    element = mlir::Float8E5M2FNUZType::get(context);
+    break;
+  case ScalarKind::Float8E4B8:
+    element = mlir::Float8E4M3FNUZType::get(context);
+    break;
+  case ScalarKind::Float8E4B15:
+    // MLIR has no such type; the compiler takes this one for it.
+    element = mlir::Float8E4M3B11FNUZType::get(context);
     break;
   case ScalarKind::Float16:
     element = mlir::Float16Type::get(context);

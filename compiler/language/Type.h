@@ -31,6 +31,11 @@ enum class ScalarKind : uint8_t {
   UInt16,
   UInt32,
   UInt64,
+  Float8E5,
+  Float8E4NV,
+  Float8E5B16,
+  Float8E4B8,
+  Float8E4B15,
   Float16,
   BFloat16,
   Float32,
@@ -58,6 +63,8 @@ public:
   bool isSigned() const;
   bool isUnsigned() const { return isInteger() && !isSigned(); }
   bool isFloating() const;
+  /// A float of 8 bits.
+  bool isFloat8() const;
   bool is(ScalarKind other) const { return kind == other && !isPointer(); }
 
   /// Bits of one element; 64 for a pointer.

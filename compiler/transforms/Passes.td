@@ -77,6 +77,58 @@ def TTRegionsOnTiles : Pass<"tt-regions-on-tiles", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
 }
 
+def TTDecomposeScaledDots : Pass<"tt-decompose-scaled-dots", "::mlir::ModuleOp"> {
+  let summary = "Turns tt.dot_scaled into conversions, products with the scales, and tt.dot";
+  let description = [{
+    The operands are converted, multiplied by their scales in fp32, and given to the dot in the smallest type that holds all of
+    these products: bfloat16 for numbers of up to 8 bits that have exponents for scales, float16 where neither side has scales,
+    fp32 for everything else. No digit is lost before the dot; only numbers beyond the range of a float are. A scale whose bits are 0 is 0. The
+    scale 255 makes NaNs of its block, unless the operation has `fastMath`.
+
+    ```mlir
+    %d = tt.dot_scaled %a scale %s, %b, %c lhs = e5m2 rhs = bf16 {fastMath = true}
+        : tensor<64x64xf8E5M2>, tensor<64x2xi8> * tensor<64x64xbf16> -> tensor<64x64xf32>
+    ```
+    becomes, with %a in f32
+    ```mlir
+    %0 = arith.extui %s : tensor<64x2xi8> to tensor<64x2xi32>
+    %1 = arith.shli %0, %c23 : tensor<64x2xi32>
+    %2 = arith.bitcast %1 : tensor<64x2xi32> to tensor<64x2xf32>
+    %3 = tt.expand_dims %2 {axis = 2 : i32} : tensor<64x2xf32> -> tensor<64x2x1xf32>
+    %4 = tt.broadcast %3 : tensor<64x2x1xf32> -> tensor<64x2x32xf32>
+    %5 = tt.reshape %4 : tensor<64x2x32xf32> -> tensor<64x64xf32>
+    %6 = arith.mulf %a, %5 : tensor<64x64xf32>
+    %7 = arith.truncf %6 : tensor<64x64xf32> to tensor<64x64xbf16>
+    %d = tt.dot %7, %b, %c : tensor<64x64xbf16> * tensor<64x64xbf16> -> tensor<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def TTEmulateFloats : Pass<"tt-emulate-floats", "::mlir::ModuleOp"> {
+  let summary = "Replaces floats of 8 bits by their codes, and conversions toward zero by integer arithmetic";
+  let description = [{
+    Metal has no float of 8 bits. Every value of such a type becomes an i8 with its code: loads, stores, constants and all that moves
+    numbers keep their form. Conversions become arithmetic on the bits, without tables and branches. They round once. To the nearest, numbers that
+    are too large become the largest of the type, infinity too, as in stock Triton; toward zero, infinity stays infinity where the
+    type has one. Dots multiply halves, which hold every such number. Other arithmetic is done in float and rounded, which gives the correctly rounded
+    result. `f8E4M3B11FNUZ` stands for Triton's fp8e4b15, whose bias is 15 and which has neither infinity nor NaN.
+
+    Metal rounds to the nearest number. A conversion to a half or a float toward zero goes one number back if it has gone too far.
+
+    ```mlir
+    %0 = tt.fp_to_fp %x : tensor<64xf8E5M2> -> tensor<64xf16>
+    ```
+    becomes
+    ```mlir
+    %1 = arith.extui %x : tensor<64xi8> to tensor<64xi16>
+    %2 = arith.shli %1, %c8 : tensor<64xi16>
+    %0 = arith.bitcast %2 : tensor<64xi16> to tensor<64xf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def DefineArithmetic : Pass<"define-arithmetic", "::mlir::ModuleOp"> {
   let summary = "Gives operations on integers the results that they have at run time for every operand";
   let description = [{

@@ -32,14 +32,28 @@ struct DtypeEntry {
   int itemsize;
 };
 constexpr DtypeEntry dtypes[] = {
-    {"int1", "torch.bool", 'b', 1},     {"int8", "torch.int8", 'i', 1},
-    {"int16", "torch.int16", 'i', 2},   {"int32", "torch.int32", 'i', 4},
-    {"int64", "torch.int64", 'i', 8},   {"uint8", "torch.uint8", 'u', 1},
-    {"uint16", "torch.uint16", 'u', 2}, {"uint32", "torch.uint32", 'u', 4},
-    {"uint64", "torch.uint64", 'u', 8}, {"fp16", "torch.float16", 'f', 2},
-    {"fp32", "torch.float32", 'f', 4},  {"bf16", "torch.bfloat16", '-', 2},
+    {"int1", "torch.bool", 'b', 1},
+    {"int8", "torch.int8", 'i', 1},
+    {"int16", "torch.int16", 'i', 2},
+    {"int32", "torch.int32", 'i', 4},
+    {"int64", "torch.int64", 'i', 8},
+    {"uint8", "torch.uint8", 'u', 1},
+    {"uint16", "torch.uint16", 'u', 2},
+    {"uint32", "torch.uint32", 'u', 4},
+    {"uint64", "torch.uint64", 'u', 8},
+    {"fp16", "torch.float16", 'f', 2},
+    {"fp32", "torch.float32", 'f', 4},
+    {"bf16", "torch.bfloat16", '-', 2},
     {"fp64", "torch.float64", 'f', 8},
+    // What the kind says nothing about is known by its name.
+    {"fp8e5", "torch.float8_e5m2", '-', 1},
+    {"fp8e4nv", "torch.float8_e4m3fn", '-', 1},
+    {"fp8e5b16", "torch.float8_e5m2fnuz", '-', 1},
+    {"fp8e4b8", "torch.float8_e4m3fnuz", '-', 1},
+    // Neither framework has arrays of it.
+    {"fp8e4b15", "torch.float8_e4m3b15", '-', 1},
 };
+constexpr std::string_view torchPrefix = "torch.";
 
 const char *dtypeOf(char kind, Py_ssize_t itemsize) {
   for (const DtypeEntry &entry : dtypes)
@@ -48,8 +62,17 @@ const char *dtypeOf(char kind, Py_ssize_t itemsize) {
   return nullptr;
 }
 
+/// The dtype that torch calls "torch." and this name, of those that NumPy itself does not have.
+const char *dtypeNamed(const std::string &name, Py_ssize_t itemsize) {
+  for (const DtypeEntry &entry : dtypes)
+    if (entry.kind == '-' && entry.itemsize == itemsize &&
+        std::string_view(entry.torch).substr(torchPrefix.size()) == name)
+      return entry.name;
+  return nullptr;
+}
+
 constexpr const char *allowedDtypes = "a kernel takes arrays of bool, int8 to int64, uint8 to "
-                                      "uint64, float16, bfloat16, float32 and, "
+                                      "uint64, float8, float16, bfloat16, float32 and, "
                                       "on the host device, float64";
 
 std::string unsupportedDtype(const std::string &name) {
@@ -105,9 +128,9 @@ bool readNumPy(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
     return false;
   }
   info.dtype = dtypeOf(array->typekind, array->itemsize);
-  // bfloat16 of ml_dtypes is an opaque type of two bytes to NumPy.
-  if (!info.dtype && array->itemsize == 2 && dtypeName(object) == "bfloat16")
-    info.dtype = knownDtype("bf16");
+  // The types of ml_dtypes are opaque to NumPy, and have the names of torch's.
+  if (!info.dtype && array->itemsize <= 2)
+    info.dtype = dtypeNamed(dtypeName(object), array->itemsize);
   if (!info.dtype) {
     problem.message = unsupportedDtype(dtypeName(object));
     return false;

@@ -184,6 +184,19 @@ void bindEffects(nb::class_<Builder> &builder) {
           },
           arg("lhs"), arg("rhs"), arg("acc").none(), arg("input_precision"),
           arg("out_dtype").none(), arg("max_num_imprecise_acc"))
+      .def(
+          "dot_scaled",
+          [](Builder &b, const Value &lhs, std::optional<Value> lhsScale,
+             const std::string &lhsFormat, const Value &rhs, std::optional<Value> rhsScale,
+             const std::string &rhsFormat, std::optional<Value> acc, bool fastMath, bool lhsKPack,
+             bool rhsKPack, Type outType) {
+            return unwrap(b.dotScaled({lhs, lhsScale, lhsFormat, lhsKPack},
+                                      {rhs, rhsScale, rhsFormat, rhsKPack}, acc, fastMath,
+                                      outType));
+          },
+          arg("lhs"), arg("lhs_scale").none(), arg("lhs_format"), arg("rhs"),
+          arg("rhs_scale").none(), arg("rhs_format"), arg("acc").none(), arg("fast_math"),
+          arg("lhs_k_pack"), arg("rhs_k_pack"), arg("out_dtype"))
       .def("hint", [](Builder &b, Hint kind, const Value &x,
                       const Shape &values) { unwrap(b.hint(kind, x, values)); })
       .def("assume", [](Builder &b, const Operand &condition) { unwrap(b.assume(condition)); })

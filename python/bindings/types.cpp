@@ -117,9 +117,15 @@ void bindTypes(nb::module_ &module) {
       .def("is_ptr", [](const Type &type) { return type.isPointer() && !type.isBlock(); })
       .def("is_const", &Type::isConst)
       .def("is_floating", [](const Type &type) { return type.isFloating() && !type.isBlock(); })
-      .def("is_standard_floating",
-           [](const Type &type) { return type.isFloating() && !type.isBlock(); })
-      .def("is_fp8", [](const Type &) { return false; })
+      .def(
+          "is_standard_floating",
+          [](const Type &type) { return type.isFloating() && !type.isFloat8() && !type.isBlock(); })
+      .def("is_fp8", [](const Type &type) { return type.isFloat8() && !type.isBlock(); })
+      .def("is_fp8e5", [](const Type &type) { return isKind(type, ScalarKind::Float8E5); })
+      .def("is_fp8e4nv", [](const Type &type) { return isKind(type, ScalarKind::Float8E4NV); })
+      .def("is_fp8e5b16", [](const Type &type) { return isKind(type, ScalarKind::Float8E5B16); })
+      .def("is_fp8e4b8", [](const Type &type) { return isKind(type, ScalarKind::Float8E4B8); })
+      .def("is_fp8e4b15", [](const Type &type) { return isKind(type, ScalarKind::Float8E4B15); })
       .def("is_int", [](const Type &type) { return type.isInteger() && !type.isBlock(); })
       .def("is_int_signed", [](const Type &type) { return type.isSigned() && !type.isBlock(); })
       .def("is_int_unsigned", [](const Type &type) { return type.isUnsigned() && !type.isBlock(); })

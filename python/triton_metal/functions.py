@@ -86,6 +86,11 @@ _CANONICAL = {
     **{f"i{w}": f"i{w}" for w in (8, 16, 32, 64)},
     **{f"uint{w}": f"u{w}" for w in (8, 16, 32, 64)},
     **{f"u{w}": f"u{w}" for w in (8, 16, 32, 64)},
+    **{
+        name: f"fp8{kind}"
+        for kind in ("e5", "e4nv", "e5b16", "e4b8", "e4b15")
+        for name in (f"float8{kind}", f"fp8{kind}")
+    },
     "float16": "fp16",
     "fp16": "fp16",
     "bfloat16": "bf16",

@@ -101,7 +101,6 @@ PROGRAMS = {
     "load in a reduction": "tl.store(x, tl.reduce(tl.load(x + o), 0, loads))  # here",
     "reduction of pointers": "tl.store(d, tl.reduce((x + o).to(tl.int64), 0, scan_add))\ntl.store(x + o, tl.load(tl.reduce(x + o, 0, first)))  # here",
     "store of pointers": "tl.store((d + o).to(tl.pointer_type(tl.pointer_type(tl.float32))), x + o)  # here",
-    "rounding": "tl.store(h + o, tl.load(x + o).to(tl.float16, fp_downcast_rounding='rtz'))  # here",
     "too much threadgroup memory": "r = tl.arange(0, 16384)\ntl.store(x + r, tl.gather(tl.load(x + r), r, 0))",
     "print": "tl.device_print('n', n)  # here",
     "static assert": "tl.static_assert(BLOCK == 5, 'five')  # here",

@@ -96,12 +96,14 @@ class HostDevice(Device):
         import numpy as np
 
         sizes = read_shape(shape)
-        if dtype == "bfloat16":
+        if dtype == "bfloat16" or dtype.startswith("float8_"):
             try:
                 import ml_dtypes
             except ImportError:
-                raise DeviceError("NumPy has no bfloat16: pip install ml_dtypes") from None
-            element = np.dtype(ml_dtypes.bfloat16)
+                raise DeviceError(f"NumPy has no {dtype}: pip install ml_dtypes") from None
+            if not hasattr(ml_dtypes, dtype):
+                raise LaunchTypeError(f"there is no dtype {dtype!r}")
+            element = np.dtype(getattr(ml_dtypes, dtype))
         else:
             try:
                 element = np.dtype(dtype)

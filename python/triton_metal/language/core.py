@@ -43,6 +43,21 @@ from .types import (
     block_type as block_type,
 )
 from .types import (
+    float8e4b8 as float8e4b8,
+)
+from .types import (
+    float8e4b15 as float8e4b15,
+)
+from .types import (
+    float8e4nv as float8e4nv,
+)
+from .types import (
+    float8e5 as float8e5,
+)
+from .types import (
+    float8e5b16 as float8e5b16,
+)
+from .types import (
     float16 as float16,
 )
 from .types import (
@@ -425,6 +440,47 @@ def dot(
         precision,
         None if out is None else read_dtype("out_dtype", out),
         read_int("max_num_imprecise_acc", max_num_imprecise_acc or 0),
+    )
+
+
+@builtin
+def dot_scaled(
+    lhs,
+    lhs_scale,
+    lhs_format,
+    rhs,
+    rhs_scale,
+    rhs_format,
+    acc=None,
+    fast_math=False,
+    lhs_k_pack=True,
+    rhs_k_pack=True,
+    out_dtype=float32,
+):
+    """The product of two tiles of small floats, whose blocks of 16 or 32 along K have scales of their own.
+
+    The formats are "e2m1" (two in a uint8, the first in the lower bits), "e4m3", "e5m2", "bf16" and "fp16"; a side without
+    scales has ``None``. Scales are uint8 exponents (of 2, plus 127; 255 is NaN) or float8 numbers, in
+    tiles of M (or N) rows.
+    """
+
+    def side(name: str, value: Any, scale: Any, form: Any) -> tuple[Any, ...]:
+        scale = unwrap(scale)
+        return (
+            _pointer_free("dot_scaled", value),
+            None if scale is None else read_tensor(f"{name}_scale", scale),
+            read_static(f"{name}_format", form),
+        )
+
+    acc = unwrap(acc)
+    return builder().dot_scaled(
+        *side("lhs", lhs, lhs_scale, lhs_format),
+        *side("rhs", rhs, rhs_scale, rhs_format),
+        None if acc is None else read_tensor("acc", acc),
+        bool(unwrap(fast_math)),
+        bool(unwrap(lhs_k_pack)),
+        bool(unwrap(rhs_k_pack)),
+        read_dtype("out_dtype", unwrap(out_dtype)),
     )
 
 
