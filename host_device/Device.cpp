@@ -247,10 +247,7 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
   Site site;
   if (failure.site < facts.sites.size())
     site = facts.sites[failure.site];
-  stream << "kernel '" << info.name << "'";
-  if (site.line)
-    stream << ", line " << site.line << ":" << site.column;
-  stream << ": ";
+  stream << "kernel '" << info.name << "'" << site.place() << ": ";
   auto access = [&] {
     stream << (site.kind == AccessKind::Load    ? "a load"
                : site.kind == AccessKind::Store ? "a store"

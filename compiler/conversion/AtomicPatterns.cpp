@@ -6,28 +6,33 @@ using namespace mlir;
 
 namespace triton_metal {
 
-static msl::AtomicKind convertKind(tt::RMWOp kind) {
+static msl::AtomicKind convertKind(tt::RMWOp kind, Type element) {
+  using msl::AtomicKind;
+  bool isFloat = isa<FloatType>(element), isBFloat = element.isBF16();
+  auto choose = [&](AtomicKind integers, AtomicKind floats, AtomicKind bfloats) {
+    return isBFloat ? bfloats : isFloat ? floats : integers;
+  };
   switch (kind) {
   case tt::RMWOp::AND:
-    return msl::AtomicKind::And;
+    return AtomicKind::And;
   case tt::RMWOp::OR:
-    return msl::AtomicKind::Or;
+    return AtomicKind::Or;
   case tt::RMWOp::XOR:
-    return msl::AtomicKind::Xor;
+    return AtomicKind::Xor;
   case tt::RMWOp::ADD:
-    return msl::AtomicKind::Add;
+    return AtomicKind::Add;
   case tt::RMWOp::FADD:
-    return msl::AtomicKind::FAdd;
+    return choose(AtomicKind::FAdd, AtomicKind::FAdd, AtomicKind::BFAdd);
   case tt::RMWOp::MAX:
-    return msl::AtomicKind::Max;
+    return choose(AtomicKind::Max, AtomicKind::FMax, AtomicKind::BFMax);
   case tt::RMWOp::MIN:
-    return msl::AtomicKind::Min;
+    return choose(AtomicKind::Min, AtomicKind::FMin, AtomicKind::BFMin);
   case tt::RMWOp::UMAX:
-    return msl::AtomicKind::UMax;
+    return AtomicKind::UMax;
   case tt::RMWOp::UMIN:
-    return msl::AtomicKind::UMin;
+    return AtomicKind::UMin;
   case tt::RMWOp::XCHG:
-    return msl::AtomicKind::Exchange;
+    return AtomicKind::Exchange;
   }
   llvm_unreachable("covered");
 }
@@ -53,24 +58,45 @@ static msl::MemoryOrder convertOrder(tt::MemSemantic sem, tt::MemSyncScope scope
 
 namespace {
 
+/// What an atomic works on.
+struct AtomicOperands {
+  Value base, compare, value;
+};
+
 template <typename Atomic> struct AtomicPattern : RegisterPattern<Atomic> {
   using RegisterPattern<Atomic>::RegisterPattern;
 
 protected:
   /// Replaces the operation by an update in the threads that own data. A result that is used is in
-  /// them or in their `ttm.in_first_copies`.
-  LogicalResult replace(Atomic op, ConversionPatternRewriter &rewriter,
-                        llvm::function_ref<Value(RegisterBuilder &)> update) const {
+  /// them or in their `ttm.in_first_copies`. With `asBits` the update is one of integers.
+  LogicalResult replace(Atomic op, AtomicOperands operands, bool asBits,
+                        ConversionPatternRewriter &rewriter,
+                        llvm::function_ref<Value(RegisterBuilder &, AtomicOperands)> create) const {
     RegisterBuilder builder = this->buildAt(op.getLoc(), rewriter);
+    auto update = [&]() -> Value {
+      Type type = operands.value.getType();
+      if (!asBits)
+        return create(builder, operands);
+      Type integer = builder.getIntegerType(getElementTypeOrSelf(type).getIntOrFloatBitWidth());
+      Type bits = withElement(type, integer);
+      AtomicOperands converted = operands;
+      for (Value *operand : {&converted.compare, &converted.value})
+        if (*operand)
+          *operand = arith::BitcastOp::create(builder, bits, *operand);
+      if (converted.base)
+        converted.base = msl::PtrCastOp::create(
+            builder, msl::PtrType::get(integer, msl::AddressSpace::Device), converted.base);
+      return arith::BitcastOp::create(builder, type, create(builder, converted));
+    };
     msl::ThreadSet owners = builder.getOwners(ttm::getLayout(op.getValue()));
     if (owners.contains(msl::InThreadsOp::getThreadsIn(op->getBlock()))) {
-      rewriter.replaceOp(op, update(builder));
+      rewriter.replaceOp(op, update());
       return success();
     }
     if (!op.use_empty())
       return op.emitOpError("has its result in one of the threads that hold copies of it; "
                             "ttm-broadcast-atomics brings it to the others");
-    builder.inThreads(owners, [&] { update(builder); });
+    builder.inThreads(owners, [&] { update(); });
     rewriter.eraseOp(op);
     return success();
   }
@@ -81,12 +107,16 @@ struct AtomicRMWPattern : AtomicPattern<ttm::AtomicRMWOp> {
 
   LogicalResult matchAndRewrite(ttm::AtomicRMWOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Value value = adaptor.getValue();
-    return replace(op, rewriter, [&](RegisterBuilder &builder) -> Value {
-      return msl::AtomicRMWOp::create(builder, value.getType(), convertKind(op.getKind()),
-                                      adaptor.getBase(), adaptor.getOffsets(), value,
-                                      adaptor.getMask(), convertOrder(op.getSem(), op.getScope()));
-    });
+    Type element = getElementTypeOrSelf(adaptor.getValue().getType());
+    // A bfloat is its bits, which every target has. So is what is only exchanged.
+    bool asBits = element.isBF16() || (element.isF16() && op.getKind() == tt::RMWOp::XCHG);
+    return replace(op, {adaptor.getBase(), Value(), adaptor.getValue()}, asBits, rewriter,
+                   [&](RegisterBuilder &builder, AtomicOperands operands) -> Value {
+                     return msl::AtomicRMWOp::create(
+                         builder, operands.value.getType(), convertKind(op.getKind(), element),
+                         adaptor.getOffsets(), operands.value, operands.base, adaptor.getMask(),
+                         convertOrder(op.getSem(), op.getScope()));
+                   });
   }
 };
 
@@ -95,23 +125,15 @@ struct AtomicCASPattern : AtomicPattern<ttm::AtomicCASOp> {
 
   LogicalResult matchAndRewrite(ttm::AtomicCASOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Value base = adaptor.getBase(), compare = adaptor.getCompare(), value = adaptor.getValue();
-    Type type = value.getType();
-    bool isFloat = isa<FloatType>(getElementTypeOrSelf(type));
-    return replace(op, rewriter, [&](RegisterBuilder &builder) -> Value {
-      if (isFloat) {
-        // Bits are compared, as on other devices.
-        Type i32 = builder.getI32Type(), bits = withElement(type, i32);
-        compare = arith::BitcastOp::create(builder, bits, compare);
-        value = arith::BitcastOp::create(builder, bits, value);
-        base = msl::PtrCastOp::create(builder, msl::PtrType::get(i32, msl::AddressSpace::Device),
-                                      base);
-      }
-      Value result =
-          msl::AtomicCASOp::create(builder, value.getType(), base, adaptor.getOffsets(), compare,
-                                   value, Value(), convertOrder(op.getSem(), op.getScope()));
-      return isFloat ? arith::BitcastOp::create(builder, type, result).getResult() : result;
-    });
+    // Bits are compared, as on other devices.
+    bool asBits = isa<FloatType>(getElementTypeOrSelf(adaptor.getValue().getType()));
+    return replace(op, {adaptor.getBase(), adaptor.getCompare(), adaptor.getValue()}, asBits,
+                   rewriter, [&](RegisterBuilder &builder, AtomicOperands operands) -> Value {
+                     return msl::AtomicCASOp::create(builder, operands.value.getType(),
+                                                     adaptor.getOffsets(), operands.compare,
+                                                     operands.value, operands.base, Value(),
+                                                     convertOrder(op.getSem(), op.getScope()));
+                   });
   }
 };
 

@@ -100,23 +100,14 @@ template <typename CombineOp> static LogicalResult checkCombine(CombineOp op, St
   return success();
 }
 
-/// Metal's atomics are 32 bits wide, and for floats only addition and exchange.
+/// Atomics are of whole bytes; what Metal has no function for, msl-legalize-atomics builds.
 static LogicalResult checkAtomic(Operation *op, Type type) {
   Type element = getElementTypeOrSelf(type);
-  if (auto *scalar = msl::ScalarType::get(element); scalar && scalar->isAtomic)
+  if (element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 8 && !element.isF64())
     return success();
   return op->emitOpError("updates ")
-         << element << " atomically; Metal's atomics have 32 bits: use int32 or float32 in memory";
-}
-
-static LogicalResult check(tt::AtomicRMWOp op) {
-  Type type = op.getVal().getType();
-  if (failed(checkAtomic(op, type)))
-    return failure();
-  if (isa<FloatType>(getElementTypeOrSelf(type)) && op.getAtomicRmwOp() != tt::RMWOp::FADD &&
-      op.getAtomicRmwOp() != tt::RMWOp::XCHG)
-    return op.emitOpError("needs an atomic of floats that Metal does not have: use integers");
-  return success();
+         << element << " atomically; atomics are of integers of 8, 16, 32 and 64 bits, float16, "
+         << "bfloat16 and float32";
 }
 
 static LogicalResult checkOperation(Operation *op) {
@@ -134,7 +125,7 @@ static LogicalResult checkOperation(Operation *op) {
   if (auto scan = dyn_cast<tt::ScanOp>(op))
     return checkCombine(scan, "scan");
   if (auto atomic = dyn_cast<tt::AtomicRMWOp>(op))
-    return check(atomic);
+    return checkAtomic(op, atomic.getVal().getType());
   if (auto atomic = dyn_cast<tt::AtomicCASOp>(op))
     return checkAtomic(op, atomic.getVal().getType());
   if (auto region = dyn_cast<scf::ExecuteRegionOp>(op); region && !region.getRegion().hasOneBlock())

@@ -162,6 +162,12 @@ public:
                     llvm::StringRef cache, llvm::StringRef eviction);
   Result atomicRmw(AtomicOp op, const Value &pointer, const Operand &value,
                    std::optional<Operand> mask, llvm::StringRef sem, llvm::StringRef scope);
+  Result atomicLoad(const Value &pointer, std::optional<Operand> mask, llvm::StringRef sem,
+                    llvm::StringRef scope);
+  llvm::Error atomicStore(const Value &pointer, const Operand &value, std::optional<Operand> mask,
+                          llvm::StringRef sem, llvm::StringRef scope);
+  Result atomicPoll(const Value &pointer, const Operand &expected, llvm::StringRef sem,
+                    llvm::StringRef scope, std::optional<Operand> timeout);
   Result atomicCas(const Value &pointer, const Operand &compare, const Operand &value,
                    llvm::StringRef sem, llvm::StringRef scope);
 
@@ -228,6 +234,12 @@ private:
                                                        const Operand &c);
   llvm::Expected<Operands> bitwiseOperands(const Operand &lhs, const Operand &rhs);
   llvm::Expected<Operands> broadcastPair(Value lhs, Value rhs);
+  /// The pointers of an atomic access, of bytes where they go to int1, and its mask.
+  llvm::Expected<std::pair<Value, Value>> atomicPlaces(llvm::StringRef name, const Value &pointer,
+                                                       std::optional<Operand> mask);
+  /// An operand as one element for each pointer.
+  llvm::Expected<Value> atomicOperand(llvm::StringRef name, const Value &pointer,
+                                      const Operand &operand);
   Result castNumberOrValue(const Operand &value, Type type, llvm::ArrayRef<int64_t> shape);
   Result compare(BinaryOp op, const Value &lhs, const Value &rhs);
   Result addPointer(Value pointer, Value offset);

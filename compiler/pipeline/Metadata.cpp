@@ -33,6 +33,9 @@ FailureOr<KernelMetadata> getMetadata(ModuleOp module) {
     for (auto sum : limits.getAsRange<DenseI64ArrayAttr>())
       llvm::copy(sum.asArrayRef().take_front(4), metadata.gridLimits.emplace_back().begin());
 
+  if (auto place = kernel->getAttrOfType<LocationAttr>(msl::kSerialAttr))
+    addFrames(Location(place), metadata.serial.emplace());
+
   unsigned buffers = 0, words = 0;
   SmallVector<msl::MemoryUse> uses = msl::getMemoryUses(kernel);
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {

@@ -40,6 +40,9 @@ struct KernelMetadata {
   /// stays below 2^31.
   std::vector<std::array<int64_t, 4>> gridLimits;
   std::vector<ArgumentMetadata> arguments;
+  /// Of a kernel whose first threadgroup works all programs: the place of an atomic that makes it
+  /// necessary.
+  std::optional<std::vector<SourcePlace>> serial;
   /// The number of the buffer of scalars, where there are scalars.
   std::optional<unsigned> scalarBuffer;
   /// Where the kernel's parts are in the text.

@@ -86,6 +86,12 @@ std::string KernelMetadata::toJSON() const {
         for (const std::array<int64_t, 4> &sum : gridLimits)
           json.array([&] { llvm::for_each(sum, [&](int64_t number) { json.value(number); }); });
       });
+    if (serial)
+      json.attributeArray("serial", [&] {
+        for (const SourcePlace &place : *serial)
+          json.value(place.file + ":" + std::to_string(place.line) + ":" +
+                     std::to_string(place.column));
+      });
     json.attributeArray("args", [&] {
       for (auto [index, argument] : llvm::enumerate(arguments))
         writeArgument(json, argument, index);

@@ -45,6 +45,7 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createConvertTTMToMSL());
   addVerified(pm, createMSLExpandThreadIndices());
   addCanonicalizer(pm);
+  addVerified(pm, createMSLLegalizeAtomics());
   addVerified(pm, createMSLOrderAtomics());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.addPass(createCSEPass());

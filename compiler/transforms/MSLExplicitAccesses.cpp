@@ -276,27 +276,46 @@ LogicalResult TypeExplicator::convertShuffle(Operation *op) {
 // Atomics
 //===----------------------------------------------------------------------===//
 
+/// Whether Metal has a function for such an update; without a kind, of compare and exchange.
+static bool isOfMetal(std::optional<AtomicKind> kind, Type type) {
+  if (type.getIntOrFloatBitWidth() == 64)
+    return kind == AtomicKind::UMin || kind == AtomicKind::UMax;
+  const ScalarType *scalar = ScalarType::get(type);
+  return scalar && scalar->isAtomic && kind != AtomicKind::FMin && kind != AtomicKind::FMax;
+}
+
 LogicalResult TypeExplicator::convertAtomic(Operation *op) {
   auto rmw = dyn_cast<AtomicRMWOp>(op);
   auto cas = dyn_cast<AtomicCASOp>(op);
   Type type = op->getResult(0).getType();
-  auto space = cast<PtrType>(op->getOperand(0).getType()).getSpace();
+  Value base = cast<AtomicOpInterface>(op).getBasePointer();
+  if (!base)
+    return refuse(op, "is an atomic update at an address");
+  auto space = cast<PtrType>(base.getType()).getSpace();
   if (isa<VectorType>(type))
     return refuse(op, "is an atomic update of a vector");
   if (space != AddressSpace::Device && space != AddressSpace::Threadgroup)
     return refuse(op, "updates memory that cannot be written");
-  if (const ScalarType *scalar = ScalarType::get(type); !scalar || !scalar->isAtomic)
-    return refuse(op, "Metal's atomic operations are for 32 bits");
+  AtomicForm form = cast<AtomicOpInterface>(op).getAtomicForm();
+  std::optional<AtomicKind> kind = rmw ? std::optional(rmw.getKind()) : std::nullopt;
+  if (form == AtomicForm::Metal && !isOfMetal(kind, type))
+    return refuse(op, "Metal has no such atomic operation: msl-legalize-atomics comes first");
+  if (form != AtomicForm::Metal && space != AddressSpace::Device)
+    return refuse(op, "is in device memory alone");
   if ((rmw ? rmw.getOrder() : cas.getOrder()) != MemoryOrder::Relaxed)
     return refuse(op,
                   "has an order, and Metal's atomics are relaxed: msl-order-atomics comes first");
   if (rmw && rmw.getKind() == AtomicKind::FAdd && space != AddressSpace::Device)
     return refuse(op, "Metal adds floats atomically in device memory alone");
-  op->setOperand(1, getOffset(op, op->getOperand(1)));
-  // What is exchanged is bits.
-  bool exchanges = cas || rmw.getKind() == AtomicKind::Exchange;
+  (rmw ? rmw.getOffsetsMutable() : cas.getOffsetsMutable())
+      .assign(getOffset(op, cast<AtomicOpInterface>(op).getElementOffsets()));
+  // What is exchanged is bits. Metal's sums are of ints, and others of unsigned numbers, which
+  // wrap.
+  bool exchanges = cas || *kind == AtomicKind::Exchange;
   bool isUnsigned =
-      exchanges || rmw.getKind() == AtomicKind::UMin || rmw.getKind() == AtomicKind::UMax;
+      exchanges || *kind == AtomicKind::UMin || *kind == AtomicKind::UMax ||
+      (form != AtomicForm::Metal && *kind != AtomicKind::Min && *kind != AtomicKind::Max);
+  isUnsigned &= isa<IntegerType>(type) || exchanges;
   bool asBits = exchanges && isa<FloatType>(type);
   Type word = withSign(builder.getI32Type(), true);
   Type exchanged = asBits ? word : withSign(type, isUnsigned);

@@ -125,13 +125,15 @@ private:
 struct FormLoops : triton_metal::impl::MSLFormLoopsBase<FormLoops> {
   void runOnOperation() override {
     SmallVector<TileLoopOp> loops;
-    SmallVector<Operation *> numbers;
+    SmallVector<Operation *> numbers, atomics;
     getOperation().walk([&](Operation *op) {
       if (auto loop = dyn_cast<TileLoopOp>(op))
         loops.push_back(loop);
       else if (isa<LoadOp, StoreOp, LoadAddressOp, StoreAddressOp>(op) &&
                !isa<TileLoopOp>(op->getParentOp()))
         numbers.push_back(op);
+      else if (isa<AtomicOpInterface>(op) && !isa<TileLoopOp>(op->getParentOp()))
+        atomics.push_back(op);
     });
     for (TileLoopOp loop : loops) {
       TileLoopLowering(loop).run();
@@ -145,6 +147,10 @@ struct FormLoops : triton_metal::impl::MSLFormLoopsBase<FormLoops> {
       for (Value result : op->getResults())
         result.replaceAllUsesWith(body.get(result, 0, 1));
       op->erase();
+    }
+    for (Operation *op : atomics) {
+      OpBuilder builder(op);
+      addAtomicBase(builder, op);
     }
   }
 };

@@ -35,8 +35,8 @@ Value getOffset(Operation *op) {
     return write.getOffset();
   if (auto load = dyn_cast<MatrixLoadOp>(op))
     return load.getOffset();
-  if (isa<AtomicRMWOp, AtomicCASOp>(op))
-    return op->getOperand(1);
+  if (auto atomic = dyn_cast<AtomicOpInterface>(op))
+    return atomic.getElementOffsets();
   return {};
 }
 

@@ -92,7 +92,7 @@ void OrderAnalysis::collect(Operation *op) {
       access.order = atomic.getMemoryOrder();
       access.kind = atomic.getUpdateKind();
       access.tells = access.kind == AtomicKind::Exchange || !op->use_empty();
-      auto base = dyn_cast<BlockArgument>(atomic.getBasePointer());
+      auto base = dyn_cast_if_present<BlockArgument>(atomic.getBasePointer());
       Value offsets = atomic.getElementOffsets();
       if (base && base.getOwner() == entry && !isa<VectorType>(offsets.getType()) &&
           matchPattern(offsets, m_Zero()))

@@ -72,6 +72,10 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 1>> computed;
 };
 
+/// Gives an atomic of one element at an address, which is its offset so far, a pointer there as its
+/// base.
+void addAtomicBase(mlir::OpBuilder &builder, mlir::Operation *op);
+
 } // namespace triton_metal::msl
 
 #endif // TRITON_METAL_TRANSFORMS_MSLTILESTEP_H

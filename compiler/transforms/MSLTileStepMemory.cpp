@@ -196,12 +196,31 @@ void TileStep::lowerStore(Operation *op) {
 // Atomics
 //===----------------------------------------------------------------------===//
 
+void triton_metal::msl::addAtomicBase(OpBuilder &builder, Operation *op) {
+  auto update = [&](auto atomic) {
+    if (atomic.getBase())
+      return;
+    Location loc = op->getLoc();
+    Type element = atomic.getType();
+    atomic.getBaseMutable().assign(IntToPtrOp::create(
+        builder, loc, PtrType::get(element, AddressSpace::Device), atomic.getOffsets()));
+    atomic.getOffsetsMutable().assign(createConstant(builder, loc, 0, builder.getI32Type()));
+  };
+  if (auto rmw = dyn_cast<AtomicRMWOp>(op))
+    update(rmw);
+  else
+    update(cast<AtomicCASOp>(op));
+}
+
 Value TileStep::createAtomic(Operation *op, const StepPart &part) {
   IRMapping mapping;
   for (Value operand : op->getOperands())
     mapping.map(operand, get(operand, part, 1));
   Operation *atomic = builder.clone(*op, mapping);
   atomic->getResult(0).setType(getElementTypeOrSelf(op->getResult(0).getType()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(atomic);
+  addAtomicBase(builder, atomic);
   return atomic->getResult(0);
 }
 

@@ -186,6 +186,24 @@ def TTWidenCombine : Pass<"tt-widen-combine", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TTLegalizeAtomics : Pass<"tt-legalize-atomics", "::mlir::ModuleOp"> {
+  let summary = "Atomic loads, stores and polls become updates";
+  let description = [{
+    A store exchanges and ignores what it finds. A load updates memory with the bits that are there (`or` with zero): this finds the newest
+    value, which a plain atomic load of another threadgroup's update need not. A poll with a timeout is one load and a
+    comparison: Metal has no clock, and Triton promises one look. `tt-check-progress` has refused polls without one.
+
+    ```mlir
+    %v = tt.atomic_load acquire, gpu, %p : (!tt.ptr<i32>) -> i32
+    ```
+    becomes
+    ```mlir
+    %v = tt.atomic_rmw or, acquire, gpu, %p, %c0 : (!tt.ptr<i32>, i32) -> i32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::tt::TTDialect", "::mlir::arith::ArithDialect"];
+}
+
 def TTCheckProgress : Pass<"tt-check-progress", "::mlir::ModuleOp"> {
   let summary = "Refuses loops that end only when another program changes memory";
   let description = [{
@@ -654,6 +672,37 @@ def MSLExpandThreadIndices : Pass<"msl-expand-thread-indices", "::mlir::ModuleOp
     ```
   }];
   let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MSLLegalizeAtomics : Pass<"msl-legalize-atomics", "::mlir::ModuleOp"> {
+  let summary = "Chooses how each atomic update is done, and serialises kernels that need it";
+  let description = [{
+    Metal has atomics of 32 bits, and on late chips unsigned extremes of 64 bits that do not give what they found. The rest
+    is built so that no thread waits for another threadgroup, because Metal does not promise that it goes on:
+
+    - `word`: numbers of 8 and 16 bits, and extremes of floats, are updated by a compare-and-exchange of the 32-bit word
+      that holds them, which is tried again when another thread was faster.
+    - `halves`: 64-bit sums and bitwise operations are one atomic for each half, if nobody asks what they found, and if
+      all updates of this memory are of the one kind. What is in memory when all have been done is then exact.
+    - `alone`: all other updates of 64 bits are a load and a store. They are right because nothing else runs: the first
+      threadgroup works all programs of the grid, one after the other, and the others end at once. Inside of it the threads
+      take turns, with a barrier after each. The orders of atomics are then those of the barriers. The attribute `msl.serial` of the
+      kernel is the place of the first such update.
+
+    ```mlir
+    %old = msl.atomic_rmw max %x[%c0], %v : !msl.ptr<i64, device>, i32, i64
+    ```
+    becomes
+    ```mlir
+    scf.if %is_first_threadgroup {
+      scf.for %z = %c0 to %depth step %c1 : i32 {
+        ...
+          msl.barrier device
+          %old = msl.atomic_rmw max %x[%c0], %v form alone : !msl.ptr<i64, device>, i32, i64
+          msl.barrier device
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def MSLOrderAtomics : Pass<"msl-order-atomics", "::mlir::ModuleOp"> {

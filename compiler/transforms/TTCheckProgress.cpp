@@ -199,7 +199,8 @@ struct TTCheckProgressPass : impl::TTCheckProgressBase<TTCheckProgressPass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
     WalkResult walked = getOperation().walk([&](Operation *op) {
-      Operation *wait = isa<tt::AtomicPollOp>(op) ? op : nullptr;
+      auto poll = dyn_cast<tt::AtomicPollOp>(op);
+      Operation *wait = poll && !poll.getTimeoutNs() ? op : nullptr;
       if (auto loop = dyn_cast<scf::WhileOp>(op))
         wait = LoopCondition(loop).findWait();
       return wait ? WalkResult(refuse(wait)) : WalkResult::advance();

@@ -308,27 +308,18 @@ LogicalResult PointerLowering::lowerStore(tt::StoreOp op) {
   return success();
 }
 
-LogicalResult refuseAtomic(Operation *op) {
-  return op->emitOpError("goes through pointers without a common base, which atomics in Metal "
-                         "cannot: offset one argument of the kernel");
-}
-
 LogicalResult PointerLowering::lowerAtomic(tt::AtomicRMWOp op) {
   Address address = addressOf(op.getPtr());
-  if (!address.base)
-    return refuseAtomic(op);
   replace(op, AtomicRMWOp::create(builder, loc, op.getType(), op.getAtomicRmwOp(), op.getSem(),
-                                  op.getScope(), address.base, address.offsets, op.getVal(),
+                                  op.getScope(), address.offsets, op.getVal(), address.base,
                                   getMask(op.getMask())));
   return success();
 }
 
 LogicalResult PointerLowering::lowerAtomic(tt::AtomicCASOp op) {
   Address address = addressOf(op.getPtr());
-  if (!address.base)
-    return refuseAtomic(op);
   replace(op, AtomicCASOp::create(builder, loc, op.getType(), op.getSem(), op.getScope(),
-                                  address.base, address.offsets, op.getCmp(), op.getVal()));
+                                  address.offsets, op.getCmp(), op.getVal(), address.base));
   return success();
 }
 

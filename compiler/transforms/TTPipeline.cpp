@@ -21,6 +21,7 @@ void buildTTPipeline(OpPassManager &manager) {
   addUnfolded(manager, createDefineArithmetic());
   addCanonicalizer(manager);
   addVerified(manager, createTTCheckProgress());
+  addVerified(manager, createTTLegalizeAtomics());
   addVerified(manager, createTTWidenCombine());
   addVerified(manager, createTTReorderBroadcast());
   manager.addPass(createCSEPass());

@@ -8,8 +8,10 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/PatternMatch.h"
 
 using namespace llvm;
+using namespace llvm::PatternMatch;
 
 namespace triton_metal::engine {
 
@@ -65,9 +67,12 @@ uint32_t findWrittenBuffers(Function &function, const KernelInfo &kernel) {
 void fillLocation(Site &site, const DILocation *location) {
   if (!location)
     return;
-  const DILocation *outer = location;
-  while (const DILocation *next = outer->getInlinedAt())
+  // The outermost location is that of the wrapper around the kernel; in it comes the kernel's own.
+  const DILocation *outer = location, *own = nullptr;
+  while (const DILocation *next = outer->getInlinedAt()) {
+    own = outer;
     outer = next;
+  }
   const DILocation *best = outer;
   for (const DILocation *at = location; at; at = at->getInlinedAt())
     if (at->getFilename() == outer->getFilename() && at->getLine()) {
@@ -76,9 +81,40 @@ void fillLocation(Site &site, const DILocation *location) {
     }
   site.line = best->getLine();
   site.column = best->getColumn();
+  if (!own || best == own || best == outer)
+    return;
+  site.callLine = own->getLine();
+  site.callColumn = own->getColumn();
 }
 
 void fillLocation(Site &site, Instruction &inst) { fillLocation(site, inst.getDebugLoc().get()); }
+
+/// Without conversions between integers.
+static Value *skipIntegerCasts(Value *value) {
+  while (isa<ZExtInst, SExtInst, TruncInst>(value))
+    value = cast<CastInst>(value)->getOperand(0);
+  return value;
+}
+
+/// An atomic of the 32-bit word that holds a smaller number at p is at p - (p & m), where m is 2
+/// for a number of 16 bits and 3 for a byte. The rest of the word need not be in the buffer: it
+/// stays as it is. What is checked is the number.
+static void narrowToNumber(MemoryAccess &access) {
+  auto *offset = dyn_cast<GEPOperator>(access.pointer);
+  if (access.kind != AccessKind::Atomic || access.bytes != 4 || !offset ||
+      offset->getNumIndices() != 1 || !offset->getSourceElementType()->isIntegerTy(8))
+    return;
+  Value *taken, *address;
+  const APInt *mask;
+  Value *number = offset->getPointerOperand();
+  if (!match(offset->getOperand(1), m_Neg(m_Value(taken))) ||
+      !match(skipIntegerCasts(taken), m_And(m_Value(address), m_APInt(mask))) ||
+      !match(skipIntegerCasts(address), m_PtrToInt(m_Specific(number))) ||
+      (*mask != 2 && *mask != 3))
+    return;
+  access.pointer = number;
+  access.bytes = access.alignment = 4 - mask->getZExtValue();
+}
 
 void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   Module &module = *function.getParent();
@@ -109,6 +145,7 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
     }
   }
   for (auto &[inst, access] : accesses) {
+    narrowToNumber(access);
     Value *object = getUnderlyingObject(access.pointer, 0);
     // Private arrays in memory, and constants of the program. Accesses with constant offsets have
     // been checked by the front end.

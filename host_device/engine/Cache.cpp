@@ -216,7 +216,7 @@ template <typename V, Is<KernelInfo> T> void visit(V &v, T &k) {
 }
 template <typename V, Is<Site> T> void visit(V &v, T &s) {
   v(s.line), v(s.column), v(s.kind), v(s.space), v(s.bytes), v(s.buffer), v(s.reason), v(s.note),
-      v(s.bits), v(s.isFloat);
+      v(s.bits), v(s.isFloat), v(s.callLine), v(s.callColumn);
 }
 template <typename V, Is<BlockCounts> T> void visit(V &v, T &c) {
   v(c.lane), v(c.simdgroup), v(c.threadgroup);

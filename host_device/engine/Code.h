@@ -28,6 +28,19 @@ struct Site {
   /// The bits of its type, and whether that is a floating-point type.
   uint8_t bits = 0;
   bool isFloat = false;
+  /// The kernel's call of the function that the line is in; 0 in the kernel itself.
+  uint32_t callLine = 0, callColumn = 0;
+
+  /// ", line 3:9", or nothing for a site without a line.
+  std::string place() const {
+    if (!line)
+      return {};
+    std::string text = ", line " + std::to_string(line) + ":" + std::to_string(column);
+    if (callLine)
+      text +=
+          " (called in line " + std::to_string(callLine) + ":" + std::to_string(callColumn) + ")";
+    return text;
+  }
 };
 
 /// What one execution of a basic block counts: for each active lane, for each SIMD-group, and once

@@ -404,10 +404,7 @@ std::string Judge::report(const Outcome &usual, const Outcome &other, uint8_t st
 
   std::string text;
   llvm::raw_string_ostream stream_(text);
-  stream_ << "kernel '" << info.name << "'";
-  if (site.line)
-    stream_ << ", line " << site.line << ":" << site.column;
-  stream_ << ": ";
+  stream_ << "kernel '" << info.name << "'" << site.place() << ": ";
   const std::optional<FailureRecord> &failure = last.failure ? last.failure : usual.failure;
   std::string tail;
   if (failure) {

@@ -171,6 +171,24 @@ void bindEffects(nb::class_<Builder> &builder) {
             return unwrap(b.atomicRmw(op, pointer, value, mask, sem, scope));
           },
           arg("op"), arg("pointer"), arg("value"), arg("mask").none(), arg("sem"), arg("scope"))
+      .def(
+          "atomic_load",
+          [](Builder &b, const Value &pointer, OptionalOperand mask, const std::string &sem,
+             const std::string &scope) { return unwrap(b.atomicLoad(pointer, mask, sem, scope)); },
+          arg("pointer"), arg("mask").none(), arg("sem"), arg("scope"))
+      .def(
+          "atomic_store",
+          [](Builder &b, const Value &pointer, const Operand &value, OptionalOperand mask,
+             const std::string &sem,
+             const std::string &scope) { unwrap(b.atomicStore(pointer, value, mask, sem, scope)); },
+          arg("pointer"), arg("value"), arg("mask").none(), arg("sem"), arg("scope"))
+      .def(
+          "atomic_poll",
+          [](Builder &b, const Value &pointer, const Operand &expected, const std::string &sem,
+             const std::string &scope, OptionalOperand timeout) {
+            return unwrap(b.atomicPoll(pointer, expected, sem, scope, timeout));
+          },
+          arg("pointer"), arg("expected"), arg("sem"), arg("scope"), arg("timeout").none())
       .def("atomic_cas",
            [](Builder &b, const Value &pointer, const Operand &compare, const Operand &value,
               const std::string &sem, const std::string &scope) {

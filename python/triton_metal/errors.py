@@ -179,7 +179,11 @@ def _source_of(text: dict[str, Any] | None, message: str) -> list[SourceLocation
     if not text or "places" not in text:
         return []
     frames = text["source"]
-    pattern = r"kernel '[^']*', line (\d+):(\d+): (?:an? (load|store|atomic))?"
+    # A function in front of the kernel has no places of its own: what counts is its call.
+    pattern = (
+        r"kernel '[^']*', line (?:\d+:\d+ \(called in line )?(\d+):(\d+)\)?: "
+        r"(?:an? (load|store|atomic))?"
+    )
     if match := re.match(pattern, message):
         line, column, kind = int(match[1]), int(match[2]), match[3] or "barrier"
         accesses = [place for place in text["places"] if place[0] == line]

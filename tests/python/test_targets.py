@@ -24,6 +24,15 @@ def total_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def last_kernel(x_ptr, counter_ptr, out_ptr, BLOCK: tl.constexpr):
+    """The last program reads what the others have stored, so that the counter's order matters."""
+    at = tl.arange(0, BLOCK)
+    tl.store(out_ptr + tl.program_id(0) * BLOCK + at, tl.load(x_ptr + at))
+    if tl.atomic_add(counter_ptr, 1) == 7:
+        tl.store(out_ptr + 8 * BLOCK + at, tl.load(out_ptr + at))
+
+
+@triton.jit
 def product_kernel(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
     places = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
     c = tl.dot(tl.load(a_ptr + places), tl.load(b_ptr + places))
@@ -45,14 +54,14 @@ AXPB = lambda dtype: text_of(axpb_kernel, dtype, dtype, dtype, 1000, 2.0, BLOCK=
 
 
 def test_lacking_features_are_refused():
-    ttir = text_of(total_kernel, tl.float32, tl.float32, BLOCK=256)
+    ttir = text_of(last_kernel, tl.float32, tl.int32, tl.float32, BLOCK=256)
     assert triton.compile_ttir(ttir).asm["metal"]
     assert triton.compile_ttir(ttir, target=without()).asm["metal"]
     with pytest.raises(CompileError) as caught:
-        triton.compile_ttir(ttir, target=without("float_atomics"))
+        triton.compile_ttir(ttir, target=without("memory_orders"))
     assert caught.value.message.startswith(
-        "uses atomic addition of floats, which the target (Metal 3.2) does not have: it takes Metal "
-        "3.0; add integers, or reduce without atomics"
+        "uses memory orders other than relaxed, which the target (Metal 3.2) does not have: it takes "
+        "Metal 3.2, which macOS 15 has first; "
     )
     assert str(caught.value).count("error:") == 0
     assert caught.value.location.file == __file__
@@ -67,6 +76,11 @@ def test_lacking_features_are_refused():
             lambda: text_of(total_kernel, tl.int32, tl.int32, BLOCK=256),
             "simd_reductions",
             "simd_sum",
+        ),
+        (
+            lambda: text_of(total_kernel, tl.float32, tl.float32, BLOCK=256),
+            "float_atomics",
+            "atomic_float",
         ),
         (
             lambda: text_of(product_kernel, tl.float16, tl.float16, tl.float32, N=32),

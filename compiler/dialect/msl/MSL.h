@@ -60,6 +60,9 @@ inline constexpr llvm::StringLiteral kNonNegativeAttr = "msl.nonnegative";
 /// On an argument: threadgroups of one launch meet in its memory. On a kernel: in that of pointers
 /// made from addresses, too.
 inline constexpr llvm::StringLiteral kCoherentAttr = "msl.coherent";
+/// Of a kernel whose first threadgroup works all programs of a launch: the place of an atomic that
+/// makes it necessary.
+inline constexpr llvm::StringLiteral kSerialAttr = "msl.serial";
 
 /// Whether what two kernel arguments point to may overlap.
 bool mayOverlap(mlir::Value argument, mlir::Value other);

@@ -457,39 +457,50 @@ def MSL_StoreAddressOp : MSL_Op<"store_address", [MemoryEffects<[MemWrite]>, Dec
   let hasVerifier = 1;
 }
 
-def MSL_AtomicRMWOp : MSL_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>, DeclareOpInterfaceMethods<MSL_AtomicOpInterface>,
-    MSL_RegisterAccessOpInterface, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>,
-    DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>, AllTypesMatch<["value", "result"]>,
-    OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>]> {
+// An atomic update; without a base, the offsets are device addresses in bytes. Only the value form has such.
+// The base stands behind the other operands, because the result's type is that of an operand with a fixed number.
+class MSL_AtomicOp<string mnemonic, list<Trait> traits> : MSL_Op<mnemonic, [
+    MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
+    DeclareOpInterfaceMethods<MSL_AtomicOpInterface>, MSL_RegisterAccessOpInterface,
+    DeclareOpInterfaceMethods<MSL_SpreadOpInterface>, DeclareOpInterfaceMethods<MSL_TargetFeatureOpInterface>,
+    AttrSizedOperandSegments,
+    OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>] # traits>;
+
+defvar atomicAttributes = (ins
+    DefaultValuedAttr<MSL_MemoryOrder, "::triton_metal::msl::MemoryOrder::Relaxed">:$order,
+    DefaultValuedAttr<MSL_AtomicForm, "::triton_metal::msl::AtomicForm::Metal">:$form);
+
+def MSL_AtomicRMWOp : MSL_AtomicOp<"atomic_rmw", [AllTypesMatch<["value", "result"]>]> {
   let summary = "an atomic update of each element; the result is what was there, 0 where masked";
   let description = [{
     `order` is what it asks of the program's other accesses to device memory, as of all programs of the launch:
     `release` orders what the whole threadgroup did before, `acquire` what it does after. `msl-order-atomics` turns that
-    into fences and barriers; what is printed is relaxed.
+    into fences and barriers; what is printed is relaxed. `form` is how it is done, which `msl-legalize-atomics` chooses.
+    Without a base, the offsets are device addresses in bytes.
+
+    ```mlir
+    %old = msl.atomic_rmw add %x[%o], %v mask %m form word : !msl.ptr<i16, device>, vector<4xi32>, vector<4xi16>
+    %all = msl.atomic_rmw add[%addresses], %w : vector<4xi64>, vector<4xi32>
+    ```
   }];
-  let arguments = (ins MSL_AtomicKind:$kind, MSL_PtrType:$base, MSL_Offset:$offsets, MSL_Value:$value,
-                   Optional<MSL_Mask>:$mask,
-                   DefaultValuedAttr<MSL_MemoryOrder, "::triton_metal::msl::MemoryOrder::Relaxed">:$order);
+  let arguments = !con((ins MSL_AtomicKind:$kind, MSL_Offset:$offsets, MSL_Value:$value, Optional<MSL_PtrType>:$base,
+                       Optional<MSL_Mask>:$mask), atomicAttributes);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
-    $kind $base `[` $offsets `]` `,` $value (`mask` $mask^)? (`order` $order^)? attr-dict
-    `:` type($base) `,` type($offsets) `,` type($value)
+    $kind ($base^)? `[` $offsets `]` `,` $value (`mask` $mask^)? (`order` $order^)? (`form` $form^)? attr-dict
+    `:` custom<AtomicTypes>(type($base), type($offsets), type($value))
   }];
   let hasVerifier = 1;
 }
 
-def MSL_AtomicCASOp : MSL_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>, DeclareOpInterfaceMethods<MSL_AtomicOpInterface>,
-    MSL_RegisterAccessOpInterface, DeclareOpInterfaceMethods<MSL_SpreadOpInterface>,
-    AllTypesMatch<["compare", "value", "result"]>,
-    OptionalTypesMatchWith<"the mask has the offsets' shape", "offsets", "mask", maskShape>]> {
+def MSL_AtomicCASOp : MSL_AtomicOp<"atomic_cas", [AllTypesMatch<["compare", "value", "result"]>]> {
   let summary = "an atomic compare and exchange of each element; the result is what was there, 0 where masked";
-  let arguments = (ins MSL_PtrType:$base, MSL_Offset:$offsets, MSL_Value:$compare, MSL_Value:$value,
-                   Optional<MSL_Mask>:$mask,
-                   DefaultValuedAttr<MSL_MemoryOrder, "::triton_metal::msl::MemoryOrder::Relaxed">:$order);
+  let arguments = !con((ins MSL_Offset:$offsets, MSL_Value:$compare, MSL_Value:$value, Optional<MSL_PtrType>:$base,
+                       Optional<MSL_Mask>:$mask), atomicAttributes);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
-    $base `[` $offsets `]` `,` $compare `,` $value (`mask` $mask^)? (`order` $order^)? attr-dict
-    `:` type($base) `,` type($offsets) `,` type($value)
+    ($base^)? `[` $offsets `]` `,` $compare `,` $value (`mask` $mask^)? (`order` $order^)? (`form` $form^)? attr-dict
+    `:` custom<AtomicTypes>(type($base), type($offsets), type($value))
   }];
   let hasVerifier = 1;
 }

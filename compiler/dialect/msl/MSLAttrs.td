@@ -33,7 +33,23 @@ def MSL_AtomicKind : I32EnumAttr<"AtomicKind", "an atomic read-modify-write", [
     I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Max", 3, "max">,
     I32EnumAttrCase<"UMin", 4, "umin">, I32EnumAttrCase<"UMax", 5, "umax">,
     I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">,
-    I32EnumAttrCase<"Xor", 8, "xor">, I32EnumAttrCase<"Exchange", 9, "exchange">]> {
+    I32EnumAttrCase<"Xor", 8, "xor">, I32EnumAttrCase<"Exchange", 9, "exchange">,
+    I32EnumAttrCase<"FMin", 10, "fmin">, I32EnumAttrCase<"FMax", 11, "fmax">,
+    // Of bfloats, whose bits are in integers.
+    I32EnumAttrCase<"BFAdd", 12, "bfadd">, I32EnumAttrCase<"BFMin", 13, "bfmin">,
+    I32EnumAttrCase<"BFMax", 14, "bfmax">]> {
+  let cppNamespace = "::triton_metal::msl";
+}
+
+def MSL_AtomicForm : I32EnumAttr<"AtomicForm", "how an atomic update is done", [
+    // A function of Metal: of 32 bits, or an extreme of 64 bits of which nobody asks what it found.
+    I32EnumAttrCase<"Metal", 0, "metal">,
+    // A loop around the compare-and-exchange of the 32-bit word that holds the number.
+    I32EnumAttrCase<"Word", 1, "word">,
+    // An atomic for each half of 64 bits.
+    I32EnumAttrCase<"Halves", 2, "halves">,
+    // A load and a store, which no other thread interrupts.
+    I32EnumAttrCase<"Alone", 3, "alone">]> {
   let cppNamespace = "::triton_metal::msl";
 }
 

@@ -65,11 +65,14 @@ AtomicKind AtomicCASOp::getUpdateKind() { return AtomicKind::Exchange; }
 //===----------------------------------------------------------------------===//
 
 Feature AtomicRMWOp::getRequiredFeature() {
-  Type element = getElementTypeOrSelf(getType());
+  if (getForm() != AtomicForm::Metal)
+    return Feature::None;
   if (getKind() == AtomicKind::FAdd)
     return Feature::FloatAtomics;
-  return element.isInteger(64) ? Feature::Atomic64MinMax : Feature::None;
+  bool isLong = getElementTypeOrSelf(getType()).getIntOrFloatBitWidth() == 64;
+  return isLong ? Feature::Atomic64MinMax : Feature::None;
 }
+Feature AtomicCASOp::getRequiredFeature() { return Feature::None; }
 Feature FenceOp::getRequiredFeature() { return Feature::MemoryOrders; }
 
 //===----------------------------------------------------------------------===//

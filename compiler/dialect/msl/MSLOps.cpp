@@ -32,6 +32,37 @@ static void printIndex(OpAsmPrinter &p, Operation *, Value index, Type type) {
     p << " (" << type << ')';
 }
 
+/// The types of an atomic's operands: its base, where there is one, comes first.
+static ParseResult parseAtomicTypes(OpAsmParser &parser, Type &base, Type &offsets, Type &value) {
+  Type first;
+  OptionalParseResult found = parser.parseOptionalType(first);
+  if (!found.has_value()) {
+    // A pointer without its dialect's name.
+    PtrType pointer;
+    if (parser.parseCustomTypeWithFallback(pointer))
+      return failure();
+    first = pointer;
+  } else if (failed(*found)) {
+    return failure();
+  }
+  if (parser.parseComma())
+    return failure();
+  if (!isa<PtrType>(first)) {
+    offsets = first;
+    return parser.parseType(value);
+  }
+  base = first;
+  return failure(parser.parseType(offsets) || parser.parseComma() || parser.parseType(value));
+}
+
+static void printAtomicTypes(OpAsmPrinter &p, Operation *, Type base, Type offsets, Type value) {
+  if (base) {
+    p.printStrippedAttrOrType(cast<PtrType>(base));
+    p << ", ";
+  }
+  p << offsets << ", " << value;
+}
+
 #define GET_OP_CLASSES
 #include "dialect/msl/MSLOps.cpp.inc"
 
@@ -366,17 +397,41 @@ LogicalResult StoreAddressOp::verify() {
                       getMaskWidth());
 }
 
+/// What an atomic's base points to; null without a base.
+static Type getPointee(Value base) {
+  return base ? cast<PtrType>(base.getType()).getElementType() : Type();
+}
+
 LogicalResult AtomicRMWOp::verify() {
-  bool isFloat = isa<FloatType>(getElementTypeOrSelf(getType()));
-  if (isFloat != (getKind() == AtomicKind::FAdd) && getKind() != AtomicKind::Exchange)
-    return emitOpError("has kind ") << stringifyAtomicKind(getKind()) << ", which does not fit "
-                                    << getElementTypeOrSelf(getType());
-  return verifyAccess(*this, getType(), getOffsets().getType(),
-                      getBase().getType().getElementType(), 1, 1);
+  Type element = getElementTypeOrSelf(getType());
+  bool fits = true;
+  switch (getKind()) {
+  case AtomicKind::FAdd:
+  case AtomicKind::FMin:
+  case AtomicKind::FMax:
+    fits = isa<FloatType>(element);
+    break;
+  case AtomicKind::BFAdd:
+  case AtomicKind::BFMin:
+  case AtomicKind::BFMax:
+    fits = isa<IntegerType>(element) && element.getIntOrFloatBitWidth() == 16;
+    break;
+  case AtomicKind::Exchange:
+    break;
+  default:
+    fits = isa<IntegerType>(element);
+  }
+  if (!fits)
+    return emitOpError("has kind ")
+           << stringifyAtomicKind(getKind()) << ", which does not fit " << element;
+  if (getForm() == AtomicForm::Halves && !use_empty())
+    return emitOpError("is done in two halves, so that what it found is not known");
+  return verifyAccess(*this, getType(), getOffsets().getType(), getPointee(getBase()), 1, 1);
 }
 LogicalResult AtomicCASOp::verify() {
-  return verifyAccess(*this, getType(), getOffsets().getType(),
-                      getBase().getType().getElementType(), 1, 1);
+  if (getForm() == AtomicForm::Halves)
+    return emitOpError("cannot be done in two halves");
+  return verifyAccess(*this, getType(), getOffsets().getType(), getPointee(getBase()), 1, 1);
 }
 
 int64_t AllocOp::getBytes() {

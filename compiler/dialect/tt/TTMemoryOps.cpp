@@ -101,6 +101,9 @@ LogicalResult AtomicRMWOp::verify() {
     fits = floats;
     break;
   case RMWOp::XCHG:
+  // What reductions into a tensor descriptor are: of floats, NaN counts as missing.
+  case RMWOp::MAX:
+  case RMWOp::MIN:
     break;
   default:
     fits = isa<IntegerType>(element);

@@ -86,6 +86,7 @@ def TT_AtomicRMWOp : TT_Op<"atomic_rmw", [SameOperandsAndResultShape, TT_SameEnc
     %old = tt.atomic_rmw fadd, acq_rel, gpu, %ptr, %value, %mask
         : (tensor<128x!tt.ptr<f32>>, tensor<128xf32>, tensor<128xi1>) -> tensor<128xf32>
     ```
+    `max` and `min` take floats too, where NaN counts as missing. Stock's front end prints integers for them.
   }];
   let arguments = (ins TT_RMWOp:$atomic_rmw_op, TT_PtrLike:$ptr, TT_Value:$val, Optional<TT_BoolLike>:$mask,
                        TT_MemSemantic:$sem, TT_MemSyncScope:$scope);

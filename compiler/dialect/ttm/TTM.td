@@ -405,23 +405,23 @@ def TTM_StoreOp : TTM_AccessOp<"store", [AttrSizedOperandSegments, MemoryEffects
   let hasVerifier = 1;
 }
 
-def TTM_AtomicRMWOp : TTM_AccessOp<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>,
+def TTM_AtomicRMWOp : TTM_AccessOp<"atomic_rmw", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>,
     AllTypesMatch<["value", "result"]>]> {
   let summary = "Updates each element at base + offsets atomically; the result is what was there";
   let description = [{
-    An element is updated once, however many threads hold copies of it.
+    An element is updated once, however many threads hold copies of it. Without a base, the offsets are addresses in bytes.
 
     ```mlir
     %old = ttm.atomic_rmw add, relaxed, gpu, %x[%offsets], %v
          : tensor<16xi32, #l>, !tt.ptr<i32>, tensor<16xi32, #l>
     ```
   }];
-  let arguments = (ins TT_RMWOp:$kind, TT_MemSemantic:$sem, TT_MemSyncScope:$scope, TT_PtrType:$base,
-                       TTM_Offsets:$offsets, TT_Value:$value, Optional<TT_BoolLike>:$mask);
+  let arguments = (ins TT_RMWOp:$kind, TT_MemSemantic:$sem, TT_MemSyncScope:$scope,
+                       TTM_Offsets:$offsets, TT_Value:$value, Optional<TT_PtrType>:$base, Optional<TT_BoolLike>:$mask);
   let results = (outs TT_Value:$result);
   let assemblyFormat = [{
-    $kind `,` $sem `,` $scope `,` $base `[` $offsets `]` `,` $value (`mask` $mask^)? attr-dict
-    `:` type($offsets) `,` type($base) `,` type($value)
+    $kind `,` $sem `,` $scope `,` ($base^)? `[` $offsets `]` `,` $value (`mask` $mask^)? attr-dict
+    `:` custom<AtomicTypes>(type($offsets), type($base), type($value))
   }];
 }
 
@@ -429,12 +429,12 @@ def TTM_AtomicCASOp : TTM_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>,
     AllTypesMatch<["compare", "value", "result"]>]> {
   let summary = "Puts a value where another is found at base + offsets, atomically; the result is what was there";
   let description = "The bits of floating-point numbers are compared.";
-  let arguments = (ins TT_MemSemantic:$sem, TT_MemSyncScope:$scope, TT_PtrType:$base, TTM_Offsets:$offsets,
-                       TT_Value:$compare, TT_Value:$value);
+  let arguments = (ins TT_MemSemantic:$sem, TT_MemSyncScope:$scope, TTM_Offsets:$offsets, TT_Value:$compare,
+                       TT_Value:$value, Optional<TT_PtrType>:$base);
   let results = (outs TT_Value:$result);
   let assemblyFormat = [{
-    $sem `,` $scope `,` $base `[` $offsets `]` `,` $compare `,` $value attr-dict
-    `:` type($offsets) `,` type($base) `,` type($value)
+    $sem `,` $scope `,` ($base^)? `[` $offsets `]` `,` $compare `,` $value attr-dict
+    `:` custom<AtomicTypes>(type($offsets), type($base), type($value))
   }];
 }
 

@@ -8,6 +8,26 @@
 
 using namespace mlir;
 
+/// The types of an atomic's operands: its base, where there is one, comes second.
+static ParseResult parseAtomicTypes(OpAsmParser &parser, Type &offsets, Type &base, Type &value) {
+  Type second;
+  if (parser.parseType(offsets) || parser.parseComma() || parser.parseType(second))
+    return failure();
+  if (!isa<triton_metal::tt::PtrType>(second) || failed(parser.parseOptionalComma())) {
+    value = second;
+    return success();
+  }
+  base = second;
+  return parser.parseType(value);
+}
+
+static void printAtomicTypes(OpAsmPrinter &p, Operation *, Type offsets, Type base, Type value) {
+  p << offsets << ", ";
+  if (base)
+    p << base << ", ";
+  p << value;
+}
+
 #define GET_OP_CLASSES
 #include "dialect/ttm/TTMOps.cpp.inc"
 

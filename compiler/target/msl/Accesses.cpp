@@ -117,31 +117,49 @@ std::string KernelPrinter::getElement(TypedValue<ArrayType> array, Value index, 
 }
 
 Expr KernelPrinter::buildAtomic(Operation *op) {
-  Value base = op->getOperand(0), offset = op->getOperand(1);
+  auto cas = dyn_cast<AtomicCASOp>(op);
+  auto rmw = dyn_cast<AtomicRMWOp>(op);
+  Value base = cas ? cas.getBase() : rmw.getBase();
+  Value offset = cas ? cas.getOffsets() : rmw.getOffsets();
+  Value mask = cas ? cas.getMask() : rmw.getMask();
   StringRef space = getSpaceName(cast<PtrType>(base.getType()).getSpace());
   Type type = op->getResult(0).getType();
-  StringRef atomic = isa<FloatType>(type) ? "atomic_float"
-                     : isUnsigned(type)   ? "atomic_uint"
-                                          : "atomic_int";
-  std::string address =
-      ("(" + space + " " + atomic + " *)").str() + inParens(getAddress(base, offset), Unary);
-  Value mask;
+  AtomicForm form = cast<AtomicOpInterface>(op).getAtomicForm();
+  bool isOfMetal = form == AtomicForm::Metal;
+  std::string pointee = !isOfMetal                           ? getTypeName(type)
+                        : isa<FloatType>(type)               ? "atomic_float"
+                        : type.getIntOrFloatBitWidth() == 64 ? "atomic_ulong"
+                        : isUnsigned(type)                   ? "atomic_uint"
+                                                             : "atomic_int";
+  std::string arguments =
+      ("(" + space + " " + pointee + " *)").str() + inParens(getAddress(base, offset), Unary);
+  if (cas)
+    arguments += ", " + get(cas.getCompare()).text;
+  arguments += ", " + get(cas ? cas.getValue() : rmw.getValue()).text;
+  std::optional<AtomicKind> kind = rmw ? std::optional(rmw.getKind()) : std::nullopt;
   Expr result;
-  if (auto cas = dyn_cast<AtomicCASOp>(op)) {
+  if (!isOfMetal) {
+    result = {prelude.useAtomic(form, kind, type) + "(" + arguments + ")"};
+  } else if (cas) {
     prelude.useCompareExchange(space);
-    mask = cas.getMask();
-    result = {"compare_exchange(" + address + ", " + get(cas.getCompare()).text + ", " +
-              get(cas.getValue()).text + ")"};
+    result = {"compare_exchange(" + arguments + ")"};
   } else {
-    auto rmw = cast<AtomicRMWOp>(op);
-    mask = rmw.getMask();
     static const char *functions[] = {"fetch_add", "fetch_add", "fetch_min", "fetch_max",
                                       "fetch_min", "fetch_max", "fetch_and", "fetch_or",
                                       "fetch_xor", "exchange"};
-    result = {std::string("atomic_") + functions[unsigned(rmw.getKind())] + "_explicit(" + address +
-              ", " + get(rmw.getValue()).text + ", memory_order_relaxed)"};
+    StringRef function = functions[unsigned(*kind)];
+    // Extremes of 64 bits do not give what they found.
+    if (type.getIntOrFloatBitWidth() == 64)
+      function.consume_front("fetch_");
+    result = {("atomic_" + function + "_explicit(" + arguments + ", memory_order_relaxed)").str()};
   }
   if (!mask || op->use_empty())
     return result;
-  return choose(get(mask), result, {isa<FloatType>(type) ? "0.0f" : isUnsigned(type) ? "0u" : "0"});
+  // Both of a choice have one type.
+  bool isWord = type.getIntOrFloatBitWidth() == 32;
+  return choose(get(mask), result,
+                {!isWord                ? getTypeName(type) + "(0)"
+                 : isa<FloatType>(type) ? "0.0f"
+                 : isUnsigned(type)     ? "0u"
+                                        : "0"});
 }

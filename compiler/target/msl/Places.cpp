@@ -21,8 +21,7 @@ static const char *kindOf(Operation *op) {
   return isa<BarrierOp>(op) ? "barrier" : nullptr;
 }
 
-/// Adds the location and the calls that lead to it, the innermost first.
-static void addFrames(Location loc, std::vector<triton_metal::SourcePlace> &frames) {
+void triton_metal::addFrames(Location loc, std::vector<SourcePlace> &frames) {
   if (auto call = dyn_cast<CallSiteLoc>(loc)) {
     addFrames(call.getCallee(), frames);
     addFrames(call.getCaller(), frames);

@@ -170,4 +170,5 @@ void Prelude::print(llvm::raw_ostream &os) const {
     printInSpace(os, compareExchangeText, "device");
   if (exchangesInThreadgroup)
     printInSpace(os, compareExchangeText, "threadgroup");
+  atomics.print(os);
 }

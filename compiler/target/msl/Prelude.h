@@ -2,6 +2,7 @@
 #define TRITON_METAL_TARGET_MSL_PRELUDE_H
 
 #include "dialect/msl/Simdgroup.h"
+#include "target/msl/AtomicFunctions.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -18,6 +19,10 @@ public:
   /// Notes a call; most functions are Metal's own, and need nothing.
   void use(llvm::StringRef function);
   void useCompareExchange(llvm::StringRef space);
+  /// Notes an atomic update that Metal has no function for, and gives the function's name.
+  std::string useAtomic(AtomicForm form, std::optional<AtomicKind> kind, mlir::Type type) {
+    return atomics.use(form, kind, type);
+  }
   /// Notes simdgroup matrices, whose header is one of its own.
   void useMatrices() { matrices = true; }
   bool usesMatrices() const { return matrices; }
@@ -31,6 +36,7 @@ private:
   llvm::StringSet<> float64;
   bool matrices = false;
   llvm::SmallVector<FragmentShape, 1> fragments;
+  AtomicFunctions atomics;
   bool exchangesInDevice = false, exchangesInThreadgroup = false;
 };
 

@@ -29,6 +29,9 @@ struct SourcePlace {
   unsigned line = 0, column = 0;
 };
 
+/// Adds the places of a location: the innermost, and the calls that lead to it.
+void addFrames(mlir::Location loc, std::vector<SourcePlace> &frames);
+
 /// The source of a statement in the text that accesses memory.
 struct TextPlace {
   /// Counted from 1. The column is where the access begins; 0 for the statement itself.

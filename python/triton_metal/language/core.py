@@ -342,6 +342,44 @@ atomic_xchg = _atomic("atomic_xchg", AtomicOp.xchg, "Exchanges")
 
 @tensor_method
 @builtin
+def atomic_load(pointer, mask=None, sem=None, scope=None):
+    """Loads atomically. ``sem`` is "acquire" (default) or "relaxed"; where ``mask`` is false, the result is undefined."""
+    return builder().atomic_load(
+        _pointer("atomic_load", pointer),
+        _optional(mask),
+        read_static("sem", sem) or "",
+        read_static("scope", scope) or "",
+    )
+
+
+@tensor_method
+@builtin
+def atomic_store(pointer, val, mask=None, sem=None, scope=None):
+    """Stores atomically. ``sem`` is "release" (default) or "relaxed"."""
+    builder().atomic_store(
+        _pointer("atomic_store", pointer),
+        unwrap(val),
+        _optional(mask),
+        read_static("sem", sem) or "",
+        read_static("scope", scope) or "",
+    )
+
+
+@tensor_method
+@builtin
+def atomic_poll(pointer, expected_value, sem=None, scope=None, timeout_ns=None):
+    """Whether memory holds a value. It looks once and needs ``timeout_ns``: Metal has no clock and promises no progress."""
+    return builder().atomic_poll(
+        _pointer("atomic_poll", pointer),
+        unwrap(expected_value),
+        read_static("sem", sem) or "",
+        read_static("scope", scope) or "",
+        _optional(timeout_ns),
+    )
+
+
+@tensor_method
+@builtin
 def atomic_cas(pointer, cmp, val, sem=None, scope=None):
     """Atomically replaces the value in memory by ``val`` if it equals ``cmp``; returns the old value."""
     return builder().atomic_cas(

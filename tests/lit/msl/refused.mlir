@@ -15,7 +15,7 @@ msl.kernel @no_function(%x: !msl.ptr<f32, device>) threads 32 {
 
 msl.kernel @atomic_of_64_bits(%x: !msl.ptr<i64, device>, %n: i64) threads 32 {
   %zero = arith.constant 0 : i32
-  // expected-error @below {{Metal's atomic operations are for 32 bits}}
+  // expected-error @below {{Metal has no such atomic operation: msl-legalize-atomics comes first}}
   %old = msl.atomic_rmw add %x[%zero], %n : !msl.ptr<i64, device>, i32, i64
   msl.return
 }

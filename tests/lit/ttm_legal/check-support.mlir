@@ -61,10 +61,10 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
 // -----
 
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
-  tt.func public @halves(%x: !tt.ptr<f16>, %f: f16) {
+  tt.func public @bits(%x: !tt.ptr<i1>, %f: i1) {
     %true = arith.constant true
-    // expected-error @+1 {{updates 'f16' atomically; Metal's atomics have 32 bits}}
-    %t = tt.atomic_rmw fadd, relaxed, gpu, %x, %f, %true : (!tt.ptr<f16>, f16, i1) -> f16
+    // expected-error @+1 {{updates 'i1' atomically; atomics are of integers of 8, 16, 32 and 64 bits, float16, bfloat16 and float32}}
+    %t = tt.atomic_rmw or, relaxed, gpu, %x, %f, %true : (!tt.ptr<i1>, i1, i1) -> i1
     tt.return
   }
 }

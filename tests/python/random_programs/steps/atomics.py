@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import arithmetic as m
 from ..arithmetic import Value, sure
-from ..dtypes import F32, I32, U32, Refused
+from ..dtypes import BF16, F16, F32, I16, I32, I64, U16, U32, U64, Refused
 from ..machine import Machine
 from ..program import Op, Program
 from .memory import Access, Mask, _lanes, draw_shape, new_array
@@ -29,8 +29,9 @@ def distinct(program: Program) -> None:
     if program.pure:
         raise Refused("no memory here")
     rng = program.rng
-    shape, dtype = draw_shape(program), rng.choice([I32, U32, F32])
-    kind = rng.choice(["add", "xchg"] if dtype == F32 else list(INTEGER))
+    shape, dtype = draw_shape(program), rng.choice([I32, U32, F32, I64, U64, F16, BF16])
+    kinds = ["add"] if dtype.bits == 16 else ["add", "xchg"] if dtype == F32 else list(INTEGER)
+    kind = rng.choice(kinds)
     update = INTEGER[kind]
     places = draw_places(rng, shape)
     argument = new_array(program, dtype, places.span, False)
@@ -66,7 +67,7 @@ def exchange(program: Program) -> None:
     if program.pure:
         raise Refused("no memory here")
     rng = program.rng
-    shape, dtype = draw_shape(program), rng.choice([I32, U32])
+    shape, dtype = draw_shape(program), rng.choice([I32, U32, I16, U16, I64, U64])
     places = draw_places(rng, shape)
     argument = new_array(program, dtype, places.span, False, "small")
     program.written.add(argument.array)
@@ -100,7 +101,7 @@ def colliding(program: Program) -> None:
     if program.pure or not program.machine.active.all():
         raise Refused("no memory here")
     rng = program.rng
-    dtype = rng.choice([I32, U32, F32])
+    dtype = rng.choice([I32, U32, F32, I64, U64])
     kind = "add" if dtype == F32 else rng.choice(["add", "max", "min", "and", "or", "xor"])
     index = program.pick(lambda t: t.dtype.is_int and t.dtype.bits >= 8)
     size = rng.choice([1, 2, 4, 8, 32])
