@@ -92,6 +92,7 @@ static MslOptions frontendOptions(const LibraryOptions &options) {
   result.macros = options.macros;
   result.includeDirectories = options.includeDirectories;
   result.portable = options.portable;
+  result.count = options.count;
   return result;
 }
 

@@ -283,7 +283,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     passes.addPass(SimplifyCFGPass());
     passes.addPass(InstSimplifyPass());
     passes.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
-    passes.addPass(LimitUnrollingPass());
+    passes.addPass(LimitUnrollingPass(options.count || options.portable));
     passes.addPass(LoopUnrollPass(asked));
     passes.addPass(DefineValuesPass());
     passes.addPass(SROAPass(SROAOptions::ModifyCFG));

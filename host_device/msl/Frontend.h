@@ -31,6 +31,8 @@ struct MslOptions {
   std::vector<std::string> includeDirectories;
   /// Values that Metal does not promise become calls of `__tm_any` (AnyValues.h).
   bool portable = false;
+  /// The kernels are for counting: their arrays become registers as they do on a GPU.
+  bool count = false;
 };
 
 /// The metadata with the loops of portable code: for each, the line and the column of its first and

@@ -10,10 +10,6 @@ using namespace llvm;
 
 namespace triton_metal {
 
-/// The limit for the instructions of a kernel after its requested unrolling. Beyond it, compilation
-/// takes longer than the loops could cost.
-static constexpr uint64_t mostInstructions = 24 * 1024;
-
 namespace {
 /// A loop with a request to be unrolled.
 struct Asking {
@@ -26,7 +22,8 @@ struct Asking {
 
 class Limiter {
 public:
-  Limiter(LoopInfo &loops, ScalarEvolution &evolution) : loops(loops), evolution(evolution) {}
+  Limiter(LoopInfo &loops, ScalarEvolution &evolution, uint64_t most)
+      : loops(loops), evolution(evolution), most(most) {}
   bool run();
 
 private:
@@ -41,6 +38,7 @@ private:
 
   LoopInfo &loops;
   ScalarEvolution &evolution;
+  uint64_t most;
   SmallVector<Asking> asking;
 };
 } // namespace
@@ -84,7 +82,7 @@ bool Limiter::run() {
     if (loop->isOutermost())
       collect(loop);
   bool changed = false;
-  for (uint64_t now = total(); now > mostInstructions;) {
+  for (uint64_t now = total(); now > most;) {
     // Chooses the loop that saves most if it stays a loop. Loops without arrays come first, and the
     // first one wins a tie.
     Asking *best = nullptr;
@@ -113,7 +111,7 @@ bool Limiter::run() {
 
 PreservedAnalyses LimitUnrollingPass::run(Function &function, FunctionAnalysisManager &analyses) {
   Limiter(analyses.getResult<LoopAnalysis>(function),
-          analyses.getResult<ScalarEvolutionAnalysis>(function))
+          analyses.getResult<ScalarEvolutionAnalysis>(function), most)
       .run();
   return PreservedAnalyses::all();
 }

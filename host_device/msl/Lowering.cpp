@@ -275,7 +275,7 @@ template <typename PassT> void addLoopPass(FunctionPassManager &manager, PassT p
 
 /// Simplifies to a form that is the same on every machine: no pass in here asks the target for
 /// costs.
-void simplify(Module &module) {
+void simplify(Module &module, const MslOptions &options) {
   PassBuilder builder;
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
@@ -299,7 +299,7 @@ void simplify(Module &module) {
   // Arrays become registers if their only indices come from `#pragma unroll` loops.
   addLoopPass(clean, LoopRotatePass());
   addLoopPass(clean, IndVarSimplifyPass());
-  clean.addPass(LimitUnrollingPass());
+  clean.addPass(LimitUnrollingPass(options.count || options.portable));
   addLoopPass(clean, LoopFullUnrollPass());
   clean.addPass(DefineValuesPass());
   clean.addPass(SROAPass(SROAOptions::ModifyCFG));
@@ -486,7 +486,7 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
     if (GlobalVariable *used = module.getNamedGlobal(name))
       used->eraseFromParent();
   loopTailCalls(module);
-  simplify(module);
+  simplify(module, options);
   placeThreadgroupVariables(module, pairs, threadgroupVariables);
   markUnusable(pairs, constants);
   if (Error error = check(module, entries))
