@@ -8,9 +8,12 @@ namespace triton_metal {
 
 static msl::AtomicKind convertKind(tt::RMWOp kind, Type element) {
   using msl::AtomicKind;
-  bool isFloat = isa<FloatType>(element), isBFloat = element.isBF16();
-  auto choose = [&](AtomicKind integers, AtomicKind floats, AtomicKind bfloats) {
-    return isBFloat ? bfloats : isFloat ? floats : integers;
+  auto choose = [&](AtomicKind integers, AtomicKind floats, AtomicKind bfloats,
+                    AtomicKind doubles) {
+    return element.isBF16()          ? bfloats
+           : element.isF64()         ? doubles
+           : isa<FloatType>(element) ? floats
+                                     : integers;
   };
   switch (kind) {
   case tt::RMWOp::AND:
@@ -22,11 +25,11 @@ static msl::AtomicKind convertKind(tt::RMWOp kind, Type element) {
   case tt::RMWOp::ADD:
     return AtomicKind::Add;
   case tt::RMWOp::FADD:
-    return choose(AtomicKind::FAdd, AtomicKind::FAdd, AtomicKind::BFAdd);
+    return choose(AtomicKind::FAdd, AtomicKind::FAdd, AtomicKind::BFAdd, AtomicKind::DAdd);
   case tt::RMWOp::MAX:
-    return choose(AtomicKind::Max, AtomicKind::FMax, AtomicKind::BFMax);
+    return choose(AtomicKind::Max, AtomicKind::FMax, AtomicKind::BFMax, AtomicKind::DMax);
   case tt::RMWOp::MIN:
-    return choose(AtomicKind::Min, AtomicKind::FMin, AtomicKind::BFMin);
+    return choose(AtomicKind::Min, AtomicKind::FMin, AtomicKind::BFMin, AtomicKind::DMin);
   case tt::RMWOp::UMAX:
     return AtomicKind::UMax;
   case tt::RMWOp::UMIN:
@@ -108,8 +111,10 @@ struct AtomicRMWPattern : AtomicPattern<ttm::AtomicRMWOp> {
   LogicalResult matchAndRewrite(ttm::AtomicRMWOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Type element = getElementTypeOrSelf(adaptor.getValue().getType());
-    // A bfloat is its bits, which every target has. So is what is only exchanged.
-    bool asBits = element.isBF16() || (element.isF16() && op.getKind() == tt::RMWOp::XCHG);
+    // A bfloat is its bits, which every target has, and so is a 64-bit float. So is what is only
+    // exchanged.
+    bool asBits =
+        element.isBF16() || element.isF64() || (element.isF16() && op.getKind() == tt::RMWOp::XCHG);
     return replace(op, {adaptor.getBase(), Value(), adaptor.getValue()}, asBits, rewriter,
                    [&](RegisterBuilder &builder, AtomicOperands operands) -> Value {
                      return msl::AtomicRMWOp::create(

@@ -103,11 +103,11 @@ template <typename CombineOp> static LogicalResult checkCombine(CombineOp op, St
 /// Atomics are of whole bytes; what Metal has no function for, msl-legalize-atomics builds.
 static LogicalResult checkAtomic(Operation *op, Type type) {
   Type element = getElementTypeOrSelf(type);
-  if (element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 8 && !element.isF64())
+  if (element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 8)
     return success();
   return op->emitOpError("updates ")
          << element << " atomically; atomics are of integers of 8, 16, 32 and 64 bits, float16, "
-         << "bfloat16 and float32";
+         << "bfloat16, float32 and float64";
 }
 
 static LogicalResult checkOperation(Operation *op) {

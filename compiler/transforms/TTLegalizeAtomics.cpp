@@ -73,6 +73,21 @@ private:
   OpBuilder builder;
 };
 
+/// Whether an access can be an update of numbers.
+LogicalResult check(Operation *op) {
+  Value pointer = op->getOperand(0);
+  Type pointee = tt::getPointeeTypeOf(pointer.getType());
+  bool isPoll = isa<tt::AtomicPollOp>(op);
+  if (isPoll && op->getOperand(1).getType() != pointee)
+    return op->emitOpError("compares ")
+           << pointee << " with " << op->getOperand(1).getType() << "; they must have one type";
+  Type element = getElementTypeOrSelf(pointee);
+  if (isPoll ? isa<IntegerType>(element) : element.isIntOrFloat())
+    return success();
+  return op->emitOpError("accesses ") << element << " atomically; "
+                                      << (isPoll ? "integers" : "integers and floats") << " can be";
+}
+
 struct TTLegalizeAtomicsPass : impl::TTLegalizeAtomicsBase<TTLegalizeAtomicsPass> {
   void runOnOperation() override {
     SmallVector<Operation *> atomics;
@@ -84,6 +99,8 @@ struct TTLegalizeAtomicsPass : impl::TTLegalizeAtomicsBase<TTLegalizeAtomicsPass
       return markAllAnalysesPreserved();
     AtomicRewriter rewriter(&getContext());
     for (Operation *op : atomics) {
+      if (failed(check(op)))
+        return signalPassFailure();
       if (auto load = dyn_cast<tt::AtomicLoadOp>(op))
         rewriter.rewrite(load);
       else if (auto store = dyn_cast<tt::AtomicStoreOp>(op))

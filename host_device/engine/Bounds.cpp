@@ -109,7 +109,8 @@ static void narrowToNumber(MemoryAccess &access) {
   Value *number = offset->getPointerOperand();
   if (!match(offset->getOperand(1), m_Neg(m_Value(taken))) ||
       !match(skipIntegerCasts(taken), m_And(m_Value(address), m_APInt(mask))) ||
-      !match(skipIntegerCasts(address), m_PtrToInt(m_Specific(number))) ||
+      (!match(skipIntegerCasts(address), m_PtrToInt(m_Specific(number))) &&
+       !match(number, m_IntToPtr(m_Specific(skipIntegerCasts(address))))) ||
       (*mask != 2 && *mask != 3))
     return;
   access.pointer = number;

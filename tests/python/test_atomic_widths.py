@@ -36,7 +36,7 @@ def exact_sums(name: str, values: np.ndarray, places: np.ndarray, size: int) -> 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("num_warps", [1, 4])
 @pytest.mark.parametrize("size", [1, 2, 7, 64])
-@pytest.mark.parametrize("name", [*NARROW, "float32", *WIDE])
+@pytest.mark.parametrize("name", [*NARROW, "float32", "float64", *WIDE])
 def test_sums_at_shared_places(name: str, size: int, num_warps: int, seed: int | None) -> None:
     rng = np.random.default_rng(size)
     n, block = 1000, 128
@@ -85,15 +85,15 @@ def extremes_kernel(x_ptr, least_ptr, greatest_ptr, N: tl.constexpr):
 
 
 @pytest.mark.parametrize("num_warps", [1, 4])
-@pytest.mark.parametrize("name", ["float32", "int32", "uint32", *WIDE])
+@pytest.mark.parametrize("name", ["float32", "float64", "int32", "uint32", *WIDE])
 def test_extremes(name: str, num_warps: int) -> None:
     rng = np.random.default_rng(3)
     bits = 64 if name.endswith("64") else 32
     x = rng.integers(0, 2**bits, 192, f"uint{bits}").astype(name)
-    if name == "float32":
-        x = rng.normal(0, 1e6, 192).astype(np.float32)
+    if name.startswith("float"):
+        x = rng.normal(0, 1e6, 192).astype(name)
         x[::7] *= 0
-    info = np.finfo(name) if name == "float32" else np.iinfo(name)
+    info = np.finfo(name) if name.startswith("float") else np.iinfo(name)
     least, greatest = np.full(3, info.max, name), np.full(3, info.min, name)
     for seed in SEEDS:
         low, high = least.copy(), greatest.copy()
@@ -135,7 +135,7 @@ def chain_kernel(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + at, tl.atomic_xchg(x_ptr + at % 2, (at + 1).to(x_ptr.dtype.element_ty)))
 
 
-@pytest.mark.parametrize("name", ["int32", "float32", *WIDE])
+@pytest.mark.parametrize("name", ["int32", "float32", "float64", *WIDE])
 def test_exchanges(name: str) -> None:
     for seed in SEEDS:
         x, out = np.zeros(2, name), np.zeros(5 * 64, name)
@@ -155,7 +155,7 @@ def claim_kernel(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + tl.program_id(0) * N + at, old)
 
 
-@pytest.mark.parametrize("name", [*NARROW, "int16", "uint16", "int32", "float32", *WIDE])
+@pytest.mark.parametrize("name", [*NARROW, "int16", "uint16", "int32", "float32", "float64", *WIDE])
 def test_compare_and_exchange(name: str) -> None:
     for seed in SEEDS:
         x, out = np.zeros(100, dtype(name)), np.zeros((6, 64), dtype(name))
@@ -175,7 +175,7 @@ def one_cas_kernel(x_ptr, out_ptr, compare_ptr, value_ptr):
     tl.store(out_ptr, tl.atomic_cas(x_ptr, tl.load(compare_ptr), tl.load(value_ptr)))
 
 
-@pytest.mark.parametrize("name", ["float16", "float32"])
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
 def test_bits_of_floats_are_compared(name: str) -> None:
     nan = np.array([np.nan], name)
     for there, compared, changes in [

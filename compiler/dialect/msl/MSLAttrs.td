@@ -35,9 +35,10 @@ def MSL_AtomicKind : I32EnumAttr<"AtomicKind", "an atomic read-modify-write", [
     I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">,
     I32EnumAttrCase<"Xor", 8, "xor">, I32EnumAttrCase<"Exchange", 9, "exchange">,
     I32EnumAttrCase<"FMin", 10, "fmin">, I32EnumAttrCase<"FMax", 11, "fmax">,
-    // Of bfloats, whose bits are in integers.
+    // Of bfloats and of 64-bit floats, whose bits are in integers.
     I32EnumAttrCase<"BFAdd", 12, "bfadd">, I32EnumAttrCase<"BFMin", 13, "bfmin">,
-    I32EnumAttrCase<"BFMax", 14, "bfmax">]> {
+    I32EnumAttrCase<"BFMax", 14, "bfmax">, I32EnumAttrCase<"DAdd", 15, "dadd">,
+    I32EnumAttrCase<"DMin", 16, "dmin">, I32EnumAttrCase<"DMax", 17, "dmax">]> {
   let cppNamespace = "::triton_metal::msl";
 }
 

@@ -416,6 +416,11 @@ LogicalResult AtomicRMWOp::verify() {
   case AtomicKind::BFMax:
     fits = isa<IntegerType>(element) && element.getIntOrFloatBitWidth() == 16;
     break;
+  case AtomicKind::DAdd:
+  case AtomicKind::DMin:
+  case AtomicKind::DMax:
+    fits = isa<IntegerType>(element) && element.getIntOrFloatBitWidth() == 64;
+    break;
   case AtomicKind::Exchange:
     break;
   default:

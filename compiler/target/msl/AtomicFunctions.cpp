@@ -46,6 +46,12 @@ StringRef getVerb(AtomicKind kind) {
     return "min_bfloat";
   case AtomicKind::BFMax:
     return "max_bfloat";
+  case AtomicKind::DAdd:
+    return "add_float64";
+  case AtomicKind::DMin:
+    return "min_float64";
+  case AtomicKind::DMax:
+    return "max_float64";
   }
   llvm_unreachable("covered");
 }
@@ -84,6 +90,10 @@ std::string getUpdate(AtomicKind kind) {
     return bfloats("fmin(", ", ") + ")";
   case AtomicKind::BFMax:
     return bfloats("fmax(", ", ") + ")";
+  case AtomicKind::DAdd:
+  case AtomicKind::DMin:
+  case AtomicKind::DMax:
+    return (*AtomicFunctions::getCallee(kind) + "(found, value)").str();
   }
   llvm_unreachable("covered");
 }
@@ -153,6 +163,19 @@ std::string getHalvesText(StringRef head, AtomicKind kind) {
 }
 
 } // namespace
+
+std::optional<StringRef> AtomicFunctions::getCallee(AtomicKind kind) {
+  switch (kind) {
+  case AtomicKind::DAdd:
+    return "float64_add";
+  case AtomicKind::DMin:
+    return "float64_min";
+  case AtomicKind::DMax:
+    return "float64_max";
+  default:
+    return std::nullopt;
+  }
+}
 
 std::string AtomicFunctions::use(AtomicForm form, std::optional<AtomicKind> kind, Type type) {
   std::string typeName = getTypeName(type);

@@ -18,6 +18,8 @@ public:
   /// Notes a function for numbers of this type and gives its name. Without a kind, it compares and
   /// exchanges.
   std::string use(AtomicForm form, std::optional<AtomicKind> kind, mlir::Type type);
+  /// The function of the prelude that such an update calls.
+  static std::optional<llvm::StringRef> getCallee(AtomicKind kind);
   void print(llvm::raw_ostream &os) const;
 
 private:

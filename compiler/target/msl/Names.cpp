@@ -48,11 +48,13 @@ bool triton_metal::msl::isReserved(StringRef name) {
           "simd_max", "simd_min", "simd_or", "simd_product", "simd_shuffle", "simd_shuffle_xor",
           "simd_sum", "simd_xor", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "isnan", "isinf",
           "isfinite", "isnormal", "signbit", "compare_exchange", "add_halves", "and_halves",
-          "bfloat_bits", "compare_exchange_alone", "exchange", "exchange_alone", "fetch_add",
-          "fetch_add_alone", "fetch_add_bfloat", "fetch_and", "fetch_and_alone", "fetch_max",
-          "fetch_max_alone", "fetch_max_bfloat", "fetch_min", "fetch_min_alone", "fetch_min_bfloat",
-          "fetch_or", "fetch_or_alone", "fetch_xor", "fetch_xor_alone", "or_halves", "xor_halves",
-          "threadgroup_barrier", "simdgroup_load", "simdgroup_store", "divide"})
+          "bfloat_bits", "compare_exchange_alone", "exchange", "exchange_alone",
+          "fetch_add_float64_alone", "fetch_max_float64_alone", "fetch_min_float64_alone",
+          "fetch_add", "fetch_add_alone", "fetch_add_bfloat", "fetch_and", "fetch_and_alone",
+          "fetch_max", "fetch_max_alone", "fetch_max_bfloat", "fetch_min", "fetch_min_alone",
+          "fetch_min_bfloat", "fetch_or", "fetch_or_alone", "fetch_xor", "fetch_xor_alone",
+          "or_halves", "xor_halves", "threadgroup_barrier", "simdgroup_load", "simdgroup_store",
+          "divide"})
       set.insert(word);
     return set;
   }();

@@ -21,6 +21,8 @@ public:
   void useCompareExchange(llvm::StringRef space);
   /// Notes an atomic update that Metal has no function for, and gives the function's name.
   std::string useAtomic(AtomicForm form, std::optional<AtomicKind> kind, mlir::Type type) {
+    if (auto callee = kind ? AtomicFunctions::getCallee(*kind) : std::nullopt)
+      use(*callee);
     return atomics.use(form, kind, type);
   }
   /// Notes simdgroup matrices, whose header is one of its own.

@@ -63,7 +63,7 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   tt.func public @bits(%x: !tt.ptr<i1>, %f: i1) {
     %true = arith.constant true
-    // expected-error @+1 {{updates 'i1' atomically; atomics are of integers of 8, 16, 32 and 64 bits, float16, bfloat16 and float32}}
+    // expected-error @+1 {{updates 'i1' atomically; atomics are of integers of 8, 16, 32 and 64 bits, float16, bfloat16, float32 and float64}}
     %t = tt.atomic_rmw or, relaxed, gpu, %x, %f, %true : (!tt.ptr<i1>, i1, i1) -> i1
     tt.return
   }
