@@ -1,6 +1,7 @@
 // The kernel itself, and its position in the grid.
 
 #include "conversion/TTMToMSL.h"
+#include "transforms/TTLocks.h"
 
 using namespace mlir;
 
@@ -26,6 +27,8 @@ struct FuncPattern : RegisterPattern<tt::FuncOp> {
       if (Attribute memory = func.getArgAttr(index, "tt.memory"))
         kernel.setArgAttr(index, msl::kMemoryAttr, memory);
     }
+    if (Attribute place = func->getAttr(kSerialFunctionAttr))
+      kernel->setAttr(msl::kSerialAttr, place);
     rewriter.inlineRegionBefore(func.getBody(), kernel.getBody(), kernel.getBody().end());
     if (failed(rewriter.convertRegionTypes(&kernel.getBody(), types(), &signature)))
       return failure();

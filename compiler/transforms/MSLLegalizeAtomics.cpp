@@ -49,8 +49,11 @@ public:
       // Where there is one such, all of 64 bits are done so.
       update.op.setAtomicForm(update.bits == 64 && !alone.empty() ? AtomicForm::Alone
                                                                   : getForm(update));
-    if (!alone.empty())
-      serializePrograms(kernel, alone.front());
+    // A lock is another reason.
+    if (!alone.empty() && !kernel->hasAttr(kSerialAttr))
+      kernel->setAttr(kSerialAttr, LocationAttr(alone.front()->getLoc()));
+    if (kernel->hasAttr(kSerialAttr))
+      serializePrograms(kernel);
     return !updates.empty();
   }
 
@@ -100,9 +103,7 @@ struct MSLLegalizeAtomicsPass : impl::MSLLegalizeAtomicsBase<MSLLegalizeAtomicsP
   void runOnOperation() override {
     bool changes = false;
     for (KernelOp kernel : getOperation().getOps<KernelOp>())
-      // The forms of a serialised kernel have been chosen.
-      if (!kernel->hasAttr(kSerialAttr))
-        changes |= Chooser(kernel).run();
+      changes |= Chooser(kernel).run();
     if (!changes)
       markAllAnalysesPreserved();
   }

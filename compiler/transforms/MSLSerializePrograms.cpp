@@ -173,8 +173,4 @@ private:
 
 } // namespace
 
-void triton_metal::msl::serializePrograms(KernelOp kernel, Operation *reason) {
-  // The metadata says which line it was.
-  kernel->setAttr(kSerialAttr, LocationAttr(reason->getLoc()));
-  Serializer(kernel).run();
-}
+void triton_metal::msl::serializePrograms(KernelOp kernel) { Serializer(kernel).run(); }

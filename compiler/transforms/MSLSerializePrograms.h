@@ -6,8 +6,8 @@
 namespace triton_metal::msl {
 
 /// The first threadgroup works all programs of the grid, one after the other, and the others end at
-/// once. The threads of updates with the form `alone` take turns. `reason` is one of them.
-void serializePrograms(KernelOp kernel, mlir::Operation *reason);
+/// once. The threads of updates with the form `alone` take turns.
+void serializePrograms(KernelOp kernel);
 
 } // namespace triton_metal::msl
 

@@ -213,6 +213,11 @@ def TTCheckProgress : Pass<"tt-check-progress", "::mlir::ModuleOp"> {
     in each step (for a load: of memory that the loop does not write). Sums that grow, updates whose operands change, and
     conditions of which one part ends by itself (`and`) pass.
 
+    A lock passes, too: a compare-and-exchange or an exchange that ends the loop when it finds a number, which the same
+    program puts there again behind the loop. Programs that run one after the other always find it free. The function gets the attribute
+    `tt.serial`, with the place, and `msl-legalize-atomics` makes one threadgroup work all programs.
+
+    This is refused:
     ```mlir
     scf.while : () -> () {
       %old = tt.atomic_cas acq_rel, gpu, %lock, %c0, %c1 : (!tt.ptr<i32>, i32, i32) -> i32
@@ -687,7 +692,7 @@ def MSLLegalizeAtomics : Pass<"msl-legalize-atomics", "::mlir::ModuleOp"> {
     - `alone`: all other updates of 64 bits are a load and a store. They are right because nothing else runs: the first
       threadgroup works all programs of the grid, one after the other, and the others end at once. Inside of it the threads
       take turns, with a barrier after each. The orders of atomics are then those of the barriers. The attribute `msl.serial` of the
-      kernel is the place of the first such update.
+      kernel is the place of the first such update. A kernel that takes a lock has the attribute before.
 
     ```mlir
     %old = msl.atomic_rmw max %x[%c0], %v : !msl.ptr<i64, device>, i32, i64

@@ -2,6 +2,7 @@
 
 #include "dialect/tt/TT.h"
 #include "transforms/Passes.h"
+#include "transforms/TTLocks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -199,10 +200,17 @@ struct TTCheckProgressPass : impl::TTCheckProgressBase<TTCheckProgressPass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
     WalkResult walked = getOperation().walk([&](Operation *op) {
+      auto loop = dyn_cast<scf::WhileOp>(op);
       auto poll = dyn_cast<tt::AtomicPollOp>(op);
       Operation *wait = poll && !poll.getTimeoutNs() ? op : nullptr;
-      if (auto loop = dyn_cast<scf::WhileOp>(op))
+      if (loop)
         wait = LoopCondition(loop).findWait();
+      if (loop && wait && isLock(loop, wait)) {
+        // The kernel runs its programs one after the other: each finds the lock free.
+        loop->getParentOfType<tt::FuncOp>()->setAttr(kSerialFunctionAttr,
+                                                     LocationAttr(wait->getLoc()));
+        return WalkResult::advance();
+      }
       return wait ? WalkResult(refuse(wait)) : WalkResult::advance();
     });
     if (walked.wasInterrupted())

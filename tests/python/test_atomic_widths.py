@@ -175,6 +175,7 @@ def one_cas_kernel(x_ptr, out_ptr, compare_ptr, value_ptr):
     tl.store(out_ptr, tl.atomic_cas(x_ptr, tl.load(compare_ptr), tl.load(value_ptr)))
 
 
+@pytest.mark.own_route("MLX has no float64")
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
 def test_bits_of_floats_are_compared(name: str) -> None:
     nan = np.array([np.nan], name)
@@ -263,8 +264,8 @@ def test_misaligned_addresses(kind, shift: int, bytes: int) -> None:
 
 
 @triton.jit
-def pointers_kernel(x_ptr, y_ptr, addresses_ptr, out_ptr, N: tl.constexpr):
-    """Pointers into two arrays, from integers and from memory; in a loop too."""
+def pointers_kernel(x_ptr, y_ptr, target_ptr, addresses_ptr, out_ptr, N: tl.constexpr):
+    """Pointers into two arrays, from integers and from memory; in a loop too. What they reach is an argument."""
     at = tl.arange(0, N)
     kind: tl.constexpr = x_ptr.dtype.element_ty
     p = tl.where(at % 2 == 0, x_ptr + at, y_ptr + at)
@@ -278,6 +279,7 @@ def pointers_kernel(x_ptr, y_ptr, addresses_ptr, out_ptr, N: tl.constexpr):
 
 
 @needs_counters
+@pytest.mark.own_route("addresses of arrays in place are in memory")
 @pytest.mark.parametrize("num_warps", [1, 4])
 @pytest.mark.parametrize("size", [16, 256])
 @pytest.mark.parametrize("name", ["float16", "float32", "int32", "int64"])
@@ -287,7 +289,9 @@ def test_pointers_computed_any_way(name: str, size: int, num_warps: int) -> None
     target, out = np.zeros((3, size), dtype(name)), np.zeros(size, dtype(name))
     places = np.random.default_rng(2).permutation(size)
     addresses = target.ctypes.data + places * target.itemsize
-    pointers_kernel[(1,)](x, y, addresses.astype(np.int64), out, N=size, num_warps=num_warps)
+    pointers_kernel[(1,)](
+        x, y, target, addresses.astype(np.int64), out, N=size, num_warps=num_warps
+    )
     even = np.arange(size) % 2 == 0
     np.testing.assert_array_equal(out, np.where(even, *before))
     np.testing.assert_array_equal(x, before[0] + even)
@@ -430,9 +434,15 @@ def test_narrow_integers(kind: str, bits: int, tmp_path: Path) -> None:
     text = compile_ttir(NARROW_TEXT.format(type=f"i{bits}", kind=kind)).asm["metal"]
     v = np.random.default_rng(bits).integers(0, 2**bits, 5 * 64).astype(name)
     start = np.arange(4).astype(name)
-    for seed in (0, 1, 2):
-        x, out = metal_run.run(text, tmp_path, {"x": start, "v": v, "out": np.zeros_like(v)}, ["x", "out"],
-                               "--threadgroups=5", "--group=128", f"--schedule={seed}")  # fmt: skip
+    buffers = {"x": start, "v": v, "out": np.zeros_like(v)}
+    for check in (
+        ["--schedule=0"],
+        ["--schedule=1"],
+        *(["--portable", f"--seed={k}"] for k in range(4)),
+    ):
+        x, out = metal_run.run(
+            text, tmp_path, buffers, ["x", "out"], "--threadgroups=5", "--group=128", *check
+        )
         for k in range(4):
             mine = v[k::4]
             if kind == "exch":

@@ -297,6 +297,42 @@ def kernel(x, i, out, n, BLOCK: tl.constexpr):
         {"BLOCK": 32},
         {},
     ),
+    "atomics of other widths": (
+        """
+@triton.jit
+def kernel(h, l, u, d, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    tl.atomic_add(h + offs, 1.5, mask=offs < n)
+    tl.store(h, tl.atomic_cas(h, tl.load(h + 1), tl.load(h + 2)))
+    tl.store(l, tl.atomic_max(l + 1, tl.atomic_xchg(l + 2, 3)))
+    tl.atomic_min(u + offs, 3, sem="release")
+    tl.atomic_add(d + offs, 0.5)
+    tl.atomic_max(d + offs, 1.5, mask=offs < n)
+    tl.store(l, tl.atomic_cas(l, tl.load(l + 1), tl.load(l + 2), sem="acquire"))
+""",
+        {"h": "*fp16", "l": "*i64", "u": "*u64", "d": "*fp64", "n": "i32"},
+        {"BLOCK": 32},
+        {},
+    ),
+    "atomic loads and stores": (
+        """
+@triton.jit
+def kernel(x, i, b, h, flags, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    v = tl.atomic_load(i + offs, mask=offs < n)
+    tl.atomic_store(x + offs, v, mask=offs < n)
+    tl.atomic_store(b + offs, tl.atomic_load(b + (BLOCK - 1 - offs), sem="relaxed"), sem="relaxed")
+    tl.atomic_store(h, tl.atomic_load(h + 1, scope="cta"), scope="sys")
+    (h + offs).atomic_store(1.5)
+    tl.atomic_store(flags, tl.atomic_load(flags + 1))
+    there = tl.atomic_poll(i, 3, timeout_ns=1000)
+    tl.store(i + 1, tl.where(there, 1, 0))
+    tl.store(i + offs, tl.atomic_poll(i + offs, offs, sem="relaxed", timeout_ns=n).to(tl.int32))
+""",
+        {"x": "*fp32", "i": "*i32", "b": "*i8", "h": "*fp16", "flags": "*i1", "n": "i32"},
+        {"BLOCK": 32},
+        {},
+    ),
     "tuples": (
         """
 @triton.jit

@@ -204,6 +204,42 @@ def lock_kernel(lock_ptr, count_ptr, x_ptr, out_ptr, N: tl.constexpr):
     tl.atomic_xchg(lock_ptr, 0)
 
 
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("programs", [1, 2, 9])
+def test_locks_make_a_kernel_serial(programs: int, num_warps: int) -> None:
+    """A program gives the lock back that it takes, so that the next one finds it free."""
+    x = np.random.default_rng(programs).integers(-8, 8, (programs, 128)).astype(np.float32)
+    for seed in (None, 0, 1):
+        lock, count, out = np.zeros(1, np.int32), np.zeros(1, np.int32), np.full(128, 7, np.float32)
+        with triton.launch_options(schedule=seed):
+            kernel = lock_kernel[(programs,)](lock, count, x, out, N=128, num_warps=num_warps)
+        np.testing.assert_array_equal(out, x.sum(0))
+        assert (lock[0], count[0]) == (0, 1)
+    assert (
+        "tl.atomic_cas(lock_ptr, 0, 1) == 1"
+        in Path(__file__)
+        .read_text()
+        .splitlines()[int(kernel.metadata.serial[0].split(":")[-2]) - 1]
+    )
+
+
+@triton.jit
+def kept_lock_kernel(lock_ptr, out_ptr):
+    """What it leaves there does not end the next program's loop."""
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    tl.store(out_ptr, 1)
+    tl.atomic_xchg(lock_ptr, 1)
+
+
+@triton.jit
+def turns_kernel(turn_ptr, out_ptr, n):
+    """Each program waits for its own turn: not for a lock."""
+    while tl.atomic_cas(turn_ptr, n - tl.program_id(0), 0) == 0:
+        pass
+    tl.atomic_xchg(turn_ptr, 1)
+
+
 @triton.jit
 def exchange_kernel(lock_ptr, out_ptr):
     while tl.atomic_xchg(lock_ptr + tl.program_id(0), 1, sem="acquire") != 0:
@@ -222,7 +258,11 @@ def poll_kernel(flag_ptr, out_ptr):
     ("launch", "what"),
     [
         (
-            lambda ints, x: lock_kernel[(2,)](ints, ints.copy(), x, x.copy(), N=16),
+            lambda ints, x: kept_lock_kernel[(2,)](ints, ints.copy()),
+            "tl.atomic_cas waits here until another program changes memory",
+        ),
+        (
+            lambda ints, x: turns_kernel[(2,)](ints, ints.copy(), 2),
             "tl.atomic_cas waits here until another program changes memory",
         ),
         (

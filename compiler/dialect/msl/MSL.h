@@ -61,7 +61,7 @@ inline constexpr llvm::StringLiteral kNonNegativeAttr = "msl.nonnegative";
 /// made from addresses, too.
 inline constexpr llvm::StringLiteral kCoherentAttr = "msl.coherent";
 /// Of a kernel whose first threadgroup works all programs of a launch: the place of an atomic that
-/// makes it necessary.
+/// makes it necessary, because Metal lacks it or because it takes a lock.
 inline constexpr llvm::StringLiteral kSerialAttr = "msl.serial";
 
 /// Whether what two kernel arguments point to may overlap.

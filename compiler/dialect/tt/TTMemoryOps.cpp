@@ -94,16 +94,19 @@ void StoreOp::build(OpBuilder &builder, OperationState &state, Value ptr, Value 
 
 LogicalResult AtomicRMWOp::verify() {
   Type element = getElementTypeOrSelf(getVal().getType());
-  bool floats = isa<FloatType>(element);
+  // Floats of 8 bits are only moved.
+  bool floats = isa<FloatType>(element) && element.getIntOrFloatBitWidth() >= 16;
   bool fits = true;
   switch (getAtomicRmwOp()) {
   case RMWOp::FADD:
     fits = floats;
     break;
   case RMWOp::XCHG:
+    break;
   // What reductions into a tensor descriptor are: of floats, NaN counts as missing.
   case RMWOp::MAX:
   case RMWOp::MIN:
+    fits = floats || isa<IntegerType>(element);
     break;
   default:
     fits = isa<IntegerType>(element);

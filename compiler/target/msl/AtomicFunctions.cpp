@@ -117,10 +117,9 @@ std::string getWordText(StringRef head, StringRef type, unsigned bits, bool isFl
        << "  device atomic_uint *word = (device atomic_uint *)((device uchar *)p - byte);\n"
        << "  uint shift = 8u * byte;\n";
   }
-  // A compare-and-exchange that fails must have seen the newest value.
-  os << "  uint old = "
-     << (kind ? "atomic_load_explicit(word" : "atomic_fetch_or_explicit(word, 0u") << relaxed
-     << ");\n";
+  // A plain atomic load may find an older value, which costs a round of the loop, or is the answer
+  // of a compare-and-exchange that fails. An update finds the newest.
+  os << "  uint old = atomic_fetch_or_explicit(word, 0u" << relaxed << ");\n";
   std::string cut = bits == 32 ? "old" : unit + "(old >> shift)";
   std::string found = isFloat ? ("as_type<" + type + ">(" + cut + ")").str() : cut;
   if (bits < 32 && !isFloat && type != unit)

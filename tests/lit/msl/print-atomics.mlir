@@ -7,7 +7,7 @@
 // CHECK-NEXT:   uint byte = uint(reinterpret_cast<ulong>(p)) & 2u;
 // CHECK-NEXT:   device atomic_uint *word = (device atomic_uint *)((device uchar *)p - byte);
 // CHECK-NEXT:   uint shift = 8u * byte;
-// CHECK-NEXT:   uint old = atomic_load_explicit(word, memory_order_relaxed);
+// CHECK-NEXT:   uint old = atomic_fetch_or_explicit(word, 0u, memory_order_relaxed);
 // CHECK-NEXT:   half found = as_type<half>(ushort(old >> shift));
 // CHECK-NEXT:   while (!atomic_compare_exchange_weak_explicit(word, &old, (old & ~(65535u << shift)) | (uint(as_type<ushort>(half(found + value))) << shift), memory_order_relaxed, memory_order_relaxed))
 // CHECK-NEXT:     found = as_type<half>(ushort(old >> shift));

@@ -136,3 +136,21 @@ tt.func public @fine(%p: !tt.ptr<i32>, %q: !tt.ptr<i32>, %n: i32) {
   }
   tt.return
 }
+
+// -----
+
+// The program keeps the lock under a condition.
+tt.func public @kept(%lock: !tt.ptr<i32>, %mask: i1) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  scf.while : () -> () {
+    // expected-error @below {{tl.atomic_cas waits here until another program changes memory}}
+    %old = tt.atomic_cas acq_rel, gpu, %lock, %c0, %c1 : (!tt.ptr<i32>, i32, i32) -> i32
+    %taken = arith.cmpi eq, %old, %c1 : i32
+    scf.condition(%taken)
+  } do {
+    scf.yield
+  }
+  %was = tt.atomic_rmw exch, acq_rel, gpu, %lock, %c0, %mask : (!tt.ptr<i32>, i32, i1) -> i32
+  tt.return
+}

@@ -152,6 +152,14 @@ tt.func @store(%p: !tt.ptr<f32>, %x: f16) {
 
 // -----
 
+tt.func @atomic_of_bytes(%p: !tt.ptr<f8E5M2>, %x: f8E5M2) {
+  // expected-error @+1 {{'tt.atomic_rmw' op 'max' does not work on 'f8E5M2'}}
+  %0 = tt.atomic_rmw max, relaxed, gpu, %p, %x : (!tt.ptr<f8E5M2>, f8E5M2) -> f8E5M2
+  tt.return
+}
+
+// -----
+
 tt.func @atomic(%p: !tt.ptr<f32>, %x: f32) {
   // expected-error @+1 {{'tt.atomic_rmw' op 'umax' does not work on 'f32'}}
   %0 = tt.atomic_rmw umax, relaxed, gpu, %p, %x : (!tt.ptr<f32>, f32) -> f32
