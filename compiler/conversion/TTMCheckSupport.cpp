@@ -58,7 +58,6 @@ static LogicalResult refuseType(Operation *op, Type type) {
 /// else.
 static StringRef getAdvice(Operation *op) {
   return llvm::TypeSwitch<Operation *, StringRef>(op)
-      .Case([](tt::HistogramOp) { return "there is no histogram yet; use tl.atomic_add"; })
       .Case([](tt::DotOp) {
         return "only dots of two-dimensional tiles, of 16-bit or 32-bit floats or of int8, are";
       })
@@ -69,13 +68,6 @@ static StringRef getAdvice(Operation *op) {
       .Case(
           [](tt::ElementwiseInlineAsmOp) { return "inline assembler belongs to another machine"; })
       .Default(StringRef());
-}
-
-static LogicalResult check(arith::ConstantOp op) {
-  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-  if (dense && !dense.isSplat())
-    return op.emitOpError("has different elements; build the tile from tl.arange instead");
-  return success();
 }
 
 static LogicalResult check(tt::FpToFpOp op) {
@@ -116,8 +108,6 @@ static LogicalResult checkOperation(Operation *op) {
   if (auto external = dyn_cast<tt::ExternElementwiseOp>(op))
     return op->emitOpError("calls '")
            << external.getSymbol() << "' of a device library that Metal does not have: use tl.math";
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return check(constant);
   if (auto conversion = dyn_cast<tt::FpToFpOp>(op))
     return check(conversion);
   if (auto reduction = dyn_cast<tt::ReduceOp>(op))
@@ -135,9 +125,9 @@ static LogicalResult checkOperation(Operation *op) {
           scf::IndexSwitchOp, ub::PoisonOp, LLVM::AssumeOp, ttg::BarrierOp, tt::FuncOp,
           tt::ReturnOp, tt::GetProgramIdOp, tt::GetNumProgramsOp, tt::MakeRangeOp, tt::SplatOp,
           tt::UnsplatOp, tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp, tt::JoinOp,
-          tt::SplitOp, tt::CatOp, tt::GatherOp, tt::AddPtrOp, tt::PtrToIntOp, tt::IntToPtrOp,
-          tt::BitcastOp, tt::MulhiUIOp, tt::PreciseDivFOp, tt::ApproxDivFOp, tt::PreciseSqrtOp,
-          tt::ClampFOp, tt::LoadOp, tt::StoreOp>(op))
+          tt::SplitOp, tt::CatOp, tt::GatherOp, tt::HistogramOp, tt::AddPtrOp, tt::PtrToIntOp,
+          tt::IntToPtrOp, tt::BitcastOp, tt::MulhiUIOp, tt::PreciseDivFOp, tt::ApproxDivFOp,
+          tt::PreciseSqrtOp, tt::ClampFOp, tt::LoadOp, tt::StoreOp>(op))
     return success();
   return op->emitOpError("cannot be compiled for Metal yet");
 }

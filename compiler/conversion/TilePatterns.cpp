@@ -272,6 +272,24 @@ struct LoadTilePattern : RegisterPattern<ttm::LoadTileOp> {
   }
 };
 
+/// Of the threads that hold copies of an index, the first counts it.
+struct CountInTilePattern : RegisterPattern<ttm::CountInTileOp> {
+  using RegisterPattern::RegisterPattern;
+
+  LogicalResult matchAndRewrite(ttm::CountInTileOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
+    Value indices = adaptor.getIndices();
+    builder.inThreads(builder.getOwners(layoutOf(op.getIndices())), [&] {
+      msl::AtomicRMWOp::create(builder, indices.getType(), msl::AtomicKind::Add, adaptor.getTile(),
+                               indices, builder.constant(indices.getType(), 1), adaptor.getMask(),
+                               msl::MemoryOrder::Relaxed);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct MMAPattern : RegisterPattern<ttm::MMAOp> {
   using RegisterPattern::RegisterPattern;
 
@@ -351,8 +369,8 @@ private:
 } // namespace
 
 void populateTilePatterns(const TTMToMSLTypes &types, RewritePatternSet &patterns) {
-  patterns.add<AllocTilePattern, NextSlotPattern, StoreTilePattern, LoadTilePattern, MMAPattern>(
-      types, patterns.getContext());
+  patterns.add<AllocTilePattern, NextSlotPattern, StoreTilePattern, LoadTilePattern,
+               CountInTilePattern, MMAPattern>(types, patterns.getContext());
 }
 
 } // namespace triton_metal

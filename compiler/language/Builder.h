@@ -315,23 +315,31 @@ private:
   mlir::scf::IfOp op;
 };
 
-/// A reduction or scan whose combine region is being built.
+/// A reduction, scan or map whose region is being built.
 class CombineRegion {
 public:
   static llvm::Expected<std::unique_ptr<CombineRegion>>
   reduce(Builder &builder, llvm::ArrayRef<Value> inputs, int64_t axis);
   static llvm::Expected<std::unique_ptr<CombineRegion>>
   scan(Builder &builder, llvm::ArrayRef<Value> inputs, int64_t axis, bool reverse);
+  /// The types of the results follow from what the region returns.
+  static llvm::Expected<std::unique_ptr<CombineRegion>>
+  map(Builder &builder, llvm::ArrayRef<Value> inputs, int64_t pack);
   std::vector<Value> arguments;
   Results finish(llvm::ArrayRef<Value> results);
 
 private:
   CombineRegion(Builder &builder) : builder(builder) {}
-  void open(mlir::Region &region, llvm::ArrayRef<Value> inputs);
+  void open(mlir::Region &region, llvm::ArrayRef<Type> elements);
+  Results finishMap(llvm::ArrayRef<Value> results);
   Builder &builder;
   mlir::Operation *op = nullptr;
   std::vector<Type> types;
   bool isScan = false;
+  /// The elements of each operand that a map takes at once; 0 for reductions and scans.
+  int64_t pack = 0;
+  /// The shape of a map's tiles.
+  llvm::SmallVector<int64_t> shape;
 };
 
 } // namespace triton_metal::language

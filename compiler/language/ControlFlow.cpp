@@ -1,4 +1,4 @@
-// Functions, branches, loops, and the regions of reductions and scans.
+// Functions, branches, loops, and the regions of reductions, scans and maps.
 #include "language/Builder.h"
 
 #include "dialect/tt/TT.h"
@@ -298,11 +298,16 @@ static llvm::Expected<int64_t> wrapAxis(const char *what, llvm::ArrayRef<Value> 
   return axis < 0 ? axis + rank : axis;
 }
 
-void CombineRegion::open(Region &region, llvm::ArrayRef<Value> inputs) {
+/// The arguments of a combine function: an element of each operand, twice.
+static llvm::SmallVector<Type> twoOfEach(llvm::ArrayRef<Value> inputs) {
   llvm::SmallVector<Type> elements;
   for (int repeat = 0; repeat < 2; ++repeat)
     for (const Value &input : inputs)
       elements.push_back(input.type.scalar());
+  return elements;
+}
+
+void CombineRegion::open(Region &region, llvm::ArrayRef<Type> elements) {
   llvm::SmallVector<mlir::Type> elementTypes =
       llvm::map_to_vector(elements, [&](const Type &type) { return builder.mlirType(type); });
   llvm::SmallVector<Location> locations(elements.size(), builder.location);
@@ -324,7 +329,7 @@ CombineRegion::reduce(Builder &builder, llvm::ArrayRef<Value> inputs, int64_t ax
     shape.erase(shape.begin() + *dimension);
     combine->types.push_back(input.type.withShape(shape));
   }
-  combine->open(op.getCombineOp(), inputs);
+  combine->open(op.getCombineOp(), twoOfEach(inputs));
   return combine;
 }
 
@@ -340,11 +345,65 @@ CombineRegion::scan(Builder &builder, llvm::ArrayRef<Value> inputs, int64_t axis
   combine->isScan = true;
   for (const Value &input : inputs)
     combine->types.push_back(input.type);
-  combine->open(op.getCombineOp(), inputs);
+  combine->open(op.getCombineOp(), twoOfEach(inputs));
   return combine;
 }
 
+llvm::Expected<std::unique_ptr<CombineRegion>>
+CombineRegion::map(Builder &builder, llvm::ArrayRef<Value> inputs, int64_t pack) {
+  llvm::Expected<int64_t> dimension = wrapAxis("map_elementwise", inputs, -1);
+  if (!dimension)
+    return dimension.takeError();
+  llvm::ArrayRef<int64_t> shape = inputs.front().type.getShape();
+  int64_t count = mlir::ShapedType::getNumElements(shape);
+  if (pack < 1 || !llvm::isPowerOf2_64(pack) || pack > count)
+    return valueError("map_elementwise: pack must be a power of two from 1 to " +
+                      llvm::Twine(count) + ", the elements of a tile, not " + llvm::Twine(pack));
+  std::unique_ptr<CombineRegion> combine(new CombineRegion(builder));
+  combine->pack = pack;
+  combine->shape.assign(shape.begin(), shape.end());
+  OperationState state(builder.location, tt::MapElementwiseOp::getOperationName());
+  state.addOperands(handlesOf(inputs));
+  state.addAttribute("pack", builder.builder.getI32IntegerAttr(static_cast<int32_t>(pack)));
+  state.addRegion();
+  combine->op = builder.builder.create(state);
+  llvm::SmallVector<Type> elements;
+  for (const Value &input : inputs)
+    elements.append(pack, input.type.scalar());
+  combine->open(combine->op->getRegion(0), elements);
+  return combine;
+}
+
+Results CombineRegion::finishMap(llvm::ArrayRef<Value> results) {
+  if (results.empty() || results.size() % pack != 0)
+    return typeError("the function of map_elementwise must return " + llvm::Twine(pack) +
+                     " values for each result, but returns " + llvm::Twine(results.size()));
+  for (auto [index, result] : llvm::enumerate(results)) {
+    if (result.type.isBlock() || result.type != results[index / pack * pack].type)
+      return typeError("the function of map_elementwise returns " + result.type.str() +
+                       " as value " + llvm::Twine(index) +
+                       "; it must return scalars, of one type for each result");
+    if (index % pack == 0)
+      types.push_back(result.type.withShape(shape));
+  }
+  tt::MapElementwiseReturnOp::create(builder.builder, builder.location, handlesOf(results));
+  // The operation again, now that the types of its results are known.
+  builder.builder.setInsertionPointAfter(op);
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(op->getOperands());
+  for (const Type &type : types)
+    state.addTypes(builder.mlirType(type));
+  state.addAttribute("pack", builder.builder.getI32IntegerAttr(static_cast<int32_t>(pack)));
+  state.addRegion()->takeBody(op->getRegion(0));
+  Operation *typed = builder.builder.create(state);
+  op->erase();
+  op = typed;
+  return wrap(op->getResults(), types);
+}
+
 Results CombineRegion::finish(llvm::ArrayRef<Value> results) {
+  if (pack)
+    return finishMap(results);
   if (results.size() != types.size())
     return typeError("the combine function must return " + llvm::Twine(types.size()) +
                      " values, but returns " + llvm::Twine(results.size()));

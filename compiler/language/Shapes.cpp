@@ -311,10 +311,17 @@ Result Builder::gather(const Value &source, const Value &index, int64_t axis) {
 }
 
 Result Builder::histogram(const Value &input, int64_t bins, std::optional<Value> mask) {
-  if (input.type.getShape().size() != 1 || !input.type.scalar().isInteger() ||
-      input.type.scalar().bitWidth() != 32)
-    return valueError("histogram takes a tile of one dimension of 32-bit integers, not " +
+  if (input.type.getShape().size() != 1 || !input.type.scalar().isInteger())
+    return valueError("histogram takes a tile of one dimension of integers, not " +
                       input.type.str());
+  // A signed number below 0 has no bin. In fewer bits it would be one that has.
+  Value numbers = input;
+  if (input.type.scalar().bitWidth() < 32) {
+    Result wide = cast(input, Type(ScalarKind::Int32));
+    if (!wide)
+      return wide;
+    numbers = *wide;
+  }
   if (llvm::Error error = checkShape(bins))
     return std::move(error);
   mlir::Value maskHandle;
@@ -327,7 +334,7 @@ Result Builder::histogram(const Value &input, int64_t bins, std::optional<Value>
     maskHandle = wide->handle;
   }
   Type type = Type(ScalarKind::Int32).withShape(bins);
-  return make<tt::HistogramOp>(type, mlirType(type), input.handle, maskHandle);
+  return make<tt::HistogramOp>(type, mlirType(type), numbers.handle, maskHandle);
 }
 
 } // namespace triton_metal::language

@@ -25,6 +25,9 @@ struct Allocation {
   unsigned first = ~0u, last = 0;
   /// The innermost loop around all operations that touch it.
   Operation *loop = nullptr;
+  /// Atomics take no pointer that was made from one to bytes (docs/apple-quirks.md, row 21): the
+  /// allocation lies behind the others and shares nothing.
+  bool isAtomic = false;
 
   bool meets(const Allocation &other) const { return first <= other.last && other.first <= last; }
   bool overlaps(const Allocation &other) const {
@@ -90,6 +93,7 @@ private:
              !llvm::all_of(accesses, [&](Operation *access) { return loop->isAncestor(access); }))
         loop = loop->getParentOfType<LoopLikeOpInterface>();
       allocation.loop = loop;
+      allocation.isAtomic = llvm::any_of(accesses, llvm::IsaPred<msl::AtomicOpInterface>);
       for (Operation *access : accesses) {
         Operation *outermost = access;
         for (Operation *parent = access->getParentOfType<LoopLikeOpInterface>();
@@ -105,7 +109,9 @@ private:
     SmallVector<Allocation *> order;
     for (Allocation &allocation : allocations)
       order.push_back(&allocation);
-    llvm::stable_sort(order, [](Allocation *a, Allocation *b) { return a->bytes > b->bytes; });
+    llvm::stable_sort(order, [](Allocation *a, Allocation *b) {
+      return a->isAtomic == b->isAtomic ? a->bytes > b->bytes : b->isAtomic;
+    });
 
     int64_t total = 0, limit = Budget::of(kernel).getThreadgroupBytes();
     for (bool shareAll : {false, true}) {
@@ -135,6 +141,11 @@ private:
                                  shareLoop(allocation, other));
         return own || allocation.meets(other);
       };
+      if (allocation.isAtomic) {
+        allocation.offset = total;
+        total += allocation.bytes;
+        continue;
+      }
       // The lowest offset at which it does not collide with an allocation that is placed already.
       SmallVector<int64_t> candidates{0};
       for (Allocation *other : order.take_front(index))

@@ -129,6 +129,25 @@ def TTEmulateFloats : Pass<"tt-emulate-floats", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def TTExpandConstants : Pass<"tt-expand-constants", "::mlir::ModuleOp"> {
+  let summary = "Computes constants whose elements differ from the elements' places";
+  let description = [{
+    Integers in equal steps are a multiple of the place. For others each bit of the place chooses between two halves, where
+    they differ.
+
+    ```mlir
+    %c = arith.constant dense<[0, 5, 10, 15]> : tensor<4xi32>
+    ```
+    becomes
+    ```mlir
+    %place = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>
+    %five = arith.constant dense<5> : tensor<4xi32>
+    %c = arith.muli %place, %five : tensor<4xi32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def DefineArithmetic : Pass<"define-arithmetic", "::mlir::ModuleOp"> {
   let summary = "Gives operations on integers the results that they have at run time for every operand";
   let description = [{
@@ -620,7 +639,8 @@ def TTMLowerLayoutConversions : Pass<"ttm-lower-layout-conversions", "::mlir::Mo
   let description = [{
     Data that stay within each SIMD-group are shuffled, if one shuffle for each register does. Other data go through a
     tile in threadgroup memory, whose rows of 128 bytes are padded against bank conflicts: in rounds, where the tiles of
-    dots leave less room than that takes. A scalar in all elements is the same in any layout.
+    dots leave less room than that takes. A scalar in all elements is the same in any layout. Gathers read from such a tile,
+    and histograms count in one, in rounds as well.
 
     ```mlir
     %1 = ttm.convert_layout %0 : tensor<512xf32, #a> -> tensor<512xf32, #b>

@@ -1,5 +1,6 @@
 #include "dialect/ttm/LayoutUtils.h"
 #include "transforms/Passes.h"
+#include "transforms/TTMLookups.h"
 #include "transforms/TTMScratch.h"
 
 using namespace mlir;
@@ -44,34 +45,6 @@ Value lower(Scratch &scratch, ConvertLayoutOp op) {
   return scratch.convert(builder, op, op.getSrc(), to, "exchange");
 }
 
-/// The indices as i32. None of them is negative.
-Value toI32(OpBuilder &builder, Location loc, Value indices) {
-  Type i32 = cast<RankedTensorType>(indices.getType()).clone(builder.getI32Type());
-  unsigned width = getElementTypeOrSelf(indices.getType()).getIntOrFloatBitWidth();
-  if (width < 32)
-    return arith::ExtUIOp::create(builder, loc, i32, indices);
-  return width > 32 ? arith::TruncIOp::create(builder, loc, i32, indices).getResult() : indices;
-}
-
-Value lower(Scratch &scratch, tt::GatherOp op) {
-  OpBuilder builder(op);
-  Location loc = op.getLoc();
-  if (getGatherFromLanes(*getLayout(op.getSrc()), *getLayout(op.getResult()), op.getAxis())) {
-    op.getIndicesMutable().assign(toI32(builder, loc, op.getIndices()));
-    return op;
-  }
-  Value source = toStorage(builder, loc, op.getSrc());
-  auto type = cast<RankedTensorType>(source.getType());
-  Value tile = scratch.allocate(TileType::get(builder.getContext(), type.getShape(),
-                                              type.getElementType(), /*rowPad=*/0, /*slots=*/1),
-                                "gathered");
-  StoreTileOp::create(builder, loc, source, tile, Value(), DenseI64ArrayAttr());
-  Value indices = toI32(builder, loc, op.getIndices());
-  auto result = cast<RankedTensorType>(op.getType()).clone(type.getElementType());
-  Value gathered = GatherTileOp::create(builder, loc, result, tile, indices, op.getAxis());
-  return fromStorage(builder, loc, gathered, getElementTypeOrSelf(op.getType()));
-}
-
 struct TTMLowerLayoutConversionsPass
     : impl::TTMLowerLayoutConversionsBase<TTMLowerLayoutConversionsPass> {
   void runOnOperation() override {
@@ -80,7 +53,7 @@ struct TTMLowerLayoutConversionsPass
       func.walk([&](Operation *op) {
         if (auto store = dyn_cast<StoreTileOp>(op))
           separateParts(store);
-        if (isa<ConvertLayoutOp, tt::GatherOp>(op))
+        if (isa<ConvertLayoutOp, tt::GatherOp, tt::HistogramOp>(op))
           movements.push_back(op);
       });
       if (movements.empty() || !func.getBody().hasOneBlock())
@@ -88,9 +61,11 @@ struct TTMLowerLayoutConversionsPass
       Scratch scratch(func);
       for (Operation *op : movements) {
         if (!op->use_empty()) {
-          auto gather = dyn_cast<tt::GatherOp>(op);
           Value lowered =
-              gather ? lower(scratch, gather) : lower(scratch, cast<ConvertLayoutOp>(op));
+              llvm::TypeSwitch<Operation *, Value>(op)
+                  .Case([&](tt::GatherOp gather) { return lowerGather(scratch, gather); })
+                  .Case([&](tt::HistogramOp counts) { return lowerHistogram(scratch, counts); })
+                  .Case([&](ConvertLayoutOp conversion) { return lower(scratch, conversion); });
           if (lowered == op->getResult(0))
             continue;
           op->getResult(0).replaceAllUsesWith(lowered);

@@ -24,10 +24,10 @@ public:
   mlir::Value convert(mlir::OpBuilder &builder, mlir::Operation *at, mlir::Value value,
                       const LinearLayout &to, llvm::StringRef name);
 
-private:
   /// Threadgroup memory that the tiles leave to the operation.
   int64_t freeBytes(mlir::Operation *op) const;
 
+private:
   /// From the first to the last operation, by position in the program, during which a tile's bytes
   /// are taken.
   struct Lifetime {

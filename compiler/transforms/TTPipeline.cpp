@@ -31,6 +31,8 @@ void buildTTPipeline(OpPassManager &manager) {
   addVerified(manager, createTTNarrowIndices());
   addVerified(manager, createTTReorderBroadcast());
   addCanonicalizer(manager);
+  // Nothing folds constants that differ any more.
+  addVerified(manager, createTTExpandConstants());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createCSEPass());
 }

@@ -300,6 +300,12 @@ void bindFunctions(nb::class_<Builder> &builder) {
           [](Builder &b, const std::vector<Value> &inputs, int64_t axis, bool reverse) {
             return unwrap(CombineRegion::scan(b, inputs, axis, reverse));
           },
+          nb::keep_alive<0, 1>())
+      .def(
+          "begin_map",
+          [](Builder &b, const std::vector<Value> &inputs, int64_t pack) {
+            return unwrap(CombineRegion::map(b, inputs, pack));
+          },
           nb::keep_alive<0, 1>());
 }
 

@@ -584,6 +584,9 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   std::shared_ptr<Plan> found = plan(key, objects, bound, options, sharing, device);
   checkSizes(bound, deviceEntry(device));
   checkGrid(found->kernel->getMetadata(), sizes);
+  // Without programs there is nothing to do.
+  if (llvm::is_contained(sizes, 0u))
+    return found->compiled;
   if (own == DeviceId::Host)
     run(*found, sizes, bound);
   else

@@ -31,9 +31,9 @@ std::array<uint32_t, 3> readGrid(const std::string &kernel, nb::handle grid) {
     }
     int overflow = 0;
     long long size = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
-    if (overflow || size < 1 || size > INT32_MAX)
+    if (overflow || size < 0 || size > INT32_MAX)
       raiseAs("LaunchValueError", kernel + ": grid dimension " + std::to_string(i) + " is " +
-                                      shown(item) + "; it must be from 1 to 2147483647");
+                                      shown(item) + "; it must be from 0 to 2147483647");
     sizes[static_cast<size_t>(i)] = static_cast<uint32_t>(size);
   }
   uint64_t programs = 1;

@@ -56,7 +56,7 @@ def test_surplus_arguments(arrays):
 @pytest.mark.parametrize(
     ("grid", "exception", "words"),
     [
-        ((0,), ValueError, ["dimension 0 is 0", "from 1 to 2147483647"]),
+        ((-3,), ValueError, ["dimension 0 is -3", "from 0 to 2147483647"]),
         ((1, -1), ValueError, ["dimension 1 is -1"]),
         ((2**31,), ValueError, ["dimension 0 is 2147483648"]),
         ((2**70,), ValueError, ["dimension 0"]),
@@ -68,7 +68,7 @@ def test_surplus_arguments(arrays):
         ((1, 1, 1, 1), ValueError, ["1 to 3 dimensions"]),
         ("abc", TypeError, ["tuple of 1 to 3 integers"]),
         (None, TypeError, ["tuple of 1 to 3 integers"]),
-        (lambda meta: (0,), ValueError, ["dimension 0 is 0"]),
+        (lambda meta: (-1,), ValueError, ["dimension 0 is -1"]),
         (lambda meta: "x", TypeError, ["tuple of 1 to 3 integers"]),
     ],
 )

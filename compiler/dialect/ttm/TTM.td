@@ -245,6 +245,24 @@ def TTM_GatherTileOp : TTM_Op<"gather_tile", [
   }];
 }
 
+def TTM_CountInTileOp : TTM_Op<"count_in_tile", [
+    TypesMatchWith<"the mask has the indices' shape and layout", "indices", "mask",
+      "::mlir::cast<::mlir::RankedTensorType>($_self).clone(::mlir::IntegerType::get($_self.getContext(), 1))">]> {
+  let summary = "Adds 1 to the elements of a tile of i32 that indices choose, where the mask is true";
+  let description = [{
+    The tile has one row. An element of the indices counts once, however many threads hold copies of it.
+
+    ```mlir
+    ttm.count_in_tile %tile[%indices] mask %m : !ttm.tile<1x64xi32>, tensor<128xi32, #l>
+    ```
+  }];
+  let arguments = (ins Arg<TTM_TileType, "", [MemRead<TTM_ThreadgroupMemory>, MemWrite<TTM_ThreadgroupMemory>]>:$tile,
+                       AnyRankedTensor:$indices, AnyRankedTensor:$mask);
+  let assemblyFormat = [{
+    $tile `[` $indices `]` `mask` $mask attr-dict `:` qualified(type($tile)) `,` type($indices)
+  }];
+}
+
 def TTM_MMAOp : TTM_Op<"mma", [DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInterface, ["getNumberType"]>,
     AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>]> {
   let summary = "acc + a · b on simdgroup matrices";

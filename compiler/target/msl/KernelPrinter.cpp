@@ -125,10 +125,16 @@ void KernelPrinter::printSignature() {
            unpack(argument.getType(), args, word) + ";");
 }
 
+static bool isUpdatedAtomically(AllocOp op) {
+  return llvm::any_of(op->getUsers(), llvm::IsaPred<AtomicOpInterface>);
+}
+
 void KernelPrinter::printThreadgroupMemory() {
   struct Allocation {
     AllocOp op;
     int64_t begin, end;
+    /// It is declared by itself, with the atomics' own type.
+    bool isAtomic;
   };
   SmallVector<Allocation> allocations;
   bool overlap = false, placed = true;
@@ -139,8 +145,9 @@ void KernelPrinter::printThreadgroupMemory() {
     int64_t begin = op.getOffset() ? int64_t(*op.getOffset()) : 0;
     for (Allocation &other : allocations)
       overlap |= begin < other.end && other.begin < begin + bytes;
-    allocations.push_back({op, begin, begin + bytes});
-    total = std::max(total, begin + bytes);
+    allocations.push_back({op, begin, begin + bytes, isUpdatedAtomically(op)});
+    if (!allocations.back().isAtomic)
+      total = std::max(total, begin + bytes);
   });
   if (allocations.empty())
     return;
@@ -156,12 +163,13 @@ void KernelPrinter::printThreadgroupMemory() {
     PtrType type = allocation.op.getType();
     std::string name = names.make(allocation.op.getName());
     exprs[allocation.op.getResult()] = Expr{name};
-    if (overlap && allocation.begin && getElementBytes(type.getElementType()) == 1) {
+    bool shares = overlap && !allocation.isAtomic;
+    if (shares && allocation.begin && getElementBytes(type.getElementType()) == 1) {
       // Single bytes are addressed by one offset (docs/apple-quirks.md, row 8).
       exprs[allocation.op.getResult()] = {name + " + " + std::to_string(allocation.begin), Sum};
       byteMemory[allocation.op.getResult()] = {name, allocation.begin};
       line(getPointerName(type) + name + " = (" + getPointerName(type) + ")" + memory + ";");
-    } else if (overlap) {
+    } else if (shares) {
       line(getPointerName(type) + name + " = (" + getPointerName(type) + ")" +
            (allocation.begin ? "(" + memory + " + " + std::to_string(allocation.begin) + ")"
                              : memory) +

@@ -190,7 +190,9 @@ class Device(ABC):
                 f"not {compiled!r}"
             )
         arguments = list(arguments)
-        self.run(compiled, native.grid(grid), arguments, native.pack(arguments))
+        sizes, words = native.grid(grid), native.pack(arguments)
+        if 0 not in sizes:
+            self.run(compiled, sizes, arguments, words)
 
     @abstractmethod
     def run(

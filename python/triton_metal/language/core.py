@@ -615,6 +615,22 @@ def associative_scan(input, axis, combine_fn, reverse=False):
     return results[0] if single else tuple(results)
 
 
+@builtin
+def map_elementwise(scalar_fn, *args, pack=1):
+    """What a function of scalars returns for each element of the tiles, or for each ``pack`` neighbours.
+
+    The function may branch and loop for each element by itself. It takes ``pack`` elements of the first tile, then of the
+    next, and returns ``pack`` values for each result.
+    """
+    tiles = [read_tensor("an operand of map_elementwise", value) for value in args]
+    if not tiles:
+        raise TypeError("map_elementwise needs at least one tile")
+    shape = functools.reduce(lambda a, b: builder().broadcast(a, b)[0], tiles).shape
+    tiles = [builder().broadcast_to(tile, list(shape)) for tile in tiles]
+    results = _combine(builder().begin_map(tiles, read_int("pack", pack)), scalar_fn)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
 # --- Hints and debugging -----------------------------------------------------------------------------
 
 

@@ -252,6 +252,108 @@ def interleave(a, b):
 
 @tensor_method
 @kernel_function
+def flip(x, dim=None):
+    """The elements along a dimension (default: the last) from the last to the first."""
+    axis: core.constexpr = (len(x.shape) - 1 if dim is None else dim) % len(x.shape)
+    size: core.constexpr = x.shape[axis]
+    places = core.reshape(size - 1 - core.arange(0, size), _along(len(x.shape), axis, size))
+    return core.gather(x, core.broadcast_to(places, x.shape), axis)
+
+
+@constexpr_function
+def _along(rank, axis, size):
+    return (1,) * axis + (size,) + (1,) * (rank - axis - 1)
+
+
+@constexpr_function
+def _log2(size):
+    return size.bit_length() - 1
+
+
+@constexpr_function
+def _bits_of(dtype):
+    """The integers in which elements of the type are exchanged."""
+    return core.dtype("int" + str(dtype.primitive_bitwidth))
+
+
+@kernel_function
+def _compare_exchange(x, shape, down, rows: core.constexpr, distance: core.constexpr):
+    """Puts each pair of elements of a row at this distance in order: where ``down``, the larger one first."""
+    blocks: core.constexpr = x.numel // (2 * distance)
+    pairs = core.reshape(x, (blocks, 2, distance))
+    bits = pairs if x.dtype.is_int() else pairs.to(_bits_of(x.dtype), bitcast=True)
+    # The exclusive or of a pair and one of the two is the other.
+    others = core.broadcast_to(core.reduce(bits, 1, _xor, keep_dims=True), bits.shape) ^ bits
+    other = others if x.dtype.is_int() else others.to(x.dtype, bitcast=True)
+    is_second = core.reshape(core.arange(0, 2), (1, 2, 1)) != 0
+    wants_larger = is_second ^ down
+    swaps = core.where(wants_larger, pairs < other, pairs > other)
+    return core.reshape(core.where(swaps, other, pairs), shape)
+
+
+@kernel_function
+def _merge_rows(x, stage: core.constexpr, order, rows: core.constexpr):
+    """Sorts runs of 2^stage elements of each row, which rise and then fall or the other way. ``order`` is 0 for
+    rising results, 1 for falling ones and 2 for both in turn."""
+    for level in core.static_range(stage):
+        distance: core.constexpr = 2 ** (stage - 1 - level)
+        blocks: core.constexpr = x.numel // (2 * distance)
+        if order == 2:
+            place = core.reshape(core.arange(0, blocks), (blocks, 1, 1)) * (2 * distance)
+            down = ((place >> stage) & 1) != 0
+        else:
+            down = core.full((1, 1, 1), order != 0, core.int1)
+        x = _compare_exchange(x, x.shape, down, rows, distance)
+    return x
+
+
+@tensor_method
+@kernel_function
+def bitonic_merge(x, dim: core.constexpr = None, descending: core.constexpr = False):
+    """A tile whose rows rise and then fall, or the other way, with its rows sorted."""
+    axis: core.constexpr = len(x.shape) - 1 if dim is None else dim % len(x.shape)
+    core.static_assert(axis == len(x.shape) - 1, "bitonic_merge works along the last dimension")
+    order: core.constexpr = 1 if descending else 0
+    return _merge_rows(x, _log2(x.shape[axis]), order, x.shape[axis])
+
+
+@tensor_method
+@kernel_function
+def sort(x, dim: core.constexpr = None, descending: core.constexpr = False):
+    """The tile with the elements along its last dimension in order."""
+    axis: core.constexpr = len(x.shape) - 1 if dim is None else dim % len(x.shape)
+    core.static_assert(axis == len(x.shape) - 1, "sort works along the last dimension")
+    stages: core.constexpr = _log2(x.shape[axis])
+    for stage in core.static_range(1, stages + 1):
+        x = _merge_rows(x, stage, 2 if stage < stages else (1 if descending else 0), x.shape[axis])
+    return x
+
+
+@tensor_method
+@kernel_function
+def topk(x, k: core.constexpr, dim: core.constexpr = None, descending: core.constexpr = True):
+    """The k largest elements along the last dimension in falling order; the k smallest in rising order without
+    ``descending``. ``k`` is a power of two."""
+    axis: core.constexpr = len(x.shape) - 1 if dim is None else dim % len(x.shape)
+    core.static_assert(axis == len(x.shape) - 1, "topk works along the last dimension")
+    size: core.constexpr = x.shape[axis]
+    core.static_assert(k >= 1 and k <= size and k & (k - 1) == 0, "k must be a power of two")
+    for stage in core.static_range(1, _log2(k) + 1):
+        x = _merge_rows(x, stage, 2, size)
+    # Of two sorted runs, one rising and one falling, the better of each pair are the k best; they rise and then fall.
+    for round in core.static_range(_log2(size) - _log2(k)):
+        pairs = core.reshape(x, x.shape[:-1] + (x.shape[-1] // (2 * k), 2, k))
+        x = max(pairs, len(pairs.shape) - 2) if descending else min(pairs, len(pairs.shape) - 2)
+        x = core.reshape(x, x.shape[:-2] + (x.shape[-2] * x.shape[-1],))
+        last: core.constexpr = round == _log2(size) - _log2(k) - 1
+        x = _merge_rows(x, _log2(k), (1 if descending else 0) if last else 2, x.shape[-1])
+    if size == k:
+        x = _merge_rows(x, _log2(k), 1 if descending else 0, size)
+    return x
+
+
+@tensor_method
+@kernel_function
 def squeeze(x, dim: core.constexpr):
     """The tile without a dimension of size 1."""
     core.static_assert(x.shape[dim] == 1, "squeeze takes a dimension of size 1")

@@ -110,6 +110,11 @@ def call(
     placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
     compiled = kernel.launcher.native.warmup(**placeholders, **options)
     sizes = compiled.native.grid(grid(values) if callable(grid) else grid)
+    if 0 in sizes:
+        raise LaunchValueError(
+            f"{kernel.name}: the grid {sizes} has no programs, so nothing computes the outputs; "
+            "each dimension must be at least 1"
+        )
     arguments = [values[argument["name"]] for argument in compiled.metadata.args]
     words = compiled.native.pack(arguments)
     functional(compiled, tuple(specs)).check_outputs(sizes, words, specs, init_value)

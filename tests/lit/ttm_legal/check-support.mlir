@@ -25,19 +25,6 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
 
 // -----
 
-#l = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
-module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
-  tt.func public @histograms(%p: !tt.ptr<i32>) {
-    %q = tt.splat %p : !tt.ptr<i32> -> tensor<32x!tt.ptr<i32>, #l>
-    %x = tt.load %q : tensor<32x!tt.ptr<i32>, #l>
-    // expected-error @+1 {{there is no histogram yet; use tl.atomic_add}}
-    %h = tt.histogram %x : tensor<32xi32, #l> -> tensor<32xi32, #l>
-    tt.return
-  }
-}
-
-// -----
-
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   tt.func public @foreign(%x: !tt.ptr<f32>, %f: f32) {
     // expected-error @+1 {{calls '__nv_tanf' of a device library that Metal does not have: use tl.math}}

@@ -52,13 +52,42 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK: %[[LANES:.*]] = arith.extui %[[I]] : tensor<512xi8, #{{.*}}> to tensor<512xi32, #{{.*}}>
   // CHECK: tt.gather %[[TABLE]][%[[LANES]]] {axis = 0 : i32} : (tensor<32xf32, #{{.*}}>, tensor<512xi32, #{{.*}}>)
   // CHECK: %[[BYTES:.*]] = arith.extui %[[V]] : tensor<512xi1, #{{.*}}> to tensor<512xi8, #{{.*}}>
-  // CHECK: ttm.store_tile %[[BYTES]], %[[T]]
   // CHECK: %[[WIDE:.*]] = arith.extui %[[I]] : tensor<512xi8, #{{.*}}> to tensor<512xi32, #{{.*}}>
+  // CHECK: ttm.store_tile %[[BYTES]], %[[T]]
   // CHECK: %[[G:.*]] = ttm.gather_tile %[[T]][%[[WIDE]]] axis 0 : !ttm.tile<512xi8> -> tensor<512xi8, #{{.*}}>
   // CHECK: arith.cmpi ne, %[[G]]
   tt.func private @gathers(%table: tensor<32xf32, #table>, %v: tensor<512xi1, #a>, %i: tensor<512xi8, #groups>) -> (tensor<512xf32, #groups>, tensor<512xi1, #groups>) {
     %0 = tt.gather %table[%i] {axis = 0 : i32} : (tensor<32xf32, #table>, tensor<512xi8, #groups>) -> tensor<512xf32, #groups>
     %1 = tt.gather %v[%i] {axis = 0 : i32} : (tensor<512xi1, #a>, tensor<512xi8, #groups>) -> tensor<512xi1, #groups>
     tt.return %0, %1 : tensor<512xf32, #groups>, tensor<512xi1, #groups>
+  }
+
+  // A source that does not fit passes through the tile in parts.
+  // CHECK-LABEL: @gathers_parts
+  // CHECK: %[[T:.*]] = ttm.alloc_tile "gathered" : !ttm.tile<1x4096xf32>
+  // CHECK: %[[ROWS:.*]] = tt.reshape %{{.*}} -> tensor<4x4096xf32
+  // CHECK: scf.for %[[PART:.*]] = %{{.*}} iter_args(%[[SOFAR:.*]] =
+  // CHECK:   ttm.store_tile %[[ROWS]], %[[T]] part %[[PART]]
+  // CHECK:   %[[INSIDE:.*]] = arith.cmpi ult
+  // CHECK:   %[[G:.*]] = ttm.gather_tile %[[T]]
+  // CHECK:   arith.select %[[INSIDE]], %[[G]], %[[SOFAR]]
+  tt.func private @gathers_parts(%v: tensor<16384xf32, #big>, %i: tensor<512xi32, #a>) -> tensor<512xf32, #a> {
+    %0 = tt.gather %v[%i] {axis = 0 : i32} : (tensor<16384xf32, #big>, tensor<512xi32, #a>) -> tensor<512xf32, #a>
+    tt.return %0 : tensor<512xf32, #a>
+  }
+
+  // Bins are counted in a tile that begins with zeros; what has no bin is not counted.
+  // CHECK-LABEL: @histograms
+  // CHECK-SAME: (%[[X:.*]]: tensor<512xi32, #{{.*}}>, %[[M:.*]]: tensor<512xi1, #{{.*}}>)
+  // CHECK: %[[T:.*]] = ttm.alloc_tile "counts" : !ttm.tile<1x512xi32>
+  // CHECK: ttm.store_tile %{{.*}}, %[[T]]
+  // CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[X]]
+  // CHECK: %[[PLACE:.*]] = arith.select %[[INSIDE]], %[[X]]
+  // CHECK: %[[BOTH:.*]] = arith.andi %[[INSIDE]], %[[M]]
+  // CHECK: ttm.count_in_tile %[[T]][%[[PLACE]]] mask %[[BOTH]]
+  // CHECK: ttm.load_tile %[[T]]
+  tt.func private @histograms(%x: tensor<512xi32, #a>, %m: tensor<512xi1, #a>) -> tensor<512xi32, #groups> {
+    %0 = tt.histogram %x, %m : tensor<512xi32, #a> -> tensor<512xi32, #groups>
+    tt.return %0 : tensor<512xi32, #groups>
   }
 }
