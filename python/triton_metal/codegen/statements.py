@@ -10,10 +10,11 @@ from typing import Any
 from .._native import tensor
 from ..errors import StaticAssertionError
 from ..language import core
+from .jumps import Jumps
 from .values import (
     RuntimeLeaf,
     assigned_names,
-    contains_return,
+    contains_jump,
     describe,
     fill,
     flatten,
@@ -21,10 +22,9 @@ from .values import (
     rebuild_tuple,
     template_of,
 )
-from .walk import Walk
 
 
-class Statements(Walk):
+class Statements(Jumps):
     """The part of the walk that handles statements."""
 
     def visit_Expr(self, node: ast.Expr) -> None:
@@ -41,10 +41,6 @@ class Statements(Walk):
         )
 
     def visit_Return(self, node: ast.Return) -> None:
-        if self.region_depth:
-            raise self.unsupported(
-                node, "return is not supported inside a for or while loop: use a flag variable"
-            )
         value = None if node.value is None else self.visit(node.value)
         self.returns.append((self.builder.current_block(), value, node))
         self.terminated = True
@@ -161,17 +157,15 @@ class Statements(Walk):
         self.at(node.test)
         test = self.call_native(node.test, self.builder.condition, test)
         self.at(node)
-        if contains_return(node):
-            if self.region_depth:
-                raise self.unsupported(
-                    node, "return is not supported inside a for or while loop: use a flag variable"
-                )
+        self.branches += 1
+        if contains_jump(node):
             self.branching_if(node, test)
         else:
             self.region_if(node, test)
+        self.branches -= 1
 
     def branching_if(self, node: ast.If, test: tensor) -> None:
-        """An if that contains a return: branches between blocks."""
+        """An if that contains a return, break or continue: branches between blocks."""
         builder = self.builder
         then_block, else_block = builder.create_block(), builder.create_block()
         builder.cond_branch(test, then_block, else_block)
@@ -204,7 +198,7 @@ class Statements(Walk):
         self.take_merged(before, names, templates, arguments)
 
     def region_if(self, node: ast.If, test: tensor) -> None:
-        """An if without a return: scf.if."""
+        """An if without any of them: scf.if."""
         before = dict(self.scope)
         region = self.builder.begin_if(test)
         self.scope = dict(before)
@@ -303,11 +297,9 @@ class Statements(Walk):
         self.at(node.test)
         test = self.call_native(node.test, self.builder.condition, test)
         region = self.builder.begin_if(test)
-        self.region_depth += 1
         then = self.to_runtime(node.body, self.visit(node.body))
         region.begin_else()
         other = self.to_runtime(node.orelse, self.visit(node.orelse))
-        self.region_depth -= 1
         a, b = template_of(then), template_of(other)
         if not self.mergeable(a, b):
             raise self.error(
@@ -384,11 +376,10 @@ class Statements(Walk):
             raise self.unsupported(node, "kernels do not support else after a loop")
         iterator = self.iterator(node)
         if isinstance(iterator, core.static_range):
-            for index in iterator.range:
-                if self.terminated:
-                    return
-                self.scope[node.target.id] = index
-                self.statements(node.body)
+            self.static_loop(node, iterator.range)
+            return
+        if contains_jump(node):
+            self.jumping_for(node, iterator)
             return
         name = node.target.id
         before = dict(self.scope)
@@ -415,9 +406,7 @@ class Statements(Walk):
         entry = dict(self.scope)
         self.scope[name] = loop.induction
         self.builder.set_name(loop.induction, name)
-        self.region_depth += 1
         self.statements(node.body)
-        self.region_depth -= 1
         yields = self.check_carried(node, names, entry, name)
         self.at(node)
         self.leave_loop(before, names, loop.finish(yields))
@@ -446,12 +435,14 @@ class Statements(Walk):
     def visit_While(self, node: ast.While) -> None:
         if node.orelse:
             raise self.unsupported(node, "kernels do not support else after a loop")
+        if contains_jump(node):
+            self.jumping_while(node)
+            return
         before = dict(self.scope)
         names = self.carried(node)
         inits = flatten(tuple(before[n] for n in names), [])
         self.at(node)
         loop = self.builder.begin_while(inits)
-        self.region_depth += 1
         self.enter_body(before, names, loop.arguments)
         test = self.visit(node.test)
         if isinstance(test, core.condition):
@@ -464,7 +455,6 @@ class Statements(Walk):
         self.enter_body(before, names, loop.end_condition(test))
         entry = dict(self.scope)
         self.statements(node.body)
-        self.region_depth -= 1
         yields = self.check_carried(node, names, entry)
         self.at(node)
         self.leave_loop(before, names, loop.finish(yields))

@@ -134,5 +134,6 @@ def assigned_names(node: ast.AST) -> frozenset[str]:
     return names
 
 
-def contains_return(node: ast.AST) -> bool:
-    return any(isinstance(child, ast.Return) for child in ast.walk(node))
+def contains_jump(node: ast.AST) -> bool:
+    """Whether a return, break or continue stands in a statement."""
+    return any(isinstance(child, (ast.Return, ast.Break, ast.Continue)) for child in ast.walk(node))

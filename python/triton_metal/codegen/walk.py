@@ -12,8 +12,6 @@ from ..functions import KernelFunction
 from .values import ModuleState
 
 _REFUSED = {
-    ast.Break: "break: leave the loop through its condition (a while loop with a flag)",
-    ast.Continue: "continue: put the rest of the body under an if",
     ast.Try: "try: kernels have no exceptions",
     ast.Raise: "raise: kernels have no exceptions; see tl.static_assert and tl.device_assert",
     ast.ClassDef: "class definitions",
@@ -57,7 +55,9 @@ class Walk:
         self.returns: list[tuple[Any, Any, ast.AST]] = []
         self.pending: dict[str, Any] = {}
         self.terminated = False
-        self.region_depth = 0
+        # The loops around a statement whose break or continue is a jump, and the run-time branches around it.
+        self.loops: list[Any] = []
+        self.branches = 0
         self.default_scope = False
         source = function.source
         self.file = source.file

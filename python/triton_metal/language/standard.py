@@ -52,6 +52,29 @@ def swizzle2d(i, j, size_i, size_j, size_g):
 
 
 @kernel_function
+def count_steps(lower, upper, step):
+    """The first index of range(lower, upper, step), how many there are, and the step, all in one type."""
+    index_dtype: core.constexpr = (lower + upper + step).dtype
+    unsigned: core.constexpr = core.dtype("uint" + str(index_dtype.primitive_bitwidth))
+    first, last, stride = lower.to(index_dtype), upper.to(index_dtype), step.to(index_dtype)
+    runs, distance, size = first < last, last - first, stride
+    if index_dtype.is_int_signed():
+        down = stride < 0
+        runs = core.where(down, last < first, runs)
+        distance = core.where(down, first - last, distance)
+        size = core.where(down, -stride, stride)
+    runs = runs & (size != 0)
+    count = (distance.to(unsigned) - 1) // core.where(runs, size, 1).to(unsigned) + 1
+    return first, core.where(runs, count, 0).to(unsigned), stride
+
+
+@kernel_function
+def next_step(left, index, step):
+    """What is left of a loop after a step, and its next index."""
+    return (left - 1).to(left.dtype), (index + step).to(index.dtype)
+
+
+@kernel_function
 def zeros(shape, dtype):
     """A tile of zeros."""
     return core.full(shape, 0, dtype)
