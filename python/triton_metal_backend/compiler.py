@@ -10,6 +10,7 @@ from typing import Any
 from triton._C.libtriton import ir, passes
 from triton.backends.compiler import BaseBackend, GPUTarget
 
+from .float8 import convert_custom_types
 from .options import MetalOptions, read_options
 
 
@@ -64,32 +65,6 @@ class MetalBackend(BaseBackend):
             source, metadata, options, self._spec()
         )
         stages["binary"] = make_binary
-
-
-def convert_custom_types(
-    value: Any, to: Any, fp_downcast_rounding: Any = None, _semantic: Any = None
-) -> Any:
-    """A conversion from or to fp8e4b15, which other backends write in assembler."""
-    from triton import language as tl
-
-    builder = _semantic.builder
-    rounding = {
-        "rtne": ir.ROUNDING_MODE.RTNE,
-        "rtz": ir.ROUNDING_MODE.RTZ,
-        None: ir.ROUNDING_MODE.RTNE,
-    }[fp_downcast_rounding]
-    target = to
-    if value.type.is_block():
-        target = (
-            value.type.with_element_ty(to.scalar)
-            if hasattr(value.type, "with_element_ty")
-            else (tl.block_type(to.scalar, value.type.get_block_shapes()))
-        )
-    narrows = value.type.scalar.primitive_bitwidth > to.scalar.primitive_bitwidth
-    handle = builder.create_fp_to_fp(
-        value.handle, target.to_ir(builder), rounding if narrows else None
-    )
-    return tl.tensor(handle, target)
 
 
 def make_ttir(module: Any) -> Any:

@@ -95,6 +95,21 @@ def test_floats_are_narrowed(name: str, rounding: str) -> None:
     format.assert_codes(narrow(x, name, rounding), format.encode(x, rounding), x)
 
 
+@pytest.mark.own_route  # MLX has float64 on its CPU alone
+@pytest.mark.parametrize("rounding", ["rtne", "rtz"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_doubles_are_rounded_once(name: str, rounding: str) -> None:
+    format = FORMATS[name]
+    ties = format.ties().astype(np.float64)
+    # What lies beside a tie as a double is the tie itself as a float.
+    beside = [np.nextafter(ties, np.inf), np.nextafter(ties, -np.inf)]
+    x = np.concatenate([ties, *beside, [np.inf, -np.inf, np.nan, 1e300, -1e300, 1e-300]])
+    format.assert_codes(narrow(x, name, rounding), format.encode(x, rounding), x)
+    wide = np.zeros(BLOCK)
+    widen_kernel[(1,)](CODES, wide, SMALL=getattr(tl, name), BLOCK=BLOCK)
+    np.testing.assert_array_equal(wide, format.values()[CODES])
+
+
 @triton.jit
 def between_kernel(x, out, FROM: tl.constexpr, TO: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)

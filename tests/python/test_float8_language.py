@@ -11,6 +11,9 @@ import triton_metal.language as tl
 from float8_model import FORMATS
 from kernel_support import torch_or_skip
 
+# MLX has no arrays of them, and PyTorch few operations on "mps".
+pytestmark = pytest.mark.own_route
+
 ARRAYS = [name for name, format in FORMATS.items() if format.numpy]
 
 

@@ -16,6 +16,7 @@ from .steps import (
     control_flow,
     dots,
     elementwise,
+    float8,
     memory,
     pointers,
     reductions,
@@ -42,6 +43,9 @@ STEPS: list[tuple[float, Step]] = [
     (0.8, elementwise.float_constant),
     (1, elementwise.scalar),
     (1, elementwise.constexpr),
+    (0.8, float8.rounded),
+    (0.4, float8.bits),
+    (0.4, float8.codes),
     (2, memory.load),
     (1, memory.load_again),
     (2.5, memory.in_place),
@@ -71,7 +75,7 @@ STEPS: list[tuple[float, Step]] = [
     (1.2, control_flow.branch),
     (0.6, control_flow.call),
 ]
-DOTS: list[tuple[float, Step]] = [(12, dots.dot), (8, dots.dot_loop)]
+DOTS: list[tuple[float, Step]] = [(12, dots.dot), (8, dots.dot_loop), (4, float8.dot)]
 
 
 def draw_step(program: Program) -> Step:
