@@ -94,7 +94,7 @@ def test_launch_errors_change_nothing():
         ((1,), [x, y, 1.5, 1.0], LaunchTypeError, "argument n must be an integer"),
         ((1,), [x, y, 64, "a"], LaunchTypeError, "argument factor must be a number"),
         ((1,), [x, 3, 64, 1.0], LaunchTypeError, "argument y_ptr must be an array"),
-        ((1,), [x, y.astype(np.float64), 64, 1.0], LaunchTypeError, "float64"),
+        ((1,), [x, y.astype(np.complex64), 64, 1.0], LaunchTypeError, "complex64"),
     ]:
         with pytest.raises(error) as caught:
             device.launch(library, grid, arguments)
