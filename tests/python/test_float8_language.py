@@ -179,3 +179,35 @@ def test_zeros_of_ml_dtypes_are_zero() -> None:
     """The two formats without a negative zero have a NaN in its place."""
     for name in ("float8_e4m3fnuz", "float8_e5m2fnuz"):
         assert np.isnan(np.array([0x80], np.uint8).view(getattr(ml_dtypes, name)))
+
+
+@triton.jit
+def larger(a, b):
+    return tl.where(a > b, a, b)
+
+
+@triton.jit
+def plus(a, b):
+    return a + b
+
+
+@triton.jit
+def combine_kernel(x, largest, sums, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tile = tl.load(x + i)
+    tl.store(largest, tl.reduce(tile, 0, larger))
+    tl.store(sums + i, tl.associative_scan(tile, 0, plus))
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_combine_functions(name: str) -> None:
+    format = FORMATS[name]
+    x = numbers(name, 256, 9)
+    largest, sums = np.zeros(1, x.dtype), np.zeros(256, x.dtype)
+    combine_kernel[(1,)](x, largest, sums, N=256)
+    assert largest.astype(np.float32) == x.astype(np.float32).max()
+    # Sums of small whole numbers are exact in any order.
+    whole = np.resize([1.0, -1.0, 2.0, -2.0, 0.0], 256)
+    x = format.encode(whole).view(x.dtype)
+    combine_kernel[(1,)](x, largest, sums, N=256)
+    np.testing.assert_array_equal(sums.astype(np.float64), np.cumsum(whole))
