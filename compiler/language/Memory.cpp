@@ -48,10 +48,10 @@ static llvm::Expected<tt::EvictionPolicy> evictionPolicy(llvm::StringRef name) {
 static bool pointsToBool(const Value &pointer) { return pointer.type.scalar().pointee().isBool(); }
 
 /// Whether a number becomes a constant of the element's type directly. An integer type must hold
-/// the number; other numbers are converted, and wrap.
+/// the number; other numbers are converted, and wrap. As in Triton, a float is a float32 first.
 static bool fitsDirectly(const Constant &number, Type element) {
   if (element.isFloating())
-    return true;
+    return number.kind != Constant::Kind::Float || !element.is(ScalarKind::Float64);
   if (!element.isInteger() || element.isBool() || number.kind == Constant::Kind::Float)
     return false;
   unsigned valueBits = element.bitWidth() - (element.isSigned() ? 1 : 0);

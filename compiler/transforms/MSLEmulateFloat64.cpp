@@ -38,6 +38,10 @@ StringRef getFunction(StringRef name) {
       .Case("math.trunc", "trunc")
       .Case("math.round", "nearest")
       .Case("math.roundeven", "rint")
+      .Cases({"math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10",
+              "math.log1p", "math.sin", "math.cos", "math.tan", "math.sinh", "math.cosh",
+              "math.tanh", "math.erf", "math.rsqrt"},
+             name.drop_front(5))
       .Default("");
 }
 
@@ -220,29 +224,44 @@ Value Float64Builder::build() {
   return test(name, operands[0]);
 }
 
+/// Whether the operation computes with 64-bit floats, and does not only move them.
+bool computesWithDoubles(Operation *op) {
+  bool computes = isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+                  isa<PreciseDivOp, PreciseSqrtOp>(op);
+  if (!computes || op->getNumResults() != 1 || op->getNumOperands() == 0 ||
+      isa<arith::SelectOp, arith::BitcastOp>(op))
+    return false;
+  return isDouble(op->getResult(0).getType()) || llvm::any_of(op->getOperandTypes(), isDouble);
+}
+
 struct Float64Pattern : ConversionPattern {
   Float64Pattern(const EmulatedTypes &types, MLIRContext *context)
       : ConversionPattern(types, MatchAnyOpTypeTag(), /*benefit=*/3, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, ArrayRef<Value> operands,
                                 ConversionPatternRewriter &rewriter) const override {
-    bool computes = isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-                    isa<PreciseDivOp, PreciseSqrtOp>(op);
-    if (!computes || op->getNumResults() != 1 || op->getNumOperands() == 0 ||
-        isa<arith::SelectOp, arith::BitcastOp>(op))
-      return failure();
-    if (!isDouble(op->getResult(0).getType()) && !llvm::any_of(op->getOperandTypes(), isDouble))
+    if (!computesWithDoubles(op))
       return failure();
     Value result = Float64Builder(op, operands, *getTypeConverter(), rewriter).build();
     if (!result)
-      return op->emitError("cannot be computed with 64-bit floats on Metal: '")
-             << op->getName() << "' has no function in software; convert to float32 first";
+      return failure();
     rewriter.replaceOp(op, result);
     return success();
   }
 };
 
 } // namespace
+
+LogicalResult triton_metal::msl::checkFloat64(Operation *op) {
+  if (!computesWithDoubles(op) ||
+      isa<arith::CmpFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp,
+          arith::UIToFPOp, arith::FPToSIOp, arith::FPToUIOp, math::AbsFOp, math::CopySignOp,
+          math::IsNaNOp, math::IsInfOp, math::IsFiniteOp>(op) ||
+      !getFunction(op->getName().getStringRef()).empty())
+    return success();
+  return op->emitError("computes '")
+         << op->getName() << "' of float64, which has no function in software: convert to float32";
+}
 
 void triton_metal::msl::populateFloat64Patterns(const EmulatedTypes &types,
                                                 RewritePatternSet &patterns) {

@@ -203,6 +203,10 @@ struct MSLEmulateTypesPass : impl::MSLEmulateTypesBase<MSLEmulateTypesPass> {
              })
              .wasInterrupted())
       return markAllAnalysesPreserved();
+    if (getOperation()
+            .walk([](Operation *op) { return WalkResult(checkFloat64(op)); })
+            .wasInterrupted())
+      return signalPassFailure();
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal(isLegal);
     target.addDynamicallyLegalOp<KernelOp>([&](KernelOp kernel) {

@@ -19,6 +19,9 @@ private:
   TargetAttr target;
 };
 
+/// Refuses an operation on 64-bit floats that there is no function for.
+mlir::LogicalResult checkFloat64(mlir::Operation *op);
+
 /// Arithmetic of 64-bit floats becomes `msl.float64` on their bits.
 void populateFloat64Patterns(const EmulatedTypes &types, mlir::RewritePatternSet &patterns);
 

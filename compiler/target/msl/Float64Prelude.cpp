@@ -5,6 +5,9 @@
 
 #include "target/msl/Float64Prelude.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
 using namespace triton_metal::msl;
 
 static constexpr PreludeFunction functions[] = {
@@ -348,4 +351,11 @@ inline ulong float64_fmod(ulong a, ulong b) {
 )"},
 };
 
-llvm::ArrayRef<PreludeFunction> triton_metal::msl::getFloat64Arithmetic() { return functions; }
+llvm::ArrayRef<PreludeFunction> triton_metal::msl::getFloat64Arithmetic() {
+  static const llvm::SmallVector<PreludeFunction, 0> all = [] {
+    llvm::SmallVector<PreludeFunction, 0> both(std::begin(functions), std::end(functions));
+    llvm::append_range(both, getFloat64Math());
+    return both;
+  }();
+  return all;
+}

@@ -13,8 +13,11 @@ struct PreludeFunction {
   llvm::StringLiteral name, text;
 };
 
-/// What IEEE 754 asks for: rounded to nearest, ties to even, with subnormals.
+/// All of them: what IEEE 754 asks for, then the functions of `getFloat64Math`, which call that.
 llvm::ArrayRef<PreludeFunction> getFloat64Arithmetic();
+
+/// Exponential functions, logarithms and others that are not exact.
+llvm::ArrayRef<PreludeFunction> getFloat64Math();
 
 } // namespace triton_metal::msl
 

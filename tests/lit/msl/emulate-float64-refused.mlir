@@ -1,0 +1,10 @@
+// RUN: triton-metal-opt %s --msl-emulate-types --verify-diagnostics
+
+msl.kernel @refused(%x: !msl.ptr<f64, device>) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %v = msl.load %x[%c0] : !msl.ptr<f64, device>, i32 -> f64
+  // expected-error @below {{computes 'math.atan' of float64, which has no function in software: convert to float32}}
+  %a = math.atan %v : f64
+  msl.store %a, %x[%c0] : f64, !msl.ptr<f64, device>, i32
+  msl.return
+}
