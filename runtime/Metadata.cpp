@@ -58,6 +58,8 @@ llvm::Expected<Metadata> Metadata::parse(llvm::StringRef json) {
     argument.writes = fields->getBoolean("writes").value_or(false);
     argument.whollyWritten = fields->getBoolean("wholly_written").value_or(false);
     argument.atomic = fields->getBoolean("atomic").value_or(false);
+    argument.messageRole = fields->getString("messages").value_or("").str();
+    result.hasMessages |= !argument.messageRole.empty();
     if (argument.isBuffer)
       result.numBuffers = std::max(result.numBuffers, argument.slot + 1);
     else

@@ -30,6 +30,9 @@ struct Argument {
   bool writes = false;
   bool whollyWritten = false;
   bool atomic = false;
+  /// What it is for, if the launcher itself gives it for prints and assertions: "failures",
+  /// "prints", "origin" or "size". Such arguments come behind all others.
+  std::string messageRole;
 
   /// A scalar of this type at the first word of the buffer of scalars.
   static Argument scalar(llvm::StringRef type);
@@ -46,6 +49,8 @@ struct Metadata {
   int scalarBuffer = -1;
   unsigned scalarWords = 0;
   unsigned numBuffers = 0;
+  /// Whether there are such arguments.
+  bool hasMessages = false;
   /// Sums [c, x, y, z]: c + x * program_id(0) + y * program_id(1) + z * program_id(2) must stay
   /// below 2^31 in every program, because the kernel computes it in 32 bits.
   std::vector<std::array<int64_t, 4>> gridLimits;

@@ -1,6 +1,7 @@
 // The kernel itself, and its position in the grid.
 
 #include "conversion/TTMToMSL.h"
+#include "dialect/tt/Messages.h"
 #include "transforms/TTLocks.h"
 
 using namespace mlir;
@@ -26,6 +27,8 @@ struct FuncPattern : RegisterPattern<tt::FuncOp> {
         kernel.setArgAttr(index, msl::kNameAttr, name.getName());
       if (Attribute memory = func.getArgAttr(index, "tt.memory"))
         kernel.setArgAttr(index, msl::kMemoryAttr, memory);
+      if (Attribute role = func.getArgAttr(index, tt::messageRoleAttrName))
+        kernel.setArgAttr(index, tt::messageRoleAttrName, role);
     }
     if (Attribute place = func->getAttr(kSerialFunctionAttr))
       kernel->setAttr(msl::kSerialAttr, place);

@@ -61,9 +61,9 @@ static StringRef getAdvice(Operation *op) {
       .Case([](tt::DotOp) {
         return "only dots of two-dimensional tiles, of 16-bit or 32-bit floats or of int8, are";
       })
-      .Case([](tt::PrintOp) { return "a Metal kernel cannot print; store the values instead"; })
-      .Case([](tt::AssertOp) {
-        return "there are no device assertions yet; remove it or compile without debug";
+      .Case<tt::PrintOp, tt::AssertOp>([](Operation *) {
+        return "a function that runs for single elements has no messages; print or assert outside "
+               "of it";
       })
       .Case(
           [](tt::ElementwiseInlineAsmOp) { return "inline assembler belongs to another machine"; })

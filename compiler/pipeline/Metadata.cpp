@@ -3,6 +3,7 @@
 #include "analysis/PointerOrigins.h"
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
+#include "dialect/tt/Messages.h"
 #include "dialect/ttm/TTM.h"
 
 using namespace mlir;
@@ -13,6 +14,32 @@ static std::string getTypeCode(Type type) {
   if (auto pointer = dyn_cast<msl::PtrType>(type))
     return "*" + getTypeCode(pointer.getElementType());
   return msl::ScalarType::get(type)->code.str();
+}
+
+static MessageSite::Operand getOperand(DictionaryAttr fields) {
+  MessageSite::Operand operand;
+  if (auto type = fields.getAs<TypeAttr>("type"))
+    llvm::raw_string_ostream(operand.type) << type.getValue();
+  if (auto sign = fields.getAs<BoolAttr>("signed"))
+    operand.isSigned = sign.getValue();
+  llvm::append_range(operand.shape, fields.getAs<DenseI64ArrayAttr>("shape").asArrayRef());
+  return operand;
+}
+
+static MessageSite getSite(DictionaryAttr fields) {
+  MessageSite site;
+  if (auto prefix = fields.getAs<StringAttr>("prefix")) {
+    site.isPrint = true;
+    site.text = prefix.str();
+    site.hex = fields.getAs<BoolAttr>("hex").getValue();
+    for (auto operand : fields.getAs<ArrayAttr>("operands").getAsRange<DictionaryAttr>())
+      site.operands.push_back(getOperand(operand));
+  } else {
+    site.text = fields.getAs<StringAttr>("message").str();
+    site.operands.push_back(getOperand(fields));
+  }
+  addFrames(cast<LocationAttr>(fields.get("loc")), site.source);
+  return site;
 }
 
 FailureOr<KernelMetadata> getMetadata(ModuleOp module) {
@@ -32,6 +59,9 @@ FailureOr<KernelMetadata> getMetadata(ModuleOp module) {
   if (auto limits = module->getAttrOfType<ArrayAttr>(ttm::TTMDialect::getGridLimitsAttrName()))
     for (auto sum : limits.getAsRange<DenseI64ArrayAttr>())
       llvm::copy(sum.asArrayRef().take_front(4), metadata.gridLimits.emplace_back().begin());
+  if (auto sites = module->getAttrOfType<ArrayAttr>(tt::messagesAttrName))
+    for (auto site : sites.getAsRange<DictionaryAttr>())
+      metadata.messages.push_back(getSite(site));
 
   if (auto place = kernel->getAttrOfType<LocationAttr>(msl::kSerialAttr))
     addFrames(Location(place), metadata.serial.emplace());
@@ -43,6 +73,8 @@ FailureOr<KernelMetadata> getMetadata(ModuleOp module) {
     StringRef name = kernel.getArgName(index);
     argument.name = name.empty() ? "arg" + std::to_string(index) : name.str();
     argument.type = getTypeCode(type);
+    if (auto role = kernel.getArgAttrOfType<StringAttr>(index, tt::messageRoleAttrName))
+      argument.messageRole = role.str();
     argument.isBuffer = isa<msl::PtrType>(type);
     argument.words = argument.isBuffer ? 0 : type.getIntOrFloatBitWidth() > 32 ? 2 : 1;
     argument.slot = argument.isBuffer ? buffers++ : words;

@@ -27,6 +27,27 @@ struct ArgumentMetadata {
   unsigned words = 0;
   /// What the kernel does to the memory of a buffer.
   msl::MemoryUse memory;
+  /// What the argument is for, if the launcher adds it for prints and assertions
+  /// (dialect/tt/Messages.h).
+  std::string messageRole;
+};
+
+/// A print or an assertion of the kernel: what its records in the buffer of messages mean.
+struct MessageSite {
+  struct Operand {
+    /// MLIR's name of an element's type: "i8", "bf16", "!tt.ptr<f32>".
+    std::string type;
+    std::vector<int64_t> shape;
+    bool isSigned = true;
+  };
+
+  bool isPrint = false;
+  /// The prefix of a print, or the message of an assertion.
+  std::string text;
+  bool hex = false;
+  /// The operands of a print, or the shape of an assertion's condition.
+  std::vector<Operand> operands;
+  std::vector<SourcePlace> source;
 };
 
 struct KernelMetadata {
@@ -45,6 +66,8 @@ struct KernelMetadata {
   std::optional<std::vector<SourcePlace>> serial;
   /// The number of the buffer of scalars, where there are scalars.
   std::optional<unsigned> scalarBuffer;
+  /// Its prints and assertions.
+  std::vector<MessageSite> messages;
   /// Where the kernel's parts are in the text.
   TextLayout text;
 

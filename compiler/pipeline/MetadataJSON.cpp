@@ -21,13 +21,22 @@ static void writeArgument(json::OStream &json, const ArgumentMetadata &argument,
     // What a launch covers depends on its grid, which is not known here.
     json.attribute("wholly_written", false);
     json.attribute("atomic", argument.memory.isAtomic);
+    if (!argument.messageRole.empty())
+      json.attribute("messages", argument.messageRole);
   });
 }
 
-static void writeText(json::OStream &json, const TextLayout &layout) {
-  // Places name their files by number; each is the innermost place and the calls that lead to it.
-  std::vector<StringRef> files;
-  auto writePlaces = [&](ArrayRef<SourcePlace> source) {
+namespace {
+/// Source places name their files by number; the list of files comes at the end.
+class Places {
+public:
+  /// Writes the innermost place and the calls that lead to it.
+  void write(json::OStream &json, StringRef name, ArrayRef<SourcePlace> source) {
+    json.attributeBegin(name);
+    write(json, source);
+    json.attributeEnd();
+  }
+  void write(json::OStream &json, ArrayRef<SourcePlace> source) {
     json.array([&] {
       for (const SourcePlace &place : source) {
         auto found = llvm::find(files, place.file);
@@ -38,7 +47,35 @@ static void writeText(json::OStream &json, const TextLayout &layout) {
         json.value(int64_t(place.column));
       }
     });
-  };
+  }
+  ArrayRef<StringRef> getFiles() const { return files; }
+
+private:
+  std::vector<StringRef> files;
+};
+} // namespace
+
+static void writeSite(json::OStream &json, const MessageSite &site, Places &places) {
+  json.object([&] {
+    json.attribute("kind", site.isPrint ? "print" : "assert");
+    json.attribute("text", json::fixUTF8(site.text));
+    json.attribute("hex", site.hex);
+    json.attributeArray("operands", [&] {
+      for (const MessageSite::Operand &operand : site.operands)
+        json.object([&] {
+          json.attribute("type", operand.type);
+          json.attributeArray("shape", [&] {
+            for (int64_t size : operand.shape)
+              json.value(size);
+          });
+          json.attribute("signed", operand.isSigned);
+        });
+    });
+    places.write(json, "source", site.source);
+  });
+}
+
+static void writeText(json::OStream &json, const TextLayout &layout, Places &places) {
   json.attribute("begin", int64_t(layout.begin));
   json.attribute("body_begin", int64_t(layout.bodyBegin));
   json.attribute("body_end", int64_t(layout.bodyEnd));
@@ -53,20 +90,18 @@ static void writeText(json::OStream &json, const TextLayout &layout) {
           json.attribute("attribute", parameter.attribute);
       });
   });
-  json.attributeBegin("source");
-  writePlaces(layout.source);
-  json.attributeEnd();
+  places.write(json, "source", layout.source);
   json.attributeArray("places", [&] {
     for (const TextPlace &place : layout.places)
       json.array([&] {
         json.value(int64_t(place.line));
         json.value(int64_t(place.column));
         json.value(place.kind);
-        writePlaces(place.source);
+        places.write(json, place.source);
       });
   });
   json.attributeArray("files", [&] {
-    for (StringRef file : files)
+    for (StringRef file : places.getFiles())
       json.value(file);
   });
 }
@@ -97,7 +132,13 @@ std::string KernelMetadata::toJSON() const {
         writeArgument(json, argument, index);
     });
     json.attribute("scalar_buffer", scalarBuffer ? int64_t(*scalarBuffer) : int64_t(-1));
-    json.attributeObject("text", [&] { writeText(json, text); });
+    Places places;
+    if (!messages.empty())
+      json.attributeArray("messages", [&] {
+        for (const MessageSite &site : messages)
+          writeSite(json, site, places);
+      });
+    json.attributeObject("text", [&] { writeText(json, text, places); });
   });
   return result;
 }

@@ -47,6 +47,37 @@ def TTInline : Pass<"tt-inline", "::mlir::ModuleOp"> {
   }];
 }
 
+def TTPrepareMessages : Pass<"tt-prepare-messages", "::mlir::ModuleOp"> {
+  let summary = "Brings assertions out of the combine functions of reductions and scans, and floats of 8 bits out of prints";
+  let description = [{
+    Floats of 8 bits are printed as the floats, or the bits, that they are; later passes only know their codes.
+
+    For assertions in a combine function, one more operand collects a bit for each assertion that has failed. It is tested behind the operation, so that the
+    reduction itself stays one. From the 32nd on, assertions share a bit.
+
+    ```mlir
+    %s = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+    ^bb0(%a: i32, %b: i32):
+      tt.assert %ok, "overflow" : i1
+      tt.reduce.return %sum : i32
+    }) : (tensor<8xi32>) -> i32
+    ```
+    becomes
+    ```mlir
+    %s, %failed = "tt.reduce"(%x, %zeros) <{axis = 0 : i32}> ({
+    ^bb0(%a: i32, %left: i32, %b: i32, %right: i32):
+      %both = arith.ori %left, %right : i32
+      %bit = arith.select %ok, %c0, %c1 : i32
+      %bits = arith.ori %both, %bit : i32
+      tt.reduce.return %sum, %bits : i32, i32
+    }) : (tensor<8xi32>, tensor<8xi32>) -> (i32, i32)
+    %holds = arith.cmpi eq, %failed, %c0 : i32
+    tt.assert %holds, "overflow" : i1
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TTRegionsOnTiles : Pass<"tt-regions-on-tiles", "::mlir::ModuleOp"> {
   let summary = "Replaces functions that are called for each element by operations on tiles";
   let description = [{
@@ -146,6 +177,42 @@ def TTExpandConstants : Pass<"tt-expand-constants", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def TTLowerMessages : Pass<"tt-lower-messages", "::mlir::ModuleOp"> {
+  let summary = "Turns prints and assertions into records in a buffer that the launcher reads";
+  let description = [{
+    A kernel with `tt.print` or `tt.assert` gets arguments behind its own: a buffer for prints and one for failed assertions,
+    what their words hold before a launch, and how many words prints may take (`dialect/tt/Messages.h` has the places). The
+    arguments' attribute `tt.message_role` says which is which. The module's attribute `tt.messages` lists the sites: text,
+    types and shapes of operands, and location.
+
+    A print reserves words with an atomic counter, and stores the number of its site, the program id and the bits of its operands. The counter
+    only grows, so a program's records lie in the order of its prints. Once the buffer is full, prints are only counted.
+
+    An assertion on a tile is reduced to the first element that fails. The first failing assertion of a program writes
+    the site, the program id and the element, unless a program that comes before it in the grid has failed already; so the failure with the least
+    program is always among the records. The program goes on.
+
+    ```mlir
+    tt.assert %ok, "out of range" : tensor<64xi1>
+    ```
+    becomes
+    ```mlir
+    %failed = arith.cmpi eq, %ok, %false : tensor<64xi1>
+    %indices = arith.select %failed, %range, %c64 : tensor<64xi1>, tensor<64xi32>
+    %element = "tt.reduce"(%indices) <{axis = 0 : i32}> ({ /* minimum */ }) : (tensor<64xi32>) -> i32
+    %fails = arith.cmpi ult, %element, %c64 : i32
+    scf.if %fails {
+      %before = tt.atomic_rmw umax, relaxed, gpu, %failed_program, %rank : (!tt.ptr<i32>, i32) -> i32
+      %first = arith.cmpi ult, %before, %rank : i32
+      scf.if %first {
+        // reserves a record and stores it
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def DefineArithmetic : Pass<"define-arithmetic", "::mlir::ModuleOp"> {

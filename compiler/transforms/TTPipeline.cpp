@@ -12,11 +12,13 @@ void buildTTPipeline(OpPassManager &manager) {
   // Functions with one block come first, because only then can a call inside of a loop be inlined.
   addUnfolded(manager, createTTLiftControlFlow());
   addUnfolded(manager, createTTInline());
+  addUnfolded(manager, createTTPrepareMessages());
   // Nothing after this knows floats of 8 bits.
   addUnfolded(manager, createTTDecomposeScaledDots());
   addUnfolded(manager, createTTEmulateFloats());
   // What functions do for each element is arithmetic on tiles from here on.
   addUnfolded(manager, createTTRegionsOnTiles());
+  addUnfolded(manager, createTTLowerMessages());
   // This comes before anything folds, because MLIR folds undefined results to poison.
   addUnfolded(manager, createDefineArithmetic());
   addCanonicalizer(manager);

@@ -167,14 +167,29 @@ private:
   }
 };
 
+/// Whether nothing in a kernel tells threads of different SIMD-groups apart, so that it is for
+/// threadgroups of one.
+bool isForOneSimdgroup(const FunctionDecl *kernel) {
+  for (const ParmVarDecl *parameter : kernel->parameters())
+    for (const auto *attribute : parameter->specific_attrs<AnnotateAttr>()) {
+      StringRef name = metalName(attribute);
+      if (name != "thread_index_in_simdgroup" &&
+          (name.starts_with("thread_") || name.starts_with("simdgroup_index") ||
+           name.starts_with("quadgroup_index")))
+        return false;
+    }
+  return true;
+}
+
 } // namespace
 
 void matchBarriers(const Scan &scan) {
   if (!scan.walk.isKernel)
     return;
+  bool isOne = isForOneSimdgroup(scan.walk.root);
   for (bool inSimdgroup : {false, true}) {
     StringRef name = inSimdgroup ? "simdgroup_barrier" : "threadgroup_barrier";
-    Divergence divergence(scan, inSimdgroup);
+    Divergence divergence(scan, inSimdgroup || isOne);
     for (const Call &call : scan.walk.calls) {
       if (call.name != name)
         continue;

@@ -48,6 +48,16 @@ void launchAsSet(const std::string &name, nb::handle compiled,
                  llvm::MutableArrayRef<BufferBinding> buffers,
                  llvm::MutableArrayRef<uint32_t> scalars);
 
+/// `launchAsSet` for a kernel with prints or assertions, which are reported when it has ended. The
+/// bindings and words of the hidden arguments are set here.
+void launchWithMessages(const std::string &name, nb::handle compiled,
+                        const std::shared_ptr<runtime::Kernel> &kernel,
+                        std::array<uint32_t, 3> grid, llvm::MutableArrayRef<BufferBinding> buffers,
+                        llvm::MutableArrayRef<uint32_t> scalars);
+/// The same through a route in Python.
+void launchWithMessages(nb::handle route, nb::handle compiled, nb::handle grid,
+                        nb::handle arguments, nb::handle words);
+
 /// Throws KeyboardInterrupt for a launch that was stopped, or what the handler of SIGINT raises.
 [[noreturn]] void raiseInterrupt();
 /// Throws a launch's error in Python. `compiled` maps it to source lines; it may be None.

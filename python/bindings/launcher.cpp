@@ -8,6 +8,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <cstdlib>
 #include <cstring>
 
 namespace triton_metal {
@@ -55,6 +56,13 @@ struct Plan {
 using Plans = std::vector<std::shared_ptr<Plan>>;
 constexpr size_t maxPlans = 32;
 
+/// The options of a launch that are part of the kernel. A number is 0, and a choice -1, if it is
+/// not given.
+struct LaunchKeywords {
+  int64_t numWarps = 0, numStages = 0;
+  int8_t debug = -1, sanitizeOverflow = -1;
+};
+
 class Launcher {
 public:
   Launcher(std::string name, nb::object owner, nb::object function);
@@ -65,11 +73,11 @@ public:
 private:
   void readParams();
   bool hasChanged() const;
-  void bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound, int64_t *options);
+  void bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound, LaunchKeywords &options);
   void examine(unsigned index, Bound &bound, bool doRun, llvm::SmallVectorImpl<char> &key,
                std::vector<PyObject *> &objects);
   std::shared_ptr<Plan> plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
-                             const std::vector<Bound> &bound, const int64_t *options,
+                             const std::vector<Bound> &bound, const LaunchKeywords &options,
                              const std::vector<Sharing> &sharing, DeviceId device);
   std::array<uint32_t, 3> readGrid(nb::handle grid, const std::vector<Bound> &bound);
   void run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound);
@@ -173,7 +181,26 @@ int64_t readOption(const std::string &kernel, const char *option, nb::handle val
   return number;
 }
 
-void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound, int64_t *options) {
+int8_t readChoice(const std::string &kernel, const std::string &option, PyObject *value) {
+  if (value == Py_None)
+    return -1;
+  if (!PyBool_Check(value))
+    raiseAs("LaunchTypeError",
+            kernel + ": " + option + " must be True, False or None, not " + shown(value));
+  return value == Py_True;
+}
+
+/// Whether TRITON_DEBUG turns assertions on.
+bool isDebugging() {
+  const char *text = std::getenv("TRITON_DEBUG");
+  if (!text)
+    return false;
+  std::string lower = llvm::StringRef(text).lower();
+  return lower == "1" || lower == "true" || lower == "on" || lower == "yes" || lower == "y";
+}
+
+void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
+                    LaunchKeywords &options) {
   auto listParams = [&] {
     std::string text;
     for (const Param &param : params)
@@ -200,12 +227,21 @@ void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
       continue;
     }
     std::string option = nb::str(nb::handle(key)).c_str();
-    if (option == "num_warps" || option == "num_stages")
-      options[option == "num_stages"] = readOption(name, option.c_str(), value);
+    if (option == "num_warps")
+      options.numWarps = readOption(name, option.c_str(), value);
+    else if (option == "num_stages")
+      options.numStages = readOption(name, option.c_str(), value);
+    else if (option == "debug")
+      options.debug = readChoice(name, option, value);
+    else if (option == "sanitize_overflow")
+      options.sanitizeOverflow = readChoice(name, option, value);
     else
       raiseAs("LaunchTypeError", name + " has no parameter " + option + "; " + listParams() +
-                                     ", and num_warps and num_stages are launch options");
+                                     ", and num_warps, num_stages, debug and sanitize_overflow are "
+                                     "launch options");
   }
+  if (isDebugging())
+    options.debug = true;
   for (size_t i = 0; i < params.size(); ++i)
     if (!bound[i].object) {
       if (!params[i].defaultValue.is_valid())
@@ -380,7 +416,7 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
 }
 
 std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
-                                     const std::vector<Bound> &bound, const int64_t *options,
+                                     const std::vector<Bound> &bound, const LaunchKeywords &options,
                                      const std::vector<Sharing> &sharing, DeviceId device) {
   Plans &candidates = plans[key];
   // Reading again may run Python, which may launch this kernel.
@@ -406,13 +442,19 @@ std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyOb
     constants.append(nb::handle(object));
   nb::list reads;
   auto fresh = std::make_shared<Plan>();
-  fresh->compiled = owner.attr("compile")(arguments, options[0], options[1],
-                                          deviceEntry(device).name, shared, constants, reads);
+  auto choice = [](int8_t given) {
+    return given < 0 ? nb::none() : nb::object(nb::bool_(given != 0));
+  };
+  fresh->compiled = owner.attr("compile")(arguments, options.numWarps, options.numStages,
+                                          deviceEntry(device).name, shared, constants, reads,
+                                          choice(options.debug), choice(options.sanitizeOverflow));
   fresh->reads = Reads(reads[0], reads[1], nb::cast<unsigned>(reads[2]), nb::cast<bool>(reads[3]));
   fresh->kernel = nb::cast<NativeKernel &>(fresh->compiled.attr("native")).kernel;
   for (PyObject *object : objects)
     fresh->objects.push_back(nb::borrow(object));
   for (const runtime::Argument &argument : fresh->kernel->getMetadata().arguments) {
+    if (!argument.messageRole.empty())
+      continue;
     PyObject *found = PyDict_GetItemString(index.ptr(), argument.name.c_str());
     if (!found)
       raiseAs("LaunchTypeError", name + ": the compiled kernel has an argument " + argument.name +
@@ -516,13 +558,25 @@ void Launcher::runOn(DeviceId device, DeviceId own, Plan &plan, std::array<uint3
                     Py_NewRef(bound[plan.steps[i].param].object));
   nb::object sizes = nb::make_tuple(grid[0], grid[1], grid[2]);
   nb::bytes words(scalars.data(), scalars.size() * sizeof(uint32_t));
+  bool hasMessages = plan.kernel->getMetadata().hasMessages;
   if (device != own) {
-    runElsewhere(device, own, plan.compiled, sizes, arguments, words);
+    if (hasMessages)
+      launchWithMessages(nb::cpp_function([=](nb::handle compiled, nb::handle grid,
+                                              nb::handle given, nb::handle packed) {
+                           return runElsewhere(device, own, compiled, grid, given, packed);
+                         }),
+                         plan.compiled, sizes, arguments, words);
+    else
+      runElsewhere(device, own, plan.compiled, sizes, arguments, words);
     return;
   }
   nb::object route = nb::borrow(deviceEntry(own).route);
   if (!route.is_valid())
     raiseAs("DeviceError", name + ": nothing takes launches on " + deviceEntry(own).array);
+  if (hasMessages) {
+    launchWithMessages(route, plan.compiled, sizes, arguments, words);
+    return;
+  }
   PyObject *call[] = {plan.compiled.ptr(), sizes.ptr(), arguments.ptr(), words.ptr()};
   nb::object result = nb::steal(PyObject_Vectorcall(route.ptr(), call, 4, nullptr));
   if (!result.is_valid())
@@ -544,14 +598,17 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
     }
   }
   packScalars(plan, bound, scalars);
-  launchAsSet(name, plan.compiled, plan.kernel, grid, buffers, scalars);
+  if (metadata.hasMessages)
+    launchWithMessages(name, plan.compiled, plan.kernel, grid, buffers, scalars);
+  else
+    launchAsSet(name, plan.compiled, plan.kernel, grid, buffers, scalars);
 }
 
 nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool doRun) {
   if (hasChanged())
     readParams();
   std::vector<Bound> bound(params.size());
-  int64_t options[2] = {0, 0};
+  LaunchKeywords options;
   bind(args, kwargs, bound, options);
   llvm::SmallString<256> key;
   std::vector<PyObject *> objects;
@@ -560,8 +617,9 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
     examine(i, bound[i], doRun, key, objects);
     arrays[i] = bound[i].array.get();
   }
-  key.push_back(static_cast<char>(options[0]));
-  key.push_back(static_cast<char>(options[1]));
+  key.push_back(static_cast<char>(options.numWarps));
+  key.push_back(static_cast<char>(options.numStages));
+  key.push_back(static_cast<char>(3 * options.debug + options.sanitizeOverflow));
   const DeviceId *arraysOn = deviceOfArrays(bound, doRun);
   DeviceId own = arraysOn ? *arraysOn : DeviceId::Host;
   DeviceId device = asksForDevice() ? chooseDevice(name, arraysOn) : own;

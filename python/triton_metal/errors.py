@@ -111,6 +111,32 @@ class DeviceError(_PlacedError, RuntimeError):
     """An error from a device or its compiler, or a failed check."""
 
 
+class DeviceAssertionError(DeviceError):
+    """A failed tl.device_assert.
+
+    ``program`` is the position in the grid of the program that failed, and ``index`` the element of the condition
+    that was false; it is empty for a scalar. Other programs of the launch have run to their end.
+    """
+
+    program: tuple[int, int, int] = (0, 0, 0)
+    index: tuple[int, ...] = ()
+
+    def __reduce__(self):
+        return _assertion, (self.message, self.location, self.callers, self.program, self.index)
+
+
+def _assertion(
+    message: str, location: Any, callers: Any, program: Any, index: Any
+) -> DeviceAssertionError:
+    error = DeviceAssertionError(message, location, callers)
+    error.program, error.index = program, index
+    return error
+
+
+class LostPrintsWarning(UserWarning):
+    """A warning that a launch printed more than its buffer holds."""
+
+
 class DeviceRefusal(DeviceError):
     """Apple's compiler or GPU refused a kernel or ended a launch.
 
@@ -149,9 +175,7 @@ class RefusalWarning(UserWarning):
 def launch_error(name: str, compiled: Any, message: str) -> DeviceError:
     """An error of a launch on the host device, with the Python line that the Metal line comes from."""
     places = _source_of(getattr(getattr(compiled, "metadata", None), "text", None), message)
-    # An error in the language's own functions is reported at their call.
-    while len(places) > 1 and _is_ours(places[0]):
-        places = places[1:]
+    places = outside_language(places)
     if not places:
         return DeviceError(f"{name}: {message}")
     return DeviceError(f"{name}: {message}", places[0], tuple(places[1:]))
@@ -167,8 +191,11 @@ def kernel_places(metadata: Any, message: str = "") -> list[SourceLocation]:
         at_line = [place for place in text.get("places", ()) if place[0] == int(match[1])]
         if at_line:
             frames = at_line[0][3]
-    places = _located(text, frames)
-    # An error in the language's own functions is reported at their call.
+    return outside_language(_located(text, frames))
+
+
+def outside_language(places: list[SourceLocation]) -> list[SourceLocation]:
+    """The places without those in the language's own functions: an error there is reported at their call."""
     while len(places) > 1 and _is_ours(places[0]):
         places = places[1:]
     return places

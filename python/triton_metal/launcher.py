@@ -169,13 +169,15 @@ class Launcher:
         sharing: Sequence[tuple[int, int]] = (),
         objects: Sequence[Any] = (),
         read: list[Any] | None = None,
+        debug: bool | None = None,
+        sanitize_overflow: bool | None = None,
     ) -> CompiledKernel:
         """The kernel for these arguments. The native launcher calls it if it has none.
 
         ``sharing`` has a pair for each parameter if arrays overlap: a number that overlapping arrays have in common,
         and the position of an earlier parameter that is the same array, or -1. ``objects`` are the constants, and
         parts of constants, that the native launcher's key does not distinguish. ``read`` receives what the kernel
-        depends on besides the key.
+        depends on besides the key. ``debug`` and ``sanitize_overflow`` are the launch's, or None.
         """
         function = self.function
         config = kernel_config()
@@ -210,7 +212,10 @@ class Launcher:
             if number
         }
         cache.configure_host_device()
-        options = CodegenOptions(debug=function.debug)
+        options = CodegenOptions(
+            debug=function.debug if debug is None else debug,
+            sanitize_overflow=sanitize_overflow is not False,
+        )
         reads = Reads(objects)
         with self._lock:
             module = generate_module(function, values, divisibility, options, memory, reads)

@@ -29,8 +29,11 @@ class MetalFunction:
         self.native = _native.Kernel(metal, json.dumps(contract), [])
         arguments = contract["args"]
         self.buffers = [
-            index for index, argument in enumerate(arguments) if argument["kind"] == "buffer"
+            index
+            for index, argument in enumerate(arguments)
+            if argument["kind"] == "buffer" and "messages" not in argument
         ]
+        self.hidden = [0 for argument in arguments if "messages" in argument]
         self.written = {
             index
             for index in self.buffers
@@ -46,7 +49,7 @@ class MetalFunction:
         """
         if len(set(owners)) == len(owners):
             return self
-        numbers = [0] * len(self.metadata.args)
+        numbers = [0] * (len(self.metadata.args) - len(self.hidden))
         for number, owner in enumerate(dict.fromkeys(owners), start=1):
             sharing = [
                 index
@@ -125,7 +128,7 @@ class MetalLauncher:
     def _launch(
         self, function: MetalFunction, grid: tuple[int, int, int], values: list[Any]
     ) -> None:
-        from triton_metal import mps
+        from triton_metal import messages, mps
 
         on_mps = False
         owners = []
@@ -135,11 +138,24 @@ class MetalLauncher:
             on_mps = on_mps or getattr(values[index], "is_mps", False)
         function = function.for_memory(owners)
         grid = function.native.grid(grid)
-        words = function.native.pack(values)
+        words = function.native.pack(values + function.hidden)
         if on_mps or (function.buffers and mps.is_stand_in(values[function.buffers[0]])):
-            mps.launch(function, grid, values, words)
+            run = mps.launch
         else:
-            function.native.launch(grid, values, words, function)
+            run = run_on_host
+        if function.hidden:
+            # Stock Triton's kernels print a scalar once for each thread.
+            threads = function.metadata.threads
+            messages.launch(run, function, grid, values, words, scalar_copies=threads)
+        else:
+            run(function, grid, values, words)
+
+
+def run_on_host(
+    function: MetalFunction, grid: tuple[int, int, int], values: list[Any], words: bytes
+) -> None:
+    """Runs a packed launch on the host device."""
+    function.native.launch(grid, values, words, function)
 
 
 def flatten(signature: Iterable[Any], arguments: Iterable[Any]) -> Iterable[Any]:

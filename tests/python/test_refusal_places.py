@@ -91,7 +91,7 @@ PROGRAMS = {
     "load in a reduction": "tl.store(x, tl.reduce(tl.load(x + o), 0, loads))  # here",
     "reduction of pointers": "tl.store(d, tl.reduce((x + o).to(tl.int64), 0, scan_add))\ntl.store(x + o, tl.load(tl.reduce(x + o, 0, first)))  # here",
     "store of pointers": "tl.store((d + o).to(tl.pointer_type(tl.pointer_type(tl.float32))), x + o)  # here",
-    "print": "tl.device_print('n', n)  # here",
+    "print prefix": "tl.device_print(3, n)  # here",
     "static assert": "tl.static_assert(BLOCK == 5, 'five')  # here",
     "static assert in a function": "tl.xor_sum(tl.load(x + o))  # here",
     "scan in a reduction's function": "tl.store(x, tl.reduce(tl.load(x + o), 0, scans))  # here",

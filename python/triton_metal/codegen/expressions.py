@@ -13,6 +13,7 @@ from .._native import BinaryOp, UnaryOp, dtype, tensor
 from ..constants import MISSING, contains, is_constant, unwrapped
 from ..functions import JITCallable
 from ..language import core
+from ..language.overflow import check_overflow
 from .functions import BUILTINS
 from .values import BoundMethod, describe, is_runtime
 from .walk import Walk
@@ -186,7 +187,10 @@ class Expressions(Walk):
                         f"unsupported operands for {symbol}: {describe(left)} and {describe(right)}",
                     )
             self.at(node)
-            return self.call_native(node, self.builder.binary, native, left, right)
+            result = self.call_native(node, self.builder.binary, native, left, right)
+            if self.may_overflow:
+                check_overflow(self.builder, self.options, native, left, right, result)
+            return result
         return self.reads.call(python, left, right)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:

@@ -16,6 +16,9 @@ class CodegenOptions:
     """Options of the walk."""
 
     debug: bool = False
+    """Assertions are checked at run time."""
+    sanitize_overflow: bool = True
+    """With ``debug``, additions, subtractions and products of integers are checked, too."""
 
 
 @dataclass

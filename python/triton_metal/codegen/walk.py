@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ..constants import is_own
 from ..errors import CompileError, SourceLocation, UnsupportedConstruct, node_length
 from ..functions import KernelFunction
+from ..language import random
 from .values import ModuleState
 
 _REFUSED = {
@@ -52,6 +53,8 @@ class Walk:
         self.reads.function(function.function)
         # What this package's own functions read changes with its build only.
         self.watched = not is_own(function.function)
+        # Random numbers are products that wrap around.
+        self.may_overflow = function.function.__module__ != random.__name__
         self.returns: list[tuple[Any, Any, ast.AST]] = []
         self.pending: dict[str, Any] = {}
         self.terminated = False

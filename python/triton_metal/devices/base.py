@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
-from .. import _native
+from .. import _native, messages
 from ..errors import DeviceError, LaunchTypeError, LaunchValueError
 from .target import BASELINE, Target
 
@@ -190,7 +190,13 @@ class Device(ABC):
                 f"not {compiled!r}"
             )
         arguments = list(arguments)
-        sizes, words = native.grid(grid), native.pack(arguments)
+        sizes = native.grid(grid)
+        if messages.sites_of(compiled):
+            words = native.pack([*arguments, *[0] * len(messages.roles(compiled))])
+            if 0 not in sizes:
+                messages.launch(self.run, compiled, sizes, arguments, words)
+            return
+        words = native.pack(arguments)
         if 0 not in sizes:
             self.run(compiled, sizes, arguments, words)
 

@@ -36,6 +36,7 @@ from .building import (
 from .building import (
     tensor_methods as tensor_methods,
 )
+from .overflow import check_overflow
 from .types import (
     bfloat16 as bfloat16,
 )
@@ -394,22 +395,30 @@ def atomic_cas(pointer, cmp, val, sem=None, scope=None):
 # --- Arithmetic ------------------------------------------------------------------------------------
 
 
+def _checked(op, x, y, sanitize_overflow):
+    x, y = unwrap(x), unwrap(y)
+    result = builder().binary(op, x, y)
+    if read_static("sanitize_overflow", sanitize_overflow):
+        check_overflow(builder(), current_generator().options, op, x, y, result)
+    return result
+
+
 @builtin
 def add(x, y, sanitize_overflow=True):
     """x + y."""
-    return builder().binary(BinaryOp.add, unwrap(x), unwrap(y))
+    return _checked(BinaryOp.add, x, y, sanitize_overflow)
 
 
 @builtin
 def sub(x, y, sanitize_overflow=True):
     """x - y."""
-    return builder().binary(BinaryOp.sub, unwrap(x), unwrap(y))
+    return _checked(BinaryOp.sub, x, y, sanitize_overflow)
 
 
 @builtin
 def mul(x, y, sanitize_overflow=True):
     """x * y."""
-    return builder().binary(BinaryOp.mul, unwrap(x), unwrap(y))
+    return _checked(BinaryOp.mul, x, y, sanitize_overflow)
 
 
 @builtin

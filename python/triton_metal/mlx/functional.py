@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import coverage, refit
+from .. import coverage, messages, refit
 from ..errors import LaunchTypeError, LaunchValueError
 from ..metal_text import (
     MAX_BUFFERS,
@@ -53,6 +53,10 @@ _ELEMENTS = {
     "bfloat16": "bfloat",
     "float32": "float",
 }
+
+_LAUNCH_OPTIONS = ("num_warps", "num_stages", "debug", "sanitize_overflow")
+# What an element of an array of truth values, filled with anything but 0, is to a kernel that reads words.
+_FILLED_WORD = 0x01010101
 
 _lock = threading.RLock()
 _metal_kernel: Callable[..., Any] | None = None
@@ -106,7 +110,7 @@ def call(
         )
     specs = {key: read_spec(name, key, value) for key, value in outputs.items()}
     values = bind(kernel, args, kwargs, specs)
-    options = {key: kwargs[key] for key in ("num_warps", "num_stages") if key in kwargs}
+    options = {key: kwargs[key] for key in _LAUNCH_OPTIONS if key in kwargs}
     placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
     compiled = kernel.launcher.native.warmup(**placeholders, **options)
     sizes = compiled.native.grid(grid(values) if callable(grid) else grid)
@@ -115,19 +119,58 @@ def call(
             f"{kernel.name}: the grid {sizes} has no programs, so nothing computes the outputs; "
             "each dimension must be at least 1"
         )
-    arguments = [values[argument["name"]] for argument in compiled.metadata.args]
-    words = compiled.native.pack(arguments)
-    functional(compiled, tuple(specs)).check_outputs(sizes, words, specs, init_value)
+    hidden = len(messages.roles(compiled))
+    visible = compiled.metadata.args[: len(compiled.metadata.args) - hidden]
+    arguments = [values[argument["name"]] for argument in visible]
+    words = compiled.native.pack(arguments + [0] * hidden)
+    own_words = words[: 4 * len(words_of(visible))]
+    functional(compiled, tuple(specs)).check_outputs(sizes, own_words, specs, init_value)
 
     def launch() -> list[mx.array]:
         if not has_metal():
             return in_place_of_new(compiled, sizes, values, specs, words, init_value, stream)
         # Made anew for each form of the kernel.
         function = functional(compiled, tuple(specs))
+        if hidden:
+            return with_messages(function, arguments, specs, sizes, words, init_value, stream)
         return function(arguments, list(specs.values()), sizes, words, init_value, stream)
 
     results = refit.launching("mlx", compiled, launch)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def with_messages(
+    function: Functional,
+    arguments: Sequence[Any],
+    specs: Mapping[str, tuple[tuple[int, ...], Any]],
+    grid: tuple[int, int, int],
+    words: bytes,
+    init_value: float | None,
+    stream: Any,
+) -> list[mx.array]:
+    """The outputs of a kernel that prints or asserts, computed.
+
+    The buffer of messages is one more output. MLX fills all outputs with one value, so the buffer consists of truth
+    values, whose bits are known for each.
+    """
+    import mlx.core as mx
+
+    compiled = function.compiled
+    value = 0.0 if init_value is None else float(init_value)
+    origin = _FILLED_WORD if value != 0 else 0
+    hidden, packed = messages.with_hidden(compiled, words, origin)
+    buffers = [role for role in hidden if role in ("failures", "prints")]
+    results = function(
+        [*arguments, *hidden.values()],
+        [*specs.values(), *(((4 * hidden[role],), mx.bool_) for role in buffers)],
+        grid,
+        packed,
+        value,
+        stream,
+    )
+    hidden |= dict(zip(buffers, results[len(specs) :], strict=True))
+    messages.report(compiled, messages.contents(hidden), origin=origin)
+    return results[: len(specs)]
 
 
 def has_metal() -> bool:
@@ -155,8 +198,13 @@ def in_place_of_new(
         name: mx.full(shape, mx.array(init_value or 0, dtype), stream=stream)
         for name, (shape, dtype) in specs.items()
     }
-    arguments = [{**values, **new}[argument["name"]] for argument in compiled.metadata.args]
-    in_place.launch(compiled, grid, arguments, words)
+    known = {**values, **new}
+    names = [argument["name"] for argument in compiled.metadata.args]
+    if messages.sites_of(compiled):
+        arguments = [known[name] for name in names[: -len(messages.roles(compiled))]]
+        messages.launch(in_place.launch, compiled, grid, arguments, words)
+    else:
+        in_place.launch(compiled, grid, [known[name] for name in names], words)
     return list(new.values())
 
 
@@ -184,6 +232,7 @@ class Functional:
         self.scalar_buffer: int = compiled.metadata.scalar_buffer
         self.arguments: list[dict[str, Any]] = compiled.metadata.args
         buffers = [argument for argument in self.arguments if argument["kind"] == "buffer"]
+        outputs += tuple(argument["name"] for argument in buffers if "messages" in argument)
         by_name = {argument["name"]: argument for argument in buffers}
         for output in outputs:
             if output not in by_name:
@@ -225,6 +274,8 @@ class Functional:
         in_place = f"launch it in place, {self.name}[grid](...), or give init_value="
         for argument in self.outputs:
             name = argument["name"]
+            if "messages" in argument:
+                continue
             if argument["reads"] or argument["atomic"]:
                 how = "updates atomically" if argument["atomic"] else "reads"
                 raise LaunchValueError(
@@ -486,7 +537,7 @@ def bind(
         )
     values = dict(zip(open_names, args, strict=False))
     for name, value in kwargs.items():
-        if name in ("num_warps", "num_stages") and name not in names:
+        if name in _LAUNCH_OPTIONS and name not in names:
             continue
         if name in specs or name in values or name not in names:
             problem = "is an output" if name in specs else "is given twice"
