@@ -105,9 +105,12 @@ static LogicalResult checkAtomic(Operation *op, Type type) {
 static LogicalResult checkOperation(Operation *op) {
   if (StringRef advice = getAdvice(op); !advice.empty())
     return op->emitOpError("cannot be compiled for Metal: ") << advice;
-  if (auto external = dyn_cast<tt::ExternElementwiseOp>(op))
+  if (auto external = dyn_cast<tt::ExternElementwiseOp>(op)) {
+    if (isLibraryFunction(external))
+      return success();
     return op->emitOpError("calls '")
            << external.getSymbol() << "' of a device library that Metal does not have: use tl.math";
+  }
   if (auto conversion = dyn_cast<tt::FpToFpOp>(op))
     return check(conversion);
   if (auto reduction = dyn_cast<tt::ReduceOp>(op))

@@ -39,6 +39,7 @@ struct ConvertTTMToMSLPass : impl::ConvertTTMToMSLBase<ConvertTTMToMSLPass> {
     populateProgramPatterns(types, patterns);
     populateControlFlowPatterns(types, patterns);
     populateElementwisePatterns(types, patterns);
+    populateLibraryPatterns(types, patterns);
     populateShapePatterns(types, patterns);
     populateLayoutPatterns(types, patterns);
     populateMemoryPatterns(types, patterns);

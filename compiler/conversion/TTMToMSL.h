@@ -27,6 +27,9 @@ private:
 /// Whether pointers with this address space point to device memory. A kernel has no others.
 bool isDeviceSpace(int space);
 
+/// Whether the call of a device library's function can be lowered.
+bool isLibraryFunction(tt::ExternElementwiseOp call);
+
 /// The layout of a tensor; tensors at this level have one.
 inline LinearLayout layoutOf(mlir::Value value) { return *ttm::getLayout(value); }
 
@@ -45,6 +48,7 @@ protected:
 
 void populateProgramPatterns(const TTMToMSLTypes &types, mlir::RewritePatternSet &patterns);
 void populateControlFlowPatterns(const TTMToMSLTypes &types, mlir::RewritePatternSet &patterns);
+void populateLibraryPatterns(const TTMToMSLTypes &types, mlir::RewritePatternSet &patterns);
 void populateElementwisePatterns(const TTMToMSLTypes &types, mlir::RewritePatternSet &patterns);
 void populateShapePatterns(const TTMToMSLTypes &types, mlir::RewritePatternSet &patterns);
 void populateLayoutPatterns(const TTMToMSLTypes &types, mlir::RewritePatternSet &patterns);

@@ -366,6 +366,16 @@ Result Builder::fma(const Operand &a, const Operand &b, const Operand &c) {
   return make<math::FmaOp>(x.type, x.handle, y.handle, z.handle);
 }
 
+Result Builder::externElementwise(llvm::StringRef symbol, llvm::ArrayRef<Value> values,
+                                  Type scalar) {
+  Type type = values.front().type.withScalar(scalar);
+  llvm::SmallVector<mlir::Value> handles;
+  for (const Value &value : values)
+    handles.push_back(value.handle);
+  return make<tt::ExternElementwiseOp>(type, mlirType(type), handles, "", "", symbol,
+                                       /*pure=*/true);
+}
+
 Result Builder::where(const Operand &conditionOperand, const Operand &x, const Operand &y) {
   Result condition = cast(conditionOperand, Type(ScalarKind::Int1));
   if (!condition)

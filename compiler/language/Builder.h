@@ -139,6 +139,8 @@ public:
   Result maximum(const Operand &lhs, const Operand &rhs, bool propagateNan);
   Result clamp(const Operand &value, const Operand &low, const Operand &high, bool propagateNan);
   Result fma(const Operand &x, const Operand &y, const Operand &z);
+  /// Calls a function of a device library on values of one shape.
+  Result externElementwise(llvm::StringRef symbol, llvm::ArrayRef<Value> values, Type scalar);
   Result where(const Operand &condition, const Operand &x, const Operand &y);
   Result cast(const Operand &value, Type type, llvm::StringRef rounding = "");
   Result bitcast(const Operand &value, Type type);

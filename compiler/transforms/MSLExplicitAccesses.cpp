@@ -153,6 +153,7 @@ LogicalResult TypeExplicator::convertMsl(Operation *op) {
       .Case([&](MulhiOp mulhi) { return convertFunction(op, "mulhi", mulhi.getIsUnsigned()); })
       .Case<PreciseDivOp, PreciseSqrtOp>([&](auto) { return convertMath(op); })
       .Case([&](Float64Op function) { return convertFloat64(function); })
+      .Case([&](LibraryOp function) { return convertLibrary(function); })
       .Case([&](SimdReduceOp reduce) { return convertSimdReduce(reduce); })
       .Case<SimdShuffleOp, SimdShuffleXorOp>([&](auto) { return convertShuffle(op); })
       .Case<AtomicRMWOp, AtomicCASOp>([&](auto) { return convertAtomic(op); })

@@ -210,9 +210,32 @@ LogicalResult TypeExplicator::convertFloat64(Float64Op op) {
                        : isInteger ? getWhole(operand, true)
                                    : getWhole(operand));
   }
+  return replace(op, callByComponent(function, type, returned, operands, areSplats));
+}
+
+/// The functions take and give signed numbers and floats, and have no form for vectors.
+LogicalResult TypeExplicator::convertLibrary(LibraryOp op) {
+  SmallVector<Value> operands;
+  bool areSplats = true;
+  for (Value operand : op.getInputs()) {
+    bool isNumber = !isa<VectorType>(operand.getType()) || isSplat(operand);
+    areSplats &= isNumber;
+    bool isInteger = isa<IntegerType>(getElementTypeOrSelf(operand));
+    operands.push_back(isNumber    ? isInteger ? getSigned(operand) : getNumber(operand)
+                       : isInteger ? getWhole(operand, false)
+                                   : getWhole(operand));
+  }
+  Type type = op.getType();
+  return replace(op, callByComponent(("library_" + op.getFunction()).str(), type,
+                                     getElementTypeOrSelf(type), operands, areSplats));
+}
+
+/// Calls a function of numbers for each component of a vector.
+Value TypeExplicator::callByComponent(StringRef function, Type type, Type returned,
+                                      ArrayRef<Value> operands, bool areSplats) {
   if (areSplats) {
     Value result = call(function, returned, operands);
-    return replace(op, isa<VectorType>(type) ? splat(result, type) : result);
+    return isa<VectorType>(type) ? splat(result, type) : result;
   }
   SmallVector<Value> parts;
   for (int64_t part = 0; part < cast<VectorType>(type).getNumElements(); ++part) {
@@ -224,5 +247,5 @@ LogicalResult TypeExplicator::convertFloat64(Float64Op op) {
                               : value);
     parts.push_back(call(function, returned, arguments));
   }
-  return replace(op, VectorOp::create(builder, loc, withElement(type, returned), parts));
+  return VectorOp::create(builder, loc, withElement(type, returned), parts);
 }

@@ -81,6 +81,9 @@ private:
   mlir::LogicalResult convertFloatCompare(Operation *op);
   mlir::LogicalResult convertMath(Operation *op);
   mlir::LogicalResult convertFloat64(Float64Op op);
+  mlir::LogicalResult convertLibrary(LibraryOp op);
+  Value callByComponent(llvm::StringRef function, Type type, Type returned,
+                        llvm::ArrayRef<Value> operands, bool areSplats);
 
   // Memory and lanes (MSLExplicitAccesses.cpp).
   mlir::LogicalResult convertArith(Operation *op);

@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace triton_metal::msl;
 
 bool triton_metal::msl::isElementwise(Operation *op) {
-  if (isa<MulhiOp, PreciseDivOp, PreciseSqrtOp, Float64Op>(op))
+  if (isa<MulhiOp, PreciseDivOp, PreciseSqrtOp, Float64Op, LibraryOp>(op))
     return true;
   if (isa<arith::ConstantOp>(op) || op->getNumResults() != 1 || op->getNumRegions() != 0)
     return false;

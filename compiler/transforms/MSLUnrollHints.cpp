@@ -26,6 +26,8 @@ int64_t countOperations(Operation *op) {
   // so that a loop that calls some of them stays short.
   if (auto function = dyn_cast<Float64Op>(op))
     return 512 * getNumRegisters(function.getType());
+  if (auto function = dyn_cast<LibraryOp>(op))
+    return 256 * getNumRegisters(function.getType());
   return op->hasTrait<OpTrait::ConstantLike>() ? 0 : 1;
 }
 

@@ -174,6 +174,7 @@ static std::string describeCall(CallOp call) {
   function = function.substr(function.rfind(':') + 1).take_until([](char c) { return c == '<'; });
   // Functions of 64-bit floats are called after what they compute.
   function.consume_front("float64_");
+  function.consume_front("library_");
   StringRef name = llvm::StringSwitch<StringRef>(function)
                        .Case("add", "sum")
                        .Case("sub", "difference")

@@ -113,6 +113,9 @@ void bindValues(nb::class_<Builder> &builder) {
                          bool nan) { return unwrap(b.maximum(x, y, nan)); })
       .def("clamp", [](Builder &b, const Operand &x, const Operand &low, const Operand &high,
                        bool nan) { return unwrap(b.clamp(x, low, high, nan)); })
+      .def("extern_elementwise",
+           [](Builder &b, const std::string &symbol, const std::vector<Value> &values,
+              const Type &scalar) { return unwrap(b.externElementwise(symbol, values, scalar)); })
       .def("fma", [](Builder &b, const Operand &x, const Operand &y,
                      const Operand &z) { return unwrap(b.fma(x, y, z)); })
       .def("where", [](Builder &b, const Operand &c, const Operand &x,

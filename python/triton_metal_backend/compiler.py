@@ -48,7 +48,9 @@ class MetalBackend(BaseBackend):
         }
 
     def get_module_map(self) -> dict[str, ModuleType]:
-        return {}
+        from . import libdevice
+
+        return {"triton.language.extra.libdevice": libdevice}
 
     def load_dialects(self, context: Any) -> None:
         """Needs none besides Triton's own."""

@@ -339,6 +339,20 @@ def MSL_Float64Op : MSL_Op<"float64", [Pure]> {
   let assemblyFormat = "$function `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
 }
 
+def MSL_LibraryOp : MSL_Op<"library", [Pure]> {
+  let summary = "a mathematical function of numbers that Metal does not have";
+  let description = [{
+    The text brings the function along, as `library_cbrt` for `cbrt` (LibraryPrelude.cpp). Vectors are taken component by component.
+
+    ```mlir
+    %root = msl.library "cbrt"(%x) : (vector<4xf32>) -> vector<4xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$function, Variadic<MSL_Value>:$inputs);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$function `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+}
+
 //===----------------------------------------------------------------------===//
 // Operations: pointers
 //===----------------------------------------------------------------------===//

@@ -5,6 +5,7 @@
 #include "target/msl/Prelude.h"
 
 #include "target/msl/Float64Prelude.h"
+#include "target/msl/LibraryPrelude.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -118,6 +119,8 @@ void Prelude::use(llvm::StringRef function) {
       used |= 1u << index;
   if (function.starts_with("float64_"))
     float64.insert(function);
+  if (function.starts_with("library_"))
+    library.insert(function);
 }
 
 void Prelude::useCompareExchange(llvm::StringRef space) {
@@ -137,19 +140,26 @@ static bool mentions(llvm::StringRef text, llvm::StringRef name) {
   return false;
 }
 
-/// The functions of 64-bit floats that are called, and those that these call.
-static void printFloat64(llvm::raw_ostream &os, llvm::StringSet<> needed) {
-  llvm::SmallVector<const PreludeFunction *> printed;
-  for (llvm::ArrayRef<PreludeFunction> table : {getFloat64Arithmetic()})
-    for (const PreludeFunction &function : llvm::reverse(table)) {
-      if (!needed.contains(function.name))
-        continue;
-      printed.push_back(&function);
-      for (const PreludeFunction &other :
-           table.take_while([&](const PreludeFunction &before) { return &before != &function; }))
-        if (mentions(function.text, other.name))
-          needed.insert(other.name);
-    }
+/// The functions of tables that are called, and those that these call. A function calls what stands
+/// before it.
+static void printCalled(llvm::raw_ostream &os,
+                        llvm::ArrayRef<llvm::ArrayRef<PreludeFunction>> tables,
+                        llvm::StringSet<> needed) {
+  if (needed.empty())
+    return;
+  llvm::SmallVector<const PreludeFunction *> known, printed;
+  for (llvm::ArrayRef<PreludeFunction> table : tables)
+    for (const PreludeFunction &function : table)
+      known.push_back(&function);
+  for (; !known.empty(); known.pop_back()) {
+    const PreludeFunction *function = known.back();
+    if (!needed.contains(function->name))
+      continue;
+    printed.push_back(function);
+    for (const PreludeFunction *other : llvm::drop_end(known))
+      if (mentions(function->text, other->name))
+        needed.insert(other->name);
+  }
   for (const PreludeFunction *function : llvm::reverse(printed))
     os << function->text;
 }
@@ -165,7 +175,8 @@ void Prelude::print(llvm::raw_ostream &os) const {
   for (auto [index, function] : llvm::enumerate(functions))
     if (used & 1u << index)
       os << function.text;
-  printFloat64(os, float64);
+  printCalled(os, {getFloat64Arithmetic()}, float64);
+  printCalled(os, {getExactLibrary(), getSpecialLibrary()}, library);
   if (exchangesInDevice)
     printInSpace(os, compareExchangeText, "device");
   if (exchangesInThreadgroup)

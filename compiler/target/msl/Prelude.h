@@ -36,6 +36,8 @@ private:
   unsigned used = 0;
   /// The functions of 64-bit floats that are called.
   llvm::StringSet<> float64;
+  /// The functions of the library that are called.
+  llvm::StringSet<> library;
   bool matrices = false;
   llvm::SmallVector<FragmentShape, 1> fragments;
   AtomicFunctions atomics;

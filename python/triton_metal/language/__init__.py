@@ -1,6 +1,6 @@
 """The language of kernels, imported as ``tl``."""
 
-from . import core, math, random, standard
+from . import core, extra, math, random, standard
 from .core import (
     TRITON_MAX_TENSOR_NUMEL,
     PropagateNan,
@@ -192,6 +192,7 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "extra",
     "fdiv",
     "flip",
     "float8e4b8",

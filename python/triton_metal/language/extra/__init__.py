@@ -1,0 +1,5 @@
+"""Functions beyond Triton's core language."""
+
+from . import libdevice
+
+__all__ = ["libdevice"]
