@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import BOOL, F16, F32, DType, Refused, of_number, of_width, promote
+from .dtypes import BOOL, F16, F32, F64, DType, Refused, of_number, of_width, promote
 
 
 @dataclass
@@ -67,7 +67,7 @@ def aligned(values: list[Value]) -> list[Value]:
 def of_constant(number: bool | int | float, dtype: DType, programs: int) -> Value:
     """A Python number as a scalar of a dtype."""
     if dtype.is_float:
-        data = np.float32(number).astype(dtype.numpy)
+        data = of_literal(number, dtype)
     else:
         if not dtype.low <= int(number) <= dtype.high:
             raise Refused(f"{number} is no {dtype}")
@@ -75,6 +75,11 @@ def of_constant(number: bool | int | float, dtype: DType, programs: int) -> Valu
             np.array(int(number)).astype(dtype.numpy) if dtype == BOOL else dtype.numpy.type(number)
         )
     return Value(np.full((programs,), data, dtype.numpy), dtype)
+
+
+def of_literal(number: int | float, dtype: DType) -> np.generic:
+    """A Python number as a float: narrower types come through float32."""
+    return np.float64(number) if dtype == F64 else np.float32(number).astype(dtype.numpy)
 
 
 def sure(value: Value) -> Value:
@@ -101,6 +106,8 @@ def _odd(narrow: np.ndarray, wide: np.ndarray) -> np.ndarray:
 
 
 def float_to_float(data: np.ndarray, target: DType) -> np.ndarray:
+    if target == F64:
+        return data.astype(np.float64)
     if data.dtype == np.float64:
         narrow = data.astype(np.float32)
         return narrow if target == F32 else _odd(narrow, data).astype(target.numpy)
@@ -108,6 +115,8 @@ def float_to_float(data: np.ndarray, target: DType) -> np.ndarray:
 
 
 def int_to_float(data: np.ndarray, target: DType) -> np.ndarray:
+    if target == F64:
+        return data.astype(np.float64)
     narrow = data.astype(np.float32)
     if target == F32:
         return narrow
@@ -194,8 +203,9 @@ def _known(*values: Value) -> np.ndarray | None:
 
 def _float(function: Callable[..., Any], *values: Value) -> np.ndarray:
     """One operation on floats, rounded once: float32 has digits enough for what is narrower."""
+    wide = np.float64 if values[0].dtype == F64 else np.float32
     with np.errstate(all="ignore"):
-        result = function(*(value.data.astype(np.float32) for value in values))
+        result = function(*(value.data.astype(wide) for value in values))
         return result.astype(values[0].dtype.numpy)
 
 
@@ -219,9 +229,10 @@ def simple(function: Callable[..., Any]) -> Callable[[Operand, Operand], Value]:
 
 
 def true_divide(a: Operand, b: Operand) -> Value:
-    x, y, _ = converted(a, b, division=True)
-    x, y = cast(x, F32), cast(y, F32)
-    return Value(_float(np.divide, x, y), F32, _known(x, y))
+    x, y, dtype = converted(a, b, division=True)
+    dtype = F64 if dtype == F64 else F32
+    x, y = cast(x, dtype), cast(y, dtype)
+    return Value(_float(np.divide, x, y), dtype, _known(x, y))
 
 
 def _quotient(x: np.ndarray, y: np.ndarray, dtype: DType) -> tuple[np.ndarray, np.ndarray]:
@@ -378,7 +389,7 @@ def clamp(x: Value, low: Operand, high: Operand) -> Value:
             values.append(cast(operand, dtype))
     a, lo, hi = aligned(values)
     if dtype.is_float:
-        if not np.all(lo.data.astype(np.float32) <= hi.data.astype(np.float32)):
+        if not np.all(lo.data.astype(np.float64) <= hi.data.astype(np.float64)):
             raise Refused("clamp of floats between nothing")
         at_least = maximum(a, lo)
         result = minimum(at_least, hi)
@@ -461,9 +472,9 @@ def exact_function(function: Callable[..., Any]) -> Callable[[Value], Value]:
     """floor, ceil and the correctly rounded square root."""
 
     def operator(a: Value) -> Value:
-        if a.dtype != F32:
-            raise Refused("takes float32")
-        return Value(_float(function, a), F32, _known(a))
+        if a.dtype not in (F32, F64):
+            raise Refused("takes float32 and float64")
+        return Value(_float(function, a), a.dtype, _known(a))
 
     return operator
 

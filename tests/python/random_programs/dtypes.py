@@ -49,7 +49,7 @@ class DType:
     @property
     def digits(self) -> int:
         """Bits of a float's significand."""
-        return {"float16": 11, "bfloat16": 8, "float32": 24}[self.name]
+        return {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}[self.name]
 
     def __repr__(self) -> str:
         return self.name
@@ -61,8 +61,9 @@ U8, U16, U32, U64 = (DType(f"uint{b}", np.dtype(f"u{b // 8}"), "u", b) for b in 
 F16 = DType("float16", np.dtype(np.float16), "f", 16)
 BF16 = DType("bfloat16", np.dtype(ml_dtypes.bfloat16), "f", 16)
 F32 = DType("float32", np.dtype(np.float32), "f", 32)
+F64 = DType("float64", np.dtype(np.float64), "f", 64)
 
-SIGNED, UNSIGNED, FLOATS = (I8, I16, I32, I64), (U8, U16, U32, U64), (F16, BF16, F32)
+SIGNED, UNSIGNED, FLOATS = (I8, I16, I32, I64), (U8, U16, U32, U64), (F16, BF16, F32, F64)
 INTEGERS = SIGNED + UNSIGNED
 ALL = (BOOL, *INTEGERS, *FLOATS)
 
@@ -112,6 +113,8 @@ def promote(
         number, value = (a, b) if a_number else (b, a)
         if number.rank <= value.rank:
             a = b = value
+    if F64 in (a, b):
+        return F64
     if division and (a.is_float or b.is_float):
         return F32
     for dtype in (F32, F16):

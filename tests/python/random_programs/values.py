@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from .dtypes import BF16, BOOL, DType
+from .dtypes import BF16, BOOL, F64, DType
 
 FLOAT_EDGES = [
     *(0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, 127.5, 128.0, -128.5, 255.5, 256.0, 300.0),
@@ -28,6 +28,14 @@ FLOAT_EDGES = [
 ]
 
 
+# Those that only float64 has.
+WIDE_EDGES = [
+    *(2.0**-1022, 2.0**-1074, -(2.0**-1074), 1.7976931348623157e308, -1e300, 1e-300, 1 + 2.0**-52),
+    *(2.0**53 - 1, 2.0**63 - 1024, 2.0**64 - 2048, 3.4028235677973366e38, 65519.99999999999),
+    *(2.0**-150, 2.0**-25, 1 + 2.0**-24, 1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-40, -1 - 2.0**-8),
+]
+
+
 def integer_edges(dtype: DType) -> list[int]:
     """Both ends of the type, zero, and the neighbours of powers of two."""
     edges = {0, 1, 2, 3, 5, 7, 10, dtype.low, dtype.low + 1, dtype.high, dtype.high - 1}
@@ -46,10 +54,12 @@ def contents(seed: int, size: int, dtype: DType, style: str) -> np.ndarray:
     if dtype.is_float:
         if style == "small":
             return rng.integers(-4, 5, size).astype(np.float32).astype(dtype.numpy)
-        normal = (rng.standard_normal(size) * 2.0 ** rng.integers(-8, 12, size)).astype(np.float32)
+        wide = np.float64 if dtype == F64 else np.float32
+        normal = (rng.standard_normal(size) * 2.0 ** rng.integers(-8, 12, size)).astype(wide)
         if style == "any":
             return normal.astype(dtype.numpy)
-        edges = np.array(FLOAT_EDGES, np.float64).astype(np.float32)
+        edges = np.array(FLOAT_EDGES + (WIDE_EDGES if dtype == F64 else []), np.float64)
+        edges = edges.astype(wide)
         with np.errstate(all="ignore"):
             chosen = np.where(rng.integers(0, 3, size) > 0, rng.choice(edges, size), normal)
             return chosen.astype(dtype.numpy)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import arithmetic as m
 from ..arithmetic import Value
-from ..dtypes import ALL, BOOL, F16, F32, FLOATS, I32, I64, Refused
+from ..dtypes import ALL, BOOL, F16, F32, F64, FLOATS, I32, I64, Refused
 from ..machine import Machine
 from ..program import Op, Program, Tile
 from ..values import FLOAT_EDGES, integer_edges, number
@@ -113,10 +113,13 @@ def unary(program: Program) -> None:
         "tl.floor({0})": m.exact_function(np.floor),
         "tl.ceil({0})": m.exact_function(np.ceil),
         "tl.sqrt_rn({0})": m.exact_function(np.sqrt),
+        "tl.sqrt({0})": m.exact_function(np.sqrt),
     }
     text = program.rng.choice(list(kinds))
     if text.startswith(("tl.floor", "tl.ceil", "tl.sqrt")):
-        a = program.pick(lambda t: t.dtype == F32, unknown=True)
+        # The square root of float32 is only close without `_rn`, which float64 does not have.
+        allowed = {"tl.sqrt_rn({0})": (F32,), "tl.sqrt({0})": (F64,)}.get(text, (F32, F64))
+        a = program.pick(lambda t: t.dtype in allowed, unknown=True)
     else:
         a = program.pick(lambda t: not (text[0] == "~" and t.dtype.is_float), unknown=True)
     program.compute(text, kinds[text], a)
@@ -266,7 +269,7 @@ def constant(program: Program) -> None:
         return
     if dtype.is_float:
         value = rng.choice([0.0, -0.0, 1.5, -1.5, 300.0, 1e20, float("inf"), 3, -7])
-        data = np.float32(value).astype(dtype.numpy)
+        data = m.of_literal(value, dtype)
     else:
         value = rng.choice([True, False]) if dtype == BOOL else rng.choice(integer_edges(dtype))
         data = np.array(value, dtype.numpy)
@@ -287,7 +290,7 @@ def float_constant(program: Program) -> None:
     shape = rng.choice([s for s in program.shapes if s] or [(8,)])
     dtype, target = rng.choice(FLOATS), rng.choice([d for d in ALL if d.is_int])
     value = rng.choice(FLOAT_EDGES)
-    data = np.float32(value).astype(dtype.numpy)
+    data = m.of_literal(value, dtype)
     full = np.full((program.config.programs, *shape), data, dtype.numpy)
     program.compute(
         f"tl.full({shape}, {repr_of(value)}, {dtype.text}).to({target.text})",

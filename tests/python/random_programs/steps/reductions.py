@@ -49,7 +49,7 @@ def total(value: Value, axes: tuple[int, ...], keep: bool) -> Value:
         value = m.cast(value, I32 if dtype.is_signed else U32)
     if value.dtype.is_float:
         check_whole(value.data, axes, value.dtype)
-        data = value.data.astype(np.float64).sum(axis=axes, keepdims=keep).astype(np.float32)
+        data = value.data.astype(np.float64).sum(axis=axes, keepdims=keep)
         return Value(data.astype(value.dtype.numpy), value.dtype, _known(value, axes, keep))
     data = _wrapping(np.sum, value.dtype)(value.data, axes, keep)
     return Value(data.astype(value.dtype.numpy), value.dtype, _known(value, axes, keep))

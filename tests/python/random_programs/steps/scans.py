@@ -38,7 +38,6 @@ def running_total(axis: int, reverse: bool) -> Callable[[Value], Value]:
             data = _along(
                 lambda x: np.cumsum(x, axis), value.data.astype(np.float64), axis, reverse
             )
-            data = data.astype(np.float32)
         else:
             data = _along(
                 lambda x: np.cumsum(x, axis, dtype=dtype.numpy), value.data, axis, reverse
