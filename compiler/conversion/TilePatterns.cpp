@@ -281,9 +281,9 @@ struct CountInTilePattern : RegisterPattern<ttm::CountInTileOp> {
     RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
     Value indices = adaptor.getIndices();
     builder.inThreads(builder.getOwners(layoutOf(op.getIndices())), [&] {
-      msl::AtomicRMWOp::create(builder, indices.getType(), msl::AtomicKind::Add, adaptor.getTile(),
-                               indices, builder.constant(indices.getType(), 1), adaptor.getMask(),
-                               msl::MemoryOrder::Relaxed);
+      msl::AtomicRMWOp::create(builder, indices.getType(), msl::AtomicKind::Add, indices,
+                               builder.constant(indices.getType(), 1), adaptor.getTile(),
+                               adaptor.getMask(), msl::MemoryOrder::Relaxed);
     });
     rewriter.eraseOp(op);
     return success();

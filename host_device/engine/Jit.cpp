@@ -1,4 +1,5 @@
 #include "host_device/engine/Jit.h"
+#include "host_device/engine/GuardMaskedLoads.h"
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Processor.h"
 #include "host_device/engine/Runtime.h"
@@ -33,6 +34,7 @@ static void optimize(Module &module, Function &function, TargetMachine &machine,
   {
     FunctionPassManager passes;
     passes.addPass(EarlyCSEPass(true));
+    passes.addPass(GuardMaskedLoadsPass());
     passes.addPass(InstCombinePass());
     passes.addPass(SimplifyCFGPass());
     {
@@ -41,6 +43,7 @@ static void optimize(Module &module, Function &function, TargetMachine &machine,
       passes.addPass(createFunctionToLoopPassAdaptor(std::move(loop), /*UseMemorySSA=*/true));
     }
     passes.addPass(GVNPass(GVNOptions().setMemDep(false).setMemorySSA(false)));
+    passes.addPass(GuardMaskedLoadsPass());
     passes.addPass(InstCombinePass());
     passes.addPass(DSEPass());
     passes.addPass(
@@ -51,6 +54,7 @@ static void optimize(Module &module, Function &function, TargetMachine &machine,
   if (lowerShuffles(function, traits)) {
     FunctionPassManager passes;
     passes.addPass(EarlyCSEPass());
+    passes.addPass(GuardMaskedLoadsPass());
     passes.addPass(InstCombinePass());
     runner.run(function, std::move(passes));
   }

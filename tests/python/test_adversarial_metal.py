@@ -78,3 +78,30 @@ def test_a_long_chain(tmp_path: Path) -> None:
         a = a * np.float32(0.5) + np.float32(step % 7)
         b = b * np.uint32(3) + (b >> np.uint32(step % 5 + 1))
     np.testing.assert_array_equal(out, a + (b & 1).astype(np.float32))
+
+
+TURNS = """#include <metal_stdlib>
+using namespace metal;
+kernel void k(volatile device ulong *x [[buffer(0)]], device ulong *out [[buffer(1)]],
+              uint t [[thread_position_in_grid]]) {
+  ulong found = 0;
+  for (uint turn = 0; turn < 32; ++turn) {
+    threadgroup_barrier(mem_flags::mem_device);
+    ulong now = found;
+    if (t == turn) {
+      now = x[t];
+      x[t] = 5;
+    }
+    found = now;
+  }
+  out[t] = found;
+}
+"""
+
+
+def test_a_load_in_some_lanes_stays_before_a_store_to_the_same_place(tmp_path: Path) -> None:
+    x = np.arange(32, dtype=np.uint64) + 100
+    buffers = {"x": x, "out": np.zeros(32, np.uint64)}
+    left, found = run(TURNS, tmp_path, buffers, ["x", "out"], "--grid=32")
+    np.testing.assert_array_equal(found, x)
+    np.testing.assert_array_equal(left, np.full(32, 5, np.uint64))

@@ -87,7 +87,7 @@ def test_launch_errors_change_nothing():
     kernel = scale_kernel.warmup(x, y, 64, 1.0, BLOCK=64)
     library = device.compile(kernel.asm["metal"], kernel.metadata)
     for grid, arguments, error, words in [
-        ((0,), [x, y, 64, 1.0], LaunchValueError, "grid dimension 0 is 0"),
+        ((-1,), [x, y, 64, 1.0], LaunchValueError, "grid dimension 0 is -1"),
         ((1, 1, 1, 1), [x, y, 64, 1.0], LaunchValueError, "grid must have 1 to 3 dimensions"),
         ((1,), [x, y, 64], LaunchTypeError, "takes 4 arguments (x_ptr, y_ptr, n, factor)"),
         ((1,), [x, y, 1 << 40, 1.0], LaunchValueError, "does not fit its type i32"),

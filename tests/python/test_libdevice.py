@@ -21,6 +21,20 @@ SPECIAL = np.array(
 )  # fmt: skip
 
 
+def sinpi(x):
+    """sin(pi * x); the distance from the nearest half is exact."""
+    halves = np.rint(2 * x)
+    rest = np.pi * (x - halves / 2)
+    quadrant = np.mod(halves, 4)
+    sine = np.where(quadrant % 2 == 1, np.cos(rest), np.sin(rest))
+    return np.where(quadrant >= 2, -sine, sine)
+
+
+def cospi(x):
+    """cos(pi * x)."""
+    return sinpi(0.5 - np.abs(x)) if np.max(np.abs(x)) < 1e6 else np.cos(np.pi * x)
+
+
 def kernel_of(name: str, count: int):
     """A kernel that applies a function to the elements of ``count`` arrays."""
     function = getattr(tl.extra.libdevice, name)
@@ -103,8 +117,8 @@ CASES = {
     "cbrt": (np.cbrt, 1, [all_exponents()]),
     "rcbrt": (lambda x: 1 / np.cbrt(x), 1, [all_exponents()]),
     "exp10": (lambda x: 10**x, 2, [uniform(-45, 38.5), all_exponents(2)]),
-    "sinpi": (lambda x: np.where(np.abs(x) == 0, x, special.sinpi(x)), 2, [uniform(-100, 100), all_exponents(0)]),
-    "cospi": (special.cospi, 2, [uniform(-100, 100), all_exponents(0)]),
+    "sinpi": (lambda x: np.where(np.abs(x) == 0, x, sinpi(x)), 2, [uniform(-100, 100), all_exponents(0)]),
+    "cospi": (cospi, 2, [uniform(-100, 100), all_exponents(0)]),
     "rsqrt_rn": (lambda x: 1 / np.sqrt(x), 0.501, [np.abs(all_exponents())]),
     "erf": (special.erf, 3, [uniform(-5, 5)]),
     "expm1": (np.expm1, 4, [uniform(-20, 80), all_exponents(3)]),
@@ -143,12 +157,12 @@ def test_bessel_functions_of_an_order(order):
 SPECIAL_RESULTS = {
     "erfc": (special.erfc, None),
     "erfcx": (special.erfcx, None),
-    "erfinv": (special.erfinv, None),
+    "erfinv": (lambda x: np.copysign(special.erfinv(x), x), None),
     "erfcinv": (special.erfcinv, None),
     "normcdf": (special.ndtr, None),
     "normcdfinv": (special.ndtri, None),
-    "cyl_bessel_i0": (special.i0, None),
-    "cyl_bessel_i1": (special.i1, None),
+    "cyl_bessel_i0": (lambda x: np.where(np.isinf(x), np.inf, special.i0(x)), None),
+    "cyl_bessel_i1": (lambda x: np.where(np.isinf(x) | (x == 0), x, special.i1(x)), None),
     "cbrt": (np.cbrt, None),
     "rcbrt": (lambda x: 1 / np.cbrt(x), None),
     "sinpi": (None, [0, -0.0, 0, -0.0, np.nan, np.nan, np.nan, 1, -1, 0, -0.0, 0, 1]),
@@ -172,7 +186,7 @@ def test_special_values(name):
     zero = want == 0
     if name not in ("erfcx", "erfc", "j0", "y0", "cospi", "lgamma", "erfcinv", "normcdfinv"):
         np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
-    np.testing.assert_allclose(got, want.astype(np.float32), rtol=1e-6)
+    np.testing.assert_allclose(got, want.astype(np.float32), rtol=1e-6, atol=2e-45)
 
 
 @pytest.mark.parametrize("name", ["hypot", "norm3d", "norm4d"])
@@ -420,7 +434,8 @@ def test_parts_of_floats():
 def test_powers_of_integers():
     x, n = uniform(-3, 3), np.random.default_rng(6).integers(-20, 20, 4096).astype(np.int32)
     want = x.astype(np.float64) ** n
-    np.testing.assert_allclose(apply("pow", x, n), want, rtol=2e-6)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(apply("pow", x, n), want.astype(np.float32), rtol=2e-6)
 
 
 # --- Types and refusals -------------------------------------------------------------------------------

@@ -365,7 +365,7 @@ def test_memory_that_is_not_there_changes_nothing(state: Any) -> None:
 def test_grids_are_checked_first() -> None:
     x = mx.ones((4,))
     with pytest.raises(LaunchValueError):
-        increment[(0,)](x, 4, 1.0, BLOCK=4)
+        increment[(-1,)](x, 4, 1.0, BLOCK=4)
     same(x, [1, 1, 1, 1])
 
 

@@ -155,8 +155,8 @@ def test_a_compiled_text_is_launched(crate: CrateDevice) -> None:
         crate.launch(compiled, 1, [x, y, 64, 3.0])
         assert (crate.to_numpy(y) == 3).all()
         crate.to_numpy(y)[:] = 0
-    with pytest.raises(LaunchValueError, match="grid dimension 0 is 0"):
-        crate.launch(text, 0, [x, y, 64, 3.0])
+    with pytest.raises(LaunchValueError, match="grid dimension 0 is -1"):
+        crate.launch(text, -1, [x, y, 64, 3.0])
     with pytest.raises(LaunchTypeError, match="argument n must be an integer"):
         crate.launch(text, 1, [x, y, 6.5, 3.0])
 

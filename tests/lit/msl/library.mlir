@@ -6,13 +6,13 @@
 // TEXT: inline float library_cube_root(float a)
 // TEXT-NOT: library_hypot
 // TEXT: inline float library_cbrt(float x)
-// TEXT: [[kernel
+// TEXT: kernel, max_total
 // TEXT: library_cbrt
 
 // TYPES-LABEL: msl.kernel @roots
-// TYPES: %[[X:.*]] = msl.swizzle %[[V:.*]] array<i64: 0>
+// TYPES: %[[X:.*]] = msl.swizzle %[[V:.*]] [0]
 // TYPES: msl.call "library_cbrt"(%[[X]])
-// TYPES: %[[Y:.*]] = msl.swizzle %[[V]] array<i64: 1>
+// TYPES: %[[Y:.*]] = msl.swizzle %[[V]] [1]
 // TYPES: msl.call "library_cbrt"(%[[Y]])
 // TYPES: msl.vector
 msl.kernel @roots(%x: !msl.ptr<f32, device>, %n: !msl.ptr<i32, device>) threads 64 {

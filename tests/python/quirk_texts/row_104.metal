@@ -74,7 +74,7 @@ kernel void written_before(device short *x [[buffer(0)]], constant uint *args [[
 }
 // Nothing here tells SIMD-groups apart, so the threadgroup has one.
 kernel void alone(device float *out [[buffer(0)]], uint3 group [[threadgroup_position_in_grid]], ushort lane [[thread_index_in_simdgroup]]) {
-  float most = simd_max(out[lane]);
+  float most = simd_sum(out[lane]);
   if (most > 1.0f)
     threadgroup_barrier(mem_flags::mem_device);
   if (out[lane] > 1.0f)
@@ -82,7 +82,7 @@ kernel void alone(device float *out [[buffer(0)]], uint3 group [[threadgroup_pos
   out[lane] = most;
 }
 kernel void several(device float *out [[buffer(0)]], ushort lane [[thread_index_in_simdgroup]], ushort simdgroup [[simdgroup_index_in_threadgroup]]) {
-  if (simd_max(out[simdgroup * 32 + lane]) > 1.0f)
+  if (simd_sum(out[simdgroup * 32 + lane]) > 1.0f)
     threadgroup_barrier(mem_flags::mem_device); // HIT 104
   out[simdgroup * 32 + lane] = 1.0f;
 }
