@@ -104,10 +104,9 @@ void widenOperands(tt::PrintOp print) {
       continue;
     Type type = withElement(value.getType(), print.getHex() ? Type(builder.getI8Type())
                                                             : Type(builder.getF32Type()));
-    operand.set(print.getHex()
-                    ? Value(tt::BitcastOp::create(builder, print.getLoc(), type, value))
-                    : Value(tt::FpToFpOp::create(builder, print.getLoc(), type, value,
-                                                 tt::RoundingModeAttr())));
+    operand.set(print.getHex() ? Value(tt::BitcastOp::create(builder, print.getLoc(), type, value))
+                               : Value(tt::FpToFpOp::create(builder, print.getLoc(), type, value,
+                                                            tt::RoundingModeAttr())));
   }
 }
 

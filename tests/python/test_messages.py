@@ -414,10 +414,8 @@ def copy_and_print(x, out, BLOCK: tl.constexpr):
 
 
 def test_device_launch(capsys):
-    device = triton.device("host")
     x, out = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
     compiled = copy_and_print.warmup(tl.int32, tl.int32, BLOCK=16)
     triton.devices.get("host").launch(compiled, 1, [x, out])
-    assert device is not None
     assert len(printed(capsys)) == 16
     np.testing.assert_array_equal(out, x)

@@ -185,7 +185,7 @@ def test_arguments_that_are_refused() -> None:
         call(add_kernel, x, grid=(2,), outputs={"out_ptr": x}, BLOCK=64)
     with pytest.raises(LaunchTypeError, match="is a ndarray"):
         call(add_kernel, x, np.zeros(3), 3, BLOCK=64, grid=(2,), outputs={"out_ptr": x})
-    with pytest.raises(LaunchValueError, match="the grid .0, 1, 1. has no programs"):
+    with pytest.raises(LaunchValueError, match="has no programs, so nothing computes the outputs"):
         call(add_kernel, x, x, 100, BLOCK=64, grid=(0,), outputs={"out_ptr": x})
 
 

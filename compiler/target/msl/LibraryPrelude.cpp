@@ -1,5 +1,6 @@
-// Functions of floats and integers that Metal does not have: operations that round in another direction, roots, powers and
-// bits. They are not forced inline: some are long, and no matrices are passed to them (docs/apple-quirks.md, row 24).
+// Functions of floats and integers that Metal does not have: operations that round in another
+// direction, roots, powers and bits. They are not forced inline: some are long, and no matrices are
+// passed to them (docs/apple-quirks.md, row 24).
 
 #include "target/msl/LibraryPrelude.h"
 

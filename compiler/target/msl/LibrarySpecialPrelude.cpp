@@ -1,6 +1,7 @@
-// The error function's relatives, the gamma functions and the Bessel functions of floats. The polynomials are least-squares
-// fits of the relative error at Chebyshev nodes, in the distance from the middle of their interval. Near a zero of a Bessel
-// function, the distance from the zero, which has two parts, is a factor. docs/libdevice.md has the errors.
+// The error function's relatives, the gamma functions and the Bessel functions of floats. The
+// polynomials are least-squares fits of the relative error at Chebyshev nodes, in the distance from
+// the middle of their interval. Near a zero of a Bessel function, the distance from the zero, which
+// has two parts, is a factor. docs/libdevice.md has the errors.
 
 #include "target/msl/LibraryPrelude.h"
 
