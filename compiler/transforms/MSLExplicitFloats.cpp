@@ -200,39 +200,32 @@ LogicalResult TypeExplicator::convertFloat64(Float64Op op) {
   Type type = op.getType(), element = getElementTypeOrSelf(type);
   Type returned = element.isInteger(1) ? element : withSign(element, true);
   std::string function = ("float64_" + op.getFunction()).str();
-  SmallVector<Value> operands;
-  bool areSplats = true;
-  for (Value operand : op.getInputs()) {
-    bool isNumber = !isa<VectorType>(operand.getType()) || isSplat(operand);
-    areSplats &= isNumber;
-    bool isInteger = isa<IntegerType>(getElementTypeOrSelf(operand));
-    operands.push_back(isNumber    ? isInteger ? getUnsigned(operand) : getNumber(operand)
-                       : isInteger ? getWhole(operand, true)
-                                   : getWhole(operand));
-  }
-  return replace(op, callByComponent(function, type, returned, operands, areSplats));
+  return replace(op, callByComponent(function, type, returned, op.getInputs(), true));
 }
 
 /// The functions take and give signed numbers and floats, and have no form for vectors.
 LogicalResult TypeExplicator::convertLibrary(LibraryOp op) {
-  SmallVector<Value> operands;
-  bool areSplats = true;
-  for (Value operand : op.getInputs()) {
-    bool isNumber = !isa<VectorType>(operand.getType()) || isSplat(operand);
-    areSplats &= isNumber;
-    bool isInteger = isa<IntegerType>(getElementTypeOrSelf(operand));
-    operands.push_back(isNumber    ? isInteger ? getSigned(operand) : getNumber(operand)
-                       : isInteger ? getWhole(operand, false)
-                                   : getWhole(operand));
-  }
   Type type = op.getType();
   return replace(op, callByComponent(("library_" + op.getFunction()).str(), type,
-                                     getElementTypeOrSelf(type), operands, areSplats));
+                                     getElementTypeOrSelf(type), op.getInputs(), false));
 }
 
-/// Calls a function of numbers for each component of a vector.
+/// Calls a function of numbers for each component of a vector. It takes integers as signed or as
+/// unsigned numbers.
 Value TypeExplicator::callByComponent(StringRef function, Type type, Type returned,
-                                      ArrayRef<Value> operands, bool areSplats) {
+                                      ValueRange inputs, bool isUnsigned) {
+  SmallVector<Value> operands;
+  bool areSplats = true;
+  for (Value input : inputs) {
+    bool isNumber = !isa<VectorType>(input.getType()) || isSplat(input);
+    areSplats &= isNumber;
+    if (!isa<IntegerType>(getElementTypeOrSelf(input)))
+      operands.push_back(isNumber ? getNumber(input) : getWhole(input));
+    else if (!isNumber)
+      operands.push_back(getWhole(input, isUnsigned));
+    else
+      operands.push_back(isUnsigned ? getUnsigned(input) : getSigned(input));
+  }
   if (areSplats) {
     Value result = call(function, returned, operands);
     return isa<VectorType>(type) ? splat(result, type) : result;

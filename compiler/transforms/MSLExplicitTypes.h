@@ -82,8 +82,8 @@ private:
   mlir::LogicalResult convertMath(Operation *op);
   mlir::LogicalResult convertFloat64(Float64Op op);
   mlir::LogicalResult convertLibrary(LibraryOp op);
-  Value callByComponent(llvm::StringRef function, Type type, Type returned,
-                        llvm::ArrayRef<Value> operands, bool areSplats);
+  Value callByComponent(llvm::StringRef function, Type type, Type returned, mlir::ValueRange inputs,
+                        bool isUnsigned);
 
   // Memory and lanes (MSLExplicitAccesses.cpp).
   mlir::LogicalResult convertArith(Operation *op);

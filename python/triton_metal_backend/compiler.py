@@ -107,13 +107,12 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     try:
         made = _native.compile_text(text, "<ttir>", options.num_warps, stages, target)
     except ValueError as error:
+        refusal = compile_error(str(error))
         # Autotuning passes over configurations that need too much of the device.
         for pattern, name in ((_TOO_MUCH_MEMORY, "shared memory"), (_TOO_MANY_THREADS, "threads")):
             if found := pattern.search(str(error)):
-                raise OutOfResources(int(found[1]), int(found[2]), name) from compile_error(
-                    str(error)
-                )
-        raise compile_error(str(error)) from None
+                raise OutOfResources(int(found[1]), int(found[2]), name) from refusal
+        raise refusal from None
     contract = json.loads(made.metadata)
     metadata["name"] = contract["name"]
     metadata["shared"] = contract["threadgroup_bytes"]
@@ -123,7 +122,7 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     metadata["tmem_size"] = 0
     metadata["metal"] = {
         "ttir": text,
-        "contract": contract,
+        "metadata": made.metadata,
         "options": (options.num_warps, stages, target),
     }
     return made.metal

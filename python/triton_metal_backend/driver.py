@@ -61,12 +61,12 @@ class MetalUtils:
     def load_binary(
         self, name: str, kernel: bytes, shared: int, device: int
     ) -> tuple[MetalFunction, MetalFunction, int, int, int]:
-        """The kernel as module and as function, its registers a thread (an estimate), its spills (Metal does not tell),
-        and the most threads that it can have.
+        """The kernel as module and as function, its registers and spills (0: Metal tells neither), and the most threads
+        that it can have.
         """
-        function = MetalFunction(kernel)
+        function = MetalFunction.load(kernel)
         limit = self.get_device_properties(device)["max_threads_per_block"]
-        return function, function, function.registers, 0, limit
+        return function, function, 0, 0, limit
 
     def unload_module(self, module: MetalFunction) -> None:
         """Does nothing: a kernel goes with its last user."""
@@ -125,10 +125,9 @@ class MetalDriver(DriverBase):
             raise RuntimeError(
                 f"TRITON_METAL_DEVICE is {wanted!r}; stock Triton launches on host (CPU tensors) or mps"
             )
-        on_mac = sys.platform == "darwin" and (wanted == "mps" or mps.problem() is None)
-        self.device = (
-            mps if wanted == "mps" or (on_mac and wanted != "host") else devices.get("host")
-        )
+        has_mps = sys.platform == "darwin" and mps.problem() is None
+        name = wanted or ("mps" if has_mps else "host")
+        self.device = devices.get(name)
         self.device.require()
         self.on_mps = self.device.name == "mps"
         self.utils = MetalUtils(self.device)

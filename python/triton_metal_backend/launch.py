@@ -12,21 +12,19 @@ from typing import Any
 class MetalFunction:
     """A loaded kernel: the Metal text, its launch contract, and what the devices made of it."""
 
-    def __init__(self, binary: bytes) -> None:
-        loaded = json.loads(binary)
-        self.options: tuple[int, int, str] = tuple(loaded["options"])
-        self._load(loaded["ttir"], loaded["metal"], loaded["contract"])
-        self._variants: dict[tuple[int, ...], MetalFunction] = {}
-
-    def _load(self, ttir: str, metal: str, contract: dict[str, Any]) -> None:
+    def __init__(self, ttir: str, metal: str, metadata: str, options: tuple[int, int, str]) -> None:
+        """``metadata`` is the launch contract as JSON; ``options`` are warps, stages and the target's text."""
         from triton_metal import _native, cache
         from triton_metal.stages import Stages
 
         cache.configure_host_device()
+        contract = json.loads(metadata)
         self.name: str = contract["name"]
         self.metadata = SimpleNamespace(**contract)
-        self.asm = Stages(ttir, metal, self.options)
-        self.native = _native.Kernel(metal, json.dumps(contract), [])
+        self.options = options
+        self.asm = Stages(ttir, metal, options)
+        self.native = _native.Kernel(metal, metadata, [])
+        self._variants: dict[tuple[int, ...], MetalFunction] = {}
         arguments = contract["args"]
         self.buffers = [
             index
@@ -39,7 +37,12 @@ class MetalFunction:
             for index in self.buffers
             if arguments[index]["writes"] or arguments[index]["atomic"]
         }
-        self.registers = int(contract.get("registers", 0))
+
+    @classmethod
+    def load(cls, binary: bytes) -> MetalFunction:
+        """The kernel of the stage ``binary``."""
+        loaded = json.loads(binary)
+        return cls(loaded["ttir"], loaded["metal"], loaded["metadata"], tuple(loaded["options"]))
 
     def for_memory(self, owners: list[Any]) -> MetalFunction:
         """The kernel for arguments whose buffers belong to these storages, in the order of ``buffers``.
@@ -81,11 +84,7 @@ class MetalFunction:
                 raise compile_error(str(error)) from None
             entry = {"ttir": made.ttir, "metal": made.metal, "metadata": made.metadata}
             cache.store(key, entry)
-        variant = object.__new__(MetalFunction)
-        variant.options = self.options
-        variant._variants = {}
-        variant._load(entry["ttir"], entry["metal"], json.loads(entry["metadata"]))
-        return variant
+        return MetalFunction(**entry, options=self.options)
 
 
 #: The owner of memory of which only the address is known.

@@ -19,18 +19,16 @@ tl = pytest.importorskip("triton.language")
 
 import triton_metal  # noqa: E402
 
+from stock_support import metal_backend  # noqa: E402, F401 - a fixture
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Stock Triton launches in its own way: the suite's routes do not concern it.
-pytestmark = [pytest.mark.own_route, pytest.mark.own_target]
-
-
-@pytest.fixture(autouse=True)
-def _metal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_DEFAULT_BACKEND", "metal")
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
-    if triton.runtime.driver.active.get_current_target().backend != "metal":
-        pytest.skip("another backend is active in this process")
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.own_target,
+    pytest.mark.usefixtures("metal_backend"),
+]
 
 
 @triton.jit

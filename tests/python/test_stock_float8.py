@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from float8_model import FORMATS
+from stock_support import metal_backend  # noqa: F401 - a fixture
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
 
 # Stock Triton launches in its own way: the suite's routes do not concern it.
-pytestmark = [pytest.mark.own_route, pytest.mark.own_target]
-
-
-@pytest.fixture(autouse=True)
-def _metal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_DEFAULT_BACKEND", "metal")
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
-    if triton.runtime.driver.active.get_current_target().backend != "metal":
-        pytest.skip("another backend is active in this process")
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.own_target,
+    pytest.mark.usefixtures("metal_backend"),
+]
 
 
 @triton.jit
