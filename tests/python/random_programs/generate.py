@@ -17,10 +17,12 @@ from .steps import (
     dots,
     elementwise,
     float8,
+    jumps,
     memory,
     orders,
     pointers,
     reductions,
+    scaled_dots,
     scans,
     views,
 )
@@ -80,11 +82,18 @@ STEPS: list[tuple[float, Step]] = [
     (1.2, control_flow.branch),
     (0.6, control_flow.call),
 ]
-DOTS: list[tuple[float, Step]] = [(12, dots.dot), (8, dots.dot_loop), (4, float8.dot)]
+IN_LOOPS: list[tuple[float, Step]] = [(4, jumps.jump)]
+DOTS: list[tuple[float, Step]] = [
+    (12, dots.dot),
+    (8, dots.dot_loop),
+    (4, float8.dot),
+    (4, scaled_dots.scaled),
+]
 
 
 def draw_step(program: Program) -> Step:
     steps = STEPS + (DOTS if program.dots and not program.depth else [])
+    steps = steps + (IN_LOOPS if program.loop is not None else [])
     weights = [weight for weight, _ in steps]
     return program.rng.choices([step for _, step in steps], weights)[0]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +31,19 @@ class Memory:
 
 
 @dataclass
+class Trips:
+    """Which programs have left the innermost loop, or the present trip of it."""
+
+    machine: Machine
+    broken: np.ndarray
+    skipped: np.ndarray
+
+    def next_trip(self, active: np.ndarray) -> None:
+        self.skipped = np.zeros_like(self.broken)
+        self.machine.active = active & ~self.broken
+
+
+@dataclass
 class Machine:
     """The values that a program's tiles have, and its memory."""
 
@@ -36,9 +51,32 @@ class Machine:
     values: dict[int, Value] = field(default_factory=dict)
     memory: dict[str, Memory] = field(default_factory=dict)
     active: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
+    trips: Trips | None = None
 
     def __post_init__(self) -> None:
         self.active = np.ones(self.programs, bool)
+
+    @contextmanager
+    def looping(self) -> Iterator[Trips]:
+        """A loop runs in this block."""
+        outer = self.trips
+        self.trips = Trips(self, np.zeros(self.programs, bool), np.zeros(self.programs, bool))
+        try:
+            yield self.trips
+        finally:
+            self.trips = outer
+
+    def jump(self, here: np.ndarray, leaves: bool) -> None:
+        """These programs end their trip; if `leaves`, their loop as well."""
+        if self.trips is not None:
+            self.trips.skipped = self.trips.skipped | here
+            if leaves:
+                self.trips.broken = self.trips.broken | here
+        self.active = self.active & ~here
+
+    def staying(self, programs: np.ndarray) -> np.ndarray:
+        """Those of some programs that have not ended their trip."""
+        return programs if self.trips is None else programs & ~self.trips.skipped
 
     def snapshot(self) -> tuple:
         memory = {name: array.copy() for name, array in self.memory.items()}

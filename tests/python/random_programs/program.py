@@ -111,6 +111,7 @@ class Program:
         self.trips = 1
         self.dots = False
         self.pure = False  # in a device function: no memory, no arguments
+        self.loop: Any = None  # the innermost loop (a steps.jumps.Loop), if it can be left
         self.palette: list[DType] = []
         self.shapes: list[tuple[int, ...]] = []
         self.step = Draw("", random.Random(seed))
@@ -188,7 +189,7 @@ class Program:
             dict(self.spans),
             dict(self.functions),
             list(self.steps),
-            (self.depth, self.trips, self.pure),
+            (self.depth, self.trips, self.pure, self.loop),
             dict(self.places),
         )
 
@@ -205,7 +206,7 @@ class Program:
             self.functions,
             self.steps,
         ) = state[2:10]
-        self.depth, self.trips, self.pure = state[10]
+        self.depth, self.trips, self.pure, self.loop = state[10]
         self.places = state[11]
 
     # --- Adding ------------------------------------------------------------------------------------
@@ -254,6 +255,15 @@ class Program:
         finally:
             self.ops, self.visible = outer, visible
             self.depth -= 1
+
+    @contextmanager
+    def in_loop(self, loop: Any) -> Iterator[None]:
+        """Jumps that are drawn in this block leave this loop; with None there are none."""
+        outer, self.loop = self.loop, loop
+        try:
+            yield
+        finally:
+            self.loop = outer
 
     def array(self, dtype: DType, data: np.ndarray, span: int) -> str:
         """Memory, of which each program has `span` elements of its own."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import operator
 import random
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from .. import arithmetic as m
-from ..arithmetic import Value, sure
-from ..dtypes import BOOL, I32, Refused
+from ..arithmetic import Value
+from ..dtypes import I32, Refused
 from ..machine import Machine, merged
 from ..program import Function, Op, Program, Tile, lines_of
+from .conditions import condition
+from .jumps import Loop
 
 MOST_TRIPS = 12
 
@@ -146,7 +146,9 @@ def for_loop(program: Program) -> None:
             machine.values[variable.id] = machine.values[first.id]
         machine.values[induction.id] = Value(start_of(machine).astype(np.int32), I32)
         program.visible += variables + ([] if static else [induction])
-        _inner_steps(program, 4)
+        # A loop that is written out has no jumps.
+        with program.in_loop(None if static else Loop(variables, induction)):
+            _inner_steps(program, 4)
         results = [_like(program, variable) for variable in variables]
         body = program.ops
     program.trips = outer_trips
@@ -157,12 +159,13 @@ def for_loop(program: Program) -> None:
         counts = np.maximum(0, -(-(ends - starts) // step))
         for first, variable in pairs:
             machine.values[variable.id] = machine.values[first.id]
-        for trip in range(int(counts.max())):
-            machine.active = here & (trip < counts)
-            machine.values[induction.id] = Value((starts + trip * step).astype(np.int32), I32)
-            for op in body:
-                op.run(machine)
-            _carry(machine, variables, results)
+        with machine.looping() as inside:
+            for trip in range(int(counts.max())):
+                inside.next_trip(here & (trip < counts))
+                machine.values[induction.id] = Value((starts + trip * step).astype(np.int32), I32)
+                for op in body:
+                    op.run(machine)
+                _carry(machine, variables, results)
         machine.active = here
 
     def lines() -> list[str]:
@@ -202,7 +205,8 @@ def while_loop(program: Program) -> None:
             machine.values[variable.id] = machine.values[first.id]
         machine.values[counter.id] = Value(np.zeros(machine.programs, np.int32), I32)
         program.visible += [*variables, counter]
-        _inner_steps(program, 3)
+        with program.in_loop(Loop(variables, counter, [f"{counter.name} += 1"])):
+            _inner_steps(program, 3)
         results = [_like(program, variable) for variable in variables]
         body = program.ops
     program.trips = outer_trips
@@ -211,12 +215,13 @@ def while_loop(program: Program) -> None:
         here, limits = machine.active, limit_of(machine)
         for first, variable in pairs:
             machine.values[variable.id] = machine.values[first.id]
-        for trip in range(max(0, int(limits.max()))):
-            machine.active = here & (trip < limits)
-            machine.values[counter.id] = Value(np.full(machine.programs, trip, np.int32), I32)
-            for op in body:
-                op.run(machine)
-            _carry(machine, variables, results)
+        with machine.looping() as inside:
+            for trip in range(max(0, int(limits.max()))):
+                inside.next_trip(here & (trip < limits))
+                machine.values[counter.id] = Value(np.full(machine.programs, trip, np.int32), I32)
+                for op in body:
+                    op.run(machine)
+                _carry(machine, variables, results)
         machine.active = here
 
     def lines() -> list[str]:
@@ -235,7 +240,7 @@ def while_loop(program: Program) -> None:
 def branch(program: Program) -> None:
     _limit(program)
     rng = program.rng
-    text, condition = _condition(program)
+    text, test_of = condition(program)
     pairs = _carried(program)
     variables = [variable for _, variable in pairs]
     two = rng.random() < 0.5
@@ -253,7 +258,7 @@ def branch(program: Program) -> None:
             bodies.append(program.ops)
 
     def run(machine: Machine) -> None:
-        here, test = machine.active, condition(machine)
+        here, test = machine.active, test_of(machine)
         for first, variable in pairs:
             machine.values[variable.id] = machine.values[first.id]
         for body, result, active in zip(bodies, results, (test, ~test), strict=False):
@@ -261,7 +266,7 @@ def branch(program: Program) -> None:
             for op in body:
                 op.run(machine)
             _carry(machine, variables, result)
-        machine.active = here
+        machine.active = machine.staying(here)
 
     def lines() -> list[str]:
         result = [*_assign(variables, [first for first, _ in pairs]), f"if {text}:"]
@@ -271,34 +276,6 @@ def branch(program: Program) -> None:
         return result
 
     _finish_loop(program, pairs, lines, run, saved)
-
-
-def _condition(program: Program) -> tuple[str, Callable[[Machine], np.ndarray]]:
-    rng = program.rng
-    kind = rng.choice(["program", "argument", "scalar", "scalar"])
-    if program.pure:
-        kind = "scalar"
-    if kind == "program":
-        program.used.add(program.pid.id)
-        return "pid % 2 == 0", lambda machine: np.arange(machine.programs) % 2 == 0
-    if kind == "argument":
-        value = rng.choice([0, 1, 5])
-        argument = program.argument(number=value)
-        return f"{argument.name} > 2", lambda machine: np.full(machine.programs, value > 2)
-    scalar = program.pick(lambda t: t.shape == ())
-    compare: dict[str, Any] = {
-        "<": operator.lt,
-        ">": operator.gt,
-        "==": operator.eq,
-        "!=": operator.ne,
-    }
-    sign = rng.choice(list(compare))
-    number: Any = 3 if scalar.dtype != BOOL else True
-
-    def test(machine: Machine) -> np.ndarray:
-        return sure(m.comparison(compare[sign])(machine.values[scalar.id], number)).data
-
-    return f"{scalar.name} {sign} {number}", test
 
 
 def call(program: Program) -> None:
@@ -316,7 +293,8 @@ def call(program: Program) -> None:
         for parameter, argument in zip(parameters, arguments, strict=True):
             machine.values[parameter.id] = machine.values[argument.id]
         program.visible = list(parameters)
-        _inner_steps(program, 3)
+        with program.in_loop(None):
+            _inner_steps(program, 3)
         shown = program.step.path + "."
         results = [
             t for t in program.visible if t.step.startswith(shown) and program.value(t).all_known
