@@ -91,6 +91,10 @@ class MetalFunction:
 UNKNOWN = object()
 
 
+#: Types of one bit: an integer gives its lowest, as on Triton's other backends.
+BITS = ("i1", "u1")
+
+
 class MetalLauncher:
     """Launches a kernel with the arguments of its Python function."""
 
@@ -98,7 +102,9 @@ class MetalLauncher:
         signature = src.signature
         self.signature = tuple(signature.values() if isinstance(signature, dict) else signature)
         self.is_flat = all(
-            isinstance(type, str) and type != "constexpr" and not type.startswith("tensordesc")
+            isinstance(type, str)
+            and type not in ("constexpr", *BITS)
+            and not type.startswith("tensordesc")
             for type in self.signature
         )
 
@@ -177,6 +183,8 @@ def flatten(signature: Iterable[Any], arguments: Iterable[Any]) -> Iterable[Any]
                 yield value.round_f32_to_tf32
             yield from value.shape
             yield from value.strides
+        elif type in BITS and isinstance(value, int):
+            yield value & 1
         elif type != "constexpr":
             yield value
 

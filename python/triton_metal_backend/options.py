@@ -62,7 +62,8 @@ class MetalOptions:
             or warps < 1
             or warps & (warps - 1)
         ):
-            raise ValueError(f"num_warps is {warps!r}; it must be a power of 2 from 1 to 32")
+            # Triton's own backends raise this class, and programs expect it.
+            raise AssertionError(f"num_warps is {warps!r}; it must be a power of 2 from 1 to 32")
         if self.warp_size != 32:
             raise ValueError(
                 f"warp_size is {self.warp_size!r}; a SIMD-group of an Apple GPU has 32 threads"

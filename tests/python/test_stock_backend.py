@@ -226,8 +226,38 @@ def test_options_without_an_effect_on_the_result_are_accepted(option: dict[str, 
 @pytest.mark.parametrize("warps", [0, 3, -4, "four"])
 def test_a_number_of_warps_that_is_no_power_of_two_is_refused(warps: Any) -> None:
     out = torch.zeros(64)
-    with pytest.raises(ValueError, match=r"num_warps is .*; it must be a power of 2 from 1 to 32"):
+    with pytest.raises(AssertionError, match=r"num_warps is .*; it must be a power of 2 from 1"):
         add[(1,)](out, out, out, 64, BLOCK=64, num_warps=warps)
+
+
+@triton.jit
+def copy_constant(x: tl.const, y: tl.const, out, pick: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    source = x if pick else y
+    tl.store(out + i, tl.load(source + i))
+
+
+@pytest.mark.parametrize("pick", [True, False])
+def test_pointers_to_constant_memory_are_read(pick: bool) -> None:
+    x, y, out = torch.randn(64), torch.randn(64), torch.zeros(64)
+    copy_constant[(1,)](x, y, out, pick, BLOCK=64)
+    assert torch.equal(out, x if pick else y)
+
+
+def store_bit(out, bit):
+    tl.store(out, bit)
+
+
+# Triton has a name for this type only in annotations.
+store_bit.__annotations__["bit"] = "tl.uint1"
+store_bit = triton.jit(store_bit)
+
+
+@pytest.mark.parametrize("value", [0, 1, 2, 3, True, False])
+def test_an_argument_of_one_bit_takes_the_lowest(value: int) -> None:
+    out = torch.full((1,), 7, dtype=torch.int32)
+    store_bit[(1,)](out, value)
+    assert out.item() == value & 1
 
 
 def test_more_threads_than_a_threadgroup_has_are_out_of_resources() -> None:

@@ -42,18 +42,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--limit", type=int, default=300, help="seconds for one test")
 
 
+def _take_share(worker: dict[str, Any]) -> None:
+    """A worker's part of the processors: the host device and PyTorch start a thread for each that they may use."""
+    processors = sorted(os.sched_getaffinity(0))
+    number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    first = number % len(processors)
+    os.sched_setaffinity(0, processors[first::workers])
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if worker := getattr(config, "workerinput", None):
+        _take_share(worker)
     import torch
     import triton._internal_testing as internal
 
     config.addinivalue_line("filterwarnings", "ignore")
+    # The folder whose conftest.py adds the option differs between forks; some add none.
+    config.option.device = "cpu"
+    setattr(config.option, "--device", "cpu")
     # Tests ask for the kind of GPU. This backend is no CPU backend, and its dots take what an A100's do.
     internal.is_cpu = lambda: False
+    internal.__getattr__ = _question
     torch.cuda.get_device_capability = lambda *device: (8, 0)
     _observe()
     path = config.getoption("--results")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Results(path), "metal-results")
+
+
+def _question(name: str) -> Any:
+    """What a fork's tests ask of a GPU that stock Triton does not know: it is not here."""
+    if name.startswith("is_"):
+        return lambda *_: False
+    raise AttributeError(f"module 'triton._internal_testing' has no attribute {name!r}")
 
 
 def _observe() -> None:
@@ -143,12 +164,18 @@ def _kind(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
 _FOREIGN_STAGES = re.compile(r"'(ttgir|llir|ptx|cubin|sass|amdgcn|hsaco|asm|tttcir|so)'")
 
 
+#: The reproducers that MLIR leaves of them.
+_FOREIGN_REPRODUCERS = re.compile(r"make_(ttgir|llir|tttcir).*repro\.mlir")
+
+
 def _is_foreign(error: pytest.ExceptionInfo[BaseException] | None) -> bool:
     if error is None:
         return False
     if isinstance(error.value, KeyError):
         return bool(_FOREIGN_STAGES.search(str(error.value)))
     text = str(error.value)
+    if _FOREIGN_REPRODUCERS.search(text):
+        return True
     return "Torch not compiled with CUDA" in text or (
         error.typename == "Failed" and "DID NOT RAISE" in text
     )

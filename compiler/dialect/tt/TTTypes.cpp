@@ -3,6 +3,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -32,22 +33,35 @@ void TTDialect::registerAttributes() {
       >();
 }
 
+/// A number, as Triton prints it until 3.8, or a name, as it does from 3.9 on.
+static ParseResult parseAddressSpace(AsmParser &parser, int &space) {
+  SMLoc loc = parser.getCurrentLocation();
+  OptionalParseResult number = parser.parseOptionalInteger(space);
+  if (number.has_value())
+    return *number;
+  std::string name;
+  if (failed(parser.parseOptionalKeywordOrString(&name)))
+    return parser.emitError(loc, "an address space is a number or a name in quotes");
+  std::optional<int> found = llvm::StringSwitch<std::optional<int>>(name)
+                                 .Case("global", 1)
+                                 .Case("descriptor", 0)
+                                 .Case("constant", 4)
+                                 .Default(std::nullopt);
+  if (!found)
+    return parser.emitError(loc) << "address space '" << name
+                                 << "' is unknown; it is 'global', 'descriptor' or 'constant'";
+  space = *found;
+  return success();
+}
+
 Type PtrType::parse(AsmParser &parser) {
   Type pointee;
   int space = 1;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseType(pointee))
     return {};
-  if (succeeded(parser.parseOptionalComma())) {
-    // Triton prints numbers, whatever a pointer was made with.
-    SMLoc spaceLoc = parser.getCurrentLocation();
-    OptionalParseResult found = parser.parseOptionalInteger(space);
-    if (!found.has_value())
-      parser.emitError(spaceLoc,
-                       "an address space is a number: 1 is device memory, and is left out");
-    if (!found.has_value() || failed(*found))
-      return {};
-  }
+  if (succeeded(parser.parseOptionalComma()) && failed(parseAddressSpace(parser, space)))
+    return {};
   if (parser.parseGreater())
     return {};
   return parser.getChecked<PtrType>(loc, parser.getContext(), pointee, space);

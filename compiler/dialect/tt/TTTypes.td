@@ -17,7 +17,8 @@ def TT_PtrType : TypeDef<TT_Dialect, "Ptr"> {
   let summary = "A pointer to scalars in one address space";
   let description = [{
     `!tt.ptr<f32>` points to `f32` in the address space 1, which is a kernel's device memory, and
-    `!tt.ptr<f32, 3>` to one in another. Tiles of pointers are tensors of it.
+    `!tt.ptr<f32, 3>` to one in another. Triton 3.9 prints names: "global" is 1, "constant" (memory that the
+    kernel only reads) is 4, "descriptor" is 0. Tiles of pointers are tensors of it.
   }];
   let parameters = (ins "::mlir::Type":$pointeeType, DefaultValuedParameter<"int", "1">:$addressSpace);
   let builders = [

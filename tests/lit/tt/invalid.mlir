@@ -223,7 +223,14 @@ tt.func @pointer(%x: !tt.ptr<tensor<4xf32>>) {
 
 // -----
 
-// expected-error @below {{an address space is a number: 1 is device memory, and is left out}}
-tt.func public @space(%x: !tt.ptr<f32, "constant">) {
+// expected-error @below {{address space 'elsewhere' is unknown; it is 'global', 'descriptor' or 'constant'}}
+tt.func public @space(%x: !tt.ptr<f32, "elsewhere">) {
+  tt.return
+}
+
+// -----
+
+// expected-error @below {{an address space is a number or a name in quotes}}
+tt.func public @space(%x: !tt.ptr<f32, %y>) {
   tt.return
 }
