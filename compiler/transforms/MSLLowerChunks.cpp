@@ -230,6 +230,16 @@ Value ChunkLowering::computeElementwise(Operation *op, const Coord &at, int64_t 
   return chunk->getResult(0);
 }
 
+/// Whether the elements depend only on the last bits of `asked`, those of a chunk's components.
+static bool isSameInSteps(DenseElementsAttr constant, const RegisterMap &asked, int64_t width) {
+  unsigned terms = asked.bases.size() - llvm::Log2_64(width);
+  for (int64_t index = 0, e = int64_t(1) << asked.bases.size(); index < e; ++index)
+    if (getConstantElement(constant, asked.apply(index)) !=
+        getConstantElement(constant, asked.apply(index >> terms << terms)))
+      return false;
+  return true;
+}
+
 Value ChunkLowering::computeConstant(arith::ConstantOp op, const Coord &at, int64_t width) {
   auto dense = cast<DenseElementsAttr>(op.getValue());
   Location loc = op.getLoc();
@@ -259,6 +269,8 @@ Value ChunkLowering::computeConstant(arith::ConstantOp op, const Coord &at, int6
   for (int64_t bit = 1; bit < width; bit <<= 1)
     asked.bases.push_back(bit);
   auto strides = getLinearStrides(dense, asked);
+  if (!strides && isSameInSteps(dense, asked, width))
+    return chunkOf(at.constant);
   if (!strides)
     return fail(op,
                 "internal error: a constant without linear structure was asked for at a loop index",

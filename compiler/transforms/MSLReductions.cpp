@@ -78,6 +78,7 @@ ReductionShape ReductionShape::get(ReduceRegistersOp op) {
   shape.trip = int64_t(1) << (loopHigh - shape.loopLow);
   SmallVector<Value> operands(op.getOperands());
   shape.nest = getLoopNest(operands, registers, step, {int64_t(shape.loopLow), int64_t(loopHigh)});
+  shape.nest.writtenOut = !shape.nest.hasLoopsOnly();
   llvm::erase_if(shape.nest.dims, [&](const LoopDim &dim) {
     return shape.trip != 1 && dim.stride >= (int64_t(1) << shape.loopLow) &&
            dim.stride < (int64_t(1) << loopHigh);

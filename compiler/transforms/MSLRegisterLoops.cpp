@@ -21,9 +21,22 @@ namespace {
 /// Finds the register bits at which loops over the visited tiles must end.
 class BreakFinder {
 public:
+  /// The first `stepBits` bits of a register are constants in every step.
+  explicit BreakFinder(unsigned stepBits) : stepBits(stepBits) {}
+
   uint64_t breaks = 0;
+  /// Bits whose loops have to be written out.
+  uint64_t writtenOutBits = 0;
   bool writtenOut = false;
 
+  void visit(ArrayRef<Value> roots, int64_t registers) {
+    RegisterMap identity = RegisterMap::identity(registers);
+    for (Value root : roots)
+      if (getNumRegisters(root.getType()) == registers)
+        visit(root, identity, /*isIdentity=*/true);
+  }
+
+private:
   void visit(Value value, const RegisterMap &map, bool isIdentity) {
     if (!isTile(value))
       return;
@@ -43,7 +56,7 @@ public:
       if (auto strides = getLinearStrides(dense, map))
         breakWhere(*strides);
       else
-        writtenOut = true;
+        writeOutWhere(dense, map);
       return;
     }
     if (auto permute = dyn_cast<PermuteRegistersOp>(op)) {
@@ -56,11 +69,24 @@ public:
         visit(operand, map, isIdentity);
   }
 
-private:
   void breakWhere(ArrayRef<int64_t> strides) {
     for (size_t bit = 1; bit < strides.size(); ++bit)
       if (strides[bit] != strides[bit - 1] * 2)
         breaks |= uint64_t(1) << bit;
+  }
+
+  /// Adds the bits that select an element of the constant and differ from step to step.
+  void writeOutWhere(DenseElementsAttr constant, const RegisterMap &map) {
+    int64_t registers = int64_t(1) << map.bases.size();
+    SmallVector<int64_t> elements;
+    for (int64_t index = 0; index < registers; ++index)
+      elements.push_back(getConstantElement(constant, map.apply(index)));
+    for (int64_t bit = int64_t(1) << stepBits; bit < registers; bit <<= 1)
+      for (int64_t index = 0; index < registers; ++index)
+        if (elements[index] != elements[index ^ bit]) {
+          writtenOutBits |= bit;
+          break;
+        }
   }
 
   bool isNew(Value value, const RegisterMap &map) {
@@ -71,6 +97,7 @@ private:
     return true;
   }
 
+  unsigned stepBits;
   llvm::DenseSet<Value> seen;
   /// Tiles that are visited under another order of registers. A kernel has few of them.
   SmallVector<std::pair<Value, RegisterMap>> mapped;
@@ -80,23 +107,51 @@ private:
 
 LoopNest triton_metal::msl::getLoopNest(ArrayRef<Value> roots, int64_t registers, int64_t step,
                                         ArrayRef<int64_t> breaks) {
-  BreakFinder finder;
+  BreakFinder finder(llvm::Log2_64(step));
   for (int64_t bit : breaks)
     finder.breaks |= uint64_t(1) << bit;
-  RegisterMap identity = RegisterMap::identity(registers);
-  for (Value root : roots)
-    if (getNumRegisters(root.getType()) == registers)
-      finder.visit(root, identity, /*isIdentity=*/true);
+  finder.visit(roots, registers);
   LoopNest nest;
   nest.writtenOut = finder.writtenOut;
+  uint64_t writtenOut = finder.writtenOutBits;
   for (int64_t stride = step; stride < registers;) {
     int64_t end = stride * 2;
-    while (end < registers && !(finder.breaks >> llvm::Log2_64(end) & 1))
+    bool out = writtenOut & stride;
+    while (end < registers && !(finder.breaks >> llvm::Log2_64(end) & 1) &&
+           bool(writtenOut & end) == out)
       end *= 2;
-    nest.dims.insert(nest.dims.begin(), LoopDim{stride, end / stride});
+    nest.dims.insert(nest.dims.begin(), LoopDim{stride, end / stride, out});
     stride = end;
   }
   return nest;
+}
+
+bool LoopNest::hasLoopsOnly() const {
+  return !writtenOut && llvm::none_of(dims, [](const LoopDim &dim) { return dim.writtenOut; });
+}
+
+bool triton_metal::msl::canBeIndexed(ArrayRef<Value> roots, int64_t registers) {
+  BreakFinder finder(/*stepBits=*/0);
+  finder.visit(roots, registers);
+  return !finder.writtenOut && !finder.writtenOutBits;
+}
+
+/// Creates the loops of `dims`, the outermost first.
+static void createLoops(OpBuilder &builder, Location loc, ArrayRef<LoopDim> dims, const Coord &at,
+                        function_ref<void(const Coord &)> body) {
+  if (dims.empty())
+    return body(at);
+  const LoopDim &dim = dims.front();
+  if (dim.writtenOut) {
+    for (int64_t index = 0; index < dim.trip; ++index)
+      createLoops(builder, loc, dims.drop_front(), at.plus(index * dim.stride), body);
+    return;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  auto loop = UnrollOp::create(builder, loc, 0, dim.trip);
+  builder.setInsertionPoint(loop.getBody().front().getTerminator());
+  createLoops(builder, loc, dims.drop_front(), at.plus(loop.getIndex(), dim.stride, dim.trip),
+              body);
 }
 
 void triton_metal::msl::createLoopNest(OpBuilder &builder, Location loc, const LoopNest &nest,
@@ -107,19 +162,67 @@ void triton_metal::msl::createLoopNest(OpBuilder &builder, Location loc, const L
       body(Coord().plus(first));
     return;
   }
-  OpBuilder::InsertionGuard guard(builder);
-  Coord at;
-  for (const LoopDim &dim : nest.dims) {
-    auto loop = UnrollOp::create(builder, loc, 0, dim.trip);
-    builder.setInsertionPoint(loop.getBody().front().getTerminator());
-    at = at.plus(loop.getIndex(), dim.stride, dim.trip);
-  }
-  body(at);
+  createLoops(builder, loc, nest.dims, Coord(), body);
 }
 
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Widens a step such that it takes whole vectors of the variables that are read under another
+/// order of registers. The components of a vector are then constants, and not selected by an index.
+class StepWidener {
+public:
+  /// A step that would become longer than this stays as it was.
+  static constexpr int64_t kLongest = 4 * kLargestChunk;
+
+  StepWidener(int64_t registers, int64_t step) : registers(registers), step(step) {}
+
+  void visit(Value value, const RegisterMap &map, bool isIdentity) {
+    if (!isTile(value) || (isIdentity && !seen.insert(value).second))
+      return;
+    Operation *op = value.getDefiningOp();
+    if (auto read = dyn_cast_or_null<ReadTileOp>(op)) {
+      if (!isIdentity)
+        widen(map, getWidth(read.getArray()));
+    } else if (auto permute = dyn_cast_or_null<PermuteRegistersOp>(op)) {
+      RegisterMap inner{SmallVector<int64_t>(permute.getBases()), int64_t(permute.getOffset())};
+      visit(permute.getValue(), map.then(inner), /*isIdentity=*/false);
+    } else if (op && isElementwise(op)) {
+      for (Value operand : op->getOperands())
+        visit(operand, map, isIdentity);
+    }
+  }
+
+  int64_t get() const { return step; }
+
+private:
+  void widen(const RegisterMap &map, int64_t width) {
+    int64_t wide = step;
+    for (auto [bit, base] : llvm::enumerate(map.bases))
+      if (base & (width - 1))
+        wide = std::max(wide, int64_t(2) << bit);
+    if (wide <= std::min(kLongest, registers))
+      step = wide;
+  }
+
+  int64_t registers, step;
+  llvm::DenseSet<Value> seen;
+};
+
+} // namespace
+
+static int64_t widenStep(ArrayRef<Operation *> ops, int64_t registers, int64_t step) {
+  StepWidener widener(registers, step);
+  RegisterMap identity = RegisterMap::identity(registers);
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      if (getNumRegisters(operand.getType()) == registers)
+        widener.visit(operand, identity, /*isIdentity=*/true);
+  return widener.get();
+}
 
 int64_t triton_metal::msl::getStep(ArrayRef<Operation *> ops, int64_t registers) {
   int64_t step = 0;
@@ -146,7 +249,7 @@ int64_t triton_metal::msl::getStep(ArrayRef<Operation *> ops, int64_t registers)
   }
   if (step == 0)
     step = llvm::any_of(ops, isAccess) ? 1 : kLargestChunk;
-  return std::min(step, registers);
+  return std::min(widenStep(ops, registers, step), registers);
 }
 
 int64_t triton_metal::msl::getGuardedStep(TileLoopOp loop, int64_t step) {

@@ -14,14 +14,18 @@ namespace triton_metal::msl {
 struct LoopDim {
   int64_t stride;
   int64_t trip;
+  /// The iterations are written out: a constant depends on the index, and is not linear in it.
+  bool writtenOut = false;
 };
 
 /// The loops over the registers of a tile, the outermost first.
 struct LoopNest {
   llvm::SmallVector<LoopDim> dims;
-  /// No loop is possible: a tile needs registers that are no sum of loop indices, or a constant
-  /// that is not linear in them. The steps are written out instead.
+  /// No loop is possible: a tile needs registers that are no sum of loop indices. The steps are
+  /// written out instead.
   bool writtenOut = false;
+
+  bool hasLoopsOnly() const;
 };
 
 /// The loops over every `step`-th register of `registers`, such that each register of the tiles in
@@ -33,6 +37,9 @@ LoopNest getLoopNest(llvm::ArrayRef<mlir::Value> roots, int64_t registers, int64
 /// Creates the loops at the insertion point and calls `body` in them, for every `step`-th register.
 void createLoopNest(mlir::OpBuilder &builder, mlir::Location loc, const LoopNest &nest,
                     int64_t registers, int64_t step, llvm::function_ref<void(const Coord &)> body);
+
+/// Whether the tiles can be computed at an index that selects any register of a step.
+bool canBeIndexed(llvm::ArrayRef<mlir::Value> roots, int64_t registers);
 
 /// The number of registers of a step: as many as the widest access in `ops` takes, or as the
 /// variables hold that `ops` read register by register.

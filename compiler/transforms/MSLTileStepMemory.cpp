@@ -26,7 +26,7 @@ static bool canLoopOverComponents(Operation *op) {
     if (isOnDemand(operand))
       roots.push_back(operand);
   }
-  return !getLoopNest(roots, registers, registers).writtenOut;
+  return canBeIndexed(roots, registers);
 }
 
 void TileStep::forEachComponent(Operation *op, int64_t part,

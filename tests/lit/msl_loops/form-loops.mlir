@@ -231,3 +231,57 @@ msl.kernel @atomics(%x: !msl.ptr<i32, device>, %o: i32) threads 32 {
   msl.store %e, %x[%o] : i32, !msl.ptr<i32, device>, i32
   msl.return
 }
+
+// -----
+
+// Two tiles become one, element by element. Which tile an element comes from is the same in each step: a loop.
+// CHECK-LABEL: msl.kernel @joined
+// CHECK:       msl.unroll %[[I:.*]] = 0 to 4 {
+// CHECK:         %[[CHOICE:.*]] = msl.chunk %{{.*}}[%[[I]]] strides [8] : vector<32xi1> -> vector<4xi1>
+// CHECK:         arith.select
+// CHECK:         msl.chunk %{{.*}}[%[[I]]] strides [8] offset 4 : vector<32xi1> -> vector<4xi1>
+// CHECK:         arith.select
+// CHECK-NOT:   arith.select
+// CHECK:       }
+msl.kernel @joined(%y: !msl.ptr<f32, device>, %o: i32) threads 32 {
+  %a = msl.var : !msl.array<4xvector<4xf32>>
+  %b = msl.var : !msl.array<4xvector<4xf32>>
+  %c = msl.var : !msl.array<8xvector<4xf32>>
+  %odd = arith.constant dense<[0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]> : vector<32xi1>
+  msl.tile_loop 32 step 8 {
+    %x = msl.read_tile %a : !msl.array<4xvector<4xf32>> -> vector<16xf32>
+    %z = msl.read_tile %b : !msl.array<4xvector<4xf32>> -> vector<16xf32>
+    %xs = msl.permute_registers %x {bases = array<i64: 0, 1, 2, 4, 8>} : vector<16xf32> -> vector<32xf32>
+    %zs = msl.permute_registers %z {bases = array<i64: 0, 1, 2, 4, 8>} : vector<16xf32> -> vector<32xf32>
+    %w = arith.select %odd, %zs, %xs : vector<32xi1>, vector<32xf32>
+    msl.write_tile %w, %c : vector<32xf32>, !msl.array<8xvector<4xf32>>
+  }
+  msl.return
+}
+
+// -----
+
+// The first half is one tile, the second half another: the choice is written out, and each half is a loop.
+// CHECK-LABEL: msl.kernel @halves
+// CHECK:       msl.unroll %[[I:.*]] = 0 to 2 {
+// CHECK:         msl.chunk %{{.*}}[%[[I]]] strides [4] : vector<16xi1> -> vector<4xi1>
+// CHECK:       }
+// CHECK:       msl.unroll %[[J:.*]] = 0 to 2 {
+// CHECK:         msl.chunk %{{.*}}[%[[J]]] strides [4] offset 8 : vector<16xi1> -> vector<4xi1>
+// CHECK:       }
+// CHECK-NOT:   msl.unroll
+msl.kernel @halves(%o: i32) threads 32 {
+  %a = msl.var : !msl.array<2xvector<4xf32>>
+  %b = msl.var : !msl.array<2xvector<4xf32>>
+  %c = msl.var : !msl.array<4xvector<4xf32>>
+  %second = arith.constant dense<[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]> : vector<16xi1>
+  msl.tile_loop 16 step 4 {
+    %x = msl.read_tile %a : !msl.array<2xvector<4xf32>> -> vector<8xf32>
+    %z = msl.read_tile %b : !msl.array<2xvector<4xf32>> -> vector<8xf32>
+    %xs = msl.permute_registers %x {bases = array<i64: 1, 2, 4, 0>} : vector<8xf32> -> vector<16xf32>
+    %zs = msl.permute_registers %z {bases = array<i64: 1, 2, 4, 0>} : vector<8xf32> -> vector<16xf32>
+    %w = arith.select %second, %zs, %xs : vector<16xi1>, vector<16xf32>
+    msl.write_tile %w, %c : vector<16xf32>, !msl.array<4xvector<4xf32>>
+  }
+  msl.return
+}

@@ -144,3 +144,30 @@ msl.kernel @known_choice(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) t
   msl.write %part, %x : vector<2xf32>, !msl.ptr<f32, device>
   msl.return
 }
+
+// -----
+
+// A constant that is the same in each step of the loop is no arithmetic on its index, and picks components.
+// CHECK-LABEL: msl.kernel @picked
+// CHECK:       msl.unroll %[[I:.*]] = 0 to 2 {
+// CHECK-DAG:     %[[X:.*]] = msl.get %{{.*}}[%[[I]]] : <2xvector<4xf32>> -> vector<4xf32>
+// CHECK-DAG:     %[[Z:.*]] = msl.get %{{.*}}[%[[I]]] : <2xvector<4xf32>> -> vector<4xf32>
+// CHECK:         %[[W:.*]] = msl.vector
+// CHECK-NOT:     arith.select
+// CHECK:         msl.set %[[W]]
+msl.kernel @picked(%o: i32) threads 32 {
+  %a = msl.var : !msl.array<2xvector<4xf32>>
+  %b = msl.var : !msl.array<2xvector<4xf32>>
+  %c = msl.var : !msl.array<2xvector<4xf32>>
+  %odd = arith.constant dense<[0, 1, 0, 1, 0, 1, 0, 1]> : vector<8xi1>
+  %x = msl.read_tile %a : !msl.array<2xvector<4xf32>> -> vector<8xf32>
+  %z = msl.read_tile %b : !msl.array<2xvector<4xf32>> -> vector<8xf32>
+  msl.unroll %i = 0 to 2 {
+    %xs = msl.chunk %x[%i] strides [4] : vector<8xf32> -> vector<4xf32>
+    %zs = msl.chunk %z[%i] strides [4] : vector<8xf32> -> vector<4xf32>
+    %choice = msl.chunk %odd[%i] strides [4] : vector<8xi1> -> vector<4xi1>
+    %w = arith.select %choice, %zs, %xs : vector<4xi1>, vector<4xf32>
+    msl.set %w, %c[%i] : vector<4xf32>, !msl.array<2xvector<4xf32>>
+  }
+  msl.return
+}

@@ -10,7 +10,7 @@
 // CHECK-NEXT:  %[[V1:.*]] = msl.read_tile %[[V0]] : <4xvector<2xf32>> -> vector<8xf32>
 // CHECK-NEXT:  msl.barrier
 // CHECK-NEXT:  %[[V2:.*]] = msl.permute_registers %[[V1]] {bases = array<i64: 4, 2, 1>} : vector<8xf32> -> vector<8xf32>
-// CHECK-NEXT:  msl.tile_loop 8 step 4 {
+// CHECK-NEXT:  msl.tile_loop 8 step 8 {
 // CHECK-NEXT:    %[[V3]] = msl.read_tile %[[V0]] : <4xvector<2xf32>> -> vector<8xf32>
 // CHECK-NEXT:    %[[V4:.*]] = msl.read_tile %[[V0]] : <4xvector<2xf32>> -> vector<8xf32>
 // CHECK-NEXT:    %[[V5:.*]] = msl.permute_registers %[[V4]] {bases = array<i64: 4, 2, 1>} : vector<8xf32> -> vector<8xf32>
@@ -106,7 +106,7 @@ msl.kernel @carried(%x: !msl.ptr<f32, device>, %n: i32) threads 32 {
 // CHECK-NEXT:    %[[V1:.*]] = msl.read_tile %[[V0]] : <2xvector<4xf32>> -> vector<8xf32>
 // CHECK-NEXT:    %[[V2:.*]] = msl.permute_registers %[[V1]] {bases = array<i64: 4, 2, 1>} : vector<8xf32> -> vector<8xf32>
 // CHECK-NEXT:    %[[V3:.*]] = msl.var : <2xvector<4xf32>>
-// CHECK-NEXT:    msl.tile_loop 8 step 4 {
+// CHECK-NEXT:    msl.tile_loop 8 step 8 {
 // CHECK-NEXT:      %[[V4:.*]] = msl.read_tile %[[V0]] : <2xvector<4xf32>> -> vector<8xf32>
 // CHECK-NEXT:      %[[V5:.*]] = msl.read_tile %[[V0]] : <2xvector<4xf32>> -> vector<8xf32>
 // CHECK-NEXT:      %[[V6:.*]] = msl.permute_registers %[[V5]] {bases = array<i64: 4, 2, 1>} : vector<8xf32> -> vector<8xf32>
