@@ -150,9 +150,10 @@ LinearLayout LinearLayout::defaultBlocked(ArrayRef<int64_t> shape, unsigned numS
 /// whose indices differ in bits 0 and 3 hold a row.
 static LinearLayout fragments(ArrayRef<int64_t> shape, msl::FragmentShape fragment,
                               int64_t rowsEach, int64_t columnsEach, ArrayRef<int> simdgroupDims) {
-  assert(shape.size() == 2 && fragment.isValid() && rowsEach >= fragment.rows &&
+  assert(shape.size() >= 2 && fragment.isValid() && rowsEach >= fragment.rows &&
          columnsEach >= fragment.columns);
-  unsigned rowShift = Log2_64(shape[1]);
+  int rowDim = shape.size() - 2, columnDim = shape.size() - 1;
+  unsigned rowShift = Log2_64(shape[columnDim]);
   auto row = [&](uint32_t r) { return r << rowShift; };
   uint32_t neighbours = fragment.columns / msl::kLaneColumns;
   SmallVector<uint32_t> reg, simdgroup;
@@ -165,32 +166,39 @@ static LinearLayout fragments(ArrayRef<int64_t> shape, msl::FragmentShape fragme
     reg.push_back(c);
   for (int64_t r = fragment.rows; r < rowsEach; r *= 2)
     reg.push_back(row(r));
-  int64_t next[2] = {rowsEach, columnsEach};
+  SmallVector<int64_t> next(shape.size(), 1);
+  next[rowDim] = rowsEach;
+  next[columnDim] = columnsEach;
   for (int dim : simdgroupDims) {
     if (dim < 0) {
       simdgroup.push_back(0);
       continue;
     }
-    simdgroup.push_back(dim == 0 ? row(next[0]) : uint32_t(next[1]));
+    simdgroup.push_back(uint32_t(next[dim]) << shiftOf(shape, dim));
     next[dim] *= 2;
   }
+  for (int dim = rowDim; dim-- > 0;)
+    for (int64_t matrix = next[dim]; matrix < shape[dim]; matrix *= 2)
+      reg.push_back(uint32_t(matrix) << shiftOf(shape, dim));
   return LinearLayout(shape, reg, lane, simdgroup);
 }
 
-/// Which dimension each SIMD-group bit tiles: columns inner, then rows, then none.
+/// Which dimension each SIMD-group bit tiles: columns inner, then rows, then a batch, then none.
 static SmallVector<int> simdgroupDims(ArrayRef<unsigned> simdgroups, unsigned numSimdgroups) {
-  assert(simdgroups.size() == 2 && simdgroups[0] * simdgroups[1] <= numSimdgroups);
   SmallVector<int> dims;
-  dims.append(Log2_32(simdgroups[1]), 1);
-  dims.append(Log2_32(simdgroups[0]), 0);
+  for (int dim = simdgroups.size(); dim-- > 0;)
+    dims.append(Log2_32(simdgroups[dim]), dim);
+  assert(dims.size() <= Log2_32(numSimdgroups));
   dims.resize(Log2_32(numSimdgroups), -1);
   return dims;
 }
 
 LinearLayout LinearLayout::simdgroupMatrix(ArrayRef<int64_t> shape, msl::MatrixShape instruction,
                                            ArrayRef<unsigned> simdgroups, unsigned numSimdgroups) {
-  return fragments(shape, instruction.getAccumulator(), shape[0] / simdgroups[0],
-                   shape[1] / simdgroups[1], simdgroupDims(simdgroups, numSimdgroups));
+  assert(shape.size() == simdgroups.size());
+  size_t rows = shape.size() - 2, columns = shape.size() - 1;
+  return fragments(shape, instruction.getAccumulator(), shape[rows] / simdgroups[rows],
+                   shape[columns] / simdgroups[columns], simdgroupDims(simdgroups, numSimdgroups));
 }
 
 LinearLayout LinearLayout::simdgroupOperand(ArrayRef<int64_t> shape, msl::MatrixShape instruction,

@@ -66,9 +66,11 @@ public:
                               llvm::ArrayRef<unsigned> simdgroupOrder = {});
   /// `blocked` with one element a thread and the last dimension fastest.
   static LinearLayout defaultBlocked(llvm::ArrayRef<int64_t> shape, unsigned numSimdgroups);
-  /// An accumulator of the instruction's fragments, `simdgroups[0]` x `simdgroups[1]` SIMD-groups
-  /// tiling it; SIMD-groups beyond their product replicate. The fragments of one SIMD-group are
-  /// consecutive, columns inner. It has at least one fragment for each of the SIMD-groups.
+  /// An accumulator of the instruction's fragments. `simdgroups` says how many SIMD-groups tile
+  /// each dimension; SIMD-groups beyond their product replicate. The fragments of one SIMD-group
+  /// are consecutive, columns inner, then rows. It has at least one fragment for each of the
+  /// SIMD-groups. The dimensions before the last two are those of a batch: neighbouring matrices
+  /// belong to different SIMD-groups.
   static LinearLayout simdgroupMatrix(llvm::ArrayRef<int64_t> shape, msl::MatrixShape instruction,
                                       llvm::ArrayRef<unsigned> simdgroups, unsigned numSimdgroups);
   /// Operand A (operandIndex 0, [M][K]) or B (1, [K][N]) in registers for an accumulator tiled by

@@ -297,41 +297,49 @@ struct MMAPattern : RegisterPattern<ttm::MMAOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
     msl::MatrixShape shape = op.getInstruction();
-    auto [rows, columns] = *ttm::getSimdgroupMatrixTiling(layoutOf(op.getAcc()), shape);
+    ttm::SimdgroupMatrixTiling tiling =
+        *ttm::getSimdgroupMatrixTiling(layoutOf(op.getAcc()), shape);
     // Fragments of each SIMD-group.
-    int64_t m = op.getM() / rows / shape.m, n = op.getN() / columns / shape.n;
+    int64_t m = op.getM() / tiling.rows / shape.m, n = op.getN() / tiling.columns / shape.n;
     int64_t k = op.getK() / shape.k;
-    Operand a = inTile(builder, op, 0, op.getA(), adaptor.getA(), adaptor.getASlot());
+    ArrayRef<int64_t> all = op.getAcc().getType().getShape();
+    int64_t batches = all.size() == 3 ? all[0] / tiling.batch : 1;
+    Operand a = inTile(builder, op, 0, op.getA(), adaptor.getA(), adaptor.getASlot(), tiling.batch);
     if (!a.value)
       a.value = inRegisters(builder, op, 0, op.getA(), adaptor.getA(), m, k);
-    Operand b = inTile(builder, op, 1, op.getB(), adaptor.getB(), adaptor.getBSlot());
+    Operand b = inTile(builder, op, 1, op.getB(), adaptor.getB(), adaptor.getBSlot(), tiling.batch);
     if (!b.value)
       b.value = inRegisters(builder, op, 1, op.getB(), adaptor.getB(), n, k);
     Value acc = adaptor.getAcc();
-    rewriter.replaceOpWithNewOp<msl::MmaOp>(op, acc.getType(), acc, a.value, b.value, shape, m, n,
-                                            k, a.stride, b.stride, op.getATransposed(),
-                                            op.getBTransposed());
+    rewriter.replaceOpWithNewOp<msl::MmaOp>(
+        op, acc.getType(), acc, a.value, b.value, shape, m, n, k, a.stride, b.stride,
+        op.getATransposed(), op.getBTransposed(), batches, op.getBatch() / tiling.batch,
+        int64_t(op.getBatchOffset()) / tiling.batch, a.batchStride, b.batchStride);
     return success();
   }
 
 private:
   struct Operand {
     Value value;
-    int32_t stride = 0;
+    int32_t stride = 0, batchStride = 0;
   };
 
   /// Where this SIMD-group's rows (of a, index 0) or columns (of b) begin; nothing if the operand
   /// is in registers.
   static Operand inTile(RegisterBuilder &builder, ttm::MMAOp op, unsigned index, Value operand,
-                        Value memory, Value slot) {
+                        Value memory, Value slot, int64_t simdgroupsAlongBatch) {
     auto tile = dyn_cast<ttm::TileType>(operand.getType());
     if (!tile)
       return {};
     LinearLayout layout = layoutOf(op.getAcc());
     bool transposed = index == 0 ? op.getATransposed() : op.getBTransposed();
     int64_t step = (index == 0) != transposed ? tile.getRowStride() : 1;
+    // From one matrix of the batch to the next. Neighbouring ones belong to different SIMD-groups.
+    int64_t matrix = tile.getRank() == 3 ? tile.getSlotElements() / tile.getShape()[0] : 0;
     auto begins = llvm::map_to_vector(layout.getSimdgroupBases(), [&](uint32_t base) {
-      return uint32_t(layout.toCoordinates(base)[index] * step);
+      auto coordinates = layout.toCoordinates(base);
+      int64_t batch = tile.getRank() == 3 ? coordinates[0] : 0;
+      return uint32_t(coordinates[coordinates.size() - 2 + index] * step + batch * matrix);
     });
     std::string name = tileName(memory) + (index == 0 ? "_rows" : "_columns");
     Value begin = builder.threadIndex(SmallVector<uint32_t>(kLaneBits, 0), begins);
@@ -339,7 +347,7 @@ private:
     OpBuilder &plain = builder;
     if (!matchPattern(begin, m_Zero()))
       memory = msl::PtrAddOp::create(plain, named(builder, name), memory, begin);
-    return {memory, int32_t(tile.getRowStride())};
+    return {memory, int32_t(tile.getRowStride()), int32_t(matrix * simdgroupsAlongBatch)};
   }
 
   /// The fragments of this operation's part of K. They are inner for a, outer for b; `others` is

@@ -9,10 +9,11 @@ namespace triton_metal {
 DotForm getDotForm(tt::DotOp dot, const Budget &budget) {
   RankedTensorType a = dot.getA().getType(), b = dot.getB().getType();
   const msl::MatrixInstruction *instruction = budget.getMatrixInstruction();
-  if (!instruction || a.getRank() != 2)
+  if (!instruction || a.getRank() > 3)
     return DotForm::MultiplyAdds;
   msl::MatrixShape shape = instruction->shape;
-  if (a.getDimSize(0) < shape.m || a.getDimSize(1) < shape.k || b.getDimSize(1) < shape.n)
+  ArrayRef<int64_t> sides = a.getShape().take_back(2);
+  if (sides[0] < shape.m || sides[1] < shape.k || b.getShape().back() < shape.n)
     return DotForm::MultiplyAdds;
   if (a.getElementType().isF64() || b.getElementType().isF64() ||
       dot.getType().getElementType().isF64())
@@ -20,7 +21,7 @@ DotForm getDotForm(tt::DotOp dot, const Budget &budget) {
   // Sums of products of int8 are made in fp32.
   if (a.getElementType().isInteger())
     return a.getElementType().isInteger(8) && b.getElementType().isInteger(8) &&
-                   a.getShape()[1] <= kExactTerms
+                   sides[1] <= kExactTerms
                ? DotForm::SimdgroupMatrices
                : DotForm::MultiplyAdds;
   return DotForm::SimdgroupMatrices;

@@ -9,8 +9,8 @@
 namespace triton_metal {
 
 enum class DotForm {
-  /// On simdgroup matrices: two-dimensional, no side below the instruction's, of types that it
-  /// takes.
+  /// On simdgroup matrices: a product or a batch of them, no side below the instruction's, of types
+  /// that it takes.
   SimdgroupMatrices,
   /// A loop of multiply-adds over K: any shape, any numbers that Metal has.
   MultiplyAdds,

@@ -21,6 +21,8 @@ struct Factor {
   Value pointer;
   int64_t count, stride;
   bool transposed;
+  /// Where the matrix of the batch begins; null if it is the first one.
+  Value begin;
 };
 
 /// Writes the loops of one product. An index that is null is 0.
@@ -30,29 +32,41 @@ public:
       : op(op), loc(op.getLoc()), nowhere(UnknownLoc::get(op.getContext())), builder(op) {}
 
   void run() {
-    int64_t m = op.getM(), n = op.getN(), k = op.getK();
-    bool aInMemory = isa<PtrType>(op.getA().getType());
-    bool bInMemory = isa<PtrType>(op.getB().getType());
-    createLoop(k, [&](Value kIndex) {
-      Value a = op.getA(), b = op.getB();
-      if (aInMemory)
-        a = load({0, a, m, op.getAStride(), op.getATransposed()}, kIndex);
-      if (bInMemory)
-        b = load({1, b, n, op.getBStride(), op.getBTransposed()}, kIndex);
-      createLoop(m, [&](Value mIndex) {
-        createLoop(n, [&](Value nIndex) {
-          Value aIndex = aInMemory ? mIndex : add(scale(mIndex, k), kIndex);
-          Value bIndex = bInMemory ? nIndex : add(scale(kIndex, n), nIndex);
-          MultiplyAccumulateOp::create(builder, loc, op.getAcc(),
-                                       getIndex(op.getAcc(), add(scale(mIndex, n), nIndex)), a,
-                                       getIndex(a, aIndex), b, getIndex(b, bIndex));
-        });
-      });
-    });
+    createLoop(op.getBatch(), [&](Value batch) { multiply(batch); });
     op.erase();
   }
 
 private:
+  /// One product of the batch.
+  void multiply(Value batch) {
+    int64_t m = op.getM(), n = op.getN(), k = op.getK();
+    bool aInMemory = isa<PtrType>(op.getA().getType());
+    bool bInMemory = isa<PtrType>(op.getB().getType());
+    Value first = scale(batch, m * n);
+    if (int64_t before = int64_t(op.getFirstBatch()) * m * n)
+      first = add(first, createConstant(builder, loc, before, builder.getI32Type()));
+    createLoop(k, [&](Value kIndex) {
+      Value a = op.getA(), b = op.getB();
+      if (aInMemory)
+        a = load(
+            {0, a, m, op.getAStride(), op.getATransposed(), scale(batch, op.getABatchStride())},
+            kIndex);
+      if (bInMemory)
+        b = load(
+            {1, b, n, op.getBStride(), op.getBTransposed(), scale(batch, op.getBBatchStride())},
+            kIndex);
+      createLoop(m, [&](Value mIndex) {
+        createLoop(n, [&](Value nIndex) {
+          Value aIndex = aInMemory ? mIndex : add(scale(mIndex, k), kIndex);
+          Value bIndex = bInMemory ? nIndex : add(scale(kIndex, n), nIndex);
+          Value index = add(first, add(scale(mIndex, n), nIndex));
+          MultiplyAccumulateOp::create(builder, loc, op.getAcc(), getIndex(op.getAcc(), index), a,
+                                       getIndex(a, aIndex), b, getIndex(b, bIndex));
+        });
+      });
+    });
+  }
+
   Value add(Value a, Value b) {
     if (!a || !b)
       return a ? a : b;
@@ -97,7 +111,8 @@ private:
     bool rowsAreK = (factor.index == 0) == factor.transposed;
     createLoop(factor.count, [&](Value index) {
       Value row = rowsAreK ? kIndex : index, column = rowsAreK ? index : kIndex;
-      Value offset = add(scale(row, rows * factor.stride), scale(column, columns));
+      Value offset =
+          add(factor.begin, add(scale(row, rows * factor.stride), scale(column, columns)));
       MatrixLoadOp::create(builder, loc, factor.pointer, offset, fragments,
                            getIndex(fragments, index), builder.getI32IntegerAttr(factor.stride),
                            factor.transposed ? builder.getUnitAttr() : UnitAttr());

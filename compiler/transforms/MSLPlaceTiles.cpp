@@ -280,7 +280,8 @@ void TilePlacement::visitMma(MmaOp op) {
   Value a = getOperand(op.getA(), 0), b = getOperand(op.getB(), 1);
   MatrixProductOp::create(builder, op.getLoc(), product, a, b, shape, op.getM(), op.getN(),
                           op.getK(), op.getAStride(), op.getBStride(), op.getATransposed(),
-                          op.getBTransposed());
+                          op.getBTransposed(), op.getBatches(), op.getBatch(), op.getFirstBatch(),
+                          op.getABatchStride(), op.getBBatchStride());
   place(op.getResult(), product, op.getLoc());
   op.erase();
 }

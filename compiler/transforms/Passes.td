@@ -437,7 +437,8 @@ def TTMAssignDotLayouts : Pass<"ttm-assign-dot-layouts", "::mlir::ModuleOp"> {
   let description = [{
     The SIMD-groups tile the accumulator, as square as they can. Where the result of one dot becomes operand A of
     another, all SIMD-groups tile the rows, because the result then already is where that operand has to be; where it
-    becomes operand B, they tile the columns.
+    becomes operand B, they tile the columns. In a batch, they take whole products first, as many as threadgroup memory
+    holds slices of the operands of, and tile each product with what is left.
 
     ```mlir
     %d = tt.dot %a, %b, %c : tensor<64x32xf16, #a> * tensor<32x64xf16, #b> -> tensor<64x64xf32, #c>
@@ -481,8 +482,8 @@ def TTMRemoveLayoutConversions : Pass<"ttm-remove-layout-conversions", "::mlir::
 def TTMExpandDot : Pass<"ttm-expand-dot", "::mlir::ModuleOp"> {
   let summary = "Turns dots that simdgroup matrices cannot do into loops of multiply-adds";
   let description = [{
-    These are dots on a target without simdgroup matrices, batches, blocks smaller than the target's instruction and sums of
-    integers that fp32 does not hold. The operands are staged in threadgroup memory with K first, in parts where they do not fit; each step of
+    These are dots on a target without simdgroup matrices, dots of float64, blocks smaller than the target's instruction and
+    sums of integers that fp32 does not hold. The operands are staged in threadgroup memory with K first, in parts where they do not fit; each step of
     the loop reads one row of both.
 
     ```mlir
@@ -509,9 +510,9 @@ def TTMLowerDot : Pass<"ttm-lower-dot", "::mlir::ModuleOp"> {
   let summary = "Turns dots into products of simdgroup matrices on tiles in threadgroup memory";
   let description = [{
     Operands are staged in threadgroup memory, each in the direction in which its threads hold neighbours, unless they
-    are where a product takes them from registers. What does not fit is staged in slices of K. Operands that do not
-    change in a loop are staged before it. int8 is staged as float16 and its exact sums go to int32; sums of float16
-    accumulators are float32 within the dot.
+    are where a product takes them from registers. What does not fit is staged in slices of K, and a batch in parts before
+    that. Operands that do not change in a loop are staged before it. int8 is staged as float16 and its exact sums go to
+    int32; sums of float16 accumulators are float32 within the dot.
 
     ```mlir
     %d = tt.dot %a, %b, %c : tensor<64x32xf16, #a> * tensor<32x64xf16, #b> -> tensor<64x64xf32, #mma>
@@ -1212,6 +1213,8 @@ def MSLFormLoops : Pass<"msl-form-loops", "::mlir::ModuleOp"> {
   let description = [{
     Operations of the loop take Metal vectors, accesses to memory as many registers as one access may. Masked accesses
     with a uniform `full` get two loops and one branch. Of tiles from outside of the loop a step asks for chunks.
+    A step takes whole vectors of a tile that it reads in another order. Where a constant that is no arithmetic progression
+    differs between steps, as the choice between two halves does, that loop is written out.
 
     ```mlir
     msl.tile_loop 32 step 4 {

@@ -57,6 +57,26 @@ LinearLayout getBlockLayout(ArrayRef<int64_t> shape, unsigned numSimdgroups) {
 
 enum class Split { Square, Rows, Columns };
 
+/// How many SIMD-groups along the batch of a dot. Each has products of its own, and operands of all
+/// of them are in threadgroup memory at a time.
+unsigned tileBatch(tt::DotOp dot, msl::MatrixShape instruction, unsigned numSimdgroups,
+                   const Budget &budget) {
+  ArrayRef<int64_t> shape = dot.getType().getShape();
+  if (shape.size() == 2)
+    return 1;
+  auto fits = [&](int64_t batch) {
+    // Of the widest element that is stored.
+    Type element = Float32Type::get(dot.getContext());
+    return getOperandTile({batch, shape[1], instruction.k}, element).getBytes() +
+               getOperandTile({batch, shape[2], instruction.k}, element).getBytes() <=
+           budget.getDotBytes();
+  };
+  unsigned batch = 1;
+  while (2 * batch <= numSimdgroups && 2 * batch <= shape[0] && fits(2 * batch))
+    batch *= 2;
+  return batch;
+}
+
 /// How many SIMD-groups along rows and columns, each with a fragment at least.
 std::pair<unsigned, unsigned> tile(ArrayRef<int64_t> shape, msl::FragmentShape fragment,
                                    unsigned numSimdgroups, Split split) {
@@ -109,10 +129,14 @@ struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayou
       ArrayRef<int64_t> shape = dot.getType().getShape();
       msl::MatrixShape instruction = budget.getMatrixInstruction()->shape;
       auto it = splits.find(dot);
-      auto [rows, columns] = tile(shape, instruction.getAccumulator(), numSimdgroups,
-                                  it == splits.end() ? Split::Square : it->second);
-      setAccumulatorLayout(
-          dot, LinearLayout::simdgroupMatrix(shape, instruction, {rows, columns}, numSimdgroups));
+      unsigned batch = tileBatch(dot, instruction, numSimdgroups, budget);
+      auto [rows, columns] =
+          tile(shape.take_back(2), instruction.getAccumulator(), numSimdgroups / batch,
+               it == splits.end() ? Split::Square : it->second);
+      unsigned simdgroups[] = {batch, rows, columns};
+      setAccumulatorLayout(dot, LinearLayout::simdgroupMatrix(
+                                    shape, instruction,
+                                    ArrayRef(simdgroups).take_back(shape.size()), numSimdgroups));
     }
     if (failed(verifyLayouts(module)))
       signalPassFailure();

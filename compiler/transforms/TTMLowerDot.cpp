@@ -34,26 +34,35 @@ struct Operand {
   /// The outermost loop that does not change the operand; null if there is none.
   Operation *invariantLoop = nullptr;
 
-  unsigned kDim() const { return index == 0 ? 1 : 0; }
+  unsigned rank() const { return shape().size(); }
+  unsigned kDim() const { return rank() - (index == 0 ? 1 : 2); }
   ArrayRef<int64_t> shape() const { return cast<RankedTensorType>(value.getType()).getShape(); }
-  TileType tileType(int64_t k) const {
+  TileType tileType(int64_t batch, int64_t k) const {
     SmallVector<int64_t> part(shape());
+    if (rank() == 3)
+      part[0] = batch;
     part[kDim()] = k;
     if (transposed)
-      std::swap(part[0], part[1]);
+      std::swap(part[rank() - 2], part[rank() - 1]);
     return getOperandTile(part, element);
   }
 };
 
-/// The dimension along which a thread, or else its neighbour, holds the next element.
-unsigned fastestDim(const LinearLayout &layout) {
+/// Whether a thread, or else its neighbour, holds the next element of a column and not of a row.
+bool areColumnsFastest(const LinearLayout &layout) {
+  unsigned columns = layout.getRank() - 1, rows = layout.getRank() - 2;
   for (InDim part : {InDim::Register, InDim::Lane})
     for (uint32_t base : layout.getBases(part))
-      for (unsigned dim : {1u, 0u})
+      for (unsigned dim : {columns, rows})
         if (base == 1u << layout.dimShift(dim))
-          return dim;
-  return 1;
+          return dim == rows;
+  return false;
 }
+
+/// The parts of a dot whose operands are in threadgroup memory at a time.
+struct Parts {
+  int64_t batch, k;
+};
 
 class DotLowering {
 public:
@@ -121,7 +130,7 @@ Operand DotLowering::makeOperand(tt::DotOp dot, unsigned index, Type element,
   }
   if (operand.inRegisters)
     return operand;
-  operand.transposed = fastestDim(*getLayout(operand.value)) == 0;
+  operand.transposed = areColumnsFastest(*getLayout(operand.value));
   for (Operation *parent = dot->getParentOp(); parent != func; parent = parent->getParentOp())
     if (auto loop = dyn_cast<LoopLikeOpInterface>(parent)) {
       if (!loop.isDefinedOutsideOfLoop(operand.value))
@@ -138,9 +147,11 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
   Value value = operand.value;
   SmallVector<int64_t> partOffsets(offsets);
   if (operand.transposed) {
-    value = transpose(builder, loc, value, {1, 0});
+    auto order = llvm::to_vector(llvm::seq<int32_t>(0, operand.rank()));
+    std::swap(order[operand.rank() - 2], order[operand.rank() - 1]);
+    value = transpose(builder, loc, value, order);
     if (!partOffsets.empty())
-      std::swap(partOffsets[0], partOffsets[1]);
+      std::swap(partOffsets[operand.rank() - 2], partOffsets[operand.rank() - 1]);
   }
   if (!tile)
     tile = AllocTileOp::create(builder, loc, type);
@@ -152,9 +163,10 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
 
 LogicalResult DotLowering::lower(tt::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getType());
-  int64_t allK = dot.getA().getType().getShape()[1];
   std::optional<LinearLayout> layout = getLayout(type);
-  if (!instruction || !layout || !getSimdgroupMatrixTiling(*layout, instruction->shape))
+  auto tiling =
+      instruction && layout ? getSimdgroupMatrixTiling(*layout, instruction->shape) : std::nullopt;
+  if (!tiling)
     return dot.emitOpError("has a result that is not laid out as simdgroup matrices");
   FailureOr<Type> element = operandElement(dot);
   if (failed(element))
@@ -164,11 +176,13 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
   // Operands that a loop does not change stay staged over it, while there is room.
   OpBuilder builder(dot);
   Location loc = dot.getLoc();
+  ArrayRef<int64_t> shapeOfA = dot.getA().getType().getShape();
+  const Parts all{shapeOfA.size() == 3 ? shapeOfA[0] : 1, shapeOfA.back()};
   Value wholeA, wholeB;
   auto stageInvariant = [&](const Operand &operand) -> Value {
     if (operand.inRegisters || !operand.invariantLoop)
       return {};
-    TileType tile = operand.tileType(allK);
+    TileType tile = operand.tileType(all.batch, all.k);
     if (invariantBytes + tile.getBytes() > budget.getInvariantBytes())
       return {};
     invariantBytes += tile.getBytes();
@@ -177,19 +191,27 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
   };
   wholeA = stageInvariant(a);
   wholeB = stageInvariant(b);
-  auto bytesFor = [&](int64_t k) {
-    return (a.inRegisters || wholeA ? 0 : a.tileType(k).getBytes()) +
-           (b.inRegisters || wholeB ? 0 : b.tileType(k).getBytes());
+  auto choosePart = [&] {
+    Parts part = all;
+    auto fits = [&] {
+      int64_t bytes = (a.inRegisters || wholeA ? 0 : a.tileType(part.batch, part.k).getBytes()) +
+                      (b.inRegisters || wholeB ? 0 : b.tileType(part.batch, part.k).getBytes());
+      return bytes <= budget.getDotBytes() - invariantBytes;
+    };
+    // Each SIMD-group along the batch has a product in each part.
+    while (!fits() && part.batch > int64_t(tiling->batch))
+      part.batch /= 2;
+    while (!fits() && part.k > int64_t(instruction->shape.k))
+      part.k /= 2;
+    return part;
   };
-  int64_t k = allK;
-  int64_t leastK = instruction->shape.k;
-  while (bytesFor(k) > budget.getDotBytes() - invariantBytes && k > leastK)
-    k /= 2;
-  if (k < allK && (wholeA || wholeB)) {
+  Parts part = choosePart();
+  bool isWhole = part.batch == all.batch && part.k == all.k;
+  if (!isWhole && (wholeA || wholeB)) {
     // A tile that is multiplied in slices is staged in slices.
     for (auto [whole, operand] : {std::pair(&wholeA, &a), std::pair(&wholeB, &b)})
       if (*whole) {
-        invariantBytes -= operand->tileType(allK).getBytes();
+        invariantBytes -= operand->tileType(all.batch, all.k).getBytes();
         Value tile = *whole;
         for (Operation *user : llvm::make_early_inc_range(tile.getUsers()))
           if (failed(eraseUnread(user)))
@@ -198,8 +220,8 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
           return failure();
         *whole = Value();
       }
-    for (k = allK; bytesFor(k) > budget.getDotBytes() - invariantBytes && k > leastK;)
-      k /= 2;
+    part = choosePart();
+    isWhole = part.batch == all.batch && part.k == all.k;
   }
 
   // The sum is float32 whatever the accumulator.
@@ -212,25 +234,28 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
   else if (!resultElement.isF32())
     acc = arith::ExtFOp::create(builder, loc, f32, acc);
   Value tileA, tileB;
-  for (int64_t offset = 0; offset < allK; offset += k) {
-    auto operandOf = [&](const Operand &operand, Value whole, Value &tile) {
-      if (operand.inRegisters)
-        return operand.value;
-      if (whole)
-        return whole;
-      SmallVector<int64_t> offsets;
-      if (k < allK) {
-        offsets.assign(2, 0);
-        offsets[operand.kDim()] = offset;
-      }
-      return tile = stage(builder, operand, operand.tileType(k), offsets, tile);
-    };
-    Value operandA = operandOf(a, wholeA, tileA), operandB = operandOf(b, wholeB, tileB);
-    // Registers hold all of K, tiles this part.
-    int64_t registerOffset = a.inRegisters || b.inRegisters ? offset : 0;
-    acc = MMAOp::create(builder, loc, f32, acc, operandA, Value(), operandB, Value(),
-                        instruction->shape, a.transposed, b.transposed, registerOffset);
-  }
+  for (int64_t batch = 0; batch < all.batch; batch += part.batch)
+    for (int64_t offset = 0; offset < all.k; offset += part.k) {
+      auto operandOf = [&](const Operand &operand, Value whole, Value &tile) {
+        if (operand.inRegisters)
+          return operand.value;
+        if (whole)
+          return whole;
+        SmallVector<int64_t> offsets;
+        if (!isWhole) {
+          offsets.assign(operand.rank(), 0);
+          if (operand.rank() == 3)
+            offsets[0] = batch;
+          offsets[operand.kDim()] = offset;
+        }
+        return tile = stage(builder, operand, operand.tileType(part.batch, part.k), offsets, tile);
+      };
+      Value operandA = operandOf(a, wholeA, tileA), operandB = operandOf(b, wholeB, tileB);
+      // Registers hold all of K, tiles this part.
+      int64_t registerOffset = a.inRegisters || b.inRegisters ? offset : 0;
+      acc = MMAOp::create(builder, loc, f32, acc, operandA, Value(), operandB, Value(),
+                          instruction->shape, a.transposed, b.transposed, registerOffset, batch);
+    }
   Value result = acc;
   if (isa<IntegerType>(resultElement))
     result = arith::AddIOp::create(builder, loc, arith::FPToSIOp::create(builder, loc, type, acc),

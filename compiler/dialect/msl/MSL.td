@@ -684,6 +684,9 @@ def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMetho
     or device pointer to this SIMD-group's first fragment with `a_stride` elements from row to row (`a_transposed`: the tile
     is stored as [k][m]), or fragments in registers, k-fragments (n-fragments for `b`) inner.
 
+    The accumulator may have `batches` matrices, one after the other. `batch` of them, from `first_batch` on, get products.
+    Their operands are in memory, `a_batch_stride` and `b_batch_stride` elements from one to the next.
+
     ```mlir
     // 16 rows and 16 columns of the accumulator, 8 terms of each sum.
     %d = msl.mma <8x8x8> %c, %a, %b {m = 2 : i32, n = 2 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 16 : i32}
@@ -693,7 +696,10 @@ def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMetho
   let arguments = (ins MSL_Vector:$acc, MSL_MmaOperand:$a, MSL_MmaOperand:$b, MSL_MatrixShapeAttr:$instruction,
                    I32Attr:$m, I32Attr:$n, I32Attr:$k,
                    DefaultValuedAttr<I32Attr, "0">:$a_stride, DefaultValuedAttr<I32Attr, "0">:$b_stride,
-                   UnitAttr:$a_transposed, UnitAttr:$b_transposed);
+                   UnitAttr:$a_transposed, UnitAttr:$b_transposed,
+                   DefaultValuedAttr<I32Attr, "1">:$batches, DefaultValuedAttr<I32Attr, "1">:$batch,
+                   DefaultValuedAttr<I32Attr, "0">:$first_batch,
+                   DefaultValuedAttr<I32Attr, "0">:$a_batch_stride, DefaultValuedAttr<I32Attr, "0">:$b_batch_stride);
   let results = (outs MSL_Vector:$result);
   let assemblyFormat = "$instruction $acc `,` $a `,` $b attr-dict `:` type($acc) `,` type($a) `,` type($b)";
   let hasVerifier = 1;

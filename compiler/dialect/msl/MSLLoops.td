@@ -102,7 +102,10 @@ def MSL_MatrixProductOp : MSL_Op<"matrix_product", [MemoryEffects<[MemRead, MemW
                    AnyTypeOf<[MSL_PtrType, MSL_MatrixArray]>:$b, MSL_MatrixShapeAttr:$instruction,
                    I32Attr:$m, I32Attr:$n, I32Attr:$k,
                    DefaultValuedAttr<I32Attr, "0">:$a_stride, DefaultValuedAttr<I32Attr, "0">:$b_stride,
-                   UnitAttr:$a_transposed, UnitAttr:$b_transposed);
+                   UnitAttr:$a_transposed, UnitAttr:$b_transposed,
+                   DefaultValuedAttr<I32Attr, "1">:$batches, DefaultValuedAttr<I32Attr, "1">:$batch,
+                   DefaultValuedAttr<I32Attr, "0">:$first_batch,
+                   DefaultValuedAttr<I32Attr, "0">:$a_batch_stride, DefaultValuedAttr<I32Attr, "0">:$b_batch_stride);
   let assemblyFormat = "$instruction $acc `,` $a `,` $b attr-dict `:` type($acc) `,` type($a) `,` type($b)";
   let hasVerifier = 1;
 }

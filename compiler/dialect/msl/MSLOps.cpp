@@ -498,9 +498,15 @@ verifyFragments(Op op,
   int64_t m = int32_t(op.getM()), n = int32_t(op.getN()), k = int32_t(op.getK());
   if (m < 1 || n < 1 || k < 1)
     return op.emitOpError("needs at least one fragment in each dimension");
+  int64_t batches = int32_t(op.getBatches()), batch = int32_t(op.getBatch());
+  int64_t first = int32_t(op.getFirstBatch());
+  if (batch < 1 || first < 0 || first + batch > batches)
+    return op.emitOpError("the batch must be a part of the accumulator's");
   MatrixShape shape = op.getInstruction();
   auto check = [&](Type type, int64_t count, FragmentShape fragment, int32_t stride,
                    bool transposed, StringRef name) -> LogicalResult {
+    if (!isa<PtrType>(type) && batches > 1)
+      return op.emitOpError() << name << " must be in memory, as the accumulator has a batch";
     if (!isa<PtrType>(type))
       return hasFragments(type, count, fragment, name);
     int64_t row = transposed ? fragment.rows : fragment.columns;
@@ -508,7 +514,7 @@ verifyFragments(Op op,
       return op.emitOpError() << name << "_stride must be at least " << row << " elements";
     return success();
   };
-  return failure(failed(hasFragments(op.getAcc().getType(), m * n, shape.getAccumulator(),
+  return failure(failed(hasFragments(op.getAcc().getType(), batches * m * n, shape.getAccumulator(),
                                      "the accumulator")) ||
                  failed(check(op.getA().getType(), m * k, shape.getOperand(0), op.getAStride(),
                               op.getATransposed(), "a")) ||

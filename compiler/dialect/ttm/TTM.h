@@ -54,10 +54,16 @@ inline std::optional<LinearLayout> getLayout(mlir::Value value) {
 /// The tensor type with this layout (whose shape must be the type's).
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);
 
-/// The SIMD-groups along rows and columns of a layout of the instruction's accumulators; none if it
-/// is no such layout.
-std::optional<std::pair<unsigned, unsigned>> getSimdgroupMatrixTiling(const LinearLayout &layout,
-                                                                      msl::MatrixShape instruction);
+/// How the SIMD-groups tile a layout of the instruction's accumulators.
+struct SimdgroupMatrixTiling {
+  /// The SIMD-groups along the batch; 1 if there is none.
+  unsigned batch = 1;
+  unsigned rows = 1, columns = 1;
+};
+
+/// None if it is no such layout. It has two dimensions, or three with a batch before them.
+std::optional<SimdgroupMatrixTiling> getSimdgroupMatrixTiling(const LinearLayout &layout,
+                                                              msl::MatrixShape instruction);
 
 /// Registers, copies left out, that step through neighbours along one dimension from register 0 on.
 int64_t getRegistersInRow(const LinearLayout &layout);

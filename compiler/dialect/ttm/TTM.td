@@ -271,6 +271,9 @@ def TTM_MMAOp : TTM_Op<"mma", [DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInt
     tiles, or tensors in the operand layout that belongs to the accumulator's. A transposed tile is stored as [k][m] (a) or
     [n][k] (b). `k_offset` is where in K a register operand is taken from when the other is a tile of fewer k.
 
+    With three dimensions, the first one is a batch of independent products. Tiles may hold a part of the batch, which begins
+    at `batch_offset`; the rest of the accumulator stays as it is.
+
     ```mlir
     %d = ttm.mma <8x8x8> %a[%slot], %b[%slot], %c {b_transposed}
         : !ttm.tile<64x32xf16, slots = 2>, !ttm.tile<64x32xf16, slots = 2>, tensor<64x64xf32, #mma>
@@ -282,7 +285,7 @@ def TTM_MMAOp : TTM_Op<"mma", [DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInt
                        Arg<TTM_TileOrTensor, "", [MemRead<TTM_ThreadgroupMemory>]>:$a, Optional<I32>:$aSlot,
                        Arg<TTM_TileOrTensor, "", [MemRead<TTM_ThreadgroupMemory>]>:$b, Optional<I32>:$bSlot,
                        MSL_MatrixShapeAttr:$instruction, UnitAttr:$a_transposed, UnitAttr:$b_transposed,
-                       DefaultValuedAttr<I64Attr, "0">:$k_offset);
+                       DefaultValuedAttr<I64Attr, "0">:$k_offset, DefaultValuedAttr<I64Attr, "0">:$batch_offset);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $instruction $a (`[` $aSlot^ `]`)? `,` $b (`[` $bSlot^ `]`)? `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)
@@ -292,6 +295,8 @@ def TTM_MMAOp : TTM_Op<"mma", [DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInt
     int64_t getN();
     /// The terms that this operation adds up.
     int64_t getK();
+    /// The products that this operation computes; 1 without a batch.
+    int64_t getBatch();
   }];
   let hasVerifier = 1;
 }

@@ -55,17 +55,23 @@ RankedTensorType withLayout(RankedTensorType type, const LinearLayout &layout) {
                                LinearLayoutAttr::get(type.getContext(), layout));
 }
 
-std::optional<std::pair<unsigned, unsigned>>
-getSimdgroupMatrixTiling(const LinearLayout &layout, msl::MatrixShape instruction) {
+std::optional<SimdgroupMatrixTiling> getSimdgroupMatrixTiling(const LinearLayout &layout,
+                                                              msl::MatrixShape instruction) {
   ArrayRef<int64_t> shape = layout.getShape();
-  if (shape.size() != 2)
+  if (shape.size() != 2 && shape.size() != 3)
     return std::nullopt;
+  ArrayRef<int64_t> matrix = shape.take_back(2);
   unsigned groups = layout.getNumSimdgroups();
-  for (unsigned rows = 1; rows <= groups && rows * instruction.m <= shape[0]; rows *= 2)
-    for (unsigned columns = 1; rows * columns <= groups && columns * instruction.n <= shape[1];
-         columns *= 2)
-      if (layout == LinearLayout::simdgroupMatrix(shape, instruction, {rows, columns}, groups))
-        return std::pair(rows, columns);
+  unsigned batches = shape.size() == 3 ? std::min<int64_t>(shape[0], groups) : 1;
+  for (unsigned batch = 1; batch <= batches; batch *= 2)
+    for (unsigned rows = 1; batch * rows <= groups && rows * instruction.m <= matrix[0]; rows *= 2)
+      for (unsigned columns = 1;
+           batch * rows * columns <= groups && columns * instruction.n <= matrix[1]; columns *= 2) {
+        unsigned all[] = {batch, rows, columns};
+        ArrayRef<unsigned> simdgroups = ArrayRef(all).take_back(shape.size());
+        if (layout == LinearLayout::simdgroupMatrix(shape, instruction, simdgroups, groups))
+          return SimdgroupMatrixTiling{batch, rows, columns};
+      }
   return std::nullopt;
 }
 
@@ -94,7 +100,7 @@ bool isOperandLayout(const LinearLayout &layout, msl::MatrixShape instruction,
       shape[operandIndex] != accumulator.getShape()[operandIndex])
     return false;
   return layout == LinearLayout::simdgroupOperand(shape, instruction, operandIndex,
-                                                  {tiling->first, tiling->second},
+                                                  {tiling->rows, tiling->columns},
                                                   accumulator.getNumSimdgroups());
 }
 
@@ -217,13 +223,18 @@ static ArrayRef<int64_t> shapeOf(Value operand) {
   return cast<RankedTensorType>(operand.getType()).getShape();
 }
 
-int64_t MMAOp::getM() { return getAcc().getType().getShape()[0]; }
-int64_t MMAOp::getN() { return getAcc().getType().getShape()[1]; }
+int64_t MMAOp::getM() { return getAcc().getType().getShape().take_back(2)[0]; }
+int64_t MMAOp::getN() { return getAcc().getType().getShape().back(); }
 
 int64_t MMAOp::getK() {
-  int64_t a = shapeOf(getA())[getATransposed() ? 0 : 1];
-  int64_t b = shapeOf(getB())[getBTransposed() ? 1 : 0];
+  int64_t a = shapeOf(getA()).take_back(2)[getATransposed() ? 0 : 1];
+  int64_t b = shapeOf(getB()).take_back(2)[getBTransposed() ? 1 : 0];
   return std::min(a, b);
+}
+
+int64_t MMAOp::getBatch() {
+  ArrayRef<int64_t> shape = shapeOf(getA());
+  return shape.size() == 3 ? shape[0] : 1;
 }
 
 Type MMAOp::getNumberType(Type type) {
@@ -236,7 +247,8 @@ LogicalResult MMAOp::verify() {
   msl::MatrixShape instruction = getInstruction();
   auto accType = getAcc().getType();
   auto acc = getLayout(accType);
-  if (accType.getRank() != 2 || !acc || !getSimdgroupMatrixTiling(*acc, instruction))
+  auto tiling = acc ? getSimdgroupMatrixTiling(*acc, instruction) : std::nullopt;
+  if (!tiling)
     return emitOpError("the accumulator must have a simdgroup-matrix layout");
   struct Operand {
     Value value, slot;
@@ -249,11 +261,14 @@ LogicalResult MMAOp::verify() {
   for (const Operand &operand : {Operand{getA(), getASlot(), getATransposed(), 0, 1, "a"},
                                  Operand{getB(), getBSlot(), getBTransposed(), 1, 0, "b"}}) {
     ArrayRef<int64_t> shape = shapeOf(operand.value);
-    if (shape.size() != 2)
-      return emitOpError() << operand.name << " must be a matrix";
+    if (int64_t(shape.size()) != accType.getRank())
+      return emitOpError() << operand.name << " must be a matrix, or a batch as the accumulator is";
+    if (shape.size() == 3 && shape[0] != getBatch())
+      return emitOpError("a and b must have the same batch");
+    shape = shape.take_back(2);
     unsigned kDim = operand.transposed ? 1 - operand.kDim : operand.kDim;
     k[operand.index] = shape[kDim];
-    if (shape[1 - kDim] != accType.getShape()[operand.index])
+    if (shape[1 - kDim] != accType.getShape().take_back(2)[operand.index])
       return emitOpError() << operand.name << " does not fit the accumulator";
     auto tile = dyn_cast<TileType>(operand.value.getType());
     inRegisters[operand.index] = !tile;
@@ -272,6 +287,11 @@ LogicalResult MMAOp::verify() {
     return emitOpError("k must be a multiple of ") << instruction.k;
   if (offset < 0 || offset % instruction.k || offset + terms > std::max(k[0], k[1]))
     return emitOpError("k_offset must be a multiple of ") << instruction.k << " within the operand";
+  int64_t batches = accType.getRank() == 3 ? accType.getShape()[0] : 1;
+  int64_t batch = getBatch(), first = getBatchOffset();
+  if (batch % tiling->batch || first < 0 || first % batch || first + batch > batches)
+    return emitOpError("the batch must be an aligned part of the accumulator's, and have a matrix "
+                       "for each SIMD-group along it");
   for (unsigned i = 0; i < 2; ++i)
     if (k[i] != terms && !inRegisters[i])
       return emitOpError("a tile must have the k of the operation");

@@ -87,3 +87,26 @@ msl.kernel @larger_instruction(%n: i32) threads 32 {
       : !msl.array<2x!msl.matrix<16x32xf32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
   msl.return
 }
+
+// -----
+
+// A part of a batch: the third and fourth matrix of the accumulator.
+// CHECK-LABEL: msl.kernel @batch
+// CHECK:       %[[ACC:.*]] = msl.var : <4x!msl.matrix<8x8xf32>>
+// CHECK-NEXT:  msl.unroll %[[BATCH:.*]] = 0 to 2 {
+// CHECK:         %[[FIRST:.*]] = arith.addi %[[BATCH]], %c2_i32 overflow<nsw> : i32
+// CHECK:         %[[A:.*]] = arith.muli %[[BATCH]], %c128_i32 overflow<nsw> : i32
+// CHECK:         msl.matrix_load %{{.*}}[%[[A]]] stride 8
+// CHECK:         %[[B:.*]] = arith.muli %[[BATCH]], %c256_i32 overflow<nsw> : i32
+// CHECK:         msl.matrix_load %{{.*}}[%[[B]]] stride 16
+// CHECK:         msl.multiply_accumulate %[[ACC]][%[[FIRST]]]
+msl.kernel @batch(%n: i32) threads 32 {
+  %a = msl.alloc "a", 256 at 0 : !msl.ptr<f16, threadgroup>
+  %b = msl.alloc "b", 512 at 512 : !msl.ptr<f16, threadgroup>
+  %acc = msl.var : !msl.array<4x!msl.matrix<8x8xf32>>
+  msl.matrix_product <8x8x8> %acc, %a, %b {m = 1 : i32, n = 1 : i32, k = 1 : i32, a_stride = 8 : i32, b_stride = 16 : i32,
+                                           batches = 4 : i32, batch = 2 : i32, first_batch = 2 : i32,
+                                           a_batch_stride = 128 : i32, b_batch_stride = 256 : i32}
+      : !msl.array<4x!msl.matrix<8x8xf32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+  msl.return
+}

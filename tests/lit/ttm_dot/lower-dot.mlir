@@ -95,3 +95,47 @@ module attributes {ttm.num_simdgroups = 8 : i32, ttm.threads = 256 : i32} {
     tt.return
   }
 }
+
+// -----
+
+#in = #ttm.linear<{register = [[0, 0, 1], [0, 0, 2], [0, 0, 4], [4, 0, 0]], lane = [[0, 0, 8], [0, 1, 0], [0, 2, 0], [0, 4, 0], [0, 8, 0]], simdgroup = [[1, 0, 0], [2, 0, 0]]}>
+#mma = #ttm.linear<{register = [[0, 0, 1], [0, 0, 8], [0, 8, 0], [4, 0, 0]], lane = [[0, 0, 2], [0, 1, 0], [0, 2, 0], [0, 0, 4], [0, 4, 0]], simdgroup = [[1, 0, 0], [2, 0, 0]]}>
+
+module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
+  // A batch is one operation on tiles of all its matrices.
+  // CHECK-LABEL: @batch
+  // CHECK: %[[A:.*]] = ttm.alloc_tile : !ttm.tile<8x16x16xf16, row_pad = 8>
+  // CHECK: %[[B:.*]] = ttm.alloc_tile : !ttm.tile<8x16x16xf16, row_pad = 8>
+  // CHECK: ttm.mma <8x8x8> %[[A]], %[[B]], %arg2 :
+  // CHECK-NOT: ttm.mma
+  tt.func public @batch(%a: tensor<8x16x16xf16, #in>, %b: tensor<8x16x16xf16, #in>, %c: tensor<8x16x16xf32, #mma>, %o: tensor<8x16x16x!tt.ptr<f32>, #mma>) {
+    %d = tt.dot %a, %b, %c : tensor<8x16x16xf16, #in> * tensor<8x16x16xf16, #in> -> tensor<8x16x16xf32, #mma>
+    tt.store %o, %d : tensor<8x16x16x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+}
+
+// -----
+
+#in = #ttm.linear<{register = [[0, 0, 1], [0, 0, 2], [4, 0, 0], [0, 16, 0]], lane = [[0, 0, 4], [0, 0, 8], [0, 0, 16], [0, 1, 0], [0, 2, 0]], simdgroup = [[0, 4, 0], [0, 8, 0], [1, 0, 0], [2, 0, 0]]}>
+#mma = #ttm.linear<{register = [[0, 0, 1], [0, 0, 8], [0, 8, 0], [4, 0, 0]], lane = [[0, 0, 2], [0, 1, 0], [0, 2, 0], [0, 0, 4], [0, 4, 0]], simdgroup = [[0, 0, 16], [0, 16, 0], [1, 0, 0], [2, 0, 0]]}>
+
+module attributes {ttm.num_simdgroups = 16 : i32, ttm.threads = 512 : i32} {
+  // Two tiles of 36 KB do not fit: the batch is multiplied in halves.
+  // CHECK-LABEL: @parts
+  // CHECK: %[[A:.*]] = ttm.alloc_tile : !ttm.tile<4x32x16xf32, row_pad = 4>
+  // CHECK-NEXT: ttm.store_tile %arg0, %[[A]] {offsets = array<i64: 0, 0, 0>}
+  // CHECK: ttm.mma <8x8x8> %[[A]], %{{.*}}, %arg2
+  // CHECK: ttm.store_tile %arg0, %[[A]] {offsets = array<i64: 0, 0, 16>}
+  // CHECK: ttm.mma
+  // CHECK: ttm.store_tile %arg0, %[[A]] {offsets = array<i64: 4, 0, 0>}
+  // CHECK: ttm.mma {{.*}} {batch_offset = 4 : i64}
+  // CHECK: ttm.store_tile %arg0, %[[A]] {offsets = array<i64: 4, 0, 16>}
+  // CHECK: ttm.mma {{.*}} {batch_offset = 4 : i64}
+  // CHECK-NOT: ttm.mma
+  tt.func public @parts(%a: tensor<8x32x32xf32, #in>, %b: tensor<8x32x32xf32, #in>, %c: tensor<8x32x32xf32, #mma>, %o: tensor<8x32x32x!tt.ptr<f32>, #mma>) {
+    %d = tt.dot %a, %b, %c : tensor<8x32x32xf32, #in> * tensor<8x32x32xf32, #in> -> tensor<8x32x32xf32, #mma>
+    tt.store %o, %d : tensor<8x32x32x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+}
