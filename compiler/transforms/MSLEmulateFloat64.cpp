@@ -38,6 +38,11 @@ StringRef getFunction(StringRef name) {
       .Case("math.trunc", "trunc")
       .Case("math.round", "nearest")
       .Case("math.roundeven", "rint")
+      .Case("math.powf", "pow")
+      .Case("math.fpowi", "powi")
+      .Cases({"math.acos", "math.acosh", "math.asin", "math.asinh", "math.atan", "math.atan2",
+              "math.atanh", "math.cbrt", "math.erfc"},
+             name.drop_front(5))
       .Cases({"math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10",
               "math.log1p", "math.sin", "math.cos", "math.tan", "math.sinh", "math.cosh",
               "math.tanh", "math.erf", "math.rsqrt"},
@@ -45,9 +50,46 @@ StringRef getFunction(StringRef name) {
       .Default("");
 }
 
-/// The parameters of `float64_narrow`: digits behind the point, and the exponent's bias.
+/// The function for one of `msl.library`, or nothing. Those with a direction of rounding are
+/// templates of it: 1 is toward zero, 2 down, 3 up.
+std::string getLibraryFunction(StringRef name) {
+  auto [base, direction] = name.rsplit('_');
+  StringRef mode = llvm::StringSwitch<StringRef>(direction)
+                       .Case("rn", "0")
+                       .Case("rz", "1")
+                       .Case("rd", "2")
+                       .Case("ru", "3")
+                       .Default("");
+  if (!mode.empty()) {
+    if (base == "double_to_float")
+      return ("narrow<23, 127, " + mode + ">").str();
+    StringRef function = llvm::StringSwitch<StringRef>(base)
+                             .Cases({"add", "sub", "mul", "div", "fma", "sqrt", "rcp"}, base)
+                             .Case("ll_to_double", "from_long")
+                             .Case("ull_to_double", "from_ulong")
+                             .Default("");
+    return function.empty() ? "" : (function + "_to<" + mode + ">").str();
+  }
+  return llvm::StringSwitch<StringRef>(name)
+      .Cases({"cbrt", "rcbrt", "exp10", "sinpi", "cospi", "powi", "hypot", "norm3d", "norm4d",
+              "rhypot", "rnorm3d", "rnorm4d"},
+             name)
+      .Cases({"erfc", "erfcx", "erfinv", "erfcinv", "normcdf", "normcdfinv", "lgamma", "tgamma"},
+             name)
+      .Cases({"cyl_bessel_i0", "cyl_bessel_i1", "j0", "j1", "jn", "y0", "y1", "yn"}, name)
+      .Cases({"fdim", "ilogb", "ldexp", "logb", "nextafter", "remainder", "rcp64h", "signbit",
+              "high_word", "low_word", "of_words"},
+             name)
+      .Default("")
+      .str();
+}
+
+/// The parameters of `float64_narrow`: digits behind the point, the exponent's bias and to nearest.
 StringRef getFormat(Type type) {
-  return type.isF32() ? "23, 127" : type.isF16() ? "10, 15" : type.isBF16() ? "7, 127" : "";
+  return type.isF32()    ? "23, 127, 0"
+         : type.isF16()  ? "10, 15, 0"
+         : type.isBF16() ? "7, 127, 0"
+                         : "";
 }
 
 /// Builds what stands for one operation.
@@ -82,6 +124,7 @@ private:
   Value compareFloats(arith::CmpFPredicate predicate, Value a, Value b);
   Value fromFloat(Value value);
   Value toFloat(Value value, Type type);
+  Value callLibrary(StringRef function, Type type);
   Value fromInteger(Value value, bool isUnsigned);
   Value toInteger(Value value, Type type, bool isUnsigned);
   Value test(StringRef name, Value a);
@@ -166,6 +209,17 @@ Value Float64Builder::toFloat(Value value, Type type) {
              : arith::BitcastOp::create(rewriter, loc, converted, narrow).getResult();
 }
 
+Value Float64Builder::callLibrary(StringRef function, Type type) {
+  if (function.empty())
+    return {};
+  Type element = getElementTypeOrSelf(type);
+  if (element.isF64())
+    return call(function, bits(), operands);
+  Value result = call(function, like(rewriter.getI32Type()), operands);
+  return element.isF32() ? arith::BitcastOp::create(rewriter, loc, type, result).getResult()
+                         : result;
+}
+
 Value Float64Builder::fromInteger(Value value, bool isUnsigned) {
   if (value.getType() != bits())
     value = isUnsigned ? arith::ExtUIOp::create(rewriter, loc, bits(), value).getResult()
@@ -204,6 +258,8 @@ Value Float64Builder::build() {
   Type result = op->getResult(0).getType();
   if (StringRef function = getFunction(name); !function.empty())
     return call(function, bits(), operands);
+  if (auto library = dyn_cast<LibraryOp>(op))
+    return callLibrary(getLibraryFunction(library.getFunction()), result);
   if (auto compared = dyn_cast<arith::CmpFOp>(op))
     return compareFloats(compared.getPredicate(), operands[0], operands[1]);
   if (isa<arith::NegFOp>(op))
@@ -227,7 +283,7 @@ Value Float64Builder::build() {
 /// Whether the operation computes with 64-bit floats, and does not only move them.
 bool computesWithDoubles(Operation *op) {
   bool computes = isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-                  isa<PreciseDivOp, PreciseSqrtOp>(op);
+                  isa<PreciseDivOp, PreciseSqrtOp, LibraryOp>(op);
   if (!computes || op->getNumResults() != 1 || op->getNumOperands() == 0 ||
       isa<arith::SelectOp, arith::BitcastOp>(op))
     return false;
@@ -259,8 +315,14 @@ LogicalResult triton_metal::msl::checkFloat64(Operation *op) {
           math::IsNaNOp, math::IsInfOp, math::IsFiniteOp>(op) ||
       !getFunction(op->getName().getStringRef()).empty())
     return success();
+  StringRef name = op->getName().getStringRef();
+  if (auto library = dyn_cast<LibraryOp>(op)) {
+    name = library.getFunction();
+    if (!getLibraryFunction(name).empty())
+      return success();
+  }
   return op->emitError("computes '")
-         << op->getName() << "' of float64, which has no function in software: convert to float32";
+         << name << "' of float64, which has no function in software: convert to float32";
 }
 
 void triton_metal::msl::populateFloat64Patterns(const EmulatedTypes &types,

@@ -3,6 +3,8 @@
 #include "dialect/msl/MSL.h"
 #include "transforms/Passes.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 
 namespace triton_metal {
@@ -21,11 +23,21 @@ struct Unrolled {
   int64_t operations = 0;
 };
 
+/// Functions of 64-bit floats with several polynomials or loops.
+bool isLong(StringRef function) {
+  return llvm::StringSwitch<bool>(function)
+      .Cases({"erfc", "erfcx", "erfinv", "erfcinv", "normcdf", "normcdfinv", "lgamma", "tgamma"},
+             true)
+      .Cases({"cyl_bessel_i0", "cyl_bessel_i1", "j0", "j1", "jn", "y0", "y1", "yn"}, true)
+      .Cases({"pow", "powi"}, true)
+      .Default(false);
+}
+
 int64_t countOperations(Operation *op) {
-  // A function of 64-bit floats is 100 to 250 instructions for each component. It counts for more,
-  // so that a loop that calls some of them stays short.
+  // A function of 64-bit floats is 100 to 250 instructions for each component, and a special one
+  // thousands. It counts for more, so that a loop that calls some of them stays short.
   if (auto function = dyn_cast<Float64Op>(op))
-    return 512 * getNumRegisters(function.getType());
+    return (isLong(function.getFunction()) ? 4096 : 512) * getNumRegisters(function.getType());
   if (auto function = dyn_cast<LibraryOp>(op))
     return 256 * getNumRegisters(function.getType());
   return op->hasTrait<OpTrait::ConstantLike>() ? 0 : 1;

@@ -6,6 +6,23 @@
 using namespace triton_metal::msl;
 
 static constexpr PreludeFunction functions[] = {
+    {"float64_wide", R"(
+// A number with 64 digits: m / 2^63 * 2^e. x has the digits, with bit 63, and y the exponent and, in bit 63, the sign.
+inline ulong2 float64_wide(ulong sign, int e, ulong m) {
+  ulong shift = clz(m);
+  return ulong2(m << (shift & 63ul), sign | ulong(uint(m != 0ul ? e - int(shift) : -65536)));
+}
+)"},
+    {"float64_widen", R"(
+inline ulong2 float64_widen(ulong x) {
+  return float64_wide(x & 0x8000000000000000ul, float64_exponent(x) - 1023, float64_digits(x));
+}
+)"},
+    {"float64_shorten", R"(
+inline ulong float64_shorten(ulong2 w) {
+  return float64_round(w.y & 0x8000000000000000ul, int(uint(w.y)) + 1023, w.x);
+}
+)"},
     {"float64_power_of_2", R"(
 // 2^(f / 2^64) by 2^63, from a polynomial for 2^x - 1.
 inline ulong float64_power_of_2(ulong f) {
@@ -40,14 +57,11 @@ inline ulong float64_exp2(ulong x) {
   return float64_round(0ul, k + 1023, float64_power_of_2(isNegative ? 0ul - f : f));
 }
 )"},
-    {"float64_exp_digits", R"(
-// exp(x) by 2^(63 - k): a power of 2, from x * log2(e) with 128 bits. The exponent of x is -61 to 9.
-inline ulong float64_exp_digits(ulong x, thread int &k) {
-  int e = int(x >> 52 & 0x7fful) - 1023;
-  bool isNegative = x >> 63 != 0ul;
-  ulong m = float64_digits(x);
-  ulong low = mulhi(m, 0xbe87fed0691d3e88ul), high = mulhi(m, 0xb8aa3b295c17f0bbul);
-  ulong sum = m * 0xb8aa3b295c17f0bbul + low;
+    {"float64_exp2_digits", R"(
+// 2^x by 2^(63 - k), where x is m * 2^(e - 63) times a factor, which has 128 bits. e is -61 to 20.
+inline ulong float64_exp2_digits(ulong m, int e, bool isNegative, ulong factor, ulong rest, thread int &k) {
+  ulong low = mulhi(m, rest), high = mulhi(m, factor);
+  ulong sum = m * factor + low;
   high += ulong(sum < low);
   // The point is 64 bits from the right after a shift by 62 - e.
   ulong cut = ulong(62 - e) & 63ul;
@@ -58,6 +72,12 @@ inline ulong float64_exp_digits(ulong x, thread int &k) {
   return float64_power_of_2(isNegative ? 0ul - f : f);
 }
 )"},
+    {"float64_exp_digits", R"(
+// exp(x) likewise.
+inline ulong float64_exp_digits(ulong m, int e, bool isNegative, thread int &k) {
+  return float64_exp2_digits(m, e, isNegative, 0xb8aa3b295c17f0bbul, 0xbe87fed0691d3e88ul, k);
+}
+)"},
     {"float64_exp", R"(
 inline ulong float64_exp(ulong x) {
   int e = int(x >> 52 & 0x7fful) - 1023, k = 0;
@@ -65,7 +85,7 @@ inline ulong float64_exp(ulong x) {
     return float64_is_nan(x) ? 0x7ff8000000000000ul : x >> 63 != 0ul ? 0ul : 0x7ff0000000000000ul;
   if (e < -60)
     return 0x3ff0000000000000ul;
-  ulong digits = float64_exp_digits(x, k);
+  ulong digits = float64_exp_digits(float64_digits(x), e, x >> 63 != 0ul, k);
   return float64_round(0ul, k + 1023, digits);
 }
 )"},
@@ -82,7 +102,7 @@ inline ulong float64_reciprocal(ulong n) {
     {"float64_logarithm", R"(
 // The logarithm of 2^k (1 + d) or 2^k (1 - d) to a base. d is distance / 2^(63 + zeros), or half of it where isBelow; divisor is
 // 2 + d by 2^62, or 2 - d by 2^63; scale is the logarithm of e, unit that of 2, both by 2^63.
-inline ulong float64_logarithm(int k, ulong distance, int zeros, ulong divisor, bool isBelow, ulong scale, ulong unit) {
+inline ulong2 float64_logarithm(int k, ulong distance, int zeros, ulong divisor, bool isBelow, ulong scale, ulong unit) {
   // d / (2 + d) by 2^(63 + zeros), and its square by 2^64.
   ulong s = mulhi(distance, float64_reciprocal(divisor));
   ulong fraction = zeros < 64 ? s << 1 >> ulong(zeros) : 0ul, z = mulhi(fraction, fraction);
@@ -97,10 +117,8 @@ inline ulong float64_logarithm(int k, ulong distance, int zeros, ulong divisor, 
   p = 0x3333333333333339ul + mulhi(p, z);
   p = 0x5555555555555555ul + mulhi(p, z);
   ulong y = mulhi(s + mulhi(s, mulhi(p, z)), scale);
-  if (k == 0) {
-    ulong shift = clz(y);
-    return float64_round(isBelow ? 0x8000000000000000ul : 0ul, 1025 - zeros - int(shift), y << (shift & 63ul));
-  }
+  if (k == 0)
+    return float64_wide(isBelow ? 0x8000000000000000ul : 0ul, 2 - zeros, y);
   // k * unit and y have the point 63 bits from the right.
   y = zeros < 2 ? y << 1 : zeros < 66 ? y >> ulong(zeros - 2) : 0ul;
   ulong steps = ulong(k < 0 ? -k : k);
@@ -110,12 +128,12 @@ inline ulong float64_logarithm(int k, ulong distance, int zeros, ulong divisor, 
   high += ulong(!differ && sum < low) - ulong(differ && low < y);
   ulong shift = high != 0ul ? clz(high) : 64ul + clz(sum);
   ulong digits = shift >= 64ul ? sum << (shift - 64ul) : high << shift | sum >> 1 >> (63ul - shift);
-  return float64_round(k < 0 ? 0x8000000000000000ul : 0ul, 1087 - int(shift), digits);
+  return float64_wide(k < 0 ? 0x8000000000000000ul : 0ul, 64 - int(shift), digits);
 }
 )"},
     {"float64_logarithm_of", R"(
 // Of m / 2^63 * 2^k: d is that of m from 1 to sqrt(2), or of m / 2 from sqrt(1/2) to 1.
-inline ulong float64_logarithm_of(ulong m, int k, ulong scale, ulong unit) {
+inline ulong2 float64_logarithm_of(ulong m, int k, ulong scale, ulong unit) {
   bool isBelow = m > 0xb504f333f9de6484ul;
   ulong distance = isBelow ? 0ul - m : m - 0x8000000000000000ul;
   ulong divisor = (m >> 1) + (isBelow ? 0x8000000000000000ul : 0x4000000000000000ul);
@@ -127,7 +145,7 @@ inline ulong float64_logarithm_of(ulong m, int k, ulong scale, ulong unit) {
 inline ulong float64_logarithm_to(ulong x, ulong scale, ulong unit) {
   if (x - 1ul >= 0x7feffffffffffffful)
     return x << 1 == 0ul ? 0xfff0000000000000ul : x == 0x7ff0000000000000ul ? x : 0x7ff8000000000000ul;
-  return float64_logarithm_of(float64_digits(x), float64_exponent(x) - 1023, scale, unit);
+  return float64_shorten(float64_logarithm_of(float64_digits(x), float64_exponent(x) - 1023, scale, unit));
 }
 )"},
     {"float64_log", R"(
@@ -145,17 +163,12 @@ inline ulong float64_log10(ulong x) {
   return float64_logarithm_to(x, 0x3796f62a4dca1c65ul, 0x268826a13ef3fde6ul);
 }
 )"},
-    {"float64_log1p", R"(
-// log(1 + x). Where x is small it is d itself.
-inline ulong float64_log1p(ulong x) {
-  bool isBelow = x >> 63 != 0ul;
-  ulong magnitude = x & 0x7ffffffffffffffful;
-  if (magnitude >= 0x7ff0000000000000ul || x << 1 == 0ul)
-    return float64_is_nan(x) || x == 0xfff0000000000000ul ? 0x7ff8000000000000ul : x;
-  if (isBelow && magnitude >= 0x3ff0000000000000ul)
-    return magnitude == 0x3ff0000000000000ul ? 0xfff0000000000000ul : 0x7ff8000000000000ul;
-  ulong m = float64_digits(x);
-  int e = float64_exponent(x) - 1023;
+    {"float64_wide_log1p", R"(
+// log(1 + x), where x is above -1. Where x is small it is d itself.
+inline ulong2 float64_wide_log1p(ulong2 x) {
+  bool isBelow = x.y >> 63 != 0ul;
+  ulong m = x.x;
+  int e = int(uint(x.y));
   ulong part = e < 0 ? m >> ulong(min(-e, 63)) : 0ul;
   if (e < -2) {
     ulong divisor = isBelow ? 0ul - part : 0x8000000000000000ul + (part >> 1);
@@ -165,6 +178,16 @@ inline ulong float64_log1p(ulong x) {
               : e < 0 ? 0x4000000000000000ul + (part >> 1) : (m >> 1) + (0x4000000000000000ul >> ulong(min(e, 63)));
   int k = isBelow ? 0 : max(e, 0) + 1, shift = int(clz(sum));
   return float64_logarithm_of(sum << ulong(shift & 63), k - shift, 0x8000000000000000ul, 0x58b90bfbe8e7bcd6ul);
+}
+)"},
+    {"float64_log1p", R"(
+inline ulong float64_log1p(ulong x) {
+  ulong magnitude = x & 0x7ffffffffffffffful;
+  if (magnitude >= 0x7ff0000000000000ul || magnitude == 0ul)
+    return float64_is_nan(x) || x == 0xfff0000000000000ul ? 0x7ff8000000000000ul : x;
+  if (x >= 0xbff0000000000000ul)
+    return magnitude == 0x3ff0000000000000ul ? 0xfff0000000000000ul : 0x7ff8000000000000ul;
+  return float64_shorten(float64_wide_log1p(float64_widen(x)));
 }
 )"},
     {"float64_two_over_pi", R"(
@@ -239,6 +262,19 @@ inline ulong float64_cosine_digits(ulong t) {
   return 0x8000000000000000ul - (mulhi(p, t) >> 1);
 }
 )"},
+    {"float64_wide_sine", R"(
+// The sine of an angle by 2^(63 + zeros) and so many quadrants more.
+inline ulong2 float64_wide_sine(ulong angle, int zeros, ulong sign, uint quadrant) {
+  ulong t = float64_square(angle, zeros), y = 0ul;
+  bool isOdd = (quadrant & 1u) != 0u;
+  if (isOdd)
+    y = float64_cosine_digits(t);
+  else
+    y = float64_sine_digits(angle, t);
+  sign = (isOdd ? 0ul : sign) ^ ((quadrant & 2u) != 0u ? 0x8000000000000000ul : 0ul);
+  return float64_wide(sign, isOdd ? 0 : -zeros, y);
+}
+)"},
     {"float64_sine", R"(
 // The sine of x and so many quadrants more.
 inline ulong float64_sine(ulong x, uint quadrant) {
@@ -247,16 +283,8 @@ inline ulong float64_sine(ulong x, uint quadrant) {
     return 0x7ff8000000000000ul;
   if (e < 995)
     return quadrant == 0u ? x : 0x3ff0000000000000ul;
-  ulong sign = 0ul, angle = float64_angle(x, quadrant, sign, zeros), t = float64_square(angle, zeros);
-  bool isOdd = (quadrant & 1u) != 0u;
-  ulong y = 0ul;
-  if (isOdd)
-    y = float64_cosine_digits(t);
-  else
-    y = float64_sine_digits(angle, t);
-  ulong shift = clz(y);
-  sign = (isOdd ? 0ul : sign) ^ ((quadrant & 2u) != 0u ? 0x8000000000000000ul : 0ul);
-  return float64_round(sign, 1023 - (isOdd ? 0 : zeros) - int(shift), y << (shift & 63ul));
+  ulong sign = 0ul, angle = float64_angle(x, quadrant, sign, zeros);
+  return float64_shorten(float64_wide_sine(angle, zeros, sign, quadrant));
 }
 )"},
     {"float64_sin", R"(
@@ -331,30 +359,36 @@ constant long float64_erfc_table[160] = {
     -258507l, 487337l, -795854l, 1111766l, -1303711l,
     1249298l, -940183l, 521446l, -189617l, 33932l};
 )"},
+    {"float64_erf_quotient", R"(
+// erf(x) / x by 2^63 / 2, of x * x by 2^64.
+inline ulong float64_erf_quotient(ulong z) {
+  ulong p = 0x27548ul;
+  p = 0x39f22cul - mulhi(p, z);
+  p = 0x3a665cful - mulhi(p, z);
+  p = 0x33beffa1ul - mulhi(p, z);
+  p = 0x2a39fc018ul - mulhi(p, z);
+  p = 0x1fcc4c8ec3ul - mulhi(p, z);
+  p = 0x15f74291398ul - mulhi(p, z);
+  p = 0xdcf364ca25ful - mulhi(p, z);
+  p = 0x7d34970edca7ul - mulhi(p, z);
+  p = 0x3f3464df34eedul - mulhi(p, z);
+  p = 0x1c02db400406a3ul - mulhi(p, z);
+  p = 0xab2de687352982ul - mulhi(p, z);
+  p = 0x37059c625116a15ul - mulhi(p, z);
+  p = 0xe71790d0215f0dbul - mulhi(p, z);
+  p = 0x3024e8d606f3cd84ul - mulhi(p, z);
+  p = 0x906eba8214db688dul - mulhi(p, z);
+  return p;
+}
+)"},
     {"float64_erf", R"(
 // From the quotient of x below 1, and from 1 above.
 inline ulong float64_erf(ulong x) {
   int e = int(x >> 52 & 0x7fful) - 1023;
   ulong sign = x & 0x8000000000000000ul, m = float64_digits(x);
   if (e < 0) {
-    ulong fraction = e < -32 ? 0ul : m >> ulong(-1 - e), z = mulhi(fraction, fraction);
-    ulong p = 0x27548ul;
-    p = 0x39f22cul - mulhi(p, z);
-    p = 0x3a665cful - mulhi(p, z);
-    p = 0x33beffa1ul - mulhi(p, z);
-    p = 0x2a39fc018ul - mulhi(p, z);
-    p = 0x1fcc4c8ec3ul - mulhi(p, z);
-    p = 0x15f74291398ul - mulhi(p, z);
-    p = 0xdcf364ca25ful - mulhi(p, z);
-    p = 0x7d34970edca7ul - mulhi(p, z);
-    p = 0x3f3464df34eedul - mulhi(p, z);
-    p = 0x1c02db400406a3ul - mulhi(p, z);
-    p = 0xab2de687352982ul - mulhi(p, z);
-    p = 0x37059c625116a15ul - mulhi(p, z);
-    p = 0xe71790d0215f0dbul - mulhi(p, z);
-    p = 0x3024e8d606f3cd84ul - mulhi(p, z);
-    p = 0x906eba8214db688dul - mulhi(p, z);
-    ulong y = mulhi(m, p), shift = clz(y);
+    ulong fraction = e < -32 ? 0ul : m >> ulong(-1 - e);
+    ulong y = mulhi(m, float64_erf_quotient(mulhi(fraction, fraction))), shift = clz(y);
     return float64_round(sign, float64_exponent(x) + 1 - int(shift), y << (shift & 63ul));
   }
   if ((x ^ sign) >= 0x4018000000000000ul)
@@ -398,7 +432,7 @@ inline ulong float64_expm1(ulong x) {
     ulong y = mulhi(m, p), shift = clz(y);
     return float64_round(sign, float64_exponent(x) + 1 - int(shift), y << (shift & 63ul));
   }
-  ulong digits = float64_exp_digits(x, k);
+  ulong digits = float64_exp_digits(float64_digits(x), e, isNegative, k);
   // 1 - exp(x), or exp(x) - 1, by 2^63 or by 2^(63 - k).
   ulong one = k < 64 ? 0x8000000000000000ul >> ulong(max(k, 0)) : 0ul;
   ulong y = isNegative ? 0x8000000000000000ul - (digits >> ulong(min(max(-k, 0), 63))) : digits - one, shift = clz(y);
@@ -409,7 +443,8 @@ inline ulong float64_expm1(ulong x) {
 // (exp(x) - exp(-x)) / 2, where differ, or (exp(x) + exp(-x)) / 2. The exponent of x is not above 9.
 inline ulong float64_hyperbolic(ulong x, bool differ) {
   int k = 0;
-  ulong digits = float64_exp_digits(x & 0x7ffffffffffffffful, k), inverse = float64_reciprocal(digits);
+  ulong digits = float64_exp_digits(float64_digits(x), int(x >> 52 & 0x7fful) - 1023, false, k);
+  ulong inverse = float64_reciprocal(digits);
   // Both by 2^(62 - k); the inverse is by 2^(63 + k).
   inverse = k < 31 ? inverse >> 1 >> ulong(2 * k) : 0ul;
   ulong y = differ ? (digits >> 1) - inverse : (digits >> 1) + inverse, shift = clz(y);
@@ -473,7 +508,7 @@ inline ulong float64_tanh(ulong x) {
     ulong y = mulhi(m, p), shift = clz(y);
     return float64_round(sign, float64_exponent(x) + 1 - int(shift), y << (shift & 63ul));
   }
-  ulong digits = float64_exp_digits((x ^ sign) + 0x10000000000000ul, k);
+  ulong digits = float64_exp_digits(float64_digits(x), e + 1, false, k);
   // exp(2 x) + 1 by 2^(62 - k), and 2 / (exp(2 x) + 1) by 2^64.
   ulong sum = (digits >> 1) + (k < 63 ? 0x4000000000000000ul >> ulong(k) : 0ul), shift = clz(sum);
   ulong rest = float64_reciprocal(sum << (shift & 63ul));

@@ -40,8 +40,21 @@ inline ulong float64_round(ulong sign, int e, ulong m) {
   return sign | min(x, 0x7ff0000000000000ul);
 }
 )"},
-    {"float64_add", R"(
-inline ulong float64_add(ulong a, ulong b) {
+    {"float64_round_to", R"(
+// Mode 0 rounds to the nearest number, 1 toward zero, 2 down, 3 up.
+template <int mode> inline ulong float64_round_to(ulong sign, int e, ulong m) {
+  if (mode == 0)
+    return float64_round(sign, e, m);
+  bool isAway = mode != 1 && (mode == 2) == (sign != 0ul);
+  ulong cut = ulong(min(max(1 - e, 0), 63));
+  ulong whole = m >> cut | ulong((m & ((1ul << cut) - 1ul)) != 0ul);
+  ulong x = (m != 0ul ? ulong(min(max(e - 1, 0), 2046)) << 52 : 0ul) + (whole >> 11);
+  x += ulong(isAway && (whole & 0x7fful) != 0ul);
+  return sign | min(x, isAway ? 0x7ff0000000000000ul : 0x7feffffffffffffful);
+}
+)"},
+    {"float64_add_to", R"(
+template <int mode> inline ulong float64_add_to(ulong a, ulong b) {
   bool swaps = (a & 0x7ffffffffffffffful) < (b & 0x7ffffffffffffffful);
   ulong x = swaps ? b : a, y = swaps ? a : b;
   int e = int(x >> 52 & 0x7fful), f = int(y >> 52 & 0x7fful);
@@ -52,10 +65,16 @@ inline ulong float64_add(ulong a, ulong b) {
   bool differ = (a ^ b) >> 63 != 0ul;
   m = differ ? m - n : m + n;
   ulong zeros = clz(m);
-  ulong sign = m == 0ul && differ ? 0ul : x & 0x8000000000000000ul;
-  ulong sum = float64_round(sign, max(e, 1) + 1 - int(zeros), m << (zeros & 63ul));
+  ulong none = mode == 2 ? 0x8000000000000000ul : 0ul;
+  ulong sign = m == 0ul && differ ? none : x & 0x8000000000000000ul;
+  ulong sum = float64_round_to<mode>(sign, max(e, 1) + 1 - int(zeros), m << (zeros & 63ul));
   bool undefined = float64_is_nan(x) || (differ && (y & 0x7ffffffffffffffful) == 0x7ff0000000000000ul);
   return e != 0x7ff ? sum : undefined ? 0x7ff8000000000000ul : x;
+}
+)"},
+    {"float64_add", R"(
+inline ulong float64_add(ulong a, ulong b) {
+  return float64_add_to<0>(a, b);
 }
 )"},
     {"float64_sub", R"(
@@ -63,22 +82,27 @@ inline ulong float64_sub(ulong a, ulong b) {
   return float64_add(a, b ^ 0x8000000000000000ul);
 }
 )"},
-    {"float64_mul", R"(
-inline ulong float64_mul(ulong a, ulong b) {
+    {"float64_mul_to", R"(
+template <int mode> inline ulong float64_mul_to(ulong a, ulong b) {
   ulong x = a & 0x7ffffffffffffffful, y = b & 0x7ffffffffffffffful;
   ulong sign = (a ^ b) & 0x8000000000000000ul;
   ulong m = float64_digits(a), n = float64_digits(b);
   ulong high = mulhi(m, n) | ulong(m * n != 0ul);
   ulong carry = high >> 63;
   int e = float64_exponent(a) + float64_exponent(b) - 1023 + int(carry);
-  ulong product = float64_round(sign, e, high << (1ul - carry));
+  ulong product = float64_round_to<mode>(sign, e, high << (1ul - carry));
   bool undefined = max(x, y) > 0x7ff0000000000000ul || min(x, y) == 0ul;
   return max(x, y) < 0x7ff0000000000000ul ? product : undefined ? 0x7ff8000000000000ul : sign | 0x7ff0000000000000ul;
 }
 )"},
-    {"float64_fma", R"(
+    {"float64_mul", R"(
+inline ulong float64_mul(ulong a, ulong b) {
+  return float64_mul_to<0>(a, b);
+}
+)"},
+    {"float64_fma_to", R"(
 // a * b + c, rounded once. The sum has 128 bits.
-inline ulong float64_fma(ulong a, ulong b, ulong c) {
+template <int mode> inline ulong float64_fma_to(ulong a, ulong b, ulong c) {
   ulong x = a & 0x7ffffffffffffffful, y = b & 0x7ffffffffffffffful, z = c & 0x7ffffffffffffffful;
   ulong sign = (a ^ b) & 0x8000000000000000ul;
   bool differ = (sign ^ c) >> 63 != 0ul;
@@ -117,19 +141,25 @@ inline ulong float64_fma(ulong a, ulong b, ulong c) {
   sumLow = isLow ? 0ul : sumLow;
   ulong zeros = clz(sumHigh);
   exponent -= int(zeros) + (isLow ? 64 : 0);
-  resultSign = sumHigh == 0ul && differ ? 0ul : resultSign;
+  ulong none = mode == 2 ? 0x8000000000000000ul : 0ul;
+  resultSign = sumHigh == 0ul && differ ? none : resultSign;
   zeros &= 63ul;
   ulong digits = sumHigh << zeros | sumLow >> 1 >> (63ul - zeros) | ulong(sumLow << zeros != 0ul);
-  ulong sum = float64_round(resultSign, exponent, digits);
+  ulong sum = float64_round_to<mode>(resultSign, exponent, digits);
   ulong largest = max(max(x, y), z);
   bool isInfinite = max(x, y) == 0x7ff0000000000000ul;
   bool undefined = largest > 0x7ff0000000000000ul || (isInfinite && (min(x, y) == 0ul || (differ && z == 0x7ff0000000000000ul)));
   return largest < 0x7ff0000000000000ul ? sum : undefined ? 0x7ff8000000000000ul : isInfinite ? sign | 0x7ff0000000000000ul : c;
 }
 )"},
-    {"float64_div", R"(
+    {"float64_fma", R"(
+inline ulong float64_fma(ulong a, ulong b, ulong c) {
+  return float64_fma_to<0>(a, b, c);
+}
+)"},
+    {"float64_div_to", R"(
 // Two digits of the quotient, from a reciprocal, and what is left decides the last bit.
-inline ulong float64_div(ulong a, ulong b) {
+template <int mode> inline ulong float64_div_to(ulong a, ulong b) {
   ulong x = a & 0x7ffffffffffffffful, y = b & 0x7ffffffffffffffful;
   ulong sign = (a ^ b) & 0x8000000000000000ul;
   ulong m = float64_digits(a), n = float64_digits(b) | 0x8000000000000000ul;
@@ -151,7 +181,7 @@ inline ulong float64_div(ulong a, ulong b) {
   bool isUnder = rest >= divisor;
   quotient += ulong(isUnder);
   rest -= isUnder ? divisor : 0ul;
-  ulong result = float64_round(sign, e, m != 0ul ? quotient << 8 | ulong(rest != 0ul) : 0ul);
+  ulong result = float64_round_to<mode>(sign, e, m != 0ul ? quotient << 8 | ulong(rest != 0ul) : 0ul);
   ulong largest = max(x, y);
   bool undefined = largest > 0x7ff0000000000000ul || x == y;
   ulong infinity = 0x7ff0000000000000ul;
@@ -160,9 +190,14 @@ inline ulong float64_div(ulong a, ulong b) {
   return y == 0ul || largest >= infinity ? special : result;
 }
 )"},
-    {"float64_sqrt", R"(
+    {"float64_div", R"(
+inline ulong float64_div(ulong a, ulong b) {
+  return float64_div_to<0>(a, b);
+}
+)"},
+    {"float64_sqrt_to", R"(
 // As the quotient.
-inline ulong float64_sqrt(ulong a) {
+template <int mode> inline ulong float64_sqrt_to(ulong a) {
   int e = float64_exponent(a) - 1023;
   ulong m = float64_digits(a) | 0x8000000000000000ul;
   m = (e & 1) != 0 ? m : m >> 1;
@@ -180,9 +215,14 @@ inline ulong float64_sqrt(ulong a) {
   bool isUnder = rest > root * 2ul;
   rest -= isUnder ? root * 2ul + 1ul : 0ul;
   root += ulong(isUnder);
-  ulong result = float64_round(0ul, (e >> 1) + 1023, root << 8 | ulong(rest != 0ul));
+  ulong result = float64_round_to<mode>(0ul, (e >> 1) + 1023, root << 8 | ulong(rest != 0ul));
   bool keeps = a << 1 == 0ul || a == 0x7ff0000000000000ul;
   return keeps ? a : a < 0x7ff0000000000000ul ? result : 0x7ff8000000000000ul;
+}
+)"},
+    {"float64_sqrt", R"(
+inline ulong float64_sqrt(ulong a) {
+  return float64_sqrt_to<0>(a);
 }
 )"},
     {"float64_equal", R"(
@@ -256,8 +296,9 @@ inline ulong float64_from_float(float x) {
 }
 )"},
     {"float64_narrow", R"(
-// The bits of the nearest number, ties to even, with so many digits behind the point and such a bias of the exponent.
-template <int digits, int bias> inline uint float64_narrow(ulong x) {
+// The bits of a number with so many digits behind the point and such a bias of the exponent. The modes are those of
+// float64_round_to.
+template <int digits, int bias, int mode> inline uint float64_narrow(ulong x) {
   int e = int(x >> 52 & 0x7fful) - (1023 - bias);
   ulong m = x << 11 | 0x8000000000000000ul;
   ulong cut = ulong(min(max(1 - e, 0), 63));
@@ -266,7 +307,9 @@ template <int digits, int bias> inline uint float64_narrow(ulong x) {
   m >>= 63 - digits;
   uint infinity = uint(2 * bias + 1) << digits;
   uint bits = (uint(min(max(e - 1, 0), 2 * bias)) << digits) + uint(m);
-  bits = min(bits + uint(rest + (m & 1ul) > 1ul << (62 - digits)), infinity);
+  bool isAway = mode == 0 ? rest + (m & 1ul) > 1ul << (62 - digits) : mode != 1 && rest != 0ul && x << 1 != 0ul && (mode == 2) == (x >> 63 != 0ul);
+  bool isLargest = mode != 0 && (mode == 1 || (mode == 2) != (x >> 63 != 0ul)) && (x << 1) != 0xffe0000000000000ul;
+  bits = min(bits + uint(isAway), isLargest ? infinity - 1u : infinity);
   bits = float64_is_nan(x) ? infinity | 1u << (digits - 1) : bits;
   return uint(x >> 63) * (infinity + (1u << digits)) | bits;
 }
@@ -354,7 +397,10 @@ inline ulong float64_fmod(ulong a, ulong b) {
 llvm::ArrayRef<PreludeFunction> triton_metal::msl::getFloat64Arithmetic() {
   static const llvm::SmallVector<PreludeFunction, 0> all = [] {
     llvm::SmallVector<PreludeFunction, 0> both(std::begin(functions), std::end(functions));
-    llvm::append_range(both, getFloat64Math());
+    for (llvm::ArrayRef<PreludeFunction> more :
+         {getFloat64Math(), getFloat64Exact(), getFloat64Tables(), getFloat64Elementary(),
+          getFloat64Special()})
+      llvm::append_range(both, more);
     return both;
   }();
   return all;

@@ -13,11 +13,19 @@ struct PreludeFunction {
   llvm::StringLiteral name, text;
 };
 
-/// All of them: what IEEE 754 asks for, then the functions of `getFloat64Math`, which call that.
+/// All of them: what IEEE 754 asks for, then those below.
 llvm::ArrayRef<PreludeFunction> getFloat64Arithmetic();
 
 /// Exponential functions, logarithms and others that are not exact.
 llvm::ArrayRef<PreludeFunction> getFloat64Math();
+/// Directed rounding, parts of numbers, remainders.
+llvm::ArrayRef<PreludeFunction> getFloat64Exact();
+/// The coefficients for the functions that follow.
+llvm::ArrayRef<PreludeFunction> getFloat64Tables();
+/// Powers, roots, inverse trigonometric and hyperbolic functions.
+llvm::ArrayRef<PreludeFunction> getFloat64Elementary();
+/// Error, gamma and Bessel functions.
+llvm::ArrayRef<PreludeFunction> getFloat64Special();
 
 } // namespace triton_metal::msl
 

@@ -28,7 +28,7 @@ msl.kernel @arithmetic(%x: !msl.ptr<f64, device>, %s: f64) threads 32 {
 
 // Conversions round once: a half does not come through a float, and an integer saturates.
 // CHECK-LABEL: msl.kernel @conversions(
-// CHECK: %[[NARROW:.*]] = msl.float64 "narrow<10, 15>"(%{{.*}}) : (i64) -> i32
+// CHECK: %[[NARROW:.*]] = msl.float64 "narrow<10, 15, 0>"(%{{.*}}) : (i64) -> i32
 // CHECK: %[[BITS:.*]] = arith.trunci %[[NARROW]] : i32 to i16
 // CHECK: arith.bitcast %[[BITS]] : i16 to f16
 // CHECK: msl.float64 "from_float"(%{{.*}}) : (f32) -> i64
@@ -71,5 +71,39 @@ msl.kernel @reduction(%x: !msl.ptr<f64, device>) threads 32 {
   %first = vector.extract %m[0] : f64 from vector<1xf64>
   %sum = arith.addf %first, %half : f64
   msl.store %sum, %x[%c0] : f64, !msl.ptr<f64, device>, i32
+  msl.return
+}
+
+// Functions of a library, with integers and floats of 32 bits among operands and results. A direction of rounding is a template's
+// parameter.
+// CHECK-LABEL: msl.kernel @library(
+// CHECK: msl.float64 "pow"(%{{.*}}, %{{.*}}) : (vector<2xi64>, vector<2xi64>) -> vector<2xi64>
+// CHECK: msl.float64 "atan2"
+// CHECK: msl.float64 "tgamma"(%{{.*}}) : (vector<2xi64>) -> vector<2xi64>
+// CHECK: msl.float64 "add_to<2>"
+// CHECK: msl.float64 "jn"(%{{.*}}, %{{.*}}) : (i32, i64) -> i64
+// CHECK: msl.float64 "from_long_to<3>"
+// CHECK: %[[NARROW:.*]] = msl.float64 "narrow<23, 127, 1>"(%{{.*}}) : (i64) -> i32
+// CHECK: arith.bitcast %[[NARROW]] : i32 to f32
+// CHECK: msl.float64 "ilogb"(%{{.*}}) : (i64) -> i32
+msl.kernel @library(%x: !msl.ptr<f64, device>, %f: !msl.ptr<f32, device>, %i: !msl.ptr<i32, device>, %l: i64) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %places = arith.constant dense<[0, 1]> : vector<2xi32>
+  %v = msl.load %x[%places] : !msl.ptr<f64, device>, vector<2xi32> -> vector<2xf64>
+  %pow = math.powf %v, %v : vector<2xf64>
+  %angle = math.atan2 %pow, %v : vector<2xf64>
+  %gamma = msl.library "tgamma"(%angle) : (vector<2xf64>) -> vector<2xf64>
+  %sum = msl.library "add_rd"(%gamma, %v) : (vector<2xf64>, vector<2xf64>) -> vector<2xf64>
+  msl.store %sum, %x[%places] : vector<2xf64>, !msl.ptr<f64, device>, vector<2xi32>
+  %s = msl.load %x[%c0] : !msl.ptr<f64, device>, i32 -> f64
+  %n = msl.load %i[%c0] : !msl.ptr<i32, device>, i32 -> i32
+  %j = msl.library "jn"(%n, %s) : (i32, f64) -> f64
+  msl.store %j, %x[%c0] : f64, !msl.ptr<f64, device>, i32
+  %whole = msl.library "ll_to_double_ru"(%l) : (i64) -> f64
+  msl.store %whole, %x[%c0] : f64, !msl.ptr<f64, device>, i32
+  %narrow = msl.library "double_to_float_rz"(%s) : (f64) -> f32
+  msl.store %narrow, %f[%c0] : f32, !msl.ptr<f32, device>, i32
+  %e = msl.library "ilogb"(%s) : (f64) -> i32
+  msl.store %e, %i[%c0] : i32, !msl.ptr<i32, device>, i32
   msl.return
 }
