@@ -1,5 +1,6 @@
 // Loads, stores and atomic updates.
 #include "language/Builder.h"
+#include "language/CacheHints.h"
 
 #include "dialect/tt/TT.h"
 
@@ -13,7 +14,7 @@ static llvm::Error badPointer(const Value &pointer, const char *operation) {
   return typeError(llvm::Twine(operation) + " takes a pointer, not " + pointer.type.str());
 }
 
-static llvm::Expected<tt::CacheModifier> cacheModifier(llvm::StringRef name, bool isStore) {
+llvm::Expected<tt::CacheModifier> cacheModifier(llvm::StringRef name, bool isStore) {
   using tt::CacheModifier;
   auto parsed = llvm::StringSwitch<std::optional<CacheModifier>>(name)
                     .Case("", CacheModifier::NONE)
@@ -33,7 +34,7 @@ static llvm::Expected<tt::CacheModifier> cacheModifier(llvm::StringRef name, boo
   return *parsed;
 }
 
-static llvm::Expected<tt::EvictionPolicy> evictionPolicy(llvm::StringRef name) {
+llvm::Expected<tt::EvictionPolicy> evictionPolicy(llvm::StringRef name) {
   if (name.empty())
     return tt::EvictionPolicy::NORMAL;
   if (name == "evict_last")
@@ -118,10 +119,10 @@ Result Builder::load(const Value &pointer, std::optional<Operand> mask,
     ptr = *bytes;
   }
   Type type = ptr.type.withScalar(element);
-  Value loaded = make<tt::LoadOp>(type, mlirType(type), ptr.handle,
-                                  maskValue ? maskValue->handle : mlir::Value(),
-                                  otherValue ? otherValue->handle : mlir::Value(), *modifier,
-                                  *policy, tt::CachePolicyAttr(), isVolatile);
+  Value loaded = make<tt::LoadOp>(
+      type, mlirType(type), ptr.handle, maskValue ? maskValue->handle : mlir::Value(),
+      otherValue ? otherValue->handle : mlir::Value(), *modifier, *policy, tt::CachePolicyAttr(),
+      isVolatile, mlir::DenseI32ArrayAttr(), mlir::IntegerAttr());
   return isBool ? cast(loaded, Type(ScalarKind::Int1)) : Result(loaded);
 }
 
@@ -191,7 +192,7 @@ llvm::Error Builder::store(const Value &pointer, const Operand &value, std::opti
   }
   tt::StoreOp::create(builder, location, ptr.handle, converted->handle,
                       maskValue ? maskValue->handle : mlir::Value(), *modifier, *policy,
-                      tt::CachePolicyAttr());
+                      tt::CachePolicyAttr(), mlir::DenseI32ArrayAttr());
   return llvm::Error::success();
 }
 

@@ -269,10 +269,18 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
 /// Says of the kernel's arguments which of them share memory.
 static void markMemory(ModuleOp module, ArrayRef<int> numbers) {
   Builder builder(module.getContext());
-  for (tt::FuncOp func : module.getOps<tt::FuncOp>())
-    for (auto [index, number] : llvm::enumerate(numbers))
-      if (number && func.isPublic() && index < func.getNumArguments())
-        func.setArgAttr(index, "tt.memory", builder.getI32IntegerAttr(number));
+  for (tt::FuncOp func : module.getOps<tt::FuncOp>()) {
+    if (!func.isPublic())
+      continue;
+    // A tensor descriptor is several arguments of a launch, of which the first is its memory.
+    size_t place = 0;
+    for (auto [index, type] : llvm::enumerate(func.getArgumentTypes())) {
+      if (place < numbers.size() && numbers[place])
+        func.setArgAttr(index, "tt.memory", builder.getI32IntegerAttr(numbers[place]));
+      auto desc = dyn_cast<tt::TensorDescType>(type);
+      place += desc ? desc.getNumParts() : 1;
+    }
+  }
 }
 
 FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &options,

@@ -47,6 +47,36 @@ def TTInline : Pass<"tt-inline", "::mlir::ModuleOp"> {
   }];
 }
 
+def TTRewriteDescriptors : Pass<"tt-rewrite-descriptors", "::mlir::ModuleOp"> {
+  let summary = "Makes addresses and masks of block pointers and tensor descriptors";
+  let description = [{
+    A descriptor becomes its base, sizes, strides, and two flags: whether elements outside of the tensor are NaN, and
+    whether what is loaded is rounded to tf32. A block pointer becomes its base, sizes, strides and offsets. Control flow carries
+    these parts, and a kernel's argument is replaced by one argument for each part.
+
+    What all elements of a block share goes to the scalar base. A dimension's mask compares the place in the block with
+    two scalars, from which a later pass sees whether all elements are inside.
+
+    ```mlir
+    %d = tt.make_tensor_descriptor %x, [%n], [%c1] : <f32>, <64xf32>
+    %v = tt.descriptor_load %d[%i] : !tt.tensordesc<64xf32> -> tensor<64xf32>
+    ```
+    becomes
+    ```mlir
+    %base = tt.addptr %x, %i : !tt.ptr<f32>, i32
+    %p = tt.addptr %bases, %range : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    %difference = arith.subi %n, %i : i32
+    %rest = arith.minui %difference, %c64 : i32
+    %some = arith.cmpi slt, %i, %n : i32
+    %end = arith.select %some, %rest, %c0 : i32
+    %inside = arith.cmpi slt, %range, %ends : tensor<64xi32>
+    (the same for the elements before the tensor, unless %i is a constant that is not negative)
+    %v = tt.load %p, %mask, %zeros : tensor<64x!tt.ptr<f32>>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TTPrepareMessages : Pass<"tt-prepare-messages", "::mlir::ModuleOp"> {
   let summary = "Brings assertions out of the combine functions of reductions and scans, and floats of 8 bits out of prints";
   let description = [{

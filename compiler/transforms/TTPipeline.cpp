@@ -12,6 +12,7 @@ void buildTTPipeline(OpPassManager &manager) {
   // Functions with one block come first, because only then can a call inside of a loop be inlined.
   addUnfolded(manager, createTTLiftControlFlow());
   addUnfolded(manager, createTTInline());
+  addUnfolded(manager, createTTRewriteDescriptors());
   addUnfolded(manager, createTTPrepareMessages());
   // Nothing after this knows floats of 8 bits.
   addUnfolded(manager, createTTDecomposeScaledDots());

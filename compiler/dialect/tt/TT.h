@@ -28,12 +28,27 @@ using mlir::success;
 /// The largest number of elements of a tile.
 inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 
+/// The largest rank of a tensor descriptor.
+inline constexpr int64_t kMaxDescriptorRank = 5;
+
+/// What an access reads outside of the tensor of a block pointer or a descriptor.
+namespace padding {
+inline constexpr int32_t kZero = 1;
+inline constexpr int32_t kNan = 2;
+} // namespace padding
+
 /// An attribute of an argument: the number of bytes by which the kernel tests that the argument is
 /// divisible. Accesses have a body for either result. In contrast, `tt.divisibility` is a promise.
 inline constexpr llvm::StringLiteral testedDivisibilityAttrName = "tt.tested_divisibility";
 
 /// What a pointer, or a tensor of pointers, points to: f32 or tensor<4xf32>; null for other types.
 mlir::Type getPointeeTypeOf(mlir::Type ptrLike);
+
+/// What a block pointer points to; null for other types.
+mlir::RankedTensorType getBlockOf(mlir::Type type);
+
+/// The type of a block pointer's base: a pointer to the block's elements.
+mlir::Type getBlockBaseType(mlir::Type blockPointer);
 
 /// i1, or a tensor of i1 of the type's shape and layout.
 mlir::Type getMaskTypeOf(mlir::Type type);

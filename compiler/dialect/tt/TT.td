@@ -7,6 +7,7 @@ include "dialect/tt/TTDialect.td"
 include "dialect/tt/TTTypes.td"
 include "dialect/tt/TTOps.td"
 include "dialect/tt/TTMemoryOps.td"
+include "dialect/tt/TTBlockOps.td"
 include "dialect/tt/TTRegionOps.td"
 
 #endif

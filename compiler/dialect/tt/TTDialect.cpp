@@ -15,6 +15,26 @@ using namespace triton_metal::tt;
 
 #include "dialect/tt/TTDialect.cpp.inc"
 
+namespace triton_metal::tt {
+
+/// The offsets of a block pointer have 32 bits, or their type is written.
+static ParseResult
+parseOffsetTypes(OpAsmParser &parser, SmallVectorImpl<Type> &types,
+                 const SmallVectorImpl<OpAsmParser::UnresolvedOperand> &offsets) {
+  Type type = parser.getBuilder().getI32Type();
+  if (succeeded(parser.parseOptionalKeyword("at")) && parser.parseType(type))
+    return failure();
+  types.assign(offsets.size(), type);
+  return success();
+}
+
+static void printOffsetTypes(OpAsmPrinter &printer, Operation *, TypeRange types, OperandRange) {
+  if (!types.empty() && !types.front().isInteger(32))
+    printer << " at " << types.front();
+}
+
+} // namespace triton_metal::tt
+
 #define GET_OP_CLASSES
 #include "dialect/tt/TTOps.cpp.inc"
 

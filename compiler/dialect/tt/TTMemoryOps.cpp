@@ -15,7 +15,7 @@ using namespace triton_metal::tt;
 
 void LoadOp::build(OpBuilder &builder, OperationState &state, Value ptr, Value mask, Value other) {
   build(builder, state, getPointeeTypeOf(ptr.getType()), ptr, mask, other, CacheModifier::NONE,
-        EvictionPolicy::NORMAL, CachePolicyAttr(), false);
+        EvictionPolicy::NORMAL, CachePolicyAttr(), false, DenseI32ArrayAttr(), IntegerAttr());
 }
 
 void LoadOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
@@ -23,12 +23,6 @@ void LoadOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects)
   // A volatile access is neither removed nor moved across another one.
   if (getIsVolatile())
     effects.emplace_back(MemoryEffects::Write::get());
-}
-
-LogicalResult LoadOp::verify() {
-  if (getOther() && !getMask())
-    return emitOpError() << "has a value for where the mask is false, but no mask";
-  return success();
 }
 
 namespace {
@@ -85,7 +79,7 @@ void StoreOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRConte
 
 void StoreOp::build(OpBuilder &builder, OperationState &state, Value ptr, Value value, Value mask) {
   build(builder, state, ptr, value, mask, CacheModifier::NONE, EvictionPolicy::NORMAL,
-        CachePolicyAttr());
+        CachePolicyAttr(), DenseI32ArrayAttr());
 }
 
 //===----------------------------------------------------------------------===//

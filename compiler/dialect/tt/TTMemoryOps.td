@@ -35,18 +35,24 @@ defvar cacheAccessors = [{
   }
 }];
 
-def TT_LoadOp : TT_Op<"load", [AttrSizedOperandSegments, SameOperandsAndResultShape, TT_SameEncoding, TT_Result, TT_Mask, TT_Other,
+// The shapes of mask, value and result follow from the pointer's type. A block pointer has no shape itself.
+def TT_LoadOp : TT_Op<"load", [AttrSizedOperandSegments, TT_SameEncoding, TT_Result, TT_Mask, TT_Other,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Reads through a pointer or a tile of pointers";
   let description = [{
     Where the mask is false nothing is read, and the result is `other`, or undefined without it.
 
+    A load through a block pointer has no mask. It checks the dimensions in `boundaryCheck`; outside of the tensor, the
+    result is 0 (`padding = 1`) or NaN (`padding = 2`), or undefined without padding.
+
     ```mlir
     %0 = tt.load %ptr, %mask, %other evictionPolicy = evict_last : tensor<128x!tt.ptr<f32>>
+    %1 = tt.load %block {boundaryCheck = array<i32: 0, 1>, padding = 1 : i32} : !tt.ptr<tensor<8x16xf32>>
     ```
   }];
   let arguments = !con((ins TT_PtrLike:$ptr, Optional<TT_BoolLike>:$mask, Optional<TT_Value>:$other), cacheArguments,
-                       (ins DefaultValuedAttr<BoolAttr, "false">:$isVolatile));
+                       (ins DefaultValuedAttr<BoolAttr, "false">:$isVolatile,
+                            OptionalAttr<DenseI32ArrayAttr>:$boundaryCheck, OptionalAttr<I32Attr>:$padding));
   let results = (outs TT_Value:$result);
   let assemblyFormat = [{
     $ptr (`,` $mask^)? (`,` $other^)?
@@ -60,11 +66,11 @@ def TT_LoadOp : TT_Op<"load", [AttrSizedOperandSegments, SameOperandsAndResultSh
   let hasCanonicalizer = 1;
 }
 
-def TT_StoreOp : TT_Op<"store", [SameOperandsShape, TT_SameEncoding, TT_Stored, TT_Mask,
+def TT_StoreOp : TT_Op<"store", [TT_SameEncoding, TT_Stored, TT_Mask,
     MemoryEffects<[MemWrite]>]> {
   let summary = "Writes through a pointer or a tile of pointers, where the mask is true";
   let arguments = !con((ins Arg<TT_PtrLike, "", []>:$ptr, TT_Value:$value, Optional<TT_BoolLike>:$mask),
-                       cacheArguments);
+                       cacheArguments, (ins OptionalAttr<DenseI32ArrayAttr>:$boundaryCheck));
   let assemblyFormat = [{
     $ptr `,` $value (`,` $mask^)?
     oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($ptr)
@@ -73,6 +79,7 @@ def TT_StoreOp : TT_Op<"store", [SameOperandsShape, TT_SameEncoding, TT_Stored, 
     OpBuilder<(ins "::mlir::Value":$ptr, "::mlir::Value":$value, CArg<"::mlir::Value", "{}">:$mask)>
   ];
   let extraClassDeclaration = cacheAccessors;
+  let hasVerifier = 1;
   let hasCanonicalizer = 1;
 }
 

@@ -33,14 +33,26 @@ std::string problemOf(Type type) {
   if (isa<IndexType>(type))
     return {};
   if (auto pointer = dyn_cast<PtrType>(type)) {
+    if (auto block = dyn_cast<RankedTensorType>(pointer.getPointeeType())) {
+      if (block.getRank() == 0 || !block.getElementType().isIntOrFloat())
+        return "a block has dimensions, and numbers as its elements";
+      return problemOf(block);
+    }
     // This is a loop because pointers may point to pointers.
     while (auto inner = dyn_cast<PtrType>(pointer.getPointeeType()))
       pointer = inner;
+    if (isa<RankedTensorType>(pointer.getPointeeType()))
+      return "nothing points to a block pointer";
     return problemOf(pointer.getPointeeType());
   }
+  if (auto desc = dyn_cast<TensorDescType>(type))
+    return problemOf(desc.getTileType());
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
-    return "Triton IR has numbers, pointers and tiles of them";
+    return "Triton IR has numbers, pointers, tensor descriptors and tiles of numbers and pointers";
+  if (auto pointer = dyn_cast<PtrType>(tensor.getElementType());
+      pointer && isa<RankedTensorType>(pointer.getPointeeType()))
+    return "a tile has no block pointers";
   if (tensor.getEncoding())
     return "a tile of Triton IR has no layout yet";
   if (tensor.getRank() > kMaxRank)

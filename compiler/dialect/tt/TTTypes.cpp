@@ -76,6 +76,8 @@ void PtrType::print(AsmPrinter &printer) const {
 
 LogicalResult PtrType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Type pointee,
                               int space) {
+  if (isa<RankedTensorType>(pointee) && space == 1)
+    return success();
   if (!isa<IntegerType, FloatType, PtrType>(pointee))
     return emitError()
            << "a pointer points to an integer, a floating-point number or a pointer, not to "
@@ -83,6 +85,58 @@ LogicalResult PtrType::verify(llvm::function_ref<InFlightDiagnostic()> emitError
   if (space < 0)
     return emitError() << "an address space is not negative, but " << space << " is";
   return success();
+}
+
+/// The sizes and the element type behind an opening bracket, as in a tensor's type.
+static RankedTensorType parseBlock(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type element;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(element))
+    return {};
+  return parser.getChecked<RankedTensorType>(loc, shape, element, Attribute());
+}
+
+Type TensorDescType::parse(AsmParser &parser) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess())
+    return {};
+  bool asTensor = succeeded(parser.parseOptionalKeyword("tensor"));
+  if (asTensor && parser.parseLess())
+    return {};
+  RankedTensorType block = parseBlock(parser);
+  if (!block || (asTensor && parser.parseGreater()) || parser.parseGreater())
+    return {};
+  return parser.getChecked<TensorDescType>(loc, parser.getContext(), block, asTensor);
+}
+
+void TensorDescType::print(AsmPrinter &printer) const {
+  printer << "<";
+  if (getAsTensor()) {
+    printer << getBlockType() << ">";
+    return;
+  }
+  for (int64_t size : getShape())
+    printer << size << "x";
+  printer << getBlockType().getElementType() << ">";
+}
+
+LogicalResult TensorDescType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                     RankedTensorType block, bool) {
+  if (block.getRank() < 1 || block.getRank() > kMaxDescriptorRank)
+    return emitError() << "a tensor descriptor has 1 to " << kMaxDescriptorRank
+                       << " dimensions, not " << block.getRank();
+  if (!isa<IntegerType, FloatType>(block.getElementType()))
+    return emitError() << "a tensor descriptor has integers or floating-point numbers, not "
+                       << block.getElementType();
+  return success();
+}
+
+RankedTensorType TensorDescType::getTileType() const {
+  Type element = getBlockType().getElementType();
+  if (auto integer = dyn_cast<IntegerType>(element))
+    element = IntegerType::get(getContext(), integer.getWidth());
+  return RankedTensorType::get(getShape(), element);
 }
 
 Type tt::getPointeeTypeOf(Type type) {

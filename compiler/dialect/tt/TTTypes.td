@@ -14,11 +14,13 @@ include "mlir/IR/EnumAttr.td"
 
 def TT_PtrType : TypeDef<TT_Dialect, "Ptr"> {
   let mnemonic = "ptr";
-  let summary = "A pointer to scalars in one address space";
+  let summary = "A pointer to scalars in one address space, or a block pointer";
   let description = [{
     `!tt.ptr<f32>` points to `f32` in the address space 1, which is a kernel's device memory, and
     `!tt.ptr<f32, 3>` to one in another. Triton 3.9 prints names: "global" is 1, "constant" (memory that the
     kernel only reads) is 4, "descriptor" is 0. Tiles of pointers are tensors of it.
+    `!tt.ptr<tensor<8x16xf32>>` is a block pointer: it holds the base, shape and strides of a tensor in memory and
+    the offsets of one block in it.
   }];
   let parameters = (ins "::mlir::Type":$pointeeType, DefaultValuedParameter<"int", "1">:$addressSpace);
   let builders = [
@@ -29,6 +31,27 @@ def TT_PtrType : TypeDef<TT_Dialect, "Ptr"> {
   let skipDefaultBuilders = 1;
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+}
+
+def TT_TensorDescType : TypeDef<TT_Dialect, "TensorDesc"> {
+  let mnemonic = "tensordesc";
+  let summary = "A tensor in memory that is accessed in blocks of one shape";
+  let description = [{
+    Triton 3.8 and 3.9 print `!tt.tensordesc<8x16xf32>`, and Triton 3.7 `!tt.tensordesc<tensor<8x16xf32>>`. The elements of
+    an unsigned integer descriptor are `ui32` and so on; the tiles that it loads have signless ones.
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$blockType, "bool":$asTensor);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<int64_t> getShape() const { return getBlockType().getShape(); }
+    int64_t getRank() const { return getBlockType().getRank(); }
+    /// The type of a block as a value: its elements have no sign.
+    ::mlir::RankedTensorType getTileType() const;
+    /// The values that stand for a descriptor as an argument of a kernel: the base, the sizes and strides, whether
+    /// elements outside are NaN, and whether what is loaded is rounded to tf32.
+    unsigned getNumParts() const { return 3 + 2 * unsigned(getRank()); }
+  }];
 }
 
 class TT_TensorLike<Type type, string what> : AnyTypeOf<[type, RankedTensorOf<[type]>], what>;

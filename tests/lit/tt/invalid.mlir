@@ -216,8 +216,8 @@ tt.func private @callee(%x: f32) -> f32 {
 
 // -----
 
-// expected-error @+1 {{a pointer points to an integer, a floating-point number or a pointer, not to 'tensor<4xf32>'}}
-tt.func @pointer(%x: !tt.ptr<tensor<4xf32>>) {
+// expected-error @+1 {{a pointer points to an integer, a floating-point number or a pointer, not to 'vector<4xf32>'}}
+tt.func @pointer(%x: !tt.ptr<vector<4xf32>>) {
   tt.return
 }
 

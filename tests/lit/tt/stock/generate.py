@@ -1,6 +1,6 @@
 """Prints the TTIR of every kernel in kernels.py with the stock Triton on the path, no GPU needed.
 
-PYTHONPATH=<a Triton> python generate.py <folder for the .ttir files>
+PYTHONPATH=<a Triton> python generate.py <folder for the .ttir files> [kernel ...]
 """
 
 import inspect
@@ -20,7 +20,7 @@ RUN = (
 )
 
 
-def ttir(fn, signature, constexprs, attrs) -> str:
+def ttir(fn, signature, constexprs, attrs, staged=True) -> str:
     target = GPUTarget("cuda", 90, 32)
     backend = make_backend(target)
     names = list(inspect.signature(fn.fn).parameters)
@@ -38,10 +38,10 @@ def ttir(fn, signature, constexprs, attrs) -> str:
         backend.get_module_map(),
         context,
     )
-    metadata = {}
-    stages = {}
-    backend.add_stages(stages, options, source.language)
-    module = stages["ttir"](module, metadata)
+    if staged:
+        stages = {}
+        backend.add_stages(stages, options, source.language)
+        module = stages["ttir"](module, {})
     text = str(module)
     # The fixtures do not depend on where this ran.
     return re.sub(r'"[^"]*/(kernels\.py|triton/[a-z_/]*\.py)"', r'"\1"', text)
@@ -51,8 +51,10 @@ def main() -> None:
     out = pathlib.Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
     for name, (fn, signature, constexprs, attrs) in kernels.KERNELS.items():
+        if sys.argv[2:] and name not in sys.argv[2:]:
+            continue
         try:
-            text = ttir(fn, signature, constexprs, attrs)
+            text = ttir(fn, signature, constexprs, attrs, name not in kernels.UNSTAGED)
         except Exception as error:  # one version lacks what another has: no fixture then
             print(f"{triton.__version__} {name}: {error}", file=sys.stderr)
             continue

@@ -5,6 +5,9 @@ import triton.language as tl
 
 KERNELS = {}
 
+#: Kernels whose fixture is what the front end prints, before stock Triton's passes.
+UNSTAGED = {"block_pointers"}
+
 
 def fixture(signature, attrs=None, /, **constexprs):
     """Registers a kernel with the argument types and constants that its fixture is made for."""
@@ -538,3 +541,80 @@ def barrier(x, N: tl.constexpr):
     v = tl.load(x + i)
     tl.debug_barrier()
     tl.store(x + (N - 1) - i, v)
+
+
+@fixture({"x": "*fp32", "y": "*fp32", "m": "i32", "n": "i32", "stride": "i64"}, BM=8, BN=16)
+@triton.jit
+def block_pointers(x, y, m, n, stride, BM: tl.constexpr, BN: tl.constexpr):
+    row = tl.program_id(0) * BM
+    a = tl.make_block_ptr(x, (m, n), (stride, 1), (row, 0), (BM, BN), (1, 0))
+    b = tl.make_block_ptr(y, (n, m), (1, stride), (0, row), (BN, BM), (0, 1))
+    for _ in range(0, n, BN):
+        v = tl.load(a, boundary_check=(0, 1), padding_option="nan", cache_modifier=".cg")
+        v += tl.load(a, boundary_check=(1,), padding_option="zero", eviction_policy="evict_last")
+        if m > 5:
+            a = tl.advance(a, (0, BN))
+        tl.store(b, tl.trans(v + tl.load(a, boundary_check=(0,))), boundary_check=(0, 1))
+        b = tl.advance(b, (BN, 0))
+    tl.store(b, tl.load(b))
+
+
+@triton.jit(noinline=True)
+def load_row(d, i):
+    return d.load([i, 0])
+
+
+@fixture({"x": "*fp32", "y": "*fp32", "m": "i32", "n": "i32", "stride": "i64"}, BM=8, BN=16)
+@triton.jit
+def descriptors(x, y, m, n, stride, BM: tl.constexpr, BN: tl.constexpr):
+    a = tl.make_tensor_descriptor(x, [m, n], [stride, 1], [BM, BN], padding_option="nan")
+    b = tl.make_tensor_descriptor(y, [m, n], [stride, 1], [BM, BN])
+    for i in range(0, n, BN):
+        v = a.load([0, i])
+        b.store([0, i], v)
+        b.atomic_add([BM, i], v)
+        if m > 5:
+            a = tl.make_tensor_descriptor(x + i, [m, n], [stride, 1], [BM, BN])
+    while m > 0:
+        a, b = b, a
+        m -= 1
+    b.store([3, 0], load_row(a, 3))
+    deep = tl.make_tensor_descriptor(x, [2, 3, m, n], [stride, stride, stride, 1], [1, 1, BM, BN])
+    v = deep.load([0, 1, 0, 0]).reshape([BM, BN])
+    deep.store([1, 0, 0, 0], v.reshape([1, 1, BM, BN]))
+
+
+@fixture(
+    {"x": "*u32", "y": "*fp16", "rows": "*i32", "m": "i32", "n": "i32", "stride": "i64"}, BN=16
+)
+@triton.jit
+def descriptor_updates(x, y, rows, m, n, stride, BN: tl.constexpr):
+    a = tl.make_tensor_descriptor(x, [m, n], [stride, 1], [8, BN])
+    v = tl.load_tensor_descriptor(a, [0, 3])
+    a.atomic_and([0, 0], v)
+    a.atomic_or([0, 0], v)
+    a.atomic_xor([0, 0], v)
+    a.atomic_min([0, 0], v)
+    a.atomic_max([0, 0], v)
+    tl.store_tensor_descriptor(a, [1, 2], v)
+    b = tl.make_tensor_descriptor(y, [m, n], [stride, 1], [1, BN])
+    which = tl.load(rows + tl.arange(0, 8))
+    b.scatter(b.gather(which, 5), which, 6)
+
+
+@fixture(
+    {
+        "a": "tensordesc<fp32[8, 16]>",
+        "b": "tensordesc<fp32[8, 16]>",
+        "pair": ("tensordesc<i8[16]>", "i32"),
+        "y": "*fp32",
+    }
+)
+@triton.jit
+def descriptor_arguments(a, b, pair, y):
+    b.store([a.shape[0], 0], a.load([0, 3]))
+    d = a
+    for i in range(a.shape[1]):
+        tl.store(y + i, tl.sum(d.load([0, i])))
+        d = b
+    pair[0].store([pair[1]], pair[0].load([1]))

@@ -11,9 +11,9 @@ import re
 import sys
 
 # What a line gives names to: what stands before its "=", block arguments, what a loop carries.
-RESULTS = re.compile(r"^\s*(%[\w, %:]+) = ")
-DEFINED = re.compile(r"%\w+(?=(?::\d+)? = |: )")
-VALUE = re.compile(r"%\w+")
+RESULTS = re.compile(r"^\s*(%[\w., %:]+) = ")
+DEFINED = re.compile(r"%[\w.]+(?=(?::\d+)? = |: )")
+VALUE = re.compile(r"%[\w.]+")
 HEADER = re.compile(r"( = |^\s*)scf\.|tt\.func|^\s*\^")
 
 

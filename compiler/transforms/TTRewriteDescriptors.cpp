@@ -1,0 +1,349 @@
+// Block pointers and tensor descriptors become addresses and masks: see Passes.td.
+
+#include "dialect/tt/TT.h"
+#include "transforms/BlockAccess.h"
+#include "transforms/Constants.h"
+#include "transforms/Passes.h"
+#include "transforms/ValueParts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_TTREWRITEDESCRIPTORS
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+bool isRewritten(Type type) { return isa<tt::TensorDescType>(type) || tt::getBlockOf(type); }
+
+/// The parts of a block pointer: base, sizes, strides, offsets.
+struct BlockPointer {
+  BlockPointer(ArrayRef<Value> parts) : rank((parts.size() - 1) / 3), parts(parts) {}
+  Value base() const { return parts[0]; }
+  Value size(unsigned dim) const { return parts[1 + dim]; }
+  Value stride(unsigned dim) const { return parts[1 + rank + dim]; }
+  Value offset(unsigned dim) const { return parts[1 + 2 * rank + dim]; }
+  unsigned rank;
+  ArrayRef<Value> parts;
+};
+
+/// The parts of a tensor descriptor: base, sizes, strides, and two flags.
+struct Descriptor {
+  Descriptor(ArrayRef<Value> parts) : rank((parts.size() - 3) / 2), parts(parts) {}
+  Value base() const { return parts[0]; }
+  Value size(unsigned dim) const { return parts[1 + dim]; }
+  Value stride(unsigned dim) const { return parts[1 + rank + dim]; }
+  Value padsWithNan() const { return parts[1 + 2 * rank]; }
+  Value roundsToTF32() const { return parts[2 + 2 * rank]; }
+  unsigned rank;
+  ArrayRef<Value> parts;
+};
+
+class Rewriter : public ValueParts {
+public:
+  explicit Rewriter(MLIRContext *context) : builder(context) {}
+
+private:
+  SmallVector<PartType> partsOf(Type type) override;
+  LogicalResult rewrite(Operation *op) override;
+
+  void makeBlockPointer(tt::MakeTensorPtrOp op);
+  void advance(tt::AdvanceOp op);
+  void makeDescriptor(tt::MakeTensorDescOp op);
+
+  template <typename Access> BlockAddresses addressesOf(Access op, RankedTensorType tile);
+  BlockAddresses addressesOf(Value desc, ValueRange offsets);
+  template <typename Access> BlockAddresses rowsOf(Access op, Type tile);
+  Value paddingOf(Value desc, RankedTensorType tile);
+  Value load(Operation *op, Value desc, BlockAddresses at, RankedTensorType tile);
+  Value reshape(Value value, Type type);
+  Value roundToTF32(Value value, Value flag);
+
+  Value widen(Value number) {
+    Type i64 = builder.getI64Type();
+    return number.getType() == i64 ? number
+                                   : arith::ExtSIOp::create(builder, loc, i64, number).getResult();
+  }
+  Value constant(Type type, const APInt &number) {
+    return makeConstantLike(builder, loc, type, number);
+  }
+  void replace(Operation *op, Value by) {
+    op->getResult(0).replaceAllUsesWith(by);
+    eraseLater(op);
+  }
+
+  OpBuilder builder;
+  Location loc = builder.getUnknownLoc();
+};
+
+SmallVector<PartType> Rewriter::partsOf(Type type) {
+  Type i1 = builder.getI1Type(), i32 = builder.getI32Type(), i64 = builder.getI64Type();
+  SmallVector<PartType> parts;
+  auto forEachDim = [&](Type part, int64_t rank, StringRef name) {
+    for (int64_t dim = 0; dim < rank; ++dim)
+      parts.push_back({part, ("_" + name + "_" + Twine(dim)).str()});
+  };
+  if (auto desc = dyn_cast<tt::TensorDescType>(type)) {
+    parts.push_back({tt::PtrType::get(desc.getTileType().getElementType()), ""});
+    forEachDim(i32, desc.getRank(), "size");
+    forEachDim(i64, desc.getRank(), "stride");
+    parts.push_back({i1, "_pads_with_nan"});
+    parts.push_back({i1, "_rounds_to_tf32"});
+  } else if (RankedTensorType block = tt::getBlockOf(type)) {
+    parts.push_back({tt::getBlockBaseType(type), ""});
+    forEachDim(i64, block.getRank(), "size");
+    forEachDim(i64, block.getRank(), "stride");
+    forEachDim(i64, block.getRank(), "offset");
+  }
+  return parts;
+}
+
+//===----------------------------------------------------------------------===//
+// What makes them
+//===----------------------------------------------------------------------===//
+
+void Rewriter::makeBlockPointer(tt::MakeTensorPtrOp op) {
+  SmallVector<Value> parts{op.getBase()};
+  llvm::append_range(parts, op.getShape());
+  llvm::append_range(parts, op.getStrides());
+  for (Value offset : op.getOffsets())
+    parts.push_back(widen(offset));
+  set(op.getResult(), parts);
+  eraseLater(op);
+}
+
+void Rewriter::advance(tt::AdvanceOp op) {
+  SmallVector<Value> parts(get(op.getPtr()));
+  size_t first = parts.size() - op.getOffsets().size();
+  for (auto [dim, by] : llvm::enumerate(op.getOffsets()))
+    if (!matchPattern(by, m_Zero()))
+      parts[first + dim] = arith::AddIOp::create(builder, loc, parts[first + dim], widen(by));
+  set(op.getResult(), parts);
+  eraseLater(op);
+}
+
+void Rewriter::makeDescriptor(tt::MakeTensorDescOp op) {
+  SmallVector<Value> parts{op.getBase()};
+  llvm::append_range(parts, op.getShape());
+  llvm::append_range(parts, op.getStrides());
+  bool padsWithNan = op.getPadding() == uint32_t(tt::padding::kNan);
+  for (bool flag : {padsWithNan, false})
+    parts.push_back(arith::ConstantOp::create(builder, loc, builder.getBoolAttr(flag)));
+  set(op.getResult(), parts);
+  eraseLater(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+/// The addresses of a load or store through a block pointer.
+template <typename Access> BlockAddresses Rewriter::addressesOf(Access op, RankedTensorType tile) {
+  BlockPointer block(get(op.getPtr()));
+  DenseI32ArrayAttr checked = op.getBoundaryCheckAttr();
+  SmallVector<BlockDim> dims;
+  for (unsigned dim = 0; dim < block.rank; ++dim) {
+    bool isChecked = checked && llvm::is_contained(checked.asArrayRef(), int32_t(dim));
+    dims.push_back(
+        {isChecked ? block.size(dim) : Value(), block.stride(dim), block.offset(dim), {}});
+  }
+  return makeBlockAddresses(builder, loc, block.base(), dims, tile);
+}
+
+/// The addresses of a descriptor's block.
+BlockAddresses Rewriter::addressesOf(Value value, ValueRange offsets) {
+  Descriptor desc(get(value));
+  SmallVector<BlockDim> dims;
+  for (unsigned dim = 0; dim < desc.rank; ++dim)
+    dims.push_back({desc.size(dim), desc.stride(dim), offsets[dim], {}});
+  auto type = cast<tt::TensorDescType>(value.getType());
+  return makeBlockAddresses(builder, loc, desc.base(), dims, type.getTileType());
+}
+
+/// The addresses of a gather or a scatter.
+template <typename Access> BlockAddresses Rewriter::rowsOf(Access op, Type tile) {
+  Descriptor desc(get(op.getDesc()));
+  BlockDim dims[] = {{desc.size(0), desc.stride(0), {}, op.getXOffsets()},
+                     {desc.size(1), desc.stride(1), op.getYOffset(), {}}};
+  return makeBlockAddresses(builder, loc, desc.base(), dims, cast<RankedTensorType>(tile));
+}
+
+/// What a load finds outside of the tensor.
+Value Rewriter::paddingOf(Value desc, RankedTensorType tile) {
+  Value zeros = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(tile));
+  auto element = dyn_cast<FloatType>(tile.getElementType());
+  Value flag = Descriptor(get(desc)).padsWithNan();
+  if (!element || matchPattern(flag, m_Zero()))
+    return zeros;
+  auto nan = FloatAttr::get(element, APFloat::getQNaN(element.getFloatSemantics()));
+  Value nans = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(tile, nan));
+  if (matchPattern(flag, m_One()))
+    return nans;
+  return arith::SelectOp::create(builder, loc, flag, nans, zeros);
+}
+
+Value Rewriter::load(Operation *op, Value desc, BlockAddresses at, RankedTensorType tile) {
+  auto load = tt::LoadOp::create(builder, loc, at.pointers, at.mask, paddingOf(desc, tile));
+  if (auto whole = dyn_cast<tt::DescriptorLoadOp>(op)) {
+    load.setCacheModifier(whole.getCacheModifier());
+    load.setEvictionPolicy(whole.getEvictionPolicy());
+    load.setCachePolicyAttr(whole.getCachePolicyAttr());
+  }
+  return roundToTF32(load, Descriptor(get(desc)).roundsToTF32());
+}
+
+/// Rounds floats of 32 bits to the 10 digits of tf32, to the nearest and to even, where the flag
+/// is true. Infinities and NaNs stay.
+Value Rewriter::roundToTF32(Value value, Value flag) {
+  auto tile = cast<RankedTensorType>(value.getType());
+  if (!tile.getElementType().isF32() || matchPattern(flag, m_Zero()))
+    return value;
+  Type i32 = builder.getI32Type();
+  RankedTensorType bitsType = tile.clone(i32);
+  auto number = [&](int64_t bits) {
+    return constant(bitsType, APInt(32, uint64_t(bits), false, true));
+  };
+  Value bits = tt::BitcastOp::create(builder, loc, bitsType, value);
+  Value exponent = arith::AndIOp::create(builder, loc, bits, number(0x7f800000));
+  Value isFinite =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, exponent, number(0x7f800000));
+  Value all = tt::SplatOp::create(builder, loc, tile.clone(builder.getI1Type()), flag);
+  Value rounds = arith::AndIOp::create(builder, loc, isFinite, all);
+  Value odd = arith::AndIOp::create(
+      builder, loc, arith::ShRUIOp::create(builder, loc, bits, number(13)), number(1));
+  Value half = arith::AddIOp::create(builder, loc, odd, number(0xfff));
+  Value sum = arith::AddIOp::create(builder, loc, bits, half);
+  Value rounded = arith::AndIOp::create(builder, loc, sum, number(0xffffe000));
+  Value chosen = arith::SelectOp::create(builder, loc, rounds, rounded, bits);
+  return tt::BitcastOp::create(builder, loc, tile, chosen);
+}
+
+/// Adds or removes dimensions of size 1.
+Value Rewriter::reshape(Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  return tt::ReshapeOp::create(builder, loc, type, value);
+}
+
+/// The atomic update that a reduction into a descriptor's tensor is.
+tt::RMWOp updateOf(tt::DescriptorReduceKind kind, Type element) {
+  bool isFloat = isa<FloatType>(element), isUnsigned = element.isUnsignedInteger();
+  switch (kind) {
+  case tt::DescriptorReduceKind::ADD:
+    return isFloat ? tt::RMWOp::FADD : tt::RMWOp::ADD;
+  case tt::DescriptorReduceKind::MIN:
+    return isUnsigned ? tt::RMWOp::UMIN : tt::RMWOp::MIN;
+  case tt::DescriptorReduceKind::MAX:
+    return isUnsigned ? tt::RMWOp::UMAX : tt::RMWOp::MAX;
+  case tt::DescriptorReduceKind::AND:
+    return tt::RMWOp::AND;
+  case tt::DescriptorReduceKind::OR:
+    return tt::RMWOp::OR;
+  case tt::DescriptorReduceKind::XOR:
+    return tt::RMWOp::XOR;
+  }
+  llvm_unreachable("a kind of reduction");
+}
+
+LogicalResult Rewriter::rewrite(Operation *op) {
+  builder.setInsertionPoint(op);
+  loc = op->getLoc();
+  if (auto make = dyn_cast<tt::MakeTensorPtrOp>(op)) {
+    makeBlockPointer(make);
+  } else if (auto moved = dyn_cast<tt::AdvanceOp>(op)) {
+    advance(moved);
+  } else if (auto make = dyn_cast<tt::MakeTensorDescOp>(op)) {
+    makeDescriptor(make);
+  } else if (auto read = dyn_cast<tt::LoadOp>(op)) {
+    auto tile = cast<RankedTensorType>(read.getType());
+    BlockAddresses at = addressesOf(read, tile);
+    Value other;
+    if (read.getPadding() && at.mask) {
+      TypedAttr number = builder.getZeroAttr(tile.getElementType());
+      if (*read.getPadding() == uint32_t(tt::padding::kNan)) {
+        auto element = cast<FloatType>(tile.getElementType());
+        number = FloatAttr::get(element, APFloat::getQNaN(element.getFloatSemantics()));
+      }
+      other = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(tile, number));
+    }
+    replace(op, tt::LoadOp::create(builder, loc, tile, at.pointers, at.mask, other,
+                                   read.getCacheModifier(), read.getEvictionPolicy(),
+                                   read.getCachePolicyAttr(), read.getIsVolatile(),
+                                   DenseI32ArrayAttr(), IntegerAttr()));
+  } else if (auto write = dyn_cast<tt::StoreOp>(op)) {
+    BlockAddresses at = addressesOf(write, cast<RankedTensorType>(write.getValue().getType()));
+    tt::StoreOp::create(builder, loc, at.pointers, write.getValue(), at.mask,
+                        write.getCacheModifier(), write.getEvictionPolicy(),
+                        write.getCachePolicyAttr(), DenseI32ArrayAttr());
+    eraseLater(op);
+  } else if (auto read = dyn_cast<tt::DescriptorLoadOp>(op)) {
+    BlockAddresses at = addressesOf(read.getDesc(), read.getIndices());
+    RankedTensorType tile = read.getDesc().getType().getTileType();
+    replace(op, reshape(load(op, read.getDesc(), at, tile), read.getType()));
+  } else if (auto write = dyn_cast<tt::DescriptorStoreOp>(op)) {
+    BlockAddresses at = addressesOf(write.getDesc(), write.getIndices());
+    Value value = reshape(write.getSrc(), write.getDesc().getType().getTileType());
+    tt::StoreOp::create(builder, loc, at.pointers, value, at.mask);
+    eraseLater(op);
+  } else if (auto reduce = dyn_cast<tt::DescriptorReduceOp>(op)) {
+    tt::TensorDescType desc = reduce.getDesc().getType();
+    BlockAddresses at = addressesOf(reduce.getDesc(), reduce.getIndices());
+    tt::AtomicRMWOp::create(builder, loc, desc.getTileType(),
+                            updateOf(reduce.getKind(), desc.getBlockType().getElementType()),
+                            at.pointers, reshape(reduce.getSrc(), desc.getTileType()), at.mask,
+                            tt::MemSemantic::RELEASE, tt::MemSyncScope::GPU);
+    eraseLater(op);
+  } else if (auto gather = dyn_cast<tt::DescriptorGatherOp>(op)) {
+    BlockAddresses at = rowsOf(gather, gather.getType());
+    replace(op, load(op, gather.getDesc(), at, cast<RankedTensorType>(gather.getType())));
+  } else if (auto scatter = dyn_cast<tt::DescriptorScatterOp>(op)) {
+    BlockAddresses at = rowsOf(scatter, scatter.getSrc().getType());
+    tt::StoreOp::create(builder, loc, at.pointers, scatter.getSrc(), at.mask);
+    eraseLater(op);
+  } else {
+    return op->emitOpError() << "takes or makes a block pointer or a tensor descriptor; what does "
+                                "are loads, stores, and the control flow that carries them";
+  }
+  return success();
+}
+
+struct TTRewriteDescriptorsPass : impl::TTRewriteDescriptorsBase<TTRewriteDescriptorsPass> {
+  void runOnOperation() override {
+    WalkResult found = getOperation().walk([](Operation *op) {
+      auto isPresent = [](TypeRange types) { return llvm::any_of(types, isRewritten); };
+      bool inBlocks = llvm::any_of(op->getRegions(), [&](Region &region) {
+        return llvm::any_of(region,
+                            [&](Block &block) { return isPresent(block.getArgumentTypes()); });
+      });
+      return inBlocks || isPresent(op->getResultTypes()) ? WalkResult::interrupt()
+                                                         : WalkResult::advance();
+    });
+    if (!found.wasInterrupted())
+      return markAllAnalysesPreserved();
+    for (tt::FuncOp function : getOperation().getOps<tt::FuncOp>()) {
+      for (Type type : function.getArgumentTypes())
+        if (tt::getBlockOf(type)) {
+          function.emitError() << "a kernel has an argument of type " << type
+                               << "; a block pointer is made in the kernel";
+          return signalPassFailure();
+        }
+      Rewriter rewriter(&getContext());
+      if (!function.isExternal() && failed(rewriter.run(function, {"tt.memory"})))
+        return signalPassFailure();
+    }
+    // Accesses with the same offsets share their addresses and masks.
+    OpPassManager cleaning(ModuleOp::getOperationName());
+    cleaning.addPass(createCSEPass());
+    if (failed(runPipeline(cleaning, getOperation())))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace triton_metal
