@@ -74,10 +74,6 @@ def make_ttir(module: Any) -> Any:
     manager = ir.pass_manager(module.context)
     manager.enable_debug()
     passes.common.add_inliner(manager)
-    # Triton 3.9 has no block pointers any more.
-    if hasattr(passes.ttir, "add_rewrite_tensor_pointer"):
-        passes.ttir.add_rewrite_tensor_pointer(manager)
-    passes.ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
     passes.common.add_canonicalizer(manager)
     passes.ttir.add_combine(manager)
     passes.ttir.add_reorder_broadcast(manager)

@@ -173,14 +173,12 @@ def flatten(signature: Iterable[Any], arguments: Iterable[Any]) -> Iterable[Any]
         if isinstance(type, tuple):
             yield from flatten(type, value)
         elif type.startswith("tensordesc"):
-            # Triton's front end gives a descriptor's shape and strides to the kernel once for its own operations, and
-            # once for the kernel's use.
+            # The parts of the compiler's descriptor, and then what Triton's front end gives to the kernel's own use.
             yield value.base
             yield from value.shape
             yield from value.strides
             yield value.padding == "nan"
-            if hasattr(value, "round_f32_to_tf32"):
-                yield value.round_f32_to_tf32
+            yield getattr(value, "round_f32_to_tf32", False)
             yield from value.shape
             yield from value.strides
         elif type in BITS and isinstance(value, int):
