@@ -17,6 +17,7 @@ namespace triton_metal {
 
 void bindTypes(nb::module_ &module);
 void bindBuilder(nb::module_ &module);
+void bindBlocks(nb::module_ &module);
 void bindCompiler(nb::module_ &module);
 void bindHostDevice(nb::module_ &module);
 void bindLauncher(nb::module_ &module);

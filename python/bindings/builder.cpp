@@ -363,6 +363,7 @@ NB_MODULE(_native, module) {
   module.doc() = "The compiled part of triton_metal.";
   triton_metal::bindTypes(module);
   triton_metal::bindBuilder(module);
+  triton_metal::bindBlocks(module);
   triton_metal::bindCompiler(module);
   triton_metal::bindHostDevice(module);
   triton_metal::bindReads(module);

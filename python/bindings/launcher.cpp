@@ -264,6 +264,11 @@ bool fitsInteger(const std::string &type, const Integer &integer) {
   return integer.value <= limit && integer.value >= -limit - 1;
 }
 
+/// Whether a launch takes the object apart, as a tensor descriptor.
+bool hasParts(PyObject *object) {
+  return PyObject_HasAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__triton_parts__");
+}
+
 void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorImpl<char> &key,
                        std::vector<PyObject *> &objects) {
   const Param &param = params[i];
@@ -409,6 +414,9 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
     return;
   }
   case ArgumentKind::Other:
+    // What consists of several arguments is launched in another way.
+    if (hasParts(bound.object))
+      return;
     typeProblem(i, "is " + shown(bound.object) + " (" + Py_TYPE(bound.object)->tp_name +
                        "), which is not an array; a kernel takes arrays, numbers and None, and any "
                        "value for a constexpr");
@@ -617,6 +625,10 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
     examine(i, bound[i], doRun, key, objects);
     arrays[i] = bound[i].array.get();
   }
+  if (llvm::any_of(bound, [](const Bound &argument) {
+        return argument.kind == ArgumentKind::Other && !argument.isConstant;
+      }))
+    return owner.attr("launch_parts")(grid, args, kwargs, doRun);
   key.push_back(static_cast<char>(options.numWarps));
   key.push_back(static_cast<char>(options.numStages));
   key.push_back(static_cast<char>(3 * options.debug + options.sanitizeOverflow));

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, overload
 
+from .descriptors import KernelLauncher
 from .functions import KernelFunction
-from .launcher import Launcher
 
 
 class JITFunction(KernelFunction):
     """A kernel, or a function that kernels call."""
 
-    _launcher: Launcher | None = None
+    _launcher: KernelLauncher | None = None
 
     @property
     def launcher(self) -> Any:
         if self._launcher is None:
             with self._lock:
                 if self._launcher is None:
-                    self._launcher = Launcher(self)
+                    self._launcher = KernelLauncher(self)
         return self._launcher
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from .codegen import CodegenOptions, Memory, RuntimeLeaf, generate_module
 from .config import kernel_config
 from .constants import unwrapped
 from .errors import LaunchTypeError, LaunchValueError, compile_error
-from .functions import KernelFunction
+from .functions import KernelFunction, Param
 from .reads import Reads
 from .stages import Stages
 
@@ -150,8 +150,16 @@ class Launcher:
                 param.specialize_alignment,
                 param.annotation,
             )
-            for param in self.function.params
+            for param in self.params()
         ]
+
+    def params(self) -> Sequence[Param]:
+        """The parameters of a launch."""
+        return self.function.params
+
+    def grouped(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values of the function's parameters, from those of a launch."""
+        return values
 
     def warmup(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledKernel:
         names = [param.name for param in self.function.params if param.is_constexpr]
@@ -179,7 +187,7 @@ class Launcher:
         parts of constants, that the native launcher's key does not distinguish. ``read`` receives what the kernel
         depends on besides the key. ``debug`` and ``sanitize_overflow`` are the launch's, or None.
         """
-        function = self.function
+        function, params = self.function, self.params()
         config = kernel_config()
         num_warps = num_warps or config.num_warps
         num_stages = num_stages or config.num_stages
@@ -188,7 +196,7 @@ class Launcher:
         signature: dict[str, str] = {}
         constants: dict[str, Any] = {}
         divisibility: dict[str, int] = {}
-        for param, (kind, payload, multiple) in zip(function.params, arguments, strict=True):
+        for param, (kind, payload, multiple) in zip(params, arguments, strict=True):
             name = param.name
             if kind == "constexpr":
                 values[name] = constants[name] = plain(payload)
@@ -207,8 +215,8 @@ class Launcher:
             if multiple:
                 divisibility[name] = multiple
         memory = {
-            param.name: Memory(number, function.params[same].name if same >= 0 else "")
-            for param, (number, same) in zip(function.params, sharing, strict=False)
+            param.name: Memory(number, params[same].name if same >= 0 else "")
+            for param, (number, same) in zip(params, sharing, strict=False)
             if number
         }
         cache.configure_host_device()
@@ -218,7 +226,9 @@ class Launcher:
         )
         reads = Reads(objects)
         with self._lock:
-            module = generate_module(function, values, divisibility, options, memory, reads)
+            module = generate_module(
+                function, self.grouped(values), divisibility, options, memory, reads
+            )
         if read is not None:
             read.extend(reads.finished())
         # The module is all that the compiler sees, so nothing else has to be in the key.

@@ -271,6 +271,15 @@ class Expressions(Walk):
             )
         return self.reads.call(operator.getitem, value, index)
 
+    def part(self, node: ast.AST, value: Any, name: str) -> Any:
+        """An attribute or a method of a block pointer or a tensor descriptor."""
+        try:
+            member = value.member(name)
+        except AttributeError:
+            kind = type(value).__name__
+            raise self.error(node, f"a {kind} has no attribute {name!r}") from None
+        return BoundMethod(member, value) if core.is_builtin(member) else member
+
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         value = self.visit(node.value)
         name = node.attr
@@ -283,6 +292,8 @@ class Expressions(Walk):
             if name in ("shape", "dtype", "type", "numel"):
                 return getattr(value, name)
             raise self.error(node, f"{describe(value)} has no attribute {name!r}")
+        if isinstance(value, core.blocks.BLOCKS):
+            return self.part(node, value, name)
         if isinstance(value, (bool, int, float)) and not self.reads.call(hasattr, value, name):
             # A run-time integer that is 1 at the launch is a constant here; it answers like a tensor.
             if name in core.tensor_methods:

@@ -12,6 +12,7 @@ from typing import Any
 from .. import _native
 from .._native import Builder, dtype, tensor
 from ..functions import KernelFunction
+from ..language.blocks import tensor_descriptor
 from ..reads import Reads
 from .calls import Calls
 from .expressions import Expressions
@@ -46,7 +47,11 @@ class CodeGenerator(Statements, Expressions, Calls):
         names: list[str] = []
 
         def collect(name: str, part: Any) -> None:
-            if isinstance(part, tuple):
+            if isinstance(part, tensor_descriptor):
+                collect(name, part.base)
+                collect(f"{name}.shape", part.sizes)
+                collect(f"{name}.stride", part.steps)
+            elif isinstance(part, tuple):
                 for index, element in enumerate(part):
                     collect(f"{name}.{index}", element)
             elif isinstance(part, RuntimeLeaf):
@@ -72,8 +77,9 @@ class CodeGenerator(Statements, Expressions, Calls):
         for name, part in arguments.items():
             self.scope[name] = fill(part, values)
         for name, part in (memory or {}).items():
-            if part.same_as and self.scope[name].type == self.scope[part.same_as].type:
-                self.scope[name] = self.scope[part.same_as]
+            own, other = self.scope[name], self.scope.get(part.same_as)
+            if isinstance(own, tensor) and isinstance(other, tensor) and own.type == other.type:
+                self.scope[name] = other
         self.statements(node.body)
         template = self.finish(node, is_kernel)
         return FunctionResult(symbol, template)

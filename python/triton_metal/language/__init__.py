@@ -1,6 +1,14 @@
 """The language of kernels, imported as ``tl``."""
 
 from . import core, extra, math, random, standard
+from .blocks import (
+    advance,
+    load_tensor_descriptor,
+    make_block_ptr,
+    make_tensor_descriptor,
+    store_tensor_descriptor,
+    tensor_descriptor,
+)
 from .core import (
     TRITON_MAX_TENSOR_NUMEL,
     PropagateNan,
@@ -148,6 +156,7 @@ __all__ = [
     "PropagateNan",
     "abs",
     "add",
+    "advance",
     "arange",
     "argmax",
     "argmin",
@@ -216,8 +225,11 @@ __all__ = [
     "interleave",
     "join",
     "load",
+    "load_tensor_descriptor",
     "log",
     "log2",
+    "make_block_ptr",
+    "make_tensor_descriptor",
     "map_elementwise",
     "math",
     "max",
@@ -262,10 +274,12 @@ __all__ = [
     "static_print",
     "static_range",
     "store",
+    "store_tensor_descriptor",
     "sub",
     "sum",
     "swizzle2d",
     "tensor",
+    "tensor_descriptor",
     "to_tensor",
     "topk",
     "trans",

@@ -11,6 +11,7 @@ from .._native import AtomicOp, BinaryOp, Hint, MathOp, dtype, tensor
 from ..constexpr import const as const
 from ..constexpr import constexpr as constexpr
 from ..constexpr import unwrap as unwrap
+from . import blocks
 from .building import (
     PropagateNan,
     builder,
@@ -291,29 +292,55 @@ def _pointer(name: str, value: Any) -> tensor:
 
 
 @builtin
-def load(pointer, mask=None, other=None, *, cache_modifier="", eviction_policy="", volatile=False):
-    """Reads through a pointer or a tile of pointers if the mask is true, and returns ``other`` elsewhere."""
-    return builder().load(
-        _pointer("load", pointer),
-        _optional(mask),
-        _optional(other),
+def load(
+    pointer,
+    mask=None,
+    other=None,
+    boundary_check=(),
+    padding_option="",
+    cache_modifier="",
+    eviction_policy="",
+    volatile=False,
+):
+    """Reads through a pointer or a tile of pointers if the mask is true, and returns ``other`` elsewhere.
+
+    Through a block pointer, ``boundary_check`` lists the dimensions whose bounds are checked; outside of the tensor the
+    result is 0 (``padding_option="zero"``), NaN (``"nan"``), or undefined.
+    """
+    hints = (
         read_static("cache_modifier", cache_modifier) or "",
         read_static("eviction_policy", eviction_policy) or "",
         bool(read_static("volatile", volatile)),
     )
+    if isinstance(pointer, blocks.block_pointer):
+        return blocks.load_block(pointer, mask, other, boundary_check, padding_option, hints)
+    _only_blocks("load", boundary_check, padding_option)
+    return builder().load(_pointer("load", pointer), _optional(mask), _optional(other), *hints)
+
+
+def _only_blocks(name: str, boundary_check: Any, padding_option: Any = "") -> None:
+    if unwrap(boundary_check) not in ((), [], None) or unwrap(padding_option):
+        raise ValueError(
+            f"{name}: boundary_check and padding_option are for block pointers; use mask and other"
+        )
 
 
 @tensor_method
 @builtin
-def store(pointer, value, mask=None, *, cache_modifier="", eviction_policy=""):
-    """Writes through a pointer or a tile of pointers if the mask is true."""
-    builder().store(
-        _pointer("store", pointer),
-        unwrap(value),
-        _optional(mask),
+def store(pointer, value, mask=None, boundary_check=(), cache_modifier="", eviction_policy=""):
+    """Writes through a pointer or a tile of pointers if the mask is true.
+
+    Through a block pointer, ``boundary_check`` lists the dimensions whose bounds are checked.
+    """
+    hints = (
         read_static("cache_modifier", cache_modifier) or "",
         read_static("eviction_policy", eviction_policy) or "",
     )
+    if isinstance(pointer, blocks.block_pointer):
+        blocks.store_block(pointer, value, mask, boundary_check, hints)
+        return
+    _only_blocks("store", boundary_check)
+    builder().store(_pointer("store", pointer), unwrap(value), _optional(mask), *hints)
 
 
 def _atomic(name: str, op: AtomicOp, doc: str) -> Any:

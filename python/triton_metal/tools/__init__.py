@@ -1,0 +1,1 @@
+"""What kernels' callers need besides the kernels, as in Triton."""
