@@ -1,6 +1,7 @@
 // Block pointers and tensor descriptors become addresses and masks: see Passes.td.
 
 #include "dialect/tt/TT.h"
+#include "dialect/ttm/LocationNames.h"
 #include "transforms/BlockAccess.h"
 #include "transforms/Constants.h"
 #include "transforms/Passes.h"
@@ -51,6 +52,7 @@ public:
 
 private:
   SmallVector<PartType> partsOf(Type type) override;
+  void enter(tt::FuncOp function) override;
   LogicalResult rewrite(Operation *op) override;
 
   void makeBlockPointer(tt::MakeTensorPtrOp op);
@@ -85,14 +87,19 @@ private:
 SmallVector<PartType> Rewriter::partsOf(Type type) {
   Type i1 = builder.getI1Type(), i32 = builder.getI32Type(), i64 = builder.getI64Type();
   SmallVector<PartType> parts;
-  auto forEachDim = [&](Type part, int64_t rank, StringRef name) {
+  auto forEachDim = [&](Type part, int64_t rank, StringRef name, int32_t divisibility = 1) {
     for (int64_t dim = 0; dim < rank; ++dim)
-      parts.push_back({part, ("_" + name + "_" + Twine(dim)).str()});
+      parts.push_back({part, ("_" + name + "_" + Twine(dim)).str(), divisibility});
   };
   if (auto desc = dyn_cast<tt::TensorDescType>(type)) {
-    parts.push_back({tt::PtrType::get(desc.getTileType().getElementType()), ""});
+    // What a launch promises of a descriptor's base and strides, in bytes.
+    constexpr int32_t alignment = 16;
+    Type element = desc.getTileType().getElementType();
+    int32_t bytes = std::max<int32_t>(int32_t(element.getIntOrFloatBitWidth()) / 8, 1);
+    parts.push_back({tt::PtrType::get(element), "", alignment});
     forEachDim(i32, desc.getRank(), "size");
-    forEachDim(i64, desc.getRank(), "stride");
+    forEachDim(i64, desc.getRank() - 1, "stride", alignment / bytes);
+    parts.push_back({i64, "_stride_" + std::to_string(desc.getRank() - 1)});
     parts.push_back({i1, "_pads_with_nan"});
     parts.push_back({i1, "_rounds_to_tf32"});
   } else if (RankedTensorType block = tt::getBlockOf(type)) {
@@ -102,6 +109,20 @@ SmallVector<PartType> Rewriter::partsOf(Type type) {
     forEachDim(i64, block.getRank(), "offset");
   }
   return parts;
+}
+
+/// The last dimension of a descriptor that a launch passes is contiguous.
+void Rewriter::enter(tt::FuncOp function) {
+  builder.setInsertionPointToStart(&function.getBody().front());
+  for (Value argument : llvm::to_vector_of<Value>(function.getArguments())) {
+    auto desc = dyn_cast<tt::TensorDescType>(argument.getType());
+    if (!desc)
+      continue;
+    SmallVector<Value> parts(get(argument));
+    parts[2 * desc.getRank()] = arith::ConstantOp::create(builder, unnamed(argument.getLoc()),
+                                                          builder.getI64IntegerAttr(1));
+    set(argument, parts);
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -25,6 +25,7 @@ static Location locationOf(Location loc, StringRef suffix) {
 
 LogicalResult ValueParts::run(tt::FuncOp function, ArrayRef<StringRef> keptAttrs) {
   expandArguments(function.getBody().front());
+  enter(function);
   LogicalResult result = rewriteBlock(function.getBody().front());
   if (failed(result))
     return failure();
@@ -157,6 +158,8 @@ void ValueParts::updateType(tt::FuncOp function, ArrayRef<StringRef> keptAttrs) 
         kept.set(name, attr);
     for (const PartType &part : expanded) {
       inputs.push_back(part.type);
+      if (part.divisibility > 1)
+        kept.set("tt.divisibility", Builder(context).getI32IntegerAttr(part.divisibility));
       attributes.push_back(kept.getDictionary(context));
       kept = {};
     }

@@ -12,10 +12,12 @@
 
 namespace triton_metal {
 
-/// A part of a value: its type, and what its name ends with.
+/// A part of a value: its type, what its name ends with, and what a kernel's argument is known to
+/// be a multiple of.
 struct PartType {
   mlir::Type type;
   std::string suffix;
+  int32_t divisibility = 1;
 };
 
 /// Replaces values of some types by their parts in one function. Each of its regions has one block.
@@ -33,6 +35,8 @@ public:
 protected:
   /// The parts of a value of the type; none if the type stays.
   virtual llvm::SmallVector<PartType> partsOf(mlir::Type type) = 0;
+  /// Called when the function's arguments have their parts, before its operations are rewritten.
+  virtual void enter(tt::FuncOp function) {}
   /// Rewrites an operation that makes or takes such values, and is not one that only carries them.
   virtual mlir::LogicalResult rewrite(mlir::Operation *op) = 0;
 

@@ -174,6 +174,7 @@ def flatten(signature: Iterable[Any], arguments: Iterable[Any]) -> Iterable[Any]
             yield from flatten(type, value)
         elif type.startswith("tensordesc"):
             # The parts of the compiler's descriptor, and then what Triton's front end gives to the kernel's own use.
+            check_alignment(value)
             yield value.base
             yield from value.shape
             yield from value.strides
@@ -185,6 +186,23 @@ def flatten(signature: Iterable[Any], arguments: Iterable[Any]) -> Iterable[Any]
             yield value & 1
         elif type != "constexpr":
             yield value
+
+
+def check_alignment(descriptor: Any) -> None:
+    """Checks what the compiler relies on. TensorDescriptor does so, too, but its fields may have changed since."""
+    from triton_metal.errors import LaunchValueError
+
+    base, strides = descriptor.base, list(descriptor.strides)
+    if base.data_ptr() % 16:
+        raise LaunchValueError("the base of a tensor descriptor must be aligned to 16 bytes")
+    for stride in strides[:-1]:
+        if stride * base.dtype.itemsize % 16:
+            raise LaunchValueError(
+                f"a stride of a tensor descriptor is {stride} elements of {base.dtype.itemsize} bytes; it must be a "
+                "multiple of 16 bytes"
+            )
+    if strides[-1] != 1:
+        raise LaunchValueError(f"the last stride of a tensor descriptor is {strides[-1]}, not 1")
 
 
 def memory_of(value: Any) -> tuple[Any, Any]:

@@ -130,3 +130,26 @@ def test_attention(tmp_path: pathlib.Path, rows: int, num_stages: int) -> None:
     weights /= weights.sum(axis=-1, keepdims=True)
     expected = np.einsum("hij,hjd->hid", weights, v.astype(np.float64))
     np.testing.assert_allclose(result["o"], expected, rtol=4e-3, atol=4e-3)
+
+
+@pytest.mark.parametrize("shape", [(13, 40), (8, 32), (3, 5)])
+def test_block_pointers(tmp_path: pathlib.Path, shape: tuple[int, int]) -> None:
+    m, n = shape
+    x = np.random.default_rng(1).standard_normal((64, 64)).astype(np.float32)
+    y = np.zeros((64, 64), np.float32)
+    wanted = y.copy()
+    for program in range(-(-m // 8)):
+        rows, at = np.arange(8)[:, None] + 8 * program, 0
+        for k in range(0, n, 16):
+            columns, target = np.arange(16)[None, :] + at, np.arange(16)[None, :] + k
+            block = x[rows, columns]
+            value = np.where((rows < m) & (columns < n), block, np.float32(np.nan))
+            value += np.where(columns < n, block, np.float32(0))
+            if m > 5:
+                at += 16
+            value += x[rows, np.arange(16)[None, :] + at]
+            stored = np.where((rows < m) & (target < n), value, wanted[rows, target])
+            wanted[rows, target] = stored
+    arguments = {"x": x, "y": y, "m": m, "n": n, "stride": 64}
+    out = run(tmp_path, "block_pointers", (-(-m // 8),), arguments, "3.7.1")
+    np.testing.assert_array_equal(out["y"], wanted)

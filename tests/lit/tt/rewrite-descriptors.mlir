@@ -28,10 +28,10 @@ tt.func public @load(%x: !tt.ptr<f32>, %n: i32, %i: i32, %y: !tt.ptr<f32>) {
 
 // -----
 
-// A kernel's descriptor is an argument for each part; the strides may be anything.
+// A kernel's descriptor is an argument for each part. Base and strides are multiples of 16 bytes, and the last stride is 1.
 // CHECK-LABEL: tt.func public @argument(
-// CHECK-SAME: %[[BASE:[^:]*]]: !tt.ptr<f16> {tt.memory = 1 : i32}, %{{[^:]*}}: i32, %[[N:[^:]*]]: i32, %[[SM:[^:]*]]: i64, %[[SN:[^:]*]]: i64, %[[NAN:[^:]*]]: i1, %{{[^:]*}}: i1, %[[Y:[^:]*]]: !tt.ptr<f16>)
-// CHECK: tt.splat %[[SN]]
+// CHECK-SAME: %[[BASE:[^:]*]]: !tt.ptr<f16> {tt.divisibility = 16 : i32, tt.memory = 1 : i32}, %{{[^:]*}}: i32, %{{[^:]*}}: i32, %{{[^:]*}}: i64 {tt.divisibility = 8 : i32}, %[[SN:[^:]*]]: i64, %[[NAN:[^:]*]]: i1, %{{[^:]*}}: i1, %{{[^:]*}}: !tt.ptr<f16>)
+// CHECK-NOT: tt.splat %[[SN]]
 // CHECK: arith.select %[[NAN]]
 // CHECK: tt.load
 // CHECK: tt.reshape {{.*}} tensor<1x16xf16> -> tensor<16xf16>
