@@ -26,10 +26,12 @@ struct ConvertTTToTTMPass : impl::ConvertTTToTTMBase<ConvertTTToTTMPass> {
                          << int(numWarps);
       return signalPassFailure();
     }
+    // All threads of a program without tiles would do the same.
+    int simdgroups = hasTiles(module) ? int(numWarps) : 1;
     Builder builder(&getContext());
-    module->setAttr(TTMDialect::getNumSimdgroupsAttrName(), builder.getI32IntegerAttr(numWarps));
+    module->setAttr(TTMDialect::getNumSimdgroupsAttrName(), builder.getI32IntegerAttr(simdgroups));
     module->setAttr(TTMDialect::getThreadsAttrName(),
-                    builder.getI32IntegerAttr(numWarps * int(kSimdWidth)));
+                    builder.getI32IntegerAttr(simdgroups * int(kSimdWidth)));
 
     if (module.walk([&](Operation *op) { return check(op); }).wasInterrupted())
       return signalPassFailure();
@@ -51,6 +53,16 @@ struct ConvertTTToTTMPass : impl::ConvertTTToTTMBase<ConvertTTToTTMPass> {
   }
 
 private:
+  static bool hasTiles(ModuleOp module) {
+    auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
+    return module
+        .walk([&](Operation *op) {
+          return llvm::any_of(op->getResultTypes(), isTile) ? WalkResult::interrupt()
+                                                            : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
   /// Refuses tiles that no layout can describe, and tiles as arguments of kernels.
   WalkResult check(Operation *op) {
     if (auto function = dyn_cast<FunctionOpInterface>(op)) {

@@ -429,6 +429,8 @@ def ConvertTTToTTM : Pass<"convert-tt-to-ttm", "::mlir::ModuleOp"> {
     fastest. Where an operation's result follows from its operand's layout, it is converted to that layout, so that
     the module is right from here on and later passes only have to make it fast.
 
+    A module without tensors gets one SIMD-group: all threads of a program would do the same.
+
     ```mlir
     %0 = tt.expand_dims %r {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
     ```

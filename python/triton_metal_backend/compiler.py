@@ -95,9 +95,12 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     from triton.runtime.errors import OutOfResources
     from triton_metal import _native
     from triton_metal.errors import compile_error
+    from triton_metal.hints import say_ignored
 
     text = str(module)
     stages = min(max(options.num_stages, 1), 16)
+    if "tt.warp_specialize" in text:
+        say_ignored("warp_specialize", True)
     if options.num_warps > 32:
         raise OutOfResources(options.num_warps * 32, 1024, "threads")
     try:

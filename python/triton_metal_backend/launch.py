@@ -150,7 +150,7 @@ class MetalLauncher:
             run = run_on_host
         if function.hidden:
             # Stock Triton's kernels print a scalar once for each thread.
-            threads = function.metadata.threads
+            threads = function.options[0] * 32
             messages.launch(run, function, grid, values, words, scalar_copies=threads)
         else:
             run(function, grid, values, words)

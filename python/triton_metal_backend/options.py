@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -13,7 +12,7 @@ DOT_PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
 
 @dataclass(frozen=True)
 class MetalOptions:
-    """Options of a kernel. Those in ``IGNORED`` have no counterpart in Metal and change nothing."""
+    """Options of a kernel. Those in ``triton_metal.hints.IGNORED`` have no counterpart in Metal and change nothing."""
 
     num_warps: int = 4
     num_stages: int = 2
@@ -82,20 +81,7 @@ class MetalOptions:
         return hashlib.sha256(repr(values).encode()).hexdigest()
 
 
-#: Options without a counterpart in Metal, and why each changes nothing.
-IGNORED = {
-    "num_ctas": "Metal has no clusters of threadgroups",
-    "cluster_dims": "Metal has no clusters of threadgroups",
-    "launch_cluster": "Metal has no clusters of threadgroups",
-    "maxnreg": "Apple's compiler decides how many registers a thread has",
-    "launch_cooperative_grid": "Metal does not promise that all threadgroups run at the same time",
-    "launch_pdl": "Metal orders launches by the memory that they use",
-    "clc": "Metal distributes threadgroups itself",
-    "extern_libs": "Metal links no LLVM bitcode",
-}
-
 _DEFAULTS = {field.name: field.default for field in fields(MetalOptions)} | {"extern_libs": ()}
-_said: set[str] = set()
 
 
 def read_options(given: dict[str, Any], arch: str) -> MetalOptions:
@@ -105,11 +91,9 @@ def read_options(given: dict[str, Any], arch: str) -> MetalOptions:
         if name in known:
             known[name] = tuple(known[name])
     options = MetalOptions(**{"arch": arch} | known)
-    for name, reason in IGNORED.items():
-        if getattr(options, name) != _DEFAULTS[name] and name not in _said:
-            _said.add(name)
-            warnings.warn(
-                f"the option {name}={getattr(options, name)!r} changes nothing on Metal: {reason}",
-                stacklevel=2,
-            )
+    from triton_metal.hints import IGNORED, say_ignored
+
+    for name in IGNORED:
+        if getattr(options, name, None) != _DEFAULTS.get(name):
+            say_ignored(name, getattr(options, name))
     return options

@@ -18,6 +18,7 @@ triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
 
 import triton_metal  # noqa: E402
+from triton_metal import hints  # noqa: E402
 
 from stock_support import metal_backend  # noqa: E402, F401 - a fixture
 
@@ -192,18 +193,31 @@ OTHERS = {
 
 
 def test_options_of_other_gpus_are_accepted_and_named_once() -> None:
-    from triton_metal_backend import options
-
-    options._said.clear()
+    hints._said.clear()
     out = torch.zeros(64)
     ones = torch.ones(64)
     for name, value in OTHERS.items():
-        with pytest.warns(UserWarning, match=f"the option {name}={value} changes nothing on Metal"):
+        with pytest.warns(UserWarning, match=f"{name}={value} changes nothing on Metal"):
             add[(1,)](out, ones, out, 64, BLOCK=64, **{name: value})
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             add[(1,)](out, ones, out, 32, BLOCK=64, **{name: value})
     assert torch.equal(out[:32], torch.full((32,), 8.0))
+
+
+@triton.jit
+def add_in_loop(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in tl.range(n, warp_specialize=True):
+        tl.store(out + k * BLOCK + i, tl.load(x + k * BLOCK + i) + 1)
+
+
+def test_a_loop_that_asks_for_specialized_warps_is_named_once() -> None:
+    hints._said.clear()
+    x, out = torch.randn(256), torch.zeros(256)
+    with pytest.warns(UserWarning, match="warp_specialize=True changes nothing on Metal"):
+        add_in_loop[(1,)](x, out, 4, BLOCK=64)
+    assert torch.equal(out, x + 1)
 
 
 @pytest.mark.parametrize(

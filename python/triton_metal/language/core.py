@@ -11,6 +11,7 @@ from .._native import AtomicOp, BinaryOp, Hint, MathOp, dtype, tensor
 from ..constexpr import const as const
 from ..constexpr import constexpr as constexpr
 from ..constexpr import unwrap as unwrap
+from ..hints import say_ignored
 from . import blocks
 from .building import (
     PropagateNan,
@@ -780,6 +781,8 @@ class range:
         self.disallow_acc_multi_buffer = bool(read_static("", disallow_acc_multi_buffer))
         self.flatten = bool(read_static("flatten", flatten))
         self.warp_specialize = bool(read_static("warp_specialize", warp_specialize))
+        if self.warp_specialize:
+            say_ignored("warp_specialize", True)
         self.disable_licm = bool(read_static("disable_licm", disable_licm))
 
 
