@@ -12,7 +12,9 @@ from triton_metal.errors import CompileError, LaunchValueError
 from triton_metal.tools.tensor_descriptor import TensorDescriptor
 
 from _arrays import numpy_dtype
-from kernel_support import FLOATS, INTEGERS
+from kernel_support import FLOATS, INTEGERS, ON_STOCK
+
+pytestmark = pytest.mark.skipif(ON_STOCK, reason="host descriptors are ours here")
 
 RNG = np.random.default_rng(5)
 
@@ -307,6 +309,44 @@ def test_descriptors_through_calls_and_branches() -> None:
     np.testing.assert_array_equal(out, wanted)
 
 
+@triton.jit
+def move_any(
+    x, out, v, m, n, sm, sn, i, j, first, BM: tl.constexpr, BN: tl.constexpr, PAD: tl.constexpr
+):
+    block = tl.make_block_ptr(x + first, (m, n), (sm, sn), (i, 0), (BM, BN), (0, 1))
+    block = tl.advance(block, (0, j))
+    places = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :]
+    tl.store(out + places, tl.load(block, boundary_check=(1, 0), padding_option=PAD))
+    tl.store(block, tl.load(v + places), boundary_check=(0, 1))
+
+
+STRIDES = [(40, 1), (1, 30), (-40, 1), (40, -1), (3, 90), (-1, -30)]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_block_pointers_with_any_strides(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kind = numpy_dtype(["float32", "int8", "float16", "int64"][seed % 4])
+    bm, bn = rng.choice([1, 2, 8, 16]), rng.choice([1, 4, 16, 32])
+    m, n = rng.integers(0, 20), rng.integers(0, 30)
+    sm, sn = STRIDES[seed % len(STRIDES)]
+    i, j = rng.integers(-20, 25), rng.integers(-40, 35)
+    first = 1500
+    memory = rng.integers(-50, 50, 4500).astype(kind)
+    pad = "nan" if np.issubdtype(kind, np.floating) and seed % 3 else "zero"
+    tile, wanted = rng.integers(-50, 50, (bm, bn)).astype(kind), memory.copy()
+    block = np.full((bm, bn), np.nan if pad == "nan" else 0).astype(kind)
+    for a, b in np.ndindex(bm, bn):
+        if 0 <= i + a < m and 0 <= j + b < n:
+            place = first + (i + a) * sm + (j + b) * sn
+            block[a, b], wanted[place] = memory[place], tile[a, b]
+    out = np.zeros((bm, bn), kind)
+    numbers = (int(number) for number in (m, n, sm, sn, i, j, first))
+    move_any[(1,)](memory, out, tile, *numbers, BM=int(bm), BN=int(bn), PAD=pad)
+    np.testing.assert_array_equal(out, block)
+    np.testing.assert_array_equal(memory, wanted)
+
+
 # --- Host descriptors -------------------------------------------------------------------------------
 
 
@@ -323,6 +363,22 @@ def test_host_descriptors() -> None:
         TensorDescriptor.from_tensor(x, [8, 16]), TensorDescriptor.from_tensor(y, [8, 16]), 8, 16
     )
     np.testing.assert_array_equal(y, wanted)
+
+
+def test_host_descriptors_of_views() -> None:
+    memory = np.arange(20 * 64, dtype=np.float32).reshape(20, 64)
+    into = np.zeros((20, 64), np.float32)
+    source, target = memory[2:15, :50], into[3:16, :50]
+    for i in (0, 8):
+        copy_host[(1,)](
+            TensorDescriptor.from_tensor(source, [8, 64]),
+            TensorDescriptor.from_tensor(target, [8, 64]),
+            i,
+            0,
+        )
+    wanted = np.zeros_like(into)
+    wanted[3:16, :50] = source + 13
+    np.testing.assert_array_equal(into, wanted)
 
 
 @triton.jit
@@ -415,7 +471,17 @@ def bad_attribute(x):
     tl.make_tensor_descriptor(x, [8], [1], [8]).swizzle
 
 
+@triton.jit(do_not_specialize=["flag"])
+def bad_branch(x, flag=2):
+    if flag > 0:
+        d = tl.make_tensor_descriptor(x, [8], [1], [8])
+    else:
+        d = tl.make_tensor_descriptor(x, [8], [1], [4])
+    d.store([0], 0.0)
+
+
 BAD = [
+    (bad_branch, r"a tensor_descriptor with blocks \[8\] of pointer<float32>"),
     (bad_stride, "the last stride is 8"),
     (bad_rank, "1 sizes are given for a block of 2 dimensions"),
     (bad_padding, "padding_option is 'one'"),

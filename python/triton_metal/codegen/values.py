@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._native import Builder, dtype, tensor
+from ..language.blocks import BLOCKS
 from ..reads import Reads
 
 
@@ -113,6 +114,8 @@ def describe(value: Any) -> str:
         return str(value)
     if isinstance(value, RuntimeLeaf):
         return str(value.type)
+    if isinstance(value, BLOCKS):
+        return f"a {type(value).__name__} with blocks {value.block_shape} of {describe(value.base)}"
     if isinstance(value, tuple):
         return "(" + ", ".join(describe(v) for v in value) + ")"
     if isinstance(value, (bool, int, float, str)) or value is None:
