@@ -1,5 +1,6 @@
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/Vectorize.h"
+#include "host_device/msl/OutOfLine.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/IRBuilder.h"
@@ -40,6 +41,8 @@ bool isCallOf(const Value *value, StringRef name) {
 
 Spread spreadOf(const CallBase &call) {
   if (call.getIntrinsicID() != Intrinsic::not_intrinsic)
+    return Spread::Elementwise;
+  if (const Function *callee = call.getCalledFunction(); callee && isOutOfLine(*callee))
     return Spread::Elementwise;
   const Builtin *row = builtinCalledBy(&call);
   return row ? row->spread : Spread::PerLane;

@@ -96,6 +96,8 @@ void replaceByCall(llvm::LoadInst &load, llvm::StringRef name, llvm::ArrayRef<ll
 inline constexpr llvm::StringLiteral positionName = "__tm_engine_position";
 inline constexpr llvm::StringLiteral bufferName = "__tm_engine_buffer";
 inline constexpr llvm::StringLiteral threadgroupArgumentName = "__tm_engine_threadgroup_argument";
+inline constexpr llvm::StringLiteral operandName = "__tm_engine_operand";
+inline constexpr llvm::StringLiteral resultName = "__tm_engine_result";
 inline constexpr llvm::StringLiteral threadgroupAllocName = "__tm_threadgroup_alloc";
 inline constexpr llvm::StringLiteral countBlockName = "__tm_engine_count_block";
 inline constexpr llvm::StringLiteral countLinesName = "__tm_engine_count_lines";

@@ -1,5 +1,6 @@
 #include "host_device/engine/Jit.h"
 #include "host_device/engine/GuardMaskedLoads.h"
+#include "host_device/engine/LaneFunctions.h"
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Processor.h"
 #include "host_device/engine/Runtime.h"
@@ -98,13 +99,25 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
   KernelCode code;
-  Expected<Function *> scalar = prepareKernel(module, kernel, options, code.facts);
+  SmallVector<Function *> laneFunctions;
+  Expected<Function *> scalar = prepareKernel(module, kernel, options, code.facts, laneFunctions);
   if (!scalar)
     return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), scalar.takeError());
   const char *dump = std::getenv("TRITON_METAL_HOST_DUMP");
   if (dump)
     (*scalar)->print(errs());
   code.entryName = "__tm_kernel";
+  SmallVector<Function *> functions;
+  for (Function *body : laneFunctions) {
+    CodeFacts ignored;
+    Expected<Function *> made =
+        vectorizeKernel(*body, simdNameOf(*body), options, processor.traits(), ignored);
+    if (!made)
+      return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), made.takeError());
+    (*made)->setLinkage(GlobalValue::InternalLinkage);
+    functions.push_back(*made);
+    body->eraseFromParent();
+  }
   Expected<Function *> simd =
       vectorizeKernel(**scalar, code.entryName, options, processor.traits(), code.facts);
   if (!simd)
@@ -112,8 +125,10 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
   if (dump)
     (*simd)->print(errs());
   (*scalar)->eraseFromParent();
+  functions.push_back(*simd);
   processor.annotate(module);
-  optimize(module, **simd, *machine, processor.traits());
+  for (Function *function : functions)
+    optimize(module, *function, *machine, processor.traits());
   if (dump)
     (*simd)->print(errs());
   // Erases functions that only the scalar code used.

@@ -1,6 +1,8 @@
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Builtins.h"
+#include "host_device/engine/LaneFunctions.h"
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/Passes.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/TargetTransformInfoImpl.h"
@@ -139,7 +141,7 @@ static Error refuse(Function &function) {
         inst.getDebugLoc() ? ":" + std::to_string(inst.getDebugLoc().getLine()) : "";
     if (!callee)
       return createStringError("line%s: calls through pointers are not supported", where.c_str());
-    if (callee->isIntrinsic() || builtinCalledBy(call))
+    if (callee->isIntrinsic() || builtinCalledBy(call) || isOutOfLine(*callee))
       continue;
     if (!callee->isDeclaration())
       return createStringError("line%s: '%s' is recursive, which Metal does not allow",
@@ -224,56 +226,10 @@ static void collectComparedConstants(Function &function, CodeFacts &facts) {
   }
 }
 
-Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
-                                   const CodeOptions &options, CodeFacts &facts) {
-  Function *original = module.getFunction(kernel.name);
-  if (!original || original->isDeclaration())
-    return createStringError("the module has no kernel '%s'", kernel.name.c_str());
-  for (Function &function : module) {
-    if (function.isDeclaration()) {
-      if (const Builtin *builtin = findBuiltin(function.getName())) {
-        if (builtin->isInternal && !(options.portable && isAnyFunction(builtin->name)))
-          return createStringError("the function '%s' is the device's own",
-                                   function.getName().str().c_str());
-        addAttributes(function, *builtin);
-      }
-      continue;
-    }
-    // Removes the front end's target attributes, because the code is compiled for the host, and
-    // because they would prevent inlining.
-    function.removeFnAttr(Attribute::NoInline);
-    function.removeFnAttr(Attribute::OptimizeNone);
-    for (StringRef attribute :
-         {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "frame-pointer",
-          "stack-protector-buffer-size", "no-trapping-math"})
-      function.removeFnAttr(attribute);
-    function.removeFnAttr(Attribute::MustProgress);
-    function.removeFnAttr(Attribute::StackProtect);
-    function.removeFnAttr(Attribute::StackProtectStrong);
-    if (&function != original) {
-      function.addFnAttr(Attribute::AlwaysInline);
-      function.setLinkage(GlobalValue::InternalLinkage);
-    }
-    function.setComdat(nullptr);
-  }
-  Expected<Function *> replaced = replaceParameters(*original, kernel);
-  if (!replaced)
-    return replaced.takeError();
-  Function &function = **replaced;
-
-  PassRunner runner;
-  {
-    ModulePassManager passes;
-    passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
-    passes.addPass(GlobalDCEPass());
-    runner.run(module, std::move(passes));
-  }
-  if (Error error = refuse(function))
-    return std::move(error);
-
+/// A fixed sequence of clean-up passes. Counting takes place after it.
+static void simplify(PassRunner &runner, Function &function, const CodeOptions &options) {
   LoopUnrollOptions asked(2, /*OnlyWhenForced=*/true);
   keepOnlyFullUnrolling(asked);
-  // A fixed sequence of clean-up passes. Counting takes place after it.
   {
     FunctionPassManager passes;
     passes.addPass(DefineValuesPass());
@@ -294,27 +250,10 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     passes.addPass(ADCEPass());
     runner.run(function, std::move(passes));
   }
-  if (options.portable) {
-    expandMemoryIntrinsics(function);
-    collectCoherent(function);
-  }
-  facts.writtenBuffers = findWrittenBuffers(function, kernel);
-  facts.usedBuffers = findUsedBuffers(function);
-  facts.registersPerThread = estimateRegisters(function);
-  if (options.count)
-    insertCounting(function, facts);
-  if (options.portable)
-    collectComparedConstants(function, facts);
-  insertChecks(function, options.checkBounds, facts);
-  if (options.portable) {
-    insertWaits(function, facts);
-    accessWholeBytes(function); // so that no access is overlooked
-    insertSites(function, facts);
-    trackVisibility(function, kernel, facts);
-  }
-  addAliasScopes(function);
-  widenConversions(function);
+}
 
+/// Optimises the code of a thread, and gives it the control flow that is transformed.
+static void optimize(PassRunner &runner, Function &function) {
   LoopUnrollOptions small(2);
   keepOnlyFullUnrolling(small);
   small.setFullUnrollMaxCount(16);
@@ -361,6 +300,90 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     passes.addPass(LCSSAPass());
     runner.run(function, std::move(passes));
   }
+}
+
+Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
+                                   const CodeOptions &options, CodeFacts &facts,
+                                   SmallVectorImpl<Function *> &laneFunctions) {
+  Function *original = module.getFunction(kernel.name);
+  if (!original || original->isDeclaration())
+    return createStringError("the module has no kernel '%s'", kernel.name.c_str());
+  for (Function &function : module) {
+    if (function.isDeclaration()) {
+      if (const Builtin *builtin = findBuiltin(function.getName())) {
+        if (builtin->isInternal && !(options.portable && isAnyFunction(builtin->name)))
+          return createStringError("the function '%s' is the device's own",
+                                   function.getName().str().c_str());
+        addAttributes(function, *builtin);
+      }
+      continue;
+    }
+    // What is counted and checked is the kernel.
+    if (options.checkBounds || options.count || options.portable)
+      inlineAfterAll(function);
+    // Removes the front end's target attributes, because the code is compiled for the host, and
+    // because they would prevent inlining.
+    if (!isOutOfLine(function))
+      function.removeFnAttr(Attribute::NoInline);
+    function.removeFnAttr(Attribute::OptimizeNone);
+    for (StringRef attribute :
+         {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "frame-pointer",
+          "stack-protector-buffer-size", "no-trapping-math"})
+      function.removeFnAttr(attribute);
+    function.removeFnAttr(Attribute::MustProgress);
+    function.removeFnAttr(Attribute::StackProtect);
+    function.removeFnAttr(Attribute::StackProtectStrong);
+    if (&function != original) {
+      if (!isOutOfLine(function))
+        function.addFnAttr(Attribute::AlwaysInline);
+      function.setLinkage(GlobalValue::InternalLinkage);
+    }
+    function.setComdat(nullptr);
+  }
+  Expected<Function *> replaced = replaceParameters(*original, kernel);
+  if (!replaced)
+    return replaced.takeError();
+  Function &function = **replaced;
+
+  PassRunner runner;
+  {
+    ModulePassManager passes;
+    passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
+    passes.addPass(GlobalDCEPass());
+    runner.run(module, std::move(passes));
+  }
+  if (Error error = refuse(function))
+    return std::move(error);
+  laneFunctions = makeLaneFunctions(function);
+
+  simplify(runner, function, options);
+  for (Function *body : laneFunctions) {
+    simplify(runner, *body, options);
+    widenConversions(*body);
+    optimize(runner, *body);
+  }
+  if (options.portable) {
+    expandMemoryIntrinsics(function);
+    collectCoherent(function);
+  }
+  facts.writtenBuffers = findWrittenBuffers(function, kernel);
+  facts.usedBuffers = findUsedBuffers(function);
+  facts.registersPerThread = estimateRegisters(function);
+  if (options.count)
+    insertCounting(function, facts);
+  if (options.portable)
+    collectComparedConstants(function, facts);
+  insertChecks(function, options.checkBounds, facts);
+  if (options.portable) {
+    insertWaits(function, facts);
+    accessWholeBytes(function); // so that no access is overlooked
+    insertSites(function, facts);
+    trackVisibility(function, kernel, facts);
+  }
+  addAliasScopes(function);
+  widenConversions(function);
+
+  optimize(runner, function);
   accessWholeBytes(function);
 #ifndef NDEBUG
   if (verifyFunction(function, &errs()))

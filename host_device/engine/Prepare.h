@@ -30,8 +30,10 @@ private:
 
 /// Prepares `kernel` and removes all other functions from the module. Returns the function, which
 /// has no parameters.
-llvm::Expected<llvm::Function *> prepareKernel(llvm::Module &module, const KernelInfo &kernel,
-                                               const CodeOptions &options, CodeFacts &facts);
+/// `laneFunctions` are the functions that it calls, prepared in the same way.
+llvm::Expected<llvm::Function *>
+prepareKernel(llvm::Module &module, const KernelInfo &kernel, const CodeOptions &options,
+              CodeFacts &facts, llvm::SmallVectorImpl<llvm::Function *> &laneFunctions);
 
 // Steps in files of their own.
 

@@ -1,4 +1,5 @@
 #include "host_device/engine/Vectorize.h"
+#include "host_device/engine/LaneFunctions.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
@@ -182,7 +183,9 @@ void SimdEmitter::emitPrologue() {
 
   b.SetInsertPoint(loop);
   existing = ConstantInt::getTrue(lanesOf(b.getInt1Ty()));
-  if (options.partial) {
+  if (isLaneFunction(source)) {
+    existing = lanesOfFrame();
+  } else if (options.partial) {
     Value *total = groupField(b.getInt32Ty(), offsetof(GroupState, totalThreads), "total_threads");
     SmallVector<uint32_t> numbers;
     for (unsigned lane = 0; lane != simdWidth; ++lane)

@@ -201,6 +201,12 @@ private:
   void emitThreadgroupBarrier(llvm::CallInst &call);
   void emitSimdgroupBarrier(llvm::CallInst &call);
   void emitLibm(llvm::CallInst &call);
+  // LaneFunctions.cpp
+  void emitOperand(llvm::CallInst &call);
+  void emitResult(llvm::CallInst &call);
+  void emitOutOfLine(llvm::CallInst &call, llvm::Function &callee);
+  Value *frameSlot(Value *frame, uint64_t offset);
+  Value *lanesOfFrame();
   /// The lanes whose access is outside of every constant of the program that the pointer may point
   /// to.
   llvm::Value *outsideConstants(llvm::Value *pointer, uint64_t bytes);

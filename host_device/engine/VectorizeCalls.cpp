@@ -2,6 +2,7 @@
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Vectorize.h"
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -29,6 +30,8 @@ void SimdEmitter::emitCall(CallInst &call) {
       fail(&call, Twine("the device has no '") + callee->getName() + "' of this form");
     return;
   }
+  if (isOutOfLine(*callee))
+    return emitOutOfLine(call, *callee);
   const Builtin *builtin = builtinCalledBy(&call);
   if (!builtin)
     return fail(&call, Twine("the device has no function '") + callee->getName() + "'");
@@ -92,6 +95,11 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
       {.name = threadgroupArgumentName,
        .spread = Spread::Uniform,
        .emit = by<&SimdEmitter::emitThreadgroupArgument>,
+       .isInternal = true},
+      {.name = operandName, .emit = by<&SimdEmitter::emitOperand>, .isInternal = true},
+      {.name = resultName,
+       .effect = Effect::Counts,
+       .emit = by<&SimdEmitter::emitResult>,
        .isInternal = true},
       {.name = countBlockName,
        .effect = Effect::Counts,

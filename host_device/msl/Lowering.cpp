@@ -1,5 +1,6 @@
 #include "host_device/msl/Lowering.h"
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/Passes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
@@ -133,14 +134,15 @@ Function *makeKernel(Module &module, const GeneratedKernel &kernel) {
   return outer;
 }
 
-/// Inlines all functions except kernels into their callers.
+/// Inlines all functions except kernels into their callers, and those that are marked.
 void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
   for (Function &function : module) {
     function.setCallingConv(CallingConv::C);
     if (function.isDeclaration()) {
       continue;
     }
-    function.removeFnAttr(Attribute::NoInline);
+    if (!isOutOfLine(function))
+      function.removeFnAttr(Attribute::NoInline);
     function.removeFnAttr(Attribute::OptimizeNone);
     if (kernels.contains(&function))
       continue;
@@ -150,7 +152,8 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
         argument.removeAttr(Attribute::NoAlias);
     function.setLinkage(GlobalValue::InternalLinkage);
     function.setComdat(nullptr);
-    function.addFnAttr(Attribute::AlwaysInline);
+    if (!isOutOfLine(function))
+      function.addFnAttr(Attribute::AlwaysInline);
   }
   for (Function &function : module)
     for (Instruction &instruction : make_early_inc_range(instructions(function)))
@@ -420,7 +423,7 @@ void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
 /// Refuses what the device cannot run, with an error that names it.
 Error check(Module &module, const SetVector<Function *> &kernels) {
   for (Function &function : module)
-    if (!function.isDeclaration() && !kernels.contains(&function))
+    if (!function.isDeclaration() && !kernels.contains(&function) && !isOutOfLine(function))
       return failure("function '" + function.getName() +
                      "' is recursive or is called through a pointer; Metal kernels "
                      "can call neither");
@@ -480,6 +483,9 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   }
   if (Error error = checkSize(module, entries))
     return error;
+  // Counters and any values are for each instruction of the kernel.
+  if (!options.count && !options.portable)
+    keepLongFunctions(module, entries);
   inlineEverything(module, entries);
   // Clang keeps some globals for the linker, which is not used here.
   for (StringRef name : {"llvm.used", "llvm.compiler.used", "llvm.global.annotations"})
