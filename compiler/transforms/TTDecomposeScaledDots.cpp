@@ -189,21 +189,18 @@ Value Decomposition::unpack(const Operand &operand) {
   // The bits of a number are the sign, the last two bits of the exponent and the first of the
   // mantissa of a half, which is 2^14 times too small.
   Value wide = extend(operand.value, i16);
-  auto decode = [&](unsigned signShift, int64_t shift) {
-    auto at = [&](int64_t bits, int64_t amount) -> Value {
-      Value part =
-          arith::AndIOp::create(builder, loc, wide, constant(wide, bits)); // in the byte's place
-      return left(part, amount);
-    };
-    int64_t sign = shift == 9 ? 0x8 : 0x80, rest = shift == 9 ? 0x7 : 0x70;
-    Value bits = arith::OrIOp::create(builder, loc, at(sign, signShift), at(rest, shift));
+  auto decode = [&](int64_t shift) {
+    // An arithmetic shift to the right leaves the sign where it is and takes the rest to its place.
+    Value top = left(wide, shift);
+    Value bits = arith::ShRSIOp::create(builder, loc, top, constant(top, 3));
+    bits = arith::AndIOp::create(builder, loc, bits, constant(bits, int16_t(0x8E00)));
     Value half = bitcast(bits, builder.getF16Type());
     TypedAttr factor = builder.getF16FloatAttr(16384);
     Value factors = arith::ConstantOp::create(
         builder, loc, DenseElementsAttr::get(getType(half), Attribute(factor)));
     return arith::MulFOp::create(builder, loc, half, factors);
   };
-  Value low = decode(12, 9), high = decode(8, 5);
+  Value low = decode(12), high = decode(8);
   Value joined = tt::JoinOp::create(builder, loc, low, high);
   SmallVector<int64_t> shape(getType(operand.value).getShape());
   // The pair goes beside the dimension along which it was packed: the last one, or the one before.
@@ -220,7 +217,14 @@ Value Decomposition::expandScale(const Operand &operand, RankedTensorType type) 
     scale = tt::TransOp::create(builder, loc, scale, exchange(rank, 0, 1));
   if (getType(scale).getElementType().isInteger(8)) {
     // The exponent of a float. 0 is 2^-127 there, which is no normal float: it is taken as 0.
-    scale = bitcast(left(extend(scale, builder.getI32Type()), 23), builder.getF32Type());
+    Value exponent = extend(scale, builder.getI32Type()), bits = left(exponent, 23);
+    // 255 is a NaN, and would be infinite as a float.
+    if (!dot.getFastMath()) {
+      Value isNaN = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, exponent,
+                                          constant(exponent, 255));
+      bits = arith::SelectOp::create(builder, loc, isNaN, constant(exponent, 0x7FC00000), bits);
+    }
+    scale = bitcast(bits, builder.getF32Type());
   } else {
     scale = convert(scale, builder.getF32Type());
   }
@@ -241,17 +245,6 @@ Value Decomposition::scale(const Operand &operand, Type element) {
   value = convert(value, f32);
   Value scales = expandScale(operand, getType(value));
   value = arith::MulFOp::create(builder, loc, value, scales);
-  // The exponent 255 is a NaN. As a float it is infinity, and would make NaNs of zeros alone.
-  if (!dot.getFastMath() && getType(operand.scale).getElementType().isInteger(8)) {
-    auto fill = [&](double number) {
-      return arith::ConstantOp::create(
-          builder, loc,
-          DenseElementsAttr::get(getType(value), Attribute(builder.getFloatAttr(f32, number))));
-    };
-    Value isNaN = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, scales,
-                                        fill(std::numeric_limits<double>::infinity()));
-    value = arith::SelectOp::create(builder, loc, isNaN, fill(std::nan("")), value);
-  }
   return convert(value, element);
 }
 
