@@ -24,6 +24,7 @@ mp.prec = 160
 mpf = mp.mpf
 
 MODES = ("rz", "rd", "ru")
+long_functions = pytest.mark.own_check("the functions take minutes to compile with that check")
 
 
 def uniform(low: float, high: float, count: int = 96, seed: int = 1) -> np.ndarray:
@@ -164,6 +165,7 @@ def check(name: str, function: Callable[..., Any], bound: float, *arrays: np.nda
     assert error[worst] <= bound, [float(array[worst]).hex() for array in arrays]
 
 
+@long_functions
 @pytest.mark.parametrize("name", CASES)
 def test_errors(name: str) -> None:
     function, bound, arrays = CASES[name]
@@ -178,6 +180,7 @@ def test_a_wrong_unit_is_seen() -> None:
     assert errors(np.array([math.inf, math.nan]), exact) == [math.inf, math.inf]
 
 
+@long_functions
 def test_powers() -> None:
     x = np.abs(exponents(-1074, 1023, 400))
     check("pow", power, 0.55, x, uniform(-1074, 1024, 400) / np.log2(x))
@@ -187,6 +190,7 @@ def test_powers() -> None:
     check("pow", power, 0.55, exponents(-3, 3), np.round(uniform(-300, 300)).astype(np.int32))
 
 
+@long_functions
 @pytest.mark.parametrize("name", ["j0", "j1", "y0", "y1"])
 def test_far_bessel_functions(name: str) -> None:
     x = np.concatenate([uniform(8, 1000), exponents(3, 60, signed=False)])
@@ -196,6 +200,7 @@ def test_far_bessel_functions(name: str) -> None:
     assert max(abs(mpf(g) - v) for g, v in zip(got.tolist(), exact, strict=True)) < 5e-17
 
 
+@long_functions
 @pytest.mark.parametrize("name", ["jn", "yn"])
 def test_bessel_functions_of_an_order(name: str) -> None:
     orders = np.random.default_rng(5).integers(0, 140, 200).astype(np.int32)
@@ -226,6 +231,7 @@ ONE = "asin acos atan asinh acosh atanh cbrt erfc tgamma lgamma j0 j1 y0 y1 logb
 TWO = "pow atan2 hypot fdim nextafter remainder".split()
 
 
+@long_functions
 @pytest.mark.parametrize("name", [*ONE, *TWO])
 def test_special_operands(name: str) -> None:
     """Infinities, NaNs, zeros with their signs, and all others nearly, as the C library has them."""
@@ -266,6 +272,7 @@ LIMITS = {
 }  # fmt: skip
 
 
+@long_functions
 @pytest.mark.parametrize("name", LIMITS)
 def test_limits(name: str) -> None:
     x, want = (np.array(values, np.float64) for values in LIMITS[name])
@@ -274,6 +281,7 @@ def test_limits(name: str) -> None:
     np.testing.assert_array_equal(np.signbit(got[want == 0]), np.signbit(want[want == 0]))
 
 
+@long_functions
 @pytest.mark.parametrize("name", ["norm3d", "norm4d", "rhypot", "rnorm3d", "rnorm4d"])
 def test_infinite_norms(name: str) -> None:
     count = 2 if name == "rhypot" else int(name[-2])
@@ -286,6 +294,7 @@ def test_infinite_norms(name: str) -> None:
     assert np.all(f64(name, *[zeros] * count) == (np.inf if zero else 0))
 
 
+@long_functions
 def test_orders_out_of_range() -> None:
     orders = np.array([-1, 3, 3, 3, 2, 3, 0, 5], np.int32)
     x = np.array([1, 0.0, -0.0, np.inf, np.nan, -np.inf, 0.0, -1.0])
