@@ -10,6 +10,7 @@ using namespace mlir;
 namespace triton_metal {
 
 void buildMSLLoopsPipeline(OpPassManager &manager) {
+  addVerified(manager, createMSLFoldExchanges());
   addVerified(manager, createMSLScalarize());
   addVerified(manager, createMSLSplitReductions());
   addVerified(manager, createMSLCarryNumbers());

@@ -2,12 +2,14 @@
 
 #include "transforms/Erase.h"
 #include "transforms/MSLArrays.h"
+#include "transforms/MSLConstantBits.h"
 #include "transforms/MSLTiles.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Iterators.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace triton_metal {
@@ -108,7 +110,6 @@ private:
   /// there are none.
   Value assemble(Value tile, const Coord &at, int64_t width);
   Value compute(Value tile, const Coord &at, int64_t width);
-  Value computeConstant(arith::ConstantOp op, const Coord &at, int64_t width);
   Value computePermuted(PermuteRegistersOp op, const Coord &at, int64_t width);
   Value computeOfVector(Value vector, Location loc, const Coord &at, int64_t width);
   Value computeElementwise(Operation *op, const Coord &at, int64_t width);
@@ -195,7 +196,8 @@ Value ChunkLowering::compute(Value tile, const Coord &at, int64_t width) {
     return width == 1 ? splat.getValue()
                       : SplatOp::create(builder, loc, type, splat.getValue()).getResult();
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return computeConstant(constant, at, width);
+    return createConstantChunk(builder, loc, cast<DenseElementsAttr>(constant.getValue()), at,
+                               width);
   if (isa<ub::PoisonOp>(op))
     return arith::ConstantOp::create(builder, loc, cast<TypedAttr>(builder.getZeroAttr(type)));
   if (auto permute = dyn_cast<PermuteRegistersOp>(op))
@@ -230,141 +232,83 @@ Value ChunkLowering::computeElementwise(Operation *op, const Coord &at, int64_t 
   return chunk->getResult(0);
 }
 
-/// Whether the elements depend only on the last bits of `asked`, those of a chunk's components.
-static bool isSameInSteps(DenseElementsAttr constant, const RegisterMap &asked, int64_t width) {
-  unsigned terms = asked.bases.size() - llvm::Log2_64(width);
-  for (int64_t index = 0, e = int64_t(1) << asked.bases.size(); index < e; ++index)
-    if (getConstantElement(constant, asked.apply(index)) !=
-        getConstantElement(constant, asked.apply(index >> terms << terms)))
-      return false;
-  return true;
-}
-
-Value ChunkLowering::computeConstant(arith::ConstantOp op, const Coord &at, int64_t width) {
-  auto dense = cast<DenseElementsAttr>(op.getValue());
-  Location loc = op.getLoc();
-  Type type = getChunkType(op.getType(), width);
-  Type element = dense.getElementType();
-  auto at0 = [&](int64_t index) { return dense.getValues<Attribute>()[index]; };
-  auto chunkOf = [&](int64_t first) -> Value {
-    if (width == 1)
-      return arith::ConstantOp::create(builder, loc, cast<TypedAttr>(at0(first)));
-    SmallVector<Attribute> values;
-    for (int64_t index = 0; index < width; ++index)
-      values.push_back(at0(first + index));
-    return arith::ConstantOp::create(builder, loc,
-                                     DenseElementsAttr::get(cast<ShapedType>(type), values));
-  };
-  if (dense.isSplat())
-    return chunkOf(0);
-  if (at.terms.empty())
-    return chunkOf(at.constant);
-  // Only the registers that the loop visits must be linear in its indices; getLoopNest has chosen
-  // the loop accordingly. The last bases are those of the chunk's components.
-  RegisterMap asked;
-  asked.offset = at.constant;
-  for (const Coord::Term &term : at.terms)
-    for (unsigned bit = 0, count = llvm::Log2_64(term.trip); bit < count; ++bit)
-      asked.bases.push_back(at.isFirstOfIndex(term) ? at.getBase(term.index, bit) : 0);
-  for (int64_t bit = 1; bit < width; bit <<= 1)
-    asked.bases.push_back(bit);
-  auto strides = getLinearStrides(dense, asked);
-  if (!strides && isSameInSteps(dense, asked, width))
-    return chunkOf(at.constant);
-  if (!strides)
-    return fail(op,
-                "internal error: a constant without linear structure was asked for at a loop index",
-                width);
-  // Adds up what each loop index contributes. The components of a vector differ from the first by
-  // constants.
-  auto nsw = arith::IntegerOverflowFlags::nsw;
-  Value sum;
-  auto add = [&](Value value) {
-    sum = sum ? arith::AddIOp::create(builder, loc, sum, value, nsw) : value;
-  };
-  auto cast = [&](Value index) -> Value {
-    unsigned bits = element.getIntOrFloatBitWidth();
-    if (bits == 32)
-      return index;
-    return bits > 32 ? arith::ExtUIOp::create(builder, loc, element, index).getResult()
-                     : arith::TruncIOp::create(builder, loc, element, index).getResult();
-  };
-  unsigned low = 0;
-  for (const Coord::Term &term : at.terms) {
-    unsigned count = llvm::Log2_64(term.trip);
-    ArrayRef<int64_t> ofTerm = ArrayRef(*strides).slice(low, count);
-    low += count;
-    bool regular = true;
-    for (unsigned bit = 1; bit < count; ++bit)
-      regular &= ofTerm[bit] == ofTerm[0] << bit;
-    for (unsigned bit = 0; bit < (regular ? 1 : count); ++bit) {
-      int64_t stride = ofTerm[bit];
-      if (stride == 0)
-        continue;
-      Value index = term.index;
-      if (!regular) {
-        Value one = createConstant(builder, loc, 1, builder.getI32Type());
-        index =
-            bit ? arith::ShRUIOp::create(builder, loc, index,
-                                         createConstant(builder, loc, bit, builder.getI32Type()))
-                      .getResult()
-                : index;
-        index = arith::AndIOp::create(builder, loc, index, one);
-      }
-      index = cast(index);
-      add(stride == 1 ? index
-                      : arith::MulIOp::create(builder, loc, index,
-                                              createConstant(builder, loc, stride, element), nsw));
-    }
-  }
-  int64_t first = getConstantElement(dense, at.constant);
-  if (!sum)
-    return chunkOf(at.constant);
-  if (width == 1) {
-    if (first)
-      add(createConstant(builder, loc, first, element));
-    return sum;
-  }
-  Value wide = SplatOp::create(builder, loc, type, sum);
-  return arith::AddIOp::create(builder, loc, wide, chunkOf(at.constant), nsw);
+/// An index with these bits inverted.
+static Value invertBits(OpBuilder &builder, Location loc, Value index, int64_t bits) {
+  return bits ? arith::XOrIOp::create(builder, loc, index,
+                                      createConstant(builder, loc, bits, builder.getI32Type()))
+                    .getResult()
+              : index;
 }
 
 Coord ChunkLowering::permute(PermuteRegistersOp op, const Coord &at) {
   Location loc = builder.getUnknownLoc();
+  Type i32 = builder.getI32Type();
+  struct Source {
+    Coord::Term term;
+    SmallVector<int64_t> bases;
+    int64_t used = 0;
+  };
   Coord inner;
   inner.constant = op.getSource(at.constant);
-  Type i32 = builder.getI32Type();
-  auto getSourceBase = [&](int64_t base) { return op.getSource(base) ^ op.getOffset(); };
+  // Register bits that several bits of the indices contribute to, which is an exclusive or.
+  SmallVector<Source> sources;
+  int64_t seen = 0, shared = 0;
   for (const Coord::Term &term : at.terms) {
     if (!at.isFirstOfIndex(term))
       continue;
-    unsigned count = llvm::Log2_64(term.trip);
-    SmallVector<int64_t> found;
-    for (unsigned bit = 0; bit < count; ++bit)
-      found.push_back(getSourceBase(at.getBase(term.index, bit)));
-    bool regular = found[0] == 0 || llvm::isPowerOf2_64(found[0]);
-    for (unsigned bit = 1; bit < count; ++bit)
-      regular &= found[bit] == found[0] << bit;
-    if (regular) {
-      if (found[0])
-        inner.terms.push_back({term.index, found[0], term.trip});
+    Source &source = sources.emplace_back(Source{term, {}, 0});
+    for (unsigned bit = 0, count = llvm::Log2_64(term.trip); bit < count; ++bit) {
+      int64_t base = op.getSource(at.getBase(term.index, bit)) ^ op.getOffset();
+      source.bases.push_back(base);
+      source.used |= base;
+      shared |= seen & base;
+      seen |= base;
+    }
+  }
+  // A bit of the constant under a bit of an index inverts it.
+  int64_t inverted = inner.constant & seen;
+  inner.constant ^= inverted;
+
+  llvm::MapVector<int64_t, Value> sums;
+  for (const Source &source : sources) {
+    ArrayRef<int64_t> bases = source.bases;
+    bool regular = bases[0] == 0 || llvm::isPowerOf2_64(bases[0]);
+    for (unsigned bit = 1; bit < bases.size(); ++bit)
+      regular &= bases[bit] == bases[0] << bit;
+    if (regular && !(source.used & shared)) {
+      if (bases[0])
+        inner.terms.push_back(
+            {invertBits(builder, loc, source.term.index, (inverted & source.used) / bases[0]),
+             bases[0], source.term.trip});
       continue;
     }
-    for (unsigned bit = 0; bit < count; ++bit) {
-      int64_t base = found[bit];
+    for (unsigned bit = 0; bit < bases.size(); ++bit) {
+      int64_t base = bases[bit];
       if (!base)
         continue;
-      Value index = term.index;
+      Value index = source.term.index;
       if (bit)
         index = arith::ShRUIOp::create(builder, loc, index, createConstant(builder, loc, bit, i32));
       // The terms of one index keep one form, so that they can be recognised.
-      if (count > 1)
+      if (bases.size() > 1)
         index = arith::AndIOp::create(builder, loc, index, createConstant(builder, loc, 1, i32));
-      for (int64_t power = 1; power <= base; power <<= 1)
-        if (base & power)
-          inner.terms.push_back({index, power, 2});
+      Value inverse;
+      for (int64_t power = 1; power <= base; power <<= 1) {
+        if (!(base & power))
+          continue;
+        if (shared & power) {
+          Value &sum = sums[power];
+          sum = sum ? arith::XOrIOp::create(builder, loc, sum, index).getResult() : index;
+          continue;
+        }
+        if (inverted & power && !inverse)
+          inverse = invertBits(builder, loc, index, 1);
+        inner.terms.push_back({inverted & power ? inverse : index, power, 2});
+      }
     }
   }
+  for (auto [power, sum] : sums)
+    inner.terms.push_back({invertBits(builder, loc, sum, inverted & power ? 1 : 0), power, 2});
   return inner;
 }
 
@@ -381,6 +325,8 @@ Value ChunkLowering::computePermuted(PermuteRegistersOp op, const Coord &at, int
     same &= bases[bit] == int64_t(1) << bit;
   }
   same &= inner.constant % width == 0;
+  for (const Coord::Term &term : inner.terms)
+    same &= term.stride >= width;
   Type type = getChunkType(op.getType(), width);
   if (repeated)
     return SplatOp::create(builder, loc, type, get(source, inner, 1));
@@ -388,9 +334,7 @@ Value ChunkLowering::computePermuted(PermuteRegistersOp op, const Coord &at, int
     return get(source, inner, width);
   SmallVector<Value> parts;
   for (int64_t part = 0; part < width; ++part) {
-    Coord component = inner;
-    component.constant ^= op.getSource(part) ^ op.getOffset();
-    parts.push_back(get(source, component, 1));
+    parts.push_back(get(source, permute(op, at.plus(part)), 1));
   }
   return VectorOp::create(builder, loc, type, parts);
 }

@@ -293,8 +293,10 @@ void TilePlacement::visitMma(MmaOp op) {
 namespace {
 struct PlaceTiles : triton_metal::impl::MSLPlaceTilesBase<PlaceTiles> {
   void runOnOperation() override {
-    for (auto kernel : getOperation().getOps<KernelOp>())
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
       TilePlacement(kernel).run();
+      shareVariables(kernel);
+    }
   }
 };
 } // namespace

@@ -62,6 +62,10 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> rereads;
 };
 
+/// Makes tiles that are never needed at the same time share a variable, in a kernel whose tiles do
+/// not fit into registers anyway.
+void shareVariables(KernelOp kernel);
+
 } // namespace triton_metal::msl
 
 #endif // TRITON_METAL_TRANSFORMS_MSLPLACETILES_H

@@ -2,6 +2,7 @@
 
 #include "transforms/MSLAccess.h"
 #include "transforms/MSLArrays.h"
+#include "transforms/MSLConstantBits.h"
 #include "transforms/MSLTiles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,7 +28,8 @@ public:
   uint64_t breaks = 0;
   /// Bits whose loops have to be written out.
   uint64_t writtenOutBits = 0;
-  bool writtenOut = false;
+  /// Bits that contribute by exclusive or, or by decisions.
+  uint64_t intricateBits = 0;
 
   void visit(ArrayRef<Value> roots, int64_t registers) {
     RegisterMap identity = RegisterMap::identity(registers);
@@ -43,7 +45,7 @@ private:
     if (isIdentity ? !seen.insert(value).second : !isNew(value, map))
       return;
     if (!isIdentity) {
-      writtenOut |= !map.isDisjoint();
+      intricateBits |= getSharedBits(map);
       breakWhere(map.bases);
     }
     Operation *op = value.getDefiningOp();
@@ -55,6 +57,8 @@ private:
         return;
       if (auto strides = getLinearStrides(dense, map))
         breakWhere(*strides);
+      else if (auto bits = getComputedBits(dense, map))
+        intricateBits |= *bits;
       else
         writeOutWhere(dense, map);
       return;
@@ -67,6 +71,20 @@ private:
     if (isElementwise(op))
       for (Value operand : op->getOperands())
         visit(operand, map, isIdentity);
+  }
+
+  /// The bits of the outer index that meet another one, or the offset, in a bit of the inner index.
+  static uint64_t getSharedBits(const RegisterMap &map) {
+    int64_t seen = map.offset, shared = 0;
+    for (int64_t base : map.bases) {
+      shared |= seen & base;
+      seen |= base;
+    }
+    uint64_t bits = 0;
+    for (auto [bit, base] : llvm::enumerate(map.bases))
+      if (base & shared)
+        bits |= uint64_t(1) << bit;
+    return bits;
   }
 
   void breakWhere(ArrayRef<int64_t> strides) {
@@ -112,8 +130,11 @@ LoopNest triton_metal::msl::getLoopNest(ArrayRef<Value> roots, int64_t registers
     finder.breaks |= uint64_t(1) << bit;
   finder.visit(roots, registers);
   LoopNest nest;
-  nest.writtenOut = finder.writtenOut;
   uint64_t writtenOut = finder.writtenOutBits;
+  // As text, few steps are easier to read than what an index needs to choose between them.
+  constexpr int64_t kFewSteps = 4;
+  if (registers / step <= kFewSteps)
+    writtenOut |= finder.intricateBits;
   for (int64_t stride = step; stride < registers;) {
     int64_t end = stride * 2;
     bool out = writtenOut & stride;
@@ -133,7 +154,7 @@ bool LoopNest::hasLoopsOnly() const {
 bool triton_metal::msl::canBeIndexed(ArrayRef<Value> roots, int64_t registers) {
   BreakFinder finder(/*stepBits=*/0);
   finder.visit(roots, registers);
-  return !finder.writtenOut && !finder.writtenOutBits;
+  return !finder.writtenOutBits && !finder.intricateBits;
 }
 
 /// Creates the loops of `dims`, the outermost first.

@@ -14,23 +14,24 @@ namespace triton_metal::msl {
 struct LoopDim {
   int64_t stride;
   int64_t trip;
-  /// The iterations are written out: a constant depends on the index, and is not linear in it.
+  /// The iterations are written out: a constant takes too many operations to compute from the
+  /// index, or the steps are few and differ in what they do.
   bool writtenOut = false;
 };
 
 /// The loops over the registers of a tile, the outermost first.
 struct LoopNest {
   llvm::SmallVector<LoopDim> dims;
-  /// No loop is possible: a tile needs registers that are no sum of loop indices. The steps are
-  /// written out instead.
+  /// All steps are written out, and there is no loop.
   bool writtenOut = false;
 
   bool hasLoopsOnly() const;
 };
 
 /// The loops over every `step`-th register of `registers`, such that each register of the tiles in
-/// `roots` is a sum of loop indices times strides. A loop ends at each bit in `breaks`. This
-/// function chooses all loops over registers and over the components of chunks.
+/// `roots` is a sum of loop indices times strides, or of bits of them under exclusive or. A loop
+/// ends at each bit in `breaks`. This function chooses all loops over registers and over the
+/// components of chunks.
 LoopNest getLoopNest(llvm::ArrayRef<mlir::Value> roots, int64_t registers, int64_t step,
                      llvm::ArrayRef<int64_t> breaks = {});
 

@@ -87,12 +87,43 @@ bool isToBeUnrolled(UnrollOp op, bool rolled) {
   return hasMatrix || !isLarge;
 }
 
+bool hasMatrix(UnrollOp op) {
+  return op
+      ->walk([](Operation *nested) {
+        for (Value operand : nested->getOperands())
+          if (auto array = dyn_cast<ArrayType>(operand.getType()); array && array.isMatrix())
+            return WalkResult::interrupt();
+        return WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// A kernel of many loops is as long as they are together. Loops of one that gets too long stay
+/// loops, all of them: an array that one loop indexes at run time is no longer in registers, and to
+/// unroll the others only makes the kernel longer.
+void rollLargeKernel(KernelOp kernel) {
+  constexpr int64_t mostOperations = 16384;
+  int64_t operations = 0;
+  SmallVector<UnrollOp> loops;
+  kernel.walk<WalkOrder::PreOrder>([&](UnrollOp op) {
+    if (!op->getParentOfType<UnrollOp>() && op.getPragma())
+      operations += countUnrolled(op).operations;
+    if (!hasMatrix(op))
+      loops.push_back(op);
+  });
+  if (operations > mostOperations)
+    for (UnrollOp op : loops)
+      op.setPragma(false);
+}
+
 struct MSLUnrollHintsPass : impl::MSLUnrollHintsBase<MSLUnrollHintsPass> {
   using Base::Base;
 
   void runOnOperation() override {
     bool rolled = TargetAttr::get(getOperation()).has(Feature::RolledLoops);
     getOperation().walk([&](UnrollOp op) { op.setPragma(isToBeUnrolled(op, rolled)); });
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      rollLargeKernel(kernel);
     markAllAnalysesPreserved();
   }
 };

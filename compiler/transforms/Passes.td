@@ -1100,6 +1100,27 @@ def MSLEmulateTypes : Pass<"msl-emulate-types", "::mlir::ModuleOp"> {
   let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
 }
 
+def MSLFoldExchanges : Pass<"msl-fold-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Makes an exclusive or of registers that only exchanges them another order of registers";
+  let description = [{
+    The exclusive or of a register and its partner, combined with the register once more, is the partner. Programs in Triton
+    write so what has no operation of its own, because a tile cannot be indexed: `x ^ xor_sum(x)` along a dimension of two
+    elements reverses it. Between lanes, folding finds the same.
+
+    ```mlir
+    %p = msl.reduce_registers (%x) bits 2 { ... arith.xori ... } : (vector<4xi32>) -> vector<2xi32>
+    %b = msl.permute_registers %p {bases = array<i64: 1, 0>} : vector<2xi32> -> vector<4xi32>
+    %y = arith.xori %x, %b : vector<4xi32>
+    ```
+    becomes
+    ```mlir
+    %y = msl.permute_registers %x {bases = array<i64: 1, 2>, offset = 2 : i64} : vector<4xi32> -> vector<4xi32>
+    ```
+    If `%x` is the bits of floats and `%y` becomes floats, the floats change places.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def MSLScalarize : Pass<"msl-scalarize", "::mlir::ModuleOp"> {
   let summary = "Makes values of one register numbers";
   let description = [{
@@ -1183,7 +1204,8 @@ def MSLPlaceTiles : Pass<"msl-place-tiles", "::mlir::ModuleOp"> {
     Chooses how many registers a loop takes at a time, and so how wide the vectors are that a tile lives in. A tile that a
     loop carries stays in one variable; an operand that nothing reads any more gives its variable to the result; what matrix
     products take lives in simdgroup matrices. After the pass neither loops nor branches carry tiles, and each step reads
-    what it needs from variables.
+    what it needs from variables. In a kernel whose variables have more than 16 KB, tiles of one type that are never needed at
+    the same time share one.
 
     ```mlir
     %w = msl.tile_loop 8 { ... msl.yield %e : vector<8xf32> } : vector<8xf32>
@@ -1386,7 +1408,7 @@ def MSLUnrollHints : Pass<"msl-unroll-hints", "::mlir::ModuleOp"> {
   let description = [{
     Unrolled, registers have constant indices. A loop of more than 256 iterations, or over an array of more than 1,024 bytes,
     stays a loop, as a thread's registers could not hold the values; one over simdgroup matrices, which have no index at run
-    time, is always unrolled.
+    time, is always unrolled. All others stay loops in a kernel whose loops would become more than 16,384 operations together.
 
     ```mlir
     msl.unroll %i = 0 to 8 {

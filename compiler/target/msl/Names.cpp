@@ -73,7 +73,7 @@ static bool looksLikeType(StringRef name) {
 
 bool Names::isTaken(StringRef name) const {
   return isReserved(name) ||
-         llvm::any_of(scopes, [&](const llvm::StringSet<> &scope) { return scope.contains(name); });
+         llvm::any_of(scopes, [&](const Scope &scope) { return scope.taken.contains(name); });
 }
 
 std::string Names::make(StringRef base) {
@@ -83,9 +83,14 @@ std::string Names::make(StringRef base) {
   // A number at the end does not make such a name valid.
   if (name.empty() || llvm::isDigit(name[0]) || looksLikeType(name))
     name = "v" + name;
-  std::string unique = name;
-  for (unsigned number = 1; isTaken(unique); ++number)
-    unique = name + "_" + std::to_string(number);
-  scopes.back().insert(unique);
+  // A scope only takes further names while it lasts, so no number that was taken in it is free.
+  unsigned number = 0;
+  for (const Scope &scope : scopes)
+    number = std::max(number, scope.next.lookup(name));
+  std::string unique = number ? name + "_" + std::to_string(number) : name;
+  while (isTaken(unique))
+    unique = name + "_" + std::to_string(++number);
+  scopes.back().taken.insert(unique);
+  scopes.back().next[name] = number + 1;
   return unique;
 }

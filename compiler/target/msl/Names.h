@@ -22,11 +22,17 @@ public:
   /// `base` as an identifier, with a number at the end if the name is taken.
   std::string make(llvm::StringRef base);
   /// Takes a name of an inner scope for this one.
-  void take(llvm::StringRef name) { scopes.back().insert(name); }
+  void take(llvm::StringRef name) { scopes.back().taken.insert(name); }
 
 private:
+  struct Scope {
+    llvm::StringSet<> taken;
+    /// For each name that was asked for, the first number that may be free.
+    llvm::StringMap<unsigned> next;
+  };
+
   bool isTaken(llvm::StringRef name) const;
-  std::vector<llvm::StringSet<>> scopes;
+  std::vector<Scope> scopes;
 };
 
 } // namespace triton_metal::msl
