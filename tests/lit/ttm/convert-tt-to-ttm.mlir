@@ -40,13 +40,3 @@ tt.func public @shapes(%p: !tt.ptr<f32>, %n: i32) {
   }
   tt.return
 }
-
-// -----
-
-// A program without tiles has the threads of one SIMD-group.
-// CHECK: module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32}
-tt.func public @numbers(%p: !tt.ptr<f32>, %q: !tt.ptr<f32>) {
-  %x = tt.load %p : !tt.ptr<f32>
-  tt.store %q, %x : !tt.ptr<f32>
-  tt.return
-}
