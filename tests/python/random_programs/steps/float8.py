@@ -22,14 +22,14 @@ def known_numbers(value: Value) -> np.ndarray:
     """Where a result is told: not for a NaN, whose bits and sign may be any."""
     if not value.exact:
         raise Refused("an inexact value")
-    numbers = ~np.isnan(value.data.astype(np.float32))
+    numbers = ~np.isnan(value.data.astype(np.float64))
     return numbers if value.known is None else both(value.known, numbers)
 
 
 def encoded(value: Value, format: Format, rounding: str) -> Value:
     known = known_numbers(value)
     with np.errstate(all="ignore"):
-        codes = format.encode(value.data.astype(np.float32), rounding)
+        codes = format.encode(value.data.astype(np.float64), rounding)
     return Value(codes, U8, known)
 
 

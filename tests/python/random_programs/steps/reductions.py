@@ -76,7 +76,9 @@ def extreme(smallest: bool) -> Callable[[Value, tuple[int, ...], bool], Value]:
         known = _known(value, axes, keep)
         if value.dtype.is_float:
             fold = np.fmin.reduce if smallest else np.fmax.reduce
-            data = fold(value.data, axis=axes, keepdims=keep)
+            # NumPy takes a signaling NaN for a number.
+            numbers = np.where(np.isnan(value.data), np.nan, value.data)
+            data = fold(numbers, axis=axes, keepdims=keep)
             zeros = value.data == 0
             mixed = (zeros & np.signbit(value.data)).any(axis=axes, keepdims=keep) & (
                 zeros & ~np.signbit(value.data)
