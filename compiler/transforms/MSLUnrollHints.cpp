@@ -100,18 +100,21 @@ bool hasMatrix(UnrollOp op) {
 
 /// A kernel of many loops is as long as they are together. Loops of one that gets too long stay
 /// loops, all of them: an array that one loop indexes at run time is no longer in registers, and to
-/// unroll the others only makes the kernel longer.
+/// unroll the others only makes the kernel longer. Where there is such a loop, less is too long:
+/// an index at run time has failed in large kernels (docs/apple-quirks.md, row 9).
 void rollLargeKernel(KernelOp kernel) {
-  constexpr int64_t mostOperations = 16384;
+  constexpr int64_t mostOperations = 16384, mostBesideLoops = 4096;
   int64_t operations = 0;
+  bool hasLoop = false;
   SmallVector<UnrollOp> loops;
   kernel.walk<WalkOrder::PreOrder>([&](UnrollOp op) {
     if (!op->getParentOfType<UnrollOp>() && op.getPragma())
       operations += countUnrolled(op).operations;
+    hasLoop |= !op.getPragma();
     if (!hasMatrix(op))
       loops.push_back(op);
   });
-  if (operations > mostOperations)
+  if (operations > (hasLoop ? mostBesideLoops : mostOperations))
     for (UnrollOp op : loops)
       op.setPragma(false);
 }

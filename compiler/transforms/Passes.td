@@ -1408,7 +1408,8 @@ def MSLUnrollHints : Pass<"msl-unroll-hints", "::mlir::ModuleOp"> {
   let description = [{
     Unrolled, registers have constant indices. A loop of more than 256 iterations, or over an array of more than 1,024 bytes,
     stays a loop, as a thread's registers could not hold the values; one over simdgroup matrices, which have no index at run
-    time, is always unrolled. All others stay loops in a kernel whose loops would become more than 16,384 operations together.
+    time, is always unrolled. All others stay loops in a kernel whose loops would become more than 16,384 operations together, or more than
+    4,096 beside a loop that is not unrolled.
 
     ```mlir
     msl.unroll %i = 0 to 8 {
