@@ -102,13 +102,13 @@ TEST(HostileTextTest, Types) {
            {"tensor<3xf32>", "powers of two"},
            {"tensor<0xf32>", "powers of two"},
            {"tensor<?xf32>", "powers of two"},
-           {"tensor<*xf32>", "numbers, pointers and tiles"},
+           {"tensor<*xf32>", "numbers, pointers, tensor descriptors and tiles"},
            {"i16777215", "i1, i8, i16, i32 or i64"},
            {"tensor<4xi3>", "i1, i8, i16, i32 or i64"},
            {"!tt.ptr<i128>", "i1, i8, i16, i32 or i64"},
            {"ui8", "i1, i8, i16, i32 or i64"},
            {"f128", "at most 64 bits"},
-           {"vector<4xf32>", "numbers, pointers and tiles"},
+           {"vector<4xf32>", "numbers, pointers, tensor descriptors and tiles"},
            {"tensor<16xf32, 1 : i32>", "no layout yet"}})
     expectError(kernel(std::string("%z = ub.poison : ") + type), reason);
   std::string ones = "tensor<" + repeat("1x", 33) + "f32>";
