@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import arithmetic as m
 from ..arithmetic import Value
 from ..dtypes import I32
 from ..program import Program, Tile
@@ -36,7 +37,10 @@ def topk(program: Program) -> None:
     k = 1 << program.rng.randrange(a.shape[-1].bit_length())
     largest = program.rng.random() < 0.7
     text = f"tl.topk({{0}}, {k})" if largest else f"tl.topk({{0}}, {k}, descending=False)"
-    program.compute(text, moved(lambda x: _sorted(x, largest)[..., :k]), a)
+    chosen = moved(lambda x: _sorted(x, largest)[..., :k])
+    # Like the maximum of a row, what is chosen among several has 32 bits at least.
+    wide = k < a.shape[-1] and a.dtype.bits < 32
+    program.compute(text, lambda x: chosen(m.cast(x, I32) if wide else x), a)
 
 
 def flip(program: Program) -> None:
