@@ -1,0 +1,769 @@
+// Passes on `msl`: the way to it, and from there to text.
+
+#ifndef TRITON_METAL_TRANSFORMS_MSLPASSES_TD
+#define TRITON_METAL_TRANSFORMS_MSLPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// The way to msl
+//===----------------------------------------------------------------------===//
+
+def ConvertTTMToMSL : Pass<"convert-ttm-to-msl", "::mlir::ModuleOp"> {
+  let summary = "Turns a tile program into what one thread does";
+  let description = [{
+    A tensor becomes the vector of the thread's registers, in the layout's order; scalars stay. What several threads hold
+    is stored by one of them. Nothing is chosen here: pointers, reductions and layout conversions have been lowered in
+    `ttm`.
+
+    ```mlir
+    %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #l>
+    ```
+    becomes
+    ```mlir
+    %t = msl.thread_index lanes [2, 4, 8, 16, 32] simdgroups [64, 128] : i32
+    %s = msl.splat %t : vector<2xi32>
+    %r = arith.addi %s, dense<[0, 1]> : vector<2xi32>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect", "::mlir::math::MathDialect"];
+}
+
+def MSLExpandThreadIndices : Pass<"msl-expand-thread-indices", "::mlir::ModuleOp"> {
+  let summary = "Computes each place that follows from the thread's position once, at the kernel's top";
+  let description = [{
+    ```mlir
+    %t = msl.thread_index lanes [2, 4, 8, 0, 0] simdgroups [16, 32] : i32
+    ```
+    becomes
+    ```mlir
+    %0 = arith.muli %simdgroup, %c16 : i32
+    %1 = arith.andi %lane, %c7 : i32
+    %2 = arith.muli %1, %c2 : i32
+    %t = arith.addi %0, %2 : i32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MSLLegalizeAtomics : Pass<"msl-legalize-atomics", "::mlir::ModuleOp"> {
+  let summary = "Chooses how each atomic update is done, and serialises kernels that need it";
+  let description = [{
+    Metal has atomics of 32 bits, and on late chips unsigned extremes of 64 bits that do not give what they found. The rest
+    is built so that no thread waits for another threadgroup, because Metal does not promise that it goes on:
+
+    - `word`: numbers of 8 and 16 bits, and extremes of floats, are updated by a compare-and-exchange of the 32-bit word
+      that holds them, which is tried again when another thread was faster.
+    - `halves`: 64-bit sums and bitwise operations are one atomic for each half, if nobody asks what they found, and if
+      all updates of this memory are of the one kind. What is in memory when all have been done is then exact.
+    - `alone`: all other updates of 64 bits are a load and a store. They are right because nothing else runs: the first
+      threadgroup works all programs of the grid, one after the other, and the others end at once. Inside of it the threads
+      take turns, with a barrier after each. The orders of atomics are then those of the barriers. The attribute `msl.serial` of the
+      kernel is the place of the first such update. A kernel that takes a lock has the attribute before.
+
+    ```mlir
+    %old = msl.atomic_rmw max %x[%c0], %v : !msl.ptr<i64, device>, i32, i64
+    ```
+    becomes
+    ```mlir
+    scf.if %is_first_threadgroup {
+      scf.for %z = %c0 to %depth step %c1 : i32 {
+        ...
+          msl.barrier device
+          %old = msl.atomic_rmw max %x[%c0], %v form alone : !msl.ptr<i64, device>, i32, i64
+          msl.barrier device
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLOrderAtomics : Pass<"msl-order-atomics", "::mlir::ModuleOp"> {
+  let summary = "Turns the orders of atomics into fences and barriers, where a program could tell";
+  let description = [{
+    An atomic of a tile program orders the accesses of the whole program, which are those of all threads of a threadgroup.
+    To release, each thread fences, all wait for one another, and the threads that do the atomic fence again in front of it.
+    To acquire, those fence behind it, all wait, and each fences. Metal 3.2 promises that other threadgroups see the order
+    through `coherent(device)` pointers alone: arguments in whose memory programs meet become `msl.coherent`.
+
+    Programs of a launch run the same kernel. So the order of X, which releases, and of Y, which acquires what X left, can
+    be told only if the kernel has accesses P before X and Q after Y to the same memory, at least one of which writes.
+    Two updates that commute and whose results nobody uses are no such pair, nor are two updates of the one element that
+    all programs share: counting, histograms and accumulation stay relaxed.
+
+    ```mlir
+    msl.store %v, %x[%i] : f32, !msl.ptr<f32, device>, i32
+    %old = msl.in_threads lanes 31 = 0 -> (i32) {
+      %r = msl.atomic_rmw add %counter[%c0], %c1 order acq_rel : !msl.ptr<i32, device>, i32, i32
+      ...
+    %w = msl.load %x[%j] : !msl.ptr<f32, device>, i32 -> f32
+    ```
+    becomes
+    ```mlir
+    msl.store %v, %x[%i] : f32, !msl.ptr<f32, device>, i32
+    msl.fence
+    msl.barrier device
+    %old = msl.in_threads lanes 31 = 0 -> (i32) {
+      msl.fence
+      %r = msl.atomic_rmw add %counter[%c0], %c1 : !msl.ptr<i32, device>, i32, i32
+      msl.fence
+      ...
+    msl.barrier device
+    msl.fence
+    %w = msl.load %x[%j] : !msl.ptr<f32, device>, i32 -> f32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect"];
+}
+
+def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
+  let summary = "Puts barriers between accesses to memory that must not overtake each other";
+  let description = [{
+    A barrier goes before an access that touches what another thread may have written, or may still read or write,
+    since the last barrier. Allocations are told apart, and so are the slots of one allocation where they are `%s` and
+    `%s ^ 1`. Loops are walked until nothing changes. In device memory, what is written through an argument and then
+    read or written through it again (or read and then written) is ordered, unless every thread meets only itself, or the
+    places of the two accesses can be told apart: they are sums of the same uniform numbers and of bounds that do not
+    meet, also from step to step of a loop. Writes of one thread (`msl.in_threads`) stay in order.
+
+    ```mlir
+    msl.store %x, %m[%i] : vector<1xf32>, !msl.ptr<f32, threadgroup>, vector<1xi32>
+    %y = msl.load %m[%j] : !msl.ptr<f32, threadgroup>, vector<1xi32> -> vector<1xf32>
+    ```
+    gets `msl.barrier` between the two.
+
+    A barrier never goes where threads part ways: into a branch whose condition, or a loop whose trip count, is not known to
+    be the same in all of them (`msl.uniform` says so of what reductions leave), or into an `msl.in_threads`. If one is needed
+    in such a branch or region, it is cut in two:
+    ```mlir
+    msl.in_threads lanes 31 = 0 {
+      msl.store %x, %m[%simdgroup] : f32, !msl.ptr<f32, threadgroup>, i32
+      %y = msl.load %m[%other] : !msl.ptr<f32, threadgroup>, i32 -> f32
+      msl.store %y, %out[%simdgroup] : f32, !msl.ptr<f32, device>, i32
+    }
+    ```
+    becomes
+    ```mlir
+    msl.in_threads lanes 31 = 0 {
+      msl.store %x, %m[%simdgroup] : f32, !msl.ptr<f32, threadgroup>, i32
+    }
+    msl.barrier
+    msl.in_threads lanes 31 = 0 {
+      %y = msl.load %m[%other] : !msl.ptr<f32, threadgroup>, i32 -> f32
+      msl.store %y, %out[%simdgroup] : f32, !msl.ptr<f32, device>, i32
+    }
+    ```
+    A loop cannot be cut, and is refused.
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect"];
+}
+
+def MSLCheckBarriers : Pass<"msl-check-barriers", "::mlir::ModuleOp"> {
+  let summary = "Refuses a barrier to which not all threads of a threadgroup come";
+  let description = [{
+    Such a barrier hangs a GPU. Nothing makes one; this pass is the proof, for each kernel that is compiled.
+  }];
+}
+
+def MSLCheckTarget : Pass<"msl-check-target", "::mlir::ModuleOp"> {
+  let summary = "Refuses what the target of the module does not have";
+  let description = [{
+    Passes before this one choose what the target can do. An operation, a type or a number of threads that is left and that
+    the target lacks is an error with its place in the source.
+
+    ```mlir
+    module attributes {msl.target = #msl.target<metal(3, 1), threads = 1024, threadgroup_bytes = 32768,
+                                                registers = 128, features = bfloat>} {
+      msl.kernel @release(%flag: !msl.ptr<i32, device>) threads 32 {
+        msl.fence  // error: uses memory orders other than relaxed, which the target (Metal 3.1) does not have
+        msl.return
+      }
+    }
+    ```
+  }];
+}
+
+def MSLCoherentLoops : Pass<"msl-coherent-loops", "::mlir::ModuleOp"> {
+  let summary = "Marks arguments as coherent that one step of a loop writes and a later one may read";
+  let description = [{
+    A thread has been seen to miss, in the next step of a loop, what it has stored to device memory itself. Coherent
+    memory has cured that. Arguments whose places in different steps are known to differ stay as they are. Targets before
+    Metal 3.2 have no coherent memory.
+  }];
+}
+
+def MSLVolatileAccumulation : Pass<"msl-volatile-accumulation", "::mlir::ModuleOp"> {
+  let summary = "Makes the loads volatile that a loop accumulates, for targets that need it";
+  let description = [{
+    On one Mac a thread has accumulated wrong sums of what it loads from device memory in a loop, and right ones of what it
+    loads through a volatile pointer. That costs: the loads take one element each. The target's feature
+    `volatile_accumulation` asks for it.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (f32) : i32 {
+      %v = msl.load %x[%k] : !msl.ptr<f32, device>, i32 -> f32
+      %next = arith.addf %sum, %v : f32
+      scf.yield %next : f32
+    }
+    ```
+    becomes the same loop with
+    ```mlir
+      %v = msl.load %x[%k] {is_volatile} : !msl.ptr<f32, device>, i32 -> f32
+    ```
+  }];
+}
+
+def MSLMarkReadOnly : Pass<"msl-mark-read-only", "::mlir::ModuleOp"> {
+  let summary = "Marks the arguments whose memory a kernel only reads";
+  let description = [{
+    Their pointers are `const` in the text.
+
+    ```mlir
+    msl.kernel @copy(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32
+    ```
+    becomes
+    ```mlir
+    msl.kernel @copy(%x: !msl.ptr<f32, device> {msl.readonly}, %y: !msl.ptr<f32, device>) threads 32
+    ```
+  }];
+}
+
+def MSLAllocateThreadgroupMemory : Pass<"msl-allocate-threadgroup-memory", "::mlir::ModuleOp"> {
+  let summary = "Gives each allocation its place in threadgroup memory";
+  let description = [{
+    Scratch of at most a kilobyte has bytes of its own, since sharing them would cost barriers. Larger allocations
+    share bytes where their lifetimes do not meet. The kernel then has `threadgroup_bytes`. More than the target has is
+    refused, with the size of each allocation.
+
+    ```mlir
+    %0 = msl.alloc "a_tile", 2560 : !msl.ptr<f16, threadgroup>
+    ```
+    becomes
+    ```mlir
+    %0 = msl.alloc "a_tile", 2560 at 0 : !msl.ptr<f16, threadgroup>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// msl to msl
+//===----------------------------------------------------------------------===//
+
+def MSLExpandSlots : Pass<"msl-expand-slots", "::mlir::ModuleOp"> {
+  let summary = "Turns slots of allocations into pointer arithmetic";
+  let description = [{
+    The slots have told the accesses apart; from here on an allocation is one array.
+
+    ```mlir
+    %tiles = msl.alloc "a_tile", 2560 slots 2 at 0 : !msl.ptr<f16, threadgroup>
+    %p = msl.slot %tiles[%s] : !msl.ptr<f16, threadgroup>
+    %n = msl.next_slot %s of 2 : i32
+    ```
+    becomes
+    ```mlir
+    %tiles = msl.alloc "a_tile", 5120 at 0 : !msl.ptr<f16, threadgroup>
+    %first = arith.muli %s, %c2560 : i32
+    %p = msl.ptr_add %tiles, %first : !msl.ptr<f16, threadgroup>, i32
+    %n = arith.xori %s, %c1 : i32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MSLExpandInThreads : Pass<"msl-expand-in-threads", "::mlir::ModuleOp"> {
+  let summary = "Turns msl.in_threads into branches on the thread's position";
+  let description = [{
+    The condition is computed once for the regions that it dominates, and outside of the loops right around them. In threads
+    that do not run a region its results are 0.
+
+    ```mlir
+    %old = msl.in_threads lanes 31 = 0 simdgroups 2 = 2 -> (i32) {
+      %r = msl.atomic_rmw add %x[%o], %v : !msl.ptr<i32, device>, i32, i32
+      msl.yield %r : i32
+    }
+    ```
+    becomes
+    ```mlir
+    %0 = arith.cmpi eq, %lane, %c0 : i32
+    %1 = arith.andi %simdgroup, %c2 : i32
+    %2 = arith.cmpi eq, %1, %c2 : i32
+    %3 = arith.andi %0, %2 : i1
+    %old = scf.if %3 -> (i32) {
+      %r = msl.atomic_rmw add %x[%o], %v : !msl.ptr<i32, device>, i32, i32
+      scf.yield %r : i32
+    } else {
+      scf.yield %c0 : i32
+    }
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLLegalizeOperations : Pass<"msl-legalize-operations", "::mlir::ModuleOp"> {
+  let summary = "Computes what the target has no function for with what it has";
+  let description = [{
+    A reduction over a SIMD-group becomes five shuffles where the target has no reductions.
+
+    ```mlir
+    %s = msl.simd_reduce sum %x : f32
+    ```
+    becomes
+    ```mlir
+    %y = msl.simd_shuffle_xor %x, 1 : f32
+    %s1 = arith.addf %x, %y : f32
+    // ... and the same for 2, 4, 8 and 16
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MSLEmulateTypes : Pass<"msl-emulate-types", "::mlir::ModuleOp"> {
+  let summary = "Computes with types that the target lacks in types that it has";
+  let description = [{
+    Numbers of such a type travel, in registers and in memory, as integers that hold their bits. Arithmetic widens them to
+    float and rounds the result to nearest, ties to even: what bfloat's own arithmetic gives.
+
+    ```mlir
+    %v = msl.load %x[%i] : !msl.ptr<bf16, device>, i32 -> bf16
+    %w = arith.extf %v : bf16 to f32
+    ```
+    becomes, on a target without bfloat,
+    ```mlir
+    %v = msl.load %x[%i] : !msl.ptr<i16, device>, i32 -> i16
+    %bits = arith.extui %v : i16 to i32
+    %word = arith.shli %bits, %c16 : i32
+    %w = arith.bitcast %word : i32 to f32
+    ```
+    No target has 64-bit floats. Arithmetic on them becomes functions of their bits, which the text brings along:
+    ```mlir
+    %s = arith.addf %a, %b : vector<4xf64>
+    ```
+    becomes
+    ```mlir
+    %s = msl.float64 "add"(%a, %b) : (vector<4xi64>, vector<4xi64>) -> vector<4xi64>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MSLFoldExchanges : Pass<"msl-fold-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Makes an exclusive or of registers that only exchanges them another order of registers";
+  let description = [{
+    The exclusive or of a register and its partner, combined with the register once more, is the partner. Programs in Triton
+    write so what has no operation of its own, because a tile cannot be indexed: `x ^ xor_sum(x)` along a dimension of two
+    elements reverses it. Between lanes, folding finds the same.
+
+    ```mlir
+    %p = msl.reduce_registers (%x) bits 2 { ... arith.xori ... } : (vector<4xi32>) -> vector<2xi32>
+    %b = msl.permute_registers %p {bases = array<i64: 1, 0>} : vector<2xi32> -> vector<4xi32>
+    %y = arith.xori %x, %b : vector<4xi32>
+    ```
+    becomes
+    ```mlir
+    %y = msl.permute_registers %x {bases = array<i64: 1, 2>, offset = 2 : i64} : vector<4xi32> -> vector<4xi32>
+    ```
+    If `%x` is the bits of floats and `%y` becomes floats, the floats change places.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLScalarize : Pass<"msl-scalarize", "::mlir::ModuleOp"> {
+  let summary = "Makes values of one register numbers";
+  let description = [{
+    After it a vector is a tile: more than one register. Drops `msl.uniform`, which nothing asks for any more.
+
+    ```mlir
+    %a = arith.addf %s, %t : vector<1xf32>
+    %e = vector.extract %a[0] : f32 from vector<1xf32>
+    ```
+    becomes
+    ```mlir
+    %a = arith.addf %s, %t : f32
+    ```
+  }];
+}
+
+def MSLSplitReductions : Pass<"msl-split-reductions", "::mlir::ModuleOp"> {
+  let summary = "Makes a reduction over several ranges of register bits one for each range";
+  let description = [{
+    The highest range is reduced first.
+
+    ```mlir
+    %r = msl.reduce_registers (%x) bits 5 {...} : (vector<8xf32>) -> vector<2xf32>
+    ```
+    becomes
+    ```mlir
+    %h = msl.reduce_registers (%x) bits 4 {...} : (vector<8xf32>) -> vector<4xf32>
+    %r = msl.reduce_registers (%h) bits 1 {...} : (vector<4xf32>) -> vector<2xf32>
+    ```
+  }];
+}
+
+def MSLCarryNumbers : Pass<"msl-carry-numbers", "::mlir::ModuleOp"> {
+  let summary = "Makes a tile that a loop only moves by one number its first value and a carried number";
+  let description = [{
+    ```mlir
+    scf.for %i = %lo to %hi step %c1 iter_args(%at = %o) -> (vector<8xi32>) : i32 {
+      %next = arith.addi %at, %c64 : vector<8xi32>
+      scf.yield %next : vector<8xi32>
+    }
+    ```
+    becomes
+    ```mlir
+    scf.for %i = %lo to %hi step %c1 iter_args(%moved = %c0) -> (i32) : i32 {
+      %s = msl.splat %moved : vector<8xi32>
+      %at = arith.addi %o, %s : vector<8xi32>
+      %next = arith.addi %moved, %c64 : i32
+      scf.yield %next : i32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLFormTileLoops : Pass<"msl-form-tile-loops", "::mlir::ModuleOp"> {
+  let summary = "Puts operations on tiles that share a loop over registers into one region";
+  let description = [{
+    Neighbours of one size share a loop, unless one needs other registers of the other's result than its own step computes,
+    or touches memory that the other writes. What lies between them and needs neither goes before the loop. A tile of little
+    cost stays outside of loops, and so does one that only has another order of registers: it is computed wherever it is
+    used.
+
+    ```mlir
+    %v = msl.load %x[%o] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+    %w = math.exp %v : vector<8xf32>
+    ```
+    becomes
+    ```mlir
+    %w = msl.tile_loop 8 {
+      %v = msl.load %x[%o] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+      %w = math.exp %v : vector<8xf32>
+      msl.yield %w : vector<8xf32>
+    } : vector<8xf32>
+    ```
+  }];
+}
+
+def MSLPlaceTiles : Pass<"msl-place-tiles", "::mlir::ModuleOp"> {
+  let summary = "Gives tiles that outlive a loop over registers their variables";
+  let description = [{
+    Chooses how many registers a loop takes at a time, and so how wide the vectors are that a tile lives in. A tile that a
+    loop carries stays in one variable; an operand that nothing reads any more gives its variable to the result; what matrix
+    products take lives in simdgroup matrices. After the pass neither loops nor branches carry tiles, and each step reads
+    what it needs from variables. In a kernel whose variables have more than 16 KB, tiles of one type that are never needed at
+    the same time share one.
+
+    ```mlir
+    %w = msl.tile_loop 8 { ... msl.yield %e : vector<8xf32> } : vector<8xf32>
+    ```
+    becomes
+    ```mlir
+    %v = msl.var : !msl.array<2xvector<4xf32>>
+    msl.tile_loop 8 step 4 { ... msl.write_tile %e, %v }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
+def MSLLowerReductions : Pass<"msl-lower-reductions", "::mlir::ModuleOp"> {
+  let summary = "Turns reductions over registers into accumulators, loops and combinations of components";
+  let description = [{
+    A whole reduction that shares a loop accumulates chunks in it, from the neutral element on; the components are
+    combined after the loop. Any other has loops of its own.
+
+    ```mlir
+    %s = msl.tile_loop 8 step 4 {
+      %v = msl.load %x[%o] ...
+      %r = msl.reduce_registers (%v) bits 7 {...} : (vector<8xf32>) -> f32
+      msl.yield %r : f32
+    } : f32
+    ```
+    becomes
+    ```mlir
+    %a = msl.var : !msl.array<1xvector<4xf32>>
+    msl.set %neutral, %a
+    msl.tile_loop 8 step 4 {
+      %v = msl.load %x[%o] ...
+      msl.accumulate %v, %a {...}
+    }
+    %c = msl.get %a
+    %xy = msl.swizzle %c [0, 1] ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLLowerMma : Pass<"msl-lower-mma", "::mlir::ModuleOp"> {
+  let summary = "Turns matrix products into loops of fragments that are loaded and multiplied";
+  let description = [{
+    ```mlir
+    msl.matrix_product <8x8x8> %acc, %a, %b {m = 1, n = 2, k = 1, a_stride = 8, b_stride = 16}
+    ```
+    becomes
+    ```mlir
+    msl.matrix_load %a stride 8, %fa
+    msl.unroll %n = 0 to 2 { msl.matrix_load %b[%bn] stride 16, %fb[%n] }
+    msl.unroll %n = 0 to 2 { msl.multiply_accumulate %acc[%n], %fa, %fb[%n] }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLFormLoops : Pass<"msl-form-loops", "::mlir::ModuleOp"> {
+  let summary = "Turns loops over the registers of tiles into loops of constant trip count over chunks";
+  let description = [{
+    Operations of the loop take Metal vectors, accesses to memory as many registers as one access may. Masked accesses
+    with a uniform `full` get two loops and one branch. Of tiles from outside of the loop a step asks for chunks.
+    A step takes whole vectors of a tile that it reads in another order. Where a constant that is no arithmetic progression
+    differs between steps, as the choice between two halves does, that loop is written out.
+
+    ```mlir
+    msl.tile_loop 32 step 4 {
+      %v = msl.load %x[%o] {width = 4 : i32} : !msl.ptr<f32, device>, vector<32xi32> -> vector<32xf32>
+      msl.store %v, %y[%o] {width = 4 : i32} : vector<32xf32>, !msl.ptr<f32, device>, vector<32xi32>
+    }
+    ```
+    becomes
+    ```mlir
+    msl.unroll %i = 0 to 8 {
+      %o0 = msl.chunk %o[%i] strides [4] : vector<32xi32> -> i32
+      %v = msl.read %x[%o0 : i32] : !msl.ptr<f32, device> -> vector<4xf32>
+      msl.write %v, %y[%o0 : i32] : vector<4xf32>, !msl.ptr<f32, device>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLLowerChunks : Pass<"msl-lower-chunks", "::mlir::ModuleOp"> {
+  let summary = "Computes the chunks of tiles that are asked for";
+  let description = [{
+    Constants become arithmetic on loop indices, other orders of registers other indices, and tiles in variables reads. After
+    the pass no value is larger than a Metal vector.
+
+    ```mlir
+    %o = arith.constant dense<[0, 2, 4, 6, 8, 10, 12, 14]> : vector<8xi32>
+    msl.unroll %i = 0 to 8 {
+      %a = msl.chunk %o[%i] strides [1] : vector<8xi32> -> i32
+    }
+    ```
+    becomes
+    ```mlir
+    msl.unroll %i = 0 to 8 {
+      %a = arith.muli %i, %c2 : i32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
+}
+
+def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {
+  let summary = "Keeps the counter of each loop from passing the largest number of its type";
+  let description = [{
+    A counter that passes the largest number wraps around, or is undefined in C++, where `range` in Python ends. A loop
+    that starts at 0 or above counts without a sign, up to no more than the largest signed number: any step fits. Any
+    other loop whose step may be too large becomes a `scf.while` whose counter stays at the largest number. Loops that
+    cannot wrap stay as they are.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c32 : i32 {
+    }
+    ```
+    becomes
+    ```mlir
+    %most = arith.maxsi %n, %c0 : i32
+    scf.for unsigned %k = %c0 to %most step %c32 : i32 {
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLLegalizeDivisions : Pass<"msl-legalize-divisions", "::mlir::ModuleOp"> {
+  let summary = "Writes integer divisions in forms that Metal defines and Apple's compiler gets right";
+  let description = [{
+    - Divisions of numbers that are never negative are unsigned.
+    - Metal leaves `%` of a negative number undefined, but not `/`: where a number may be negative, the remainder is
+      x - x / y * y. A divisor that may be 0 is 1 instead.
+    - Apple's compiler has been seen to give wrong remainders of 64-bit numbers that are extended from 32 bits: where both
+      numbers fit into 32 bits, the division takes 32 bits.
+    - Apple's compiler has been seen to give wrong results for `x / c % d` with constants, where d is no power of two: the
+      remainder comes first, which costs as much.
+
+    ```mlir
+    %0 = arith.shrui %x, %c16 : i32
+    %1 = arith.remui %0, %c6 : i32
+    %2 = arith.remsi %y, %c3 : i32
+    ```
+    becomes
+    ```mlir
+    %0 = arith.remui %x, %c393216 : i32
+    %1 = arith.divui %0, %c65536 : i32
+    %quotient = arith.divsi %y, %c3 : i32
+    %product = arith.muli %quotient, %c3 overflow<nsw> : i32
+    %2 = arith.subi %y, %product overflow<nsw> : i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLMergeByteOffsets : Pass<"msl-merge-byte-offsets", "::mlir::ModuleOp"> {
+  let summary = "Addresses single bytes by one offset from the buffer";
+  let description = [{
+    Apple's compiler has been seen to drop accesses of one byte through a byte pointer plus an offset plus another one. The
+    sum of the offsets takes 32 bits where it cannot overflow them.
+
+    ```mlir
+    %row = msl.ptr_add %x[%offset : i32] : !msl.ptr<i8, device>
+    %v = msl.read %row[%column : i32] : !msl.ptr<i8, device> -> i8
+    ```
+    becomes
+    ```mlir
+    %0 = arith.extsi %offset : i32 to i64
+    %1 = arith.extsi %column : i32 to i64
+    %sum = arith.addi %0, %1 overflow<nsw> : i64
+    %v = msl.read %x[%sum : i64] : !msl.ptr<i8, device> -> i8
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLWidenBfloats : Pass<"msl-widen-bfloats", "::mlir::ModuleOp"> {
+  let summary = "Makes floats of bfloats by their bits in kernels that round floats to halves";
+  let description = [{
+    LLVM computes `half(float(x) * float(y))` in half if neither operand has more digits than a half, even if one is a bfloat, whose
+    range a half does not have (LLVM 22 does; Apple's compiler is built on LLVM). It does not know bits that are shifted
+    for such a number.
+
+    ```mlir
+    %w = arith.extf %x : bf16 to f32
+    ```
+    becomes
+    ```mlir
+    %0 = arith.bitcast %x : bf16 to i16
+    %1 = arith.extui %0 : i16 to i32
+    %2 = arith.shli %1, %c16 : i32
+    %w = arith.bitcast %2 : i32 to f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLUnrollHints : Pass<"msl-unroll-hints", "::mlir::ModuleOp"> {
+  let summary = "Marks the loops of constant trip count that Metal's compiler is asked to unroll";
+  let description = [{
+    Unrolled, registers have constant indices. A loop of more than 256 iterations, or over an array of more than 1,024 bytes,
+    stays a loop, as a thread's registers could not hold the values; one over simdgroup matrices, which have no index at run
+    time, is always unrolled. All others stay loops in a kernel whose loops would become more than 16,384 operations together, or more than
+    4,096 beside a loop that is not unrolled.
+
+    ```mlir
+    msl.unroll %i = 0 to 8 {
+    }
+    ```
+    becomes
+    ```mlir
+    msl.unroll %i = 0 to 8 pragma {
+    }
+    ```
+  }];
+}
+
+def MSLInferOverflow : Pass<"msl-infer-overflow", "::mlir::ModuleOp"> {
+  let summary = "Marks the integer arithmetic that cannot overflow, and what is never negative";
+  let description = [{
+    In C++ signed overflow is undefined and unsigned arithmetic wraps around. The ranges of what is added, subtracted,
+    multiplied or shifted decide where the plain signed operator is safe, and where it does not matter for an operation or an
+    offset whether a number has a sign. An integer that a float holds exactly becomes a bfloat by way of it.
+
+    ```mlir
+    %lane = msl.lane : i32
+    %0 = arith.muli %lane, %c4 : i32
+    %1 = arith.divui %0, %c2 : i32
+    ```
+    becomes
+    ```mlir
+    %lane = msl.lane : i32
+    %0 = arith.muli %lane, %c4 overflow<nsw> : i32
+    %1 = arith.divui %0, %c2 {msl.nonnegative} : i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLFormVariables : Pass<"msl-form-variables", "::mlir::ModuleOp"> {
+  let summary = "Turns what loops and branches give into variables that they assign";
+  let description = [{
+    ```mlir
+    %sum = scf.for %k = %c0 to %n step %c1 iter_args(%s = %zero) -> (f32) : i32 {
+      %next = arith.addf %s, %x : f32
+      scf.yield %next : f32
+    }
+    ```
+    becomes
+    ```mlir
+    %s = msl.var = %zero (f32) : !msl.array<1xf32>
+    msl.for %c0 to %n step %c1 {
+    ^bb0(%k: i32):
+      %old = msl.get %s : !msl.array<1xf32> -> f32
+      %next = arith.addf %old, %x : f32
+      msl.set %next, %s : f32, !msl.array<1xf32>
+    } : i32
+    %sum = msl.get %s : !msl.array<1xf32> -> f32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLExplicitTypes : Pass<"msl-explicit-types", "::mlir::ModuleOp"> {
+  let summary = "Gives numbers C++'s types, and makes every conversion an operation";
+  let description = [{
+    MLIR's integers have no sign, and their sums and products wrap. What `msl-infer-overflow` has not marked is computed
+    without a sign (`ui32`), integers of 8 and 16 bits are computed as ints and cut back, bfloats are computed as floats and
+    rounded. A lane is a `ui16`. A number stands for a vector beside one. Functions become `msl.call`s.
+
+    ```mlir
+    %row = msl.program_id 0 : i32
+    %0 = arith.muli %row, %stride : i32
+    %p = msl.ptr_add %x, %0 : !msl.ptr<f32, device>, i32
+    %e = math.exp %v : bf16
+    ```
+    becomes
+    ```mlir
+    %row = msl.program_id 0 : ui32
+    %0 = msl.binary mul %row, %stride : (ui32, i32) -> ui32
+    %1 = msl.cast %0 : ui32 -> i32
+    %p = msl.ptr_add %x, %1 : !msl.ptr<f32, device>, i32
+    %2 = msl.cast %v : bf16 -> f32
+    %3 = msl.call "precise::exp"(%2) : (f32) -> f32
+    %e = msl.cast %3 : f32 -> bf16
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MSLFormExpressions : Pass<"msl-form-expressions", "::mlir::ModuleOp"> {
+  let summary = "Chooses which values have a variable in the text, and their names";
+  let description = [{
+    A value that is used once is written where it is used, if it stays short, nothing in between changes what it reads, and it
+    would not move into a loop. Any other gets a `msl.let`, as do calls in which lanes meet and atomics. A name is Python's,
+    which the location carries, or says what the value is: `max`, `x_row`, `is_first_lane`.
+
+    ```mlir
+    %0 = msl.binary add %x, %y : (f32, f32) -> f32
+    %1 = msl.simd_reduce sum %0 : f32
+    msl.write %1, %p : f32, !msl.ptr<f32, device>
+    ```
+    becomes
+    ```mlir
+    %0 = msl.binary add %x, %y : (f32, f32) -> f32
+    %1 = msl.simd_reduce sum %0 : f32
+    %2 = msl.let "sum" %1 : f32
+    msl.write %2, %p : f32, !msl.ptr<f32, device>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect"];
+}
+
+#endif
