@@ -43,7 +43,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _take_share(worker: dict[str, Any]) -> None:
-    """A worker's part of the processors: the host device and PyTorch start a thread for each that they may use."""
+    """Gives a worker its part of the processors. The host device and PyTorch start a thread for each that they may use,
+    and threads that wait for those of other workers would take the processors from all of them.
+    """
     processors = sorted(os.sched_getaffinity(0))
     number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
     first = number % len(processors)
