@@ -42,19 +42,20 @@ def jump(program: Program) -> None:
         value = program.pick(lambda t: t.shape == variable.shape and t.dtype == variable.dtype)
         if value.id != variable.id:
             changed = (variable, value)
-    negated = changed is not None and rng.random() < 0.4
+    sign, change = "", None
+    if changed is not None and rng.random() < 0.4:
+        sign, change = ("-", m.negate) if changed[0].dtype.is_float else ("~", m.invert)
 
     def run(machine: Machine) -> None:
         here = machine.active & test(machine)
         if changed:
             new, old = (machine.values[tile.id] for tile in (changed[1], changed[0]))
-            if negated:
-                new = (m.negate if changed[0].dtype.is_float else m.invert)(new)
+            if change:
+                new = change(new)
             machine.values[changed[0].id] = merged(here, new, old)
         machine.jump(here, leaves)
 
     def lines() -> list[str]:
-        sign = "" if not negated else "-" if changed[0].dtype.is_float else "~"
         body = [f"{changed[0].name} = {sign}{changed[1].name}"] if changed else []
         body += ["break"] if leaves else [*loop.before_continue, "continue"]
         return [f"if {text}:", *(f"    {line}" for line in body)]

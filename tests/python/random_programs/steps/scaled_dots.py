@@ -12,7 +12,7 @@ from float8_model import FORMATS
 from ..arithmetic import Value
 from ..dtypes import BF16, F16, F32, U8, DType, Refused
 from ..machine import Machine
-from ..program import Argument, Op, Program
+from ..program import Op, Program
 
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
 KINDS = ("e2m1", "e4m3", "e5m2", "bf16", "fp16")
@@ -27,7 +27,6 @@ class Side:
     kind: str
     along_k: bool
     numbers: np.ndarray
-    arguments: list[Argument]
 
 
 def _numbers(
@@ -58,25 +57,25 @@ def _side(
     if kind == "e2m1":
         low, high = (codes[:, ::2], codes[:, 1::2]) if along_k else (codes[::2], codes[1::2])
         codes = low | (high << 4)
-    scale, arguments = "None", []
+    scale = "None"
     if group:
         powers = rng.integers(125, 130, (rows, k // group)).astype(np.uint8)
         numbers = numbers * np.exp2(np.repeat(powers, group, axis=1).astype(np.float64) - 127)
-        arguments.append(program.argument(array=program.array(U8, powers.reshape(-1), powers.size)))
+        argument = program.argument(array=program.array(U8, powers.reshape(-1), powers.size))
         width = k // group
         scale = (
-            f"tl.load({arguments[0].name} + tl.arange(0, {rows})[:, None] * {width} "
+            f"tl.load({argument.name} + tl.arange(0, {rows})[:, None] * {width} "
             f"+ tl.arange(0, {width})[None, :])"
         )
     if transposed:
         codes = codes.T
     flat = np.ascontiguousarray(codes).reshape(-1)
-    arguments.append(program.argument(array=program.array(dtype, flat, flat.size)))
+    argument = program.argument(array=program.array(dtype, flat, flat.size))
     text = (
-        f"tl.load({arguments[-1].name} + tl.arange(0, {codes.shape[0]})[:, None] * {codes.shape[1]} "
+        f"tl.load({argument.name} + tl.arange(0, {codes.shape[0]})[:, None] * {codes.shape[1]} "
         f"+ tl.arange(0, {codes.shape[1]})[None, :])"
     )
-    return Side(text, scale, kind, along_k, numbers, arguments)
+    return Side(text, scale, kind, along_k, numbers)
 
 
 def scaled(program: Program) -> None:
