@@ -68,7 +68,8 @@ def parts_of(value: Any) -> list[Any]:
 
 
 def has_parts(value: Any) -> bool:
-    return getattr(type(value), "__triton_parts__", False) is True
+    """Whether a launch takes the value apart, as the native launcher decides it."""
+    return hasattr(type(value), "__triton_parts__")
 
 
 class KernelLauncher(Launcher):
@@ -100,8 +101,9 @@ class KernelLauncher(Launcher):
                 key, DescriptorLauncher(self.function, ranks)
             )
         flat: list[Any] = []
-        for value in values.values():
-            flat.extend(parts_of(value) if has_parts(value) else [value])
+        for param in params:
+            value = values[param.name]
+            flat.extend(parts_of(value) if param.index in ranks else [value])
         if not run:
             return launcher.native.warmup(*flat, **options)
         if callable(grid):

@@ -20,15 +20,9 @@ IGNORED = {
 _said: set[str] = set()
 
 
-def say_ignored(name: str, value: object, stacklevel: int = 2) -> None:
-    """Warns that this hint changes nothing, the first time that it is met.
-
-    >>> say_ignored("num_ctas", 2)  # doctest: +SKIP
-    UserWarning: num_ctas=2 changes nothing on Metal: Metal has no clusters of threadgroups
-    """
+def say_ignored(name: str, value: object) -> None:
+    """Warns that this hint changes nothing, the first time that it is met."""
     if name not in _said:
         _said.add(name)
-        warnings.warn(
-            f"{name}={value!r} changes nothing on Metal: {IGNORED[name]}",
-            stacklevel=stacklevel + 1,
-        )
+        # The warning is for who called the function that read the hint.
+        warnings.warn(f"{name}={value!r} changes nothing on Metal: {IGNORED[name]}", stacklevel=3)

@@ -11,7 +11,6 @@ from .._native import AtomicOp, BinaryOp, Hint, MathOp, dtype, tensor
 from ..constexpr import const as const
 from ..constexpr import constexpr as constexpr
 from ..constexpr import unwrap as unwrap
-from ..hints import say_ignored
 from . import blocks
 from .building import (
     PropagateNan,
@@ -38,6 +37,9 @@ from .building import (
 from .building import (
     tensor_methods as tensor_methods,
 )
+from .loops import condition as condition
+from .loops import range as range
+from .loops import static_range as static_range
 from .overflow import check_overflow
 from .types import (
     bfloat16 as bfloat16,
@@ -170,7 +172,7 @@ def trans(input, *dims):
         rank = len(input.shape)
         if rank < 2:
             raise ValueError(f"trans takes a tile of at least 2 dimensions, not {input.type}")
-        order = [*range_(rank - 2), rank - 1, rank - 2]
+        order = [*builtins.range(rank - 2), rank - 1, rank - 2]
     return permute(input, *order)
 
 
@@ -221,7 +223,7 @@ def cat(input, other, can_reorder=False, dim=0):
     if input.shape != other.shape:
         raise ValueError(f"cat takes tiles of one shape, not {input.type} and {other.type}")
     dim = wrap_axis(read_int("dim", dim), rank)
-    order = list(range_(rank))
+    order = list(builtins.range(rank))
     order.insert(dim, rank)
     shape = list(input.shape)
     shape[dim] *= 2
@@ -614,7 +616,7 @@ def reduce(input, axis, combine_fn, keep_dims=False):
         results = _combine(builder().begin_reduce(values, axis), combine_fn)
         axis %= rank
     if keep:
-        axes = tuple(range_(rank)) if axis is None else axis
+        axes = tuple(builtins.range(rank)) if axis is None else axis
         results = [expand_dims(r, axes) for r in results]
     return results[0] if single else tuple(results)
 
@@ -632,11 +634,11 @@ def _reduce_with_indices(input, axis, combine_fn, keep_dims=False):
         axis = wrap_axis(read_int("axis", axis), rank)
     index = builder().arange(0, input.shape[axis])
     if len(input.shape) > 1:
-        index = expand_dims(index, tuple(d for d in range_(rank) if d != axis))
+        index = expand_dims(index, tuple(d for d in builtins.range(rank) if d != axis))
         index = builder().broadcast_to(index, list(input.shape))
     result = reduce((input, index), axis, combine_fn, keep_dims=keep_dims and not flat)
     if keep_dims and flat:
-        result = tuple(expand_dims(r, tuple(range_(rank))) for r in result)
+        result = tuple(expand_dims(r, tuple(builtins.range(rank))) for r in result)
     return result
 
 
@@ -740,58 +742,6 @@ def static_print(*values, sep=" ", end="\n", file=None, flush=False):
 def static_assert(cond, msg=""):
     """Fails the compilation if a compile-time condition is false."""
     raise RuntimeError("static_assert works only inside @triton_metal.jit functions")
-
-
-# --- Iterators -------------------------------------------------------------------------------------
-
-range_ = builtins.range
-
-
-class static_range:
-    """A loop that is unrolled while compiling. Its bounds must be constexpr."""
-
-    def __init__(self, arg1: Any, arg2: Any = None, step: Any = 1) -> None:
-        start, end = (0, arg1) if arg2 is None else (arg1, arg2)
-        self.range = range_(
-            read_int("the start of static_range", start),
-            read_int("the end of static_range", end),
-            read_int("the step of static_range", step),
-        )
-
-
-class range:
-    """A loop like Python's, with hints for pipelining and unrolling."""
-
-    def __init__(
-        self,
-        arg1: Any,
-        arg2: Any = None,
-        step: Any = 1,
-        num_stages: int | None = None,
-        loop_unroll_factor: int | None = None,
-        disallow_acc_multi_buffer: bool = False,
-        flatten: bool = False,
-        warp_specialize: bool = False,
-        disable_licm: bool = False,
-    ) -> None:
-        self.start, self.end = (0, arg1) if arg2 is None else (arg1, arg2)
-        self.step = 1 if step is None else step
-        self.num_stages = read_static("num_stages", num_stages)
-        self.loop_unroll_factor = read_static("loop_unroll_factor", loop_unroll_factor)
-        self.disallow_acc_multi_buffer = bool(read_static("", disallow_acc_multi_buffer))
-        self.flatten = bool(read_static("flatten", flatten))
-        self.warp_specialize = bool(read_static("warp_specialize", warp_specialize))
-        if self.warp_specialize:
-            say_ignored("warp_specialize", True)
-        self.disable_licm = bool(read_static("disable_licm", disable_licm))
-
-
-class condition:
-    """The condition of a while loop, with hints: ``while tl.condition(more, disable_licm=True)``."""
-
-    def __init__(self, arg1: Any, disable_licm: bool = False) -> None:
-        self.condition = unwrap(arg1)
-        self.disable_licm = bool(read_static("disable_licm", disable_licm))
 
 
 # --- Functions of one operand -------------------------------------------------------------------------
