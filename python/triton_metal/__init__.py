@@ -1,6 +1,7 @@
 """Triton kernels on Apple GPUs, and on a Metal device that runs on the CPU."""
 
 from . import devices, language, testing
+from .as_triton import install
 from .compiler import compile_ttir
 from .config import KernelConfig, kernel_config, set_kernel_config
 from .devices import MemoryPool, device, memory_pool
@@ -58,6 +59,7 @@ __all__ = [
     "constexpr_function",
     "device",
     "devices",
+    "install",
     "jit",
     "kernel_config",
     "language",

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import _native
-from .devices.target import Target
-from .errors import compile_error
-from .stages import Stages
+from .. import _native
+from ..devices.target import Target
+from ..errors import compile_error
+from ..stages import Stages
 
 
 @dataclass(frozen=True)
