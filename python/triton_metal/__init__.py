@@ -8,15 +8,19 @@ from .devices import MemoryPool, device, memory_pool
 from .errors import (
     CacheError,
     CacheWarning,
+    CompilationError,
     CompileError,
+    CompileTimeAssertionFailure,
     DeviceError,
     DeviceRefusal,
     LaunchTypeError,
     LaunchValueError,
     RefusalWarning,
     StaticAssertionError,
+    TritonError,
     TritonMetalError,
     UnsupportedConstruct,
+    UnsupportedLanguageConstruct,
 )
 from .functions import constexpr_function
 from .jit import JITFunction, jit
@@ -40,7 +44,9 @@ def next_power_of_2(n: int) -> int:
 __all__ = [
     "CacheError",
     "CacheWarning",
+    "CompilationError",
     "CompileError",
+    "CompileTimeAssertionFailure",
     "CompiledKernel",
     "DeviceError",
     "DeviceRefusal",
@@ -52,8 +58,10 @@ __all__ = [
     "MemoryPool",
     "RefusalWarning",
     "StaticAssertionError",
+    "TritonError",
     "TritonMetalError",
     "UnsupportedConstruct",
+    "UnsupportedLanguageConstruct",
     "cdiv",
     "compile_ttir",
     "constexpr_function",

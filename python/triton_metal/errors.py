@@ -12,7 +12,7 @@ from typing import Any
 _LANGUAGE = Path(__file__).parent / "language"
 
 
-class TritonMetalError(Exception):
+class TritonError(Exception):
     """Base of every exception that this package defines."""
 
 
@@ -37,7 +37,7 @@ class SourceLocation:
         return f"    {stripped[indent:]}\n    {' ' * shift}^{'~' * (width - 1)}"
 
 
-class _PlacedError(TritonMetalError):
+class _PlacedError(TritonError):
     """An error with its location in the kernel. The message shows file, line, source and a caret."""
 
     def __init__(
@@ -68,10 +68,15 @@ class _PlacedError(TritonMetalError):
         return type(self), (self.message, self.location, self.callers)
 
 
-class CompileError(_PlacedError):
+class CompilationError(_PlacedError):
     """An error in a kernel that prevents its compilation."""
 
-    def called_from(self, location: SourceLocation) -> CompileError:
+    @property
+    def error_message(self) -> str:
+        """The message without location and source."""
+        return self.message
+
+    def called_from(self, location: SourceLocation) -> CompilationError:
         """This error with a call of the function that it is in.
 
         An error in the language's own functions is reported at their call.
@@ -83,23 +88,30 @@ class CompileError(_PlacedError):
         return type(self)(self.message, self.location, (*self.callers, location))
 
 
-class UnsupportedConstruct(CompileError):
+class UnsupportedLanguageConstruct(CompilationError):
     """Python that kernels do not support."""
 
 
-class StaticAssertionError(CompileError):
+class CompileTimeAssertionFailure(CompilationError):
     """A failed tl.static_assert."""
 
 
-class LaunchTypeError(TritonMetalError, TypeError):
+# The names that this package gave these classes first.
+TritonMetalError = TritonError
+CompileError = CompilationError
+UnsupportedConstruct = UnsupportedLanguageConstruct
+StaticAssertionError = CompileTimeAssertionFailure
+
+
+class LaunchTypeError(TritonError, TypeError):
     """A launch argument of a type that the kernel cannot take."""
 
 
-class LaunchValueError(TritonMetalError, ValueError):
+class LaunchValueError(TritonError, ValueError):
     """A launch argument whose value the kernel cannot take."""
 
 
-class CacheError(TritonMetalError, OSError):
+class CacheError(TritonError, OSError):
     """A cache directory that cannot be used."""
 
 
@@ -238,14 +250,14 @@ _ERROR = re.compile(_PLACE + r"error: (?P<rest>.*)", re.S)
 _CALLER = re.compile(r"\n" + _PLACE + "note: called from here")
 
 
-def compile_error(diagnostics: str) -> CompileError:
+def compile_error(diagnostics: str) -> CompilationError:
     """The compiler's diagnostics as an exception that shows the source.
 
     An error in the language's own functions is reported at their call.
     """
     match = _ERROR.match(diagnostics)
     if match is None:
-        return CompileError(diagnostics.removeprefix("error: "))
+        return CompilationError(diagnostics.removeprefix("error: "))
     places = [_location(match)]
     message, found = match["rest"], _CALLER.search(match["rest"])
     while found is not None:
@@ -253,7 +265,7 @@ def compile_error(diagnostics: str) -> CompileError:
         message = message[: found.start()] + message[found.end() :]
         found = _CALLER.search(message)
     places = [place for place in places if not _is_ours(place)] or places[:1]
-    return CompileError(message, places[0], tuple(places[1:]))
+    return CompilationError(message, places[0], tuple(places[1:]))
 
 
 def _is_ours(place: SourceLocation) -> bool:

@@ -145,7 +145,7 @@ def test_what_fails_is_told_with_its_text(monkeypatch):
     assert wrong["ok"] is False
     assert "the result is off by" in wrong["error"]
     assert broken["ok"] is False
-    assert "CompileError" in broken["error"]
+    assert "CompilationError" in broken["error"]
     assert "power of 2" in broken["error"]
     assert right["ok"] is True
     assert launch["ok"] is True

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from .._native import dtype
-from ..errors import CompileError, StaticAssertionError
+from ..errors import CompilationError, CompileTimeAssertionFailure
 from ..functions import ConstexprFunction, JITCallable, KernelFunction
 from ..language import core
 from .functions import STATIC_CLASSES, STATIC_FUNCTIONS
@@ -57,7 +57,7 @@ class Calls(Walk):
         if isinstance(function, KernelFunction):
             try:
                 return self.call_jit(function, tuple(args), kwargs, node)
-            except CompileError as error:
+            except CompilationError as error:
                 raise error.called_from(self.location(node)) from error.__cause__
         if core.is_builtin(function):
             self.at(node)
@@ -110,7 +110,7 @@ class Calls(Walk):
                 args = tuple(map(self.reads.settle, args))
                 kwargs = {name: self.reads.settle(value) for name, value in kwargs.items()}
             return function(*args, **kwargs)
-        except CompileError as error:  # of a function that the operation calls
+        except CompilationError as error:  # of a function that the operation calls
             raise error.called_from(self.location(node)) from error.__cause__
         except TypeError as error:
             raise self.error(node, self.clean(error, function, args)) from error
@@ -148,7 +148,7 @@ class Calls(Walk):
         if self.reads.call(bool, passed):
             return
         message = self.visit(node.args[1]) if len(node.args) == 2 else ""
-        raise StaticAssertionError(
+        raise CompileTimeAssertionFailure(
             f"static assertion failed{': ' + str(message) if message else ''}", self.location(node)
         )
 

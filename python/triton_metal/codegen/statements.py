@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._native import tensor
-from ..errors import StaticAssertionError
+from ..errors import CompileTimeAssertionFailure
 from ..language import core
 from .jumps import Jumps
 from .values import (
@@ -50,7 +50,7 @@ class Statements(Jumps):
         message = "" if node.msg is None else self.visit(node.msg)
         if not is_runtime(test):
             if not self.reads.call(bool, test):
-                raise StaticAssertionError(
+                raise CompileTimeAssertionFailure(
                     f"assertion failed{': ' + str(message) if message else ''}", self.location(node)
                 )
             return

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ..constants import is_own
-from ..errors import CompileError, SourceLocation, UnsupportedConstruct, node_length
+from ..errors import CompilationError, SourceLocation, UnsupportedLanguageConstruct, node_length
 from ..functions import KernelFunction
 from ..language import random
 from .values import ModuleState
@@ -89,11 +89,11 @@ class Walk:
             node_length(node),
         )
 
-    def unsupported(self, node: ast.AST, message: str) -> UnsupportedConstruct:
-        return UnsupportedConstruct(message, self.location(node))
+    def unsupported(self, node: ast.AST, message: str) -> UnsupportedLanguageConstruct:
+        return UnsupportedLanguageConstruct(message, self.location(node))
 
-    def error(self, node: ast.AST, message: str) -> CompileError:
-        return CompileError(message, self.location(node))
+    def error(self, node: ast.AST, message: str) -> CompilationError:
+        return CompilationError(message, self.location(node))
 
     def statements(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -108,7 +108,7 @@ class Walk:
                 what = _REFUSED.get(type(node), f"{type(node).__name__} nodes")
                 raise self.unsupported(node, f"kernels do not support {what}")
             return method(self, node)
-        except CompileError:
+        except CompilationError:
             raise
         except RecursionError:
             raise

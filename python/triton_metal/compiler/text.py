@@ -38,7 +38,7 @@ def compile_ttir(
     a loop loads tiles when it needs them; with 2 or more, one iteration ahead if the tiles fit twice.
     `metadata["pipeline_stages"]` gives the result, 1 or 2. `name` names the text in messages. `target` is the target
     to compile for (`triton_metal.devices.target.apple("15.0", "Apple M2")`); the default is the newest baseline.
-    Raises CompileError with the location if the text does not parse or cannot be compiled.
+    Raises CompilationError with the location if the text does not parse or cannot be compiled.
 
     >>> compile_ttir("module { tt.func public @k() { tt.return } }").metadata["threads"]
     128

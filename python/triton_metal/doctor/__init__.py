@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import TritonMetalError
+from ..errors import TritonError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -158,6 +158,6 @@ def worker() -> None:
             run.probe(device, write)
         else:
             run.self_test(device, rest[0] if rest else "", write)
-    except (TritonMetalError, ImportError) as error:
+    except (TritonError, ImportError) as error:
         write({"kind": "process", "name": command, "ok": False, "error": str(error)})
     write({"kind": "end"})

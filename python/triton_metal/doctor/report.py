@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import cache, devices
 from ..devices import detect
-from ..errors import TritonMetalError
+from ..errors import TritonError
 
 PACKAGES = (
     "triton-metal",
@@ -137,7 +137,7 @@ def examine(name: str, full: bool, only: str, told: Told | None) -> dict[str, An
     try:
         result["properties"] = device.properties().as_dict()
         result["target"] = devices.target_for(name).spec()
-    except TritonMetalError as error:
+    except TritonError as error:
         result["problem"] = str(error)
         return result
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import devices
-from ..errors import CompileError
+from ..errors import CompilationError
 from ..launcher import Launcher
 
 Progress = Callable[[dict[str, Any]], None]
@@ -40,7 +40,7 @@ def compiled_kernels() -> Iterator[list[Any]]:
 
 def failure(error: BaseException, kernels: list[Any]) -> dict[str, Any]:
     """The fields of a record for an error, with the Metal text of the kernel that caused it."""
-    if isinstance(error, CompileError) and " the target (" in error.message:
+    if isinstance(error, CompilationError) and " the target (" in error.message:
         # The compiler refuses what a GPU lacks; that is not a failure.
         return {"ok": True, "refused": error.message}
     if isinstance(error, ModuleNotFoundError) and error.name == "ml_dtypes":

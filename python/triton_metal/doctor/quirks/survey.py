@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import devices
 from ...devices import detect, quirks
-from ...errors import DeviceError, TritonMetalError
+from ...errors import DeviceError, TritonError
 from . import catalogue, processes
 from .form import Probe, Question
 from .processes import Job
@@ -73,7 +73,7 @@ def features_here() -> Mapping[str, bool | None]:
     """The features of this Mac's target; those of the baseline elsewhere."""
     try:
         return detect.detect_quickly().target("mps").features
-    except TritonMetalError:
+    except TritonError:
         return devices.get("host").target().features
 
 
@@ -282,7 +282,7 @@ def advice(survey: Mapping[str, Any]) -> list[str]:
     active: set[str] = set()
     try:
         active.update(quirks.features_of(key))
-    except TritonMetalError as error:
+    except TritonError as error:
         result.append(str(error))
     for name in survey["features"]:
         if name in active:
