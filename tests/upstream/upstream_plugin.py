@@ -1,8 +1,10 @@
 """A pytest plugin that runs Triton's own tests on the backend "metal", and tells apart what becomes of each.
 
+With ``--own CHECKOUT`` they run under triton_metal's own front end (own_front_end.py).
+
 A test is *right* if it passes after a kernel of it was launched, *refused* if triton_metal did not compile one of its
-kernels, *wrong* if it fails after a launch, and *stock* if it fails before a kernel reaches the backend. It is *foreign*
-if it asks for the text of another backend, or for a limit of one: what the kernel computes was not looked at.
+kernels, *wrong* if it fails after a launch, and *stock* (or *front*, under the own front end) if it fails before a
+kernel reaches the backend. It is *foreign* if it asks for the text of another backend, or for a limit of one: what the kernel computes was not looked at.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import re
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import own_front_end
 import pytest
 
 _KEY = "metal"
@@ -40,6 +44,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--offset", type=int, default=0, help="the first test of the sample")
     parser.addoption("--results", help="the file for the results, one JSON object a line")
     parser.addoption("--limit", type=int, default=300, help="seconds for one test")
+    parser.addoption(
+        "--own", metavar="CHECKOUT", help="the own front end, with this checkout's helpers"
+    )
 
 
 def _take_share(worker: dict[str, Any]) -> None:
@@ -55,6 +62,9 @@ def _take_share(worker: dict[str, Any]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if worker := getattr(config, "workerinput", None):
         _take_share(worker)
+    own = config.getoption("--own")
+    if own:
+        own_front_end.install(Path(own))
     import torch
     import triton._internal_testing as internal
 
@@ -66,7 +76,10 @@ def pytest_configure(config: pytest.Config) -> None:
     internal.is_cpu = lambda: False
     internal.__getattr__ = _question
     torch.cuda.get_device_capability = lambda *device: (8, 0)
-    _observe()
+    if own:
+        own_front_end.observe(lambda: _observed)
+    else:
+        _observe()
     path = config.getoption("--results")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Results(path), "metal-results")
@@ -143,22 +156,25 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = outcome.get_result()
     if call.when != "call" and report.outcome == "passed":
         return
-    result = vars(_observed) | {"kind": _kind(report, call), "error": ""}
+    own = bool(item.config.getoption("--own"))
+    if own and (found := own_front_end.loaded_foreign()):
+        raise RuntimeError(f"modules of an installed Triton were imported: {', '.join(found)}")
+    result = vars(_observed) | {"kind": _kind(report, call, own), "error": ""}
     if call.excinfo is not None and report.outcome == "failed":
         result["error"] = f"{call.excinfo.typename}: {call.excinfo.value}"[:600]
     report.user_properties.append((_KEY, result))
 
 
-def _kind(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
+def _kind(report: pytest.TestReport, call: pytest.CallInfo[None], own: bool) -> str:
     if report.outcome == "skipped":
         return "skipped"
     reached = _observed.compiled or _observed.launched
     if report.outcome == "passed":
         return "right" if _observed.launched else "passed"
-    if not reached:
-        return "stock"
-    if _observed.refused:
+    if _observed.refused and (reached or own):
         return "refused"
+    if not reached:
+        return "front" if own else "stock"
     return "foreign" if _is_foreign(call.excinfo) else "wrong"
 
 

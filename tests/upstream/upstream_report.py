@@ -17,6 +17,7 @@ KINDS = {
     "crashed": "crashed",
     "foreign": "asks for another backend's text or limit",
     "stock": "failed in stock Triton",
+    "front": "failed before a kernel was compiled",
     "uncollected": "not collected",
     "passed": "passed without a kernel",
     "skipped": "skipped",
@@ -30,6 +31,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         "right",
         "skipped",
         "stock",
+        "front",
         "uncollected",
         "foreign",
         "refused",
@@ -88,7 +90,7 @@ def markdown(results: list[dict[str, Any]]) -> str:
     stock = Counter(
         (file_of(result["test"]), reason(result["error"]))
         for result in results
-        if result["kind"] in ("stock", "uncollected")
+        if result["kind"] in ("stock", "front", "uncollected")
     )
     if stock:
         lines += [
@@ -98,6 +100,38 @@ def markdown(results: list[dict[str, Any]]) -> str:
         ]
         lines += [f"| {n} | {file} | {text} |" for (file, text), n in stock.most_common()]
     return "\n".join(lines)
+
+
+def against(results: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
+    """The share of what passed in another run that passes in this one, and what does not, by reason."""
+    passing = ("right", "passed")
+    passed = {name_of(result["test"]) for result in others if result["kind"] in passing}
+    here = [result for result in results if name_of(result["test"]) in passed]
+    lost = [result for result in here if result["kind"] not in passing]
+    files = Counter(file_of(result["test"]) for result in here)
+    missing = Counter(file_of(result["test"]) for result in lost)
+    lines = ["| file | passed there | passes here |", "|---|---:|---:|"]
+    lines += [f"| {file} | {n} | {n - missing[file]} |" for file, n in sorted(files.items())]
+    reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for result in lost:
+        said = result["refused"][0] if result["refused"] else result["error"]
+        reasons[file_of(result["test"]), result["kind"], reason(said)].append(result["test"])
+    if reasons:
+        lines += ["", "| tests | file | kind | reason | for example |", "|---:|---|---|---|---|"]
+        for (file, kind, text), tests in sorted(reasons.items(), key=lambda item: -len(item[1])):
+            example = tests[0].rpartition("::")[2]
+            lines.append(f"| {len(tests)} | {file} | {kind} | {text} | `{example}` |")
+    share = (len(here) - len(lost)) / len(here) if here else 0.0
+    lines += [
+        "",
+        f"{len(here) - len(lost)} of {len(here)} tests that passed there pass here ({share:.2%})",
+    ]
+    return "\n".join(lines)
+
+
+def name_of(test: str) -> str:
+    """A test's name without what differs from process to process."""
+    return re.sub(r"0x[0-9a-f]+", "0x", test)
 
 
 def first_line(text: str) -> str:
