@@ -68,7 +68,7 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
     return TensorWrapper(tensor, dtype)
 
 
-class base_knobs:  # noqa: N801
+class base_knobs:
     """A group of knobs."""
 
 
