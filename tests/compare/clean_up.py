@@ -1,0 +1,33 @@
+"""The clean-up that both texts go through before they are compared: stock Triton's own passes on TTIR."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from triton._C.libtriton import ir, passes
+
+
+class Cleaner:
+    """Parses texts of TTIR and runs stock's passes on them."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._file = Path(self._folder.name) / "kernel.ttir"
+
+    def clean(self, text: str) -> str:
+        """The module after the passes, without locations. Raises RuntimeError if stock does not parse the text."""
+        self._file.write_text(text, encoding="utf-8")
+        context = ir.context()
+        ir.load_dialects(context)
+        module = ir.parse_mlir_module(str(self._file), context)
+        manager = ir.pass_manager(context)
+        passes.common.add_inliner(manager)
+        passes.common.add_canonicalizer(manager)
+        passes.ttir.add_combine(manager)
+        passes.ttir.add_reorder_broadcast(manager)
+        passes.common.add_cse(manager)
+        passes.common.add_symbol_dce(manager)
+        passes.ttir.add_loop_unroll(manager)
+        manager.run(module, "clean_up")
+        return module.str_nodebug()

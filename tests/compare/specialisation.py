@@ -1,0 +1,63 @@
+"""A specialisation of stock Triton's in the form in which triton_metal generates a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from translate import Translator, Untranslatable
+from triton_metal import _native
+from triton_metal.codegen import CodegenOptions, RuntimeLeaf, generate_module
+from triton_metal.functions import KernelFunction
+from triton_metal.language import dtype
+
+_TYPES = {
+    "i1": "int1",
+    "u1": "int1",
+    **{f"i{width}": f"int{width}" for width in (8, 16, 32, 64)},
+    **{f"u{width}": f"uint{width}" for width in (8, 16, 32, 64)},
+}
+
+
+def type_of(text: str) -> Any:
+    """The type that a signature of stock's writes as "*fp32" or "i64"."""
+    if text.startswith("*"):
+        constant = text.startswith("*k")
+        return dtype.pointer(type_of(text[2:] if constant else text[1:]), const=constant)
+    return dtype(_TYPES.get(text, text))
+
+
+def _leaf(kind: Any, path: tuple[int, ...], constants: dict[tuple[int, ...], Any]) -> Any:
+    if path in constants:
+        return constants[path]
+    if isinstance(kind, tuple):
+        parts = [_leaf(part, (*path, index), constants) for index, part in enumerate(kind)]
+        return type(kind)(*parts) if hasattr(kind, "_fields") else tuple(parts)
+    if not isinstance(kind, str):
+        raise Untranslatable(f"a parameter of type {kind!r}")
+    if kind.startswith("tensordesc"):
+        raise Untranslatable("a tensor descriptor made on the host")
+    if kind == "constexpr":
+        return None
+    return RuntimeLeaf(type_of(kind))
+
+
+def generate(source: Any, options: Any, translator: Translator) -> _native.Module:
+    """The module that triton_metal generates for a kernel of stock's (an ``ASTSource``)."""
+    translator.next_round()
+    kernel: KernelFunction = translator.value(source.fn)
+    names = source.fn.arg_names
+    constants = {path: translator.value(value) for path, value in source.constants.items()}
+    arguments = {
+        name: _leaf(source.signature.get(name, "constexpr"), (index,), constants)
+        for index, name in enumerate(names)
+    }
+    divisibility: dict[str, int] = {}
+    for path, attributes in source.attrs.items():
+        name = ".".join([names[path[0]], *map(str, path[1:])])
+        for attribute, number in attributes:
+            if attribute == "tt.divisibility":
+                divisibility[name] = number
+    choices = CodegenOptions(
+        debug=bool(options.debug), sanitize_overflow=bool(options.sanitize_overflow)
+    )
+    return generate_module(kernel, arguments, divisibility, choices)
