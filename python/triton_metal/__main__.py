@@ -1,4 +1,13 @@
-"""``python -m triton_metal``: commands for an installation."""
+"""``python -m triton_metal``: runs programs with ``import triton`` meaning triton_metal, and commands for an installation.
+
+    python -m triton_metal PROGRAM.py [args]
+    python -m triton_metal -m MODULE [args]
+    python -m triton_metal -c TEXT [args]
+    python -m triton_metal doctor [options]
+    python -m triton_metal shim install|uninstall|status
+
+A file that is named as a command is, such as ``doctor``, runs as ``./doctor``.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +15,38 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from . import __version__, doctor
+from . import __version__
+from .as_triton import program, shim
+
+_COMMANDS = ("doctor", "shim")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns the exit status."""
+    """Runs a program or a command; returns the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and (
+        arguments[0] in ("-m", "-c", "-")
+        or (arguments[0][:1] != "-" and arguments[0] not in _COMMANDS)
+    ):
+        program.run(arguments)
+        return 0
     parser = argparse.ArgumentParser(
-        prog="python -m triton_metal", description="Triton kernels on Apple GPUs."
+        prog="python -m triton_metal",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="%(prog)s [-h] [--version] (PROGRAM.py | -m MODULE | -c TEXT | doctor | shim) ...",
     )
     parser.add_argument("--version", action="version", version=f"triton_metal {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    names = commands.add_parser(
+        "shim",
+        help="install or remove the distribution `triton` that pip and other packages find",
+        description=shim.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    shim.add_arguments(names)
+    from . import doctor  # a program's start does without it
+
     checks = commands.add_parser(
         "doctor",
         help="check the installation: what is found, what works, what to do",
@@ -23,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     doctor.add_arguments(checks)
-    return doctor.main(parser.parse_args(arguments))
+    options = parser.parse_args(arguments)
+    return (shim if options.command == "shim" else doctor).main(options)
 
 
 if __name__ == "__main__":

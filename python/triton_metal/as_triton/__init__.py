@@ -16,7 +16,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 NAME = "triton"
@@ -37,8 +37,8 @@ ABSENT = {
 _PACKAGE = __name__.partition(".")[0]
 
 
-class _SameModule(importlib.abc.Loader):
-    """Loads ``triton.x`` as the module object of ``triton_metal.x``."""
+class _SameModule(importlib.abc.InspectLoader):
+    """Loads ``triton.x`` as the module object of ``triton_metal.x``, and shows and runs (``-m``) its text."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -50,6 +50,38 @@ class _SameModule(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # the import system has put the spec of this name there
 
+    def is_package(self, fullname: str) -> bool:
+        return hasattr(self._module, "__path__")
+
+    def get_source(self, fullname: str) -> str | None:
+        return self._own_loader().get_source(self._module.__name__)
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        return self._own_loader().get_code(self._module.__name__)
+
+    def get_filename(self, fullname: str) -> str:
+        if self._spec is None or self._spec.origin is None:
+            raise ImportError(f"module {fullname!r} has no file", name=fullname)
+        return self._spec.origin
+
+    def _own_loader(self) -> importlib.abc.InspectLoader:
+        loader = self._spec.loader if self._spec is not None else None
+        if not isinstance(loader, importlib.abc.InspectLoader):
+            raise ImportError(
+                f"module {self._module.__name__!r} has no text", name=self._module.__name__
+            )
+        return loader
+
+
+class _OwnName(importlib.abc.Loader):
+    """Loads ``triton`` anew where a program has taken it out of `sys.modules`."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return _make()
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = _spec()
+
 
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds the submodules of ``triton``."""
@@ -57,10 +89,17 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        if name == NAME:
+            # Also where the path has another Triton in front of this one, such as the folder of its source.
+            return importlib.machinery.ModuleSpec(
+                name, _OwnName(), origin=sys.modules[_PACKAGE].__file__, is_package=True
+            )
         if not name.startswith(f"{NAME}."):
             return None
         for absent, reason in ABSENT.items():
             if name == absent or name.startswith(f"{absent}."):
+                if _is_asked_only():
+                    return None
                 raise ModuleNotFoundError(
                     f"triton-metal has no module {name!r}: {reason}", name=name
                 )
@@ -70,10 +109,25 @@ class _Finder(importlib.abc.MetaPathFinder):
         except ModuleNotFoundError as error:
             if error.name != own:
                 raise
+            if _is_asked_only():
+                return None
             raise ModuleNotFoundError(f"triton-metal has no module {name!r}", name=name) from None
-        return importlib.machinery.ModuleSpec(
-            name, _SameModule(module), is_package=hasattr(module, "__path__")
+        spec = importlib.machinery.ModuleSpec(
+            name,
+            _SameModule(module),
+            origin=getattr(module, "__file__", None),
+            is_package=hasattr(module, "__path__"),
         )
+        spec.has_location = spec.origin is not None
+        return spec
+
+
+def _is_asked_only() -> bool:
+    """Whether `importlib.util.find_spec` asks for a module, which is to say None, rather than an import, which fails."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "importlib.util"
 
 
 class _Triton(ModuleType):
@@ -98,18 +152,30 @@ def take_name() -> None:
     """Puts triton_metal into `sys.modules` as ``triton``."""
     if is_ours(sys.modules.get(NAME)):
         return
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    sys.modules[NAME] = _make()
+
+
+def _make() -> ModuleType:
     own = importlib.import_module(_PACKAGE)
     module = _Triton(NAME, own.__doc__)
-    spec = importlib.machinery.ModuleSpec(NAME, None, origin=own.__file__, is_package=True)
-    module.__spec__ = spec
+    module.__spec__ = _spec()
+    module.__loader__ = None
     module.__file__ = own.__file__
-    module.__path__ = []
+    module.__path__ = list(own.__path__)
     module.__package__ = NAME
     vars(module).update({name: getattr(own, name) for name in own.__all__})
     vars(module)["__version__"] = VERSION
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
-    sys.modules[NAME] = module
+    return module
+
+
+def _spec() -> importlib.machinery.ModuleSpec:
+    own = importlib.import_module(_PACKAGE)
+    spec = importlib.machinery.ModuleSpec(NAME, _SameModule(own), origin=own.__file__)
+    spec.submodule_search_locations = list(own.__path__)
+    spec.has_location = True
+    return spec
 
 
 def real_triton() -> str | None:
