@@ -11,11 +11,10 @@ from typing import Any
 
 import triton
 import triton.language as stock
-from triton.runtime.jit import ConstexprFunction as StockConstexprFunction
-from triton.runtime.jit import JITFunction as StockFunction
-
 import triton_metal
 import triton_metal.language as own
+from triton.runtime.jit import ConstexprFunction as StockConstexprFunction
+from triton.runtime.jit import JITFunction as StockFunction
 from triton_metal.functions import ConstexprFunction, KernelFunction
 from triton_metal.source import Source
 
