@@ -56,7 +56,11 @@ def record(
     root: Path, what: str, arguments: argparse.Namespace, recorded: Path, temporary: Path
 ) -> None:
     """Runs the program or the tests, which write what they compile into a file."""
-    paths = [str(root / "python"), str(root / "tests" / "compare"), str(root / "tests" / "upstream")]
+    paths = [
+        str(root / "python"),
+        str(root / "tests" / "compare"),
+        str(root / "tests" / "upstream"),
+    ]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")]),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -72,7 +76,16 @@ def record(
         program = root / "tests" / "compare" / "run_program.py"
         subprocess.run([sys.executable, program, *arguments.paths], env=environment, check=False)
         return
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "record_plugin", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "record_plugin",
+        "-p",
+        "no:cacheprovider",
+    ]
     command += ["--tb=no", "-r", "N", "--continue-on-collection-errors", "-c", os.devnull]
     folder = None
     if what == "upstream":
@@ -81,7 +94,14 @@ def record(
         folder = unit.parent
         tests = [str(unit / test) for test in arguments.paths[1:]]
         tests = tests or [str(unit / name) for name in FOLDERS]
-        command += ["-p", "upstream_plugin", "--rootdir", str(folder), "--confcutdir", str(checkout)]
+        command += [
+            "-p",
+            "upstream_plugin",
+            "--rootdir",
+            str(folder),
+            "--confcutdir",
+            str(checkout),
+        ]
         command += ["--sample", str(arguments.sample), "--offset", str(arguments.offset)]
     else:
         tests = [str(Path(path).resolve()) for path in arguments.paths]

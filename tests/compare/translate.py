@@ -158,7 +158,9 @@ class Translator:
         for name in _names(node, copy.__code__):
             if name in function.fn.__globals__:
                 copy.__globals__[name] = self._lazily(function.fn.__globals__[name])
-        for own_cell, cell in zip(copy.__closure__ or (), function.fn.__closure__ or (), strict=True):
+        for own_cell, cell in zip(
+            copy.__closure__ or (), function.fn.__closure__ or (), strict=True
+        ):
             try:
                 contents = cell.cell_contents
             except ValueError:
