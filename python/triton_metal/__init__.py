@@ -1,11 +1,12 @@
 """Triton kernels on Apple GPUs, and on a Metal device that runs on the CPU."""
 
-from . import devices, language, testing
+from . import devices, knobs, language, runtime, testing
 from .as_triton import install
 from .compiler import compile_ttir
 from .config import KernelConfig, kernel_config, set_kernel_config
 from .devices import MemoryPool, device, memory_pool
 from .errors import (
+    AutotunerError,
     CacheError,
     CacheWarning,
     CompilationError,
@@ -25,6 +26,7 @@ from .errors import (
 from .functions import constexpr_function
 from .jit import JITFunction, jit
 from .launcher import CompiledKernel, LaunchLog, launch_options
+from .runtime.autotuner import Autotuner, Config, Heuristics, autotune, heuristics
 
 __version__ = "0.1.0"
 
@@ -42,14 +44,18 @@ def next_power_of_2(n: int) -> int:
 
 
 __all__ = [
+    "Autotuner",
+    "AutotunerError",
     "CacheError",
     "CacheWarning",
     "CompilationError",
     "CompileError",
     "CompileTimeAssertionFailure",
     "CompiledKernel",
+    "Config",
     "DeviceError",
     "DeviceRefusal",
+    "Heuristics",
     "JITFunction",
     "KernelConfig",
     "LaunchLog",
@@ -62,18 +68,22 @@ __all__ = [
     "TritonMetalError",
     "UnsupportedConstruct",
     "UnsupportedLanguageConstruct",
+    "autotune",
     "cdiv",
     "compile_ttir",
     "constexpr_function",
     "device",
     "devices",
+    "heuristics",
     "install",
     "jit",
     "kernel_config",
+    "knobs",
     "language",
     "launch_options",
     "memory_pool",
     "next_power_of_2",
+    "runtime",
     "set_kernel_config",
     "testing",
 ]

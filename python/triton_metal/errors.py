@@ -111,6 +111,17 @@ class LaunchValueError(TritonError, ValueError):
     """A launch argument whose value the kernel cannot take."""
 
 
+class AutotunerError(TritonError):
+    """A search of `autotune` that has found no configuration."""
+
+    def __init__(self, error_message: str | None = None) -> None:
+        self.error_message = error_message
+        super().__init__(error_message)
+
+    def __str__(self) -> str:
+        return f"Autotuner error: {self.error_message or ''}"
+
+
 class CacheError(TritonError, OSError):
     """A cache directory that cannot be used."""
 

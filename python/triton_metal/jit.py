@@ -30,6 +30,14 @@ class JITFunction(KernelFunction):
         """Compiles for these arguments without a launch. Dtypes may replace arrays."""
         return self.launcher.warmup(args, kwargs)
 
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+        """Launches the kernel, or compiles it only."""
+        if kwargs.get("num_ctas") == 1:
+            del kwargs["num_ctas"]
+        if warmup:
+            return self.launcher.warmup(args, kwargs)
+        return self.launcher.at(grid)(*args, **kwargs)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
             f"{self.name} is a @triton_metal.jit function: launch it as {self.name}[grid](...), or "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -39,6 +41,7 @@ class CompiledKernel:
     signature: dict[str, str]
     constants: dict[str, Any]
     aligned: list[str] = field(default_factory=list)
+    device: str = "host"
 
     def __repr__(self) -> str:
         types = ", ".join(f"{name}: {type}" for name, type in self.signature.items())
@@ -109,6 +112,29 @@ def launch_options(
         _native.pop_launch_options()
 
 
+class CompileClock(threading.local):
+    """The seconds that this thread has spent on compiling kernels."""
+
+    seconds = 0.0
+
+
+compile_clock = CompileClock()
+
+
+def clocked(function: Callable[..., CompiledKernel]) -> Callable[..., CompiledKernel]:
+    """Adds what a function takes to the clock."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> CompiledKernel:
+        start = time.perf_counter()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            compile_clock.seconds += time.perf_counter() - start
+
+    return call
+
+
 def mock(value: Any) -> Any:
     """Turns a dtype (of this language, NumPy, torch or MLX) into a stand-in for an array; returns anything else
     unchanged.
@@ -168,6 +194,7 @@ class Launcher:
         keywords = {name: value if name in names else mock(value) for name, value in kwargs.items()}
         return self.native.warmup(*mocked, **keywords)
 
+    @clocked
     def compile(
         self,
         arguments: list[tuple[str, Any, int]],
@@ -251,6 +278,7 @@ class Launcher:
             signature=signature,
             constants=constants,
             aligned=aligned,
+            device=device,
         )
 
     @staticmethod

@@ -1,15 +1,52 @@
-"""Helpers for tests and measurements, and devices that stand in for a Mac's."""
+"""Measurements, comparisons, helpers for tests, and devices that stand in for a Mac's."""
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from .._native import dtype
 from ..codegen import CodegenOptions, RuntimeLeaf, generate_module
 from ..functions import KernelFunction
+from .bench import do_bench, do_bench_cudagraph
+from .close import assert_close
+from .perf import Benchmark, Mark, perf_report
+from .vendors import (
+    cublas,
+    cuda_graph_without_gc,
+    cuda_memcheck,
+    do_bench_cudagraph_proton,
+    do_bench_proton,
+    get_dram_gbps,
+    get_max_simd_tflops,
+    get_max_tensorcore_tflops,
+    nvsmi,
+    set_gpu_clock,
+)
+
+__all__ = [
+    "Benchmark",
+    "Mark",
+    "assert_close",
+    "contract_device",
+    "cublas",
+    "cuda_graph_without_gc",
+    "cuda_memcheck",
+    "do_bench",
+    "do_bench_cudagraph",
+    "do_bench_cudagraph_proton",
+    "do_bench_proton",
+    "find_quirks",
+    "get_dram_gbps",
+    "get_max_simd_tflops",
+    "get_max_tensorcore_tflops",
+    "nvsmi",
+    "perf_report",
+    "refusing",
+    "set_gpu_clock",
+    "ttir",
+    "type_from_signature",
+]
 
 _TYPES = {
     "i1": "int1",
@@ -48,18 +85,6 @@ def ttir(
     return generate_module(
         kernel, arguments, dict(divisibility or {}), CodegenOptions(debug=kernel.debug)
     )
-
-
-def do_bench(function: Callable[[], Any], warmup: int = 3, repeat: int = 20) -> float:
-    """The median time of a call, in milliseconds."""
-    for _ in range(warmup):
-        function()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        function()
-        times.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times)
 
 
 def contract_device(name: str, **options: Any) -> Any:

@@ -1,0 +1,145 @@
+"""What a configuration takes: a time on a GPU, a cost where there is none, or what the user's function returns."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .. import devices
+from ..devices.base import Device
+from ..errors import CompilationError, DeviceRefusal, LaunchTypeError, LaunchValueError
+from ..launcher import CompiledKernel, compile_clock, launch_options
+from ..testing.bench import is_gpu, quantiles_of, times_on
+from .config import Config
+from .cost import cost
+from .results import Row
+
+#: What a configuration that cannot be compiled or launched raises.
+REFUSALS = (CompilationError, DeviceRefusal, LaunchValueError)
+QUANTILES = (0.5, 0.2, 0.8)
+#: Options that grids cannot see.
+_UNSEEN = ("num_stages", "num_ctas", "maxnreg")
+
+# Two searches at a time would disturb each other's times.
+_timing = threading.RLock()
+
+
+def device_of(values: Iterable[Any]) -> Device:
+    """The device of a launch on these arguments."""
+    return devices.current([getattr(v, "base", v) if _has_parts(v) else v for v in values])
+
+
+def _has_parts(value: Any) -> bool:
+    return hasattr(type(value), "__triton_parts__")
+
+
+def label_of(device: Device) -> str:
+    """What results are valid for: the device and its chip. Costs are the same on every machine."""
+    if not is_gpu(device):
+        return "host"
+    chip = device.properties().chip
+    return f"{device.name} {chip}" if chip else device.name
+
+
+class Measurement:
+    """Measures the configurations of one search.
+
+    ``launch`` launches the kernel with a configuration, or compiles it only, and ``call`` does the same between the hooks.
+    """
+
+    def __init__(
+        self, device: Device, do_bench: Callable[..., Any] | None, warmup: float, rep: float
+    ) -> None:
+        self._device = device
+        self._do_bench = do_bench
+        self._warmup = warmup
+        self._rep = rep
+        self._costs: dict[tuple[str, str], float] = {}
+        self.errors: list[Exception] = []
+        self.unit = "benchmark" if do_bench else "ms" if is_gpu(device) else "cost"
+
+    def measure(
+        self,
+        config: Config,
+        hooked: Callable[[Callable[[], Any]], Any],
+        launch: Callable[[bool], Any],
+        arrays: Sequence[Any] = (),
+    ) -> tuple[Row, Any]:
+        """The row of a configuration, and its timing as stock Triton keeps it.
+
+        ``hooked`` calls a function between the hooks of the search; ``launch(warmup)`` launches, or compiles only.
+        """
+        runs = 0
+
+        def run() -> Any:
+            nonlocal runs
+            runs += 1
+            return launch(False)
+
+        before = compile_clock.seconds
+        refusal: Exception | None = None
+        timing: Any = [math.inf] * 3
+        try:
+            if self._do_bench is not None:
+                timing = self._do_bench(lambda: hooked(run), quantiles=QUANTILES)
+            elif self.unit == "ms":
+                with _timing:
+                    times = times_on(self._device, lambda: hooked(run), self._warmup, self._rep)
+                timing = quantiles_of(times, QUANTILES)
+            else:
+                self._device.wait_for(list(arrays))
+                timing = [self._cost(config, hooked, launch, run)] * 3
+        except REFUSALS as error:
+            refusal = error
+            self.errors.append(error)
+        compile_ms = (compile_clock.seconds - before) * 1e3
+        if refusal is not None:
+            reason = f"{type(refusal).__name__}: {refusal}"
+            return Row(config, runs=runs, compile_ms=compile_ms, reason=reason), timing
+        value, low, high = _figures(timing)
+        return Row(config, value, low, high, runs, compile_ms), timing
+
+    def _cost(
+        self,
+        config: Config,
+        hooked: Callable[[Callable[[], Any]], Any],
+        launch: Callable[[bool], Any],
+        run: Callable[[], Any],
+    ) -> float:
+        """The cost of one launch. Configurations that become the same Metal text share it."""
+        result = 0.0
+
+        def count() -> None:
+            nonlocal result
+            compiled = launch(True)
+            same = None
+            if isinstance(compiled, CompiledKernel):
+                seen = {k: v for k, v in config.all_kwargs().items() if k not in _UNSEEN}
+                same = compiled.asm["metal"], repr(seen)
+                if same in self._costs:
+                    result = self._costs[same]
+                    return
+            with launch_options(count=True) as log:
+                run()
+            result = sum(cost(record.counters) for record in log.launches)
+            if same is not None:
+                self._costs[same] = result
+
+        hooked(count)
+        return result
+
+
+def _figures(timing: Any) -> tuple[float, float, float]:
+    """The median and the percentiles of what a benchmark returned: a number, or one for each quantile."""
+    values = list(timing) if isinstance(timing, (list, tuple)) else [timing]
+    try:
+        numbers = [float(value) for value in values]
+    except (TypeError, ValueError):
+        numbers = []
+    if not numbers:
+        raise LaunchTypeError(
+            f"autotune's do_bench must return a number, or a list of them for the quantiles, not {timing!r}"
+        )
+    return numbers[0], numbers[min(1, len(numbers) - 1)], numbers[-1]

@@ -1,0 +1,529 @@
+"""The kernel that `autotune` makes: it searches for the best configuration once for each key."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import functools
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .. import knobs
+from .._native import dtype
+from ..devices import target_spec
+from ..errors import AutotunerError, LaunchTypeError, LaunchValueError
+from ..functions import ConstexprFunction
+from ..jit import JITFunction
+from . import arrays, files, store
+from .config import Config
+from .digest import digest_of
+from .interface import KernelInterface, kernel_of
+from .key import KeyReader, has_shape
+from .measure import Measurement, device_of, label_of
+from .memory import Memory
+from .options import read_configs, read_names, read_prune
+from .progress import Progress
+from .results import Results, Tuning, shown_key
+from .search import Plan
+from .space import Space, read_constraints
+
+#: Values whose dtype no key has.
+_PLAIN = frozenset(
+    {int, float, bool, str, type(None), tuple, dtype, JITFunction, ConstexprFunction}
+)
+
+
+class _Layout:
+    """How the arguments of launches are given, and where the values of the key are among them."""
+
+    __slots__ = ("has_key", "names", "positions")
+
+    def __init__(self, positions: tuple[int, ...], names: tuple[str, ...], has_key: bool) -> None:
+        self.positions = positions
+        self.names = names
+        self.has_key = has_key
+
+
+class _Found:
+    """The configuration of launches that look alike."""
+
+    __slots__ = ("config", "keywords")
+
+    def __init__(self, config: Config, keywords: dict[str, Any]) -> None:
+        self.config = config
+        self.keywords = keywords
+
+
+class Autotuner(KernelInterface):
+    """A kernel that is launched with the best of several configurations; `autotune` makes it.
+
+    ``cache`` has the best configuration for each key, ``best_config`` that of the latest launch. ``results`` has what
+    the searches found, ``bench_time`` the seconds and ``configs_timings`` the timings of the latest one.
+    """
+
+    best_config: Config
+    bench_time: float
+    configs_timings: dict[Config, Any]
+
+    def __init__(
+        self,
+        fn: Any,
+        arg_names: list[str],
+        configs: Any,
+        key: Any,
+        reset_to_zero: Any,
+        restore_value: Any,
+        pre_hook: Callable[..., Any] | None = None,
+        post_hook: Callable[..., Any] | None = None,
+        prune_configs_by: Mapping[str, Any] | None = None,
+        warmup: int | None = None,
+        rep: int | None = None,
+        use_cuda_graph: bool = False,
+        do_bench: Callable[..., Any] | None = None,
+        cache_results: bool = False,
+        *,
+        space: Mapping[str, Any] | None = None,
+        search: str = "grid",
+        budget: int | None = None,
+        seconds: float | None = None,
+        seed: int = 0,
+        constraints: Any = None,
+        results: str | os.PathLike[str] | None = None,
+    ) -> None:
+        kernel = kernel_of("autotune", fn)
+        name = kernel.name
+        self._kernel = kernel
+        self.fn = fn
+        self.base_fn = kernel.function
+        self.arg_names = arg_names
+        self.__name__ = name
+        self.__qualname__ = kernel.__qualname__
+        self.__module__ = kernel.__module__
+        self.__doc__ = kernel.__doc__
+        self._space = None if space is None else Space(name, arg_names, space)
+        self.configs = read_configs(name, configs, self._space)
+        self.keys = read_names(name, "key", key, arg_names)
+        self.reset_to_zero = read_names(name, "reset_to_zero", reset_to_zero, arg_names)
+        self.restore_value = read_names(name, "restore_value", restore_value, arg_names)
+        self.early_config_prune, self.perf_model, self.configs_top_k = read_prune(
+            name, prune_configs_by
+        )
+        self.restore_copies: dict[str, Any] = {}
+        self.user_defined_pre_hook = pre_hook is not None
+        self.user_defined_post_hook = post_hook is not None
+        self.pre_hook = pre_hook or self._prepare
+        self.post_hook = post_hook or self._restore
+        self._do_bench = do_bench
+        self.num_warmups = warmup
+        self.num_reps = rep
+        self.use_cuda_graph = use_cuda_graph
+        if warmup is not None or rep is not None or use_cuda_graph:
+            warnings.warn(
+                "autotune's warmup, rep and use_cuda_graph are deprecated: give do_bench=... in their place",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        self.cache_results = cache_results or knobs.autotuning.cache
+        self._plan = Plan(name, search, budget, seconds, seed, self._space)
+        self._constraints = read_constraints(name, constraints)
+        self._shipped = {} if results is None else files.read(results, name, arg_names)
+        self.results = Results(name)
+        self.nargs: dict[str, Any] | None = None
+        self._keys = KeyReader(name, kernel.signature, self.keys)
+        self._lock = threading.RLock()
+        self._layouts: dict[tuple[Any, ...], _Layout] = {}
+        self._fast: dict[tuple[Any, ...], _Found] = {}
+        self._memory = Memory(self._fast.clear)
+        # Only a plain kernel is launched past `run`, which a class around one may have overridden.
+        self._is_plain = type(fn) is JITFunction
+
+    def __repr__(self) -> str:
+        return f"Autotuner({self.fn!r})"
+
+    @property
+    def do_bench(self) -> Callable[..., Any]:
+        """The function that measures configurations: the given one, or `triton_metal.testing.do_bench`."""
+        if self._do_bench is not None:
+            return self._do_bench
+        from ..testing import do_bench
+
+        return do_bench
+
+    def report(self) -> str:
+        """The results of all searches as tables: each configuration with its median and percentiles, the number of
+        launches, the compile time, and why it was refused."""
+        return str(self.results)
+
+    # --- Launches -----------------------------------------------------------------------------------
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """``kernel[grid](...)`` launches the kernel with the best configuration, which it searches for if it is not
+        known."""
+        return functools.partial(self._launch, grid)
+
+    def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
+        # This is the whole cost of a look-up: it builds a key that determines the one of `cache`, without texts.
+        layout = self._layouts.get((len(args), *kwargs))
+        if layout is not None:
+            parts = [layout]
+            try:
+                for value in args:
+                    if type(value) not in _PLAIN:
+                        parts.append(value.dtype)
+                if kwargs:
+                    for value in kwargs.values():
+                        if type(value) not in _PLAIN:
+                            parts.append(value.dtype)
+                    for name in layout.names:
+                        parts.append(kwargs[name])
+                for position in layout.positions:
+                    parts.append(args[position])
+                found = self._fast[tuple(parts)]
+            except Exception:  # not known yet, or a value that needs a closer look
+                return self.run(*args, grid=grid, warmup=False, **kwargs)
+            if layout.has_key or self._is_only(found.config):
+                self.best_config = found.config
+                return self.fn[grid](*args, **kwargs, **found.keywords)
+        return self.run(*args, grid=grid, warmup=False, **kwargs)
+
+    def _is_only(self, config: Config) -> bool:
+        return len(self.configs) == 1 and self.configs[0] is config
+
+    @property
+    def cache(self) -> dict[tuple[Any, ...], Config]:
+        """The best configuration for each key. A program may change it."""
+        return self._memory
+
+    @cache.setter
+    def cache(self, value: dict[tuple[Any, ...], Config]) -> None:
+        self._memory.clear()
+        self._memory.update(value)
+
+    def run(self, *args: Any, grid: Any = None, warmup: bool = False, **kwargs: Any) -> Any:
+        """Launches the kernel over a grid with the best configuration."""
+        if warmup:
+            return self.warmup(*args, grid=grid, **kwargs)
+        given = {"grid": grid, "warmup": False, **kwargs}
+        if len(self.configs) > 1:
+            key = self._keys.read(args, kwargs)
+            config = self.cache.get(key)
+            if config is None:
+                with self._lock:
+                    config = self.cache.get(key)
+                    if config is None:
+                        config = self._tune(key, args, given)
+        else:
+            key, config = None, self.configs[0]
+        self._check_conflicts(config, args, kwargs)
+        self.best_config = config
+        keywords = config.all_kwargs()
+        if config.pre_hook is not None:
+            config.pre_hook({**self._named(args), **given, **keywords})
+        else:
+            self._remember(key, config, args, kwargs)
+        return self.fn.run(*args, **given, **keywords)
+
+    def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> list[Any]:
+        """Compiles all configurations that pruning leaves for these arguments, without a launch."""
+        given = {"grid": grid, "warmup": True, **kwargs}
+        with self._lock:
+            before, self.nargs = self.nargs, self._named(args)
+            try:
+                configs = self.prune_configs(given)
+                return [self.fn.run(*args, **given, **c.all_kwargs()) for c in configs]
+            finally:
+                self.nargs = before
+
+    def _named(self, args: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(self.arg_names, args, strict=False))
+
+    def _check_conflicts(
+        self, config: Config, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        keywords = config.all_kwargs()
+        twice = [n for n in keywords if n in kwargs or n in self.arg_names[: len(args)]]
+        if twice:
+            raise LaunchValueError(
+                f"{self.__name__}: {', '.join(twice)} is given by the caller and by autotune's configuration "
+                f"({config}): leave it out of one of them"
+            )
+
+    def _remember(
+        self,
+        key: tuple[Any, ...] | None,
+        config: Config,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> None:
+        """Lets later launches that look like this one find the configuration at once."""
+        if not self._is_plain or {"grid", "warmup"} & kwargs.keys():
+            return
+        names = self.arg_names
+        keys = self.keys if key is not None else []
+        look = (len(args), *kwargs)
+        layout = self._layouts.get(look)
+        if layout is None or layout.has_key is not (key is not None):
+            layout = _Layout(
+                tuple(names.index(name) for name in keys if name in names[: len(args)]),
+                tuple(name for name in keys if name in kwargs),
+                key is not None,
+            )
+        parts: list[Any] = [layout]
+        for value in (*args, *kwargs.values()):
+            if type(value) not in _PLAIN:
+                kind = getattr(value, "dtype", None)
+                if kind is None:
+                    return
+                parts.append(kind)
+        values = [kwargs[name] for name in layout.names]
+        values += [args[position] for position in layout.positions]
+        if any(map(has_shape, values)):
+            return
+        keywords = config.all_kwargs()
+        if keywords.get("num_ctas") == 1:
+            del keywords["num_ctas"]  # what every launch has
+        try:
+            self._fast[tuple(parts + values)] = _Found(config, keywords)
+        except TypeError:  # a dtype that cannot be hashed
+            return
+        self._layouts[look] = layout
+
+    # --- Hooks --------------------------------------------------------------------------------------
+
+    def _prepare(self, kwargs: Mapping[str, Any], reset_only: bool = False) -> None:
+        """The hook before each launch of a search."""
+        for name in self.reset_to_zero:
+            if kwargs.get(name) is not None:
+                arrays.set_to_zero(name, kwargs[name])
+        if not reset_only:
+            self.restore_copies = {
+                name: arrays.copy_of(name, kwargs[name])
+                for name in self.restore_value
+                if kwargs.get(name) is not None
+            }
+
+    def _restore(self, kwargs: Mapping[str, Any], exception: Exception | None) -> None:
+        """The hook after each launch of a search."""
+        for name, copy in self.restore_copies.items():
+            arrays.restore(kwargs[name], copy)
+        self.restore_copies = {}
+
+    # --- The search ---------------------------------------------------------------------------------
+
+    def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
+        """The configurations to measure for a launch, of which ``nargs`` has the positional arguments."""
+        nargs = self.nargs or {}
+        configs = self.configs
+        if self.early_config_prune is not None:
+            configs = self.early_config_prune(configs, nargs, **kwargs)
+            if not configs:
+                raise AutotunerError(
+                    "No valid autotuner configs after pruning. `early_config_prune` should return at least one config."
+                )
+            configs = read_configs(self.__name__, configs, None)
+        if self.perf_model is not None:
+            top_k = self.configs_top_k
+            if isinstance(top_k, float):
+                top_k = max(1, int(len(configs) * top_k))
+            if len(configs) > top_k:
+                expected = [
+                    self.perf_model(**nargs, **kwargs, **config.all_kwargs()) for config in configs
+                ]
+                order = sorted(range(len(configs)), key=expected.__getitem__)
+                configs = [configs[i] for i in order[:top_k]]
+        if self._constraints:
+            arguments = {**nargs, **kwargs}
+            configs = [
+                config
+                for config in configs
+                if all(c({**arguments, **config.all_kwargs()}) for c in self._constraints)
+            ]
+            if not configs:
+                raise AutotunerError(
+                    f"{self.__name__}: the constraints exclude every configuration of autotune"
+                )
+        return configs
+
+    def _tune(self, key: tuple[Any, ...], args: Sequence[Any], given: dict[str, Any]) -> Config:
+        """Finds the best configuration for a key: in a file, or by a search."""
+        before, self.nargs = self.nargs, self._named(args)
+        try:
+            configs = self.prune_configs(given)
+            for config in configs:
+                self._check_conflicts(config, args, given)
+            if len(configs) == 1:
+                self.cache[key] = configs[0]
+                return configs[0]
+            device = device_of({**self.nargs, **given}.values())
+            label = label_of(device)
+            tuning = self._shipped.get((label, shown_key(key)))
+            if tuning is None:
+                tuning = self._search(key, args, given, configs, device, label)
+            else:
+                tuning = dataclasses.replace(tuning, key=key)
+                self._keep(tuning, configs)
+            if knobs.autotuning.listener is not None:
+                found = tuning.source != "search"
+                knobs.autotuning.listener(
+                    fn=self._kernel,
+                    key=key,
+                    best_config=self.cache[key],
+                    configs_timings=self.configs_timings,
+                    duration=None if found else self.bench_time,
+                    cache_hit=found,
+                )
+            return self.cache[key]
+        finally:
+            self.nargs = before
+
+    def _keep(self, tuning: Tuning, configs: Sequence[Config]) -> None:
+        """Takes results that were found earlier."""
+        # The program's own object has its hook.
+        own = {repr(config): config for config in configs}
+        best = own.get(repr(tuning.best), tuning.best)
+        self.cache[tuning.key] = best
+        self.results.add(tuning)
+        self.configs_timings = {
+            own.get(repr(row.config), row.config): [row.value, row.low, row.high]
+            for row in tuning.rows
+        }
+
+    def _search(
+        self,
+        key: tuple[Any, ...],
+        args: Sequence[Any],
+        given: dict[str, Any],
+        configs: Sequence[Config],
+        device: Any,
+        label: str,
+    ) -> Tuning:
+        measurement = Measurement(
+            device, self._do_bench, self.num_warmups or 25, self.num_reps or 100
+        )
+        limit = _limit_of_environment()
+        name = ""
+        if self.cache_results and not any(config.pre_hook for config in configs):
+            name = store.name_of(
+                label,
+                target_spec(device.name),
+                measurement.unit,
+                self._digest(),
+                shown_key(key),
+                repr((self._plan, limit)),
+                *map(str, configs),
+            )
+            kept = store.load(name, self.__name__, self.arg_names, key)
+            if kept is not None:
+                self._keep(kept, configs)
+                return kept
+        start = time.perf_counter()
+        rows, timings = [], {}
+        progress = Progress(self.__name__, self._plan.count(configs, limit))
+
+        def measure(config: Config) -> float:
+            row, timings[config] = self._measure(measurement, config, args, given)
+            rows.append(row)
+            progress.advance()
+            return row.value
+
+        try:
+            for _ in self._plan.run(configs, measure, limit):
+                pass
+        finally:
+            progress.close()
+        self.bench_time = time.perf_counter() - start
+        if measurement.errors and len(measurement.errors) == len(rows):
+            raise self._failure(measurement.errors, rows)
+        best = builtins.min(timings, key=timings.__getitem__)
+        self.cache[key] = best
+        self.configs_timings = timings
+        tuning = Tuning(key, best, tuple(rows), measurement.unit, label, self.bench_time)
+        self.results.add(tuning)
+        self.pre_hook({**(self.nargs or {}), **given, **best.all_kwargs()}, reset_only=True)
+        if name:
+            store.store(name, self.__name__, tuning)
+        if knobs.autotuning.print:
+            print(
+                f"Triton autotuning of {self.__name__} with key {key}: {self.bench_time:.2f} s, "
+                f"best config: {best}"
+            )
+        return tuning
+
+    def _measure(
+        self,
+        measurement: Measurement,
+        config: Config,
+        args: Sequence[Any],
+        given: dict[str, Any],
+    ) -> tuple[Any, Any]:
+        """Measures one configuration."""
+        if knobs.autotuning.print:
+            print(f"Triton autotuning of {self.__name__}: config {config}")
+        current = {**given, **config.all_kwargs()}
+        named = {**(self.nargs or {}), **current}
+
+        def launch(warmup: bool) -> Any:
+            return self.fn.run(*args, **{**current, "warmup": warmup})
+
+        def hooked(call: Callable[[], Any]) -> Any:
+            if config.pre_hook is not None:
+                config.pre_hook(named)
+            self.pre_hook(named)
+            try:
+                result = call()
+            except Exception as error:
+                try:
+                    self.post_hook(named, exception=error)
+                finally:
+                    raise error
+            self.post_hook(named, exception=None)
+            return result
+
+        try:
+            row, timing = measurement.measure(config, hooked, launch, list(named.values()))
+        except LaunchTypeError as error:
+            unknown = [name for name in config.kwargs if name not in self.arg_names]
+            if not unknown:
+                raise
+            raise LaunchTypeError(f"{error} (autotune's configuration is {config})") from error
+        if row.reason and knobs.autotuning.print:
+            print(f"Triton autotuning of {self.__name__}: refused, {row.reason}")
+        return row, timing
+
+    def _failure(self, errors: Sequence[Exception], rows: Sequence[Any]) -> Exception:
+        """The error of a search in which every configuration was refused."""
+        first = errors[0]
+        if all(type(error) is type(first) and str(error) == str(first) for error in errors):
+            return first  # it has nothing to do with the configurations
+        lines = [f"  {row.config}\n    {row.reason}".replace("\n", "\n    ") for row in rows]
+        failure = AutotunerError(
+            f"{self.__name__}: none of the {len(rows)} configurations can be compiled and launched:\n"
+            + "\n".join(lines)
+        )
+        failure.__cause__ = first
+        return failure
+
+    def _digest(self) -> str:
+        """What the results depend on besides the configurations: the kernel, and the functions around it."""
+        functions, fn = [], self.fn
+        while fn is not self._kernel:
+            functions.append(getattr(fn, "values", None))
+            fn = fn.fn
+        hooks = (self._constraints, self.early_config_prune, self.perf_model)
+        return digest_of(self._kernel, *functions, *hooks)
+
+
+def _limit_of_environment() -> int | None:
+    """TRITON_METAL_AUTOTUNE_BUDGET: the most configurations that any search of this process tries."""
+    text = os.environ.get("TRITON_METAL_AUTOTUNE_BUDGET", "")
+    if not text:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise LaunchValueError(
+            f"TRITON_METAL_AUTOTUNE_BUDGET must be a number of configurations, 1 or more, not {text!r}"
+        )
+    return int(text)
