@@ -756,6 +756,11 @@ def math_function(name: str, op: MathOp, doc: str) -> Any:
     return tensor_method(builtin(function))
 
 
+#: Defaults of parameters: programs copy them from Triton's own functions.
+CONSTEXPR_0 = constexpr(0)
+CONSTEXPR_NONE = constexpr(None)
+
+
 def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
     """The integer dtype of a width."""
     return dtype.integer(bitwidth, signed)
