@@ -12,12 +12,39 @@ from package_support import check, labels, normal
 
 pytest.importorskip("liger_kernel")
 
-from liger_kernel.ops import attn_res, cross_entropy, dyt, fused_add_rms_norm, fused_ce_tvd
-from liger_kernel.ops import fused_linear_cross_entropy, fused_linear_jsd, fused_linear_kl_div
-from liger_kernel.ops import fused_moe, fused_neighborhood_attention, geglu, group_norm, grpo_loss
-from liger_kernel.ops import jsd, kl_div, layer_norm, llama4_rope, mhc, mlp, modulated_rms_norm
-from liger_kernel.ops import multi_token_attention, poly_norm, qwen2vl_mrope, relu_squared, rms_norm
-from liger_kernel.ops import rope, softmax, sparsemax, swiglu, tvd, vocab_parallel_cross_entropy
+from liger_kernel.ops import (
+    attn_res,
+    cross_entropy,
+    dyt,
+    fused_add_rms_norm,
+    fused_ce_tvd,
+    fused_linear_cross_entropy,
+    fused_linear_jsd,
+    fused_linear_kl_div,
+    fused_moe,
+    fused_neighborhood_attention,
+    geglu,
+    group_norm,
+    grpo_loss,
+    jsd,
+    kl_div,
+    layer_norm,
+    llama4_rope,
+    mhc,
+    mlp,
+    modulated_rms_norm,
+    multi_token_attention,
+    poly_norm,
+    qwen2vl_mrope,
+    relu_squared,
+    rms_norm,
+    rope,
+    softmax,
+    sparsemax,
+    swiglu,
+    tvd,
+    vocab_parallel_cross_entropy,
+)
 from liger_kernel.ops.experimental import embedding, mm_int8int2
 
 DTYPES = [torch.float32, torch.bfloat16]
