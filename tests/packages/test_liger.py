@@ -258,7 +258,7 @@ def test_softmax_in_blocks():
     The one of the forward pass calls a dtype. Triton refuses that, and so does triton_metal.
     """
     x = normal(3, 1000)
-    with pytest.raises(triton.CompilationError, match="softmax.py:.*fp32"):
+    with pytest.raises(triton.CompilationError, match=r"softmax.py:.*fp32"):
         softmax._softmax_multi_block_forward_kernel[(3,)](
             torch.empty_like(x), 1000, x, 1000, 1000, BLOCK_SIZE=256, num_warps=4
         )
