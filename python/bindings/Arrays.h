@@ -23,6 +23,10 @@ enum class ArgumentKind : uint8_t {
   Tensor,
   Mlx,
   Foreign,
+  /// An object with data_ptr() and a dtype, such as a tensor that is read as another dtype.
+  Pointer,
+  /// An array of a library that exports its memory through DLPack or __array_interface__ alone.
+  Exported,
   Mock,
   Static,
   Other
@@ -76,6 +80,9 @@ struct ArrayProblem {
 
 /// Reads an array. Returns false and describes the problem if this fails.
 bool readArray(PyObject *object, ArgumentKind kind, ArrayInfo &info, ArrayProblem &problem);
+
+/// The tensor in a `Pointer` that wraps one as its `base`; invalid if it wraps none.
+nb::object wrappedTensor(PyObject *object);
 
 /// What an array shares with the other arrays of a launch.
 struct Sharing {

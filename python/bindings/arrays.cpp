@@ -338,6 +338,43 @@ bool readForeign(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   return true;
 }
 
+/// An object of which an address, a dtype and perhaps the size are known.
+bool readPointer(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
+  nb::object dtype = nb::steal(PyObject_GetAttrString(object, "dtype"));
+  if (!dtype.is_valid()) {
+    PyErr_Clear();
+    problem.message = "has data_ptr, but no dtype";
+    return false;
+  }
+  const char *known = knownDtype(nb::str(dtype).c_str());
+  if (!known)
+    known = torchDtype(dtype.ptr());
+  if (!known) {
+    problem.message = unsupportedDtype(nb::str(dtype).c_str());
+    return false;
+  }
+  if (nb::object inner = wrappedTensor(object); inner.is_valid()) {
+    if (!readTensor(inner.ptr(), info, problem))
+      return false;
+    info.dtype = known;
+    return true;
+  }
+  nb::object address = nb::steal(PyObject_CallMethod(object, "data_ptr", nullptr));
+  if (!address.is_valid())
+    throw nb::python_error();
+  info.dtype = known;
+  info.data = info.low = PyLong_AsVoidPtr(address.ptr());
+  if (PyErr_Occurred())
+    throw nb::python_error();
+  // An object that does not tell its size may reach anywhere behind its address.
+  info.bytes = UINT64_C(1) << 40;
+  nb::object bytes = nb::steal(PyObject_GetAttrString(object, "nbytes"));
+  if (bytes.is_valid() && PyLong_Check(bytes.ptr()))
+    info.bytes = PyLong_AsUnsignedLongLong(bytes.ptr());
+  PyErr_Clear();
+  return true;
+}
+
 ArgumentKind classifySlowly(PyObject *object) {
   if (nb::isinstance<MockArray>(nb::handle(object)))
     return ArgumentKind::Mock;
@@ -347,6 +384,8 @@ ArgumentKind classifySlowly(PyObject *object) {
   auto has = [&](const char *name) { return PyObject_HasAttrString(object, name); };
   if (has("data_ptr") && has("is_cpu"))
     return ArgumentKind::Tensor;
+  if (has("data_ptr"))
+    return ArgumentKind::Pointer;
   if (has("__array_struct__")) {
     // NumPy scalars are numbers.
     if (std::strncmp(type->tp_name, "numpy.", 6) == 0 && PyObject_HasAttrString(object, "item") &&
@@ -367,12 +406,22 @@ ArgumentKind classifySlowly(PyObject *object) {
     return ArgumentKind::Array;
   if (has("__triton_static__"))
     return ArgumentKind::Static;
+  if (has("__array_interface__") || has("__dlpack__"))
+    return ArgumentKind::Exported;
   if (PyIndex_Check(object))
     return ArgumentKind::Integer;
   return ArgumentKind::Other;
 }
 
 } // namespace
+
+nb::object wrappedTensor(PyObject *object) {
+  nb::object base = nb::steal(PyObject_GetAttrString(object, "base"));
+  bool isTensor = base.is_valid() && PyObject_HasAttrString(base.ptr(), "data_ptr") &&
+                  PyObject_HasAttrString(base.ptr(), "is_cpu");
+  PyErr_Clear();
+  return isTensor ? base : nb::object();
+}
 
 /// Types are kept alive, so that an address is never reused.
 static std::unordered_map<PyTypeObject *, ArgumentKind> &knownKinds() {
@@ -411,7 +460,8 @@ ArgumentKind classify(PyObject *object) {
 }
 
 bool readArray(PyObject *object, ArgumentKind kind, ArrayInfo &info, ArrayProblem &problem) {
-  bool read = kind == ArgumentKind::Mlx       ? readMlx(object, info, problem)
+  bool read = kind == ArgumentKind::Pointer   ? readPointer(object, info, problem)
+              : kind == ArgumentKind::Mlx     ? readMlx(object, info, problem)
               : kind == ArgumentKind::Foreign ? readForeign(object, info, problem)
               : kind == ArgumentKind::Tensor  ? readTensor(object, info, problem)
               : PyObject_CheckBuffer(object) &&
@@ -427,7 +477,7 @@ bool readArray(PyObject *object, ArgumentKind kind, ArrayInfo &info, ArrayProble
   if (info.device != DeviceId::Host)
     return true;
   // An empty array may have no address; the kernel must not touch it anyhow.
-  static uint64_t nothing[4];
+  alignas(16) static uint64_t nothing[4];
   if (!info.data) {
     info.data = info.low = nothing;
     info.bytes = 0;

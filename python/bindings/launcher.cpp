@@ -39,6 +39,8 @@ struct Bound {
 
 /// How a launch passes its arguments to a kernel.
 struct Plan {
+  /// Whether a launch has had the kernel loaded, which is what hooks are told.
+  bool isLoaded = false;
   struct Step {
     unsigned param;
     unsigned slot, words;
@@ -61,7 +63,19 @@ constexpr size_t maxPlans = 32;
 struct LaunchKeywords {
   int64_t numWarps = 0, numStages = 0;
   int8_t debug = -1, sanitizeOverflow = -1;
+  /// Options of other backends, by name.
+  nb::object others;
 };
+
+/// What `knobs.runtime` has for launches: functions around each, and whether kernels have
+/// assertions. Lists of functions are looked at and never replaced, so that one that gets its first
+/// function is noticed.
+struct LaunchHooks {
+  PyObject *enter = nullptr, *exit = nullptr;
+  int8_t debug = -1;
+  bool any() const { return (enter && PyList_GET_SIZE(enter)) || (exit && PyList_GET_SIZE(exit)); }
+};
+LaunchHooks launchHooks;
 
 class Launcher {
 public:
@@ -69,6 +83,8 @@ public:
   Launcher(const Launcher &) = delete;
   Launcher &operator=(const Launcher &) = delete;
   nb::object launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool run);
+  /// Compiles all kernels again when they are needed.
+  void forget() { ++generation; }
 
 private:
   void readParams();
@@ -78,7 +94,7 @@ private:
                std::vector<PyObject *> &objects);
   std::shared_ptr<Plan> plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
                              const std::vector<Bound> &bound, const LaunchKeywords &options,
-                             const std::vector<Sharing> &sharing, DeviceId device);
+                             const std::vector<Sharing> &sharing, DeviceId device, bool doRun);
   std::array<uint32_t, 3> readGrid(nb::handle grid, const std::vector<Bound> &bound);
   void run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound);
   const DeviceId *deviceOfArrays(const std::vector<Bound> &bound, bool doRun) const;
@@ -102,6 +118,8 @@ private:
   /// The Python function, and its code and defaults when the parameters were read.
   nb::object function;
   std::vector<nb::object> state;
+  /// Functions that are called with the arguments of a launch, before it.
+  nb::object before;
   /// Counts these reads. Plans of earlier ones are not used any more.
   uint32_t generation = 0;
 };
@@ -115,6 +133,7 @@ struct GridLaunch {
 
 Launcher::Launcher(std::string name, nb::object owner, nb::object function)
     : name(std::move(name)), owner(std::move(owner)), function(std::move(function)) {
+  before = this->owner.attr("before");
   readParams();
 }
 
@@ -190,8 +209,10 @@ int8_t readChoice(const std::string &kernel, const std::string &option, PyObject
   return value == Py_True;
 }
 
-/// Whether TRITON_DEBUG turns assertions on.
+/// Whether `knobs.runtime.debug` turns assertions on: what a program has set, or TRITON_DEBUG.
 bool isDebugging() {
+  if (launchHooks.debug >= 0)
+    return launchHooks.debug;
   const char *text = std::getenv("TRITON_DEBUG");
   if (!text)
     return false;
@@ -235,7 +256,11 @@ void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
       options.debug = readChoice(name, option, value);
     else if (option == "sanitize_overflow")
       options.sanitizeOverflow = readChoice(name, option, value);
-    else
+    else if (nb::cast<bool>(owner.attr("takes_option")(nb::handle(key), nb::handle(value)))) {
+      if (!options.others.is_valid())
+        options.others = nb::dict();
+      options.others[nb::handle(key)] = nb::handle(value);
+    } else
       raiseAs("LaunchTypeError", name + " has no parameter " + option + "; " + listParams() +
                                      ", and num_warps, num_stages, debug and sanitize_overflow are "
                                      "launch options");
@@ -278,7 +303,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
   bound.kind = classify(bound.object);
   if (param.isConstexpr || wasConstexpr) {
     if (bound.kind == ArgumentKind::Array || bound.kind == ArgumentKind::Tensor ||
-        bound.kind == ArgumentKind::Mlx || bound.kind == ArgumentKind::Foreign)
+        bound.kind == ArgumentKind::Mlx || bound.kind == ArgumentKind::Foreign ||
+        bound.kind == ArgumentKind::Pointer || bound.kind == ArgumentKind::Exported)
       typeProblem(i, "is a constexpr: it takes a number, a string, a dtype or a function that is "
                      "known before the launch, not an array");
     bound.isConstant = true;
@@ -378,10 +404,18 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
     key.push_back(bound.divisibility ? 'D' : ' ');
     return;
   }
+  case ArgumentKind::Pointer:
+  case ArgumentKind::Exported:
   case ArgumentKind::Array:
   case ArgumentKind::Tensor:
   case ArgumentKind::Mlx:
   case ArgumentKind::Foreign: {
+    if (bound.kind == ArgumentKind::Exported) {
+      bound.owned =
+          nb::module_::import_("triton_metal.arguments").attr("as_array")(nb::handle(bound.object));
+      bound.object = bound.owned.ptr();
+      bound.kind = ArgumentKind::Array;
+    }
     if (wantsInteger || wantsFloat)
       typeProblem(i, "is annotated as " + annotation + ", so it takes a number, not an array");
     bound.array = std::make_unique<ArrayInfo>();
@@ -391,6 +425,13 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
         typeProblem(i, problem.message);
       valueProblem(i, problem.message);
     }
+    // A wrapper is the tensor in it, with another dtype.
+    if (bound.kind == ArgumentKind::Pointer)
+      if (nb::object inner = wrappedTensor(bound.object); inner.is_valid()) {
+        bound.owned = std::move(inner);
+        bound.object = bound.owned.ptr();
+        bound.kind = ArgumentKind::Tensor;
+      }
     // No framework implements launch_options.
     if (bound.array->device == DeviceId::Host && settingsStack().empty())
       bound.array->device = standInFor();
@@ -425,7 +466,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
 
 std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
                                      const std::vector<Bound> &bound, const LaunchKeywords &options,
-                                     const std::vector<Sharing> &sharing, DeviceId device) {
+                                     const std::vector<Sharing> &sharing, DeviceId device,
+                                     bool doRun) {
   Plans &candidates = plans[key];
   // Reading again may run Python, which may launch this kernel.
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -453,9 +495,13 @@ std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyOb
   auto choice = [](int8_t given) {
     return given < 0 ? nb::none() : nb::object(nb::bool_(given != 0));
   };
-  fresh->compiled = owner.attr("compile")(arguments, options.numWarps, options.numStages,
-                                          deviceEntry(device).name, shared, constants, reads,
-                                          choice(options.debug), choice(options.sanitizeOverflow));
+  fresh->compiled = owner.attr("compile")(
+      arguments, options.numWarps, options.numStages, deviceEntry(device).name, shared, constants,
+      reads, choice(options.debug), choice(options.sanitizeOverflow),
+      options.others.is_valid() ? options.others : nb::dict(), !doRun);
+  // A hook may have declined.
+  if (fresh->compiled.is_none())
+    return nullptr;
   fresh->reads = Reads(reads[0], reads[1], nb::cast<unsigned>(reads[2]), nb::cast<bool>(reads[3]));
   fresh->kernel = nb::cast<NativeKernel &>(fresh->compiled.attr("native")).kernel;
   for (PyObject *object : objects)
@@ -615,6 +661,8 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
 nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool doRun) {
   if (hasChanged())
     readParams();
+  if (PyList_GET_SIZE(before.ptr()))
+    owner.attr("call_before")(args, kwargs);
   std::vector<Bound> bound(params.size());
   LaunchKeywords options;
   bind(args, kwargs, bound, options);
@@ -632,6 +680,8 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   key.push_back(static_cast<char>(options.numWarps));
   key.push_back(static_cast<char>(options.numStages));
   key.push_back(static_cast<char>(3 * options.debug + options.sanitizeOverflow));
+  if (options.others.is_valid())
+    key += nb::repr(options.others).c_str();
   const DeviceId *arraysOn = deviceOfArrays(bound, doRun);
   DeviceId own = arraysOn ? *arraysOn : DeviceId::Host;
   DeviceId device = asksForDevice() ? chooseDevice(name, arraysOn) : own;
@@ -647,20 +697,39 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
     key.push_back(static_cast<char>(array.number));
     key.push_back(array.sameAs);
   }
-  if (!doRun)
-    return plan(key, objects, bound, options, sharing, device)->compiled;
-  std::array<uint32_t, 3> sizes = readGrid(grid, bound);
   // The launcher may drop the plan while the kernel runs.
-  std::shared_ptr<Plan> found = plan(key, objects, bound, options, sharing, device);
+  std::array<uint32_t, 3> sizes{};
+  if (doRun)
+    sizes = readGrid(grid, bound);
+  std::shared_ptr<Plan> found = plan(key, objects, bound, options, sharing, device, doRun);
+  if (!found)
+    return nb::none();
+  if (!doRun)
+    return found->compiled;
   checkSizes(bound, deviceEntry(device));
   checkGrid(found->kernel->getMetadata(), sizes);
+  if (!found->isLoaded) {
+    found->compiled.attr("_init_handles")();
+    found->isLoaded = true;
+  }
+  bool isHooked = launchHooks.any();
+  nb::object entered;
+  if (isHooked) {
+    nb::list values;
+    for (const Bound &argument : bound)
+      values.append(nb::handle(argument.object));
+    entered = owner.attr("enter_launch")(found->compiled,
+                                         nb::make_tuple(sizes[0], sizes[1], sizes[2]), values);
+  }
   // Without programs there is nothing to do.
-  if (llvm::is_contained(sizes, 0u))
-    return found->compiled;
-  if (own == DeviceId::Host)
-    run(*found, sizes, bound);
-  else
-    runOn(device, own, *found, sizes, bound);
+  if (!llvm::is_contained(sizes, 0u)) {
+    if (own == DeviceId::Host)
+      run(*found, sizes, bound);
+    else
+      runOn(device, own, *found, sizes, bound);
+  }
+  if (isHooked)
+    owner.attr("exit_launch")(entered);
   return found->compiled;
 }
 
@@ -676,6 +745,7 @@ void bindLauncher(nb::module_ &module) {
             return GridLaunch{&nb::cast<Launcher &>(self), nb::borrow(self), std::move(grid)};
           },
           nb::arg("grid").none())
+      .def("forget", &Launcher::forget, "Compiles all kernels again when they are needed.")
       .def("warmup", [](Launcher &self, nb::args args, nb::kwargs kwargs) {
         return self.launch(nb::none(), args, kwargs, false);
       });
@@ -704,6 +774,17 @@ void bindLauncher(nb::module_ &module) {
     if (llvm::Error error = runtime::configureHostDevice(cacheDirectory))
       raiseAs("CacheError", llvm::toString(std::move(error)));
   });
+  module.def(
+      "set_launch_hooks",
+      [](nb::list enter, nb::list exit, nb::object debug) {
+        launchHooks.debug = debug.is_none() ? -1 : PyObject_IsTrue(debug.ptr()) == 1;
+        // The old lists may be in use in another thread's launch; they stay.
+        launchHooks.enter = enter.release().ptr();
+        launchHooks.exit = exit.release().ptr();
+      },
+      nb::arg("enter"), nb::arg("exit"), nb::arg("debug").none(),
+      "The lists of functions that are called before and after launches, and whether kernels have "
+      "assertions (None: as TRITON_DEBUG says).");
   module.def("pop_launch_options", [] { settingsStack().pop_back(); });
 }
 

@@ -1,8 +1,8 @@
 """Triton kernels on Apple GPUs, and on a Metal device that runs on the CPU."""
 
-from . import devices, knobs, language, runtime, testing
+from . import backends, compiler, devices, knobs, language, runtime, testing, tools
 from .as_triton import install
-from .compiler import compile_ttir
+from .compiler import compile, compile_ttir
 from .config import KernelConfig, kernel_config, set_kernel_config
 from .devices import MemoryPool, device, memory_pool
 from .errors import (
@@ -26,7 +26,11 @@ from .errors import (
 from .functions import constexpr_function
 from .jit import JITFunction, jit
 from .launcher import CompiledKernel, LaunchLog, launch_options
+from .runtime._allocation import set_allocator
+from .runtime._async_compile import AsyncCompileMode, FutureKernel
 from .runtime.autotuner import Autotuner, Config, Heuristics, autotune, heuristics
+from .runtime.errors import InterpreterError, OutOfResources
+from .runtime.jit import KernelInterface, MockTensor, TensorWrapper, reinterpret
 
 __version__ = "0.1.0"
 
@@ -44,6 +48,7 @@ def next_power_of_2(n: int) -> int:
 
 
 __all__ = [
+    "AsyncCompileMode",
     "Autotuner",
     "AutotunerError",
     "CacheError",
@@ -55,22 +60,31 @@ __all__ = [
     "Config",
     "DeviceError",
     "DeviceRefusal",
+    "FutureKernel",
     "Heuristics",
+    "InterpreterError",
     "JITFunction",
     "KernelConfig",
+    "KernelInterface",
     "LaunchLog",
     "LaunchTypeError",
     "LaunchValueError",
     "MemoryPool",
+    "MockTensor",
+    "OutOfResources",
     "RefusalWarning",
     "StaticAssertionError",
+    "TensorWrapper",
     "TritonError",
     "TritonMetalError",
     "UnsupportedConstruct",
     "UnsupportedLanguageConstruct",
     "autotune",
+    "backends",
     "cdiv",
+    "compile",
     "compile_ttir",
+    "compiler",
     "constexpr_function",
     "device",
     "devices",
@@ -83,7 +97,10 @@ __all__ = [
     "launch_options",
     "memory_pool",
     "next_power_of_2",
+    "reinterpret",
     "runtime",
+    "set_allocator",
     "set_kernel_config",
     "testing",
+    "tools",
 ]

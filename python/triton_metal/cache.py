@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from . import _native
+from . import _native, knobs
 from .errors import CacheWarning
 
 _FORMAT = 2
@@ -26,10 +26,19 @@ _FIELDS = ("ttir", "metal", "metadata")
 
 
 def cache_dir() -> Path:
-    """The directory of compiled kernels: TRITON_METAL_CACHE_DIR, or the user's cache directory."""
+    """The directory of compiled kernels.
+
+    It is ``knobs.cache.dir`` if a program has set that, or TRITON_METAL_CACHE_DIR, or what Triton's own variables
+    TRITON_CACHE_DIR and TRITON_HOME name, or the user's cache directory.
+    """
+    settings = vars(knobs.cache)
+    if "dir" in settings:
+        return Path(settings["dir"])
     named = os.environ.get("TRITON_METAL_CACHE_DIR")
     if named:
         return Path(named)
+    if "TRITON_CACHE_DIR" in os.environ or "TRITON_HOME" in os.environ or "home_dir" in settings:
+        return Path(knobs.cache.dir)
     return _default_cache_dir()
 
 

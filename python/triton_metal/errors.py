@@ -296,3 +296,45 @@ def node_length(node: ast.AST) -> int:
     if end_column is None or end_line != getattr(node, "lineno", None):
         return 1
     return end_column - node.col_offset  # type: ignore[attr-defined]
+
+
+class OutOfResources(TritonError):
+    """A kernel that needs more of something than the device has. Autotuning passes over such a configuration.
+
+    ``name`` says of what ("shared memory", "threads"), ``required`` how much, and ``limit`` how much there is.
+    """
+
+    def __init__(self, required: int, limit: int, name: str) -> None:
+        self.required = required
+        self.limit = limit
+        self.name = name
+        super().__init__(required, limit, name)
+
+    def __str__(self) -> str:
+        return (
+            f"out of resource: {self.name}, Required: {self.required}, Hardware limit: {self.limit}. "
+            "Smaller blocks or a smaller num_stages need less"
+        )
+
+    def __reduce__(self):
+        return type(self), (self.required, self.limit, self.name)
+
+
+class DoesNotFit(CompilationError, OutOfResources):
+    """A kernel that needs more than the device has, with its place in the source."""
+
+    def __init__(
+        self,
+        message: str,
+        location: SourceLocation | None = None,
+        callers: tuple[SourceLocation, ...] = (),
+        excess: tuple[int, int, str] = (0, 0, ""),
+    ) -> None:
+        CompilationError.__init__(self, message, location, callers)
+        self.required, self.limit, self.name = excess
+
+    __str__ = CompilationError.__str__
+
+    def __reduce__(self):
+        excess = (self.required, self.limit, self.name)
+        return type(self), (self.message, self.location, self.callers, excess)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import itertools
 import operator
+import textwrap
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import CellType, FunctionType
 from typing import Any
 
-from ._native import dtype
+from ._native import configuration_changed, dtype
 from .constants import is_own
 from .constexpr import const, constexpr, unwrap
-from .source import Source, lines_of, read_source
+from .dependencies import key_of
+from .source import Source, lines_of, read_source, text_source
 
 
 class JITCallable:
@@ -24,19 +27,101 @@ class JITCallable:
     __triton_static__ = True  # may be passed to a kernel, as a constant
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+        self.fn = function
         name = getattr(function, "__name__", type(function).__name__)
         self._name = self.__name__ = name
         self.__qualname__ = getattr(function, "__qualname__", name)
         self.__module__ = function.__module__
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
-        self._lock = threading.RLock()
+        self.__globals__ = getattr(function, "__globals__", {})
+        #: The key of the source and of all that it names; None until it is asked for.
+        self.hash: str | None = None
+        self.used_global_vals: dict[tuple[str, int], tuple[Any, dict[str, Any]]] | None = {}
+        self._hash_lock = self._lock = threading.RLock()
+        # The text that was imported: the file may change before it is asked for.
+        plain = isinstance(function, FunctionType) and not is_own(function)
+        self._lines = lines_of(function) if plain else None
+        self._code = getattr(function, "__code__", None)
+        #: The text that has taken the place of the source.
+        self._changed: str | None = None
 
     @property
     def function(self) -> Any:
         """The Python function."""
-        return self._function
+        return self.fn
+
+    def _own_source(self) -> Source:
+        """The source of the function."""
+        if self._changed is not None:
+            return text_source(self.fn, self._changed)
+        same = self.fn.__code__ is self._code
+        return read_source(self.fn, self._lines if same else None)
+
+    @property
+    def src(self) -> str:
+        """The source from its ``def`` line on, without indentation."""
+        return self._own_source().text if self._changed is None else self._changed
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Replaces the source. The key of a function that names this one stays until its ``hash`` is set to None."""
+        self._changed = new_src
+        self.hash = None
+        self._source_changed()
+
+    def _source_changed(self) -> None:
+        """Has kernels compiled again."""
+        configuration_changed()
+
+    def parse(self) -> ast.Module:
+        """The source as a syntax tree."""
+        return ast.parse(self.src)
+
+    @property
+    def raw_src(self) -> list[str]:
+        """The lines of the source, with decorators."""
+        code = self.fn.__code__
+        lines = self._lines or lines_of(self.fn)
+        return inspect.getblock(lines[code.co_firstlineno - 1 :])
+
+    @property
+    def starting_line_number(self) -> int:
+        """The line of its first decorator, or of its ``def``."""
+        return self.fn.__code__.co_firstlineno
+
+    @property
+    def file_name(self) -> str:
+        return self.fn.__code__.co_filename
+
+    @property
+    def def_file_line_number(self) -> int:
+        """The line of its ``def``."""
+        return self._own_source().first_line
+
+    @property
+    def def_file_col_number(self) -> int:
+        """The column of its ``def``, from 1 on."""
+        return self._own_source().indent + 1
+
+    def get_capture_scope(self) -> dict[str, Any]:
+        """The variables outside of the function, by name."""
+        return self.__globals__ | inspect.getclosurevars(self.fn).nonlocals
+
+    @property
+    def cache_key(self) -> str:
+        """A digest of the source, and of those of all functions that it names."""
+        with self._hash_lock:
+            if self.hash is None:
+                self.hash = f"recursion:{self.full_name}"  # where it names itself
+                source = self._own_source()
+                try:
+                    self.hash, self.used_global_vals = key_of(
+                        self.fn, source.node, source.text, self.starting_line_number
+                    )
+                except BaseException:
+                    self.hash = None
+                    raise
+            return self.hash
 
     @property
     def name(self) -> str:
@@ -50,8 +135,19 @@ class JITCallable:
 class ConstexprFunction(JITCallable):
     """A Python function that runs while compiling, on compile-time values."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
         return self.function(*map(unwrap, args), **{k: unwrap(v) for k, v in kwargs.items()})
+
+    def _source_changed(self) -> None:
+        function = self.fn
+        names = function.__code__.co_freevars
+        space = dict(function.__globals__)
+        body = textwrap.indent(textwrap.dedent(self._changed or ""), "    ")
+        header = f"def make({', '.join(names)}):\n{body}\n    return {function.__name__}\n"
+        exec(compile(header, self.file_name, "exec"), space)
+        made = space["make"](*[None] * len(names))
+        function.__code__ = made.__code__
+        super()._source_changed()
 
 
 def constexpr_function(function: Callable[..., Any]) -> ConstexprFunction:
@@ -75,6 +171,24 @@ class Param:
     @property
     def has_default(self) -> bool:
         return self.default is not inspect.Parameter.empty
+
+    @property
+    def num(self) -> int:
+        """Its position."""
+        return self.index
+
+    @property
+    def annotation_type(self) -> str:
+        """The type that the annotation names, or ""."""
+        return self.annotation
+
+    @property
+    def do_not_specialize(self) -> bool:
+        return not self.specialize
+
+    @property
+    def do_not_specialize_on_alignment(self) -> bool:
+        return not self.specialize_alignment
 
 
 _CANONICAL = {
@@ -145,10 +259,10 @@ class KernelFunction(JITCallable):
     def __init__(
         self,
         function: Callable[..., Any],
-        do_not_specialize: Iterable[int | str] = (),
-        do_not_specialize_on_alignment: Iterable[int | str] = (),
-        debug: bool = False,
-        noinline: bool = False,
+        do_not_specialize: Iterable[int | str] | None = None,
+        do_not_specialize_on_alignment: Iterable[int | str] | None = None,
+        debug: bool | None = None,
+        noinline: bool | None = None,
     ) -> None:
         super().__init__(function)
         if not isinstance(function, FunctionType):
@@ -158,14 +272,12 @@ class KernelFunction(JITCallable):
                 f"@jit compiles the source of {self.name}, so it would skip the decorator below it: "
                 "put @jit below the other decorators"
             )
-        self._noinline = noinline
-        self._debug = debug
-        # The text that was imported: the file may change before the first launch.
-        self._lines = None if is_own(function) else lines_of(function)
-        self._code = function.__code__
+        self._noinline = bool(noinline)
+        self.debug = debug
         self._state: tuple[Any, ...] = ()
-        plain = set(do_not_specialize)
-        unaligned = set(do_not_specialize_on_alignment)
+        plain = set(do_not_specialize or ())
+        unaligned = set(do_not_specialize_on_alignment or ())
+        self.do_not_specialize, self.do_not_specialize_on_alignment = list(plain), list(unaligned)
         self._do_not_specialize = plain
         self._unaligned = unaligned
         for parameter in self.signature.parameters.values():
@@ -176,23 +288,29 @@ class KernelFunction(JITCallable):
     def noinline(self) -> bool:
         return self._noinline
 
-    @property
-    def debug(self) -> bool:
-        return self._debug
+    @noinline.setter
+    def noinline(self, value: bool) -> None:
+        self._noinline = bool(value)
+        self._source_changed()
 
     def _read(self) -> None:
         """Reads the function again if its code or defaults have changed."""
         function = self.function
+        if function is None:  # taken away, where a program sends the kernel to another process
+            return
         keywords = function.__kwdefaults__ or {}
         state = (function.__code__, function.__defaults__, *itertools.chain(*keywords.items()))
         if len(state) == len(self._state) and all(map(operator.is_, state, self._state)):
             return
         with self._lock:
-            lines = self._lines if function.__code__ is self._code else None
             self._signature = evaluated_signature(function)
             self._params = self._read_params()
-            self._source = functools.cache(lambda: read_source(function, lines))
+            self._source = functools.cache(self._own_source)
             self._state = state
+
+    def _source_changed(self) -> None:
+        self._state = ()
+        super()._source_changed()
 
     @property
     def source(self) -> Source:
@@ -244,6 +362,11 @@ class KernelFunction(JITCallable):
     @property
     def arg_names(self) -> list[str]:
         return [param.name for param in self.params]
+
+    @property
+    def constexprs(self) -> list[int]:
+        """The positions of the parameters that are constants."""
+        return [param.index for param in self.params if param.is_constexpr]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f"{self.name} can only be called from a @triton_metal.jit function")

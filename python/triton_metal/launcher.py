@@ -4,48 +4,31 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
-from . import _native, cache, devices
+from . import _native, cache, devices, knobs
 from ._native import dtype
+from .backends.compiler import GPUTarget
+from .backends.metal.options import OTHERS, read_options
 from .codegen import CodegenOptions, Memory, RuntimeLeaf, generate_module
+from .compilation import Job, build, cause, key_of, refusal
+from .compiled import CompiledKernel
 from .config import kernel_config
-from .constants import unwrapped
-from .errors import LaunchTypeError, LaunchValueError, compile_error
+from .errors import LaunchTypeError, LaunchValueError
 from .functions import KernelFunction, Param
 from .reads import Reads
-from .stages import Stages
+from .specialization import Specialization, plain
 
 _SCALARS = {
     "i1": "int1",
     **{f"i{w}": f"int{w}" for w in (8, 16, 32, 64)},
     **{f"u{w}": f"uint{w}" for w in (8, 16, 32, 64)},
 }
-
-
-@dataclass
-class CompiledKernel:
-    """A kernel for one combination of argument types and constants."""
-
-    name: str
-    asm: Mapping[str, str]
-    metadata: SimpleNamespace
-    native: _native.Kernel
-    signature: dict[str, str]
-    constants: dict[str, Any]
-    aligned: list[str] = field(default_factory=list)
-    device: str = "host"
-
-    def __repr__(self) -> str:
-        types = ", ".join(f"{name}: {type}" for name, type in self.signature.items())
-        return f"CompiledKernel({self.name}({types}), num_warps={self.metadata.num_warps})"
 
 
 @dataclass
@@ -160,8 +143,18 @@ class Launcher:
                     f"{function.name} cannot be launched: a kernel cannot have *{parameter.name}"
                 )
         self._kernels: dict[str, tuple[dict[str, str], _native.Kernel]] = {}
+        #: Functions that are called with the arguments of a launch, before it.
+        self.before = self.hooks()
         self.native = _native.Launcher(function.name, self, function.function)
         self.at = self.native.at
+
+    def hooks(self) -> list[Any]:
+        """The functions that are called before launches."""
+        return []
+
+    def forget(self) -> None:
+        """Has all kernels compiled again when they are needed."""
+        _native.configuration_changed()
 
     def parameters(self) -> list[tuple[Any, ...]]:
         """The parameters for the native launcher, which asks again when the function changes."""
@@ -187,6 +180,31 @@ class Launcher:
         """The values of the function's parameters, from those of a launch."""
         return values
 
+    def takes_option(self, name: str, value: Any) -> bool:
+        """Whether this keyword of a launch is an option of Triton's. The native launcher asks."""
+        return name in OTHERS
+
+    def call_before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Calls the functions that come before a launch. The native launcher does, if there are any."""
+        for hook in list(self.before):
+            hook(*args, **kwargs)
+
+    def enter_launch(
+        self, kernel: CompiledKernel, grid: tuple[int, int, int], values: list[Any]
+    ) -> Any:
+        """Tells the hooks of a launch. The native launcher calls it, if there are any."""
+        names = [param.name for param in self.params()]
+        given = self.grouped(dict(zip(names, values, strict=True)))
+        told = kernel.described(grid, 0, given)
+        if knobs.runtime.launch_enter_hook is not None:
+            knobs.runtime.launch_enter_hook(told)
+        return told
+
+    def exit_launch(self, told: Any) -> None:
+        """Tells the hooks that the launch has been made."""
+        if knobs.runtime.launch_exit_hook is not None:
+            knobs.runtime.launch_exit_hook(told)
+
     def warmup(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledKernel:
         names = [param.name for param in self.function.params if param.is_constexpr]
         positions = {param.index for param in self.function.params if param.is_constexpr}
@@ -206,19 +224,30 @@ class Launcher:
         read: list[Any] | None = None,
         debug: bool | None = None,
         sanitize_overflow: bool | None = None,
-    ) -> CompiledKernel:
+        others: Mapping[str, Any] | None = None,
+        is_warmup: bool = False,
+    ) -> CompiledKernel | None:
         """The kernel for these arguments. The native launcher calls it if it has none.
 
         ``sharing`` has a pair for each parameter if arrays overlap: a number that overlapping arrays have in common,
         and the position of an earlier parameter that is the same array, or -1. ``objects`` are the constants, and
         parts of constants, that the native launcher's key does not distinguish. ``read`` receives what the kernel
-        depends on besides the key. ``debug`` and ``sanitize_overflow`` are the launch's, or None.
+        depends on besides the key. ``debug`` and ``sanitize_overflow`` are the launch's, or None. ``others`` are other
+        options of Triton's. The result is None if ``knobs.runtime.jit_cache_hook`` declines the kernel.
         """
         function, params = self.function, self.params()
         config = kernel_config()
-        num_warps = num_warps or config.num_warps
-        num_stages = num_stages or config.num_stages
-        target = devices.target_spec(device)
+        options = read_options(
+            {
+                **(others or {}),
+                "num_warps": num_warps or config.num_warps,
+                "num_stages": num_stages or config.num_stages,
+                "debug": bool(function.debug if debug is None else debug),
+                "sanitize_overflow": sanitize_overflow is not False,
+            },
+            device if device in ("host", "mlx") else "apple",
+        )
+        spec = devices.target_spec(device)
         values: dict[str, Any] = {}
         signature: dict[str, str] = {}
         constants: dict[str, Any] = {}
@@ -247,39 +276,43 @@ class Launcher:
             if number
         }
         cache.configure_host_device()
-        options = CodegenOptions(
-            debug=function.debug if debug is None else debug,
-            sanitize_overflow=sanitize_overflow is not False,
-        )
+        walk = CodegenOptions(debug=options.debug, sanitize_overflow=options.sanitize_overflow)
         reads = Reads(objects)
+        special = Specialization.of(params, arguments, values, self.grouped, options, memory)
+        job = Job(
+            src=special.source(function),
+            name=special.symbol(function),
+            options=options,
+            spec=spec,
+            target=GPUTarget("metal", options.arch or "host", 32),
+            signature=signature,
+            constants=constants,
+            aligned=[name for name, multiple in divisibility.items() if multiple > 0],
+            device=device,
+        )
         with self._lock:
             module = generate_module(
-                function, self.grouped(values), divisibility, options, memory, reads
+                function, self.grouped(values), divisibility, walk, memory, reads, job.name
             )
         if read is not None:
             read.extend(reads.finished())
-        # The module is all that the compiler sees, so nothing else has to be in the key.
-        key = cache.key_of(module.str(), repr((num_warps, num_stages)), target)
-        aligned = [name for name, multiple in divisibility.items() if multiple > 0]
-        known = self._kernels.get(key)
-        if known is None:
-            entry = cache.load(key)
-            if entry is None:
-                entry = self.lower(module, num_warps, num_stages, target)
-                cache.store(key, entry)
-            known = entry, _native.Kernel(entry["metal"], entry["metadata"], aligned)
-            self._kernels[key] = known
-        entry, native = known
-        return CompiledKernel(
-            name=function.name,
-            asm=Stages(entry["ttir"], entry["metal"], (num_warps, num_stages, target)),
-            metadata=SimpleNamespace(**json.loads(entry["metadata"]), num_stages=num_stages),
-            native=native,
-            signature=signature,
-            constants=constants,
-            aligned=aligned,
-            device=device,
+        key = key_of(job, inspected(module.str()))
+        kernels = kernels_of(function)
+        held = kernels.get(special.key)
+        is_new = not isinstance(held, CompiledKernel) or held.hash != key
+        if is_new and special.tell(knobs.runtime.jit_cache_hook, function, job, is_warmup):
+            return None
+        kernel = build(
+            job, key, functools.partial(self.lower, module), known=self._kernels.get(key)
         )
+        self._kernels[key] = (
+            {name: kernel.asm[name] for name in ("ttir", "metal")} | {"metadata": kernel.contract},
+            kernel.native,
+        )
+        kernels[special.key] = kernel
+        if is_new:
+            special.tell(knobs.runtime.jit_post_compile_hook, function, job, is_warmup)
+        return kernel
 
     @staticmethod
     def lower(
@@ -288,11 +321,16 @@ class Launcher:
         try:
             text = _native.compile_module(module, num_warps, num_stages, target)
         except ValueError as error:
-            raise compile_error(str(error)) from None
+            raise refusal(str(error)) from cause(error)
         return {"ttir": text.ttir, "metal": text.metal, "metadata": text.metadata}
 
 
-def plain(value: Any) -> Any:
-    """A constant without nested constexpr, as in the native launcher's key."""
-    value = unwrapped(value)
-    return tuple(map(plain, value)) if type(value) is tuple else value
+def inspected(text: str) -> str:
+    """The text of a module, with what the hook that inspects stages wants in the key."""
+    hook = knobs.runtime.add_stages_inspection_hook
+    return text if hook is None else f"{text}{hook()[0]}"
+
+
+def kernels_of(function: KernelFunction) -> dict[str, Any]:
+    """The kernels of a function by their specialisation."""
+    return getattr(function, "kernels", {})

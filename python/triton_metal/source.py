@@ -60,6 +60,16 @@ def read_source(function: FunctionType, lines: list[str] | None = None) -> Sourc
     return Source(code.co_filename, first + start, indent, text, node, kept)
 
 
+def text_source(function: FunctionType, text: str) -> Source:
+    """A text that takes the place of a function's source."""
+    code = function.__code__
+    node = ast.parse(text).body[0]
+    if not isinstance(node, ast.FunctionDef):
+        raise ValueError(f"the new source of {function.__qualname__} is not a function")
+    lines = tuple(text.splitlines())
+    return Source(code.co_filename, code.co_firstlineno, 0, text, node, lines)
+
+
 def lines_of(function: FunctionType) -> list[str]:
     """The current lines of a function's file."""
     file = function.__code__.co_filename

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from triton._C.libtriton import ir, passes
 from triton.backends.compiler import BaseBackend, GPUTarget
 
 from .float8 import convert_custom_types
-from .options import MetalOptions, read_options
+
+if TYPE_CHECKING:
+    from triton_metal.backends.metal.options import MetalOptions
 
 
 class MetalBackend(BaseBackend):
@@ -35,6 +36,9 @@ class MetalBackend(BaseBackend):
         return devices.target_spec("host" if self.target.arch == "host" else "mps")
 
     def parse_options(self, opts: dict[str, Any]) -> MetalOptions:
+        # Only now: Triton imports this module whenever it is imported itself.
+        from triton_metal.backends.metal.options import read_options
+
         return read_options(opts, str(self.target.arch))
 
     def pack_metadata(self, metadata: Any) -> tuple[int, int, int]:
@@ -84,16 +88,11 @@ def make_ttir(module: Any) -> Any:
     return module
 
 
-_TOO_MUCH_MEMORY = re.compile(r"needs (\d+) bytes of threadgroup memory, .*?(\d+)")
-_TOO_MANY_THREADS = re.compile(
-    r"which is (\d+) threads in a threadgroup, and the target takes (\d+)"
-)
-
-
 def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, target: str) -> str:
     """The Metal text of a module. Completes the metadata."""
     from triton.runtime.errors import OutOfResources
     from triton_metal import _native
+    from triton_metal.backends.metal.compiler import excess_of
     from triton_metal.errors import compile_error
     from triton_metal.hints import say_ignored
 
@@ -108,9 +107,8 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     except ValueError as error:
         refusal = compile_error(str(error))
         # Autotuning passes over configurations that need too much of the device.
-        for pattern, name in ((_TOO_MUCH_MEMORY, "shared memory"), (_TOO_MANY_THREADS, "threads")):
-            if found := pattern.search(str(error)):
-                raise OutOfResources(int(found[1]), int(found[2]), name) from refusal
+        if excess := excess_of(str(error)):
+            raise OutOfResources(*excess) from refusal
         raise refusal from None
     contract = json.loads(made.metadata)
     metadata["name"] = contract["name"]

@@ -505,7 +505,7 @@ def test_the_backend_stays_out_of_the_way_of_another_gpu(
 
 
 def test_properties_of_a_mac_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from triton_metal_backend.driver import MetalDriver, MetalUtils
+    from triton_metal.backends.metal.driver import MetalDriver, MetalUtils
 
     known = SimpleNamespace(
         threadgroup_bytes=32768, gpu_cores=10, simd_width=32, max_threads=1024, chip="Apple M2"

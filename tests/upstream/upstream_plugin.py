@@ -96,7 +96,8 @@ def _observe() -> None:
     """Counts what reaches the backend."""
     import time
 
-    from triton_metal_backend import compiler, launch
+    from triton_metal.backends.metal import launch
+    from triton_metal_backend import compiler
 
     make_metal = compiler.make_metal
 

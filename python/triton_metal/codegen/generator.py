@@ -158,16 +158,18 @@ def generate_module(
     options: CodegenOptions,
     memory: dict[str, Memory] | None = None,
     reads: Reads | None = None,
+    symbol: str | None = None,
 ) -> _native.Module:
-    """The TTIR of a kernel. ``reads`` records what it depends on besides its arguments.
+    """The TTIR of a kernel. ``reads`` records what it depends on besides its arguments, ``symbol`` is its name.
 
     ``arguments`` holds a dtype, wrapped in RuntimeLeaf, for each run-time parameter, and the values of the others.
     ``memory`` holds the parameters whose arrays overlap.
     """
     module = _native.Module()
     state = ModuleState(Builder(module), options, reads or Reads())
-    state.symbols.add(function.name)
+    symbol = symbol or function.name
+    state.symbols.add(symbol)
     generator = CodeGenerator(function, state)
-    generator.generate(function.name, arguments, True, divisibility, memory)
+    generator.generate(symbol, arguments, True, divisibility, memory)
     module.verify()
     return module

@@ -1,37 +1,13 @@
-"""What can be launched as ``kernel[grid](...)``."""
+"""The kernels below decorators."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from ..errors import LaunchTypeError
 from ..functions import KernelFunction
+from ..interface import KernelInterface
 from ..jit import JITFunction
-
-
-class KernelInterface:
-    """Something around a kernel that is launched as one. Subclasses have ``run``."""
-
-    fn: Any
-    arg_names: list[str]
-
-    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        """Launches, or compiles only."""
-        raise NotImplementedError
-
-    def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:
-        """Compiles for these arguments without a launch."""
-        return self.run(*args, grid=grid, warmup=True, **kwargs)
-
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        """``kernel[grid](...)`` launches the kernel over a grid of programs."""
-        return functools.partial(self.run, grid=grid, warmup=False)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        name = getattr(self, "__name__", type(self).__name__)
-        raise RuntimeError(f"{name} is a kernel: launch it as {name}[grid](...)")
 
 
 def kernel_of(decorator: str, fn: Any) -> JITFunction:
@@ -45,3 +21,6 @@ def kernel_of(decorator: str, fn: Any) -> JITFunction:
             )
         below = inner
     return below
+
+
+__all__ = ["KernelInterface", "kernel_of"]

@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ...hints import IGNORED, say_ignored
+
 FP8_TYPES = ("fp8e4b15", "fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
 DOT_PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
 
@@ -81,19 +83,26 @@ class MetalOptions:
         return hashlib.sha256(repr(values).encode()).hexdigest()
 
 
-_DEFAULTS = {field.name: field.default for field in fields(MetalOptions)} | {"extern_libs": ()}
+DEFAULTS = {field.name: field.default for field in fields(MetalOptions)} | {"extern_libs": ()}
 
 
 def read_options(given: dict[str, Any], arch: str) -> MetalOptions:
     """The options among a launch's keywords. A hint that means nothing on Metal is named once per process."""
-    known = {name: given[name] for name in _DEFAULTS if given.get(name) is not None}
+    known = {name: given[name] for name in DEFAULTS if given.get(name) is not None}
     for name in ("supported_fp8_dtypes", "allowed_dot_input_precisions"):
         if name in known:
             known[name] = tuple(known[name])
     options = MetalOptions(**{"arch": arch} | known)
-    from triton_metal.hints import IGNORED, say_ignored
-
-    for name in IGNORED:
-        if getattr(options, name, None) != _DEFAULTS.get(name):
-            say_ignored(name, getattr(options, name))
+    name_ignored(options)
     return options
+
+
+def name_ignored(options: MetalOptions) -> None:
+    """Says, once per process, which options mean nothing on Metal."""
+    for name in IGNORED:
+        if getattr(options, name, None) != DEFAULTS.get(name):
+            say_ignored(name, getattr(options, name))
+
+
+#: The options of other backends that a launch takes besides those that the native launcher reads.
+OTHERS = frozenset(DEFAULTS) - {"num_warps", "num_stages", "debug", "sanitize_overflow", "arch"}

@@ -8,22 +8,30 @@ from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
+from ... import _native, cache, messages, mps
+from ...errors import LaunchTypeError, LaunchValueError, compile_error
+from ...stages import Stages
+
 
 class MetalFunction:
     """A loaded kernel: the Metal text, its launch contract, and what the devices made of it."""
 
-    def __init__(self, ttir: str, metal: str, metadata: str, options: tuple[int, int, str]) -> None:
+    def __init__(
+        self,
+        ttir: str,
+        metal: str,
+        metadata: str,
+        options: tuple[int, int, str],
+        native: Any = None,
+    ) -> None:
         """``metadata`` is the launch contract as JSON; ``options`` are warps, stages and the target's text."""
-        from triton_metal import _native, cache
-        from triton_metal.stages import Stages
-
         cache.configure_host_device()
         contract = json.loads(metadata)
         self.name: str = contract["name"]
         self.metadata = SimpleNamespace(**contract)
         self.options = options
         self.asm = Stages(ttir, metal, options)
-        self.native = _native.Kernel(metal, metadata, [])
+        self.native = native or _native.Kernel(metal, metadata, [])
         self._variants: dict[tuple[int, ...], MetalFunction] = {}
         arguments = contract["args"]
         self.buffers = [
@@ -70,9 +78,6 @@ class MetalFunction:
         return self._variants[key]
 
     def _variant(self, memory: tuple[int, ...]) -> MetalFunction:
-        from triton_metal import _native, cache
-        from triton_metal.errors import compile_error
-
         key = cache.key_of(self.asm["ttir"], repr((self.options, memory)), self.options[2])
         entry = cache.load(key)
         if entry is None:
@@ -125,16 +130,17 @@ class MetalLauncher:
             enter_hook(launch_metadata)
         # A grid without programs is a launch that does nothing.
         if grid_x and grid_y and grid_z:
-            values = list(arguments) if self.is_flat else list(flatten(self.signature, arguments))
-            self._launch(function, (grid_x, grid_y, grid_z), values)
+            self._launch(function, (grid_x, grid_y, grid_z), self.values_of(function, arguments))
         if exit_hook is not None:
             exit_hook(launch_metadata)
+
+    def values_of(self, function: MetalFunction, arguments: tuple[Any, ...]) -> list[Any]:
+        """The arguments of the compiled kernel, from those of its Python function."""
+        return list(arguments) if self.is_flat else list(flatten(self.signature, arguments))
 
     def _launch(
         self, function: MetalFunction, grid: tuple[int, int, int], values: list[Any]
     ) -> None:
-        from triton_metal import messages, mps
-
         on_mps = False
         owners = []
         for index in function.buffers:
@@ -190,8 +196,6 @@ def flatten(signature: Iterable[Any], arguments: Iterable[Any]) -> Iterable[Any]
 
 def check_alignment(descriptor: Any) -> None:
     """Checks what the compiler relies on. TensorDescriptor does so, too, but its fields may have changed since."""
-    from triton_metal.errors import LaunchValueError
-
     base, strides = descriptor.base, list(descriptor.strides)
     if base.data_ptr() % 16:
         raise LaunchValueError("the base of a tensor descriptor must be aligned to 16 bytes")
@@ -217,8 +221,6 @@ def memory_of(value: Any) -> tuple[Any, Any]:
         tensor = getattr(value, "base", value)  # triton.reinterpret's result
     if torch is not None and isinstance(tensor, torch.Tensor):
         if tensor.device.type not in ("cpu", "mps"):
-            from triton_metal.errors import LaunchValueError
-
             raise LaunchValueError(
                 f"a tensor on {tensor.device} is not one that the backend metal can read: it takes tensors on the CPU "
                 "and on mps"
@@ -231,8 +233,6 @@ def memory_of(value: Any) -> tuple[Any, Any]:
     if isinstance(value, int):
         return memory_at(value), UNKNOWN
     if not hasattr(value, "data_ptr"):
-        from triton_metal.errors import LaunchTypeError
-
         raise LaunchTypeError(
             f"a pointer argument is {value!r} ({type(value).__name__}); it takes a tensor, or an object with data_ptr()"
         )
@@ -246,3 +246,57 @@ def memory_at(address: int) -> Any:
     if address == 0:
         return bytearray()
     return (ctypes.c_uint8 * (1 << 40)).from_address(address)
+
+
+class OwnLauncher(MetalLauncher):
+    """Launches a kernel of triton_metal's front end with the arguments of its Python function."""
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        super().__init__(src, metadata)
+        names = list(getattr(src, "arg_names", ())) or list(map(str, range(len(self.signature))))
+        self.names = names
+        plain = {
+            name: index
+            for index, (name, type) in enumerate(zip(names, self.signature, strict=False))
+            if isinstance(type, str) and not type.startswith("tensordesc")
+        }
+        arguments = [entry["name"] for entry in metadata.args if "messages" not in entry]
+        self.places = (
+            [plain[name] for name in arguments]
+            if all(name in plain for name in arguments)
+            else None
+        )
+        self.arguments = arguments
+        self.bits = any(type in BITS for type in self.signature if isinstance(type, str))
+
+    def values_of(self, function: MetalFunction, arguments: tuple[Any, ...]) -> list[Any]:
+        if self.places is not None and not self.bits and len(arguments) == len(self.names):
+            return [arguments[place] for place in self.places]
+        signature, names = self.signature, self.names
+        if len(arguments) < len(signature):  # without the constants
+            kept = [i for i, type in enumerate(signature) if type != "constexpr"]
+            signature, names = (
+                tuple(signature[i] for i in kept if i < len(names)),
+                [names[i] for i in kept],
+            )
+        found: dict[str, Any] = {}
+        for name, type, value in zip(names, signature, arguments, strict=True):
+            found.update(_named_parts(name, type, value))
+        return [found[name] for name in self.arguments]
+
+
+def _named_parts(name: str, type: Any, value: Any) -> Iterable[tuple[str, Any]]:
+    """The parts of an argument, under the names of the compiled kernel's arguments."""
+    if isinstance(type, tuple):
+        for index, (part, element) in enumerate(zip(type, value, strict=True)):
+            yield from _named_parts(f"{name}.{index}", part, element)
+    elif type.startswith("tensordesc"):
+        yield name, value.base
+        for index, size in enumerate(value.shape):
+            yield f"{name}.shape.{index}", size
+        for index, stride in enumerate(value.strides[:-1]):
+            yield f"{name}.stride.{index}", stride
+    elif type in BITS and isinstance(value, int):
+        yield name, value & 1
+    else:
+        yield name, value

@@ -1,0 +1,29 @@
+"""What can be launched as ``kernel[grid](...)``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class KernelInterface(Generic[T]):
+    """A kernel, or something around one that is launched in its place. Subclasses have ``run``."""
+
+    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        """Launches over a grid, or compiles only."""
+        raise NotImplementedError(f"{type(self).__name__} has no run")
+
+    def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:
+        """Compiles for these arguments without a launch. Dtypes may replace arrays."""
+        return self.run(*args, grid=grid, warmup=True, **kwargs)
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """``kernel[grid](...)`` launches the kernel over a grid of programs."""
+        return functools.partial(self.run, grid=grid, warmup=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = getattr(self, "__name__", type(self).__name__)
+        raise RuntimeError(f"{name} is a kernel: launch it as {name}[grid](...)")
