@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,7 +50,6 @@ class Bayes:
             self._study = optuna.create_study(sampler=sampler, direction="minimize")
         finally:
             optuna.logging.set_verbosity(verbosity)
-        self._worst = 0.0
 
     def ask(self) -> Config | None:
         if not self._left:
@@ -65,10 +63,6 @@ class Bayes:
         return self._left.pop(found)
 
     def tell(self, config: Config, value: float) -> None:
-        if math.isfinite(value):
-            self._worst = max(self._worst, value)
-        else:
-            value = 2 * self._worst + 1  # a refusal is worse than everything that ran
         params = dict(zip(self._space.values, self._space.coordinates(config), strict=True))
         self._study.add_trial(
             self._optuna.trial.create_trial(

@@ -23,7 +23,7 @@ def load(name: str, kernel: str, arg_names: Sequence[str], key: tuple[Any, ...])
     path = cache.cache_dir() / name
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         return _damaged(f"{path}: {error}")
