@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -393,7 +395,7 @@ def test_sequences_of_several_lengths(function, gated):
     def alone(*operands):
         parts = [
             function(*(x[:, a:b] for x in operands), scale=0.2)[0]
-            for a, b in zip(lengths[:-1], lengths[1:], strict=True)
+            for a, b in itertools.pairwise(lengths)
         ]
         return torch.cat(parts, 1)
 
