@@ -32,7 +32,6 @@ static llvm::Expected<tt::MemSyncScope> scopeOf(llvm::StringRef name, llvm::Stri
   return *parsed;
 }
 
-/// Memory has no type of one bit: a pointer to int1 is a pointer to int8.
 static bool pointsToBool(const Value &pointer) { return pointer.type.scalar().pointee().isBool(); }
 
 llvm::Expected<std::pair<Value, Value>>
@@ -57,13 +56,10 @@ Builder::atomicPlaces(llvm::StringRef name, const Value &pointer, std::optional<
   if (!pair)
     return pair.takeError();
   ptr = pair->lhs;
-  if (pointsToBool(ptr)) {
-    Result bytes = cast(ptr, Type::pointerTo(Type(ScalarKind::Int8), pointer.type.isConst()));
-    if (!bytes)
-      return bytes.takeError();
-    ptr = *bytes;
-  }
-  return std::pair(ptr, pair->rhs);
+  Result place = memoryPointer(ptr);
+  if (!place)
+    return place.takeError();
+  return std::pair(*place, pair->rhs);
 }
 
 llvm::Expected<Value> Builder::atomicOperand(llvm::StringRef name, const Value &pointer,

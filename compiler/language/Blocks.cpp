@@ -25,6 +25,13 @@ static llvm::Error checkCount(const char *name, const char *what, size_t count, 
                     " are given for a block of " + dimensions(rank));
 }
 
+static llvm::Error checkPadding(const char *name, const BlockedTensor &tensor) {
+  if (tensor.padding == "nan" && !elementOf(tensor).isFloating())
+    return valueError(llvm::Twine(name) + ": padding_option 'nan' is for floats, not for " +
+                      elementOf(tensor).str());
+  return llvm::Error::success();
+}
+
 static llvm::Error checkTensor(const char *name, const BlockedTensor &tensor, size_t largest) {
   const Type &type = tensor.base.type;
   if (type.isBlock() || !type.isPointer() || type.pointee().isPointer())
@@ -48,13 +55,10 @@ static llvm::Error checkTensor(const char *name, const BlockedTensor &tensor, si
     return error;
   if (llvm::Error error = checkCount(name, "strides", tensor.strides.size(), rank))
     return error;
-  if (tensor.padding == "nan" && !elementOf(tensor).isFloating())
-    return valueError(llvm::Twine(name) + ": padding_option 'nan' is for floats, not for " +
-                      elementOf(tensor).str());
-  return llvm::Error::success();
+  return checkPadding(name, tensor);
 }
 
-llvm::Error checkDescriptor(const BlockedTensor &tensor) {
+static llvm::Error checkDescriptor(const BlockedTensor &tensor) {
   const char *name = "make_tensor_descriptor";
   if (llvm::Error error = checkTensor(name, tensor, tt::kMaxDescriptorRank))
     return error;
@@ -139,37 +143,32 @@ static llvm::Expected<Handles> handlesOf(llvm::ArrayRef<Operand> operands, Conve
   return handles;
 }
 
-/// The base. Memory has no type of one bit: a pointer to int1 is a pointer to int8.
+/// A pointer to memory's elements.
 static Result baseOf(Builder &builder, const BlockedTensor &tensor) {
-  if (!elementOf(tensor).isBool())
-    return tensor.base;
-  return builder.cast(tensor.base, Type::pointerTo(Type(ScalarKind::Int8)));
+  return builder.memoryPointer(tensor.base);
 }
-static Type storedElement(const BlockedTensor &tensor) {
-  Type element = elementOf(tensor);
-  return element.isBool() ? Type(ScalarKind::Int8) : element;
-}
-/// What a load gives, from what memory holds.
-static Result loaded(Builder &builder, const BlockedTensor &tensor, Value value) {
-  return elementOf(tensor).isBool() ? builder.cast(value, Type(ScalarKind::Int1)) : Result(value);
+
+/// What a load gives of elements, from what memory holds.
+static Result loaded(Builder &builder, Type element, Value value) {
+  return element.isBool() ? builder.cast(value, element) : Result(value);
 }
 
 /// A value as a tile of memory's elements in a shape.
-static Result stored(Builder &builder, const BlockedTensor &tensor, const Operand &operand,
+static Result stored(Builder &builder, Type element, const Operand &operand,
                      llvm::ArrayRef<int64_t> shape) {
-  Result value = builder.cast(operand, elementOf(tensor));
-  if (value && elementOf(tensor).isBool())
-    value = builder.cast(*value, storedElement(tensor));
+  Result value = builder.cast(operand, element);
+  if (value && element.isBool())
+    value = builder.cast(*value, Builder::memoryType(element));
   if (!value || value->type.getShape() == shape)
     return value;
   if (value->type.isBlock())
-    return valueError("a block of " + Type(elementOf(tensor)).withShape(shape).str() +
+    return valueError("a block of " + element.withShape(shape).str() +
                       " is stored, and the value is " + value->type.str());
   return builder.splat(*value, shape);
 }
 
-static llvm::Error checkWritable(const BlockedTensor &tensor) {
-  if (tensor.base.type.isConst())
+static llvm::Error checkWritable(Type type) {
+  if (type.isConst())
     return valueError("cannot store to a pointer to constant data");
   return llvm::Error::success();
 }
@@ -178,109 +177,125 @@ static llvm::Error checkWritable(const BlockedTensor &tensor) {
 // Tensor descriptors
 //===----------------------------------------------------------------------===//
 
-static Result makeDescriptor(Builder &builder, const BlockedTensor &tensor) {
+static Handles handlesOf(llvm::ArrayRef<Value> values) {
+  return llvm::map_to_vector(values, [](const Value &value) { return value.handle; });
+}
+
+llvm::Expected<Descriptor> makeDescriptor(Builder &builder, const BlockedTensor &tensor,
+                                          bool roundsToTF32) {
   if (llvm::Error error = checkDescriptor(tensor))
     return error;
+  Descriptor result;
+  for (const Operand &size : tensor.shape) {
+    Result value = sizeOf(builder, size);
+    if (!value)
+      return value.takeError();
+    result.shape.push_back(*value);
+  }
+  for (const Operand &stride : tensor.strides) {
+    Result value = to64(builder, stride, "a stride of a descriptor");
+    if (!value)
+      return value.takeError();
+    result.strides.push_back(*value);
+  }
   Result base = baseOf(builder, tensor);
   if (!base)
-    return base;
-  llvm::Expected<Handles> shape =
-      handlesOf(tensor.shape, [&](const Operand &size) { return sizeOf(builder, size); });
-  if (!shape)
-    return shape.takeError();
-  llvm::Expected<Handles> strides = handlesOf(tensor.strides, [&](const Operand &stride) {
-    return to64(builder, stride, "a stride of a descriptor");
-  });
-  if (!strides)
-    return strides.takeError();
-  MLIRContext *context = builder.ops().getContext();
-  Type stored = storedElement(tensor);
-  mlir::Type element = stored.toMLIR(context);
-  if (stored.isInteger() && stored.isUnsigned())
-    element = IntegerType::get(context, stored.bitWidth(), IntegerType::Unsigned);
-  auto type = tt::TensorDescType::get(context, RankedTensorType::get(tensor.block, element),
-                                      /*asTensor=*/false);
+    return base.takeError();
+  Type type = Type::descriptorOf(elementOf(tensor), tensor.block, tensor.base.type.isConst());
   IntegerAttr padding;
   if (tensor.padding == "nan")
     padding = builder.ops().getI32IntegerAttr(tt::padding::kNan);
-  mlir::Value desc = tt::MakeTensorDescOp::create(builder.ops(), builder.loc(), type, base->handle,
-                                                  *shape, *strides, padding);
-  return Value{desc, Type()};
+  auto desc = tt::MakeTensorDescOp::create(
+      builder.ops(), builder.loc(), type.toMLIR(builder.ops().getContext()), base->handle,
+      handlesOf(result.shape), handlesOf(result.strides), padding);
+  if (roundsToTF32)
+    desc->setAttr(tt::roundsToTF32AttrName, builder.ops().getUnitAttr());
+  result.handle = {desc, type};
+  return result;
 }
 
-static llvm::Expected<Handles> offsetsOf(Builder &builder, const char *name,
-                                         const BlockedTensor &tensor,
+static llvm::Expected<Handles> offsetsOf(Builder &builder, const char *name, const Value &desc,
                                          llvm::ArrayRef<Operand> offsets) {
-  if (llvm::Error error = checkCount(name, "offsets", offsets.size(), tensor.block.size()))
+  if (llvm::Error error = checkCount(name, "offsets", offsets.size(), desc.type.getShape().size()))
     return error;
   return handlesOf(offsets, [&](const Operand &offset) { return offset32(builder, offset); });
 }
 
-Result loadDescriptor(Builder &builder, const BlockedTensor &tensor,
-                      llvm::ArrayRef<Operand> offsets) {
-  llvm::Expected<Handles> places = offsetsOf(builder, "load", tensor, offsets);
-  if (!places)
-    return places.takeError();
-  Result desc = makeDescriptor(builder, tensor);
-  if (!desc)
-    return desc;
-  Type type = storedElement(tensor).withShape(tensor.block);
-  mlir::Value value = tt::DescriptorLoadOp::create(
-      builder.ops(), builder.loc(), type.toMLIR(builder.ops().getContext()), desc->handle, *places,
-      tt::CacheModifier::NONE, tt::EvictionPolicy::NORMAL, tt::CachePolicyAttr());
-  return loaded(builder, tensor, {value, type});
+/// The type of what memory holds of a block.
+static Type storedBlock(const Value &desc, llvm::ArrayRef<int64_t> shape) {
+  return Builder::memoryType(desc.type.scalar()).withShape(shape);
 }
 
-llvm::Error storeDescriptor(Builder &builder, const BlockedTensor &tensor,
-                            llvm::ArrayRef<Operand> offsets, const Operand &value) {
-  if (llvm::Error error = checkWritable(tensor))
-    return error;
-  llvm::Expected<Handles> places = offsetsOf(builder, "store", tensor, offsets);
+Result loadDescriptor(Builder &builder, const Value &desc, llvm::ArrayRef<Operand> offsets) {
+  llvm::Expected<Handles> places = offsetsOf(builder, "load", desc, offsets);
   if (!places)
     return places.takeError();
-  Result tile = stored(builder, tensor, value, tensor.block);
+  Type type = storedBlock(desc, desc.type.getShape());
+  mlir::Value value = tt::DescriptorLoadOp::create(
+      builder.ops(), builder.loc(), type.toMLIR(builder.ops().getContext()), desc.handle, *places,
+      tt::CacheModifier::NONE, tt::EvictionPolicy::NORMAL, tt::CachePolicyAttr());
+  return loaded(builder, desc.type.scalar(), {value, type});
+}
+
+namespace {
+
+/// What is written to a block, and where.
+struct BlockWrite {
+  Handles places;
+  mlir::Value tile;
+};
+
+} // namespace
+
+static llvm::Expected<BlockWrite> writeOf(Builder &builder, const char *name, const Value &desc,
+                                          llvm::ArrayRef<Operand> offsets, const Operand &value) {
+  if (llvm::Error error = checkWritable(desc.type))
+    return error;
+  llvm::Expected<Handles> places = offsetsOf(builder, name, desc, offsets);
+  if (!places)
+    return places.takeError();
+  Result tile = stored(builder, desc.type.scalar(), value, desc.type.getShape());
   if (!tile)
     return tile.takeError();
-  Result desc = makeDescriptor(builder, tensor);
-  if (!desc)
-    return desc.takeError();
-  tt::DescriptorStoreOp::create(builder.ops(), builder.loc(), desc->handle, tile->handle, *places);
+  return BlockWrite{std::move(*places), tile->handle};
+}
+
+llvm::Error storeDescriptor(Builder &builder, const Value &desc, llvm::ArrayRef<Operand> offsets,
+                            const Operand &value) {
+  llvm::Expected<BlockWrite> write = writeOf(builder, "store", desc, offsets, value);
+  if (!write)
+    return write.takeError();
+  tt::DescriptorStoreOp::create(builder.ops(), builder.loc(), desc.handle, write->tile,
+                                write->places);
   return llvm::Error::success();
 }
 
-llvm::Error reduceDescriptor(Builder &builder, AtomicOp op, const BlockedTensor &tensor,
+llvm::Error reduceDescriptor(Builder &builder, AtomicOp op, const Value &desc,
                              llvm::ArrayRef<Operand> offsets, const Operand &value) {
   using Kind = tt::DescriptorReduceKind;
-  if (llvm::Error error = checkWritable(tensor))
-    return error;
-  Type element = elementOf(tensor);
+  Type element = desc.type.scalar();
   bool isBitwise = op == AtomicOp::And || op == AtomicOp::Or || op == AtomicOp::Xor;
   if (element.isBool() || element.isFloat8() || (isBitwise && !element.isInteger()))
     return typeError("an atomic update of a descriptor's block does not support " + element.str());
-  llvm::Expected<Handles> places = offsetsOf(builder, "an atomic update", tensor, offsets);
-  if (!places)
-    return places.takeError();
-  Result tile = stored(builder, tensor, value, tensor.block);
-  if (!tile)
-    return tile.takeError();
-  Result desc = makeDescriptor(builder, tensor);
-  if (!desc)
-    return desc.takeError();
+  llvm::Expected<BlockWrite> write = writeOf(builder, "an atomic update", desc, offsets, value);
+  if (!write)
+    return write.takeError();
   Kind kind = op == AtomicOp::Add   ? Kind::ADD
               : op == AtomicOp::Min ? Kind::MIN
               : op == AtomicOp::Max ? Kind::MAX
               : op == AtomicOp::And ? Kind::AND
               : op == AtomicOp::Or  ? Kind::OR
                                     : Kind::XOR;
-  tt::DescriptorReduceOp::create(builder.ops(), builder.loc(), kind, desc->handle, tile->handle,
-                                 *places);
+  tt::DescriptorReduceOp::create(builder.ops(), builder.loc(), kind, desc.handle, write->tile,
+                                 write->places);
   return llvm::Error::success();
 }
 
 /// Checks a gather or scatter, and gives the shape of its tile.
-static llvm::Expected<std::vector<int64_t>> rowShape(const char *name, const BlockedTensor &tensor,
+static llvm::Expected<std::vector<int64_t>> rowShape(const char *name, const Value &desc,
                                                      const Value &rows) {
-  if (tensor.block.size() != 2 || tensor.block[0] != 1)
+  llvm::ArrayRef<int64_t> block = desc.type.getShape();
+  if (block.size() != 2 || block[0] != 1)
     return valueError(llvm::Twine(name) +
                       ": the descriptor's block must be one row of two dimensions");
   Type element = rows.type.scalar();
@@ -289,44 +304,37 @@ static llvm::Expected<std::vector<int64_t>> rowShape(const char *name, const Blo
     return typeError(llvm::Twine(name) +
                      " takes a tile of one dimension of int16 or int32 as its rows, not " +
                      rows.type.str());
-  return std::vector<int64_t>{rows.type.getShape()[0], tensor.block[1]};
+  return std::vector<int64_t>{rows.type.getShape()[0], block[1]};
 }
 
-Result gatherRows(Builder &builder, const BlockedTensor &tensor, const Value &rows,
-                  const Operand &column) {
-  llvm::Expected<std::vector<int64_t>> shape = rowShape("gather", tensor, rows);
+Result gatherRows(Builder &builder, const Value &desc, const Value &rows, const Operand &column) {
+  llvm::Expected<std::vector<int64_t>> shape = rowShape("gather", desc, rows);
   if (!shape)
     return shape.takeError();
   Result first = offset32(builder, column);
   if (!first)
     return first;
-  Result desc = makeDescriptor(builder, tensor);
-  if (!desc)
-    return desc;
-  Type type = storedElement(tensor).withShape(*shape);
+  Type type = storedBlock(desc, *shape);
   mlir::Value value = tt::DescriptorGatherOp::create(builder.ops(), builder.loc(),
                                                      type.toMLIR(builder.ops().getContext()),
-                                                     desc->handle, rows.handle, first->handle);
-  return loaded(builder, tensor, {value, type});
+                                                     desc.handle, rows.handle, first->handle);
+  return loaded(builder, desc.type.scalar(), {value, type});
 }
 
-llvm::Error scatterRows(Builder &builder, const BlockedTensor &tensor, const Value &rows,
+llvm::Error scatterRows(Builder &builder, const Value &desc, const Value &rows,
                         const Operand &column, const Operand &value) {
-  if (llvm::Error error = checkWritable(tensor))
+  if (llvm::Error error = checkWritable(desc.type))
     return error;
-  llvm::Expected<std::vector<int64_t>> shape = rowShape("scatter", tensor, rows);
+  llvm::Expected<std::vector<int64_t>> shape = rowShape("scatter", desc, rows);
   if (!shape)
     return shape.takeError();
   Result first = offset32(builder, column);
   if (!first)
     return first.takeError();
-  Result tile = stored(builder, tensor, value, *shape);
+  Result tile = stored(builder, desc.type.scalar(), value, *shape);
   if (!tile)
     return tile.takeError();
-  Result desc = makeDescriptor(builder, tensor);
-  if (!desc)
-    return desc.takeError();
-  tt::DescriptorScatterOp::create(builder.ops(), builder.loc(), desc->handle, rows.handle,
+  tt::DescriptorScatterOp::create(builder.ops(), builder.loc(), desc.handle, rows.handle,
                                   first->handle, tile->handle);
   return llvm::Error::success();
 }
@@ -357,7 +365,7 @@ static llvm::Expected<mlir::Value> makeBlockPointer(Builder &builder, const Bloc
   if (!places)
     return places.takeError();
   MLIRContext *context = builder.ops().getContext();
-  auto tile = RankedTensorType::get(tensor.block, storedElement(tensor).toMLIR(context));
+  auto tile = RankedTensorType::get(tensor.block, Builder::memoryType(elementOf(tensor)).toMLIR(context));
   SmallVector<int32_t> order(llvm::reverse(llvm::seq<int32_t>(0, int32_t(tensor.block.size()))));
   return mlir::Value(tt::MakeTensorPtrOp::create(builder.ops(), builder.loc(),
                                                  tt::PtrType::get(tile), base->handle, *shape,
@@ -384,13 +392,10 @@ Result loadBlock(Builder &builder, const BlockedTensor &tensor, llvm::ArrayRef<O
   if (!tensor.padding.empty() && tensor.padding != "zero" && tensor.padding != "nan")
     return valueError("load: padding_option is '" + tensor.padding +
                       "'; it can be 'zero', 'nan' or ''");
-  if (tensor.padding == "nan" && !elementOf(tensor).isFloating())
-    return valueError("load: padding_option 'nan' is for floats, not for " +
-                      elementOf(tensor).str());
-  llvm::Expected<tt::CacheModifier> modifier = cacheModifier(cache, /*isStore=*/false);
-  if (!modifier)
-    return modifier.takeError();
-  llvm::Expected<tt::EvictionPolicy> policy = evictionPolicy(eviction);
+  if (llvm::Error error = checkPadding("load", tensor))
+    return error;
+  llvm::Expected<tt::CachePolicyAttr> policy =
+      cachePolicy(builder.ops().getContext(), cache, eviction, /*isStore=*/false);
   if (!policy)
     return policy.takeError();
   llvm::Expected<DenseI32ArrayAttr> dims = checkedDims(builder, tensor, checked);
@@ -403,23 +408,21 @@ Result loadBlock(Builder &builder, const BlockedTensor &tensor, llvm::ArrayRef<O
   if (!tensor.padding.empty())
     padding = builder.ops().getI32IntegerAttr(tensor.padding == "nan" ? tt::padding::kNan
                                                                       : tt::padding::kZero);
-  Type type = storedElement(tensor).withShape(tensor.block);
+  Type type = Builder::memoryType(elementOf(tensor)).withShape(tensor.block);
   mlir::Value value =
       tt::LoadOp::create(builder.ops(), builder.loc(), type.toMLIR(builder.ops().getContext()),
-                         *pointer, mlir::Value(), mlir::Value(), *modifier, *policy,
-                         tt::CachePolicyAttr(), isVolatile, *dims, padding);
-  return loaded(builder, tensor, {value, type});
+                         *pointer, mlir::Value(), mlir::Value(), tt::CacheModifier::NONE,
+                         tt::EvictionPolicy::NORMAL, *policy, isVolatile, *dims, padding);
+  return loaded(builder, elementOf(tensor), {value, type});
 }
 
 llvm::Error storeBlock(Builder &builder, const BlockedTensor &tensor,
                        llvm::ArrayRef<Operand> offsets, llvm::ArrayRef<int64_t> checked,
                        const Operand &value, llvm::StringRef cache, llvm::StringRef eviction) {
-  if (llvm::Error error = checkWritable(tensor))
+  if (llvm::Error error = checkWritable(tensor.base.type))
     return error;
-  llvm::Expected<tt::CacheModifier> modifier = cacheModifier(cache, /*isStore=*/true);
-  if (!modifier)
-    return modifier.takeError();
-  llvm::Expected<tt::EvictionPolicy> policy = evictionPolicy(eviction);
+  llvm::Expected<tt::CachePolicyAttr> policy =
+      cachePolicy(builder.ops().getContext(), cache, eviction, /*isStore=*/true);
   if (!policy)
     return policy.takeError();
   llvm::Expected<DenseI32ArrayAttr> dims = checkedDims(builder, tensor, checked);
@@ -432,14 +435,14 @@ llvm::Error storeBlock(Builder &builder, const BlockedTensor &tensor,
       return whole.takeError();
     operand = *whole;
   }
-  Result tile = stored(builder, tensor, operand, tensor.block);
+  Result tile = stored(builder, elementOf(tensor), operand, tensor.block);
   if (!tile)
     return tile.takeError();
   llvm::Expected<mlir::Value> pointer = makeBlockPointer(builder, tensor, offsets);
   if (!pointer)
     return pointer.takeError();
   tt::StoreOp::create(builder.ops(), builder.loc(), *pointer, tile->handle, mlir::Value(),
-                      *modifier, *policy, tt::CachePolicyAttr(), *dims);
+                      tt::CacheModifier::NONE, tt::EvictionPolicy::NORMAL, *policy, *dims);
   return llvm::Error::success();
 }
 

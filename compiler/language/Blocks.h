@@ -15,22 +15,29 @@ struct BlockedTensor {
   std::string padding;
 };
 
-/// Checks what does not depend on an access.
-llvm::Error checkDescriptor(const BlockedTensor &tensor);
-llvm::Error checkBlockPointer(const BlockedTensor &tensor, size_t offsets,
-                              llvm::ArrayRef<int64_t> order);
+/// A tensor descriptor of the program, and what it was made of.
+struct Descriptor {
+  Value handle;
+  std::vector<Value> shape, strides;
+};
 
-Result loadDescriptor(Builder &builder, const BlockedTensor &tensor,
-                      llvm::ArrayRef<Operand> offsets);
-llvm::Error storeDescriptor(Builder &builder, const BlockedTensor &tensor,
-                            llvm::ArrayRef<Operand> offsets, const Operand &value);
-llvm::Error reduceDescriptor(Builder &builder, AtomicOp op, const BlockedTensor &tensor,
+/// `roundsToTF32` says that floats of 32 bits are rounded when they are loaded.
+llvm::Expected<Descriptor> makeDescriptor(Builder &builder, const BlockedTensor &tensor,
+                                          bool roundsToTF32);
+/// Accesses to the block of a descriptor at these offsets.
+Result loadDescriptor(Builder &builder, const Value &desc, llvm::ArrayRef<Operand> offsets);
+llvm::Error storeDescriptor(Builder &builder, const Value &desc, llvm::ArrayRef<Operand> offsets,
+                            const Operand &value);
+llvm::Error reduceDescriptor(Builder &builder, AtomicOp op, const Value &desc,
                              llvm::ArrayRef<Operand> offsets, const Operand &value);
-Result gatherRows(Builder &builder, const BlockedTensor &tensor, const Value &rows,
-                  const Operand &column);
-llvm::Error scatterRows(Builder &builder, const BlockedTensor &tensor, const Value &rows,
+/// Accesses to parts of rows, which begin at a column.
+Result gatherRows(Builder &builder, const Value &desc, const Value &rows, const Operand &column);
+llvm::Error scatterRows(Builder &builder, const Value &desc, const Value &rows,
                         const Operand &column, const Operand &value);
 
+/// Checks what does not depend on an access.
+llvm::Error checkBlockPointer(const BlockedTensor &tensor, size_t offsets,
+                              llvm::ArrayRef<int64_t> order);
 /// The offset of a block pointer, as 64 bits.
 Result blockOffset(Builder &builder, const Operand &offset);
 Result loadBlock(Builder &builder, const BlockedTensor &tensor, llvm::ArrayRef<Operand> offsets,

@@ -144,6 +144,11 @@ public:
   Result where(const Operand &condition, const Operand &x, const Operand &y);
   Result cast(const Operand &value, Type type, llvm::StringRef rounding = "");
   Result bitcast(const Operand &value, Type type);
+  /// Memory has no type of one bit: int1 is int8 there, and a pointer to int1 a pointer to int8.
+  static Type memoryType(Type element) {
+    return element.isBool() ? Type(ScalarKind::Int8) : element;
+  }
+  Result memoryPointer(const Value &pointer);
 
   //===-- Shapes --------------------------------------------------------===//
   Result splat(const Value &value, llvm::ArrayRef<int64_t> shape);
@@ -195,6 +200,8 @@ public:
                                    llvm::ArrayRef<std::string> names, bool isKernel, bool noinline,
                                    llvm::ArrayRef<int64_t> divisibility,
                                    llvm::ArrayRef<int64_t> memory);
+  /// Gives an argument of the function that is being built an attribute.
+  void setArgumentFlag(const Value &argument, llvm::StringRef name, bool flag);
   /// Ends the block with `return values`; the function's type is fixed by endFunction.
   void emitReturn(mlir::Block *block, llvm::ArrayRef<Value> values);
   void endFunction(llvm::ArrayRef<Type> results);

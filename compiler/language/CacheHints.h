@@ -1,4 +1,4 @@
-// The names of cache modifiers and eviction policies.
+// What an access asks of caches.
 #ifndef TRITON_METAL_LANGUAGE_CACHEHINTS_H
 #define TRITON_METAL_LANGUAGE_CACHEHINTS_H
 
@@ -7,8 +7,11 @@
 
 namespace triton_metal::language {
 
-llvm::Expected<tt::CacheModifier> cacheModifier(llvm::StringRef name, bool isStore);
-llvm::Expected<tt::EvictionPolicy> evictionPolicy(llvm::StringRef name);
+/// The cache modifier and the eviction policy of an access, from their names; null where both are
+/// the defaults.
+llvm::Expected<tt::CachePolicyAttr> cachePolicy(mlir::MLIRContext *context,
+                                                llvm::StringRef modifier, llvm::StringRef eviction,
+                                                bool isStore);
 
 } // namespace triton_metal::language
 

@@ -57,6 +57,12 @@ std::vector<Value> Builder::beginFunction(llvm::StringRef name, llvm::ArrayRef<T
   return wrap(entry->getArguments(), params);
 }
 
+void Builder::setArgumentFlag(const Value &argument, llvm::StringRef name, bool flag) {
+  llvm::cast<tt::FuncOp>(frames.back().function)
+      .setArgAttr(llvm::cast<BlockArgument>(argument.handle).getArgNumber(), name,
+                  builder.getBoolAttr(flag));
+}
+
 void Builder::emitReturn(Block *block, llvm::ArrayRef<Value> values) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(block);

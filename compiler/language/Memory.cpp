@@ -14,7 +14,7 @@ static llvm::Error badPointer(const Value &pointer, const char *operation) {
   return typeError(llvm::Twine(operation) + " takes a pointer, not " + pointer.type.str());
 }
 
-llvm::Expected<tt::CacheModifier> cacheModifier(llvm::StringRef name, bool isStore) {
+static llvm::Expected<tt::CacheModifier> cacheModifier(llvm::StringRef name, bool isStore) {
   using tt::CacheModifier;
   auto parsed = llvm::StringSwitch<std::optional<CacheModifier>>(name)
                     .Case("", CacheModifier::NONE)
@@ -34,7 +34,7 @@ llvm::Expected<tt::CacheModifier> cacheModifier(llvm::StringRef name, bool isSto
   return *parsed;
 }
 
-llvm::Expected<tt::EvictionPolicy> evictionPolicy(llvm::StringRef name) {
+static llvm::Expected<tt::EvictionPolicy> evictionPolicy(llvm::StringRef name) {
   if (name.empty())
     return tt::EvictionPolicy::NORMAL;
   if (name == "evict_last")
@@ -45,8 +45,26 @@ llvm::Expected<tt::EvictionPolicy> evictionPolicy(llvm::StringRef name) {
                     "': 'evict_first' and 'evict_last' are known");
 }
 
-/// Memory has no type of one bit: a pointer to int1 is a pointer to int8.
+llvm::Expected<tt::CachePolicyAttr> cachePolicy(MLIRContext *context, llvm::StringRef modifier,
+                                                llvm::StringRef eviction, bool isStore) {
+  llvm::Expected<tt::CacheModifier> cache = cacheModifier(modifier, isStore);
+  if (!cache)
+    return cache.takeError();
+  llvm::Expected<tt::EvictionPolicy> policy = evictionPolicy(eviction);
+  if (!policy)
+    return policy.takeError();
+  if (*cache == tt::CacheModifier::NONE && *policy == tt::EvictionPolicy::NORMAL)
+    return tt::CachePolicyAttr();
+  return tt::CachePolicyAttr::get(context, *cache, *policy);
+}
+
 static bool pointsToBool(const Value &pointer) { return pointer.type.scalar().pointee().isBool(); }
+
+Result Builder::memoryPointer(const Value &pointer) {
+  if (!pointsToBool(pointer))
+    return pointer;
+  return cast(pointer, Type::pointerTo(Type(ScalarKind::Int8), pointer.type.scalar().isConst()));
+}
 
 /// Whether a number becomes a constant of the element's type directly. An integer type must hold
 /// the number; other numbers are converted, and wrap. As in Triton, a float is a float32 first.
@@ -65,10 +83,8 @@ Result Builder::load(const Value &pointer, std::optional<Operand> mask,
                      bool isVolatile) {
   if (!pointer.type.scalar().isPointer())
     return badPointer(pointer, "load");
-  llvm::Expected<tt::CacheModifier> modifier = cacheModifier(cache, /*isStore=*/false);
-  if (!modifier)
-    return modifier.takeError();
-  llvm::Expected<tt::EvictionPolicy> policy = evictionPolicy(eviction);
+  llvm::Expected<tt::CachePolicyAttr> policy =
+      cachePolicy(builder.getContext(), cache, eviction, /*isStore=*/false);
   if (!policy)
     return policy.takeError();
   if (!mask && other)
@@ -93,7 +109,7 @@ Result Builder::load(const Value &pointer, std::optional<Operand> mask,
     maskValue = pair->rhs;
   }
   bool isBool = pointsToBool(ptr);
-  Type element = isBool ? Type(ScalarKind::Int8) : ptr.type.scalar().pointee();
+  Type element = memoryType(ptr.type.scalar().pointee());
   if (other) {
     const Constant *number = std::get_if<Constant>(&*other);
     Result tensor = number && fitsDirectly(*number, element)
@@ -112,17 +128,16 @@ Result Builder::load(const Value &pointer, std::optional<Operand> mask,
                         ptr.type.str() + ")");
     otherValue = pair->rhs;
   }
-  if (isBool) {
-    Result bytes = cast(ptr, Type::pointerTo(element, ptr.type.isConst()));
-    if (!bytes)
-      return bytes;
-    ptr = *bytes;
-  }
+  Result place = memoryPointer(ptr);
+  if (!place)
+    return place;
+  ptr = *place;
   Type type = ptr.type.withScalar(element);
   Value loaded = make<tt::LoadOp>(
       type, mlirType(type), ptr.handle, maskValue ? maskValue->handle : mlir::Value(),
-      otherValue ? otherValue->handle : mlir::Value(), *modifier, *policy, tt::CachePolicyAttr(),
-      isVolatile, mlir::DenseI32ArrayAttr(), mlir::IntegerAttr());
+      otherValue ? otherValue->handle : mlir::Value(), tt::CacheModifier::NONE,
+      tt::EvictionPolicy::NORMAL, *policy, isVolatile, mlir::DenseI32ArrayAttr(),
+      mlir::IntegerAttr());
   return isBool ? cast(loaded, Type(ScalarKind::Int1)) : Result(loaded);
 }
 
@@ -132,10 +147,8 @@ llvm::Error Builder::store(const Value &pointer, const Operand &value, std::opti
     return badPointer(pointer, "store");
   if (pointer.type.isConst())
     return valueError("cannot store to a pointer to constant data");
-  llvm::Expected<tt::CacheModifier> modifier = cacheModifier(cache, /*isStore=*/true);
-  if (!modifier)
-    return modifier.takeError();
-  llvm::Expected<tt::EvictionPolicy> policy = evictionPolicy(eviction);
+  llvm::Expected<tt::CachePolicyAttr> policy =
+      cachePolicy(builder.getContext(), cache, eviction, /*isStore=*/true);
   if (!policy)
     return policy.takeError();
 
@@ -180,19 +193,15 @@ llvm::Error Builder::store(const Value &pointer, const Operand &value, std::opti
   Result converted = cast(*stored, element);
   if (!converted)
     return converted.takeError();
-  if (isBool) {
-    Type byte(ScalarKind::Int8);
-    Result bytes = cast(ptr, Type::pointerTo(byte));
-    if (!bytes)
-      return bytes.takeError();
-    ptr = *bytes;
-    converted = cast(*converted, byte);
-    if (!converted)
-      return converted.takeError();
-  }
-  tt::StoreOp::create(builder, location, ptr.handle, converted->handle,
-                      maskValue ? maskValue->handle : mlir::Value(), *modifier, *policy,
-                      tt::CachePolicyAttr(), mlir::DenseI32ArrayAttr());
+  Result place = memoryPointer(ptr);
+  if (!place)
+    return place.takeError();
+  converted = cast(*converted, memoryType(element));
+  if (!converted)
+    return converted.takeError();
+  tt::StoreOp::create(builder, location, place->handle, converted->handle,
+                      maskValue ? maskValue->handle : mlir::Value(), tt::CacheModifier::NONE,
+                      tt::EvictionPolicy::NORMAL, *policy, mlir::DenseI32ArrayAttr());
   return llvm::Error::success();
 }
 

@@ -68,6 +68,14 @@ Type Type::pointerTo(Type pointee, bool isConst) {
   return pointee;
 }
 
+Type Type::descriptorOf(Type element, llvm::ArrayRef<int64_t> block, bool isConst) {
+  assert(!element.isBlock() && !element.isPointer() && "a descriptor's tensor holds numbers");
+  Type result = element.withShape(block);
+  result.constPointer = isConst;
+  result.descriptor = true;
+  return result;
+}
+
 Type Type::signedInteger(unsigned width) {
   switch (width) {
   case 1:
@@ -141,6 +149,8 @@ int64_t Type::numElements() const {
 Type Type::scalar() const {
   Type result = *this;
   result.shape.clear();
+  if (descriptor)
+    result.descriptor = result.constPointer = false;
   return result;
 }
 
@@ -155,12 +165,29 @@ Type Type::pointee() const {
 Type Type::withScalar(Type element) const { return element.withShape(shape); }
 
 Type Type::withShape(llvm::ArrayRef<int64_t> newShape) const {
-  Type result = *this;
+  Type result = descriptor ? scalar() : *this;
   result.shape.assign(newShape.begin(), newShape.end());
   return result;
 }
 
+/// The type of a descriptor. Its elements have the signs that the language gives them, and memory
+/// has no type of one bit.
+static mlir::Type descriptorType(mlir::MLIRContext *context, Type element,
+                                 llvm::ArrayRef<int64_t> block) {
+  mlir::Type stored = element.toMLIR(context);
+  if (element.isBool())
+    stored = mlir::IntegerType::get(context, 8);
+  else if (element.isInteger())
+    stored = mlir::IntegerType::get(context, element.bitWidth(),
+                                    element.isSigned() ? mlir::IntegerType::Signed
+                                                       : mlir::IntegerType::Unsigned);
+  return tt::TensorDescType::get(context, mlir::RankedTensorType::get(block, stored),
+                                 /*asTensor=*/false);
+}
+
 mlir::Type Type::toMLIR(mlir::MLIRContext *context) const {
+  if (descriptor)
+    return descriptorType(context, scalar(), shape);
   mlir::Type element;
   switch (kind) {
   case ScalarKind::Void:
@@ -210,6 +237,8 @@ std::string Type::name() const {
     result = (llvm::Twine(outermost && constPointer ? "const_pointer<" : "pointer<") + result + ">")
                  .str();
   }
+  if (descriptor)
+    return "tensor_descriptor<[" + shapeStr(shape, ", ") + "], " + result + ">";
   return isBlock() ? "<[" + shapeStr(shape, ", ") + "], " + result + ">" : result;
 }
 
@@ -217,6 +246,8 @@ std::string Type::str() const {
   std::string result = info(kind).spelled;
   for (unsigned depth = 0; depth < pointerDepth; ++depth)
     result = "pointer<" + result + ">";
+  if (descriptor)
+    return "tensor_descriptor<" + result + "[" + shapeStr(shape, ", ") + "]>";
   return isBlock() ? result + "[" + shapeStr(shape, ", ") + "]" : result;
 }
 
@@ -224,12 +255,15 @@ std::string Type::mangled() const {
   std::string result = info(kind).mangled;
   for (unsigned depth = 0; depth < pointerDepth; ++depth)
     result = (constPointer && depth + 1u == pointerDepth ? "K" : "P") + result;
+  if (descriptor)
+    return (constPointer ? "KTD" : "TD") + result + "S" + shapeStr(shape, "_") + "S";
   return isBlock() ? result + "S" + shapeStr(shape, "_") + "S" : result;
 }
 
 bool Type::operator==(const Type &other) const {
   return kind == other.kind && pointerDepth == other.pointerDepth &&
-         constPointer == other.constPointer && shape == other.shape;
+         constPointer == other.constPointer && descriptor == other.descriptor &&
+         shape == other.shape;
 }
 
 } // namespace triton_metal::language

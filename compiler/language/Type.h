@@ -42,7 +42,7 @@ enum class ScalarKind : uint8_t {
   Float64,
 };
 
-/// A scalar, a pointer to one, or a tile of either.
+/// A scalar, a pointer to one, a tile of either, or a tensor descriptor.
 class Type {
 public:
   Type(ScalarKind kind = ScalarKind::Void) : kind(kind) {}
@@ -50,13 +50,17 @@ public:
   /// The type that Triton calls `name` ("fp32", "int1", "uint8", ...), if there is one.
   static std::optional<Type> parse(llvm::StringRef name);
   static Type pointerTo(Type pointee, bool isConst = false);
+  /// A descriptor of a tensor of `element` that is accessed in blocks of this shape.
+  static Type descriptorOf(Type element, llvm::ArrayRef<int64_t> block, bool isConst = false);
   static Type signedInteger(unsigned width);
   static Type unsignedInteger(unsigned width);
 
   ScalarKind getKind() const { return kind; }
-  bool isBlock() const { return !shape.empty(); }
+  bool isBlock() const { return !shape.empty() && !descriptor; }
+  bool isDescriptor() const { return descriptor; }
   bool isPointer() const { return pointerDepth != 0; }
-  bool isConst() const { return isPointer() && constPointer; }
+  /// Whether it only reads the memory that it points to or describes.
+  bool isConst() const { return (isPointer() || descriptor) && constPointer; }
   bool isVoid() const { return kind == ScalarKind::Void && !isPointer(); }
   bool isBool() const { return is(ScalarKind::Int1); }
   bool isInteger() const;
@@ -74,10 +78,11 @@ public:
   /// bool < integer < float: the order that a Python number is weighed by.
   unsigned rank() const { return isBool() ? 0 : isInteger() ? 1 : 2; }
 
+  /// The shape of a tile or of a descriptor's blocks; empty for a scalar.
   llvm::ArrayRef<int64_t> getShape() const { return shape; }
   int64_t numElements() const;
 
-  /// The element type.
+  /// The element type of a tile or of a descriptor's tensor.
   Type scalar() const;
   /// What a pointer points to.
   Type pointee() const;
@@ -102,6 +107,7 @@ private:
   ScalarKind kind;
   uint8_t pointerDepth = 0;
   bool constPointer = false;
+  bool descriptor = false;
   llvm::SmallVector<int64_t, 4> shape;
 };
 

@@ -111,16 +111,30 @@ SmallVector<PartType> Rewriter::partsOf(Type type) {
   return parts;
 }
 
-/// The last dimension of a descriptor that a launch passes is contiguous.
+/// The last dimension of a descriptor that a launch passes is contiguous. The launch may know more.
 void Rewriter::enter(tt::FuncOp function) {
   builder.setInsertionPointToStart(&function.getBody().front());
-  for (Value argument : llvm::to_vector_of<Value>(function.getArguments())) {
-    auto desc = dyn_cast<tt::TensorDescType>(argument.getType());
+  // The block has the parts behind each argument, and the function's type has not.
+  Block &entry = function.getBody().front();
+  unsigned place = 0;
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
+    Value argument = entry.getArgument(place);
+    place += 1 + unsigned(partsOf(type).size());
+    auto desc = dyn_cast<tt::TensorDescType>(type);
     if (!desc)
       continue;
     SmallVector<Value> parts(get(argument));
-    parts[2 * desc.getRank()] = arith::ConstantOp::create(builder, unnamed(argument.getLoc()),
-                                                          builder.getI64IntegerAttr(1));
+    auto known = [&](size_t part, TypedAttr value) {
+      parts[part] = arith::ConstantOp::create(builder, unnamed(argument.getLoc()), value);
+    };
+    size_t lastStride = 2 * desc.getRank();
+    known(lastStride, builder.getI64IntegerAttr(1));
+    size_t part = lastStride;
+    for (StringRef name : {tt::padsWithNanAttrName, tt::roundsToTF32AttrName}) {
+      ++part;
+      if (auto flag = function.getArgAttrOfType<BoolAttr>(unsigned(index), name))
+        known(part, flag);
+    }
     set(argument, parts);
   }
 }
@@ -154,7 +168,8 @@ void Rewriter::makeDescriptor(tt::MakeTensorDescOp op) {
   llvm::append_range(parts, op.getShape());
   llvm::append_range(parts, op.getStrides());
   bool padsWithNan = op.getPadding() == uint32_t(tt::padding::kNan);
-  for (bool flag : {padsWithNan, false})
+  bool roundsToTF32 = op->hasAttr(tt::roundsToTF32AttrName);
+  for (bool flag : {padsWithNan, roundsToTF32})
     parts.push_back(arith::ConstantOp::create(builder, loc, builder.getBoolAttr(flag)));
   set(op.getResult(), parts);
   eraseLater(op);

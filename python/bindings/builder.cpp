@@ -241,6 +241,8 @@ void bindFunctions(nb::class_<Builder> &builder) {
               const Shape &divisibility, const Shape &memory) {
              return b.beginFunction(name, params, names, isKernel, noinline, divisibility, memory);
            })
+      .def("set_argument_flag", [](Builder &b, const Value &argument, const std::string &name,
+                                   bool flag) { b.setArgumentFlag(argument, name, flag); })
       .def("emit_return",
            [](Builder &b, const BlockRef &block, const std::vector<Value> &values) {
              b.emitReturn(block.block, values);

@@ -67,7 +67,7 @@ static nb::tuple shapeOf(const Type &type) {
 static bool isKind(const Type &type, ScalarKind kind) { return type.is(kind) && !type.isBlock(); }
 
 static std::string reprOf(const Type &type) {
-  if (type.isBlock() || type.isPointer())
+  if (type.isBlock() || type.isPointer() || type.isDescriptor())
     return type.name();
   return "triton_metal.language." + type.str();
 }
@@ -90,6 +90,10 @@ void bindTypes(nb::module_ &module) {
                   [](const Type &element, const std::vector<int64_t> &shape) {
                     return element.withShape(shape);
                   })
+      .def_static("descriptor",
+                  [](const Type &element, const std::vector<int64_t> &block, bool isConst) {
+                    return Type::descriptorOf(element, block, isConst);
+                  })
       .def_static("integer",
                   [](unsigned width, bool isSigned) {
                     if (width != 1 && width != 8 && width != 16 && width != 32 && width != 64)
@@ -104,7 +108,7 @@ void bindTypes(nb::module_ &module) {
       .def_prop_ro("scalar", &Type::scalar)
       .def_prop_ro("element_ty",
                    [](const Type &type) {
-                     if (type.isBlock())
+                     if (type.isBlock() || type.isDescriptor())
                        return type.scalar();
                      if (type.isPointer())
                        return type.pointee();

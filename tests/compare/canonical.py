@@ -55,6 +55,21 @@ def _outside_strings(line: str, pattern: re.Pattern[str], replace: Callable) -> 
     return "".join([*parts, pattern.sub(replace, line[last:])])
 
 
+_CONSTANT = re.compile(r"\s*(%\d+) = (arith\.constant .*)$")
+
+
+def without_constants(lines: list[str]) -> list[str]:
+    """A canonical text with constants written where they are used: what differs is seldom only their order."""
+    contents: dict[str, str] = {}
+    kept = []
+    for line in lines:
+        if found := _CONSTANT.match(line):
+            contents[found[1]] = "{" + found[2].removeprefix("arith.constant ") + "}"
+        else:
+            kept.append(re.sub(r"%\d+", lambda match: contents.get(match[0], match[0]), line))
+    return canonical("\n".join(kept))
+
+
 def operation(line: str) -> str:
     """The name of the operation that a line begins with, or the line's own text."""
     found = re.match(r"\s*(?:%\S+(?:, %\S+)* = |%\S+:\d+ = )?\"?([a-z_]+\.[a-z_.0-9]+)", line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from translate import Translator, Untranslatable
@@ -9,6 +10,7 @@ from triton_metal import _native
 from triton_metal.codegen import CodegenOptions, RuntimeLeaf, generate_module
 from triton_metal.functions import KernelFunction
 from triton_metal.language import dtype
+from triton_metal.language.blocks import tensor_descriptor
 
 _TYPES = {
     "i1": "int1",
@@ -26,6 +28,20 @@ def type_of(text: str) -> Any:
     return dtype(_TYPES.get(text, text))
 
 
+def _descriptor(kind: str) -> tensor_descriptor:
+    """The parameter that a signature writes as "tensordesc<fp16[64, 32]>"."""
+    found = re.fullmatch(r"tensordesc<(\w+)\[([\d, ]+)\].*>", kind)
+    if found is None:
+        raise Untranslatable(f"a parameter of type {kind}")
+    block = [int(size) for size in found[2].split(",")]
+    handle = RuntimeLeaf(dtype.descriptor(type_of(found[1]), block, False))
+    return tensor_descriptor(
+        handle,
+        tuple(RuntimeLeaf(dtype("int32")) for _ in block),
+        tuple(RuntimeLeaf(dtype("int64")) for _ in block),
+    )
+
+
 def _leaf(kind: Any, path: tuple[int, ...], constants: dict[tuple[int, ...], Any]) -> Any:
     if path in constants:
         return constants[path]
@@ -35,7 +51,7 @@ def _leaf(kind: Any, path: tuple[int, ...], constants: dict[tuple[int, ...], Any
     if not isinstance(kind, str):
         raise Untranslatable(f"a parameter of type {kind!r}")
     if kind.startswith("tensordesc"):
-        raise Untranslatable("a tensor descriptor made on the host")
+        return _descriptor(kind)
     if kind == "constexpr":
         return None
     return RuntimeLeaf(type_of(kind))

@@ -485,7 +485,7 @@ def bad_branch(x, flag=2):
 
 
 BAD = [
-    (bad_branch, r"a tensor_descriptor with blocks \[8\] of pointer<float32>"),
+    (bad_branch, r"a tensor_descriptor with blocks \[8\] of fp32"),
     (bad_stride, "the last stride is 8"),
     (bad_rank, "1 sizes are given for a block of 2 dimensions"),
     (bad_padding, "padding_option is 'one'"),

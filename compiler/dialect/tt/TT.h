@@ -41,6 +41,11 @@ inline constexpr int32_t kNan = 2;
 /// divisible. Accesses have a body for either result. In contrast, `tt.divisibility` is a promise.
 inline constexpr llvm::StringLiteral testedDivisibilityAttrName = "tt.tested_divisibility";
 
+/// Attributes of an argument that is a tensor descriptor, and of the operation that makes one: what
+/// a launch knows of it.
+inline constexpr llvm::StringLiteral padsWithNanAttrName = "tt.pads_with_nan";
+inline constexpr llvm::StringLiteral roundsToTF32AttrName = "tt.rounds_to_tf32";
+
 /// What a pointer, or a tensor of pointers, points to: f32 or tensor<4xf32>; null for other types.
 mlir::Type getPointeeTypeOf(mlir::Type ptrLike);
 

@@ -30,17 +30,18 @@ class Calls(Walk):
     """The part of the walk that handles calls."""
 
     def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        # Keywords come first, as in Triton: the order of evaluation is that of the operations.
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.unsupported(node, "kernels do not support ** in calls")
+            kwargs[keyword.arg] = self.visit(keyword.value)
         args: list[Any] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 args.extend(self.elements(self.visit(argument.value)))
             else:
                 args.append(self.visit(argument))
-        kwargs: dict[str, Any] = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                raise self.unsupported(node, "kernels do not support ** in calls")
-            kwargs[keyword.arg] = self.visit(keyword.value)
         return args, kwargs
 
     def visit_Call(self, node: ast.Call) -> Any:

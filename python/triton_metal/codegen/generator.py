@@ -12,7 +12,7 @@ from typing import Any
 from .. import _native
 from .._native import Builder, dtype, tensor
 from ..functions import KernelFunction
-from ..language.blocks import tensor_descriptor
+from ..language.blocks import descriptor_parts, tensor_descriptor
 from ..reads import Reads
 from .calls import Calls
 from .expressions import Expressions
@@ -45,10 +45,11 @@ class CodeGenerator(Statements, Expressions, Calls):
         node = self.function.source.node
         types: list[dtype] = []
         names: list[str] = []
+        flags: list[dict[str, bool]] = []
 
         def collect(name: str, part: Any) -> None:
-            if isinstance(part, tensor_descriptor):
-                collect(name, part.base)
+            if isinstance(part, (tensor_descriptor, descriptor_parts)):
+                collect(name, part[0])
                 collect(f"{name}.shape", part.sizes)
                 collect(f"{name}.stride", part.steps)
             elif isinstance(part, tuple):
@@ -57,25 +58,31 @@ class CodeGenerator(Statements, Expressions, Calls):
             elif isinstance(part, RuntimeLeaf):
                 types.append(part.type)
                 names.append(name)
+                flags.append(part.flags)
 
         for name, part in arguments.items():
             collect(name, part)
         hints = [(divisibility or {}).get(name, 0) for name in names]
         shared = [(memory or {}).get(name, Memory()) for name in names]
         self.builder.set_location(self.file, self.line_offset + node.lineno, self.column_offset)
-        values = iter(
-            self.builder.begin_function(
-                symbol,
-                types,
-                names,
-                is_kernel,
-                self.function.noinline,
-                hints,
-                [part.number for part in shared],
-            )
+        parameters = self.builder.begin_function(
+            symbol,
+            types,
+            names,
+            is_kernel,
+            self.function.noinline,
+            hints,
+            [part.number for part in shared],
         )
+        for parameter, known in zip(parameters, flags, strict=True):
+            for flag, value in known.items():
+                self.builder.set_argument_flag(parameter, flag, value)
+        values = iter(parameters)
         for name, part in arguments.items():
             self.scope[name] = fill(part, values)
+        for name, value in self.scope.items():
+            if isinstance(value, descriptor_parts):
+                self.scope[name] = value.made(self.builder)
         for name, part in (memory or {}).items():
             own, other = self.scope[name], self.scope.get(part.same_as)
             if isinstance(own, tensor) and isinstance(other, tensor) and own.type == other.type:

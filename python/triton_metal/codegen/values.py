@@ -51,12 +51,13 @@ class ModuleState:
 
 
 class RuntimeLeaf:
-    """In a template: a run-time value of this type."""
+    """In a template: a run-time value of this type. ``flags`` are attributes, where it is an argument of the kernel."""
 
-    __slots__ = ("type",)
+    __slots__ = ("flags", "type")
 
-    def __init__(self, type: dtype) -> None:
+    def __init__(self, type: dtype, flags: dict[str, bool] | None = None) -> None:
         self.type = type
+        self.flags = flags or {}
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def describe(value: Any) -> str:
     if isinstance(value, RuntimeLeaf):
         return str(value.type)
     if isinstance(value, BLOCKS):
-        return f"a {type(value).__name__} with blocks {value.block_shape} of {describe(value.base)}"
+        return f"a {type(value).__name__} with blocks {value.block_shape} of {value.contents}"
     if isinstance(value, tuple):
         return "(" + ", ".join(describe(v) for v in value) + ")"
     if isinstance(value, (bool, int, float, str)) or value is None:

@@ -1,6 +1,7 @@
 """Block pointers and tensor descriptors: tuples of run-time values and of what is known when compiling.
 
-Control flow carries them like other tuples. Each access makes the compiler's block pointer or descriptor from the parts.
+Control flow carries them like other tuples. A descriptor holds the compiler's descriptor, beside the sizes and strides
+that kernels may ask for; a block pointer holds its parts, of which each access makes the compiler's block pointer.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .. import _native
-from .._native import AtomicOp, dtype, tensor
+from .._native import AtomicOp, tensor
 from ..constexpr import unwrap
 from .building import builder, builtin, describe, read_shape, read_static, read_tensor
 
@@ -56,6 +57,11 @@ class block_pointer(NamedTuple):
     def block_shape(self) -> list[int]:
         return decode(self.layout)
 
+    @property
+    def contents(self) -> str:
+        """What it points to, for messages."""
+        return self.base.type.name
+
     def in_memory(self, padding: str = "") -> tuple[Any, ...]:
         """As the native module takes it."""
         return self.base, list(self.sizes), list(self.steps), self.block_shape, padding
@@ -70,24 +76,18 @@ class block_pointer(NamedTuple):
 class tensor_descriptor(NamedTuple):
     """What ``make_tensor_descriptor`` makes, and what a host descriptor is in a kernel."""
 
-    base: tensor
+    handle: tensor
     sizes: tuple
-    steps: tuple  # the last stride is 1, and not among them
-    layout: str
+    steps: tuple
 
     @property
     def block_shape(self) -> list[int]:
-        return decode(self.layout.split("/")[0])
+        return list(self.handle.type.shape)
 
     @property
-    def rounds(self) -> bool:
-        """Whether float32 is rounded to tf32 when it is loaded."""
-        return self.layout.endswith("/tf32")
-
-    def in_memory(self) -> tuple[Any, ...]:
-        """As the native module takes it."""
-        padding = self.layout.split("/")[1]
-        return self.base, list(self.sizes), [*self.steps, 1], self.block_shape, padding
+    def contents(self) -> str:
+        """What it describes, for messages."""
+        return self.handle.type.element_ty.name
 
     def member(self, name: str) -> Any:
         """An attribute, in a kernel. A function of the language is a method."""
@@ -96,12 +96,34 @@ class tensor_descriptor(NamedTuple):
         if name == "shape":
             return self.sizes
         if name == "strides":
-            return (*self.steps, 1)
+            return self.steps
         if name == "block_shape":
             return tuple(self.block_shape)
         if name == "dtype":
-            return self.base.dtype.element_ty
+            return self.handle.type.element_ty
         raise AttributeError(name)
+
+
+class descriptor_parts(NamedTuple):
+    """A parameter that is no descriptor of the compiler's yet: the kernel makes one of its parts."""
+
+    base: Any
+    sizes: tuple
+    steps: tuple  # the last stride is 1, and not among them
+    layout: str
+
+    def made(self, build: _native.Builder) -> tensor_descriptor:
+        """The descriptor, made where the builder stands."""
+        block, padding, rounds = read_layout(self.layout)
+        tensor = self.base, list(self.sizes), [*self.steps, 1], block, padding
+        handle, sizes, steps = _native.make_descriptor(build, tensor, rounds)
+        return tensor_descriptor(handle, tuple(sizes), tuple(steps))
+
+
+def read_layout(layout: str) -> tuple[list[int], str, bool]:
+    """The shape of a block, the padding, and whether float32 is rounded to tf32 when it is loaded."""
+    block, padding, *rounds = layout.split("/")
+    return decode(block), padding, bool(rounds)
 
 
 BLOCKS = (block_pointer, tensor_descriptor)
@@ -192,21 +214,20 @@ def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="ze
     """A descriptor of a tensor in memory, which is accessed in blocks. Nothing outside of it is read or written."""
     padding = read_static("padding_option", padding_option)
     steps = read_numbers("strides", strides)
-    block = read_shape(block_shape)
-    descriptor = tensor_descriptor(
-        read_base("make_tensor_descriptor", base),
-        read_numbers("shape", shape),
-        steps[:-1],
-        encode(block, padding),
-    )
-    whole = (descriptor.base, list(descriptor.sizes), list(steps), block, str(padding))
-    _native.check_descriptor(whole)
     if steps and not isinstance(steps[-1], int):
         raise ValueError(
             "make_tensor_descriptor: the last stride is known only at run time; a descriptor's last dimension is "
             "contiguous: write 1"
         )
-    return descriptor
+    whole = (
+        read_base("make_tensor_descriptor", base),
+        list(read_numbers("shape", shape)),
+        list(steps),
+        read_shape(block_shape),
+        str(padding),
+    )
+    handle, sizes, strides = _native.make_descriptor(builder(), whole, False)
+    return tensor_descriptor(handle, tuple(sizes), tuple(strides))
 
 
 def _descriptor(name: str, value: Any) -> tensor_descriptor:
@@ -219,52 +240,36 @@ def _offsets(offsets: Any) -> list[Any]:
     return list(read_numbers("offsets", offsets))
 
 
-def _rounded(descriptor: tensor_descriptor, value: tensor) -> tensor:
-    """float32 with the 10 digits of tf32, to the nearest and to even, where the descriptor asks for it."""
-    if not descriptor.rounds:
-        return value
-    ops, binary = builder(), _native.BinaryOp
-    bits = ops.bitcast(value, dtype("uint32"))
-    exponent = ops.binary(binary.and_, bits, 0x7F800000)
-    odd = ops.binary(binary.and_, ops.binary(binary.rshift, bits, 13), 1)
-    total = ops.binary(binary.add, bits, ops.binary(binary.add, odd, 0xFFF))
-    nearest = ops.binary(binary.and_, total, 0xFFFFE000)
-    chosen = ops.where(ops.binary(binary.eq, exponent, 0x7F800000), bits, nearest)
-    return ops.bitcast(chosen, dtype("float32"))
-
-
 @builtin
 def load_tensor_descriptor(desc, offsets):
     """The block of a tensor descriptor at these offsets."""
     desc = _descriptor("load_tensor_descriptor", desc)
-    loaded = _native.load_descriptor(builder(), desc.in_memory(), _offsets(offsets))
-    return _rounded(desc, loaded)
+    return _native.load_descriptor(builder(), desc.handle, _offsets(offsets))
 
 
 @builtin
 def store_tensor_descriptor(desc, offsets, value):
     """Writes a block of a tensor descriptor at these offsets."""
     desc = _descriptor("store_tensor_descriptor", desc)
-    _native.store_descriptor(builder(), desc.in_memory(), _offsets(offsets), unwrap(value))
+    _native.store_descriptor(builder(), desc.handle, _offsets(offsets), unwrap(value))
 
 
 def _gather(desc: Any, x_offsets: Any, y_offset: Any) -> tensor:
     """The parts of these rows that begin at a column."""
     rows = read_tensor("x_offsets", unwrap(x_offsets))
-    loaded = _native.gather_rows(builder(), desc.in_memory(), rows, unwrap(y_offset))
-    return _rounded(desc, loaded)
+    return _native.gather_rows(builder(), desc.handle, rows, unwrap(y_offset))
 
 
 def _scatter(desc: Any, value: Any, x_offsets: Any, y_offset: Any) -> None:
     """Writes the parts of these rows that begin at a column."""
     rows = read_tensor("x_offsets", unwrap(x_offsets))
-    _native.scatter_rows(builder(), desc.in_memory(), rows, unwrap(y_offset), unwrap(value))
+    _native.scatter_rows(builder(), desc.handle, rows, unwrap(y_offset), unwrap(value))
 
 
 def _update(name: str, op: AtomicOp) -> Callable[..., None]:
     def update(desc: Any, offsets: Any, value: Any) -> None:
         places: Sequence[Any] = _offsets(offsets)
-        _native.reduce_descriptor(builder(), op, desc.in_memory(), places, unwrap(value))
+        _native.reduce_descriptor(builder(), op, desc.handle, places, unwrap(value))
 
     update.__name__ = update.__qualname__ = name
     return builtin(update)

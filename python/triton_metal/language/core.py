@@ -505,9 +505,10 @@ def dot(
     """The matrix product of two tiles, added to ``acc``. It accumulates in float32 or int32."""
     if input_precision is not None and allow_tf32 is not None:
         raise ValueError("dot takes input_precision or allow_tf32, not both")
-    precision = read_static("input_precision", input_precision) or ""
-    if read_static("allow_tf32", allow_tf32):
-        precision = "tf32"
+    precision = read_static("input_precision", input_precision)
+    if precision is None:
+        tf32 = read_static("allow_tf32", allow_tf32)
+        precision = "tf32" if tf32 or tf32 is None else "ieee"
     out = unwrap(out_dtype)
     acc = unwrap(acc)
     return builder().dot(
@@ -609,7 +610,7 @@ def reduce(input, axis, combine_fn, keep_dims=False):
     axis = read_static("axis", axis)
     keep = bool(read_static("keep_dims", keep_dims))
     if axis is None:
-        flat = [builder().reshape(v, [v.numel], True) if rank > 1 else v for v in values]
+        flat = [builder().reshape(v, [v.numel], True) for v in values]
         results = _combine(builder().begin_reduce(flat, 0), combine_fn)
     else:
         axis = read_int("axis", axis)
