@@ -12,7 +12,6 @@ from .functions import KernelFunction, Param
 from .language.blocks import descriptor_parts, encode, read_layout, tensor_descriptor
 from .launcher import Launcher
 
-
 #: What a launch knows of a descriptor and the compiler does not: attributes of an argument.
 PADS_WITH_NAN = "tt.pads_with_nan"
 ROUNDS_TO_TF32 = "tt.rounds_to_tf32"

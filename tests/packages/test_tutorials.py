@@ -143,7 +143,13 @@ def test_08_grouped_matrix_multiplication_with_descriptors(monkeypatch):
 
 @pytest.mark.parametrize(
     "name",
-    ["matmul", "matmul_persistent", "matmul_tma", "matmul_tma_persistent", "matmul_descriptor_persistent"],
+    [
+        "matmul",
+        "matmul_persistent",
+        "matmul_tma",
+        "matmul_tma_persistent",
+        "matmul_descriptor_persistent",
+    ],
 )
 def test_09_persistent_matrix_multiplication(name):
     module = load("09")
