@@ -66,27 +66,35 @@ class DescriptorLauncher(Launcher):
             add(number, name=f"{param.name}.layout", annotation="", is_constexpr=True)
         return result
 
-    def grouped(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The values of the function's parameters."""
+    def gathered(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values of a launch by the function's parameters: the parts of a descriptor together."""
         result: dict[str, Any] = {}
         for param in self.function.params:
             name, given = param.name, self.given.get(param.index)
             if given is None:
                 result[name] = values[name]
                 continue
-            base, layout = values[name], values[f"{name}.layout"]
-            shape = tuple(values[f"{name}.shape.{dim}"] for dim in range(given.rank))
-            strides = tuple(
-                values[f"{name}.stride.{dim}"]
-                for dim in range(given.rank if given.is_aligned else given.rank - 1)
+            strides = given.rank if given.is_aligned else given.rank - 1
+            result[name] = descriptor_parts(
+                values[name],
+                tuple(values[f"{name}.shape.{dim}"] for dim in range(given.rank)),
+                tuple(values[f"{name}.stride.{dim}"] for dim in range(strides)),
+                values[f"{name}.layout"],
             )
-            if given.is_aligned:
-                block, padding, rounds = read_layout(layout)
-                kind = dtype.descriptor(base.type.element_ty, block, param.is_const)
-                known = {PADS_WITH_NAN: padding == "nan", ROUNDS_TO_TF32: rounds}
-                result[name] = tensor_descriptor(RuntimeLeaf(kind, known), shape, strides)
-            else:
-                result[name] = descriptor_parts(base, shape, strides, layout)
+        return result
+
+    def grouped(self, values: dict[str, Any]) -> dict[str, Any]:
+        """What the function's parameters are in the kernel, from the values of a launch."""
+        result = self.gathered(values)
+        for param in self.function.params:
+            given = self.given.get(param.index)
+            if given is None or not given.is_aligned:
+                continue
+            base, shape, strides, layout = result[param.name]
+            block, padding, rounds = read_layout(layout)
+            kind = dtype.descriptor(base.type.element_ty, block, param.is_const)
+            known = {PADS_WITH_NAN: padding == "nan", ROUNDS_TO_TF32: rounds}
+            result[param.name] = tensor_descriptor(RuntimeLeaf(kind, known), shape, strides)
         return result
 
 

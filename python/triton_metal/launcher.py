@@ -176,8 +176,12 @@ class Launcher:
         """The parameters of a launch."""
         return self.function.params
 
+    def gathered(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values of a launch by the function's parameters, where one takes several."""
+        return values
+
     def grouped(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The values of the function's parameters, from those of a launch."""
+        """What the function's parameters are in the kernel, from the values of a launch."""
         return values
 
     def takes_option(self, name: str, value: Any) -> bool:
@@ -194,7 +198,7 @@ class Launcher:
     ) -> Any:
         """Tells the hooks of a launch. The native launcher calls it, if there are any."""
         names = [param.name for param in self.params()]
-        given = self.grouped(dict(zip(names, values, strict=True)))
+        given = self.gathered(dict(zip(names, values, strict=True)))
         told = kernel.described(grid, 0, given)
         if knobs.runtime.launch_enter_hook is not None:
             knobs.runtime.launch_enter_hook(told)
@@ -278,7 +282,7 @@ class Launcher:
         cache.configure_host_device()
         walk = CodegenOptions(debug=options.debug, sanitize_overflow=options.sanitize_overflow)
         reads = Reads(objects)
-        special = Specialization.of(params, arguments, values, self.grouped, options, memory)
+        special = Specialization.of(params, arguments, values, self.gathered, options, memory)
         job = Job(
             src=special.source(function),
             name=special.symbol(function),

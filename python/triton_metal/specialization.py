@@ -16,7 +16,7 @@ from .config import kernel_config
 from .constants import unwrapped
 from .constexpr import constexpr
 from .functions import JITCallable, KernelFunction, Param
-from .language.blocks import decode, tensor_descriptor
+from .language.blocks import decode, descriptor_parts
 from .sources import ASTSource
 
 
@@ -64,13 +64,13 @@ class Specialization:
         params: Sequence[Param],
         arguments: Sequence[tuple[str, Any, int]],
         values: Mapping[str, Any],
-        grouped: Callable[[dict[str, Any]], dict[str, Any]],
+        gathered: Callable[[dict[str, Any]], dict[str, Any]],
         options: MetalOptions,
         memory: Mapping[str, Any],
     ) -> Specialization:
         """From what the native launcher found out about the arguments.
 
-        ``grouped`` makes the values of the function's parameters from those of the launch.
+        ``gathered`` makes the values of the function's parameters from those of the launch.
         """
         leaves: dict[str, _Leaf] = {}
         for param, (kind, payload, multiple) in zip(params, arguments, strict=True):
@@ -81,14 +81,14 @@ class Specialization:
                 known = "D" if multiple > 0 else ""
                 leaves[param.name] = _Leaf(pointer + canonicalize_dtype(payload), known)
         result = cls([], {}, {}, {}, options, repr(memory) if memory else "")
-        for index, (name, part) in enumerate(grouped(dict(leaves)).items()):
+        for index, (name, part) in enumerate(gathered(dict(leaves)).items()):
             result.signature[name] = result._add(part, (index,))
         result.entries = [(leaf.type, leaf.known) for leaf in leaves.values()]
         return result
 
     def _add(self, part: Any, path: tuple[int, ...]) -> Any:
         """The type of a part of the arguments, whose constants and attributes are noted."""
-        if isinstance(part, tensor_descriptor):
+        if isinstance(part, descriptor_parts):
             block = decode(part.layout.known.partition("/")[0])
             return f"tensordesc<{part.base.type.lstrip('*')}{block}>"
         if isinstance(part, tuple):

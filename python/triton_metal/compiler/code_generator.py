@@ -7,7 +7,7 @@ from typing import Any
 from .. import _native
 from .._utils import type_canonicalisation_dict
 from ..codegen import CodegenOptions, RuntimeLeaf, generate_module
-from ..language.blocks import encode, tensor_descriptor
+from ..language.blocks import descriptor_parts, encode
 from ..reads import Reads
 from ..sources import ASTSource
 from ..specialization import plain, symbol_of
@@ -80,7 +80,7 @@ class _Arguments:
         base = RuntimeLeaf(type_of(f"*{element}"))
         self.divisibility[name] = 16
         rank = len(sizes)
-        return tensor_descriptor(
+        return descriptor_parts(
             base, (integer,) * rank, (long,) * (rank - 1), encode(sizes, "zero")
         )
 
