@@ -25,6 +25,10 @@ def nearly_nothing_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, total, mask=mask)
 
 
+CONFIGS = [triton.Config({"BLOCK": block}, num_warps=1) for block in (32, 64)]
+tuned_kernel = triton.autotune(CONFIGS, key=["n"])(nearly_nothing_kernel)
+
+
 def median_us(function: Callable[[], object], repeat: int = 2000) -> float:
     """The median microseconds of a call."""
     for _ in range(50):
@@ -58,10 +62,28 @@ def mlx_figures() -> dict[str, float]:
     return figures
 
 
+def lookup_us(x: object, y: object, out: object) -> float:
+    """What autotune's look-up adds to a launch with the same options."""
+    tuned_kernel[(1,)](x, y, out, 32)
+    keywords = {k: v for k, v in tuned_kernel.best_config.all_kwargs().items() if k != "num_ctas"}
+
+    # In turn, so that both see the same machine.
+    def tuned() -> float:
+        return median_us(lambda: tuned_kernel[(1,)](x, y, out, 32), 1000)
+
+    def plain() -> float:
+        return median_us(lambda: nearly_nothing_kernel[(1,)](x, y, out, 32, **keywords), 1000)
+
+    return statistics.median(tuned() - plain() for _ in range(5))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--limit", type=float, help="fail if a launch costs more than this many microseconds"
+    )
+    parser.add_argument(
+        "--lookup-limit", type=float, help="fail if autotune's look-up adds more than this"
     )
     arguments = parser.parse_args()
     x, y, out = (np.ones(32, np.float32) for _ in range(3))
@@ -71,6 +93,7 @@ def main() -> None:
             lambda: nearly_nothing_kernel[(1,)](x, y, out, 32, BLOCK=32, num_warps=1)
         )
     }
+    lookups = {"NumPy arrays": lookup_us(x, y, out)}
     if find_spec("torch"):
         import torch
 
@@ -78,10 +101,15 @@ def main() -> None:
         figures["torch tensors"] = median_us(
             lambda: nearly_nothing_kernel[(1,)](a, b, c, 32, BLOCK=32, num_warps=1)
         )
+        lookups["torch tensors"] = lookup_us(a, b, c)
     if find_spec("mlx"):
         figures |= mlx_figures()
     for name, us in figures.items():
         print(f"{name:15} {us:6.1f} us a launch")
+    for name, us in lookups.items():
+        print(f"{name:15} {us:6.1f} us more for autotune's look-up")
+    if arguments.lookup_limit and max(lookups.values()) > arguments.lookup_limit:
+        sys.exit(f"a look-up takes more than {arguments.lookup_limit:g} us")
     if arguments.limit and max(figures.values()) > arguments.limit:
         sys.exit(f"more than {arguments.limit:g} us")
 

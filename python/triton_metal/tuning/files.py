@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import LaunchValueError
 from .config import Config
-from .results import UNITS, Row, Tuning, shown_key
+from .rows import UNITS, Row, Tuning, shown_key
 
 FORMAT = 1
 _CONFIG = ("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")

@@ -14,7 +14,7 @@ from ..launcher import CompiledKernel, compile_clock, launch_options
 from ..testing.bench import is_gpu, quantiles_of, times_on
 from .config import Config
 from .cost import cost
-from .results import Row
+from .rows import Row
 
 #: What a configuration that cannot be compiled or launched raises.
 REFUSALS = (CompilationError, DeviceRefusal, LaunchValueError)

@@ -10,7 +10,7 @@ from typing import Any
 from .. import cache
 from ..errors import CacheWarning, LaunchValueError
 from . import files
-from .results import Tuning, shown_key
+from .rows import Tuning, shown_key
 
 
 def name_of(*parts: str) -> str:

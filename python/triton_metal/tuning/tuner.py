@@ -27,7 +27,8 @@ from .measure import Measurement, device_of, label_of
 from .memory import Memory
 from .options import read_configs, read_names, read_prune
 from .progress import Progress
-from .results import Results, Tuning, shown_key
+from .results import Results
+from .rows import Tuning, shown_key
 from .search import Plan
 from .space import Space, read_constraints
 
