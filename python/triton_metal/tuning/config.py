@@ -65,4 +65,7 @@ class Config:
         return self.all_kwargs() == other.all_kwargs() and self.pre_hook == other.pre_hook
 
     def __hash__(self) -> int:
-        return hash((frozenset(self.all_kwargs().items()), self.pre_hook))
+        try:
+            return hash((frozenset(self.all_kwargs().items()), self.pre_hook))
+        except TypeError:  # a value such as a list
+            return hash((frozenset(self.all_kwargs()), self.pre_hook))

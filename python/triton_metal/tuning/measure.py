@@ -9,7 +9,13 @@ from typing import Any
 
 from .. import devices
 from ..devices.base import Device
-from ..errors import CompilationError, DeviceRefusal, LaunchTypeError, LaunchValueError
+from ..errors import (
+    CompilationError,
+    DeviceRefusal,
+    LaunchTypeError,
+    LaunchValueError,
+    OutOfResources,
+)
 from ..launcher import CompiledKernel, compile_clock, launch_options
 from ..testing.bench import is_gpu, quantiles_of, times_on
 from .config import Config
@@ -17,7 +23,7 @@ from .cost import cost
 from .rows import Row
 
 #: What a configuration that cannot be compiled or launched raises.
-REFUSALS = (CompilationError, DeviceRefusal, LaunchValueError)
+REFUSALS = (CompilationError, DeviceRefusal, LaunchValueError, OutOfResources)
 QUANTILES = (0.5, 0.2, 0.8)
 #: Options that grids cannot see.
 _UNSEEN = ("num_stages", "num_ctas", "maxnreg")
@@ -27,8 +33,11 @@ _timing = threading.RLock()
 
 
 def device_of(values: Iterable[Any]) -> Device:
-    """The device of a launch on these arguments."""
-    return devices.current([getattr(v, "base", v) if _has_parts(v) else v for v in values])
+    """The device of a launch on these arguments; the host device if no launch takes them, as it will say itself."""
+    try:
+        return devices.current([v.base if _has_parts(v) else v for v in values])
+    except (LaunchTypeError, LaunchValueError):
+        return devices.get("host")
 
 
 def _has_parts(value: Any) -> bool:

@@ -188,7 +188,9 @@ class Autotuner(KernelInterface):
                 return self.run(*args, grid=grid, warmup=False, **kwargs)
             if layout.has_key or self._is_only(found.config):
                 self.best_config = found.config
-                return self.fn[grid](*args, **kwargs, **found.keywords)
+                if self._is_plain:
+                    return self.fn[grid](*args, **kwargs, **found.keywords)
+                return self.fn.run(*args, grid=grid, warmup=False, **kwargs, **found.keywords)
         return self.run(*args, grid=grid, warmup=False, **kwargs)
 
     def _is_only(self, config: Config) -> bool:
@@ -261,8 +263,6 @@ class Autotuner(KernelInterface):
         kwargs: Mapping[str, Any],
     ) -> None:
         """Lets later launches that look like this one find the configuration at once."""
-        if not self._is_plain or {"grid", "warmup"} & kwargs.keys():
-            return
         names = self.arg_names
         keys = self.keys if key is not None else []
         look = (len(args), *kwargs)
@@ -285,7 +285,7 @@ class Autotuner(KernelInterface):
         if any(map(has_shape, values)):
             return
         keywords = config.all_kwargs()
-        if keywords.get("num_ctas") == 1:
+        if self._is_plain and keywords.get("num_ctas") == 1:
             del keywords["num_ctas"]  # what every launch has
         try:
             self._fast[tuple(parts + values)] = _Found(config, keywords)
