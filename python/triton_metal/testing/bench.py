@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -46,8 +45,8 @@ def summary(times: list[float], quantiles: Sequence[float] | None, return_mode: 
     functions: dict[str, Callable[[list[float]], float]] = {
         "min": min,
         "max": max,
-        "mean": statistics.mean,
-        "median": statistics.median,
+        "mean": lambda values: math.fsum(values) / len(values),
+        "median": lambda values: quantiles_of(values, [0.5])[0],
     }
     return functions[return_mode](times)
 

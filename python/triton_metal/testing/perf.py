@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import html
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -112,6 +110,8 @@ class Table:
         )
 
     def write_csv(self, path: Path, precision: int) -> None:
+        import csv
+
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(self.columns)
@@ -233,6 +233,8 @@ class Mark:
 
 def _write_page(folder: Path, names: Sequence[str]) -> None:
     """A page with the plots of a folder."""
+    import html
+
     images = [f'<img src="{html.escape(name)}.png"/>\n' for name in names]
     page = ["<html><body>\n", *images, "</body></html>\n"]
     (folder / "results.html").write_text("".join(page), encoding="utf-8")

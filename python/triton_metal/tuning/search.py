@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
@@ -94,6 +93,8 @@ class Plan:
             assert self.space is not None
             return Bayes(self.space, configs, self.seed)
         if self.search == "random":
+            import random
+
             return Listed(random.Random(self.seed).sample(list(configs), len(configs)))
         return Listed(configs)
 
