@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import Any
 
 from .driver import driver
@@ -45,6 +47,17 @@ __all__ = [
     "heuristics",
     "reinterpret",
 ]
+
+
+class _Runtime(ModuleType):
+    """This module. ``runtime.driver`` is the object of that name, also after its module was imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "driver" or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Runtime
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from ..tuning.config import Config
 from ..tuning.heuristics import Heuristics
 from ..tuning.interface import KernelInterface, kernel_of
 from ..tuning.tuner import Autotuner
+from .errors import OutOfResources, PTXASError
 
 __all__ = [
     "Autotuner",
@@ -18,6 +19,8 @@ __all__ = [
     "Config",
     "Heuristics",
     "KernelInterface",
+    "OutOfResources",
+    "PTXASError",
     "autotune",
     "heuristics",
 ]
