@@ -102,21 +102,18 @@ def make(job: Job, key: str, entry: dict[str, str], native: Any = None) -> Compi
     """A kernel from its texts."""
     options, contract = job.options, json.loads(entry["metadata"])
     metadata = KernelMetadata(
-        **(
-            vars(options)
-            | {
-                "hash": key,
-                "target": job.target,
-                "shared": contract["threadgroup_bytes"],
-                "global_scratch_size": 0,
-                "global_scratch_align": 1,
-                "profile_scratch_size": 0,
-                "profile_scratch_align": 1,
-                "tmem_size": 0,
-            }
-            | contract
-            | {"num_stages": options.num_stages}
-        )
+        contract | {"num_stages": options.num_stages},
+        vars(options)
+        | {
+            "hash": key,
+            "target": job.target,
+            "shared": contract["threadgroup_bytes"],
+            "global_scratch_size": 0,
+            "global_scratch_align": 1,
+            "profile_scratch_size": 0,
+            "profile_scratch_align": 1,
+            "tmem_size": 0,
+        },
     )
     return CompiledKernel(
         src=job.src,

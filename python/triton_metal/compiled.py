@@ -14,17 +14,34 @@ from .stages import Stages
 
 
 class KernelMetadata(SimpleNamespace):
-    """The launch contract of a kernel, its options, and the names that Triton's metadata has, as attributes."""
+    """The launch contract of a kernel as attributes, and the options and names that Triton's metadata has besides.
+
+    ``vars()`` is the contract, ``_asdict()`` everything.
+    """
+
+    __slots__ = ("_others",)
+
+    def __init__(self, contract: dict[str, Any], others: dict[str, Any]) -> None:
+        super().__init__(**contract)
+        self._others = others
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_others" and name in self._others:
+            return self._others[name]
+        raise AttributeError(f"the metadata of a kernel has no {name!r}")
+
+    def __reduce__(self) -> Any:
+        return type(self), (vars(self), self._others)
 
     def _asdict(self) -> dict[str, Any]:
-        return dict(vars(self))
+        return self._others | vars(self)
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        return tuple(vars(self))
+        return tuple(self._asdict())
 
     def _replace(self, **changes: Any) -> KernelMetadata:
-        return type(self)(**(vars(self) | changes))
+        return type(self)(vars(self) | changes, self._others)
 
 
 class LazyDict:

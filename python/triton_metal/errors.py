@@ -330,7 +330,8 @@ class DoesNotFit(CompilationError, OutOfResources):
         callers: tuple[SourceLocation, ...] = (),
         excess: tuple[int, int, str] = (0, 0, ""),
     ) -> None:
-        CompilationError.__init__(self, message, location, callers)
+        Exception.__init__(self, message)
+        self.message, self.location, self.callers = message, location, callers
         self.required, self.limit, self.name = excess
 
     __str__ = CompilationError.__str__

@@ -226,7 +226,7 @@ class JITFunction(KernelFunction, KernelInterface):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
-            f"Cannot call @triton.jit'd outside of the scope of a kernel: launch {self.name} as "
+            f"Cannot call @triton.jit'd outside of the scope of a kernel: launch it as "
             f"{self.name}[grid](...), or call it from another kernel"
         )
 

@@ -15,10 +15,14 @@ PACKAGES = Path(__file__).resolve().parents[2] / "python"
 # Modules that call importlib, and what for. Such an import does not show in the graph, so that each needs a reason.
 DYNAMIC = {
     "triton_metal.as_triton": "the modules of the package under another name, when a program asks for them",
+    "triton_metal.backends.metal.driver": "measuring, which is above drivers",
     "triton_metal.devices.framework": "MLX and PyTorch are optional: they are imported when a device is used",
     "triton_metal.doctor.run": "the examples, which are no part of the package",
+    "triton_metal.knobs": "a class that an environment variable names",
     "triton_metal.mlx": "PEP 562: the package's names come from its modules when they are first used",
     "triton_metal.mlx.in_place": "the extension module for the MLX that is installed",
+    "triton_metal.torch": "Inductor, which is part of PyTorch",
+    "triton_metal.runtime": "PEP 562: its names are loaded when they are first used",
 }
 
 

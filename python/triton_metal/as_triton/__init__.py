@@ -14,6 +14,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -94,6 +95,8 @@ class _Finder(importlib.abc.MetaPathFinder):
             return importlib.machinery.ModuleSpec(
                 name, _OwnName(), origin=sys.modules[_PACKAGE].__file__, is_package=True
             )
+        if name == _INDUCTOR:
+            return _spec_of_inductor(name, path)
         if not name.startswith(f"{NAME}."):
             return None
         for absent, reason in ABSENT.items():
@@ -120,6 +123,48 @@ class _Finder(importlib.abc.MetaPathFinder):
         )
         spec.has_location = spec.origin is not None
         return spec
+
+
+#: The module of PyTorch's Inductor after which its code generators can be registered.
+_INDUCTOR = "torch._inductor.graph"
+
+
+class _ThenRegister(importlib.abc.Loader):
+    """Loads this module, and registers the code generation for CPU tensors."""
+
+    def __init__(self, loader: importlib.abc.Loader) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        _register_with_inductor()
+
+
+def _spec_of_inductor(
+    name: str, path: Sequence[str] | None
+) -> importlib.machinery.ModuleSpec | None:
+    spec = importlib.machinery.PathFinder.find_spec(name, path)
+    if spec is not None and spec.loader is not None:
+        spec.loader = _ThenRegister(spec.loader)
+    return spec
+
+
+def _register_with_inductor() -> None:
+    """Keeps the kernels that Inductor generates for CPU tensors within what Metal binds."""
+    try:
+        importlib.import_module(f"{_PACKAGE}.inductor").register("cpu")
+    except (ImportError, AttributeError) as error:
+        warnings.warn(
+            f"this version of PyTorch's Inductor is not known ({error}): kernels that it generates may have more "
+            "arrays than Metal binds",
+            stacklevel=2,
+        )
 
 
 def _is_asked_only() -> bool:
@@ -155,6 +200,8 @@ def take_name() -> None:
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     sys.modules[NAME] = _make()
+    if _INDUCTOR in sys.modules:
+        _register_with_inductor()
 
 
 def _make() -> ModuleType:
