@@ -21,6 +21,7 @@ struct Param {
   nb::object defaultValue; // invalid where there is none
   bool isConstexpr, isConst, specialize, specializeAlignment;
   std::string annotation; // "i64", "*fp32", or ""
+  bool isVariadic;        // *args
 };
 
 /// One argument of one launch.
@@ -180,6 +181,7 @@ void Launcher::readParams() {
     param.specialize = nb::cast<bool>(fields[5]);
     param.specializeAlignment = nb::cast<bool>(fields[6]);
     param.annotation = nb::cast<std::string>(fields[7]);
+    param.isVariadic = nb::cast<bool>(fields[8]);
     index[fields[0]] = params.size();
     params.push_back(std::move(param));
   }
@@ -289,9 +291,10 @@ bool fitsInteger(const std::string &type, const Integer &integer) {
   return integer.value <= limit && integer.value >= -limit - 1;
 }
 
-/// Whether a launch takes the object apart, as a tensor descriptor.
+/// Whether a launch takes the object apart: a tuple, or a tensor descriptor.
 bool hasParts(PyObject *object) {
-  return PyObject_HasAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__triton_parts__");
+  return PyTuple_Check(object) ||
+         PyObject_HasAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__triton_parts__");
 }
 
 void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorImpl<char> &key,
@@ -663,6 +666,8 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
     readParams();
   if (PyList_GET_SIZE(before.ptr()))
     owner.attr("call_before")(args, kwargs);
+  if (llvm::any_of(params, [](const Param &param) { return param.isVariadic; }))
+    return owner.attr("launch_parts")(grid, args, kwargs, doRun);
   std::vector<Bound> bound(params.size());
   LaunchKeywords options;
   bind(args, kwargs, bound, options);

@@ -34,6 +34,9 @@ from .runtime.jit import KernelInterface, MockTensor, TensorWrapper, reinterpret
 
 __version__ = "0.1.0"
 
+aggregate = language.core._aggregate
+must_use_result = language.core.must_use_result
+
 
 @constexpr_function
 def cdiv(x: int, y: int) -> int:
@@ -79,6 +82,7 @@ __all__ = [
     "TritonMetalError",
     "UnsupportedConstruct",
     "UnsupportedLanguageConstruct",
+    "aggregate",
     "autotune",
     "backends",
     "cdiv",
@@ -96,6 +100,7 @@ __all__ = [
     "language",
     "launch_options",
     "memory_pool",
+    "must_use_result",
     "next_power_of_2",
     "reinterpret",
     "runtime",

@@ -105,7 +105,8 @@ def is_structural(function: Any, operands: Sequence[Any]) -> bool:
         return all(type(operand) is tuple for operand in operands)
     if function is isinstance:
         classes = rest[0] if isinstance(rest[0], tuple) else rest
-        return (holds_tensor(first) or is_constant(first)) and all(
+        known = holds_tensor(first) or is_constant(first) or is_own(type(first))
+        return known and all(
             type(cls) is type or is_own(type(cls)) or is_own(cls) for cls in classes
         )
     return function in (getattr, hasattr) and isinstance(first, tensor)

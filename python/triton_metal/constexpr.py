@@ -11,6 +11,36 @@ def unwrap(value: Any) -> Any:
     return value.value if isinstance(value, constexpr) else value
 
 
+class base_type:
+    """Base of the types of values that are no dtypes. Each has a ``mangle()`` for the names of functions."""
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def mangle(self) -> str:
+        raise NotImplementedError(f"{type(self).__name__} has no mangled name")
+
+
+class constexpr_type(base_type):
+    """The type of a compile-time value. Types of equal values are equal."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = unwrap(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, constexpr_type) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return f"constexpr_type[{self.value!r}]"
+
+    def mangle(self) -> str:
+        mangle = getattr(self.value, "mangle", None)
+        return f"c{mangle() if callable(mangle) else repr(self.value)}"
+
+
 class const:
     """An annotation for pointers that a kernel only reads."""
 
@@ -25,6 +55,11 @@ class constexpr:
 
     def __init__(self, value: Any) -> None:
         self.value = unwrap(value)
+
+    @property
+    def type(self) -> constexpr_type:
+        """The type, which holds the value."""
+        return constexpr_type(self.value)
 
     def __repr__(self) -> str:
         return f"constexpr[{self.value!r}]"
@@ -55,6 +90,17 @@ class constexpr:
 
     def __len__(self) -> int:
         return len(self.value)
+
+    def logical_and(self, other: Any) -> constexpr:
+        """``self and other``."""
+        return constexpr(self.value and unwrap(other))
+
+    def logical_or(self, other: Any) -> constexpr:
+        """``self or other``."""
+        return constexpr(self.value or unwrap(other))
+
+    def __not__(self) -> constexpr:
+        return constexpr(not self.value)
 
     def __neg__(self) -> constexpr:
         return constexpr(-self.value)

@@ -1,4 +1,5 @@
-"""Launches with tensor descriptors: each becomes its array, its sizes and strides, and what is known when compiling."""
+"""Launches whose arguments are taken apart: tuples into their elements, and tensor descriptors into their array, their
+sizes and strides, and what is known when compiling."""
 
 from __future__ import annotations
 
@@ -8,9 +9,14 @@ from typing import Any
 
 from ._native import dtype
 from .codegen import RuntimeLeaf
+from .errors import LaunchTypeError
 from .functions import KernelFunction, Param
 from .language.blocks import descriptor_parts, encode, read_layout, tensor_descriptor
 from .launcher import Launcher
+from .tuples import element_name, rebuild_tuple
+
+#: How a value is taken apart: None (not at all), `Given`, or a class of tuples with the structures of its elements.
+Structure = Any
 
 #: What a launch knows of a descriptor and the compiler does not: attributes of an argument.
 PADS_WITH_NAN = "tt.pads_with_nan"
@@ -26,76 +32,114 @@ class Given:
     is_aligned: bool
 
 
-class DescriptorLauncher(Launcher):
-    """Launches a kernel whose parameters at these positions are descriptors."""
+class PartsLauncher(Launcher):
+    """Launches a kernel whose arguments have these structures."""
 
-    def __init__(self, function: KernelFunction, given: dict[int, Given]) -> None:
-        self.given = given
+    def __init__(self, function: KernelFunction, structures: tuple[Structure, ...]) -> None:
+        self.structures = structures
         super().__init__(function)
 
     def params(self) -> list[Param]:
         result: list[Param] = []
-
-        def add(param: Param, **changes: Any) -> None:
-            result.append(dataclasses.replace(param, index=len(result), **changes))
-
-        for param in self.function.params:
-            given = self.given.get(param.index)
-            if given is None:
-                add(param)
-                continue
-            empty = inspect.Parameter.empty
-            add(param, default=empty, annotation="", is_constexpr=False)
-            number = dataclasses.replace(
-                param, default=empty, is_constexpr=False, is_const=False, specialize=False
-            )
-
-            def numbers(kind: str, count: int, annotation: str, like: Param = number) -> None:
-                for dim in range(count):
-                    add(like, name=f"{like.name}.{kind}.{dim}", annotation=annotation)
-
-            if given.is_aligned:
-                # The parts of the compiler's descriptor, and then the numbers that the kernel may ask for.
-                for part, annotation in compiler_parts(param.name, given.rank):
-                    add(number, name=part, annotation=annotation)
-                numbers("shape", given.rank, "i32")
-                numbers("stride", given.rank, "i64")
-            else:
-                numbers("shape", given.rank, "i32")
-                numbers("stride", given.rank - 1, "i64")
-            add(number, name=f"{param.name}.layout", annotation="", is_constexpr=True)
+        for param, structure in zip(self.function.params, self.structures, strict=True):
+            # What stands behind *args is one constant where it is a constexpr.
+            add_parts(dataclasses.replace(param, is_variadic=False), structure, result)
         return result
 
     def gathered(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The values of a launch by the function's parameters: the parts of a descriptor together."""
-        result: dict[str, Any] = {}
-        for param in self.function.params:
-            name, given = param.name, self.given.get(param.index)
-            if given is None:
-                result[name] = values[name]
-                continue
-            strides = given.rank if given.is_aligned else given.rank - 1
-            result[name] = descriptor_parts(
-                values[name],
-                tuple(values[f"{name}.shape.{dim}"] for dim in range(given.rank)),
-                tuple(values[f"{name}.stride.{dim}"] for dim in range(strides)),
-                values[f"{name}.layout"],
-            )
-        return result
+        """The values of a launch by the function's parameters: the parts of an argument together."""
+        params = self.function.params
+        return {
+            param.name: gather(param.name, structure, values)
+            for param, structure in zip(params, self.structures, strict=True)
+        }
 
     def grouped(self, values: dict[str, Any]) -> dict[str, Any]:
         """What the function's parameters are in the kernel, from the values of a launch."""
-        result = self.gathered(values)
-        for param in self.function.params:
-            given = self.given.get(param.index)
-            if given is None or not given.is_aligned:
-                continue
-            base, shape, strides, layout = result[param.name]
-            block, padding, rounds = read_layout(layout)
-            kind = dtype.descriptor(base.type.element_ty, block, param.is_const)
-            known = {PADS_WITH_NAN: padding == "nan", ROUNDS_TO_TF32: rounds}
-            result[param.name] = tensor_descriptor(RuntimeLeaf(kind, known), shape, strides)
-        return result
+        gathered = self.gathered(values)
+        params = self.function.params
+        return {
+            param.name: in_kernel(gathered[param.name], structure, param.is_const)
+            for param, structure in zip(params, self.structures, strict=True)
+        }
+
+
+def add_parts(param: Param, structure: Structure, result: list[Param]) -> None:
+    """The parameters of a launch that a parameter becomes."""
+    empty = inspect.Parameter.empty
+
+    def add(param: Param, **changes: Any) -> None:
+        result.append(dataclasses.replace(param, index=len(result), **changes))
+
+    if structure is None:
+        add(param)
+        return
+    if isinstance(structure, tuple):
+        kind, elements = structure
+        for index, element in enumerate(elements):
+            name = element_name(param.name, kind, index)
+            part = dataclasses.replace(param, name=name, default=empty, annotation="")
+            add_parts(part, element, result)
+        return
+    add(param, default=empty, annotation="", is_constexpr=False)
+    number = dataclasses.replace(
+        param, default=empty, is_constexpr=False, is_const=False, specialize=False
+    )
+
+    def numbers(kind: str, count: int, annotation: str) -> None:
+        for dim in range(count):
+            add(number, name=f"{param.name}.{kind}.{dim}", annotation=annotation)
+
+    if structure.is_aligned:
+        # The parts of the compiler's descriptor, and then the numbers that the kernel may ask for.
+        for part_name, annotation in compiler_parts(param.name, structure.rank):
+            add(number, name=part_name, annotation=annotation)
+        numbers("shape", structure.rank, "i32")
+        numbers("stride", structure.rank, "i64")
+    else:
+        numbers("shape", structure.rank, "i32")
+        numbers("stride", structure.rank - 1, "i64")
+    add(number, name=f"{param.name}.layout", annotation="", is_constexpr=True)
+
+
+def gather(name: str, structure: Structure, values: dict[str, Any]) -> Any:
+    """The value of a parameter, from those of a launch, with the parts of descriptors together."""
+    if structure is None:
+        return values[name]
+    if isinstance(structure, tuple):
+        kind, elements = structure
+        parts = [
+            gather(element_name(name, kind, index), element, values)
+            for index, element in enumerate(elements)
+        ]
+        return rebuild_tuple(kind, parts)
+    strides = structure.rank if structure.is_aligned else structure.rank - 1
+    return descriptor_parts(
+        values[name],
+        tuple(values[f"{name}.shape.{dim}"] for dim in range(structure.rank)),
+        tuple(values[f"{name}.stride.{dim}"] for dim in range(strides)),
+        values[f"{name}.layout"],
+    )
+
+
+def in_kernel(value: Any, structure: Structure, is_const: bool) -> Any:
+    """What a parameter is in the kernel: the compiler's descriptor in the place of its parts, where it may have one."""
+    if structure is None:
+        return value
+    if isinstance(structure, tuple):
+        kind, elements = structure
+        parts = [
+            in_kernel(part, element, is_const)
+            for part, element in zip(value, elements, strict=True)
+        ]
+        return rebuild_tuple(kind, parts)
+    if not structure.is_aligned:
+        return value
+    base, shape, strides, layout = value
+    block, padding, rounds = read_layout(layout)
+    kind = dtype.descriptor(base.type.element_ty, block, is_const)
+    known = {PADS_WITH_NAN: padding == "nan", ROUNDS_TO_TF32: rounds}
+    return tensor_descriptor(RuntimeLeaf(kind, known), shape, strides)
 
 
 def compiler_parts(name: str, rank: int) -> list[tuple[str, str]]:
@@ -134,51 +178,68 @@ def is_aligned(value: Any) -> bool:
 
 
 def has_parts(value: Any) -> bool:
-    """Whether a launch takes the value apart, as the native launcher decides it."""
+    """Whether a value is a descriptor, as the native launcher decides it."""
     return hasattr(type(value), "__triton_parts__")
 
 
+def flat_parts(value: Any, structure: Structure, into: list[Any]) -> None:
+    """The arguments of a launch that a value becomes."""
+    if structure is None:
+        into.append(value)
+    elif isinstance(structure, tuple):
+        for part, element in zip(value, structure[1], strict=True):
+            flat_parts(part, element, into)
+    else:
+        into.extend(parts_of(value, structure))
+
+
 class KernelLauncher(Launcher):
-    """Launches a kernel. The native launcher asks here where an argument is a descriptor."""
+    """Launches a kernel. The native launcher asks here where an argument is taken apart."""
 
     def __init__(self, function: KernelFunction) -> None:
         super().__init__(function)
-        self._with_descriptors: dict[tuple[tuple[int, Given], ...], DescriptorLauncher] = {}
+        self._with_parts: dict[tuple[Structure, ...], PartsLauncher] = {}
 
-    def given(self, name: str, value: Any) -> Given:
-        """How the kernel takes a descriptor."""
+    def structure_of(self, name: str, value: Any) -> Structure:
+        """How a launch takes the value of a parameter apart."""
+        if isinstance(value, tuple):
+            return type(value), tuple(self.structure_of("", part) for part in value)
+        if not has_parts(value):
+            return None
         rank = len(value.shape)
         # Launches know arguments by name, and another parameter may have the name of a part.
         own = {param.name for param in self.function.params}
         is_free = own.isdisjoint(part for part, _ in compiler_parts(name, rank))
-        return Given(rank, is_free and is_aligned(value))
+        return Given(rank, bool(name) and is_free and is_aligned(value))
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The value of each parameter. Removes them from ``kwargs``, where the options stay."""
+        function = self.function
+        named = {name: kwargs.pop(name) for name in function.arg_names if name in kwargs}
+        try:
+            bound = function.signature.bind(*args, **named)
+        except TypeError as error:
+            raise LaunchTypeError(f"{function.name}: {error}") from None
+        bound.apply_defaults()
+        return dict(bound.arguments)
 
     def launch_parts(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: bool
     ) -> Any:
-        """A launch of which the native launcher has checked the names of its arguments."""
-        params = self.function.params
+        """A launch with tuples, descriptors or ``*args`` among its arguments."""
         options = dict(kwargs)
-        values: dict[str, Any] = {}
-        for param in params:
-            given = args[param.index] if param.index < len(args) else param.default
-            values[param.name] = options.pop(param.name, given)
-        descriptors = {
-            param.index: self.given(param.name, values[param.name])
-            for param in params
-            if has_parts(values[param.name])
-        }
-        key = tuple(descriptors.items())
-        launcher = self._with_descriptors.get(key)
+        values = self.bind(args, options)
+        structures = tuple(
+            None if param.is_constexpr else self.structure_of(param.name, values[param.name])
+            for param in self.function.params
+        )
+        launcher = self._with_parts.get(structures)
         if launcher is None:
-            launcher = self._with_descriptors.setdefault(
-                key, DescriptorLauncher(self.function, descriptors)
-            )
+            launcher = PartsLauncher(self.function, structures)
+            launcher = self._with_parts.setdefault(structures, launcher)
         flat: list[Any] = []
-        for param in params:
-            value = values[param.name]
-            given = descriptors.get(param.index)
-            flat.extend(parts_of(value, given) if given else [value])
+        for value, structure in zip(values.values(), structures, strict=True):
+            flat_parts(value, structure, flat)
         if not run:
             return launcher.native.warmup(*flat, **options)
         if callable(grid):

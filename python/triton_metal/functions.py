@@ -167,6 +167,7 @@ class Param:
     annotation: str  # a Triton type such as "i64" or "*fp32", or ""
     specialize: bool
     specialize_alignment: bool
+    is_variadic: bool = False  # *args
 
     @property
     def has_default(self) -> bool:
@@ -355,6 +356,7 @@ class KernelFunction(JITCallable):
                     kind,
                     not fixed,
                     not fixed and not unaligned,
+                    parameter.kind is inspect.Parameter.VAR_POSITIONAL,
                 )
             )
         return tuple(result)

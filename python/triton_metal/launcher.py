@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from .errors import LaunchTypeError, LaunchValueError
 from .functions import KernelFunction, Param
 from .reads import Reads
 from .specialization import Specialization, plain
+from .tuples import rebuild_tuple
 
 _SCALARS = {
     "i1": "int1",
@@ -124,6 +124,8 @@ def mock(value: Any) -> Any:
     """
     if isinstance(value, dtype):
         return _native.MockArray(value.name)
+    if isinstance(value, tuple):
+        return rebuild_tuple(type(value), map(mock, value))
     module = type(value).__module__.partition(".")[0]
     if module in ("torch", "numpy", "mlx") and "dtype" in type(value).__name__.lower():
         name = str(value).removeprefix("torch.").removeprefix("mlx.core.")
@@ -137,11 +139,6 @@ class Launcher:
     def __init__(self, function: KernelFunction) -> None:
         self.function = function
         self._lock = threading.RLock()
-        for parameter in function.signature.parameters.values():
-            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                raise TypeError(
-                    f"{function.name} cannot be launched: a kernel cannot have *{parameter.name}"
-                )
         self._kernels: dict[str, tuple[dict[str, str], _native.Kernel]] = {}
         #: Functions that are called with the arguments of a launch, before it.
         self.before = self.hooks()
@@ -168,6 +165,7 @@ class Launcher:
                 param.specialize,
                 param.specialize_alignment,
                 param.annotation,
+                param.is_variadic,
             )
             for param in self.params()
         ]

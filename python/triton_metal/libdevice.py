@@ -79,6 +79,7 @@ fast_log2f f32>fast_log2f:f32
 fast_logf f32>fast_logf:f32
 fast_powf f32,f32>fast_powf:f32
 fast_sinf f32>fast_sinf:f32
+fast_tanhf f32>tanhf:f32
 fast_tanf f32>fast_tanf:f32
 fdim f32,f32>fdimf:f32 f64,f64>fdim:f64
 ffs i32>ffs:i32 i64>ffsll:i32

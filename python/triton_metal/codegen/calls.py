@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import math as python_math
 import struct
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from .._native import dtype
+from ..constants import is_plain_tuple
 from ..errors import CompilationError, CompileTimeAssertionFailure
 from ..functions import ConstexprFunction, JITCallable, KernelFunction
 from ..language import core
-from .functions import STATIC_CLASSES, STATIC_FUNCTIONS
+from ..language.aggregates import is_aggregate, is_aggregate_class
+from ..language.building import walk_parameters
+from ..language.semantic import TritonSemantic
+from ..language.values import plain, wrapped
+from ..purity import record_reads
+from ..tuples import rebuild_tuple
+from .functions import ITERATORS, STATIC_CLASSES, STATIC_FUNCTIONS
 from .values import (
     BoundMethod,
+    LocalFunction,
+    PythonFunction,
     RuntimeLeaf,
     describe,
     fill,
     flatten,
     is_runtime,
-    rebuild_tuple,
     template_of,
 )
 from .walk import Walk
@@ -52,6 +61,12 @@ class Calls(Walk):
         if isinstance(function, BoundMethod):
             args.insert(0, function.value)
             function = function.function
+        wanted = getattr(function, "_must_use_result", False)
+        if wanted and node is self.unused:
+            reason = f" {wanted}" if isinstance(wanted, str) else ""
+            raise self.error(
+                node, f"The result of {ast.unparse(node.func)} is not being used.{reason}"
+            )
         return self.call(node, function, args, kwargs)
 
     def call(self, node: ast.AST, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -62,8 +77,27 @@ class Calls(Walk):
                 raise error.called_from(self.location(node)) from error.__cause__
         if core.is_builtin(function):
             self.at(node)
+            if wants := getattr(function, "__triton_wants__", ()):
+                return self.call_python(node, function, args, kwargs, wants)
+            return self.call_builtin(node, function, tuple(args), kwargs)
+        if isinstance(function, LocalFunction):
+            return self.call_local(node, function, args, kwargs)
+        if isinstance(function, PythonFunction):
+            self.at(node)
+            wants = walk_parameters(function.function)
+            return self.call_python(node, function.function, args, kwargs, wants)
+        if is_aggregate_class(function):
+            self.at(node)
+            return self.make_aggregate(node, function, args, kwargs)
+        if function is core.tuple:
+            return self.as_tuple(node, args, kwargs)
+        if function in ITERATORS:
+            return self.iterate(node, function, args, kwargs)
+        if function is core.aggregate_replace:
             return self.call_builtin(node, function, tuple(args), kwargs)
         if isinstance(function, ConstexprFunction):
+            if any(map(is_aggregate, args)):
+                return self.call_python(node, function, args, kwargs, ())
             function = function.function
         elif id(function) in STATIC_FUNCTIONS:
             special = STATIC_FUNCTIONS[id(function)]
@@ -78,6 +112,14 @@ class Calls(Walk):
             )
         if function is core.condition:
             return self.call_builtin(node, function, tuple(args), kwargs)
+        if (
+            isinstance(function, type)
+            and issubclass(function, tuple)
+            and is_runtime((*args, *kwargs.values()))
+        ):
+            value = function(*args, **kwargs)
+            if hasattr(function, "_fields") and is_plain_tuple(value):
+                return value
         for value in (*args, *kwargs.values()):
             if is_runtime(value):
                 name = getattr(function, "__name__", str(function))
@@ -86,6 +128,132 @@ class Calls(Walk):
                     f"{name} works on compile-time values, but is given {describe(value)}",
                 )
         return self.reads.call(function, *args, **kwargs)
+
+    def as_tuple(self, node: ast.AST, args: list[Any], kwargs: dict[str, Any]) -> tuple:
+        """``tl.tuple(values)``."""
+        if len(args) != 1 or kwargs:
+            raise self.error(node, "tl.tuple takes one tuple or list")
+        return self.elements(args[0])
+
+    def iterate(
+        self, node: ast.AST, function: Any, args: list[Any], kwargs: dict[str, Any]
+    ) -> tuple:
+        """``zip``, ``enumerate`` and ``reversed`` of tuples, and of ranges that are known when compiling."""
+        for value in args[:1] if function is enumerate else args:
+            if not isinstance(value, (tuple, range)):
+                raise self.error(
+                    node, f"{function.__name__} takes tuples in a kernel, not {describe(value)}"
+                )
+        if is_runtime((*args[1:], *kwargs.values())) and function is not zip:
+            raise self.error(node, f"{function.__name__} takes a compile-time start")
+        return tuple(function(*args, **kwargs))
+
+    def make_aggregate(
+        self, node: ast.AST, kind: Any, args: list[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """An instance of an aggregate."""
+        if kind._initialize is None:
+            return self.call_builtin(node, kind, tuple(args), kwargs)
+        return self.call_python(node, kind, args, kwargs, ("_semantic", "_generator"))
+
+    def call_python(
+        self,
+        node: ast.AST,
+        function: Any,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        wants: tuple[str, ...],
+    ) -> Any:
+        """Calls a program's own function of values of kernels. It receives compile-time values as constexpr."""
+        code = getattr(function, "_initialize", None) or getattr(function, "function", function)
+        code = inspect.unwrap(code)
+        if not (isinstance(code, FunctionType) and record_reads(code, self.reads)):
+            self.reads.volatile = True  # what it reads is unknown
+        given = {name: wrapped(value) for name, value in kwargs.items()}
+        for name in wants:
+            given[name] = self if name == "_generator" else self.semantic
+        return plain(self.call_builtin(node, function, tuple(map(wrapped, args)), given, False))
+
+    @property
+    def semantic(self) -> TritonSemantic:
+        """What programs' own builtins receive."""
+        if self._semantic is None:
+            self._semantic = TritonSemantic(self)
+        return self._semantic
+
+    def call_local(
+        self, node: ast.AST, function: LocalFunction, args: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        """Inlines a lambda, or a function that is defined in this kernel."""
+        if function.walk is not self:
+            raise self.error(
+                node,
+                f"{function.name} is defined in another function: it can be called only there. Move it to module level and "
+                "decorate it with @triton.jit",
+            )
+        if any(one is function for one in self.inlining):
+            raise self.error(node, f"{function.name} calls itself: kernels have no recursion")
+        values = self.bind_local(node, function, list(args), kwargs)
+        # As in Python, the function sees the variables of the kernel as they are now.
+        kept = self.scope, self.lost
+        outer = self.outer_scopes[0] if self.outer_scopes else self.scope
+        self.outer_scopes.append(self.scope)
+        self.scope, self.lost = {**outer, **function.scope, **values}, dict(self.lost)
+        self.inlining.append(function)
+        try:
+            return self.inline(function)
+        except CompilationError as error:
+            raise error.called_from(self.location(node)) from error.__cause__
+        finally:
+            self.inlining.pop()
+            self.outer_scopes.pop()
+            self.scope, self.lost = kept
+
+    def bind_local(
+        self, node: ast.AST, function: LocalFunction, args: list[Any], kwargs: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The values of a local function's parameters."""
+        parameters = function.node.args
+        names = [one.arg for one in (*parameters.posonlyargs, *parameters.args)]
+        values = dict(
+            zip(names[len(names) - len(function.defaults) :], function.defaults, strict=True)
+        )
+        values.update(function.keyword_defaults)
+        values.update(zip(names, args, strict=False))
+        rest = args[len(names) :]
+        if parameters.vararg is not None:
+            values[parameters.vararg.arg] = tuple(rest)
+        elif rest:
+            raise self.error(
+                node, f"{function.name} takes {len(names)} arguments, but {len(args)} are given"
+            )
+        keywords = [*names, *(one.arg for one in parameters.kwonlyargs)]
+        for name, value in kwargs.items():
+            if name not in keywords:
+                raise self.error(node, f"{function.name} has no parameter {name}")
+            values[name] = value
+        for name in keywords:
+            if name not in values:
+                raise self.error(node, f"{function.name}: argument {name} is missing")
+        return values
+
+    def inline(self, function: LocalFunction) -> Any:
+        """The value of the body, in a scope that holds the arguments."""
+        if isinstance(function.node, ast.Lambda):
+            return self.visit(function.node.body)
+        body = function.node.body
+        last = body[-1] if isinstance(body[-1], ast.Return) else None
+        before = body if last is None else body[:-1]
+        for statement in before:
+            for child in ast.walk(statement):
+                if isinstance(child, ast.Return):
+                    raise self.unsupported(
+                        child,
+                        "a function that is defined in a kernel returns at its end only: move it to module level and "
+                        "decorate it with @triton.jit",
+                    )
+        self.statements(before)
+        return None if last is None or last.value is None else self.visit(last.value)
 
     @staticmethod
     def is_static_callable(function: Any) -> bool:
@@ -102,12 +270,19 @@ class Calls(Walk):
         return isinstance(function, type) and issubclass(function, tuple)
 
     def call_builtin(
-        self, node: ast.AST, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        node: ast.AST,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        settles: bool = True,
     ) -> Any:
         previous = getattr(core.active, "generator", None)
         core.active.generator = self
         try:
-            if function is not core.static_print:  # which shows a value, and takes nothing from it
+            if (
+                settles and function is not core.static_print
+            ):  # which shows a value, and takes nothing from it
                 args = tuple(map(self.reads.settle, args))
                 kwargs = {name: self.reads.settle(value) for name, value in kwargs.items()}
             return function(*args, **kwargs)
@@ -161,6 +336,8 @@ class Calls(Walk):
         node: ast.AST | None = None,
     ) -> Any:
         """Calls another @jit function; it is generated once for each combination of argument types."""
+        if isinstance(function, LocalFunction):
+            return self.call_local(node or function.node, function, args, kwargs)
         if not isinstance(function, KernelFunction):
             raise TypeError(f"expected a @triton_metal.jit function, not {describe(function)}")
         try:
@@ -200,7 +377,7 @@ class Calls(Walk):
         if isinstance(value, list):
             value = self.reads.call(tuple, value)
         if isinstance(value, tuple):
-            return rebuild_tuple(value, [self.argument(v) for v in value])
+            return rebuild_tuple(type(value), [self.argument(v) for v in value])
         return value
 
     def key_of(self, part: Any) -> Any:

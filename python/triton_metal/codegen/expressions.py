@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import operator
 from collections.abc import Callable, Iterable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from .._native import BinaryOp, UnaryOp, dtype, tensor
 from ..constants import MISSING, contains, is_constant, unwrapped
+from ..constexpr import base_type
 from ..functions import JITCallable
 from ..language import core
+from ..language.aggregates import is_aggregate, is_aggregate_class
 from ..language.overflow import check_overflow
+from ..language.values import type_of
 from .functions import BUILTINS
-from .values import BoundMethod, describe, is_runtime
+from .values import BoundMethod, PythonFunction, describe, is_runtime
 from .walk import Walk
 
 _BINARY: dict[type[ast.AST], tuple[BinaryOp | None, Callable[[Any, Any], Any], str]] = {
@@ -37,6 +41,33 @@ _BINARY: dict[type[ast.AST], tuple[BinaryOp | None, Callable[[Any, Any], Any], s
     ast.LtE: (BinaryOp.le, operator.le, "<="),
     ast.Gt: (BinaryOp.gt, operator.gt, ">"),
     ast.GtE: (BinaryOp.ge, operator.ge, ">="),
+}
+
+#: The methods of an operator, and those of the right operand.
+METHODS = {
+    **{
+        node: (f"__{name}__", f"__r{name}__")
+        for node, name in {
+            ast.Add: "add",
+            ast.Sub: "sub",
+            ast.Mult: "mul",
+            ast.Div: "truediv",
+            ast.FloorDiv: "floordiv",
+            ast.Mod: "mod",
+            ast.Pow: "pow",
+            ast.LShift: "lshift",
+            ast.RShift: "rshift",
+            ast.BitAnd: "and",
+            ast.BitOr: "or",
+            ast.BitXor: "xor",
+        }.items()
+    },
+    ast.Eq: ("__eq__", "__eq__"),
+    ast.NotEq: ("__ne__", "__ne__"),
+    ast.Lt: ("__lt__", "__gt__"),
+    ast.LtE: ("__le__", "__ge__"),
+    ast.Gt: ("__gt__", "__lt__"),
+    ast.GtE: ("__ge__", "__le__"),
 }
 
 _UNARY: dict[type[ast.AST], tuple[UnaryOp, Callable[[Any], Any]]] = {
@@ -119,7 +150,8 @@ class Expressions(Walk):
             or core.is_builtin(value)
             or isinstance(value, type)
             or callable(value)
-            or isinstance(value, core.PropagateNan)
+            or isinstance(value, (core.PropagateNan, base_type))
+            or is_aggregate(value)
         )
 
     def visit_Tuple(self, node: ast.Tuple | ast.List) -> tuple:
@@ -136,7 +168,7 @@ class Expressions(Walk):
             raise self.unsupported(node, "kernels do not support nested comprehensions")
         comprehension = node.generators[0]
         values = self.visit(comprehension.iter)
-        if not isinstance(values, (tuple, builtins.range)):
+        if not isinstance(values, (core.tuple, builtins.range)):
             raise self.unsupported(node, "a comprehension in a kernel iterates over a tuple")
         saved = dict(self.scope)
         results = []
@@ -174,6 +206,8 @@ class Expressions(Walk):
         if entry is None:
             raise self.unsupported(node, f"kernels do not support the operator {type(op).__name__}")
         native, python, symbol = entry
+        if is_aggregate(left) or is_aggregate(right):
+            return self.aggregate_operator(node, op, symbol, left, right)
         if isinstance(left, tensor) or isinstance(right, tensor):
             if native is None:
                 raise self.error(
@@ -192,6 +226,53 @@ class Expressions(Walk):
                 check_overflow(self.builder, self.options, native, left, right, result)
             return result
         return self.reads.call(python, left, right)
+
+    def aggregate_operator(
+        self, node: ast.AST, op: ast.AST, symbol: str, left: Any, right: Any
+    ) -> Any:
+        """An operator that an aggregate defines."""
+        own, reflected = METHODS[type(op)]
+        for owner, name, other in ((left, own, right), (right, reflected, left)):
+            if is_aggregate(owner) and inspect.getattr_static(type(owner), name, None) is not (
+                inspect.getattr_static(tuple, name, None)
+            ):
+                method = self.member(node, owner, name)
+                return self.call(node, method.function, [method.value, other], {})  # type: ignore[attr-defined]
+        raise self.error(
+            node, f"unsupported operands for {symbol}: {describe(left)} and {describe(right)}"
+        )
+
+    def member(self, node: ast.AST, value: Any, name: str) -> Any:
+        """A field or a method of an aggregate."""
+        kind = type(value)
+        if name in kind._fields:
+            return tuple.__getitem__(value, kind._fields.index(name))
+        if name == "type":
+            return type_of(value)
+        found = inspect.getattr_static(kind, name, None)
+        if found is None or (
+            name.startswith("_")
+            and hasattr(tuple, name)
+            and found is inspect.getattr_static(tuple, name)
+        ):
+            raise self.error(node, f"{kind.__name__} has no attribute {name!r}")
+        self.reads.attribute(kind, name, self.watched)
+        if isinstance(found, staticmethod):
+            return self.python_function(found.__func__)
+        if isinstance(found, classmethod):
+            return BoundMethod(self.python_function(found.__func__), kind)
+        if isinstance(found, property):
+            return self.call(node, self.python_function(found.fget), [value], {})
+        return BoundMethod(self.python_function(found), value)
+
+    @staticmethod
+    def python_function(function: Any) -> Any:
+        """A function of an aggregate, which may be plain Python."""
+        return (
+            PythonFunction(function)
+            if isinstance(function, FunctionType) and not core.is_builtin(function)
+            else function
+        )
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         return self.binary(node, node.op, self.visit(node.left), self.visit(node.right))
@@ -220,6 +301,8 @@ class Expressions(Walk):
                     yield same if isinstance(op, ast.Is) else not same
                 elif isinstance(op, (ast.In, ast.NotIn)) and not is_runtime((left, right)):
                     yield self.reads.call(contains, right, left) == isinstance(op, ast.In)
+                elif isinstance(op, (ast.Eq, ast.NotEq)) and isinstance(left, base_type):
+                    yield (left == right) == isinstance(op, ast.Eq)
                 elif isinstance(op, (ast.Eq, ast.NotEq)) and (left is None or right is None):
                     yield (left is right) == isinstance(op, ast.Eq)
                 else:
@@ -261,6 +344,9 @@ class Expressions(Walk):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         value = self.visit(node.value)
         index = self.visit(node.slice)
+        if is_aggregate(value):
+            method = self.member(node, value, "__getitem__")
+            return self.call(node, method.function, [method.value, index], {})
         if isinstance(value, tensor):
             slices = index if isinstance(index, tuple) else (index,)
             self.at(node)
@@ -292,19 +378,27 @@ class Expressions(Walk):
             if name in ("shape", "dtype", "type", "numel"):
                 return getattr(value, name)
             raise self.error(node, f"{describe(value)} has no attribute {name!r}")
+        if is_aggregate(value):
+            return self.member(node, value, name)
         if isinstance(value, core.blocks.BLOCKS):
             return self.part(node, value, name)
+        if name == "type" and (
+            value is None or isinstance(value, (bool, int, float, str, core.tuple))
+        ):
+            return type_of(value)
         if isinstance(value, (bool, int, float)) and not self.reads.call(hasattr, value, name):
             # A run-time integer that is 1 at the launch is a constant here; it answers like a tensor.
             if name in core.tensor_methods:
                 self.at(node)
                 return BoundMethod(core.tensor_methods[name], self.builder.to_tensor(value))
-            if name in ("dtype", "type"):
+            if name == "dtype":
                 return self.builder.type_of(value)
             if name in ("shape", "numel"):
                 return () if name == "shape" else 1
         if name == "value" and not self.reads.call(hasattr, value, "value"):
             return value  # what is a constexpr outside is its value here
+        if is_aggregate_class(value):
+            return self.python_function(self.reads.attribute(value, name, self.watched))
         try:
             return self.reads.attribute(value, name, self.watched or type(value) is not ModuleType)
         except AttributeError:

@@ -51,9 +51,15 @@ BUILTINS: dict[str, Any] = {
     "getattr": getattr,
     "hasattr": hasattr,
     "print": core.device_print,
+    "zip": zip,
+    "enumerate": enumerate,
+    "reversed": reversed,
     "min": core.builtin_min,
     "max": core.builtin_max,
 }
+
+#: Functions whose results a kernel loops over.
+ITERATORS = frozenset({zip, enumerate, reversed})
 
 # None: they work on compile-time values only.
 STATIC_FUNCTIONS: dict[int, Callable[..., Any] | None] = {
@@ -71,4 +77,6 @@ STATIC_CLASSES = (
     core.condition,
     core.pointer_type,
     core.block_type,
+    core.constexpr_type,
+    core.tuple_type,
 )

@@ -14,6 +14,7 @@ from .._native import Builder, dtype, tensor
 from ..functions import KernelFunction
 from ..language.blocks import descriptor_parts, tensor_descriptor
 from ..reads import Reads
+from ..tuples import element_name, rebuild_tuple
 from .calls import Calls
 from .expressions import Expressions
 from .statements import Statements
@@ -25,7 +26,6 @@ from .values import (
     RuntimeLeaf,
     describe,
     fill,
-    rebuild_tuple,
     template_of,
 )
 
@@ -54,7 +54,7 @@ class CodeGenerator(Statements, Expressions, Calls):
                 collect(f"{name}.stride", part.steps)
             elif isinstance(part, tuple):
                 for index, element in enumerate(part):
-                    collect(f"{name}.{index}", element)
+                    collect(element_name(name, type(part), index), element)
             elif isinstance(part, RuntimeLeaf):
                 types.append(part.type)
                 names.append(name)
@@ -77,19 +77,25 @@ class CodeGenerator(Statements, Expressions, Calls):
         for parameter, known in zip(parameters, flags, strict=True):
             for flag, value in known.items():
                 self.builder.set_argument_flag(parameter, flag, value)
-        values = iter(parameters)
-        for name, part in arguments.items():
-            self.scope[name] = fill(part, values)
-        for name, value in self.scope.items():
-            if isinstance(value, descriptor_parts):
-                self.scope[name] = value.made(self.builder)
+        named = dict(zip(names, parameters, strict=True))
         for name, part in (memory or {}).items():
-            own, other = self.scope[name], self.scope.get(part.same_as)
-            if isinstance(own, tensor) and isinstance(other, tensor) and own.type == other.type:
-                self.scope[name] = other
+            own, other = named.get(name), named.get(part.same_as)
+            if own is not None and other is not None and own.type == other.type:
+                named[name] = other
+        leaves = iter(named.values())
+        for name, part in arguments.items():
+            self.scope[name] = self.with_descriptors(fill(part, leaves))
         self.statements(node.body)
         template = self.finish(node, is_kernel)
         return FunctionResult(symbol, template)
+
+    def with_descriptors(self, value: Any) -> Any:
+        """An argument, with the descriptors that are made from parts of the launch."""
+        if isinstance(value, descriptor_parts):
+            return value.made(self.builder)
+        if isinstance(value, tuple) and not isinstance(value, tensor_descriptor):
+            return rebuild_tuple(type(value), map(self.with_descriptors, value))
+        return value
 
     def finish(self, node: ast.FunctionDef, is_kernel: bool) -> Any:
         """Emits the returns, all of one type."""
@@ -122,7 +128,9 @@ class CodeGenerator(Statements, Expressions, Calls):
     def common(self, a: Any, b: Any, place: ast.AST) -> Any:
         """The template that two returns share."""
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            return rebuild_tuple(a, [self.common(x, y, place) for x, y in zip(a, b, strict=True)])
+            return rebuild_tuple(
+                type(a), [self.common(x, y, place) for x, y in zip(a, b, strict=True)]
+            )
         a_type, b_type = self.leaf_type(a), self.leaf_type(b)
         static = not isinstance(a, RuntimeLeaf) and not isinstance(b, RuntimeLeaf)
         if static and self.same_constant(a, b):

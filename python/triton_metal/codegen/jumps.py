@@ -64,7 +64,7 @@ class Jumps(Walk):
         self.loops.append(loop)
         returns = len(self.returns)
         for index in indices:
-            self.scope[node.target.id] = index  # type: ignore[attr-defined]
+            self.bind_static(node.target, index)
             self.statements(node.body)
             if self.terminated and len(self.returns) > returns:
                 break
@@ -73,6 +73,21 @@ class Jumps(Walk):
             if loop.stopped:
                 break
         self.loops.pop()
+
+    def bind_static(self, target: ast.expr, value: Any) -> None:
+        """Gives a name of a loop that runs while compiling its value, which stays a compile-time value."""
+        if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, tuple):
+            if len(value) != len(target.elts):
+                raise self.error(
+                    target, f"{len(target.elts)} names for a tuple of {len(value)} values"
+                )
+            for element, part in zip(target.elts, value, strict=True):
+                self.bind_static(element, part)
+        elif isinstance(target, ast.Name):
+            self.scope[target.id] = value
+            self.lost.pop(target.id, None)
+        else:
+            raise self.error(target, f"cannot unpack {describe(value)} here")
 
     def jumping_for(self, node: ast.For, iterator: core.range) -> None:
         builder, name = self.builder, node.target.id  # type: ignore[attr-defined]

@@ -10,8 +10,11 @@ from typing import Any
 from .._native import tensor
 from ..errors import CompileTimeAssertionFailure
 from ..language import core
+from ..language.aggregates import is_aggregate
+from ..tuples import rebuild_tuple
 from .jumps import Jumps
 from .values import (
+    LocalFunction,
     RuntimeLeaf,
     assigned_names,
     contains_jump,
@@ -19,7 +22,6 @@ from .values import (
     fill,
     flatten,
     is_runtime,
-    rebuild_tuple,
     template_of,
 )
 
@@ -28,17 +30,39 @@ class Statements(Jumps):
     """The part of the walk that handles statements."""
 
     def visit_Expr(self, node: ast.Expr) -> None:
+        self.unused = node.value
         self.visit(node.value)
 
     def visit_Pass(self, node: ast.Pass) -> None:
         pass
 
+    def local_function(self, node: ast.FunctionDef | ast.Lambda) -> LocalFunction:
+        """A function of the kernel's variables, and of those of the lambda that it is in."""
+        if any(isinstance(one.node, ast.FunctionDef) for one in self.inlining):
+            raise self.unsupported(
+                node,
+                "a function cannot be defined in a function that is itself defined in a kernel: move it to module level",
+            )
+        parameters = node.args
+        if parameters.kwarg is not None:
+            raise self.unsupported(node, f"functions cannot have **{parameters.kwarg.arg}")
+        defaults = tuple(map(self.visit, parameters.defaults))
+        pairs = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+        keywords = {one.arg: self.visit(value) for one, value in pairs if value is not None}
+        own = dict(self.scope) if self.inlining else {}
+        return LocalFunction(node, self, own, defaults, keywords)
+
+    def visit_Lambda(self, node: ast.Lambda) -> LocalFunction:
+        return self.local_function(node)
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        raise self.unsupported(
-            node,
-            "a function cannot be defined inside a kernel: move it to module level and decorate it "
-            "with @triton_metal.jit",
-        )
+        if node.decorator_list:
+            raise self.unsupported(
+                node,
+                "a function with decorators cannot be defined inside a kernel: move it to module level",
+            )
+        self.scope[node.name] = self.local_function(node)
+        self.lost.pop(node.name, None)
 
     def visit_Return(self, node: ast.Return) -> None:
         value = None if node.value is None else self.visit(node.value)
@@ -59,8 +83,10 @@ class Statements(Jumps):
 
     def runtime_variable(self, value: Any) -> Any:
         """Turns a number that is assigned to a variable into a run-time value, as Triton does."""
+        if is_aggregate(value):
+            return value
         if isinstance(value, tuple):
-            return rebuild_tuple(value, [self.runtime_variable(v) for v in value])
+            return rebuild_tuple(type(value), [self.runtime_variable(v) for v in value])
         if isinstance(value, (bool, int, float)):
             return self.builder.to_tensor(value)
         return value
@@ -87,7 +113,7 @@ class Statements(Jumps):
             self.at(node)
             self.bind(target.id, self.runtime_variable(value))
         elif isinstance(target, (ast.Tuple, ast.List)):
-            if not isinstance(value, tuple):
+            if not isinstance(value, core.tuple):
                 raise self.error(target, f"cannot unpack {describe(value)}: it is not a tuple")
             if any(isinstance(element, ast.Starred) for element in target.elts):
                 raise self.unsupported(target, "kernels do not support * in assignment targets")
@@ -370,14 +396,17 @@ class Statements(Jumps):
         self.take_merged(before, names, templates, results)
 
     def visit_For(self, node: ast.For) -> None:
-        if not isinstance(node.target, ast.Name):
-            raise self.unsupported(node.target, "a loop variable must be one name")
         if node.orelse:
             raise self.unsupported(node, "kernels do not support else after a loop")
         iterator = self.iterator(node)
-        if isinstance(iterator, core.static_range):
-            self.static_loop(node, iterator.range)
+        if not isinstance(iterator, core.range):
+            values = iterator.range if isinstance(iterator, core.static_range) else iterator
+            self.static_loop(node, values)
             return
+        if not isinstance(node.target, ast.Name):
+            raise self.unsupported(
+                node.target, "the variable of a loop over a range must be one name"
+            )
         if contains_jump(node):
             self.jumping_for(node, iterator)
             return
@@ -412,12 +441,17 @@ class Statements(Jumps):
         self.leave_loop(before, names, loop.finish(yields))
         self.lost[name] = "it is the variable of a loop that has ended"
 
-    def iterator(self, node: ast.For) -> core.range | core.static_range:
+    def iterator(self, node: ast.For) -> core.range | core.static_range | tuple:
         call = node.iter
         function = self.visit(call.func) if isinstance(call, ast.Call) else None
         if not any(function is one for one in (builtins.range, core.range, core.static_range)):
+            value = self.visit(call)
+            if isinstance(value, core.tuple):
+                return value
             raise self.unsupported(
-                node.iter, "a for loop must iterate over range, tl.range or tl.static_range"
+                node.iter,
+                "a for loop must iterate over range, tl.range, tl.static_range or a tuple, not "
+                f"{describe(value)}",
             )
         assert isinstance(call, ast.Call)
         args, kwargs = self.arguments(call)

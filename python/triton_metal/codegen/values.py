@@ -10,6 +10,7 @@ from typing import Any
 from .._native import Builder, dtype, tensor
 from ..language.blocks import BLOCKS
 from ..reads import Reads
+from ..tuples import rebuild_tuple
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,28 @@ class BoundMethod:
 
     function: Any
     value: Any
+
+
+@dataclass(eq=False)
+class LocalFunction:
+    """A lambda, or a function that is defined in a kernel. Its calls are inlined."""
+
+    node: ast.Lambda | ast.FunctionDef
+    walk: Any
+    scope: dict[str, Any]
+    defaults: tuple[Any, ...]
+    keyword_defaults: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "lambda")
+
+
+@dataclass(frozen=True)
+class PythonFunction:
+    """A function of an aggregate that is plain Python: it runs while compiling, on values of kernels."""
+
+    function: Any
 
 
 @dataclass
@@ -88,13 +111,8 @@ def flatten(value: Any, into: list[tensor]) -> list[tensor]:
 def template_of(value: Any) -> Any:
     """A value with its run-time parts replaced by their types."""
     if isinstance(value, tuple):
-        return rebuild_tuple(value, [template_of(v) for v in value])
+        return rebuild_tuple(type(value), [template_of(v) for v in value])
     return RuntimeLeaf(value.type) if isinstance(value, tensor) else value
-
-
-def rebuild_tuple(like: tuple, values: list[Any]) -> tuple:
-    """A tuple, or the same named tuple, of other values."""
-    return type(like)(*values) if hasattr(like, "_fields") else tuple(values)
 
 
 def fill(template: Any, values: Iterable[tensor]) -> Any:
@@ -103,7 +121,7 @@ def fill(template: Any, values: Iterable[tensor]) -> Any:
 
     def build(part: Any) -> Any:
         if isinstance(part, tuple):
-            return rebuild_tuple(part, [build(p) for p in part])
+            return rebuild_tuple(type(part), [build(p) for p in part])
         return next(values) if isinstance(part, RuntimeLeaf) else part
 
     return build(template)

@@ -16,7 +16,6 @@ _REFUSED = {
     ast.Try: "try: kernels have no exceptions",
     ast.Raise: "raise: kernels have no exceptions; see tl.static_assert and tl.device_assert",
     ast.ClassDef: "class definitions",
-    ast.Lambda: "lambda: write a @triton_metal.jit function",
     ast.AsyncFunctionDef: "async functions",
     ast.Yield: "yield",
     ast.YieldFrom: "yield",
@@ -61,7 +60,11 @@ class Walk:
         # The loops around a statement whose break or continue is a jump, and the run-time branches around it.
         self.loops: list[Any] = []
         self.branches = 0
-        self.default_scope = False
+        #: The local functions whose bodies are being inlined, and the call whose result is not used.
+        self.inlining: list[Any] = []
+        self.outer_scopes: list[dict[str, Any]] = []
+        self.unused: ast.AST | None = None
+        self._semantic: Any = None
         source = function.source
         self.file = source.file
         self.line_offset = source.first_line - 1

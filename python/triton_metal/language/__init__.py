@@ -1,6 +1,6 @@
 """The language of kernels, imported as ``tl``."""
 
-from . import core, extra, math, random, standard
+from . import core, extra, math, members, random, semantic, standard, target_info
 from .blocks import (
     advance,
     load_tensor_descriptor,
@@ -13,6 +13,7 @@ from .core import (
     TRITON_MAX_TENSOR_NUMEL,
     PropagateNan,
     add,
+    aggregate_replace,
     arange,
     associative_scan,
     assume,
@@ -27,6 +28,8 @@ from .core import (
     atomic_store,
     atomic_xchg,
     atomic_xor,
+    base_type,
+    base_value,
     bfloat16,
     block_type,
     broadcast,
@@ -37,6 +40,7 @@ from .core import (
     condition,
     const,
     constexpr,
+    constexpr_type,
     debug_barrier,
     device_assert,
     device_print,
@@ -44,6 +48,7 @@ from .core import (
     dot_scaled,
     dtype,
     expand_dims,
+    expect_zero,
     float8e4b8,
     float8e4b15,
     float8e4nv,
@@ -55,6 +60,7 @@ from .core import (
     full,
     gather,
     histogram,
+    inline_asm_elementwise,
     int1,
     int8,
     int16,
@@ -69,6 +75,7 @@ from .core import (
     minimum,
     mul,
     multiple_of,
+    must_use_result,
     num_programs,
     permute,
     pi32_t,
@@ -77,6 +84,7 @@ from .core import (
     range,
     reduce,
     reshape,
+    slice,
     split,
     static_assert,
     static_print,
@@ -84,8 +92,11 @@ from .core import (
     store,
     sub,
     tensor,
+    tensor_descriptor_type,
     to_tensor,
     trans,
+    tuple,
+    tuple_type,
     uint8,
     uint16,
     uint32,
@@ -150,6 +161,16 @@ from .standard import (
     zeros,
     zeros_like,
 )
+from .strings import str_to_ty
+
+libdevice = extra.libdevice
+
+# Programs that were written for Triton 2 call libdevice's functions in tl.math.
+for _name in libdevice.__all__:
+    if not hasattr(math, _name):
+        setattr(math, _name, getattr(libdevice, _name))
+
+members.add_members()
 
 __all__ = [
     "TRITON_MAX_TENSOR_NUMEL",
@@ -157,6 +178,7 @@ __all__ = [
     "abs",
     "add",
     "advance",
+    "aggregate_replace",
     "arange",
     "argmax",
     "argmin",
@@ -173,6 +195,8 @@ __all__ = [
     "atomic_store",
     "atomic_xchg",
     "atomic_xor",
+    "base_type",
+    "base_value",
     "bfloat16",
     "bitonic_merge",
     "block_type",
@@ -186,6 +210,7 @@ __all__ = [
     "condition",
     "const",
     "constexpr",
+    "constexpr_type",
     "core",
     "cos",
     "cumprod",
@@ -201,6 +226,7 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "expect_zero",
     "extra",
     "fdiv",
     "flip",
@@ -217,6 +243,7 @@ __all__ = [
     "full",
     "gather",
     "histogram",
+    "inline_asm_elementwise",
     "int1",
     "int8",
     "int16",
@@ -224,6 +251,7 @@ __all__ = [
     "int64",
     "interleave",
     "join",
+    "libdevice",
     "load",
     "load_tensor_descriptor",
     "log",
@@ -240,6 +268,7 @@ __all__ = [
     "minimum",
     "mul",
     "multiple_of",
+    "must_use_result",
     "num_programs",
     "pair_uniform_to_normal",
     "permute",
@@ -261,8 +290,10 @@ __all__ = [
     "reduce_or",
     "reshape",
     "rsqrt",
+    "semantic",
     "sigmoid",
     "sin",
+    "slice",
     "softmax",
     "sort",
     "split",
@@ -275,14 +306,19 @@ __all__ = [
     "static_range",
     "store",
     "store_tensor_descriptor",
+    "str_to_ty",
     "sub",
     "sum",
     "swizzle2d",
+    "target_info",
     "tensor",
     "tensor_descriptor",
+    "tensor_descriptor_type",
     "to_tensor",
     "topk",
     "trans",
+    "tuple",
+    "tuple_type",
     "uint8",
     "uint16",
     "uint32",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -39,10 +41,52 @@ def builder() -> _native.Builder:
     return current_generator().builder
 
 
+#: Parameters through which a builtin receives the walk that calls it; the last is the name in older programs.
+WALK = ("_semantic", "_generator", "_builder")
+
+
+def walk_parameters(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """Those of them that a function has."""
+    code = getattr(inspect.unwrap(fn), "__code__", None)
+    if code is None:
+        return ()
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return tuple(name for name in WALK if name in names)
+
+
 def builtin(fn: F) -> F:
-    """Marks a function that the AST walk calls with tensors and compile-time values."""
-    fn.__triton_builtin__ = True  # type: ignore[attr-defined]
-    return fn
+    """Marks a function that the AST walk calls with tensors and compile-time values.
+
+    Functions of this package find the walk themselves. Another function has a parameter ``_semantic`` (`TritonSemantic`)
+    or ``_generator``, and receives compile-time values as constexpr.
+    """
+    wants = walk_parameters(fn)
+    if wants:
+
+        @functools.wraps(fn)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if all(kwargs.get(name) is None for name in WALK):
+                raise ValueError(
+                    f"{fn.__name__} works only in functions that are decorated with @triton.jit (elsewhere, pass "
+                    "_semantic). Did you forget to add @triton.jit?"
+                )
+            return fn(*args, **kwargs)
+
+        wrapper.__triton_wants__ = wants  # type: ignore[attr-defined]
+    else:
+
+        @functools.wraps(fn)
+        def wrapper(
+            *args: Any,
+            _semantic: Any = None,
+            _generator: Any = None,
+            _builder: Any = None,
+            **kwargs: Any,
+        ) -> Any:
+            return fn(*args, **kwargs)
+
+    wrapper.__triton_builtin__ = True  # type: ignore[attr-defined]
+    return wrapper  # type: ignore[return-value]
 
 
 def is_builtin(fn: object) -> bool:

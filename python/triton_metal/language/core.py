@@ -7,11 +7,31 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._native import AtomicOp, BinaryOp, Hint, MathOp, dtype, tensor
+from .._native import AtomicOp, BinaryOp, Hint, MathOp, UnaryOp, dtype, tensor
 from ..constexpr import const as const
 from ..constexpr import constexpr as constexpr
 from ..constexpr import unwrap as unwrap
 from . import blocks
+from .aggregates import _aggregate as _aggregate
+from .aggregates import aggregate_replace as aggregate_replace
+from .blocks import (
+    advance as advance,
+)
+from .blocks import (
+    load_tensor_descriptor as load_tensor_descriptor,
+)
+from .blocks import (
+    make_block_ptr as make_block_ptr,
+)
+from .blocks import (
+    make_tensor_descriptor as make_tensor_descriptor,
+)
+from .blocks import (
+    store_tensor_descriptor as store_tensor_descriptor,
+)
+from .blocks import (
+    tensor_descriptor as tensor_descriptor,
+)
 from .building import (
     PropagateNan,
     builder,
@@ -36,6 +56,21 @@ from .building import (
 )
 from .building import (
     tensor_methods as tensor_methods,
+)
+from .externs import (
+    binary_op_type_legalization as binary_op_type_legalization,
+)
+from .externs import (
+    dispatch as dispatch,
+)
+from .externs import (
+    extern as extern,
+)
+from .externs import (
+    extern_elementwise as extern_elementwise,
+)
+from .externs import (
+    inline_asm_elementwise as inline_asm_elementwise,
 )
 from .loops import condition as condition
 from .loops import range as range
@@ -107,8 +142,55 @@ from .types import (
 from .types import (
     void as void,
 )
+from .values import (
+    base_type as base_type,
+)
+from .values import (
+    base_value as base_value,
+)
+from .values import (
+    constexpr_type as constexpr_type,
+)
+from .values import plain
+from .values import (
+    slice as slice,
+)
+from .values import (
+    slice_type as slice_type,
+)
+from .values import (
+    tensor_descriptor_base_type as tensor_descriptor_base_type,
+)
+from .values import (
+    tensor_descriptor_type as tensor_descriptor_type,
+)
+from .values import (
+    tuple as tuple,
+)
+from .values import (
+    tuple_type as tuple_type,
+)
 
 TRITON_MAX_TENSOR_NUMEL = 1 << 20
+TRITON_BUILTIN = "__triton_builtin__"
+
+tensor_descriptor_base = tensor_descriptor
+
+
+def must_use_result(x: Any, s: Any = True) -> Any:
+    """A decorator: a kernel that calls the function and does not use its result is refused, with this reason."""
+    if isinstance(x, str):
+        return lambda fn: must_use_result(fn, x)
+    x._must_use_result = s
+    return x
+
+
+def _unwrap_if_constexpr(o: Any) -> Any:
+    """The plain value of a constexpr, in lists and tuples, too."""
+    if isinstance(o, list):
+        return [_unwrap_if_constexpr(x) for x in o]
+    return plain(o)
+
 
 # --- Programs and tiles -----------------------------------------------------------------------------
 
@@ -146,7 +228,9 @@ def full(shape, value, dtype):
 @builtin
 def broadcast(input, other):
     """Both operands, broadcast to their common shape."""
-    return tuple(builder().broadcast(read_tensor("input", input), read_tensor("other", other)))
+    return builtins.tuple(
+        builder().broadcast(read_tensor("input", input), read_tensor("other", other))
+    )
 
 
 @tensor_method
@@ -204,7 +288,7 @@ def expand_dims(input, axis):
     """The tile with a new dimension of size 1 at each of the given axes."""
     input = read_tensor("input", input)
     axis = unwrap(axis)
-    axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
+    axes = list(axis) if isinstance(axis, (builtins.tuple, list)) else [axis]
     rank = len(input.shape) + len(axes)
     axes = sorted(wrap_axis(read_int("axis", a), rank) for a in axes)
     if len(set(axes)) != len(axes):
@@ -240,7 +324,7 @@ def join(a, b):
 @builtin
 def split(a):
     """The two halves of a tile whose last dimension has size 2."""
-    return tuple(builder().split(a))
+    return builtins.tuple(builder().split(a))
 
 
 @tensor_method
@@ -458,6 +542,19 @@ def where(condition, x, y):
 
 
 @builtin
+def expect_zero(x, mask):
+    """x, which is 0 wherever the mask is true; with ``debug=True`` that is checked."""
+    x, mask = unwrap(x), unwrap(mask)
+    build = builder()
+    if current_generator().options.debug:
+        is_zero = build.binary(BinaryOp.eq, x, 0)
+        outside = build.unary(UnaryOp.not_, read_tensor("mask", mask))
+        ok = build.binary(BinaryOp.or_, is_zero, outside)
+        device_assert(ok, "expect_zero expected x == 0 where mask is true")
+    return x
+
+
+@builtin
 def minimum(x, y, propagate_nan=PropagateNan.NONE):
     """The smaller of two values. A NaN is ignored unless ``propagate_nan`` is ALL."""
     return builder().minimum(unwrap(x), unwrap(y), read_nan(propagate_nan))
@@ -477,7 +574,7 @@ def clamp(x, min, max, propagate_nan=PropagateNan.NONE):
 
 def _fold(name: str, pick: Callable[..., Any], combine: Any) -> Any:
     def fold(*args):
-        args = tuple(unwrap(arg) for arg in args)
+        args = builtins.tuple(unwrap(arg) for arg in args)
         if not any(isinstance(arg, tensor) for arg in args):
             return pick(*args)
         if len(args) < 2:
@@ -596,8 +693,8 @@ def _inputs(name: str, input: Any) -> tuple[list[tensor], bool]:
 
 
 def _combine(region: Any, combine_fn: Any) -> list[tensor]:
-    result = current_generator().call_jit(combine_fn, tuple(region.arguments), {})
-    results = result if isinstance(result, tuple) else (result,)
+    result = current_generator().call_jit(combine_fn, builtins.tuple(region.arguments), {})
+    results = result if isinstance(result, builtins.tuple) else (result,)
     return region.finish([read_tensor("the result of the combine function", r) for r in results])
 
 
@@ -617,9 +714,9 @@ def reduce(input, axis, combine_fn, keep_dims=False):
         results = _combine(builder().begin_reduce(values, axis), combine_fn)
         axis %= rank
     if keep:
-        axes = tuple(builtins.range(rank)) if axis is None else axis
+        axes = builtins.tuple(builtins.range(rank)) if axis is None else axis
         results = [expand_dims(r, axes) for r in results]
-    return results[0] if single else tuple(results)
+    return results[0] if single else builtins.tuple(results)
 
 
 @builtin
@@ -635,11 +732,13 @@ def _reduce_with_indices(input, axis, combine_fn, keep_dims=False):
         axis = wrap_axis(read_int("axis", axis), rank)
     index = builder().arange(0, input.shape[axis])
     if len(input.shape) > 1:
-        index = expand_dims(index, tuple(d for d in builtins.range(rank) if d != axis))
+        index = expand_dims(index, builtins.tuple(d for d in builtins.range(rank) if d != axis))
         index = builder().broadcast_to(index, list(input.shape))
     result = reduce((input, index), axis, combine_fn, keep_dims=keep_dims and not flat)
     if keep_dims and flat:
-        result = tuple(expand_dims(r, tuple(builtins.range(rank))) for r in result)
+        result = builtins.tuple(
+            expand_dims(r, builtins.tuple(builtins.range(rank))) for r in result
+        )
     return result
 
 
@@ -652,7 +751,7 @@ def associative_scan(input, axis, combine_fn, reverse=False):
         values, read_int("axis", axis), bool(read_static("reverse", reverse))
     )
     results = _combine(region, combine_fn)
-    return results[0] if single else tuple(results)
+    return results[0] if single else builtins.tuple(results)
 
 
 @builtin
@@ -668,7 +767,7 @@ def map_elementwise(scalar_fn, *args, pack=1):
     shape = functools.reduce(lambda a, b: builder().broadcast(a, b)[0], tiles).shape
     tiles = [builder().broadcast_to(tile, list(shape)) for tile in tiles]
     results = _combine(builder().begin_map(tiles, read_int("pack", pack)), scalar_fn)
-    return results[0] if len(results) == 1 else tuple(results)
+    return results[0] if len(results) == 1 else builtins.tuple(results)
 
 
 # --- Hints and debugging -----------------------------------------------------------------------------
@@ -677,7 +776,7 @@ def map_elementwise(scalar_fn, *args, pack=1):
 def _hint(name: str, kind: Hint, doc: str) -> Any:
     def hint(input, values):
         values = unwrap(values)
-        several = values if isinstance(values, (tuple, list)) else (values,)
+        several = values if isinstance(values, (builtins.tuple, list)) else (values,)
         numbers = [read_int("values", v) for v in several]
         if any(number < 1 for number in numbers):
             raise ValueError(f"values must be positive integers, not {values!r}")

@@ -1,0 +1,17 @@
+"""Tuples and named tuples: the names of their elements, and the same tuple of other values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def rebuild_tuple(kind: type, values: Iterable[Any]) -> tuple:
+    """A tuple of this class: a named tuple or an aggregate, or else a plain tuple."""
+    return kind._make(values) if hasattr(kind, "_fields") else tuple(values)  # type: ignore[attr-defined]
+
+
+def element_name(name: str, kind: type, index: int) -> str:
+    """The name of an element of the tuple ``name``: ``x.first`` in a named tuple, ``x.0`` in others."""
+    fields = getattr(kind, "_fields", None)
+    return f"{name}.{fields[index] if fields else index}"
