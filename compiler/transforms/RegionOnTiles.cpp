@@ -97,8 +97,14 @@ FailureOr<SmallVector<Value>> RegionOnTiles::build(Block &block, ValueRange argu
 }
 
 LogicalResult RegionOnTiles::buildBlock(Block &block, Value mask) {
+  // What nothing reads has no place on tiles: a kernel may make a tile to ask for its type.
+  DenseSet<Operation *> unread;
+  for (Operation &op : llvm::reverse(block.without_terminator()))
+    if (isMemoryEffectFree(&op) &&
+        llvm::all_of(op.getUsers(), [&](Operation *user) { return unread.contains(user); }))
+      unread.insert(&op);
   for (Operation &op : block.without_terminator())
-    if (failed(buildOperation(op, mask)))
+    if (!unread.contains(&op) && failed(buildOperation(op, mask)))
       return failure();
   return success();
 }

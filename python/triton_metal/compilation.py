@@ -66,35 +66,31 @@ def build(
     """
     walked = time.perf_counter()
     settings = knobs.compilation
-    entry, native = known if known is not None else (None, None)
-    was_cached = entry is not None
+    arguments = (job.options.num_warps, stages_of(job.options), job.spec)
+    replaced = _overridden(job, arguments)
+    entry, native = known if known is not None and replaced is None else (replaced, None)
     if entry is None and not settings.always_compile:
         entry = cache.load(key)
-        was_cached = entry is not None
-    stored = None
+    was_cached = entry is not None and replaced is None
+    stored = lowered = walked
     if entry is None:
-        arguments = (job.options.num_warps, stages_of(job.options), job.spec)
-        entry = _overridden(job, arguments) or lower(*arguments)
+        entry = lower(*arguments)
         lowered = time.perf_counter()
-        if not settings.override:
-            cache.store(key, entry)
+        cache.store(key, entry)
         stored = time.perf_counter()
     kernel = make(job, key, entry, native)
     if settings.dump_ir:
         _dump(job, kernel)
     if settings.listener is not None:
-        microseconds = [int((end - begin) * 1e6) for begin, end in (
-            (job.began, walked),
-            *(((walked, lowered), (lowered, stored)) if stored else ()),
-        )]  # fmt: skip
-        first, *rest = [max(1, time) for time in microseconds]
+        steps = [walked - job.began, lowered - walked, stored - lowered]
+        first, lowering, storing = (int(step * 1e6) + (step > 0) for step in steps)
         settings.listener(
             src=job.src,
             metadata=kernel.metadata._asdict(),
             metadata_group=kernel.metadata_group,
-            times=knobs.CompileTimes(first, [("metal", rest[0])] if rest else [], rest[1] if rest else 0),
+            times=knobs.CompileTimes(first, [("metal", lowering)] if lowering else [], storing),
             cache_hit=was_cached,
-        )  # fmt: skip
+        )
     return kernel
 
 

@@ -80,14 +80,13 @@ class JITCallable:
     @property
     def raw_src(self) -> list[str]:
         """The lines of the source, with decorators."""
-        code = self.fn.__code__
         lines = self._lines or lines_of(self.fn)
-        return inspect.getblock(lines[code.co_firstlineno - 1 :])
+        return inspect.getblock(lines[self.starting_line_number - 1 :])
 
     @property
     def starting_line_number(self) -> int:
         """The line of its first decorator, or of its ``def``."""
-        return self.fn.__code__.co_firstlineno
+        return (self._code or self.fn.__code__).co_firstlineno
 
     @property
     def file_name(self) -> str:

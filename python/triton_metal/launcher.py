@@ -280,7 +280,9 @@ class Launcher:
         cache.configure_host_device()
         walk = CodegenOptions(debug=options.debug, sanitize_overflow=options.sanitize_overflow)
         reads = Reads(objects)
-        special = Specialization.of(params, arguments, values, self.gathered, options, memory)
+        special = Specialization.of(
+            params, arguments, values, self.gathered, options, memory, others
+        )
         job = Job(
             src=special.source(function),
             name=special.symbol(function),

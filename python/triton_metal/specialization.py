@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from . import knobs
 from ._utils import canonicalize_dtype, is_iterable
-from .backends.metal.options import MetalOptions, read_options
+from .backends.metal.options import OTHERS, MetalOptions, read_options
 from .config import kernel_config
 from .constants import unwrapped
 from .constexpr import constexpr
@@ -57,6 +57,7 @@ class Specialization:
     attrs: dict[tuple[int, ...], list[list[Any]]]
     options: MetalOptions
     sharing: str = ""
+    given: str = ""  # the launch's own options, as it wrote them
 
     @classmethod
     def of(
@@ -67,6 +68,7 @@ class Specialization:
         gathered: Callable[[dict[str, Any]], dict[str, Any]],
         options: MetalOptions,
         memory: Mapping[str, Any],
+        given: Mapping[str, Any] | None = None,
     ) -> Specialization:
         """From what the native launcher found out about the arguments.
 
@@ -80,7 +82,7 @@ class Specialization:
                 pointer = ("*k" if param.is_const else "*") if kind == "array" else ""
                 known = "D" if multiple > 0 else ""
                 leaves[param.name] = _Leaf(pointer + canonicalize_dtype(payload), known)
-        result = cls([], {}, {}, {}, options, repr(memory) if memory else "")
+        result = cls([], {}, {}, {}, options, repr(memory) if memory else "", as_given(given))
         for index, (name, part) in enumerate(gathered(dict(leaves)).items()):
             result.signature[name] = result._add(part, (index,))
         result.entries = [(leaf.type, leaf.known) for leaf in leaves.values()]
@@ -103,7 +105,7 @@ class Specialization:
     @property
     def key(self) -> str:
         """What distinguishes it from the others of its function."""
-        return f"{shown(self.entries)}{self.options}{self.sharing}"
+        return f"{shown(self.entries)}{self.options}{self.sharing}{self.given}"
 
     def symbol(self, function: KernelFunction) -> str:
         """The kernel's name in its text."""
@@ -148,6 +150,11 @@ class Specialization:
             is_manual_warmup=is_warmup,
             already_compiled=False,
         )
+
+
+def as_given(options: Mapping[str, Any] | None) -> str:
+    """Options of other backends as a part of a key: a launch that names one is another specialisation."""
+    return repr(sorted(options.items())) if options else ""
 
 
 #: The @jit functions by module and name, for constants of a serialised specialisation.
@@ -263,7 +270,8 @@ def specialized(
         return make(types), make(known)
     if isinstance(value, bool):
         return canonicalize_dtype(annotation or "i1"), ""
-    if isinstance(value, int) or (hasattr(value, "__index__") and not hasattr(value, "data_ptr")):
+    is_array = hasattr(value, "data_ptr") or hasattr(value, "ctypes")
+    if isinstance(value, int) or (hasattr(value, "__index__") and not is_array):
         number = value.__index__()
         if annotation:
             type_name = canonicalize_dtype(annotation)
@@ -295,4 +303,5 @@ def expected_key(entries: Any, options: dict[str, Any], debug: bool | None) -> s
     given["debug"] = bool(given.get("debug") or debug or knobs.runtime.debug)
     given.setdefault("num_warps", config.num_warps)
     given.setdefault("num_stages", config.num_stages)
-    return f"{shown(entries)}{read_options(given, 'host')}"
+    others = {name: value for name, value in options.items() if name in OTHERS}
+    return f"{shown(entries)}{read_options(given, 'host')}{as_given(others)}"

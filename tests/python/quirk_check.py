@@ -30,7 +30,7 @@ _known: set[str] = set()
 
 
 def _record(text: str) -> None:
-    if text not in _known:
+    if text and text not in _known:
         _known.add(text)
         _new.append(text)
 
@@ -51,7 +51,10 @@ def install() -> None:
 
     if importlib.util.find_spec("triton_metal_host") is None:
         return
-    launcher.Launcher.compile = _wrapped(launcher.Launcher.compile, lambda made: made.asm["metal"])  # type: ignore[method-assign]
+    launcher.Launcher.compile = _wrapped(  # type: ignore[method-assign]
+        launcher.Launcher.compile,
+        lambda made: "" if made is None else made.asm["metal"],  # a hook may decline a kernel
+    )
     _native.compile_text = _wrapped(_native.compile_text, lambda made: made.metal)
     library = metal_kernel._library
 

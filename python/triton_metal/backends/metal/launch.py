@@ -232,9 +232,14 @@ def memory_of(value: Any) -> tuple[Any, Any]:
         return memory.set_(storage, offset, (size,), (1,)), storage._cdata
     if isinstance(value, int):
         return memory_at(value), UNKNOWN
+    if hasattr(value, "__array_interface__"):
+        owner = value
+        while hasattr(getattr(owner, "base", None), "__array_interface__"):
+            owner = owner.base
+        return value, id(owner)
     if not hasattr(value, "data_ptr"):
         raise LaunchTypeError(
-            f"a pointer argument is {value!r} ({type(value).__name__}); it takes a tensor, or an object with data_ptr()"
+            f"a pointer argument is {value!r} ({type(value).__name__}); it takes a tensor, a NumPy array, or an object with data_ptr()"
         )
     return memory_at(value.data_ptr()), UNKNOWN
 
@@ -253,14 +258,15 @@ class OwnLauncher(MetalLauncher):
 
     def __init__(self, src: Any, metadata: Any) -> None:
         super().__init__(src, metadata)
-        names = list(getattr(src, "arg_names", ())) or list(map(str, range(len(self.signature))))
+        arguments = [entry["name"] for entry in metadata.args if "messages" not in entry]
+        # A text of Triton IR has no other names than the kernel's own.
+        names = list(getattr(src, "arg_names", arguments))
         self.names = names
         plain = {
             name: index
             for index, (name, type) in enumerate(zip(names, self.signature, strict=False))
             if isinstance(type, str) and not type.startswith("tensordesc")
         }
-        arguments = [entry["name"] for entry in metadata.args if "messages" not in entry]
         self.places = (
             [plain[name] for name in arguments]
             if all(name in plain for name in arguments)
