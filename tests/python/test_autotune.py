@@ -128,6 +128,13 @@ def test_one_configuration_needs_no_search() -> None:
     assert kernel.cache == {}
     kernel.configs[0] = Config({"BLOCK": 32})
     assert kernel[grid](x, out, 100, 2.0).constants["BLOCK"] == 32
+    # A program that adds configurations gets a search for each key from then on.
+    bench.values = [2, 1, 1, 2]
+    kernel.configs.append(Config({"BLOCK": 128}))
+    for _ in range(2):
+        assert kernel[grid](x, out, 100, 2.0).constants["BLOCK"] == 128
+        assert kernel[grid](x, out, 90, 2.0).constants["BLOCK"] == 32
+    assert len(bench.quantiles) == 4
 
 
 def test_an_empty_list_of_configurations_is_one_without_values() -> None:
@@ -398,6 +405,29 @@ def test_a_search_prints_what_it_does_if_asked(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert "best config: BLOCK: 64" in lines[2]
+
+
+def test_a_class_of_the_programs_own_around_a_kernel_launches_once() -> None:
+    class Wrapper(triton.runtime.KernelInterface):
+        """Ignores whether it is to compile only, as classes of packages do."""
+
+        def __init__(self, fn: Any) -> None:
+            self.fn, self.arg_names, self.launches = fn, fn.arg_names, 0
+
+        def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+            self.launches += 1
+            return self.fn[grid](*args, **kwargs)
+
+    wrapper = Wrapper(increment_kernel)
+    kernel = triton.autotune(blocks(32, 64), ["n"])(wrapper)
+    x = np.zeros(100, np.float32)
+    kernel[grid](x, 100)
+    assert wrapper.launches == 3
+    assert x.tolist() == [3.0] * 100
+    kernel[grid](x, 100)
+    assert wrapper.launches == 4
+    outer = triton.heuristics({"num_warps": lambda arguments: 2})(wrapper)
+    assert outer[grid](x, 100, BLOCK=32).metadata.num_warps == 2
 
 
 def test_threads_share_one_search() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import functools
+import itertools
 import os
 import threading
 import time
@@ -13,16 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import knobs
-from .._native import dtype
 from ..devices import target_spec
 from ..errors import AutotunerError, LaunchTypeError, LaunchValueError
-from ..functions import ConstexprFunction
 from ..jit import JITFunction
 from . import arrays, files, store
 from .config import Config
 from .digest import digest_of
+from .heuristics import Heuristics
 from .interface import KernelInterface, kernel_of
-from .key import KeyReader, has_shape
+from .key import KeyReader
+from .lookup import Found, look_of, reader_of
 from .measure import Measurement, device_of, label_of
 from .memory import Memory
 from .options import read_configs, read_names, read_prune
@@ -31,32 +32,6 @@ from .results import Results
 from .rows import Tuning, shown_key
 from .search import Plan
 from .space import Space, read_constraints
-
-#: Values whose dtype no key has.
-_PLAIN = frozenset(
-    {int, float, bool, str, type(None), tuple, dtype, JITFunction, ConstexprFunction}
-)
-
-
-class _Layout:
-    """How the arguments of launches are given, and where the values of the key are among them."""
-
-    __slots__ = ("has_key", "names", "positions")
-
-    def __init__(self, positions: tuple[int, ...], names: tuple[str, ...], has_key: bool) -> None:
-        self.positions = positions
-        self.names = names
-        self.has_key = has_key
-
-
-class _Found:
-    """The configuration of launches that look alike."""
-
-    __slots__ = ("config", "keywords")
-
-    def __init__(self, config: Config, keywords: dict[str, Any]) -> None:
-        self.config = config
-        self.keywords = keywords
 
 
 class Autotuner(KernelInterface):
@@ -136,11 +111,15 @@ class Autotuner(KernelInterface):
         self.nargs: dict[str, Any] | None = None
         self._keys = KeyReader(name, kernel.signature, self.keys)
         self._lock = threading.RLock()
-        self._layouts: dict[tuple[Any, ...], _Layout] = {}
-        self._fast: dict[tuple[Any, ...], _Found] = {}
+        self._readers: dict[tuple[Any, ...], Callable[[Any, Any], tuple[Any, ...]]] = {}
+        self._has_key = False
+        self._numbers = itertools.count()
+        self._fast: dict[tuple[Any, ...], Found] = {}
         self._memory = Memory(self._fast.clear)
         # Only a plain kernel is launched past `run`, which a class around one may have overridden.
         self._is_plain = type(fn) is JITFunction
+        # Another class may launch where it is asked to compile.
+        self._may_compile = _is_known(fn)
 
     def __repr__(self) -> str:
         return f"Autotuner({self.fn!r})"
@@ -167,29 +146,22 @@ class Autotuner(KernelInterface):
         return functools.partial(self._launch, grid)
 
     def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
-        # This is the whole cost of a look-up: it builds a key that determines the one of `cache`, without texts.
-        layout = self._layouts.get((len(args), *kwargs))
-        if layout is not None:
-            parts = [layout]
+        # This is the whole cost of a look-up.
+        look = (
+            (*map(type, args), *kwargs, *map(type, kwargs.values()))
+            if kwargs
+            else tuple(map(type, args))
+        )
+        read = self._readers.get(look)
+        if read is not None:
             try:
-                for value in args:
-                    if type(value) not in _PLAIN:
-                        parts.append(value.dtype)
-                if kwargs:
-                    for value in kwargs.values():
-                        if type(value) not in _PLAIN:
-                            parts.append(value.dtype)
-                    for name in layout.names:
-                        parts.append(kwargs[name])
-                for position in layout.positions:
-                    parts.append(args[position])
-                found = self._fast[tuple(parts)]
-            except Exception:  # not known yet, or a value that needs a closer look
-                return self.run(*args, grid=grid, warmup=False, **kwargs)
-            if layout.has_key or self._is_only(found.config):
+                found = self._fast.get(read(args, kwargs))
+            except Exception:  # a value that cannot be hashed, say: `run` looks closer
+                found = None
+            if found is not None and (not found.is_only or self._is_only(found.config)):
                 self.best_config = found.config
                 if self._is_plain:
-                    return self.fn[grid](*args, **kwargs, **found.keywords)
+                    return self.fn[grid](*args, *found.positional, **kwargs, **found.keywords)
                 return self.fn.run(*args, grid=grid, warmup=False, **kwargs, **found.keywords)
         return self.run(*args, grid=grid, warmup=False, **kwargs)
 
@@ -263,35 +235,28 @@ class Autotuner(KernelInterface):
         kwargs: Mapping[str, Any],
     ) -> None:
         """Lets later launches that look like this one find the configuration at once."""
-        names = self.arg_names
-        keys = self.keys if key is not None else []
-        look = (len(args), *kwargs)
-        layout = self._layouts.get(look)
-        if layout is None or layout.has_key is not (key is not None):
-            layout = _Layout(
-                tuple(names.index(name) for name in keys if name in names[: len(args)]),
-                tuple(name for name in keys if name in kwargs),
-                key is not None,
-            )
-        parts: list[Any] = [layout]
-        for value in (*args, *kwargs.values()):
-            if type(value) not in _PLAIN:
-                kind = getattr(value, "dtype", None)
-                if kind is None:
-                    return
-                parts.append(kind)
-        values = [kwargs[name] for name in layout.names]
-        values += [args[position] for position in layout.positions]
-        if any(map(has_shape, values)):
+        if self._has_key is not (key is not None):
+            self._has_key = key is not None
+            self._readers.clear()
+            self._fast.clear()
+        look = look_of(args, kwargs)
+        keys = self.keys if self._has_key else []
+        read = self._readers.get(look) or reader_of(
+            next(self._numbers), self.arg_names, keys, args, kwargs
+        )
+        if read is None:
             return
         keywords = config.all_kwargs()
-        if self._is_plain and keywords.get("num_ctas") == 1:
-            del keywords["num_ctas"]  # what every launch has
+        following: Sequence[str] = ()
+        if self._is_plain:
+            following = self.arg_names[len(args) :]
+            if keywords.get("num_ctas") == 1:
+                del keywords["num_ctas"]  # what every launch has
         try:
-            self._fast[tuple(parts + values)] = _Found(config, keywords)
+            self._fast[read(args, kwargs)] = Found(config, keywords, following, key is None)
         except TypeError:  # a dtype that cannot be hashed
             return
-        self._layouts[look] = layout
+        self._readers[look] = read
 
     # --- Hooks --------------------------------------------------------------------------------------
 
@@ -468,6 +433,8 @@ class Autotuner(KernelInterface):
         named = {**(self.nargs or {}), **current}
 
         def launch(warmup: bool) -> Any:
+            if warmup and not self._may_compile:
+                return None
             return self.fn.run(*args, **{**current, "warmup": warmup})
 
         def hooked(call: Callable[[], Any]) -> Any:
@@ -516,6 +483,13 @@ class Autotuner(KernelInterface):
             fn = fn.fn
         hooks = (self._constraints, self.early_config_prune, self.perf_model)
         return digest_of(self._kernel, *functions, *hooks)
+
+
+def _is_known(fn: Any) -> bool:
+    """Whether only the classes of this package are around a kernel."""
+    while type(fn) is Heuristics:
+        fn = fn.fn
+    return type(fn) is JITFunction
 
 
 def _limit_of_environment() -> int | None:
