@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -11,46 +10,10 @@ import triton_metal as triton
 import triton_metal.language as tl
 from triton_metal import Config
 
+from autotune_support import Bench, arrays, blocks, grid, increment_kernel, scale_kernel
 from kernel_support import torch_or_skip
 
 pytestmark = pytest.mark.own_check  # a search runs launches with counters, or not at all
-
-
-@triton.jit
-def scale_kernel(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + at, tl.load(x_ptr + at, at < n) * factor, at < n)
-
-
-@triton.jit
-def increment_kernel(x_ptr, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(x_ptr + at, tl.load(x_ptr + at, at < n) + 1, at < n)
-
-
-def grid(meta: dict[str, Any]) -> tuple[int]:
-    return (triton.cdiv(meta["n"], meta["BLOCK"]),)
-
-
-def blocks(*sizes: int, **options: Any) -> list[Config]:
-    return [Config({"BLOCK": size}, **options) for size in sizes]
-
-
-class Bench:
-    """A do_bench that runs each configuration once and gives the values of a list in turn."""
-
-    def __init__(self, *values: Any) -> None:
-        self.values = list(values)
-        self.quantiles: list[Any] = []
-
-    def __call__(self, call: Any, quantiles: Any) -> Any:
-        call()
-        self.quantiles.append(quantiles)
-        return self.values[len(self.quantiles) - 1]
-
-
-def arrays(n: int, dtype: str = "float32") -> tuple[Any, Any]:
-    return np.arange(n).astype(dtype), np.zeros(n, dtype)
 
 
 def test_the_configuration_with_the_least_time_is_launched() -> None:
@@ -98,22 +61,6 @@ def test_numbers_that_are_equal_share_a_key() -> None:
         kernel[grid](x, out, 100, factor)
         assert (out == 2 * x).all()
     assert len(kernel.cache) == 2  # NumPy's number has a dtype
-
-
-def test_a_program_may_change_the_cache() -> None:
-    bench = Bench(*range(20))
-    kernel = triton.autotune(blocks(32, 64), ["n"], do_bench=bench)(scale_kernel)
-    x, out = arrays(100)
-    assert kernel[grid](x, out, 100, 2.0).constants["BLOCK"] == 32
-    [key] = kernel.cache
-    kernel.cache[key] = kernel.configs[1]
-    assert kernel[grid](x, out, 100, 2.0).constants["BLOCK"] == 64
-    assert kernel.best_config is kernel.configs[1]
-    kernel.cache = {key: kernel.configs[0]}
-    assert kernel[grid](x, out, 100, 2.0).constants["BLOCK"] == 32
-    kernel.cache.clear()
-    kernel[grid](x, out, 100, 2.0)
-    assert len(bench.quantiles) == 4
 
 
 def test_one_configuration_needs_no_search() -> None:
@@ -310,16 +257,6 @@ def test_pruning_gets_the_arguments_and_leaves_what_it_returns() -> None:
     assert kernel.best_config.kwargs["BLOCK"] == 256
 
 
-def test_warmup_compiles_every_configuration_and_launches_none() -> None:
-    kernel = triton.autotune(blocks(32, 64), ["n"])(scale_kernel)
-    x, out = arrays(100)
-    compiled = kernel.warmup(x, out, 100, 2.0, grid=(1,))
-    assert [k.constants["BLOCK"] for k in compiled] == [32, 64]
-    assert not out.any()
-    assert kernel.cache == {}
-    assert kernel.run(x, out, 100, 2.0, grid=(1,), warmup=True)[1].constants["BLOCK"] == 64
-
-
 def test_a_search_without_a_gpu_compares_costs_and_runs_each_kernel_once() -> None:
     configs = [Config({"BLOCK": b}, num_stages=s) for b in (32, 256) for s in (2, 3)]
     kernel = triton.autotune(configs, ["n"])(scale_kernel)
@@ -381,118 +318,6 @@ def test_mlx_arrays_have_costs_where_mlx_runs_on_the_cpu() -> None:
     assert tuning.best.kwargs == {"BLOCK": 256}
 
 
-def test_a_listener_hears_of_each_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[dict[str, Any]] = []
-    monkeypatch.setattr(triton.knobs.autotuning, "listener", lambda **event: heard.append(event))
-    kernel = triton.autotune(blocks(32, 64), ["n"], do_bench=Bench(2, 1))(scale_kernel)
-    for _ in range(2):
-        kernel[grid](*arrays(100), 100, 2.0)
-    [event] = heard
-    assert event["fn"] is scale_kernel
-    assert event["key"] == (100, "float32", "float32")
-    assert event["best_config"] is kernel.configs[1]
-    assert list(event["configs_timings"].values()) == [2, 1]
-    assert event["duration"] == kernel.bench_time
-    assert event["cache_hit"] is False
-
-
-def test_a_search_prints_what_it_does_if_asked(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TRITON_PRINT_AUTOTUNING", "1")
-    kernel = triton.autotune(blocks(32, 64), ["n"], do_bench=Bench(2, 1))(scale_kernel)
-    kernel[grid](*arrays(100), 100, 2.0)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
-    assert "best config: BLOCK: 64" in lines[2]
-
-
-def test_a_class_of_the_programs_own_around_a_kernel_launches_once() -> None:
-    class Wrapper(triton.runtime.KernelInterface):
-        """Ignores whether it is to compile only, as classes of packages do."""
-
-        def __init__(self, fn: Any) -> None:
-            self.fn, self.arg_names, self.launches = fn, fn.arg_names, 0
-
-        def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-            self.launches += 1
-            return self.fn[grid](*args, **kwargs)
-
-    wrapper = Wrapper(increment_kernel)
-    kernel = triton.autotune(blocks(32, 64), ["n"])(wrapper)
-    x = np.zeros(100, np.float32)
-    kernel[grid](x, 100)
-    assert wrapper.launches == 3
-    assert x.tolist() == [3.0] * 100
-    kernel[grid](x, 100)
-    assert wrapper.launches == 4
-    outer = triton.heuristics({"num_warps": lambda arguments: 2})(wrapper)
-    assert outer[grid](x, 100, BLOCK=32).metadata.num_warps == 2
-
-
-def test_threads_share_one_search() -> None:
-    launches = []
-
-    def bench(call: Any, quantiles: Any) -> float:
-        call()
-        launches.append(threading.get_ident())
-        return float(len(launches))
-
-    kernel = triton.autotune(blocks(32, 64, 128), ["n"], do_bench=bench)(scale_kernel)
-    results = []
-    barrier = threading.Barrier(8)
-
-    def work(i: int) -> None:
-        n = 100 + i % 2
-        barrier.wait()
-        for _ in range(20):
-            x, out = arrays(n)
-            kernel[grid](x, out, n, float(i))
-            results.append(bool((out == i * x).all()))
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [True] * 160
-    assert len(launches) == 6
-    assert len(kernel.cache) == 2
-
-
-def test_configurations_compare_print_and_travel() -> None:
-    import pickle
-
-    one = Config({"A": 1, "B": 2}, num_warps=8, maxnreg=64)
-    assert one == Config({"A": 1, "B": 2}, num_warps=8, maxnreg=64)
-    assert hash(one) == hash(Config({"A": 1, "B": 2}, num_warps=8, maxnreg=64))
-    assert one != Config({"A": 1, "B": 2}, num_warps=4, maxnreg=64)
-    assert one != Config({"A": 1, "B": 2}, num_warps=8, maxnreg=64, pre_hook=print)
-    assert one != "A: 1"
-    assert one.all_kwargs() == {
-        "A": 1,
-        "B": 2,
-        "num_warps": 8,
-        "num_ctas": 1,
-        "num_stages": 3,
-        "maxnreg": 64,
-    }
-    assert str(one) == "A: 1, B: 2, num_warps: 8, num_ctas: 1, num_stages: 3, maxnreg: 64"
-    assert pickle.loads(pickle.dumps(one)) == one
-
-
-def test_a_torch_program_tunes_as_it_does_with_triton() -> None:
-    torch = torch_or_skip()
-    kernel = triton.autotune(blocks(32, 256), ["n"])(scale_kernel)
-    x = torch.randn(1000)
-    out = torch.empty_like(x)
-    kernel[grid](x, out, x.numel(), 2.0)
-    torch.testing.assert_close(out, 2 * x)
-    assert list(kernel.cache) == [(1000, "torch.float32", "torch.float32")]
-    kernel[grid](x.half(), out, x.numel(), 2.0)
-    assert len(kernel.cache) == 2
-
-
 def test_an_array_in_the_key_stands_for_its_shape() -> None:
     kernel = triton.autotune(blocks(32, 64), ["x_ptr"], do_bench=Bench(*range(9)))(scale_kernel)
     for n in (100, 100, 200):
@@ -501,26 +326,3 @@ def test_an_array_in_the_key_stands_for_its_shape() -> None:
         ((100,), "float32", "float32"),
         ((200,), "float32", "float32"),
     ]
-
-
-def test_tensor_descriptors_are_in_the_key_by_their_dtype() -> None:
-    @triton.jit
-    def copy_kernel(source, target, ROWS: tl.constexpr):
-        at = [tl.program_id(0) * ROWS, 0]
-        target.store(at, source.load(at))
-
-    def shape_blocks(arguments: dict[str, Any]) -> None:
-        for name in ("source", "target"):
-            arguments[name].block_shape = [arguments["ROWS"], 16]
-
-    from triton_metal.tools.tensor_descriptor import TensorDescriptor
-
-    configs = [Config({"ROWS": r}, pre_hook=shape_blocks) for r in (8, 16)]
-    kernel = triton.autotune(configs, [], do_bench=Bench(2, 1))(copy_kernel)
-    x = np.arange(32 * 16).reshape(32, 16).astype(np.float32)
-    out = np.zeros_like(x)
-    descriptors = [TensorDescriptor.from_tensor(a, [8, 16]) for a in (x, out)]
-    kernel[lambda meta: (32 // meta["ROWS"],)](*descriptors)
-    assert (out == x).all()
-    assert list(kernel.cache) == [("float32", "float32")]
-    assert kernel.best_config is configs[1]

@@ -84,6 +84,10 @@ def test_seconds_end_a_search_after_a_configuration(monkeypatch: pytest.MonkeyPa
     plan = Plan("k", "grid", None, 2.5, 0, None)
     configs = [Config({"BLOCK": n}) for n in range(10)]
     assert list(plan.run(configs, lambda config: 1.0)) == configs[:3]
+    # It goes on until one configuration has run.
+    value = lambda config: 1.0 if config.kwargs["BLOCK"] == 7 else float("inf")  # noqa: E731
+    plan = Plan("k", "grid", None, 0.5, 0, None)
+    assert list(plan.run(configs, value)) == configs[:8]
 
 
 def test_a_random_search_depends_on_its_seed_alone() -> None:

@@ -107,7 +107,7 @@ class Measurement:
         if refusal is not None:
             reason = f"{type(refusal).__name__}: {refusal}"
             return Row(config, runs=runs, compile_ms=compile_ms, reason=reason), timing
-        value, low, high = _figures(timing)
+        value, low, high = figures_of(timing)
         return Row(config, value, low, high, runs, compile_ms), timing
 
     def _cost(
@@ -140,7 +140,7 @@ class Measurement:
         return result
 
 
-def _figures(timing: Any) -> tuple[float, float, float]:
+def figures_of(timing: Any) -> tuple[float, float, float]:
     """The median and the percentiles of what a benchmark returned: a number, or one for each quantile."""
     values = list(timing) if isinstance(timing, (list, tuple)) else [timing]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
@@ -111,11 +112,14 @@ class Plan:
         """Measures configurations until the budget is spent, and gives each after its measurement."""
         search = self.start(configs)
         end = None if self.seconds is None else time.monotonic() + self.seconds
+        ran = False
         for _ in range(self.count(configs, limit)):
             config = search.ask()
             if config is None:
                 return
-            search.tell(config, measure(config))
+            value = measure(config)
+            ran = ran or value < math.inf
+            search.tell(config, value)
             yield config
-            if end is not None and time.monotonic() >= end:
+            if end is not None and ran and time.monotonic() >= end:
                 return

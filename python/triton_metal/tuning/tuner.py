@@ -24,12 +24,12 @@ from .heuristics import Heuristics
 from .interface import KernelInterface, kernel_of
 from .key import KeyReader
 from .lookup import Found, look_of, reader_of
-from .measure import Measurement, device_of, label_of
+from .measure import Measurement, device_of, figures_of, label_of
 from .memory import Memory
 from .options import read_configs, read_names, read_prune
 from .progress import Progress
 from .results import Results
-from .rows import Tuning, shown_key
+from .rows import Row, Tuning, shown_key
 from .search import Plan
 from .space import Space, read_constraints
 
@@ -115,7 +115,9 @@ class Autotuner(KernelInterface):
         self._has_key = False
         self._numbers = itertools.count()
         self._fast: dict[tuple[Any, ...], Found] = {}
-        self._memory = Memory(self._fast.clear)
+        self._memory: Any = Memory(self._fast.clear)
+        self._measurement: Measurement | None = None
+        self._row: Row | None = None
         # Only a plain kernel is launched past `run`, which a class around one may have overridden.
         self._is_plain = type(fn) is JITFunction
         # Another class may launch where it is asked to compile.
@@ -132,6 +134,10 @@ class Autotuner(KernelInterface):
         from ..testing import do_bench
 
         return do_bench
+
+    @do_bench.setter
+    def do_bench(self, value: Callable[..., Any] | None) -> None:
+        self._do_bench = value
 
     def report(self) -> str:
         """The results of all searches as tables: each configuration with its median and percentiles, the number of
@@ -175,8 +181,12 @@ class Autotuner(KernelInterface):
 
     @cache.setter
     def cache(self, value: dict[tuple[Any, ...], Config]) -> None:
-        self._memory.clear()
-        self._memory.update(value)
+        self._fast.clear()
+        if type(value) is dict:
+            self._memory = Memory(self._fast.clear)
+            self._memory.update(value)
+        else:
+            self._memory = value  # a program's own kind of dictionary
 
     def run(self, *args: Any, grid: Any = None, warmup: bool = False, **kwargs: Any) -> Any:
         """Launches the kernel over a grid with the best configuration."""
@@ -198,7 +208,7 @@ class Autotuner(KernelInterface):
         keywords = config.all_kwargs()
         if config.pre_hook is not None:
             config.pre_hook({**self._named(args), **given, **keywords})
-        else:
+        elif type(self._memory) is Memory:  # it says when it changes
             self._remember(key, config, args, kwargs)
         return self.fn.run(*args, **given, **keywords)
 
@@ -367,9 +377,7 @@ class Autotuner(KernelInterface):
         device: Any,
         label: str,
     ) -> Tuning:
-        measurement = Measurement(
-            device, self._do_bench, self.num_warmups or 25, self.num_reps or 100
-        )
+        measurement = self._new_measurement(device)
         limit = _limit_of_environment()
         name = ""
         if self.cache_results and not any(config.pre_hook for config in configs):
@@ -391,15 +399,19 @@ class Autotuner(KernelInterface):
         progress = Progress(self.__name__, self._plan.count(configs, limit))
 
         def measure(config: Config) -> float:
-            row, timings[config] = self._measure(measurement, config, args, given)
+            self._row = None
+            timing = timings[config] = self._bench(*args, config=config, **given)
+            row = self._row or Row(config, *figures_of(timing))  # a subclass may measure itself
             rows.append(row)
             progress.advance()
             return row.value
 
+        before, self._measurement = self._measurement, measurement
         try:
             for _ in self._plan.run(configs, measure, limit):
                 pass
         finally:
+            self._measurement = before
             progress.close()
         self.bench_time = time.perf_counter() - start
         if measurement.errors and len(measurement.errors) == len(rows):
@@ -419,18 +431,18 @@ class Autotuner(KernelInterface):
             )
         return tuning
 
-    def _measure(
-        self,
-        measurement: Measurement,
-        config: Config,
-        args: Sequence[Any],
-        given: dict[str, Any],
-    ) -> tuple[Any, Any]:
-        """Measures one configuration."""
+    def _new_measurement(self, device: Any) -> Measurement:
+        return Measurement(device, self._do_bench, self.num_warmups or 25, self.num_reps or 100)
+
+    def _bench(self, *args: Any, config: Config, **given: Any) -> Any:
+        """The timing of one configuration: the median and two percentiles, or what ``do_bench`` returns."""
+        measurement = self._measurement or self._new_measurement(
+            device_of([*args, *given.values()])
+        )
         if knobs.autotuning.print:
             print(f"Triton autotuning of {self.__name__}: config {config}")
         current = {**given, **config.all_kwargs()}
-        named = {**(self.nargs or {}), **current}
+        named = {**self._named(args), **current}
 
         def launch(warmup: bool) -> Any:
             if warmup and not self._may_compile:
@@ -460,7 +472,8 @@ class Autotuner(KernelInterface):
             raise LaunchTypeError(f"{error} (autotune's configuration is {config})") from error
         if row.reason and knobs.autotuning.print:
             print(f"Triton autotuning of {self.__name__}: refused, {row.reason}")
-        return row, timing
+        self._row = row
+        return timing
 
     def _failure(self, errors: Sequence[Exception], rows: Sequence[Any]) -> Exception:
         """The error of a search in which every configuration was refused."""
