@@ -112,6 +112,43 @@ def test_the_device_is_that_of_the_result() -> None:
     assert bench.device_of_result(None).name == triton.devices.current().name
 
 
+def test_work_on_a_gpu_is_queued_between_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    log: list[str] = []
+
+    class Event:
+        def record(self) -> None:
+            log.append("event")
+
+        def elapsed_time(self, end: Any) -> float:
+            return 0.25
+
+    class Device:
+        name = "mps"
+
+        def on_gpu(self) -> bool:
+            return True
+
+        def event(self) -> Event:
+            return Event()
+
+        def synchronize(self) -> None:
+            log.append("wait")
+
+        def wait_for(self, value: Any) -> None:
+            log.append("wait")
+
+    monkeypatch.setattr(bench, "_flusher", lambda device: lambda: log.append("flush"))
+    times = bench.times_on(Device(), lambda: log.append("work"), 0, 1e-9)
+    assert times == [0.25]
+    assert log[-7:] == ["wait", "wait", "flush", "event", "work", "event", "wait"]
+    log.clear()
+    times = bench.times_on(Device(), lambda: log.append("work"), 0, 5)
+    runs = len(times)
+    assert runs > 10
+    # The processor runs ahead: it waits at the beginning and at the end alone.
+    assert log[-4 * runs - 2 :] == ["wait", *["flush", "event", "work", "event"] * runs, "wait"]
+
+
 def test_do_bench_cudagraph_measures_as_do_bench() -> None:
     assert 2 <= testing.do_bench_cudagraph(wait, rep=8) < 2000
     assert len(testing.do_bench_cudagraph(wait, rep=8, quantiles=[0.1, 0.9])) == 2
