@@ -129,6 +129,8 @@ public:
 
   //===-- Arithmetic ----------------------------------------------------===//
   Result binary(BinaryOp op, const Operand &lhs, const Operand &rhs);
+  /// The operands of an operation in one type and shape.
+  Results operands(const Operand &lhs, const Operand &rhs);
   Result unary(UnaryOp op, const Operand &operand);
   Result math(MathOp op, const Operand &operand);
   Result abs(const Operand &operand);

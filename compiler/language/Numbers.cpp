@@ -230,6 +230,13 @@ llvm::Expected<Builder::Operands> Builder::binaryOperands(const Operand &lhs, co
   return broadcastPair(*left, *right);
 }
 
+Results Builder::operands(const Operand &lhs, const Operand &rhs) {
+  llvm::Expected<Operands> pair = binaryOperands(lhs, rhs);
+  if (!pair)
+    return pair.takeError();
+  return std::vector<Value>{pair->lhs, pair->rhs};
+}
+
 llvm::Expected<std::array<Value, 3>> Builder::ternaryOperands(const Operand &a, const Operand &b,
                                                               const Operand &c) {
   // Values and numbers are promoted separately first, so that a number is weighed against all

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import triton
+
 from translate import Translator, Untranslatable
 from triton_metal import _native
 from triton_metal.codegen import CodegenOptions, RuntimeLeaf, generate_module
@@ -74,6 +76,7 @@ def generate(source: Any, options: Any, translator: Translator) -> _native.Modul
             if attribute == "tt.divisibility":
                 divisibility[name] = number
     choices = CodegenOptions(
-        debug=bool(options.debug), sanitize_overflow=bool(options.sanitize_overflow)
+        debug=bool(options.debug or triton.knobs.runtime.debug),
+        sanitize_overflow=bool(options.sanitize_overflow)
     )
     return generate_module(kernel, arguments, divisibility, choices)

@@ -16,7 +16,7 @@ from ..constexpr import base_type
 from ..functions import JITCallable
 from ..language import core
 from ..language.aggregates import is_aggregate, is_aggregate_class
-from ..language.overflow import check_overflow
+from ..language.overflow import checked_binary
 from ..language.values import type_of
 from .functions import BUILTINS
 from .values import BoundMethod, PythonFunction, describe, is_runtime
@@ -221,10 +221,11 @@ class Expressions(Walk):
                         f"unsupported operands for {symbol}: {describe(left)} and {describe(right)}",
                     )
             self.at(node)
-            result = self.call_native(node, self.builder.binary, native, left, right)
-            if self.may_overflow:
-                check_overflow(self.builder, self.options, native, left, right, result)
-            return result
+            if self.may_overflow and self.options.debug:
+                return self.call_native(
+                    node, checked_binary, self.builder, self.options, native, left, right
+                )
+            return self.call_native(node, self.builder.binary, native, left, right)
         return self.reads.call(python, left, right)
 
     def aggregate_operator(

@@ -77,7 +77,7 @@ class Statements(Jumps):
                 raise CompileTimeAssertionFailure(
                     f"assertion failed{': ' + str(message) if message else ''}", self.location(node)
                 )
-            return
+            test = True
         self.at(node)
         self.call_builtin(node, core.device_assert, (test, message), {})
 

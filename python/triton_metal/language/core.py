@@ -75,7 +75,7 @@ from .externs import (
 from .loops import condition as condition
 from .loops import range as range
 from .loops import static_range as static_range
-from .overflow import check_overflow
+from .overflow import checked_binary
 from .types import (
     bfloat16 as bfloat16,
 )
@@ -511,10 +511,9 @@ def atomic_cas(pointer, cmp, val, sem=None, scope=None):
 
 def _checked(op, x, y, sanitize_overflow):
     x, y = unwrap(x), unwrap(y)
-    result = builder().binary(op, x, y)
     if read_static("sanitize_overflow", sanitize_overflow):
-        check_overflow(builder(), current_generator().options, op, x, y, result)
-    return result
+        return checked_binary(builder(), current_generator().options, op, x, y)
+    return builder().binary(op, x, y)
 
 
 @builtin

@@ -273,11 +273,45 @@ def interleave(a, b):
     return core.reshape(pairs, pairs.shape[:-2] + (2 * pairs.shape[-2],))
 
 
+@constexpr_function
+def _log2(size):
+    return size.bit_length() - 1
+
+
+@constexpr_function
+def _axis_of(rank, dim):
+    """A dimension as a number from 0; the last one by default."""
+    axis = rank - 1 if dim is None else dim
+    if not -rank <= axis < rank:
+        raise ValueError(f"dim {dim} is not in {-rank} to {rank - 1}")
+    return axis % rank
+
+
+@constexpr_function
+def _bits_of(dtype):
+    """The integers in which elements of the type are exchanged."""
+    return core.dtype("int" + str(dtype.primitive_bitwidth)) if dtype.is_floating() else dtype
+
+
+@constexpr_function
+def _in_halves(size):
+    """A dimension as dimensions of size 2."""
+    return (2,) * (size.bit_length() - 1)
+
+
+@kernel_function
+def _exchanged(bits, axis: core.constexpr):
+    """The elements along an axis of size 2 in each other's place: the exclusive or of both and one of them is the
+    other."""
+    return bits ^ xor_sum(bits, axis, keep_dims=True)
+
+
 @tensor_method
 @kernel_function
 def flip(x, dim=None):
     """The elements along a dimension (default: the last) from the last to the first."""
-    axis: core.constexpr = (len(x.shape) - 1 if dim is None else dim) % len(x.shape)
+    # One gather moves each element once. Stock Triton exchanges halves, then quarters, and so on.
+    axis: core.constexpr = _axis_of(len(x.shape), dim)
     size: core.constexpr = x.shape[axis]
     places = core.reshape(size - 1 - core.arange(0, size), _along(len(x.shape), axis, size))
     return core.gather(x, core.broadcast_to(places, x.shape), axis)
@@ -288,45 +322,33 @@ def _along(rank, axis, size):
     return (1,) * axis + (size,) + (1,) * (rank - axis - 1)
 
 
-@constexpr_function
-def _log2(size):
-    return size.bit_length() - 1
-
-
-@constexpr_function
-def _bits_of(dtype):
-    """The integers in which elements of the type are exchanged."""
-    return core.dtype("int" + str(dtype.primitive_bitwidth))
+@kernel_function
+def _is_second(rank: core.constexpr, level: core.constexpr):
+    """0 and 1 along the dimension of size 2 that is ``level`` dimensions before the last."""
+    return core.reshape(core.arange(0, 2), (1,) * (rank - 1 - level) + (2,) + (1,) * level)
 
 
 @kernel_function
-def _compare_exchange(x, shape, down, rows: core.constexpr, distance: core.constexpr):
-    """Puts each pair of elements of a row at this distance in order: where ``down``, the larger one first."""
-    blocks: core.constexpr = x.numel // (2 * distance)
-    pairs = core.reshape(x, (blocks, 2, distance))
-    bits = pairs if x.dtype.is_int() else pairs.to(_bits_of(x.dtype), bitcast=True)
-    # The exclusive or of a pair and one of the two is the other.
-    others = core.broadcast_to(core.reduce(bits, 1, _xor, keep_dims=True), bits.shape) ^ bits
-    other = others if x.dtype.is_int() else others.to(x.dtype, bitcast=True)
-    is_second = core.reshape(core.arange(0, 2), (1, 2, 1)) != 0
-    wants_larger = is_second ^ down
-    swaps = core.where(wants_larger, pairs < other, pairs > other)
-    return core.reshape(core.where(swaps, other, pairs), shape)
+def _compare_exchange(x, down, level: core.constexpr):
+    """Puts the elements of each pair along a dimension in order: where ``down``, the larger one first."""
+    rank: core.constexpr = len(x.shape)
+    bits = _exchanged(x.to(_bits_of(x.dtype), bitcast=True), rank - 1 - level)
+    other = bits.to(x.dtype, bitcast=True)
+    second = _is_second(rank, level)
+    swaps = (x > other) != (down ^ second).to(core.int1)
+    return core.where(swaps, other, x)
 
 
 @kernel_function
-def _merge_rows(x, stage: core.constexpr, order, rows: core.constexpr):
-    """Sorts runs of 2^stage elements of each row, which rise and then fall or the other way. ``order`` is 0 for
-    rising results, 1 for falling ones and 2 for both in turn."""
+def _merge(x, stage: core.constexpr, order: core.constexpr):
+    """Sorts runs of 2^stage elements, which rise and then fall or the other way. ``order`` is False for rising results,
+    True for falling ones and 2 for both in turn. All dimensions of ``x`` have size 2."""
+    if order == 2:
+        down = _is_second(len(x.shape), stage)
+    else:
+        down = order
     for level in core.static_range(stage):
-        distance: core.constexpr = 2 ** (stage - 1 - level)
-        blocks: core.constexpr = x.numel // (2 * distance)
-        if order == 2:
-            place = core.reshape(core.arange(0, blocks), (blocks, 1, 1)) * (2 * distance)
-            down = ((place >> stage) & 1) != 0
-        else:
-            down = core.full((1, 1, 1), order != 0, core.int1)
-        x = _compare_exchange(x, x.shape, down, rows, distance)
+        x = _compare_exchange(x, down, stage - 1 - level)
     return x
 
 
@@ -334,22 +356,40 @@ def _merge_rows(x, stage: core.constexpr, order, rows: core.constexpr):
 @kernel_function
 def bitonic_merge(x, dim: core.constexpr = None, descending: core.constexpr = False):
     """A tile whose rows rise and then fall, or the other way, with its rows sorted."""
-    axis: core.constexpr = len(x.shape) - 1 if dim is None else dim % len(x.shape)
+    axis: core.constexpr = _axis_of(len(x.shape), dim)
     core.static_assert(axis == len(x.shape) - 1, "bitonic_merge works along the last dimension")
-    order: core.constexpr = 1 if descending else 0
-    return _merge_rows(x, _log2(x.shape[axis]), order, x.shape[axis])
+    cube = core.reshape(x, _in_halves(x.numel))
+    cube = _merge(cube, _log2(x.shape[axis]), descending)
+    return core.reshape(cube, x.shape)
+
+
+@kernel_function
+def _sort(x, k: core.constexpr, dim: core.constexpr, descending: core.constexpr):
+    """The k first elements of each row, in order."""
+    axis: core.constexpr = _axis_of(len(x.shape), dim)
+    core.static_assert(axis == len(x.shape) - 1, "only the last dimension can be sorted")
+    size: core.constexpr = x.shape[axis]
+    core.static_assert(k >= 1 and k <= size and k & (k - 1) == 0, "k must be a power of two")
+    if k == 1:
+        return max(x, axis, keep_dims=True) if descending else min(x, axis, keep_dims=True)
+    cube = core.reshape(x, _in_halves(x.numel))
+    stages: core.constexpr = _log2(size)
+    kept: core.constexpr = _log2(k)
+    for stage in core.static_range(1, kept + 1):
+        cube = _merge(cube, stage, 2 if stage < stages else descending)
+    # Of two sorted runs, one rising and one falling, the better of each pair are the k best; they rise and then fall.
+    for stage in core.static_range(kept + 1, stages + 1):
+        pairs: core.constexpr = len(cube.shape) - 1 - kept
+        cube = max(cube, pairs) if descending else min(cube, pairs)
+        cube = _merge(cube, kept, 2 if stage < stages else descending)
+    return core.reshape(cube, x.shape[:-1] + (k,))
 
 
 @tensor_method
 @kernel_function
 def sort(x, dim: core.constexpr = None, descending: core.constexpr = False):
     """The tile with the elements along its last dimension in order."""
-    axis: core.constexpr = len(x.shape) - 1 if dim is None else dim % len(x.shape)
-    core.static_assert(axis == len(x.shape) - 1, "sort works along the last dimension")
-    stages: core.constexpr = _log2(x.shape[axis])
-    for stage in core.static_range(1, stages + 1):
-        x = _merge_rows(x, stage, 2 if stage < stages else (1 if descending else 0), x.shape[axis])
-    return x
+    return _sort(x, x.shape[_axis_of(len(x.shape), dim)], dim, descending)
 
 
 @tensor_method
@@ -357,22 +397,7 @@ def sort(x, dim: core.constexpr = None, descending: core.constexpr = False):
 def topk(x, k: core.constexpr, dim: core.constexpr = None, descending: core.constexpr = True):
     """The k largest elements along the last dimension in falling order; the k smallest in rising order without
     ``descending``. ``k`` is a power of two."""
-    axis: core.constexpr = len(x.shape) - 1 if dim is None else dim % len(x.shape)
-    core.static_assert(axis == len(x.shape) - 1, "topk works along the last dimension")
-    size: core.constexpr = x.shape[axis]
-    core.static_assert(k >= 1 and k <= size and k & (k - 1) == 0, "k must be a power of two")
-    for stage in core.static_range(1, _log2(k) + 1):
-        x = _merge_rows(x, stage, 2, size)
-    # Of two sorted runs, one rising and one falling, the better of each pair are the k best; they rise and then fall.
-    for round in core.static_range(_log2(size) - _log2(k)):
-        pairs = core.reshape(x, x.shape[:-1] + (x.shape[-1] // (2 * k), 2, k))
-        x = max(pairs, len(pairs.shape) - 2) if descending else min(pairs, len(pairs.shape) - 2)
-        x = core.reshape(x, x.shape[:-2] + (x.shape[-2] * x.shape[-1],))
-        last: core.constexpr = round == _log2(size) - _log2(k) - 1
-        x = _merge_rows(x, _log2(k), (1 if descending else 0) if last else 2, x.shape[-1])
-    if size == k:
-        x = _merge_rows(x, _log2(k), 1 if descending else 0, size)
-    return x
+    return _sort(x, k, dim, descending)
 
 
 @tensor_method
@@ -388,4 +413,5 @@ def squeeze(x, dim: core.constexpr):
 @kernel_function
 def unsqueeze(x, dim: core.constexpr):
     """The tile with an additional dimension of size 1."""
-    return core.expand_dims(x, dim)
+    axis: core.constexpr = _axis_of(len(x.shape) + 1, dim)
+    return core.reshape(x, x.shape[:axis] + (1,) + x.shape[axis:])
