@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 import triton
-
 from translate import Translator, Untranslatable
 from triton_metal import _native
 from triton_metal.codegen import CodegenOptions, RuntimeLeaf, generate_module
@@ -77,6 +76,6 @@ def generate(source: Any, options: Any, translator: Translator) -> _native.Modul
                 divisibility[name] = number
     choices = CodegenOptions(
         debug=bool(options.debug or triton.knobs.runtime.debug),
-        sanitize_overflow=bool(options.sanitize_overflow)
+        sanitize_overflow=bool(options.sanitize_overflow),
     )
     return generate_module(kernel, arguments, divisibility, choices)
