@@ -11,6 +11,7 @@ from .._native import AtomicOp, BinaryOp, Hint, MathOp, UnaryOp, dtype, tensor
 from ..constexpr import const as const
 from ..constexpr import constexpr as constexpr
 from ..constexpr import unwrap as unwrap
+from ..functions import constexpr_function
 from . import blocks
 from .aggregates import _aggregate as _aggregate
 from .aggregates import aggregate_replace as aggregate_replace
@@ -344,6 +345,22 @@ def _to(input, dtype, fp_downcast_rounding=None, bitcast=False):
 
 
 tensor_methods["to"] = _to
+
+
+@builtin
+def _logical_and(input, other):
+    """Whether both are true, element by element."""
+    return builder().binary(BinaryOp.logical_and, input, other)
+
+
+@builtin
+def _logical_or(input, other):
+    """Whether one is true, element by element."""
+    return builder().binary(BinaryOp.logical_or, input, other)
+
+
+tensor_methods["logical_and"] = _logical_and
+tensor_methods["logical_or"] = _logical_or
 
 
 @builtin
@@ -860,6 +877,7 @@ CONSTEXPR_0 = constexpr(0)
 CONSTEXPR_NONE = constexpr(None)
 
 
+@constexpr_function
 def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
     """The integer dtype of a width."""
     return dtype.integer(bitwidth, signed)
