@@ -136,6 +136,32 @@ def test_subclasses_measure_launch_and_remember_in_their_own_way() -> None:
     assert isinstance(kernel.cache, Rounded)
 
 
+def test_every_launch_goes_through_the_run_of_a_subclass() -> None:
+    class Own(triton.runtime.Autotuner):
+        keys_seen: tuple[Any, ...] = ()
+
+        def run(self, *args: Any, **kwargs: Any) -> Any:
+            # As packages compute the key.
+            given = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
+            given = {name: value for name, value in given.items() if name in self.arg_names}
+            key = [given[name] for name in self.keys if name in given]
+            key += [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
+            self.keys_seen += (tuple(key),)
+            self.cache.setdefault(tuple(key), self.configs[1])
+            return super().run(*args, **kwargs)
+
+    kernel = Own(scale_kernel, scale_kernel.arg_names, blocks(32, 64), ["n"], None, None)
+    x, out = np.ones(100, np.float16), np.zeros(100, np.float32)
+    for _ in range(3):
+        assert kernel[grid](x, out, 100, 2.0).constants["BLOCK"] == 64
+        assert kernel[grid](factor=2.0, n=100, out_ptr=out, x_ptr=x).constants["BLOCK"] == 64
+    kernel.cache[kernel.keys_seen[0]] = kernel.configs[0]
+    assert kernel[grid](x, out, 100, 2.0).constants["BLOCK"] == 32
+    assert len(kernel.keys_seen) == 7
+    assert set(kernel.keys_seen) == set(kernel.cache)
+    assert not kernel.results
+
+
 def test_do_bench_can_be_replaced() -> None:
     kernel = triton.autotune(blocks(32, 64), ["n"])(scale_kernel)
     assert kernel.do_bench is triton.testing.do_bench

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,30 +27,20 @@ def has_shape(value: Any) -> bool:
 
 
 class KeyReader:
-    """Reads keys from the arguments of launches."""
+    """Reads keys from the arguments of launches. Packages compute the same keys: Triton's order is a part of the interface."""
 
-    def __init__(self, kernel: str, signature: inspect.Signature, keys: Sequence[str]) -> None:
+    def __init__(self, kernel: str, names: Sequence[str], keys: Sequence[str]) -> None:
         self._kernel = kernel
-        self._names = list(signature.parameters)
-        self._defaults = {
-            name: parameter.default
-            for name, parameter in signature.parameters.items()
-            if parameter.default is not inspect.Parameter.empty
-        }
+        self._names = list(names)
         self._keys = list(keys)
 
     def read(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The key of a launch. It does not depend on the order of keyword arguments."""
-        given = {**dict(zip(self._names, args, strict=False)), **kwargs}
-        key = []
-        for name in self._keys:
-            if name in given or name in self._defaults:
-                key.append(self._value(name, given.get(name, self._defaults.get(name))))
-        for name in self._names:
-            dtype = dtype_of(given.get(name))
-            if dtype is not None:
-                key.append(str(dtype))
-        return tuple(key)
+        """The key of a launch: the values of the keys that it gives, and the dtypes of its arrays as they come."""
+        given = dict(zip(self._names, args, strict=False))
+        given |= {name: value for name, value in kwargs.items() if name in self._names}
+        key = [self._value(name, given[name]) for name in self._keys if name in given]
+        dtypes = map(dtype_of, given.values())
+        return (*key, *(str(dtype) for dtype in dtypes if dtype is not None))
 
     def _value(self, name: str, value: Any) -> Any:
         value = unwrapped(value)

@@ -38,6 +38,8 @@ class Memory(dict[tuple[Any, ...], Config]):
         return result
 
     def setdefault(self, *arguments: Any) -> Any:
+        if arguments and arguments[0] in self:
+            return self[arguments[0]]
         result = super().setdefault(*arguments)
         self._changed()
         return result

@@ -109,7 +109,7 @@ class Autotuner(KernelInterface):
         self._shipped = {} if results is None else files.read(results, name, arg_names)
         self.results = Results(name)
         self.nargs: dict[str, Any] | None = None
-        self._keys = KeyReader(name, kernel.signature, self.keys)
+        self._keys = KeyReader(name, arg_names, self.keys)
         self._lock = threading.RLock()
         self._readers: dict[tuple[Any, ...], Callable[[Any, Any], tuple[Any, ...]]] = {}
         self._has_key = False
@@ -118,6 +118,8 @@ class Autotuner(KernelInterface):
         self._memory: Any = Memory(self._fast.clear)
         self._measurement: Measurement | None = None
         self._row: Row | None = None
+        # A subclass may have its own `run`, which sees every launch.
+        self._at = self._launch if type(self).run is Autotuner.run else self._run_at
         # Only a plain kernel is launched past `run`, which a class around one may have overridden.
         self._is_plain = type(fn) is JITFunction
         # Another class may launch where it is asked to compile.
@@ -149,7 +151,10 @@ class Autotuner(KernelInterface):
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """``kernel[grid](...)`` launches the kernel with the best configuration, which it searches for if it is not
         known."""
-        return functools.partial(self._launch, grid)
+        return functools.partial(self._at, grid)
+
+    def _run_at(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return self.run(*args, grid=grid, warmup=False, **kwargs)
 
     def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
         # This is the whole cost of a look-up.
