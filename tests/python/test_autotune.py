@@ -99,6 +99,7 @@ def test_the_options_of_a_configuration_reach_the_launch() -> None:
     assert (metadata.num_warps, metadata.num_stages) == (8, 2)
 
 
+@pytest.mark.own_route
 @pytest.mark.parametrize("framework", ["numpy", "torch", "mlx"])
 def test_restore_value_and_reset_to_zero_on_arrays_of_each_framework(framework: str) -> None:
     if framework == "torch":
@@ -304,6 +305,7 @@ def test_times_are_measured_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch
         assert row.compile_ms >= 0
 
 
+@pytest.mark.own_route
 def test_mlx_arrays_have_costs_where_mlx_runs_on_the_cpu() -> None:
     mx = pytest.importorskip("mlx.core")
     if mx.metal.is_available():

@@ -88,6 +88,7 @@ def test_kernels_on_each_kind_of_array_are_measured() -> None:
         assert x.sum() == 64
 
 
+@pytest.mark.own_route
 def test_mlx_computes_within_the_measurement() -> None:
     mx = pytest.importorskip("mlx.core")
     x = mx.zeros((64,))
@@ -100,6 +101,7 @@ def test_mlx_computes_within_the_measurement() -> None:
     assert lazy > eager / 4
 
 
+@pytest.mark.own_route
 def test_the_device_is_that_of_the_result() -> None:
     mx = pytest.importorskip("mlx.core")
     x = np.zeros(64, np.float32)

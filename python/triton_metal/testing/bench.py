@@ -74,7 +74,9 @@ def device_of_result(result: Any) -> Device:
     values = result if isinstance(result, (tuple, list)) else (result,)
     for value in values:
         if isinstance(value, CompiledKernel):
-            return devices.get(value.device)
+            device = devices.get(value.device)
+            # Where a stand-in takes the launches of a device, there is none.
+            return device if device.problem() is None else devices.get("host")
     for value in values:
         name = devices.device_of(value)
         if name is not None:
