@@ -120,6 +120,16 @@ def test_restore_value_and_reset_to_zero_on_arrays_of_each_framework(framework: 
     assert x.tolist() == [1.0] * 100
 
 
+def test_parameters_of_a_model_are_restored() -> None:
+    torch = torch_or_skip()
+    x = torch.nn.Parameter(torch.ones(100))
+    triton.autotune(blocks(32, 64), ["n"], restore_value=["x_ptr"])(increment_kernel)[grid](x, 100)
+    assert x.tolist() == [2.0] * 100
+    triton.autotune(blocks(32, 64), ["n"], reset_to_zero=["x_ptr"])(increment_kernel)[grid](x, 100)
+    assert x.tolist() == [1.0] * 100
+    assert x.grad_fn is None
+
+
 def test_hooks_surround_each_launch_of_a_search() -> None:
     calls: list[Any] = []
 

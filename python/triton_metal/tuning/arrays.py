@@ -20,6 +20,12 @@ def _numpy(value: Any) -> Any:
     return module if module is not None and isinstance(value, module.ndarray) else None
 
 
+def _data(value: Any) -> Any:
+    """A tensor without its history: a parameter of a model may not be written otherwise."""
+    detach = getattr(value, "detach", None)
+    return detach() if callable(detach) else value
+
+
 def set_to_zero(name: str, value: Any) -> None:
     """Makes every element of an array zero."""
     if mx := _mlx(value):
@@ -27,7 +33,7 @@ def set_to_zero(name: str, value: Any) -> None:
     elif _numpy(value) is not None:
         value[...] = 0
     elif callable(getattr(value, "zero_", None)):
-        value.zero_()
+        _data(value).zero_()
     else:
         raise _not_an_array("reset_to_zero", name, value)
 
@@ -41,7 +47,7 @@ def copy_of(name: str, value: Any) -> Any:
     if _numpy(value) is not None:
         return value.copy()
     if callable(getattr(value, "clone", None)) and callable(getattr(value, "copy_", None)):
-        return value.clone()
+        return _data(value).clone()
     raise _not_an_array("restore_value", name, value)
 
 
@@ -52,7 +58,7 @@ def restore(value: Any, copy: Any) -> None:
     elif _numpy(value) is not None:
         value[...] = copy
     else:
-        value.copy_(copy)
+        _data(value).copy_(copy)
 
 
 def _not_an_array(option: str, name: str, value: Any) -> LaunchTypeError:
