@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import LaunchTypeError
+from ..jit import JITFunction
 from .interface import KernelInterface, kernel_of
 
 
@@ -29,14 +31,40 @@ class Heuristics(KernelInterface):
         self.values = values
         self.arg_names = arg_names
         self.base_fn = kernel.function
+        # Straight to the launch, unless a class of the program's own has a `run` that is to see it.
+        is_own = type(self).run is Heuristics.run
+        self._is_plain = type(fn) is JITFunction
+        is_known = self._is_plain or hasattr(fn, "_at")
+        self._at = self._launch if is_own and is_known else self._run_at
         self.__name__ = kernel.name
         self.__doc__ = kernel.__doc__
         self.__module__ = kernel.__module__
 
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """``kernel[grid](...)`` computes the parameters and launches the kernel over a grid of programs."""
+        return functools.partial(self._at, grid)
+
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        for name, function in self.values.items():
-            kwargs[name] = function({**dict(zip(self.arg_names, args, strict=False)), **kwargs})
+        self._compute(args, kwargs, kwargs)
         return self.fn.run(*args, **kwargs)
+
+    def _run_at(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return self.run(*args, grid=grid, warmup=False, **kwargs)
+
+    def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
+        self._compute(args, kwargs, {**kwargs, "grid": grid, "warmup": False})
+        if self._is_plain and kwargs.get("num_ctas") == 1:
+            del kwargs["num_ctas"]  # what every launch has
+        return self.fn[grid](*args, **kwargs)
+
+    def _compute(
+        self, args: Sequence[Any], kwargs: dict[str, Any], given: Mapping[str, Any]
+    ) -> None:
+        """Adds the computed parameters to the keywords."""
+        named = dict(zip(self.arg_names, args, strict=False))
+        named.update(given)
+        for name, function in self.values.items():
+            kwargs[name] = named[name] = function(named)
 
     def __repr__(self) -> str:
         return f"Heuristics({self.fn!r})"

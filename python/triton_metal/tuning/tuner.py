@@ -122,6 +122,7 @@ class Autotuner(KernelInterface):
         self._at = self._launch if type(self).run is Autotuner.run else self._run_at
         # Only a plain kernel is launched past `run`, which a class around one may have overridden.
         self._is_plain = type(fn) is JITFunction
+        self._is_direct = self._is_plain or hasattr(fn, "_at")
         # Another class may launch where it is asked to compile.
         self._may_compile = _is_known(fn)
 
@@ -171,7 +172,7 @@ class Autotuner(KernelInterface):
                 found = None
             if found is not None and (not found.is_only or self._is_only(found.config)):
                 self.best_config = found.config
-                if self._is_plain:
+                if self._is_direct:
                     return self.fn[grid](*args, *found.positional, **kwargs, **found.keywords)
                 return self.fn.run(*args, grid=grid, warmup=False, **kwargs, **found.keywords)
         return self.run(*args, grid=grid, warmup=False, **kwargs)
@@ -263,9 +264,9 @@ class Autotuner(KernelInterface):
             return
         keywords = config.all_kwargs()
         following: Sequence[str] = ()
-        if self._is_plain:
+        if self._is_direct:
             following = self.arg_names[len(args) :]
-            if keywords.get("num_ctas") == 1:
+            if self._is_plain and keywords.get("num_ctas") == 1:
                 del keywords["num_ctas"]  # what every launch has
         try:
             self._fast[read(args, kwargs)] = Found(config, keywords, following, key is None)
