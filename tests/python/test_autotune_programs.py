@@ -162,6 +162,30 @@ def test_every_launch_goes_through_the_run_of_a_subclass() -> None:
     assert not kernel.results
 
 
+def test_an_interrupt_leaves_arrays_as_they_were() -> None:
+    class Interrupted(triton.runtime.KernelInterface):
+        def __init__(self, fn: Any) -> None:
+            self.fn, self.arg_names, self.launches = fn, fn.arg_names, 0
+
+        def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+            self.launches += 1
+            result = self.fn[grid](*args, **kwargs)
+            if self.launches == 2:
+                raise KeyboardInterrupt
+            return result
+
+    wrapper = Interrupted(increment_kernel)
+    kernel = triton.autotune(blocks(32, 64, 128), ["n"], restore_value=["x_ptr"])(wrapper)
+    x = np.zeros(100, np.float32)
+    with pytest.raises(KeyboardInterrupt):
+        kernel[grid](x, 100)
+    assert not x.any()
+    assert kernel.cache == {}
+    assert kernel.nargs is None
+    kernel[grid](x, 100)
+    assert x.tolist() == [1.0] * 100
+
+
 def test_do_bench_can_be_replaced() -> None:
     kernel = triton.autotune(blocks(32, 64), ["n"])(scale_kernel)
     assert kernel.do_bench is triton.testing.do_bench

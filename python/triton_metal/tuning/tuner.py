@@ -466,6 +466,9 @@ class Autotuner(KernelInterface):
                     self.post_hook(named, exception=error)
                 finally:
                     raise error
+            except BaseException:  # an interrupt: no launch follows that would need the hook
+                self._restore(named, None)
+                raise
             self.post_hook(named, exception=None)
             return result
 
