@@ -98,8 +98,8 @@ llvm::Expected<Type> Builder::computationType(Type a, bool aIsNumber, Type b, bo
   if (!a.isInteger() || !b.isInteger())
     return typeError("unexpected operand types " + a.str() + " and " + b.str());
   if (divOrMod && a.isSigned() != b.isSigned())
-    return typeError("cannot use /, // or % with " + a.str() + " and " + b.str() +
-                     ": they differ in signedness. Cast them to the same signedness.");
+    return typeError("Cannot use /, // or % with " + a.str() + " and " + b.str() +
+                     " because they have different signedness: cast one of them with .to()");
   return promoteIntegers(a, b);
 }
 

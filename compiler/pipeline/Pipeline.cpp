@@ -152,7 +152,7 @@ static std::string print(ModuleOp module, bool withLocations) {
   llvm::raw_string_ostream os(text);
   OpPrintingFlags flags;
   if (withLocations)
-    flags.enableDebugInfo();
+    flags.enableDebugInfo().printNameLocAsPrefix();
   module.print(os, flags);
   os << "\n";
   return text;

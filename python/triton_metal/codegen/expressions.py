@@ -98,8 +98,8 @@ class Expressions(Walk):
                 return unwrapped(value)
             raise self.error(
                 node,
-                f"{name} is a global {type(value).__name__}: kernels read globals only when they "
-                f"are constexpr. Write {name} = tl.constexpr(...), or pass it as an argument",
+                f"Cannot access global variable {name}, a global {type(value).__name__}: kernels read globals "
+                f"only when they are constexpr. Write {name} = tl.constexpr(...), or pass it as an argument",
             )
         if name in BUILTINS:
             return BUILTINS[name]

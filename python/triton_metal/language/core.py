@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -554,7 +555,13 @@ def mul(x, y, sanitize_overflow=True):
 @builtin
 def where(condition, x, y):
     """x if the condition is true, y elsewhere."""
-    return builder().where(unwrap(condition), unwrap(x), unwrap(y))
+    condition = unwrap(condition)
+    if isinstance(condition, tensor) and not condition.dtype.is_bool():
+        warnings.warn(
+            f"where takes a boolean condition, not {condition.dtype}: write `condition != 0`",
+            stacklevel=2,
+        )
+    return builder().where(condition, unwrap(x), unwrap(y))
 
 
 @builtin
@@ -624,13 +631,17 @@ def dot(
         precision = "tf32" if tf32 or tf32 is None else "ieee"
     out = unwrap(out_dtype)
     acc = unwrap(acc)
+    lhs, rhs = _pointer_free("dot", input), _pointer_free("dot", other)
+    imprecise = read_int("max_num_imprecise_acc", max_num_imprecise_acc or 0)
+    if lhs.shape and lhs.dtype.is_fp8() and imprecise > lhs.shape[-1]:
+        raise ValueError(f"max_num_imprecise_acc ({imprecise}) must be <= K ({lhs.shape[-1]})")
     return builder().dot(
-        _pointer_free("dot", input),
-        _pointer_free("dot", other),
+        lhs,
+        rhs,
         None if acc is None else read_tensor("acc", acc),
         precision,
         None if out is None else read_dtype("out_dtype", out),
-        read_int("max_num_imprecise_acc", max_num_imprecise_acc or 0),
+        imprecise,
     )
 
 
