@@ -134,6 +134,10 @@ class JITCallable:
 class ConstexprFunction(JITCallable):
     """A Python function that runs while compiling, on compile-time values."""
 
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As a method, it takes the instance."""
+        return self if instance is None else functools.partial(self, instance)
+
     def __call__(self, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
         return self.function(*map(unwrap, args), **{k: unwrap(v) for k, v in kwargs.items()})
 

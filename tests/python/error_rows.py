@@ -31,7 +31,7 @@ def _rows(text: str) -> list[Row]:
 
 
 #: Python that kernels do not hold.
-PYTHON = _rows('''
+PYTHON = _rows("""
 # try | try; exceptions | try:
 try:
     n = 1
@@ -255,10 +255,10 @@ b = n + tl.float32
 
 # compile-time exception | ZeroDivisionError; division
 b = 1 // 0
-''')
+""")
 
 #: What loops and branches may not change.
-CONTROL = _rows('''
+CONTROL = _rows("""
 # constexpr changed in a loop | compile-time value cannot change | for k in range(n):
 c: tl.constexpr = 1
 for k in range(n):
@@ -364,10 +364,10 @@ assert N > 100, "N is too small"
 
 # constexpr from a tensor | constexpr; run time
 c: tl.constexpr = n
-''')
+""")
 
 #: Wrong arguments of the language's functions.
-FUNCTIONS = _rows('''
+FUNCTIONS = _rows("""
 # program_id axis | axis
 tl.store(i, tl.program_id(3))
 
@@ -710,10 +710,10 @@ a = tl.map_elementwise(reduce_one)
 
 # too large an integer | fits in no type
 a = n + 123456789012345678901234567890
-''')
+""")
 
 #: Calls of other functions, aggregates and builtins of programs.
-CALLS = _rows('''
+CALLS = _rows("""
 # missing argument | helper; 'b'
 a = helper(n)
 
@@ -787,6 +787,6 @@ a = checked(N)
 
 # program's builtin argument | unexpected keyword
 a = checked(N, size=2)
-''')
+""")
 
 ROWS = [*PYTHON, *CONTROL, *FUNCTIONS, *CALLS]

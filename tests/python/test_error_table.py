@@ -4,10 +4,10 @@ import linecache
 import math
 
 import pytest
-from error_rows import ROWS, Row
-
 import triton_metal as triton
 import triton_metal.language as tl
+
+from error_rows import ROWS, Row
 
 GLOBAL = 42
 TABLE = [1, 2]
@@ -96,8 +96,8 @@ def test_the_table_has_rows_enough_and_no_name_twice():
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_the_error_names_the_line_and_the_reason(row):
     function, file, at_fault = kernel_of(row)
+    kernel = triton.jit(function)
     with pytest.raises(triton.CompilationError) as caught:
-        kernel = triton.jit(function)
         kernel.warmup(tl.float32, tl.int32, 3, 16, grid=(1,))
     error = caught.value
     assert error.location is not None, str(error)

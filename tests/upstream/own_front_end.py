@@ -1,7 +1,7 @@
 """Upstream's tests under triton_metal's own front end: ``import triton`` is triton_metal, and no other Triton is there.
 
-The helpers that Triton keeps for its tests inside its package (`_internal_testing`, `_filecheck`) are read from the
-checkout, like the tests themselves.
+The helpers that Triton keeps for its tests inside its package are read from the checkout, like the tests themselves;
+`_filecheck`, which calls stock Triton's compiled part, is filecheck.py here.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import stand_ins
-
 #: Modules of a checkout's python/triton that belong to its tests.
-HELPERS = ("_internal_testing", "_filecheck")
+HELPERS = {"triton._internal_testing": "_internal_testing.py", "triton.tools.mxfp": "tools/mxfp.py"}
+#: Those that are here.
+OWN = {"triton._filecheck": "filecheck.py"}
 
 
 class _Helpers(importlib.abc.MetaPathFinder):
@@ -31,9 +31,10 @@ class _Helpers(importlib.abc.MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        package, _, short = name.rpartition(".")
-        file = self._folder / f"{short}.py"
-        if package != "triton" or short not in HELPERS or not file.exists():
+        if name in OWN:
+            return importlib.util.spec_from_file_location(name, Path(__file__).parent / OWN[name])
+        file = self._folder / HELPERS.get(name, "")
+        if name not in HELPERS or not file.exists():
             return None
         return importlib.util.spec_from_file_location(name, file)
 
@@ -64,7 +65,6 @@ def install(checkout: Path) -> None:
 
     triton_metal.install()
     sys.meta_path[:0] = [_Helpers(checkout), _Hidden()]
-    stand_ins.install()
 
 
 def loaded_foreign() -> list[str]:

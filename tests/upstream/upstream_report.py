@@ -108,6 +108,17 @@ def against(results: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
     passed = {name_of(result["test"]) for result in others if result["kind"] in passing}
     here = [result for result in results if name_of(result["test"]) in passed]
     lost = [result for result in here if result["kind"] not in passing]
+    # Tests of a file that cannot be imported are lost.
+    absent = {
+        file_of(result["test"]): result for result in results if result["kind"] == "uncollected"
+    }
+    unseen = [
+        result
+        for result in others
+        if result["kind"] in passing and file_of(result["test"]) in absent
+    ]
+    lost += [absent[file_of(result["test"])] | {"test": result["test"]} for result in unseen]
+    here += unseen
     files = Counter(file_of(result["test"]) for result in here)
     missing = Counter(file_of(result["test"]) for result in lost)
     lines = ["| file | passed there | passes here |", "|---|---:|---:|"]

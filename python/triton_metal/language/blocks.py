@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 from .. import _native
 from .._native import AtomicOp, tensor
 from ..constexpr import unwrap
-from .building import builder, builtin, describe, read_shape, read_static, read_tensor
+from .building import (
+    builder,
+    builtin,
+    describe,
+    read_shape,
+    read_static,
+    read_tensor,
+    tensor_method,
+)
 
 
 def encode(*parts: Any) -> str:
@@ -70,6 +78,8 @@ class block_pointer(NamedTuple):
         """An attribute, in a kernel."""
         if name in ("dtype", "type"):
             return self.base.dtype
+        if name == "advance":
+            return advance
         raise AttributeError(name)
 
 
@@ -151,6 +161,7 @@ def make_block_ptr(base, shape, strides, offsets, block_shape, order):
     return pointer
 
 
+@tensor_method
 @builtin
 def advance(base, offsets):
     """The block pointer, moved by an offset in each dimension."""

@@ -599,6 +599,12 @@ def _fold(name: str, pick: Callable[..., Any], combine: Any) -> Any:
     def fold(*args):
         args = builtins.tuple(unwrap(arg) for arg in args)
         if not any(isinstance(arg, tensor) for arg in args):
+            values = args[0] if len(args) == 1 else args
+            for value in values:
+                if isinstance(value, float) and (value != value or str(value) == "-0.0"):
+                    raise ValueError(
+                        f"{name} of compile-time values does not take {value}: its result would depend on their order"
+                    )
             return pick(*args)
         if len(args) < 2:
             raise TypeError(f"{name} requires at least two run-time values")

@@ -183,6 +183,28 @@ class TritonSemantic:
             right = self.scalar_constant(rhs, common) if numbers[1] else self.cast(right, common)
         return tuple(self._native.broadcast(left, right))
 
+    def bitwise_op_type_checking_impl(self, input: Any, other: Any) -> tuple[tensor, tensor]:
+        """Two integers in one type and shape."""
+        left, right = self.binary_op_type_checking_impl(input, other)
+        if not left.dtype.is_int():
+            raise IncompatibleTypeErrorImpl(left.dtype, right.dtype)
+        return left, right
+
+    def ternary_op_type_checking_impl(
+        self, a: Any, b: Any, c: Any
+    ) -> tuple[tensor, tensor, tensor]:
+        """Three operands in one type and shape."""
+        left, middle = self.binary_op_type_checking_impl(a, b)
+        left, right = self.binary_op_type_checking_impl(left, c)
+        middle, right = self.binary_op_type_checking_impl(middle, right)
+        left, right = self.binary_op_type_checking_impl(left, right)
+        return left, middle, right
+
+    def check_ptr_type_impl(self, type_a: dtype, type_b: dtype, allow_ptr_a: bool) -> None:
+        """Refuses a pointer where none is allowed, and one with a floating-point number."""
+        if type_a.is_ptr() and (not allow_ptr_a or type_b.is_floating() or type_a == type_b):
+            raise IncompatibleTypeErrorImpl(type_a, type_b)
+
     # --- Arithmetic -----------------------------------------------------------------------------------
 
     add = _binary(BinaryOp.add, "x + y.")
