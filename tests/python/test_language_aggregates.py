@@ -123,7 +123,7 @@ def test_a_global_that_a_builtin_reads_is_part_of_the_kernel(monkeypatch):
 
 
 def test_a_builtin_outside_of_a_kernel_says_what_is_missing():
-    with pytest.raises(ValueError, match="Did you forget to add @triton.jit"):
+    with pytest.raises(ValueError, match=r"Did you forget to add @triton\.jit"):
         add_three(1, 2)
 
 

@@ -88,14 +88,14 @@ def test_a_kernel_takes_any_number_of_arguments(count):
 
 
 def test_a_missing_argument_of_a_variadic_kernel_is_named():
-    with pytest.raises(triton.LaunchTypeError, match="variadic: missing .*'out'"):
+    with pytest.raises(triton.LaunchTypeError, match=r"variadic: missing .*'out'"):
         variadic[(1,)]()
 
 
 @triton.jit
 def loops(out):
     total = 0
-    for index, (a, b) in enumerate(zip((1, 2, 3), (10, 20, 30))):
+    for index, (a, b) in enumerate(zip((1, 2, 3), (10, 20, 30), strict=True)):
         tl.static_assert(b == 10 * a)
         total += (index + 1) * b
     tl.store(out, total)
