@@ -294,7 +294,8 @@ if n > 0:
 # expression with two types | both must have one type
 a = 1 if n > 0 else 1.5
 
-# loop variable after the loop | loop that has ended
+# loop variable of another type after the loop | loop that has ended
+k = 1.5
 for k in range(n):
     pass
 tl.store(i, k)

@@ -111,7 +111,7 @@ CASES = {
     "float range": ("for j in range(s):\n        pass", "range(s)", ["integer", "float32"]),
     "zero step": ("for j in range(0, n, 0):\n        pass", "range(0, n, 0)", ["step", "0"]),
     "loop-carried type": ("for j in range(n):\n        n = 1.5", "for j in range(n):", ["n is int32", "float32"]),
-    "loop variable after the loop": ("for j in range(n):\n        pass\n    w = j", "j", ["no value here"]),
+    "loop variable after the loop": ("j = 1.5\n    for j in range(n):\n        pass\n    w = j", "j", ["no value here"]),
     "assigned in a loop only": ("for j in range(n):\n        w = j\n    u = w", "w", ["only a loop assigns it"]),
     "assigned on one path": ("if n > 0:\n        w = v\n    u = w", "w", ["one path"]),
     "types of two paths": ("if n > 0:\n        w = v\n    else:\n        w = 1", "if n > 0:", ["w is", "one type"]),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from .. import knobs
 from .._native import BinaryOp, UnaryOp, dtype, tensor
 from ..constants import MISSING, contains, is_constant, unwrapped
 from ..constexpr import base_type
@@ -142,8 +143,7 @@ class Expressions(Walk):
         """The elements that ``*value`` stands for."""
         return value if type(value) is tuple else self.reads.call(tuple, value)
 
-    @staticmethod
-    def is_allowed_global(value: Any) -> bool:
+    def is_allowed_global(self, value: Any) -> bool:
         return (
             value is None
             or isinstance(value, (core.constexpr, ModuleType, JITCallable, dtype))
@@ -152,6 +152,7 @@ class Expressions(Walk):
             or callable(value)
             or isinstance(value, (core.PropagateNan, base_type))
             or is_aggregate(value)
+            or knobs.compilation.allow_non_constexpr_globals
         )
 
     def visit_Tuple(self, node: ast.Tuple | ast.List) -> tuple:

@@ -12,6 +12,7 @@ from ..errors import CompileTimeAssertionFailure
 from ..language import core
 from ..language.aggregates import is_aggregate
 from ..tuples import rebuild_tuple
+from .after import carrying, is_read_after
 from .jumps import Jumps
 from .values import (
     LocalFunction,
@@ -407,9 +408,12 @@ class Statements(Jumps):
             raise self.unsupported(
                 node.target, "the variable of a loop over a range must be one name"
             )
+        if is_read_after(self.function.source.node, node) and self.begins(node, iterator):
+            node = carrying(node)
         if contains_jump(node):
             self.jumping_for(node, iterator)
             return
+        assert isinstance(node.target, ast.Name)
         name = node.target.id
         before = dict(self.scope)
         before.pop(name, None)
@@ -440,6 +444,28 @@ class Statements(Jumps):
         self.at(node)
         self.leave_loop(before, names, loop.finish(yields))
         self.lost[name] = "it is the variable of a loop that has ended"
+
+    def begins(self, node: ast.For, iterator: core.range) -> bool:
+        """Gives the variable of a loop a value for the case that the loop does not run, if it can have one.
+
+        The loop carries it from there on. A variable of another type from before the loop ends with it.
+        """
+        name = node.target.id  # type: ignore[attr-defined]
+        self.at(node)
+        bounds = [
+            self.call_native(node.iter, self.builder.to_tensor, bound)
+            for bound in (iterator.start, iterator.end, iterator.step)
+        ]
+        if any(len(bound.shape) or not bound.dtype.is_int() for bound in bounds):
+            return False  # which the loop refuses
+        kind = bounds[0].dtype
+        for bound in bounds[1:]:
+            kind = self.builder.computation_type(kind, False, bound.dtype, False, False)
+        old = self.scope.get(name)
+        if old is not None:
+            return isinstance(old, tensor) and old.type == kind
+        self.scope[name] = self.builder.cast(bounds[0], kind, "")
+        return True
 
     def iterator(self, node: ast.For) -> core.range | core.static_range | tuple:
         call = node.iter
