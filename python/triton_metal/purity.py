@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
@@ -28,7 +29,6 @@ _REFUSED = (
     "IMPORT",
     "STORE_GLOBAL",
     "DELETE_GLOBAL",
-    "STORE_ATTR",
     "DELETE_ATTR",
     "LOAD_NAME",
     "LOAD_FROM_DICT",
@@ -56,6 +56,20 @@ class _Impure(Exception):
     """The function's code does not determine its result."""
 
 
+def functions_of(kind: type) -> Iterator[Any]:
+    """The functions of an aggregate's class that run while compiling: its methods, and its ``__init__``."""
+    for base in kind.__mro__:
+        if not getattr(base, "__triton_aggregate__", False) or is_own(base):
+            continue
+        for name, member in vars(base).items():
+            if isinstance(member, (staticmethod, classmethod)):
+                member = member.__func__
+            if isinstance(member, property) and name not in base._fields:  # type: ignore[attr-defined]
+                member = member.fget
+            if isinstance(member, FunctionType) or type(member).__name__ == "ConstexprFunction":
+                yield inspect.unwrap(member) if isinstance(member, FunctionType) else member
+
+
 def record_reads(function: FunctionType, reads: Recorder) -> bool:
     """Records what a function of constants reads from outside, if that determines its result."""
     found: list[Callable[[], Any]] = []
@@ -71,6 +85,12 @@ def record_reads(function: FunctionType, reads: Recorder) -> bool:
         if is_constant(value) or _is_pure_builtin(value):
             return
         if is_own(value):  # which changes with the build only
+            return
+        if isinstance(value, type) and getattr(value, "__triton_aggregate__", False):
+            if id(value) not in seen:
+                seen.add(id(value))
+                for member in functions_of(value):
+                    take(member)
             return
         if not isinstance(value, FunctionType):
             raise _Impure

@@ -18,7 +18,7 @@ from ..language.aggregates import is_aggregate, is_aggregate_class
 from ..language.building import walk_parameters
 from ..language.semantic import TritonSemantic
 from ..language.values import plain, wrapped
-from ..purity import record_reads
+from ..purity import functions_of, record_reads
 from ..tuples import rebuild_tuple
 from .functions import ITERATORS, STATIC_CLASSES, STATIC_FUNCTIONS
 from .values import (
@@ -166,9 +166,14 @@ class Calls(Walk):
     ) -> Any:
         """Calls a program's own function of values of kernels. It receives compile-time values as constexpr."""
         code = getattr(function, "_initialize", None) or getattr(function, "function", function)
-        code = inspect.unwrap(code)
-        if not (isinstance(code, FunctionType) and record_reads(code, self.reads)):
-            self.reads.volatile = True  # what it reads is unknown
+        used = [inspect.unwrap(code)]
+        for value in (*args, *kwargs.values()):
+            if is_aggregate(value):
+                used.extend(functions_of(type(value)))
+        for one in used:
+            one = getattr(one, "function", one)
+            if not (isinstance(one, FunctionType) and record_reads(one, self.reads)):
+                self.reads.volatile = True  # what it reads is unknown
         given = {name: wrapped(value) for name, value in kwargs.items()}
         for name in wants:
             given[name] = self if name == "_generator" else self.semantic
