@@ -19,9 +19,16 @@ pin() {
     ${constraints[@]+"${constraints[@]}"} "$name.in" --output-file "$name.txt"
 }
 
-rm -f base.txt test.txt wheels.txt triton.txt cibuildwheel.txt
+# Every package is named, and is installed without what it depends on.
+pin_packages() {
+  "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-deps \
+    --default-index https://pypi.org/simple --custom-compile-command "make pins" packages.in --output-file packages.txt
+}
+
+rm -f packages.txt base.txt test.txt wheels.txt triton.txt cibuildwheel.txt
 pin base
 pin test base
 pin wheels base test
 pin triton
 pin cibuildwheel
+pin_packages

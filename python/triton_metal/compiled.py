@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from . import _native, knobs
+from .backends.compiler import NOMINAL_REGISTERS
 from .runtime.driver import driver
 from .sources import ASTSource
 from .stages import Stages
@@ -104,7 +105,7 @@ class CompiledKernel:
         self.name = name
         self.device = device
         self.metadata_group = metadata_group or {}
-        self.n_regs = self.n_spills = 0
+        self.n_regs, self.n_spills = NOMINAL_REGISTERS, 0
         self._is_loaded = False
         self._native = native
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _native, cache, devices, knobs
 from ._native import dtype
-from .backends.compiler import GPUTarget
+from .backends.compiler import target_of
 from .backends.metal.options import OTHERS, read_options
 from .codegen import CodegenOptions, Memory, RuntimeLeaf, generate_module
 from .compilation import Job, build, cause, key_of, refusal
@@ -288,7 +288,7 @@ class Launcher:
             name=special.symbol(function),
             options=options,
             spec=spec,
-            target=GPUTarget("metal", options.arch or "host", 32),
+            target=target_of(options.arch or "host"),
             signature=signature,
             constants=constants,
             aligned=[name for name, multiple in divisibility.items() if multiple > 0],

@@ -55,7 +55,7 @@ class MetalDriver(DriverBase):
 
     def get_current_target(self) -> GPUTarget:
         target = self.own.get_current_target()
-        return GPUTarget(target.backend, target.arch, target.warp_size)
+        return GPUTarget("metal", target.arch, target.warp_size)
 
     def get_active_torch_device(self) -> Any:
         return self.own.get_active_torch_device()

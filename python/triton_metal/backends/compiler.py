@@ -13,12 +13,23 @@ from typing import Any
 class GPUTarget:
     """What kernels are compiled for: a backend's name, a chip, and the threads of a SIMD-group.
 
-    The backend "metal" has the chips of Apple's GPUs, such as "Apple M2", and "host", the host device.
+    ``backend`` is "mps" or "cpu", as PyTorch calls the device, and ``arch`` the chip, such as "Apple M2", or "host". Stock
+    Triton's name for both is "metal".
     """
 
     backend: str
     arch: int | str
     warp_size: int
+
+
+def target_of(arch: str) -> GPUTarget:
+    """The target with the name by which PyTorch knows its device. Programs make tensors with it, as with "cuda"."""
+    return GPUTarget("cpu" if arch == "host" else "mps", arch, 32)
+
+
+#: Metal tells no registers, and programs divide by those of a kernel. With this figure, and as many for each thread of the
+#: largest threadgroup, programs find that so many threads run at a time.
+NOMINAL_REGISTERS = 32
 
 
 class Language(Enum):

@@ -14,7 +14,7 @@ from typing import Any
 
 from ... import devices
 from ...errors import DeviceError
-from ..compiler import GPUTarget
+from ..compiler import NOMINAL_REGISTERS, GPUTarget, target_of
 from ..driver import DriverBase
 from .launch import MetalFunction, OwnLauncher
 
@@ -32,7 +32,7 @@ class MetalUtils:
             known = self._device.properties()
             self._properties = {
                 "max_shared_mem": known.threadgroup_bytes,
-                "max_num_regs": 0,
+                "max_num_regs": NOMINAL_REGISTERS * known.max_threads,
                 "multiprocessor_count": known.gpu_cores or os.cpu_count() or 1,
                 "warpSize": known.simd_width,
                 "max_threads_per_block": known.max_threads,
@@ -45,12 +45,12 @@ class MetalUtils:
     def load_binary(
         self, name: str, kernel: bytes, shared: int, device: int
     ) -> tuple[MetalFunction, MetalFunction, int, int, int]:
-        """The kernel as module and as function, its registers and spills (0: Metal tells neither), and the most threads
-        that it can have.
+        """The kernel as module and as function, its registers (nominal) and spills (0), and the most threads that it can
+        have.
         """
         function = MetalFunction.load(kernel)
         limit = self.get_device_properties(device)["max_threads_per_block"]
-        return function, function, 0, 0, limit
+        return function, function, NOMINAL_REGISTERS, 0, limit
 
     def unload_module(self, module: MetalFunction) -> None:
         """Does nothing: a kernel goes with its last user."""
@@ -131,9 +131,11 @@ class MetalDriver(DriverBase):
         return any(devices.get(name).problem() is None for name in ("host", "mps"))
 
     def get_current_target(self) -> GPUTarget:
-        if not self.on_mps:
-            return GPUTarget("metal", "host", 32)
-        return GPUTarget("metal", self.device.properties().chip or "apple", 32)
+        """The target; its ``backend`` is "cpu" or "mps".
+
+        Programs take that name for PyTorch's device, as it is for CUDA.
+        """
+        return target_of((self.device.properties().chip or "apple") if self.on_mps else "host")
 
     def get_active_torch_device(self) -> Any:
         import torch
