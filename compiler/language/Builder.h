@@ -305,6 +305,8 @@ public:
   WhileLoop(Builder &builder, llvm::ArrayRef<Value> inits);
   std::vector<Value> arguments;
   std::vector<Value> endCondition(const Value &condition);
+  /// Asks that nothing is moved out of the loop.
+  void disableLicm();
   std::vector<Value> finish(llvm::ArrayRef<Value> yields);
 
 private:

@@ -158,6 +158,16 @@ llvm::Expected<Type> Builder::inductionType(const Operand &lower, const Operand 
   return *result;
 }
 
+/// Asks LLVM not to move anything out of a loop.
+static void keepInLoop(OpBuilder &ops, Operation *loop) {
+  MLIRContext *context = ops.getContext();
+  BoolAttr yes = ops.getBoolAttr(true);
+  auto licm = LLVM::LoopLICMAttr::get(context, yes, yes);
+  loop->setAttr("llvm.loop_annotation",
+                LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, licm, {}, {}, {}, {},
+                                              {}, {}, {}, {}, {}));
+}
+
 llvm::Expected<std::unique_ptr<ForLoop>> ForLoop::begin(Builder &builder, const Operand &lower,
                                                         const Operand &upper, const Operand &step,
                                                         llvm::ArrayRef<Value> inits,
@@ -203,6 +213,8 @@ llvm::Expected<std::unique_ptr<ForLoop>> ForLoop::begin(Builder &builder, const 
     op->setAttr("tt.flatten", ops.getUnitAttr());
   if (attributes.warpSpecialize)
     op->setAttr("tt.warp_specialize", ops.getUnitAttr());
+  if (attributes.disableLicm)
+    keepInLoop(ops, op);
 
   Block *body = op.getBody();
   if (!body->empty() && body->mightHaveTerminator())
@@ -234,6 +246,8 @@ WhileLoop::WhileLoop(Builder &builder, llvm::ArrayRef<Value> inits) : builder(bu
   ops.createBlock(&op.getBefore(), {}, TypeRange(ValueRange(handles)), locations);
   arguments = wrap(op.getBeforeArguments(), types);
 }
+
+void WhileLoop::disableLicm() { keepInLoop(builder.builder, op); }
 
 std::vector<Value> WhileLoop::endCondition(const Value &test) {
   OpBuilder &ops = builder.builder;

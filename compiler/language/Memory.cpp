@@ -67,10 +67,11 @@ Result Builder::memoryPointer(const Value &pointer) {
 }
 
 /// Whether a number becomes a constant of the element's type directly. An integer type must hold
-/// the number; other numbers are converted, and wrap. As in Triton, a float is a float32 first.
+/// the number; other numbers are converted, and wrap. As in Triton, a float is a float32 first, and
+/// rounding that is left to an operation.
 static bool fitsDirectly(const Constant &number, Type element) {
   if (element.isFloating())
-    return number.kind != Constant::Kind::Float || !element.is(ScalarKind::Float64);
+    return number.kind != Constant::Kind::Float || element.is(ScalarKind::Float32);
   if (!element.isInteger() || element.isBool() || number.kind == Constant::Kind::Float)
     return false;
   unsigned valueBits = element.bitWidth() - (element.isSigned() ? 1 : 0);

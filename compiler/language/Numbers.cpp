@@ -329,6 +329,9 @@ Result Builder::cast(const Operand &operand, Type type, llvm::StringRef rounding
     return converted;
   Value input = *converted;
   Type from = input.type.scalar(), to = type.scalar();
+  // What points to constant data does so as another type, too.
+  if (from.isPointer() && to.isPointer())
+    to = Type::pointerTo(to.pointee(), from.isConst());
   if (from == to)
     return input;
   Type target = input.type.withScalar(to);

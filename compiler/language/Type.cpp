@@ -170,6 +170,9 @@ Type Type::withShape(llvm::ArrayRef<int64_t> newShape) const {
   return result;
 }
 
+/// The address spaces of memory that a kernel writes, and of memory that it only reads.
+constexpr int globalSpace = 1, constantSpace = 4;
+
 /// The type of a descriptor. Its elements have the signs that the language gives them, and memory
 /// has no type of one bit.
 static mlir::Type descriptorType(mlir::MLIRContext *context, Type element,
@@ -225,8 +228,10 @@ mlir::Type Type::toMLIR(mlir::MLIRContext *context) const {
     element = mlir::IntegerType::get(context, info(kind).width);
     break;
   }
-  for (unsigned depth = 0; depth < pointerDepth; ++depth)
-    element = tt::PtrType::get(element, /*addressSpace=*/1);
+  for (unsigned depth = 0; depth < pointerDepth; ++depth) {
+    bool readsOnly = constPointer && depth + 1u == pointerDepth;
+    element = tt::PtrType::get(element, readsOnly ? constantSpace : globalSpace);
+  }
   return isBlock() ? mlir::RankedTensorType::get(shape, element) : element;
 }
 

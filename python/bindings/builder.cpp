@@ -337,6 +337,7 @@ void bindBuilder(nb::module_ &module) {
   nb::class_<WhileLoop>(module, "WhileLoop")
       .def_ro("arguments", &WhileLoop::arguments)
       .def("end_condition", &WhileLoop::endCondition)
+      .def("disable_licm", &WhileLoop::disableLicm)
       .def("finish",
            [](WhileLoop &loop, const std::vector<Value> &yields) { return loop.finish(yields); });
   nb::class_<IfRegion>(module, "IfRegion")

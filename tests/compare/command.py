@@ -29,7 +29,8 @@ def main(root: Path, description: str | None) -> int:
         inner.add_argument("--offset", type=int, default=0, metavar="O", help="the sample's first")
     else:
         inner.add_argument("paths", nargs=argparse.REMAINDER)
-    inner.add_argument("--launch", action="store_true", help="launch kernels, too")
+    inner.add_argument("--launch", action="store_true", help="launch the kernels of tests, too")
+    inner.add_argument("--dry", action="store_true", help="launch no kernel of a program")
     inner.add_argument("--keep", type=Path, metavar="FILE", help="a file for what is recorded")
     inner.add_argument("--show", type=int, default=0, metavar="N", help="differences to print")
     inner.add_argument("--reason", metavar="WORDS", help="show only differences of this reason")
@@ -72,7 +73,7 @@ def record(
         "TRITON_METAL_RECORD_DRY": "0" if arguments.launch else "1",
     }
     if what == "program":
-        environment["TRITON_METAL_RECORD_DRY"] = "0"
+        environment["TRITON_METAL_RECORD_DRY"] = "1" if arguments.dry else "0"
         program = root / "tests" / "compare" / "run_program.py"
         subprocess.run([sys.executable, program, *arguments.paths], env=environment, check=False)
         return

@@ -69,8 +69,11 @@ Type PtrType::parse(AsmParser &parser) {
 
 void PtrType::print(AsmPrinter &printer) const {
   printer << "<" << getPointeeType();
-  if (getAddressSpace() != 1)
-    printer << ", " << getAddressSpace();
+  int space = getAddressSpace();
+  if (space == 0 || space == 4)
+    printer << ", \"" << (space == 0 ? "descriptor" : "constant") << "\"";
+  else if (space != 1)
+    printer << ", " << space;
   printer << ">";
 }
 

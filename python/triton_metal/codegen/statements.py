@@ -506,6 +506,8 @@ class Statements(Jumps):
         self.enter_body(before, names, loop.arguments)
         test = self.visit(node.test)
         if isinstance(test, core.condition):
+            if test.disable_licm:
+                loop.disable_licm()
             test = test.condition
         if not isinstance(test, tensor):
             self.static_truth(node.test, test)
