@@ -365,7 +365,8 @@ static llvm::Expected<mlir::Value> makeBlockPointer(Builder &builder, const Bloc
   if (!places)
     return places.takeError();
   MLIRContext *context = builder.ops().getContext();
-  auto tile = RankedTensorType::get(tensor.block, Builder::memoryType(elementOf(tensor)).toMLIR(context));
+  auto tile =
+      RankedTensorType::get(tensor.block, Builder::memoryType(elementOf(tensor)).toMLIR(context));
   SmallVector<int32_t> order(llvm::reverse(llvm::seq<int32_t>(0, int32_t(tensor.block.size()))));
   return mlir::Value(tt::MakeTensorPtrOp::create(builder.ops(), builder.loc(),
                                                  tt::PtrType::get(tile), base->handle, *shape,

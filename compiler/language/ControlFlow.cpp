@@ -164,8 +164,8 @@ static void keepInLoop(OpBuilder &ops, Operation *loop) {
   BoolAttr yes = ops.getBoolAttr(true);
   auto licm = LLVM::LoopLICMAttr::get(context, yes, yes);
   loop->setAttr("llvm.loop_annotation",
-                LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, licm, {}, {}, {}, {},
-                                              {}, {}, {}, {}, {}));
+                LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, licm, {}, {}, {}, {}, {},
+                                              {}, {}, {}, {}));
 }
 
 llvm::Expected<std::unique_ptr<ForLoop>> ForLoop::begin(Builder &builder, const Operand &lower,

@@ -134,11 +134,11 @@ Result Builder::load(const Value &pointer, std::optional<Operand> mask,
     return place;
   ptr = *place;
   Type type = ptr.type.withScalar(element);
-  Value loaded = make<tt::LoadOp>(
-      type, mlirType(type), ptr.handle, maskValue ? maskValue->handle : mlir::Value(),
-      otherValue ? otherValue->handle : mlir::Value(), tt::CacheModifier::NONE,
-      tt::EvictionPolicy::NORMAL, *policy, isVolatile, mlir::DenseI32ArrayAttr(),
-      mlir::IntegerAttr());
+  Value loaded = make<tt::LoadOp>(type, mlirType(type), ptr.handle,
+                                  maskValue ? maskValue->handle : mlir::Value(),
+                                  otherValue ? otherValue->handle : mlir::Value(),
+                                  tt::CacheModifier::NONE, tt::EvictionPolicy::NORMAL, *policy,
+                                  isVolatile, mlir::DenseI32ArrayAttr(), mlir::IntegerAttr());
   return isBool ? cast(loaded, Type(ScalarKind::Int1)) : Result(loaded);
 }
 

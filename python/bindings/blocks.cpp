@@ -32,14 +32,12 @@ void bindBlocks(nb::module_ &module) {
     Descriptor made = unwrap(makeDescriptor(builder, tensorOf(tensor), roundsToTF32));
     return nb::make_tuple(made.handle, made.shape, made.strides);
   });
-  module.def("load_descriptor",
-             [](Builder &builder, const Value &desc, const Operands &offsets) {
-               return unwrap(loadDescriptor(builder, desc, offsets));
-             });
-  module.def("store_descriptor", [](Builder &builder, const Value &desc, const Operands &offsets,
-                                    const Operand &value) {
-    unwrap(storeDescriptor(builder, desc, offsets, value));
+  module.def("load_descriptor", [](Builder &builder, const Value &desc, const Operands &offsets) {
+    return unwrap(loadDescriptor(builder, desc, offsets));
   });
+  module.def("store_descriptor",
+             [](Builder &builder, const Value &desc, const Operands &offsets,
+                const Operand &value) { unwrap(storeDescriptor(builder, desc, offsets, value)); });
   module.def("reduce_descriptor", [](Builder &builder, AtomicOp op, const Value &desc,
                                      const Operands &offsets, const Operand &value) {
     unwrap(reduceDescriptor(builder, op, desc, offsets, value));
@@ -48,10 +46,9 @@ void bindBlocks(nb::module_ &module) {
              [](Builder &builder, const Value &desc, const Value &rows, const Operand &column) {
                return unwrap(gatherRows(builder, desc, rows, column));
              });
-  module.def("scatter_rows", [](Builder &builder, const Value &desc, const Value &rows,
-                                const Operand &column, const Operand &value) {
-    unwrap(scatterRows(builder, desc, rows, column, value));
-  });
+  module.def("scatter_rows",
+             [](Builder &builder, const Value &desc, const Value &rows, const Operand &column,
+                const Operand &value) { unwrap(scatterRows(builder, desc, rows, column, value)); });
   module.def("load_block", [](Builder &builder, const nb::tuple &tensor, const Operands &offsets,
                               const Dims &checked, const std::string &cache,
                               const std::string &eviction, bool isVolatile) {

@@ -96,9 +96,8 @@ void bindValues(nb::class_<Builder> &builder) {
            [](Builder &b, int64_t start, int64_t end) { return unwrap(b.arange(start, end)); })
       .def("program_id", [](Builder &b, int64_t axis) { return unwrap(b.programId(axis)); })
       .def("num_programs", [](Builder &b, int64_t axis) { return unwrap(b.numPrograms(axis)); })
-      .def("operands", [](Builder &b, const Operand &x, const Operand &y) {
-        return unwrap(b.operands(x, y));
-      })
+      .def("operands",
+           [](Builder &b, const Operand &x, const Operand &y) { return unwrap(b.operands(x, y)); })
       .def("binary", [](Builder &b, BinaryOp op, const Operand &x,
                         const Operand &y) { return unwrap(b.binary(op, x, y)); })
       .def("unary", [](Builder &b, UnaryOp op, const Operand &x) { return unwrap(b.unary(op, x)); })
