@@ -10,7 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from .._native import dtype
-from ..constants import is_plain_tuple
+from ..constants import is_own, is_plain_tuple
 from ..errors import CompilationError, CompileTimeAssertionFailure
 from ..functions import ConstexprFunction, JITCallable, KernelFunction
 from ..language import core
@@ -77,7 +77,11 @@ class Calls(Walk):
                 raise error.called_from(self.location(node)) from error.__cause__
         if core.is_builtin(function):
             self.at(node)
-            if wants := getattr(function, "__triton_wants__", ()):
+            wants = getattr(function, "__triton_wants__", None)
+            if wants is None and not is_own(function):
+                # The program has set the mark itself.
+                wants = walk_parameters(function)
+            if wants:
                 return self.call_python(node, function, args, kwargs, wants)
             return self.call_builtin(node, function, tuple(args), kwargs)
         if isinstance(function, LocalFunction):

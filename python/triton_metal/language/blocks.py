@@ -277,8 +277,22 @@ def _scatter(desc: Any, value: Any, x_offsets: Any, y_offset: Any) -> None:
     _native.scatter_rows(builder(), desc.handle, rows, unwrap(y_offset), unwrap(value))
 
 
+#: The dtypes of a descriptor's updates: not the integers of less than 32 bits, as in stock Triton.
+_INTEGERS = ("int32", "uint32", "int64", "uint64")
+_FLOATS = ("fp16", "bf16", "fp32")
+_UPDATED = {
+    **{f"atomic_{name}": (*_INTEGERS, *_FLOATS) for name in ("add", "min", "max")},
+    **{f"atomic_{name}": _INTEGERS for name in ("and", "or", "xor")},
+}
+
+
 def _update(name: str, op: AtomicOp) -> Callable[..., None]:
     def update(desc: Any, offsets: Any, value: Any) -> None:
+        element = _descriptor(name, desc).handle.type.element_ty.name
+        if element not in _UPDATED[name]:
+            raise TypeError(
+                f"{name} on a tensor descriptor takes {', '.join(_UPDATED[name])}, not {element}: use tl.{name}"
+            )
         places: Sequence[Any] = _offsets(offsets)
         _native.reduce_descriptor(builder(), op, desc.handle, places, unwrap(value))
 

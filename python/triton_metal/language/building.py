@@ -85,6 +85,12 @@ def builtin(fn: F) -> F:
         ) -> Any:
             return fn(*args, **kwargs)
 
+        # Programs look here for the name of the parameter that their own builtins need.
+        signature = inspect.signature(fn)
+        walk = inspect.Parameter("_semantic", inspect.Parameter.KEYWORD_ONLY, default=None)
+        parameters = [*signature.parameters.values(), walk]
+        wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+
     wrapper.__triton_builtin__ = True  # type: ignore[attr-defined]
     return wrapper  # type: ignore[return-value]
 

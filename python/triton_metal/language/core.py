@@ -897,4 +897,4 @@ CONSTEXPR_NONE = constexpr(None)
 @constexpr_function
 def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
     """The integer dtype of a width."""
-    return dtype.integer(bitwidth, signed)
+    return dtype.integer(read_int("bitwidth", bitwidth), bool(read_static("signed", signed)))
