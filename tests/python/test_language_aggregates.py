@@ -1,5 +1,7 @@
 """Aggregates, and functions of programs that run while a kernel is compiled."""
 
+import inspect
+
 import numpy as np
 import pytest
 import triton_metal as triton
@@ -143,3 +145,38 @@ def test_types_of_values_are_values():
     assert tl.str_to_ty("*fp16", None) == tl.pointer_type(tl.float16)
     assert tl.str_to_ty("constexpr", 3) == tl.constexpr_type(3)
     assert [tl.float32.codegen_name(), tl.bfloat16.codegen_name()] == ["float32", "bfloat16"]
+
+
+def marked(function):
+    def wrapper(*args, _semantic, **kwargs):
+        return function(*args, _builder=_semantic, **kwargs)
+
+    wrapper.__triton_builtin__ = True
+    return wrapper
+
+
+@marked
+def next_power(count, *, _builder=None):
+    assert isinstance(count, tl.constexpr)
+    return tl.constexpr(triton.next_power_of_2(count.value))
+
+
+@marked
+def only_with_mask(mask, value, *, _builder=None):
+    return tl.constexpr(None) if isinstance(mask, tl.constexpr) and mask.value is None else value
+
+
+@triton.jit
+def uses_marked(x, out, COUNT: tl.constexpr, MASK: tl.constexpr):
+    size: tl.constexpr = next_power(COUNT)
+    places = tl.arange(0, size)
+    mask = places < COUNT if MASK else None
+    tl.store(out + places, tl.load(x + places, mask, only_with_mask(mask, 7.0)))
+
+
+@pytest.mark.parametrize("has_mask", [False, True])
+def test_a_program_may_set_the_mark_of_a_builtin_itself(has_mask):
+    assert "_semantic" in inspect.signature(tl.core.view).parameters
+    x, out = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    uses_marked[(1,)](x, out, 3, has_mask)
+    assert out.tolist() == [0, 1, 2, 7 if has_mask else 3]

@@ -400,6 +400,9 @@ class Calls(Walk):
 
     def symbol(self, function: KernelFunction, templates: dict[str, Any]) -> str:
         def mangle(part: Any) -> str:
+            if is_aggregate(part):
+                fields = "_".join(mangle(p) for p in part)
+                return f"{type(part).__module__}.{type(part).__qualname__}_{fields}"
             if isinstance(part, tuple):
                 return "T" + "_".join(mangle(p) for p in part) + "T"
             if isinstance(part, RuntimeLeaf):
