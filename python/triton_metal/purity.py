@@ -84,7 +84,8 @@ def record_reads(function: FunctionType, reads: Recorder) -> bool:
                 return
         if is_constant(value) or _is_pure_builtin(value):
             return
-        if is_own(value):  # which changes with the build only
+        is_language = isinstance(value, type) or getattr(value, "__triton_builtin__", False)
+        if is_language and is_own(value):  # which changes with the build only
             return
         if isinstance(value, type) and getattr(value, "__triton_aggregate__", False):
             if id(value) not in seen:
