@@ -724,7 +724,7 @@ a = helper(n, n, n)
 # unknown keyword of a function | helper; 'c'
 a = helper(n, n, c=1)
 
-# constexpr parameter | is a constexpr
+# constexpr parameter | must be a constexpr integer; run-time value
 a = static_helper(n)
 
 # recursion | recursion

@@ -30,7 +30,7 @@ def recursive(v):
 
 @triton.jit
 def needs_constexpr(v, C: tl.constexpr):
-    return v * C
+    return v * tl.arange(0, C)
 
 @triton.jit
 def unequal(v, n):
