@@ -192,7 +192,7 @@ def test_launch_options():
 
 def test_call_without_grid(arrays):
     x, y, out = arrays
-    with pytest.raises(RuntimeError, match=r"launch add as add\[grid\]"):
+    with pytest.raises(RuntimeError, match=r"launch it as add\[grid\]"):
         add(x, y, out, N, 128)
 
 
