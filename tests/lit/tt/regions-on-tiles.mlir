@@ -138,6 +138,7 @@ tt.func @tile_inside(%x: tensor<4xi32>) {
   ^bb0(%a: i32):
     // expected-error @+1 {{works on tiles within a function that is called for each element}}
     %r = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>
+    tt.print "r: " {hex = false, isSigned = array<i32: 1>} : %r : tensor<4xi32>
     tt.map_elementwise.return %a : i32
   }) : (tensor<4xi32>) -> tensor<4xi32>
   tt.return
