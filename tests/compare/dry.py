@@ -8,7 +8,8 @@ from typing import Any
 
 def install() -> None:
     """Ends the backend's work after the front end. Results stay what the memory held."""
-    from triton_metal_backend import compiler, launch
+    from triton_metal.backends.metal import launch
+    from triton_metal_backend import compiler
 
     def make_metal(module: Any, metadata: dict[str, Any], *_: Any) -> str:
         metadata |= {
