@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -370,8 +370,17 @@ class HookChain(Generic[Hook]):
     """Functions that are called one after another, or, with ``reversed``, the last one first."""
 
     def __init__(self, reversed: bool = False) -> None:
-        self.calls: list[Hook] = []
+        self._calls: list[Hook] = []
         self.reversed = reversed
+
+    @property
+    def calls(self) -> list[Hook]:
+        """The functions."""
+        return self._calls
+
+    @calls.setter
+    def calls(self, calls: Iterable[Hook]) -> None:
+        self._calls[:] = calls  # the native launcher looks at this list
 
     def add(self, func: Hook) -> None:
         """Appends a function, if it is not there yet."""

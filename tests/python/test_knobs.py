@@ -124,7 +124,11 @@ def test_a_plain_function_and_none_may_take_the_place_of_a_chain() -> None:
     knobs.runtime.launch_enter_hook = None
     kernel[(1,)](x, 4)
     del knobs.runtime.launch_enter_hook
-    assert said == ["kernel"]
+    knobs.runtime.launch_enter_hook.calls = [lambda metadata: said.append("replaced")]
+    kernel[(1,)](x, 4)
+    knobs.runtime.launch_enter_hook.calls = []
+    kernel[(1,)](x, 4)
+    assert said == ["kernel", "replaced"]
 
 
 def test_chains_call_in_order_and_backwards() -> None:
