@@ -200,6 +200,8 @@ def take_name() -> None:
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     sys.modules[NAME] = _make()
+    # Programs look for this module in `sys.modules` before they have imported it by name.
+    importlib.import_module(f"{NAME}.runtime.driver")
     if _INDUCTOR in sys.modules:
         _register_with_inductor()
 
