@@ -107,7 +107,7 @@ class Calls(Walk):
             special = STATIC_FUNCTIONS[id(function)]
             if special is not None:
                 return special(self.reads, *args, **kwargs)
-        elif not self.is_static_callable(function):
+        elif not (self.is_static_callable(function) or self.is_constexpr_global(node, function)):
             name = getattr(function, "__name__", None) or describe(function)
             raise self.error(
                 node,
@@ -263,6 +263,14 @@ class Calls(Walk):
                     )
         self.statements(before)
         return None if last is None or last.value is None else self.visit(last.value)
+
+    def is_constexpr_global(self, node: ast.AST, function: Any) -> bool:
+        """Whether a call is of a global ``f = tl.constexpr(function)``, which is also what ``@tl.constexpr`` makes."""
+        called = node.func if isinstance(node, ast.Call) else None
+        if not isinstance(called, ast.Name) or not isinstance(function, FunctionType):
+            return False
+        value = self.function.function.__globals__.get(called.id)
+        return isinstance(value, core.constexpr) and core.unwrap(value) is function
 
     @staticmethod
     def is_static_callable(function: Any) -> bool:

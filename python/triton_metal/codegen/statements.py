@@ -144,13 +144,8 @@ class Statements(Jumps):
             self.pending[node.target.id] = annotation
             return
         value = self.visit(node.value)
-        if annotation is core.constexpr:
-            if is_runtime(value):
-                raise self.error(
-                    node.value,
-                    f"{node.target.id} is annotated as constexpr, but its value is "
-                    f"{describe(value)}, known only at run time",
-                )
+        # As in Triton, the annotation says nothing of a value that is only known at run time.
+        if annotation is core.constexpr and not is_runtime(value):
             self.scope[node.target.id] = value
             self.lost.pop(node.target.id, None)
             return

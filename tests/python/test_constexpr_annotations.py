@@ -1,0 +1,56 @@
+"""Annotations as constexpr on values of run time, which Triton takes, and functions that are constexpr globals."""
+
+from __future__ import annotations
+
+import numpy as np
+import triton_metal as triton
+import triton_metal.language as tl
+
+
+@tl.constexpr
+def accumulator(dtype):
+    return tl.int64 if dtype.is_int() else tl.float32
+
+
+@triton.jit
+def scaled(v, FACTOR: tl.constexpr):
+    return v * FACTOR
+
+
+@triton.jit
+def by_parameter(x, n):
+    offs = tl.arange(0, 8)
+    tl.store(x + offs, scaled(tl.load(x + offs), n) + scaled(1, 3))
+
+
+@triton.jit
+def by_name(x, n):
+    twice: tl.constexpr = n * 2
+    for i in range(2):
+        place: tl.constexpr = twice + i
+        tl.store(x + place, i + 1)
+
+
+@triton.jit
+def by_function(x, out):
+    dtype: tl.constexpr = accumulator(x.dtype.element_ty)
+    v = tl.load(x + tl.arange(0, 8)).to(dtype)
+    tl.store(out, tl.sum(v * 1_000_000_000))
+
+
+def test_a_function_takes_a_run_time_value_for_a_constexpr() -> None:
+    x = np.arange(8, dtype=np.int32)
+    by_parameter[(1,)](x, 5)
+    assert x.tolist() == [5 * i + 3 for i in range(8)]
+
+
+def test_a_name_annotated_as_constexpr_holds_a_run_time_value() -> None:
+    x = np.zeros(8, dtype=np.int32)
+    by_name[(1,)](x, 2)
+    assert x.tolist() == [0, 0, 0, 0, 1, 2, 0, 0]
+
+
+def test_a_constexpr_global_that_is_a_function_is_called() -> None:
+    out = np.zeros(1, dtype=np.int64)
+    by_function[(1,)](np.arange(8, dtype=np.int32), out)
+    assert out[0] == 28_000_000_000
