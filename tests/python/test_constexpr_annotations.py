@@ -54,3 +54,19 @@ def test_a_constexpr_global_that_is_a_function_is_called() -> None:
     out = np.zeros(1, dtype=np.int64)
     by_function[(1,)](np.arange(8, dtype=np.int32), out)
     assert out[0] == 28_000_000_000
+
+
+@triton.jit
+def by_logic(x, both, either):
+    offs = tl.arange(0, 8)
+    v = tl.load(x + offs)
+    tl.store(both + offs, (v > 2).logical_and(v < 6))
+    tl.store(either + offs, (v < 2).logical_or(v > 5))
+
+
+def test_booleans_have_methods_for_and_and_or() -> None:
+    x = np.arange(8, dtype=np.int32)
+    both, either = np.zeros((2, 8), dtype=bool)
+    by_logic[(1,)](x, both, either)
+    assert both.tolist() == ((x > 2) & (x < 6)).tolist()
+    assert either.tolist() == ((x < 2) | (x > 5)).tolist()

@@ -889,6 +889,18 @@ def math_function(name: str, op: MathOp, doc: str) -> Any:
     return tensor_method(builtin(function))
 
 
+def _logical(name: str, op: BinaryOp, word: str) -> Any:
+    def method(x, y):
+        return builder().binary(op, x, unwrap(y))
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"``x {word} y`` of booleans, of every element."
+    return tensor_method(builtin(method))
+
+
+_logical("logical_and", BinaryOp.logical_and, "and")
+_logical("logical_or", BinaryOp.logical_or, "or")
+
 #: Defaults of parameters: programs copy them from Triton's own functions.
 CONSTEXPR_0 = constexpr(0)
 CONSTEXPR_NONE = constexpr(None)
