@@ -62,7 +62,9 @@ def record(
         str(root / "tests" / "compare"),
         str(root / "tests" / "upstream"),
     ]
-    environment = os.environ | {
+    # Each process of the runs below records into a file of its own; this one may be a worker of other tests.
+    own = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
+    environment = own | {
         "PYTHONPATH": os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")]),
         "PYTHONDONTWRITEBYTECODE": "1",
         "TRITON_DEFAULT_BACKEND": "metal",

@@ -362,9 +362,6 @@ tl.static_assert()
 
 # false assert | assertion failed
 assert N > 100, "N is too small"
-
-# constexpr from a tensor | constexpr; run time
-c: tl.constexpr = n
 """)
 
 #: Wrong arguments of the language's functions.
