@@ -37,6 +37,23 @@ def test_a_loop_that_does_not_run_leaves_the_variable_alone():
     assert out[2] == 77
 
 
+@triton.jit
+def twice(out, n):
+    for i in tl.static_range(3):
+        tl.store(out, i)
+    for i in range(n):
+        if i == 3:
+            break
+    tl.store(out + 1, i)
+
+
+@pytest.mark.parametrize(("n", "last"), [(0, 2), (1, 0), (3, 2), (8, 3)])
+def test_a_loop_goes_on_with_the_variable_of_one_that_ran_while_compiling(n, last):
+    out = np.zeros(2, np.int32)
+    twice[(1,)](out, n)
+    assert out.tolist() == [2, last]
+
+
 PLAIN = 5
 
 

@@ -457,6 +457,9 @@ class Statements(Jumps):
         for bound in bounds[1:]:
             kind = self.builder.computation_type(kind, False, bound.dtype, False, False)
         old = self.scope.get(name)
+        if type(old) is int:  # of a loop that ran while compiling, or of a constexpr
+            old = self.builder.to_tensor(old)
+            self.scope[name] = old
         if old is not None:
             return isinstance(old, tensor) and old.type == kind
         self.scope[name] = self.builder.cast(bounds[0], kind, "")
