@@ -376,6 +376,17 @@ def test_kernels_are_compiled_in_an_executor() -> None:
     assert triton_metal.runtime._async_compile.active_mode.get() is None
 
 
+def test_a_compiled_kernel_refuses_elements_of_another_width() -> None:
+    kernel = triton_metal.compile(ASTSource(scale, TYPES, {"BLOCK": 64}))
+    x, wide = torch.ones(64), torch.zeros(64, dtype=torch.float64)
+    with pytest.raises(triton_metal.LaunchTypeError, match=r"argument y .*float64, .* 4 bytes"):
+        kernel[(1,)](x, wide, 64, 2.0, 64)
+    assert not wide.any()
+    integers = torch.zeros(64, dtype=torch.int32)  # numbers of the same width may be read as others
+    kernel[(1,)](x, integers, 64, 2.0, 64)
+    assert torch.equal(integers.view(torch.float32), 2 * x)
+
+
 def test_a_lazy_dictionary_asks_once() -> None:
     asked: list[int] = []
     lazy = LazyDict({"a": 1})

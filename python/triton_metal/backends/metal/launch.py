@@ -273,9 +273,27 @@ class OwnLauncher(MetalLauncher):
             else None
         )
         self.arguments = arguments
+        #: The bytes of the elements behind each pointer, by the arguments' places.
+        self.widths = [
+            (place, (int(entry["type"].lstrip("*bfi")) + 7) // 8, entry["type"])
+            for place, entry in enumerate(metadata.args)
+            if "messages" not in entry and entry["type"].startswith("*")
+        ]
         self.bits = any(type in BITS for type in self.signature if isinstance(type, str))
 
     def values_of(self, function: MetalFunction, arguments: tuple[Any, ...]) -> list[Any]:
+        values = self._values_of(arguments)
+        # Programs may read numbers as others of the same width, but not as wider or narrower ones.
+        for place, width, type in self.widths:
+            dtype = getattr(values[place], "dtype", None)
+            if getattr(dtype, "itemsize", width) != width:
+                raise LaunchTypeError(
+                    f"{function.name}: argument {self.arguments[place]} is an array of {dtype}, but the kernel was compiled "
+                    f"for {type}, whose elements have {width} bytes"
+                )
+        return values
+
+    def _values_of(self, arguments: tuple[Any, ...]) -> list[Any]:
         if self.places is not None and not self.bits and len(arguments) == len(self.names):
             return [arguments[place] for place in self.places]
         signature, names = self.signature, self.names
