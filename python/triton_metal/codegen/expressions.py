@@ -17,6 +17,7 @@ from ..constexpr import base_type
 from ..functions import JITCallable
 from ..language import core
 from ..language.aggregates import is_aggregate, is_aggregate_class
+from ..language.blocks import BLOCKS
 from ..language.overflow import checked_binary
 from ..language.values import type_of
 from .functions import BUILTINS
@@ -382,7 +383,7 @@ class Expressions(Walk):
             raise self.error(node, f"{describe(value)} has no attribute {name!r}")
         if is_aggregate(value):
             return self.member(node, value, name)
-        if isinstance(value, core.blocks.BLOCKS):
+        if isinstance(value, BLOCKS):
             return self.part(node, value, name)
         if name == "type" and (
             value is None or isinstance(value, (bool, int, float, str, core.tuple))

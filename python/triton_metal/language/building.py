@@ -162,6 +162,11 @@ def read_static(name: str, value: Any) -> Any:
     return value
 
 
+def read_optional(value: Any) -> Any:
+    """The value of an argument that may be left out, or None."""
+    return None if value is None else unwrap(value)
+
+
 def read_tensor(name: str, value: Any) -> tensor:
     if isinstance(value, tensor):
         return value

@@ -8,12 +8,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .._native import AtomicOp, BinaryOp, Hint, MathOp, UnaryOp, dtype, tensor
+from .._native import BinaryOp, MathOp, UnaryOp, dtype, tensor
 from ..constexpr import const as const
 from ..constexpr import constexpr as constexpr
 from ..constexpr import unwrap as unwrap
 from ..functions import constexpr_function
-from . import blocks
 from .aggregates import _aggregate as _aggregate
 from .aggregates import aggregate_replace as aggregate_replace
 from .blocks import (
@@ -59,6 +58,33 @@ from .building import (
 from .building import (
     tensor_methods as tensor_methods,
 )
+from .debugging import (
+    assume as assume,
+)
+from .debugging import (
+    debug_barrier as debug_barrier,
+)
+from .debugging import (
+    device_assert as device_assert,
+)
+from .debugging import (
+    device_print as device_print,
+)
+from .debugging import (
+    max_constancy as max_constancy,
+)
+from .debugging import (
+    max_contiguous as max_contiguous,
+)
+from .debugging import (
+    multiple_of as multiple_of,
+)
+from .debugging import (
+    static_assert as static_assert,
+)
+from .debugging import (
+    static_print as static_print,
+)
 from .externs import (
     binary_op_type_legalization as binary_op_type_legalization,
 )
@@ -77,6 +103,45 @@ from .externs import (
 from .loops import condition as condition
 from .loops import range as range
 from .loops import static_range as static_range
+from .memory import (
+    atomic_add as atomic_add,
+)
+from .memory import (
+    atomic_and as atomic_and,
+)
+from .memory import (
+    atomic_cas as atomic_cas,
+)
+from .memory import (
+    atomic_load as atomic_load,
+)
+from .memory import (
+    atomic_max as atomic_max,
+)
+from .memory import (
+    atomic_min as atomic_min,
+)
+from .memory import (
+    atomic_or as atomic_or,
+)
+from .memory import (
+    atomic_poll as atomic_poll,
+)
+from .memory import (
+    atomic_store as atomic_store,
+)
+from .memory import (
+    atomic_xchg as atomic_xchg,
+)
+from .memory import (
+    atomic_xor as atomic_xor,
+)
+from .memory import (
+    load as load,
+)
+from .memory import (
+    store as store,
+)
 from .overflow import checked_binary
 from .types import (
     bfloat16 as bfloat16,
@@ -383,147 +448,6 @@ def getitem(input, *slices):
     return result
 
 
-# --- Memory --------------------------------------------------------------------------------------
-
-
-def _optional(value: Any) -> Any:
-    return None if value is None else unwrap(value)
-
-
-def _pointer(name: str, value: Any) -> tensor:
-    if not isinstance(value, tensor):
-        raise TypeError(f"{name} takes a pointer or a tile of pointers, not {describe(value)}")
-    return value
-
-
-@builtin
-def load(
-    pointer,
-    mask=None,
-    other=None,
-    boundary_check=(),
-    padding_option="",
-    cache_modifier="",
-    eviction_policy="",
-    volatile=False,
-):
-    """Reads through a pointer or a tile of pointers if the mask is true, and returns ``other`` elsewhere.
-
-    Through a block pointer, ``boundary_check`` lists the dimensions whose bounds are checked; outside of the tensor the
-    result is 0 (``padding_option="zero"``), NaN (``"nan"``), or undefined.
-    """
-    hints = (
-        read_static("cache_modifier", cache_modifier) or "",
-        read_static("eviction_policy", eviction_policy) or "",
-        bool(read_static("volatile", volatile)),
-    )
-    if isinstance(pointer, blocks.block_pointer):
-        return blocks.load_block(pointer, mask, other, boundary_check, padding_option, hints)
-    _only_blocks("load", boundary_check, padding_option)
-    return builder().load(_pointer("load", pointer), _optional(mask), _optional(other), *hints)
-
-
-def _only_blocks(name: str, boundary_check: Any, padding_option: Any = "") -> None:
-    if unwrap(boundary_check) not in ((), [], None) or unwrap(padding_option):
-        raise ValueError(
-            f"{name}: boundary_check and padding_option are for block pointers; use mask and other"
-        )
-
-
-@tensor_method
-@builtin
-def store(pointer, value, mask=None, boundary_check=(), cache_modifier="", eviction_policy=""):
-    """Writes through a pointer or a tile of pointers if the mask is true.
-
-    Through a block pointer, ``boundary_check`` lists the dimensions whose bounds are checked.
-    """
-    hints = (
-        read_static("cache_modifier", cache_modifier) or "",
-        read_static("eviction_policy", eviction_policy) or "",
-    )
-    if isinstance(pointer, blocks.block_pointer):
-        blocks.store_block(pointer, value, mask, boundary_check, hints)
-        return
-    _only_blocks("store", boundary_check)
-    builder().store(_pointer("store", pointer), unwrap(value), _optional(mask), *hints)
-
-
-def _atomic(name: str, op: AtomicOp, doc: str) -> Any:
-    def atomic(pointer, val, mask=None, sem=None, scope=None):
-        return builder().atomic_rmw(
-            op,
-            _pointer(name, pointer),
-            unwrap(val),
-            _optional(mask),
-            read_static("sem", sem) or "",
-            read_static("scope", scope) or "",
-        )
-
-    atomic.__name__ = atomic.__qualname__ = name
-    atomic.__doc__ = f"{doc} in memory, atomically; returns the old value."
-    return tensor_method(builtin(atomic))
-
-
-atomic_add = _atomic("atomic_add", AtomicOp.add, "Adds")
-atomic_and = _atomic("atomic_and", AtomicOp.and_, "Bitwise and")
-atomic_or = _atomic("atomic_or", AtomicOp.or_, "Bitwise or")
-atomic_xor = _atomic("atomic_xor", AtomicOp.xor, "Bitwise exclusive or")
-atomic_max = _atomic("atomic_max", AtomicOp.max, "The larger value")
-atomic_min = _atomic("atomic_min", AtomicOp.min, "The smaller value")
-atomic_xchg = _atomic("atomic_xchg", AtomicOp.xchg, "Exchanges")
-
-
-@tensor_method
-@builtin
-def atomic_load(pointer, mask=None, sem=None, scope=None):
-    """Loads atomically. ``sem`` is "acquire" (default) or "relaxed"; where ``mask`` is false, the result is undefined."""
-    return builder().atomic_load(
-        _pointer("atomic_load", pointer),
-        _optional(mask),
-        read_static("sem", sem) or "",
-        read_static("scope", scope) or "",
-    )
-
-
-@tensor_method
-@builtin
-def atomic_store(pointer, val, mask=None, sem=None, scope=None):
-    """Stores atomically. ``sem`` is "release" (default) or "relaxed"."""
-    builder().atomic_store(
-        _pointer("atomic_store", pointer),
-        unwrap(val),
-        _optional(mask),
-        read_static("sem", sem) or "",
-        read_static("scope", scope) or "",
-    )
-
-
-@tensor_method
-@builtin
-def atomic_poll(pointer, expected_value, sem=None, scope=None, timeout_ns=None):
-    """Whether memory holds a value. It looks once and needs ``timeout_ns``: Metal has no clock and promises no progress."""
-    return builder().atomic_poll(
-        _pointer("atomic_poll", pointer),
-        unwrap(expected_value),
-        read_static("sem", sem) or "",
-        read_static("scope", scope) or "",
-        _optional(timeout_ns),
-    )
-
-
-@tensor_method
-@builtin
-def atomic_cas(pointer, cmp, val, sem=None, scope=None):
-    """Atomically replaces the value in memory by ``val`` if it equals ``cmp``; returns the old value."""
-    return builder().atomic_cas(
-        _pointer("atomic_cas", pointer),
-        unwrap(cmp),
-        unwrap(val),
-        read_static("sem", sem) or "",
-        read_static("scope", scope) or "",
-    )
-
-
 # --- Arithmetic ------------------------------------------------------------------------------------
 
 
@@ -801,80 +725,6 @@ def map_elementwise(scalar_fn, *args, pack=1):
     tiles = [builder().broadcast_to(tile, list(shape)) for tile in tiles]
     results = _combine(builder().begin_map(tiles, read_int("pack", pack)), scalar_fn)
     return results[0] if len(results) == 1 else builtins.tuple(results)
-
-
-# --- Hints and debugging -----------------------------------------------------------------------------
-
-
-def _hint(name: str, kind: Hint, doc: str) -> Any:
-    def hint(input, values):
-        values = unwrap(values)
-        several = values if isinstance(values, (builtins.tuple, list)) else (values,)
-        numbers = [read_int("values", v) for v in several]
-        if any(number < 1 for number in numbers):
-            raise ValueError(f"values must be positive integers, not {values!r}")
-        builder().hint(kind, input, numbers)
-        return input
-
-    hint.__name__ = hint.__qualname__ = name
-    hint.__doc__ = doc
-    return builtin(hint)
-
-
-multiple_of = _hint(
-    "multiple_of",
-    Hint.divisibility,
-    "Asserts that the first value of each contiguous run is a multiple of a number.",
-)
-max_contiguous = _hint(
-    "max_contiguous", Hint.contiguity, "Asserts that values form contiguous runs of a length."
-)
-max_constancy = _hint(
-    "max_constancy", Hint.constancy, "Asserts that values form constant runs of a length."
-)
-
-
-@builtin
-def assume(cond):
-    """Asserts to the compiler that a scalar condition is true."""
-    builder().assume(unwrap(cond))
-
-
-@builtin
-def debug_barrier():
-    """Waits until all threads of the program reach this point."""
-    builder().debug_barrier()
-
-
-@builtin
-def device_print(prefix, *args, hex=False):
-    """Prints values at run time."""
-    prefix = read_static("prefix", prefix)
-    if not isinstance(prefix, str):
-        raise TypeError(
-            f"the first argument of device_print must be a string, not {describe(prefix)}"
-        )
-    values = [read_tensor("device_print's argument", unwrap(a)) for a in args]
-    builder().device_print(prefix, values, bool(read_static("hex", hex)))
-
-
-@builtin
-def device_assert(cond, msg="", mask=None):
-    """Stops with a message if a condition is false at run time. Needs ``debug=True``."""
-    if current_generator().options.debug:
-        builder().device_assert(unwrap(cond), str(read_static("msg", msg)), _optional(mask))
-
-
-@builtin
-def static_print(*values, sep=" ", end="\n", file=None, flush=False):
-    """Prints compile-time values while compiling."""
-    print(*(unwrap(value) for value in values), sep=sep, end=end, file=file, flush=flush)
-
-
-@builtin
-def static_assert(cond, msg=""):
-    """Fails the compilation if a compile-time condition is false."""
-    raise RuntimeError("static_assert works only inside @triton_metal.jit functions")
 
 
 # --- Functions of one operand -------------------------------------------------------------------------
