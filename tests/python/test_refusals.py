@@ -21,7 +21,7 @@ from triton_metal.devices import detect, quirks
 from triton_metal.devices.target import apple, downgraded
 from triton_metal.refusals import KINDS, recognise, reporting
 from triton_metal.testing import contract_device, refusing
-from triton_metal.testing.refusing import LIBRARY, PIPELINE, WORDS, metal_error
+from triton_metal.testing.refused import LIBRARY, PIPELINE, WORDS, metal_error
 
 from mac_support import found_on_mac
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import time
 from typing import Any
 
@@ -293,4 +295,7 @@ def test_all_names_of_tritons_testing_are_there() -> None:
         do_bench_cudagraph_proton do_bench_proton get_dram_gbps get_max_simd_tflops get_max_tensorcore_tflops nvsmi
         perf_report set_gpu_clock"""
     assert set(names.split()) <= set(testing.__all__)
+    # A module of the package must not take the place of a function when it is imported.
+    for module in pkgutil.iter_modules(testing.__path__):
+        importlib.import_module(f"{testing.__name__}.{module.name}")
     assert all(callable(getattr(testing, name)) for name in testing.__all__)

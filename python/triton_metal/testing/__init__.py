@@ -145,6 +145,6 @@ def refusing(kind: str, **options: Any) -> Any:
     ...         print(error.kind, len(state.refused) > 0, x.any())
     pipeline True False
     """
-    from .refusing import refusing
+    from .refused import refusing
 
     return refusing(kind, **options)
