@@ -19,6 +19,7 @@ from .compilation import Job, build, cause, key_of, refusal
 from .compiled import CompiledKernel
 from .config import kernel_config
 from .errors import LaunchTypeError, LaunchValueError
+from .frames import with_short_traceback
 from .functions import KernelFunction, Param
 from .reads import Reads
 from .specialization import Specialization, plain
@@ -295,8 +296,15 @@ class Launcher:
             device=device,
         )
         with self._lock:
-            module = generate_module(
-                function, self.grouped(values), divisibility, walk, memory, reads, job.name
+            module = with_short_traceback(
+                generate_module,
+                function,
+                self.grouped(values),
+                divisibility,
+                walk,
+                memory,
+                reads,
+                job.name,
             )
         if read is not None:
             read.extend(reads.finished())

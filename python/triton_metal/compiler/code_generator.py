@@ -7,6 +7,7 @@ from typing import Any
 from .. import _native
 from .._utils import type_canonicalisation_dict
 from ..codegen import CodegenOptions, RuntimeLeaf, generate_module
+from ..frames import with_short_traceback
 from ..language.blocks import descriptor_parts, encode
 from ..reads import Reads
 from ..sources import ASTSource
@@ -90,7 +91,8 @@ def module_of(source: ASTSource, options: Any) -> tuple[_native.Module, _Argumen
     arguments = _Arguments(source)
     values = arguments.values()
     symbol = symbol_of(source.fn, source.signature, source.constants)
-    module = generate_module(
+    module = with_short_traceback(
+        generate_module,
         source.fn,
         values,
         arguments.divisibility,
