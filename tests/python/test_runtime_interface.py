@@ -196,6 +196,7 @@ def test_backends_are_found_by_name() -> None:
     assert driver.active is before
 
 
+@pytest.mark.own_route  # what is compiled for the host is counted
 def test_run_and_warmup_are_the_launch_by_another_name() -> None:
     kernel, x = fresh_kernel(), np.zeros(4, np.float32)
     compiled = kernel.run(x, 4, grid=(1,), warmup=True)
@@ -219,6 +220,7 @@ def test_hooks_before_a_launch_get_its_arguments() -> None:
         kernel.add_pre_run_hook(3)
 
 
+@pytest.mark.own_route  # what is compiled for the host is counted
 def test_a_specialisation_is_saved_and_loaded() -> None:
     kernel, told = fresh_kernel(), []
     knobs = triton_metal.knobs
@@ -304,6 +306,7 @@ class Addressed:
         return self.array.ctypes.data
 
 
+@pytest.mark.own_route  # memory of the host
 def test_anything_that_shows_its_memory_is_an_array() -> None:
     class Interface:
         def __init__(self, array: np.ndarray) -> None:
@@ -355,6 +358,7 @@ def test_threads_compile_and_launch_at_once() -> None:
         assert list(pool.map(work, range(8))) == [20.0] * 8
 
 
+@pytest.mark.own_route  # what is compiled for the host is counted
 def test_kernels_are_compiled_in_an_executor() -> None:
     kernel = fresh_kernel()
     x = np.zeros(64, np.float32)
@@ -394,6 +398,7 @@ def test_a_lazy_dictionary_asks_once() -> None:
     assert (lazy.get(), lazy.get(), asked) == ({"a": 1, "b": 2}, {"a": 1, "b": 2}, [2])
 
 
+@pytest.mark.own_route  # memory of the host
 def test_the_address_of_foreign_memory_is_enough() -> None:
     memory = (ctypes.c_float * 8)()
     compiled = triton_metal.compile(ASTSource(scale, TYPES, {"BLOCK": 8}))
