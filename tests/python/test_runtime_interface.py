@@ -36,6 +36,7 @@ TYPES = {"x": "*fp32", "y": "*fp32", "n": "i32", "factor": "fp32", "BLOCK": "con
 ALIGNED = {(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]]}
 
 
+@pytest.mark.own_route  # what is compiled for the host is compared
 def test_a_source_compiles_to_what_a_launch_compiles_to() -> None:
     x = torch.arange(100.0)
     y = torch.zeros(100)
