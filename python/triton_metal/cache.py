@@ -5,7 +5,6 @@ A launch never fails because of the cache. It compiles what it cannot read, and 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -18,7 +17,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from . import _native, knobs
+from . import _native, files, knobs
 from .errors import CacheWarning
 
 _FORMAT = 2
@@ -99,17 +98,10 @@ def store(key: str, fields: dict[str, str]) -> None:
     directory = cache_dir()
     entry: dict[str, Any] = {"key": key, **fields}
     entry["digest"] = _digest(entry)
-    temporary = None
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=directory)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(entry, file)
-        os.replace(temporary, directory / f"{key}.json")
+        files.replace(directory / f"{key}.json", json.dumps(entry).encode())
     except (OSError, ValueError) as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
         warn(directory, getattr(error, "strerror", None) or str(error))
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import functools
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .. import _native
+from .. import _native, files
 from ..errors import LaunchValueError
 
 #: The features, and what the compiler does on a target with them.
@@ -87,11 +86,7 @@ def save(key: str, features: Iterable[str], results: dict[str, Any]) -> Path:
     content["machines"][key] = {"features": sorted(features), "results": results}
     path = file()
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        json.dump(content, stream, indent=2)
-        stream.write("\n")
-    os.replace(temporary, path)
+    files.replace(path, f"{json.dumps(content, indent=2)}\n".encode())
     return path
 
 

@@ -6,17 +6,15 @@ The compiler's own cache is `triton_metal.cache`; its directory is ``knobs.cache
 from __future__ import annotations
 
 import base64
-import contextlib
 import functools
 import hashlib
 import json
 import os
-import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from .. import knobs
+from .. import files, knobs
 from ..cache import build_id
 
 
@@ -69,15 +67,7 @@ class FileCacheManager(CacheManager):
     def put(self, data: Any, filename: str, binary: bool = True) -> str:
         content = data if isinstance(data, bytes) else str(data).encode()
         path = self._make_path(filename)
-        descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=self.cache_dir)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        files.replace(Path(path), content)
         return path
 
     def get_group(self, filename: str) -> dict[str, str] | None:

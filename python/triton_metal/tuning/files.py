@@ -5,30 +5,18 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import LaunchValueError
+from ..files import replace
 from .config import Config
 from .rows import UNITS, Row, Tuning, shown_key
 
 FORMAT = 1
 _CONFIG = ("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
 _SCALARS = (type(None), bool, int, float, str)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file in one step: other processes see the old text or the new one."""
-    descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def encode(kernel: str, tunings: Sequence[Tuning]) -> str:
@@ -62,7 +50,7 @@ def encode(kernel: str, tunings: Sequence[Tuning]) -> str:
 
 def write(path: Path, kernel: str, tunings: Sequence[Tuning]) -> None:
     """Writes results to a file."""
-    write_text(path, encode(kernel, tunings) + "\n")
+    replace(path, f"{encode(kernel, tunings)}\n".encode())
 
 
 def _number(value: float) -> float | None:
