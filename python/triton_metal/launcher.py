@@ -22,14 +22,9 @@ from .errors import LaunchTypeError, LaunchValueError
 from .frames import with_short_traceback
 from .functions import KernelFunction, Param
 from .reads import Reads
+from .signatures import type_of
 from .specialization import Specialization, plain
 from .tuples import rebuild_tuple
-
-_SCALARS = {
-    "i1": "int1",
-    **{f"i{w}": f"int{w}" for w in (8, 16, 32, 64)},
-    **{f"u{w}": f"uint{w}" for w in (8, 16, 32, 64)},
-}
 
 
 @dataclass
@@ -260,11 +255,11 @@ class Launcher:
             if kind == "constexpr":
                 values[name] = constants[name] = plain(payload)
                 continue
-            type = dtype(_SCALARS.get(payload, payload))
+            type = type_of(payload)
             if kind == "array":
                 type = dtype.pointer(type, const=param.is_const)
                 wanted = param.annotation.removeprefix("*")
-                if wanted and type.element_ty != dtype(_SCALARS.get(wanted, wanted)):
+                if wanted and type.element_ty != type_of(wanted):
                     raise LaunchTypeError(
                         f"{function.name}: argument {name} is an array of "
                         f"{type.element_ty.name}, but is annotated as {param.annotation}"

@@ -12,21 +12,7 @@ from triton_metal.codegen import CodegenOptions, RuntimeLeaf, generate_module
 from triton_metal.functions import KernelFunction
 from triton_metal.language import dtype
 from triton_metal.language.blocks import tensor_descriptor
-
-_TYPES = {
-    "i1": "int1",
-    "u1": "int1",
-    **{f"i{width}": f"int{width}" for width in (8, 16, 32, 64)},
-    **{f"u{width}": f"uint{width}" for width in (8, 16, 32, 64)},
-}
-
-
-def type_of(text: str) -> Any:
-    """The type that a signature of stock's writes as "*fp32" or "i64"."""
-    if text.startswith("*"):
-        constant = text.startswith("*k")
-        return dtype.pointer(type_of(text[2:] if constant else text[1:]), const=constant)
-    return dtype(_TYPES.get(text, text))
+from triton_metal.signatures import type_of
 
 
 def _descriptor(kind: str) -> tensor_descriptor:

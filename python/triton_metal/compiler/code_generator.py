@@ -5,29 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _native
-from .._utils import type_canonicalisation_dict
 from ..codegen import CodegenOptions, RuntimeLeaf, generate_module
 from ..frames import with_short_traceback
 from ..language.blocks import descriptor_parts, encode
 from ..reads import Reads
+from ..signatures import type_of
 from ..sources import ASTSource
 from ..specialization import plain, symbol_of
+from ..tuples import rebuild_tuple
 from .errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
-
-_FULL = {"u1": "int1"} | {
-    f"{sign}{width}": f"{name}{width}"
-    for sign, name in (("i", "int"), ("u", "uint"))
-    for width in (8, 16, 32, 64)
-}
-
-
-def type_of(text: str) -> Any:
-    """The dtype that a signature such as "*fp32" or "i32" names."""
-    if text.startswith("*"):
-        is_const = text.startswith("*k")
-        return _native.dtype.pointer(type_of(text[1 + is_const :]), const=is_const)
-    short = type_canonicalisation_dict.get(text, text)
-    return _native.dtype(_FULL.get(short, short))
 
 
 class _Arguments:
@@ -62,7 +48,7 @@ class _Arguments:
             return self.constants[name]
         if isinstance(type, tuple):
             parts = [self._part(f"{name}.{i}", (*path, i), part) for i, part in enumerate(type)]
-            return type._make(parts) if hasattr(type, "_fields") else tuple(parts)
+            return rebuild_tuple(type.__class__, parts)
         if type == "constexpr":
             raise TypeError(f"{self.source.name}: the constant {name} has no value")
         if type.startswith("tensordesc"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._native import dtype
 from ..codegen import CodegenOptions, RuntimeLeaf, generate_module
 from ..functions import KernelFunction
+from ..signatures import type_of
 from .bench import do_bench, do_bench_cudagraph
 from .close import assert_close
 from .perf import Benchmark, Mark, perf_report
@@ -45,22 +45,7 @@ __all__ = [
     "refusing",
     "set_gpu_clock",
     "ttir",
-    "type_from_signature",
 ]
-
-_TYPES = {
-    "i1": "int1",
-    **{f"i{w}": f"int{w}" for w in (8, 16, 32, 64)},
-    **{f"u{w}": f"uint{w}" for w in (8, 16, 32, 64)},
-}
-
-
-def type_from_signature(text: str) -> Any:
-    """The dtype that a signature such as ``*fp32`` or ``i32`` names."""
-    if text.startswith("*"):
-        is_const = text.startswith("*k")
-        return dtype.pointer(type_from_signature(text[1 + is_const :]), const=is_const)
-    return dtype(_TYPES.get(text, text))
 
 
 def ttir(
@@ -79,7 +64,7 @@ def ttir(
         if param.name in constants:
             arguments[param.name] = constants[param.name]
         elif param.name in signature:
-            arguments[param.name] = RuntimeLeaf(type_from_signature(signature[param.name]))
+            arguments[param.name] = RuntimeLeaf(type_of(signature[param.name]))
         else:
             arguments[param.name] = param.default
     return generate_module(
