@@ -1,10 +1,15 @@
-"""Arrays of libraries that only export their memory."""
+"""What the arguments of launches are."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .errors import LaunchTypeError
+
+
+def is_descriptor(value: Any) -> bool:
+    """Whether a value is a tensor descriptor, as the native launcher decides it."""
+    return hasattr(type(value), "__triton_parts__")
 
 
 def as_array(value: Any) -> Any:

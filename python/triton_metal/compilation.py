@@ -149,6 +149,17 @@ def compile_text(
     return {"ttir": made.ttir, "metal": made.metal, "metadata": made.metadata}
 
 
+def compile_module(
+    module: _native.Module, num_warps: int, num_stages: int, target: str
+) -> dict[str, str]:
+    """The texts of a kernel from the module that the front end made."""
+    try:
+        made = _native.compile_module(module, num_warps, num_stages, target)
+    except ValueError as error:
+        raise refusal(str(error)) from cause(error)
+    return {"ttir": made.ttir, "metal": made.metal, "metadata": made.metadata}
+
+
 def cause(error: Exception) -> Exception | None:
     """The cause of a refusal: none, unless ``knobs.compilation.front_end_debugging`` asks for it."""
     return error if knobs.compilation.front_end_debugging else None

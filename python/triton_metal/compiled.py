@@ -14,6 +14,11 @@ from .sources import ASTSource
 from .stages import Stages
 
 
+def _is_heard(hook: Any) -> bool:
+    """Whether a hook calls anything: an empty chain does not."""
+    return hook is not None and bool(getattr(hook, "calls", True))
+
+
 class KernelMetadata(SimpleNamespace):
     """The launch contract of a kernel as attributes, and the options and names that Triton's metadata has besides.
 
@@ -172,10 +177,8 @@ class CompiledKernel:
         runtime = knobs.runtime
         self._tell(runtime.kernel_load_start_hook, None, None)
         self._is_loaded = True
-        if runtime.kernel_load_end_hook is not None:
-            chain = getattr(runtime.kernel_load_end_hook, "calls", True)
-            if chain:
-                self._tell(runtime.kernel_load_end_hook, self.function, self.function)
+        if _is_heard(runtime.kernel_load_end_hook):
+            self._tell(runtime.kernel_load_end_hook, self.function, self.function)
 
     def _tell(self, hook: Any, module: Any, function: Any) -> None:
         if hook is not None:
@@ -184,7 +187,7 @@ class CompiledKernel:
     def __del__(self) -> None:
         if self.__dict__.get("_is_loaded") and knobs is not None:
             hook = knobs.runtime.kernel_unload_hook
-            if hook is not None and getattr(hook, "calls", True):
+            if _is_heard(hook):
                 self._tell(hook, self.function, self.function)
         self._is_loaded = False
 
@@ -202,7 +205,7 @@ class CompiledKernel:
     def launch_metadata(self, grid: tuple[int, ...], stream: Any, *args: Any) -> LazyDict | None:
         """What hooks are told of a launch; None if there is no hook."""
         hook = knobs.runtime.launch_enter_hook
-        if hook is None or not getattr(hook, "calls", True):
+        if not _is_heard(hook):
             return None
         function = self.src.fn if isinstance(self.src, ASTSource) else None
         names = function.arg_names if function is not None else ()

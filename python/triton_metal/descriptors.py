@@ -8,6 +8,7 @@ import inspect
 from typing import Any
 
 from ._native import dtype
+from .arguments import is_descriptor
 from .codegen import RuntimeLeaf
 from .errors import LaunchTypeError
 from .functions import KernelFunction, Param
@@ -177,11 +178,6 @@ def is_aligned(value: Any) -> bool:
     return address % 16 == 0 and all(int(step) * size % 16 == 0 for step in value.strides[:-1])
 
 
-def has_parts(value: Any) -> bool:
-    """Whether a value is a descriptor, as the native launcher decides it."""
-    return hasattr(type(value), "__triton_parts__")
-
-
 def flat_parts(value: Any, structure: Structure, into: list[Any]) -> None:
     """The arguments of a launch that a value becomes."""
     if structure is None:
@@ -204,7 +200,7 @@ class KernelLauncher(Launcher):
         """How a launch takes the value of a parameter apart."""
         if isinstance(value, tuple):
             return type(value), tuple(self.structure_of("", part) for part in value)
-        if not has_parts(value):
+        if not is_descriptor(value):
             return None
         rank = len(value.shape)
         # Launches know arguments by name, and another parameter may have the name of a part.

@@ -457,8 +457,12 @@ class runtime_knobs(base_knobs):
             _tell(self)
 
 
+_inspected_by: Any = None  # the hook that kernels are compiled with
+
+
 def _tell(group: runtime_knobs) -> None:
     """Tells the native launcher what a launch has to call."""
+    global _inspected_by
 
     def calls(hook: Any) -> list[Any]:
         return [] if hook is None else hook.calls if isinstance(hook, HookChain) else [hook]
@@ -467,8 +471,8 @@ def _tell(group: runtime_knobs) -> None:
         calls(group.launch_enter_hook), calls(group.launch_exit_hook), group.__dict__.get("debug")
     )
     # What the hook answers is part of the kernel.
-    if group.add_stages_inspection_hook is not getattr(_tell, "stages", None):
-        _tell.stages = group.add_stages_inspection_hook  # type: ignore[attr-defined]
+    if group.add_stages_inspection_hook is not _inspected_by:
+        _inspected_by = group.add_stages_inspection_hook
         _native.configuration_changed()
 
 

@@ -15,7 +15,7 @@ from ._native import dtype
 from .backends.compiler import target_of
 from .backends.metal.options import OTHERS, read_options
 from .codegen import CodegenOptions, Memory, RuntimeLeaf, generate_module
-from .compilation import Job, build, cause, key_of, refusal
+from .compilation import Job, build, compile_module, key_of
 from .compiled import CompiledKernel
 from .config import kernel_config
 from .errors import LaunchTypeError, LaunchValueError
@@ -310,7 +310,7 @@ class Launcher:
         if is_new and special.tell(knobs.runtime.jit_cache_hook, function, job, is_warmup):
             return None
         kernel = build(
-            job, key, functools.partial(self.lower, module), known=self._kernels.get(key)
+            job, key, functools.partial(compile_module, module), known=self._kernels.get(key)
         )
         self._kernels[key] = (
             {name: kernel.asm[name] for name in ("ttir", "metal")} | {"metadata": kernel.contract},
@@ -320,16 +320,6 @@ class Launcher:
         if is_new:
             special.tell(knobs.runtime.jit_post_compile_hook, function, job, is_warmup)
         return kernel
-
-    @staticmethod
-    def lower(
-        module: _native.Module, num_warps: int, num_stages: int, target: str
-    ) -> dict[str, str]:
-        try:
-            text = _native.compile_module(module, num_warps, num_stages, target)
-        except ValueError as error:
-            raise refusal(str(error)) from cause(error)
-        return {"ttir": text.ttir, "metal": text.metal, "metadata": text.metadata}
 
 
 def inspected(text: str) -> str:

@@ -29,6 +29,7 @@ from .constants import (
 )
 from .constexpr import constexpr, unwrap
 from .purity import record_reads
+from .tuples import rebuild_tuple
 
 
 class Reads:
@@ -115,7 +116,7 @@ class Reads:
             parts = [self.settle(part) for part in value]
             if all(map(operator.is_, parts, value)):
                 return value
-            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+            return rebuild_tuple(type(value), parts)
         if isinstance(value, list):
             return self.settle(self.call(tuple, value))
         if type(value) in SCALARS or isinstance(value, tensor) or has_identity(value):

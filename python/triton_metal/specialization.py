@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from . import knobs
 from ._utils import canonicalize_dtype, is_iterable
+from .arguments import is_descriptor
 from .backends.metal.options import OTHERS, MetalOptions, read_options
 from .config import kernel_config
 from .constants import unwrapped
@@ -18,6 +19,7 @@ from .constexpr import constexpr
 from .functions import JITCallable, KernelFunction, Param
 from .language.blocks import decode, descriptor_parts
 from .sources import ASTSource
+from .tuples import rebuild_tuple
 
 
 @dataclass
@@ -35,7 +37,7 @@ def shown(value: Any) -> Any:
         return value.cache_key
     if isinstance(value, tuple):
         parts = [shown(part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return rebuild_tuple(type(value), parts)
     return [shown(part) for part in value] if isinstance(value, list) else value
 
 
@@ -95,7 +97,7 @@ class Specialization:
             return f"tensordesc<{part.base.type.lstrip('*')}{block}>"
         if isinstance(part, tuple):
             parts = [self._add(element, (*path, index)) for index, element in enumerate(part)]
-            return type(part)(*parts) if hasattr(part, "_fields") else tuple(parts)
+            return rebuild_tuple(type(part), parts)
         if part.type == "constexpr":
             self.constants[path] = part.known
         else:
@@ -260,14 +262,13 @@ def specialized(
     """What a launch specialises a kernel on for a value: its type, and what is known of it."""
     if value is None or isinstance(value, (constexpr, JITCallable)):
         return "constexpr", plain(value)
-    if hasattr(type(value), "__triton_parts__"):
+    if is_descriptor(value):
         block = list(map(int, value.block_shape))
         return f"tensordesc<{canonicalize_dtype(value.base.dtype)}{block}>", ""
     if isinstance(value, tuple):
         pairs = [specialized(part, False, True, True) for part in value]
         types, known = ([pair[i] for pair in pairs] for i in (0, 1))
-        make = type(value)._make if hasattr(value, "_fields") else tuple
-        return make(types), make(known)
+        return rebuild_tuple(type(value), types), rebuild_tuple(type(value), known)
     if isinstance(value, bool):
         return canonicalize_dtype(annotation or "i1"), ""
     is_array = hasattr(value, "data_ptr") or hasattr(value, "ctypes")

@@ -93,11 +93,12 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     from triton.runtime.errors import OutOfResources
     from triton_metal import _native
     from triton_metal.backends.metal.compiler import excess_of
+    from triton_metal.compilation import stages_of
     from triton_metal.errors import compile_error
     from triton_metal.hints import say_ignored
 
     text = str(module)
-    stages = min(max(options.num_stages, 1), 16)
+    stages = stages_of(options)
     if "tt.warp_specialize" in text:
         say_ignored("warp_specialize", True)
     if options.num_warps > 32:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from triton._C.libtriton import ir, passes
+from triton._C.libtriton import ir
+from triton_metal_backend.compiler import make_ttir
 
 
 class Cleaner:
@@ -21,13 +22,5 @@ class Cleaner:
         context = ir.context()
         ir.load_dialects(context)
         module = ir.parse_mlir_module(str(self._file), context)
-        manager = ir.pass_manager(context)
-        passes.common.add_inliner(manager)
-        passes.common.add_canonicalizer(manager)
-        passes.ttir.add_combine(manager)
-        passes.ttir.add_reorder_broadcast(manager)
-        passes.common.add_cse(manager)
-        passes.common.add_symbol_dce(manager)
-        passes.ttir.add_loop_unroll(manager)
-        manager.run(module, "clean_up")
-        return module.str_nodebug()
+        module.context = context
+        return make_ttir(module).str_nodebug()

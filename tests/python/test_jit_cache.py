@@ -48,13 +48,13 @@ def run_once(kernel):
 def lowerings(monkeypatch):
     """Counts how often the compiler runs."""
     calls = []
-    original = launcher.Launcher.lower
+    original = launcher.compile_module
 
     def counted(*arguments):
         calls.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(launcher.Launcher, "lower", staticmethod(counted))
+    monkeypatch.setattr(launcher, "compile_module", counted)
     return calls
 
 

@@ -6,10 +6,10 @@ import functools
 import os
 from typing import Any
 
-from .. import _native, cache, devices
+from .. import cache, devices
 from ..backends import backends
 from ..backends.compiler import BaseBackend, GPUTarget, Language
-from ..compilation import Job, build, cause, compile_text, key_of, refusal
+from ..compilation import Job, build, compile_module, compile_text, key_of
 from ..compiled import CompiledKernel, KernelMetadata, LazyDict
 from ..config import kernel_config
 from ..errors import OutOfResources
@@ -79,15 +79,7 @@ def compile(
     aligned = list(arguments.divisibility)
     types, constants = arguments.types, arguments.constants
     job = Job(src, symbol, chosen, spec, target, types, constants, aligned, device)
-
-    def lower(num_warps: int, num_stages: int, spec: str) -> dict[str, str]:
-        try:
-            text = _native.compile_module(module, num_warps, num_stages, spec)
-        except ValueError as error:
-            raise refusal(str(error)) from cause(error)
-        return {"ttir": text.ttir, "metal": text.metal, "metadata": text.metadata}
-
-    return build(job, key_of(job, module.str()), lower)
+    return build(job, key_of(job, module.str()), functools.partial(compile_module, module))
 
 
 __all__ = [

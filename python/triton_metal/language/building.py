@@ -41,6 +41,16 @@ def builder() -> _native.Builder:
     return current_generator().builder
 
 
+def broadcast_all(values: Sequence[tensor], native: _native.Builder | None = None) -> list[tensor]:
+    """Tiles in the shape of all of them together."""
+    native = native or builder()
+    result = list(values)
+    for _ in range(2):  # the first has every dimension after one round, the others after two
+        for index in range(1, len(result)):
+            result[0], result[index] = native.broadcast(result[0], result[index])
+    return result
+
+
 #: Parameters through which a builtin receives the walk that calls it; the last is the name in older programs.
 WALK = ("_semantic", "_generator", "_builder")
 

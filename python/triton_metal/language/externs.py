@@ -8,7 +8,7 @@ from typing import Any
 from .._native import dtype, tensor
 from ..constexpr import unwrap
 from ..libdevice import functions
-from .building import builder, builtin, read_static, read_tensor
+from .building import broadcast_all, builder, builtin, read_static, read_tensor
 from .values import plain
 
 
@@ -37,10 +37,7 @@ def extern_elementwise(lib_name, lib_path, args, arg_type_symbol_dict, is_pure):
             f"there is no function {symbol!r} for Metal: extern_elementwise knows libdevice's functions (__nv_...); see "
             "triton.language.extra.libdevice"
         )
-    for _ in range(2):
-        for index in range(1, len(values)):
-            values[0], values[index] = builder().broadcast(values[0], values[index])
-    return builder().extern_elementwise(symbol, values, result)
+    return builder().extern_elementwise(symbol, broadcast_all(values), result)
 
 
 def dispatch(

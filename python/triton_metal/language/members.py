@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from .._native import BinaryOp, UnaryOp, dtype, tensor
+from ..constexpr import unwrap
 from .building import builder, current_generator, is_builtin, tensor_methods
 
 SINT_TYPES = ["int8", "int16", "int32", "int64"]
@@ -163,8 +164,6 @@ _COMPARISONS = {
 
 def _binary(name: str, op: BinaryOp, reflected: bool) -> Any:
     def method(self: tensor, other: Any, _semantic: Any = None) -> tensor:
-        from ..constexpr import unwrap
-
         x, y = (unwrap(other), self) if reflected else (self, unwrap(other))
         return builder().binary(op, x, y)
 

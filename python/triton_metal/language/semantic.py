@@ -13,7 +13,7 @@ from .. import _native
 from .._native import AtomicOp, BinaryOp, Hint, UnaryOp, dtype, tensor
 from ..constexpr import unwrap
 from . import blocks, core
-from .building import describe, read_nan
+from .building import broadcast_all, describe, read_nan
 from .values import plain
 
 
@@ -308,11 +308,7 @@ class TritonSemantic:
 
     def broadcast_tensors(self, *inputs: tensor) -> Sequence[tensor]:
         """Tiles in their common shape."""
-        values = list(inputs)
-        for _ in range(2):
-            for index in range(1, len(values)):
-                values[0], values[index] = self._native.broadcast(values[0], values[index])
-        return values
+        return broadcast_all(inputs, self._native)
 
     def bitcast(self, input: tensor, dst_ty: dtype) -> tensor:
         """The bits as another dtype."""

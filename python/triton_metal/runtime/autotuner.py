@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import AutotunerError
+from ..interface import KernelInterface
 from ..tuning.config import Config
 from ..tuning.heuristics import Heuristics
-from ..tuning.interface import KernelInterface, kernel_of
+from ..tuning.interface import kernel_of
 from ..tuning.tuner import Autotuner
 from .errors import OutOfResources, PTXASError
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import LaunchTypeError
+from ..interface import KernelInterface
 from ..jit import JITFunction
-from .interface import KernelInterface, kernel_of
+from .interface import kernel_of
 
 
 class Heuristics(KernelInterface):

@@ -6,7 +6,6 @@ from typing import Any
 
 from ..errors import LaunchTypeError
 from ..functions import KernelFunction
-from ..interface import KernelInterface
 from ..jit import JITFunction
 
 
@@ -23,4 +22,4 @@ def kernel_of(decorator: str, fn: Any) -> JITFunction:
     return below
 
 
-__all__ = ["KernelInterface", "kernel_of"]
+__all__ = ["kernel_of"]

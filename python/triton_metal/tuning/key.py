@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..arguments import is_descriptor
 from ..constants import unwrapped
 from ..errors import LaunchTypeError
 
@@ -12,7 +13,7 @@ from ..errors import LaunchTypeError
 def dtype_of(value: Any) -> Any:
     """The dtype of an array, or of a tensor descriptor's array; None for other values."""
     found = getattr(value, "dtype", None)
-    if found is None and hasattr(type(value), "__triton_parts__"):
+    if found is None and is_descriptor(value):
         found = getattr(value.base, "dtype", None)
     return found
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import devices
+from ..arguments import is_descriptor
 from ..devices.base import Device
 from ..errors import (
     CompilationError,
@@ -35,13 +36,9 @@ _timing = threading.RLock()
 def device_of(values: Iterable[Any]) -> Device:
     """The device of a launch on these arguments; the host device if no launch takes them, as it will say itself."""
     try:
-        return devices.current([v.base if _has_parts(v) else v for v in values])
+        return devices.current([v.base if is_descriptor(v) else v for v in values])
     except (LaunchTypeError, LaunchValueError):
         return devices.get("host")
-
-
-def _has_parts(value: Any) -> bool:
-    return hasattr(type(value), "__triton_parts__")
 
 
 def label_of(device: Device) -> str:
@@ -53,10 +50,7 @@ def label_of(device: Device) -> str:
 
 
 class Measurement:
-    """Measures the configurations of one search.
-
-    ``launch`` launches the kernel with a configuration, or compiles it only, and ``call`` does the same between the hooks.
-    """
+    """Measures the configurations of one search."""
 
     def __init__(
         self, device: Device, do_bench: Callable[..., Any] | None, warmup: float, rep: float

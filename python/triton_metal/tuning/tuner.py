@@ -16,12 +16,13 @@ from typing import Any
 from .. import knobs
 from ..devices import target_spec
 from ..errors import AutotunerError, LaunchTypeError, LaunchValueError
+from ..interface import KernelInterface
 from ..jit import JITFunction
 from . import arrays, files, store
 from .config import Config
 from .digest import digest_of
 from .heuristics import Heuristics
-from .interface import KernelInterface, kernel_of
+from .interface import kernel_of
 from .key import KeyReader
 from .lookup import Found, look_of, reader_of
 from .measure import Measurement, device_of, figures_of, label_of

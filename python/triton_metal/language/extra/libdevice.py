@@ -7,7 +7,7 @@ from typing import Any
 from ...constexpr import unwrap
 from ...libdevice import Form, functions
 from .. import types
-from ..building import builder, builtin, read_tensor
+from ..building import broadcast_all, builder, builtin, read_tensor
 
 _DTYPES = {
     "int32": types.int32,
@@ -31,11 +31,9 @@ def _function(name: str, forms: tuple[Form, ...]) -> Any:
         else:
             known = ", ".join(f"({', '.join(form.arguments)})" for form in forms)
             raise TypeError(f"{name} takes {known}, not ({', '.join(given)}): convert with .to()")
-        # All have the shape of all of them together.
-        for _ in range(2):
-            for index in range(1, len(values)):
-                values[0], values[index] = builder().broadcast(values[0], values[index])
-        return builder().extern_elementwise(form.symbol, values, _DTYPES[form.result])
+        return builder().extern_elementwise(
+            form.symbol, broadcast_all(values), _DTYPES[form.result]
+        )
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
