@@ -31,6 +31,7 @@ def main(root: Path, description: str | None) -> int:
         inner.add_argument("paths", nargs=argparse.REMAINDER)
     inner.add_argument("--launch", action="store_true", help="launch the kernels of tests, too")
     inner.add_argument("--dry", action="store_true", help="launch no kernel of a program")
+    inner.add_argument("--own", action="store_true", help="the kernels are triton_metal's")
     inner.add_argument("--keep", type=Path, metavar="FILE", help="a file for what is recorded")
     inner.add_argument("--show", type=int, default=0, metavar="N", help="differences to print")
     inner.add_argument("--reason", metavar="WORDS", help="show only differences of this reason")
@@ -72,7 +73,8 @@ def record(
         "TRITON_METAL_CACHE_DIR": str(temporary / "metal"),
         "TRITON_CACHE_DIR": str(temporary / "triton"),
         "TRITON_METAL_RECORD": str(recorded),
-        "TRITON_METAL_RECORD_DRY": "0" if arguments.launch else "1",
+        "TRITON_METAL_RECORD_DRY": "0" if arguments.launch or arguments.own else "1",
+        "TRITON_METAL_RECORD_SIDE": "own" if arguments.own else "stock",
     }
     if what == "program":
         environment["TRITON_METAL_RECORD_DRY"] = "1" if arguments.dry else "0"

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
     import recorder
 
-    if os.environ.get("TRITON_METAL_RECORD_DRY") == "1":
-        import dry
-
-        dry.install()
-    recorder.install(Path(os.environ["TRITON_METAL_RECORD"]))
+    recorder.start()
 
 
 @pytest.hookimpl(tryfirst=True)

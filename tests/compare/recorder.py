@@ -1,4 +1,4 @@
-"""Records each kernel that stock Triton's front end compiles in this process, with the TTIR of both front ends."""
+"""Records each kernel that a process compiles, with the TTIR of both front ends."""
 
 from __future__ import annotations
 
@@ -6,49 +6,57 @@ import hashlib
 import json
 import os
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from specialisation import generate
-from translate import Translator, Untranslatable
-from triton.compiler import ASTSource
+from translate import Untranslatable
+from triton.compiler.errors import CompilationError
 from triton_metal.errors import CompileError
 
 #: Names the current part of the program, such as a test.
 place = ""
+
+#: Parts of messages of kernels that the comparison leaves out, and what it says of them.
+_OUTSIDE = {
+    # Classes of aggregates check their members against one front end's types.
+    "<class 'triton.language.core.": "a class that stock's @aggregate made",
+}
 
 
 class Recorder:
     """Writes one JSON object a line: the kernel, its specialisation, both texts, or why there is no second one."""
 
     def __init__(self, path: Path) -> None:
+        worker = os.environ.get("PYTEST_XDIST_WORKER")
+        # A process that pytest-xdist starts has a file of its own.
+        path = path.with_suffix(f".{worker}{path.suffix}") if worker else path
         self._file = open(path, "a", encoding="utf-8")
-        self._translator = Translator()
         self._seen: set[str] = set()
 
-    def record(self, source: Any, options: Any, module: Any) -> None:
-        text = module.str_nodebug()
-        digest = hashlib.sha256(f"{source.fn.__module__}.{source.name} {text}".encode()).hexdigest()
+    def record(
+        self, source: Any, known: str, text: str, unknown: str, other: Callable[[], str]
+    ) -> None:
+        """Writes the row of a kernel, whose ``known`` text is there, and which makes the ``unknown`` one."""
+        name = f"{source.fn.__module__}.{source.fn.__qualname__}"
+        digest = hashlib.sha256(f"{name} {text}".encode()).hexdigest()
         if digest in self._seen:
             return
         self._seen.add(digest)
         row = {
-            "kernel": f"{source.fn.__module__}.{source.fn.__qualname__}",
+            "kernel": name,
             "place": place,
             "signature": {name: str(kind) for name, kind in source.signature.items()},
             "constants": {str(path): repr(value)[:200] for path, value in source.constants.items()},
-            "stock": text,
+            known: text,
         }
         try:
-            row["own"] = generate(source, options, self._translator).str(False)
+            row[unknown] = other()
         except Untranslatable as error:
             row["untranslatable"] = str(error)
-        except CompileError as error:
-            # Classes of aggregates check their members against stock's own types.
-            outside = "<class 'triton.language.core." in str(error)
-            row["untranslatable" if outside else "refused"] = (
-                "a class that stock's @aggregate made" if outside else str(error)
-            )
+        except (CompileError, CompilationError) as error:
+            outside = [why for part, why in _OUTSIDE.items() if part in str(error)]
+            row["untranslatable" if outside else "refused"] = outside[0] if outside else str(error)
         except Exception:
             row["failed"] = traceback.format_exc()
         self._file.write(json.dumps(row) + "\n")
@@ -56,15 +64,22 @@ class Recorder:
 
 
 def install(path: Path) -> None:
-    """Records into a file. A process that pytest-xdist starts has a file of its own beside it."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    recorder = Recorder(path.with_suffix(f".{worker}{path.suffix}") if worker else path)
-    make_ir = ASTSource.make_ir
+    """Records into a file. TRITON_METAL_RECORD_SIDE says whose kernels the program has."""
+    recorder = Recorder(path)
+    if os.environ.get("TRITON_METAL_RECORD_SIDE") == "own":
+        import own_kernels
 
-    def recorded(self: Any, target: Any, options: Any, *arguments: Any) -> Any:
-        module = make_ir(self, target, options, *arguments)
-        if self.ext == "ttir":
-            recorder.record(self, options, module)
-        return module
+        own_kernels.install(recorder)
+    else:
+        import stock_kernels
 
-    ASTSource.make_ir = recorded
+        stock_kernels.install(recorder)
+
+
+def start() -> None:
+    """Does what the environment asks for."""
+    if os.environ.get("TRITON_METAL_RECORD_DRY") == "1":
+        import dry
+
+        dry.install()
+    install(Path(os.environ["TRITON_METAL_RECORD"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 import sys
 from pathlib import Path
@@ -12,11 +11,7 @@ def main() -> None:
     sys.path.append(str(Path(__file__).parent))
     import recorder
 
-    if os.environ.get("TRITON_METAL_RECORD_DRY") == "1":
-        import dry
-
-        dry.install()
-    recorder.install(Path(os.environ["TRITON_METAL_RECORD"]))
+    recorder.start()
     sys.argv = sys.argv[1:]
     sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
     recorder.place = Path(sys.argv[0]).name

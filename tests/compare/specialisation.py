@@ -13,6 +13,7 @@ from triton_metal.functions import KernelFunction
 from triton_metal.language import dtype
 from triton_metal.language.blocks import tensor_descriptor
 from triton_metal.signatures import type_of
+from triton_metal.tuples import element_name, rebuild_tuple
 
 
 def _descriptor(kind: str) -> tensor_descriptor:
@@ -34,7 +35,7 @@ def _leaf(kind: Any, path: tuple[int, ...], constants: dict[tuple[int, ...], Any
         return constants[path]
     if isinstance(kind, tuple):
         parts = [_leaf(part, (*path, index), constants) for index, part in enumerate(kind)]
-        return type(kind)(*parts) if hasattr(kind, "_fields") else tuple(parts)
+        return rebuild_tuple(type(kind), parts)
     if not isinstance(kind, str):
         raise Untranslatable(f"a parameter of type {kind!r}")
     if kind.startswith("tensordesc"):
@@ -44,24 +45,31 @@ def _leaf(kind: Any, path: tuple[int, ...], constants: dict[tuple[int, ...], Any
     return RuntimeLeaf(type_of(kind))
 
 
-def generate(source: Any, options: Any, translator: Translator) -> _native.Module:
-    """The module that triton_metal generates for a kernel of stock's (an ``ASTSource``)."""
-    translator.next_round()
-    kernel: KernelFunction = translator.value(source.fn)
+def generate(source: Any, options: Any, translator: Translator | None = None) -> _native.Module:
+    """The module that triton_metal generates for an ``ASTSource``: for one of stock's with a translator."""
+
+    def value(given: Any) -> Any:
+        return given if translator is None else translator.value(given)
+
+    if translator is not None:
+        translator.next_round()
+    kernel: KernelFunction = value(source.fn)
     names = source.fn.arg_names
-    constants = {path: translator.value(value) for path, value in source.constants.items()}
+    constants = {path: value(constant) for path, constant in source.constants.items()}
     arguments = {
         name: _leaf(source.signature.get(name, "constexpr"), (index,), constants)
         for index, name in enumerate(names)
     }
     divisibility: dict[str, int] = {}
     for path, attributes in source.attrs.items():
-        name = ".".join([names[path[0]], *map(str, path[1:])])
+        name, kind = names[path[0]], source.signature[names[path[0]]]
+        for index in path[1:]:
+            name, kind = element_name(name, type(kind), index), kind[index]
         for attribute, number in attributes:
             if attribute == "tt.divisibility":
                 divisibility[name] = number
     choices = CodegenOptions(
-        debug=bool(options.debug or triton.knobs.runtime.debug),
+        debug=bool(options.debug or (translator and triton.knobs.runtime.debug)),
         sanitize_overflow=bool(options.sanitize_overflow),
     )
     return generate_module(kernel, arguments, divisibility, choices)
