@@ -1,4 +1,5 @@
 #include "dialect/tt/TT.h"
+#include "transforms/Constants.h"
 #include "transforms/FloatFormats.h"
 #include "transforms/Passes.h"
 
@@ -33,9 +34,16 @@ Value convert(OpBuilder &builder, Location loc, Value value, Type to,
   return convertFloat(builder, loc, value, to, rounding);
 }
 
+/// Whether the result is one of the operands. Rounding must not change it: an infinity stays one.
+bool isSelection(Operation *op) {
+  return isa<arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp,
+             tt::ClampFOp>(op);
+}
+
 /// Extends the operands exactly. A float has more than twice the digits of a number of 8 bits and
 /// two more, so that a result that is rounded to float first is correctly rounded in the end.
 void computeInFloat(Operation *op) {
+  auto rounding = isSelection(op) ? tt::RoundingMode::RTZ : tt::RoundingMode::RTNE;
   OpBuilder builder(op);
   for (OpOperand &operand : op->getOpOperands())
     if (hasSmallFloats(operand.get().getType()))
@@ -49,10 +57,27 @@ void computeInFloat(Operation *op) {
     // The operation's own result is the operand of the conversion.
     SmallVector<OpOperand *> uses =
         llvm::map_to_vector(result.getUses(), [](OpOperand &use) { return &use; });
-    Value narrow = convert(builder, op->getLoc(), result, getElementTypeOrSelf(type));
+    Value narrow = convert(builder, op->getLoc(), result, getElementTypeOrSelf(type), rounding);
     for (OpOperand *use : uses)
       use->set(narrow);
   }
+}
+
+/// Clears the sign of the code. A code of a format without a negative zero may be its NaN.
+void clearSign(math::AbsFOp op) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  Type codes = withElementType(op.getType(), builder.getI8Type());
+  auto constant = [&](int64_t code) { return makeConstantLike(builder, loc, codes, code); };
+  Value code = tt::BitcastOp::create(builder, loc, codes, op.getOperand());
+  Value magnitude = arith::AndIOp::create(builder, loc, code, constant(0x7f));
+  if (!SmallFloat::get(getElementTypeOrSelf(op.getType()))->hasNegativeZero()) {
+    Value isNaN =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, code, constant(0x80));
+    magnitude = arith::SelectOp::create(builder, loc, isNaN, code, magnitude);
+  }
+  op.getResult().replaceAllUsesWith(tt::BitcastOp::create(builder, loc, op.getType(), magnitude));
+  op.erase();
 }
 
 /// Halves hold every number of 8 bits; simdgroup matrices take them, and add in float.
@@ -117,6 +142,8 @@ private:
       return replaceBy(op->getResult(0).getType(), tt::RoundingMode::RTNE);
     if (auto dot = dyn_cast<tt::DotOp>(op))
       return multiplyHalves(dot);
+    if (auto abs = dyn_cast<math::AbsFOp>(op))
+      return clearSign(abs);
     computeInFloat(op);
   }
 

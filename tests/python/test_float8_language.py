@@ -211,3 +211,42 @@ def test_combine_functions(name: str) -> None:
     x = format.encode(whole).view(x.dtype)
     combine_kernel[(1,)](x, largest, sums, N=256)
     np.testing.assert_array_equal(sums.astype(np.float64), np.cumsum(whole))
+
+
+@triton.jit
+def selecting_kernel(x, y, magnitude, larger, smaller, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(x + i), tl.load(y + i)
+    tl.store(magnitude + i, tl.abs(a))
+    tl.store(larger + i, tl.maximum(a, b))
+    tl.store(smaller + i, tl.minimum(a, b))
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_operations_that_round_nothing_keep_infinities_and_codes(name: str) -> None:
+    format = FORMATS[name]
+    codes = np.arange(256, dtype=np.uint8)
+    values = format.values()
+    x = codes.view(format.dtype())
+    y = np.random.default_rng(3).permutation(codes).view(format.dtype())
+    magnitude, larger, smaller = (np.zeros(256, x.dtype) for _ in range(3))
+    selecting_kernel[(1,)](x, y, magnitude, larger, smaller, BLOCK=256)
+    a, b = values[x.view(np.uint8)], values[y.view(np.uint8)]
+    np.testing.assert_array_equal(values[magnitude.view(np.uint8)], np.abs(a))
+    np.testing.assert_array_equal(values[larger.view(np.uint8)], np.fmax(a, b))
+    np.testing.assert_array_equal(values[smaller.view(np.uint8)], np.fmin(a, b))
+
+
+@triton.jit
+def magnitude_kernel(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.abs(tl.load(x + i)))
+
+
+def test_the_magnitude_of_every_code_of_fp8e4b15_is_the_code_without_its_sign() -> None:
+    torch = torch_or_skip()
+    codes = torch.arange(256, dtype=torch.uint8)
+    out = torch.zeros(256, dtype=torch.uint8)
+    x, magnitude = (triton.reinterpret(codes_, tl.float8e4b15) for codes_ in (codes, out))
+    magnitude_kernel[(1,)](x, magnitude, BLOCK=256)
+    assert torch.equal(out, codes & 0x7F)

@@ -96,3 +96,18 @@ tt.func private @others(%x: f32) -> bf16 {
   %0 = tt.fp_to_fp %x, rounding = rtz : f32 -> bf16
   tt.return %0 : bf16
 }
+// -----
+
+// A magnitude is the code without its sign; a code of NaN that is the sign alone stays.
+// CHECK-LABEL: @magnitude(%arg0: i8, %arg1: i8)
+tt.func private @magnitude(%x: f8E5M2, %y: f8E4M3FNUZ) -> (f8E5M2, f8E4M3FNUZ) {
+  // CHECK-NOT: absf
+  // CHECK: %[[X:.*]] = arith.andi %arg0, %c127_i8
+  // CHECK: %[[Y:.*]] = arith.andi %arg1, %c127_i8
+  // CHECK: %[[NAN:.*]] = arith.cmpi eq, %arg1, %c-128_i8
+  // CHECK: %[[Z:.*]] = arith.select %[[NAN]], %arg1, %[[Y]]
+  // CHECK: tt.return %[[X]], %[[Z]]
+  %0 = math.absf %x : f8E5M2
+  %1 = math.absf %y : f8E4M3FNUZ
+  tt.return %0, %1 : f8E5M2, f8E4M3FNUZ
+}
