@@ -154,3 +154,15 @@ def test_lambdas_and_local_functions_see_the_variables_of_the_kernel_as_they_are
 def test_a_warmup_takes_dtypes_in_tuples():
     compiled = read_view.warmup(View(tl.float32, (3, 4)), tl.float32, grid=(1,))
     assert "tt.load" in compiled.asm["ttir"]
+
+
+def test_a_compiled_kernel_takes_the_elements_of_a_named_tuple_by_their_names():
+    signature = {"view": View("*fp32", ("i32", "i32")), "out": "*fp32"}
+    source = triton.compiler.ASTSource(
+        read_view, signature, attrs={(0, 0): [["tt.divisibility", 16]]}
+    )
+    compiled = triton.compile(source)
+    assert "%view.data: !tt.ptr<f32> {tt.divisibility = 16 : i32}" in compiled.asm["ttir"]
+    data, out = np.arange(16, dtype=np.float32), np.zeros(1, np.float32)
+    compiled[(1, 1, 1)](View(data, (3, 4)), out)
+    assert out[0] == data[:12].sum()

@@ -12,7 +12,7 @@ from ..reads import Reads
 from ..signatures import type_of
 from ..sources import ASTSource
 from ..specialization import plain, symbol_of
-from ..tuples import rebuild_tuple
+from ..tuples import element_name, rebuild_tuple
 from .errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
 
 
@@ -47,8 +47,12 @@ class _Arguments:
             self.constants[name] = plain(constants[path])
             return self.constants[name]
         if isinstance(type, tuple):
-            parts = [self._part(f"{name}.{i}", (*path, i), part) for i, part in enumerate(type)]
-            return rebuild_tuple(type.__class__, parts)
+            kind = type.__class__
+            parts = [
+                self._part(element_name(name, kind, i), (*path, i), part)
+                for i, part in enumerate(type)
+            ]
+            return rebuild_tuple(kind, parts)
         if type == "constexpr":
             raise TypeError(f"{self.source.name}: the constant {name} has no value")
         if type.startswith("tensordesc"):

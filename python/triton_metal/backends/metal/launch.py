@@ -11,6 +11,7 @@ from typing import Any
 from ... import _native, cache, messages, mps
 from ...errors import LaunchTypeError, LaunchValueError, compile_error
 from ...stages import Stages
+from ...tuples import element_name
 
 
 class MetalFunction:
@@ -313,7 +314,7 @@ def _named_parts(name: str, type: Any, value: Any) -> Iterable[tuple[str, Any]]:
     """The parts of an argument, under the names of the compiled kernel's arguments."""
     if isinstance(type, tuple):
         for index, (part, element) in enumerate(zip(type, value, strict=True)):
-            yield from _named_parts(f"{name}.{index}", part, element)
+            yield from _named_parts(element_name(name, type.__class__, index), part, element)
     elif type.startswith("tensordesc"):
         yield name, value.base
         for index, size in enumerate(value.shape):
