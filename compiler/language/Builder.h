@@ -124,6 +124,8 @@ public:
   Result constant(const Constant &value, Type type, llvm::ArrayRef<int64_t> shape = {});
   Result full(llvm::ArrayRef<int64_t> shape, const Operand &value, Type type);
   Result arange(int64_t start, int64_t end);
+  /// A value that nobody may read.
+  Value poison(Type type);
   Result programId(int64_t axis);
   Result numPrograms(int64_t axis);
 

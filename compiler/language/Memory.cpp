@@ -252,8 +252,10 @@ Result Builder::atomicRmw(AtomicOp op, const Value &pointer, const Operand &valu
   Type element = pointer.type.scalar().pointee();
   bool isHalf = element.is(ScalarKind::Float16) || element.is(ScalarKind::BFloat16);
   bool narrowInteger = element.isInteger() && element.bitWidth() < 32;
+  // Floats of 8 bits are only exchanged.
+  bool narrowFloat = element.isFloating() && element.bitWidth() < 16 && op != AtomicOp::Xchg;
   bool bitwise = op == AtomicOp::And || op == AtomicOp::Or || op == AtomicOp::Xor;
-  if ((isHalf && op != AtomicOp::Add) || narrowInteger || element.isPointer() ||
+  if ((isHalf && op != AtomicOp::Add) || narrowInteger || narrowFloat || element.isPointer() ||
       (bitwise && !element.isInteger()))
     return typeError(name + " does not support " + element.str());
 

@@ -37,7 +37,10 @@ llvm::Error Module::verify() {
   std::string messages;
   ScopedDiagnosticHandler handler(context.get(), [&](Diagnostic &diagnostic) {
     llvm::raw_string_ostream os(messages);
-    os << diagnostic.getLocation() << ": " << diagnostic << "\n";
+    if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
+      os << place.getFilename().getValue() << ":" << place.getLine() << ":" << place.getColumn()
+         << ": ";
+    os << "error: " << diagnostic << "\n";
     return success();
   });
   if (succeeded(mlir::verify(*module)))

@@ -3,6 +3,8 @@
 
 #include "dialect/tt/TT.h"
 
+#include "mlir/Dialect/UB/IR/UBOps.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 
@@ -47,6 +49,10 @@ Result Builder::numPrograms(int64_t axis) {
   if (llvm::Error error = checkAxis("num_programs", axis))
     return std::move(error);
   return make<tt::GetNumProgramsOp>(Type(ScalarKind::Int32), static_cast<int>(axis));
+}
+
+Value Builder::poison(Type type) {
+  return Value{ub::PoisonOp::create(builder, location, mlirType(type)), type};
 }
 
 Result Builder::arange(int64_t start, int64_t end) {

@@ -92,6 +92,7 @@ void bindValues(nb::class_<Builder> &builder) {
       .def("to_tensor", [](Builder &b, const Operand &x) { return unwrap(b.toTensor(x)); })
       .def("full", [](Builder &b, const Shape &shape, const Operand &x,
                       const Type &type) { return unwrap(b.full(shape, x, type)); })
+      .def("poison", &Builder::poison)
       .def("arange",
            [](Builder &b, int64_t start, int64_t end) { return unwrap(b.arange(start, end)); })
       .def("program_id", [](Builder &b, int64_t axis) { return unwrap(b.programId(axis)); })

@@ -501,8 +501,8 @@ a = tl.arange(0, 8)[3]
 # index with a slice | ':' and None
 a = tl.arange(0, 8)[1:3]
 
-# index too many | too many indices
-a = tl.arange(0, 8)[:, :]
+# index with an ellipsis | ':' and None
+a = tl.arange(0, 8)[..., None]
 
 # attribute of a tensor | no attribute 'strides'
 a = tl.arange(0, 8).strides
@@ -730,7 +730,7 @@ a = endless(n)
 # two return types | one type
 a = two_types(n)
 
-# not all paths return | end can be reached
+# not all paths return a value | one type
 a = half_return(n)
 
 # constexpr function of a tensor | compile-time

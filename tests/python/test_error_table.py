@@ -49,6 +49,7 @@ def two_types(a):
 def half_return(a):
     if a > 0:
         return a
+    return
 
 
 @triton.constexpr_function

@@ -42,6 +42,7 @@ def unequal(v, n):
 def sometimes(v, n):
     if n > 0:
         return v
+    return
 
 @triton.jit
 def kernel(x, i, n, s, BLOCK: tl.constexpr):
@@ -97,7 +98,7 @@ CASES = {
     "arguments of a function": ("w = helper(v, v)", "helper(v, v)", ["helper", "too many"]),
     "keyword": ("w = tl.load(x, wrong=1)", "tl.load(x, wrong=1)", ["wrong"]),
     "returns of two types": ("w = unequal(v, n)", "unequal(v, n)", ["one type"]),
-    "return on one path": ("w = sometimes(v, n)", "sometimes(v, n)", ["end can be reached"]),
+    "return without a value on one path": ("w = sometimes(v, n)", "sometimes(v, n)", ["one type"]),
     "value from a kernel": ("return v", "return v", ["kernel cannot return"]),
     "size of a run-time constexpr": ("w: tl.constexpr = n\n    u = tl.arange(0, w)", "tl.arange(0, w)", ["constexpr"]),
     "static_assert": ("tl.static_assert(BLOCK == 1, 'one only')", "tl.static_assert(BLOCK == 1, 'one only')", ["one only"]),

@@ -286,3 +286,41 @@ def test_same_input_same_bytes():
 def test_cdiv_and_next_power_of_2():
     assert [triton.cdiv(x, 4) for x in (0, 1, 4, 5)] == [0, 1, 1, 2]
     assert [triton.next_power_of_2(x) for x in (1, 2, 3, 5, 1024, 1025)] == [1, 2, 4, 8, 1024, 2048]
+
+
+@triton.jit
+def of_two_kinds(x, kind):
+    if kind == 0:
+        return x * 2, 1.5
+    elif kind == 1:
+        return x + 1, 2.5
+
+
+@triton.jit
+def without_a_last_return(out, kind, N: tl.constexpr):
+    a, b = of_two_kinds(tl.arange(0, N), kind)
+    tl.store(out + tl.arange(0, N), a + b)
+
+
+def test_a_function_may_end_without_a_return_on_a_path_that_no_launch_takes():
+    x = np.arange(8, dtype=np.float32)
+    for kind, expected in ((0, x * 2 + 1.5), (1, x + 1 + 2.5)):
+        out = np.zeros(8, np.float32)
+        without_a_last_return[(1,)](out, kind, N=8)
+        assert (out == expected).all()
+
+
+@triton.jit
+def store_of_any_rank(out, value, RANK: tl.constexpr):
+    if RANK == 1:
+        out = out[None, :]
+    else:
+        out = out[None, None, :]
+    tl.store(out, value + tl.zeros((1,) * RANK, tl.float32))
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_a_scalar_is_indexed_as_a_row_is(rank):
+    out = np.zeros(1, np.float32)
+    store_of_any_rank[(1,)](out, 2.5, RANK=rank)
+    assert out[0] == 2.5

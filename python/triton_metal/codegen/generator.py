@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import _native
 from .._native import Builder, dtype, tensor
+from ..errors import compile_error
 from ..functions import KernelFunction
 from ..language.blocks import descriptor_parts, tensor_descriptor
 from ..reads import Reads
@@ -28,6 +29,9 @@ from .values import (
     fill,
     template_of,
 )
+
+#: What a function returns where it ends without a return.
+MISSING = object()
 
 
 class CodeGenerator(Statements, Expressions, Calls):
@@ -100,25 +104,25 @@ class CodeGenerator(Statements, Expressions, Calls):
     def finish(self, node: ast.FunctionDef, is_kernel: bool) -> Any:
         """Emits the returns, all of one type."""
         builder = self.builder
+        values = [value for _, value, _ in self.returns]
         if not self.terminated:
-            for _, value, place in self.returns:
-                if value is not None:
-                    raise self.error(
-                        place,
-                        f"{self.function.name} returns a value here, but its end can be reached "
-                        "without a return",
-                    )
-            self.returns.append((builder.current_block(), None, node))
+            # As in Triton, what a function returns where it has no return is undefined if it returns a value elsewhere.
+            has_value = any(value is not None for value in values)
+            self.returns.append((builder.current_block(), MISSING if has_value else None, node))
         template = template_of(self.returns[0][1])
         for _, value, place in self.returns[1:]:
-            template = self.common(template, template_of(value), place)
+            if value is not MISSING:
+                template = self.common(template, template_of(value), place)
         if is_kernel and template is not None:
             raise self.error(self.returns[0][2], "a kernel cannot return a value: store it")
         results: list[dtype] = []
         for block, value, place in self.returns:
             handles: list[tensor] = []
             builder.set_block(block)
-            self.materialize(template, value, handles)
+            if value is MISSING:
+                self.undefined(template, handles)
+            else:
+                self.materialize(template, value, handles)
             self.at(place)
             builder.emit_return(block, handles)
             results = [handle.type for handle in handles]
@@ -157,6 +161,14 @@ class CodeGenerator(Statements, Expressions, Calls):
         elif isinstance(template, RuntimeLeaf):
             into.append(value if isinstance(value, tensor) else self.builder.to_tensor(value))
 
+    def undefined(self, template: Any, into: list[tensor]) -> None:
+        """Values of a template's types that nobody may read."""
+        if isinstance(template, tuple):
+            for part in template:
+                self.undefined(part, into)
+        elif isinstance(template, RuntimeLeaf):
+            into.append(self.builder.poison(template.type))
+
 
 CodeGenerator.visitors = {
     getattr(ast, name.removeprefix("visit_")): getattr(CodeGenerator, name)
@@ -186,5 +198,8 @@ def generate_module(
     state.symbols.add(symbol)
     generator = CodeGenerator(function, state)
     generator.generate(symbol, arguments, True, divisibility, memory)
-    module.verify()
+    try:
+        module.verify()
+    except ValueError as error:
+        raise compile_error(str(error)) from None
     return module

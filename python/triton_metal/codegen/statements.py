@@ -258,9 +258,12 @@ class Statements(Jumps):
     ) -> tuple[list[str], list[Any]]:
         """The variables that have different values on the two paths."""
         names, templates = [], []
+        both = {**then, **other}
+        # Triton's order: the variables that are there before, then the new ones by name.
+        ordered = [*(n for n in both if n in before), *sorted(n for n in both if n not in before)]
         changed = [
             name
-            for name in {**then, **other}
+            for name in ordered
             if name not in before
             or not self.same_value(then.get(name), before[name])
             or not self.same_value(other.get(name), before[name])

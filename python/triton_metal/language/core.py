@@ -432,15 +432,12 @@ tensor_methods["logical_or"] = _logical_or
 @builtin
 def getitem(input, *slices):
     """``x[:, None]``: inserts a new dimension at each None."""
-    result, taken = input, 0
+    result = input
     for dim, index in enumerate(slices):
         if index is None:
             result = builder().expand_dims(result, dim)
-        elif isinstance(index, builtins.slice) and index == builtins.slice(None):
-            taken += 1
-            if taken > len(input.shape):
-                raise ValueError(f"too many indices for {input.type}")
-        else:
+        # As in Triton, a ":" for a dimension that is not there changes nothing: kernels index scalars and rows alike.
+        elif not (isinstance(index, builtins.slice) and index == builtins.slice(None)):
             raise ValueError(
                 f"a tensor index can only contain ':' and None, not {describe(index)}; "
                 "use pointers, tl.gather or reductions to read elements"
