@@ -134,7 +134,7 @@ def refusal(diagnostics: str) -> CompilationError:
     """The compiler's diagnostics as an exception; for a kernel that needs too much of the device as a `DoesNotFit`."""
     error = compile_error(diagnostics)
     if excess := excess_of(diagnostics):
-        return DoesNotFit(error.message, error.location, error.callers, excess)
+        return DoesNotFit(error.error_message, error.location, error.callers, excess)
     return error
 
 

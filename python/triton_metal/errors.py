@@ -18,13 +18,28 @@ class TritonError(Exception):
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A location in a Python source file. Line and column count from 1."""
+    """A location in a Python source file. Line and column count from 1.
+
+    ``function`` is the function that it is in, and ``position`` its place there: the line of the function's source, from 1
+    on with the line of its ``def``, and the column without the function's indentation, from 0 on, as Triton counts them.
+    """
 
     file: str
     line: int
     column: int
     text: str = ""
     length: int = 1
+    function: str = ""
+    position: tuple[int, int] | None = None
+
+    def within(self) -> str:
+        """The function and the place in it, "" if they are not known."""
+        if self.position is None:
+            return ""
+        line, column = self.position
+        return (
+            f"in {self.function} at {line}:{column}:" if self.function else f"at {line}:{column}:"
+        )
 
     def excerpt(self) -> str:
         """The source line with a caret under the location."""
@@ -46,46 +61,91 @@ class _PlacedError(TritonError):
         location: SourceLocation | None = None,
         callers: tuple[SourceLocation, ...] = (),
     ) -> None:
-        self.message = message
+        self.error_message = message
         self.location = location
         self.callers = callers
         super().__init__(message)
 
+    @property
+    def message(self) -> str:
+        """The message without location and source."""
+        return self.error_message
+
     def __str__(self) -> str:
         if self.location is None:
-            return self.message
+            return self.error_message
         where = self.location
-        lines = [f"{where.file}:{where.line}:{where.column}: {self.message}"]
-        if excerpt := where.excerpt():
-            lines.append(excerpt)
+        place = f"{where.file}:{where.line}:{where.column}: " if where.file else ""
+        lines = [f"{place}{self.error_message}", where.within(), where.excerpt()]
         for caller in self.callers:
-            lines.append(f"called from {caller.file}:{caller.line}:{caller.column}")
-            if excerpt := caller.excerpt():
-                lines.append(excerpt)
-        return "\n".join(lines)
+            within = caller.within()
+            lines.append(
+                f"called from {caller.file}:{caller.line}:{caller.column}"
+                f"{', ' + within if within else ''}"
+            )
+            lines.append(caller.excerpt())
+        return "\n".join(filter(None, lines))
 
     def __reduce__(self):
-        return type(self), (self.message, self.location, self.callers)
+        return type(self), (self.error_message, self.location, self.callers)
 
 
 class CompilationError(_PlacedError):
-    """An error in a kernel that prevents its compilation."""
+    """An error in a kernel that prevents its compilation.
+
+    ``error_message`` says what is wrong, ``message`` is the whole text. ``src`` is the source of the function that is to
+    be changed, and ``node`` the part of its syntax tree, where the walk over the kernel found the error; else they are
+    None. The arguments may be Triton's, too: ``CompilationError(src, node, error_message)``.
+    """
+
+    def __init__(
+        self,
+        message: str | None,
+        location: SourceLocation | ast.AST | None = None,
+        callers: tuple[SourceLocation, ...] | str | None = (),
+        src: str | None = None,
+        node: ast.AST | None = None,
+    ) -> None:
+        if isinstance(location, ast.AST):
+            src, node = message, location
+            message, callers = str(callers or ""), ()
+            location = _within(src, node)
+        super().__init__(str(message or ""), location, tuple(callers or ()))
+        self.src = src
+        self.node = node
 
     @property
-    def error_message(self) -> str:
-        """The message without location and source."""
-        return self.message
+    def message(self) -> str:
+        """The whole text: the place, the message, the source and the calls."""
+        return str(self)
 
-    def called_from(self, location: SourceLocation) -> CompilationError:
+    def called_from(
+        self, location: SourceLocation, src: str | None = None, node: ast.AST | None = None
+    ) -> CompilationError:
         """This error with a call of the function that it is in.
 
-        An error in the language's own functions is reported at their call.
+        An error in the language's own functions is reported at their call, which is ``node`` of the function ``src``.
         """
         if self.location is not None and _is_ours(self.location):
-            return type(self)(self.message, location)
+            return type(self)(self.error_message, location, (), src, node)
         if _is_ours(location):
             return self
-        return type(self)(self.message, self.location, (*self.callers, location))
+        callers = (*self.callers, location)
+        return type(self)(self.error_message, self.location, callers, self.src, self.node)
+
+    def __reduce__(self):
+        places = (self.location, self.callers)
+        return type(self), (self.error_message, *places, self.src, self.node)
+
+
+def _within(src: str | None, node: ast.AST) -> SourceLocation | None:
+    """The location of a node in a text that is in no known file."""
+    line, column = getattr(node, "lineno", None), getattr(node, "col_offset", 0)
+    if line is None:
+        return None
+    lines = (src or "").splitlines()
+    text = lines[line - 1] if line <= len(lines) else ""
+    return SourceLocation("", line, column + 1, text, node_length(node), position=(line, column))
 
 
 class UnsupportedLanguageConstruct(CompilationError):
@@ -145,7 +205,13 @@ class DeviceAssertionError(DeviceError):
     index: tuple[int, ...] = ()
 
     def __reduce__(self):
-        return _assertion, (self.message, self.location, self.callers, self.program, self.index)
+        return _assertion, (
+            self.error_message,
+            self.location,
+            self.callers,
+            self.program,
+            self.index,
+        )
 
 
 def _assertion(
@@ -184,7 +250,7 @@ class DeviceRefusal(DeviceError):
 
     def __reduce__(self):
         fields = {"kind": self.kind, "framework": self.framework, "said": self.said}
-        return _refusal, (self.message, self.location, self.callers, fields)
+        return _refusal, (self.error_message, self.location, self.callers, fields)
 
 
 def _refusal(message: str, location: Any, callers: Any, fields: dict[str, str]) -> DeviceRefusal:
@@ -331,11 +397,12 @@ class DoesNotFit(CompilationError, OutOfResources):
         excess: tuple[int, int, str] = (0, 0, ""),
     ) -> None:
         Exception.__init__(self, message)
-        self.message, self.location, self.callers = message, location, callers
+        self.error_message, self.location, self.callers = message, location, callers
+        self.src = self.node = None
         self.required, self.limit, self.name = excess
 
     __str__ = CompilationError.__str__
 
     def __reduce__(self):
         excess = (self.required, self.limit, self.name)
-        return type(self), (self.message, self.location, self.callers, excess)
+        return type(self), (self.error_message, self.location, self.callers, excess)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -28,11 +29,21 @@ def with_short_traceback(function: Callable[..., T], *args: Any) -> T:
 
 
 def _shown(error: CompilationError, cause: BaseException | None) -> BaseException | None:
-    """The cause of an error if it says more than the error: where the program's own Python failed, or other words."""
+    """The cause of an error, as Triton's errors have one.
+
+    In a function that the kernel calls: the error at its place, without the calls. In a call: what that raised. Else the
+    cause if it says more than the error: where the program's own Python failed, or other words.
+    """
+    if error.callers:
+        place = (error.error_message, error.location, (), error.src, error.node)
+        root = type(error)(*place)
+        root.__cause__ = _shown(root, cause)
+        return root
     if cause is None:
         return None
     frames = _of_program(cause.__traceback__)
-    if frames is None and str(cause) in error.message:
+    said = frames is None and str(cause) in error.error_message
+    if said and not isinstance(error.node, ast.Call):
         return None
     return cause.with_traceback(frames)
 

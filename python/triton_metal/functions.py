@@ -18,6 +18,7 @@ from ._native import configuration_changed, dtype
 from .constants import is_own
 from .constexpr import const, constexpr, unwrap
 from .dependencies import key_of
+from .errors import CompilationError, SourceLocation
 from .source import Source, lines_of, read_source, text_source
 
 
@@ -328,8 +329,30 @@ class KernelFunction(JITCallable):
 
     @property
     def params(self) -> tuple[Param, ...]:
+        """The parameters. Raises CompilationError for one that is a constexpr and not to be specialised on."""
         self._read()
+        for param in self._params:
+            if param.is_constexpr and not param.specialize_alignment:
+                raise self._contradiction(param)
         return self._params
+
+    def _contradiction(self, param: Param) -> CompilationError:
+        source, name = self._own_source(), param.name
+        option = "do_not_specialize"
+        if param.specialize:
+            option += "_on_alignment"
+        line = source.lines[0] if source.lines else ""
+        place = SourceLocation(
+            source.file, source.first_line, source.indent + 1, line, 3, self.name, (1, 0)
+        )
+        return CompilationError(
+            f"{name} marked as constexpr and listed in {option}: a kernel is always specialised on a constexpr, so take "
+            f"{name} out of {option}",
+            place,
+            (),
+            source.text,
+            source.node,
+        )
 
     @property
     def cells(self) -> dict[str, CellType]:
@@ -344,11 +367,6 @@ class KernelFunction(JITCallable):
             kind, is_constexpr, is_const = annotation_type(parameter.annotation)
             fixed = index in self._do_not_specialize or name in self._do_not_specialize
             unaligned = index in self._unaligned or name in self._unaligned
-            if is_constexpr and (fixed or unaligned):
-                raise TypeError(
-                    f"{self.name}: the parameter {name} is a constexpr and in do_not_specialize: "
-                    "a kernel is always specialised on a constexpr"
-                )
             result.append(
                 Param(
                     index,

@@ -58,7 +58,7 @@ def test_max_threads_takes_fewer_warps():
     x, y = np.ones(1024, np.float32), np.zeros(1, np.float32)
     with pytest.raises(CompileError) as caught:
         rows_kernel[(1,)](x, y, BLOCK=1024, num_warps=4)
-    assert caught.value.message == (
+    assert caught.value.error_message == (
         "has num_warps=4, which is 128 threads in a threadgroup, and the target takes 100: launch it with "
         "num_warps=2"
     )

@@ -59,7 +59,7 @@ def test_lacking_features_are_refused():
     assert triton.compile_ttir(ttir, target=without()).asm["metal"]
     with pytest.raises(CompileError) as caught:
         triton.compile_ttir(ttir, target=without("memory_orders"))
-    assert caught.value.message.startswith(
+    assert caught.value.error_message.startswith(
         "uses memory orders other than relaxed, which the target (Metal 3.2) does not have: it takes "
         "Metal 3.2, which macOS 15 has first; "
     )
@@ -108,7 +108,7 @@ def test_limits_of_a_target():
     ttir = AXPB(tl.float32)
     with pytest.raises(CompileError) as caught:
         triton.compile_ttir(ttir, num_warps=16, target=without(max_threads=256))
-    assert caught.value.message == (
+    assert caught.value.error_message == (
         "has num_warps=16, which is 512 threads in a threadgroup, and the target takes 256: launch it "
         "with num_warps=8"
     )
@@ -172,7 +172,7 @@ def test_bad_targets(spec, words):
 
     with pytest.raises(CompileError) as caught:
         triton.compile_ttir(AXPB(tl.float32), target=Spec())
-    assert caught.value.message.endswith(words)
+    assert caught.value.error_message.endswith(words)
 
 
 def test_compiler_knows_every_feature():

@@ -90,7 +90,7 @@ def observe(observed: Any) -> None:
         try:
             compiled = compile_arguments(self, *arguments, **options)
         except Exception as error:
-            record.refused.append(getattr(error, "message", None) or str(error))
+            record.refused.append(getattr(error, "error_message", None) or str(error))
             raise
         record.compiled += 1
         record.milliseconds.append((time.perf_counter() - start) * 1e3)

@@ -108,7 +108,7 @@ def _observe() -> None:
             metal = make_metal(*arguments)
         except Exception as error:
             cause = error.__cause__ or error
-            _observed.refused.append(getattr(cause, "message", None) or str(cause))
+            _observed.refused.append(getattr(cause, "error_message", None) or str(cause))
             raise
         _observed.milliseconds.append((time.perf_counter() - start) * 1e3)
         _observed.largest = max(_observed.largest, len(metal))

@@ -74,7 +74,7 @@ class Calls(Walk):
             try:
                 return self.call_jit(function, tuple(args), kwargs, node)
             except CompilationError as error:
-                raise error.called_from(self.location(node)) from error.__cause__
+                raise self.called_from(error, node) from error.__cause__
         if core.is_builtin(function):
             self.at(node)
             wants = getattr(function, "__triton_wants__", None)
@@ -212,7 +212,7 @@ class Calls(Walk):
         try:
             return self.inline(function)
         except CompilationError as error:
-            raise error.called_from(self.location(node)) from error.__cause__
+            raise self.called_from(error, node) from error.__cause__
         finally:
             self.inlining.pop()
             self.outer_scopes.pop()
@@ -304,7 +304,7 @@ class Calls(Walk):
                 kwargs = {name: self.reads.settle(value) for name, value in kwargs.items()}
             return function(*args, **kwargs)
         except CompilationError as error:  # of a function that the operation calls
-            raise error.called_from(self.location(node)) from error.__cause__
+            raise self.called_from(error, node) from error.__cause__
         except TypeError as error:
             raise self.error(node, self.clean(error, function, args)) from error
         except ValueError as error:
@@ -341,8 +341,10 @@ class Calls(Walk):
         if self.reads.call(bool, passed):
             return
         message = self.visit(node.args[1]) if len(node.args) == 2 else ""
-        raise CompileTimeAssertionFailure(
-            f"static assertion failed{': ' + str(message) if message else ''}", self.location(node)
+        raise self.error(
+            node,
+            f"static assertion failed{': ' + str(message) if message else ''}",
+            CompileTimeAssertionFailure,
         )
 
     def call_jit(

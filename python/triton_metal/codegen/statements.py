@@ -75,8 +75,10 @@ class Statements(Jumps):
         message = "" if node.msg is None else self.visit(node.msg)
         if not is_runtime(test):
             if not self.reads.call(bool, test):
-                raise CompileTimeAssertionFailure(
-                    f"assertion failed{': ' + str(message) if message else ''}", self.location(node)
+                raise self.error(
+                    node,
+                    f"assertion failed{': ' + str(message) if message else ''}",
+                    CompileTimeAssertionFailure,
                 )
             test = True
         self.at(node)

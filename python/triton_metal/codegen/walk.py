@@ -82,21 +82,29 @@ class Walk:
         )
 
     def location(self, node: ast.AST) -> SourceLocation:
-        line = getattr(node, "lineno", 1)
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
         return SourceLocation(
             self.file,
             self.line_offset + line,
-            self.column_offset + getattr(node, "col_offset", 0),
+            self.column_offset + column,
             text,
             node_length(node),
+            self.function.name,
+            (line, column),
         )
 
-    def unsupported(self, node: ast.AST, message: str) -> UnsupportedLanguageConstruct:
-        return UnsupportedLanguageConstruct(message, self.location(node))
+    def error(
+        self, node: ast.AST, message: str, kind: type[CompilationError] = CompilationError
+    ) -> CompilationError:
+        return kind(message, self.location(node), (), self.function.source.text, node)
 
-    def error(self, node: ast.AST, message: str) -> CompilationError:
-        return CompilationError(message, self.location(node))
+    def unsupported(self, node: ast.AST, message: str) -> CompilationError:
+        return self.error(node, message, UnsupportedLanguageConstruct)
+
+    def called_from(self, error: CompilationError, node: ast.AST) -> CompilationError:
+        """An error with the call of the function that it is in."""
+        return error.called_from(self.location(node), self.function.source.text, node)
 
     def statements(self, body: list[ast.stmt]) -> None:
         for statement in body:

@@ -16,7 +16,7 @@ from ..errors import OutOfResources
 from ..runtime.cache import get_cache_key, triton_key
 from ..runtime.driver import driver
 from ..sources import ASTSource, IRSource
-from .code_generator import module_of
+from .module import module_of
 
 
 def make_backend(target: GPUTarget) -> BaseBackend:

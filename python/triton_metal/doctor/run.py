@@ -40,9 +40,9 @@ def compiled_kernels() -> Iterator[list[Any]]:
 
 def failure(error: BaseException, kernels: list[Any]) -> dict[str, Any]:
     """The fields of a record for an error, with the Metal text of the kernel that caused it."""
-    if isinstance(error, CompilationError) and " the target (" in error.message:
+    if isinstance(error, CompilationError) and " the target (" in error.error_message:
         # The compiler refuses what a GPU lacks; that is not a failure.
-        return {"ok": True, "refused": error.message}
+        return {"ok": True, "refused": error.error_message}
     if isinstance(error, ModuleNotFoundError) and error.name == "ml_dtypes":
         return {"ok": True, "skipped": WITHOUT_BFLOAT16}
     record: dict[str, Any] = {"ok": False, "error": f"{type(error).__name__}: {error}"}

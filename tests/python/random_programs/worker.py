@@ -45,7 +45,7 @@ def answer(fields: dict, folder: Path) -> dict:
     except DeviceError as error:
         kind, detail = "metal", str(error)
     except CompileError as error:
-        kind, detail = "refused", error.message
+        kind, detail = "refused", error.error_message
     except Exception as error:
         kind, detail = "error", f"{type(error).__name__}: {error}"
     seconds = time.perf_counter() - start
