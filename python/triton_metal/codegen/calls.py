@@ -20,6 +20,7 @@ from ..language.semantic import TritonSemantic
 from ..language.values import plain, wrapped
 from ..purity import functions_of, record_reads
 from ..tuples import rebuild_tuple
+from .advice import not_of_the_language, parameters_to_annotate, static_only
 from .functions import ITERATORS, STATIC_CLASSES, STATIC_FUNCTIONS
 from .values import (
     BoundMethod,
@@ -109,11 +110,7 @@ class Calls(Walk):
                 return special(self.reads, *args, **kwargs)
         elif not (self.is_static_callable(function) or self.is_constexpr_global(node, function)):
             name = getattr(function, "__name__", None) or describe(function)
-            raise self.error(
-                node,
-                f"{name} is not a function of the language: a kernel can call tl functions and functions "
-                "that are decorated with @triton_metal.jit or @triton_metal.constexpr_function",
-            )
+            raise self.error(node, not_of_the_language(function, name))
         if function is core.condition:
             return self.call_builtin(node, function, tuple(args), kwargs)
         if (
@@ -127,10 +124,7 @@ class Calls(Walk):
         for value in (*args, *kwargs.values()):
             if is_runtime(value):
                 name = getattr(function, "__name__", str(function))
-                raise self.error(
-                    node,
-                    f"{name} works on compile-time values, but is given {describe(value)}",
-                )
+                raise self.error(node, static_only(function, name, describe(value)))
         return self.reads.call(function, *args, **kwargs)
 
     def as_tuple(self, node: ast.AST, args: list[Any], kwargs: dict[str, Any]) -> tuple:
@@ -306,7 +300,10 @@ class Calls(Walk):
         except CompilationError as error:  # of a function that the operation calls
             raise self.called_from(error, node) from error.__cause__
         except TypeError as error:
-            raise self.error(node, self.clean(error, function, args)) from error
+            message = self.clean(error, function, args, kwargs)
+            if "constexpr" in message and isinstance(node, ast.Call):
+                message += parameters_to_annotate(node, self.scope, self.function.arg_names)
+            raise self.error(node, message) from error
         except ValueError as error:
             raise self.error(node, str(error)) from error
         finally:
@@ -321,13 +318,20 @@ class Calls(Walk):
             raise self.error(node, str(error)) from error
 
     @staticmethod
-    def clean(error: TypeError, function: Any, args: tuple[Any, ...]) -> str:
-        """A message for the binding layer's error about argument types."""
+    def clean(
+        error: TypeError, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> str:
+        """A message for the binding layer's error about argument types, and for Python's about their number."""
         message = str(error)
+        name = getattr(function, "__name__", "this operation")
+        if message.startswith(f"{name}() ") and core.is_builtin(function):
+            parameters = str(inspect.signature(inspect.unwrap(function)))
+            return f"{message}: it is tl.{name}{parameters}"
         if "incompatible function arguments" not in message:
             return message
-        name = getattr(function, "__name__", "this operation")
-        return f"{name} does not take ({', '.join(describe(arg) for arg in args)})"
+        given = [describe(arg) for arg in args]
+        given += [f"{key}={describe(value)}" for key, value in (kwargs or {}).items()]
+        return f"{name} does not take ({', '.join(given)})"
 
     def static_assert(self, node: ast.Call) -> None:
         if not 1 <= len(node.args) <= 2 or node.keywords:

@@ -20,6 +20,7 @@ from ..language.aggregates import is_aggregate, is_aggregate_class
 from ..language.blocks import BLOCKS
 from ..language.overflow import checked_binary
 from ..language.values import type_of
+from .advice import absent, no_attribute, operator_advice, undefined
 from .functions import BUILTINS
 from .values import BoundMethod, PythonFunction, describe, is_runtime
 from .walk import Walk
@@ -105,7 +106,7 @@ class Expressions(Walk):
             )
         if name in BUILTINS:
             return BUILTINS[name]
-        raise self.error(node, f"{name} is not defined")
+        raise self.error(node, undefined(name, [*self.scope, *self.function.function.__globals__]))
 
     def free_variable(self, name: str) -> Any:
         """A variable of an enclosing function, or a global."""
@@ -194,7 +195,9 @@ class Expressions(Walk):
             value = self.visit(part.value)
             if is_runtime(value):
                 raise self.error(
-                    node, f"an f-string can only hold compile-time values, not {describe(value)}"
+                    node,
+                    f"an f-string can only hold compile-time values, not {describe(value)}. To print it, make it an "
+                    'argument of its own: print("x =", x)',
                 )
             conversion = {115: str, 114: repr, 97: ascii}.get(part.conversion)
             if conversion is not None:
@@ -206,7 +209,10 @@ class Expressions(Walk):
     def binary(self, node: ast.AST, op: ast.AST, left: Any, right: Any) -> Any:
         entry = _BINARY.get(type(op))
         if entry is None:
-            raise self.unsupported(node, f"kernels do not support the operator {type(op).__name__}")
+            raise self.unsupported(
+                node,
+                f"kernels do not support the operator {type(op).__name__}{operator_advice(op)}",
+            )
         native, python, symbol = entry
         if is_aggregate(left) or is_aggregate(right):
             return self.aggregate_operator(node, op, symbol, left, right)
@@ -214,13 +220,15 @@ class Expressions(Walk):
             if native is None:
                 raise self.error(
                     node,
-                    f"{symbol} requires compile-time numbers, not {describe(left)} and {describe(right)}",
+                    f"{symbol} requires compile-time numbers, not {describe(left)} and {describe(right)}"
+                    f"{operator_advice(op)}",
                 )
             for side in (left, right):
                 if not isinstance(side, (tensor, bool, int, float)):
                     raise self.error(
                         node,
-                        f"unsupported operands for {symbol}: {describe(left)} and {describe(right)}",
+                        f"unsupported operands for {symbol}: {describe(left)} and {describe(right)}"
+                        f"{self.of_none(node, left, right)}",
                     )
             self.at(node)
             if self.may_overflow and self.options.debug:
@@ -229,6 +237,15 @@ class Expressions(Walk):
                 )
             return self.call_native(node, self.builder.binary, native, left, right)
         return self.reads.call(python, left, right)
+
+    @staticmethod
+    def of_none(node: ast.AST, left: Any, right: Any) -> str:
+        """What to do with an operand that is None."""
+        if left is not None and right is not None:
+            return ""
+        part = getattr(node, "left" if left is None else "right", None)
+        name = part.id if isinstance(part, ast.Name) else "the argument"
+        return f". Pass an array or a number for {name}, or test it with: if {name} is not None"
 
     def aggregate_operator(
         self, node: ast.AST, op: ast.AST, symbol: str, left: Any, right: Any
@@ -358,7 +375,23 @@ class Expressions(Walk):
             raise self.error(
                 node.slice, f"a tuple index must be a compile-time integer, not {describe(index)}"
             )
-        return self.reads.call(operator.getitem, value, index)
+        try:
+            return self.reads.call(operator.getitem, value, index)
+        except IndexError:
+            raise self.error(node, self.out_of_range(node, value, index)) from None
+
+    def out_of_range(self, node: ast.Subscript, value: Any, index: Any) -> str:
+        """The message for an index that a tuple does not have."""
+        text = ast.unparse(node.value)
+        message = f"{text} has {len(value)} elements, so that there is no {text}[{index}]"
+        part = node.value
+        if isinstance(part, ast.Attribute) and part.attr == "shape" and not value:
+            owner = ast.unparse(part.value)
+            return (
+                f"{text} is (), for {owner} is a scalar here: a kernel does not know the shape of the array that a pointer "
+                "points to, so pass the sizes that it needs as arguments"
+            )
+        return message
 
     def part(self, node: ast.AST, value: Any, name: str) -> Any:
         """An attribute or a method of a block pointer or a tensor descriptor."""
@@ -380,7 +413,7 @@ class Expressions(Walk):
                 return BoundMethod(core.tensor_methods[name], value)
             if name in ("shape", "dtype", "type", "numel"):
                 return getattr(value, name)
-            raise self.error(node, f"{describe(value)} has no attribute {name!r}")
+            raise self.error(node, no_attribute(value, describe(value), name))
         if is_aggregate(value):
             return self.member(node, value, name)
         if isinstance(value, BLOCKS):
@@ -406,5 +439,5 @@ class Expressions(Walk):
             return self.reads.attribute(value, name, self.watched or type(value) is not ModuleType)
         except AttributeError:
             if isinstance(value, ModuleType):
-                raise self.error(node, f"{value.__name__} has no {name!r}") from None
-            raise self.error(node, f"{describe(value)} has no attribute {name!r}") from None
+                raise self.error(node, absent(value, name)) from None
+            raise self.error(node, no_attribute(value, describe(value), name)) from None

@@ -35,6 +35,11 @@ def static_hasattr(reads: Reads, value: Any, name: str) -> bool:
 
 
 def static_len(reads: Reads, value: Any) -> int:
+    if isinstance(value, tensor) and not value.shape:
+        raise TypeError(
+            f"len takes a tuple or a tile, not {value.type}: a kernel does not know how long the array of a pointer is, so "
+            "pass its size as an argument"
+        )
     return reads.call(len, value)
 
 

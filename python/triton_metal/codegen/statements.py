@@ -127,11 +127,16 @@ class Statements(Jumps):
             for element, part in zip(target.elts, value, strict=True):
                 self.assign(element, part, node)
         elif isinstance(target, ast.Subscript):
-            raise self.unsupported(
-                target, "elements of a tensor cannot be assigned: use tl.where, or tl.store"
-            )
+            raise self.unsupported(target, self.element_advice(target))
         else:
             raise self.unsupported(target, "attributes cannot be assigned in a kernel")
+
+    def element_advice(self, target: ast.Subscript) -> str:
+        """What to write in the place of ``x[i] = value``."""
+        name, owner = ast.unparse(target.value), self.visit(target.value)
+        if isinstance(owner, tensor) and owner.dtype.is_ptr():
+            return f"a pointer has no elements: use tl.store({name} + {ast.unparse(target.slice)}, value)"
+        return "elements of a tensor cannot be assigned: use tl.where, or tl.store"
 
     def visit_Assign(self, node: ast.Assign) -> None:
         value = self.visit(node.value)
@@ -272,7 +277,7 @@ class Statements(Jumps):
         ]
         for name in changed:
             if name not in then or name not in other:
-                self.lost[name] = "only one path of an if assigns it"
+                self.lost[name] = "only one path of an if assigns it; assign it before the if"
                 continue
             a, b = then[name], other[name]
             if self.same_value(a, b) and not is_runtime(a):
@@ -370,9 +375,25 @@ class Statements(Jumps):
                 raise self.error(
                     node,
                     f"{name} is {describe(old)} before this loop and {describe(new)} after its "
-                    "body: its type must stay the same",
+                    f"body: its type must stay the same{self.first_type(name, old, new)}",
                 )
         return flatten(tuple(self.scope[name] for name in names), [])
+
+    @staticmethod
+    def first_type(name: str, old: Any, new: Any) -> str:
+        """How a variable gets its type before the loop that changes it."""
+        if not isinstance(old, tensor) or not isinstance(new, tensor):
+            return ""
+        if tuple(old.shape) != tuple(new.shape):
+            if old.shape:
+                return f". Give it the shape {list(new.shape)} before the loop, or reshape it in the body"
+            kind = describe(new).partition("[")[0]
+            return f". Begin with a tile: {name} = tl.zeros({list(new.shape)}, tl.{kind})"
+        if old.dtype.is_int() and new.dtype.is_floating():
+            return f". Begin with a float: {name} = 0.0"
+        if old.dtype.is_ptr() or new.dtype.is_ptr():
+            return ""
+        return f". Convert it in the body: .to(tl.{describe(old).partition('[')[0]})"
 
     def enter_body(self, before: dict[str, Any], names: list[str], arguments: list[tensor]) -> None:
         self.scope = dict(before)

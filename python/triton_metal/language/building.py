@@ -161,8 +161,22 @@ def read_int(name: str, value: Any) -> int:
 def read_dtype(name: str, value: Any) -> dtype:
     value = unwrap(value)
     if not isinstance(value, dtype):
-        raise TypeError(f"{name} must be a dtype such as tl.float32, not {describe(value)}")
+        named = str(value).rpartition(".")[2]
+        own = type(value).__module__.partition(".")[0] != "builtins" and is_dtype_name(named)
+        raise TypeError(
+            f"{name} must be a dtype such as tl.float32, not {describe(value)}"
+            f"{f': write tl.{named}' if own else ''}"
+        )
     return value
+
+
+def is_dtype_name(name: str) -> bool:
+    """Whether a name is one of the language's dtypes."""
+    try:
+        dtype(name)
+    except ValueError:
+        return False
+    return True
 
 
 def read_static(name: str, value: Any) -> Any:

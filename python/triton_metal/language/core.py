@@ -429,6 +429,17 @@ tensor_methods["logical_and"] = _logical_and
 tensor_methods["logical_or"] = _logical_or
 
 
+def _index_advice(input: tensor, index: Any) -> str:
+    """What to write in the place of ``x[index]``."""
+    if input.dtype.is_ptr() and not input.shape:
+        offset = "index" if isinstance(index, (tensor, builtins.slice)) else repr(index)
+        return f"a pointer has no elements to index: use tl.load(pointer + {offset})"
+    return (
+        f"a tensor index can only contain ':' and None, not {describe(index)}; "
+        "use pointers, tl.gather or reductions to read elements"
+    )
+
+
 @builtin
 def getitem(input, *slices):
     """``x[:, None]``: inserts a new dimension at each None."""
@@ -438,10 +449,7 @@ def getitem(input, *slices):
             result = builder().expand_dims(result, dim)
         # As in Triton, a ":" for a dimension that is not there changes nothing: kernels index scalars and rows alike.
         elif not (isinstance(index, builtins.slice) and index == builtins.slice(None)):
-            raise ValueError(
-                f"a tensor index can only contain ':' and None, not {describe(index)}; "
-                "use pointers, tl.gather or reductions to read elements"
-            )
+            raise ValueError(_index_advice(input, index))
     return result
 
 
@@ -528,7 +536,9 @@ def _fold(name: str, pick: Callable[..., Any], combine: Any) -> Any:
                     )
             return pick(*args)
         if len(args) < 2:
-            raise TypeError(f"{name} requires at least two run-time values")
+            raise TypeError(
+                f"{name} requires at least two run-time values: use tl.{name} to reduce a tensor"
+            )
         return functools.reduce(combine, args)
 
     fold.__name__ = name
