@@ -91,7 +91,7 @@ async def f():
 # attribute assignment | attributes cannot be assigned
 x.shape = 1
 
-# subscript assignment | cannot be assigned; tl.where
+# subscript assignment | cannot be assigned; tl.store(x + 0, value)
 x[0] = 1
 
 # subscript augmented | assigned
@@ -129,12 +129,13 @@ a = [k for k in N]
 def f(a):
     return a
 
-# early return in a local function | at its end | return 1
+# early returns of two types in a local function | all returns must have one type | return v
 def f(a):
-    if a:
+    if a > 0:
         return 1
-    return 2
-b = f(N)
+    return v
+v = tl.load(x + tl.arange(0, 16))
+b = f(n)
 
 # local function with kwargs | **rest | def f(**rest):
 def f(**rest):

@@ -6,6 +6,7 @@ import ast
 import inspect
 import math as python_math
 import struct
+from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -22,6 +23,7 @@ from ..purity import functions_of, record_reads
 from ..tuples import rebuild_tuple
 from .advice import not_of_the_language, parameters_to_annotate, static_only
 from .functions import ITERATORS, STATIC_CLASSES, STATIC_FUNCTIONS
+from .locals import names_read, returns_early
 from .values import (
     BoundMethod,
     LocalFunction,
@@ -194,14 +196,20 @@ class Calls(Walk):
                 f"{function.name} is defined in another function: it can be called only there. Move it to module level and "
                 "decorate it with @triton.jit",
             )
-        if any(one is function for one in self.inlining):
+        if any(one.node is function.node for one in self.inlining):
             raise self.error(node, f"{function.name} calls itself: kernels have no recursion")
         values = self.bind_local(node, function, list(args), kwargs)
         # As in Python, the function sees the variables of the kernel as they are now.
         kept = self.scope, self.lost
         outer = self.outer_scopes[0] if self.outer_scopes else self.scope
+        seen = {**outer, **function.scope, **values}
+        if returns_early(function.node):
+            try:
+                return self.call_apart(node, function, seen)
+            except CompilationError as error:
+                raise self.called_from(error, node) from error.__cause__
         self.outer_scopes.append(self.scope)
-        self.scope, self.lost = {**outer, **function.scope, **values}, dict(self.lost)
+        self.scope, self.lost = seen, dict(self.lost)
         self.inlining.append(function)
         try:
             return self.inline(function)
@@ -211,6 +219,32 @@ class Calls(Walk):
             self.inlining.pop()
             self.outer_scopes.pop()
             self.scope, self.lost = kept
+
+    def call_apart(self, node: ast.AST, function: LocalFunction, seen: dict[str, Any]) -> Any:
+        """Calls a local function that returns in its middle: a function of the module, of all that it reads.
+
+        ``seen`` are the variables that it sees.
+        """
+        assert isinstance(function.node, ast.FunctionDef)
+        callee = type(self)(self.function, self.state)
+        callee.lost = dict(self.lost)
+        callee.inlining = [*self.inlining, function]
+        values: dict[str, Any] = {}
+        for name in names_read(function.node, seen):
+            value = self.argument(seen[name])
+            if isinstance(value, LocalFunction):
+                value = replace(value, walk=callee)
+            values[name] = value
+        templates = {name: template_of(value) for name, value in values.items()}
+        symbol = self.symbol(function, templates)
+        previous = getattr(core.active, "generator", None)
+        try:
+            made = callee.generate(symbol, templates, is_kernel=False, local=function.node)
+        finally:
+            core.active.generator = previous
+        self.at(node)
+        handles = flatten(tuple(values.values()), [])
+        return fill(made.template, self.builder.call(made.symbol, handles))
 
     def bind_local(
         self, node: ast.AST, function: LocalFunction, args: list[Any], kwargs: dict[str, Any]
@@ -246,16 +280,7 @@ class Calls(Walk):
             return self.visit(function.node.body)
         body = function.node.body
         last = body[-1] if isinstance(body[-1], ast.Return) else None
-        before = body if last is None else body[:-1]
-        for statement in before:
-            for child in ast.walk(statement):
-                if isinstance(child, ast.Return):
-                    raise self.unsupported(
-                        child,
-                        "a function that is defined in a kernel returns at its end only: move it to module level and "
-                        "decorate it with @triton.jit",
-                    )
-        self.statements(before)
+        self.statements(body if last is None else body[:-1])
         return None if last is None or last.value is None else self.visit(last.value)
 
     def is_constexpr_global(self, node: ast.AST, function: Any) -> bool:
@@ -412,11 +437,11 @@ class Calls(Walk):
         self.state.constants.append(part)
         return ("o", id(part))
 
-    def symbol(self, function: KernelFunction, templates: dict[str, Any]) -> str:
+    def symbol(self, function: KernelFunction | LocalFunction, templates: dict[str, Any]) -> str:
         def mangle(part: Any) -> str:
             if is_aggregate(part):
-                fields = "_".join(mangle(p) for p in part)
-                return f"{type(part).__module__}.{type(part).__qualname__}_{fields}"
+                fields = ", ".join(mangle(p) for p in part)
+                return f"{type(part).__module__}.{type(part).__name__}<{fields}>"
             if isinstance(part, tuple):
                 return "T" + "_".join(mangle(p) for p in part) + "T"
             if isinstance(part, RuntimeLeaf):
@@ -425,11 +450,16 @@ class Calls(Walk):
                 return "c" + part.mangle()
             if isinstance(part, (bool, int, float, str)) or part is None:
                 return f"c{part!r}"
-            return "c" + (part.name if isinstance(part, JITCallable) else type(part).__name__)
+            if isinstance(part, JITCallable):
+                return f"c{type(part).__name__}({part.__module__}:{part.__qualname__})"
+            return f"c{type(part).__name__}"
 
         text = "_".join(mangle(part) for part in templates.values())
-        base = f"{function.full_name}__{text}"
-        base = "".join(c if c.isalnum() or c in "._" else "_" for c in base)[:200]
+        if isinstance(function, LocalFunction):
+            name = f"{self.function.full_name}.{function.name}"
+        else:
+            name = function.full_name
+        base = f"{name}__{text}"[:200]
         symbol, count = base, 1
         while symbol in self.state.symbols:
             count += 1

@@ -44,9 +44,13 @@ class CodeGenerator(Statements, Expressions, Calls):
         is_kernel: bool,
         divisibility: dict[str, int] | None = None,
         memory: dict[str, Memory] | None = None,
+        local: ast.FunctionDef | None = None,
     ) -> FunctionResult:
-        """Emits the function. ``arguments`` holds templates, with types in place of run-time values."""
-        node = self.function.source.node
+        """Emits the function. ``arguments`` holds templates, with types in place of run-time values.
+
+        ``local`` is a function that is defined in it, and is emitted in its place.
+        """
+        node = local or self.function.source.node
         types: list[dtype] = []
         names: list[str] = []
         flags: list[dict[str, bool]] = []
@@ -112,7 +116,7 @@ class CodeGenerator(Statements, Expressions, Calls):
         template = template_of(self.returns[0][1])
         for _, value, place in self.returns[1:]:
             if value is not MISSING:
-                template = self.common(template, template_of(value), place)
+                template = self.common(node.name, template, template_of(value), place)
         if is_kernel and template is not None:
             raise self.error(self.returns[0][2], "a kernel cannot return a value: store it")
         results: list[dtype] = []
@@ -129,11 +133,11 @@ class CodeGenerator(Statements, Expressions, Calls):
         builder.end_function(results)
         return template
 
-    def common(self, a: Any, b: Any, place: ast.AST) -> Any:
-        """The template that two returns share."""
+    def common(self, name: str, a: Any, b: Any, place: ast.AST) -> Any:
+        """The template that two returns of a function share."""
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
             return rebuild_tuple(
-                type(a), [self.common(x, y, place) for x, y in zip(a, b, strict=True)]
+                type(a), [self.common(name, x, y, place) for x, y in zip(a, b, strict=True)]
             )
         a_type, b_type = self.leaf_type(a), self.leaf_type(b)
         static = not isinstance(a, RuntimeLeaf) and not isinstance(b, RuntimeLeaf)
@@ -142,7 +146,7 @@ class CodeGenerator(Statements, Expressions, Calls):
         if a_type is None or b_type is None or a_type != b_type:
             raise self.error(
                 place,
-                f"{self.function.name} returns {describe(b)} here, but {describe(a)} elsewhere: "
+                f"{name} returns {describe(b)} here, but {describe(a)} elsewhere: "
                 "all returns must have one type",
             )
         return RuntimeLeaf(a_type)

@@ -135,7 +135,7 @@ class Statements(Jumps):
         """What to write in the place of ``x[i] = value``."""
         name, owner = ast.unparse(target.value), self.visit(target.value)
         if isinstance(owner, tensor) and owner.dtype.is_ptr():
-            return f"a pointer has no elements: use tl.store({name} + {ast.unparse(target.slice)}, value)"
+            return f"elements of a pointer cannot be assigned: use tl.store({name} + {ast.unparse(target.slice)}, value)"
         return "elements of a tensor cannot be assigned: use tl.where, or tl.store"
 
     def visit_Assign(self, node: ast.Assign) -> None:
