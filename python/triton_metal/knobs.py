@@ -476,10 +476,22 @@ def _tell(group: runtime_knobs) -> None:
         _native.configuration_changed()
 
 
-class language_knobs(base_knobs):
-    """Defaults of the language."""
+class _InKernels(env_opt_str):
+    """Text that is part of kernels: they are compiled again after a change by the program."""
 
-    fp32_default = env_opt_str("TRITON_F32_DEFAULT")
+    def __set__(self, instance: Any, value: Any) -> None:
+        super().__set__(instance, value)
+        _native.configuration_changed()
+
+    def __delete__(self, instance: Any) -> None:
+        super().__delete__(instance)
+        _native.configuration_changed()
+
+
+class language_knobs(base_knobs):
+    """Defaults of the language. ``fp32_default`` is the ``input_precision`` of `dot` for kernels that give none."""
+
+    fp32_default = _InKernels("TRITON_F32_DEFAULT")
     default_fp_fusion = env_bool("TRITON_DEFAULT_FP_FUSION", True)
     force_disable_fp_fusion = env_bool("TRITON_FORCE_DISABLE_FP_FUSION")
 
@@ -490,6 +502,9 @@ class language_knobs(base_knobs):
             warn_once(FP_FUSION_DEFAULT_WARNING)
         wanted = self.default_fp_fusion if requested is None else requested
         return wanted and not self.force_disable_fp_fusion
+
+    def _changed(self) -> None:
+        _native.configuration_changed()
 
 
 class nvidia_knobs(base_knobs):

@@ -169,7 +169,8 @@ def _encoded(value: Any) -> Any:
         return {"jit_function": f"{value.__module__}:{value.__qualname__}"}
     if kind == "constexpr":
         return {"constexpr": value.value}
-    return str(value) if kind == "dtype" else value
+    # In Triton's own data a dtype is a string, which a constant of that text would be read as.
+    return {"dtype": str(value)} if kind == "dtype" else value
 
 
 def serialize_specialization_data(
@@ -214,11 +215,8 @@ def decoded(value: Any, dtype: Any, constexpr: Any) -> Any:
                 f"Unable to resolve JITFunction {name} for preload: it is not imported"
             )
         return FUNCTIONS[name]
-    if isinstance(value, str):
-        try:
-            return dtype(value)
-        except (TypeError, ValueError):
-            return value
+    if isinstance(value, dict) and "dtype" in value:
+        return dtype(value["dtype"])
     return tuples(value)
 
 

@@ -268,3 +268,27 @@ def test_another_group_of_knobs_takes_the_place_of_the_first(
     monkeypatch.undo()
     kernel[(1,)](x, 4)
     assert said == ["other"]
+
+
+@triton_metal.jit
+def square(x, PRECISION: tl.constexpr):
+    i = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    tile = tl.load(x + i)
+    tl.store(x + i, tl.dot(tile, tile, input_precision=PRECISION))
+
+
+def test_the_precision_of_dots_without_one_is_a_knob_and_part_of_the_kernel() -> None:
+    x = np.zeros((16, 16), np.float32)
+
+    def precision(wanted: str | None) -> str:
+        return square[(1,)](x, wanted).asm["ttir"].partition("inputPrecision = ")[2].split()[0]
+
+    assert precision(None) == "tf32"
+    with knobs.language.scope():
+        knobs.language.fp32_default = "tf32x3"
+        assert precision(None) == "tf32x3"
+        assert precision("tf32") == "tf32"
+        knobs.language.fp32_default = "ieee"
+        # The operation prints no precision that is the default.
+        assert "inputPrecision" not in square[(1,)](x, None).asm["ttir"]
+    assert precision(None) == "tf32"

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .. import knobs
 from .._native import BinaryOp, MathOp, UnaryOp, dtype, tensor
 from ..constexpr import const as const
 from ..constexpr import constexpr as constexpr
@@ -559,13 +560,16 @@ def dot(
     max_num_imprecise_acc=None,
     out_dtype=None,
 ):
-    """The matrix product of two tiles, added to ``acc``. It accumulates in float32 or int32."""
+    """The matrix product of two tiles, added to ``acc``. It accumulates in float32 or int32.
+
+    Without ``input_precision``, ``knobs.language.fp32_default`` says how float32 is multiplied, or else ``allow_tf32``.
+    """
     if input_precision is not None and allow_tf32 is not None:
         raise ValueError("dot takes input_precision or allow_tf32, not both")
     precision = read_static("input_precision", input_precision)
     if precision is None:
         tf32 = read_static("allow_tf32", allow_tf32)
-        precision = "tf32" if tf32 or tf32 is None else "ieee"
+        precision = knobs.language.fp32_default or ("tf32" if tf32 or tf32 is None else "ieee")
     out = unwrap(out_dtype)
     acc = unwrap(acc)
     lhs, rhs = _pointer_free("dot", input), _pointer_free("dot", other)
