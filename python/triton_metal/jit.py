@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, overload
 
+from . import knobs
 from ._native import configuration_changed, dtype
 from .compiler.compiler import ASTSource, CompiledKernel, compile, make_backend
 from .constexpr import constexpr
 from .descriptors import KernelLauncher
 from .functions import KernelFunction
+from .host_copies import host_copies
 from .interface import KernelInterface
+from .launcher import launch_options
 from .runtime._async_compile import active_mode
 from .runtime.driver import driver
 from .specialization import FUNCTIONS, decoded, expected_key, mangled, tuples
@@ -234,6 +238,29 @@ class JITFunction(KernelFunction, KernelInterface):
         return f"JITFunction({self.module}:{self.__qualname__})"
 
 
+class InterpretedFunction(JITFunction):
+    """A kernel of a program that runs with TRITON_INTERPRET=1: it always runs on the host device, where every access and
+    every ``tl.device_assert`` is checked. Tensors of a GPU are copied to the CPU's memory for a launch, and back.
+    """
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        return functools.partial(self._interpret, grid)
+
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+        if warmup:
+            return super().run(*args, grid=grid, warmup=True, **kwargs)
+        if kwargs.get("num_ctas") == 1:
+            del kwargs["num_ctas"]
+        return self._interpret(grid, *args, **kwargs)
+
+    def _interpret(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
+        for option, value in (("debug", True), ("sanitize_overflow", False)):
+            if option not in self.arg_names:
+                kwargs.setdefault(option, value)
+        with host_copies(args, kwargs) as (moved, named), launch_options(check="bounds"):
+            return self.launcher.at(grid)(*moved, **named)
+
+
 @overload
 def jit(fn: Callable[..., Any]) -> JITFunction: ...
 
@@ -258,7 +285,10 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     multiples of 16. ``do_not_specialize_on_alignment`` only disables the latter. ``debug`` turns assertions on,
     ``noinline`` keeps a function that kernels call apart. ``repr(specialization)`` gives the kernel's name, and
     ``launch_metadata(grid, metadata, arguments)`` what hooks of launches are told besides.
+
+    While ``knobs.runtime.interpret`` is on (TRITON_INTERPRET=1), it makes an `InterpretedFunction`.
     """
+    kind = InterpretedFunction if knobs.runtime.interpret else JITFunction
     if fn is None:
-        return lambda function: JITFunction(function, **options)
-    return JITFunction(fn, **options)
+        return lambda function: kind(function, **options)
+    return kind(fn, **options)

@@ -18,6 +18,7 @@ _PYTHON = {
     "abs": "tl.abs",
     "all": "tl.min of the condition",
     "any": "tl.max of the condition",
+    "breakpoint": 'print("x", x), which shows values of each program',
     "max": "tl.max for the largest element of a tensor",
     "min": "tl.min for the smallest element of a tensor",
     "pow": "a product, or tl.exp2(y * tl.log2(x))",

@@ -19,7 +19,7 @@ class _TextError(TritonError):
 
 
 class InterpreterError(_TextError):
-    """An error of Triton's interpreter, which is not part of triton_metal."""
+    """An error of Triton's interpreter: `triton_metal.runtime.interpreter` says what there is in its place."""
 
 
 class PTXASError(_TextError):
