@@ -31,6 +31,10 @@ ABSENT = {
     "triton.language.extra.hip": "it holds functions of AMD's GPUs; use triton.language.extra.libdevice",
     "triton.backends.nvidia": "it is NVIDIA's backend",
     "triton.backends.amd": "it is AMD's backend",
+    "triton.tools.build_extern": "it makes bindings of LLVM bitcode, which Metal does not link",
+    "triton.tools.extra": "it is for NVIDIA's tools",
+    "triton.tools.gsan": "it checks NVIDIA's GPUs; see triton_metal.launch_options(check=...)",
+    "triton.tools.triton_to_gluon_translator": "there is no Gluon for Metal",
     "triton.profiler": "Proton measures NVIDIA's and AMD's GPUs",
     "triton._C": "it is stock Triton's compiled part",
 }

@@ -75,11 +75,13 @@ class _Arguments:
         )
 
 
-def module_of(source: ASTSource, options: Any) -> tuple[_native.Module, _Arguments, str]:
-    """The Triton IR of a source, what its arguments are, and the kernel's name."""
+def module_of(
+    source: ASTSource, options: Any, name: str | None = None
+) -> tuple[_native.Module, _Arguments, str]:
+    """The Triton IR of a source, what its arguments are, and the kernel's name, which may be given."""
     arguments = _Arguments(source)
     values = arguments.values()
-    symbol = symbol_of(source.fn, source.signature, source.constants)
+    symbol = name or symbol_of(source.fn, source.signature, source.constants)
     module = with_short_traceback(
         generate_module,
         source.fn,

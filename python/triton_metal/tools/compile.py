@@ -1,0 +1,221 @@
+"""Compiles a kernel ahead of time: to a Metal text, a description in JSON, and a header for C and Objective-C.
+
+    python -m triton_metal.tools.compile KERNELS.py -n NAME -s SIGNATURE -g GRID [-w WARPS] [-ns STAGES] [-o OUT] [-t TARGET]
+
+SIGNATURE has an entry for each parameter: a type (``*fp32``, ``i32``), with ``:16`` for a pointer or an integer that is a
+multiple of 16 and ``:1`` for an integer that is 1, or the value of a constant. GRID has one to three sizes, of integer
+parameters and constants: ``"cdiv(n, BLOCK), 1, 1"``.
+
+The files are OUT.HASH.metal, .json and .h; the kernel's function is NAME_HASH. ``xcrun metal -o NAME.metallib *.metal``
+makes a library of them on a Mac, and ``newLibraryWithSource:`` compiles the text at run time. `triton_metal.tools.link`
+joins variants of one kernel.
+
+The text is for buffers of which none overlaps one that the kernel writes.
+
+TARGET is ``metal`` for every Mac that has what the newest baseline has (macOS 15, M3), ``metal:MACOS:CHIP`` (such as
+``metal:14.0:Apple M1``), or the current device's if it is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import _native, cache, devices
+from ..as_triton import install
+from ..backends.metal.options import read_options
+from ..compilation import cause, refusal, stages_of
+from ..compiler.module import module_of
+from ..devices.target import BASELINE, Target, apple
+from ..errors import TritonError
+from ..functions import KernelFunction
+from ..runtime.driver import driver
+from ..sources import ASTSource
+from .header import kernel_header
+from .signature import Entry, digest, read_grid, read_signature
+
+
+@dataclass
+class CompileArgs:
+    """What is compiled, and where the files go. The fields are those of the command line."""
+
+    path: str = ""
+    kernel_name: str = ""
+    signature: str = ""
+    grid: str = ""
+    target: str | None = None
+    num_warps: int = 1
+    num_stages: int = 3
+    out_name: str | None = None
+    out_path: Path | None = None
+
+
+def target_named(name: str | None) -> str:
+    """A target as the compiler reads it."""
+    if name is None:
+        host = driver.active.get_current_target().backend == "cpu"
+        return devices.target_spec("host" if host else "mps")
+    backend, _, rest = name.partition(":")
+    if backend != "metal":
+        raise ValueError(
+            f"the target {name!r} is none of Metal: it is metal, or metal:MACOS:CHIP such as metal:14.0:Apple M1"
+        )
+    macos, _, chip = rest.partition(":")
+    target: Target = apple(macos, chip or "Apple M1") if rest else BASELINE
+    return target.spec()
+
+
+def kernel_in(path: str, name: str) -> KernelFunction:
+    """The kernel of this name in a file, which is run as a module."""
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(file.stem, module)
+    sys.path.insert(0, str(file.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(file.parent))
+    found = getattr(module, name, None)
+    while found is not None and not isinstance(found, KernelFunction):
+        found = getattr(found, "fn", None)  # of autotune or heuristics
+    if found is None:
+        kernels = [key for key, value in vars(module).items() if isinstance(value, KernelFunction)]
+        raise ValueError(f"{path} has no kernel {name}; its kernels are {', '.join(kernels)}")
+    return found
+
+
+def compile_kernel(args: CompileArgs) -> list[Path]:
+    """Compiles a kernel and writes its files; returns their paths: the text, the description and the header.
+
+    Raises ValueError for a signature, grid or target that cannot be read, and CompilationError.
+    """
+    kernel = kernel_in(args.path, args.kernel_name)
+    entries = read_signature(args.signature, kernel.arg_names)
+    constants = {e.name: e.value for e in entries if e.is_constant}
+    ones = {e.name: 1 for e in entries if e.hint == 1}
+    options = read_options({"num_warps": args.num_warps, "num_stages": args.num_stages}, "apple")
+    out_name = args.out_name or args.kernel_name
+    suffix = "".join(
+        f"{index}{'c' if e.hint == 1 else 'd'}" for index, e in enumerate(entries) if e.hint
+    )
+    unique = digest(entries, args.num_warps, args.num_stages, args.target)
+    unique += f"_{suffix}" if suffix else ""
+    source = ASTSource(
+        kernel,
+        {e.name: "constexpr" if e.hint == 1 else e.type for e in entries},
+        constants | ones,
+        {
+            (index,): [["tt.divisibility", 16]]
+            for index, e in enumerate(entries)
+            if e.hint == 16 and not e.type.startswith("tensordesc")
+        },
+    )
+    spec = target_named(args.target)
+    cache.configure_host_device()
+    module, _, _ = module_of(source, options, f"{out_name}_{unique}")
+    try:
+        text = _native.compile_module(module, options.num_warps, stages_of(options), spec)
+    except ValueError as error:
+        raise refusal(str(error)) from cause(error)
+    contract = json.loads(text.metadata)
+    if "messages" in contract:
+        raise ValueError(
+            f"{args.kernel_name} prints or asserts, which needs Python at the launch: take that out, or put it "
+            "behind a constant"
+        )
+    described = describe(args, contract, entries)
+    described["target"] = spec
+    out = args.out_path or Path(out_name)
+    paths = [out.with_name(f"{out.name}.{unique}.{ending}") for ending in ("metal", "json", "h")]
+    described["metal"] = paths[0].name
+    texts = [text.metal, json.dumps(described, indent=2) + "\n", kernel_header(described)]
+    for path, content in zip(paths, texts, strict=True):
+        path.write_text(content, encoding="utf-8")
+    return paths
+
+
+def describe(
+    args: CompileArgs, contract: dict[str, Any], entries: Sequence[Entry]
+) -> dict[str, Any]:
+    """What a program needs to launch a kernel: `link` reads it."""
+    types = {e.name: e.type for e in entries}
+    arguments: list[dict[str, Any]] = []
+    for one in contract["args"]:
+        name, kind = one["name"], one["kind"]
+        type = types.get(name, one["type"])
+        if kind == "buffer":
+            flags = {
+                key: one[key] or (key == "writes" and one["atomic"]) for key in ("reads", "writes")
+            }
+            arguments.append(
+                {"name": name, "kind": kind, "type": type, "buffer": one["slot"]} | flags
+            )
+        else:
+            place = {"word": one["slot"], "words": one["words"]}
+            arguments.append({"name": name, "kind": kind, "type": type} | place)
+    scalars = [a["name"] for a in arguments if a["kind"] == "scalar" and a["type"][0] in "iu"]
+    constants = {e.name: e.value for e in entries if e.is_constant}
+    ones = {e.name: 1 for e in entries if e.hint == 1}
+    return {
+        "format": 1,
+        "kernel": args.out_name or args.kernel_name,
+        "function": contract["name"],
+        "source": Path(args.path).name,
+        "constants": constants,
+        "num_warps": args.num_warps,
+        "num_stages": args.num_stages,
+        "threads": contract["threads"],
+        "threadgroup_bytes": contract["threadgroup_bytes"],
+        "grid": read_grid(args.grid, scalars, constants | ones),
+        "arguments": arguments,
+        "scalar_buffer": contract.get("scalar_buffer"),
+        "scalar_words": sum(a["words"] for a in arguments if a["kind"] == "scalar"),
+        "parameters": [{"name": e.name, "type": e.type} for e in entries if not e.is_constant],
+        "conditions": [
+            {"name": e.name, "equals" if e.hint == 1 else "multiple_of": e.hint}
+            for e in entries
+            if e.hint
+        ],
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m triton_metal.tools.compile",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("path", help="a Python file with the kernel; it is run")
+    parser.add_argument("--kernel-name", "-n", required=True, help="the kernel's name")
+    parser.add_argument("--signature", "-s", required=True, help="types, hints and constants")
+    parser.add_argument("--grid", "-g", required=True, help="the sizes of the grid")
+    parser.add_argument("--target", "-t", help="metal, or metal:MACOS:CHIP")
+    parser.add_argument("--num-warps", "-w", type=int, default=1, help="SIMD-groups of a program")
+    parser.add_argument("--num-stages", "-ns", type=int, default=3, help="stages of loops")
+    parser.add_argument("--out-name", "-on", help="the function's name, in place of the kernel's")
+    parser.add_argument("--out-path", "-o", type=Path, help="the files' name without its ending")
+    given = CompileArgs(**vars(parser.parse_args(argv)))
+    install()  # the file may import triton
+    try:
+        paths = compile_kernel(given)
+    except (ValueError, AssertionError, TritonError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(map(str, paths)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""Joins variants of a kernel that was compiled ahead of time, with the choice between them.
+
+    python -m triton_metal.tools.link OUT.*.json -o NAME
+
+The variants are those that `triton_metal.tools.compile` wrote: the same parameters with different hints, constants,
+SIMD-groups or stages. NAME.h chooses: variants with the same constants and options are one algorithm, and a launch takes
+the first of them whose conditions hold, those with the most conditions first. NAME.json says the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .header import OBJECTIVE_C, names, parameters
+from .signature import identifier
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The description of a compiled kernel."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if not isinstance(found, dict) or found.get("format") != 1 or "conditions" not in found:
+        raise ValueError(f"{path} is no description that triton_metal.tools.compile wrote")
+    return found | {"header": path.with_suffix(".h").name}
+
+
+def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
+    """Joins the variants of these descriptions; returns the paths of the description and the header that it writes.
+
+    Raises ValueError if they are not variants of one kernel.
+    """
+    variants = [read(path) for path in paths]
+    if not variants:
+        raise ValueError("there are no variants to join")
+    first = variants[0]
+    seen: set[str] = set()
+    for path, variant in zip(paths, variants, strict=True):
+        for what in ("kernel", "parameters"):
+            if variant[what] != first[what]:
+                raise ValueError(
+                    f"{path} is no variant of {paths[0]}: its {what} is {variant[what]}, not {first[what]}"
+                )
+        if variant["function"] in seen:
+            raise ValueError(f"{path} is given twice")
+        seen.add(variant["function"])
+    algorithms: dict[str, list[dict[str, Any]]] = {}
+    for variant in variants:
+        options = ("constants", "num_warps", "num_stages", "target")
+        algorithms.setdefault(repr([variant[name] for name in options]), []).append(variant)
+    ordered = [
+        sorted(group, key=lambda variant: -len(variant["conditions"]))
+        for group in algorithms.values()
+    ]
+    name = prefix + first["kernel"]
+    described = {
+        "format": 1,
+        "kernel": name,
+        "parameters": first["parameters"],
+        "algorithms": [
+            {
+                "constants": group[0]["constants"],
+                "num_warps": group[0]["num_warps"],
+                "num_stages": group[0]["num_stages"],
+                "target": group[0]["target"],
+                "variants": [
+                    {key: one[key] for key in ("function", "metal", "header", "conditions")}
+                    for one in group
+                ],
+            }
+            for group in ordered
+        ],
+    }
+    written = [out.with_name(f"{out.name}.json"), out.with_name(f"{out.name}.h")]
+    written[0].write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+    written[1].write_text(dispatcher(name, ordered), encoding="utf-8")
+    return written
+
+
+def _arguments(variants: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The arguments of a launch, of all variants: one that is 1 in some is a number in others."""
+    result = []
+    for parameter in variants[0]["parameters"]:
+        own = parameter["name"]
+        for variant in variants:
+            found = [
+                argument
+                for argument in variant["arguments"]
+                if argument["name"] == own or argument["name"].startswith(f"{own}.")
+            ]
+            if found:
+                break
+        else:
+            found = [{"name": own, "kind": "scalar", "type": parameter["type"]}]
+        result += found
+    return result
+
+
+def _condition(condition: dict[str, Any], buffers: set[str]) -> str:
+    name = identifier(condition["name"])
+    if "equals" in condition:
+        return f"{name} == {condition['equals']}"
+    place = f"{name}_offset" if condition["name"] in buffers else name
+    return f"{place} % {condition['multiple_of']} == 0"
+
+
+def dispatcher(name: str, algorithms: Sequence[Sequence[dict[str, Any]]]) -> str:
+    """The header that chooses between variants."""
+    variants = [variant for group in algorithms for variant in group]
+    arguments = _arguments(variants)
+    buffers = {one["name"] for one in arguments if one["kind"] == "buffer"}
+    offsets = parameters(arguments, "uint64_t {0}_offset")
+    lines = [
+        f"/* Variants of the kernel {name}, joined by triton_metal.tools.link. */",
+        "#pragma once",
+        *(f'#include "{variant["header"]}"' for variant in variants),
+        "",
+        f"enum {{ {name}_algorithms = {len(algorithms)}, {name}_variants = {len(variants)} }};",
+        f"static const char *const {name}_functions[] = {{",
+        *(f'  "{variant["function"]}", /* {variant["metal"]} */' for variant in variants),
+        "};",
+        "",
+        "/* The variant of an algorithm for these arguments, -1 if there is none. A buffer is given by its offset in bytes. */",
+        f"static inline int {name}_variant(int algorithm{', ' + offsets if offsets else ''}) {{",
+        *(f"  (void){one.split()[-1]};" for one in offsets.split(", ") if one),
+        "  switch (algorithm) {",
+    ]
+    number = 0
+    for index, group in enumerate(algorithms):
+        lines.append(f"  case {index}: /* {_shown(group[0])} */")
+        for variant in group:
+            if tests := " && ".join(_condition(one, buffers) for one in variant["conditions"]):
+                lines.append(f"    if ({tests})")
+            lines.append(f"{'      ' if tests else '    '}return {number};")
+            number += 1
+        if group[-1]["conditions"]:
+            lines.append("    return -1;")
+    lines += ["  default:", "    return -1;", "  }", "}", ""]
+    launch = parameters(arguments, OBJECTIVE_C)
+    passed = names(arguments, "{0}_offset")
+    lines += [
+        "#ifdef __OBJC__",
+        f"/* Encodes a launch with the pipeline of its variant; they are in the order of {name}_functions. Returns whether",
+        "   there is a variant. */",
+        f"static inline bool {name}_encode(id<MTLComputeCommandEncoder> encoder, "
+        "NSArray<id<MTLComputePipelineState>> *pipelines, "
+        f"int algorithm{', ' + launch if launch else ''}) {{",
+        f"  const int variant = {name}_variant(algorithm{', ' + passed if passed else ''});",
+        "  switch (variant) {",
+    ]
+    for number, variant in enumerate(variants):
+        own = names(variant["arguments"], "{0}, {0}_offset")
+        lines += [
+            f"  case {number}:",
+            f"    {variant['function']}_encode(encoder, pipelines[{number}]{', ' + own if own else ''});",
+            "    return true;",
+        ]
+    return "\n".join([*lines, "  default:", "    return false;", "  }", "}", "#endif", ""])
+
+
+def _shown(variant: dict[str, Any]) -> str:
+    parts = [f"{name} = {value}" for name, value in variant["constants"].items()]
+    return ", ".join(
+        [*parts, f"{variant['num_warps']} SIMD-groups, {variant['num_stages']} stages"]
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m triton_metal.tools.link",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "descriptions", nargs="+", type=Path, help="the .json files of the variants"
+    )
+    parser.add_argument("--out", "-o", type=Path, required=True, help="the files' name")
+    parser.add_argument("--prefix", default="", help="goes before the kernel's name")
+    given = parser.parse_args(argv)
+    try:
+        paths = link(given.descriptions, given.out, given.prefix)
+    except ValueError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(map(str, paths)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

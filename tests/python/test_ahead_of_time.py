@@ -1,0 +1,200 @@
+"""triton.tools.compile and triton.tools.link: kernels as Metal texts, descriptions and headers for C and Objective-C."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from triton_metal.testing.compile_shader import compile_shader
+from triton_metal.tools import compile as ahead
+from triton_metal.tools import link
+
+torch = pytest.importorskip("torch")
+
+KERNELS = """
+import triton_metal as triton
+import triton_metal.language as tl
+
+@triton.jit
+def scale(x, y, n, step, factor, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i * step, tl.load(x + i, mask=i < n) * factor, mask=i < n)
+
+@triton.jit
+def shouts(x):
+    print("x", tl.load(x))
+
+@triton.autotune([triton.Config({})], key=[])
+@triton.jit
+def negated(x, n):
+    tl.store(x, -n)
+"""
+
+needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "kernels.py"
+    path.write_text(KERNELS, encoding="utf-8")
+    return path
+
+
+def compiled(file: Path, signature: str, **options: Any) -> tuple[str, dict[str, Any], Path]:
+    """The text, the description and the path of the header of ``scale``."""
+    given = {"kernel_name": "scale", "grid": "cdiv(n, BLOCK)", "target": "metal"} | options
+    given["out_path"] = given.get("out_path") or file.parent / "out"
+    args = ahead.CompileArgs(path=str(file), signature=signature, **given)
+    text, description, header = ahead.compile_kernel(args)
+    return text.read_text(), json.loads(description.read_text()), header
+
+
+def shared(header: Path, exported: str) -> Any:
+    """A library of C functions on a header."""
+    source, library = header.with_suffix(".c"), header.with_suffix(".so")
+    source.write_text(f'#include "{header.name}"\n{exported}\n', encoding="utf-8")
+    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-const-variable"]
+    subprocess.run([*command, "-shared", "-fPIC", "-o", library, source], check=True)
+    return ctypes.CDLL(str(library))
+
+
+@needs_cc
+def test_a_kernel_runs_with_what_its_header_packs(file: Path) -> None:
+    text, described, header = compiled(file, "*fp32:16, *fp32, i64, i32:1, fp32, 64", num_warps=2)
+    name = described["function"]
+    library = shared(
+        header,
+        f"void pack(uint32_t *to, int64_t n, float f) {{ {name}_numbers p = {name}_pack(n, f);\n"
+        f"  memcpy(to, &p, sizeof p); }}\n"
+        f"void grid(uint32_t *to, int64_t n, float f) {{ {name}_grid(to, n, f); }}\n"
+        f"int threads(void) {{ return {name}_threads; }}",
+    )
+    words, sizes = (ctypes.c_uint32 * described["scalar_words"])(), (ctypes.c_uint32 * 3)()
+    library.pack(words, ctypes.c_int64(150), ctypes.c_float(2.5))
+    library.grid(sizes, ctypes.c_int64(150), ctypes.c_float(2.5))
+    assert list(sizes) == [3, 1, 1]
+    assert library.threads() == described["threads"] == 64
+    x, y = torch.arange(150.0), torch.zeros(150)
+    launch = getattr(compile_shader(text), name)
+    numbers = torch.tensor(np.frombuffer(words, np.int32).copy())
+    arguments: list[Any] = [None, None, None]
+    for one, value in zip(described["arguments"][:2], (x, y), strict=True):
+        arguments[one["buffer"]] = value
+    arguments[described["scalar_buffer"]] = numbers
+    launch(*arguments, threads=sizes[0] * 64, group_size=64)
+    assert torch.equal(y, x * 2.5)
+
+
+def test_the_description_says_what_a_launch_needs(file: Path) -> None:
+    text, described, header = compiled(file, "*fp32:16, *fp16, i32:16, i32, fp32, 128")
+    assert described["kernel"] == "scale"
+    assert described["function"].startswith("scale_")
+    assert f"void {described['function']}(" in text
+    assert described["constants"] == {"BLOCK": 128}
+    assert described["grid"][0] == "(((int64_t)n + INT64_C(128) - 1) / INT64_C(128))"
+    assert described["conditions"] == [
+        {"name": "x", "multiple_of": 16},
+        {"name": "n", "multiple_of": 16},
+    ]
+    kinds = {one["name"]: one["kind"] for one in described["arguments"]}
+    assert kinds == {
+        "x": "buffer", "y": "buffer", "n": "scalar", "step": "scalar", "factor": "scalar",
+    }  # fmt: skip
+    assert "setBuffer:x offset:x_offset atIndex:0" in header.read_text()
+
+
+def test_a_target_is_a_mac(file: Path) -> None:
+    signature = "*fp32, *fp32, i32, i32, fp32, 64"
+    _, old, _ = compiled(file, signature, target="metal:13.0:Apple M1")
+    _, new, _ = compiled(file, signature, target="metal:26.0:Apple M5")
+    assert "msl=3.0" in old["target"]
+    assert "msl=4.0" in new["target"]
+    assert old["function"] != new["function"]
+
+
+@needs_cc
+def test_variants_are_joined_with_their_conditions(file: Path) -> None:
+    signatures = [
+        "*fp32, *fp32, i32, i32, fp32, 64",
+        "*fp32:16, *fp32:16, i32, i32, fp32, 64",
+        "*fp32:16, *fp32:16, i32:16, i32:1, fp32, 64",
+        "*fp32:16, *fp32, i32, i32, fp32, 128",
+    ]
+    paths = [compiled(file, signature)[2].with_suffix(".json") for signature in signatures]
+    description, header = link.link(paths, file.parent / "joined", prefix="my_")
+    joined = json.loads(description.read_text())
+    assert [a["constants"]["BLOCK"] for a in joined["algorithms"]] == [64, 128]
+    assert [len(a["variants"]) for a in joined["algorithms"]] == [3, 1]
+    library = shared(
+        header,
+        "int choose(int a, uint64_t x, uint64_t y, int32_t n, int32_t s) "
+        "{ return my_scale_variant(a, x, y, n, s, 1.0f); }\n"
+        "const char *name(int v) { return my_scale_functions[v]; }",
+    )
+    cases = {
+        (0, 0, 32, 64, 1): 0,
+        (0, 0, 32, 64, 2): 1,
+        (0, 0, 32, 63, 1): 1,
+        (0, 4, 0, 64, 1): 2,
+        (1, 16, 4, 3, 3): 3,
+        (1, 4, 4, 3, 3): -1,
+        (2, 0, 0, 1, 1): -1,
+    }
+    for (algorithm, x, y, n, step), expected in cases.items():
+        found = library.choose(algorithm, ctypes.c_uint64(x), ctypes.c_uint64(y), n, step)
+        assert found == expected, (algorithm, x, y, n, step)
+    library.name.restype = ctypes.c_char_p
+    assert library.name(0).decode() == joined["algorithms"][0]["variants"][0]["function"]
+    with pytest.raises(ValueError, match="given twice"):
+        link.link([paths[0], paths[0]], file.parent / "twice")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"signature": "*fp32, *fp32"}, "has 2 entries, and the kernel has 6 parameters"),
+        ({"signature": "*fp33, *fp32, i32, i32, fp32, 64"}, "x: '\\*fp33' is no type"),
+        ({"signature": "*fp32:8, *fp32, i32, i32, fp32, 64"}, "the hint '8'"),
+        ({"signature": "*fp32:1, *fp32, i32, i32, fp32, 64"}, "which only integers are"),
+        ({"grid": "1, 1, 1, 1"}, "has 4 sizes"),
+        ({"grid": "m"}, "holds 'm': its sizes are"),
+        ({"grid": "factor"}, "holds 'factor'"),
+        ({"grid": "(n"}, "which is no expression"),
+        ({"target": "cuda:80:32"}, "the target 'cuda:80:32' is none of Metal"),
+        ({"kernel_name": "shrink"}, "has no kernel shrink; its kernels are scale, shouts"),
+        ({"kernel_name": "shouts", "signature": "*fp32", "grid": "1"}, "prints or asserts"),
+    ],
+)
+def test_what_cannot_be_compiled_is_refused(
+    file: Path, options: dict[str, Any], words: str
+) -> None:
+    given = {"signature": "*fp32, *fp32, i32, i32, fp32, 64"} | options
+    with pytest.raises(ValueError, match=words):
+        compiled(file, given.pop("signature"), **given)
+    assert not list(file.parent.glob("out*"))
+
+
+def test_the_commands(file: Path) -> None:
+    stock = file.with_name("stock.py")
+    stock.write_text(KERNELS.replace("triton_metal", "triton"), encoding="utf-8")
+    command = [sys.executable, "-m", "triton_metal.tools.compile", str(stock), "-n", "negated"]
+    command += ["-s", "*i32, i32", "-g", "1,1,1", "-w", "4", "-ns", "1", "-o", "one"]
+    made = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=True)
+    paths = [file.parent / line for line in made.stdout.split()]
+    assert [path.suffix for path in paths] == [".metal", ".json", ".h"]
+    assert json.loads(paths[1].read_text())["num_warps"] == 4
+    command = [sys.executable, "-m", "triton_metal.tools.link", str(paths[1]), "-o", "all"]
+    subprocess.run(command, cwd=file.parent, check=True)
+    assert "negated_variant(int algorithm" in (file.parent / "all.h").read_text()
+    failed = subprocess.run(
+        [*command[:3], str(stock), "-o", "all"], cwd=file.parent, capture_output=True, text=True
+    )
+    assert failed.returncode == 1
+    assert "cannot be read" in failed.stderr
