@@ -219,22 +219,27 @@ class KernelLauncher(Launcher):
         bound.apply_defaults()
         return dict(bound.arguments)
 
-    def launch_parts(
-        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: bool
-    ) -> Any:
-        """A launch with tuples, descriptors or ``*args`` among its arguments."""
-        options = dict(kwargs)
-        values = self.bind(args, options)
+    def parts_launcher(self, values: list[Any]) -> PartsLauncher:
+        """What launches the parts of these values, which the native launcher takes apart itself from then on."""
         structures = tuple(
-            None if param.is_constexpr else self.structure_of(param.name, values[param.name])
-            for param in self.function.params
+            None if param.is_constexpr else self.structure_of(param.name, value)
+            for param, value in zip(self.function.params, values, strict=True)
         )
         launcher = self._with_parts.get(structures)
         if launcher is None:
             launcher = PartsLauncher(self.function, structures)
             launcher = self._with_parts.setdefault(structures, launcher)
+        return launcher
+
+    def launch_parts(
+        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: bool
+    ) -> Any:
+        """A launch with descriptors or ``*args`` among its arguments."""
+        options = dict(kwargs)
+        values = self.bind(args, options)
+        launcher = self.parts_launcher([values[name] for name in self.function.arg_names])
         flat: list[Any] = []
-        for value, structure in zip(values.values(), structures, strict=True):
+        for value, structure in zip(values.values(), launcher.structures, strict=True):
             flat_parts(value, structure, flat)
         if not run:
             return launcher.native.warmup(*flat, **options)

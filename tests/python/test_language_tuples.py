@@ -166,3 +166,56 @@ def test_a_compiled_kernel_takes_the_elements_of_a_named_tuple_by_their_names():
     data, out = np.arange(16, dtype=np.float32), np.zeros(1, np.float32)
     compiled[(1, 1, 1)](View(data, (3, 4)), out)
     assert out[0] == data[:12].sum()
+
+
+@triton.jit
+def weighted(pairs, bias, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    (x, w), (y, v) = pairs
+    tl.store(out + i, tl.load(x + i) * w + tl.load(y + i) * v + bias[0])
+
+
+def test_a_launch_with_tuples_asks_python_for_each_structure_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    launcher = weighted.launcher
+    asked: list[tuple] = []
+    ask = launcher.parts_launcher
+
+    def counted(values: list) -> object:
+        asked.append(tuple(map(type, values)))
+        return ask(values)
+
+    monkeypatch.setattr(launcher, "parts_launcher", counted)
+    monkeypatch.setattr(launcher, "launch_parts", None)
+    x, y = np.arange(8, dtype=np.float32), np.ones(8, np.float32)
+    for w, v, bias in ((2.0, 3.0, (1,)), (1.0, 5.0, (4,)), (0.5, 0.25, (1.5, 7))):
+        out = np.zeros(8, np.float32)
+        seen: list[set[str]] = []
+
+        def grid(meta: dict, seen: list = seen) -> tuple[int]:
+            seen.append(set(meta))
+            return (1,)
+
+        weighted[grid](((x, w), (y, v)), bias, out, BLOCK=8, num_warps=1)
+        np.testing.assert_array_equal(out, x * w + y * v + bias[0])
+        assert seen == [{"pairs", "bias", "out", "BLOCK"}]
+    assert len(asked) == 2  # the last bias has one element more
+
+
+def test_tuples_of_another_class_are_another_structure() -> None:
+    class Pair(NamedTuple):
+        first: object
+        second: object
+
+    @triton.jit
+    def named(pair, out):
+        if hasattr(pair, "first"):
+            tl.store(out, pair.first)
+        else:
+            tl.store(out, pair[1])
+
+    out = np.zeros(1, np.int32)
+    for pair, expected in (((3, 4), 4), (Pair(3, 4), 3), ((5, 6), 6)):
+        named[(1,)](pair, out)
+        assert out[0] == expected
