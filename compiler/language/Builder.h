@@ -246,7 +246,8 @@ private:
   llvm::Expected<std::array<Value, 3>> ternaryOperands(const Operand &a, const Operand &b,
                                                        const Operand &c);
   llvm::Expected<Operands> bitwiseOperands(const Operand &lhs, const Operand &rhs);
-  llvm::Expected<Operands> broadcastPair(Value lhs, Value rhs);
+  /// Both operands in their common shape. `what` begins the message if they have none.
+  llvm::Expected<Operands> broadcastPair(Value lhs, Value rhs, const llvm::Twine &what = "");
   /// The pointers of an atomic access, of bytes where they go to int1, and its mask.
   llvm::Expected<std::pair<Value, Value>> atomicPlaces(llvm::StringRef name, const Value &pointer,
                                                        std::optional<Operand> mask);

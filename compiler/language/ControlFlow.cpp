@@ -42,6 +42,8 @@ std::vector<Value> Builder::beginFunction(llvm::StringRef name, llvm::ArrayRef<T
   auto function =
       tt::FuncOp::create(builder, location, name, builder.getFunctionType(types, {}), attributes);
   frames.back().function = function;
+  if (isKernel) // as Triton has it
+    module->getOp()->setLoc(location);
   for (auto [index, value] : llvm::enumerate(divisibility))
     if (value)
       function.setArgAttr(index, value < 0 ? tt::testedDivisibilityAttrName : "tt.divisibility",
@@ -123,8 +125,10 @@ void Builder::condBranch(const Value &test, Block *thenBlock, Block *elseBlock) 
 
 Result Builder::condition(const Value &value) {
   if (value.type.isBlock() && value.type.numElements() != 1)
-    return typeError("the truth of a tile (" + value.type.str() +
-                     ") is ambiguous: a condition must be a scalar");
+    return typeError(
+        "the truth of a tile (" + value.type.str() +
+        ") is ambiguous: a condition must be a scalar. Choose by element with "
+        "tl.where(condition, a, b) or a mask, or reduce the tile with tl.max or tl.min");
   Result scalar = unsplat(value);
   if (!scalar)
     return scalar;
@@ -145,7 +149,7 @@ llvm::Expected<Type> Builder::inductionType(const Operand &lower, const Operand 
       return type;
     if (type->isBlock() || !type->isInteger())
       return typeError(llvm::Twine("the ") + name + " of a loop must be an integer scalar, not " +
-                       type->str());
+                       type->str() + (type->isFloating() ? ": divide integers with //" : ""));
     if (!result) {
       result = *type;
       continue;

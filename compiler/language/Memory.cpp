@@ -11,7 +11,8 @@ using namespace mlir;
 namespace triton_metal::language {
 
 static llvm::Error badPointer(const Value &pointer, const char *operation) {
-  return typeError(llvm::Twine(operation) + " takes a pointer, not " + pointer.type.str());
+  return typeError(llvm::Twine(operation) + " takes a pointer, not " + pointer.type.str() +
+                   ": a pointer is an array argument, or the sum of one and integers");
 }
 
 static llvm::Expected<tt::CacheModifier> cacheModifier(llvm::StringRef name, bool isStore) {
@@ -103,7 +104,8 @@ Result Builder::load(const Value &pointer, std::optional<Operand> mask,
     if (!ptr.type.isBlock() && maskValue->type.isBlock())
       return valueError("load: the mask is a tile (" + maskValue->type.str() +
                         "), but the pointer is a scalar");
-    llvm::Expected<Operands> pair = broadcastPair(ptr, *maskValue);
+    llvm::Expected<Operands> pair =
+        broadcastPair(ptr, *maskValue, "load: the pointer and the mask: ");
     if (!pair)
       return pair.takeError();
     ptr = pair->lhs;
@@ -121,7 +123,7 @@ Result Builder::load(const Value &pointer, std::optional<Operand> mask,
     if (!ptr.type.isBlock() && tensor->type.isBlock())
       return valueError("load: `other` is a tile (" + tensor->type.str() +
                         "), but the pointer is a scalar");
-    llvm::Expected<Operands> pair = broadcastPair(ptr, *tensor);
+    llvm::Expected<Operands> pair = broadcastPair(ptr, *tensor, "load: the pointer and `other`: ");
     if (!pair)
       return pair.takeError();
     if (pair->lhs.type != ptr.type)
@@ -174,7 +176,7 @@ llvm::Error Builder::store(const Value &pointer, const Operand &value, std::opti
   if (!ptr.type.isBlock()) {
     if (stored->type.isBlock())
       return valueError("store: the value is a tile (" + stored->type.str() +
-                        "), but the pointer is a scalar");
+                        "), but the pointer is a scalar: add offsets such as tl.arange to it");
     if (maskValue && maskValue->type.isBlock())
       return valueError("store: the mask is a tile (" + maskValue->type.str() +
                         "), but the pointer is a scalar");
@@ -182,7 +184,9 @@ llvm::Error Builder::store(const Value &pointer, const Operand &value, std::opti
     for (Value *operand : {&*stored, maskValue ? &*maskValue : nullptr}) {
       if (!operand)
         continue;
-      llvm::Expected<Operands> pair = broadcastPair(ptr, *operand);
+      llvm::StringRef name = operand == &*stored ? "value" : "mask";
+      llvm::Expected<Operands> pair =
+          broadcastPair(ptr, *operand, "store: the pointer and the " + name + ": ");
       if (!pair)
         return pair.takeError();
       if (pair->lhs.type != ptr.type)

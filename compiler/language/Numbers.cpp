@@ -208,7 +208,10 @@ llvm::Expected<Builder::Operands> Builder::binaryOperands(const Operand &lhs, co
     return std::move(error);
   if (!pointerFits(lhsType, rhsType, allowLhsPointer) ||
       !pointerFits(rhsType, lhsType, allowRhsPointer))
-    return typeError("invalid operands of type " + lhsType.str() + " and " + rhsType.str());
+    return typeError("invalid operands of type " + lhsType.str() + " and " + rhsType.str() +
+                     (lhsType.isPointer() && rhsType.isPointer()
+                          ? ": two pointers can only be compared"
+                          : ": a pointer takes the addition and subtraction of integers only"));
 
   Value a, b;
   bool lhsIsNumber = std::holds_alternative<Constant>(lhs);

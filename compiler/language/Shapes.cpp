@@ -65,7 +65,10 @@ Result Builder::arange(int64_t start, int64_t end) {
   int64_t size = end - start;
   if (!llvm::has_single_bit(static_cast<uint64_t>(size)))
     return valueError("arange(" + llvm::Twine(start) + ", " + llvm::Twine(end) +
-                      "): the range must be a power of 2, but is " + llvm::Twine(size));
+                      "): the range must be a power of 2, but is " + llvm::Twine(size) +
+                      ": use arange(" + llvm::Twine(start) + ", " +
+                      llvm::Twine(start + static_cast<int64_t>(llvm::PowerOf2Ceil(size))) +
+                      ") and a mask");
   if (llvm::Error error = checkShape(size))
     return std::move(error);
   Type type = Type(ScalarKind::Int32).withShape(size);
@@ -169,7 +172,8 @@ Result Builder::broadcastTo(const Value &value, llvm::ArrayRef<int64_t> shape) {
   return make<tt::BroadcastOp>(type, mlirType(type), value.handle);
 }
 
-llvm::Expected<Builder::Operands> Builder::broadcastPair(Value lhs, Value rhs) {
+llvm::Expected<Builder::Operands> Builder::broadcastPair(Value lhs, Value rhs,
+                                                         const llvm::Twine &what) {
   if (!lhs.type.isBlock() && !rhs.type.isBlock())
     return Operands{lhs, rhs};
   if (lhs.type.isBlock() != rhs.type.isBlock()) {
@@ -192,7 +196,7 @@ llvm::Expected<Builder::Operands> Builder::broadcastPair(Value lhs, Value rhs) {
   llvm::SmallVector<int64_t> shape;
   for (auto [index, a, b] : llvm::enumerate(lhs.type.getShape(), rhs.type.getShape())) {
     if (a != b && a != 1 && b != 1)
-      return valueError("shapes " + shapeStr(left) + " and " + shapeStr(right) +
+      return valueError(what + "shapes " + shapeStr(left) + " and " + shapeStr(right) +
                         " do not broadcast: dimension " + llvm::Twine(index) + " has sizes " +
                         llvm::Twine(a) + " and " + llvm::Twine(b) +
                         ", which must be equal, or one of them 1");

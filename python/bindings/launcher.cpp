@@ -353,8 +353,9 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
   case ArgumentKind::Integer: {
     std::optional<Integer> integer = readInteger(bound.object);
     if (!integer)
-      valueProblem(i, "is " + shown(bound.object) +
-                          ", which does not fit in any type: the largest are int64 and uint64");
+      raiseAs("LaunchOverflowError",
+              name + ": argument " + param.name + " is " + shown(bound.object) +
+                  ", which does not fit in any type: the largest are int64 and uint64");
     bound.integer = *integer;
     if (wantsFloat) {
       bound.kind = ArgumentKind::Float;
@@ -473,7 +474,8 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
       return;
     typeProblem(i, "is " + shown(bound.object) + " (" + Py_TYPE(bound.object)->tp_name +
                        "), which is not an array; a kernel takes arrays, numbers and None, and any "
-                       "value for a constexpr");
+                       "value for a constexpr" +
+                       (PyList_Check(bound.object) ? ": make the list an array, or a tuple" : ""));
   }
 }
 

@@ -27,7 +27,8 @@ std::array<uint32_t, 3> readGrid(const std::string &kernel, nb::handle grid) {
     if (!integer.is_valid()) {
       PyErr_Clear();
       raiseAs("LaunchTypeError", kernel + ": grid dimension " + std::to_string(i) +
-                                     " must be an integer, not " + shown(item));
+                                     " must be an integer, not " + shown(item) +
+                                     (PyFloat_Check(item) ? ": use triton.cdiv or //" : ""));
     }
     int overflow = 0;
     long long size = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);

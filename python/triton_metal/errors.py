@@ -171,6 +171,10 @@ class LaunchValueError(TritonError, ValueError):
     """A launch argument whose value the kernel cannot take."""
 
 
+class LaunchOverflowError(LaunchValueError, OverflowError):
+    """An integer of more than 64 bits as a launch argument."""
+
+
 class AutotunerError(TritonError):
     """A search of `autotune` that has found no configuration."""
 

@@ -120,7 +120,7 @@ CASES = {
     "hint at run time": ("while tl.condition(n > 0, disable_licm=n):\n        n = n - 1", "tl.condition(n > 0, disable_licm=n)", ["disable_licm", "constexpr"]),
     "condition of text": ("while tl.condition('a'):\n        n = n - 1", "tl.condition('a')", ["boolean"]),
     "else of a loop": ("for j in range(n):\n        pass\n    else:\n        pass", "for j in range(n):", ["else"]),
-    "nested function": ("def inner():\n        if n > 0:\n            return 1\n        return 2\n    w = inner()", "return 1", ["module level"]),
+    "nested function": ("def inner():\n        if n > 0:\n            return 1\n        return v\n    w = inner()", "return v", ["all returns must have one type"]),
     "lambda": ("w = (lambda a: a)()", "(lambda a: a)()", ["lambda", "a is missing"]),
     "try": ("try:\n        pass\n    except ValueError:\n        pass", "try:", ["exceptions"]),
     "raise": ("raise ValueError", "raise ValueError", ["raise"]),

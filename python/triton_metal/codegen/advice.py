@@ -29,20 +29,21 @@ _PYTHON = {
 
 #: Functions of other libraries that have another name in the language.
 _NAMES = {
-    "absolute": "abs",
-    "amax": "max",
-    "amin": "min",
-    "argsort": "sort",
-    "array": "full",
-    "concatenate": "cat",
-    "empty": "zeros",
-    "fabs": "abs",
-    "matmul": "dot",
-    "mm": "dot",
-    "ones": "full",
-    "power": "exp2",
-    "relu": "maximum",
-    "tensor": "full",
+    "absolute": "tl.abs",
+    "amax": "tl.max",
+    "amin": "tl.min",
+    "array": "tl.full(shape, value, dtype)",
+    "concatenate": "tl.cat",
+    "empty": "tl.zeros(shape, dtype)",
+    "fabs": "tl.abs",
+    "matmul": "tl.dot",
+    "mm": "tl.dot",
+    "ones": "tl.full(shape, 1, dtype)",
+    "pow": "a product, or tl.exp2(y * tl.log2(x))",
+    "power": "a product, or tl.exp2(y * tl.log2(x))",
+    "relu": "tl.maximum(x, 0)",
+    "tanh": "triton.language.extra.libdevice.tanh",
+    "tensor": "tl.full(shape, value, dtype)",
 }
 
 _OPERATORS = {
@@ -58,7 +59,8 @@ def operator_advice(op: ast.AST) -> str:
 
 def close_name(name: str, names: Iterable[str]) -> str:
     """ ": did you mean NAME?" for the name that looks most like this one, or ""."""
-    found = difflib.get_close_matches(name, [one for one in names if not one.startswith("_")], 1)
+    known = [one for one in names if not one.startswith("_")]
+    found = difflib.get_close_matches(name, known, 1, cutoff=0.75)
     return f": did you mean {found[0]}?" if found else ""
 
 
@@ -79,9 +81,8 @@ def absent(module: ModuleType, name: str) -> str:
 
 def _same_of_language(name: str) -> str:
     """The function of the language that has a name, or has it as another name."""
-    own = _NAMES.get(name, name)
     language = sys.modules[core.__name__.rpartition(".")[0]]
-    return f"tl.{own}" if hasattr(language, own) else ""
+    return _NAMES.get(name) or (f"tl.{name}" if hasattr(language, name) else "")
 
 
 def not_of_the_language(function: Any, name: str) -> str:
