@@ -292,3 +292,18 @@ def test_the_precision_of_dots_without_one_is_a_knob_and_part_of_the_kernel() ->
         # The operation prints no precision that is the default.
         assert "inputPrecision" not in square[(1,)](x, None).asm["ttir"]
     assert precision(None) == "tf32"
+
+
+def test_the_table_of_settings_names_all_of_them() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "knobs.md").read_text(encoding="utf-8")
+    groups = ("autotuning", "build", "cache", "compilation", "language", "runtime")
+    missing = []
+    for group in groups:
+        kind = type(getattr(knobs, group))
+        for name, value in vars(kind).items():
+            is_function = callable(value) and not isinstance(value, knobs.HookChain)
+            if name.startswith("_") or is_function or isinstance(value, property):
+                continue
+            if f"`{group}.{name}`" not in text and f"`{name}`" not in text:
+                missing.append(f"{group}.{name}")
+    assert missing == []

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import _native, cache, devices
+from .. import cache, devices
 from ..as_triton import install
 from ..backends.metal.options import read_options
-from ..compilation import cause, refusal, stages_of
+from ..compilation import compile_module, stages_of
 from ..compiler.module import module_of
 from ..devices.target import BASELINE, Target, apple
 from ..errors import TritonError
@@ -124,11 +124,8 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
     spec = target_named(args.target)
     cache.configure_host_device()
     module, _, _ = module_of(source, options, f"{out_name}_{unique}")
-    try:
-        text = _native.compile_module(module, options.num_warps, stages_of(options), spec)
-    except ValueError as error:
-        raise refusal(str(error)) from cause(error)
-    contract = json.loads(text.metadata)
+    text = compile_module(module, options.num_warps, stages_of(options), spec)
+    contract = json.loads(text["metadata"])
     if "messages" in contract:
         raise ValueError(
             f"{args.kernel_name} prints or asserts, which needs Python at the launch: take that out, or put it "
@@ -139,7 +136,7 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
     out = args.out_path or Path(out_name)
     paths = [out.with_name(f"{out.name}.{unique}.{ending}") for ending in ("metal", "json", "h")]
     described["metal"] = paths[0].name
-    texts = [text.metal, json.dumps(described, indent=2) + "\n", kernel_header(described)]
+    texts = [text["metal"], json.dumps(described, indent=2) + "\n", kernel_header(described)]
     for path, content in zip(paths, texts, strict=True):
         path.write_text(content, encoding="utf-8")
     return paths
