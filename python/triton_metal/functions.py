@@ -201,6 +201,7 @@ _CANONICAL = {
     "i1": "i1",
     "bool": "i1",
     "u1": "i1",
+    "uint1": "i1",
     **{f"int{w}": f"i{w}" for w in (8, 16, 32, 64)},
     **{f"i{w}": f"i{w}" for w in (8, 16, 32, 64)},
     **{f"uint{w}": f"u{w}" for w in (8, 16, 32, 64)},

@@ -207,3 +207,17 @@ def test_function_without_a_file():
     kernel = triton.jit(namespace["f"])
     with pytest.raises(ValueError, match="file"):
         kernel[(1,)](np.zeros(1, np.float32))
+
+
+def test_a_one_bit_annotation_takes_one_bit():
+    @triton.jit
+    def bit(x, v: "tl.uint1"):  # noqa: F821
+        tl.store(x, v)
+
+    x = np.zeros(1, np.int32)
+    for value in (True, 1):
+        x[0] = 0
+        assert "%v: i1" in bit[(1,)](x, value).asm["ttir"]
+        assert x[0] == 1
+    with pytest.raises(ValueError, match="is 3, which does not fit its type i1"):
+        bit[(1,)](x, 3)
