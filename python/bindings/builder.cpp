@@ -322,11 +322,18 @@ void bindFunctions(nb::class_<Builder> &builder) {
 void bindBuilder(nb::module_ &module) {
   bindEnums(module);
 
-  nb::class_<Module>(module, "Module", "The TTIR of one kernel.")
-      .def(nb::init<>())
+  nb::class_<Module> modules(module, "Module", "The TTIR of one kernel.");
+  modules.def(nb::init<>())
       .def("__str__", [](Module &m) { return m.str(); })
       .def("str", &Module::str, arg("debug_info") = true)
-      .def("verify", [](Module &m) { unwrap(m.verify()); });
+      .def(
+          "verify",
+          [](Module &m) {
+            unwrap(m.verify());
+            return true;
+          },
+          "True; raises ValueError with what is wrong.");
+  bindOperations(module, modules);
 
   nb::class_<BlockRef>(module, "Block");
   nb::class_<ForLoop>(module, "ForLoop")

@@ -121,3 +121,9 @@ def unwrapped(value: Any) -> Any:
     while isinstance(value, constexpr):
         value = value.value
     return value
+
+
+def plain(value: Any) -> Any:
+    """A constant without nested constexpr, as in the native launcher's key."""
+    value = unwrapped(value)
+    return tuple(map(plain, value)) if type(value) is tuple else value

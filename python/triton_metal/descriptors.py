@@ -12,16 +12,19 @@ from .arguments import is_descriptor
 from .codegen import RuntimeLeaf
 from .errors import LaunchTypeError
 from .functions import KernelFunction, Param
-from .language.blocks import descriptor_parts, encode, read_layout, tensor_descriptor
+from .language.blocks import (
+    PADS_WITH_NAN,
+    ROUNDS_TO_TF32,
+    descriptor_parts,
+    encode,
+    read_layout,
+    tensor_descriptor,
+)
 from .launcher import Launcher
 from .tuples import element_name, rebuild_tuple
 
 #: How a value is taken apart: None (not at all), `Given`, or a class of tuples with the structures of its elements.
 Structure = Any
-
-#: What a launch knows of a descriptor and the compiler does not: attributes of an argument.
-PADS_WITH_NAN = "tt.pads_with_nan"
-ROUNDS_TO_TF32 = "tt.rounds_to_tf32"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,9 +6,11 @@ Triton's code generation one of the choices for "mps".
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-from torch._inductor import config
+import torch
+from torch._inductor import config, decomposition, ir, lowering, utils
 from torch._inductor.codegen import common
 from torch._inductor.codegen.mps_device_op_overrides import MPSDeviceOpOverrides
 from torch._inductor.codegen.triton import TritonScheduling
@@ -39,6 +41,49 @@ class MetalScheduling(TritonScheduling):
         with config.patch(combo_kernel_max_num_args=MAX_ARRAYS):
             return super().generate_combo_kernel_code(*args, **kwargs)
 
+    def create_kernel_choices(
+        self, kernel_features: Any, kernel_args: list[Any], kernel_kwargs: dict[str, Any]
+    ) -> Any:
+        """The kernels for these nodes.
+
+        None waits for other programs of its grid: Metal does not promise that they run at the same time, so no reduction
+        is a cooperative one.
+        """
+        alone = kernel_kwargs | {"override_cooperative_reduction": False}
+        return super().create_kernel_choices(kernel_features, kernel_args, alone)
+
+
+def _generates(device: str) -> bool:
+    """Whether kernels for a device are `MetalScheduling`'s."""
+    return device in _before and (device != "cpu" or config.cpu_backend == "triton")
+
+
+_lacks_atomic_add = utils.needs_fallback_due_to_atomic_add_limitations
+_is_scatter_fallback = utils.use_scatter_fallback
+
+
+def _lacks_addition(dtype: torch.dtype) -> bool:
+    """Whether Triton has no atomic addition for a dtype, so that PyTorch itself adds at indices."""
+    small = dtype in (torch.int8, torch.uint8, torch.int16, torch.uint16)
+    return _lacks_atomic_add(dtype) or (small and any(map(_generates, _before)))
+
+
+def _falls_back(*args: Any, **kwargs: Any) -> bool:
+    """Whether PyTorch itself scatters: it is asked as Inductor asks itself."""
+    if _is_scatter_fallback(*args, **kwargs):
+        return True
+    given = inspect.signature(_is_scatter_fallback).bind(*args, **kwargs).arguments
+    return given["reduction_type"] is not None and _lacks_addition(given["self_dtype"])
+
+
+_num_splits = ir.Scan.num_splits
+
+
+def _splits_of_scan(device: Any, **kwargs: Any) -> Any:
+    """Among how many programs a scan is split: one, as each would wait for those before it."""
+    hint, splits = _num_splits(device=device, **kwargs)
+    return hint, 1 if _generates(device.type) else splits
+
 
 class _MPSOverrides(MPSDeviceOpOverrides):
     """What Inductor writes into a program for the device "mps", which has one stream."""
@@ -60,6 +105,10 @@ def register(device: str) -> None:
     if device not in _before:
         _before[device] = common.device_codegens[device]
     found = _before[device]
+    for module in (decomposition, lowering, utils):
+        module.needs_fallback_due_to_atomic_add_limitations = _lacks_addition
+    lowering.use_scatter_fallback = _falls_back
+    ir.Scan.num_splits = staticmethod(_splits_of_scan)  # type: ignore[method-assign,assignment]
 
     def scheduling(scheduler: Any) -> Any:
         if device == "cpu" and config.cpu_backend != "triton":

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from . import _native
 from .backends.compiler import Language
 from .functions import KernelFunction
+from .generation import module_of
 
 
 class ASTSource:
@@ -61,6 +63,21 @@ class ASTSource:
         types = [self.signature[name] for name in sorted(self.signature)]
         text = f"{self.fn.cache_key}-{self.attrs}-{types}-{constants}"
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def make_ir(
+        self,
+        target: Any,
+        options: Any,
+        codegen_fns: Any = None,
+        module_map: Any = None,
+        context: Any = None,
+    ) -> _native.Module:
+        """The Triton IR, as a module that can be read: `triton_metal._C.libtriton.ir` says with what.
+
+        A parameter that is a tensor descriptor is one descriptor, its sizes and its strides, as in stock Triton's IR.
+        ``options`` has ``debug`` and ``sanitize_overflow``; the rest is there because Triton's method has it.
+        """
+        return module_of(self, options, as_descriptors=True)[0]
 
     def parse_options(self) -> dict[str, Any]:
         """The options that the source has itself: none."""

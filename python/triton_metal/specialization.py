@@ -7,16 +7,17 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import knobs
 from ._utils import canonicalize_dtype, is_iterable
 from .arguments import is_descriptor
 from .backends.metal.options import OTHERS, MetalOptions, read_options
 from .config import kernel_config
-from .constants import unwrapped
+from .constants import plain
 from .constexpr import constexpr
 from .functions import JITCallable, KernelFunction, Param
+from .generation import symbol_of
 from .language.blocks import decode, descriptor_parts
 from .sources import ASTSource
 from .tuples import rebuild_tuple
@@ -220,25 +221,6 @@ def decoded(value: Any, dtype: Any, constexpr: Any) -> Any:
     return tuples(value)
 
 
-class SpecializationProxy(NamedTuple):
-    """What ``jit(repr=)`` gets to name a kernel: the constants and the types of the parameters, by name."""
-
-    constants: dict[str, Any]
-    signature: dict[str, Any]
-
-
-def symbol_of(
-    function: Any, signature: dict[str, Any], constants: dict[tuple[int, ...], Any]
-) -> str:
-    """The name of a kernel in its text."""
-    named = getattr(function, "symbol", None)
-    if named is None:
-        return function.name
-    names = function.arg_names
-    by_name = {names[path[0]]: value for path, value in constants.items() if len(path) == 1}
-    return named(SpecializationProxy(by_name, signature))
-
-
 def mangled(param: Param, value: Any) -> tuple[Any, Any]:
     """The type of a parameter for a value, and what is known of it: "D" for a multiple of 16, or a constant's value."""
     if param.is_constexpr:
@@ -246,12 +228,6 @@ def mangled(param: Param, value: Any) -> tuple[Any, Any]:
     return specialized(
         value, param.is_const, param.specialize, param.specialize_alignment, param.annotation
     )
-
-
-def plain(value: Any) -> Any:
-    """A constant without nested constexpr, as in the native launcher's key."""
-    value = unwrapped(value)
-    return tuple(map(plain, value)) if type(value) is tuple else value
 
 
 def specialized(

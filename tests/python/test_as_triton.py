@@ -264,7 +264,7 @@ print(libdevice is other, hasattr(triton, "absent"))
         ("triton.language.extra.cuda", "NVIDIA's GPUs; use triton.language.extra.libdevice"),
         ("triton.language.extra.hip", "AMD's GPUs; use triton.language.extra.libdevice"),
         ("triton.profiler.scope", "Proton measures"),
-        ("triton._C.libtriton", "stock Triton's compiled part"),
+        ("triton._C.libproton", "has no module 'triton._C.libproton'"),
         ("triton.absent", "has no module 'triton.absent'"),
     ],
 )

@@ -15,7 +15,7 @@ import importlib.util
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -36,7 +36,6 @@ ABSENT = {
     "triton.tools.gsan": "it checks NVIDIA's GPUs; see triton_metal.launch_options(check=...)",
     "triton.tools.triton_to_gluon_translator": "there is no Gluon for Metal",
     "triton.profiler": "Proton measures NVIDIA's and AMD's GPUs",
-    "triton._C": "it is stock Triton's compiled part",
 }
 
 _PACKAGE = __name__.partition(".")[0]
@@ -99,8 +98,8 @@ class _Finder(importlib.abc.MetaPathFinder):
             return importlib.machinery.ModuleSpec(
                 name, _OwnName(), origin=sys.modules[_PACKAGE].__file__, is_package=True
             )
-        if name == _INDUCTOR:
-            return _spec_of_inductor(name, path)
+        if name in _EXTENDED:
+            return _spec_of_extended(name, path)
         if not name.startswith(f"{NAME}."):
             return None
         for absent, reason in ABSENT.items():
@@ -129,36 +128,6 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-#: The module of PyTorch's Inductor after which its code generators can be registered.
-_INDUCTOR = "torch._inductor.graph"
-
-
-class _ThenRegister(importlib.abc.Loader):
-    """Loads this module, and registers the code generation for CPU tensors."""
-
-    def __init__(self, loader: importlib.abc.Loader) -> None:
-        self._loader = loader
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        _register_with_inductor()
-
-
-def _spec_of_inductor(
-    name: str, path: Sequence[str] | None
-) -> importlib.machinery.ModuleSpec | None:
-    spec = importlib.machinery.PathFinder.find_spec(name, path)
-    if spec is not None and spec.loader is not None:
-        spec.loader = _ThenRegister(spec.loader)
-    return spec
-
-
 def _register_with_inductor() -> None:
     """Keeps the kernels that Inductor generates for CPU tensors within what Metal binds."""
     try:
@@ -169,6 +138,52 @@ def _register_with_inductor() -> None:
             "arrays than Metal binds",
             stacklevel=2,
         )
+
+
+def _extend_analysis() -> None:
+    """Lets PyTorch's analysis of a program's kernels see all that they write."""
+    try:
+        analysis = sys.modules[_ANALYSIS]
+        importlib.import_module(f"{_PACKAGE}.accesses").extend(analysis)
+    except AttributeError as error:
+        warnings.warn(
+            f"this version of PyTorch's analysis of kernels is not known ({error}): compiled graphs may miss what "
+            "kernels write by jumps and by tl.atomic_store or a descriptor's atomics and scatter",
+            stacklevel=2,
+        )
+
+
+_ANALYSIS = "torch._higher_order_ops.triton_kernel_wrap"
+
+#: Modules of PyTorch, and what is called after they have been imported.
+_EXTENDED = {"torch._inductor.graph": _register_with_inductor, _ANALYSIS: _extend_analysis}
+
+
+class _ThenCall(importlib.abc.Loader):
+    """Loads a module as this loader does, and calls a function."""
+
+    def __init__(self, loader: importlib.abc.Loader, then: Callable[[], None]) -> None:
+        self._loader = loader
+        self._then = then
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        self._then()
+
+
+def _spec_of_extended(
+    name: str, path: Sequence[str] | None
+) -> importlib.machinery.ModuleSpec | None:
+    spec = importlib.machinery.PathFinder.find_spec(name, path)
+    if spec is not None and spec.loader is not None:
+        spec.loader = _ThenCall(spec.loader, _EXTENDED[name])
+    return spec
 
 
 def _is_asked_only() -> bool:
@@ -206,8 +221,9 @@ def take_name() -> None:
     sys.modules[NAME] = _make()
     # Programs look for this module in `sys.modules` before they have imported it by name.
     importlib.import_module(f"{NAME}.runtime.driver")
-    if _INDUCTOR in sys.modules:
-        _register_with_inductor()
+    for extended, then in _EXTENDED.items():
+        if extended in sys.modules:
+            then()
 
 
 def _make() -> ModuleType:

@@ -34,6 +34,11 @@ def static_hasattr(reads: Reads, value: Any, name: str) -> bool:
     return is_method or reads.call(hasattr, value, name)
 
 
+def static_unwrap(reads: Reads, value: Any) -> Any:
+    # Compile-time values are plain ones in the walk.
+    return value
+
+
 def static_len(reads: Reads, value: Any) -> int:
     if isinstance(value, tensor) and not value.shape:
         raise TypeError(
@@ -72,6 +77,7 @@ STATIC_FUNCTIONS: dict[int, Callable[..., Any] | None] = {
     id(isinstance): static_isinstance,
     id(getattr): static_getattr,
     id(hasattr): static_hasattr,
+    id(core._unwrap_if_constexpr): static_unwrap,
     **{id(cls): None for cls in (int, float, bool, str, tuple, builtins.range, dtype)},
 }
 

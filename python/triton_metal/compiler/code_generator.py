@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _native
+from ..generation import module_of
 from ..signatures import type_of
 from ..sources import ASTSource
 from .errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
-from .module import module_of
 
 
 def ast_to_ttir(

@@ -13,10 +13,10 @@ from ..compilation import Job, build, compile_module, compile_text, key_of
 from ..compiled import CompiledKernel, KernelMetadata, LazyDict
 from ..config import kernel_config
 from ..errors import OutOfResources
+from ..generation import module_of
 from ..runtime.cache import get_cache_key, triton_key
 from ..runtime.driver import driver
 from ..sources import ASTSource, IRSource
-from .module import module_of
 
 
 def make_backend(target: GPUTarget) -> BaseBackend:

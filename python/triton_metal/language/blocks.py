@@ -22,6 +22,10 @@ from .building import (
     tensor_method,
 )
 
+#: What a launch knows of a descriptor and the compiler does not: attributes of an argument.
+PADS_WITH_NAN = "tt.pads_with_nan"
+ROUNDS_TO_TF32 = "tt.rounds_to_tf32"
+
 
 def encode(*parts: Any) -> str:
     """Compile-time parts as a string, which control flow carries unchanged."""

@@ -31,10 +31,10 @@ from .. import cache, devices
 from ..as_triton import install
 from ..backends.metal.options import read_options
 from ..compilation import compile_module, stages_of
-from ..compiler.module import module_of
 from ..devices.target import BASELINE, Target, apple
 from ..errors import TritonError
 from ..functions import KernelFunction
+from ..generation import module_of
 from ..runtime.driver import driver
 from ..sources import ASTSource
 from .header import kernel_header
@@ -123,7 +123,7 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
     )
     spec = target_named(args.target)
     cache.configure_host_device()
-    module, _, _ = module_of(source, options, f"{out_name}_{unique}")
+    module, _, _ = module_of(source, options, name=f"{out_name}_{unique}")
     text = compile_module(module, options.num_warps, stages_of(options), spec)
     contract = json.loads(text["metadata"])
     if "messages" in contract:

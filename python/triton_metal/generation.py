@@ -1,25 +1,67 @@
-"""The Triton IR of a source."""
+"""From a source to Triton IR: what a kernel's parameters are where only their types are known."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
-from .. import _native
-from ..codegen import CodegenOptions, RuntimeLeaf, generate_module
-from ..frames import with_short_traceback
-from ..language.blocks import descriptor_parts, encode
-from ..reads import Reads
-from ..signatures import type_of
-from ..sources import ASTSource
-from ..specialization import plain, symbol_of
-from ..tuples import element_name, rebuild_tuple
+from . import _native
+from ._native import dtype
+from .codegen import CodegenOptions, RuntimeLeaf, generate_module
+from .constants import plain
+from .frames import with_short_traceback
+from .functions import KernelFunction
+from .language.blocks import (
+    PADS_WITH_NAN,
+    ROUNDS_TO_TF32,
+    descriptor_parts,
+    encode,
+    tensor_descriptor,
+)
+from .reads import Reads
+from .signatures import type_of
+from .tuples import element_name, rebuild_tuple
 
 
-class _Arguments:
-    """The arguments of a source as the walk takes them: types in place of what is known at run time only."""
+class SpecializationProxy(NamedTuple):
+    """What ``jit(repr=)`` gets to name a kernel: the constants and the types of the parameters, by name."""
 
-    def __init__(self, source: ASTSource) -> None:
+    constants: dict[str, Any]
+    signature: dict[str, Any]
+
+
+def symbol_of(
+    function: Any, signature: dict[str, Any], constants: dict[tuple[int, ...], Any]
+) -> str:
+    """The name of a kernel in its text."""
+    named = getattr(function, "symbol", None)
+    if named is None:
+        return function.name
+    names = function.arg_names
+    by_name = {names[path[0]]: value for path, value in constants.items() if len(path) == 1}
+    return named(SpecializationProxy(by_name, signature))
+
+
+class Source(Protocol):
+    """A function with the types and constants of its arguments: `ASTSource` says what its attributes hold."""
+
+    fn: KernelFunction
+    name: str
+    signature: dict[str, Any]
+    constants: dict[tuple[int, ...], Any]
+    attrs: Mapping[tuple[int, ...], Any]
+
+
+class SourceArguments:
+    """The arguments of a source as the walk takes them: types in place of what is known at run time only.
+
+    A launch passes the parts of a descriptor. With ``as_descriptors``, a parameter is the compiler's descriptor with
+    the sizes and strides behind it, as in stock Triton's IR.
+    """
+
+    def __init__(self, source: Source, as_descriptors: bool = False) -> None:
         self.source = source
+        self.as_descriptors = as_descriptors
         self.divisibility: dict[str, int] = {}
         self.types: dict[str, str] = {}
         self.constants: dict[str, Any] = {}
@@ -70,16 +112,20 @@ class _Arguments:
         base = RuntimeLeaf(type_of(f"*{element}"))
         self.divisibility[name] = 16
         rank = len(sizes)
+        if self.as_descriptors:
+            known = {PADS_WITH_NAN: False, ROUNDS_TO_TF32: False}
+            kind = dtype.descriptor(type_of(element), sizes, False)
+            return tensor_descriptor(RuntimeLeaf(kind, known), (integer,) * rank, (long,) * rank)
         return descriptor_parts(
             base, (integer,) * rank, (long,) * (rank - 1), encode(sizes, "zero")
         )
 
 
 def module_of(
-    source: ASTSource, options: Any, name: str | None = None
-) -> tuple[_native.Module, _Arguments, str]:
+    source: Source, options: Any, as_descriptors: bool = False, name: str | None = None
+) -> tuple[_native.Module, SourceArguments, str]:
     """The Triton IR of a source, what its arguments are, and the kernel's name, which may be given."""
-    arguments = _Arguments(source)
+    arguments = SourceArguments(source, as_descriptors)
     values = arguments.values()
     symbol = name or symbol_of(source.fn, source.signature, source.constants)
     module = with_short_traceback(
