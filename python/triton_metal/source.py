@@ -112,7 +112,9 @@ def summary(code: CodeType) -> tuple[Any, ...]:
         re.sub(r"^_[A-Za-z0-9]\w*?(?=__)", "", name) for name in names
     }  # private names of classes
     constants = [
-        summary(constant) if isinstance(constant, CodeType) else (type(constant), repr(constant))
+        summary(constant)
+        if isinstance(constant, CodeType)
+        else (type(constant), repr(without_indents(constant)))
         for constant in code.co_consts
         if not isinstance(constant, str) or constant != code.co_qualname
     ]
@@ -122,3 +124,11 @@ def summary(code: CodeType) -> tuple[Any, ...]:
         if instruction.opname.startswith(("BINARY", "COMPARE", "CONTAINS", "IS_", "UNARY"))
     ]
     return code.co_argcount, code.co_kwonlyargcount, names, constants, operators
+
+
+def without_indents(constant: Any) -> Any:
+    """A constant of a function's code, as it is wherever the function stands.
+
+    The text of a nested function has lost its indent, and with it the lines of its strings, as those of a docstring.
+    """
+    return re.sub(r"\n[ \t]+", "\n", constant) if isinstance(constant, str) else constant
