@@ -44,8 +44,9 @@ class JITCallable:
         plain = isinstance(function, FunctionType) and not is_own(function)
         self._lines = lines_of(function) if plain else None
         self._code = getattr(function, "__code__", None)
-        #: The text that has taken the place of the source.
+        #: The text that has taken the place of the source, and what a program says of its place.
         self._changed: str | None = None
+        self._given: dict[str, Any] = {}
 
     @property
     def function(self) -> Any:
@@ -55,7 +56,9 @@ class JITCallable:
     def _own_source(self) -> Source:
         """The source of the function."""
         if self._changed is not None:
-            return text_source(self.fn, self._changed)
+            line = self._given.get("def_file_line_number", self.starting_line_number)
+            column = self._given.get("def_file_col_number", 1)
+            return text_source(self.fn, self._changed, self.file_name, line, column - 1)
         same = self.fn.__code__ is self._code
         return read_source(self.fn, self._lines if same else None)
 
@@ -78,30 +81,59 @@ class JITCallable:
         """The source as a syntax tree."""
         return ast.parse(self.src)
 
+    def _give(self, name: str, value: Any) -> None:
+        """Notes what a program says of the source: one that makes functions from a template names the template's lines."""
+        self._given[name] = value
+        self.hash = None
+        self._source_changed()
+
     @property
     def raw_src(self) -> list[str]:
         """The lines of the source, with decorators."""
+        if "raw_src" in self._given:
+            return list(self._given["raw_src"])
         lines = self._lines or lines_of(self.fn)
         return inspect.getblock(lines[self.starting_line_number - 1 :])
+
+    @raw_src.setter
+    def raw_src(self, lines: list[str]) -> None:
+        self._give("raw_src", lines)
 
     @property
     def starting_line_number(self) -> int:
         """The line of its first decorator, or of its ``def``."""
-        return (self._code or self.fn.__code__).co_firstlineno
+        code = self._code or self.fn.__code__
+        return int(self._given.get("starting_line_number", code.co_firstlineno))
+
+    @starting_line_number.setter
+    def starting_line_number(self, line: int) -> None:
+        self._give("starting_line_number", line)
 
     @property
     def file_name(self) -> str:
-        return self.fn.__code__.co_filename
+        return str(self._given.get("file_name", self.fn.__code__.co_filename))
+
+    @file_name.setter
+    def file_name(self, name: str) -> None:
+        self._give("file_name", name)
 
     @property
     def def_file_line_number(self) -> int:
         """The line of its ``def``."""
         return self._own_source().first_line
 
+    @def_file_line_number.setter
+    def def_file_line_number(self, line: int) -> None:
+        self._give("def_file_line_number", line)
+
     @property
     def def_file_col_number(self) -> int:
         """The column of its ``def``, from 1 on."""
         return self._own_source().indent + 1
+
+    @def_file_col_number.setter
+    def def_file_col_number(self, column: int) -> None:
+        self._give("def_file_col_number", column)
 
     def get_capture_scope(self) -> dict[str, Any]:
         """The variables outside of the function, by name."""

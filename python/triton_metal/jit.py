@@ -19,7 +19,7 @@ from .interface import KernelInterface
 from .launcher import launch_options
 from .runtime._async_compile import active_mode
 from .runtime.driver import driver
-from .specialization import FUNCTIONS, decoded, expected_key, mangled, tuples
+from .specialization import FUNCTIONS, Specialization, decoded, expected_key, mangled, tuples
 
 
 class _Kernels(dict[str, Any]):
@@ -201,9 +201,10 @@ class JITFunction(KernelFunction, KernelInterface):
         values = dict(bound.arguments)
         return values, [mangled(param, values[param.name]) for param in self.params], options
 
-    def preload(self, specialization_data: str) -> CompiledKernel:
+    def preload(self, specialization_data: str) -> CompiledKernel | None:
         """Compiles a specialisation that ``jit_cache_hook`` was told of, so that launches find it.
 
+        The hooks of compilations are called as in a warm-up. The result is None if ``jit_cache_hook`` declines the kernel.
         Raises RuntimeError if it is one of another function or for another target.
         """
         data = json.loads(specialization_data)
@@ -223,9 +224,13 @@ class JITFunction(KernelFunction, KernelInterface):
         attrs = dict(zip(map(tuples, data["attrs_keys"]), data["attrs_vals"], strict=True))
         signature = {name: tuples(type) for name, type in data["signature"].items()}
         options = {name: tuples(value) for name, value in data["options"].items()}
-        source = ASTSource(self, signature, constants, attrs)
-        kernel = compile(source, target=target, options=options)
-        self.kernels[data["key"]] = kernel
+        chosen = make_backend(target).parse_options(options)
+        special = Specialization([], signature, constants, attrs, chosen, known_key=data["key"])
+        if special.tell(knobs.runtime.jit_cache_hook, self, target, is_warmup=True):
+            return None
+        kernel = compile(special.source(self), target=target, options=options)
+        self.kernels[special.key] = kernel
+        special.tell(knobs.runtime.jit_post_compile_hook, self, target, is_warmup=True)
         return kernel
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -307,7 +307,7 @@ class Launcher:
         kernels = kernels_of(function)
         held = kernels.get(special.key)
         is_new = not isinstance(held, CompiledKernel) or held.hash != key
-        if is_new and special.tell(knobs.runtime.jit_cache_hook, function, job, is_warmup):
+        if is_new and special.tell(knobs.runtime.jit_cache_hook, function, job.target, is_warmup):
             return None
         kernel = build(
             job, key, functools.partial(compile_module, module), known=self._kernels.get(key)
@@ -318,7 +318,7 @@ class Launcher:
         )
         kernels[special.key] = kernel
         if is_new:
-            special.tell(knobs.runtime.jit_post_compile_hook, function, job, is_warmup)
+            special.tell(knobs.runtime.jit_post_compile_hook, function, job.target, is_warmup)
         return kernel
 
 

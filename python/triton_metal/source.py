@@ -60,14 +60,14 @@ def read_source(function: FunctionType, lines: list[str] | None = None) -> Sourc
     return Source(code.co_filename, first + start, indent, text, node, kept)
 
 
-def text_source(function: FunctionType, text: str) -> Source:
-    """A text that takes the place of a function's source."""
-    code = function.__code__
+def text_source(
+    function: FunctionType, text: str, file: str, first_line: int, indent: int
+) -> Source:
+    """A text that takes the place of a function's source, and where errors place its ``def``."""
     node = ast.parse(text).body[0]
     if not isinstance(node, ast.FunctionDef):
         raise ValueError(f"the new source of {function.__qualname__} is not a function")
-    lines = tuple(text.splitlines())
-    return Source(code.co_filename, code.co_firstlineno, 0, text, node, lines)
+    return Source(file, first_line, indent, text, node, tuple(text.splitlines()))
 
 
 def lines_of(function: FunctionType) -> list[str]:

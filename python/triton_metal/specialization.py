@@ -61,6 +61,7 @@ class Specialization:
     options: MetalOptions
     sharing: str = ""
     given: str = ""  # the launch's own options, as it wrote them
+    known_key: str = ""  # of one that was serialised
 
     @classmethod
     def of(
@@ -108,7 +109,7 @@ class Specialization:
     @property
     def key(self) -> str:
         """What distinguishes it from the others of its function."""
-        return f"{shown(self.entries)}{self.options}{self.sharing}{self.given}"
+        return self.known_key or f"{shown(self.entries)}{self.options}{self.sharing}{self.given}"
 
     def symbol(self, function: KernelFunction) -> str:
         """The kernel's name in its text."""
@@ -118,7 +119,7 @@ class Specialization:
         """What is compiled."""
         return ASTSource(function, self.signature, self.constants, self.attrs)
 
-    def tell(self, hook: Any, function: Any, job: Any, is_warmup: bool) -> Any:
+    def tell(self, hook: Any, function: Any, target: Any, is_warmup: bool) -> Any:
         """Calls a hook of the just-in-time compilation, if there is one. Returns what it returns."""
         if not hook:
             return None
@@ -141,7 +142,7 @@ class Specialization:
             "extern_libs": options.extern_libs,
             "configs": [self.attrs],
             "specialization_data": serialize_specialization_data(
-                function.full_name, self.signature, self.constants, self.attrs, options, self.key, job.target
+                function.full_name, self.signature, self.constants, self.attrs, options, self.key, target
             ),
             "is_warmup": is_warmup,
         }  # fmt: skip

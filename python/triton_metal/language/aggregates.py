@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterable
 from typing import Any
 
-from ..constexpr import base_type
+from ..constexpr import base_type, constexpr, constexpr_type
 from ..functions import JITCallable
 from .building import walk_parameters
 from .values import base_value, plain, type_of, wrapped
@@ -118,7 +118,11 @@ class AggregateValue(builtins.tuple):
         """The plain value of a field, of the type that is declared."""
         declared = cls.__aggregate_types__[field]  # type: ignore[attr-defined]
         value = wrapped(plain(value))
-        if not isinstance(value, declared):
+        # Functions and dtypes are compile-time values that need no wrapping.
+        fits = isinstance(value, declared) or (
+            declared is constexpr and isinstance(type_of(value), constexpr_type)
+        )
+        if not fits:
             raise TypeError(
                 f"Expected {declared} for attribute {field!r} of {cls.__name__}, got {type_of(value)}"
             )
