@@ -211,7 +211,7 @@ def test_function_without_a_file():
 
 def test_a_one_bit_annotation_takes_one_bit():
     @triton.jit
-    def bit(x, v: "tl.uint1"):  # noqa: F821
+    def bit(x, v: tl.uint1):
         tl.store(x, v)
 
     x = np.zeros(1, np.int32)

@@ -236,7 +236,7 @@ def test_a_specialisation_is_saved_and_loaded() -> None:
         x = np.zeros(4, np.float32)
         assert kernel[(1,)](x, 4).hash == before.hash
         assert x.tolist() == [1] * 4
-        assert len(told) == 1  # nothing was compiled again
+        assert len(told) == 2  # the hook hears of what is preloaded; the launch compiled nothing
     with pytest.raises(
         RuntimeError, match=r"Specialization data is for .*kernel but trying .*scale"
     ):
