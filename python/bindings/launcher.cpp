@@ -510,10 +510,20 @@ std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyOb
   auto choice = [](int8_t given) {
     return given < 0 ? nb::none() : nb::object(nb::bool_(given != 0));
   };
-  fresh->compiled = owner.attr("compile")(
-      arguments, options.numWarps, options.numStages, deviceEntry(device).name, shared, constants,
-      reads, choice(options.debug), choice(options.sanitizeOverflow),
-      options.others.is_valid() ? options.others : nb::dict(), !doRun);
+  try {
+    fresh->compiled = owner.attr("compile")(
+        arguments, options.numWarps, options.numStages, deviceEntry(device).name, shared, constants,
+        reads, choice(options.debug), choice(options.sanitizeOverflow),
+        options.others.is_valid() ? options.others : nb::dict(), !doRun);
+  } catch (nb::python_error &error) {
+    if (nb::cast<bool>(owner.attr("shows_frames_of")(error.value())))
+      throw;
+    // The traceback begins anew, at the launch.
+    nb::object value = nb::borrow(error.value());
+    PyException_SetTraceback(value.ptr(), Py_None);
+    PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(value.ptr())), value.ptr());
+    throw nb::python_error();
+  }
   // A hook may have declined.
   if (fresh->compiled.is_none())
     return nullptr;

@@ -31,21 +31,20 @@ def with_short_traceback(function: Callable[..., T], *args: Any) -> T:
 def _shown(error: CompilationError, cause: BaseException | None) -> BaseException | None:
     """The cause of an error, as Triton's errors have one.
 
-    In a function that the kernel calls: the error at its place, without the calls. In a call: what that raised. Else the
-    cause if it says more than the error: where the program's own Python failed, or other words.
+    In a function that the kernel calls: the error at its place, without the calls. In a call: what that raised. Else, and
+    there, the cause if it says more than the error: where the program's own Python failed, or other words.
     """
-    if error.callers:
-        place = (error.error_message, error.location, (), error.src, error.node)
-        root = type(error)(*place)
-        root.__cause__ = _shown(root, cause)
-        return root
-    if cause is None:
-        return None
-    frames = _of_program(cause.__traceback__)
-    said = frames is None and str(cause) in error.error_message
-    if said and not isinstance(error.node, ast.Call):
-        return None
-    return cause.with_traceback(frames)
+    if cause is not None:
+        frames = _of_program(cause.__traceback__)
+        cause = cause.with_traceback(frames)
+        is_in_call = not error.callers and isinstance(error.node, ast.Call)
+        if frames is None and str(cause) in error.error_message and not is_in_call:
+            cause = None
+    if not error.callers:
+        return cause
+    root = type(error)(error.error_message, error.location, (), error.src, error.node)
+    root.__cause__ = cause
+    return root
 
 
 def _of_program(frames: TracebackType | None) -> TracebackType | None:

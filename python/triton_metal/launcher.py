@@ -18,7 +18,7 @@ from .codegen import CodegenOptions, Memory, RuntimeLeaf, generate_module
 from .compilation import Job, build, compile_module, key_of
 from .compiled import CompiledKernel
 from .config import kernel_config
-from .errors import LaunchTypeError, LaunchValueError
+from .errors import CompilationError, LaunchTypeError, LaunchValueError
 from .frames import with_short_traceback
 from .functions import KernelFunction, Param
 from .reads import Reads
@@ -181,6 +181,11 @@ class Launcher:
     def takes_option(self, name: str, value: Any) -> bool:
         """Whether this keyword of a launch is an option of Triton's. The native launcher asks."""
         return name in OTHERS
+
+    def shows_frames_of(self, error: BaseException) -> bool:
+        """Whether the traceback of an error of `compile` shows this package's frames. The native launcher asks."""
+        hidden = isinstance(error, CompilationError)
+        return not hidden or bool(knobs.compilation.front_end_debugging)
 
     def call_before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Calls the functions that come before a launch. The native launcher does, if there are any."""
