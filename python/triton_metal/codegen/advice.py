@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import sys
 from collections.abc import Iterable
 from types import ModuleType
@@ -59,6 +58,8 @@ def operator_advice(op: ast.AST) -> str:
 
 def close_name(name: str, names: Iterable[str]) -> str:
     """ ": did you mean NAME?" for the name that looks most like this one, or ""."""
+    import difflib  # which takes its time, and is for errors only
+
     known = [one for one in names if not one.startswith("_")]
     found = difflib.get_close_matches(name, known, 1, cutoff=0.75)
     return f": did you mean {found[0]}?" if found else ""
