@@ -66,13 +66,33 @@ static nb::tuple shapeOf(const Type &type) {
 
 static bool isKind(const Type &type, ScalarKind kind) { return type.is(kind) && !type.isBlock(); }
 
+/// The package whose name texts have: programs that PyTorch generates import triton alone.
+static std::string packageName = "triton_metal";
+
 static std::string reprOf(const Type &type) {
   if (type.isBlock() || type.isPointer() || type.isDescriptor())
     return type.name();
-  return "triton_metal.language." + type.str();
+  return packageName + ".language." + type.str();
+}
+
+/// How a copy is made, in this process or another: a function and its arguments.
+static nb::tuple reductionOf(const Type &type) {
+  // Functions of this module cannot be pickled.
+  nb::object made = nb::module_::import_("triton_metal.signatures").attr("made_by");
+  if (type.isDescriptor())
+    return nb::make_tuple(
+        made, nb::make_tuple("descriptor", type.scalar(), shapeOf(type), type.isConst()));
+  if (type.isBlock())
+    return nb::make_tuple(made, nb::make_tuple("block", type.scalar(), shapeOf(type)));
+  if (type.isPointer())
+    return nb::make_tuple(made, nb::make_tuple("pointer", type.pointee(), type.isConst()));
+  return nb::make_tuple(nb::type<Type>(), nb::make_tuple(type.str()));
 }
 
 void bindTypes(nb::module_ &module) {
+  module.def(
+      "set_package_name", [](const std::string &name) { packageName = name; }, nb::arg("name"),
+      "The package that the texts of dtypes name.");
   nb::class_<Type> dtype(module, "dtype",
                          "A type of the language: a scalar, a pointer, or a tile of either.");
   dtype
@@ -150,6 +170,7 @@ void bindTypes(nb::module_ &module) {
       .def("mangle", &Type::mangled)
       .def("__str__", &Type::name)
       .def("__repr__", reprOf)
+      .def("__reduce__", reductionOf)
       .def("__hash__", [](const Type &type) { return std::hash<std::string>()(type.mangled()); })
       .def("__eq__", [](const Type &a, const Type &b) { return a == b; })
       .def(

@@ -11,13 +11,7 @@ from .codegen import CodegenOptions, RuntimeLeaf, generate_module
 from .constants import plain
 from .frames import with_short_traceback
 from .functions import KernelFunction
-from .language.blocks import (
-    PADS_WITH_NAN,
-    ROUNDS_TO_TF32,
-    descriptor_parts,
-    encode,
-    tensor_descriptor,
-)
+from .language.blocks import descriptor_parts, encode, tensor_descriptor
 from .reads import Reads
 from .signatures import type_of
 from .tuples import element_name, rebuild_tuple
@@ -110,12 +104,11 @@ class SourceArguments:
         self.types[name] = f"*{element}"
         integer, long = RuntimeLeaf(type_of("i32")), RuntimeLeaf(type_of("i64"))
         base = RuntimeLeaf(type_of(f"*{element}"))
-        self.divisibility[name] = 16
         rank = len(sizes)
         if self.as_descriptors:
-            known = {PADS_WITH_NAN: False, ROUNDS_TO_TF32: False}
             kind = dtype.descriptor(type_of(element), sizes, False)
-            return tensor_descriptor(RuntimeLeaf(kind, known), (integer,) * rank, (long,) * rank)
+            return tensor_descriptor(RuntimeLeaf(kind), (integer,) * rank, (long,) * rank)
+        self.divisibility[name] = 16
         return descriptor_parts(
             base, (integer,) * rank, (long,) * (rank - 1), encode(sizes, "zero")
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ._native import dtype
 from ._utils import type_canonicalisation_dict
 
@@ -26,3 +28,8 @@ def type_of(text: str) -> dtype:
         return dtype.pointer(type_of(text[1 + is_const :]), const=is_const)
     short = type_canonicalisation_dict.get(text, text)
     return dtype(_FULL.get(short, short))
+
+
+def made_by(name: str, *arguments: Any) -> dtype:
+    """What a method of `dtype` makes: pickled types name this function."""
+    return getattr(dtype, name)(*arguments)

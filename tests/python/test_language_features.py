@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -324,3 +326,22 @@ def test_a_scalar_is_indexed_as_a_row_is(rank):
     out = np.zeros(1, np.float32)
     store_of_any_rank[(1,)](out, 2.5, RANK=rank)
     assert out[0] == 2.5
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        tl.float32,
+        tl.int1,
+        tl.float8e4b15,
+        tl.void,
+        tl.pointer_type(tl.float16, const=True),
+        tl.pointer_type(tl.pointer_type(tl.int8)),
+        tl.block_type(tl.pointer_type(tl.bfloat16), [4, 8]),
+    ],
+    ids=str,
+)
+def test_types_are_copied_and_pickled(kind):
+    assert copy.deepcopy({"kind": kind}) == {"kind": kind}
+    assert pickle.loads(pickle.dumps(kind)) == kind
+    assert pickle.loads(pickle.dumps(tl.constexpr(kind))).value == kind

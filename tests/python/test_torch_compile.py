@@ -115,13 +115,17 @@ def test_a_kernel_of_the_program_in_a_compiled_function(tmp_path: Path) -> None:
         CODE
         + """
 import triton, triton.language as tl
+KIND = tl.constexpr(tl.float32)
 @triton.jit
-def twice(x, y, n, BLOCK: tl.constexpr):
+def wide(x):
+    return x.to(KIND)
+@triton.jit
+def twice(x, y, n, TO: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(y + i, tl.load(x + i, i < n) * 2, i < n)
+    tl.store(y + i, (wide(tl.load(x + i, i < n)) * 2).to(TO), i < n)
 def call(x):
     y = torch.empty_like(x)
-    twice[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+    twice[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), TO=tl.float32, BLOCK=64)
     return y + 1
 x = torch.randn(100)
 assert torch.equal(torch.compile(call, fullgraph=True)(x), call(x))

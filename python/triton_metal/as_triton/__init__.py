@@ -20,6 +20,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from .._native import set_package_name
+
 NAME = "triton"
 VERSION = "3.9.0+metal"
 SITE = Path(__file__).parent / "site"
@@ -219,6 +221,8 @@ def take_name() -> None:
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     sys.modules[NAME] = _make()
+    # What is written into programs names the package that they import: "triton.language.float32".
+    set_package_name(NAME)
     # Programs look for this module in `sys.modules` before they have imported it by name.
     importlib.import_module(f"{NAME}.runtime.driver")
     for extended, then in _EXTENDED.items():
