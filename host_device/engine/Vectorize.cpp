@@ -437,9 +437,9 @@ Expected<Function *> SimdEmitter::run() {
     for (PHINode &phi : block.block->phis()) {
       auto &homes = phiSlots[&phi];
       const LaneShape &s = shape(&phi);
-      bool oneScalar =
-          s.isUniform() || (s.isOneClass() && !s.speculative && componentCount(phi.getType()) == 1);
-      for (unsigned component = 0; component != componentCount(phi.getType()); ++component) {
+      unsigned components = componentCount(phi.getType());
+      bool oneScalar = isTracked(s, componentType(phi.getType(), 0), components);
+      for (unsigned component = 0; component != components; ++component) {
         Type *type = componentType(phi.getType(), component);
         homes.push_back(slot(oneScalar ? type : lanesOf(type), phi.getName()));
         b.CreateStore(UndefValue::get(homes.back()->getAllocatedType()), homes.back());

@@ -86,6 +86,16 @@ private:
   Value *uniform(Value *value, unsigned component = 0) { return scalar(value, component, 0); }
   Value *splat(Value *value) { return b.CreateVectorSplat(simdWidth, value); }
   static bool isOnDemand(const Instruction &inst);
+  /// Whether a number can be added to values of this type: a truth value differs from another's
+  /// by one modulo two, but is no number here.
+  static bool isNumber(Type *type) {
+    return (type->isIntegerTy() && !type->isIntegerTy(1)) || type->isPointerTy();
+  }
+  /// Whether the value of lane 0 is enough to know that of every lane.
+  static bool isTracked(const LaneShape &shape, Type *type, unsigned components) {
+    return shape.isUniform() ||
+           (shape.isOneClass() && !shape.speculative && isNumber(type) && components == 1);
+  }
   void define(Instruction &inst, unsigned component, Value *value);
   /// The condition under which the speculative offsets of the value hold; null if they always hold.
   Value *assumption(Value *value);

@@ -171,7 +171,7 @@ llvm::Value *SimdEmitter::scalar(llvm::Value *value, unsigned component, unsigne
   Value *result = nullptr;
   unsigned rep = s.representative[lane];
   Type *type = componentType(value->getType(), component);
-  bool number = (type->isIntegerTy() && !type->isIntegerTy(1)) || type->isPointerTy();
+  bool number = isNumber(type);
   bool single = e.components.size() == 1;
   if (!same && single && !s.speculative && rep != lane && number) {
     Value *base = scalar(value, component, rep);
@@ -211,9 +211,7 @@ llvm::Value *SimdEmitter::vector(llvm::Value *value, unsigned component) {
     fail(&inst, "internal error: a value is used before it is defined");
     return PoisonValue::get(lanesOf(type));
   }
-  bool number = (type->isIntegerTy() && !type->isIntegerTy(1)) || type->isPointerTy();
-  bool tracked =
-      s.isUniform() || (s.isOneClass() && !s.speculative && number && e.components.size() == 1);
+  bool tracked = isTracked(s, type, e.components.size());
   Value *result = nullptr;
   if (tracked) {
     Value *base = scalar(value, component, 0);

@@ -2,6 +2,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -16,6 +17,20 @@ using namespace triton_metal::ttg;
 #define GET_OP_CLASSES
 #include "dialect/ttg/TTGOps.cpp.inc"
 
+namespace {
+
+/// A function with a barrier is inlined as any other.
+struct TTGInlinerInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+
+  bool isLegalToInline(Operation *op, Region *dest, bool wouldBeCloned,
+                       IRMapping &mapping) const final {
+    return true;
+  }
+};
+
+} // namespace
+
 void TTGDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
@@ -25,4 +40,5 @@ void TTGDialect::initialize() {
 #define GET_OP_LIST
 #include "dialect/ttg/TTGOps.cpp.inc"
       >();
+  addInterfaces<TTGInlinerInterface>();
 }
