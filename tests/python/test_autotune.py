@@ -268,6 +268,22 @@ def test_pruning_gets_the_arguments_and_leaves_what_it_returns() -> None:
     assert kernel.best_config.kwargs["BLOCK"] == 256
 
 
+def test_without_a_model_of_the_performance_top_k_may_be_none() -> None:
+    kernel = triton.autotune(
+        blocks(32, 64),
+        ["n"],
+        prune_configs_by={
+            "early_config_prune": lambda configs, *_, **__: configs[1:],
+            "perf_model": None,
+            "top_k": None,
+        },
+    )(scale_kernel)
+    x, out = arrays(100)
+    kernel[grid](x, out, n=100, factor=2.0)
+    assert kernel.best_config.kwargs["BLOCK"] == 64
+    assert out.tolist() == (2 * x).tolist()
+
+
 def test_a_search_without_a_gpu_compares_costs_and_runs_each_kernel_once() -> None:
     configs = [Config({"BLOCK": b}, num_stages=s) for b in (32, 256) for s in (2, 3)]
     kernel = triton.autotune(configs, ["n"])(scale_kernel)

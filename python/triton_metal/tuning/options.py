@@ -72,6 +72,8 @@ def read_prune(
         if prune.get(name) is not None and not callable(prune[name]):
             raise LaunchTypeError(f"{where}[{name!r}] must be a function, not {prune[name]!r}")
     top_k = prune.get("top_k", 1.0)
+    if top_k is None and prune.get("perf_model") is None:
+        top_k = 1.0  # nothing reads it without a model
     is_count = isinstance(top_k, int) and not isinstance(top_k, bool) and top_k >= 1
     if not is_count and not (isinstance(top_k, float) and 0 <= top_k <= 1):
         raise LaunchTypeError(
