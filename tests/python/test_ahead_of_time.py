@@ -31,6 +31,11 @@ def scale(x, y, n, step, factor, BLOCK: tl.constexpr):
 def shouts(x):
     print("x", tl.load(x))
 
+@triton.jit
+def doubled(grid, int):
+    row = tl.program_id(0) * 16
+    grid.store([row, 0], grid.load([row, 0]) * 2)
+
 @triton.autotune([triton.Config({})], key=[])
 @triton.jit
 def negated(x, n):
@@ -108,6 +113,17 @@ def test_the_description_says_what_a_launch_needs(file: Path) -> None:
         "x": "buffer", "y": "buffer", "n": "scalar", "step": "scalar", "factor": "scalar",
     }  # fmt: skip
     assert "setBuffer:x offset:x_offset atIndex:0" in header.read_text()
+
+
+def test_a_descriptor_is_a_buffer_with_sizes_and_strides(file: Path) -> None:
+    given = {"kernel_name": "doubled", "grid": "int"}
+    _, described, header = compiled(file, "tensordesc<fp32[16, 16]>, i32", **given)
+    names = [one["name"] for one in described["arguments"]]
+    assert names == ["grid", "grid.shape.0", "grid.shape.1", "grid.stride.0", "int"]
+    assert described["conditions"] == [{"name": "grid", "multiple_of": 16}]
+    # Names that C or the header have taken get another one.
+    assert "id<MTLBuffer> grid_, NSUInteger grid__offset" in header.read_text()
+    assert described["grid"][0] == "(int64_t)int_"
 
 
 def test_a_target_is_a_mac(file: Path) -> None:

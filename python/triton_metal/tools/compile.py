@@ -180,9 +180,9 @@ def describe(
         "scalar_words": sum(a["words"] for a in arguments if a["kind"] == "scalar"),
         "parameters": [{"name": e.name, "type": e.type} for e in entries if not e.is_constant],
         "conditions": [
-            {"name": e.name, "equals" if e.hint == 1 else "multiple_of": e.hint}
+            {"name": e.name, "equals" if e.hint == 1 else "multiple_of": e.hint or 16}
             for e in entries
-            if e.hint
+            if e.hint or e.type.startswith("tensordesc")  # whose base is aligned
         ],
     }
 
