@@ -600,9 +600,10 @@ const DeviceId *Launcher::deviceOfArrays(const std::vector<Bound> &bound, bool d
     if (!first)
       first = &argument;
     else if (doRun && argument.array->device != first->array->device)
-      raiseAs("LaunchTypeError", name + ": argument " + describe(*first) + ", but argument " +
-                                     describe(argument) +
-                                     ": the arrays of one launch must come from one framework");
+      raiseAs("LaunchTypeError",
+              name + ": argument " + describe(*first) + ", but argument " + describe(argument) +
+                  ": the arrays of one launch must be of one framework and on one "
+                  "device; a tensor moves with .to()");
   }
   return first ? &first->array->device : nullptr;
 }
