@@ -1,6 +1,8 @@
 // Triton IR to read: operations with their operands, results, blocks and regions.
 #include "Bindings.h"
 
+#include "dialect/tt/TT.h"
+
 #include <mlir/IR/BuiltinAttributes.h>
 #include <mlir/IR/Operation.h>
 
@@ -34,6 +36,9 @@ struct ValuePart {
   mlir::Value value;
 
   uint64_t id() const { return reinterpret_cast<uint64_t>(value.getAsOpaquePointer()); }
+  bool isPointer() const {
+    return mlir::isa<tt::PtrType, tt::TensorDescType>(mlir::getElementTypeOrSelf(value));
+  }
 };
 
 /// The element of a range of the module's. Raises IndexError if there is none.
@@ -114,7 +119,9 @@ void bindOperations(nb::module_ &parent, nb::class_<language::Module> &modules) 
   nb::module_ module = parent.def_submodule("ir", "Triton IR to read.");
   module.attr("module") = modules;
   nb::class_<ValuePart>(module, "value", "An operation's result or a block's argument.")
-      .def("id", &ValuePart::id);
+      .def("id", &ValuePart::id)
+      .def("is_pointer", &ValuePart::isPointer,
+           "Whether it is a pointer, a tile of pointers or a tensor descriptor.");
   nb::class_<BlockPart>(module, "block", "A block of operations.")
       .def("id", &BlockPart::id)
       .def("get_num_arguments", [](const BlockPart &self) { return self.part->getNumArguments(); })

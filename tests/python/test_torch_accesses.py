@@ -31,6 +31,7 @@ EXPECTED = {
     "of_none": ["z", "y", True],
     "only_reads": ["xy", "", False],
     "tuned": ["x", "x", False],
+    "of_loops_in_loops": ["x", "z", False],
 }
 
 #: What PyTorch does not see with stock Triton. Where it cannot follow a pointer, all are taken for written.
@@ -38,6 +39,8 @@ OWN = {
     "own_reduces_by_descriptor": ["", "y", True],
     "own_scatters_by_descriptor": ["x", "y", True],
     "own_jumps": ["xyz", "xyz", False],
+    "own_swaps_in_for": ["xyz", "xyz", False],
+    "own_swaps_in_while": ["xyz", "xyz", False],
 }
 
 

@@ -159,6 +159,37 @@ def own_jumps(x, y, z, n, BLOCK: tl.constexpr):
     tl.store(p, 1.0)
 
 
+@triton.jit
+def own_swaps_in_for(x, y, z, n, BLOCK: tl.constexpr):
+    p, q = x, y
+    for _ in range(n):
+        tl.store(p, tl.load(q))
+        p, q = q, p
+
+
+@triton.jit
+def own_swaps_in_while(x, y, z, n, BLOCK: tl.constexpr):
+    p = x
+    while n > 0:
+        tl.store(p, 1.0)
+        p = y
+        n -= 1
+
+
+@triton.jit
+def of_loops_in_loops(x, y, z, n, BLOCK: tl.constexpr):
+    p, q, first, last = x, z + tl.arange(0, BLOCK), 0, 1
+    for k in range(n):
+        while first < k:
+            if first > 3:
+                q += 2
+            else:
+                q += 1
+            tl.store(q, tl.load(p))
+            first, last = last, first + 1
+        p = x + k
+
+
 def main() -> None:
     found = {}
     for name, kernel in globals().items():
