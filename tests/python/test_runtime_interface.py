@@ -249,6 +249,23 @@ def test_a_specialisation_is_saved_and_loaded() -> None:
         kernel.preload(re.sub(r'"backend": "\w+"', '"backend": "cuda"', told[0]))
 
 
+def test_a_saved_string_that_is_the_name_of_a_dtype_stays_a_string() -> None:
+    @triton_metal.jit
+    def kernel(x, NAME: tl.constexpr, DTYPE: tl.constexpr):
+        tl.static_assert(NAME == "fp32")
+        tl.store(x, tl.full((), 3, DTYPE))
+
+    told: list[str] = []
+    knobs = triton_metal.knobs
+    with knobs.runtime.scope():
+        knobs.runtime.jit_cache_hook = lambda **given: told.append(
+            given["compile"]["specialization_data"]
+        )
+        before = kernel.warmup(torch.float32, "fp32", tl.int32, grid=(1,))
+    kernel.device_caches[0][0].clear()
+    assert kernel.preload(told[0]).hash == before.hash
+
+
 def test_kernels_get_the_name_that_repr_gives() -> None:
     @triton_metal.jit(
         repr=lambda special: f"fill_{special.constants['BLOCK']}.{special.signature['x']}"
