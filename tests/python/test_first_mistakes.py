@@ -69,6 +69,15 @@ MISTAKES = {
     "v = tl.zeros((16, 16), tl.float32) @ tl.zeros((16, 16), tl.float32)": "use tl.dot\\(a, b\\)",
     "v = tl.load(x).to(torch.float16)": "not torch.float16 \\(dtype\\): write tl.float16",
     'v = tl.load(x, mask=n > 1, other="0")': "load does not take .*other=constexpr '0'",
+    "v = triton.cdiv(n, 4)": "cdiv works on compile-time values, .* use tl.cdiv",
+    "v = int(tl.load(x))": "int works on .* convert it with .to\\(tl.int32\\)",
+    "v = np.float32(3.0) * n": "float32 is a type of numpy: .* convert with .to\\(tl.float32\\)",
+    "v = tl.sum(tl.arange(0, 4), dim=0)": "unexpected keyword argument 'dim'; its parameters are input, axis",
+    "v = len(tl.arange(0, 4))": "len takes a tuple, not a tile: use its shape",
+    "v = tl.arange(0, 4).mean()": "has no attribute 'mean': use tl.sum",
+    "x[0:4] = 1.0": "use tl.store\\(x \\+ tl.arange\\(...\\), value\\)",
+    "for k in n:\n    pass": "must iterate over .* not int32: use range",
+    "tl.static_assert(n > 3)": "takes a compile-time condition, not int1: use tl.device_assert",
     "global SIZE\nSIZE = 1": "a kernel changes nothing but memory; use tl.store",
     "import random": "import modules outside the kernel",
     "v = none + tl.arange(0, 4)": "Pass an array or a number for none, or test it with: if none is not None",
@@ -80,6 +89,7 @@ def kernel_of(body: str) -> Callable[..., Any]:
     text, file = "\n".join(lines) + "\n", f"<mistake {len(linecache.cache)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     space = {"np": np, "torch": torch, "math": math, "tl": tl, "plain": plain, "SIZE": SIZE}
+    space |= {"triton": triton}
     exec(compile(text, file, "exec"), space)
     return triton.jit(space["kernel"])  # type: ignore[arg-type]
 

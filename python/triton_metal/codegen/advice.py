@@ -45,6 +45,17 @@ _NAMES = {
     "tensor": "tl.full(shape, value, dtype)",
 }
 
+_CONVERSIONS = {int: "tl.int32", float: "tl.float32", bool: "tl.int1"}
+
+#: Methods of arrays that tensors of kernels do not have.
+_METHODS = {
+    "append": "a tensor has one size; use tl.cat or tl.join",
+    "mean": "use tl.sum(x, axis) / size",
+    "numpy": "values stay in the kernel; print(x) shows them, tl.store writes them",
+    "size": "use shape or numel",
+    "tolist": "values stay in the kernel; print(x) shows them, tl.store writes them",
+}
+
 _OPERATORS = {
     ast.Pow: "; use a product such as x * x, or tl.exp2(y * tl.log2(x))",
     ast.MatMult: "; use tl.dot(a, b)",
@@ -92,6 +103,8 @@ def not_of_the_language(function: Any, name: str) -> str:
     library = library.lstrip("_")
     if library in ("numpy", "torch", "jax", "mlx", "scipy", "cupy"):
         own = _same_of_language(name)
+        if isinstance(function, type):
+            return f"{name} is a type of {library}: in a kernel, convert with .to({own or 'dtype'})"
         return f"{name} is a function of {library}, which a kernel cannot call" + (
             f": use {own}" if own else ": a kernel can call tl functions and @triton.jit functions"
         )
@@ -104,7 +117,9 @@ def not_of_the_language(function: Any, name: str) -> str:
 def static_only(function: Any, name: str, given: str) -> str:
     """The message for a Python function that is given a run-time value."""
     advice = ""
-    if getattr(function, "__module__", None) == "math" and (own := _same_of_language(name)):
+    if isinstance(function, type) and function in _CONVERSIONS:
+        advice = f": convert it with .to({_CONVERSIONS[function]})"
+    elif not isinstance(function, type) and (own := _same_of_language(name)):
         advice = f": use {own}"
     elif function is range:
         advice = (
@@ -117,6 +132,8 @@ def static_only(function: Any, name: str, given: str) -> str:
 def no_attribute(value: Any, described: str, name: str) -> str:
     """The message for an attribute that a value does not have."""
     message = f"{described} has no attribute {name!r}"
+    if isinstance(value, tensor) and name in _METHODS:
+        return f"{message}: {_METHODS[name]}"
     if isinstance(value, tensor):
         return message + close_name(name, [*core.tensor_methods, "shape", "dtype", "type", "T"])
     if isinstance(value, tuple) and name in ("append", "extend", "insert", "pop"):

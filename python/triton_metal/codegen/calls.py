@@ -365,7 +365,7 @@ class Calls(Walk):
         if is_runtime(passed):
             raise self.error(
                 node.args[0],
-                f"static_assert takes a compile-time condition, not {describe(passed)}",
+                f"static_assert takes a compile-time condition, not {describe(passed)}: use tl.device_assert",
             )
         if self.reads.call(bool, passed):
             return
@@ -391,7 +391,10 @@ class Calls(Walk):
         try:
             bound = function.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{function.name}: {error}") from None
+            names = ", ".join(function.arg_names)
+            raise TypeError(
+                f"{function.name}: {error}; its parameters are {names or 'none'}"
+            ) from None
         bound.apply_defaults()
         values = {name: self.argument(value) for name, value in bound.arguments.items()}
         # A constexpr among the parameters of a function that a kernel calls says nothing: a value of run time may go there.

@@ -40,9 +40,11 @@ def static_unwrap(reads: Reads, value: Any) -> Any:
 
 
 def static_len(reads: Reads, value: Any) -> int:
-    if isinstance(value, tensor) and not value.shape:
+    if isinstance(value, tensor) and value.shape:
+        raise TypeError("len takes a tuple, not a tile: use its shape")
+    if isinstance(value, tensor):
         raise TypeError(
-            f"len takes a tuple or a tile, not {value.type}: a kernel does not know how long the array of a pointer is, so "
+            f"len takes a tuple, not {value.type}: a kernel does not know how long the array of a pointer is, so "
             "pass its size as an argument"
         )
     return reads.call(len, value)

@@ -27,6 +27,11 @@ from .values import (
 )
 
 
+def is_scalar(value: Any) -> bool:
+    """Whether a value is an integer, at run time or when compiling."""
+    return type(value) is int or (isinstance(value, tensor) and not value.shape)
+
+
 class Statements(Jumps):
     """The part of the walk that handles statements."""
 
@@ -135,7 +140,11 @@ class Statements(Jumps):
         """What to write in the place of ``x[i] = value``."""
         name, owner = ast.unparse(target.value), self.visit(target.value)
         if isinstance(owner, tensor) and owner.dtype.is_ptr():
-            return f"elements of a pointer cannot be assigned: use tl.store({name} + {ast.unparse(target.slice)}, value)"
+            is_slice = isinstance(target.slice, (ast.Slice, ast.Tuple))
+            place = "tl.arange(...)" if is_slice else ast.unparse(target.slice)
+            return (
+                f"elements of a pointer cannot be assigned: use tl.store({name} + {place}, value)"
+            )
         return "elements of a tensor cannot be assigned: use tl.where, or tl.store"
 
     def visit_Assign(self, node: ast.Assign) -> None:
@@ -501,7 +510,7 @@ class Statements(Jumps):
             raise self.unsupported(
                 node.iter,
                 "a for loop must iterate over range, tl.range, tl.static_range or a tuple, not "
-                f"{describe(value)}",
+                f"{describe(value)}{': use range(...)' if is_scalar(value) else ''}",
             )
         assert isinstance(call, ast.Call)
         args, kwargs = self.arguments(call)
