@@ -30,7 +30,7 @@ Result Builder::dot(const Value &lhs, const Value &rhs, std::optional<Value> acc
     return badOperand("second", rhs.type);
   if (a != b && !(a.isFloat8() && b.isFloat8()))
     return typeError("dot: both operands must have the same dtype, not " + a.str() + " and " +
-                     b.str());
+                     b.str() + ": convert one with .to()");
 
   llvm::SmallVector<int64_t> left(lhs.type.getShape()), right(rhs.type.getShape());
   if (left.size() != right.size() || left.size() < 2)
