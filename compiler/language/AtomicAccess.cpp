@@ -104,7 +104,7 @@ llvm::Error Builder::atomicStore(const Value &pointer, const Operand &value,
   if (!places)
     return places.takeError();
   if (pointer.type.isConst())
-    return valueError("cannot store to a pointer to constant data");
+    return valueError("Cannot store to a constant pointer: the kernel takes it as tl.const");
   llvm::Expected<tt::MemSemantic> order = orderOf("atomic_store", sem, "release");
   if (!order)
     return order.takeError();

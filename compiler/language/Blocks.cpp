@@ -169,7 +169,7 @@ static Result stored(Builder &builder, Type element, const Operand &operand,
 
 static llvm::Error checkWritable(Type type) {
   if (type.isConst())
-    return valueError("cannot store to a pointer to constant data");
+    return valueError("Cannot store to a constant pointer: the kernel takes it as tl.const");
   return llvm::Error::success();
 }
 

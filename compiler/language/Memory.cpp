@@ -149,7 +149,7 @@ llvm::Error Builder::store(const Value &pointer, const Operand &value, std::opti
   if (!pointer.type.scalar().isPointer())
     return badPointer(pointer, "store");
   if (pointer.type.isConst())
-    return valueError("cannot store to a pointer to constant data");
+    return valueError("Cannot store to a constant pointer: the kernel takes it as tl.const");
   llvm::Expected<tt::CachePolicyAttr> policy =
       cachePolicy(builder.getContext(), cache, eviction, /*isStore=*/true);
   if (!policy)
@@ -245,7 +245,7 @@ Result Builder::atomicRmw(AtomicOp op, const Value &pointer, const Operand &valu
   if (!pointer.type.scalar().isPointer())
     return badPointer(pointer, name.c_str());
   if (pointer.type.isConst())
-    return valueError("cannot store to a pointer to constant data");
+    return valueError("Cannot store to a constant pointer: the kernel takes it as tl.const");
   llvm::Expected<tt::MemSemantic> semanticKind = semantic(sem);
   if (!semanticKind)
     return semanticKind.takeError();

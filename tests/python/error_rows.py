@@ -129,7 +129,7 @@ a = [k for k in N]
 def f(a):
     return a
 
-# early returns of two types in a local function | all returns must have one type | return v
+# early returns of two types in a local function | Return type mismatch | return v
 def f(a):
     if a > 0:
         return 1
@@ -281,7 +281,7 @@ a = tl.arange(0, 8)
 for k in range(n):
     a = tl.arange(0, 16)
 
-# type differs between branches | one type | if n > 0:
+# type differs between branches | Mismatched type for | if n > 0:
 if n > 0:
     a = 1
 else:
@@ -292,7 +292,7 @@ a = 1
 if n > 0:
     a = 1.5
 
-# expression with two types | both must have one type
+# expression with two types | has inconsistent types
 a = 1 if n > 0 else 1.5
 
 # loop variable of another type after the loop | loop that has ended
@@ -728,10 +728,10 @@ a = static_helper(n)
 # recursion | recursion
 a = endless(n)
 
-# two return types | one type
+# two return types | Return type mismatch
 a = two_types(n)
 
-# not all paths return a value | one type
+# not all paths return a value | Return type mismatch
 a = half_return(n)
 
 # constexpr function of a tensor | compile-time

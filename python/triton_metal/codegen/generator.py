@@ -146,8 +146,7 @@ class CodeGenerator(Statements, Expressions, Calls):
         if a_type is None or b_type is None or a_type != b_type:
             raise self.error(
                 place,
-                f"{name} returns {describe(b)} here, but {describe(a)} elsewhere: "
-                "all returns must have one type",
+                f"Return type mismatch: {name} returns {describe(b)} here, but {describe(a)} elsewhere",
             )
         return RuntimeLeaf(a_type)
 

@@ -303,8 +303,8 @@ class Statements(Jumps):
                     )
                 raise self.error(
                     node,
-                    f"{name} is {describe(a)} after the first branch of this if and {describe(b)} "
-                    "after the other: both must have one type",
+                    f"Mismatched type for {name}: {describe(a)} after the first branch of this if, "
+                    f"and {describe(b)} after the other",
                 )
             names.append(name)
             templates.append(a_template)
@@ -345,8 +345,8 @@ class Statements(Jumps):
         if not self.mergeable(a, b):
             raise self.error(
                 node,
-                f"the two sides of this expression are {describe(then)} and {describe(other)}: "
-                "under a run-time condition both must have one type",
+                "Ternary expression with dynamic condition has inconsistent types: its two sides are "
+                f"{describe(then)} and {describe(other)}",
             )
         self.at(node)
         return fill(a, region.finish(flatten(then, []), flatten(other, [])))
