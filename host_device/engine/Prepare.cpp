@@ -252,6 +252,26 @@ static void simplify(PassRunner &runner, Function &function, const CodeOptions &
   }
 }
 
+/// Makes an addition of every `or` of numbers that have no bit in common only because of a
+/// condition. One thread computes for those of its class, also where the condition is not its own:
+/// an addition then still differs from theirs by what its operands differ, and an `or` does not.
+static void addDisjointNumbers(Function &function) {
+  SimplifyQuery anywhere(function.getDataLayout());
+  for (Instruction &inst : make_early_inc_range(instructions(function))) {
+    auto *disjoint = dyn_cast<PossiblyDisjointInst>(&inst);
+    if (!disjoint || !disjoint->isDisjoint())
+      continue;
+    Value *a = inst.getOperand(0), *b = inst.getOperand(1);
+    if (haveNoCommonBitsSet(a, b, anywhere))
+      continue;
+    auto *sum = BinaryOperator::CreateAdd(a, b, "", inst.getIterator());
+    sum->takeName(&inst);
+    sum->setDebugLoc(inst.getDebugLoc());
+    inst.replaceAllUsesWith(sum);
+    inst.eraseFromParent();
+  }
+}
+
 /// Optimises the code of a thread, and gives it the control flow that is transformed.
 static void optimize(PassRunner &runner, Function &function) {
   LoopUnrollOptions small(2);
@@ -300,6 +320,7 @@ static void optimize(PassRunner &runner, Function &function) {
     passes.addPass(LCSSAPass());
     runner.run(function, std::move(passes));
   }
+  addDisjointNumbers(function);
 }
 
 Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
