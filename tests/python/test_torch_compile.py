@@ -31,7 +31,14 @@ def python(*arguments: str, **environment: str) -> str:
 
 @pytest.mark.parametrize(
     ("model", "threads"),
-    [("mlp", "1"), ("transformer", "1"), ("resnet", "1"), ("embedding", "2")],
+    [
+        ("mlp", "1"),
+        ("transformer", "1"),
+        ("resnet", "1"),
+        ("embedding", "2"),
+        ("decoder", "1"),
+        ("unet", "1"),
+    ],
 )
 def test_a_model_trains_as_it_does_eagerly(model: str, threads: str) -> None:
     """Forward, backward, AdamW on all parameters at once; with two threads in Inductor's own worker processes."""

@@ -60,11 +60,76 @@ def embedding() -> tuple[nn.Module, torch.Tensor, torch.Tensor, Any]:
     return model, torch.randint(0, 50, (20,)), torch.randint(0, 50, (20,)), F.cross_entropy
 
 
+class Decoder(nn.Module):
+    """Causal attention with rotary positions, a gated MLP among experts, and a loss over the next words."""
+
+    def __init__(self, words: int = 29, width: int = 16, heads: int = 2, experts: int = 3) -> None:
+        super().__init__()
+        self.heads = heads
+        self.words = nn.Embedding(words, width)
+        self.inputs, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.gate = nn.Linear(width, experts)
+        self.up = nn.Parameter(torch.randn(experts, width, 2 * width) * 0.2)
+        self.down = nn.Parameter(torch.randn(experts, 2 * width, width) * 0.2)
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def norm(self, x: torch.Tensor) -> torch.Tensor:
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * self.scale
+
+    def rotate(self, x: torch.Tensor) -> torch.Tensor:
+        half = x.shape[-1] // 2
+        angle = torch.arange(x.shape[-2])[:, None] / 100 ** (torch.arange(half) / half)
+        a, b = x.chunk(2, -1)
+        sin, cos = angle.sin(), angle.cos()
+        return torch.cat([a * cos - b * sin, a * sin + b * cos], -1)
+
+    def forward(self, indices: torch.Tensor) -> torch.Tensor:
+        x = self.words(indices)
+        parts = self.inputs(self.norm(x)).chunk(3, -1)
+        q, k, v = (t.unflatten(-1, (self.heads, -1)).transpose(1, 2) for t in parts)
+        scores = self.rotate(q) @ self.rotate(k).transpose(-1, -2)
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        weights = scores.masked_fill(later, float("-inf")).softmax(-1)
+        x = x + self.output((weights @ v).transpose(1, 2).flatten(2))
+        chosen, expert = self.gate(x).softmax(-1).topk(2, -1)
+        shares = torch.zeros(*x.shape[:-1], self.up.shape[0]).scatter(-1, expert, chosen)
+        hidden = F.silu(torch.einsum("btd,edh->bteh", self.norm(x), self.up))
+        x = x + (torch.einsum("bteh,ehd->bted", hidden, self.down) * shares[..., None]).sum(2)
+        return (x @ self.words.weight.t()).flatten(0, 1)
+
+
+def decoder() -> tuple[nn.Module, torch.Tensor, torch.Tensor, Any]:
+    return Decoder(), torch.randint(0, 29, (2, 9)), torch.randint(0, 29, (18,)), F.cross_entropy
+
+
+class UNet(nn.Module):
+    """Convolutions down and up again, with group norms and padding in a circle."""
+
+    def __init__(self, width: int = 4) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, width, 3, padding=1, padding_mode="circular")
+        self.deep = nn.Conv2d(width, 2 * width, 3, padding=1, padding_mode="reflect")
+        self.norms = nn.ModuleList([nn.GroupNorm(2, width), nn.InstanceNorm2d(2 * width)])
+        self.up = nn.ConvTranspose2d(2 * width, width, 4, 2, 1)
+        self.last = nn.Conv2d(2 * width, 3, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.silu(self.norms[0](self.first(x)))
+        y = F.mish(self.norms[1](self.deep(F.avg_pool2d(x, 2))))
+        return self.last(torch.cat([self.up(y) + F.interpolate(y[:, ::2], scale_factor=2), x], 1))
+
+
+def unet() -> tuple[nn.Module, torch.Tensor, torch.Tensor, Any]:
+    return UNet(), torch.randn(2, 3, 12, 12), torch.randn(2, 3, 12, 12), F.smooth_l1_loss
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "mlp": mlp,
     "transformer": transformer,
     "resnet": resnet,
     "embedding": embedding,
+    "decoder": decoder,
+    "unet": unet,
 }
 
 
