@@ -160,3 +160,17 @@ def test_functions_and_dtypes_are_constexpr_fields_of_aggregates() -> None:
     x, out = np.full(1, 2.75, np.float32), np.zeros(1, np.float32)
     steps_kernel[(1,)](x, out, doubled, tl.int32)
     assert out[0] == 5
+
+
+@triton.jit
+def vendor_kernel(x_ptr):
+    tl.store(x_ptr, tl.extra.cuda.libdevice.pow(tl.load(x_ptr), 2.0))
+
+
+@pytest.mark.skipif(ON_STOCK, reason="stock Triton has the vendor's functions")
+def test_a_vendor_s_functions_are_refused_with_those_to_use() -> None:
+    with pytest.raises(
+        triton.CompilationError,
+        match=r"has no 'cuda': it holds functions of NVIDIA's GPUs; use .*libdevice",
+    ):
+        vendor_kernel[(1,)](np.ones(1, np.float32))

@@ -437,7 +437,9 @@ class Expressions(Walk):
             return self.python_function(self.reads.attribute(value, name, self.watched))
         try:
             return self.reads.attribute(value, name, self.watched or type(value) is not ModuleType)
-        except AttributeError:
+        except AttributeError as error:
             if isinstance(value, ModuleType):
-                raise self.error(node, absent(value, name)) from None
+                # A module that answers by itself says why it has none.
+                own = str(error) if hasattr(value, "__getattr__") else ""
+                raise self.error(node, own or absent(value, name)) from None
             raise self.error(node, no_attribute(value, describe(value), name)) from None
