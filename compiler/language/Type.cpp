@@ -250,8 +250,8 @@ std::string Type::name() const {
 std::string Type::str() const {
   std::string result = info(kind).spelled;
   for (unsigned depth = 0; depth < pointerDepth; ++depth)
-    result = (constPointer && depth + 1u == pointerDepth ? "const_pointer<" : "pointer<") + result +
-             ">";
+    result =
+        (constPointer && depth + 1u == pointerDepth ? "const_pointer<" : "pointer<") + result + ">";
   if (descriptor)
     return "tensor_descriptor<" + result + "[" + shapeStr(shape, ", ") + "]>";
   return isBlock() ? result + "[" + shapeStr(shape, ", ") + "]" : result;
