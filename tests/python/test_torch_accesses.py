@@ -77,6 +77,7 @@ import torch, triton, triton.language as tl
 from torch._inductor import config
 config.cpu_backend = "triton"
 config.compile_threads = 1
+config.force_disable_caches = True  # else a graph of an earlier run needs no analysis
 said = []
 class Handler(logging.Handler):
     def emit(self, record):
