@@ -221,3 +221,27 @@ def changes_type(x_ptr, n):
 def test_what_is_refused(kernel: Any, words: str) -> None:
     with pytest.raises(triton.CompileError, match=words):
         kernel[(1,)](np.zeros(1, np.int32), 2)
+
+
+@triton.jit
+def one_value_for_two_variables(out, start, most):
+    first, second = 77, 78
+    for i in range(start, 25, 7):
+        value = i
+        steps = 0
+        while steps < most:
+            if steps > 1:
+                break
+            value = ~value
+            steps += 1
+        first, second = value, value
+    tl.store(out, first)
+    tl.store(out + 1, second)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 5])
+def test_two_variables_take_one_value_from_an_inner_loop(most: int) -> None:
+    out = np.zeros(2, np.int32)
+    one_value_for_two_variables[(1,)](out, 5, most)
+    expected = 19 if min(most, 2) % 2 == 0 else ~19
+    assert out.tolist() == [expected, expected]

@@ -120,3 +120,29 @@ tt.func private @unsplat(%x: f32) -> f32 {
   %1 = tt.unsplat %0 : tensor<1x1xf32>
   tt.return %1 : f32
 }
+
+// A loop that yields one result of a branch twice keeps both: LLVM's own pattern makes poison of the second.
+// CHECK-LABEL: @twice
+tt.func private @twice(%n: i32, %x: i32, %y: i32, %factor: i32) -> (i32, i32) {
+  %p = ub.poison : i32
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // CHECK: scf.while
+  // CHECK: %[[PRODUCT:.*]] = arith.muli
+  // CHECK: scf.yield %{{.*}}, %[[PRODUCT]], %[[PRODUCT]]
+  %r:5 = scf.while (%a = %n, %b = %x, %c = %y) : (i32, i32, i32) -> (i32, i32, i32, i32, i32) {
+    %more = arith.cmpi ne, %a, %c0 : i32
+    %i:2 = scf.if %more -> (i32, i32) {
+      %product = arith.muli %b, %factor : i32
+      %less = arith.subi %a, %c1 : i32
+      scf.yield %less, %product : i32, i32
+    } else {
+      scf.yield %p, %p : i32, i32
+    }
+    scf.condition(%more) %i#0, %i#1, %i#1, %b, %c : i32, i32, i32, i32, i32
+  } do {
+  ^bb0(%a: i32, %b: i32, %c: i32, %d: i32, %e: i32):
+    scf.yield %a, %b, %c : i32, i32, i32
+  }
+  tt.return %r#3, %r#4 : i32, i32
+}
