@@ -318,11 +318,11 @@ void SimdEmitter::boundDepth(Instruction &inst) {
     if (auto known = entries.find(operand); known != entries.end())
       depth = std::max(depth, known->second.depth + 1);
   if (depth >= deepest) {
-    for (unsigned component = 0; component != entry(&inst).components.size(); ++component) {
+    for (unsigned component = 0; component != entry(&inst).components.size(); ++component)
       vector(&inst, component);
-      if (!shape(&inst).isUniform() && !shape(&inst).isOneClass())
-        entry(&inst).eager = true;
-    }
+    // Only now: nothing is built for a value that is there already.
+    if (!shape(&inst).isUniform() && !shape(&inst).isOneClass())
+      entry(&inst).eager = true;
     depth = 0;
   }
   entry(&inst).depth = depth;

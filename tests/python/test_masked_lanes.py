@@ -41,3 +41,29 @@ def test_sums_without_carry_under_a_condition(
     if "16" in condition:
         expected[:, 17:] = 0
     assert np.array_equal(out, expected * 2)
+
+
+def test_a_long_chain_of_vectors() -> None:
+    """Values are built in pieces: a vector at the end of a piece has all of its components."""
+    steps = 400
+    text = (
+        """#include <metal_stdlib>
+using namespace metal;
+[[kernel]] void k(device short2 *out [[buffer(0)]], ushort lane [[thread_index_in_simdgroup]]) {
+  short2 v = short2(lane, 7 * lane + 1);
+"""
+        + "  v = as_type<short2>(as_type<int>(short2(v.y, max(v.x, short(v.y + 3)))) * 3 + 7);\n"
+        * steps
+        + "  out[lane] = v;\n}\n"
+    )
+    out = np.zeros((32, 2), np.int16)
+    lane = np.arange(32)
+    expected = np.stack([lane, 7 * lane + 1], 1).astype(np.int16)
+    for _ in range(steps):
+        x, y = expected.T
+        swapped = np.ascontiguousarray(np.stack([y, np.maximum(x, y + np.int16(3))], 1))
+        expected = (swapped.view(np.int32) * 3 + 7).view(np.int16)
+    _native.MetalLibrary(text).dispatch(
+        "k", [(out.ctypes.data, out.nbytes, True)], (32, 1, 1), (32, 1, 1)
+    )
+    assert np.array_equal(out, expected)
