@@ -1,5 +1,6 @@
 // Atomic loads, stores and polls.
 #include "language/Builder.h"
+#include "language/Writable.h"
 
 #include "dialect/tt/TT.h"
 
@@ -103,8 +104,8 @@ llvm::Error Builder::atomicStore(const Value &pointer, const Operand &value,
   auto places = atomicPlaces("atomic_store", pointer, mask);
   if (!places)
     return places.takeError();
-  if (pointer.type.isConst())
-    return valueError("Cannot store to a constant pointer: the kernel takes it as tl.const");
+  if (llvm::Error error = checkWritable(pointer.type))
+    return error;
   llvm::Expected<tt::MemSemantic> order = orderOf("atomic_store", sem, "release");
   if (!order)
     return order.takeError();

@@ -1,4 +1,5 @@
 #include "language/Blocks.h"
+#include "language/Writable.h"
 
 #include "dialect/tt/TT.h"
 #include "language/CacheHints.h"
@@ -165,12 +166,6 @@ static Result stored(Builder &builder, Type element, const Operand &operand,
     return valueError("a block of " + element.withShape(shape).str() +
                       " is stored, and the value is " + value->type.str());
   return builder.splat(*value, shape);
-}
-
-static llvm::Error checkWritable(Type type) {
-  if (type.isConst())
-    return valueError("Cannot store to a constant pointer: the kernel takes it as tl.const");
-  return llvm::Error::success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 // Loads, stores and atomic updates.
 #include "language/Builder.h"
 #include "language/CacheHints.h"
+#include "language/Writable.h"
 
 #include "dialect/tt/TT.h"
 
@@ -148,8 +149,8 @@ llvm::Error Builder::store(const Value &pointer, const Operand &value, std::opti
                            llvm::StringRef cache, llvm::StringRef eviction) {
   if (!pointer.type.scalar().isPointer())
     return badPointer(pointer, "store");
-  if (pointer.type.isConst())
-    return valueError("Cannot store to a constant pointer: the kernel takes it as tl.const");
+  if (llvm::Error error = checkWritable(pointer.type))
+    return error;
   llvm::Expected<tt::CachePolicyAttr> policy =
       cachePolicy(builder.getContext(), cache, eviction, /*isStore=*/true);
   if (!policy)
@@ -244,8 +245,8 @@ Result Builder::atomicRmw(AtomicOp op, const Value &pointer, const Operand &valu
   std::string name = std::string("atomic_") + names[static_cast<unsigned>(op)];
   if (!pointer.type.scalar().isPointer())
     return badPointer(pointer, name.c_str());
-  if (pointer.type.isConst())
-    return valueError("Cannot store to a constant pointer: the kernel takes it as tl.const");
+  if (llvm::Error error = checkWritable(pointer.type))
+    return std::move(error);
   llvm::Expected<tt::MemSemantic> semanticKind = semantic(sem);
   if (!semanticKind)
     return semanticKind.takeError();
