@@ -39,6 +39,7 @@ from ..runtime.driver import driver
 from ..sources import ASTSource
 from .header import kernel_header
 from .signature import Entry, digest, read_grid, read_signature
+from .written import print_written
 
 
 @dataclass
@@ -205,13 +206,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out-path", "-o", type=Path, help="the files' name without its ending")
     given = CompileArgs(**vars(parser.parse_args(argv)))
     install()  # the file may import triton
-    try:
-        paths = compile_kernel(given)
-    except (ValueError, AssertionError, TritonError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 1
-    print("\n".join(map(str, paths)))
-    return 0
+    refusals = (ValueError, AssertionError, TritonError)
+    return print_written(parser.prog, lambda: compile_kernel(given), *refusals)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any
 
 from .header import OBJECTIVE_C, names, parameters
 from .signature import identifier
+from .written import print_written
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -184,13 +185,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", "-o", type=Path, required=True, help="the files' name")
     parser.add_argument("--prefix", default="", help="goes before the kernel's name")
     given = parser.parse_args(argv)
-    try:
-        paths = link(given.descriptions, given.out, given.prefix)
-    except ValueError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 1
-    print("\n".join(map(str, paths)))
-    return 0
+    return print_written(
+        parser.prog, lambda: link(given.descriptions, given.out, given.prefix), ValueError
+    )
 
 
 if __name__ == "__main__":

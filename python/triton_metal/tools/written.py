@@ -1,0 +1,20 @@
+"""What the commands of this package print: the files that they have written, or why there are none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+
+def print_written(
+    program: str, write: Callable[[], Iterable[Path]], *refusals: type[Exception]
+) -> int:
+    """Writes files and prints their names, or the message of a refusal. The result is the exit status."""
+    try:
+        paths = write()
+    except refusals as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(map(str, paths)))
+    return 0
