@@ -11,13 +11,21 @@ using namespace llvm;
 namespace triton_metal {
 
 namespace {
-/// A loop with a request to be unrolled.
-struct Asking {
+/// A loop of the function.
+struct Counted {
   Loop *loop;
-  uint64_t trips;
+  /// Whether it asks to be unrolled, and still may be; how often it runs then.
+  bool asks = false;
+  uint64_t trips = 1;
   /// Whether it indexes arrays that unrolling turns into registers.
-  bool hasArrays;
-  bool stays = false;
+  bool hasArrays = false;
+  /// The place of the loop around it, or -1.
+  int outer = -1;
+  /// Its instructions outside of the loops in it.
+  uint64_t own = 0;
+  /// The instructions of one iteration after unrolling, and how often the loop is repeated by the
+  /// unrolling of those around it.
+  uint64_t body = 0, repeated = 1;
 };
 
 class Limiter {
@@ -27,19 +35,14 @@ public:
   bool run();
 
 private:
-  void collect(Loop *loop);
-  uint64_t sizeOf(Loop *loop) const;
-  uint64_t total() const {
-    uint64_t sum = 0;
-    for (Loop *loop : loops)
-      sum += sizeOf(loop);
-    return sum;
-  }
+  void collect(Loop *loop, int outer);
+  uint64_t measure();
 
   LoopInfo &loops;
   ScalarEvolution &evolution;
   uint64_t most;
-  SmallVector<Asking> asking;
+  /// Each loop comes before the loops in it.
+  SmallVector<Counted> counted;
 };
 } // namespace
 
@@ -53,54 +56,66 @@ static bool indexesArrays(Loop *loop) {
   return false;
 }
 
-void Limiter::collect(Loop *loop) {
-  unsigned trips = evolution.getSmallConstantTripCount(loop);
-  if (trips > 1 && (getBooleanLoopAttribute(loop, "llvm.loop.unroll.enable") ||
-                    getBooleanLoopAttribute(loop, "llvm.loop.unroll.full")))
-    asking.push_back({loop, trips, indexesArrays(loop)});
-  for (Loop *inner : *loop)
-    collect(inner);
-}
-
-/// The number of instructions of the loop after unrolling.
-uint64_t Limiter::sizeOf(Loop *loop) const {
-  uint64_t size = 0;
+void Limiter::collect(Loop *loop, int outer) {
+  Counted entry{loop};
+  entry.outer = outer;
   for (BasicBlock *block : loop->blocks())
     if (loops.getLoopFor(block) == loop)
       for (Instruction &inst : *block)
-        size += !isa<PHINode>(inst) && !inst.isTerminator();
+        entry.own += !isa<PHINode>(inst) && !inst.isTerminator();
+  unsigned trips = evolution.getSmallConstantTripCount(loop);
+  if (trips > 1 && (getBooleanLoopAttribute(loop, "llvm.loop.unroll.enable") ||
+                    getBooleanLoopAttribute(loop, "llvm.loop.unroll.full"))) {
+    entry.asks = true;
+    entry.trips = trips;
+    entry.hasArrays = indexesArrays(loop);
+  }
+  int place = static_cast<int>(counted.size());
+  counted.push_back(entry);
   for (Loop *inner : *loop)
-    size = SaturatingAdd(size, sizeOf(inner));
-  for (const Asking &entry : asking)
-    if (entry.loop == loop && !entry.stays)
-      size = SaturatingMultiply(size, entry.trips);
-  return size;
+    collect(inner, place);
+}
+
+/// Computes the sizes after unrolling. Returns the number of instructions of all loops.
+uint64_t Limiter::measure() {
+  for (Counted &entry : counted) {
+    entry.body = entry.own;
+    entry.repeated = entry.outer < 0 ? 1
+                                     : SaturatingMultiply(counted[entry.outer].repeated,
+                                                          counted[entry.outer].trips);
+  }
+  uint64_t total = 0;
+  for (Counted &entry : reverse(counted)) {
+    uint64_t &sum = entry.outer < 0 ? total : counted[entry.outer].body;
+    sum = SaturatingAdd(sum, SaturatingMultiply(entry.body, entry.trips));
+  }
+  return total;
 }
 
 bool Limiter::run() {
   for (Loop *loop : loops.getLoopsInPreorder())
     if (loop->isOutermost())
-      collect(loop);
+      collect(loop, -1);
   bool changed = false;
-  for (uint64_t now = total(); now > most;) {
+  while (measure() > most) {
     // Chooses the loop that saves most if it stays a loop. Loops without arrays come first, and the
     // first one wins a tie.
-    Asking *best = nullptr;
+    Counted *best = nullptr;
     std::pair<bool, uint64_t> bestGain;
-    for (Asking &entry : asking) {
-      if (entry.stays)
+    for (Counted &entry : counted) {
+      if (!entry.asks)
         continue;
-      entry.stays = true;
-      uint64_t then = total();
-      entry.stays = false;
-      std::pair<bool, uint64_t> gain = {!entry.hasArrays, now - std::min(now, then)};
+      uint64_t saved =
+          SaturatingMultiply(SaturatingMultiply(entry.body, entry.trips - 1), entry.repeated);
+      std::pair<bool, uint64_t> gain = {!entry.hasArrays, saved};
       if (!best || gain > bestGain)
         best = &entry, bestGain = gain;
     }
     if (!best)
       break;
-    best->stays = changed = true;
-    now = total();
+    best->asks = false;
+    best->trips = 1;
+    changed = true;
     LLVMContext &context = best->loop->getHeader()->getContext();
     MDNode *disable = MDNode::get(context, MDString::get(context, "llvm.loop.unroll.disable"));
     best->loop->setLoopID(makePostTransformationMetadata(context, best->loop->getLoopID(),
