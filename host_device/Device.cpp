@@ -1,4 +1,5 @@
 #include "host_device/Device.h"
+#include "host_device/Background.h"
 #include "host_device/engine/Cache.h"
 #include "host_device/engine/Guard.h"
 #include "host_device/engine/Jit.h"
@@ -12,6 +13,7 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -46,6 +48,8 @@ struct Device::State {
 };
 
 struct Library::State {
+  /// The library that this is the state of.
+  std::weak_ptr<Library> library;
   std::string source, key;
   LibraryOptions options;
   std::vector<KernelInfo> kernels;
@@ -68,17 +72,35 @@ struct Kernel::State {
   Library::State *library = nullptr;
   KernelInfo info;
 
-  struct Variant {
-    std::once_flag once;
-    std::string error;
+  /// Code in memory. It never changes and lives as long as the kernel.
+  struct Loaded {
     CodeFacts facts;
     KernelEntry entry = nullptr;
+    bool quick = false;
+    size_t bytes = 0;
+  };
+  struct Variant {
+    CodeOptions options;
+    std::once_flag once;
+    std::string error;
+    std::unique_ptr<const Loaded> first, improved;
+    /// The best code that there is.
+    std::atomic<const Loaded *> code = nullptr;
+    /// How long quick code has run, in nanoseconds, and whether better code has been asked for.
+    std::atomic<uint64_t> spent = 0;
+    std::atomic<bool> asked = false;
   };
   std::array<Variant, variants> code;
   std::atomic<double> nanosecondsPerGroup{0};
 
   Expected<Variant *> get(CodeOptions options);
-  Error build(Variant &variant, const CodeOptions &options);
+  /// The code of the cache, or null.
+  std::unique_ptr<const Loaded> find(const CodeOptions &options);
+  Expected<std::unique_ptr<const Loaded>> build(const CodeOptions &options);
+  static Expected<std::unique_ptr<const Loaded>> load(const KernelCode &code, bool quick);
+  std::string keyOf(const CodeOptions &options) const;
+  /// Notes that quick code has run, and has it compiled again if that pays.
+  void ran(Variant &variant, const Loaded &code, std::chrono::nanoseconds time);
 };
 
 //===----------------------------------------------------------------------===//
@@ -110,8 +132,16 @@ static std::string keyOf(StringRef source, const LibraryOptions &options) {
   return key;
 }
 
-/// Sets the processor from the environment, so that everything that depends on the options uses it.
+/// Sets the processor and the effort from the environment, so that everything that depends on the
+/// options uses them.
 static Expected<const Processor *> resolveProcessor(LibraryOptions &options) {
+  if (const char *effort = std::getenv("TRITON_METAL_HOST_EFFORT");
+      effort && *effort && options.effort == Effort::Adaptive) {
+    if (StringRef(effort) != "quick" && StringRef(effort) != "full")
+      return createStringError("TRITON_METAL_HOST_EFFORT is '%s', but must be quick or full",
+                               effort);
+    options.effort = StringRef(effort) == "quick" ? Effort::Quick : Effort::Full;
+  }
   bool asked = !options.processor.empty();
   if (!asked)
     options.processor = Processor::requested();
@@ -169,30 +199,46 @@ Expected<std::unique_ptr<Module>> Library::State::module(LLVMContext &context) {
   return module;
 }
 
-Error Kernel::State::build(Variant &variant, const CodeOptions &options) {
-  std::string key = library->key + "\n" + info.name + "\n" +
-                    formatv("{0}{1}{2}{3}{4}{5}", options.partial, options.scatteredPositions,
-                            options.checkBounds, options.portable, options.count, options.seeded)
-                        .str();
-  installFaultHandlers();
+std::string Kernel::State::keyOf(const CodeOptions &options) const {
+  return library->key + "\n" + info.name + "\n" +
+         formatv("{0}{1}{2}{3}{4}{5}{6}", options.partial, options.scatteredPositions,
+                 options.checkBounds, options.portable, options.count, options.seeded,
+                 options.quick)
+             .str();
+}
+
+Expected<std::unique_ptr<const Kernel::State::Loaded>> Kernel::State::load(const KernelCode &code,
+                                                                           bool quick) {
   Expected<Jit *> jit = Jit::get();
   if (!jit)
     return jit.takeError();
-  auto load = [&](const KernelCode &code) -> Error {
-    Expected<KernelEntry> entry = (*jit)->load(code.object, code.entryName);
-    if (!entry)
-      return entry.takeError();
-    variant.entry = *entry;
-    variant.facts = code.facts;
-    return Error::success();
-  };
-  if (auto found = library->cache.find("kernel", key))
-    if (auto code = deserializeCode(*found)) {
-      Error error = load(*code);
-      if (!error)
-        return Error::success();
-      consumeError(std::move(error)); // made anew
-    }
+  Expected<KernelEntry> entry = (*jit)->load(code.object, code.entryName);
+  if (!entry)
+    return entry.takeError();
+  auto result = std::make_unique<Loaded>();
+  result->facts = code.facts;
+  result->entry = *entry;
+  result->quick = quick;
+  result->bytes = code.object.size();
+  return result;
+}
+
+std::unique_ptr<const Kernel::State::Loaded> Kernel::State::find(const CodeOptions &options) {
+  auto found = library->cache.find("kernel", keyOf(options));
+  if (!found)
+    return nullptr;
+  auto code = deserializeCode(*found);
+  if (!code)
+    return nullptr;
+  auto loaded = load(*code, options.quick);
+  if (loaded)
+    return std::move(*loaded);
+  consumeError(loaded.takeError()); // made anew
+  return nullptr;
+}
+
+Expected<std::unique_ptr<const Kernel::State::Loaded>>
+Kernel::State::build(const CodeOptions &options) {
   auto context = std::make_unique<LLVMContext>();
   auto module = library->module(*context);
   if (!module)
@@ -208,8 +254,8 @@ Error Kernel::State::build(Variant &variant, const CodeOptions &options) {
   Expected<KernelCode> &code = *made;
   if (!code)
     return code.takeError();
-  library->cache.insert("kernel", key, serialize(*code));
-  return load(*code);
+  library->cache.insert("kernel", keyOf(options), serialize(*code));
+  return load(*code, options.quick);
 }
 
 Expected<Kernel::State::Variant *> Kernel::State::get(CodeOptions options) {
@@ -219,12 +265,57 @@ Expected<Kernel::State::Variant *> Kernel::State::get(CodeOptions options) {
   options.count = library->options.count;
   Variant &variant = code[options.partial + 2 * options.scatteredPositions + 4 * options.seeded];
   std::call_once(variant.once, [&] {
-    if (Error error = build(variant, options))
-      variant.error = toString(std::move(error));
+    installFaultHandlers();
+    variant.options = options;
+    Effort effort = library->options.effort;
+    if (effort != Effort::Quick)
+      variant.first = find(options);
+    if (!variant.first && effort != Effort::Full) {
+      options.quick = true;
+      variant.first = find(options);
+    }
+    if (!variant.first) {
+      auto built = build(options);
+      if (!built && options.quick && effort == Effort::Adaptive) {
+        consumeError(built.takeError()); // the other code generator may have no trouble
+        options.quick = false;
+        built = build(options);
+      }
+      if (built)
+        variant.first = std::move(*built);
+      else
+        variant.error = toString(built.takeError());
+    }
+    variant.asked = effort != Effort::Adaptive;
+    variant.code.store(variant.first.get(), std::memory_order_release);
   });
   if (!variant.error.empty())
     return createStringError(variant.error);
   return &variant;
+}
+
+void Kernel::State::ran(Variant &variant, const Loaded &code, std::chrono::nanoseconds time) {
+  uint64_t spent = variant.spent.fetch_add(time.count(), std::memory_order_relaxed) + time.count();
+  // Optimised compilation takes some 4 ms for each KB of quick code, on another core.
+  uint64_t worthwhile = 1000000 + code.bytes * 1000;
+  if (spent < worthwhile || variant.asked.exchange(true))
+    return;
+  std::shared_ptr<Library> owner = library->library.lock();
+  if (!owner)
+    return;
+  Background::get().add([this, owner, &variant] {
+    auto improved = find(variant.options);
+    if (!improved) {
+      auto built = build(variant.options);
+      if (!built) {
+        consumeError(built.takeError()); // the quick code stays
+        return;
+      }
+      improved = std::move(*built);
+    }
+    variant.improved = std::move(improved);
+    variant.code.store(variant.improved.get(), std::memory_order_release);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -372,14 +463,22 @@ Expected<uint64_t> Kernel::staticThreadgroupMemory() {
   auto variant = state->get({});
   if (!variant)
     return variant.takeError();
-  return (*variant)->facts.threadgroupBytes;
+  return (*variant)->code.load()->facts.threadgroupBytes;
+}
+
+Expected<bool> Kernel::isQuick(const Dispatch &dispatch) {
+  auto variant =
+      state->get(optionsFor(dispatch.threadsPerThreadgroup, dispatch.scheduleSeed.has_value()));
+  if (!variant)
+    return variant.takeError();
+  return (*variant)->code.load(std::memory_order_acquire)->quick;
 }
 
 Expected<uint32_t> Kernel::writtenBuffers() {
   auto variant = state->get({});
   if (!variant)
     return variant.takeError();
-  return (*variant)->facts.writtenBuffers;
+  return (*variant)->code.load()->facts.writtenBuffers;
 }
 
 Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
@@ -424,7 +523,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
   auto variant = state->get(optionsFor(threads, dispatch.scheduleSeed.has_value()));
   if (!variant)
     return variant.takeError();
-  const CodeFacts &facts = (*variant)->facts;
+  const State::Loaded *code = (*variant)->code.load(std::memory_order_acquire);
+  const CodeFacts &facts = code->facts;
 
   LaunchPlan plan;
   LaunchState &launch = plan.state;
@@ -501,17 +601,20 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
       auto edge = state->get(optionsFor(size, dispatch.scheduleSeed.has_value()));
       if (!edge)
         return edge.takeError();
-      entries[codeFor(size)] = (*edge)->entry;
+      const State::Loaded *edgeCode = (*edge)->code.load(std::memory_order_acquire);
+      entries[codeFor(size)] = edgeCode->entry;
+      plan.stackBytes = std::max(plan.stackBytes, edgeCode->facts.stackBytes);
     }
     plan.entryFor = [&](std::array<uint32_t, 3> size) { return entries[codeFor(size)]; };
   }
   bool counting = state->library->options.count;
-  plan.entry = (*variant)->entry;
+  plan.entry = code->entry;
   plan.facts = &facts;
   plan.kernel = &info;
   plan.portable = state->library->options.portable;
   bool checked = state->library->options.checkBounds || plan.portable;
-  plan.needsFibers = facts.usesThreadgroupBarrier || checked || facts.stackBytes > 512 * 1024;
+  plan.stackBytes = std::max(plan.stackBytes, facts.stackBytes);
+  plan.needsFibers = facts.usesThreadgroupBarrier || checked || plan.stackBytes > 512 * 1024;
   plan.clearThreadgroupMemory = checked;
   plan.seed = dispatch.scheduleSeed;
   plan.portableSeed = dispatch.portableSeed;
@@ -522,6 +625,10 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
     plan.counts.resize(facts.countWords());
   plan.nanosecondsPerGroup = state->nanosecondsPerGroup.load(std::memory_order_relaxed);
   plan.numThreads = state->library->device->numThreads.load(std::memory_order_relaxed);
+  bool mayImprove = code->quick && !(*variant)->asked.load(std::memory_order_relaxed);
+  std::chrono::steady_clock::time_point start;
+  if (mayImprove)
+    start = std::chrono::steady_clock::now();
   if (plan.portable) {
     std::string problem = runPortably(plan, info, [&](const FailureRecord &failure) {
       return describe(failure, facts, info, launch);
@@ -532,6 +639,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
     runLaunch(plan);
   }
   state->nanosecondsPerGroup.store(plan.nanosecondsPerGroup, std::memory_order_relaxed);
+  if (mayImprove)
+    state->ran(**variant, *code, std::chrono::steady_clock::now() - start);
   if (plan.failure)
     return createStringError(describe(*plan.failure, facts, info, launch));
   if (counting && counters)
@@ -611,12 +720,14 @@ Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryO
   if (!processor)
     return processor.takeError();
   bool cacheable = options.includeDirectories.empty();
+  // Compiled code is the same for all efforts.
   std::string key = keyOf(msl, options);
+  std::string libraryKey = key + "\n" + std::to_string(int(options.effort));
   auto made = std::make_unique<Library::State>();
   {
     std::lock_guard lock(state->mutex);
     if (cacheable)
-      if (auto found = state->libraries.find(key); found != state->libraries.end())
+      if (auto found = state->libraries.find(libraryKey); found != state->libraries.end())
         return found->second;
     if (cacheable)
       made->cache = state->cache;
@@ -641,10 +752,11 @@ Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryO
     made->cache.insert("library", key, serialize(made->kernels));
   }
   std::shared_ptr<Library> library(new Library(std::move(made)));
+  library->state->library = library;
   if (!cacheable)
     return library;
   std::lock_guard lock(state->mutex);
-  return state->libraries.try_emplace(key, library)
+  return state->libraries.try_emplace(libraryKey, library)
       .first->second; // another thread may have been faster
 }
 
@@ -660,8 +772,12 @@ Expected<std::shared_ptr<Library>> Device::compileIR(StringRef ir, std::vector<K
   made->kernels = std::move(kernels);
   made->options = options;
   made->device = state.get();
-  return std::shared_ptr<Library>(new Library(std::move(made)));
+  std::shared_ptr<Library> library(new Library(std::move(made)));
+  library->state->library = library;
+  return library;
 }
+
+void Device::finishCompilations() { Background::get().wait(); }
 
 void Device::trim() {
   std::lock_guard lock(state->mutex);

@@ -18,6 +18,15 @@
 
 namespace triton_metal {
 
+/// How kernels are compiled. The results are the same.
+enum class Effort : uint8_t {
+  /// Quickly at first, and in the background with all optimisations when a kernel has run for so
+  /// long that it pays.
+  Adaptive,
+  Quick,
+  Full,
+};
+
 struct LibraryOptions {
   /// Checks every access against its buffer. An access outside of it stops the kernel with an error
   /// that names the line.
@@ -36,6 +45,8 @@ struct LibraryOptions {
   /// The processor to compile for, by its LLVM name. The host must have all of its instructions. If
   /// empty, TRITON_METAL_HOST_CPU decides, or else the host's own processor is used.
   std::string processor;
+  /// TRITON_METAL_HOST_EFFORT (quick or full) replaces `Adaptive`.
+  Effort effort = Effort::Adaptive;
 };
 
 struct DeviceOptions {
@@ -78,6 +89,8 @@ public:
   llvm::Error dispatch(const Dispatch &dispatch, Counters *counters = nullptr);
   /// The bytes of threadgroup memory that the kernel's own variables need.
   llvm::Expected<uint64_t> staticThreadgroupMemory();
+  /// Whether a launch like this one would run code that was compiled quickly.
+  llvm::Expected<bool> isQuick(const Dispatch &dispatch);
   /// One bit for each buffer that the kernel may write.
   llvm::Expected<uint32_t> writtenBuffers();
 
@@ -117,6 +130,8 @@ public:
   llvm::Expected<std::shared_ptr<Library>> compileIR(llvm::StringRef ir,
                                                      std::vector<KernelInfo> kernels,
                                                      const LibraryOptions &options = {});
+  /// Waits until nothing is being compiled in the background.
+  void finishCompilations();
   /// Drops the libraries that are no longer used.
   void trim();
 

@@ -10,7 +10,7 @@ namespace triton_metal::engine {
 
 /// Must be increased whenever the generated code changes, so that cached code of another engine is
 /// not run.
-inline constexpr uint32_t engineVersion = 7;
+inline constexpr uint32_t engineVersion = 8;
 
 /// The part of the state that is the same for all threadgroups of a launch.
 struct LaunchState {
@@ -76,6 +76,8 @@ struct CodeOptions {
   bool count = false;
   /// Conflicting stores and atomics take effect in GroupState::laneOrder.
   bool seeded = false;
+  /// Compiled in little time, with few optimisations. The results and the counts are the same.
+  bool quick = false;
 
   bool operator==(const CodeOptions &) const = default;
 };

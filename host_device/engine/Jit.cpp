@@ -24,15 +24,24 @@
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include <pthread.h>
 
 using namespace llvm;
 
 namespace triton_metal::engine {
 
 static void optimize(Module &module, Function &function, TargetMachine &machine,
-                     const HostTraits &traits) {
+                     const HostTraits &traits, bool quick) {
   PassRunner runner(&machine);
-  {
+  if (quick) {
+    FunctionPassManager passes;
+    passes.addPass(EarlyCSEPass());
+    passes.addPass(GuardMaskedLoadsPass());
+    passes.addPass(InstCombinePass());
+    passes.addPass(SimplifyCFGPass());
+    passes.addPass(ADCEPass());
+    runner.run(function, std::move(passes));
+  } else {
     FunctionPassManager passes;
     passes.addPass(EarlyCSEPass(true));
     passes.addPass(GuardMaskedLoadsPass());
@@ -95,7 +104,7 @@ static uint64_t stackBytesOf(StringRef object) {
 
 Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
                                    const CodeOptions &options, const Processor &processor) {
-  std::unique_ptr<TargetMachine> machine = processor.machine();
+  std::unique_ptr<TargetMachine> machine = processor.machine(options.quick);
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
   KernelCode code;
@@ -128,7 +137,7 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
   functions.push_back(*simd);
   processor.annotate(module);
   for (Function *function : functions)
-    optimize(module, *function, *machine, processor.traits());
+    optimize(module, *function, *machine, processor.traits(), options.quick);
   if (dump)
     (*simd)->print(errs());
   // Erases functions that only the scalar code used.
@@ -166,6 +175,11 @@ Expected<Jit *> Jit::get() {
       return created.takeError();
     auto *result = new Jit;
     result->jit = std::move(*created);
+    // A thread that compiles in the background may be loading code when another one forks. The
+    // child has no such thread, which would never give the loader back.
+    static Jit *ofParent = result;
+    pthread_atfork([] { ofParent->mutex.lock(); }, [] { ofParent->mutex.unlock(); },
+                   [] { ofParent->mutex.unlock(); });
     orc::SymbolMap symbols;
     for (auto [name, address] : runtimeSymbols())
       symbols[result->jit->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(address),
@@ -186,12 +200,8 @@ Expected<Jit *> Jit::get() {
 }
 
 Expected<KernelEntry> Jit::load(StringRef object, StringRef entryName) {
-  unsigned number;
-  {
-    std::lock_guard lock(mutex);
-    number = loaded++;
-  }
-  auto dylib = jit->createJITDylib("kernel" + std::to_string(number));
+  std::lock_guard lock(mutex);
+  auto dylib = jit->createJITDylib("kernel" + std::to_string(loaded++));
   if (!dylib)
     return dylib.takeError();
   dylib->addToLinkOrder(jit->getMainJITDylib());

@@ -89,13 +89,13 @@ std::string hostDescription() {
   return toString(host.takeError());
 }
 
-std::unique_ptr<TargetMachine> Processor::machine() const {
+std::unique_ptr<TargetMachine> Processor::machine(bool quick) const {
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Strict;
   options.EmitStackSizeSection = true;
   return std::unique_ptr<TargetMachine>(
       target->createTargetMachine(triple, cpuName, features, options, Reloc::PIC_, CodeModel::Small,
-                                  CodeGenOptLevel::Default, true));
+                                  quick ? CodeGenOptLevel::None : CodeGenOptLevel::Default, true));
 }
 
 void Processor::annotate(Module &module) const {
@@ -126,8 +126,11 @@ Error Processor::emitObject(Module &module, TargetMachine &machine,
       [](TargetMachine &, PassManagerBase &, TargetPassConfig *config) {
         if (extraPass)
           // After the last pass that replaces registers by mask registers, and before the first
-          // pass that moves instructions.
-          config->insertPass(&EarlyTailDuplicateLegacyID, (*extraPass)());
+          // pass that moves instructions. Code that is generated quickly has neither.
+          config->insertPass(config->getOptLevel() == CodeGenOptLevel::None
+                                 ? &FinalizeISelID
+                                 : &EarlyTailDuplicateLegacyID,
+                             (*extraPass)());
       });
   bool ran = false;
   raw_svector_ostream stream(object);

@@ -29,7 +29,8 @@ public:
   const HostTraits &traits() const { return hostTraits; }
   /// Identifies the processor and its features. Code for one processor does not run on another.
   std::string description() const;
-  std::unique_ptr<llvm::TargetMachine> machine() const;
+  /// With `quick`, the machine generates code in little time, with few optimisations.
+  std::unique_ptr<llvm::TargetMachine> machine(bool quick = false) const;
   /// Sets the attributes of a module's functions that name the processor.
   void annotate(llvm::Module &module) const;
   /// Compiles a module to an object file and consumes the module.

@@ -205,7 +205,7 @@ bool Runner::begin(Group &group, const LaunchPlan &plan, Part &part) {
 
 bool Runner::makeFibers(Group &group, const LaunchPlan &plan, uint32_t count) {
   // Functions that the kernel calls need stack, too.
-  size_t wanted = 256 * 1024 + plan.facts->stackBytes + plan.facts->stackBytes / 4;
+  size_t wanted = 256 * 1024 + plan.stackBytes + plan.stackBytes / 4;
   if (group.stacks.size() < count)
     group.stacks.resize(count);
   group.fibers.resize(count);

@@ -39,6 +39,8 @@ struct LaunchPlan {
   const CodeFacts *facts = nullptr;
   LaunchState state{};
   bool needsFibers = false;
+  /// The bytes of stack that a SIMD-group needs.
+  uint64_t stackBytes = 0;
   bool clearThreadgroupMemory = false;
   std::optional<uint64_t> seed;
   /// Whether the launch is portable, and the seed of its choices. `seed` is set then.

@@ -112,10 +112,21 @@ Function *addFunction(Module &module, unsigned narrow, unsigned wide, Form form,
   return function;
 }
 
-class LaneMasks : public ::testing::TestWithParam<std::string> {};
+/// A processor, and how code is generated for it.
+class LaneMasks : public ::testing::TestWithParam<std::tuple<std::string, bool>> {
+protected:
+  std::string processorName() const { return std::get<0>(GetParam()); }
+  bool isQuick() const { return std::get<1>(GetParam()); }
+  LibraryOptions libraryOptions() const {
+    LibraryOptions options;
+    options.processor = processorName();
+    options.effort = isQuick() ? Effort::Quick : Effort::Full;
+    return options;
+  }
+};
 
 TEST_P(LaneMasks, ExtendedMasksLiveAcrossCalls) {
-  auto processor = engine::Processor::get(GetParam());
+  auto processor = engine::Processor::get(processorName());
   ASSERT_TRUE(bool(processor));
   struct Case {
     unsigned narrow, wide;
@@ -126,7 +137,7 @@ TEST_P(LaneMasks, ExtendedMasksLiveAcrossCalls) {
   std::vector<Constant *> functions;
   LLVMContext context;
   Module module("masks", context);
-  auto machine = (*processor)->machine();
+  auto machine = (*processor)->machine(isQuick());
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
   for (unsigned narrow : {8u, 16u, 32u})
@@ -265,8 +276,7 @@ TEST_P(LaneMasks, OnlyTheTilesLanesStore) {
   for (unsigned lanes : {1u, 2u, 4u, 8u, 16u, 32u})
     for (unsigned simdgroups : {1u, 2u, 4u, 8u})
       for (int variant = 0; variant != 4; ++variant) {
-        LibraryOptions options;
-        options.processor = GetParam();
+        LibraryOptions options = libraryOptions();
         options.checkBounds = variant == 1;
         options.count = variant == 2;
         auto library = libraryOf(
@@ -297,8 +307,7 @@ TEST_P(LaneMasks, OnlyTheTilesLanesStore) {
 TEST_P(LaneMasks, OnlyTheTilesLanesCompareAndExchange) {
   for (unsigned lanes : {4u, 8u, 16u})
     for (unsigned simdgroups : {1u, 4u}) {
-      LibraryOptions options;
-      options.processor = GetParam();
+      LibraryOptions options = libraryOptions();
       // Any lane but the tile's would find what the tile's have left, and count it up.
       auto library = libraryOf(
           storesText(lanes,
@@ -323,12 +332,15 @@ TEST_P(LaneMasks, OnlyTheTilesLanesCompareAndExchange) {
     }
 }
 
-std::string nameOf(const ::testing::TestParamInfo<std::string> &info) {
-  std::string name = info.param.empty() ? "host" : info.param;
+std::string nameOf(const ::testing::TestParamInfo<std::tuple<std::string, bool>> &info) {
+  auto [processor, quick] = info.param;
+  std::string name = processor.empty() ? "host" : processor;
   std::replace(name.begin(), name.end(), '-', '_');
-  return name;
+  return name + (quick ? "_quick" : "_full");
 }
 
-INSTANTIATE_TEST_SUITE_P(Processors, LaneMasks, ::testing::ValuesIn(processors()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Processors, LaneMasks,
+                         ::testing::Combine(::testing::ValuesIn(processors()), ::testing::Bool()),
+                         nameOf);
 
 } // namespace

@@ -418,6 +418,7 @@ TEST_P(RandomMemory, AgreesWithThreadsOneByOne) {
     LibraryOptions options;
     options.checkBounds = random() % 4 == 0;
     options.count = random() % 4 == 0;
+    options.effort = program % 2 ? Effort::Full : Effort::Quick;
     Reference reference(seed, full);
     LLVMContext context;
     Module module("random", context);

@@ -358,6 +358,7 @@ define void @wrapper(ptr addrspace(1) %in, ptr addrspace(1) %out, i32 %index, i3
       options.count = variant == 1;
       options.checkBounds = variant == 2;
       options.processor = names[(seed + variant) % names.size()]; // each in its turn
+      options.effort = (program + variant) % 2 ? Effort::Full : Effort::Quick;
       auto library = libraryOf(ir, info, options);
       ASSERT_TRUE(library);
       for (Shape shape : {Shape{2, {64, 1, 1}}, Shape{2, {40, 1, 1}}, Shape{1, {8, 4, 3}},
@@ -384,7 +385,7 @@ define void @wrapper(ptr addrspace(1) %in, ptr addrspace(1) %out, i32 %index, i3
           ASSERT_EQ(out[i], expected[i])
               << "seed " << seed << " thread " << i / outputsPerThread << " slot "
               << i % outputsPerThread << " variant " << variant << " size " << size
-              << " processor '" << options.processor << "'";
+              << " processor '" << options.processor << "' effort " << int(options.effort);
       }
     }
   }
