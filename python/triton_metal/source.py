@@ -54,7 +54,7 @@ def read_source(function: FunctionType, lines: list[str] | None = None) -> Sourc
         raise changed_source(function) from error
     if isinstance(node, ast.AsyncFunctionDef):
         raise ValueError(f"{name} is not a plain function")
-    if not isinstance(node, ast.FunctionDef) or not is_text_of(node, code):
+    if not isinstance(node, ast.FunctionDef) or not is_text_of(node, text, code):
         raise changed_source(function)
     kept = tuple(line.rstrip("\n") for line in raw)
     return Source(code.co_filename, first + start, indent, text, node, kept)
@@ -85,11 +85,11 @@ def changed_source(function: FunctionType) -> ValueError:
     )
 
 
-def is_text_of(node: ast.FunctionDef, code: CodeType) -> bool:
+def is_text_of(node: ast.FunctionDef, text: str, code: CodeType) -> bool:
     """Whether the code was compiled from this text: it has the same names, constants and operators."""
     if node.name != code.co_name:
         return False
-    if any(isinstance(child, ast.Assert) for child in ast.walk(node)):
+    if "assert" in text and any(isinstance(child, ast.Assert) for child in ast.walk(node)):
         return True  # pytest puts its own code in the place of assert
     plain = ast.FunctionDef(**{name: getattr(node, name) for name in node._fields})
     plain.decorator_list = []
