@@ -23,6 +23,9 @@ struct Counters {
     ConstantLinesRead,
     ThreadgroupBytesRead,
     ThreadgroupBytesWritten,
+    // The cycles that SIMD-groups' accesses to threadgroup memory take beyond the least for their
+    // bytes, because lanes need different words of one bank. There are 32 banks of 4 bytes.
+    ThreadgroupBankConflicts,
     // Accesses to private arrays that did not become registers.
     PrivateBytesRead,
     PrivateBytesWritten,
@@ -57,6 +60,38 @@ struct Counters {
     IntMul,
     IntOther,
     MathCalls,
+    // The divisions among the operations above; remainders are divisions.
+    F32Div,
+    F16Div,
+    Bf16Div,
+    IntDiv,
+    // Calls of elementary functions by lanes: those of fast::, of precise::, and those without a
+    // namespace. A call for a vector counts once for each component.
+    MathFast,
+    MathPrecise,
+    MathDefault,
+    // The operations of SIMD-groups, however many of their lanes are active, and the sum over
+    // active
+    // lanes. Of conditional branches, those at which lanes of a SIMD-group part.
+    SimdgroupInstructions,
+    LaneInstructions,
+    DivergentBranches,
+    // Arithmetic once more, after a fixed set of optimisations that no machine has a part in.
+    OptimizedF32Add,
+    OptimizedF32Mul,
+    OptimizedF32Fma,
+    OptimizedF32Other,
+    OptimizedF16Add,
+    OptimizedF16Mul,
+    OptimizedF16Fma,
+    OptimizedF16Other,
+    OptimizedBf16Add,
+    OptimizedBf16Mul,
+    OptimizedBf16Fma,
+    OptimizedBf16Other,
+    OptimizedIntAdd,
+    OptimizedIntMul,
+    OptimizedIntOther,
     // Threads, SIMD-groups and threadgroups that ran.
     Threads,
     Simdgroups,

@@ -6,6 +6,7 @@
 #include "host_device/engine/Processor.h"
 #include "host_device/engine/Protect.h"
 #include "host_device/engine/Runtime.h"
+#include "host_device/msl/Invocation.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IRReader/IRReader.h"
@@ -433,24 +434,42 @@ static std::string describe(const FailureRecord &failure, const CodeFacts &facts
   return text;
 }
 
-static void addCounts(Counters &counters, const CodeFacts &facts,
-                      const std::vector<uint64_t> &counts, uint64_t groups,
-                      uint64_t threadgroupBytes) {
-  Counters launch;
+/// The counts of a launch, by line.
+static Profile profileOf(const CodeFacts &facts, const std::vector<uint64_t> &counts,
+                         uint64_t groups, uint64_t threadgroupBytes, StringRef fileName) {
+  std::vector<Counters> byLine(std::max<size_t>(1, facts.lines.size()));
+  auto add = [&](const LineAmount &amount, uint64_t times) {
+    byLine[amount.line].values[amount.counter] += times * amount.amount;
+  };
   for (size_t block = 0; block != facts.blocks.size(); ++block) {
-    for (auto [index, amount] : facts.blocks[block].lane)
-      launch.values[index] += counts[3 * block] * amount;
-    for (auto [index, amount] : facts.blocks[block].simdgroup)
-      launch.values[index] += counts[3 * block + 1] * amount;
-    for (auto [index, amount] : facts.blocks[block].threadgroup)
-      launch.values[index] += counts[3 * block + 2] * amount;
+    for (const LineAmount &amount : facts.blocks[block].lane)
+      add(amount, counts[3 * block]);
+    for (const LineAmount &amount : facts.blocks[block].simdgroup)
+      add(amount, counts[3 * block + 1]);
+    for (const LineAmount &amount : facts.blocks[block].threadgroup)
+      add(amount, counts[3 * block + 2]);
   }
-  for (size_t i = 0; i != facts.lineCounters.size(); ++i)
-    launch.values[facts.lineCounters[i]] += counts[3 * facts.blocks.size() + i];
-  launch[Counters::Threadgroups] += groups;
-  launch[Counters::RegistersPerThread] = facts.registersPerThread;
-  launch[Counters::ThreadgroupMemoryBytes] = threadgroupBytes;
-  counters += launch;
+  for (size_t i = 0; i != facts.dynamicCounters.size(); ++i)
+    add(facts.dynamicCounters[i], counts[3 * facts.blocks.size() + i]);
+  Profile profile;
+  for (auto [number, counters] : enumerate(byLine)) {
+    if (all_of(counters.values, [](uint64_t value) { return value == 0; }))
+      continue;
+    LineProfile line;
+    if (number < facts.lines.size()) {
+      line.file = facts.lines[number].file == mainPath ? fileName.str() : facts.lines[number].file;
+      line.line = facts.lines[number].line;
+    }
+    line.counters = counters;
+    Profile one;
+    one.lines.push_back(line);
+    one.total = counters;
+    profile += one;
+  }
+  profile.total[Counters::Threadgroups] += groups;
+  profile.total[Counters::RegistersPerThread] = facts.registersPerThread;
+  profile.total[Counters::ThreadgroupMemoryBytes] = threadgroupBytes;
+  return profile;
 }
 
 Error Kernel::prepare(const Dispatch &dispatch) {
@@ -481,7 +500,7 @@ Expected<uint32_t> Kernel::writtenBuffers() {
   return (*variant)->code.load()->facts.writtenBuffers;
 }
 
-Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
+Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *profile) {
   const KernelInfo &info = state->info;
   auto refuse = [&](const Twine &what) {
     return createStringError("[dispatch of '" + info.name + "'] " + what);
@@ -643,8 +662,14 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters) {
     state->ran(**variant, *code, std::chrono::steady_clock::now() - start);
   if (plan.failure)
     return createStringError(describe(*plan.failure, facts, info, launch));
-  if (counting && counters)
-    addCounts(*counters, facts, plan.counts, groupCount, end);
+  if (counting && (counters || profile)) {
+    Profile launched =
+        profileOf(facts, plan.counts, groupCount, end, state->library->options.fileName);
+    if (counters)
+      *counters += launched.total;
+    if (profile)
+      *profile += launched;
+  }
   return Error::success();
 }
 

@@ -5,6 +5,7 @@
 #include "host_device/Counters.h"
 #include "host_device/Interface.h"
 #include "host_device/KernelInfo.h"
+#include "host_device/Profile.h"
 #include "host_device/msl/Frontend.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -85,8 +86,10 @@ public:
   const KernelInfo &info() const;
   /// Compiles the kernel for launches like this one. Otherwise the first `dispatch` does it.
   llvm::Error prepare(const Dispatch &dispatch);
-  /// Runs the kernel to its end. Adds to `counters`, if given and if the library counts.
-  llvm::Error dispatch(const Dispatch &dispatch, Counters *counters = nullptr);
+  /// Runs the kernel to its end. Adds to `counters` and `profile`, if given and if the library
+  /// counts.
+  llvm::Error dispatch(const Dispatch &dispatch, Counters *counters = nullptr,
+                       Profile *profile = nullptr);
   /// The bytes of threadgroup memory that the kernel's own variables need.
   llvm::Expected<uint64_t> staticThreadgroupMemory();
   /// Whether a launch like this one would run code that was compiled quickly.

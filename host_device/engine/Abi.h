@@ -127,6 +127,10 @@ extern "C" {
 void __tm_runtime_barrier(GroupState *group, uint32_t site);
 [[noreturn]] void __tm_runtime_fail(GroupState *group, uint32_t failure, uint32_t site,
                                     uint64_t address, uint32_t lane);
+/// Adds to `counter` the cycles that an access to threadgroup memory takes beyond the least for its
+/// bytes.
+void __tm_runtime_count_banks(uint64_t *counter, const uint64_t *addresses, uint32_t mask,
+                              uint32_t bytes);
 /// Checks the access of every lane. In `flags`, 1 means an access to any buffer, 2 means a write.
 /// Returns if all accesses are valid.
 void __tm_runtime_check(const LaunchState *launch, GroupState *group, const uint64_t *addresses,

@@ -218,6 +218,10 @@ template <typename V, Is<Site> T> void visit(V &v, T &s) {
   v(s.line), v(s.column), v(s.kind), v(s.space), v(s.bytes), v(s.buffer), v(s.reason), v(s.note),
       v(s.bits), v(s.isFloat), v(s.callLine), v(s.callColumn);
 }
+template <typename V, Is<SourceLine> T> void visit(V &v, T &l) { v(l.file), v(l.line); }
+template <typename V, Is<LineAmount> T> void visit(V &v, T &a) {
+  v(a.line), v(a.counter), v(a.amount);
+}
 template <typename V, Is<BlockCounts> T> void visit(V &v, T &c) {
   v(c.lane), v(c.simdgroup), v(c.threadgroup);
 }
@@ -226,7 +230,7 @@ template <typename V, Is<CodeFacts> T> void visit(V &v, T &f) {
       v(f.usedBuffers), v(f.loadedBuffers), v(f.updatedBuffers), v(f.storedBuffers), v(f.granule),
       v(f.mayWait);
   v(f.registersPerThread), v(f.comparedIntegers), v(f.comparedFloats), v(f.sites), v(f.blocks),
-      v(f.lineCounters);
+      v(f.dynamicCounters), v(f.lines);
 }
 template <typename V, Is<KernelCode> T> void visit(V &v, T &c) {
   v(c.entryName), v(c.facts), v(c.object);

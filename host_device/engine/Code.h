@@ -43,11 +43,26 @@ struct Site {
   }
 };
 
+/// A line of the program's text, or of a file that it includes.
+struct SourceLine {
+  std::string file;
+  uint32_t line = 0;
+  auto operator<=>(const SourceLine &) const = default;
+};
+
+/// What an execution of a line adds to a counter.
+struct LineAmount {
+  /// The place in CodeFacts::lines.
+  uint32_t line = 0;
+  /// A Counters::Index.
+  uint32_t counter = 0;
+  uint32_t amount = 0;
+};
+
 /// What one execution of a basic block counts: for each active lane, for each SIMD-group, and once
 /// for the threadgroup.
 struct BlockCounts {
-  std::vector<std::pair<uint32_t, uint32_t>> lane, simdgroup,
-      threadgroup; // (Counters::Index, amount)
+  std::vector<LineAmount> lane, simdgroup, threadgroup;
 };
 
 struct CodeFacts {
@@ -73,12 +88,14 @@ struct CodeFacts {
   uint32_t registersPerThread = 0;
   std::vector<Site> sites;
   std::vector<BlockCounts> blocks;
-  /// The Counters::Index of each counter of lines.
-  std::vector<uint32_t> lineCounters;
+  /// The counters whose amounts are known only at run time. Each amount is 1.
+  std::vector<LineAmount> dynamicCounters;
+  /// The lines that count something.
+  std::vector<SourceLine> lines;
 
   /// The number of words in GroupState::counts: three for each block (lanes, SIMD-groups, first
-  /// SIMD-groups) and one for each counter of lines.
-  size_t countWords() const { return 3 * blocks.size() + lineCounters.size(); }
+  /// SIMD-groups) and one for each dynamic counter.
+  size_t countWords() const { return 3 * blocks.size() + dynamicCounters.size(); }
 };
 
 struct KernelCode {

@@ -2,6 +2,7 @@
 // together with a table of what one execution of the block does; and one call for each access whose
 // number of lines depends on the addresses.
 #include "host_device/engine/Builtins.h"
+#include "host_device/engine/Lines.h"
 #include "host_device/engine/Prepare.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -16,37 +17,56 @@ using namespace llvm;
 namespace triton_metal::engine {
 
 namespace {
-struct BlockTally {
-  std::map<uint32_t, uint32_t> lane, simdgroup, threadgroup;
-  void add(Counters::Index index, uint64_t amount = 1) { lane[index] += amount; }
-  void addSimdgroup(Counters::Index index) { simdgroup[index] += 1; }
-};
 enum class Arithmetic { Add, Mul, Fma, Other };
+
+/// What one execution of a block does, by line and counter.
+class BlockTally {
+public:
+  explicit BlockTally(LineTable &lines) : lines(lines) {}
+  /// The instruction that the following amounts belong to.
+  void at(const Instruction &inst) { line = lines.lineOf(inst); }
+  void add(Counters::Index index, uint64_t amount = 1) { lane[{line, index}] += amount; }
+  void addSimdgroup(Counters::Index index) { simdgroup[{line, index}] += 1; }
+  void addThreadgroup(Counters::Index index) { threadgroup[{line, index}] += 1; }
+  bool empty() const { return lane.empty() && simdgroup.empty() && threadgroup.empty(); }
+  BlockCounts counts() const { return {listOf(lane), listOf(simdgroup), listOf(threadgroup)}; }
+
+private:
+  using Amounts = std::map<std::pair<uint32_t, uint32_t>, uint32_t>;
+  static std::vector<LineAmount> listOf(const Amounts &amounts) {
+    std::vector<LineAmount> list;
+    for (auto [key, amount] : amounts)
+      list.push_back({key.first, key.second, amount});
+    return list;
+  }
+
+  LineTable &lines;
+  uint32_t line = 0;
+  Amounts lane, simdgroup, threadgroup;
+};
 } // namespace
 
-static void tallyArithmetic(BlockTally &tally, Type *type, Arithmetic what) {
+/// `first` is the counter of additions of floats: F32Add or OptimizedF32Add.
+static void tallyArithmetic(BlockTally &tally, Type *type, Arithmetic what, Counters::Index first) {
   unsigned amount = 1;
   if (auto *vector = dyn_cast<FixedVectorType>(type)) {
     amount = vector->getNumElements();
     type = vector->getElementType();
   }
-  Counters::Index base;
+  uint32_t offset;
   if (type->isFloatTy())
-    base = Counters::F32Add;
+    offset = Counters::F32Add;
   else if (type->isHalfTy())
-    base = Counters::F16Add;
+    offset = Counters::F16Add;
   else if (type->isBFloatTy())
-    base = Counters::Bf16Add;
-  else if (type->isIntegerTy()) {
-    tally.add(what == Arithmetic::Add   ? Counters::IntAdd
-              : what == Arithmetic::Mul ? Counters::IntMul
-                                        : Counters::IntOther,
-              amount);
+    offset = Counters::Bf16Add;
+  else if (type->isIntegerTy())
+    offset = Counters::IntAdd;
+  else
     return;
-  } else {
-    return;
-  }
-  tally.add(Counters::Index(base + unsigned(what)), amount);
+  // Integers have no fused operation.
+  uint32_t kind = type->isIntegerTy() && what == Arithmetic::Other ? 2 : uint32_t(what);
+  tally.add(Counters::Index(first + (offset - Counters::F32Add) + kind), amount);
 }
 
 static void tallyAccess(BlockTally &tally, const MemoryAccess &access) {
@@ -82,12 +102,9 @@ static void tallyAccess(BlockTally &tally, const MemoryAccess &access) {
   }
 }
 
-static void tallyCall(BlockTally &tally, CallBase &call) {
+static void tallyCall(BlockTally &tally, CallBase &call, const MarkedFunctions &marked) {
   if (auto *intrinsic = dyn_cast<IntrinsicInst>(&call)) {
     switch (intrinsic->getIntrinsicID()) {
-    case Intrinsic::fma:
-    case Intrinsic::fmuladd:
-      return tallyArithmetic(tally, call.getType(), Arithmetic::Fma);
     case Intrinsic::memcpy:
     case Intrinsic::memmove:
     case Intrinsic::memset:
@@ -102,43 +119,47 @@ static void tallyCall(BlockTally &tally, CallBase &call) {
       }
       return;
     default:
-      if (!intrinsic->isAssumeLikeIntrinsic())
-        tallyArithmetic(tally, call.getType(), Arithmetic::Other);
       return;
     }
   }
   const Builtin *builtin = builtinCalledBy(&call);
   if (!builtin || !builtin->tally)
     return;
+  if (isMathMark(call) && marked.isInside(call))
+    return;
   switch (builtin->tally->per) {
   case Tally::Per::Lane:
-    tally.lane[builtin->tally->counter] += 1;
+    tally.add(builtin->tally->counter);
     return;
   case Tally::Per::Simdgroup:
-    tally.simdgroup[builtin->tally->counter] += 1;
+    tally.addSimdgroup(builtin->tally->counter);
     return;
   case Tally::Per::Threadgroup:
-    tally.threadgroup[builtin->tally->counter] += 1;
+    tally.addThreadgroup(builtin->tally->counter);
     return;
   }
 }
 
-static void tallyInstruction(BlockTally &tally, Instruction &inst) {
-  if (auto access = memoryAccess(inst)) {
-    tallyAccess(tally, *access);
+/// The arithmetic of an instruction.
+static void tallyArithmetic(BlockTally &tally, Instruction &inst, Counters::Index first) {
+  auto add = [&](Type *type, Arithmetic what) { tallyArithmetic(tally, type, what, first); };
+  if (auto *intrinsic = dyn_cast<IntrinsicInst>(&inst)) {
+    Intrinsic::ID id = intrinsic->getIntrinsicID();
+    if (id == Intrinsic::fma || id == Intrinsic::fmuladd)
+      add(inst.getType(), Arithmetic::Fma);
+    else if (!isa<MemIntrinsic>(inst) && !intrinsic->isAssumeLikeIntrinsic())
+      add(inst.getType(), Arithmetic::Other);
     return;
   }
-  if (auto *call = dyn_cast<CallBase>(&inst))
-    return tallyCall(tally, *call);
   switch (inst.getOpcode()) {
   case Instruction::FAdd:
   case Instruction::FSub:
   case Instruction::Add:
   case Instruction::Sub:
-    return tallyArithmetic(tally, inst.getType(), Arithmetic::Add);
+    return add(inst.getType(), Arithmetic::Add);
   case Instruction::FMul:
   case Instruction::Mul:
-    return tallyArithmetic(tally, inst.getType(), Arithmetic::Mul);
+    return add(inst.getType(), Arithmetic::Mul);
   case Instruction::FDiv:
   case Instruction::FRem:
   case Instruction::FNeg:
@@ -159,122 +180,183 @@ static void tallyInstruction(BlockTally &tally, Instruction &inst) {
   case Instruction::SIToFP:
   case Instruction::UIToFP:
     if (!inst.getType()->isIntOrIntVectorTy(1))
-      tallyArithmetic(tally, inst.getType(), Arithmetic::Other);
+      add(inst.getType(), Arithmetic::Other);
     return;
   case Instruction::ICmp:
   case Instruction::FCmp:
-    return tallyArithmetic(tally, inst.getOperand(0)->getType(), Arithmetic::Other);
+    return add(inst.getOperand(0)->getType(), Arithmetic::Other);
   default:
     return;
   }
 }
 
+static void tallyDivision(BlockTally &tally, Instruction &inst) {
+  switch (inst.getOpcode()) {
+  case Instruction::FDiv:
+  case Instruction::FRem:
+  case Instruction::UDiv:
+  case Instruction::SDiv:
+  case Instruction::URem:
+  case Instruction::SRem:
+    break;
+  default:
+    return;
+  }
+  Type *type = inst.getType()->getScalarType();
+  auto *vector = dyn_cast<FixedVectorType>(inst.getType());
+  tally.add(type->isFloatTy()    ? Counters::F32Div
+            : type->isHalfTy()   ? Counters::F16Div
+            : type->isBFloatTy() ? Counters::Bf16Div
+                                 : Counters::IntDiv,
+            vector ? vector->getNumElements() : 1);
+}
+
+/// Whether a GPU has an instruction for it: not for addresses, names of values and marks.
+static bool isOperation(Instruction &inst) {
+  if (isa<PHINode, GetElementPtrInst, BitCastInst, AddrSpaceCastInst, PtrToIntInst, IntToPtrInst,
+          AllocaInst, FreezeInst, ExtractElementInst, InsertElementInst, ShuffleVectorInst,
+          ExtractValueInst, InsertValueInst, UnreachableInst>(inst) ||
+      inst.isDebugOrPseudoInst())
+    return false;
+  if (auto *branch = dyn_cast<BranchInst>(&inst))
+    return branch->isConditional();
+  if (auto *intrinsic = dyn_cast<IntrinsicInst>(&inst))
+    return !intrinsic->isAssumeLikeIntrinsic();
+  if (isMathMark(inst) || isCallOf(&inst, positionName) || isCallOf(&inst, bufferName) ||
+      isCallOf(&inst, threadgroupAllocName) || isCallOf(&inst, threadgroupArgumentName))
+    return false;
+  return true;
+}
+
+static void tallyInstruction(BlockTally &tally, Instruction &inst, const MarkedFunctions &marked) {
+  tally.at(inst);
+  if (isOperation(inst)) {
+    tally.add(Counters::LaneInstructions);
+    tally.addSimdgroup(Counters::SimdgroupInstructions);
+  }
+  if (auto access = memoryAccess(inst)) {
+    tallyAccess(tally, *access);
+    return;
+  }
+  tallyArithmetic(tally, inst, Counters::F32Add);
+  tallyDivision(tally, inst);
+  if (auto *call = dyn_cast<CallBase>(&inst))
+    tallyCall(tally, *call, marked);
+}
+
+namespace {
+/// Inserts what counts amounts that are known only at run time.
+class DynamicCounting {
+public:
+  DynamicCounting(Module &module, CodeFacts &facts, LineTable &lines)
+      : module(module), facts(facts), lines(lines), b(module.getContext()) {}
+
+  void count(Instruction &inst, const MemoryAccess &access) {
+    bool reads = access.kind != AccessKind::Store, writes = access.kind != AccessKind::Load;
+    switch (access.space) {
+    case AddressSpace::Device:
+      if (reads)
+        emit(inst, access, countLinesName, Counters::DeviceLinesRead);
+      if (writes)
+        emit(inst, access, countLinesName, Counters::DeviceLinesWritten);
+      return;
+    case AddressSpace::Constant:
+      return emit(inst, access, countLinesName, Counters::ConstantLinesRead);
+    case AddressSpace::Threadgroup:
+      return emit(inst, access, countBanksName, Counters::ThreadgroupBankConflicts);
+    case AddressSpace::Thread:
+      return;
+    }
+  }
+
+  /// Before a conditional branch or a switch.
+  void countBranch(Instruction &branch, Value *condition) {
+    b.SetInsertPoint(&branch);
+    auto callee = declareBuiltin(module, (countBranchName + "." + typeName(condition)).str(),
+                                 b.getVoidTy(), {condition->getType(), b.getInt32Ty()});
+    b.CreateCall(callee, {condition, index(branch, Counters::DivergentBranches)});
+  }
+
+private:
+  static std::string typeName(Value *value) {
+    return "i" + std::to_string(value->getType()->getIntegerBitWidth());
+  }
+
+  ConstantInt *index(Instruction &inst, Counters::Index counter) {
+    uint32_t line = lines.lineOf(inst);
+    auto [place, isNew] = known.try_emplace({line, counter}, facts.dynamicCounters.size());
+    if (isNew)
+      facts.dynamicCounters.push_back({line, counter, 1});
+    return b.getInt32(place->second);
+  }
+
+  void emit(Instruction &inst, const MemoryAccess &access, StringRef name,
+            Counters::Index counter) {
+    b.SetInsertPoint(&inst);
+    Type *pointer = access.pointer->getType();
+    auto callee =
+        declareBuiltin(module, name, b.getVoidTy(), {pointer, b.getInt32Ty(), b.getInt32Ty()},
+                       pointer->getPointerAddressSpace());
+    b.CreateCall(callee, {access.pointer, b.getInt32(access.bytes), index(inst, counter)});
+  }
+
+  Module &module;
+  CodeFacts &facts;
+  LineTable &lines;
+  IRBuilder<> b;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> known;
+};
+} // namespace
+
+/// Counts the executions of a block.
+static void countBlock(BasicBlock &block, const BlockTally &tally, CodeFacts &facts) {
+  IRBuilder<> b(&block, block.getFirstInsertionPt());
+  auto callee = declareBuiltin(*block.getModule(), countBlockName, b.getVoidTy(), {b.getInt32Ty()});
+  b.CreateCall(callee, {b.getInt32(facts.blocks.size())});
+  facts.blocks.push_back(tally.counts());
+}
+
 void insertCounting(Function &function, CodeFacts &facts) {
-  Module &module = *function.getParent();
-  IRBuilder<> b(module.getContext());
-  facts.lineCounters = {Counters::DeviceLinesRead, Counters::DeviceLinesWritten,
-                        Counters::ConstantLinesRead};
-  auto countBlock = declareBuiltin(module, countBlockName, b.getVoidTy(), {b.getInt32Ty()});
+  LineTable lines(facts.lines);
+  MarkedFunctions marked(function);
+  DynamicCounting dynamic(*function.getParent(), facts, lines);
   for (BasicBlock &block : function) {
-    BlockTally tally;
-    SmallVector<std::pair<Instruction *, MemoryAccess>> touching;
-    for (Instruction &inst : block) {
-      tallyInstruction(tally, inst);
-      if (auto access = memoryAccess(inst); access && (access->space == AddressSpace::Device ||
-                                                       access->space == AddressSpace::Constant))
-        touching.push_back({&inst, *access});
-    }
-    for (auto &[inst, access] : touching) {
-      b.SetInsertPoint(inst);
-      Type *pointer = access.pointer->getType();
-      auto callee = declareBuiltin(module, countLinesName, b.getVoidTy(),
-                                   {pointer, b.getInt32Ty(), b.getInt32Ty()},
-                                   pointer->getPointerAddressSpace());
-      auto emit = [&](unsigned counter) {
-        b.CreateCall(callee, {access.pointer, b.getInt32(access.bytes), b.getInt32(counter)});
-      };
-      if (access.space == AddressSpace::Constant) {
-        emit(2);
-        continue;
-      }
-      if (access.kind != AccessKind::Store)
-        emit(0);
-      if (access.kind != AccessKind::Load)
-        emit(1);
-    }
-    if (tally.lane.empty() && tally.simdgroup.empty() && tally.threadgroup.empty() &&
-        !block.isEntryBlock())
-      continue;
-    // Threads and SIMD-groups are counted in the entry block.
+    BlockTally tally(lines);
     if (block.isEntryBlock()) {
+      tally.at(*block.getTerminator());
       tally.add(Counters::Threads);
       tally.addSimdgroup(Counters::Simdgroups);
     }
-    b.SetInsertPoint(&*block.getFirstInsertionPt());
-    b.CreateCall(countBlock, {b.getInt32(facts.blocks.size())});
-    auto &counts = facts.blocks.emplace_back();
-    counts.lane.assign(tally.lane.begin(), tally.lane.end());
-    counts.simdgroup.assign(tally.simdgroup.begin(), tally.simdgroup.end());
-    counts.threadgroup.assign(tally.threadgroup.begin(), tally.threadgroup.end());
+    SmallVector<std::pair<Instruction *, MemoryAccess>> accesses;
+    for (Instruction &inst : block) {
+      tallyInstruction(tally, inst, marked);
+      if (auto access = memoryAccess(inst))
+        accesses.push_back({&inst, *access});
+    }
+    for (auto &[inst, access] : accesses)
+      dynamic.count(*inst, access);
+    if (auto *branch = dyn_cast<BranchInst>(block.getTerminator());
+        branch && branch->isConditional())
+      dynamic.countBranch(*branch, branch->getCondition());
+    else if (auto *choice = dyn_cast<SwitchInst>(block.getTerminator()))
+      dynamic.countBranch(*choice, choice->getCondition());
+    if (!tally.empty())
+      countBlock(block, tally, facts);
   }
+  marked.eraseMarks();
 }
 
-//===----------------------------------------------------------------------===//
-// Registers
-//===----------------------------------------------------------------------===//
-
-uint32_t estimateRegisters(Function &function) {
-  const DataLayout &layout = function.getDataLayout();
-  auto words = [&](const Value *value) -> uint32_t {
-    Type *type = value->getType();
-    if (type->isVoidTy() || !type->isSized() || isa<AllocaInst>(value))
-      return 0;
-    return (layout.getTypeStoreSize(type) + 3) / 4;
-  };
-  DenseMap<const BasicBlock *, DenseSet<const Value *>> liveIn;
-  auto counted = [](const Value *value) {
-    return isa<Instruction>(value) && !value->getType()->isVoidTy();
-  };
-  uint32_t most = 0;
-  bool changed = true, last = false;
-  while (changed || !last) {
-    last = !changed;
-    changed = false;
-    for (BasicBlock *block : post_order(&function)) {
-      DenseSet<const Value *> live;
-      for (BasicBlock *successor : successors(block)) {
-        live.insert(liveIn[successor].begin(), liveIn[successor].end());
-        for (PHINode &phi : successor->phis()) {
-          live.erase(&phi);
-          if (Value *incoming = phi.getIncomingValueForBlock(block); counted(incoming))
-            live.insert(incoming);
-        }
-      }
-      uint32_t now = 0;
-      for (const Value *value : live)
-        now += words(value);
-      most = std::max(most, now);
-      for (Instruction &inst : reverse(*block)) {
-        if (live.erase(&inst))
-          now -= words(&inst);
-        if (isa<PHINode>(inst))
-          continue;
-        for (Value *operand : inst.operands())
-          if (counted(operand) && live.insert(operand).second)
-            now += words(operand);
-        most = std::max(most, now);
-      }
-      for (PHINode &phi : block->phis())
-        live.insert(&phi);
-      auto &in = liveIn[block];
-      if (in.size() != live.size()) {
-        in = std::move(live);
-        changed = true;
-      }
+void insertOptimizedCounting(Function &function, CodeFacts &facts) {
+  LineTable lines(facts.lines);
+  for (BasicBlock &block : function) {
+    BlockTally tally(lines);
+    for (Instruction &inst : block) {
+      tally.at(inst);
+      tallyArithmetic(tally, inst, Counters::OptimizedF32Add);
     }
+    if (!tally.empty())
+      countBlock(block, tally, facts);
   }
-  // Private arrays that are indexed at run time are in memory and do not count as registers.
-  return most;
 }
 
 } // namespace triton_metal::engine

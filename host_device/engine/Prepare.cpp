@@ -406,6 +406,8 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
 
   optimize(runner, function);
   accessWholeBytes(function);
+  if (options.count)
+    insertOptimizedCounting(function, facts);
 #ifndef NDEBUG
   if (verifyFunction(function, &errs()))
     return createStringError("the prepared kernel is not valid IR");

@@ -42,6 +42,8 @@ llvm::Expected<llvm::Function *> replaceParameters(llvm::Function &function,
                                                    const KernelInfo &kernel);
 /// Inserts `__tm_engine_count_*` calls and fills in the tables for them (Counting.cpp).
 void insertCounting(llvm::Function &function, CodeFacts &facts);
+/// The same for arithmetic that is left after the optimisations.
+void insertOptimizedCounting(llvm::Function &function, CodeFacts &facts);
 /// Inserts `__tm_engine_check` before every access, if `accessesToo`, and adds the locations of
 /// barriers (Bounds.cpp).
 void insertChecks(llvm::Function &function, bool accessesToo, CodeFacts &facts);
@@ -57,7 +59,7 @@ void trackVisibility(llvm::Function &function, const KernelInfo &kernel, CodeFac
 /// Inserts `__tm_engine_waits` into loops that only other threads can end (Waits.cpp).
 void insertWaits(llvm::Function &function, CodeFacts &facts);
 void fillLocation(Site &site, const llvm::DILocation *location);
-/// The largest number of 32-bit values that are live at once (Counting.cpp).
+/// The largest number of 32-bit values that are live at once (Registers.cpp).
 uint32_t estimateRegisters(llvm::Function &function);
 /// Buffers that stores may reach, one bit each (Bounds.cpp).
 uint32_t findWrittenBuffers(llvm::Function &function, const KernelInfo &kernel);

@@ -83,6 +83,27 @@ extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *co
   *counter += count;
 }
 
+/// A bank gives a word of 4 bytes to all lanes that need it in one cycle.
+extern "C" void __tm_runtime_count_banks(uint64_t *counter, const uint64_t *addresses,
+                                         uint32_t mask, uint32_t bytes) {
+  constexpr uint64_t numBanks = 32, wordBytes = 4;
+  std::array<uint64_t, 1024> words;
+  size_t count = 0;
+  for (; mask; mask &= mask - 1) {
+    uint64_t address = addresses[std::countr_zero(mask)];
+    for (uint64_t word = address / wordBytes; word <= (address + bytes - 1) / wordBytes; ++word)
+      if (count != words.size())
+        words[count++] = word;
+  }
+  std::sort(words.begin(), words.begin() + count);
+  count = std::unique(words.begin(), words.begin() + count) - words.begin();
+  std::array<uint32_t, numBanks> load{};
+  uint32_t most = 0;
+  for (size_t i = 0; i != count; ++i)
+    most = std::max(most, ++load[words[i] % numBanks]);
+  *counter += most - (count + numBanks - 1) / numBanks;
+}
+
 extern "C" uint32_t __tm_runtime_fails(GroupState *group, uint32_t simdgroup, uint32_t lane) {
   // One in four, and never two in succession, so that a loop of attempts ends.
   uint64_t hash = group->exchanges++;
@@ -140,6 +161,7 @@ std::vector<std::pair<const char *, void *>> runtimeSymbols() {
       {"__tm_runtime_check", address(&__tm_runtime_check)},
       {"__tm_runtime_any", address(&__tm_runtime_any)},
       {"__tm_runtime_count_lines", address(&__tm_runtime_count_lines)},
+      {"__tm_runtime_count_banks", address(&__tm_runtime_count_banks)},
       {"__tm_runtime_stored", address(&__tm_runtime_stored)},
       {"__tm_runtime_loaded", address(&__tm_runtime_loaded)},
       {"__tm_runtime_fails", address(&__tm_runtime_fails)},

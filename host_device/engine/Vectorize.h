@@ -229,6 +229,12 @@ private:
   Value *anyBits(Value *lanes, uint32_t site, bool ofLane, Value *salts);
   void emitCountBlock(llvm::CallInst &call);
   void emitCountLines(llvm::CallInst &call);
+  void emitCountBanks(llvm::CallInst &call);
+  void emitCountBranch(llvm::CallInst &call);
+  /// The address of the dynamic counter that operand `index` names.
+  llvm::Value *dynamicCounter(llvm::CallInst &call, unsigned index);
+  /// The addresses of all lanes, in memory.
+  llvm::Value *addressList(llvm::Value *pointer);
   // In VectorizeVisibility.cpp.
   void emitFence(llvm::CallInst &call);
   void emitCoherent(llvm::CallInst &call);

@@ -56,6 +56,15 @@ template <auto member> static void by(SimdEmitter &emitter, CallInst &call) {
     }                                                                                              \
   }
 
+/// What msl/MarkMath.cpp puts at the beginning of an elementary function. It has no code.
+#define TM_MATH_MARK(NAME, COUNTER)                                                                \
+  {                                                                                                \
+    .name = "__tm_math_" NAME, .effect = Effect::Counts, .emit = [](SimdEmitter &, CallInst &) {}, \
+    .tally = Tally {                                                                               \
+      Counters::COUNTER, Tally::Per::Lane                                                          \
+    }                                                                                              \
+  }
+
 ArrayRef<Builtin> SimdEmitter::threadFunctions() {
   static const Builtin rows[] = {
       {.name = "__tm_threadgroup_barrier",
@@ -109,6 +118,17 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
        .effect = Effect::Counts,
        .emit = by<&SimdEmitter::emitCountLines>,
        .isInternal = true},
+      {.name = countBanksName,
+       .effect = Effect::Counts,
+       .emit = by<&SimdEmitter::emitCountBanks>,
+       .isInternal = true},
+      {.name = countBranchName,
+       .effect = Effect::Counts,
+       .emit = by<&SimdEmitter::emitCountBranch>,
+       .isInternal = true},
+      TM_MATH_MARK("fast", MathFast),
+      TM_MATH_MARK("precise", MathPrecise),
+      TM_MATH_MARK("default", MathDefault),
       {.name = anyName,
        .spread = Spread::Elementwise,
        .emit = [](SimdEmitter &e, CallInst &call) { e.emitAny(call, false); },
@@ -379,22 +399,50 @@ void SimdEmitter::emitCountBlock(CallInst &call) {
     add(3 * block + 2, b.CreateZExt(b.CreateICmpEQ(simdgroup, b.getInt32(0)), b.getInt64Ty()));
 }
 
-void SimdEmitter::emitCountLines(CallInst &call) {
-  llvm::Value *pointer = call.getArgOperand(0);
+llvm::Value *SimdEmitter::dynamicCounter(CallInst &call, unsigned index) {
   Value *counts = groupField(b.getPtrTy(), offsetof(GroupState, counts), "counts");
-  Value *counter =
-      b.CreatePtrAdd(counts, b.getInt64(8 * (3 * facts.blocks.size() + constantArgument(call, 2))));
+  return b.CreatePtrAdd(counts,
+                        b.getInt64(8 * (3 * facts.blocks.size() + constantArgument(call, index))));
+}
+
+llvm::Value *SimdEmitter::addressList(llvm::Value *pointer) {
   auto *numbers = lanesOf(b.getInt64Ty());
-  auto *i32 = b.getInt32Ty();
   AllocaInst *list = slot(numbers, "addresses");
   b.CreateStore(b.CreatePtrToInt(vector(pointer), numbers), list);
+  return list;
+}
+
+void SimdEmitter::emitCountLines(CallInst &call) {
+  llvm::Value *pointer = call.getArgOperand(0);
+  auto *i32 = b.getInt32Ty();
   auto callee = module.getOrInsertFunction(
       "__tm_runtime_count_lines",
       FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), i32, i32, i32},
                         false));
   cast<Function>(callee.getCallee())->setDoesNotThrow();
-  b.CreateCall(callee, {launch, counter, list, maskBits(mask),
+  b.CreateCall(callee, {launch, dynamicCounter(call, 2), addressList(pointer), maskBits(mask),
                         b.getInt32(constantArgument(call, 1)), b.getInt32(bufferOf(pointer))});
+}
+
+void SimdEmitter::emitCountBanks(CallInst &call) {
+  auto *i32 = b.getInt32Ty();
+  auto callee = module.getOrInsertFunction(
+      "__tm_runtime_count_banks",
+      FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), i32, i32}, false));
+  cast<Function>(callee.getCallee())->setDoesNotThrow();
+  b.CreateCall(callee, {dynamicCounter(call, 2), addressList(call.getArgOperand(0)), maskBits(mask),
+                        b.getInt32(constantArgument(call, 1))});
+}
+
+void SimdEmitter::emitCountBranch(CallInst &call) {
+  Value *condition = vector(call.getArgOperand(0));
+  Value *number = b.CreateBinaryIntrinsic(Intrinsic::cttz, maskBits(mask), b.getFalse());
+  Value *lane = b.CreateAnd(number, b.getInt32(simdWidth - 1));
+  Value *differs =
+      b.CreateAnd(b.CreateICmpNE(condition, splat(b.CreateExtractElement(condition, lane))), mask);
+  Value *at = dynamicCounter(call, 1);
+  Value *amount = b.CreateZExt(anyLane(differs), b.getInt64Ty());
+  b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt64Ty(), at), amount), at);
 }
 
 llvm::Value *SimdEmitter::outsideConstants(llvm::Value *pointer, uint64_t bytes) {

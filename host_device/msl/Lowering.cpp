@@ -1,5 +1,6 @@
 #include "host_device/msl/Lowering.h"
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/MarkMath.h"
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/Passes.h"
 #include "llvm/ADT/DenseMap.h"
@@ -472,6 +473,8 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   }
   resolvePromises(module);
   defineArithmetic(module);
+  if (options.count)
+    markMath(module);
   if (Error error = bindFunctionConstants(module, constants, options))
     return error;
   SetVector<Function *> entries;

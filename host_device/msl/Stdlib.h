@@ -11,6 +11,9 @@ struct StdlibHeader {
   llvm::StringLiteral text;
 };
 
+/// Whether this is the path of one of them in clang's files.
+inline bool isStdlibFile(llvm::StringRef path) { return path.starts_with("/metal/include"); }
+
 /// All headers that `#include <...>` finds.
 llvm::ArrayRef<StdlibHeader> stdlibHeaders();
 
