@@ -44,6 +44,9 @@ enum class Position : uint8_t {
   ThreadIndexInQuadgroup,
 };
 
+/// The kind of the numbers that a type consists of.
+enum class ScalarKind : uint8_t { None, Bool, Signed, Unsigned, Float, BFloat };
+
 struct ParameterInfo {
   enum class Kind : uint8_t {
     /// `device T *`, `constant T *`, or a reference to one: an LLVM pointer in address space 1
@@ -74,9 +77,12 @@ struct ParameterInfo {
 
   // For Position.
   Position position = Position::ThreadPositionInGrid;
-  /// 16 or 32.
+
+  /// The numbers of the pointee, or of the position. None for structures, unions and void.
+  ScalarKind scalarKind = ScalarKind::None;
+  /// 16 or 32 for a position.
   uint32_t scalarBits = 32;
-  /// 1 to 3.
+  /// The number of components: 1 to 4 of vectors (for a position 1 to 3), up to 16 of matrices.
   uint32_t vectorWidth = 1;
 
   bool operator==(const ParameterInfo &) const = default;
@@ -95,12 +101,19 @@ struct ThreadgroupVariableInfo {
   bool operator==(const ThreadgroupVariableInfo &) const = default;
 };
 
-/// `constant T name [[function_constant(index)]]`, and whether the kernel was given a value for it.
+/// `constant T name [[function_constant(index)]]`, and whether the library was given a value for
+/// it.
 struct FunctionConstantInfo {
   std::string name;
   uint32_t index = 0;
   std::string type;
   bool defined = false;
+  /// Whether the kernel uses it without asking whether it is defined, and there is no value.
+  bool required = false;
+  /// The numbers of its type.
+  ScalarKind scalarKind = ScalarKind::None;
+  uint32_t scalarBits = 0;
+  uint32_t vectorWidth = 1;
 
   bool operator==(const FunctionConstantInfo &) const = default;
 };

@@ -202,13 +202,15 @@ concept Is = std::is_same_v<std::remove_const_t<T>, U>;
 template <typename V, Is<ParameterInfo> T> void visit(V &v, T &p) {
   v(p.name), v(p.kind), v(p.index), v(p.addressSpace), v(p.isConst), v(p.isReference),
       v(p.elementType), v(p.elementSize);
-  v(p.elementAlignment), v(p.position), v(p.scalarBits), v(p.vectorWidth), v(p.exists);
+  v(p.elementAlignment), v(p.position), v(p.scalarKind), v(p.scalarBits), v(p.vectorWidth),
+      v(p.exists);
 }
 template <typename V, Is<ThreadgroupVariableInfo> T> void visit(V &v, T &t) {
   v(t.name), v(t.id), v(t.size), v(t.alignment), v(t.line), v(t.column);
 }
 template <typename V, Is<FunctionConstantInfo> T> void visit(V &v, T &f) {
-  v(f.name), v(f.index), v(f.type), v(f.defined);
+  v(f.name), v(f.index), v(f.type), v(f.defined), v(f.required), v(f.scalarKind), v(f.scalarBits),
+      v(f.vectorWidth);
 }
 template <typename V, Is<KernelInfo> T> void visit(V &v, T &k) {
   v(k.name), v(k.line), v(k.parameters), v(k.threadgroupVariables), v(k.functionConstants),

@@ -150,8 +150,6 @@ Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
   if (Error error = lowerModule(*result.module, kernels, constants, action.variables, options))
     return createStringError(inconvertibleErrorCode(),
                              options.fileName + ": error: " + toString(std::move(error)));
-  for (KernelInfo &kernel : result.kernels)
-    kernel.functionConstants = action.constantInfos;
   return std::move(result);
 }
 

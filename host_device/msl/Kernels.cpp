@@ -25,6 +25,55 @@ static std::string spelling(QualType type, const ASTContext &ast) {
   return text;
 }
 
+namespace {
+/// What a type consists of, if it consists of numbers of one kind.
+struct Numbers {
+  ScalarKind kind = ScalarKind::None;
+  uint32_t bits = 0, count = 1;
+};
+} // namespace
+
+/// The numbers of a scalar, vector, packed vector, matrix, atomic or array.
+static Numbers numbersOf(QualType type, const ASTContext &ast) {
+  type = ast.getBaseElementType(type.getCanonicalType()).getUnqualifiedType();
+  if (const auto *declared = type->getAsEnumDecl())
+    return declared->getIntegerType().isNull() ? Numbers{}
+                                               : numbersOf(declared->getIntegerType(), ast);
+  if (const auto *builtin = type->getAs<BuiltinType>()) {
+    ScalarKind kind = builtin->isBooleanType()       ? ScalarKind::Bool
+                      : type->isBFloat16Type()       ? ScalarKind::BFloat
+                      : builtin->isFloatingPoint()   ? ScalarKind::Float
+                      : builtin->isSignedInteger()   ? ScalarKind::Signed
+                      : builtin->isUnsignedInteger() ? ScalarKind::Unsigned
+                                                     : ScalarKind::None;
+    if (kind == ScalarKind::None)
+      return {};
+    return {kind, static_cast<uint32_t>(ast.getTypeSize(type)), 1};
+  }
+  const auto *record = type->getAsCXXRecordDecl();
+  if (!record)
+    return {};
+  if (record->getName() == "bfloat" && record->getDeclContext()->isNamespace() &&
+      ast.getTypeSize(type) == 16)
+    return {ScalarKind::BFloat, 16, 1};
+  const auto *special = dyn_cast<ClassTemplateSpecializationDecl>(record);
+  if (!special || special->getTemplateArgs().size() == 0 ||
+      special->getTemplateArgs()[0].getKind() != TemplateArgument::Type)
+    return {};
+  Numbers numbers = numbersOf(special->getTemplateArgs()[0].getAsType(), ast);
+  StringRef name = special->getName();
+  auto size = [&](unsigned index) {
+    return static_cast<uint32_t>(special->getTemplateArgs()[index].getAsIntegral().getZExtValue());
+  };
+  if (name == "atomic" || name == "_atomic")
+    return numbers;
+  if (name == "vec" || name == "packed_vec")
+    return {numbers.kind, numbers.bits, size(1)};
+  if (name == "matrix")
+    return {numbers.kind, numbers.bits, size(1) * size(2)};
+  return {};
+}
+
 static std::optional<uint64_t> integerArgument(const AnnotateAttr *attr, const ASTContext &ast) {
   if (!attr || attr->args_size() == 0)
     return std::nullopt;
@@ -99,6 +148,10 @@ void KernelCollector::HandleTranslationUnit(ASTContext &context) {
     info.name = variable->getNameAsString();
     info.index = static_cast<uint32_t>(*index);
     info.type = spelling(variable->getType().getUnqualifiedType(), context);
+    Numbers numbers = numbersOf(variable->getType(), context);
+    info.scalarKind = numbers.kind;
+    info.scalarBits = numbers.bits;
+    info.vectorWidth = numbers.count;
     constants.push_back({info, variable});
   }
   std::set<const FunctionDecl *> seen;
@@ -162,6 +215,7 @@ static bool readPositionType(QualType type, const ASTContext &ast, ParameterInfo
   uint64_t bits = ast.getTypeSize(scalar);
   if (bits != 16 && bits != 32)
     return false;
+  info.scalarKind = scalar->isSignedIntegerType() ? ScalarKind::Signed : ScalarKind::Unsigned;
   info.scalarBits = static_cast<uint32_t>(bits);
   info.vectorWidth = width;
   return true;
@@ -228,6 +282,10 @@ bool KernelCollector::readParameter(const ParmVarDecl *parameter, ParameterInfo 
   info.isConst = pointee.isConstQualified() || space == 2;
   QualType element = ast->getBaseElementType(pointee);
   info.elementType = spelling(element.getUnqualifiedType(), *ast);
+  Numbers numbers = numbersOf(pointee, *ast);
+  info.scalarKind = numbers.kind;
+  info.scalarBits = numbers.bits;
+  info.vectorWidth = numbers.count;
   if (!pointee->isVoidType() && !pointee->isIncompleteType()) {
     info.elementSize = static_cast<uint64_t>(ast->getTypeSizeInChars(pointee).getQuantity());
     info.elementAlignment = static_cast<uint64_t>(ast->getTypeAlignInChars(pointee).getQuantity());

@@ -394,7 +394,10 @@ void placeThreadgroupVariables(Module &module,
 /// be run.
 void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
                   ArrayRef<GeneratedConstant> constants) {
-  for (const GeneratedConstant &constant : constants) {
+  for (auto [function, info] : kernels)
+    for (const GeneratedConstant &constant : constants)
+      info->functionConstants.push_back(*constant.info);
+  for (auto [number, constant] : enumerate(constants)) {
     GlobalVariable *variable = constant.getVariable();
     if (!variable || !variable->isDeclaration() || variable->use_empty())
       continue;
@@ -404,7 +407,10 @@ void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
         auto *instruction = dyn_cast<Instruction>(user);
         return instruction && instruction->getFunction() == function;
       });
-      if (uses && info->unusable.empty())
+      if (!uses)
+        continue;
+      info->functionConstants[number].required = true;
+      if (info->unusable.empty())
         info->unusable = "function constant '" + constant.info->name + "' (index " +
                          std::to_string(constant.info->index) + ") is used but has no value";
     }

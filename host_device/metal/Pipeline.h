@@ -1,0 +1,55 @@
+// Compiled functions.
+#pragma once
+
+#include "host_device/Device.h"
+#include "host_device/metal/Library.h"
+#include <memory>
+
+namespace triton_metal::metal {
+
+/// What is compiled into a pipeline besides its function.
+struct PipelineOptions {
+  /// Checks every access. Metal's name for this is shader validation.
+  bool checkBounds = false;
+  /// What Metal does not promise is answered with the worst that it allows.
+  bool portable = false;
+  /// Counts what launches do.
+  bool counters = false;
+};
+
+/// A function that is ready to run, like MTLComputePipelineState.
+class ComputePipelineState {
+public:
+  static llvm::Expected<std::shared_ptr<ComputePipelineState>>
+  make(const std::shared_ptr<Function> &function, const PipelineOptions &options);
+
+  const KernelInfo &info() const { return kernel->info(); }
+  const std::shared_ptr<Function> &function() const { return made; }
+  const PipelineOptions &options() const { return pipelineOptions; }
+  /// The threads of a SIMD-group.
+  uint32_t threadExecutionWidth() const { return simdWidth; }
+  /// The most threads that a threadgroup can have.
+  uint32_t maxTotalThreadsPerThreadgroup() const { return info().maxTotalThreadsPerThreadgroup; }
+  /// The bytes of threadgroup memory that the function's own variables take.
+  uint64_t staticThreadgroupMemoryLength() const { return staticMemory; }
+  /// One bit for each buffer index that the function may write.
+  uint32_t writtenBuffers() const { return written; }
+
+  /// Compiles the code for launches like this one, unless that is done.
+  llvm::Error prepare(const Dispatch &dispatch) { return kernel->prepare(dispatch); }
+  /// Runs one dispatch to its end on this thread, regardless of what queues do.
+  llvm::Error run(const Dispatch &dispatch, Counters *counters = nullptr) {
+    return kernel->dispatch(dispatch, counters);
+  }
+
+private:
+  ComputePipelineState() = default;
+  std::shared_ptr<Function> made;
+  PipelineOptions pipelineOptions;
+  std::shared_ptr<triton_metal::Library> library;
+  Kernel *kernel = nullptr;
+  uint64_t staticMemory = 0;
+  uint32_t written = 0;
+};
+
+} // namespace triton_metal::metal
