@@ -473,9 +473,24 @@ static Profile profileOf(const CodeFacts &facts, const std::vector<uint64_t> &co
 }
 
 Error Kernel::prepare(const Dispatch &dispatch) {
-  auto variant =
-      state->get(optionsFor(dispatch.threadsPerThreadgroup, dispatch.scheduleSeed.has_value()));
-  return variant ? Error::success() : variant.takeError();
+  auto compile = [&](std::array<uint32_t, 3> threads) {
+    return state->get(optionsFor(threads, dispatch.scheduleSeed.has_value())).takeError();
+  };
+  const std::array<uint32_t, 3> &threads = dispatch.threadsPerThreadgroup;
+  if (Error error = compile(threads))
+    return error;
+  if (!dispatch.gridThreads)
+    return Error::success();
+  // The groups that the grid's edges cut.
+  for (unsigned corner = 1; corner != 8; ++corner) {
+    std::array<uint32_t, 3> size = threads;
+    for (unsigned d = 0; d != 3; ++d)
+      if (corner >> d & 1 && threads[d] && (*dispatch.gridThreads)[d] % threads[d])
+        size[d] = (*dispatch.gridThreads)[d] % threads[d];
+    if (Error error = compile(size))
+      return error;
+  }
+  return Error::success();
 }
 
 Expected<uint64_t> Kernel::staticThreadgroupMemory() {

@@ -14,7 +14,9 @@ static double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-struct CommandBuffer::QueueState {
+namespace {
+/// What the threads of one process share of a queue.
+struct Turns {
   std::mutex mutex;
   /// Signalled when there is work, and when there is less of it.
   std::condition_variable changed;
@@ -22,11 +24,31 @@ struct CommandBuffer::QueueState {
   /// Whether a dispatch or a command buffer runs.
   bool isBusy = false;
   bool isClosed = false;
-  /// The process that has a thread for this queue; a child process has none at first.
-  pid_t process = 0;
+  bool hasThread = false;
   std::thread::id thread;
 
   bool isIdle() const { return committed.empty() && !isBusy; }
+};
+} // namespace
+
+struct CommandBuffer::QueueState {
+  /// A forked child has none of its parent's threads, and cannot use what they waited for. It
+  /// begins with nothing committed.
+  Turns &turns() {
+    if (owner.load(std::memory_order_acquire) != getpid()) {
+      current.store(new Turns, std::memory_order_relaxed); // the parent's stays where it is
+      owner.store(getpid(), std::memory_order_release);
+    }
+    return *current.load(std::memory_order_relaxed);
+  }
+  ~QueueState() {
+    if (owner == getpid())
+      delete current.load();
+  }
+
+private:
+  std::atomic<Turns *> current{new Turns};
+  std::atomic<pid_t> owner{getpid()};
 };
 
 //===----------------------------------------------------------------------===//
@@ -182,38 +204,40 @@ void CommandBuffer::commit() {
       return;
     }
     state = CommandBufferStatus::Committed;
+    process = getpid();
   }
-  std::lock_guard lock(queue->mutex);
-  queue->committed.push_back(shared_from_this());
-  if (queue->process != getpid()) {
-    queue->process = getpid();
-    queue->isBusy = false;
+  Turns &turns = queue->turns();
+  std::lock_guard lock(turns.mutex);
+  turns.committed.push_back(shared_from_this());
+  if (!turns.hasThread) {
     std::thread thread([queue = queue] { serve(queue); });
-    queue->thread = thread.get_id();
+    turns.hasThread = true;
+    turns.thread = thread.get_id();
     thread.detach();
   }
-  queue->changed.notify_all();
+  turns.changed.notify_all();
 }
 
 void CommandBuffer::serve(std::shared_ptr<QueueState> queue) {
-  std::unique_lock lock(queue->mutex);
+  Turns &turns = queue->turns();
+  std::unique_lock lock(turns.mutex);
   for (;;) {
-    queue->changed.wait(
-        lock, [&] { return !queue->isBusy && (!queue->committed.empty() || queue->isClosed); });
-    if (queue->committed.empty())
+    turns.changed.wait(
+        lock, [&] { return !turns.isBusy && (!turns.committed.empty() || turns.isClosed); });
+    if (turns.committed.empty())
       return;
-    std::shared_ptr<CommandBuffer> next = std::move(queue->committed.front());
-    queue->committed.pop_front();
-    queue->isBusy = true;
+    std::shared_ptr<CommandBuffer> next = std::move(turns.committed.front());
+    turns.committed.pop_front();
+    turns.isBusy = true;
     lock.unlock();
     next->run();
     lock.lock();
-    queue->isBusy = false;
+    turns.isBusy = false;
     {
       std::lock_guard own(next->mutex);
       next->isDone = true;
     }
-    queue->changed.notify_all();
+    turns.changed.notify_all();
     // Its last owner may be this thread, whose destructors must not run under the lock.
     lock.unlock();
     next.reset();
@@ -272,20 +296,26 @@ void CommandBuffer::run() {
 }
 
 bool CommandBuffer::waitFor(std::chrono::nanoseconds time) {
-  std::unique_lock lock(queue->mutex);
+  Turns &turns = queue->turns();
+  std::unique_lock lock(turns.mutex);
   auto done = [&] {
     std::lock_guard own(mutex);
+    if (process != getpid() && !isDone) {
+      problem = "the command buffer was committed by the process that this one was forked from";
+      state = CommandBufferStatus::Error;
+      isDone = true;
+    }
     // A handler that asks is itself part of what it would wait for.
-    bool isHandler = queue->process == getpid() && queue->thread == std::this_thread::get_id();
+    bool isHandler = turns.hasThread && turns.thread == std::this_thread::get_id();
     return isDone || (isHandler && state >= CommandBufferStatus::Completed);
   };
   if (status() == CommandBufferStatus::NotEnqueued)
     return false;
   if (time == std::chrono::nanoseconds::max()) {
-    queue->changed.wait(lock, done);
+    turns.changed.wait(lock, done);
     return true;
   }
-  return queue->changed.wait_for(lock, time, done);
+  return turns.changed.wait_for(lock, time, done);
 }
 
 Error CommandBuffer::waitUntilCompleted() {
@@ -331,9 +361,10 @@ Counters CommandBuffer::counters() const {
 CommandQueue::CommandQueue() : state(std::make_shared<CommandBuffer::QueueState>()) {}
 
 CommandQueue::~CommandQueue() {
-  std::lock_guard lock(state->mutex);
-  state->isClosed = true; // its thread ends when it has run everything
-  state->changed.notify_all();
+  Turns &turns = state->turns();
+  std::lock_guard lock(turns.mutex);
+  turns.isClosed = true; // its thread ends when it has run everything
+  turns.changed.notify_all();
 }
 
 std::shared_ptr<CommandBuffer> CommandQueue::commandBuffer() {
@@ -342,26 +373,30 @@ std::shared_ptr<CommandBuffer> CommandQueue::commandBuffer() {
 
 Error CommandQueue::run(ComputePipelineState &pipeline, const Dispatch &dispatch,
                         Counters *counters, double *seconds) {
+  Turns &turns = state->turns();
   {
-    std::unique_lock lock(state->mutex);
-    state->changed.wait(lock, [&] { return state->isIdle(); });
-    state->isBusy = true;
+    std::unique_lock lock(turns.mutex);
+    turns.changed.wait(lock, [&] { return turns.isIdle(); });
+    turns.isBusy = true;
   }
+  Error error = seconds ? pipeline.prepare(dispatch) : Error::success();
   double start = seconds ? now() : 0;
-  Error error = pipeline.run(dispatch, counters);
+  if (!error)
+    error = pipeline.run(dispatch, counters);
   if (seconds)
     *seconds = now() - start;
   {
-    std::lock_guard lock(state->mutex);
-    state->isBusy = false;
+    std::lock_guard lock(turns.mutex);
+    turns.isBusy = false;
   }
-  state->changed.notify_all();
+  turns.changed.notify_all();
   return error;
 }
 
 bool CommandQueue::waitUntilIdle(std::chrono::nanoseconds time) {
-  std::unique_lock lock(state->mutex);
-  return state->changed.wait_for(lock, time, [&] { return state->isIdle(); });
+  Turns &turns = state->turns();
+  std::unique_lock lock(turns.mutex);
+  return turns.changed.wait_for(lock, time, [&] { return turns.isIdle(); });
 }
 
 } // namespace triton_metal::metal

@@ -119,6 +119,8 @@ private:
   mutable std::mutex mutex;
   CommandBufferStatus state = CommandBufferStatus::NotEnqueued;
   bool isDone = false;
+  /// The process that committed it.
+  int process = 0;
   std::string problem;
   double start = 0, end = 0;
   Counters counted;

@@ -116,7 +116,11 @@ Error appendNumber(const Number &number, ScalarType type, SmallVectorImpl<char> 
     const fltSemantics &semantics = type.kind == ScalarKind::BFloat ? APFloat::BFloat()
                                     : type.bits == 16               ? APFloat::IEEEhalf()
                                                                     : APFloat::IEEEsingle();
-    put(floatOf(number, semantics).bitcastToAPInt().getZExtValue());
+    APFloat result = floatOf(number, semantics);
+    if (const double *value = std::get_if<double>(&number);
+        result.isInfinity() && !(value && std::isinf(*value)))
+      return refuse("does not fit into");
+    put(result.bitcastToAPInt().getZExtValue());
     return Error::success();
   }
   case ScalarKind::Bool:

@@ -53,8 +53,7 @@ static Numbers numbersOf(QualType type, const ASTContext &ast) {
   const auto *record = type->getAsCXXRecordDecl();
   if (!record)
     return {};
-  if (record->getName() == "bfloat" && record->getDeclContext()->isNamespace() &&
-      ast.getTypeSize(type) == 16)
+  if (record->getName() == "bfloat" && ast.getTypeSize(type) == 16)
     return {ScalarKind::BFloat, 16, 1};
   const auto *special = dyn_cast<ClassTemplateSpecializationDecl>(record);
   if (!special || special->getTemplateArgs().size() == 0 ||

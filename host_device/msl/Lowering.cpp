@@ -43,6 +43,46 @@ constexpr unsigned constantSpace = static_cast<unsigned>(AddressSpace::Constant)
 
 Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
+/// The constant of this type whose bytes from `offset` on are those of the word; null if it does
+/// not fit into the word.
+Constant *constantOf(Type *type, uint64_t word, uint64_t offset, const DataLayout &layout) {
+  uint64_t bits = type->isIntOrPtrTy() || type->isFloatingPointTy()
+                      ? layout.getTypeSizeInBits(type).getFixedValue()
+                      : 0;
+  if (bits) {
+    if (type->isPointerTy() || 8 * offset + bits > 64)
+      return nullptr;
+    Constant *number =
+        ConstantInt::get(type->getContext(), APInt(64, word >> (8 * offset)).trunc(bits));
+    return type->isIntegerTy() ? number : ConstantExpr::getBitCast(number, type);
+  }
+  SmallVector<Constant *> elements;
+  auto add = [&](Type *element, uint64_t at) {
+    elements.push_back(constantOf(element, word, offset + at, layout));
+    return elements.back() != nullptr;
+  };
+  if (auto *structure = dyn_cast<StructType>(type)) {
+    for (unsigned i = 0; i != structure->getNumElements(); ++i)
+      if (!add(structure->getElementType(i),
+               layout.getStructLayout(structure)->getElementOffset(i).getFixedValue()))
+        return nullptr;
+    return ConstantStruct::get(structure, elements);
+  }
+  uint64_t count = 0;
+  Type *element = nullptr;
+  if (auto *array = dyn_cast<ArrayType>(type))
+    count = array->getNumElements(), element = array->getElementType();
+  else if (auto *vector = dyn_cast<FixedVectorType>(type))
+    count = vector->getNumElements(), element = vector->getElementType();
+  for (uint64_t i = 0; i != count; ++i)
+    if (!add(element, i * layout.getTypeAllocSize(element).getFixedValue()))
+      return nullptr;
+  if (!count)
+    return nullptr;
+  return type->isArrayTy() ? ConstantArray::get(cast<ArrayType>(type), elements)
+                           : ConstantVector::get(elements);
+}
+
 /// Gives function constants their values and answers `is_function_constant_defined`.
 Error bindFunctionConstants(Module &module, ArrayRef<GeneratedConstant> constants,
                             const MslOptions &options) {
@@ -55,15 +95,12 @@ Error bindFunctionConstants(Module &module, ArrayRef<GeneratedConstant> constant
     GlobalVariable *variable = constant.getVariable();
     if (!value || !variable)
       continue;
-    Type *type = variable->getValueType();
-    uint64_t bits =
-        type->isIntOrPtrTy() ? type->getIntegerBitWidth() : type->getPrimitiveSizeInBits();
-    if (!bits || bits > 64)
+    Constant *initializer =
+        constantOf(variable->getValueType(), value->bits, 0, module.getDataLayout());
+    if (!initializer)
       return failure("function constant '" + constant.info->name + "' has type '" +
                      constant.info->type + "', which cannot be given a value");
-    Constant *word =
-        ConstantInt::get(module.getContext(), APInt(64, value->bits).zextOrTrunc(bits));
-    variable->setInitializer(type->isIntegerTy() ? word : ConstantExpr::getBitCast(word, type));
+    variable->setInitializer(initializer);
     variable->setConstant(true);
     variable->setLinkage(GlobalValue::InternalLinkage);
   }

@@ -1,10 +1,50 @@
-"""The host Metal device: Metal text, compiled by the clang that is in here and run on the CPU.
+"""The host Metal device: Metal compute kernels, compiled by the clang that is in here and run on the CPU.
 
-`triton_metal` finds this package by itself when a kernel is launched on NumPy arrays or CPU tensors; there is nothing
-here to call.
+    import numpy as np
+    import triton_metal_host as metal
+
+    device = metal.Device()
+    library = device.library(source)
+    add = device.pipeline(library.function("add"))
+    add(a, b, out, threads=a.size, threads_per_threadgroup=256)
+
+docs/metal-device.md is the tutorial. `triton_metal` finds this package by itself when a kernel is launched on NumPy
+arrays or CPU tensors.
 """
 
-from ._engine import find_quirks, quirk_rows, scanner_version, table
+from ._engine import (
+    CompileError,
+    LaunchError,
+    find_quirks,
+    quirk_rows,
+    scanner_version,
+    table,
+)
+from .buffer import Buffer
+from .device import Device, Function, Library, configure
+from .pipeline import CommandBuffer, Pipeline, Queue
+from .reflection import FunctionConstant, FunctionInfo, Parameter, ThreadgroupVariable
+from .run import Run
 
 __version__ = "0.1.0"
-__all__ = ["find_quirks", "quirk_rows", "scanner_version", "table"]
+__all__ = [
+    "Buffer",
+    "CommandBuffer",
+    "CompileError",
+    "Device",
+    "Function",
+    "FunctionConstant",
+    "FunctionInfo",
+    "LaunchError",
+    "Library",
+    "Parameter",
+    "Pipeline",
+    "Queue",
+    "Run",
+    "ThreadgroupVariable",
+    "configure",
+    "find_quirks",
+    "quirk_rows",
+    "scanner_version",
+    "table",
+]

@@ -1,8 +1,6 @@
-// triton_metal_host._engine: the host device's table of functions in a capsule, and the scanner of
-// Metal text. Python's limited API, so that one module serves every version.
-#define Py_LIMITED_API 0x030A0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+// triton_metal_host._engine: the host device's table of functions in a capsule, its API for Python,
+// and the scanner of Metal text. Python's limited API, so that one module serves every version.
+#include "PythonApi.h"
 
 #include "host_device/Interface.h"
 #include "host_device/Scanner.h"
@@ -50,7 +48,10 @@ int execute(PyObject *module) {
     return -1;
   int failed = PyModule_AddObjectRef(module, "table", capsule);
   Py_DecRef(capsule);
-  return failed;
+  if (failed || PyModule_AddFunctions(module, triton_metal::metalMethods) ||
+      PyModule_AddFunctions(module, triton_metal::memoryMethods))
+    return -1;
+  return triton_metal::addExceptions(module);
 }
 
 PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void *>(execute)}, {0, nullptr}};

@@ -1,0 +1,76 @@
+"""The engine: clang, LLVM and the device. Capsules stand for its objects."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+class CompileError(Exception):
+    """Metal text that cannot be compiled. The text is clang's diagnostics: file:line:column."""
+
+class LaunchError(Exception):
+    """A launch that was refused or that failed: what it exceeded, or what a check found."""
+
+table: Any
+
+def find_quirks(text: str, file_name: str, safe_math: bool) -> str: ...
+def quirk_rows() -> str: ...
+def scanner_version() -> str: ...
+def library(
+    source: str, file_name: str, macros: Sequence[str], include: Sequence[str]
+) -> tuple[Any, str]:
+    """(library, description of its kernels as JSON). ``macros`` are names and values alternately."""
+
+def function(
+    library: Any, name: str, constants: Sequence[tuple[str | int, tuple[float, ...]]]
+) -> tuple[Any, str]:
+    """(function, its description as a JSON list of one)."""
+
+def pipeline(
+    function: Any,
+    check_bounds: bool,
+    portable: bool,
+    counters: bool,
+    parameters: Sequence[Any],
+    convert: Callable[[Any, Any, bool], tuple[int, int, bool, Any] | None],
+) -> tuple[Any, int, int]:
+    """(pipeline, bytes of static threadgroup memory, bits of the written buffers)."""
+
+def queue() -> Any: ...
+def wait_idle(queue: Any, seconds: float) -> bool: ...
+def launch(
+    queue: Any,
+    pipeline: Any,
+    arguments: tuple[Any, ...],
+    grid: Any,
+    in_threads: bool,
+    group: Any,
+    lengths: Sequence[int] | None,
+    seed: int | None,
+    /,
+) -> tuple[float, tuple[int, ...] | None]:
+    """Runs a kernel to its end: (seconds, counters)."""
+
+def commands(queue: Any, /) -> Any: ...
+def add(
+    commands: Any,
+    pipeline: Any,
+    arguments: tuple[Any, ...],
+    grid: Any,
+    in_threads: bool,
+    group: Any,
+    lengths: Sequence[int] | None,
+    seed: int | None,
+    /,
+) -> None: ...
+def commit(commands: Any, handler: Callable[[], object] | None) -> None: ...
+def wait(commands: Any, seconds: float) -> bool: ...
+def result(commands: Any, /) -> tuple[int, float, float, str | None, tuple[int, ...]]:
+    """(status, start, end, error, counters); the status is 3 when it has completed and 4 when it has failed."""
+
+def raise_error(text: str, /) -> None: ...
+def configure(cache_directory: str, threads: int) -> None: ...
+def stop_on_interrupt() -> None: ...
+def counter_names() -> tuple[str, ...]: ...
+def view(value: Any, /) -> tuple[int, int, bool, str | None, int, int, bool, Any]:
+    """(address, bytes, read-only, format, item size, dimensions, contiguous, holder) of a bytes-like object."""
+
+def dlpack_view(capsule: Any, /) -> tuple[int, int, bool, str | None, int, int, bool, Any]: ...

@@ -1,0 +1,262 @@
+"""The device, libraries of Metal text, and their functions."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from . import _engine
+from .buffer import Buffer
+from .pipeline import CommandBuffer, Pipeline, Queue
+from .reflection import FunctionInfo, parse
+
+_CHECKS = ("bounds",)
+_queues: weakref.WeakSet[Queue] = weakref.WeakSet()
+
+
+class Device:
+    """The Metal device that runs on this machine's CPU.
+
+    ``checks``, ``portable`` and ``counters`` are what pipelines of this device get if they do not ask for something
+    else: see `pipeline`.
+    """
+
+    name = "host Metal device"
+    max_threads_per_threadgroup = 1024
+    max_threadgroup_memory_length = 32768
+    max_buffers = 31
+
+    def __init__(
+        self,
+        *,
+        checks: bool | str | Iterable[str] = (),
+        portable: bool = False,
+        counters: bool = False,
+    ) -> None:
+        self._checks = _read_checks(checks)
+        self._portable = portable
+        self._counters = counters
+        self._queue = self.queue()
+        _configure_once()
+
+    def library(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        file_name: str | None = None,
+        macros: Mapping[str, Any] | None = None,
+        include: Iterable[str | os.PathLike[str]] = (),
+    ) -> Library:
+        """Compiles Metal text, or the file that a path names.
+
+        ``macros`` are defined as -DNAME=VALUE does, ``include`` are folders for #include, and ``file_name`` is the
+        text's name in messages. Raises `CompileError` with clang's diagnostics.
+        """
+        if isinstance(source, os.PathLike):
+            path = Path(source)
+            text = path.read_text(encoding="utf-8")
+            file_name = file_name or str(path)
+        elif isinstance(source, str):
+            text = source
+        else:
+            raise TypeError(
+                f"library takes Metal text as a str, or a pathlib.Path, not {type(source).__name__}"
+            )
+        flat = [part for name, value in (macros or {}).items() for part in (name, _macro(value))]
+        folders = [os.fspath(folder) for folder in include]
+        handle, described = _engine.library(text, file_name or "kernel.metal", flat, folders)
+        return Library(self, handle, text, parse(described))
+
+    def pipeline(
+        self,
+        function: Function,
+        *,
+        checks: bool | str | Iterable[str] | None = None,
+        portable: bool | None = None,
+        counters: bool | None = None,
+    ) -> Pipeline:
+        """Compiles a function.
+
+        checks : "bounds" checks every access to memory: an access outside of its buffer, variable or array, or one
+            that is not aligned, stops the launch with the kernel's line, before anything outside is changed. True
+            means all checks.
+        portable : answers what Metal does not promise with the worst that it allows, and reports a result that depends
+            on it. Checks accesses, too.
+        counters : counts what launches do, for `Run.counters`.
+        """
+        if not isinstance(function, Function):
+            raise TypeError(f"pipeline takes a Function, not {function!r}")
+        wanted = self._checks if checks is None else _read_checks(checks)
+        _watch_interrupts()
+        return Pipeline(
+            function,
+            self._queue,
+            "bounds" in wanted,
+            self._portable if portable is None else portable,
+            self._counters if counters is None else counters,
+        )
+
+    def buffer(self, source: int | Any) -> Buffer:
+        """A buffer of this many zero bytes, or the memory of an array itself: see `Buffer`."""
+        return Buffer(source)
+
+    def queue(self) -> Queue:
+        """A queue besides the one that all pipelines of this device use. Queues do not wait for each other."""
+        queue = Queue()
+        _queues.add(queue)
+        return queue
+
+    def command_buffer(self) -> CommandBuffer:
+        """A command buffer of the device's own queue."""
+        return self._queue.command_buffer()
+
+    def wait(self) -> None:
+        """Waits until everything that was submitted to the device's own queue has run."""
+        self._queue.wait()
+
+    def __repr__(self) -> str:
+        return f"<Device {self.name}>"
+
+
+class Library:
+    """Compiled Metal text."""
+
+    def __init__(
+        self, device: Device, handle: Any, source: str, functions: list[FunctionInfo]
+    ) -> None:
+        self.device = device
+        self.source = source
+        self._handle = handle
+        self._functions = {info.name: info for info in functions}
+
+    @property
+    def functions(self) -> Mapping[str, FunctionInfo]:
+        """The kernels by name, as they are without values for function constants."""
+        return MappingProxyType(self._functions)
+
+    @property
+    def function_names(self) -> list[str]:
+        return list(self._functions)
+
+    def function(self, name: str, constants: Mapping[str | int, Any] | None = None) -> Function:
+        """A kernel, with values for its function constants by name or index.
+
+        A value is a number (True, 3, 0.5), or a tuple for a vector. Raises ValueError for an unknown function or
+        constant, for a value that its type does not have, and if a constant that the kernel needs has none.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"a function has a name, not {name!r}")
+        values = []
+        for key, value in (constants or {}).items():
+            if isinstance(key, bool) or not isinstance(key, (int, str)):
+                raise TypeError(f"a function constant has a name or an index, not {key!r}")
+            numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+            plain = tuple(_number(number, name, key) for number in numbers)
+            if isinstance(key, int) and not 0 <= key <= 65535:
+                raise ValueError(
+                    f"'{name}': function constant {key} does not exist: indices are 0 to 65535"
+                )
+            values.append((key, plain))
+        handle, described = _engine.function(self._handle, name, values)
+        return Function(self, handle, parse(described)[0])
+
+    def __repr__(self) -> str:
+        return f"<Library of {', '.join(self._functions) or 'no functions'}>"
+
+
+class Function:
+    """A kernel of a library with its function constants."""
+
+    def __init__(self, library: Library, handle: Any, info: FunctionInfo) -> None:
+        self.library = library
+        self.info = info
+        self._handle = handle
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    def __repr__(self) -> str:
+        return f"<Function {self.info}>"
+
+
+def configure(*, cache_directory: str | os.PathLike[str] | None, threads: int = 0) -> None:
+    """Sets where compiled kernels are kept (None: only in memory), and how many threads run kernels (0: one a core).
+
+    It is for the whole process and holds for libraries that are made from then on. Without it, kernels are kept in
+    $TRITON_METAL_CACHE_DIR, or in the user's cache directory.
+    """
+    global _configured
+    _configured = True
+    _engine.configure("" if cache_directory is None else os.fspath(cache_directory), threads)
+
+
+_configured = False
+
+
+def _configure_once() -> None:
+    # triton_metal sets its own directory.
+    if not _configured and "triton_metal" not in sys.modules:
+        configure(cache_directory=_cache_directory())
+
+
+def _cache_directory() -> Path | None:
+    named = os.environ.get("TRITON_METAL_CACHE_DIR")
+    if named:
+        base = Path(named)
+    elif sys.platform == "darwin":
+        base = Path("~/Library/Caches/triton-metal").expanduser()
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "triton-metal"
+    directory = base / "device"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError:
+        return None
+    return directory if directory.is_absolute() else None
+
+
+def _watch_interrupts() -> None:
+    # A handler of the program's own decides what an interrupt does.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        _engine.stop_on_interrupt()
+
+
+def _read_checks(checks: bool | str | Iterable[str]) -> frozenset[str]:
+    if isinstance(checks, bool):
+        return frozenset(_CHECKS if checks else ())
+    names = [checks] if isinstance(checks, str) else list(checks)
+    for name in names:
+        if name not in _CHECKS:
+            raise ValueError(f"there is no check {name!r}; the checks are {', '.join(_CHECKS)}")
+    return frozenset(names)
+
+
+def _macro(value: Any) -> str:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return str(value)
+
+
+def _number(value: Any, function: str, key: str | int) -> Any:
+    if isinstance(value, (bool, int, float)):
+        return value
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return value.item()
+    raise TypeError(f"'{function}': function constant {key!r} takes a number, not {value!r}")
+
+
+@atexit.register
+def _finish() -> None:
+    # What was submitted runs before the interpreter ends, as its handlers and arrays need that.
+    for queue in list(_queues):
+        queue.wait()
