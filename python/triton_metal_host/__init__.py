@@ -21,7 +21,8 @@ from ._engine import (
     table,
 )
 from .buffer import Buffer
-from .device import Device, Function, Library, configure
+from .device import Device, configure
+from .library import Function, Library
 from .pipeline import CommandBuffer, Pipeline, Queue
 from .reflection import FunctionConstant, FunctionInfo, Parameter, ThreadgroupVariable
 from .run import Run

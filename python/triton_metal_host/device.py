@@ -1,4 +1,4 @@
-"""The device, libraries of Metal text, and their functions."""
+"""The device."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from . import _engine
 from .buffer import Buffer
+from .library import Function, Library
 from .pipeline import CommandBuffer, Pipeline, Queue
-from .reflection import FunctionInfo, parse
+from .reflection import parse
 
 _CHECKS = ("bounds",)
 _queues: weakref.WeakSet[Queue] = weakref.WeakSet()
@@ -73,7 +73,7 @@ class Device:
         flat = [part for name, value in (macros or {}).items() for part in (name, _macro(value))]
         folders = [os.fspath(folder) for folder in include]
         handle, described = _engine.library(text, file_name or "kernel.metal", flat, folders)
-        return Library(self, handle, text, parse(described))
+        return Library(handle, text, parse(described))
 
     def pipeline(
         self,
@@ -124,68 +124,6 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<Device {self.name}>"
-
-
-class Library:
-    """Compiled Metal text."""
-
-    def __init__(
-        self, device: Device, handle: Any, source: str, functions: list[FunctionInfo]
-    ) -> None:
-        self.device = device
-        self.source = source
-        self._handle = handle
-        self._functions = {info.name: info for info in functions}
-
-    @property
-    def functions(self) -> Mapping[str, FunctionInfo]:
-        """The kernels by name, as they are without values for function constants."""
-        return MappingProxyType(self._functions)
-
-    @property
-    def function_names(self) -> list[str]:
-        return list(self._functions)
-
-    def function(self, name: str, constants: Mapping[str | int, Any] | None = None) -> Function:
-        """A kernel, with values for its function constants by name or index.
-
-        A value is a number (True, 3, 0.5), or a tuple for a vector. Raises ValueError for an unknown function or
-        constant, for a value that its type does not have, and if a constant that the kernel needs has none.
-        """
-        if not isinstance(name, str):
-            raise TypeError(f"a function has a name, not {name!r}")
-        values = []
-        for key, value in (constants or {}).items():
-            if isinstance(key, bool) or not isinstance(key, (int, str)):
-                raise TypeError(f"a function constant has a name or an index, not {key!r}")
-            numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-            plain = tuple(_number(number, name, key) for number in numbers)
-            if isinstance(key, int) and not 0 <= key <= 65535:
-                raise ValueError(
-                    f"'{name}': function constant {key} does not exist: indices are 0 to 65535"
-                )
-            values.append((key, plain))
-        handle, described = _engine.function(self._handle, name, values)
-        return Function(self, handle, parse(described)[0])
-
-    def __repr__(self) -> str:
-        return f"<Library of {', '.join(self._functions) or 'no functions'}>"
-
-
-class Function:
-    """A kernel of a library with its function constants."""
-
-    def __init__(self, library: Library, handle: Any, info: FunctionInfo) -> None:
-        self.library = library
-        self.info = info
-        self._handle = handle
-
-    @property
-    def name(self) -> str:
-        return self.info.name
-
-    def __repr__(self) -> str:
-        return f"<Function {self.info}>"
 
 
 def configure(*, cache_directory: str | os.PathLike[str] | None, threads: int = 0) -> None:
@@ -245,14 +183,6 @@ def _macro(value: Any) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
     return str(value)
-
-
-def _number(value: Any, function: str, key: str | int) -> Any:
-    if isinstance(value, (bool, int, float)):
-        return value
-    if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        return value.item()
-    raise TypeError(f"'{function}': function constant {key!r} takes a number, not {value!r}")
 
 
 @atexit.register

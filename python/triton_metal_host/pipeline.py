@@ -5,15 +5,13 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _engine
 from .arguments import convert
+from .library import Function
 from .reflection import FunctionInfo
 from .run import Run
-
-if TYPE_CHECKING:
-    from .device import Function
 
 # A grid or a group: one to three extents.
 Extent = int | tuple[int, ...] | list[int]

@@ -51,8 +51,10 @@ def imported(name: str, path: Path, modules: dict[str, Path]) -> Iterator[tuple[
                 one = ".".join([*base, alias.name])
                 if one in modules:
                     yield one, node.lineno
-                # What a package does not define is one of its extension modules, such as _native.
-                elif ".".join(base) in modules and not alias.name.startswith("_native"):
+                # What a package does not define is one of its extension modules.
+                elif ".".join(base) in modules and not alias.name.startswith(
+                    ("_native", "_engine")
+                ):
                     yield ".".join(base), node.lineno
 
 

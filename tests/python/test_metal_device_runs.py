@@ -257,7 +257,7 @@ def test_a_child_process_has_queues_of_its_own(tmp_path: Path) -> None:
         "add.submit(x, 1, threads=32).wait()\n"
         "child = os.fork()\n"
         "add.submit(x, 2, threads=32).wait()\n"
-        "print(x[0], flush=True)\n"
+        "os.write(1, f'{x[0]}\\n'.encode())\n"
         "if child: os.waitpid(child, 0)\n",
     )
     out, errors = done.communicate(timeout=60)

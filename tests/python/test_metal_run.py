@@ -87,7 +87,10 @@ def test_lists_kernels() -> None:
     result = invoke(["--list", "-"], SAXPY)
     assert result.returncode == 0
     assert result.stdout == (
-        "saxpy\n  const device float *x  (buffer 0)\n  device float *y  (buffer 1)\n  constant float &a  (buffer 2)\n"
+        "saxpy\n"
+        "  device const float *x  (buffer 0, 4 bytes each)\n"
+        "  device float *y  (buffer 1, 4 bytes each)\n"
+        "  constant float &a  (buffer 2, 4 bytes)\n"
     )
 
 

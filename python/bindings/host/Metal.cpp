@@ -2,6 +2,7 @@
 #include "Arguments.h"
 
 #include "host_device/engine/Guard.h"
+#include "tools/metal-run/Tool.h"
 #include "llvm/ADT/StringExtras.h"
 #include <chrono>
 
@@ -563,6 +564,22 @@ PyObject *stopOnInterrupt(PyObject *, PyObject *) {
   return Py_None;
 }
 
+/// metal_run(arguments) -> exit status
+PyObject *metalRun(PyObject *, PyObject *list) {
+  std::vector<std::string> arguments;
+  if (!readStrings(list, arguments))
+    return nullptr;
+  int status;
+  {
+    WithoutLock unlocked;
+    status = runTool(arguments, llvm::outs(), llvm::errs());
+    llvm::outs().flush();
+  }
+  if (PyErr_CheckSignals())
+    return nullptr;
+  return PyLong_FromLong(status);
+}
+
 PyObject *counterNames(PyObject *, PyObject *) {
   Ref tuple(PyTuple_New(Counters::Count));
   for (uint32_t i = 0; tuple && i != Counters::Count; ++i)
@@ -608,6 +625,7 @@ PyMethodDef metalMethods[] = {{"library", newLibrary, METH_VARARGS, nullptr},
                               {"raise_error", raiseError, METH_O, nullptr},
                               {"configure", configure, METH_VARARGS, nullptr},
                               {"stop_on_interrupt", stopOnInterrupt, METH_NOARGS, nullptr},
+                              {"metal_run", metalRun, METH_O, nullptr},
                               {"counter_names", counterNames, METH_NOARGS, nullptr},
                               {nullptr, nullptr, 0, nullptr}};
 
