@@ -58,3 +58,17 @@ matmul[(3, 2)](a, b, c, M, N, K, BM=32, BN=32, BK=32)
 error = np.abs(c - a.astype(np.float64) @ b.astype(np.float64)).max()
 assert error < 1e-3, error
 print(f"  vector add is exact, the matmul's largest error {error:.1e}")
+
+
+def try_metal() -> None:
+    import triton_metal_host as metal
+
+    device = metal.Device()
+    text = "kernel void f(device float *x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }"
+    y = x.copy()
+    device.pipeline(device.library(text).function("f")).submit(y, threads=y.size).wait()
+    assert np.array_equal(y, 2 * x)
+    print("  a Metal kernel of the program's own is exact")
+
+
+try_metal()
