@@ -1,6 +1,8 @@
 #include "host_device/Device.h"
 #include "host_device/Background.h"
 #include "host_device/engine/Cache.h"
+#include "host_device/engine/Checked.h"
+#include "host_device/engine/Describe.h"
 #include "host_device/engine/Guard.h"
 #include "host_device/engine/Jit.h"
 #include "host_device/engine/Processor.h"
@@ -116,13 +118,14 @@ static MslOptions frontendOptions(const LibraryOptions &options) {
   result.includeDirectories = options.includeDirectories;
   result.portable = options.portable;
   result.count = options.count;
+  result.checks = options.checks;
   return result;
 }
 
 static std::string keyOf(StringRef source, const LibraryOptions &options) {
   std::string key;
   raw_string_ostream stream(key);
-  stream << options.checkBounds << options.portable << options.count << ' '
+  stream << options.checks.bits() << ' ' << options.portable << options.count << ' '
          << options.fileName.size() << ' ' << options.fileName;
   for (const FunctionConstantValue &constant : options.functionConstants)
     stream << "\nconstant " << constant.index << ' ' << constant.bits;
@@ -202,9 +205,9 @@ Expected<std::unique_ptr<Module>> Library::State::module(LLVMContext &context) {
 
 std::string Kernel::State::keyOf(const CodeOptions &options) const {
   return library->key + "\n" + info.name + "\n" +
-         formatv("{0}{1}{2}{3}{4}{5}{6}", options.partial, options.scatteredPositions,
-                 options.checkBounds, options.portable, options.count, options.seeded,
-                 options.quick)
+         formatv("{0}{1}{2}{3}{4}{5} {6}", options.partial, options.scatteredPositions,
+                 options.portable, options.count, options.seeded, options.quick,
+                 options.checks.bits())
              .str();
 }
 
@@ -261,7 +264,7 @@ Kernel::State::build(const CodeOptions &options) {
 
 Expected<Kernel::State::Variant *> Kernel::State::get(CodeOptions options) {
   options.portable = library->options.portable;
-  options.checkBounds = library->options.checkBounds || options.portable;
+  options.checks = library->options.checks;
   options.seeded |= options.portable;
   options.count = library->options.count;
   Variant &variant = code[options.partial + 2 * options.scatteredPositions + 4 * options.seeded];
@@ -331,107 +334,6 @@ static CodeOptions optionsFor(std::array<uint32_t, 3> threads, bool seeded) {
       threads[0] % simdWidth != 0 && uint64_t(threads[1]) * threads[2] != 1;
   options.seeded = seeded;
   return options;
-}
-
-static std::string describe(const FailureRecord &failure, const CodeFacts &facts,
-                            const KernelInfo &info, const LaunchState &launch) {
-  std::string text;
-  raw_string_ostream stream(text);
-  Site site;
-  if (failure.site < facts.sites.size())
-    site = facts.sites[failure.site];
-  stream << "kernel '" << info.name << "'" << site.place() << ": ";
-  auto access = [&] {
-    stream << (site.kind == AccessKind::Load    ? "a load"
-               : site.kind == AccessKind::Store ? "a store"
-                                                : "an atomic operation")
-           << " of " << site.bytes << " bytes";
-  };
-  auto bufferName = [&](uint32_t index) {
-    for (const ParameterInfo &parameter : info.parameters)
-      if (parameter.kind == ParameterInfo::Kind::Buffer && parameter.index == index)
-        return "'" + parameter.name + "' (buffer " + std::to_string(index) + ")";
-    return "buffer " + std::to_string(index);
-  };
-  auto place = [&] {
-    if (site.space == AddressSpace::Thread) {
-      stream << " outside its array in thread memory";
-      return;
-    }
-    if (site.space == AddressSpace::Threadgroup) {
-      stream << " outside its threadgroup variable";
-      return;
-    }
-    int32_t buffer = site.buffer;
-    if (buffer < 0)
-      for (uint32_t index = 0; index != maxBufferBindings; ++index)
-        if (launch.bufferBytes[index] &&
-            failure.address - uint64_t(launch.bufferStarts[index]) < launch.bufferBytes[index])
-          buffer = index;
-    if (buffer < 0) {
-      stream << " at " << format_hex(failure.address, 18) << ", which is in no buffer";
-      return;
-    }
-    int64_t offset = int64_t(failure.address - uint64_t(launch.buffers[buffer]));
-    stream << " at byte " << offset << " of " << bufferName(buffer) << ", which has "
-           << launch.bufferBytes[buffer] << " bytes";
-    if (uint64_t before = uint64_t(launch.buffers[buffer]) - uint64_t(launch.bufferStarts[buffer]))
-      stream << ", " << before << " of them before its first element";
-  };
-  switch (failure.failure) {
-  case Failure::OutOfBounds:
-    if (!failure.note.empty())
-      break;
-    access();
-    place();
-    break;
-  case Failure::Misaligned:
-    access();
-    stream << " at address " << format_hex(failure.address, 18)
-           << ", which is not aligned for its type";
-    break;
-  case Failure::ReadOnly:
-    access();
-    place();
-    stream << ": that buffer was bound read-only";
-    break;
-  case Failure::DivergentBarrier:
-    if (failure.note.empty())
-      stream << "not all threads of the SIMD-group come to this threadgroup barrier";
-    break;
-  case Failure::ShuffleLane:
-    stream << "a shuffle reads lane " << failure.address << ", which "
-           << (failure.address < simdWidth ? "takes no part" : "does not exist");
-    break;
-  case Failure::Fault:
-    stream << "the kernel faulted (" << signalName(failure.signal);
-    if (failure.address)
-      stream << " at address " << format_hex(failure.address, 18);
-    stream << ")" << failure.note << " in threadgroup " << failure.threadgroup[0] << ","
-           << failure.threadgroup[1] << "," << failure.threadgroup[2]
-           << ": it accesses memory that it was not given, or is not aligned for its type. Run it "
-              "with check=\"bounds\" (metal-run: --check) to find the line";
-    return text;
-  case Failure::Endless:
-    return text +
-           "the kernel does not end: it runs many times as long as with other values that Metal "
-           "does not promise, or for more than a minute";
-  case Failure::Interrupted:
-    return std::string(launchInterrupted) + failure.note;
-  case Failure::Stale:
-    break;
-  case Failure::Waits:
-    stream << (site.space == AddressSpace::Device
-                   ? "this loop waits for another threadgroup: Metal does not promise that two "
-                     "threadgroups run at the same time"
-                   : "this loop waits for another thread of its threadgroup: Metal promises that "
-                     "threads run on together at barriers only");
-    break;
-  }
-  stream << failure.note << " (threadgroup " << failure.threadgroup[0] << ","
-         << failure.threadgroup[1] << "," << failure.threadgroup[2] << ", SIMD-group "
-         << failure.simdgroup << ", lane " << failure.lane << ")";
-  return text;
 }
 
 /// The counts of a launch, by line.
@@ -646,7 +548,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
   plan.facts = &facts;
   plan.kernel = &info;
   plan.portable = state->library->options.portable;
-  bool checked = state->library->options.checkBounds || plan.portable;
+  const Checks &checks = state->library->options.checks;
+  bool checked = checks.any();
   plan.stackBytes = std::max(plan.stackBytes, facts.stackBytes);
   plan.needsFibers = facts.usesThreadgroupBarrier || checked || plan.stackBytes > 512 * 1024;
   plan.clearThreadgroupMemory = checked;
@@ -665,10 +568,14 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
     start = std::chrono::steady_clock::now();
   if (plan.portable) {
     std::string problem = runPortably(plan, info, [&](const FailureRecord &failure) {
-      return describe(failure, facts, info, launch);
+      return describeFailure(failure, facts, info, launch);
     });
     if (!problem.empty())
       return createStringError(problem);
+  } else if (checked) {
+    launch.maxSteps = dispatch.maxSteps;
+    plan.checks = checks;
+    runChecked(plan, dispatch.wholeBuffers);
   } else {
     runLaunch(plan);
   }
@@ -676,7 +583,7 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
   if (mayImprove)
     state->ran(**variant, *code, std::chrono::steady_clock::now() - start);
   if (plan.failure)
-    return createStringError(describe(*plan.failure, facts, info, launch));
+    return createStringError(describeFailure(*plan.failure, facts, info, launch));
   if (counting && (counters || profile)) {
     Profile launched =
         profileOf(facts, plan.counts, groupCount, end, state->library->options.fileName);
@@ -754,8 +661,21 @@ Error Device::configure(const DeviceOptions &options) {
   return Error::success();
 }
 
+/// Sets the checks that others need: what is recorded of accesses is that of valid ones.
+static Error completeChecks(LibraryOptions &options) {
+  Checks &checks = options.checks;
+  if (options.portable && (checks.any() && checks != Checks{.bounds = true}))
+    return createStringError("a portable library checks bounds, and can check nothing else");
+  checks.bounds |= options.checkBounds || options.portable || checks.races || checks.initialized ||
+                   checks.outputs;
+  options.checkBounds = checks.bounds;
+  return Error::success();
+}
+
 Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryOptions &given) {
   LibraryOptions options = given;
+  if (Error error = completeChecks(options))
+    return std::move(error);
   Expected<const Processor *> processor = resolveProcessor(options);
   if (!processor)
     return processor.takeError();
@@ -803,6 +723,8 @@ Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryO
 Expected<std::shared_ptr<Library>> Device::compileIR(StringRef ir, std::vector<KernelInfo> kernels,
                                                      const LibraryOptions &given) {
   LibraryOptions options = given;
+  if (Error error = completeChecks(options))
+    return std::move(error);
   Expected<const Processor *> processor = resolveProcessor(options);
   if (!processor)
     return processor.takeError();

@@ -2,6 +2,7 @@
 // semantics of SIMD-groups, address spaces and limits.
 #pragma once
 
+#include "host_device/Checks.h"
 #include "host_device/Counters.h"
 #include "host_device/Interface.h"
 #include "host_device/KernelInfo.h"
@@ -29,8 +30,9 @@ enum class Effort : uint8_t {
 };
 
 struct LibraryOptions {
-  /// Checks every access against its buffer. An access outside of it stops the kernel with an error
-  /// that names the line.
+  /// What launches are checked for. A launch that fails a check leaves its buffers as they were.
+  Checks checks;
+  /// The same as `checks.bounds`.
   bool checkBounds = false;
   /// Runs kernels portably: what Metal does not promise is answered with the worst that it allows,
   /// and a result that depends on it is an error. Checks every access, too.
@@ -76,6 +78,10 @@ struct Dispatch {
   /// Draws the choices of a portable launch, and its schedule if `scheduleSeed` does not. Without
   /// effect if the library is not portable.
   uint64_t portableSeed = 0;
+  /// The iterations of loops that a SIMD-group may run in all, if the library checks `steps`.
+  uint64_t maxSteps = defaultMaxSteps;
+  /// One bit for each buffer that the launch must write wholly, if the library checks `outputs`.
+  uint32_t wholeBuffers = 0;
 };
 
 class Library;

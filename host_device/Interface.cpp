@@ -34,7 +34,7 @@ char *configure(const HostConfiguration *configuration) {
 
 char *compile(const HostText *text, HostLibrary **library) {
   LibraryOptions options;
-  options.checkBounds = text->checkBounds;
+  options.checks = Checks::fromBits(text->checks);
   options.portable = text->portable;
   options.count = text->count;
   if (text->fileName)
@@ -114,6 +114,9 @@ char *dispatch(HostKernel *kernel, const HostDispatch *launch, uint64_t *counter
   if (launch->hasSeed)
     dispatch.scheduleSeed = launch->seed;
   dispatch.portableSeed = launch->portableSeed;
+  if (launch->maxSteps)
+    dispatch.maxSteps = launch->maxSteps;
+  dispatch.wholeBuffers = launch->wholeBuffers;
   dispatch.buffers = ArrayRef(launch->buffers, launch->numBuffers);
   if (launch->numThreadgroupMemoryLengths)
     dispatch.threadgroupMemoryLengths.assign(launch->threadgroupMemoryLengths,

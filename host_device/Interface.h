@@ -8,7 +8,7 @@
 namespace triton_metal {
 
 /// The version of the interface. It must be increased whenever the table or its data change.
-inline constexpr uint32_t hostDeviceInterface = 3;
+inline constexpr uint32_t hostDeviceInterface = 4;
 /// The name of the capsule in which the package `triton_metal_host` carries the table.
 inline constexpr const char *hostDeviceCapsule = "triton_metal_host.table";
 
@@ -39,7 +39,8 @@ struct HostText {
   size_t size = 0;
   /// The name of the text in messages; null means kernel.metal.
   const char *fileName = nullptr;
-  bool checkBounds = false;
+  /// Bits of Checks.h.
+  uint32_t checks = 0;
   bool portable = false;
   bool count = false;
   /// Names and values of macros, alternately.
@@ -62,6 +63,10 @@ struct HostDispatch {
   bool hasSeed = false;
   uint64_t seed = 0;
   uint64_t portableSeed = 0;
+  /// The iterations of loops that a SIMD-group may run, if that is checked; 0 for the usual number.
+  uint64_t maxSteps = 0;
+  /// One bit for each buffer that the launch must write wholly, if that is checked.
+  uint32_t wholeBuffers = 0;
   const BufferBinding *buffers = nullptr;
   size_t numBuffers = 0;
   const uint32_t *threadgroupMemoryLengths = nullptr;

@@ -4,6 +4,9 @@
 
 namespace triton_metal::runtime {
 
+/// Only bounds, which is the first bit.
+static constexpr uint32_t usualChecks = 1;
+
 llvm::Expected<std::shared_ptr<Kernel>> Kernel::create(std::string metal,
                                                        llvm::StringRef metadata) {
   llvm::Expected<Metadata> parsed = Metadata::parse(metadata);
@@ -16,21 +19,21 @@ llvm::Expected<std::shared_ptr<Kernel>> Kernel::create(std::string metal,
 }
 
 llvm::Expected<const Kernel::Variant *> Kernel::variant(const LaunchOptions &options) {
-  unsigned index =
-      (options.checkBounds ? 1 : 0) | (options.count ? 2 : 0) | (options.portable ? 4 : 0);
-  Variant &entry = variants[index];
-  if (ready[index].load(std::memory_order_acquire))
-    return &entry;
+  unsigned index = (options.checks ? 1 : 0) | (options.count ? 2 : 0) | (options.portable ? 4 : 0);
+  bool isUsual = options.checks <= usualChecks;
+  if (isUsual && ready[index].load(std::memory_order_acquire))
+    return &variants[index];
   // Loading the device may wait for a lock of the caller, so it comes before our own lock.
   if (llvm::Error error = hostDevice().takeError())
     return std::move(error);
   std::lock_guard<std::mutex> lock(mutex);
-  if (ready[index].load(std::memory_order_relaxed))
+  Variant &entry = isUsual ? variants[index] : checkedVariants[options.checks << 2 | index >> 1];
+  if (entry.kernel)
     return &entry;
   HostText text;
   text.text = metal.data();
   text.size = metal.size();
-  text.checkBounds = options.checkBounds;
+  text.checks = options.checks;
   text.portable = options.portable;
   text.count = options.count;
   llvm::Expected<std::shared_ptr<MetalLibrary>> library = MetalLibrary::compile(text);
@@ -40,7 +43,8 @@ llvm::Expected<const Kernel::Variant *> Kernel::variant(const LaunchOptions &opt
   if (!kernel)
     return kernel.takeError();
   entry = {std::move(*library), *kernel};
-  ready[index].store(true, std::memory_order_release);
+  if (isUsual)
+    ready[index].store(true, std::memory_order_release);
   return &entry;
 }
 
@@ -67,6 +71,7 @@ llvm::Error Kernel::launch(std::array<uint32_t, 3> grid,
   dispatch.hasSeed = options.scheduleSeed.has_value();
   dispatch.seed = options.scheduleSeed.value_or(0);
   dispatch.portableSeed = options.portableSeed;
+  dispatch.maxSteps = options.maxSteps;
   return (*kernel)->library->dispatch((*kernel)->kernel, dispatch,
                                       counters ? counters->values.data() : nullptr);
 }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,7 +17,9 @@ namespace triton_metal::runtime {
 
 /// The options of a launch.
 struct LaunchOptions {
-  bool checkBounds = false;
+  /// Bits of host_device/Checks.h.
+  uint32_t checks = 0;
+  uint64_t maxSteps = 0;
   bool portable = false;
   bool count = false;
   std::optional<uint64_t> scheduleSeed;
@@ -52,8 +55,10 @@ private:
   std::string metal;
   Metadata metadata;
   std::mutex mutex;
+  /// Those without checks besides bounds, by their options, and the others.
   std::array<Variant, 8> variants;
   std::array<std::atomic<bool>, 8> ready{};
+  std::map<uint32_t, Variant> checkedVariants;
 };
 
 } // namespace triton_metal::runtime

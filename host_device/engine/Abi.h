@@ -2,6 +2,7 @@
 // the functions that it calls.
 #pragma once
 
+#include "host_device/Checks.h"
 #include "host_device/KernelInfo.h"
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +30,10 @@ struct LaunchState {
   uint32_t dispatchThreads[3];
   /// 1, 0 or -1: where a portable launch moves results that are not exact.
   int32_t fastDirection;
-  /// One bit for each buffer whose accesses are passed to Visibility.h.
+  /// One bit for each buffer whose accesses are passed to Visibility.h or to Races.h.
   uint32_t trackedBuffers;
+  /// The iterations of loops that a SIMD-group may run.
+  uint64_t maxSteps;
 };
 
 /// The state of one threadgroup.
@@ -51,6 +54,8 @@ struct GroupState {
   void *view;
   /// Records which SIMD-group accesses memory (Owners.h), or null.
   void *owners;
+  /// Records which threads access memory (Races.h), or null.
+  void *races;
   /// The mem_flags that all SIMD-groups have passed to the barrier that they wait at.
   uint32_t barrierFlags;
   /// The compare-and-exchange operations so far, and whether one has failed without a reason since
@@ -70,8 +75,8 @@ struct CodeOptions {
   /// A SIMD-group is not a row along x, so that positions in the threadgroup are computed for each
   /// lane.
   bool scatteredPositions = false;
-  bool checkBounds = false;
-  /// What Metal does not promise gets any value. Implies `checkBounds` and `seeded`.
+  Checks checks;
+  /// What Metal does not promise gets any value. Implies `checks.bounds` and `seeded`.
   bool portable = false;
   bool count = false;
   /// Conflicting stores and atomics take effect in GroupState::laneOrder.
@@ -106,6 +111,20 @@ enum class Failure : uint32_t {
   Stale,
   /// A loop that only another threadgroup can end.
   Waits,
+  /// Accesses of two threads that nothing orders.
+  Race,
+  /// Threadgroup memory that no thread has written is read.
+  Unwritten,
+  /// The site's note says what is wrong with a value.
+  Value,
+  /// An operation of all threads of a SIMD-group that some of them do not come to.
+  DivergentOperation,
+  /// Some SIMD-groups wait at one barrier, and some at another one.
+  SeveralBarriers,
+  /// Loops run more iterations than the launch allows.
+  Steps,
+  /// The launch has left a byte of a buffer without a value.
+  Missing,
 };
 
 /// How an access takes part in the order of memory, as bits.
@@ -165,6 +184,18 @@ void __tm_runtime_staged(GroupState *group, uint32_t simdgroup, const uint64_t *
                          uint32_t componentStride);
 void __tm_runtime_fence(GroupState *group, uint32_t simdgroup, uint32_t mask, uint32_t flags,
                         uint32_t order, uint32_t scope);
+/// Threadgroup memory that no thread has written is read. A launch that looks for races goes on to
+/// the end of the threadgroup: another thread may write it without a barrier between them.
+void __tm_runtime_unwritten(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
+                            uint32_t mask, uint32_t site);
+// The accesses of a launch that looks for races (Races.h), with AccessFlags and RaceFlags.
+/// Before an access.
+void __tm_runtime_access(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
+                         uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags);
+/// Before a barrier of a SIMD-group or, if `isThreadgroup`, of a threadgroup.
+void __tm_runtime_order(GroupState *group, uint32_t simdgroup, uint32_t flags,
+                        uint32_t isThreadgroup);
+void __tm_runtime_race_fence(GroupState *group, uint32_t simdgroup, uint32_t mask, uint32_t flags);
 /// Whether a compare-and-exchange fails although the values are equal, as a weak one may.
 uint32_t __tm_runtime_fails(GroupState *group, uint32_t simdgroup, uint32_t lane);
 /// Whether one has since the last call.

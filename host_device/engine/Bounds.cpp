@@ -9,6 +9,7 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/PatternMatch.h"
+#include "llvm/Support/Path.h"
 
 using namespace llvm;
 using namespace llvm::PatternMatch;
@@ -64,6 +65,11 @@ uint32_t findWrittenBuffers(Function &function, const KernelInfo &kernel) {
   return written;
 }
 
+bool isInStandardLibrary(const DILocation &location) {
+  StringRef file = location.getFilename();
+  return file.starts_with("/metal/include/") || location.getDirectory() == "/metal/include";
+}
+
 void fillLocation(Site &site, const DILocation *location) {
   if (!location)
     return;
@@ -73,14 +79,17 @@ void fillLocation(Site &site, const DILocation *location) {
     own = outer;
     outer = next;
   }
+  // Places in the standard library, which is in a folder of its own, have no meaning to the user.
   const DILocation *best = outer;
   for (const DILocation *at = location; at; at = at->getInlinedAt())
-    if (at->getFilename() == outer->getFilename() && at->getLine()) {
+    if (at->getLine() && (at->getFilename() == outer->getFilename() || !isInStandardLibrary(*at))) {
       best = at;
       break;
     }
   site.line = best->getLine();
   site.column = best->getColumn();
+  if (best->getFilename() != outer->getFilename())
+    site.file = sys::path::filename(best->getFilename()).str();
   if (!own || best == own || best == outer)
     return;
   site.callLine = own->getLine();
@@ -99,7 +108,7 @@ static Value *skipIntegerCasts(Value *value) {
 /// An atomic of the 32-bit word that holds a smaller number at p is at p - (p & m), where m is 2
 /// for a number of 16 bits and 3 for a byte. The rest of the word need not be in the buffer: it
 /// stays as it is. What is checked is the number.
-static void narrowToNumber(MemoryAccess &access) {
+void narrowToNumber(MemoryAccess &access) {
   auto *offset = dyn_cast<GEPOperator>(access.pointer);
   if (access.kind != AccessKind::Atomic || access.bytes != 4 || !offset ||
       offset->getNumIndices() != 1 || !offset->getSourceElementType()->isIntegerTy(8))
@@ -115,6 +124,24 @@ static void narrowToNumber(MemoryAccess &access) {
     return;
   access.pointer = number;
   access.bytes = access.alignment = 4 - mask->getZExtValue();
+}
+
+void fillObject(Site &site, const MemoryAccess &access) {
+  site.kind = access.kind;
+  site.space = access.space;
+  site.bytes = access.bytes;
+  if (access.space != AddressSpace::Threadgroup) {
+    site.buffer = bufferOf(access.pointer);
+    return;
+  }
+  auto *object = dyn_cast<CallInst>(getUnderlyingObject(access.pointer, 0));
+  if (!object ||
+      (!isCallOf(object, threadgroupAllocName) && !isCallOf(object, threadgroupArgumentName)))
+    return;
+  site.variable = cast<ConstantInt>(object->getArgOperand(0))->getZExtValue();
+  if (isCallOf(object, threadgroupArgumentName))
+    site.variable += Site::arguments;
+  site.note = object->getName();
 }
 
 void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
@@ -162,11 +189,7 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
     }
     Site site;
     fillLocation(site, *inst);
-    site.kind = access.kind;
-    site.space = access.space;
-    site.bytes = access.bytes;
-    if (access.space != AddressSpace::Threadgroup)
-      site.buffer = bufferOf(access.pointer);
+    fillObject(site, access);
     Type *pointer = access.pointer->getType();
     auto callee = declareBuiltin(module, checkName, b.getVoidTy(),
                                  {pointer, b.getInt64Ty(), b.getInt32Ty(), b.getInt32Ty()},

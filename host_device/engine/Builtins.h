@@ -110,6 +110,9 @@ inline constexpr llvm::StringLiteral loadedName = "__tm_engine_loaded";
 inline constexpr llvm::StringLiteral stagedName = "__tm_engine_staged";
 inline constexpr llvm::StringLiteral writerName = "__tm_engine_writer";
 inline constexpr llvm::StringLiteral atomicName = "__tm_engine_atomic";
+inline constexpr llvm::StringLiteral accessName = "__tm_engine_access";
+inline constexpr llvm::StringLiteral failName = "__tm_engine_fail";
+inline constexpr llvm::StringLiteral stepName = "__tm_engine_step";
 inline constexpr llvm::StringLiteral waitsName = "__tm_engine_waits";
 
 } // namespace triton_metal::engine

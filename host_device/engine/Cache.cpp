@@ -217,8 +217,8 @@ template <typename V, Is<KernelInfo> T> void visit(V &v, T &k) {
       v(k.maxTotalThreadsPerThreadgroup), v(k.unusable);
 }
 template <typename V, Is<Site> T> void visit(V &v, T &s) {
-  v(s.line), v(s.column), v(s.kind), v(s.space), v(s.bytes), v(s.buffer), v(s.reason), v(s.note),
-      v(s.bits), v(s.isFloat), v(s.callLine), v(s.callColumn);
+  v(s.line), v(s.column), v(s.file), v(s.kind), v(s.space), v(s.bytes), v(s.buffer), v(s.variable),
+      v(s.reason), v(s.note), v(s.bits), v(s.isFloat), v(s.callLine), v(s.callColumn);
 }
 template <typename V, Is<SourceLine> T> void visit(V &v, T &l) { v(l.file), v(l.line); }
 template <typename V, Is<LineAmount> T> void visit(V &v, T &a) {
@@ -228,9 +228,9 @@ template <typename V, Is<BlockCounts> T> void visit(V &v, T &c) {
   v(c.lane), v(c.simdgroup), v(c.threadgroup);
 }
 template <typename V, Is<CodeFacts> T> void visit(V &v, T &f) {
-  v(f.usesThreadgroupBarrier), v(f.stackBytes), v(f.threadgroupBytes), v(f.writtenBuffers),
-      v(f.usedBuffers), v(f.loadedBuffers), v(f.updatedBuffers), v(f.storedBuffers), v(f.granule),
-      v(f.mayWait);
+  v(f.usesThreadgroupBarrier), v(f.stackBytes), v(f.threadgroupBytes), v(f.threadgroupPlaces),
+      v(f.threadgroupGranule), v(f.hasFences), v(f.writtenBuffers), v(f.usedBuffers),
+      v(f.loadedBuffers), v(f.updatedBuffers), v(f.storedBuffers), v(f.granule), v(f.mayWait);
   v(f.registersPerThread), v(f.comparedIntegers), v(f.comparedFloats), v(f.sites), v(f.blocks),
       v(f.dynamicCounters), v(f.lines);
 }

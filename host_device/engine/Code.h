@@ -12,16 +12,22 @@
 
 namespace triton_metal::engine {
 
-enum class AccessKind : uint8_t { Load, Store, Atomic, Barrier, Shuffle, AnyValue };
+enum class AccessKind : uint8_t { Load, Store, Atomic, Barrier, Shuffle, AnyValue, Value, Loop };
 
 /// A place in the MSL at which an access can fail, or at which a value is any value.
 struct Site {
   uint32_t line = 0, column = 0;
+  /// The name of the file that the line is in, if it is not the main text.
+  std::string file = {};
   AccessKind kind = AccessKind::Load;
   AddressSpace space = AddressSpace::Device;
   uint32_t bytes = 0;
   /// The buffer of the pointer, if it is known; otherwise -1.
   int32_t buffer = -1;
+  /// The threadgroup variable of the pointer, if it is known; otherwise -1. `arguments` and more
+  /// are threadgroup arguments. `note` is its name.
+  int32_t variable = -1;
+  static constexpr int32_t arguments = 1 << 20;
   /// For a value that Metal does not promise: why, and what a message names.
   Unpromised reason = Unpromised::Variable;
   std::string note = {};
@@ -31,11 +37,16 @@ struct Site {
   /// The kernel's call of the function that the line is in; 0 in the kernel itself.
   uint32_t callLine = 0, callColumn = 0;
 
+  /// "line 3:9", or "line 3:9 of header.h".
+  std::string where() const {
+    std::string text = "line " + std::to_string(line) + ":" + std::to_string(column);
+    return file.empty() ? text : text + " of " + file;
+  }
   /// ", line 3:9", or nothing for a site without a line.
   std::string place() const {
     if (!line)
       return {};
-    std::string text = ", line " + std::to_string(line) + ":" + std::to_string(column);
+    std::string text = ", " + where();
     if (callLine)
       text +=
           " (called in line " + std::to_string(callLine) + ":" + std::to_string(callColumn) + ")";
@@ -71,6 +82,8 @@ struct CodeFacts {
   uint64_t stackBytes = 0;
   /// The bytes of threadgroup variables. Arguments follow them.
   uint64_t threadgroupBytes = 0;
+  /// Where each threadgroup variable is, by its number: the first byte, and the bytes.
+  std::vector<std::pair<uint64_t, uint64_t>> threadgroupPlaces;
   /// One bit for each buffer that a store may reach, and for each buffer that is used.
   uint32_t writtenBuffers = 0;
   uint32_t usedBuffers = 0;
@@ -78,8 +91,12 @@ struct CodeFacts {
   /// portable code.
   uint32_t loadedBuffers = 0, updatedBuffers = 0, storedBuffers = 0;
   /// A power of two that divides the addresses and sizes of all accesses to device memory. Only for
-  /// portable code.
+  /// portable code and for code that checks races.
   uint32_t granule = 1;
+  /// The same for threadgroup memory.
+  uint32_t threadgroupGranule = 1;
+  /// Whether the kernel has fences of device memory, or atomics that order it.
+  bool hasFences = false;
   /// Whether a loop may wait for another threadgroup. Only for portable code.
   bool mayWait = false;
   /// Constants that integers and floats of 32 bits are compared with, without 0, 1 and -1. Only for

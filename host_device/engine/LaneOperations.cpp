@@ -67,7 +67,7 @@ void SimdEmitter::LaneFunctions::shuffle(SimdEmitter &e, CallInst &call) {
   llvm::Value *value = call.getArgOperand(0), *from = call.getArgOperand(1);
   if (e.options.portable)
     return shufflePortably(e, call);
-  if (e.options.checkBounds)
+  if (e.options.checks.bounds || e.options.checks.divergence)
     if (MDNode *node = call.getMetadata("tm.site")) {
       // A missing or inactive lane has no value to give.
       uint32_t site = mdconst::extract<ConstantInt>(node->getOperand(0))->getZExtValue();
@@ -304,6 +304,7 @@ void SimdEmitter::LaneFunctions::scan(SimdEmitter &e, CallInst &call, Reduction 
 //===----------------------------------------------------------------------===//
 
 void SimdEmitter::LaneFunctions::multiplyMatrices(SimdEmitter &e, CallInst &call) {
+  e.checkTogether(call);
   auto &b = e.b;
   // The positions of a lane's two elements.
   auto rowOf = [](unsigned lane) { return (lane / 4 & 4) + (lane / 2) % 4; };
@@ -384,7 +385,8 @@ ArrayRef<Builtin> SimdEmitter::laneFunctions() {
       {"__tm_simd_shuffle_u32", Spread::Shuffle, lanes, F::shuffle, shuffles, AccessKind::Shuffle},
       {"__tm_simd_shuffle_u64", Spread::Shuffle, lanes, F::shuffle, shuffles, AccessKind::Shuffle},
       {"__tm_simd_ballot", Spread::Uniform, lanes, F::ballot, reductions},
-      {"__tm_simdgroup_mma", Spread::PerLane, lanes, F::multiplyMatrices, multiplies},
+      {"__tm_simdgroup_mma", Spread::PerLane, lanes, F::multiplyMatrices, multiplies,
+       AccessKind::Value},
       TM_REDUCTIONS("sum", Sum),
       TM_REDUCTIONS("product", Product),
       TM_REDUCTIONS("min", Min),

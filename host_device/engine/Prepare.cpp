@@ -2,6 +2,7 @@
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/LaneFunctions.h"
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/CheckValues.h"
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/Passes.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -332,7 +333,10 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   for (Function &function : module) {
     if (function.isDeclaration()) {
       if (const Builtin *builtin = findBuiltin(function.getName())) {
-        if (builtin->isInternal && !(options.portable && isAnyFunction(builtin->name)))
+        bool isOwn = (options.portable && isAnyFunction(builtin->name)) ||
+                     (options.checks.any() &&
+                      (builtin->name == checkValueName || builtin->name == togetherName));
+        if (builtin->isInternal && !isOwn)
           return createStringError("the function '%s' is the device's own",
                                    function.getName().str().c_str());
         addAttributes(function, *builtin);
@@ -340,7 +344,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
       continue;
     }
     // What is counted and checked is the kernel.
-    if (options.checkBounds || options.count || options.portable)
+    if (options.checks.any() || options.count || options.portable)
       inlineAfterAll(function);
     // Removes the front end's target attributes, because the code is compiled for the host, and
     // because they would prevent inlining.
@@ -383,10 +387,12 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     widenConversions(*body);
     optimize(runner, *body);
   }
-  if (options.portable) {
+  const Checks &checks = options.checks;
+  bool isRecorded = checks.races || checks.outputs || checks.initialized;
+  if (options.portable || isRecorded)
     expandMemoryIntrinsics(function);
+  if (options.portable)
     collectCoherent(function);
-  }
   facts.writtenBuffers = findWrittenBuffers(function, kernel);
   facts.usedBuffers = findUsedBuffers(function);
   facts.registersPerThread = estimateRegisters(function);
@@ -394,7 +400,18 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     insertCounting(function, facts);
   if (options.portable)
     collectComparedConstants(function, facts);
-  insertChecks(function, options.checkBounds, facts);
+  insertChecks(function, options.checks.bounds, facts);
+  if (checks.any() && !options.portable) {
+    insertValueChecks(function, facts);
+    if (checks.steps)
+      insertSteps(function, facts);
+    if (isRecorded)
+      accessWholeBytes(function);
+    if (checks.races || checks.outputs)
+      trackRaces(function, kernel, /*onlyStores=*/!checks.races, facts);
+    if (checks.initialized)
+      checkThreadgroupMemory(function, facts);
+  }
   if (options.portable) {
     insertWaits(function, facts);
     accessWholeBytes(function); // so that no access is overlooked

@@ -52,10 +52,27 @@ void insertChecks(llvm::Function &function, bool accessesToo, CodeFacts &facts);
 void insertSites(llvm::Function &function, CodeFacts &facts);
 /// Sets the location in the user's text. Functions from headers are replaced by their callers.
 void fillLocation(Site &site, llvm::Instruction &inst);
+/// Sets what is accessed, and how.
+void fillObject(Site &site, const struct MemoryAccess &access);
+/// Makes the access to the 32-bit word around a smaller number one to the number.
+void narrowToNumber(struct MemoryAccess &access);
+/// Moves a place to the innermost loop of the text that is around it (CountSteps.cpp).
+void placeAtLoop(Site &site, const llvm::Module &module);
+/// Whether a place is in the standard library.
+bool isInStandardLibrary(const llvm::DILocation &location);
 /// Replaces the marks of coherent pointers by metadata of their accesses (TrackVisibility.cpp).
 void collectCoherent(llvm::Function &function);
 /// Inserts `__tm_engine_stored`, `_loaded` and `_atomic` at the accesses to device memory.
 void trackVisibility(llvm::Function &function, const KernelInfo &kernel, CodeFacts &facts);
+/// Inserts `__tm_engine_access` at the accesses to device and threadgroup memory (TrackRaces.cpp).
+void trackRaces(llvm::Function &function, const KernelInfo &kernel, bool onlyStores,
+                CodeFacts &facts);
+/// Inserts `__tm_engine_step` into all loops (CountSteps.cpp).
+void insertSteps(llvm::Function &function, CodeFacts &facts);
+/// Inserts checks of threadgroup memory that no thread has written (Unwritten.cpp).
+void checkThreadgroupMemory(llvm::Function &function, CodeFacts &facts);
+/// Makes sites of the front end's checks of values (CheckValues.cpp).
+void insertValueChecks(llvm::Function &function, CodeFacts &facts);
 /// Inserts `__tm_engine_waits` into loops that only other threads can end (Waits.cpp).
 void insertWaits(llvm::Function &function, CodeFacts &facts);
 void fillLocation(Site &site, const llvm::DILocation *location);

@@ -1,7 +1,9 @@
 #include "host_device/engine/Runner.h"
 #include "host_device/engine/Owners.h"
+#include "host_device/engine/Races.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
@@ -54,15 +56,43 @@ void Runner::pause() {
   guard.enter(guarded);
 }
 
-void Runner::fail(Failure kind, uint32_t site, uint64_t address, uint32_t lane) {
+void Runner::fail(Failure kind, uint32_t site, uint64_t address, uint32_t lane,
+                  const FailureRecord::Other &other) {
   guard.leave();
   event = Event::Failed;
   record.failure = kind;
   record.site = site;
   record.address = address;
   record.lane = lane;
+  record.other = other;
   leave();
   abort(); // a fiber that failed is not resumed
+}
+
+void Runner::unwritten(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
+                       uint32_t site) {
+  uint32_t lane = uint32_t(std::countr_zero(mask));
+  if (!running->state.races)
+    fail(Failure::Unwritten, site, addresses[lane], lane);
+  if (early)
+    return;
+  early.emplace();
+  early->failure = Failure::Unwritten;
+  early->site = site;
+  early->address = addresses[lane];
+  early->lane = lane;
+  early->simdgroup = simdgroup;
+}
+
+bool Runner::failEarly() {
+  if (!early)
+    return false;
+  if (event != Event::Failed ||
+      (record.failure != Failure::Race && record.failure != Failure::Interrupted))
+    record = *early;
+  early.reset();
+  event = Event::Failed;
+  return true;
 }
 
 void Runner::fiberMain(context::transfer_t from) {
@@ -101,7 +131,9 @@ bool Runner::enterWhole(Group &group, bool downwards) {
 bool Runner::enterBatch(Group &group) {
   for (; batch->next != batch->last; ++batch->next) {
     Random random = placeNext(group, batch->plan, batch->part, batch->next);
-    if (!enterWhole(group, batch->plan.portable && random.next() & 1))
+    if (!enterWhole(group, batch->plan.seed && random.next() & 1))
+      return false;
+    if (early)
       return false;
     note(batch->part, group);
   }
@@ -145,7 +177,7 @@ void Runner::place(Group &group, const LaunchPlan &plan, uint64_t linearGroup) {
     return;
   if (plan.clearThreadgroupMemory)
     std::memset(group.threadgroupMemory.data(), 0xff, plan.threadgroupBytes);
-  if (plan.portable) // nothing has been written
+  if (plan.portable || plan.checks.initialized) // nothing has been written
     for (uint32_t offset : {threadgroupWriters, threadgroupOlderWriters})
       std::memset(group.threadgroupMemory.data() + offset, 0, plan.threadgroupBytes);
 }
@@ -153,6 +185,8 @@ void Runner::place(Group &group, const LaunchPlan &plan, uint64_t linearGroup) {
 Random Runner::placeNext(Group &group, const LaunchPlan &plan, const Part &part, uint64_t number) {
   uint64_t linear = part.order ? part.order[number] : number;
   place(group, plan, linear);
+  if (part.races)
+    part.races->enter(linear, group.state);
   if (!plan.seed)
     return Random(0);
   Random random(*plan.seed * 0x2545f4914f6cdd1d + linear);
@@ -189,6 +223,8 @@ bool Runner::begin(Group &group, const LaunchPlan &plan, Part &part) {
   group.state.runner = this;
   group.state.view = nullptr;
   group.state.owners = part.owners;
+  group.state.races = part.races;
+  early.reset();
   group.state.barrierFlags = ~0u;
   group.pausesLeft = 0;
   group.atomics = group.pausedAt = 0;
@@ -250,6 +286,8 @@ void Runner::resume(Group &group, uint32_t fiber) {
 void Runner::orderMemory(Group &group, const LaunchPlan &plan) {
   if (plan.portable)
     passBarrier(group.state, plan.threadgroupBytes);
+  else if (auto *races = static_cast<RaceRecord *>(group.state.races))
+    races->passThreadgroupBarrier(std::exchange(group.state.barrierFlags, ~0u));
 }
 
 void Runner::failBarrier(const Group &group, uint32_t waiting) {
@@ -257,6 +295,30 @@ void Runner::failBarrier(const Group &group, uint32_t waiting) {
   record.site = barrierSite;
   record.note = std::to_string(waiting) + " of " + std::to_string(group.state.simdgroups) +
                 " SIMD-groups wait at a barrier that the others do not come to: they have ended";
+}
+
+bool Runner::areApart(const Group &group, const LaunchPlan &plan) {
+  if (!plan.checks.divergence)
+    return false;
+  const std::vector<Site> &sites = plan.facts->sites;
+  auto placeOf = [&](uint32_t site) {
+    // Copies of one barrier, of an unrolled loop for example, have one line.
+    return site < sites.size() ? std::tuple(sites[site].line, sites[site].column,
+                                            sites[site].callLine, sites[site].callColumn)
+                               : std::tuple(0u, 0u, 0u, 0u);
+  };
+  for (uint32_t simdgroup = 1; simdgroup < group.state.simdgroups; ++simdgroup) {
+    if (placeOf(barrierSites[simdgroup]) == placeOf(barrierSites[0]))
+      continue;
+    record.failure = Failure::SeveralBarriers;
+    record.site = barrierSites[0];
+    record.simdgroup = 0;
+    record.lane = 0;
+    record.other.site = barrierSites[simdgroup];
+    record.other.thread = simdgroup * simdWidth;
+    return true;
+  }
+  return false;
 }
 
 /// Runs the SIMD-groups from barrier to barrier, in an order that `random` draws, if it is given.
@@ -280,7 +342,7 @@ bool Runner::runFibers(Group &group, const LaunchPlan &plan, Random *random) {
         ++ended;
       } else {
         ++waiting;
-        site = barrierSite;
+        site = barrierSites[simdgroup] = barrierSite;
       }
     }
     done += ended;
@@ -292,6 +354,8 @@ bool Runner::runFibers(Group &group, const LaunchPlan &plan, Random *random) {
       failBarrier(group, waiting);
       return false;
     }
+    if (areApart(group, plan))
+      return false;
     redraws = random && random->next() % 2;
   }
 }
@@ -299,6 +363,8 @@ bool Runner::runFibers(Group &group, const LaunchPlan &plan, Random *random) {
 /// Records the failure of a threadgroup.
 bool Runner::fail(const Group &group, Part &part) {
   record.threadgroup = {group.state.position[0], group.state.position[1], group.state.position[2]};
+  std::copy_n(group.state.threads, 3, record.threads.begin());
+  record.threadgroupMemory = uint64_t(group.state.threadgroupMemory);
   part.failure = record;
   record = {};
   return false;
@@ -330,11 +396,15 @@ bool Runner::run(const LaunchPlan &plan, uint64_t first, uint64_t last, Part &pa
       resume(group, 0);
       batch = nullptr;
       good = event != Event::Failed;
+      if (failEarly())
+        good = false;
     }
   } else {
     for (uint64_t number = first; good && number != last; ++number) {
       Random random = placeNext(group, plan, part, number);
-      good = runFibers(group, plan, plan.portable ? &random : nullptr);
+      good = runFibers(group, plan, plan.seed ? &random : nullptr);
+      if (failEarly())
+        good = false;
       note(part, group);
     }
   }
@@ -350,6 +420,11 @@ void pauseThreadgroup(GroupState &group) { static_cast<Runner *>(group.runner)->
 extern "C" void __tm_runtime_barrier(GroupState *group, uint32_t site) {
   if (group->simdgroups > 1)
     static_cast<Runner *>(group->runner)->barrier(site);
+}
+
+extern "C" void __tm_runtime_unwritten(GroupState *group, uint32_t simdgroup,
+                                       const uint64_t *addresses, uint32_t mask, uint32_t site) {
+  static_cast<Runner *>(group->runner)->unwritten(simdgroup, addresses, mask, site);
 }
 
 extern "C" void __tm_runtime_any(GroupState *group, uint32_t site, uint32_t mask, uint32_t perLane,

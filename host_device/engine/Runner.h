@@ -18,6 +18,7 @@ namespace triton_metal::engine {
 namespace context = boost::context::detail;
 
 class Owners;
+class RaceRecord;
 
 /// A threadgroup that is being run.
 struct Group {
@@ -47,6 +48,8 @@ struct Part {
   PortableRun *portable;
   /// Records who accesses memory, if it is not null.
   Owners *owners = nullptr;
+  /// Finds races, if it is not null.
+  RaceRecord *races = nullptr;
   std::vector<uint64_t> counts;
   std::optional<FailureRecord> failure;
 
@@ -82,9 +85,11 @@ public:
   }
 
   // Called from inside a fiber.
+  void unwritten(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask, uint32_t site);
   void barrier(uint32_t site);
   void pause();
-  [[noreturn]] void fail(Failure kind, uint32_t site, uint64_t address, uint32_t lane);
+  [[noreturn]] void fail(Failure kind, uint32_t site, uint64_t address, uint32_t lane,
+                         const FailureRecord::Other &other = {});
 
 private:
   enum class Event { Done, Barrier, Paused, Failed };
@@ -120,6 +125,8 @@ private:
   void resume(Group &group, uint32_t fiber);
   bool runFibers(Group &group, const LaunchPlan &plan, Random *random);
   static void orderMemory(Group &group, const LaunchPlan &plan);
+  /// Whether SIMD-groups wait at barriers in different lines. Then records that.
+  bool areApart(const Group &group, const LaunchPlan &plan);
   void failBarrier(const Group &group, uint32_t waiting);
 
   context::fcontext_t scheduler = nullptr;
@@ -127,7 +134,13 @@ private:
   [[maybe_unused]] size_t schedulerStackSize = 0;
   Event event = Event::Done;
   uint32_t barrierSite = 0, current = 0;
+  /// The barriers at which the SIMD-groups wait.
+  std::array<uint32_t, maxThreadsPerThreadgroup / simdWidth> barrierSites{};
   FailureRecord record{};
+  /// A read of threadgroup memory that no thread has written so far.
+  std::optional<FailureRecord> early;
+  /// Makes it the failure, unless that is a race. Returns whether there was one.
+  bool failEarly();
   const LaunchState *launch = nullptr;
   PortableRun *portable = nullptr;
   Group *running = nullptr;

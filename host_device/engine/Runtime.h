@@ -29,6 +29,16 @@ struct FailureRecord {
   int signal = 0;
   std::array<uint32_t, 3> threadgroup{};
   std::string note = {};
+  /// The threads of that threadgroup, which may be cut.
+  std::array<uint32_t, 3> threads{};
+  /// The address of its threadgroup memory.
+  uint64_t threadgroupMemory = 0;
+  /// For a race: the access that came first.
+  struct Other {
+    uint32_t site = ~0u;
+    std::array<uint32_t, 3> threadgroup{};
+    uint32_t thread = 0;
+  } other = {};
 };
 
 /// The plan of a launch.
@@ -56,6 +66,7 @@ struct LaunchPlan {
   std::optional<FailureRecord> failure;
   /// The signature of the kernel, for messages.
   const KernelInfo *kernel = nullptr;
+  Checks checks;
   /// What threadgroups see of each other's stores, in a portable launch.
   Visibility *visibility = nullptr;
   /// Gives the buffers their content from before a portable launch.

@@ -421,6 +421,8 @@ Expected<Function *> SimdEmitter::run() {
   for (auto &[id, variable] : variables) {
     threadgroupEnd = alignTo(threadgroupEnd, std::max<uint64_t>(variable.second, 16));
     threadgroupPlaces[id] = {threadgroupEnd, variable.first};
+    facts.threadgroupPlaces.resize(id + 1);
+    facts.threadgroupPlaces[id] = threadgroupPlaces[id];
     threadgroupEnd += variable.first;
   }
   facts.threadgroupBytes = threadgroupEnd;

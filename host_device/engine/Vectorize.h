@@ -247,6 +247,14 @@ private:
   void observe(llvm::CallInst &call, Value *condition, llvm::StringRef function, uint32_t site,
                uint32_t flags);
   void emitWaits(llvm::CallInst &call);
+  // In VectorizeChecks.cpp.
+  void emitAccess(llvm::CallInst &call);
+  void emitFail(llvm::CallInst &call);
+  void emitStep(llvm::CallInst &call);
+  void emitTogether(llvm::CallInst &call);
+  /// Fails if a thread of the SIMD-group does not take part in the call.
+  void checkTogether(llvm::CallInst &call);
+  void emitOrder(llvm::CallInst &barrier, bool isThreadgroup);
   Value *isTracked(uint32_t site);
   uint32_t patternOf(Value *pointer, uint64_t bytes);
   void emitPosition(llvm::CallInst &call);
@@ -276,6 +284,8 @@ private:
   llvm::BasicBlock *allocas = nullptr, *bodyStart = nullptr, *bodyEnd = nullptr;
   Value *existing = nullptr, *mask = nullptr;
   bool currentHasAll = true;
+  /// Counts the iterations of loops.
+  llvm::AllocaInst *steps = nullptr;
   /// Whether the code that is being emitted only runs if all lanes are active.
   bool allActive = false;
   Instruction *anchor = nullptr;

@@ -2,6 +2,7 @@
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Vectorize.h"
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/CheckValues.h"
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -75,7 +76,8 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
       {.name = "__tm_simdgroup_barrier",
        .effect = Effect::OrdersMemory,
        .emit = by<&SimdEmitter::emitSimdgroupBarrier>,
-       .tally = Tally{Counters::SimdgroupBarriers, Tally::Per::Simdgroup}},
+       .tally = Tally{Counters::SimdgroupBarriers, Tally::Per::Simdgroup},
+       .site = AccessKind::Barrier},
       {.name = "__tm_fence", .effect = Effect::OrdersMemory, .emit = by<&SimdEmitter::emitFence>},
       {.name = coherentName, .spread = Spread::Elementwise, .emit = by<&SimdEmitter::emitCoherent>},
       {.name = threadgroupAllocName,
@@ -170,6 +172,27 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
       {.name = atomicName,
        .effect = Effect::Observes,
        .emit = by<&SimdEmitter::emitStored>,
+       .isInternal = true},
+      {.name = accessName,
+       .effect = Effect::Observes,
+       .emit = by<&SimdEmitter::emitAccess>,
+       .isInternal = true},
+      {.name = checkValueName,
+       .effect = Effect::Checks,
+       .emit = by<&SimdEmitter::emitFail>,
+       .isInternal = true},
+      {.name = failName,
+       .effect = Effect::Checks,
+       .emit = by<&SimdEmitter::emitFail>,
+       .isInternal = true},
+      {.name = stepName,
+       .effect = Effect::Checks,
+       .emit = by<&SimdEmitter::emitStep>,
+       .isInternal = true},
+      {.name = togetherName,
+       .effect = Effect::Checks,
+       .emit = by<&SimdEmitter::emitTogether>,
+       .site = AccessKind::Value,
        .isInternal = true},
       {.name = waitsName,
        .effect = Effect::Checks,
@@ -327,10 +350,15 @@ void SimdEmitter::emitThreadgroupBarrier(CallInst &call) {
   cast<Function>(callee.getCallee())->setDoesNotThrow();
   if (options.portable)
     emitBarrierFlags(call);
+  if (options.checks.races)
+    emitOrder(call, /*isThreadgroup=*/true);
   b.CreateCall(callee, {group, b.getInt32(site)});
 }
 
-void SimdEmitter::emitSimdgroupBarrier(CallInst &) {
+void SimdEmitter::emitSimdgroupBarrier(CallInst &call) {
+  checkTogether(call);
+  if (options.checks.races)
+    emitOrder(call, /*isThreadgroup=*/false);
   // Lanes run in lockstep, so only the order of memory accesses matters.
   b.CreateFence(AtomicOrdering::AcquireRelease, SyncScope::SingleThread);
 }

@@ -13,6 +13,14 @@ void SimdEmitter::emitCoherent(CallInst &call) {
 
 void SimdEmitter::emitFence(CallInst &call) {
   b.CreateFence(AtomicOrdering::SequentiallyConsistent);
+  if (options.checks.races) {
+    Type *i32 = b.getInt32Ty();
+    auto callee = module.getOrInsertFunction(
+        "__tm_runtime_race_fence",
+        FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i32, i32, i32}, false));
+    cast<Function>(callee.getCallee())->setDoesNotThrow();
+    b.CreateCall(callee, {group, simdgroup, maskBits(mask), scalar(call.getArgOperand(0), 0, 0)});
+  }
   if (!options.portable)
     return;
   Type *i32 = b.getInt32Ty(), *pointer = b.getPtrTy();

@@ -117,20 +117,7 @@ Site placeOf(Loop &loop, const Decisions &decisions) {
       consider(branch->getCondition());
   for (Instruction *read : decisions.read)
     consider(read);
-  NamedMDNode *loops = loop.getHeader()->getModule()->getNamedMetadata(loopsMetadata);
-  if (!loops)
-    return site;
-  auto here = std::pair(site.line, site.column), best = std::pair(0u, 0u);
-  for (MDNode *node : loops->operands()) {
-    auto number = [&](unsigned i) {
-      return uint32_t(mdconst::extract<ConstantInt>(node->getOperand(i))->getZExtValue());
-    };
-    auto begin = std::pair(number(0), number(1)), end = std::pair(number(2), number(3));
-    if (begin <= here && here <= end)
-      best = std::max(best, begin);
-  }
-  if (best.first)
-    std::tie(site.line, site.column) = best;
+  placeAtLoop(site, *loop.getHeader()->getModule());
   return site;
 }
 

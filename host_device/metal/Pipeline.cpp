@@ -8,7 +8,7 @@ Expected<std::shared_ptr<ComputePipelineState>>
 ComputePipelineState::make(const std::shared_ptr<Function> &function,
                            const PipelineOptions &options) {
   LibraryOptions all = function->options();
-  all.checkBounds = options.checkBounds;
+  all.checks = options.checks;
   all.portable = options.portable;
   all.count = options.counters;
   auto library = triton_metal::Device::get().compile(function->library()->source(), all);

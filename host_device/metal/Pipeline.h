@@ -9,12 +9,16 @@ namespace triton_metal::metal {
 
 /// What is compiled into a pipeline besides its function.
 struct PipelineOptions {
-  /// Checks every access. Metal's name for this is shader validation.
-  bool checkBounds = false;
+  /// What launches are checked for. Metal's name for some of this is shader validation.
+  Checks checks;
   /// What Metal does not promise is answered with the worst that it allows.
   bool portable = false;
   /// Counts what launches do.
   bool counters = false;
+  /// The iterations of loops that a SIMD-group may run in all, if `checks.steps` is on.
+  uint64_t maxSteps = defaultMaxSteps;
+  /// One bit for each buffer index that a launch must write wholly, if `checks.outputs` is on.
+  uint32_t wholeBuffers = 0;
 };
 
 /// A function that is ready to run, like MTLComputePipelineState.
@@ -39,7 +43,12 @@ public:
   llvm::Error prepare(const Dispatch &dispatch) { return kernel->prepare(dispatch); }
   /// Runs one dispatch to its end on this thread, regardless of what queues do.
   llvm::Error run(const Dispatch &dispatch, Counters *counters = nullptr) {
-    return kernel->dispatch(dispatch, counters);
+    if (!pipelineOptions.checks.any())
+      return kernel->dispatch(dispatch, counters);
+    Dispatch checked = dispatch;
+    checked.maxSteps = pipelineOptions.maxSteps;
+    checked.wholeBuffers = pipelineOptions.wholeBuffers;
+    return kernel->dispatch(checked, counters);
   }
 
 private:

@@ -1,4 +1,5 @@
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/CheckValues.h"
 #include "host_device/msl/Passes.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/AttributeMask.h"
@@ -37,6 +38,9 @@ static void defineShift(BinaryOperator *shift) {
   unsigned width = type->getScalarSizeInBits();
   Value *amount = shift->getOperand(1);
   shift->setOperand(1, builder.CreateAnd(amount, width - 1));
+  if (checksOf(*shift->getModule()).arithmetic)
+    buildCheck(builder, builder.CreateICmpUGE(amount, ConstantInt::get(type, width)),
+               "a shift by the width of its type or more");
   if (isPortable(*shift->getModule()) &&
       computeKnownBits(amount, shift->getDataLayout()).getMaxValue().uge(width))
     pessimize(shift, builder.CreateICmpUGE(amount, ConstantInt::get(type, width)),
@@ -74,16 +78,48 @@ static void defineDivision(BinaryOperator *division) {
       return;
   IRBuilder<> builder(division);
   Value *bad = builder.CreateICmpEQ(divisor, ConstantInt::getNullValue(type));
+  bool isChecked = checksOf(*division->getModule()).arithmetic;
+  bool isRemainder =
+      division->getOpcode() == Instruction::SRem || division->getOpcode() == Instruction::URem;
+  if (isChecked)
+    buildCheck(builder, bad,
+               isRemainder ? "an integer remainder by zero" : "an integer division by zero");
   if (isSigned) {
     APInt least = APInt::getSignedMinValue(type->getScalarSizeInBits());
     Value *overflows = builder.CreateAnd(
         builder.CreateICmpEQ(division->getOperand(0), ConstantInt::get(type, least)),
         builder.CreateICmpEQ(divisor, ConstantInt::getAllOnesValue(type)));
+    if (isChecked)
+      buildCheck(builder, overflows,
+                 isRemainder ? "an integer remainder of the least number by -1"
+                             : "an integer division of the least number by -1");
     bad = builder.CreateOr(bad, overflows);
   }
   division->setOperand(1, builder.CreateSelect(bad, ConstantInt::get(type, 1), divisor));
   if (isPortable(*division->getModule()))
     pessimize(division, bad, Unpromised::DivisionByZero, division->getOperand(0));
+}
+
+/// Checks that an integer type holds the whole part of a number.
+static void checkConversion(IRBuilder<> &builder, Value *number, Type *type, bool isSigned) {
+  const fltSemantics &format = number->getType()->getScalarType()->getFltSemantics();
+  unsigned bits = type->getScalarSizeInBits();
+  auto constant = [&](const APInt &value, bool &isExact) {
+    APFloat result(format);
+    isExact = result.convertFromAPInt(value, /*IsSigned=*/true, APFloat::rmNearestTiesToEven) ==
+              APFloat::opOK;
+    return ConstantFP::get(number->getType(), result);
+  };
+  APInt one(bits + 2, 1);
+  bool isExact;
+  Value *tooLarge = builder.CreateFCmpUGE(number, constant(one << (bits - isSigned), isExact));
+  // Below the least number by less than one.
+  APInt least = isSigned ? -(one << (bits - 1)) : APInt(bits + 2, 0);
+  Constant *below = constant(least - 1, isExact);
+  Value *tooSmall = isExact ? builder.CreateFCmpULE(number, below)
+                            : builder.CreateFCmpULT(number, constant(least, isExact));
+  buildCheck(builder, builder.CreateOr(tooLarge, tooSmall),
+             "a conversion of a number that the integer type does not hold");
 }
 
 /// A number too large for its integer type becomes the nearest one that fits, NaN becomes 0.
@@ -96,6 +132,8 @@ static void defineConversion(CastInst *cast) {
     Type *floats = source->getType()->getWithNewType(builder.getFloatTy());
     source = builder.CreateFPExt(source, floats);
   }
+  if (checksOf(*cast->getModule()).arithmetic)
+    checkConversion(builder, source, cast->getType(), cast->getOpcode() == Instruction::FPToSI);
   Value *result = builder.CreateIntrinsic(id, {cast->getType(), source->getType()}, {source});
   cast->replaceAllUsesWith(result);
   cast->eraseFromParent();
@@ -110,6 +148,9 @@ static void defineIndex(Instruction *inst, unsigned operand, FixedVectorType *ty
     return;
   IRBuilder<> builder(inst);
   Value *asked = index;
+  if (checksOf(*inst->getModule()).bounds)
+    buildCheck(builder, builder.CreateICmpUGE(asked, ConstantInt::get(asked->getType(), length)),
+               "an index outside of the vector");
   index = builder.CreateAnd(index, PowerOf2Ceil(length) - 1);
   if (!isPowerOf2_32(length))
     index = builder.CreateBinaryIntrinsic(Intrinsic::umin, index,

@@ -11,9 +11,9 @@ namespace {
 
 class Visitor : public CodeVisitor<Visitor> {
 public:
-  Visitor(ASTContext &context, llvm::DenseSet<const Stmt *> &done, bool portable,
+  Visitor(ASTContext &context, llvm::DenseSet<const Stmt *> &done, bool keepsAmounts,
           std::vector<DefineExpressions::ThreadgroupVariable> &found)
-      : context(context), done(done), portable(portable), found(found) {}
+      : context(context), done(done), keepsAmounts(keepsAmounts), found(found) {}
 
   /// What was evaluated when the declaration was read came from the tree as it was then.
   bool VisitVarDecl(VarDecl *variable) {
@@ -68,7 +68,7 @@ public:
 private:
   ASTContext &context;
   llvm::DenseSet<const Stmt *> &done;
-  bool portable;
+  bool keepsAmounts;
   std::vector<DefineExpressions::ThreadgroupVariable> &found;
 
   static bool isCastToRecord(const Expr *pointer) {
@@ -91,7 +91,7 @@ private:
     if (amount->EvaluateAsInt(value, context) && !value.Val.getInt().isNegative() &&
         value.Val.getInt().getLimitedValue() < width)
       return;
-    if (portable) {
+    if (keepsAmounts) {
       if (mayBeConstant(amount))
         shift->setRHS(throughMemory(amount));
       return;
@@ -155,7 +155,7 @@ private:
 
 void DefineExpressions::run(ASTContext &context, Decl *declaration) {
   if (!context.getSourceManager().isInSystemHeader(declaration->getLocation()))
-    Visitor(context, done, portable, threadgroupVariables).TraverseDecl(declaration);
+    Visitor(context, done, keepsAmounts, threadgroupVariables).TraverseDecl(declaration);
 }
 
 } // namespace triton_metal

@@ -22,13 +22,14 @@ public:
   };
   std::vector<ThreadgroupVariable> threadgroupVariables;
 
-  /// In portable modules, amounts of shifts stay as they are, so that wide ones are seen.
-  explicit DefineExpressions(bool portable) : portable(portable) {}
+  /// In portable and checked modules, amounts of shifts stay as they are, so that wide ones are
+  /// seen.
+  explicit DefineExpressions(bool keepsAmounts) : keepsAmounts(keepsAmounts) {}
   /// May be called several times for a declaration; nothing is changed twice.
   void run(clang::ASTContext &context, clang::Decl *declaration);
 
 private:
-  bool portable;
+  bool keepsAmounts;
   llvm::DenseSet<const clang::Stmt *> done;
 };
 

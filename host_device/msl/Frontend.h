@@ -2,6 +2,7 @@
 // or subprocesses.
 #pragma once
 
+#include "host_device/Checks.h"
 #include "host_device/KernelInfo.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/LLVMContext.h"
@@ -33,6 +34,8 @@ struct MslOptions {
   bool portable = false;
   /// The kernels are for counting: their arrays become registers as they do on a GPU.
   bool count = false;
+  /// What the code of the kernels is checked for: the values of its operations.
+  Checks checks;
 };
 
 /// The metadata with the loops of portable code: for each, the line and the column of its first and

@@ -30,7 +30,10 @@ makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEn
   // A portable variable has any value each time that it comes to life.
   // Its signed arithmetic is marked, so that PessimizeOverflow.cpp sees what may overflow.
   if (!options.portable)
-    arguments.insert(arguments.end() - 1, {"-disable-lifetime-markers", "-fwrapv"});
+    arguments.insert(arguments.end() - 1, "-fwrapv");
+  // A variable whose reads are checked has no value each time that it comes to life.
+  if (!options.portable && !options.checks.initialized)
+    arguments.insert(arguments.end() - 1, "-disable-lifetime-markers");
   clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, diagnostics);
   clang::LangOptions &language = invocation->getLangOpts();
   language.SinglePrecisionConstants = true; // there is no double: 1.0 is a float

@@ -131,8 +131,9 @@ void KernelCollector::HandleTranslationUnit(ASTContext &context) {
     define.run(context, decl);
     if (options.portable) {
       coherent.run(context, decl);
-      collectLoops(decl);
     }
+    if (options.portable || options.checks.steps)
+      collectLoops(decl);
   }
   std::set<const VarDecl *> seenVariables;
   for (const VarDecl *variable : variables) {

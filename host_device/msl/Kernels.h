@@ -30,7 +30,8 @@ struct DeclaredConstant {
 class KernelCollector final : public clang::ASTConsumer {
 public:
   KernelCollector(DiagnosticCollector &diagnostics, const MslOptions &options)
-      : diagnostics(diagnostics), options(options), define(options.portable) {}
+      : diagnostics(diagnostics), options(options),
+        define(options.portable || options.checks.arithmetic) {}
 
   void Initialize(clang::ASTContext &context) override { ast = &context; }
   bool HandleTopLevelDecl(clang::DeclGroupRef group) override;

@@ -1,5 +1,6 @@
 #include "host_device/msl/Lowering.h"
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/CheckValues.h"
 #include "host_device/msl/MarkMath.h"
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/Passes.h"
@@ -209,7 +210,8 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
     if (!variable.isDeclaration() && !variable.getName().starts_with("llvm.")) {
       // Of a variable of its own, LLVM knows which elements nothing writes, and removes their
       // reads.
-      bool isAny = isPortable(module) && variable.getAddressSpace() == threadgroupSpace;
+      bool isAny = (isPortable(module) || checksOf(module).initialized) &&
+                   variable.getAddressSpace() == threadgroupSpace;
       variable.setLinkage(isAny ? GlobalValue::ExternalLinkage : GlobalValue::InternalLinkage);
       variable.setComdat(nullptr);
     }
@@ -337,6 +339,8 @@ void simplify(Module &module, const MslOptions &options) {
   clean.addPass(EarlyCSEPass());
   clean.addPass(SimplifyCFGPass());
   clean.addPass(CombineInstructionsPass());
+  if (options.checks.any())
+    clean.addPass(DropChecksPass());
   // Arrays become registers if their only indices come from `#pragma unroll` loops.
   addLoopPass(clean, LoopRotatePass());
   addLoopPass(clean, IndVarSimplifyPass());
@@ -363,6 +367,33 @@ void simplify(Module &module, const MslOptions &options) {
   manager.addPass(createModuleToFunctionPassAdaptor(std::move(clean)));
   manager.addPass(GlobalDCEPass());
   manager.run(module, modules);
+}
+
+/// Drops the calls of `__tm_together`, unless they are checked.
+void resolveTogether(Module &module, const Checks &checks) {
+  Function *together = module.getFunction(togetherName);
+  if (!together || checks.divergence)
+    return;
+  for (User *user : make_early_inc_range(together->users()))
+    if (auto *call = dyn_cast<CallInst>(user))
+      call->eraseFromParent();
+}
+
+/// Inlines everything and checks the kernels' variables.
+void checkAllVariables(Module &module, const SetVector<Function *> &kernels) {
+  PassBuilder builder;
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  AlwaysInlinerPass(/*InsertLifetime=*/false).run(module, modules);
+  for (Function *kernel : kernels)
+    checkVariables(*kernel);
 }
 
 /// Clang represents threadgroup variables as globals. Each kernel gets the variables that it uses,
@@ -515,6 +546,10 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
     prepareOverflow(module);
   }
   resolvePromises(module);
+  setChecks(module, options.checks);
+  resolveTogether(module, options.checks);
+  if (options.checks.nans)
+    checkNans(module);
   defineArithmetic(module);
   if (options.count)
     markMath(module);
@@ -530,7 +565,7 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   if (Error error = checkSize(module, entries))
     return error;
   // Counters and any values are for each instruction of the kernel.
-  if (!options.count && !options.portable)
+  if (!options.count && !options.portable && !options.checks.any())
     keepLongFunctions(module, entries);
   inlineEverything(module, entries);
   // Clang keeps some globals for the linker, which is not used here.
@@ -538,6 +573,8 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
     if (GlobalVariable *used = module.getNamedGlobal(name))
       used->eraseFromParent();
   loopTailCalls(module);
+  if (options.checks.initialized)
+    checkAllVariables(module, entries);
   simplify(module, options);
   placeThreadgroupVariables(module, pairs, threadgroupVariables);
   markUnusable(pairs, constants);

@@ -844,17 +844,18 @@ void bindLauncher(nb::module_ &module) {
 
   module.def(
       "push_launch_options",
-      [](bool checkBounds, std::optional<uint64_t> portable, bool count,
+      [](uint32_t checks, uint64_t maxSteps, std::optional<uint64_t> portable, bool count,
          std::optional<uint64_t> schedule, nb::object sink) {
         runtime::LaunchOptions options;
-        options.checkBounds = checkBounds;
+        options.checks = checks;
+        options.maxSteps = maxSteps;
         options.portable = portable.has_value();
         options.portableSeed = portable.value_or(0);
         options.count = count;
         options.scheduleSeed = schedule;
         settingsStack().push_back({options, std::move(sink)});
       },
-      nb::arg("check_bounds"), nb::arg("portable").none(), nb::arg("count"),
+      nb::arg("checks"), nb::arg("max_steps"), nb::arg("portable").none(), nb::arg("count"),
       nb::arg("schedule").none(), nb::arg("sink"));
   nb::class_<MockArray>(module, "MockArray", "Stands for an array while a kernel is compiled only.")
       .def(nb::init<std::string>());

@@ -2,6 +2,8 @@
 #include "Bindings.h"
 #include "Launching.h"
 
+#include "host_device/Checks.h"
+
 #include "runtime/HostDevice.h"
 
 #include <nanobind/stl/array.h>
@@ -14,6 +16,7 @@ namespace {
 using runtime::MetalLibrary;
 
 std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool checkBounds, bool portable,
+                                          const std::string &checks,
                                           const std::vector<std::string> &includeDirectories) {
   std::vector<const char *> directories;
   for (const std::string &directory : includeDirectories)
@@ -21,7 +24,12 @@ std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool checkBo
   HostText text;
   text.text = metal.data();
   text.size = metal.size();
-  text.checkBounds = checkBounds;
+  std::string unknown;
+  std::optional<Checks> wanted = Checks::parse(checks, &unknown);
+  if (!wanted)
+    throw nb::value_error(("there is no check '" + unknown + "'").c_str());
+  wanted->bounds |= checkBounds;
+  text.checks = wanted->bits();
   text.portable = portable;
   text.includeDirectories = directories.data();
   text.numIncludeDirectories = directories.size();
@@ -42,7 +50,8 @@ std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool checkBo
 
 void dispatch(const std::shared_ptr<MetalLibrary> &self, const std::string &name, nb::list bindings,
               std::array<uint32_t, 3> grid, std::array<uint32_t, 3> group,
-              std::optional<uint64_t> seed, uint64_t portableSeed) {
+              std::optional<uint64_t> seed, uint64_t portableSeed, uint64_t maxSteps,
+              uint32_t wholeBuffers) {
   HostKernel *kernel = unwrap(self->kernel(name));
   std::vector<BufferBinding> buffers;
   for (nb::handle entry : bindings) {
@@ -63,6 +72,8 @@ void dispatch(const std::shared_ptr<MetalLibrary> &self, const std::string &name
   launch.hasSeed = seed.has_value();
   launch.seed = seed.value_or(0);
   launch.portableSeed = portableSeed;
+  launch.maxSteps = maxSteps;
+  launch.wholeBuffers = wholeBuffers;
   llvm::Error error = llvm::Error::success();
   {
     nb::gil_scoped_release release;
@@ -82,7 +93,8 @@ void bindMetalLibrary(nb::module_ &module) {
   nb::class_<MetalLibrary>(module, "MetalLibrary",
                            "Metal text that the host Metal device compiled, with its kernels.")
       .def(nb::new_(&compileText), nb::arg("text"), nb::kw_only(), nb::arg("check_bounds") = false,
-           nb::arg("portable") = false, nb::arg("include_directories") = std::vector<std::string>())
+           nb::arg("portable") = false, nb::arg("checks") = "",
+           nb::arg("include_directories") = std::vector<std::string>())
       .def_prop_ro("kernels",
                    [](const std::shared_ptr<MetalLibrary> &self) {
                      nb::dict kernels;
@@ -99,6 +111,7 @@ void bindMetalLibrary(nb::module_ &module) {
           nb::arg("name"))
       .def("dispatch", &dispatch, nb::arg("name"), nb::arg("buffers"), nb::arg("grid"),
            nb::arg("group"), nb::arg("seed").none() = nb::none(), nb::arg("portable_seed") = 0,
+           nb::arg("max_steps") = 0, nb::arg("whole_buffers") = 0,
            "Runs a kernel on a grid of threads, whose edge groups are cut. A buffer is (address, "
            "bytes, writable), or None where nothing is bound.");
 }

@@ -47,7 +47,39 @@ class LaunchLog:
         return self.launches[-1].counters if self.launches else {}
 
 
-_CHECKS = ("bounds", "portable")
+# In the order of the bits of host_device/Checks.h.
+_CHECKS = (
+    "bounds",
+    "races",
+    "initialized",
+    "divergence",
+    "arithmetic",
+    "nans",
+    "outputs",
+    "steps",
+)
+# A NaN may be meant, and whether a buffer is an output is not known of a launch.
+_ALL_CHECKS = tuple(name for name in _CHECKS if name not in ("nans", "outputs"))
+
+
+def _check_bits(check: str | Sequence[str] | None) -> tuple[int, bool]:
+    """The bits of the checks, and whether the launch is portable."""
+    if check is None:
+        return 0, False
+    names = [check] if isinstance(check, str) else list(check)
+    names = [part for name in names for part in (name.split(",") if isinstance(name, str) else [name])]
+    if names == ["portable"]:
+        return 0, True
+    bits = 0
+    for name in names:
+        if name == "portable":
+            raise LaunchValueError('check="portable" cannot be combined with other checks')
+        if name != "all" and name not in _CHECKS:
+            known = ", ".join((*_CHECKS, "all", "portable"))
+            raise LaunchValueError(f"there is no check {name!r}; the checks are {known}")
+        for one in _ALL_CHECKS if name == "all" else (name,):
+            bits |= 1 << _CHECKS.index(one)
+    return bits, False
 
 
 def _seed(name: str, value: int | None) -> None:
@@ -59,22 +91,29 @@ def _seed(name: str, value: int | None) -> None:
 
 @contextmanager
 def launch_options(
-    check: str | None = None,
+    check: str | Sequence[str] | None = None,
     count: bool = False,
     schedule: int | None = None,
     seed: int | None = None,
+    max_steps: int | None = None,
 ) -> Iterator[LaunchLog]:
     """Launches in this block run with checks, with counters, or in a shuffled order.
 
-    ``check="bounds"`` stops at the first out-of-bounds access. ``check="portable"`` does so, too, answers what Metal
+    ``check="bounds"`` stops at the first out-of-bounds access. Further checks are ``"races"``, ``"initialized"``,
+    ``"divergence"``, ``"arithmetic"``, ``"nans"`` and ``"steps"`` (``max_steps`` iterations of loops for a SIMD-group);
+    several are given as a list, or as ``"all"``, which leaves out NaNs. A launch that fails a check leaves its arrays
+    as they were. ``check="portable"`` checks bounds, too, answers what Metal
     does not promise with the worst that it allows, and reports results that depend on it; ``seed`` draws its choices.
     ``count`` fills the log that the block receives. ``schedule`` is the seed of an order of threads and threadgroups.
     """
-    if check is not None and check not in _CHECKS:
-        raise LaunchValueError(f"there is no check {check!r}; the checks are {', '.join(_CHECKS)}")
+    bits, is_portable = _check_bits(check)
     _seed("schedule", schedule)
     _seed("seed", seed)
-    if seed is not None and check != "portable":
+    if max_steps is not None and (isinstance(max_steps, bool) or not isinstance(max_steps, int)):
+        raise LaunchTypeError(f"max_steps must be an integer, not {max_steps!r}")
+    if max_steps is not None and not (0 < max_steps < 1 << 64 and bits >> _CHECKS.index("steps") & 1):
+        raise LaunchValueError('max_steps is a positive number for check="steps" or check="all"')
+    if seed is not None and not is_portable:
         raise LaunchValueError(
             'seed draws the choices of check="portable"; add that, or use schedule'
         )
@@ -83,8 +122,8 @@ def launch_options(
     def record(kernel: CompiledKernel, counters: dict[str, int]) -> None:
         log.launches.append(LaunchRecord(kernel, counters))
 
-    portable = (seed or 0) if check == "portable" else None
-    _native.push_launch_options(check == "bounds", portable, bool(count), schedule, record)
+    portable = (seed or 0) if is_portable else None
+    _native.push_launch_options(bits, max_steps or 0, portable, bool(count), schedule, record)
     try:
         yield log
     finally:

@@ -26,7 +26,9 @@ def function(
 
 def pipeline(
     function: Any,
-    check_bounds: bool,
+    checks: str,
+    max_steps: int,
+    whole_buffers: int,
     portable: bool,
     counters: bool,
     parameters: Sequence[Any],

@@ -18,7 +18,17 @@ from .library import Function, Library
 from .pipeline import CommandBuffer, Pipeline, Queue
 from .reflection import parse
 
-_CHECKS = ("bounds",)
+_CHECKS = (
+    "bounds",
+    "races",
+    "initialized",
+    "divergence",
+    "arithmetic",
+    "nans",
+    "outputs",
+    "steps",
+)
+MAX_STEPS = 1 << 26
 _queues: weakref.WeakSet[Queue] = weakref.WeakSet()
 
 
@@ -82,12 +92,16 @@ class Device:
         checks: bool | str | Iterable[str] | None = None,
         portable: bool | None = None,
         counters: bool | None = None,
+        max_steps: int = MAX_STEPS,
+        outputs: Iterable[str] = (),
     ) -> Pipeline:
         """Compiles a function.
 
-        checks : "bounds" checks every access to memory: an access outside of its buffer, variable or array, or one
-            that is not aligned, stops the launch with the kernel's line, before anything outside is changed. True
-            means all checks.
+        checks : what launches are checked for: one name or several of "bounds", "races", "initialized", "divergence",
+            "arithmetic", "nans", "outputs" and "steps" (docs/checks.md). True or "all" means all but "nans". A launch
+            that fails a check raises `LaunchError` with the kernel's line and leaves all buffers as they were.
+        max_steps : with the check "steps", how many iterations of loops a SIMD-group may run.
+        outputs : with the check "outputs", the names of buffers of which a launch must write each byte.
         portable : answers what Metal does not promise with the worst that it allows, and reports a result that depends
             on it. Checks accesses, too.
         counters : counts what launches do, for `Run.counters`.
@@ -99,7 +113,9 @@ class Device:
         return Pipeline(
             function,
             self._queue,
-            "bounds" in wanted,
+            ",".join(sorted(wanted)),
+            max_steps,
+            _bits_of(function, outputs),
             self._portable if portable is None else portable,
             self._counters if counters is None else counters,
         )
@@ -171,12 +187,23 @@ def _watch_interrupts() -> None:
 
 def _read_checks(checks: bool | str | Iterable[str]) -> frozenset[str]:
     if isinstance(checks, bool):
-        return frozenset(_CHECKS if checks else ())
+        checks = ("all",) if checks else ()
     names = [checks] if isinstance(checks, str) else list(checks)
     for name in names:
-        if name not in _CHECKS:
+        if name not in (*_CHECKS, "all"):
             raise ValueError(f"there is no check {name!r}; the checks are {', '.join(_CHECKS)}")
     return frozenset(names)
+
+
+def _bits_of(function: Function, outputs: Iterable[str]) -> int:
+    """A bit for the index of each of these buffers."""
+    bits = 0
+    for name in outputs:
+        index = next((p.index for p in function.info.buffers if p.name == name), None)
+        if index is None:
+            raise ValueError(f"{function.name} has no buffer {name!r}")
+        bits |= 1 << index
+    return bits
 
 
 def _macro(value: Any) -> str:

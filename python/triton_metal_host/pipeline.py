@@ -99,7 +99,14 @@ class Pipeline:
     """
 
     def __init__(
-        self, function: Function, queue: Queue, check_bounds: bool, portable: bool, counters: bool
+        self,
+        function: Function,
+        queue: Queue,
+        checks: str,
+        max_steps: int,
+        whole_buffers: int,
+        portable: bool,
+        counters: bool,
     ) -> None:
         info: FunctionInfo = function.info
         self.function = function
@@ -109,7 +116,9 @@ class Pipeline:
         self._all_exist = all(parameter.exists for parameter in info.buffers)
         self._handle, self._static_memory, self._written = _engine.pipeline(
             function._handle,
-            check_bounds,
+            checks,
+            max_steps,
+            whole_buffers,
             portable,
             counters,
             info.buffers,

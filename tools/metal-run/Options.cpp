@@ -172,11 +172,33 @@ const std::vector<Row> &rows() {
       {"Checks", {}},
       {"",
        {"check", Takes::ValueOrNothing, "checks",
-        "Stop at the first access outside of its buffer, with the kernel's line",
+        "Stop at the first mistake of the kernel, with its line: all checks but nans, or some of "
+        "bounds, races, initialized, divergence, arithmetic, nans, outputs, steps",
         [](ToolOptions &options, StringRef value) -> Error {
-          if (!value.empty() && value != "bounds" && value != "all")
-            return failure("--check: there is no check '" + value + "'; the checks are bounds");
-          options.checks = value.empty() ? "all" : value.str();
+          std::string unknown;
+          auto checks = Checks::parse(value.empty() ? "all" : value, &unknown);
+          if (!checks)
+            return failure("--check: there is no check '" + unknown +
+                           "'; the checks are bounds, races, initialized, divergence, arithmetic, "
+                           "nans, outputs, steps");
+          options.checks = *checks;
+          return Error::success();
+        }}},
+      {"",
+       {"max-steps", Takes::Value, "count",
+        "With --check: how many iterations of loops a SIMD-group may run (default: 2^26)",
+        [](ToolOptions &options, StringRef value) -> Error {
+          std::optional<uint64_t> steps;
+          if (Error error = number("max-steps", value, steps))
+            return error;
+          options.maxSteps = *steps;
+          return Error::success();
+        }}},
+      {"",
+       {"whole", Takes::Value, "parameter",
+        "With --check: the kernel must write each byte of this buffer",
+        [](ToolOptions &options, StringRef value) -> Error {
+          options.whole.push_back(value.str());
           return Error::success();
         }}},
       {"",

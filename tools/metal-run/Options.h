@@ -37,8 +37,10 @@ struct ToolOptions {
   std::vector<Assignment> outputs, macros, constants;
   std::vector<std::string> shown, includeDirectories;
   bool help = false, list = false, info = false;
-  /// What is checked; empty for nothing.
-  std::string checks;
+  Checks checks;
+  uint64_t maxSteps = defaultMaxSteps;
+  /// Parameters of which a launch must write each byte.
+  std::vector<std::string> whole;
   bool portable = false;
   std::optional<uint64_t> seed, schedule;
   bool counters = false, json = false;

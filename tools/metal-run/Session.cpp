@@ -97,7 +97,15 @@ Error Session::plan(const DispatchOptions &given) {
   if (!function)
     return function.takeError();
   metal::PipelineOptions compile;
-  compile.checkBounds = !options.checks.empty();
+  compile.checks = options.checks;
+  compile.maxSteps = options.maxSteps;
+  if (info)
+    for (const std::string &name : options.whole) {
+      auto parameter = findParameter(*info, name, ParameterInfo::Kind::Buffer);
+      if (!parameter)
+        return parameter.takeError();
+      compile.wholeBuffers |= 1u << (*parameter)->index;
+    }
   compile.portable = options.portable;
   compile.counters = options.counters;
   Planned planned;

@@ -181,14 +181,23 @@ char letterOf(metal::ScalarType type) {
   return 0;
 }
 
-/// pipeline(function, check_bounds, portable, counters, parameters, convert)
+/// pipeline(function, checks, max_steps, whole_buffers, portable, counters, parameters, convert)
 ///   -> (pipeline, static threadgroup memory, written buffers)
 PyObject *newPipeline(PyObject *, PyObject *arguments) {
   PyObject *capsule = nullptr, *parameters = nullptr, *convert = nullptr;
-  int checkBounds = 0, portable = 0, counters = 0;
-  if (!PyArg_ParseTuple(arguments, "OpppOO", &capsule, &checkBounds, &portable, &counters,
-                        &parameters, &convert))
+  const char *checks = nullptr;
+  unsigned long long maxSteps = 0;
+  unsigned wholeBuffers = 0;
+  int portable = 0, counters = 0;
+  if (!PyArg_ParseTuple(arguments, "OsKIppOO", &capsule, &checks, &maxSteps, &wholeBuffers,
+                        &portable, &counters, &parameters, &convert))
     return nullptr;
+  std::string unknown;
+  std::optional<Checks> wanted = Checks::parse(checks, &unknown);
+  if (!wanted) {
+    PyErr_Format(PyExc_ValueError, "there is no check '%s'", unknown.c_str());
+    return nullptr;
+  }
   auto *function = unwrapped<HeldFunction>(capsule, functionName);
   if (!function)
     return nullptr;
@@ -197,7 +206,7 @@ PyObject *newPipeline(PyObject *, PyObject *arguments) {
   {
     WithoutLock unlocked;
     auto made = metal::Device().newComputePipelineState(
-        *function, {checkBounds != 0, portable != 0, counters != 0});
+        *function, {*wanted, portable != 0, counters != 0, maxSteps, wholeBuffers});
     if (made)
       pipeline->state = std::move(*made);
     else

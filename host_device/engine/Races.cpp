@@ -1,0 +1,517 @@
+#include "host_device/engine/Races.h"
+#include "host_device/engine/BufferContents.h"
+#include "host_device/engine/PerProcess.h"
+#include "host_device/engine/Runner.h"
+#include "host_device/engine/Visibility.h"
+#include <algorithm>
+#include <bit>
+
+namespace triton_metal::engine {
+
+static constexpr uint32_t memDevice = 1, memThreadgroup = 2; // of Metal's mem_flags
+
+//===----------------------------------------------------------------------===//
+// What orders threads
+//===----------------------------------------------------------------------===//
+
+void RaceRecord::enter(uint64_t number, const GroupState &state) {
+  group = &state;
+  groupStart = ++time;
+  groups.push_back({time, number});
+  for (Order &order : orders) {
+    order.floor = groupStart;
+    std::fill(std::begin(order.simdFloor), std::end(order.simdFloor), groupStart);
+  }
+  threadgroup.start = uint64_t(state.threadgroupMemory);
+  threadgroup.floor = groupStart;
+  threadgroup.hasReads = threadgroup.hasChanges = false;
+  if (fences)
+    fences->enter(groupStart);
+}
+
+void RaceRecord::passThreadgroupBarrier(uint32_t flags) {
+  ++time;
+  for (auto [flag, order] : {std::pair(memDevice, &orders[0]), {memThreadgroup, &orders[1]}})
+    if (flags & flag) {
+      order->floor = time;
+      std::fill(std::begin(order->simdFloor), std::end(order->simdFloor), time);
+    }
+  if (flags & memThreadgroup)
+    threadgroup.hasReads = threadgroup.hasChanges = false;
+  if (fences)
+    fences->barrier();
+}
+
+void RaceRecord::passSimdgroupBarrier(uint32_t simdgroup, uint32_t flags) {
+  ++time;
+  for (auto [flag, order] : {std::pair(memDevice, &orders[0]), {memThreadgroup, &orders[1]}})
+    if (flags & flag)
+      order->simdFloor[simdgroup] = time;
+}
+
+void RaceRecord::passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags) {
+  if (!fences || !(flags & (memDevice | memThreadgroup)))
+    return;
+  for (; mask; mask &= mask - 1)
+    fences->fence(simdgroup * simdWidth + std::countr_zero(mask),
+                  std::min(orders[0].floor, orders[1].floor), time);
+  ++time;
+}
+
+uint64_t RaceRecord::groupOf(uint64_t when) const {
+  auto after = std::upper_bound(groups.begin(), groups.end(), std::pair(when, ~uint64_t(0)));
+  return after == groups.begin() ? 0 : (after - 1)->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+inline bool RaceRecord::isConcurrent(const Region &region, const Order &order, Entry entry,
+                                     uint32_t thread) const {
+  uint64_t when = timeOf(entry);
+  if (when < region.floor || when - groupStart < order.floor - groupStart)
+    return false;
+  if (when >= groupStart) {
+    if (threadOf(entry) == thread)
+      return false;
+    uint32_t simdgroup = thread / simdWidth;
+    if (simdgroupOf(entry) == simdgroup && when < order.simdFloor[simdgroup])
+      return false;
+  }
+  if (!fences)
+    return true;
+  auto after = std::upper_bound(groups.begin(), groups.end(), std::pair(when, ~uint64_t(0)));
+  return !fences->isBefore(threadOf(entry), (after - 1)->first, when, thread);
+}
+
+/// Keeps two readers, so that each later writer meets one that it is not ordered with, if there is
+/// one. All that a thread or a barrier orders before the new one stand for nothing more than it.
+void RaceRecord::addReader(Region &region, const Order &order, size_t granule, Entry me) {
+  Entry &first = region.read[granule], &second = region.alsoRead[granule];
+  uint32_t thread = threadOf(me);
+  bool isAtomic = me & atomicBit;
+  auto gives = [&](Entry entry) {
+    if (isAtomic && !(entry & atomicBit) && timeOf(entry) >= order.floor)
+      return false;
+    return !isConcurrent(region, order, entry, thread) || (!isAtomic && (entry & atomicBit));
+  };
+  bool firstGives = gives(first), secondGives = gives(second);
+  if (firstGives) {
+    first = me;
+    if (secondGives)
+      second = 0;
+  } else if (secondGives) {
+    second = me;
+  } else if (!isAtomic) {
+    auto place = [&](Entry entry) {
+      return std::pair(timeOf(entry) < groupStart, simdgroupOf(entry));
+    };
+    if (place(first) == place(second) && place(me) != place(first))
+      second = me;
+  }
+}
+
+bool RaceRecord::checkGranule(Region &region, const Order &order, size_t granule, Entry me,
+                              uint32_t flags, Entry &other) {
+  uint32_t thread = threadOf(me);
+  auto meets = [&](Entry entry) {
+    if (!isConcurrent(region, order, entry, thread))
+      return false;
+    other = entry;
+    return true;
+  };
+  bool writes = flags & raceWrites, isAtomic = flags & raceAtomic;
+  if (meets(region.written[granule]))
+    return true;
+  if (region.hasChanges && !isAtomic &&
+      (meets(region.changed[granule]) || meets(region.alsoChanged[granule])))
+    return true;
+  if (!writes) {
+    region.hasReads = true;
+    addReader(region, order, granule, me);
+    return false;
+  }
+  if (region.hasReads)
+    for (Entry *reader : {&region.read[granule], &region.alsoRead[granule]})
+      if (!(isAtomic && (*reader & atomicBit)) && meets(*reader))
+        return true;
+  if (!isAtomic) {
+    region.written[granule] = me;
+    if (region.hasReads)
+      region.read[granule] = region.alsoRead[granule] = 0;
+    if (region.hasChanges)
+      region.changed[granule] = region.alsoChanged[granule] = 0;
+    return false;
+  }
+  region.hasChanges = true;
+  Entry &first = region.changed[granule], &second = region.alsoChanged[granule];
+  if (!isConcurrent(region, order, first, thread))
+    first = me;
+  else if (!isConcurrent(region, order, second, thread) ||
+           (simdgroupOf(first) == simdgroupOf(second) && simdgroupOf(me) != simdgroupOf(first)))
+    second = me;
+  return false;
+}
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__clang__) &&                             \
+    !(defined(__has_feature) && __has_feature(address_sanitizer))
+#define TM_WIDE __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
+#else
+#define TM_WIDE
+#endif
+
+/// Whether no entry is of another thread and unordered. Entry i is compared with thread
+/// `first + (i >> laneShift)`.
+TM_WIDE static bool areQuiet(const uint64_t *entries, size_t count, uint64_t floor,
+                             uint64_t groupStart, uint64_t orderedBefore, uint64_t first,
+                             unsigned laneShift, unsigned timeShift, uint64_t threadMask) {
+  uint64_t bad = 0;
+  for (size_t i = 0; i != count; ++i) {
+    uint64_t entry = entries[i], when = entry >> timeShift;
+    uint64_t unordered =
+        uint64_t(when >= floor) & uint64_t(when - groupStart >= orderedBefore - groupStart);
+    uint64_t own =
+        uint64_t(when >= groupStart) & uint64_t((entry & threadMask) == first + (i >> laneShift));
+    bad |= unordered & ~own & 1;
+  }
+  return !bad;
+}
+
+TM_WIDE static void setEntries(uint64_t *entries, size_t count, uint64_t first,
+                               unsigned laneShift) {
+  for (size_t i = 0; i != count; ++i)
+    entries[i] = first + (i >> laneShift);
+}
+
+/// For lanes that access neighbouring places, in their order: whether nothing races, and everything
+/// is recorded.
+bool RaceRecord::tryWhole(Region &region, const Order &order, size_t granule, size_t perLane,
+                          Entry first, uint32_t flags) {
+  if (!std::has_single_bit(perLane) || (flags & raceAtomic) || region.hasChanges)
+    return false;
+  size_t count = perLane * simdWidth;
+  unsigned laneShift = std::countr_zero(perLane);
+  auto quiet = [&](const Entries &entries) {
+    return areQuiet(entries + granule, count, region.floor, groupStart, order.floor,
+                    threadOf(first), laneShift, timeShift, maxThreadsPerThreadgroup - 1);
+  };
+  if (!quiet(region.written))
+    return false;
+  bool hadReads = region.hasReads;
+  if (hadReads && !(quiet(region.read) && quiet(region.alsoRead)))
+    return false;
+  if (flags & raceWrites) {
+    setEntries(region.written + granule, count, first, laneShift);
+    if (hadReads) {
+      std::fill_n(region.read + granule, count, 0);
+      std::fill_n(region.alsoRead + granule, count, 0);
+    }
+  } else {
+    region.hasReads = true;
+    setEntries(region.read + granule, count, first, laneShift);
+    if (hadReads)
+      std::fill_n(region.alsoRead + granule, count, 0);
+  }
+  return true;
+}
+
+bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
+                        uint32_t bytes, uint32_t site, uint32_t flags, FoundRace &found) {
+  bool isThreadgroup = flags & raceThreadgroup, isAtomic = flags & raceAtomic,
+       writes = flags & raceWrites;
+  const Order &order = orders[isThreadgroup];
+  site = std::min(site, (1u << siteBits) - 1);
+  Entry base = time << timeShift | Entry(site) << threadBits | simdgroup * simdWidth;
+  if (isAtomic)
+    base |= atomicBit;
+  // Two lanes stand for all that have one address.
+  if ((flags & accessUniform) && mask)
+    mask &= -mask | std::bit_floor(mask);
+  bool isWhole = mask == ~0u && (flags & accessConsecutive);
+  uint64_t markedChunk = ~uint64_t(0);
+  Region *region = isThreadgroup ? &threadgroup : nullptr;
+  for (; mask; mask &= mask - 1) {
+    uint32_t lane = std::countr_zero(mask);
+    uint64_t address = addresses[lane], size = bytes;
+    if (isWhole)
+      size *= simdWidth;
+    if (!isThreadgroup && (!region || address - region->start >= region->bytes)) {
+      if (!(region = findRegion(regions, last, address)))
+        continue;
+      markedChunk = ~uint64_t(0);
+    }
+    if (address - region->start >= region->bytes) // outside: the check of bounds says so
+      continue;
+    uint64_t end = std::min(address + size, region->start + region->bytes);
+    if (!isThreadgroup) {
+      uint64_t from = address >> chunkShift, to = (end - 1) >> chunkShift;
+      if (from != markedChunk || to != markedChunk) {
+        for (uint64_t chunk = from; chunk <= to; ++chunk)
+          region->chunks[chunk - (region->start >> chunkShift)] |= writes ? 3 : 1;
+        markedChunk = to;
+      }
+    }
+    uint64_t front = region->start >> region->shift;
+    size_t granule = (address >> region->shift) - front;
+    if (isWhole) {
+      size_t perLane = bytes >> region->shift;
+      if (address + size == end && perLane &&
+          tryWhole(*region, order, granule, perLane, base, flags))
+        return false;
+      isWhole = false;
+      end = std::min(address + bytes, region->start + region->bytes);
+    }
+    size_t behind = ((end - 1) >> region->shift) - front + 1;
+    for (; granule != behind; ++granule) {
+      Entry other;
+      if (!checkGranule(*region, order, granule, base | lane, flags, other))
+        continue;
+      found.address = std::max(address, (front + granule) << region->shift);
+      found.lane = lane;
+      found.other.site = siteOf(other);
+      found.other.thread = threadOf(other);
+      uint64_t number = groupOf(timeOf(other));
+      uint32_t width = launch->threadgroups[0], height = launch->threadgroups[1];
+      found.other.threadgroup = {uint32_t(number % width), uint32_t(number / width % height),
+                                 uint32_t(number / width / height)};
+      return true;
+    }
+    if (fences && isAtomic)
+      fences->atomic(simdgroup * simdWidth + lane, address, writes, flags & raceOrdered,
+                     std::min(orders[0].floor, orders[1].floor), time++);
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Times end here, so that they fit their bits.
+constexpr uint64_t lastTime = (uint64_t(1) << 35) - (uint64_t(1) << 33);
+constexpr size_t mostKeptEntries = size_t(64) << 20, mostKept = 64;
+} // namespace
+
+/// Entries of earlier launches, whose times are below the next one.
+struct KeptEntries {
+  std::mutex mutex;
+  struct List {
+    size_t capacity;
+    uint64_t *entries;
+    /// The next time that none of them has.
+    uint64_t end;
+  };
+  std::vector<List> lists;
+  size_t total = 0;
+  uint64_t next = 1;
+};
+
+Races::Races(const LaunchPlan &plan) : plan(plan) {
+  KeptEntries &kept = perProcess<KeptEntries>();
+  std::lock_guard lock(kept.mutex);
+  if (kept.next > lastTime) {
+    for (KeptEntries::List &list : kept.lists)
+      std::free(list.entries);
+    kept.lists.clear();
+    kept.total = 0;
+    kept.next = 1;
+  }
+  base = kept.next;
+}
+
+RaceRecord::Entries Races::allocate(size_t count) {
+  KeptEntries &kept = perProcess<KeptEntries>();
+  {
+    std::lock_guard lock(kept.mutex);
+    auto found = std::find_if(kept.lists.begin(), kept.lists.end(), [&](const auto &candidate) {
+      // Another launch may have ended since this one began.
+      return candidate.end <= base && candidate.capacity >= count &&
+             candidate.capacity / 8 <= count;
+    });
+    if (found != kept.lists.end()) {
+      KeptEntries::List list = *found;
+      kept.lists.erase(found);
+      kept.total -= list.capacity;
+      return {list.capacity, decltype(RaceRecord::Entries::list)(list.entries)};
+    }
+  }
+  auto *list = static_cast<uint64_t *>(std::calloc(count, sizeof(uint64_t)));
+  return {count, decltype(RaceRecord::Entries::list)(list)};
+}
+
+void Races::give(RaceRecord::Entries &entries, uint64_t end) {
+  KeptEntries &kept = perProcess<KeptEntries>();
+  if (!entries.list || kept.lists.size() >= mostKept ||
+      kept.total + entries.capacity > mostKeptEntries)
+    return;
+  kept.total += entries.capacity;
+  kept.lists.push_back({entries.capacity, entries.list.release(), end});
+}
+
+RaceRecord &Races::add() {
+  auto record = std::make_unique<RaceRecord>();
+  record->time = base;
+  record->launch = &plan.state;
+  if (plan.facts->hasFences)
+    record->fences = std::make_unique<Fences>();
+  auto fill = [&](RaceRecord::Region &region, uint32_t granule) {
+    region.shift = std::countr_zero(std::max(1u, granule));
+    size_t count =
+        ((region.start + region.bytes - 1) >> region.shift) - (region.start >> region.shift) + 1;
+    region.floor = base;
+    for (auto *entries :
+         {&region.written, &region.read, &region.alsoRead, &region.changed, &region.alsoChanged})
+      *entries = allocate(count);
+  };
+  for (auto [from, to] : Visibility::trackedRanges(plan.state)) {
+    RaceRecord::Region region;
+    region.start = from;
+    region.bytes = to - from;
+    fill(region, plan.facts->granule);
+    region.chunks.resize(((to - 1) >> chunkShift) - (from >> chunkShift) + 1);
+    record->regions.push_back(std::move(region));
+  }
+  if (plan.threadgroupBytes) {
+    record->threadgroup.bytes = plan.threadgroupBytes;
+    fill(record->threadgroup, plan.facts->threadgroupGranule);
+  }
+  std::lock_guard lock(mutex);
+  records.push_back(std::move(record));
+  return *records.back();
+}
+
+Races::~Races() {
+  KeptEntries &kept = perProcess<KeptEntries>();
+  std::lock_guard lock(kept.mutex);
+  // Another launch may have begun anew meanwhile.
+  bool isOld = kept.next < base;
+  for (std::unique_ptr<RaceRecord> &record : records) {
+    if (isOld)
+      continue;
+    kept.next = std::max(kept.next, record->time + 1);
+    record->regions.push_back(std::move(record->threadgroup));
+    for (RaceRecord::Region &region : record->regions)
+      for (auto *entries :
+           {&region.written, &region.read, &region.alsoRead, &region.changed, &region.alsoChanged})
+        give(*entries, record->time + 1);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Judgement
+//===----------------------------------------------------------------------===//
+
+bool Races::wasFound() const {
+  if (records.size() < 2)
+    return false;
+  for (size_t number = 0; number != records.front()->regions.size(); ++number) {
+    const RaceRecord::Region &first = records.front()->regions[number];
+    for (size_t chunk = 0; chunk != first.chunks.size(); ++chunk) {
+      unsigned accessed = 0, written = 0;
+      for (const auto &record : records) {
+        uint8_t use = record->regions[number].chunks[chunk];
+        accessed += use & 1;
+        written += use >> 1;
+      }
+      if (accessed < 2 || !written)
+        continue;
+      uint64_t from = std::max(first.start, ((first.start >> chunkShift) + chunk) << chunkShift);
+      uint64_t to = std::min(first.start + first.bytes, ((first.start >> chunkShift) + chunk + 1)
+                                                            << chunkShift);
+      size_t begin = (from >> first.shift) - (first.start >> first.shift);
+      size_t end = ((to - 1) >> first.shift) - (first.start >> first.shift) + 1;
+      for (size_t i = begin; i != end; ++i) {
+        // What the threads before have done: 1 read, 2 read by atomics, 4 changed by atomics, 8
+        // written.
+        unsigned before = 0;
+        for (const auto &record : records) {
+          const RaceRecord::Region &region = record->regions[number];
+          if (!(region.chunks[chunk] & 1))
+            continue;
+          unsigned use = 0;
+          auto counts = [&](RaceRecord::Entry entry) {
+            return RaceRecord::timeOf(entry) >= region.floor;
+          };
+          if (region.hasReads)
+            for (RaceRecord::Entry entry : {region.read[i], region.alsoRead[i]})
+              if (counts(entry))
+                use |= entry & RaceRecord::atomicBit ? 2 : 1;
+          if (region.hasChanges && (counts(region.changed[i]) || counts(region.alsoChanged[i])))
+            use |= 4;
+          if (counts(region.written[i]))
+            use |= 8;
+          auto meet = [](unsigned a, unsigned b) { return ((a & 8) && b) || ((a & 4) && (b & 1)); };
+          if (meet(before, use) || meet(use, before))
+            return true;
+          before |= use;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+std::optional<Races::Unwritten> Races::findUnwritten(uint64_t start, uint64_t bytes) const {
+  std::optional<Unwritten> result;
+  if (records.empty())
+    return bytes ? std::optional(Unwritten{0, bytes}) : std::nullopt;
+  for (uint64_t byte = 0, next; byte < bytes; byte = next) {
+    next = byte + 1;
+    bool isWritten = false;
+    for (const auto &record : records)
+      for (const RaceRecord::Region &region : record->regions) {
+        uint64_t at = start + byte - region.start;
+        if (at >= region.bytes)
+          continue;
+        uint64_t size = uint64_t(1) << region.shift;
+        next = std::min(bytes, (((start + byte) >> region.shift) << region.shift) + size - start);
+        size_t i = ((start + byte) >> region.shift) - (region.start >> region.shift);
+        for (const auto *entries : {&region.written, &region.changed, &region.alsoChanged})
+          isWritten |= RaceRecord::timeOf((*entries)[i]) >= region.floor;
+      }
+    if (isWritten)
+      continue;
+    if (!result)
+      result = Unwritten{byte, 0};
+    result->count += next - byte;
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The functions that kernels call
+//===----------------------------------------------------------------------===//
+
+extern "C" void __tm_runtime_access(GroupState *group, uint32_t simdgroup,
+                                    const uint64_t *addresses, uint32_t mask, uint32_t bytes,
+                                    uint32_t site, uint32_t flags) {
+  FoundRace found;
+  auto *races = static_cast<RaceRecord *>(group->races);
+  if (races && races->access(simdgroup, addresses, mask, bytes, site, flags, found))
+    static_cast<Runner *>(group->runner)
+        ->fail(Failure::Race, site, found.address, found.lane, found.other);
+}
+
+extern "C" void __tm_runtime_order(GroupState *group, uint32_t simdgroup, uint32_t flags,
+                                   uint32_t isThreadgroup) {
+  auto *races = static_cast<RaceRecord *>(group->races);
+  if (!isThreadgroup) {
+    if (races)
+      races->passSimdgroupBarrier(simdgroup, flags);
+  } else if (group->simdgroups == 1) {
+    if (races)
+      races->passThreadgroupBarrier(flags);
+  } else {
+    group->barrierFlags &= flags;
+  }
+}
+
+extern "C" void __tm_runtime_race_fence(GroupState *group, uint32_t simdgroup, uint32_t mask,
+                                        uint32_t flags) {
+  if (auto *races = static_cast<RaceRecord *>(group->races))
+    races->passFence(simdgroup, mask, flags);
+}
+
+} // namespace triton_metal::engine

@@ -1,0 +1,136 @@
+// Finds accesses of two threads to one place that nothing orders, whatever the order in which the
+// launch runs them.
+//
+// For each piece of memory (a granule) it is known which thread has written it last, and which two
+// threads have read or changed it atomically since. An access is compared with these. Barriers of a
+// threadgroup order all that its threads have done before with all that they do later, if their
+// flags name the memory; a simdgroup_barrier does so for a SIMD-group. Two threadgroups are ordered
+// by atomics with fences only (Fences.h).
+#pragma once
+
+#include "host_device/engine/Fences.h"
+#include "host_device/engine/Runtime.h"
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace triton_metal::engine {
+
+/// How an access takes part in races, as bits that are passed with AccessFlags.
+enum RaceFlags : uint32_t {
+  raceWrites = 64,
+  raceAtomic = 128,
+  raceThreadgroup = 256,
+  raceOrdered = 512,
+};
+
+/// The other side of a race.
+struct FoundRace {
+  uint64_t address;
+  uint32_t lane;
+  FailureRecord::Other other;
+};
+
+/// What the threadgroups that one host thread runs access.
+class RaceRecord {
+public:
+  /// A threadgroup begins.
+  void enter(uint64_t number, const GroupState &group);
+  /// All threads of the threadgroup have come to a barrier with these mem_flags.
+  void passThreadgroupBarrier(uint32_t flags);
+  void passSimdgroupBarrier(uint32_t simdgroup, uint32_t flags);
+  void passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags);
+  /// Returns whether there is a race. Otherwise the access is recorded.
+  bool access(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask, uint32_t bytes,
+              uint32_t site, uint32_t flags, FoundRace &found);
+
+private:
+  friend class Races;
+  struct Free {
+    void operator()(void *memory) const { std::free(memory); }
+  };
+  /// An entry is the time of an access, whether it was atomic, its site and its thread. Entries of
+  /// earlier launches, and in threadgroup memory of earlier threadgroups, count as empty.
+  using Entry = uint64_t;
+  static constexpr unsigned threadBits = 10, siteBits = 18;
+  static constexpr unsigned atomicShift = threadBits + siteBits, timeShift = atomicShift + 1;
+  static constexpr Entry atomicBit = Entry(1) << atomicShift;
+  static uint64_t timeOf(Entry entry) { return entry >> timeShift; }
+  static uint32_t threadOf(Entry entry) { return entry & (maxThreadsPerThreadgroup - 1); }
+  static uint32_t siteOf(Entry entry) { return entry >> threadBits & ((1u << siteBits) - 1); }
+  static uint32_t simdgroupOf(Entry entry) { return threadOf(entry) / simdWidth; }
+
+  struct Entries {
+    size_t capacity = 0;
+    std::unique_ptr<Entry[], Free> list;
+    Entry *operator+(size_t i) const { return list.get() + i; }
+    Entry &operator[](size_t i) const { return list[i]; }
+  };
+  struct Region {
+    uint64_t start = 0, bytes = 0;
+    unsigned shift = 0;
+    /// The first time that counts.
+    uint64_t floor = 0;
+    /// The last write; two threads that have read since; and two that have changed it by atomics.
+    Entries written, read, alsoRead, changed, alsoChanged;
+    bool hasReads = false, hasChanges = false;
+    /// For each chunk of device memory: 1 if it has been accessed, 3 if it has been written.
+    std::vector<uint8_t> chunks;
+  };
+  /// What orders accesses to device memory, or to threadgroup memory.
+  struct Order {
+    /// The time of the last barrier of the threadgroup.
+    uint64_t floor = 0;
+    uint64_t simdFloor[maxThreadsPerThreadgroup / simdWidth] = {};
+  };
+
+  struct Current;
+  /// Whether nothing orders the entry before this access.
+  bool isConcurrent(const Region &region, const Order &order, Entry entry, uint32_t thread) const;
+  bool checkGranule(Region &region, const Order &order, size_t granule, Entry me, uint32_t flags,
+                    Entry &other);
+  bool tryWhole(Region &region, const Order &order, size_t granule, size_t perLane, Entry first,
+                uint32_t flags);
+  void addReader(Region &region, const Order &order, size_t granule, Entry me);
+  uint64_t groupOf(uint64_t time) const;
+
+  std::vector<Region> regions;
+  Region threadgroup;
+  size_t last = 0;
+  Order orders[2];
+  uint64_t time = 0, groupStart = 0;
+  const GroupState *group = nullptr;
+  const LaunchState *launch = nullptr;
+  std::vector<std::pair<uint64_t, uint64_t>> groups; // the first time, and the number
+  std::unique_ptr<Fences> fences;
+};
+
+/// What all host threads of a launch access.
+class Races {
+public:
+  explicit Races(const LaunchPlan &plan);
+  ~Races();
+  Races(const Races &) = delete;
+
+  RaceRecord &add();
+  /// Whether what one host thread has run races with what another one has. To be asked at the end.
+  bool wasFound() const;
+  struct Unwritten {
+    uint64_t first, count;
+  };
+  /// The first byte of the memory that no thread has written, and how many there are.
+  std::optional<Unwritten> findUnwritten(uint64_t start, uint64_t bytes) const;
+
+private:
+  RaceRecord::Entries allocate(size_t count);
+  void give(RaceRecord::Entries &entries, uint64_t end);
+
+  const LaunchPlan &plan;
+  uint64_t base = 0;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<RaceRecord>> records;
+};
+
+} // namespace triton_metal::engine

@@ -1,0 +1,70 @@
+// Passes the accesses of checked code to device and threadgroup memory to Races.h.
+#include "host_device/engine/Builtins.h"
+#include "host_device/engine/Prepare.h"
+#include "host_device/engine/Races.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+
+using namespace llvm;
+
+namespace triton_metal::engine {
+
+static bool isOrdered(const Instruction &inst) {
+  AtomicOrdering order = AtomicOrdering::Monotonic;
+  if (auto *load = dyn_cast<LoadInst>(&inst))
+    order = load->getOrdering();
+  else if (auto *store = dyn_cast<StoreInst>(&inst))
+    order = store->getOrdering();
+  else if (auto *rmw = dyn_cast<AtomicRMWInst>(&inst))
+    order = rmw->getOrdering();
+  else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&inst))
+    order = exchange->getSuccessOrdering();
+  return isStrongerThanMonotonic(order);
+}
+
+void trackRaces(Function &function, const KernelInfo &kernel, bool onlyStores, CodeFacts &facts) {
+  SmallVector<std::pair<Instruction *, MemoryAccess>> accesses;
+  uint64_t granules[2] = {8, 8};
+  for (Instruction &inst : instructions(function)) {
+    if (isCallOf(&inst, "__tm_fence"))
+      facts.hasFences = true;
+    auto access = memoryAccess(inst);
+    if (!access || access->space == AddressSpace::Thread)
+      continue;
+    bool isThreadgroup = access->space == AddressSpace::Threadgroup;
+    if (!isThreadgroup && !facts.writtenBuffers)
+      continue;
+    if (onlyStores && (isThreadgroup || isa<LoadInst>(inst)))
+      continue;
+    narrowToNumber(*access);
+    facts.hasFences |= inst.isAtomic() && isOrdered(inst);
+    uint64_t &granule = granules[isThreadgroup];
+    // Metal's own alignment is checked. Clang may know of less.
+    granule = std::min({granule, access->bytes & -access->bytes, access->alignment});
+    accesses.push_back({&inst, *access});
+  }
+  facts.granule = granules[0];
+  facts.threadgroupGranule = granules[1];
+  Module &module = *function.getParent();
+  IRBuilder<> b(module.getContext());
+  Type *i32 = b.getInt32Ty();
+  for (auto &[inst, access] : accesses) {
+    Site site;
+    fillLocation(site, *inst);
+    fillObject(site, access);
+    uint32_t flags = isa<LoadInst>(inst) ? 0 : raceWrites;
+    if (inst->isAtomic())
+      flags |= raceAtomic | (isOrdered(*inst) ? raceOrdered : 0);
+    if (access.space == AddressSpace::Threadgroup)
+      flags |= raceThreadgroup;
+    Type *pointer = access.pointer->getType();
+    auto callee = declareBuiltin(module, accessName, b.getVoidTy(), {pointer, i32, i32, i32},
+                                 pointer->getPointerAddressSpace());
+    b.SetInsertPoint(inst);
+    b.CreateCall(callee, {access.pointer, b.getInt32(access.bytes), b.getInt32(facts.sites.size()),
+                          b.getInt32(flags)});
+    facts.sites.push_back(site);
+  }
+}
+
+} // namespace triton_metal::engine

@@ -1,0 +1,122 @@
+#include "host_device/msl/CheckValues.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+using namespace llvm;
+
+namespace triton_metal {
+
+static constexpr StringLiteral bitsName = "tm.checked";
+
+void setChecks(Module &module, const Checks &checks) {
+  if (!checks.any())
+    return;
+  LLVMContext &context = module.getContext();
+  module.getOrInsertNamedMetadata(bitsName)->addOperand(MDNode::get(
+      context,
+      {ConstantAsMetadata::get(ConstantInt::get(Type::getInt32Ty(context), checks.bits()))}));
+}
+
+Checks checksOf(const Module &module) {
+  NamedMDNode *node = module.getNamedMetadata(bitsName);
+  if (!node)
+    return {};
+  auto *bits = mdconst::extract<ConstantInt>(node->getOperand(0)->getOperand(0));
+  return Checks::fromBits(bits->getZExtValue());
+}
+
+void buildCheck(IRBuilderBase &builder, Value *bad, StringRef text) {
+  if (bad->getType()->isVectorTy())
+    bad = builder.CreateOrReduce(bad);
+  if (auto *constant = dyn_cast<ConstantInt>(bad); constant && constant->isZero())
+    return;
+  Module &module = *builder.GetInsertBlock()->getModule();
+  LLVMContext &context = module.getContext();
+  NamedMDNode *notes = module.getOrInsertNamedMetadata(checkNotesName);
+  auto *node = MDNode::get(context, {MDString::get(context, text)});
+  unsigned count = notes->getNumOperands(), number = count;
+  for (unsigned back = 1; back <= std::min(count, 32u) && number == count; ++back)
+    if (notes->getOperand(count - back) == node)
+      number = count - back;
+  if (number == count)
+    notes->addOperand(node);
+  auto callee = module.getOrInsertFunction(
+      checkValueName,
+      FunctionType::get(builder.getVoidTy(), {builder.getInt1Ty(), builder.getInt32Ty()}, false));
+  auto *function = cast<Function>(callee.getCallee());
+  function->setDoesNotThrow();
+  function->setConvergent();
+  function->setOnlyAccessesInaccessibleMemory();
+  function->addFnAttr(Attribute::NoMerge);
+  builder.CreateCall(callee, {bad, builder.getInt32(number)});
+}
+
+PreservedAnalyses DropChecksPass::run(Function &function, FunctionAnalysisManager &) {
+  bool changed = false;
+  for (Instruction &inst : make_early_inc_range(instructions(function))) {
+    auto *call = dyn_cast<CallInst>(&inst);
+    if (!call || !call->getCalledFunction() ||
+        call->getCalledFunction()->getName() != checkValueName)
+      continue;
+    auto *bad = dyn_cast<ConstantInt>(call->getArgOperand(0));
+    if (!bad || !bad->isZero())
+      continue;
+    call->eraseFromParent();
+    changed = true;
+  }
+  if (!changed)
+    return PreservedAnalyses::all();
+  PreservedAnalyses preserved;
+  preserved.preserveSet<CFGAnalyses>();
+  return preserved;
+}
+
+//===----------------------------------------------------------------------===//
+// NaN
+//===----------------------------------------------------------------------===//
+
+/// Whether the text of the function is a header of mathematical functions, whose steps may make
+/// NaNs that they do not return.
+static bool isMathematical(const Function &function) {
+  DISubprogram *program = function.getSubprogram();
+  StringRef file = program ? program->getFilename() : "";
+  return file.contains("float_math") || file.contains("metal_math") || file.contains("__tm_bfloat");
+}
+
+void checkNans(Module &module) {
+  for (Function &function : module) {
+    if (function.isDeclaration() || isMathematical(function))
+      continue;
+    SmallVector<Instruction *> made;
+    for (Instruction &inst : instructions(function)) {
+      if (!inst.getType()->isFPOrFPVectorTy())
+        continue;
+      auto *call = dyn_cast<CallInst>(&inst);
+      const Function *callee = call ? call->getCalledFunction() : nullptr;
+      bool isMath =
+          callee && (callee->isIntrinsic() || callee->getName().starts_with("__tm_libm") ||
+                     (!callee->isDeclaration() && isMathematical(*callee)));
+      if (isMath || isa<BinaryOperator>(inst))
+        made.push_back(&inst);
+    }
+    for (Instruction *inst : made) {
+      IRBuilder<> builder(inst->getNextNode());
+      builder.SetCurrentDebugLocation(inst->getDebugLoc());
+      Value *bad = builder.CreateFCmpUNO(inst, inst);
+      auto *call = dyn_cast<CallInst>(inst);
+      bool isKnown = true;
+      for (Use &use : call ? call->args() : inst->operands())
+        if (use->getType() == inst->getType())
+          bad = builder.CreateAnd(bad, builder.CreateFCmpORD(use, use));
+        else if (!use->getType()->isIntegerTy())
+          isKnown = false;
+      if (isKnown)
+        buildCheck(builder, bad, "a NaN comes of operands that are none");
+    }
+  }
+}
+
+} // namespace triton_metal

@@ -1,0 +1,375 @@
+// Finds reads of local variables that have no value yet.
+//
+// Each variable gets another one beside it, of the same type, that tells for each bit whether it
+// has been written. The passes that make registers of variables do so with both, and what is
+// provably written loses its check. Values that are only copied are not read: a copy takes over
+// what is known of each byte.
+#include "host_device/msl/CheckValues.h"
+#include "host_device/msl/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+
+using namespace llvm;
+
+namespace triton_metal {
+
+namespace {
+
+bool hasPointers(Type *type) {
+  if (type->isPtrOrPtrVectorTy())
+    return true;
+  if (auto *array = dyn_cast<ArrayType>(type))
+    return hasPointers(array->getElementType());
+  if (auto *structure = dyn_cast<StructType>(type))
+    return any_of(structure->elements(), hasPointers);
+  return false;
+}
+
+/// Makes registers of variables that hold pointers, so that it is known what each access accesses.
+void promotePointers(Function &function) {
+  Module &module = *function.getParent();
+  IRBuilder<> builder(function.getContext());
+  SmallVector<AllocaInst *> others;
+  for (Instruction &inst : instructions(function))
+    if (auto *variable = dyn_cast<AllocaInst>(&inst);
+        variable && !hasPointers(variable->getAllocatedType()))
+      others.push_back(variable);
+  auto callee = module.getOrInsertFunction(
+      "__tm_keep", FunctionType::get(builder.getVoidTy(), {builder.getPtrTy()}, false));
+  SmallVector<CallInst *> kept;
+  for (AllocaInst *variable : others) {
+    builder.SetInsertPoint(function.getEntryBlock().getTerminator());
+    if (variable->getParent() != &function.getEntryBlock())
+      builder.SetInsertPoint(variable->getNextNode());
+    kept.push_back(builder.CreateCall(callee, {variable}));
+  }
+  PassBuilder passes;
+  FunctionAnalysisManager functions;
+  passes.registerFunctionAnalyses(functions);
+  FunctionPassManager manager;
+  manager.addPass(DefineValuesPass());
+  manager.addPass(SROAPass(SROAOptions::PreserveCFG));
+  manager.addPass(DefineValuesPass());
+  manager.run(function, functions);
+  auto *keep = cast<Function>(callee.getCallee());
+  for (User *user : make_early_inc_range(keep->users()))
+    cast<CallInst>(user)->eraseFromParent();
+  keep->eraseFromParent();
+}
+
+/// The type with integers in place of other numbers, or null.
+Type *integersLike(const DataLayout &layout, Type *type) {
+  Type *scalar = type->getScalarType();
+  if (scalar->isPointerTy())
+    return type->getWithNewType(layout.getIntPtrType(scalar));
+  unsigned bits = scalar->getPrimitiveSizeInBits();
+  if (!bits || (type->isVectorTy() && bits % 8) ||
+      !(scalar->isIntegerTy() || scalar->isFloatingPointTy()))
+    return nullptr;
+  return type->getWithNewType(Type::getIntNTy(type->getContext(), bits));
+}
+
+class Checker {
+public:
+  explicit Checker(Function &function)
+      : function(function), layout(function.getDataLayout()), b(function.getContext()) {}
+
+  void run() {
+    SmallVector<AllocaInst *> variables;
+    for (Instruction &inst : instructions(function))
+      if (auto *variable = dyn_cast<AllocaInst>(&inst))
+        variables.push_back(variable);
+    for (AllocaInst *variable : variables)
+      if (!variable->isArrayAllocation() && layout.getTypeAllocSize(variable->getAllocatedType()))
+        findPlaces(variable);
+    dropMixed();
+    for (auto &[pointer, variable] : places)
+      if (auto *alloca = dyn_cast<AllocaInst>(pointer))
+        makeShadow(alloca);
+    SmallVector<Instruction *> accesses;
+    for (Instruction &inst : instructions(function))
+      accesses.push_back(&inst);
+    for (Instruction *inst : accesses)
+      if (auto *load = dyn_cast<LoadInst>(inst))
+        shadowLoad(load);
+    // Values made of loaded ones, in the order of their definitions.
+    for (Instruction *inst : accesses)
+      derive(inst);
+    for (auto &[phi, shadow] : phis)
+      for (unsigned i = 0; i != phi->getNumIncomingValues(); ++i)
+        shadow->addIncoming(shadowOf(phi->getIncomingValue(i)), phi->getIncomingBlock(i));
+    for (Instruction *inst : accesses)
+      if (auto *store = dyn_cast<StoreInst>(inst))
+        shadowStore(store);
+      else if (auto *memory = dyn_cast<MemIntrinsic>(inst))
+        shadowTransfer(memory);
+    for (auto &[value, shadow] : values)
+      checkUses(value, shadow);
+    for (Instruction *inst : accesses)
+      if (auto *intrinsic = dyn_cast<IntrinsicInst>(inst);
+          intrinsic && intrinsic->isLifetimeStartOrEnd())
+        intrinsic->eraseFromParent();
+  }
+
+private:
+  Function &function;
+  const DataLayout &layout;
+  IRBuilder<> b;
+  /// Pointers into variables, and the variable.
+  MapVector<Value *, AllocaInst *> places;
+  DenseMap<Value *, Value *> shadows;
+  SmallVector<std::pair<PHINode *, PHINode *>> phis;
+  /// Loaded values and what is made of them, with what is known of each bit.
+  MapVector<Value *, Value *> values;
+  DenseMap<Value *, StringRef> names;
+
+  /// Collects what points into the variable. One whose address goes elsewhere is not checked.
+  void findPlaces(AllocaInst *variable) {
+    SmallVector<Value *> work{variable};
+    SmallSetVector<Value *, 16> found;
+    while (!work.empty()) {
+      Value *pointer = work.pop_back_val();
+      if (!found.insert(pointer))
+        continue;
+      for (User *user : pointer->users()) {
+        if (isa<GetElementPtrInst, BitCastInst, AddrSpaceCastInst, PHINode>(user) ||
+            (isa<SelectInst>(user) && cast<SelectInst>(user)->getCondition() != pointer)) {
+          if (user->getType()->isVectorTy())
+            return;
+          work.push_back(user);
+          continue;
+        }
+        if (auto *load = dyn_cast<LoadInst>(user)) {
+          if (!integersLike(layout, load->getType()) || load->isAtomic())
+            return;
+        } else if (auto *store = dyn_cast<StoreInst>(user)) {
+          if (store->getValueOperand() == pointer || store->isAtomic() ||
+              !integersLike(layout, store->getValueOperand()->getType()))
+            return;
+        } else if (auto *intrinsic = dyn_cast<IntrinsicInst>(user)) {
+          if (!isa<MemIntrinsic>(intrinsic) && !intrinsic->isLifetimeStartOrEnd() &&
+              !isa<DbgInfoIntrinsic>(intrinsic))
+            return;
+        } else if (!isa<ICmpInst>(user)) {
+          return;
+        }
+      }
+    }
+    for (Value *pointer : found) {
+      auto [place, isNew] = places.insert({pointer, variable});
+      if (!isNew) // of several variables
+        place->second = nullptr;
+    }
+  }
+
+  /// A pointer into one of several variables is known if all that it comes from is.
+  void dropMixed() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      SmallPtrSet<AllocaInst *, 4> dropped;
+      for (auto &[pointer, variable] : places) {
+        auto *inst = cast<Instruction>(pointer);
+        if (!isa<PHINode, SelectInst>(inst))
+          continue;
+        unsigned first = isa<SelectInst>(inst);
+        for (unsigned i = first; i != inst->getNumOperands(); ++i)
+          if (Value *from = inst->getOperand(i); !places.count(from))
+            for (unsigned j = first; j != inst->getNumOperands(); ++j)
+              collectVariables(inst->getOperand(j), dropped);
+      }
+      if (dropped.empty())
+        return;
+      changed = true;
+      // Everything that may point into them.
+      SmallPtrSet<Value *, 16> gone(dropped.begin(), dropped.end());
+      for (bool grows = true; grows;) {
+        grows = false;
+        for (auto &[pointer, variable] : places)
+          if (!gone.count(pointer) && !isa<AllocaInst>(pointer) &&
+              any_of(cast<Instruction>(pointer)->operands(),
+                     [&](Value *operand) { return gone.count(operand); }))
+            grows |= gone.insert(pointer).second;
+      }
+      places.remove_if([&](auto &entry) { return gone.count(entry.first); });
+    }
+  }
+
+  void collectVariables(Value *pointer, SmallPtrSetImpl<AllocaInst *> &variables) {
+    SmallVector<Value *> work{pointer};
+    SmallPtrSet<Value *, 16> seen;
+    while (!work.empty()) {
+      Value *value = work.pop_back_val();
+      if (!seen.insert(value).second || !places.count(value))
+        continue;
+      if (auto *alloca = dyn_cast<AllocaInst>(value))
+        variables.insert(alloca);
+      else
+        for (Value *operand : cast<Instruction>(value)->operands())
+          work.push_back(operand);
+    }
+  }
+
+  void clear(Value *shadow, Type *type) {
+    b.CreateMemSet(shadow, b.getInt8(0), layout.getTypeAllocSize(type).getFixedValue(),
+                   cast<AllocaInst>(shadow)->getAlign());
+  }
+
+  void makeShadow(AllocaInst *variable) {
+    b.SetInsertPoint(variable->getNextNode());
+    b.SetCurrentDebugLocation(DebugLoc());
+    auto *shadow = b.CreateAlloca(variable->getAllocatedType(), variable->getAddressSpace(),
+                                  nullptr, variable->getName() + ".written");
+    shadow->setAlignment(variable->getAlign());
+    shadows[variable] = shadow;
+    clear(shadow, variable->getAllocatedType());
+    for (User *user : variable->users())
+      if (auto *marker = dyn_cast<IntrinsicInst>(user);
+          marker && marker->getIntrinsicID() == Intrinsic::lifetime_start) {
+        b.SetInsertPoint(marker);
+        clear(shadow, variable->getAllocatedType());
+      }
+  }
+
+  /// The shadow's address for a pointer into a variable.
+  Value *shadowPlace(Value *pointer) {
+    if (Value *known = shadows.lookup(pointer))
+      return known;
+    auto *inst = cast<Instruction>(pointer);
+    Instruction *copy = inst->clone();
+    copy->insertBefore(inst->getIterator());
+    shadows[pointer] = copy;
+    unsigned first = isa<SelectInst>(inst);
+    unsigned end = isa<PHINode, SelectInst>(inst) ? inst->getNumOperands() : 1;
+    for (unsigned i = first; i != end; ++i)
+      copy->setOperand(i, shadowPlace(inst->getOperand(i)));
+    return copy;
+  }
+
+  StringRef nameOf(Value *pointer) {
+    AllocaInst *variable = places.lookup(pointer);
+    return variable ? variable->getName().split('.').first : "";
+  }
+
+  void shadowLoad(LoadInst *load) {
+    Value *pointer = load->getPointerOperand();
+    if (!places.count(pointer))
+      return;
+    b.SetInsertPoint(load);
+    values[load] = b.CreateAlignedLoad(integersLike(layout, load->getType()), shadowPlace(pointer),
+                                       load->getAlign());
+    names[load] = nameOf(pointer);
+  }
+
+  Value *shadowOf(Value *value) {
+    if (Value *known = values.lookup(value))
+      return known;
+    return Constant::getAllOnesValue(integersLike(layout, value->getType()));
+  }
+
+  static bool isTransparent(const User *user, const Value *value) {
+    if (auto *store = dyn_cast<StoreInst>(user))
+      return store->getValueOperand() == value;
+    if (auto *extract = dyn_cast<ExtractElementInst>(user))
+      return extract->getVectorOperand() == value && isa<ConstantInt>(extract->getIndexOperand());
+    if (auto *insert = dyn_cast<InsertElementInst>(user))
+      return isa<ConstantInt>(insert->getOperand(2));
+    if (auto *cast = dyn_cast<BitCastInst>(user))
+      return cast->getType()->isIntOrIntVectorTy() || cast->getType()->isFPOrFPVectorTy();
+    return isa<ShuffleVectorInst>(user) || isa<PHINode>(user);
+  }
+
+  void derive(Instruction *inst) {
+    if (values.count(inst) || !integersLike(layout, inst->getType()))
+      return;
+    if (none_of(inst->operands(), [&](Value *operand) { return values.count(operand); }) ||
+        none_of(inst->operands(), [&](Value *operand) {
+          return values.count(operand) && isTransparent(inst, operand);
+        }))
+      return;
+    if (isa<StoreInst>(inst))
+      return;
+    b.SetInsertPoint(inst);
+    Value *shadow = nullptr;
+    auto *type = integersLike(layout, inst->getType());
+    if (isa<ExtractElementInst>(inst)) {
+      shadow = b.CreateExtractElement(shadowOf(inst->getOperand(0)), inst->getOperand(1));
+    } else if (isa<InsertElementInst>(inst)) {
+      shadow = b.CreateInsertElement(shadowOf(inst->getOperand(0)), shadowOf(inst->getOperand(1)),
+                                     inst->getOperand(2));
+    } else if (auto *shuffle = dyn_cast<ShuffleVectorInst>(inst)) {
+      shadow = b.CreateShuffleVector(shadowOf(shuffle->getOperand(0)),
+                                     shadowOf(shuffle->getOperand(1)), shuffle->getShuffleMask());
+      // An element that is not chosen has no value to be read.
+      for (auto [i, element] : enumerate(shuffle->getShuffleMask()))
+        if (element < 0)
+          shadow = b.CreateInsertElement(shadow, Constant::getAllOnesValue(type->getScalarType()),
+                                         uint64_t(i));
+    } else if (isa<BitCastInst>(inst)) {
+      shadow = b.CreateBitCast(shadowOf(inst->getOperand(0)), type);
+    } else if (auto *phi = dyn_cast<PHINode>(inst)) {
+      PHINode *copy = b.CreatePHI(type, phi->getNumIncomingValues());
+      phis.push_back({phi, copy});
+      shadow = copy;
+    }
+    if (!shadow)
+      return;
+    values[inst] = shadow;
+    for (Value *operand : inst->operands())
+      if (StringRef name = names.lookup(operand); !name.empty())
+        names[inst] = name;
+  }
+
+  void shadowStore(StoreInst *store) {
+    Value *pointer = store->getPointerOperand();
+    if (!places.count(pointer))
+      return;
+    b.SetInsertPoint(store);
+    b.CreateAlignedStore(shadowOf(store->getValueOperand()), shadowPlace(pointer),
+                         store->getAlign());
+  }
+
+  void shadowTransfer(MemIntrinsic *memory) {
+    if (!places.count(memory->getRawDest()))
+      return;
+    b.SetInsertPoint(memory);
+    Value *shadow = shadowPlace(memory->getRawDest());
+    auto *transfer = dyn_cast<MemTransferInst>(memory);
+    if (transfer && places.count(transfer->getRawSource()))
+      b.CreateMemMove(shadow, memory->getDestAlign(), shadowPlace(transfer->getRawSource()),
+                      transfer->getSourceAlign(), memory->getLength());
+    else
+      b.CreateMemSet(shadow, b.getInt8(0xff), memory->getLength(), memory->getDestAlign());
+  }
+
+  void checkUses(Value *value, Value *shadow) {
+    bool isRead = any_of(value->users(), [&](User *user) {
+      if (auto *store = dyn_cast<StoreInst>(user); store && store->getValueOperand() == value)
+        return !places.count(store->getPointerOperand());
+      return !isTransparent(user, value) || (!isa<StoreInst>(user) && !values.count(user));
+    });
+    auto *inst = cast<Instruction>(value);
+    if (!isRead)
+      return;
+    b.SetInsertPoint(isa<PHINode>(inst) ? &*inst->getParent()->getFirstInsertionPt()
+                                        : inst->getNextNode());
+    b.SetCurrentDebugLocation(inst->getDebugLoc());
+    Value *bad = b.CreateICmpNE(shadow, Constant::getAllOnesValue(shadow->getType()));
+    StringRef name = names.lookup(value);
+    buildCheck(b, bad,
+               name.empty() ? std::string("a variable is read before it has a value")
+                            : ("the variable '" + name + "' is read before it has a value").str());
+  }
+};
+
+} // namespace
+
+void checkVariables(Function &function) {
+  promotePointers(function);
+  Checker(function).run();
+}
+
+} // namespace triton_metal
