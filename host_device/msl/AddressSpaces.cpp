@@ -37,6 +37,21 @@ public:
     return true;
   }
 
+  /// As in Metal, of the floating-point types only bfloat itself becomes a bfloat without a cast.
+  bool VisitImplicitCastExpr(ImplicitCastExpr *cast) {
+    if (cast->getCastKind() != CK_FloatingCast || cast->isPartOfExplicitCast() ||
+        !isBfloat(cast->getType()) || isBfloat(cast->getSubExpr()->getType()))
+      return true;
+    const SourceManager &sources = context.getSourceManager();
+    SourceLocation location = cast->getExprLoc();
+    if (!sources.isInSystemHeader(sources.getExpansionLoc(location)) &&
+        seen.insert(location).second)
+      diagnostics.error(sources, location,
+                        "a '" + spelling(cast->getSubExpr()->getType()) +
+                            "' becomes a 'bfloat' only by an explicit conversion");
+    return true;
+  }
+
   bool VisitCastExpr(CastExpr *cast) {
     if (cast->getCastKind() != CK_AddressSpaceConversion || cast->isGLValue() ||
         objects.contains(cast))
@@ -66,12 +81,14 @@ private:
       return;
     diagnostics.error(context.getSourceManager(), object->getExprLoc(),
                       "the method '" + method->getNameAsString() +
-                          "' is for objects in another address space than this '" +
-                          type.getAsString(context.getPrintingPolicy()) + "'");
+                          "' is for objects in another address space than this '" + spelling(type) +
+                          "'");
   }
 
+  static bool isBfloat(QualType type) { return type->isSpecificBuiltinType(BuiltinType::Float); }
+
   std::string spelling(QualType type) const {
-    std::string text = type.getAsString(context.getPrintingPolicy());
+    std::string text = typeInMetal(type.getAsString(context.getPrintingPolicy()));
     bool isThread = type->isPointerType() && !type->getPointeeType().hasAddressSpace();
     return isThread ? "thread " + text : text;
   }

@@ -139,6 +139,23 @@ static void defineConversion(CastInst *cast) {
   cast->eraseFromParent();
 }
 
+/// A bfloat is made from an integer, and from a half, by way of a float. (Clang takes one of the
+/// two short formats for the longer.)
+static void defineShortFloat(CastInst *cast) {
+  Value *source = cast->getOperand(0);
+  Type *from = source->getType()->getScalarType(), *to = cast->getType()->getScalarType();
+  bool fromInteger = to->isBFloatTy() && !from->isFloatingPointTy();
+  bool fromOther = (from->isHalfTy() && to->isBFloatTy()) || (from->isBFloatTy() && to->isHalfTy());
+  if (!fromInteger && !fromOther)
+    return;
+  IRBuilder<> builder(cast);
+  Type *floats = cast->getType()->getWithNewType(builder.getFloatTy());
+  Value *number = fromInteger ? builder.CreateCast(cast->getOpcode(), source, floats)
+                              : builder.CreateFPExt(source, floats);
+  cast->replaceAllUsesWith(builder.CreateFPTrunc(number, cast->getType()));
+  cast->eraseFromParent();
+}
+
 /// An index of a vector counts modulo the power of two that its length fits in, and ends at its
 /// last element.
 static void defineIndex(Instruction *inst, unsigned operand, FixedVectorType *type) {
@@ -233,6 +250,12 @@ PreservedAnalyses DefineArithmeticPass::run(Function &function, FunctionAnalysis
     case Instruction::FPToSI:
     case Instruction::FPToUI:
       defineConversion(cast<CastInst>(&instruction));
+      break;
+    case Instruction::SIToFP:
+    case Instruction::UIToFP:
+    case Instruction::FPExt:
+    case Instruction::FPTrunc:
+      defineShortFloat(cast<CastInst>(&instruction));
       break;
     case Instruction::ExtractElement:
       defineIndex(&instruction, 1, cast<FixedVectorType>(instruction.getOperand(0)->getType()));

@@ -25,6 +25,12 @@ public:
                          function ? function->getNameAsString() : std::string(), place.getLine(),
                          place.getColumn()});
       }
+    // Threadgroup memory has no value at first: Metal runs no constructor for it.
+    if (variable->getType().getAddressSpace() == LangAS::opencl_local &&
+        isa_and_nonnull<CXXConstructExpr>(variable->getInit())) {
+      variable->setInit(nullptr);
+      return true;
+    }
     if (variable->hasInit() && !variable->isConstexpr() && !variable->getInit()->isValueDependent())
       variable->setInit(variable->getInit());
     return true;

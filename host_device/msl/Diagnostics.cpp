@@ -1,6 +1,8 @@
 #include "host_device/msl/Diagnostics.h"
+#include "clang/AST/ASTDiagnostic.h"
 #include "clang/Basic/SourceManager.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 using llvm::StringRef;
@@ -14,13 +16,56 @@ std::string inMetal(StringRef message) {
   static const std::pair<StringRef, StringRef> words[] = {
       {"__restrict ", ""},        {"__global", "device"},    {"__constant", "constant"},
       {"__local", "threadgroup"}, {"__tm_kernel", "kernel"}, {"__tm_threadgroup", "threadgroup"},
-      {"_Float16", "half"},       {"__bf16", "bfloat"},      {"__metal_has_no_double", "double"},
+      {"_Float16", "half"},
   };
   std::string text = message.str();
   for (auto [from, to] : words)
     for (size_t at; (at = text.find(from.data(), 0, from.size())) != std::string::npos;)
       text.replace(at, from.size(), to.data(), to.size());
   return text;
+}
+
+std::string typeInMetal(StringRef text) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+    size_t end = at;
+    while (end < text.size() && isWord(text[end]))
+      ++end;
+    StringRef word = text.slice(at, end);
+    if (word.empty())
+      result += text[at++];
+    else
+      result += word == "double" ? "float" : word == "float" ? "bfloat" : word;
+    at = std::max(at, end);
+  }
+  return result;
+}
+
+/// `'half' (aka 'half')` -> `'half'`.
+static std::string withoutRepetition(std::string text) {
+  constexpr StringRef middle = " (aka ";
+  size_t at = text.find(middle);
+  if (at == std::string::npos || text.back() != ')')
+    return text;
+  StringRef also = StringRef(text).slice(at + middle.size(), text.size() - 1);
+  return StringRef(text).take_front(at) == also ? text.substr(0, at) : text;
+}
+
+void nameTypesInMetal(clang::DiagnosticsEngine &engine, clang::ASTContext &context) {
+  engine.SetArgToStringFn(
+      [](clang::DiagnosticsEngine::ArgumentKind kind, intptr_t value, StringRef modifier,
+         StringRef argument, llvm::ArrayRef<clang::DiagnosticsEngine::ArgumentValue> previous,
+         llvm::SmallVectorImpl<char> &output, void *context, llvm::ArrayRef<intptr_t> types) {
+        llvm::SmallString<64> text;
+        clang::FormatASTNodeDiagnosticArgument(kind, value, modifier, argument, previous, text,
+                                               context, types);
+        bool isType = kind != clang::DiagnosticsEngine::ak_identifierinfo;
+        std::string result =
+            isType ? withoutRepetition(typeInMetal(inMetal(text))) : text.str().str();
+        output.append(result.begin(), result.end());
+      },
+      &context);
 }
 
 void DiagnosticCollector::show(StringRef level, StringRef message,

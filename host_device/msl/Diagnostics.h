@@ -8,6 +8,10 @@
 #include <memory>
 #include <string>
 
+namespace clang {
+class ASTContext;
+}
+
 namespace triton_metal {
 
 /// A file as the user wrote it, and as clang reads it.
@@ -22,6 +26,12 @@ using SourceTexts = llvm::StringMap<std::unique_ptr<SourceText>>;
 
 /// Replaces clang's terms by Metal's terms.
 std::string inMetal(llvm::StringRef message);
+
+/// The names of types in a text of clang's: `double` is Metal's float, and `float` its bfloat.
+std::string typeInMetal(llvm::StringRef text);
+
+/// Makes clang use Metal's names for types in its messages. The AST context must exist.
+void nameTypesInMetal(clang::DiagnosticsEngine &engine, clang::ASTContext &context);
 
 /// Collects errors and their notes, with positions in the original text.
 class DiagnosticCollector final : public clang::DiagnosticConsumer {

@@ -43,8 +43,9 @@ private:
 /// kernels.
 class MslAction final : public clang::ASTFrontendAction {
 public:
-  MslAction(LLVMContext &context, DiagnosticCollector &diagnostics, const MslOptions &options)
-      : context(context), diagnostics(diagnostics), options(options) {}
+  MslAction(LLVMContext &context, DiagnosticCollector &diagnostics, const MslOptions &options,
+            bool hasPrelude)
+      : context(context), diagnostics(diagnostics), options(options), hasPrelude(hasPrelude) {}
 
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance &instance,
                                                         StringRef) override {
@@ -61,12 +62,17 @@ public:
   }
 
   bool BeginSourceFileAction(clang::CompilerInstance &instance) override {
-    enableAddressSpaces(instance);
+    enableKeywords(instance);
     instance.getPreprocessor().addPPCallbacks(std::make_unique<ExpansionLimit>());
     return true;
   }
 
   void ExecuteAction() override {
+    clang::CompilerInstance &instance = getCompilerInstance();
+    beginUsersText(instance, hasPrelude);
+    instance.createSema(getTranslationUnitKind(), nullptr);
+    // The construction of Sema has set clang's own function for the names of types.
+    nameTypesInMetal(instance.getDiagnostics(), instance.getASTContext());
     ASTFrontendAction::ExecuteAction();
     if (diagnostics.hasErrors())
       return;
@@ -105,6 +111,7 @@ private:
   LLVMContext &context;
   DiagnosticCollector &diagnostics;
   const MslOptions &options;
+  bool hasPrelude;
   clang::CodeGenerator *codeGenerator = nullptr;
   KernelCollector *collector = nullptr;
 };
@@ -127,7 +134,7 @@ Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
   auto owner =
       makeInstance(files, mainPath, options, diagnostics, /*withPrelude=*/!prelude.empty());
   clang::CompilerInstance &instance = *owner;
-  MslAction action(context, diagnostics, options);
+  MslAction action(context, diagnostics, options, !prelude.empty());
   const clang::FrontendInputFile &input = instance.getFrontendOpts().Inputs.front();
   if (action.BeginSourceFile(instance, input)) {
     if (Error error = action.Execute())

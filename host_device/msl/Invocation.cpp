@@ -18,13 +18,12 @@ makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEn
                bool withPrelude) {
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   std::vector<const char *> arguments = {
-      "-triple", metalTriple, "-x", "c++", "-std=c++20", "-emit-llvm-only",
+      "-triple", metalTriple, "-x", "c++", "-std=c++23", "-emit-llvm-only",
       // Optimised code, but only by this front end's own passes.
       "-O2", "-disable-llvm-passes", "-ffp-contract=off", "-ffreestanding", "-fno-builtin",
       "-fdeclspec", "-fno-rtti", "-fno-threadsafe-statics", "-nostdsysteminc", "-nobuiltininc",
       "-relaxed-aliasing", "-debug-info-kind=line-tables-only", "-dwarf-version=5",
-      "-mframe-pointer=none", "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none",
-      "-Wno-everything",
+      "-mframe-pointer=none", "-ffloat16-excess-precision=none", "-Wno-everything",
       // Metal's own compiler accepts these, at most with a warning.
       "-Wno-error=c++11-narrowing", "-Wno-error=reserved-user-defined-literal", path};
   // A portable variable has any value each time that it comes to life.
@@ -36,7 +35,6 @@ makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEn
     arguments.insert(arguments.end() - 1, "-disable-lifetime-markers");
   clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, diagnostics);
   clang::LangOptions &language = invocation->getLangOpts();
-  language.SinglePrecisionConstants = true; // there is no double: 1.0 is a float
   language.NativeHalfType = language.NativeHalfArgsAndReturns = true;
   language.CXXExceptions = language.Exceptions = false;
   language.PointerOverflowDefined = true;
@@ -54,7 +52,7 @@ makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEn
     preprocessor.Includes.push_back("metal_stdlib");
   }
   for (const auto &[name, value] : options.macros)
-    preprocessor.addMacroDef(name + "=" + value);
+    preprocessor.addMacroDef(name + "=" + rewriteMsl(value).text);
   clang::HeaderSearchOptions &search = invocation->getHeaderSearchOpts();
   search.UseBuiltinIncludes = search.UseStandardSystemIncludes = search.UseStandardCXXIncludes =
       false;
@@ -83,6 +81,15 @@ std::unique_ptr<clang::CompilerInstance> makeInstance(IntrusiveRefCntPtr<vfs::Fi
   return instance;
 }
 
+void beginUsersText(clang::CompilerInstance &instance, bool hasPrelude) {
+  if (hasPrelude)
+    useMetalsLanguage(instance);
+  clang::Preprocessor &preprocessor = instance.getPreprocessor();
+  preprocessor.setPredefines(
+      preprocessor.getPredefines() +
+      "#pragma clang attribute push(__attribute__((__tm_overload)), apply_to = function)\n");
+}
+
 namespace {
 
 /// Parses a header and serialises its AST.
@@ -96,7 +103,7 @@ public:
         /*AllowASTWithErrors=*/false, /*IncludeTimestamps=*/false);
   }
   bool BeginSourceFileAction(clang::CompilerInstance &instance) override {
-    enableAddressSpaces(instance);
+    enableKeywords(instance);
     return true;
   }
   clang::TranslationUnitKind getTranslationUnitKind() override { return clang::TU_Prefix; }

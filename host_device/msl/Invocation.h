@@ -9,6 +9,13 @@
 
 namespace triton_metal {
 
+/// The end of the user's text for clang: see beginUsersText.
+inline constexpr const char *pragmaAtEnd = "\n#pragma clang attribute pop\n";
+
+/// Prepares for the user's text, after the standard library: applies the attribute that orders
+/// overloads to each function, and selects Metal's version of C++.
+void beginUsersText(clang::CompilerInstance &instance, bool hasPrelude);
+
 /// The path under which clang sees the kernel's text.
 inline constexpr const char *mainPath = "/metal/main.metal";
 /// The path under which clang sees the parsed standard library.

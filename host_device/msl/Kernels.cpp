@@ -18,7 +18,7 @@ namespace triton_metal {
 
 /// The spelling of a type in Metal.
 static std::string spelling(QualType type, const ASTContext &ast) {
-  std::string text = inMetal(type.getAsString(ast.getPrintingPolicy()));
+  std::string text = inMetal(typeInMetal(type.getAsString(ast.getPrintingPolicy())));
   for (StringRef space : {"device ", "constant ", "threadgroup "})
     if (StringRef(text).starts_with(space))
       text.erase(0, space.size());

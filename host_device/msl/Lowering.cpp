@@ -1,6 +1,7 @@
 #include "host_device/msl/Lowering.h"
 #include "host_device/msl/AnyValues.h"
 #include "host_device/msl/CheckValues.h"
+#include "host_device/msl/Initialisers.h"
 #include "host_device/msl/MarkMath.h"
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/Passes.h"
@@ -461,14 +462,13 @@ void placeThreadgroupVariables(Module &module,
 /// Marks kernels that use a function constant without a value. The other kernels of the library can
 /// be run.
 void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
-                  ArrayRef<GeneratedConstant> constants) {
+                  ArrayRef<GeneratedConstant> constants, const Dependences &dependences) {
   for (auto [function, info] : kernels)
     for (const GeneratedConstant &constant : constants)
       info->functionConstants.push_back(*constant.info);
-  for (auto [number, constant] : enumerate(constants)) {
-    GlobalVariable *variable = constant.getVariable();
-    if (!variable || !variable->isDeclaration() || variable->use_empty())
-      continue;
+  auto mark = [&](GlobalVariable *variable, size_t number, const FunctionConstantInfo &constant) {
+    if (variable->use_empty())
+      return;
     convertUsersOfConstantsToInstructions({variable});
     for (auto [function, info] : kernels) {
       bool uses = any_of(variable->users(), [function = function](User *user) {
@@ -479,9 +479,18 @@ void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
         continue;
       info->functionConstants[number].required = true;
       if (info->unusable.empty())
-        info->unusable = "function constant '" + constant.info->name + "' (index " +
-                         std::to_string(constant.info->index) + ") is used but has no value";
+        info->unusable = "function constant '" + constant.name + "' (index " +
+                         std::to_string(constant.index) + ") is used but has no value";
     }
+  };
+  for (auto [number, constant] : enumerate(constants)) {
+    GlobalVariable *variable = constant.getVariable();
+    if (!variable || !variable->isDeclaration())
+      continue;
+    mark(variable, number, *constant.info);
+    for (auto [dependent, source] : dependences)
+      if (source == variable)
+        mark(dependent, number, *constant.info);
   }
   for (auto [function, info] : kernels) {
     if (info->unusable.empty())
@@ -555,6 +564,7 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
     markMath(module);
   if (Error error = bindFunctionConstants(module, constants, options))
     return error;
+  separateInitialisers(module);
   SetVector<Function *> entries;
   SmallVector<std::pair<Function *, KernelInfo *>> pairs;
   for (const GeneratedKernel &kernel : kernels) {
@@ -576,8 +586,9 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   if (options.checks.initialized)
     checkAllVariables(module, entries);
   simplify(module, options);
+  Dependences dependences = removeWaitingInitialisers(module);
   placeThreadgroupVariables(module, pairs, threadgroupVariables);
-  markUnusable(pairs, constants);
+  markUnusable(pairs, constants, dependences);
   if (Error error = check(module, entries))
     return error;
   module.setTargetTriple(Triple(sys::getProcessTriple()));

@@ -1,6 +1,9 @@
 #include "host_device/msl/MetalAttributes.h"
 #include "clang/AST/ASTContext.h"
+#include "clang/AST/Attr.h"
+#include "clang/AST/DeclCXX.h"
 #include "clang/AST/Expr.h"
+#include "clang/AST/ExprCXX.h"
 #include "clang/Basic/ParsedAttrInfo.h"
 #include "clang/Sema/DeclSpec.h"
 #include "clang/Sema/Lookup.h"
@@ -168,7 +171,47 @@ private:
   }
 };
 
+/// Orders functions that clang finds equally good. In Metal, a half becomes a float implicitly, and
+/// neither of them a bfloat; for clang, these are conversions like any other. Among candidates that
+/// need conversions of the same rank, clang prefers the one with more `enable_if` attributes. So
+/// each function of the user that takes a float gets two of them, and one that takes a half gets
+/// one. A pragma around the user's text applies this attribute to each function.
+class OverloadOrder final : public ParsedAttrInfo {
+public:
+  OverloadOrder() {
+    static constexpr Spelling spelling[] = {{AttributeCommonInfo::AS_GNU, "__tm_overload"}};
+    Spellings = spelling;
+    IsSupportedByPragmaAttribute = true;
+  }
+
+  void getPragmaAttributeMatchRules(
+      llvm::SmallVectorImpl<std::pair<attr::SubjectMatchRule, bool>> &rules,
+      const LangOptions &) const override {
+    rules.push_back({attr::SubjectMatchRule_function, true});
+  }
+
+  AttrHandling handleDeclAttribute(Sema &sema, Decl *decl, const ParsedAttr &) const override {
+    auto *function = dyn_cast<FunctionDecl>(decl);
+    if (!function || isa<CXXDestructorDecl, CXXConversionDecl>(function))
+      return AttributeApplied;
+    unsigned order = 0;
+    for (const ParmVarDecl *parameter : function->parameters())
+      if (auto *type = parameter->getType()->getAs<BuiltinType>())
+        order = std::max(order, type->getKind() == BuiltinType::Double    ? 2u
+                                : type->getKind() == BuiltinType::Float16 ? 1u
+                                                                          : 0u);
+    ASTContext &context = sema.getASTContext();
+    for (unsigned i = 0; i != order; ++i)
+      function->addAttr(EnableIfAttr::CreateImplicit(
+          context, CXXBoolLiteralExpr::Create(context, true, context.BoolTy, SourceLocation()),
+          ""));
+    return AttributeApplied;
+  }
+};
+
 ParsedAttrInfoRegistry::Add<MetalAttributes> registration("metal", "Metal's attributes");
+ParsedAttrInfoRegistry::Add<OverloadOrder> orderRegistration("metal-overloads",
+                                                             "The order of overloads");
 
 } // namespace
 

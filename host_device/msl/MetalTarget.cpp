@@ -37,9 +37,13 @@ public:
     IntMaxType = Int64Type = SignedLong;
     HasFastHalfType = true;
     HasFloat16 = true;
-    HasBFloat16 = HasFullBFloat16 = true;
-    BFloat16Width = BFloat16Align = 16;
-    BFloat16Format = &llvm::APFloat::BFloat();
+    // Clang's own __bf16 does not convert from and to half. Metal's bfloat is the type that C++
+    // calls float, and Metal's float the one that C++ calls double: see enableKeywords.
+    HasBFloat16 = false;
+    FloatWidth = FloatAlign = 16;
+    FloatFormat = &llvm::APFloat::BFloat();
+    DoubleWidth = DoubleAlign = 32;
+    DoubleFormat = &llvm::APFloat::IEEEsingle();
     HasFloat128 = false;
     LongDoubleWidth = LongDoubleAlign = 64;
     LongDoubleFormat = &llvm::APFloat::IEEEdouble();
@@ -89,7 +93,7 @@ llvm::IntrusiveRefCntPtr<TargetInfo> createMetalTarget(DiagnosticsEngine &diagno
   return llvm::IntrusiveRefCntPtr<TargetInfo>(new MetalTargetInfo(*base));
 }
 
-void enableAddressSpaces(CompilerInstance &instance) {
+void enableKeywords(CompilerInstance &instance) {
   // This option enables method overloads by address space. The preprocessor already has its
   // keywords, so OpenCL's other keywords, such as `local` and `global`, remain identifiers.
   instance.getLangOpts().OpenCLCPlusPlus = true;
@@ -97,6 +101,19 @@ void enableAddressSpaces(CompilerInstance &instance) {
   identifiers.get("__global", tok::kw___global);
   identifiers.get("__local", tok::kw___local);
   identifiers.get("__constant", tok::kw___constant);
+  // The three formats need three types of ascending rank: half is _Float16.
+  identifiers.get("__tm_bfloat", tok::kw_float);
+  identifiers.get("float", tok::kw_double);
+  identifiers.get("double", tok::identifier);
+}
+
+void useMetalsLanguage(CompilerInstance &instance) {
+  LangOptions &language = instance.getLangOpts();
+  language.CPlusPlus20 = language.CPlusPlus23 = language.Char8 = language.Coroutines = false;
+  IdentifierTable &identifiers = instance.getPreprocessor().getIdentifierTable();
+  for (const char *keyword : {"char8_t", "concept", "consteval", "constinit", "co_await",
+                              "co_return", "co_yield", "requires"})
+    identifiers.get(keyword, tok::identifier);
 }
 
 } // namespace triton_metal

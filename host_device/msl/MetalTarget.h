@@ -24,7 +24,14 @@ llvm::IntrusiveRefCntPtr<clang::TargetInfo> createMetalTarget(clang::Diagnostics
                                                               clang::TargetOptions &options);
 
 /// Enables `__global`, `__local` and `__constant` as qualifiers of types and methods. Metal's
-/// address spaces are macros for them. Must be called at the beginning of a source file.
-void enableAddressSpaces(clang::CompilerInstance &instance);
+/// address spaces are macros for them. Makes `float` and `__tm_bfloat` the keywords of clang's
+/// types double and float, which have the formats of Metal's float and bfloat here; `double`
+/// becomes an ordinary name. Must be called at the beginning of a source file.
+void enableKeywords(clang::CompilerInstance &instance);
+
+/// The standard library is written in C++23, and kernels in C++17, as for Metal 4: a class with a
+/// constructor that is only declared as defaulted can be initialised by braces, and `requires` is a
+/// name. Must be called after the standard library has been read.
+void useMetalsLanguage(clang::CompilerInstance &instance);
 
 } // namespace triton_metal

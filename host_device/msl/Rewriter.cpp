@@ -26,6 +26,9 @@ public:
     attributes();
     methodQualifiers();
     arrayParameters();
+    threadgroupInitialisers();
+    memberDefinitions();
+    coherence();
     literals();
     loadsInConditionals();
     return edits.apply();
@@ -65,7 +68,18 @@ private:
   bool isConstructor(size_t open) const {
     if (open < 3)
       return false;
-    StringRef name = tokens.text(open - 1);
+    size_t at = open - 1;
+    if (tokens.is(at, tok::greater)) { // `S<T>()`
+      while (at > 0 && !tokens.is(at, tok::less))
+        --at;
+      if (at == 0)
+        return false;
+      --at;
+    }
+    StringRef name = tokens.text(at);
+    if (at < 2)
+      return false;
+    open = at + 1;
     if (tokens.is(open - 2, tok::coloncolon) && tokens.text(open - 3) == name)
       return true;
     size_t body = tokens.scope(open);
@@ -161,6 +175,84 @@ private:
     }
   }
 
+  /// `threadgroup float a[4] = {0};` -> `threadgroup float a[4];`. Metal's compiler accepts the
+  /// initialiser, and the memory has no value at first all the same.
+  void threadgroupInitialisers() {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens.text(i) != "threadgroup")
+        continue;
+      bool pointer = false;
+      for (size_t k = i + 1; k < tokens.size(); ++k) {
+        if (tokens.isOneOf(k, {tok::star, tok::amp}))
+          pointer = true;
+        if (tokens.isOneOf(k, {tok::l_square, tok::less}) || tokens.is(k, tok::raw_identifier) ||
+            tokens.isOneOf(k, {tok::coloncolon, tok::greater, tok::comma, tok::numeric_constant})) {
+          if (tokens.is(k, tok::l_square) && tokens.match(k) != npos)
+            k = tokens.match(k);
+          continue;
+        }
+        if (!tokens.is(k, tok::equal) || pointer)
+          break;
+        size_t end = k + 1;
+        if (tokens.is(end, tok::l_brace) && tokens.match(end) != npos)
+          end = tokens.match(end) + 1;
+        else
+          while (end < tokens.size() &&
+                 !tokens.isOneOf(end, {tok::semi, tok::comma, tok::l_paren, tok::l_brace}))
+            ++end;
+        if (tokens.isOneOf(end, {tok::semi, tok::comma}))
+          edits.replace(tokens.begin(k), tokens.end(end - 1), "");
+        break;
+      }
+    }
+  }
+
+  /// `constant float S<1>::table[4];` defines a member that has its value in the class. Clang would
+  /// ask for another value. The class's own declaration is enough.
+  void memberDefinitions() {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens.text(i) != "constant")
+        continue;
+      size_t first = i;
+      while (first > 0 && isSpecifier(tokens.text(first - 1)))
+        --first;
+      if (first > 0 && tokens.is(first - 1, tok::greater)) { // `template <typename T>`
+        size_t open = first - 1;
+        while (open > 0 && !tokens.is(open, tok::less))
+          --open;
+        if (open == 0 || tokens.text(open - 1) != "template")
+          continue;
+        first = open - 1;
+      }
+      if (first > 0 && !tokens.isOneOf(first - 1, {tok::semi, tok::r_brace}))
+        continue;
+      size_t k = i + 1;
+      bool isMember = false;
+      for (int angle = 0; k < tokens.size(); ++k) {
+        if (tokens.is(k, tok::less))
+          ++angle;
+        else if (tokens.is(k, tok::greater))
+          --angle;
+        else if (tokens.is(k, tok::coloncolon) && angle == 0)
+          isMember =
+              tokens.is(k + 1, tok::raw_identifier) && !tokens.is(k + 2, tok::raw_identifier);
+        else if (tokens.is(k, tok::l_square) && tokens.match(k) != npos)
+          k = tokens.match(k);
+        else if (!tokens.isOneOf(k, {tok::raw_identifier, tok::numeric_constant, tok::comma}))
+          break;
+      }
+      if (isMember && tokens.is(k, tok::semi))
+        edits.replace(tokens.begin(first), tokens.end(k), "");
+    }
+  }
+
+  /// `coherent device T *` -> `coherent(device) device T *`.
+  void coherence() {
+    for (size_t i = 0; i < tokens.size(); ++i)
+      if (tokens.text(i) == "coherent" && isAddressSpace(tokens.text(i + 1)))
+        edits.insert(tokens.end(i), "(device)");
+  }
+
   void makePointer(size_t name, size_t square) {
     // Attributes after the array belong to the parameter.
     size_t last = tokens.match(square);
@@ -173,8 +265,14 @@ private:
     edits.insert(tokens.end(last), ")");
   }
 
-  /// `1.0bf` -> `1.0_bf`, `1.0` -> `1.0f`. Clang has an option for the latter, but it has no effect
-  /// in templates.
+public:
+  RewrittenText runLiterals() {
+    literals();
+    return edits.apply();
+  }
+
+private:
+  /// `1.0bf` -> `1.0_bf`, `1.0f` -> `1.0`, which is a float here.
   void literals() {
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (!tokens.is(i, tok::numeric_constant))
@@ -184,12 +282,11 @@ private:
       if (isHex && !number.contains_insensitive("p"))
         continue;
       size_t end = tokens.end(i);
-      char last = number.back();
       bool isFraction = number.contains('.') || number.contains_insensitive(isHex ? "p" : "e");
-      if (isFraction && (last == '.' || (last >= '0' && last <= '9')))
-        edits.insert(end, "f");
-      else if (number.ends_with_insensitive("bf"))
+      if (number.ends_with_insensitive("bf"))
         edits.replace(end - 2, end, "_bf");
+      else if (isFraction && number.ends_with_insensitive("f"))
+        edits.replace(end - 1, end, "");
       else if (number.ends_with("H"))
         edits.replace(end - 1, end, "_h");
     }
@@ -198,6 +295,7 @@ private:
   /// The end of an operand that only reads memory (`p[i]`, `*(p + i)`), or npos.
   size_t loadEnd(size_t i) const {
     bool reads = false;
+    size_t start = i;
     for (; tokens.is(i, tok::star); ++i)
       reads = true;
     for (bool first = true;; first = false) {
@@ -217,6 +315,10 @@ private:
         break;
       }
     }
+    // `a.b` and `p->b`
+    if (i >= start + 3 && tokens.is(i - 1, tok::raw_identifier) &&
+        tokens.isOneOf(i - 2, {tok::period, tok::arrow}))
+      reads = true;
     bool ends = tokens.isOneOf(
         i, {tok::colon, tok::semi, tok::comma, tok::r_paren, tok::r_square, tok::r_brace});
     return ends && reads ? i : npos;
@@ -256,6 +358,11 @@ private:
 };
 
 } // namespace
+
+std::string rewriteLiterals(StringRef source) {
+  std::string terminated = source.str();
+  return Rewriter(terminated).runLiterals().text;
+}
 
 RewrittenText rewriteMsl(StringRef source) {
   // The lexer needs a null-terminated text.

@@ -15,4 +15,7 @@ namespace triton_metal {
 /// matches is not changed, and clang rejects it.
 RewrittenText rewriteMsl(llvm::StringRef source);
 
+/// Rewrites only the suffixes of literals, as the headers of the standard library need it.
+std::string rewriteLiterals(llvm::StringRef source);
+
 } // namespace triton_metal

@@ -108,15 +108,25 @@ private:
   }
 };
 
+/// The headers of the standard library as clang reads them.
+ArrayRef<std::pair<std::string, std::string>> headers() {
+  static const std::vector<std::pair<std::string, std::string>> all = [] {
+    std::vector<std::pair<std::string, std::string>> result;
+    for (const StdlibHeader &header : stdlibHeaders())
+      result.emplace_back("/metal/include/" + header.name.str(), rewriteLiterals(header.text));
+    return result;
+  }();
+  return all;
+}
+
 } // namespace
 
-IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef mainPath,
+IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef path,
                                                     const MslOptions &options, StringRef prelude,
                                                     SourceTexts &texts) {
   auto memory = makeIntrusiveRefCnt<vfs::InMemoryFileSystem>();
-  for (const StdlibHeader &header : stdlibHeaders())
-    memory->addFile("/metal/include/" + header.name, 0,
-                    MemoryBuffer::getMemBuffer(header.text, header.name));
+  for (const auto &[name, text] : headers())
+    memory->addFile(name, 0, MemoryBuffer::getMemBuffer(text, name));
   if (!prelude.empty())
     memory->addFile(
         preludePath, 0,
@@ -124,9 +134,10 @@ IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef 
   // The only header that is included by a path.
   memory->addFile("/metal/include/simd/simd.h", 0,
                   MemoryBuffer::getMemBuffer("#include <metal_stdlib>\n"));
-  memory->addFile(mainPath, 0,
-                  MemoryBuffer::getMemBufferCopy(
-                      rewritten(mainPath, options.fileName, source, texts), mainPath));
+  memory->addFile(path, 0,
+                  MemoryBuffer::getMemBufferCopy(rewritten(path, options.fileName, source, texts) +
+                                                     (path == mainPath ? pragmaAtEnd : ""),
+                                                 path));
   if (options.includeDirectories.empty())
     return memory;
   auto overlay = makeIntrusiveRefCnt<vfs::OverlayFileSystem>(

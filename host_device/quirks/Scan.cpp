@@ -232,7 +232,7 @@ public:
     return made;
   }
   bool BeginSourceFileAction(clang::CompilerInstance &instance) override {
-    enableAddressSpaces(instance);
+    enableKeywords(instance);
     clang::Preprocessor &preprocessor = instance.getPreprocessor();
     preprocessor.addPPCallbacks(
         std::make_unique<Observer>(directives, instance.getSourceManager()));
@@ -240,6 +240,7 @@ public:
     return true;
   }
   void ExecuteAction() override {
+    beginUsersText(getCompilerInstance(), /*hasPrelude=*/!parsedPrelude().empty());
     ASTFrontendAction::ExecuteAction();
     problem = consumer->problem;
     if (directives.tensors.isValid())
