@@ -94,6 +94,51 @@ static std::optional<std::string> stringArgument(const AnnotateAttr *attr) {
   return std::nullopt;
 }
 
+/// Whether a function is for a stage of rendering or of ray tracing.
+static bool isStage(const FunctionDecl *function) {
+  return llvm::any_of(
+      std::initializer_list<StringRef>{"stage", "vertex", "fragment", "object", "mesh", "intersection"},
+      [&](StringRef name) { return metalAttribute(function, name) != nullptr; });
+}
+
+/// The class of the standard library for textures and the like that a type is, or is an array of.
+static const CXXRecordDecl *resource(QualType type, const ASTContext &ast) {
+  const CXXRecordDecl *record = ast.getBaseElementType(type.getNonReferenceType())->getAsCXXRecordDecl();
+  if (!record || !record->hasDefinition())
+    return nullptr;
+  if (const auto *special = dyn_cast<ClassTemplateSpecializationDecl>(record);
+      special && (record->getName() == "array" || record->getName() == "array_ref") &&
+      special->getTemplateArgs()[0].getKind() == TemplateArgument::Type)
+    return resource(special->getTemplateArgs()[0].getAsType(), ast);
+  bool found = false;
+  record->forallBases([&](const CXXRecordDecl *base) {
+    found |= base->getName() == "__tm_resource";
+    return true;
+  });
+  return found ? record : nullptr;
+}
+
+std::string KernelCollector::refusal(const FunctionDecl *function) const {
+  const SourceManager &sources = ast->getSourceManager();
+  auto line = [&](const Decl *decl) {
+    return "line " + std::to_string(sources.getExpansionLineNumber(decl->getLocation()));
+  };
+  if (!metalAttribute(function, "kernel"))
+    return "is a function of a render stage (" + line(function) +
+           "), and the host device runs compute kernels only";
+  for (const ParmVarDecl *parameter : function->parameters()) {
+    std::string what;
+    if (const CXXRecordDecl *record = resource(parameter->getType(), *ast))
+      what = record->getNameAsString();
+    else if (metalAttribute(parameter, "stage_in"))
+      what = "stage_in input";
+    if (!what.empty())
+      return "parameter '" + parameter->getNameAsString() + "' (" + line(parameter) + ") is a " + what +
+             ", which the host device does not have";
+  }
+  return {};
+}
+
 void KernelCollector::error(const Decl *decl, const llvm::Twine &message) {
   diagnostics.error(ast->getSourceManager(), decl->getLocation(), message.str());
 }
@@ -111,7 +156,8 @@ bool KernelCollector::HandleTopLevelDecl(DeclGroupRef group) {
 
 void KernelCollector::visit(Decl *decl) {
   if (auto *function = dyn_cast<FunctionDecl>(decl)) {
-    if (!function->isDependentContext() && metalAttribute(function, "kernel"))
+    if (!function->isDependentContext() &&
+        (metalAttribute(function, "kernel") || isStage(function)))
       functions.push_back(function);
   } else if (auto *variable = dyn_cast<VarDecl>(decl)) {
     if (metalAttribute(variable, "function_constant"))
@@ -312,6 +358,11 @@ void KernelCollector::addKernel(const FunctionDecl *function) {
   if (auto name = stringArgument(metalAttribute(function, "host_name")))
     kernel.info.name = *name;
   kernel.info.line = ast->getSourceManager().getExpansionLineNumber(function->getLocation());
+  kernel.info.unusable = refusal(function);
+  if (!kernel.info.unusable.empty()) {
+    kernels.push_back(std::move(kernel));
+    return;
+  }
   if (!function->getReturnType()->isVoidType())
     error(function, "kernel '" + kernel.info.name + "' must return void");
   for (StringRef name : {"max_total_threads_per_threadgroup"})

@@ -58,6 +58,8 @@ private:
 
   /// Whether the function constant has a value other than false.
   bool constantIsTrue(llvm::StringRef name) const;
+  /// Why the host device cannot run a function, if it uses what the device does not have.
+  std::string refusal(const clang::FunctionDecl *function) const;
   void visit(clang::Decl *decl);
   void collectLoops(clang::Decl *decl);
   void addKernel(const clang::FunctionDecl *function);

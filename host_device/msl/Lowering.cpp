@@ -153,6 +153,10 @@ Function *makeKernel(Module &module, const GeneratedKernel &kernel) {
         program->getFlags(), program->getSPFlags(), program->getUnit()));
   }
   IRBuilder<> builder(BasicBlock::Create(context, "entry", outer));
+  if (!kernel.info->unusable.empty()) {
+    builder.CreateRetVoid();
+    return outer;
+  }
   if (DISubprogram *program = outer->getSubprogram())
     builder.SetCurrentDebugLocation(DILocation::get(context, program->getLine(), 1, program));
   SmallVector<Value *> arguments;
@@ -459,6 +463,29 @@ void placeThreadgroupVariables(Module &module,
   }
 }
 
+/// The place in the user's text that an instruction of the standard library comes from.
+std::string userPlace(const Instruction &instruction) {
+  const DILocation *place = instruction.getDebugLoc();
+  while (place && place->getInlinedAt() && place->getFilename().contains("/metal/include/"))
+    place = place->getInlinedAt();
+  return place ? "line " + std::to_string(place->getLine()) : "it";
+}
+
+/// Marks kernels that use what the standard library only declares.
+void markRefused(ArrayRef<std::pair<Function *, KernelInfo *>> kernels) {
+  for (auto [function, info] : kernels)
+    for (Instruction &instruction : instructions(*function)) {
+      auto *call = dyn_cast<CallInst>(&instruction);
+      const Function *callee = call ? call->getCalledFunction() : nullptr;
+      StringRef name = callee ? callee->getName() : "";
+      if (!name.consume_front("__tm_refused_") || !info->unusable.empty())
+        continue;
+      std::string what = name.str();
+      std::replace(what.begin(), what.end(), '_', ' ');
+      info->unusable = userPlace(instruction) + " uses " + what + ", which the host device does not have";
+    }
+}
+
 /// Marks kernels that use a function constant without a value. The other kernels of the library can
 /// be run.
 void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
@@ -492,6 +519,7 @@ void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
       if (source == variable)
         mark(dependent, number, *constant.info);
   }
+  markRefused(kernels);
   for (auto [function, info] : kernels) {
     if (info->unusable.empty())
       continue;

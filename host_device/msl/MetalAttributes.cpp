@@ -58,9 +58,16 @@ constexpr llvm::StringLiteral otherAttributes[] = {
     "stage_in",
     "texture",
     "visible",
-    // `kernel` and `threadgroup` are macros, so the rewriter renames these attributes.
+    // Functions of render stages.
+    "intersection",
+    "mesh",
+    "object",
+    "__tm_stage",
+    // `kernel` and the like are macros, so the rewriter renames these attributes.
     "__tm_kernel",
     "__tm_threadgroup",
+    "__tm_vertex",
+    "__tm_fragment",
     // Part of the macros `threadgroup` and `constant`: see placeVariable.
     "__tm_variable",
 };
