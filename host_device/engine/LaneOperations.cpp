@@ -27,6 +27,7 @@ struct Reduction {
 /// The emitters. Each defines the result of the call in the SIMD-group's code.
 struct SimdEmitter::LaneFunctions {
   static void laneNumber(SimdEmitter &e, CallInst &call);
+  static void simdgroupIndex(SimdEmitter &e, CallInst &call);
   static void shuffle(SimdEmitter &e, CallInst &call);
   /// A lane that is inactive or does not exist has any value to give.
   static void shufflePortably(SimdEmitter &e, CallInst &call);
@@ -56,6 +57,10 @@ private:
 void SimdEmitter::LaneFunctions::laneNumber(SimdEmitter &e, CallInst &call) {
   e.define(call, 0, e.laneNumbers());
   e.define(call, 0, e.b.getInt32(0));
+}
+
+void SimdEmitter::LaneFunctions::simdgroupIndex(SimdEmitter &e, CallInst &call) {
+  e.define(call, 0, e.simdgroup);
 }
 
 //===----------------------------------------------------------------------===//
@@ -384,6 +389,8 @@ ArrayRef<Builtin> SimdEmitter::laneFunctions() {
       {"__tm_lane", Spread::LaneNumber, lanes, F::laneNumber},
       {"__tm_simd_shuffle_u32", Spread::Shuffle, lanes, F::shuffle, shuffles, AccessKind::Shuffle},
       {"__tm_simd_shuffle_u64", Spread::Shuffle, lanes, F::shuffle, shuffles, AccessKind::Shuffle},
+      {"__tm_simd_move_u32", Spread::Shuffle, lanes, F::shuffle},
+      {"__tm_simdgroup_index", Spread::Uniform, Effect::None, F::simdgroupIndex},
       {"__tm_simd_ballot", Spread::Uniform, lanes, F::ballot, reductions},
       {"__tm_simdgroup_mma", Spread::PerLane, lanes, F::multiplyMatrices, multiplies,
        AccessKind::Value},

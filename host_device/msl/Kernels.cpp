@@ -96,14 +96,15 @@ static std::optional<std::string> stringArgument(const AnnotateAttr *attr) {
 
 /// Whether a function is for a stage of rendering or of ray tracing.
 static bool isStage(const FunctionDecl *function) {
-  return llvm::any_of(
-      std::initializer_list<StringRef>{"stage", "vertex", "fragment", "object", "mesh", "intersection"},
-      [&](StringRef name) { return metalAttribute(function, name) != nullptr; });
+  return llvm::any_of(std::initializer_list<StringRef>{"stage", "vertex", "fragment", "object",
+                                                       "mesh", "intersection"},
+                      [&](StringRef name) { return metalAttribute(function, name) != nullptr; });
 }
 
 /// The class of the standard library for textures and the like that a type is, or is an array of.
 static const CXXRecordDecl *resource(QualType type, const ASTContext &ast) {
-  const CXXRecordDecl *record = ast.getBaseElementType(type.getNonReferenceType())->getAsCXXRecordDecl();
+  const CXXRecordDecl *record =
+      ast.getBaseElementType(type.getNonReferenceType())->getAsCXXRecordDecl();
   if (!record || !record->hasDefinition())
     return nullptr;
   if (const auto *special = dyn_cast<ClassTemplateSpecializationDecl>(record);
@@ -133,8 +134,8 @@ std::string KernelCollector::refusal(const FunctionDecl *function) const {
     else if (metalAttribute(parameter, "stage_in"))
       what = "stage_in input";
     if (!what.empty())
-      return "parameter '" + parameter->getNameAsString() + "' (" + line(parameter) + ") is a " + what +
-             ", which the host device does not have";
+      return "parameter '" + parameter->getNameAsString() + "' (" + line(parameter) + ") is a " +
+             what + ", which the host device does not have";
   }
   return {};
 }

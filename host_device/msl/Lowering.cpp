@@ -482,7 +482,8 @@ void markRefused(ArrayRef<std::pair<Function *, KernelInfo *>> kernels) {
         continue;
       std::string what = name.str();
       std::replace(what.begin(), what.end(), '_', ' ');
-      info->unusable = userPlace(instruction) + " uses " + what + ", which the host device does not have";
+      info->unusable =
+          userPlace(instruction) + " uses " + what + ", which the host device does not have";
     }
 }
 
@@ -532,10 +533,20 @@ void markUnusable(ArrayRef<std::pair<Function *, KernelInfo *>> kernels,
   }
 }
 
+bool isOther(const Function &function, const SetVector<Function *> &kernels) {
+  return !function.isDeclaration() && !kernels.contains(const_cast<Function *>(&function)) &&
+         !isOutOfLine(function);
+}
+
+/// Whether a function remains that was not inlined.
+bool hasOtherFunctions(Module &module, const SetVector<Function *> &kernels) {
+  return any_of(module, [&](Function &function) { return isOther(function, kernels); });
+}
+
 /// Refuses what the device cannot run, with an error that names it.
 Error check(Module &module, const SetVector<Function *> &kernels) {
   for (Function &function : module)
-    if (!function.isDeclaration() && !kernels.contains(&function) && !isOutOfLine(function))
+    if (isOther(function, kernels))
       return failure("function '" + function.getName() +
                      "' is recursive or is called through a pointer; Metal kernels "
                      "can call neither");
@@ -614,6 +625,9 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   if (options.checks.initialized)
     checkAllVariables(module, entries);
   simplify(module, options);
+  // A function that was called through a local pointer has become a callee.
+  if (hasOtherFunctions(module, entries))
+    simplify(module, options);
   Dependences dependences = removeWaitingInitialisers(module);
   placeThreadgroupVariables(module, pairs, threadgroupVariables);
   markUnusable(pairs, constants, dependences);

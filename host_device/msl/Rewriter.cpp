@@ -51,7 +51,8 @@ private:
       for (size_t at = i + 2; at < inner; ++at) {
         if (tokens.is(at, tok::l_paren) && tokens.match(at) != npos)
           at = tokens.match(at);
-        else if (llvm::is_contained({"kernel", "threadgroup", "vertex", "fragment"}, tokens.text(at)))
+        else if (llvm::is_contained({"kernel", "threadgroup", "vertex", "fragment"},
+                                    tokens.text(at)))
           edits.insert(tokens.begin(at), "__tm_");
       }
       if (i > 0 && (tokens.text(i - 1) == "template" || i - 1 == end)) {

@@ -131,9 +131,12 @@ IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef 
     memory->addFile(
         preludePath, 0,
         MemoryBuffer::getMemBuffer(prelude, preludePath, /*RequiresNullTerminator=*/false));
-  // The only header that is included by a path.
+  // The headers that are included by a path.
   memory->addFile("/metal/include/simd/simd.h", 0,
                   MemoryBuffer::getMemBuffer("#include <metal_stdlib>\n"));
+  memory->addFile(
+      "/metal/include/MetalPerformancePrimitives/MetalPerformancePrimitives.h", 0,
+      MemoryBuffer::getMemBuffer("#include <metal_stdlib>\n#include <__tm_tensor_ops>\n"));
   memory->addFile(path, 0,
                   MemoryBuffer::getMemBufferCopy(rewritten(path, options.fileName, source, texts) +
                                                      (path == mainPath ? pragmaAtEnd : ""),
