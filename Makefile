@@ -11,6 +11,7 @@
 # make fuzz-ttir N=20000 SEED=1   changed and drawn texts of Triton IR, each of which must compile or be refused
 # make fuzz-programs N=20000 SEED=1   that many random programs against NumPy; ONLY=<number> runs one again and makes it small
 # make fuzz-metal COUNT=5000 SEED=0     mutated Metal texts on the host device: none may crash or hang it
+# make mlx-kernels MLX=CHECKOUT    every kernel that MLX's build makes, compiled; without MLX, from the installed headers
 # make packages TRITON=CHECKOUT   packages from PyPI with Triton kernels, and the tutorials of a checkout of Triton, without Triton
 # make pins      write requirements/*.txt anew from requirements/*.in, with hashes; needs uv
 # make wheels    the two wheels, checked and tried in an empty environment; they are left in dist/wheels
@@ -44,7 +45,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
 
 .NOTPARALLEL:
 .PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
-.PHONY: float64 fuzz-ttir pins stress least-target portable packages
+.PHONY: float64 fuzz-ttir pins stress least-target portable packages mlx-kernels
 
 setup:
 	@scripts/setup.sh
@@ -125,6 +126,9 @@ fuzz-ttir: build
 
 fuzz-metal: build
 	PYTHONPATH=python $(PYTHON_ENV)/python tests/fuzz/metal_texts.py --count $(or $(COUNT),1000) --seed $(or $(SEED),0) --jobs $(JOBS)
+
+mlx-kernels: setup-tests build
+	@$(PYTHON_ENV)/python scripts/compile-mlx-kernels $(if $(MLX),--source $(MLX)) --jobs $(JOBS)
 
 packages: setup-tests build
 	@$(PYTHON_ENV)/python scripts/packages $(if $(TRITON),--tutorials $(TRITON))

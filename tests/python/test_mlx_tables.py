@@ -1,0 +1,52 @@
+"""Every family of MLX's Metal kernels compiles, each function with each of its types; the tables are what MLX's build makes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from metal_run import invoke
+from mlx_kernels import FAMILIES, Family, include_folder, source_folder
+from mlx_kernels.family import KERNELS
+
+pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+WITH_SOURCE = pytest.mark.skipif(
+    source_folder() is None, reason="TRITON_METAL_MLX_SOURCE names no checkout of MLX"
+)
+
+
+EMPTY_KERNELS = """
+#include <metal_stdlib>
+using namespace metal;
+template <int n> [[kernel]] void named(device int *p [[buffer(0)]]) { *p = n; }
+#define instantiate_kernel(name, ...) \\
+  template [[host_name(name)]] [[kernel]] decltype(named<__COUNTER__>) named<__COUNTER__ - 1>;
+"""
+
+
+def listed(stdout: str) -> list[str]:
+    return [line for line in stdout.splitlines() if line and not line.startswith(" ")]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_family_compiles(family: Family) -> None:
+    instances = family.sample()
+    result = invoke(["--list", f"-I{include_folder()}", "-"], family.text(instances))
+    assert result.returncode == 0, result.stderr
+    assert listed(result.stdout) == [each.name for each in instances]
+
+
+@WITH_SOURCE
+@pytest.mark.parametrize(
+    "family", [each for each in FAMILIES if each.source], ids=lambda family: family.name
+)
+def test_table_has_the_kernels_of_the_build(family: Family) -> None:
+    """MLX's own file; where it makes all kernels by one macro, that macro makes empty ones."""
+    path = source_folder() / KERNELS / f"{family.source}.metal"
+    text = path.read_text()
+    if "instantiate_kernel" in text:
+        text = EMPTY_KERNELS + re.sub(r"^\s*#include.*$", "", text, flags=re.M)
+    result = invoke(["--list", f"-I{source_folder()}", "-"], text)
+    assert result.returncode == 0, result.stderr
+    assert sorted(listed(result.stdout)) == sorted(each.name for each in family.instances())
