@@ -35,8 +35,7 @@ def copy() -> Iterator[Instance]:
         yield from strided("g", name, "copy_g", *types)
     for t in ALL:
         yield from strided("gg", f"copy{t}{t}", "copy_gg", TYPES[t], TYPES[t])
-        for each in strided("gg", f"dynamic_copy{t}{t}", "copy_gg_dynamic", TYPES[t], TYPES[t]):
-            yield each
+        yield from strided("gg", f"dynamic_copy{t}{t}", "copy_gg_dynamic", TYPES[t], TYPES[t])
 
 
 UNARY_FLOAT = (
