@@ -1,6 +1,7 @@
 // The command line of metal-run.
 #pragma once
 
+#include "host_device/Checks.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"

@@ -224,7 +224,7 @@ TEST_F(MetalTest, CommandBuffersRunInOrderAndCallTheirHandlers) {
 }
 
 TEST_F(MetalTest, AFailureEndsItsCommandBufferAndNoOther) {
-  auto twice = pipeline("twice", {}, {.checkBounds = true});
+  auto twice = pipeline("twice", {}, {.checks = {.bounds = true}});
   auto x = floats({1, 1, 1, 1});
   auto submit = [&](std::vector<uint32_t> threads) {
     auto commands = queue->commandBuffer();

@@ -14,7 +14,7 @@ llvm::Error scale(llvm::StringRef source, std::vector<float> &x, float factor) {
   auto function = (*library)->newFunction("scale", FunctionConstantValues().set("inverse", false));
   if (!function)
     return function.takeError();
-  auto pipeline = device.newComputePipelineState(*function, {.checkBounds = true});
+  auto pipeline = device.newComputePipelineState(*function, {.checks = {.bounds = true}});
   if (!pipeline)
     return pipeline.takeError();
 
