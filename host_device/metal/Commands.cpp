@@ -254,6 +254,7 @@ void CommandBuffer::run() {
   }
   std::string failure;
   Counters sum;
+  ProfileReport lines;
   double from = 0;
   auto label = [&](size_t number) {
     return dispatches.size() == 1 ? std::string()
@@ -271,7 +272,12 @@ void CommandBuffer::run() {
     for (auto [number, encoded] : enumerate(dispatches)) {
       encoded.dispatch.buffers = encoded.bindings;
       bool counts = encoded.pipeline->options().counters;
-      if (Error error = encoded.pipeline->run(encoded.dispatch, counts ? &sum : nullptr)) {
+      Profile profile;
+      Error error = encoded.pipeline->run(encoded.dispatch, counts ? &sum : nullptr,
+                                          counts ? &profile : nullptr);
+      if (counts)
+        lines.add(encoded.pipeline->function()->library(), profile);
+      if (error) {
         failure = toString(std::move(error));
         // What asks for an interrupt looks at the beginning of the text.
         if (!StringRef(failure).starts_with(launchInterrupted))
@@ -285,6 +291,7 @@ void CommandBuffer::run() {
     start = from;
     end = to;
     counted = sum;
+    profiled = std::move(lines);
     if (problem.empty())
       problem = failure;
     state = problem.empty() ? CommandBufferStatus::Completed : CommandBufferStatus::Error;
@@ -354,6 +361,11 @@ Counters CommandBuffer::counters() const {
   return counted;
 }
 
+ProfileReport CommandBuffer::profile() const {
+  std::lock_guard lock(mutex);
+  return profiled;
+}
+
 //===----------------------------------------------------------------------===//
 // Queues
 //===----------------------------------------------------------------------===//
@@ -372,7 +384,7 @@ std::shared_ptr<CommandBuffer> CommandQueue::commandBuffer() {
 }
 
 Error CommandQueue::run(ComputePipelineState &pipeline, const Dispatch &dispatch,
-                        Counters *counters, double *seconds) {
+                        Counters *counters, double *seconds, Profile *profile) {
   Turns &turns = state->turns();
   {
     std::unique_lock lock(turns.mutex);
@@ -382,7 +394,7 @@ Error CommandQueue::run(ComputePipelineState &pipeline, const Dispatch &dispatch
   Error error = seconds ? pipeline.prepare(dispatch) : Error::success();
   double start = seconds ? now() : 0;
   if (!error)
-    error = pipeline.run(dispatch, counters);
+    error = pipeline.run(dispatch, counters, profile);
   if (seconds)
     *seconds = now() - start;
   {

@@ -3,6 +3,7 @@
 
 #include "host_device/metal/Buffer.h"
 #include "host_device/metal/Pipeline.h"
+#include "host_device/metal/ProfileReport.h"
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -101,6 +102,8 @@ public:
   double GPUEndTime() const;
   /// The sums over the dispatches of pipelines that count.
   Counters counters() const;
+  /// The same for each line of the texts.
+  ProfileReport profile() const;
   std::string label;
 
 private:
@@ -124,6 +127,7 @@ private:
   std::string problem;
   double start = 0, end = 0;
   Counters counted;
+  ProfileReport profiled;
 };
 
 /// Runs command buffers in the order in which they are committed.
@@ -136,7 +140,8 @@ public:
   /// Runs one dispatch on this thread when everything committed before has run: the quickest way
   /// for those who wait anyway. `seconds` is set to the time of the run.
   llvm::Error run(ComputePipelineState &pipeline, const Dispatch &dispatch,
-                  Counters *counters = nullptr, double *seconds = nullptr);
+                  Counters *counters = nullptr, double *seconds = nullptr,
+                  Profile *profile = nullptr);
   /// Waits at most this time until everything committed has run. Returns whether it has.
   bool waitUntilIdle(std::chrono::nanoseconds time);
 

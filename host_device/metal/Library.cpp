@@ -65,6 +65,8 @@ Expected<std::shared_ptr<Library>> Library::compile(StringRef source, const Comp
 
 const std::vector<KernelInfo> &Library::functions() const { return compiled->kernels(); }
 
+const std::string &Library::fileName() const { return options->fileName; }
+
 std::vector<std::string> Library::functionNames() const {
   std::vector<std::string> names;
   for (const KernelInfo &info : functions())

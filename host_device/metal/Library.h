@@ -85,6 +85,8 @@ public:
   llvm::Expected<std::shared_ptr<Function>>
   newFunction(llvm::StringRef name, const FunctionConstantValues &constants = {});
   const std::string &source() const { return text; }
+  /// The name of the text in messages.
+  const std::string &fileName() const;
 
 private:
   Library() = default;

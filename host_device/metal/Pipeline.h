@@ -41,14 +41,16 @@ public:
 
   /// Compiles the code for launches like this one, unless that is done.
   llvm::Error prepare(const Dispatch &dispatch) { return kernel->prepare(dispatch); }
-  /// Runs one dispatch to its end on this thread, regardless of what queues do.
-  llvm::Error run(const Dispatch &dispatch, Counters *counters = nullptr) {
+  /// Runs one dispatch to its end on this thread, regardless of what queues do. Counters and
+  /// profile are added to if the pipeline counts.
+  llvm::Error run(const Dispatch &dispatch, Counters *counters = nullptr,
+                  Profile *profile = nullptr) {
     if (!pipelineOptions.checks.any())
-      return kernel->dispatch(dispatch, counters);
+      return kernel->dispatch(dispatch, counters, profile);
     Dispatch checked = dispatch;
     checked.maxSteps = pipelineOptions.maxSteps;
     checked.wholeBuffers = pipelineOptions.wholeBuffers;
-    return kernel->dispatch(checked, counters);
+    return kernel->dispatch(checked, counters, profile);
   }
 
 private:

@@ -106,7 +106,7 @@ std::string suggestion(StringRef name, ArrayRef<std::string> names, StringRef ki
     if (distance <= limit || (name.size() > 2 && StringRef(candidate).contains(name)))
       near.push_back({distance, candidate});
   }
-  stable_sort(near, less_first());
+  llvm::sort(near);
   std::string text;
   if (!near.empty()) {
     near.resize(std::min<size_t>(near.size(), 3));

@@ -24,6 +24,7 @@ from .buffer import Buffer
 from .device import Device, configure
 from .library import Function, Library
 from .pipeline import CommandBuffer, Pipeline, Queue
+from .profile import LineProfile, Profile
 from .reflection import FunctionConstant, FunctionInfo, Parameter, ThreadgroupVariable
 from .run import Run
 
@@ -38,8 +39,10 @@ __all__ = [
     "FunctionInfo",
     "LaunchError",
     "Library",
+    "LineProfile",
     "Parameter",
     "Pipeline",
+    "Profile",
     "Queue",
     "Run",
     "ThreadgroupVariable",

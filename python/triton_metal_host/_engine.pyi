@@ -48,8 +48,8 @@ def launch(
     lengths: Sequence[int] | None,
     seed: int | None,
     /,
-) -> tuple[float, tuple[int, ...] | None]:
-    """Runs a kernel to its end: (seconds, counters)."""
+) -> tuple[float, tuple[int, ...] | None, Any]:
+    """Runs a kernel to its end: (seconds, counters or None, profile or None)."""
 
 def commands(queue: Any, /) -> Any: ...
 def add(
@@ -67,6 +67,10 @@ def commit(commands: Any, handler: Callable[[], object] | None) -> None: ...
 def wait(commands: Any, seconds: float) -> bool: ...
 def result(commands: Any, /) -> tuple[int, float, float, str | None, tuple[int, ...]]:
     """(status, start, end, error, counters); the status is 3 when it has completed and 4 when it has failed."""
+
+def profile(commands: Any, /) -> Any: ...
+def profile_text(profile: Any, form: str) -> str:
+    """The profile as "text", "table", "json" or "html"."""
 
 def raise_error(text: str, /) -> None: ...
 def configure(cache_directory: str, threads: int) -> None: ...

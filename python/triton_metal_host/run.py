@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _engine
+from .profile import Profile
 
 _COMPLETED, _FAILED = 3, 4
 
@@ -12,18 +13,19 @@ _COMPLETED, _FAILED = 3, 4
 class Run:
     """A launch, or the launches of a command buffer."""
 
-    __slots__ = ("__weakref__", "_counters", "_counts", "_handle", "_seconds")
+    __slots__ = ("__weakref__", "_counters", "_counts", "_handle", "_profile", "_seconds")
 
     _handle: Any
     _seconds: float
     _counters: tuple[int, ...] | None
 
     @classmethod
-    def _completed(cls, seconds: float, counters: tuple[int, ...] | None) -> Run:
+    def _completed(cls, seconds: float, counters: tuple[int, ...] | None, profile: Any) -> Run:
         run = object.__new__(cls)
         run._handle = None
         run._seconds = seconds
         run._counters = counters
+        run._profile = profile
         return run
 
     @classmethod
@@ -89,6 +91,12 @@ class Run:
         if values is None:
             raise ValueError("the pipeline does not count: make it with counters=True")
         return dict(zip(_NAMES, values, strict=True))
+
+    @property
+    def profile(self) -> Profile:
+        """The counters of each line of the text, for pipelines with counters=True."""
+        _ = self.counters  # raises for others, and before the end
+        return Profile(self._profile if self._handle is None else _engine.profile(self._handle))
 
     def _ended(self) -> tuple[int, float, float, str | None, tuple[int, ...]]:
         if self._handle is None:

@@ -1,5 +1,5 @@
 #include "tools/metal-run/Options.h"
-#include "host_device/metal/Library.h"
+#include "host_device/metal/ProfileReport.h"
 #include "llvm/ADT/StringExtras.h"
 #include <functional>
 
@@ -162,6 +162,18 @@ const std::vector<Row> &rows() {
             return failure("--counters takes table or json, not '" + value + "'");
           options.counters = true;
           options.json |= value == "json";
+          return Error::success();
+        }}},
+      {"",
+       {"profile", Takes::ValueOrNothing, "text|table|json|html",
+        "Print the kernel's text with what each line did: bytes, 128-byte lines and their use, "
+        "bank "
+        "conflicts, active lanes, arithmetic, and its share of a modelled time; or only the lines "
+        "that did something, most first (table); or a page of its own (html)",
+        [](ToolOptions &options, StringRef value) -> Error {
+          options.profile = value.empty() ? "text" : value.str();
+          if (!metal::reportFormNamed(*options.profile))
+            return failure("--profile takes text, table, json or html, not '" + value + "'");
           return Error::success();
         }}},
       {"",

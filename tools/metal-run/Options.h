@@ -45,6 +45,8 @@ struct ToolOptions {
   bool portable = false;
   std::optional<uint64_t> seed, schedule;
   bool counters = false, json = false;
+  /// The form of the profile: "text", "table", "json" or "html".
+  std::optional<std::string> profile;
   std::optional<unsigned> timedRuns;
   bool quirks = false, safeMath = false;
 };

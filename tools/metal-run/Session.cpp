@@ -107,7 +107,7 @@ Error Session::plan(const DispatchOptions &given) {
       compile.wholeBuffers |= 1u << (*parameter)->index;
     }
   compile.portable = options.portable;
-  compile.counters = options.counters;
+  compile.counters = options.counters || options.profile;
   Planned planned;
   if (Error error =
           metal::Device().newComputePipelineState(*function, compile).moveInto(planned.pipeline))
@@ -276,6 +276,8 @@ Error Session::report() {
       return array.takeError();
     printArray(out, name, **array);
   }
+  if (options.profile)
+    metal::print(out, first->profile(), *metal::reportFormNamed(*options.profile));
   json::Object result;
   if (options.counters) {
     json::Object counters;

@@ -19,7 +19,8 @@ constexpr const char *libraryName = "triton_metal_host.library",
                      *functionName = "triton_metal_host.function",
                      *pipelineName = "triton_metal_host.pipeline",
                      *queueName = "triton_metal_host.queue",
-                     *commandsName = "triton_metal_host.commands";
+                     *commandsName = "triton_metal_host.commands",
+                     *profileName = "triton_metal_host.profile";
 
 typedef std::shared_ptr<metal::Library> HeldLibrary;
 typedef std::shared_ptr<metal::Function> HeldFunction;
@@ -324,7 +325,7 @@ PyObject *countersTuple(const Counters &counters) {
 }
 
 /// launch(queue, pipeline, arguments, grid, in_threads, group, lengths, seed)
-///   -> (seconds, counters or None)
+///   -> (seconds, counters or None, profile or None)
 PyObject *launch(PyObject *, PyObject *const *given, Py_ssize_t count) {
   if (count != 8) {
     PyErr_SetString(PyExc_TypeError, "launch takes 8 arguments");
@@ -351,19 +352,43 @@ PyObject *launch(PyObject *, PyObject *const *given, Py_ssize_t count) {
   }
   bool counting = pipeline->state->options().counters;
   Counters counters;
+  Profile profile;
   double seconds = 0;
   std::string problem;
   {
     WithoutLock unlocked;
-    if (llvm::Error error = (*queue)->run(*pipeline->state, launch.dispatch,
-                                          counting ? &counters : nullptr, &seconds))
+    if (llvm::Error error =
+            (*queue)->run(*pipeline->state, launch.dispatch, counting ? &counters : nullptr,
+                          &seconds, counting ? &profile : nullptr))
       problem = llvm::toString(std::move(error));
   }
   if (!problem.empty())
     return failLaunch(problem);
   Ref time(PyFloat_FromDouble(seconds));
-  Ref counted(counting ? countersTuple(counters) : Ref::borrow(Py_None).release());
-  return time && counted ? PyTuple_Pack(2, time.get(), counted.get()) : nullptr;
+  if (!counting)
+    return time ? PyTuple_Pack(3, time.get(), Py_None, Py_None) : nullptr;
+  auto report = std::make_unique<metal::ProfileReport>();
+  report->add(pipeline->state->function()->library(), profile);
+  Ref counted(countersTuple(counters)), held(wrapped(report.release(), profileName));
+  return time && counted && held ? PyTuple_Pack(3, time.get(), counted.get(), held.get()) : nullptr;
+}
+
+/// profile_text(profile, form) -> str
+PyObject *profileText(PyObject *, PyObject *arguments) {
+  PyObject *capsule = nullptr;
+  const char *form = nullptr;
+  if (!PyArg_ParseTuple(arguments, "Os", &capsule, &form))
+    return nullptr;
+  auto *report = unwrapped<metal::ProfileReport>(capsule, profileName);
+  if (!report)
+    return nullptr;
+  auto known = metal::reportFormNamed(form);
+  if (!known)
+    return fail(PyExc_ValueError, std::string("there is no form '") + form + "' of profiles");
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  metal::print(stream, *report, *known);
+  return toPython(text);
 }
 
 //===----------------------------------------------------------------------===//
@@ -542,6 +567,14 @@ PyObject *resultOf(PyObject *, PyObject *capsule) {
                        commands.GPUEndTime(), text.get(), counters.get());
 }
 
+/// profile(commands) -> the profile of a command buffer
+PyObject *profileOf(PyObject *, PyObject *capsule) {
+  auto *held = unwrapped<HeldCommands>(capsule, commandsName);
+  if (!held)
+    return nullptr;
+  return wrapped(new metal::ProfileReport(held->commands->profile()), profileName);
+}
+
 /// raise_error(text): raises what a failed launch raises
 PyObject *raiseError(PyObject *, PyObject *text) {
   Py_ssize_t size = 0;
@@ -631,6 +664,8 @@ PyMethodDef metalMethods[] = {{"library", newLibrary, METH_VARARGS, nullptr},
                               {"commit", commit, METH_VARARGS, nullptr},
                               {"wait", wait, METH_VARARGS, nullptr},
                               {"result", resultOf, METH_O, nullptr},
+                              {"profile", profileOf, METH_O, nullptr},
+                              {"profile_text", profileText, METH_VARARGS, nullptr},
                               {"raise_error", raiseError, METH_O, nullptr},
                               {"configure", configure, METH_VARARGS, nullptr},
                               {"stop_on_interrupt", stopOnInterrupt, METH_NOARGS, nullptr},

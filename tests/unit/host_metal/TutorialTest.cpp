@@ -14,7 +14,8 @@ llvm::Error scale(llvm::StringRef source, std::vector<float> &x, float factor) {
   auto function = (*library)->newFunction("scale", FunctionConstantValues().set("inverse", false));
   if (!function)
     return function.takeError();
-  auto pipeline = device.newComputePipelineState(*function, {.checks = {.bounds = true}});
+  auto pipeline =
+      device.newComputePipelineState(*function, {.checks = triton_metal::Checks::all()});
   if (!pipeline)
     return pipeline.takeError();
 
@@ -32,12 +33,11 @@ llvm::Error scale(llvm::StringRef source, std::vector<float> &x, float factor) {
 
 TEST(Tutorial, Runs) {
   std::vector<float> x{1, 2, 3};
-  llvm::Error error =
-      scale("constant bool inverse [[function_constant(0)]];\n"
-            "kernel void scale(device float *x, constant float &a,\n"
-            "                  uint i [[thread_position_in_grid]]) {\n"
-            "  x[i] = inverse ? x[i] / a : x[i] * a;\n}\n",
-            x, 2);
+  llvm::Error error = scale("constant bool inverse [[function_constant(0)]];\n"
+                            "kernel void scale(device float *x, constant float &a,\n"
+                            "                  uint i [[thread_position_in_grid]]) {\n"
+                            "  x[i] = inverse ? x[i] / a : x[i] * a;\n}\n",
+                            x, 2);
   EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
   EXPECT_EQ(x, (std::vector<float>{2, 4, 6}));
   EXPECT_NE(llvm::toString(scale("kernel void scale() { x; }", x, 2)).find("error:"),
