@@ -64,6 +64,7 @@ inline PyObject *toPython(const std::string &text) {
 
 /// A function of the module. The table ends with a null name.
 extern PyMethodDef metalMethods[];
+extern PyMethodDef launchMethods[];
 extern PyMethodDef memoryMethods[];
 /// Adds the module's exceptions. Returns -1 with an error set.
 int addExceptions(PyObject *module);

@@ -49,6 +49,7 @@ int execute(PyObject *module) {
   int failed = PyModule_AddObjectRef(module, "table", capsule);
   Py_DecRef(capsule);
   if (failed || PyModule_AddFunctions(module, triton_metal::metalMethods) ||
+      PyModule_AddFunctions(module, triton_metal::launchMethods) ||
       PyModule_AddFunctions(module, triton_metal::memoryMethods))
     return -1;
   return triton_metal::addExceptions(module);
