@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,13 @@ BINARY = {
     "Subtract": np.subtract,
 }
 SIZE = 1001
+#: Every operation runs for these; of the others, one in three does.
+FULL = ("float32", "int32", "bool_", "complex64")
+
+
+def chosen(operations: Iterator[tuple[str, str, str]], t: str) -> list[tuple[str, str, str]]:
+    of_type = [each for each in operations if each[1] == t]
+    return of_type if t in FULL else of_type[list(TYPES).index(t) % 3 :: 3]
 
 
 def split(t: str) -> int:
@@ -111,7 +119,7 @@ def domain(op: str, t: str) -> np.ndarray:
 @pytest.mark.parametrize("t", TYPES)
 def test_unary(tmp_path: Path, t: str) -> None:
     """Every operation of the type, in one library."""
-    for op, source, target in unary_operations():
+    for op, source, target in chosen(unary_operations(), t):
         if (
             source != t
             or op not in UNARY
@@ -133,7 +141,9 @@ def test_unary(tmp_path: Path, t: str) -> None:
         )
         exact = UNARY[op](x)
         loose = 60 if t in ("complex64", "float32") else 4
-        assert_close(out, exact, target, terms=loose, atol=2e-6 * (t in FLOATS)), op
+        # MLX takes inverse complex functions from logarithms near one.
+        atol = 5e-4 if op.startswith("Arc") and t == "complex64" else 2e-6 * (t in FLOATS)
+        assert_close(out, exact, target, terms=loose, atol=atol)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +178,8 @@ def test_unary_layouts(tmp_path: Path, kernel: str, index: str) -> None:
 
 @pytest.mark.parametrize("t", TYPES)
 def test_binary(tmp_path: Path, t: str) -> None:
-    for op, source, target in binary_operations():
-        if source != t or op not in BINARY:
+    for op, source, target in chosen(binary_operations(), t):
+        if op not in BINARY:
             continue
         if t == "bool_" and op in ("Subtract", "Power"):
             continue  # NumPy has none of them
@@ -207,7 +217,7 @@ def test_binary(tmp_path: Path, t: str) -> None:
             grid=(-(-SIZE // split(t)),),
             group=(64,),
         )
-        assert_close(out, exact, target, terms=4, atol=1e-6), op
+        assert_close(out, exact, target, terms=4, atol=1e-6)
 
 
 @pytest.mark.parametrize("t", ["int32", "uint8", "int64", "float32", "float16", "bfloat16"])
@@ -310,7 +320,7 @@ def test_binary_and_select_of_strided_arrays(tmp_path: Path, ndim: int, large: b
         group=(4,),
     )
     assert_close(out, a - b.T, "float32")
-    chosen = numbers(shape, "bool_", 4)
+    picks = numbers(shape, "bool_", 4)
     third = numbers((*shape[:-1], 1), "float32", 5)
     last = np.array(third.strides, np.int64) // 8
     last[-1] = 0
@@ -335,7 +345,7 @@ def test_binary_and_select_of_strided_arrays(tmp_path: Path, ndim: int, large: b
         grid=grid,
         group=(4,),
     )
-    assert_close(out, np.where(chosen, b.T, third), "float32")
+    assert_close(out, np.where(picks, b.T, third), "float32")
 
 
 @pytest.mark.parametrize("t", TYPES)
@@ -378,7 +388,7 @@ def test_arange(tmp_path: Path, t: str) -> None:
 @pytest.mark.parametrize("source", TYPES)
 def test_copy_to_each_type(tmp_path: Path, source: str) -> None:
     x = np.abs(numbers((SIZE,), source, 1)) if source != "bool_" else numbers((SIZE,), source, 1)
-    for target in TYPES:
+    for target in list(TYPES)[list(TYPES).index(source) % 4 :: 4]:
         if source == "complex64" and target != "complex64":
             continue
         (out,) = launch(
