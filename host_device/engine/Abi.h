@@ -189,9 +189,11 @@ void __tm_runtime_fence(GroupState *group, uint32_t simdgroup, uint32_t mask, ui
 void __tm_runtime_unwritten(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
                             uint32_t mask, uint32_t site);
 // The accesses of a launch that looks for races (Races.h), with AccessFlags and RaceFlags.
-/// Before an access.
+/// Before an access. What a store stores is at `values`, if it is not null: all first components,
+/// of `componentBytes` each, then all second ones.
 void __tm_runtime_access(GroupState *group, uint32_t simdgroup, const uint64_t *addresses,
-                         uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags);
+                         uint32_t mask, uint32_t bytes, uint32_t site, uint32_t flags,
+                         const char *values, uint32_t componentBytes);
 /// Before a barrier of a SIMD-group or, if `isThreadgroup`, of a threadgroup.
 void __tm_runtime_order(GroupState *group, uint32_t simdgroup, uint32_t flags,
                         uint32_t isThreadgroup);

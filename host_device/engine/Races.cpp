@@ -113,7 +113,8 @@ void RaceRecord::addReader(Region &region, const Order &order, size_t granule, E
 }
 
 bool RaceRecord::checkGranule(Region &region, const Order &order, size_t granule, Entry me,
-                              uint32_t flags, Entry &other) {
+                              uint32_t flags, Entry &other,
+                              llvm::function_ref<bool(Entry)> isSame) {
   uint32_t thread = threadOf(me);
   auto meets = [&](Entry entry) {
     if (!isConcurrent(region, order, entry, thread))
@@ -122,7 +123,7 @@ bool RaceRecord::checkGranule(Region &region, const Order &order, size_t granule
     return true;
   };
   bool writes = flags & raceWrites, isAtomic = flags & raceAtomic;
-  if (meets(region.written[granule]))
+  if (meets(region.written[granule]) && !(writes && !isAtomic && isSame(other)))
     return true;
   if (region.hasChanges && !isAtomic &&
       (meets(region.changed[granule]) || meets(region.alsoChanged[granule])))
@@ -217,7 +218,8 @@ bool RaceRecord::tryWhole(Region &region, const Order &order, size_t granule, si
 }
 
 bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
-                        uint32_t bytes, uint32_t site, uint32_t flags, FoundRace &found) {
+                        uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
+                        FoundRace &found) {
   bool isThreadgroup = flags & raceThreadgroup, isAtomic = flags & raceAtomic,
        writes = flags & raceWrites;
   const Order &order = orders[isThreadgroup];
@@ -225,8 +227,8 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
   Entry base = time << timeShift | Entry(site) << threadBits | simdgroup * simdWidth;
   if (isAtomic)
     base |= atomicBit;
-  // Two lanes stand for all that have one address.
-  if ((flags & accessUniform) && mask)
+  // Two lanes stand for all that read one address.
+  if (!writes && (flags & accessUniform) && mask)
     mask &= -mask | std::bit_floor(mask);
   bool isWhole = mask == ~0u && (flags & accessConsecutive);
   uint64_t markedChunk = ~uint64_t(0);
@@ -265,7 +267,30 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
     size_t behind = ((end - 1) >> region->shift) - front + 1;
     for (; granule != behind; ++granule) {
       Entry other;
-      if (!checkGranule(*region, order, granule, base | lane, flags, other))
+      // Stores of one value leave it whatever their order is: of another lane of this store, or of
+      // the thread whose value is in memory.
+      auto isSame = [&](Entry last) {
+        if (!stored.values)
+          return false;
+        bool isThisStore =
+            timeOf(last) == time && siteOf(last) == site && simdgroupOf(last) == simdgroup;
+        uint64_t from = std::max(address, (front + granule) << region->shift);
+        uint64_t to = std::min(end, (front + granule + 1) << region->shift);
+        for (uint64_t byte = from; byte != to; ++byte) {
+          char mine = stored.at(lane, byte - address), theirs;
+          uint32_t otherLane = threadOf(last) % simdWidth;
+          if (!isThisStore)
+            theirs = *reinterpret_cast<const char *>(byte);
+          else if (byte - addresses[otherLane] < bytes)
+            theirs = stored.at(otherLane, byte - addresses[otherLane]);
+          else
+            return false;
+          if (mine != theirs)
+            return false;
+        }
+        return true;
+      };
+      if (!checkGranule(*region, order, granule, base | lane, flags, other, isSame))
         continue;
       found.address = std::max(address, (front + granule) << region->shift);
       found.lane = lane;
@@ -486,10 +511,12 @@ std::optional<Races::Unwritten> Races::findUnwritten(uint64_t start, uint64_t by
 
 extern "C" void __tm_runtime_access(GroupState *group, uint32_t simdgroup,
                                     const uint64_t *addresses, uint32_t mask, uint32_t bytes,
-                                    uint32_t site, uint32_t flags) {
+                                    uint32_t site, uint32_t flags, const char *values,
+                                    uint32_t componentBytes) {
   FoundRace found;
   auto *races = static_cast<RaceRecord *>(group->races);
-  if (races && races->access(simdgroup, addresses, mask, bytes, site, flags, found))
+  if (races && races->access(simdgroup, addresses, mask, bytes, site, flags,
+                             {values, componentBytes}, found))
     static_cast<Runner *>(group->runner)
         ->fail(Failure::Race, site, found.address, found.lane, found.other);
 }

@@ -33,6 +33,16 @@ struct FoundRace {
   FailureRecord::Other other;
 };
 
+/// What the lanes store.
+struct Stored {
+  const char *values;
+  uint32_t componentBytes;
+  char at(uint32_t lane, uint64_t byte) const {
+    uint64_t component = byte / componentBytes;
+    return values[(component * simdWidth + lane) * componentBytes + byte % componentBytes];
+  }
+};
+
 /// What the threadgroups that one host thread runs access.
 class RaceRecord {
 public:
@@ -44,7 +54,7 @@ public:
   void passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags);
   /// Returns whether there is a race. Otherwise the access is recorded.
   bool access(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask, uint32_t bytes,
-              uint32_t site, uint32_t flags, FoundRace &found);
+              uint32_t site, uint32_t flags, const Stored &stored, FoundRace &found);
 
 private:
   friend class Races;
@@ -90,7 +100,7 @@ private:
   /// Whether nothing orders the entry before this access.
   bool isConcurrent(const Region &region, const Order &order, Entry entry, uint32_t thread) const;
   bool checkGranule(Region &region, const Order &order, size_t granule, Entry me, uint32_t flags,
-                    Entry &other);
+                    Entry &other, llvm::function_ref<bool(Entry)> isSame);
   bool tryWhole(Region &region, const Order &order, size_t granule, size_t perLane, Entry first,
                 uint32_t flags);
   void addReader(Region &region, const Order &order, size_t granule, Entry me);

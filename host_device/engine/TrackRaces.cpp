@@ -4,6 +4,7 @@
 #include "host_device/engine/Races.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 
@@ -58,11 +59,23 @@ void trackRaces(Function &function, const KernelInfo &kernel, bool onlyStores, C
     if (access.space == AddressSpace::Threadgroup)
       flags |= raceThreadgroup;
     Type *pointer = access.pointer->getType();
-    auto callee = declareBuiltin(module, accessName, b.getVoidTy(), {pointer, i32, i32, i32},
-                                 pointer->getPointerAddressSpace());
+    SmallVector<Value *> operands{access.pointer, b.getInt32(access.bytes),
+                                  b.getInt32(facts.sites.size()), b.getInt32(flags)};
+    SmallVector<Type *> types{pointer, i32, i32, i32};
+    // Two threads may store the same value.
+    if (auto *store = dyn_cast<StoreInst>(inst); store && !store->isAtomic()) {
+      operands.push_back(store->getValueOperand());
+      types.push_back(store->getValueOperand()->getType());
+    }
+    std::string name;
+    raw_string_ostream full(name);
+    full << accessName << '.' << pointer->getPointerAddressSpace();
+    if (operands.size() > 4)
+      full << '.' << *types[4];
+    auto callee = module.getOrInsertFunction(name, FunctionType::get(b.getVoidTy(), types, false));
+    addAttributes(*cast<Function>(callee.getCallee()), *findBuiltin(accessName));
     b.SetInsertPoint(inst);
-    b.CreateCall(callee, {access.pointer, b.getInt32(access.bytes), b.getInt32(facts.sites.size()),
-                          b.getInt32(flags)});
+    b.CreateCall(callee, operands);
     facts.sites.push_back(site);
   }
 }

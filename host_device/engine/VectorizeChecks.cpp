@@ -20,13 +20,31 @@ void SimdEmitter::emitAccess(CallInst &call) {
     Type *i32 = b.getInt32Ty();
     auto callee = module.getOrInsertFunction(
         "__tm_runtime_access",
-        FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i32, b.getPtrTy(), i32, i32, i32, i32},
+        FunctionType::get(b.getVoidTy(),
+                          {b.getPtrTy(), i32, b.getPtrTy(), i32, i32, i32, i32, b.getPtrTy(), i32},
                           false));
     cast<Function>(callee.getCallee())->setDoesNotThrow();
     AllocaInst *list = slot(lanesOf(b.getInt64Ty()), "addresses");
     b.CreateStore(b.CreatePtrToInt(vector(pointer), lanesOf(b.getInt64Ty())), list);
+    // The numbers that are stored, all first components before all second ones.
+    Value *values = ConstantPointerNull::get(b.getPtrTy());
+    uint64_t each = 0;
+    if (call.arg_size() > 4) {
+      llvm::Value *value = call.getArgOperand(4);
+      SmallVector<Type *> types;
+      componentTypes(value->getType(), types);
+      each = layout.getTypeStoreSize(types[0]);
+      if (all_equal(types) && each * types.size() == bytes) {
+        AllocaInst *home = slot(ArrayType::get(lanesOf(types[0]), types.size()), "stored");
+        for (unsigned c = 0; c != types.size(); ++c)
+          b.CreateAlignedStore(vector(value, c),
+                               b.CreateGEP(b.getInt8Ty(), home, b.getInt64(c * each * simdWidth)),
+                               Align(1));
+        values = home;
+      }
+    }
     b.CreateCall(callee, {group, simdgroup, list, maskBits(mask), b.getInt32(bytes),
-                          b.getInt32(site), b.getInt32(flags)});
+                          b.getInt32(site), b.getInt32(flags), values, b.getInt32(each)});
   };
   if (flags & raceThreadgroup)
     emit();

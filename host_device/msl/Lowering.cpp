@@ -215,7 +215,7 @@ void inlineEverything(Module &module, const SetVector<Function *> &kernels) {
     if (!variable.isDeclaration() && !variable.getName().starts_with("llvm.")) {
       // Of a variable of its own, LLVM knows which elements nothing writes, and removes their
       // reads.
-      bool isAny = (isPortable(module) || checksOf(module).initialized) &&
+      bool isAny = (isPortable(module) || checksOf(module).any()) &&
                    variable.getAddressSpace() == threadgroupSpace;
       variable.setLinkage(isAny ? GlobalValue::ExternalLinkage : GlobalValue::InternalLinkage);
       variable.setComdat(nullptr);

@@ -67,7 +67,9 @@ def _check_bits(check: str | Sequence[str] | None) -> tuple[int, bool]:
     if check is None:
         return 0, False
     names = [check] if isinstance(check, str) else list(check)
-    names = [part for name in names for part in (name.split(",") if isinstance(name, str) else [name])]
+    names = [
+        part for name in names for part in (name.split(",") if isinstance(name, str) else [name])
+    ]
     if names == ["portable"]:
         return 0, True
     bits = 0
@@ -111,7 +113,9 @@ def launch_options(
     _seed("seed", seed)
     if max_steps is not None and (isinstance(max_steps, bool) or not isinstance(max_steps, int)):
         raise LaunchTypeError(f"max_steps must be an integer, not {max_steps!r}")
-    if max_steps is not None and not (0 < max_steps < 1 << 64 and bits >> _CHECKS.index("steps") & 1):
+    if max_steps is not None and not (
+        0 < max_steps < 1 << 64 and bits >> _CHECKS.index("steps") & 1
+    ):
         raise LaunchValueError('max_steps is a positive number for check="steps" or check="all"')
     if seed is not None and not is_portable:
         raise LaunchValueError(

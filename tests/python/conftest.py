@@ -1,5 +1,5 @@
 """Options of the whole suite: `--route=mps`, `--route=mlx` and `--route=mlx-in-place` run every launch the way of a framework on a Mac.
-`--portable=SEED` runs every launch on the host device with check="portable".
+`--portable=SEED` runs every launch on the host device with check="portable", and `--check=all` with all checks.
 
 TRITON_METAL_TEST_DEVICE=cpu keeps MLX's arrays off a GPU, where there is one that is not to be tested.
 """
@@ -52,6 +52,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SEED",
         help='run launches on the host device with check="portable", and this seed',
     )
+    parser.addoption(
+        "--check",
+        metavar="CHECKS",
+        help="run launches on the host device with these checks, as of launch_options(check=...)",
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +85,19 @@ def _portable(request: pytest.FixtureRequest) -> Iterator[None]:
     import triton_metal
 
     with triton_metal.launch_options(check="portable", seed=seed):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _check(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Checks the launches of a test."""
+    check = request.config.getoption("--check")
+    if check is None or request.node.get_closest_marker("own_check"):
+        yield
+        return
+    import triton_metal
+
+    with triton_metal.launch_options(check=check):
         yield
 
 
@@ -139,7 +157,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "own_check(reason): the test chooses its check, or wants what the host device promises beyond Metal; "
-        "--portable leaves it alone",
+        "--portable and --check leave it alone",
     )
     config.addinivalue_line(
         "markers", "own_target: the test needs its own target, whatever --least-target says"

@@ -1,0 +1,74 @@
+"""Each check of the host device finds the defects that are planted for it, in short kernels and in long ones."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from metal_run import invoke
+from planted_defects import DEFECTS, Defect, filler
+
+LAUNCH = (
+    "--buffer=o=zeros:float:512",
+    "--buffer=n=zeros:int:512",
+    "--buffer=c=zeros:uint:64",
+    "--buffer=pads=zeros:float:512",
+    "--scalar=z=0",
+    "--threadgroup-memory=0=512",
+    "--threadgroups=4",
+    "--group=128",
+)
+LONG = filler(300)
+
+
+def report(text: str, check: str, *options: str) -> str:
+    """What a checked run says; buffers that the kernel does not use may be bound."""
+    result = invoke([*LAUNCH, f"--check={check}", *options, "-"], text)
+    return result.stderr.strip() if result.returncode else ""
+
+
+def marked(text: str, mark: str) -> list[int]:
+    return [
+        number for number, line in enumerate(text.splitlines(), 1) if line.endswith(f"// {mark}")
+    ]
+
+
+def problems(defect: Defect, text: str, said: str) -> list[str]:
+    """What is missing in a report."""
+    missing = [part for part in defect.says if part not in said]
+    here, there = marked(text, "HERE"), marked(text, "THERE")
+    lines = [int(line) for line in re.findall(r"(?<!declared in )(?<!called in )line (\d+):", said)]
+    if here and not lines:
+        missing.append(f"line {here[0]}")
+    elif there and sorted(lines[:2]) != sorted(here + there):
+        missing.append(f"lines {here + there}, not {lines}")
+    elif here and lines[0] not in here:
+        missing.append(f"line {here[0]}, not {lines[0]}")
+    return missing
+
+
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: f"{defect.check}-{defect.name}")
+def test_a_planted_defect_is_named(defect: Defect) -> None:
+    text = defect.text()
+    said = report(text, defect.check, *defect.options)
+    assert not problems(defect, text, said), said
+
+
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: f"{defect.check}-{defect.name}")
+def test_it_is_named_in_a_long_kernel_under_all_checks(defect: Defect) -> None:
+    text = defect.text(LONG)
+    assert len(text.splitlines()) > 300
+    checks = "all,nans" if defect.check == "nans" else "all"
+    said = report(text, checks, *defect.options)
+    assert not problems(defect, text, said), said
+
+
+def test_the_long_text_itself_is_right() -> None:
+    text = Defect("none", "all", "o[i] = 1;", ()).text(LONG)
+    assert report(text, "all,nans", "--whole=o") == ""
+
+
+def test_there_are_sixty_of_them() -> None:
+    assert len(DEFECTS) >= 60
+    assert len({(defect.check, defect.name) for defect in DEFECTS}) == len(DEFECTS)
