@@ -198,6 +198,10 @@ static void defineIntrinsic(IntrinsicInst *call) {
   case Intrinsic::abs:
     call->setArgOperand(1, ConstantInt::getFalse(call->getContext()));
     break;
+  case Intrinsic::is_constant: // of a function constant without a value
+    call->replaceAllUsesWith(ConstantInt::getFalse(call->getContext()));
+    call->eraseFromParent();
+    break;
   case Intrinsic::assume:
     call->eraseFromParent();
     break;

@@ -31,8 +31,14 @@ public:
       variable->setInit(nullptr);
       return true;
     }
-    if (variable->hasInit() && !variable->isConstexpr() && !variable->getInit()->isValueDependent())
+    if (variable->hasInit() && !variable->isConstexpr() && !variable->getInit()->isValueDependent()) {
+      bool wasConstant = variable->hasConstantInitialization();
       variable->setInit(variable->getInit());
+      // Later constant expressions may use the variable.
+      SmallVector<PartialDiagnosticAt, 1> notes;
+      if (wasConstant && variable->getType().isConstQualified())
+        variable->checkForConstantInitialization(notes);
+    }
     return true;
   }
 

@@ -74,8 +74,10 @@ public:
     // The construction of Sema has set clang's own function for the names of types.
     nameTypesInMetal(instance.getDiagnostics(), instance.getASTContext());
     ASTFrontendAction::ExecuteAction();
-    if (diagnostics.hasErrors())
+    if (diagnostics.hasErrors()) {
+      withoutValue = collector->constantsWithoutValue();
       return;
+    }
     for (const DeclaredKernel &kernel : collector->kernels) {
       infos.push_back(kernel.info);
       names.push_back(codeGenerator->GetMangledName(clang::GlobalDecl(kernel.decl)).str());
@@ -106,6 +108,8 @@ public:
   std::vector<FunctionConstantInfo> constantInfos;
   std::vector<std::string> constantNames;
   std::vector<GeneratedVariable> variables;
+  /// If the text has errors: the function constants without values.
+  std::vector<FunctionConstantInfo> withoutValue;
 
 private:
   LLVMContext &context;
@@ -118,8 +122,10 @@ private:
 
 } // namespace
 
-Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
-                                 LLVMContext &context) {
+/// Compiles a text. If it has errors, sets the function constants that have no value.
+static Expected<CompiledMsl> compileOnce(StringRef source, const MslOptions &options,
+                                         LLVMContext &context,
+                                         std::vector<FunctionConstantInfo> &withoutValue) {
   for (const std::string &folder : options.includeDirectories)
     if (!sys::fs::is_directory(folder))
       return createStringError(
@@ -141,6 +147,7 @@ Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
       return std::move(error);
     action.EndSourceFile();
   }
+  withoutValue = std::move(action.withoutValue);
   if (diagnostics.hasErrors() || !action.module)
     return createStringError(inconvertibleErrorCode(), diagnostics.text());
 
@@ -158,6 +165,39 @@ Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
     return createStringError(inconvertibleErrorCode(),
                              options.fileName + ": error: " + toString(std::move(error)));
   return std::move(result);
+}
+
+Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
+                                 LLVMContext &context) {
+  std::vector<FunctionConstantInfo> withoutValue, unused;
+  Expected<CompiledMsl> result = compileOnce(source, options, context, withoutValue);
+  if (result || withoutValue.empty())
+    return result;
+  // A constant expression may need a function constant. With any value, the kernels can be listed.
+  MslOptions others = options;
+  for (const FunctionConstantInfo &constant : withoutValue)
+    others.functionConstants.push_back({constant.index, 1});
+  Expected<CompiledMsl> listed = compileOnce(source, others, context, unused);
+  if (!listed) {
+    consumeError(listed.takeError());
+    return result;
+  }
+  std::string errors = toString(result.takeError());
+  const FunctionConstantInfo *missing = &withoutValue.front();
+  for (const FunctionConstantInfo &constant : withoutValue)
+    if (StringRef(errors).contains("'" + constant.name + "'"))
+      missing = &constant;
+  for (KernelInfo &kernel : listed->kernels) {
+    for (FunctionConstantInfo &constant : kernel.functionConstants)
+      constant.defined &= none_of(withoutValue, [&](const FunctionConstantInfo &one) {
+        return one.index == constant.index;
+      });
+    if (kernel.unusable.empty())
+      kernel.unusable = "function constant '" + missing->name + "' (index " +
+                        std::to_string(missing->index) +
+                        ") is used in a constant expression but has no value";
+  }
+  return listed;
 }
 
 /// The hash of this program's sources. The build writes it.

@@ -6,6 +6,7 @@
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/Expr.h"
+#include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Basic/SourceManager.h"
 #include "llvm/ADT/STLExtras.h"
@@ -144,6 +145,49 @@ void KernelCollector::error(const Decl *decl, const llvm::Twine &message) {
   diagnostics.error(ast->getSourceManager(), decl->getLocation(), message.str());
 }
 
+/// A number with a value becomes an ordinary constant, which the text after it may use in constant
+/// expressions.
+void KernelCollector::setValue(VarDecl *variable, const AnnotateAttr *attribute) {
+  auto index = integerArgument(attribute, *ast);
+  QualType type = variable->getType().getUnqualifiedType();
+  type = ast->removeAddrSpaceQualType(ast->getCanonicalType(type)).getUnqualifiedType();
+  bool isFloat = type->isRealFloatingType();
+  if (!index || variable->hasInit() || !(type->isIntegralOrEnumerationType() || isFloat))
+    return;
+  auto value = llvm::find_if(options.functionConstants, [&](const FunctionConstantValue &one) {
+    return one.index == *index;
+  });
+  if (value == options.functionConstants.end())
+    return;
+  SourceLocation place = variable->getLocation();
+  llvm::APInt bits = llvm::APInt(64, value->bits).zextOrTrunc(ast->getTypeSize(type));
+  Expr *literal;
+  if (type->isBooleanType())
+    literal = CXXBoolLiteralExpr::Create(*ast, value->bits != 0, type, place);
+  else if (isFloat)
+    literal = FloatingLiteral::Create(*ast, llvm::APFloat(ast->getFloatTypeSemantics(type), bits),
+                                      /*isexact=*/true, type, place);
+  else
+    literal = IntegerLiteral::Create(*ast, bits, type, place);
+  variable->setStorageClass(SC_Static);
+  variable->setInit(literal);
+  SmallVector<PartialDiagnosticAt, 1> notes;
+  variable->checkForConstantInitialization(notes);
+}
+
+std::vector<FunctionConstantInfo> KernelCollector::constantsWithoutValue() const {
+  std::vector<FunctionConstantInfo> result;
+  for (const VarDecl *variable : variables)
+    if (auto index = integerArgument(metalAttribute(variable, "function_constant"), *ast);
+        index && !variable->hasInit()) {
+      FunctionConstantInfo info;
+      info.name = variable->getNameAsString();
+      info.index = static_cast<uint32_t>(*index);
+      result.push_back(std::move(info));
+    }
+  return result;
+}
+
 bool KernelCollector::HandleTopLevelDecl(DeclGroupRef group) {
   for (Decl *decl : group) {
     visit(decl);
@@ -161,8 +205,10 @@ void KernelCollector::visit(Decl *decl) {
         (metalAttribute(function, "kernel") || isStage(function)))
       functions.push_back(function);
   } else if (auto *variable = dyn_cast<VarDecl>(decl)) {
-    if (metalAttribute(variable, "function_constant"))
+    if (const AnnotateAttr *attr = metalAttribute(variable, "function_constant")) {
       variables.push_back(variable);
+      setValue(variable, attr);
+    }
   } else if (isa<NamespaceDecl, LinkageSpecDecl>(decl)) {
     for (Decl *inner : cast<DeclContext>(decl)->decls())
       visit(inner);

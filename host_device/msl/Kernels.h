@@ -46,6 +46,9 @@ public:
     return define.threadgroupVariables;
   }
 
+  /// The function constants that have been read and have no value.
+  std::vector<FunctionConstantInfo> constantsWithoutValue() const;
+
 private:
   DiagnosticCollector &diagnostics;
   const MslOptions &options;
@@ -60,6 +63,7 @@ private:
   bool constantIsTrue(llvm::StringRef name) const;
   /// Why the host device cannot run a function, if it uses what the device does not have.
   std::string refusal(const clang::FunctionDecl *function) const;
+  void setValue(clang::VarDecl *variable, const clang::AnnotateAttr *attribute);
   void visit(clang::Decl *decl);
   void collectLoops(clang::Decl *decl);
   void addKernel(const clang::FunctionDecl *function);

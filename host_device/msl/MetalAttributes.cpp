@@ -138,6 +138,8 @@ private:
 
   static AttrHandling annotate(Sema &sema, Decl *decl, const ParsedAttr &attribute, StringRef name,
                                llvm::MutableArrayRef<Expr *> arguments) {
+    if (isa<FieldDecl>(decl)) // of an argument buffer; only its place in memory matters
+      return AttributeApplied;
     Attr *made = sema.CreateAnnotationAttr(attribute, ("metal." + name).str(), arguments);
     if (!made)
       return AttributeNotApplied;
