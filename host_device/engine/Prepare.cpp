@@ -3,6 +3,7 @@
 #include "host_device/engine/LaneFunctions.h"
 #include "host_device/msl/AnyValues.h"
 #include "host_device/msl/CheckValues.h"
+#include "host_device/msl/MarkMath.h"
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/Passes.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -335,7 +336,8 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
       if (const Builtin *builtin = findBuiltin(function.getName())) {
         bool isOwn = (options.portable && isAnyFunction(builtin->name)) ||
                      (options.checks.any() &&
-                      (builtin->name == checkValueName || builtin->name == togetherName));
+                      (builtin->name == checkValueName || builtin->name == togetherName)) ||
+                     (options.count && builtin->name.starts_with(mathMarkPrefix));
         if (builtin->isInternal && !isOwn)
           return createStringError("the function '%s' is the device's own",
                                    function.getName().str().c_str());

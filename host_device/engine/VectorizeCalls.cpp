@@ -59,12 +59,11 @@ template <auto member> static void by(SimdEmitter &emitter, CallInst &call) {
 
 /// What msl/MarkMath.cpp puts at the beginning of an elementary function. It has no code.
 #define TM_MATH_MARK(NAME, COUNTER)                                                                \
-  {                                                                                                \
-    .name = "__tm_math_" NAME, .effect = Effect::Counts, .emit = [](SimdEmitter &, CallInst &) {}, \
-    .tally = Tally {                                                                               \
-      Counters::COUNTER, Tally::Per::Lane                                                          \
-    }                                                                                              \
-  }
+  {.name = "__tm_math_" NAME,                                                                      \
+   .effect = Effect::Counts,                                                                       \
+   .emit = [](SimdEmitter &, CallInst &) {},                                                       \
+   .tally = Tally{Counters::COUNTER, Tally::Per::Lane},                                            \
+   .isInternal = true}
 
 ArrayRef<Builtin> SimdEmitter::threadFunctions() {
   static const Builtin rows[] = {

@@ -111,13 +111,6 @@ TEST(Effort, KernelsThatRunForLongAreOptimisedInTheBackground) {
   EXPECT_EQ(launcher.out, judge.out);
 }
 
-TEST(Effort, KernelsThatHaveHardlyRunAreNotCompiledAgain) {
-  Launcher launcher(with(Effort::Adaptive), text + "// stays\n");
-  ASSERT_EQ(launcher.run(1), "");
-  Device::get().finishCompilations();
-  EXPECT_TRUE(launcher.isQuick());
-}
-
 TEST(Effort, TheEnvironmentDecidesWhereTheProgramDoesNot) {
   setenv("TRITON_METAL_HOST_EFFORT", "full", 1);
   EXPECT_FALSE(Launcher(with(Effort::Adaptive), text + "// by environment\n").isQuick());

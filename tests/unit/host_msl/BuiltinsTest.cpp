@@ -37,7 +37,7 @@ TEST(Builtins, EachHasOneRowAndAnEmitter) {
 }
 
 TEST(Builtins, AreDeclaredByTheStandardLibrary) {
-  std::string text = "#include <metal_stdlib>\n";
+  std::string text = "#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n";
   for (const engine::Builtin *row : engine::builtins())
     if (!row->isInternal && row->name != engine::threadgroupAllocName) // made by the front end
       text += "using type_of" + row->name.str() + " = decltype(" + row->name.str() + ");\n";
