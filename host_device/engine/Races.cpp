@@ -24,7 +24,9 @@ void RaceRecord::enter(uint64_t number, const GroupState &state) {
   }
   threadgroup.start = uint64_t(state.threadgroupMemory);
   threadgroup.floor = groupStart;
-  threadgroup.hasReads = threadgroup.hasChanges = false;
+  threadgroup.hasReads = threadgroup.hasSecondReads = threadgroup.hasChanges = false;
+  logged.clear();
+  isEager = fences != nullptr;
   if (fences)
     fences->enter(groupStart);
 }
@@ -36,8 +38,11 @@ void RaceRecord::passThreadgroupBarrier(uint32_t flags) {
       order->floor = time;
       std::fill(std::begin(order->simdFloor), std::end(order->simdFloor), time);
     }
-  if (flags & memThreadgroup)
-    threadgroup.hasReads = threadgroup.hasChanges = false;
+  if (flags & memThreadgroup) {
+    threadgroup.hasReads = threadgroup.hasSecondReads = threadgroup.hasChanges = false;
+    logged.clear();
+    isEager = fences != nullptr;
+  }
   if (fences)
     fences->barrier();
 }
@@ -99,9 +104,10 @@ void RaceRecord::addReader(Region &region, const Order &order, size_t granule, E
   bool firstGives = gives(first), secondGives = gives(second);
   if (firstGives) {
     first = me;
-    if (secondGives)
+    if (secondGives && region.hasSecondReads)
       second = 0;
   } else if (secondGives) {
+    region.hasSecondReads = true;
     second = me;
   } else if (!isAtomic) {
     auto place = [&](Entry entry) {
@@ -200,18 +206,15 @@ bool RaceRecord::tryWhole(Region &region, const Order &order, size_t granule, si
   if (!quiet(region.written))
     return false;
   bool hadReads = region.hasReads;
-  if (hadReads && !(quiet(region.read) && quiet(region.alsoRead)))
+  if (hadReads && !(quiet(region.read) && (!region.hasSecondReads || quiet(region.alsoRead))))
     return false;
   if (flags & raceWrites) {
+    // Reads that are ordered before the write may stay: whatever meets them meets the write.
     setEntries(region.written + granule, count, first, laneShift);
-    if (hadReads) {
-      std::fill_n(region.read + granule, count, 0);
-      std::fill_n(region.alsoRead + granule, count, 0);
-    }
   } else {
     region.hasReads = true;
     setEntries(region.read + granule, count, first, laneShift);
-    if (hadReads)
+    if (region.hasSecondReads)
       std::fill_n(region.alsoRead + granule, count, 0);
   }
   return true;
@@ -220,11 +223,40 @@ bool RaceRecord::tryWhole(Region &region, const Order &order, size_t granule, si
 bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
                         uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
                         FoundRace &found) {
+  if ((flags & raceThreadgroup) && !isEager) {
+    if (!(flags & (raceWrites | raceAtomic)) && logged.size() != mostLogged) {
+      LoggedRead &read = logged.emplace_back();
+      std::copy_n(addresses, simdWidth, read.addresses);
+      read.time = time;
+      read.simdgroup = simdgroup;
+      read.mask = mask;
+      read.bytes = bytes;
+      read.site = site;
+      read.flags = flags;
+      return false;
+    }
+    recordLogged();
+  }
+  return record(time, simdgroup, addresses, mask, bytes, site, flags, stored, found);
+}
+
+void RaceRecord::recordLogged() {
+  isEager = true;
+  FoundRace none; // nothing has been written since the last barrier
+  for (const LoggedRead &read : logged)
+    record(read.time, read.simdgroup, read.addresses, read.mask, read.bytes, read.site, read.flags,
+           {}, none);
+  logged.clear();
+}
+
+bool RaceRecord::record(uint64_t when, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
+                        uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
+                        FoundRace &found) {
   bool isThreadgroup = flags & raceThreadgroup, isAtomic = flags & raceAtomic,
        writes = flags & raceWrites;
   const Order &order = orders[isThreadgroup];
   site = std::min(site, (1u << siteBits) - 1);
-  Entry base = time << timeShift | Entry(site) << threadBits | simdgroup * simdWidth;
+  Entry base = when << timeShift | Entry(site) << threadBits | simdgroup * simdWidth;
   if (isAtomic)
     base |= atomicBit;
   // Two lanes stand for all that read one address.
@@ -273,7 +305,7 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
         if (!stored.values)
           return false;
         bool isThisStore =
-            timeOf(last) == time && siteOf(last) == site && simdgroupOf(last) == simdgroup;
+            timeOf(last) == when && siteOf(last) == site && simdgroupOf(last) == simdgroup;
         uint64_t from = std::max(address, (front + granule) << region->shift);
         uint64_t to = std::min(end, (front + granule + 1) << region->shift);
         for (uint64_t byte = from; byte != to; ++byte) {

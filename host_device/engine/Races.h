@@ -85,7 +85,7 @@ private:
     uint64_t floor = 0;
     /// The last write; two threads that have read since; and two that have changed it by atomics.
     Entries written, read, alsoRead, changed, alsoChanged;
-    bool hasReads = false, hasChanges = false;
+    bool hasReads = false, hasSecondReads = false, hasChanges = false;
     /// For each chunk of device memory: 1 if it has been accessed, 3 if it has been written.
     std::vector<uint8_t> chunks;
   };
@@ -96,7 +96,18 @@ private:
     uint64_t simdFloor[maxThreadsPerThreadgroup / simdWidth] = {};
   };
 
-  struct Current;
+  /// A read of threadgroup memory that is not recorded yet. While no thread writes, reads need not
+  /// be: most barriers come before the next write.
+  struct LoggedRead {
+    uint64_t addresses[simdWidth];
+    uint64_t time;
+    uint32_t simdgroup, mask, bytes, site, flags;
+  };
+  static constexpr size_t mostLogged = 512;
+  void recordLogged();
+  bool record(uint64_t when, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
+              uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
+              FoundRace &found);
   /// Whether nothing orders the entry before this access.
   bool isConcurrent(const Region &region, const Order &order, Entry entry, uint32_t thread) const;
   bool checkGranule(Region &region, const Order &order, size_t granule, Entry me, uint32_t flags,
@@ -115,6 +126,9 @@ private:
   const LaunchState *launch = nullptr;
   std::vector<std::pair<uint64_t, uint64_t>> groups; // the first time, and the number
   std::unique_ptr<Fences> fences;
+  std::vector<LoggedRead> logged;
+  /// Whether reads of threadgroup memory are recorded at once, until the next barrier.
+  bool isEager = false;
 };
 
 /// What all host threads of a launch access.

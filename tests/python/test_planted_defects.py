@@ -41,8 +41,9 @@ def problems(defect: Defect, text: str, said: str) -> list[str]:
     lines = [int(line) for line in re.findall(r"(?<!declared in )(?<!called in )line (\d+):", said)]
     if here and not lines:
         missing.append(f"line {here[0]}")
-    elif there and sorted(lines[:2]) != sorted(here + there):
-        missing.append(f"lines {here + there}, not {lines}")
+    elif there:
+        if sorted(lines[:2]) != sorted(here + there):
+            missing.append(f"lines {here + there}, not {lines}")
     elif here and lines[0] not in here:
         missing.append(f"line {here[0]}, not {lines[0]}")
     return missing

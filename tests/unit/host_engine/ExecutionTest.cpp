@@ -89,9 +89,10 @@ TEST(Execution, BoundsAreChecked) {
   std::vector<float> a(1000, 1), b(900, 2), c(1000, -1);
   std::string error =
       run(*library, "add", {bindConst(a), bindConst(b), bind(c)}, {4, 1, 1}, {256, 1, 1});
-  EXPECT_NE(error.find("a load of 4 bytes at byte 3600 of 'b' (buffer 1), element 900, which has "
-                       "3600 bytes"),
-            std::string::npos)
+  EXPECT_NE(
+      error.find(
+          "a load of 4 bytes at byte 3600 of 'b' (buffer 1), element 900, which has 3600 bytes"),
+      std::string::npos)
       << error;
 }
 
@@ -123,13 +124,14 @@ define void @k(ptr addrspace(1) %a, ptr addrspace(1) %o, ptr addrspace(2) %s, i3
   stride[0] = 8;
   std::string error = run(*library, "k", {first, second, bindConst(stride)}, {1, 1, 1}, {64, 1, 1});
   EXPECT_NE(error.find("a load of 4 bytes at byte 256 of 'a' (buffer 0), element 64, which has 256 "
-                       "bytes (threadgroup 0,0,0, SIMD-group 1, lane 0, thread 32,0,0,"),
+                       "bytes (threadgroup 0,0,0, SIMD-group 1, lane 0, thread 32,0,0, in the grid "
+                       "32,0,0)"),
             std::string::npos)
       << error;
   stride[0] = 2;
   error = run(*library, "k", {first, second, bindConst(stride)}, {1, 1, 1}, {64, 1, 1});
   EXPECT_NE(error.find("which is not aligned for its type"), std::string::npos) << error;
-  EXPECT_NE(error.find("lane 1,"), std::string::npos) << error;
+  EXPECT_NE(error.find("lane 1, thread 1,0,0"), std::string::npos) << error;
 }
 
 TEST(Execution, IndicesThatWrapAroundAreFollowed) {
