@@ -31,7 +31,8 @@ public:
       variable->setInit(nullptr);
       return true;
     }
-    if (variable->hasInit() && !variable->isConstexpr() && !variable->getInit()->isValueDependent()) {
+    if (variable->hasInit() && !variable->isConstexpr() &&
+        !variable->getInit()->isValueDependent()) {
       bool wasConstant = variable->hasConstantInitialization();
       variable->setInit(variable->getInit());
       // Later constant expressions may use the variable.

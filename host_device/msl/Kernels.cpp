@@ -154,9 +154,8 @@ void KernelCollector::setValue(VarDecl *variable, const AnnotateAttr *attribute)
   bool isFloat = type->isRealFloatingType();
   if (!index || variable->hasInit() || !(type->isIntegralOrEnumerationType() || isFloat))
     return;
-  auto value = llvm::find_if(options.functionConstants, [&](const FunctionConstantValue &one) {
-    return one.index == *index;
-  });
+  auto value = llvm::find_if(options.functionConstants,
+                             [&](const FunctionConstantValue &one) { return one.index == *index; });
   if (value == options.functionConstants.end())
     return;
   SourceLocation place = variable->getLocation();
