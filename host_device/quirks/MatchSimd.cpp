@@ -65,7 +65,7 @@ void matchSimdFunctions(const Scan &scan) {
     if (element->isIncompleteType())
       continue;
     uint64_t bits = ast.getTypeSize(element);
-    bool isBfloat = Values::isFloat(element) && !element->isRealFloatingType();
+    bool isBfloat = element->isSpecificBuiltinType(BuiltinType::Float); // see enableKeywords
     std::string name = type.getAsString(ast.getPrintingPolicy());
     if (bits == 64 || isBfloat) {
       scan.report(101, QuirkClass::Defect, call.location,

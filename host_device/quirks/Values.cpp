@@ -256,10 +256,7 @@ std::optional<std::pair<QualType, unsigned>> Values::vectorOf(QualType type) {
 bool Values::isFloat(QualType type) {
   if (auto vector = vectorOf(type))
     type = vector->first;
-  if (type->isRealFloatingType())
-    return true;
-  const auto *record = type->getAsCXXRecordDecl();
-  return record && record->getIdentifier() && record->getName() == "bfloat";
+  return type->isRealFloatingType();
 }
 
 bool Values::inLibrary(const Decl *decl) const {
