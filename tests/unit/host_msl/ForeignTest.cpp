@@ -169,8 +169,8 @@ TEST(Names, ThatMetalDoesNotHaveAreFree) {
 }
 
 TEST(Declarations, OfConstantMembersAndConstructorsByAddressSpace) {
-  EXPECT_EQ(values("o[0] = Table<4>::values[1]; threadgroup Cell<int> cells[2]; cells[0] = "
-                   "Cell<int>{3}; o[1] = cells[0].v;"
+  EXPECT_EQ(values("o[0] = Table<4>::values[1]; threadgroup Cell<int> cells[2]; cells[0].v = "
+                   "3; o[1] = cells[0].v;"
                    "threadgroup float sums[2] = {0}; sums[1] = 5; o[2] = sums[1];",
                    3, R"(
 template <int n> struct Table { static constexpr constant float values[2] = {1, n}; };
