@@ -41,8 +41,10 @@ static Numbers numbersOf(QualType type, const ASTContext &ast) {
     return declared->getIntegerType().isNull() ? Numbers{}
                                                : numbersOf(declared->getIntegerType(), ast);
   if (const auto *builtin = type->getAs<BuiltinType>()) {
+    // Clang's own float is Metal's bfloat (MetalTarget.h).
+    bool isBfloat = builtin->getKind() == BuiltinType::Float && ast.getTypeSize(type) == 16;
     ScalarKind kind = builtin->isBooleanType()       ? ScalarKind::Bool
-                      : type->isBFloat16Type()       ? ScalarKind::BFloat
+                      : isBfloat                     ? ScalarKind::BFloat
                       : builtin->isFloatingPoint()   ? ScalarKind::Float
                       : builtin->isSignedInteger()   ? ScalarKind::Signed
                       : builtin->isUnsignedInteger() ? ScalarKind::Unsigned
@@ -54,8 +56,6 @@ static Numbers numbersOf(QualType type, const ASTContext &ast) {
   const auto *record = type->getAsCXXRecordDecl();
   if (!record)
     return {};
-  if (record->getName() == "bfloat" && ast.getTypeSize(type) == 16)
-    return {ScalarKind::BFloat, 16, 1};
   const auto *special = dyn_cast<ClassTemplateSpecializationDecl>(record);
   if (!special || special->getTemplateArgs().size() == 0 ||
       special->getTemplateArgs()[0].getKind() != TemplateArgument::Type)

@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = """#include <metal_stdlib>
 using namespace metal;
 constant bool use_bias [[function_constant(0)]];
-constant float bias [[function_constant(3)]];
+constant float shift [[function_constant(3)]];
 struct Sizes { uint rows; float factor; };
 kernel void scale(device float *x, constant float &a, uint i [[thread_position_in_grid]]) { x[i] *= a; }
 kernel void add(device const float *x, device float *y, uint i [[thread_position_in_grid]]) { y[i] += x[i]; }
-kernel void biased(device float *x, uint i [[thread_position_in_grid]]) { if (use_bias) x[i] += bias; }
+kernel void biased(device float *x, uint i [[thread_position_in_grid]]) { if (use_bias) x[i] += shift; }
 kernel void sized(device float *x, constant Sizes &sizes, constant int3 &v) {
   x[0] = sizes.rows; x[1] = sizes.factor; x[2] = v.z;
 }
@@ -54,7 +54,7 @@ def test_several_dispatches_share_their_arrays(tmp_path: Path) -> None:
 def test_function_constants_by_name_and_index() -> None:
     common = ["--kernel=biased", "--buffer=x=zeros:float:2", "--threads=2", "--print=x"]
     assert output(*common, "--constant=use_bias=true", "--constant=3=0.5") == "x = 0.5 0.5\n"
-    assert output(*common, "--constant=0=false", "--constant=bias=1") == "x = 0 0\n"
+    assert output(*common, "--constant=0=false", "--constant=shift=1") == "x = 0 0\n"
 
 
 def test_bytes_and_vectors(tmp_path: Path) -> None:
