@@ -191,8 +191,9 @@ class Pipeline:
         if threads_per_threadgroup is None:
             threads_per_threadgroup = _SIMD_WIDTH
             if in_threads:
-                width = threads if isinstance(threads, int) else threads[0]  # type: ignore[index]
-                threads_per_threadgroup = max(1, min(_SIMD_WIDTH, width))
+                first = threads[0] if isinstance(threads, (tuple, list)) and threads else threads
+                if isinstance(first, int) or hasattr(first, "__index__"):
+                    threads_per_threadgroup = max(1, min(_SIMD_WIDTH, operator.index(first)))
         lengths = None if threadgroup_memory is None else self._lengths(threadgroup_memory)
         return (self._handle, given, grid, in_threads, threads_per_threadgroup, lengths, seed)
 

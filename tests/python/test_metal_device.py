@@ -214,6 +214,7 @@ def test_grids_in_threads_and_in_threadgroups(device, library) -> None:
     x = np.zeros(40, np.uint32)
     where(x, threads=40)
     assert x[0] == 320101
+    where(x, threads=np.int64(40))
     where(np.zeros(0, np.uint32), threads=0)
 
 

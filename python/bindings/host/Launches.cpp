@@ -21,18 +21,23 @@ typedef std::shared_ptr<CommandQueue> HeldQueue;
 // Launches
 //===----------------------------------------------------------------------===//
 
-/// Reads one to three extents. Returns false with an error set.
-bool readExtent(PyObject *object, std::array<uint32_t, 3> &extent) {
+/// Reads one to three extents. Returns false with an error set, which begins with the option's
+/// name.
+bool readExtent(const char *option, PyObject *object, std::array<uint32_t, 3> &extent) {
   extent = {1, 1, 1};
-  auto one = [](PyObject *number, uint32_t &result) {
+  auto one = [&](PyObject *number, uint32_t &result) {
     Ref index(PyNumber_Index(number));
-    if (!index)
+    if (!index) {
+      PyErr_Clear();
+      PyErr_Format(PyExc_TypeError, "%s takes one to three whole numbers, not %R", option, object);
       return false;
+    }
     long long value = PyLong_AsLongLong(index.get());
     if (value == -1 && PyErr_Occurred())
       PyErr_Clear();
     if (value < 0 || value > UINT32_MAX) {
-      PyErr_Format(PyExc_ValueError, "%S is out of range: 0 to 4294967295 is allowed", index.get());
+      PyErr_Format(PyExc_ValueError, "%s: %S is out of range; 0 to 4294967295 is allowed", option,
+                   index.get());
       return false;
     }
     result = static_cast<uint32_t>(value);
@@ -42,7 +47,8 @@ bool readExtent(PyObject *object, std::array<uint32_t, 3> &extent) {
     return one(object, extent[0]);
   Py_ssize_t count = PySequence_Size(object);
   if (count < 1 || count > 3) {
-    PyErr_Format(PyExc_ValueError, "%R has %zd extents: one to three are allowed", object, count);
+    PyErr_Format(PyExc_ValueError, "%s: %R has %zd extents; one to three are allowed", option,
+                 object, count);
     return false;
   }
   for (Py_ssize_t i = 0; i != count; ++i) {
@@ -63,12 +69,12 @@ struct Launch {
     if (!bound.bind(pipeline, given[0]))
       return false;
     if (given[2] == Py_True) {
-      if (!readExtent(given[1], dispatch.gridThreads.emplace()))
+      if (!readExtent("threads", given[1], dispatch.gridThreads.emplace()))
         return false;
-    } else if (!readExtent(given[1], dispatch.threadgroups)) {
+    } else if (!readExtent("threadgroups", given[1], dispatch.threadgroups)) {
       return false;
     }
-    if (!readExtent(given[3], dispatch.threadsPerThreadgroup))
+    if (!readExtent("threads_per_threadgroup", given[3], dispatch.threadsPerThreadgroup))
       return false;
     if (given[4] != Py_None)
       for (Py_ssize_t i = 0, count = PySequence_Size(given[4]); i < count; ++i) {
@@ -80,9 +86,14 @@ struct Launch {
             static_cast<uint32_t>(std::min<unsigned long>(bytes, UINT32_MAX)));
       }
     if (given[5] != Py_None) {
-      uint64_t seed = PyLong_AsUnsignedLongLong(given[5]);
-      if (PyErr_Occurred())
+      Ref number(PyNumber_Index(given[5]));
+      uint64_t seed = number ? PyLong_AsUnsignedLongLong(number.get()) : 0;
+      if (PyErr_Occurred()) {
+        PyErr_Clear();
+        PyErr_Format(number ? PyExc_ValueError : PyExc_TypeError,
+                     "seed takes a whole number from 0 to 2^64 - 1, not %R", given[5]);
         return false;
+      }
       if (pipeline.state->options().portable)
         dispatch.portableSeed = seed;
       else
