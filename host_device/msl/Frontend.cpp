@@ -39,6 +39,22 @@ private:
   uint64_t expansions = 0;
 };
 
+/// Lets values of classes be template parameters in the header of the tensor operations, as C++20
+/// does: they describe an operation.
+class TensorLanguage final : public clang::PPCallbacks {
+public:
+  explicit TensorLanguage(clang::CompilerInstance &instance) : instance(instance) {}
+  void FileChanged(clang::SourceLocation location, FileChangeReason reason,
+                   clang::SrcMgr::CharacteristicKind, clang::FileID) override {
+    if (reason == EnterFile || reason == ExitFile)
+      instance.getLangOpts().CPlusPlus20 =
+          instance.getSourceManager().getFilename(location).ends_with("__tm_tensor_ops");
+  }
+
+private:
+  clang::CompilerInstance &instance;
+};
+
 /// Parses the text, generates code for it, and keeps the information from the declarations of
 /// kernels.
 class MslAction final : public clang::ASTFrontendAction {
@@ -64,6 +80,8 @@ public:
   bool BeginSourceFileAction(clang::CompilerInstance &instance) override {
     enableKeywords(instance);
     instance.getPreprocessor().addPPCallbacks(std::make_unique<ExpansionLimit>());
+    instance.getPreprocessor().addPPCallbacks(
+        std::make_unique<TensorLanguage>(instance));
     return true;
   }
 

@@ -96,8 +96,10 @@ public:
       if (auto *parameter = dyn_cast<ParmVarDecl>(decl))
         return makeOptional(sema, parameter, attribute, arguments);
       // The pipeline defines its value, and the code is specialised with it.
-      if (auto *variable = dyn_cast<VarDecl>(decl))
+      if (auto *variable = dyn_cast<VarDecl>(decl)) {
         variable->setStorageClass(SC_Extern);
+        variable->setConstexpr(false); // it is no definition yet
+      }
     }
     return annotate(sema, decl, attribute, name, arguments);
   }
