@@ -134,7 +134,7 @@ def launch(
         where,
         f"--group={joined(group)}",
         f"-I{include_folder()}",
-        "--check",
+        "--check=bounds",
         *(f"--constant={index}={value}" for index, value in values.items()),
         *options,
     )
