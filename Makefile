@@ -69,6 +69,7 @@ test: setup-tests build
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/$(BUILD) --param llvm_tools=$(LLVM_PREFIX)/bin
 	$(PYTEST) tests/python
+	$(PYTEST) --check=all -m "not own_check" $(CHECKED_TESTS)
 	for route in mps mlx mlx-in-place; do $(PYTEST) --route=$$route -m "not own_route" tests/python || exit 1; done
 
 # The results must not change: no pass may rely on what MLIR's passes have not done yet. The kernels have their own cache.

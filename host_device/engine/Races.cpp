@@ -25,8 +25,7 @@ void RaceRecord::enter(uint64_t number, const GroupState &state) {
   threadgroup.start = uint64_t(state.threadgroupMemory);
   threadgroup.floor = groupStart;
   threadgroup.hasReads = threadgroup.hasSecondReads = threadgroup.hasChanges = false;
-  logged.clear();
-  isEager = fences != nullptr;
+  forgetLogged();
   if (fences)
     fences->enter(groupStart);
 }
@@ -40,8 +39,7 @@ void RaceRecord::passThreadgroupBarrier(uint32_t flags) {
     }
   if (flags & memThreadgroup) {
     threadgroup.hasReads = threadgroup.hasSecondReads = threadgroup.hasChanges = false;
-    logged.clear();
-    isEager = fences != nullptr;
+    forgetLogged();
   }
   if (fences)
     fences->barrier();
@@ -223,8 +221,17 @@ bool RaceRecord::tryWhole(Region &region, const Order &order, size_t granule, si
 bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
                         uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
                         FoundRace &found) {
-  if ((flags & raceThreadgroup) && !isEager) {
-    if (!(flags & (raceWrites | raceAtomic)) && logged.size() != mostLogged) {
+  if ((flags & raceThreadgroup) && !fences) {
+    Blocks blocks;
+    for (uint32_t left = mask; left; left &= left - 1) {
+      uint64_t at = addresses[std::countr_zero(left)] - threadgroup.start;
+      blocks.add(at);
+      blocks.add(at + bytes - 1);
+    }
+    bool isPlainRead = !(flags & (raceWrites | raceAtomic));
+    if (isPlainRead && !blocks.meets(writtenBlocks)) {
+      if (logged.size() == mostLogged)
+        recordLogged();
       LoggedRead &read = logged.emplace_back();
       std::copy_n(addresses, simdWidth, read.addresses);
       read.time = time;
@@ -233,20 +240,25 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
       read.bytes = bytes;
       read.site = site;
       read.flags = flags;
+      readBlocks.add(blocks);
       return false;
     }
-    recordLogged();
+    if (!isPlainRead) {
+      if (blocks.meets(readBlocks))
+        recordLogged();
+      writtenBlocks.add(blocks);
+    }
   }
   return record(time, simdgroup, addresses, mask, bytes, site, flags, stored, found);
 }
 
 void RaceRecord::recordLogged() {
-  isEager = true;
-  FoundRace none; // nothing has been written since the last barrier
+  FoundRace none; // nothing has been written there since the last barrier
   for (const LoggedRead &read : logged)
     record(read.time, read.simdgroup, read.addresses, read.mask, read.bytes, read.site, read.flags,
            {}, none);
   logged.clear();
+  readBlocks = {};
 }
 
 bool RaceRecord::record(uint64_t when, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,

@@ -10,6 +10,7 @@
 
 #include "host_device/engine/Fences.h"
 #include "host_device/engine/Runtime.h"
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -96,8 +97,8 @@ private:
     uint64_t simdFloor[maxThreadsPerThreadgroup / simdWidth] = {};
   };
 
-  /// A read of threadgroup memory that is not recorded yet. While no thread writes, reads need not
-  /// be: most barriers come before the next write.
+  /// A read of threadgroup memory that is not recorded yet. While no thread writes near it, it need
+  /// not be: most barriers come before the next write to that place.
   struct LoggedRead {
     uint64_t addresses[simdWidth];
     uint64_t time;
@@ -127,8 +128,29 @@ private:
   std::vector<std::pair<uint64_t, uint64_t>> groups; // the first time, and the number
   std::unique_ptr<Fences> fences;
   std::vector<LoggedRead> logged;
-  /// Whether reads of threadgroup memory are recorded at once, until the next barrier.
-  bool isEager = false;
+  /// The blocks of threadgroup memory that logged reads touch, and those that have been written
+  /// since the last barrier.
+  struct Blocks {
+    static constexpr unsigned shift = 6;
+    std::array<uint64_t, (maxThreadgroupMemory >> shift) / 64> bits{};
+    void add(uint64_t byte) { bits[byte >> shift >> 6 & 7] |= uint64_t(1) << (byte >> shift & 63); }
+    void add(const Blocks &other) {
+      for (size_t i = 0; i != bits.size(); ++i)
+        bits[i] |= other.bits[i];
+    }
+    bool meets(const Blocks &other) const {
+      uint64_t common = 0;
+      for (size_t i = 0; i != bits.size(); ++i)
+        common |= bits[i] & other.bits[i];
+      return common;
+    }
+  };
+  static_assert((maxThreadgroupMemory >> Blocks::shift) / 64 == 8);
+  Blocks readBlocks, writtenBlocks;
+  void forgetLogged() {
+    logged.clear();
+    readBlocks = writtenBlocks = {};
+  }
 };
 
 /// What all host threads of a launch access.
