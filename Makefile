@@ -37,6 +37,9 @@ CONFIGURE = cmake -G Ninja -S . -Wno-dev \
 N ?= 1000
 SEED ?= 1
 
+# What runs once under all checks of the host device.
+CHECKED_TESTS = $(wildcard tests/python/test_examples_*.py) tests/python/test_atomics.py tests/python/test_memory_orders.py
+
 LEAST_TARGET_TESTS = $(wildcard tests/python/test_kernels_*.py tests/python/test_examples_*.py) tests/python/test_atomics.py \
   tests/python/test_special_values.py tests/python/test_short_float_bits.py tests/python/test_layout_conversions.py
 

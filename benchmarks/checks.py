@@ -63,7 +63,9 @@ def main() -> None:
         row = "".join(f"{w / wall:10.1f}{c / cpu:6.1f}" for w, c in figures.values())
         print(f"{name:34}{wall:12.3f}{row}", flush=True)
     if costly:
-        raise SystemExit(f"bounds and races cost more than {options.most:g} times the unchecked launch")
+        raise SystemExit(
+            f"bounds and races cost more than {options.most:g} times the unchecked launch"
+        )
 
 
 if __name__ == "__main__":

@@ -233,7 +233,8 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
       if (logged.size() == mostLogged)
         recordLogged();
       LoggedRead &read = logged.emplace_back();
-      std::copy_n(addresses, simdWidth, read.addresses);
+      for (uint32_t lane = 0; lane != simdWidth; ++lane)
+        read.offsets[lane] = uint16_t(addresses[lane] - threadgroup.start);
       read.time = time;
       read.simdgroup = simdgroup;
       read.mask = mask;
@@ -254,9 +255,13 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
 
 void RaceRecord::recordLogged() {
   FoundRace none; // nothing has been written there since the last barrier
-  for (const LoggedRead &read : logged)
-    record(read.time, read.simdgroup, read.addresses, read.mask, read.bytes, read.site, read.flags,
-           {}, none);
+  uint64_t addresses[simdWidth];
+  for (const LoggedRead &read : logged) {
+    for (uint32_t lane = 0; lane != simdWidth; ++lane)
+      addresses[lane] = threadgroup.start + read.offsets[lane];
+    record(read.time, read.simdgroup, addresses, read.mask, read.bytes, read.site, read.flags, {},
+           none);
+  }
   logged.clear();
   readBlocks = {};
 }

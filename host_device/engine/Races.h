@@ -100,11 +100,12 @@ private:
   /// A read of threadgroup memory that is not recorded yet. While no thread writes near it, it need
   /// not be: most barriers come before the next write to that place.
   struct LoggedRead {
-    uint64_t addresses[simdWidth];
+    /// From the beginning of the memory.
+    uint16_t offsets[simdWidth];
     uint64_t time;
     uint32_t simdgroup, mask, bytes, site, flags;
   };
-  static constexpr size_t mostLogged = 512;
+  static constexpr size_t mostLogged = 4096;
   void recordLogged();
   bool record(uint64_t when, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
               uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
