@@ -117,8 +117,7 @@ void RaceRecord::addReader(Region &region, const Order &order, size_t granule, E
 }
 
 bool RaceRecord::checkGranule(Region &region, const Order &order, size_t granule, Entry me,
-                              uint32_t flags, Entry &other,
-                              llvm::function_ref<bool(Entry)> isSame) {
+                              uint32_t flags, bool ignoresWrite, Entry &other, bool &isWrite) {
   uint32_t thread = threadOf(me);
   auto meets = [&](Entry entry) {
     if (!isConcurrent(region, order, entry, thread))
@@ -127,7 +126,8 @@ bool RaceRecord::checkGranule(Region &region, const Order &order, size_t granule
     return true;
   };
   bool writes = flags & raceWrites, isAtomic = flags & raceAtomic;
-  if (meets(region.written[granule]) && !(writes && !isAtomic && isSame(other)))
+  isWrite = !ignoresWrite && meets(region.written[granule]);
+  if (isWrite)
     return true;
   if (region.hasChanges && !isAtomic &&
       (meets(region.changed[granule]) || meets(region.alsoChanged[granule])))
@@ -266,6 +266,30 @@ void RaceRecord::recordLogged() {
   readBlocks = {};
 }
 
+/// Whether a lane stores what is there already: what another lane of this store puts there, or what
+/// the last thread has left in memory.
+bool RaceRecord::storesSame(const Region &region, size_t granule, uint64_t when, uint32_t simdgroup,
+                            uint32_t site, const uint64_t *addresses, uint32_t bytes, uint32_t lane,
+                            const Stored &stored, Entry last) {
+  bool isThisStore = timeOf(last) == when && siteOf(last) == site && simdgroupOf(last) == simdgroup;
+  uint32_t otherLane = threadOf(last) % simdWidth;
+  uint64_t number = (region.start >> region.shift) + granule;
+  uint64_t from = std::max(addresses[lane], number << region.shift);
+  uint64_t to = std::min(addresses[lane] + bytes, (number + 1) << region.shift);
+  for (uint64_t byte = from; byte != to; ++byte) {
+    char theirs;
+    if (!isThisStore)
+      theirs = *reinterpret_cast<const char *>(byte);
+    else if (byte - addresses[otherLane] < bytes)
+      theirs = stored.at(otherLane, byte - addresses[otherLane]);
+    else
+      return false;
+    if (stored.at(lane, byte - addresses[lane]) != theirs)
+      return false;
+  }
+  return true;
+}
+
 bool RaceRecord::record(uint64_t when, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
                         uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
                         FoundRace &found) {
@@ -316,30 +340,16 @@ bool RaceRecord::record(uint64_t when, uint32_t simdgroup, const uint64_t *addre
     size_t behind = ((end - 1) >> region->shift) - front + 1;
     for (; granule != behind; ++granule) {
       Entry other;
-      // Stores of one value leave it whatever their order is: of another lane of this store, or of
-      // the thread whose value is in memory.
-      auto isSame = [&](Entry last) {
-        if (!stored.values)
-          return false;
-        bool isThisStore =
-            timeOf(last) == when && siteOf(last) == site && simdgroupOf(last) == simdgroup;
-        uint64_t from = std::max(address, (front + granule) << region->shift);
-        uint64_t to = std::min(end, (front + granule + 1) << region->shift);
-        for (uint64_t byte = from; byte != to; ++byte) {
-          char mine = stored.at(lane, byte - address), theirs;
-          uint32_t otherLane = threadOf(last) % simdWidth;
-          if (!isThisStore)
-            theirs = *reinterpret_cast<const char *>(byte);
-          else if (byte - addresses[otherLane] < bytes)
-            theirs = stored.at(otherLane, byte - addresses[otherLane]);
-          else
-            return false;
-          if (mine != theirs)
-            return false;
-        }
-        return true;
-      };
-      if (!checkGranule(*region, order, granule, base | lane, flags, other, isSame))
+      bool isWrite;
+      if (!checkGranule(*region, order, granule, base | lane, flags, /*ignoresWrite=*/false, other,
+                        isWrite))
+        continue;
+      // Stores of one value leave it whatever their order is.
+      if (isWrite && writes && !isAtomic && stored.values &&
+          storesSame(*region, granule, when, simdgroup, site, addresses, bytes, lane, stored,
+                     other) &&
+          !checkGranule(*region, order, granule, base | lane, flags, /*ignoresWrite=*/true, other,
+                        isWrite))
         continue;
       found.address = std::max(address, (front + granule) << region->shift);
       found.lane = lane;

@@ -107,13 +107,16 @@ private:
   };
   static constexpr size_t mostLogged = 4096;
   void recordLogged();
+  static bool storesSame(const Region &region, size_t granule, uint64_t when, uint32_t simdgroup,
+                         uint32_t site, const uint64_t *addresses, uint32_t bytes, uint32_t lane,
+                         const Stored &stored, Entry last);
   bool record(uint64_t when, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
               uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
               FoundRace &found);
   /// Whether nothing orders the entry before this access.
   bool isConcurrent(const Region &region, const Order &order, Entry entry, uint32_t thread) const;
   bool checkGranule(Region &region, const Order &order, size_t granule, Entry me, uint32_t flags,
-                    Entry &other, llvm::function_ref<bool(Entry)> isSame);
+                    bool ignoresWrite, Entry &other, bool &isWrite);
   bool tryWhole(Region &region, const Order &order, size_t granule, size_t perLane, Entry first,
                 uint32_t flags);
   void addReader(Region &region, const Order &order, size_t granule, Entry me);
