@@ -82,7 +82,7 @@ def operand(name: str, t: str, shape: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("t", TYPES)
 def test_reductions_of_all_elements_and_of_rows(tmp_path: Path, t: str) -> None:
-    for index, (name, op, source, result) in enumerate(reduction_operations()):
+    for name, op, source, result in reduction_operations():
         if source != t or (t == "complex64" and name in ("min", "max", "prod")):
             continue  # NumPy orders complex numbers otherwise
         x = operand(name, t, (10, 13))
