@@ -80,8 +80,7 @@ public:
   bool BeginSourceFileAction(clang::CompilerInstance &instance) override {
     enableKeywords(instance);
     instance.getPreprocessor().addPPCallbacks(std::make_unique<ExpansionLimit>());
-    instance.getPreprocessor().addPPCallbacks(
-        std::make_unique<TensorLanguage>(instance));
+    instance.getPreprocessor().addPPCallbacks(std::make_unique<TensorLanguage>(instance));
     return true;
   }
 
