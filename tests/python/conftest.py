@@ -164,6 +164,24 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+# These give Metal texts to the device itself: no route launches them.
+DEVICE_TESTS = (
+    "test_metal_",
+    "test_mlx_kernels",
+    "test_mlx_runs_",
+    "test_mlx_tables",
+    "test_planted_defects",
+    "test_tensor_operations",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name.startswith(DEVICE_TESTS):
+            item.add_marker(pytest.mark.own_route)
+            item.add_marker(pytest.mark.own_check("the test launches Metal texts itself"))
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     # A worker of pytest-xdist hands its counts to the process that reports.
     output = getattr(session.config, "workeroutput", None)
