@@ -3,7 +3,7 @@
     python tests/fuzz/metal_texts.py --count 5000 --seed 1
 
 Texts are the kernels of the examples and those under ``texts/``; ``--texts`` adds folders or files. Each mutant is compiled and
-run in a child process, every other one with checks. An error is a good answer, a kernel that does not end is stopped by an
+run in a child process, every other one with all checks, the budget of steps among them. An error is a good answer, a kernel that does not end is stopped by an
 interrupt, and an unchecked kernel may overwrite the process's own memory ("wild"). What else crashes or hangs is written to ``--out``, and the exit status is 1.
 """
 
@@ -173,7 +173,7 @@ def run_mutant(text: str, report: int, check: bool) -> int:
     from triton_metal import _native
 
     try:
-        library = _native.MetalLibrary(text, check_bounds=check)
+        library = _native.MetalLibrary(text, checks="all" if check else "")
         kernels = library.kernels
         os.write(report, b"c")
         for name, kernel in list(kernels.items())[:3]:
