@@ -575,7 +575,7 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
   } else if (checked) {
     launch.maxSteps = dispatch.maxSteps;
     plan.checks = checks;
-    runChecked(plan, dispatch.wholeBuffers);
+    runChecked(plan, dispatch.wholeBuffers, dispatch.keptBuffers);
   } else {
     runLaunch(plan);
   }

@@ -82,6 +82,9 @@ struct Dispatch {
   uint64_t maxSteps = defaultMaxSteps;
   /// One bit for each buffer that the launch must write wholly, if the library checks `outputs`.
   uint32_t wholeBuffers = 0;
+  /// One bit for each buffer that keeps what a launch has written before it failed a check:
+  /// messages of the kernel.
+  uint32_t keptBuffers = 0;
 };
 
 class Library;

@@ -117,6 +117,7 @@ char *dispatch(HostKernel *kernel, const HostDispatch *launch, uint64_t *counter
   if (launch->maxSteps)
     dispatch.maxSteps = launch->maxSteps;
   dispatch.wholeBuffers = launch->wholeBuffers;
+  dispatch.keptBuffers = launch->keptBuffers;
   dispatch.buffers = ArrayRef(launch->buffers, launch->numBuffers);
   if (launch->numThreadgroupMemoryLengths)
     dispatch.threadgroupMemoryLengths.assign(launch->threadgroupMemoryLengths,

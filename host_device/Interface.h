@@ -8,7 +8,7 @@
 namespace triton_metal {
 
 /// The version of the interface. It must be increased whenever the table or its data change.
-inline constexpr uint32_t hostDeviceInterface = 4;
+inline constexpr uint32_t hostDeviceInterface = 5;
 /// The name of the capsule in which the package `triton_metal_host` carries the table.
 inline constexpr const char *hostDeviceCapsule = "triton_metal_host.table";
 
@@ -67,6 +67,8 @@ struct HostDispatch {
   uint64_t maxSteps = 0;
   /// One bit for each buffer that the launch must write wholly, if that is checked.
   uint32_t wholeBuffers = 0;
+  /// One bit for each buffer that keeps what a launch has written before it failed a check.
+  uint32_t keptBuffers = 0;
   const BufferBinding *buffers = nullptr;
   size_t numBuffers = 0;
   const uint32_t *threadgroupMemoryLengths = nullptr;

@@ -72,6 +72,10 @@ llvm::Error Kernel::launch(std::array<uint32_t, 3> grid,
   dispatch.seed = options.scheduleSeed.value_or(0);
   dispatch.portableSeed = options.portableSeed;
   dispatch.maxSteps = options.maxSteps;
+  if (metadata.hasMessages)
+    for (const Argument &argument : metadata.arguments)
+      if (!argument.messageRole.empty() && argument.writes)
+        dispatch.keptBuffers |= 1u << argument.slot;
   return (*kernel)->library->dispatch((*kernel)->kernel, dispatch,
                                       counters ? counters->values.data() : nullptr);
 }

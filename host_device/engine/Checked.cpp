@@ -90,7 +90,20 @@ static bool run(LaunchPlan &plan, unsigned numThreads, uint32_t wholeBuffers) {
   return several;
 }
 
-void runChecked(LaunchPlan &plan, uint32_t wholeBuffers) {
+/// Gives the buffers their content back, except for those that keep what was written.
+static void restoreOthers(const LaunchPlan &plan, BufferContents &before, uint32_t keptBuffers) {
+  std::vector<std::pair<char *, std::vector<char>>> kept;
+  for (uint32_t index = 0; index != maxBufferBindings; ++index)
+    if (keptBuffers >> index & 1) {
+      auto *start = static_cast<char *>(plan.state.bufferStarts[index]);
+      kept.emplace_back(start, std::vector<char>(start, start + plan.state.bufferBytes[index]));
+    }
+  before.restore();
+  for (auto &[start, bytes] : kept)
+    std::copy(bytes.begin(), bytes.end(), start);
+}
+
+void runChecked(LaunchPlan &plan, uint32_t wholeBuffers, uint32_t keptBuffers) {
   Stoppable stoppable;
   plan.state.trackedBuffers = trackedBuffers(plan);
   BufferContents before(plan);
@@ -116,7 +129,7 @@ void runChecked(LaunchPlan &plan, uint32_t wholeBuffers) {
       plan.failure = found;
   }
   if (plan.failure)
-    before.restore();
+    restoreOthers(plan, before, keptBuffers);
 }
 
 } // namespace triton_metal::engine

@@ -140,10 +140,10 @@ Expected<std::shared_ptr<Function>> Library::newFunction(StringRef name,
       missing.push_back("'" + constant.name + "' (index " + std::to_string(constant.index) + ", " +
                         constant.type + ")");
   if (!missing.empty())
-    return createStringError("'" + info->name + "' needs a value for function constant" +
+    return createStringError("kernel '" + info->name + "': needs a value for function constant" +
                              (missing.size() > 1 ? "s " : " ") + list(missing));
   if (!info->unusable.empty())
-    return createStringError("'" + info->name + "': " + info->unusable);
+    return createStringError("kernel '" + info->name + "': " + info->unusable);
   std::shared_ptr<Function> function(new Function);
   function->owner = shared_from_this();
   function->kernel = *info;

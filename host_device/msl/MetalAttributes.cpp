@@ -188,6 +188,13 @@ private:
 /// each function of the user that takes a float gets two of them, and one that takes a half gets
 /// one. A pragma around the user's text applies this attribute to each function.
 class OverloadOrder final : public ParsedAttrInfo {
+  /// `template <>`. It takes no part in overload resolution, and has the name of the template's own
+  /// instance, which has no attribute of its own.
+  static bool isSpecialisation(const FunctionDecl &function) {
+    unsigned count = function.getNumTemplateParameterLists();
+    return count && function.getTemplateParameterList(count - 1)->size() == 0;
+  }
+
 public:
   OverloadOrder() {
     static constexpr Spelling spelling[] = {{AttributeCommonInfo::AS_GNU, "__tm_overload"}};
@@ -203,14 +210,20 @@ public:
 
   AttrHandling handleDeclAttribute(Sema &sema, Decl *decl, const ParsedAttr &) const override {
     auto *function = dyn_cast<FunctionDecl>(decl);
-    if (!function || isa<CXXDestructorDecl, CXXConversionDecl>(function))
+    if (!function || isa<CXXDestructorDecl>(function) || isSpecialisation(*function))
       return AttributeApplied;
     unsigned order = 0;
+    auto consider = [&](QualType type) {
+      if (auto *number = type->getAs<BuiltinType>())
+        order = std::max(order, number->getKind() == BuiltinType::Double    ? 2u
+                                : number->getKind() == BuiltinType::Float16 ? 1u
+                                                                            : 0u);
+    };
     for (const ParmVarDecl *parameter : function->parameters())
-      if (auto *type = parameter->getType()->getAs<BuiltinType>())
-        order = std::max(order, type->getKind() == BuiltinType::Double    ? 2u
-                                : type->getKind() == BuiltinType::Float16 ? 1u
-                                                                          : 0u);
+      consider(parameter->getType());
+    // A class that becomes a float or a bfloat becomes a half by way of float.
+    if (isa<CXXConversionDecl>(function))
+      consider(function->getReturnType());
     ASTContext &context = sema.getASTContext();
     for (unsigned i = 0; i != order; ++i)
       function->addAttr(EnableIfAttr::CreateImplicit(

@@ -196,6 +196,8 @@ def test_many_threads_launch_at_once(pipelines) -> None:
 def program(tmp_path: Path, body: str) -> subprocess.Popen[str]:
     path = tmp_path / "program.py"
     path.write_text(
+        # A test run in the background starts with interrupts ignored, and so would this program.
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import numpy as np, triton_metal_host as metal, sys, time\n"
         f"device = metal.Device()\nlibrary = device.library({SOURCE!r})\n"
         "work = device.pipeline(library.function('work'))\n"

@@ -295,7 +295,7 @@ def test_attention(tmp_path: Path, shape: tuple[int, int]) -> None:
         "--check",
         f"--constant=200={str(queries % 32 == 0).lower()}",
         f"--constant=201={str(keys % 32 == 0).lower()}",
-        *(f"--constant={index}=false" for index in (300, 301, 302, 303)),
+        *(f"--constant={index}=false" for index in (300, 301, 302)),
     )
     scores = np.einsum("bhqd,bhkd->bhqk", q.astype(np.float64), k.astype(np.float64)) * scale
     weights = np.exp(scores - scores.max(-1, keepdims=True))
@@ -339,4 +339,4 @@ def test_attention(tmp_path: Path, shape: tuple[int, int]) -> None:
 def test_compiles(headers: list[str], function: str, arguments: list[str]) -> None:
     result = invoke(["--list", f"-I{INCLUDE}", "-"], text(headers, "k", function, *arguments))
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("k\n")
+    assert result.stdout.split()[0] == "k"

@@ -334,7 +334,7 @@ def test_binary_and_select_of_strided_arrays(tmp_path: Path, ndim: int, large: b
         "ternary",
         (f"ternary_g{suffix}", "float", "Select", *index),
         {
-            0: chosen,
+            0: encode(picks, "bool_"),
             1: encode(b, "float32"),
             2: encode(third, "float32"),
             3: blank(shape, "float32"),
@@ -355,7 +355,7 @@ def test_select(tmp_path: Path, t: str) -> None:
         "ternary",
         ("ternary_v", metal(t), "Select", False, True),
         {
-            0: chosen,
+            0: encode(picks, "bool_"),
             1: encode(a, t),
             2: encode(b, t),
             3: blank((SIZE,), t),

@@ -26,7 +26,7 @@ template <int n> [[kernel]] void named(device int *p [[buffer(0)]]) { *p = n; }
 
 
 def listed(stdout: str) -> list[str]:
-    return [line for line in stdout.splitlines() if line and not line.startswith(" ")]
+    return [line.split()[0] for line in stdout.splitlines() if line and not line.startswith(" ")]
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)

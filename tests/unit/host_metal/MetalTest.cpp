@@ -138,7 +138,7 @@ TEST_F(MetalTest, WrongFunctionsAndConstants) {
   EXPECT_EQ(problem("zzzzzz", {}),
             "the library has no function 'zzzzzz'; its functions are add, twice, reverse");
   EXPECT_EQ(problem("add", {}),
-            "'add' needs a value for function constant 'use_bias' (index 0, bool)");
+            "kernel 'add': needs a value for function constant 'use_bias' (index 0, bool)");
   EXPECT_EQ(problem("add", FunctionConstantValues().set("bias", true)),
             "'add': there is no function constant 'bias'; the library has use_bias (index 0), "
             "scale (index 3), unused (index 7)");
