@@ -71,8 +71,10 @@ public:
   void InclusionDirective(clang::SourceLocation hash, const clang::Token &, StringRef file, bool,
                           clang::CharSourceRange, clang::OptionalFileEntryRef, StringRef, StringRef,
                           const clang::Module *, bool, clang::SrcMgr::CharacteristicKind) override {
-    if (file.starts_with("MetalPerformancePrimitives") || file == "metal_tensor" ||
-        file == "metal_cooperative_tensor")
+    bool isTensors = file.starts_with("MetalPerformancePrimitives") || file == "metal_tensor" ||
+                     file == "metal_cooperative_tensor";
+    // The standard library's own headers include each other.
+    if (isTensors && !directives.tensors.isValid() && !sources.isInSystemHeader(hash))
       directives.tensors = hash;
   }
 
