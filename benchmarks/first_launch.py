@@ -35,7 +35,7 @@ MLX = {
     "MLX steel attention 32x32x64 fp16": (
         ["steel/attn/attn.h", "steel/attn/kernels/steel_attention.h"],
         "attention, half, 32, 32, 64, 4, 1, half, float",
-        [200, 201, 300, 301, 302, 303],
+        [200, 201, 300, 301, 302],
     ),
 }
 
