@@ -5,6 +5,7 @@
 #include "host_device/engine/Processor.h"
 #include "host_device/engine/Runtime.h"
 #include "host_device/engine/Vectorize.h"
+#include "host_device/msl/PassRunner.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"

@@ -5,6 +5,7 @@
 #include "host_device/msl/CheckValues.h"
 #include "host_device/msl/MarkMath.h"
 #include "host_device/msl/OutOfLine.h"
+#include "host_device/msl/PassRunner.h"
 #include "host_device/msl/Passes.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/TargetTransformInfoImpl.h"
@@ -14,8 +15,6 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/Scalar/ADCE.h"
@@ -41,13 +40,6 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-struct PassRunner::State {
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager sccs;
-  ModuleAnalysisManager modules;
-};
-
 namespace {
 /// The costs of one thread of a GPU: neighbouring accesses of up to 16 bytes are merged, and only
 /// need the alignment of their elements.
@@ -64,34 +56,10 @@ public:
 };
 } // namespace
 
-PassRunner::PassRunner(TargetMachine *machine) : state(std::make_unique<State>()) {
-  PassBuilder builder(machine);
-  if (!machine)
-    state->functions.registerPass([] {
-      return TargetIRAnalysis([](const Function &function) {
-        return TargetTransformInfo(std::make_unique<ThreadTTI>(function.getDataLayout()));
-      });
-    });
-  builder.registerModuleAnalyses(state->modules);
-  builder.registerCGSCCAnalyses(state->sccs);
-  builder.registerFunctionAnalyses(state->functions);
-  builder.registerLoopAnalyses(state->loops);
-  builder.crossRegisterProxies(state->loops, state->functions, state->sccs, state->modules);
-}
-PassRunner::~PassRunner() = default;
-
-void PassRunner::run(Module &module, ModulePassManager &&passes) {
-  passes.run(module, state->modules);
-  state->modules.clear();
-  state->sccs.clear();
-  state->functions.clear();
-  state->loops.clear();
-}
-
-void PassRunner::run(Function &function, FunctionPassManager &&passes) {
-  passes.run(function, state->functions);
-  state->functions.clear();
-  state->loops.clear();
+static TargetIRAnalysis threadCosts() {
+  return TargetIRAnalysis([](const Function &function) {
+    return TargetTransformInfo(std::make_unique<ThreadTTI>(function.getDataLayout()));
+  });
 }
 
 std::optional<MemoryAccess> memoryAccess(Instruction &inst) {
@@ -372,7 +340,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     return replaced.takeError();
   Function &function = **replaced;
 
-  PassRunner runner;
+  PassRunner runner(/*machine=*/nullptr, threadCosts());
   {
     ModulePassManager passes;
     passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));

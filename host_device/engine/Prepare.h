@@ -5,28 +5,13 @@
 
 #include "host_device/engine/Code.h"
 #include "llvm/IR/Module.h"
-#include "llvm/IR/PassManager.h"
 #include "llvm/Support/Error.h"
 
 namespace llvm {
 class DILocation;
-class TargetMachine;
 } // namespace llvm
 
 namespace triton_metal::engine {
-
-/// The analysis managers of one module. Passes run on it one after the other.
-class PassRunner {
-public:
-  explicit PassRunner(llvm::TargetMachine *machine = nullptr);
-  ~PassRunner();
-  void run(llvm::Module &module, llvm::ModulePassManager &&passes);
-  void run(llvm::Function &function, llvm::FunctionPassManager &&passes);
-
-private:
-  struct State;
-  std::unique_ptr<State> state;
-};
 
 /// Prepares `kernel` and removes all other functions from the module. Returns the function, which
 /// has no parameters.

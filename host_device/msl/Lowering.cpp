@@ -4,6 +4,7 @@
 #include "host_device/msl/Initialisers.h"
 #include "host_device/msl/MarkMath.h"
 #include "host_device/msl/OutOfLine.h"
+#include "host_device/msl/PassRunner.h"
 #include "host_device/msl/Passes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
@@ -16,7 +17,6 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/ReplaceConstant.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
@@ -233,19 +233,18 @@ void defineArithmetic(Module &module) {
 /// Brings each function into SSA form, which shows what a sum is for. Inlining would already
 /// simplify arithmetic that overflows.
 void prepareOverflow(Module &module) {
-  PassBuilder builder;
-  FunctionAnalysisManager functions;
-  builder.registerFunctionAnalyses(functions);
-  FunctionPassManager manager;
-  manager.addPass(ExpandCopiesPass());
-  manager.addPass(DefineValuesPass());
-  manager.addPass(SROAPass(SROAOptions::ModifyCFG));
-  manager.addPass(DefineValuesPass());
-  for (Function &function : module)
-    if (!function.isDeclaration()) {
-      manager.run(function, functions);
-      pessimizeOverflow(function);
-    }
+  PassRunner runner;
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    FunctionPassManager manager;
+    manager.addPass(ExpandCopiesPass());
+    manager.addPass(DefineValuesPass());
+    manager.addPass(SROAPass(SROAOptions::ModifyCFG));
+    manager.addPass(DefineValuesPass());
+    runner.run(function, std::move(manager));
+    pessimizeOverflow(function);
+  }
 }
 
 /// Kernels with more instructions would take too long to compile.
@@ -290,16 +289,7 @@ Error checkSize(Module &module, const SetVector<Function *> &kernels) {
 /// Metal has no recursion, but a function that calls itself at its end is a loop. Published kernels
 /// contain such calls.
 void loopTailCalls(Module &module) {
-  PassBuilder builder;
-  FunctionAnalysisManager functions;
-  LoopAnalysisManager loops;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
+  PassRunner runner;
   for (Function &function : module) {
     bool callsItself = any_of(instructions(function), [&](Instruction &instruction) {
       auto *call = dyn_cast<CallBase>(&instruction);
@@ -313,7 +303,7 @@ void loopTailCalls(Module &module) {
     manager.addPass(DefineValuesPass());
     manager.addPass(SimplifyCFGPass());
     manager.addPass(TailCallElimPass());
-    manager.run(function, functions);
+    runner.run(function, std::move(manager));
   }
 }
 
@@ -324,17 +314,6 @@ template <typename PassT> void addLoopPass(FunctionPassManager &manager, PassT p
 /// Simplifies to a form that is the same on every machine: no pass in here asks the target for
 /// costs.
 void simplify(Module &module, const MslOptions &options) {
-  PassBuilder builder;
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-
   FunctionPassManager clean;
   clean.addPass(ExpandCopiesPass());
   clean.addPass(DefineValuesPass());
@@ -371,7 +350,7 @@ void simplify(Module &module, const MslOptions &options) {
   manager.addPass(GlobalOptPass()); // evaluates initialisers of file-scope constants
   manager.addPass(createModuleToFunctionPassAdaptor(std::move(clean)));
   manager.addPass(GlobalDCEPass());
-  manager.run(module, modules);
+  PassRunner().run(module, std::move(manager));
 }
 
 /// Drops the calls of `__tm_together`, unless they are checked.
@@ -386,17 +365,9 @@ void resolveTogether(Module &module, const Checks &checks) {
 
 /// Inlines everything and checks the kernels' variables.
 void checkAllVariables(Module &module, const SetVector<Function *> &kernels) {
-  PassBuilder builder;
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  AlwaysInlinerPass(/*InsertLifetime=*/false).run(module, modules);
+  ModulePassManager manager;
+  manager.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
+  PassRunner().run(module, std::move(manager));
   for (Function *kernel : kernels)
     checkVariables(*kernel);
 }
