@@ -62,6 +62,19 @@ static TargetIRAnalysis threadCosts() {
   });
 }
 
+bool isOrdered(const Instruction &inst) {
+  AtomicOrdering order = AtomicOrdering::Monotonic;
+  if (auto *load = dyn_cast<LoadInst>(&inst))
+    order = load->getOrdering();
+  else if (auto *store = dyn_cast<StoreInst>(&inst))
+    order = store->getOrdering();
+  else if (auto *rmw = dyn_cast<AtomicRMWInst>(&inst))
+    order = rmw->getOrdering();
+  else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&inst))
+    order = exchange->getSuccessOrdering();
+  return isStrongerThanMonotonic(order);
+}
+
 std::optional<MemoryAccess> memoryAccess(Instruction &inst) {
   const DataLayout &layout = inst.getDataLayout();
   MemoryAccess access;

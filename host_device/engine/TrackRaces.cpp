@@ -10,19 +10,6 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-static bool isOrdered(const Instruction &inst) {
-  AtomicOrdering order = AtomicOrdering::Monotonic;
-  if (auto *load = dyn_cast<LoadInst>(&inst))
-    order = load->getOrdering();
-  else if (auto *store = dyn_cast<StoreInst>(&inst))
-    order = store->getOrdering();
-  else if (auto *rmw = dyn_cast<AtomicRMWInst>(&inst))
-    order = rmw->getOrdering();
-  else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&inst))
-    order = exchange->getSuccessOrdering();
-  return isStrongerThanMonotonic(order);
-}
-
 void trackRaces(Function &function, const KernelInfo &kernel, bool onlyStores, CodeFacts &facts) {
   SmallVector<std::pair<Instruction *, MemoryAccess>> accesses;
   uint64_t granules[2] = {8, 8};

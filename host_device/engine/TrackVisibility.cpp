@@ -37,16 +37,7 @@ static uint32_t flagsOf(Instruction &inst) {
   flags |= accessAtomic;
   if (isa<StoreInst>(inst))
     flags |= accessOverwrites;
-  AtomicOrdering order = AtomicOrdering::Monotonic;
-  if (auto *load = dyn_cast<LoadInst>(&inst))
-    order = load->getOrdering();
-  else if (auto *store = dyn_cast<StoreInst>(&inst))
-    order = store->getOrdering();
-  else if (auto *rmw = dyn_cast<AtomicRMWInst>(&inst))
-    order = rmw->getOrdering();
-  else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&inst))
-    order = exchange->getSuccessOrdering();
-  return isStrongerThanMonotonic(order) ? flags | accessOrdered : flags;
+  return isOrdered(inst) ? flags | accessOrdered : flags;
 }
 
 void trackVisibility(Function &function, const KernelInfo &kernel, CodeFacts &facts) {
