@@ -3,6 +3,7 @@
 // nobody has written is any value. What another SIMD-group has written since the last barrier may
 // be there or not (ThreadgroupOrder.cpp).
 #include "host_device/engine/Builtins.h"
+#include "host_device/engine/GroupRecord.h"
 #include "host_device/engine/Prepare.h"
 #include "host_device/msl/AnyValues.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -17,20 +18,6 @@ namespace triton_metal::engine {
 namespace {
 
 constexpr unsigned threadgroupSpace = unsigned(AddressSpace::Threadgroup);
-
-/// The record of who has written what a pointer points to.
-Value *writersOf(IRBuilderBase &builder, Value *pointer) {
-  return builder.CreatePtrAdd(pointer, builder.getInt64(threadgroupWriters));
-}
-
-/// The type with integers in place of other numbers, or null.
-Type *integersLike(Type *type) {
-  Type *scalar = type->getScalarType();
-  unsigned bits = scalar->getPrimitiveSizeInBits();
-  if (bits % 8 || !bits || bits > 64 || !(scalar->isIntegerTy() || scalar->isFloatingPointTy()))
-    return nullptr;
-  return type->getWithNewType(Type::getIntNTy(type->getContext(), bits));
-}
 
 /// The name of the threadgroup variable that a pointer points into.
 StringRef variableOf(Value *pointer) {

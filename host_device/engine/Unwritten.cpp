@@ -1,6 +1,7 @@
 // Finds reads of threadgroup memory that no thread of the threadgroup has written. For each byte,
 // another one behind the memory (Abi.h) tells whether it has been.
 #include "host_device/engine/Builtins.h"
+#include "host_device/engine/GroupRecord.h"
 #include "host_device/engine/Prepare.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -11,19 +12,6 @@ using namespace llvm;
 namespace triton_metal::engine {
 
 namespace {
-
-Value *recordOf(IRBuilderBase &builder, Value *pointer) {
-  return builder.CreatePtrAdd(pointer, builder.getInt64(threadgroupWriters));
-}
-
-/// The type with integers in place of other numbers, or null.
-Type *integersLike(Type *type) {
-  Type *scalar = type->getScalarType();
-  unsigned bits = scalar->getPrimitiveSizeInBits();
-  if (bits % 8 || !bits || bits > 64 || !(scalar->isIntegerTy() || scalar->isFloatingPointTy()))
-    return nullptr;
-  return type->getWithNewType(Type::getIntNTy(type->getContext(), bits));
-}
 
 /// The elements of a loaded vector that something uses, as a mask.
 Constant *usedElements(LoadInst *load, FixedVectorType *type) {
@@ -55,7 +43,7 @@ void check(Instruction *inst, Value *pointer, Type *type, Align align, CodeFacts
     return;
   IRBuilder<> builder(inst);
   Module &module = *inst->getModule();
-  Value *record = builder.CreateAlignedLoad(integers, recordOf(builder, pointer), align);
+  Value *record = builder.CreateAlignedLoad(integers, writersOf(builder, pointer), align);
   Value *bad = builder.CreateICmpNE(record, Constant::getAllOnesValue(integers));
   if (auto *vector = dyn_cast<FixedVectorType>(integers)) {
     if (auto *load = dyn_cast<LoadInst>(inst))
@@ -75,7 +63,7 @@ void check(Instruction *inst, Value *pointer, Type *type, Align align, CodeFacts
 void record(Instruction *inst, Value *pointer, Type *type, Align align) {
   IRBuilder<> builder(inst);
   if (Type *integers = integersLike(type))
-    builder.CreateAlignedStore(Constant::getAllOnesValue(integers), recordOf(builder, pointer),
+    builder.CreateAlignedStore(Constant::getAllOnesValue(integers), writersOf(builder, pointer),
                                align);
 }
 
