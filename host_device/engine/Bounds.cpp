@@ -2,6 +2,7 @@
 // buffers that a kernel writes.
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/Prepare.h"
+#include "host_device/msl/Stdlib.h"
 #include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -65,11 +66,6 @@ uint32_t findWrittenBuffers(Function &function, const KernelInfo &kernel) {
   return written;
 }
 
-bool isInStandardLibrary(const DILocation &location) {
-  StringRef file = location.getFilename();
-  return file.starts_with("/metal/include/") || location.getDirectory() == "/metal/include";
-}
-
 void fillLocation(Site &site, const DILocation *location) {
   if (!location)
     return;
@@ -82,7 +78,8 @@ void fillLocation(Site &site, const DILocation *location) {
   // Places in the standard library, which is in a folder of its own, have no meaning to the user.
   const DILocation *best = outer;
   for (const DILocation *at = location; at; at = at->getInlinedAt())
-    if (at->getLine() && (at->getFilename() == outer->getFilename() || !isInStandardLibrary(*at))) {
+    if (at->getLine() &&
+        (at->getFilename() == outer->getFilename() || !isStdlibFile(filePathOf(*at)))) {
       best = at;
       break;
     }

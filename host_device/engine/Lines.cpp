@@ -8,19 +8,12 @@ using namespace llvm;
 
 namespace triton_metal::engine {
 
-static std::string fileOf(const DILocation *location) {
-  StringRef name = location->getFilename(), folder = location->getDirectory();
-  if (name.starts_with("/") || folder.empty())
-    return name.str();
-  return (folder + "/" + name).str();
-}
-
 SourceLine sourceLineOf(const DILocation *location) {
   SourceLine outermost;
   for (; location; location = location->getInlinedAt()) {
     if (!location->getLine())
       continue;
-    SourceLine line{fileOf(location), location->getLine()};
+    SourceLine line{filePathOf(*location), location->getLine()};
     if (!isStdlibFile(line.file))
       return line;
     outermost = line;

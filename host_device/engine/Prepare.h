@@ -43,8 +43,6 @@ void fillObject(Site &site, const struct MemoryAccess &access);
 void narrowToNumber(struct MemoryAccess &access);
 /// Moves a place to the innermost loop of the text that is around it (CountSteps.cpp).
 void placeAtLoop(Site &site, const llvm::Module &module);
-/// Whether a place is in the standard library.
-bool isInStandardLibrary(const llvm::DILocation &location);
 /// Replaces the marks of coherent pointers by metadata of their accesses (TrackVisibility.cpp).
 void collectCoherent(llvm::Function &function);
 /// Inserts `__tm_engine_stored`, `_loaded` and `_atomic` at the accesses to device memory.

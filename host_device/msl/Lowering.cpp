@@ -6,6 +6,7 @@
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/PassRunner.h"
 #include "host_device/msl/Passes.h"
+#include "host_device/msl/Stdlib.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -437,7 +438,7 @@ void placeThreadgroupVariables(Module &module,
 /// The place in the user's text that an instruction of the standard library comes from.
 std::string userPlace(const Instruction &instruction) {
   const DILocation *place = instruction.getDebugLoc();
-  while (place && place->getInlinedAt() && place->getFilename().contains("/metal/include/"))
+  while (place && place->getInlinedAt() && isStdlibFile(filePathOf(*place)))
     place = place->getInlinedAt();
   return place ? "line " + std::to_string(place->getLine()) : "it";
 }

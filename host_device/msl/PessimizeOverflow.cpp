@@ -2,6 +2,7 @@
 // and addresses are left alone: they are most of a kernel's signed arithmetic, they would no longer
 // have a known shape, and addresses are checked in any case.
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/Stdlib.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstIterator.h"
@@ -15,7 +16,7 @@ namespace triton_metal {
 /// Whether the function is the standard library's. Its integers wrap.
 static bool isOfTheLibrary(const Function &function) {
   const DISubprogram *program = function.getSubprogram();
-  return !program || program->getFilename().starts_with("/metal/include");
+  return !program || isStdlibFile(filePathOf(*program));
 }
 
 /// `phi + constant`, where the phi carries the sum.
