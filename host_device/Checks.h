@@ -60,6 +60,14 @@ struct Checks {
     return result;
   }
 
+  /// The names, for messages.
+  static std::string list() {
+    std::string text;
+    for (std::string_view name : names)
+      text += (text.empty() ? "" : ", ") + std::string(name);
+    return text;
+  }
+
   /// Reads "all" or names that commas separate. Returns nothing for another word, which `unknown`
   /// receives.
   static std::optional<Checks> parse(std::string_view text, std::string *unknown = nullptr) {

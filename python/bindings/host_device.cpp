@@ -2,6 +2,8 @@
 #include "Bindings.h"
 #include "Launching.h"
 
+#include "host_device/Checks.h"
+
 #include "runtime/HostDevice.h"
 
 namespace triton_metal {
@@ -47,6 +49,11 @@ void bindHostDevice(nb::module_ &module) {
         return std::nullopt;
       },
       "Why there is no host device, or None if there is one.");
+  nb::list names;
+  for (std::string_view name : Checks::names)
+    names.append(nb::str(name.data(), name.size()));
+  // In the order of the bits.
+  module.attr("check_names") = nb::tuple(names);
 }
 
 } // namespace triton_metal

@@ -47,19 +47,8 @@ class LaunchLog:
         return self.launches[-1].counters if self.launches else {}
 
 
-# In the order of the bits of host_device/Checks.h.
-_CHECKS = (
-    "bounds",
-    "races",
-    "initialized",
-    "divergence",
-    "arithmetic",
-    "nans",
-    "outputs",
-    "steps",
-)
 # A NaN may be meant, and whether a buffer is an output is not known of a launch.
-_ALL_CHECKS = tuple(name for name in _CHECKS if name not in ("nans", "outputs"))
+_ALL_CHECKS = tuple(name for name in _native.check_names if name not in ("nans", "outputs"))
 
 
 def _check_bits(check: str | Sequence[str] | None) -> tuple[int, bool]:
@@ -76,11 +65,11 @@ def _check_bits(check: str | Sequence[str] | None) -> tuple[int, bool]:
     for name in names:
         if name == "portable":
             raise LaunchValueError('check="portable" cannot be combined with other checks')
-        if name != "all" and name not in _CHECKS:
-            known = ", ".join((*_CHECKS, "all", "portable"))
+        if name != "all" and name not in _native.check_names:
+            known = ", ".join((*_native.check_names, "all", "portable"))
             raise LaunchValueError(f"there is no check {name!r}; the checks are {known}")
         for one in _ALL_CHECKS if name == "all" else (name,):
-            bits |= 1 << _CHECKS.index(one)
+            bits |= 1 << _native.check_names.index(one)
     return bits, False
 
 
@@ -114,7 +103,7 @@ def launch_options(
     if max_steps is not None and (isinstance(max_steps, bool) or not isinstance(max_steps, int)):
         raise LaunchTypeError(f"max_steps must be an integer, not {max_steps!r}")
     if max_steps is not None and not (
-        0 < max_steps < 1 << 64 and bits >> _CHECKS.index("steps") & 1
+        0 < max_steps < 1 << 64 and bits >> _native.check_names.index("steps") & 1
     ):
         raise LaunchValueError('max_steps is a positive number for check="steps" or check="all"')
     if seed is not None and not is_portable:

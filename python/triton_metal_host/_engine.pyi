@@ -10,6 +10,8 @@ class LaunchError(Exception):
     """A launch that was refused or that failed: what it exceeded, or what a check found."""
 
 table: Any
+check_names: tuple[str, ...]
+default_max_steps: int
 
 def find_quirks(text: str, file_name: str, safe_math: bool) -> str: ...
 def quirk_rows() -> str: ...

@@ -18,17 +18,6 @@ from .library import Function, Library
 from .pipeline import CommandBuffer, Pipeline, Queue
 from .reflection import parse
 
-_CHECKS = (
-    "bounds",
-    "races",
-    "initialized",
-    "divergence",
-    "arithmetic",
-    "nans",
-    "outputs",
-    "steps",
-)
-MAX_STEPS = 1 << 26
 _queues: weakref.WeakSet[Queue] = weakref.WeakSet()
 
 
@@ -92,7 +81,7 @@ class Device:
         checks: bool | str | Iterable[str] | None = None,
         portable: bool | None = None,
         counters: bool | None = None,
-        max_steps: int = MAX_STEPS,
+        max_steps: int = _engine.default_max_steps,
         outputs: Iterable[str] = (),
     ) -> Pipeline:
         """Compiles a function.
@@ -190,8 +179,9 @@ def _read_checks(checks: bool | str | Iterable[str]) -> frozenset[str]:
         checks = ("all",) if checks else ()
     names = [checks] if isinstance(checks, str) else list(checks)
     for name in names:
-        if name not in (*_CHECKS, "all"):
-            raise ValueError(f"there is no check {name!r}; the checks are {', '.join(_CHECKS)}")
+        if name not in (*_engine.check_names, "all"):
+            known = ", ".join(_engine.check_names)
+            raise ValueError(f"there is no check {name!r}; the checks are {known}")
     return frozenset(names)
 
 

@@ -74,6 +74,9 @@ const std::vector<Row> &rows() {
     };
   };
   using Binding = DispatchOptions::Binding;
+  static const std::string checkHelp =
+      "Stop at the first mistake of the kernel, with its line: all checks but nans, or some of " +
+      Checks::list();
   static const std::vector<Row> all = {
       {"What to run", {}},
       {"",
@@ -183,16 +186,13 @@ const std::vector<Row> &rows() {
         flag(&ToolOptions::info)}},
       {"Checks", {}},
       {"",
-       {"check", Takes::ValueOrNothing, "checks",
-        "Stop at the first mistake of the kernel, with its line: all checks but nans, or some of "
-        "bounds, races, initialized, divergence, arithmetic, nans, outputs, steps",
+       {"check", Takes::ValueOrNothing, "checks", checkHelp,
         [](ToolOptions &options, StringRef value) -> Error {
           std::string unknown;
           auto checks = Checks::parse(value.empty() ? "all" : value, &unknown);
           if (!checks)
-            return failure("--check: there is no check '" + unknown +
-                           "'; the checks are bounds, races, initialized, divergence, arithmetic, "
-                           "nans, outputs, steps");
+            return failure("--check: there is no check '" + unknown + "'; the checks are " +
+                           Checks::list());
           options.checks = *checks;
           return Error::success();
         }}},

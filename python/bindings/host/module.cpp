@@ -2,6 +2,7 @@
 // and the scanner of Metal text. Python's limited API, so that one module serves every version.
 #include "PythonApi.h"
 
+#include "host_device/Checks.h"
 #include "host_device/Interface.h"
 #include "host_device/Scanner.h"
 
@@ -40,15 +41,32 @@ PyMethodDef methods[] = {{"find_quirks", findQuirks, METH_VARARGS,
                           "What besides the text determines the findings."},
                          {nullptr, nullptr, 0, nullptr}};
 
+/// Adds a new reference to the module. Returns whether that failed.
+bool add(PyObject *module, const char *name, PyObject *value) {
+  bool failed = !value || PyModule_AddObjectRef(module, name, value) < 0;
+  Py_XDECREF(value);
+  return failed;
+}
+
+PyObject *checkNames() {
+  using triton_metal::Checks;
+  PyObject *names = PyTuple_New(Checks::count);
+  for (uint32_t bit = 0; names && bit != Checks::count; ++bit) {
+    PyObject *name = textOf(std::string(Checks::names[bit]));
+    if (!name || PyTuple_SetItem(names, bit, name) < 0)
+      Py_CLEAR(names);
+  }
+  return names;
+}
+
 int execute(PyObject *module) {
   const void *table = &triton_metal::hostDeviceTable();
-  PyObject *capsule =
-      PyCapsule_New(const_cast<void *>(table), triton_metal::hostDeviceCapsule, nullptr);
-  if (!capsule)
-    return -1;
-  int failed = PyModule_AddObjectRef(module, "table", capsule);
-  Py_DecRef(capsule);
-  if (failed || PyModule_AddFunctions(module, triton_metal::metalMethods) ||
+  if (add(module, "table",
+          PyCapsule_New(const_cast<void *>(table), triton_metal::hostDeviceCapsule, nullptr)) ||
+      add(module, "check_names", checkNames()) ||
+      add(module, "default_max_steps",
+          PyLong_FromUnsignedLongLong(triton_metal::defaultMaxSteps)) ||
+      PyModule_AddFunctions(module, triton_metal::metalMethods) ||
       PyModule_AddFunctions(module, triton_metal::launchMethods) ||
       PyModule_AddFunctions(module, triton_metal::memoryMethods))
     return -1;
