@@ -1,8 +1,7 @@
 #include "host_device/Interface.h"
 #include "host_device/Device.h"
 #include "host_device/engine/Guard.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
+#include "host_device/metal/Library.h"
 #include <cstdlib>
 #include <cstring>
 
@@ -54,38 +53,8 @@ char *compile(const HostText *text, HostLibrary **library) {
   return nullptr;
 }
 
-const char *nameOf(AddressSpace space) {
-  switch (space) {
-  case AddressSpace::Thread:
-    return "thread";
-  case AddressSpace::Device:
-    return "device";
-  case AddressSpace::Constant:
-    return "constant";
-  case AddressSpace::Threadgroup:
-    return "threadgroup";
-  }
-  return "";
-}
-
 char *describe(HostLibrary *library) {
-  json::Array kernels;
-  for (const KernelInfo &info : library->library->kernels()) {
-    json::Array buffers;
-    for (const ParameterInfo &parameter : info.parameters)
-      if (parameter.kind == ParameterInfo::Kind::Buffer)
-        buffers.push_back(json::Object{{"name", parameter.name},
-                                       {"index", parameter.index},
-                                       {"space", nameOf(parameter.addressSpace)},
-                                       {"const", parameter.isConst},
-                                       {"reference", parameter.isReference},
-                                       {"type", parameter.elementType},
-                                       {"size", parameter.elementSize}});
-    kernels.push_back(json::Object{{"name", info.name},
-                                   {"max_threads", info.maxTotalThreadsPerThreadgroup},
-                                   {"buffers", std::move(buffers)}});
-  }
-  return copyOf(formatv("{0}", json::Value(std::move(kernels))).str());
+  return copyOf(metal::describeAsJson(library->library->kernels()));
 }
 
 char *kernel(HostLibrary *library, const char *name, HostKernel **kernel) {

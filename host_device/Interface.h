@@ -8,7 +8,7 @@
 namespace triton_metal {
 
 /// The version of the interface. It must be increased whenever the table or its data change.
-inline constexpr uint32_t hostDeviceInterface = 5;
+inline constexpr uint32_t hostDeviceInterface = 6;
 /// The name of the capsule in which the package `triton_metal_host` carries the table.
 inline constexpr const char *hostDeviceCapsule = "triton_metal_host.table";
 
@@ -86,8 +86,7 @@ struct HostDeviceTable {
   uint32_t numCounters;
   char *(*configure)(const HostConfiguration *configuration);
   char *(*compile)(const HostText *text, HostLibrary **library);
-  /// The kernels of a library and their parameters as a JSON list. The caller returns it to
-  /// `freeText`.
+  /// The kernels of a library as JSON (metal::describeAsJson). The caller returns it to `freeText`.
   char *(*describe)(HostLibrary *library);
   /// The kernel of this name. It lives as long as its library.
   char *(*kernel)(HostLibrary *library, const char *name, HostKernel **kernel);

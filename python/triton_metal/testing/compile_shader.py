@@ -82,7 +82,11 @@ class MetalKernel:
         self._name = name
         self._info = library.kernels[name]
         self.limit: int | None = None
-        self._needed = {buffer["index"]: buffer["name"] for buffer in self._info["buffers"]}
+        self._needed = {
+            parameter["index"]: parameter["name"]
+            for parameter in self._info["parameters"]
+            if parameter["kind"] == "buffer"
+        }
 
     @property
     def max_threads_per_threadgroup(self) -> int:
