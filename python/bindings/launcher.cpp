@@ -1,12 +1,7 @@
 // Launching: from Python arguments to a dispatch, in a few microseconds.
-#include "Arrays.h"
-#include "Bindings.h"
-#include "Launching.h"
-#include "Packing.h"
-#include "Reads.h"
+#include "Launcher.h"
 
 #include "llvm/ADT/SmallString.h"
-#include "llvm/ADT/StringMap.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -14,59 +9,6 @@
 namespace triton_metal {
 
 namespace {
-
-struct Param {
-  std::string name;
-  nb::object pythonName;
-  nb::object defaultValue; // invalid where there is none
-  bool isConstexpr, isConst, specialize, specializeAlignment;
-  std::string annotation; // "i64", "*fp32", or ""
-  bool isVariadic;        // *args
-};
-
-/// One argument of one launch.
-struct Bound {
-  PyObject *object = nullptr;
-  ArgumentKind kind = ArgumentKind::None;
-  bool isConstant = false;
-  Integer integer;
-  double real = 0;
-  const char *type = nullptr; // Triton's name where the kernel takes a scalar
-  /// In bytes; negative if the kernel tests it.
-  int8_t divisibility = 0;
-  std::unique_ptr<ArrayInfo> array;
-  nb::object owned;
-};
-
-/// How a launch passes its arguments to a kernel.
-struct Plan {
-  /// Whether a launch has had the kernel loaded, which is what hooks are told.
-  bool isLoaded = false;
-  struct Step {
-    unsigned param;
-    unsigned slot, words;
-    bool isBuffer, writes;
-    runtime::ScalarKind kind;
-  };
-  std::shared_ptr<runtime::Kernel> kernel;
-  nb::object compiled;
-  std::vector<Step> steps;
-  /// Objects whose contents are not in the key, and all reads of the walk.
-  std::vector<nb::object> objects;
-  Reads reads;
-};
-/// Kernels with the same key, but different reads.
-using Plans = std::vector<std::shared_ptr<Plan>>;
-constexpr size_t maxPlans = 32;
-
-/// The options of a launch that are part of the kernel. A number is 0, and a choice -1, if it is
-/// not given.
-struct LaunchKeywords {
-  int64_t numWarps = 0, numStages = 0;
-  int8_t debug = -1, sanitizeOverflow = -1;
-  /// Options of other backends, by name.
-  nb::object others;
-};
 
 /// What `knobs.runtime` has for launches: functions around each, and whether kernels have
 /// assertions. Lists of functions are looked at and never replaced, so that one that gets its first
@@ -78,68 +20,14 @@ struct LaunchHooks {
 };
 LaunchHooks launchHooks;
 
-class Launcher {
-public:
-  Launcher(std::string name, nb::object owner, nb::object function);
-  Launcher(const Launcher &) = delete;
-  Launcher &operator=(const Launcher &) = delete;
-  nb::object launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool run);
-  /// Compiles all kernels again when they are needed.
-  void forget() { ++generation; }
-
-private:
-  void readParams();
-  bool hasChanged() const;
-  nb::object launchApart(nb::handle grid, nb::args args, nb::kwargs kwargs,
-                         const std::vector<Bound> &bound, bool run);
-  void bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound, LaunchKeywords &options);
-  void examine(unsigned index, Bound &bound, bool doRun, llvm::SmallVectorImpl<char> &key,
-               std::vector<PyObject *> &objects);
-  std::shared_ptr<Plan> plan(llvm::StringRef key, const std::vector<PyObject *> &objects,
-                             const std::vector<Bound> &bound, const LaunchKeywords &options,
-                             const std::vector<Sharing> &sharing, DeviceId device, bool doRun);
-  std::array<uint32_t, 3> readGrid(nb::handle grid, const std::vector<Bound> &bound);
-  void run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound);
-  const DeviceId *deviceOfArrays(const std::vector<Bound> &bound, bool doRun) const;
-  void checkSizes(const std::vector<Bound> &bound, const DeviceEntry &device) const;
-  void runOn(DeviceId device, DeviceId own, Plan &plan, std::array<uint32_t, 3> grid,
-             std::vector<Bound> &bound);
-  void packScalars(const Plan &plan, const std::vector<Bound> &bound,
-                   llvm::MutableArrayRef<uint32_t> scalars) const;
-  [[noreturn]] void typeProblem(unsigned index, const std::string &message) const {
-    raiseAs("LaunchTypeError", name + ": argument " + params[index].name + " " + message);
-  }
-  [[noreturn]] void valueProblem(unsigned index, const std::string &message) const {
-    raiseAs("LaunchValueError", name + ": argument " + params[index].name + " " + message);
-  }
-
-  std::string name;
-  nb::object owner;
-  std::vector<Param> params;
-  nb::dict index;
-  llvm::StringMap<Plans> plans;
-  /// The Python function, and its code and defaults when the parameters were read.
-  nb::object function;
-  std::vector<nb::object> state;
-  /// Functions that are called with the arguments of a launch, before it.
-  nb::object before;
-  /// Counts these reads. Plans of earlier ones are not used any more.
-  uint32_t generation = 0;
-  /// Launches with tuples by their structure: what launches their elements, and its owner in
-  /// Python, which holds the tuples' types.
-  struct Apart {
-    nb::object owner;
-    Launcher *launcher;
-  };
-  llvm::StringMap<Apart> apart;
-};
-
 /// `kernel[grid]`.
 struct GridLaunch {
   Launcher *launcher;
   nb::object keepsLauncher;
   nb::object grid;
 };
+
+} // namespace
 
 Launcher::Launcher(std::string name, nb::object owner, nb::object function)
     : name(std::move(name)), owner(std::move(owner)), function(std::move(function)) {
@@ -148,7 +36,7 @@ Launcher::Launcher(std::string name, nb::object owner, nb::object function)
 }
 
 /// The objects of a function's code and defaults.
-void stateOf(PyObject *function, llvm::SmallVectorImpl<PyObject *> &state) {
+static void stateOf(PyObject *function, llvm::SmallVectorImpl<PyObject *> &state) {
   state.push_back(PyFunction_GET_CODE(function));
   state.push_back(PyFunction_GET_DEFAULTS(function));
   if (PyObject *keywords = PyFunction_GET_KW_DEFAULTS(function)) {
@@ -197,7 +85,7 @@ void Launcher::readParams() {
   }
 }
 
-int64_t readOption(const std::string &kernel, const char *option, nb::handle value) {
+static int64_t readOption(const std::string &kernel, const char *option, nb::handle value) {
   bool isInteger = PyLong_Check(value.ptr()) && !PyBool_Check(value.ptr());
   int64_t number = isInteger ? PyLong_AsLongLong(value.ptr()) : 0;
   PyErr_Clear();
@@ -212,7 +100,7 @@ int64_t readOption(const std::string &kernel, const char *option, nb::handle val
   return number;
 }
 
-int8_t readChoice(const std::string &kernel, const std::string &option, PyObject *value) {
+static int8_t readChoice(const std::string &kernel, const std::string &option, PyObject *value) {
   if (value == Py_None)
     return -1;
   if (!PyBool_Check(value))
@@ -222,7 +110,7 @@ int8_t readChoice(const std::string &kernel, const std::string &option, PyObject
 }
 
 /// Whether `knobs.runtime.debug` turns assertions on: what a program has set, or TRITON_DEBUG.
-bool isDebugging() {
+static bool isDebugging() {
   if (launchHooks.debug >= 0)
     return launchHooks.debug;
   const char *text = std::getenv("TRITON_DEBUG");
@@ -289,7 +177,7 @@ void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
 }
 
 /// Whether an integer fits a type such as "i32" or "u8".
-bool fitsInteger(const std::string &type, const Integer &integer) {
+static bool fitsInteger(const std::string &type, const Integer &integer) {
   unsigned width = static_cast<unsigned>(std::atoi(type.c_str() + 1));
   if (type[0] == 'u')
     return integer.value >= 0 && (width == 64 || integer.bits >> width == 0);
@@ -299,12 +187,6 @@ bool fitsInteger(const std::string &type, const Integer &integer) {
     return integer.value == 0 || integer.value == 1;
   int64_t limit = width == 64 ? INT64_MAX : (INT64_C(1) << (width - 1)) - 1;
   return integer.value <= limit && integer.value >= -limit - 1;
-}
-
-/// Whether a launch takes the object apart: a tuple, or a tensor descriptor.
-bool hasParts(PyObject *object) {
-  return PyTuple_Check(object) ||
-         PyObject_HasAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__triton_parts__");
 }
 
 void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorImpl<char> &key,
@@ -552,195 +434,6 @@ std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyOb
   return fresh;
 }
 
-std::array<uint32_t, 3> Launcher::readGrid(nb::handle grid, const std::vector<Bound> &bound) {
-  nb::object computed;
-  if (PyCallable_Check(grid.ptr())) {
-    nb::dict meta;
-    for (size_t i = 0; i < params.size(); ++i)
-      meta[params[i].pythonName] = nb::handle(bound[i].object);
-    computed = grid(meta);
-    grid = computed;
-  }
-  return triton_metal::readGrid(name, grid);
-}
-
-void Launcher::packScalars(const Plan &plan, const std::vector<Bound> &bound,
-                           llvm::MutableArrayRef<uint32_t> scalars) const {
-  for (const Plan::Step &step : plan.steps) {
-    if (step.isBuffer)
-      continue;
-    const Bound &argument = bound[step.param];
-    llvm::MutableArrayRef<uint32_t> words = scalars.slice(step.slot, step.words);
-    if (argument.kind == ArgumentKind::Float)
-      runtime::packFloat(words, step.kind, argument.real);
-    else
-      runtime::packInteger(words, argument.integer.bits);
-  }
-}
-
-/// The device of a launch's arrays, or null without arrays. Throws for arrays of two devices.
-const DeviceId *Launcher::deviceOfArrays(const std::vector<Bound> &bound, bool doRun) const {
-  const Bound *first = nullptr;
-  auto describe = [&](const Bound &argument) {
-    return params[static_cast<size_t>(&argument - bound.data())].name + " is " +
-           (argument.kind == ArgumentKind::Mock ? "a dtype"
-            : argument.array->device == DeviceId::Host
-                ? std::string("a ") + Py_TYPE(argument.object)->tp_name
-                : deviceEntry(argument.array->device).array);
-  };
-  for (const Bound &argument : bound) {
-    if (!argument.array)
-      continue;
-    if (argument.kind == ArgumentKind::Mock) {
-      if (doRun)
-        raiseAs("LaunchTypeError", name + ": argument " + describe(argument) +
-                                       ": only warmup takes dtypes in place of arrays");
-      continue;
-    }
-    if (!first)
-      first = &argument;
-    else if (doRun && argument.array->device != first->array->device)
-      raiseAs("LaunchTypeError",
-              name + ": argument " + describe(*first) + ", but argument " + describe(argument) +
-                  ": the arrays of one launch must be of one framework and on one "
-                  "device; a tensor moves with .to()");
-  }
-  return first ? &first->array->device : nullptr;
-}
-
-/// Throws for arrays that are too large for the device, before a framework sees them.
-void Launcher::checkSizes(const std::vector<Bound> &bound, const DeviceEntry &device) const {
-  if (device.largestArray == UINT64_MAX)
-    return;
-  for (unsigned i = 0; i < bound.size(); ++i) {
-    if (!bound[i].array || bound[i].isConstant)
-      continue;
-    nb::object bytes = nb::steal(PyObject_GetAttrString(bound[i].object, "nbytes"));
-    if (!bytes.is_valid()) {
-      PyErr_Clear();
-      continue;
-    }
-    uint64_t size = nb::cast<uint64_t>(bytes);
-    if (size > device.largestArray)
-      valueProblem(i, "has " + std::to_string(size) + " bytes, but the device " + device.name +
-                          " takes " + std::to_string(device.largestArray) + " in one array");
-  }
-}
-
-/// Packs the launch and calls the device's route.
-void Launcher::runOn(DeviceId device, DeviceId own, Plan &plan, std::array<uint32_t, 3> grid,
-                     std::vector<Bound> &bound) {
-  llvm::SmallVector<uint32_t, 32> scalars(plan.kernel->getMetadata().scalarWords);
-  packScalars(plan, bound, scalars);
-  nb::object arguments = nb::steal(PyList_New(static_cast<Py_ssize_t>(plan.steps.size())));
-  for (size_t i = 0; i < plan.steps.size(); ++i)
-    PyList_SET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(i),
-                    Py_NewRef(bound[plan.steps[i].param].object));
-  nb::object sizes = nb::make_tuple(grid[0], grid[1], grid[2]);
-  nb::bytes words(scalars.data(), scalars.size() * sizeof(uint32_t));
-  bool hasMessages = plan.kernel->getMetadata().hasMessages;
-  if (device != own) {
-    if (hasMessages)
-      launchWithMessages(nb::cpp_function([=](nb::handle compiled, nb::handle grid,
-                                              nb::handle given, nb::handle packed) {
-                           return runElsewhere(device, own, compiled, grid, given, packed);
-                         }),
-                         plan.compiled, sizes, arguments, words);
-    else
-      runElsewhere(device, own, plan.compiled, sizes, arguments, words);
-    return;
-  }
-  nb::object route = nb::borrow(deviceEntry(own).route);
-  if (!route.is_valid())
-    raiseAs("DeviceError", name + ": nothing takes launches on " + deviceEntry(own).array);
-  if (hasMessages) {
-    launchWithMessages(route, plan.compiled, sizes, arguments, words);
-    return;
-  }
-  PyObject *call[] = {plan.compiled.ptr(), sizes.ptr(), arguments.ptr(), words.ptr()};
-  nb::object result = nb::steal(PyObject_Vectorcall(route.ptr(), call, 4, nullptr));
-  if (!result.is_valid())
-    throw nb::python_error();
-}
-
-void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> &bound) {
-  const runtime::Metadata &metadata = plan.kernel->getMetadata();
-  llvm::SmallVector<BufferBinding, 16> buffers(metadata.numBuffers);
-  llvm::SmallVector<uint32_t, 32> scalars(metadata.scalarWords);
-  for (const Plan::Step &step : plan.steps) {
-    Bound &argument = bound[step.param];
-    if (step.isBuffer) {
-      const ArrayInfo &array = *argument.array;
-      if (step.writes && !array.writable)
-        valueProblem(step.param, "is a read-only array, but the kernel writes it");
-      buffers[step.slot] = bindingOf(array);
-      continue;
-    }
-  }
-  packScalars(plan, bound, scalars);
-  if (metadata.hasMessages)
-    launchWithMessages(name, plan.compiled, plan.kernel, grid, buffers, scalars);
-  else
-    launchAsSet(name, plan.compiled, plan.kernel, grid, buffers, scalars);
-}
-
-/// The elements of tuples, at any depth, and their structure. Returns whether nothing else is taken
-/// apart.
-bool flatten(PyObject *object, bool isWhole, llvm::SmallVectorImpl<char> &structure,
-             llvm::SmallVectorImpl<PyObject *> &flat) {
-  if (isWhole || !PyTuple_Check(object)) {
-    if (!isWhole && classify(object) == ArgumentKind::Other && hasParts(object))
-      return false;
-    structure.push_back('.');
-    flat.push_back(object);
-    return true;
-  }
-  PyTypeObject *type = Py_TYPE(object);
-  structure.push_back('(');
-  structure.append(reinterpret_cast<const char *>(&type),
-                   reinterpret_cast<const char *>(&type) + sizeof type);
-  for (Py_ssize_t i = 0, size = PyTuple_GET_SIZE(object); i < size; ++i)
-    if (!flatten(PyTuple_GET_ITEM(object, i), false, structure, flat))
-      return false;
-  structure.push_back(')');
-  return true;
-}
-
-/// A launch with tuples among its arguments. `bound` are the arguments as they are given.
-nb::object Launcher::launchApart(nb::handle grid, nb::args args, nb::kwargs kwargs,
-                                 const std::vector<Bound> &bound, bool doRun) {
-  llvm::SmallString<128> structure;
-  llvm::SmallVector<PyObject *, 16> flat;
-  for (auto [param, argument] : llvm::zip_equal(params, bound))
-    if (!flatten(argument.object, param.isConstexpr, structure, flat))
-      return owner.attr("launch_parts")(grid, args, kwargs, doRun);
-  auto known = apart.find(structure);
-  if (known == apart.end()) {
-    nb::list values;
-    for (const Bound &argument : bound)
-      values.append(nb::handle(argument.object));
-    nb::object parts = owner.attr("parts_launcher")(values);
-    Launcher &launcher = nb::cast<Launcher &>(parts.attr("native"));
-    known = apart.try_emplace(structure, Apart{parts, &launcher}).first;
-  }
-  // The grid, or the launch, may have the parameters read again.
-  Apart elements = known->second;
-  nb::object given = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(flat.size())));
-  for (auto [i, object] : llvm::enumerate(flat))
-    PyTuple_SET_ITEM(given.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(object));
-  nb::dict keywords;
-  for (auto [key, value] : kwargs)
-    if (!index.contains(key))
-      keywords[key] = value;
-  nb::object sizes = nb::none();
-  if (doRun) {
-    std::array<uint32_t, 3> read = readGrid(grid, bound);
-    sizes = nb::make_tuple(read[0], read[1], read[2]);
-  }
-  return elements.launcher->launch(sizes, nb::borrow<nb::args>(given),
-                                   nb::borrow<nb::kwargs>(keywords), doRun);
-}
-
 nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool doRun) {
   if (hasChanged())
     readParams();
@@ -820,8 +513,6 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
     owner.attr("exit_launch")(entered);
   return found->compiled;
 }
-
-} // namespace
 
 void bindLauncher(nb::module_ &module) {
   bindKernel(module);
