@@ -32,8 +32,6 @@ enum class Effort : uint8_t {
 struct LibraryOptions {
   /// What launches are checked for. A launch that fails a check leaves its buffers as they were.
   Checks checks;
-  /// The same as `checks.bounds`.
-  bool checkBounds = false;
   /// Runs kernels portably: what Metal does not promise is answered with the worst that it allows,
   /// and a result that depends on it is an error. Checks every access, too.
   bool portable = false;

@@ -15,7 +15,7 @@ namespace {
 
 using runtime::MetalLibrary;
 
-std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool checkBounds, bool portable,
+std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool portable,
                                           const std::string &checks,
                                           const std::vector<std::string> &includeDirectories) {
   std::vector<const char *> directories;
@@ -28,7 +28,6 @@ std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool checkBo
   std::optional<Checks> wanted = Checks::parse(checks, &unknown);
   if (!wanted)
     throw nb::value_error(("there is no check '" + unknown + "'").c_str());
-  wanted->bounds |= checkBounds;
   text.checks = wanted->bits();
   text.portable = portable;
   text.includeDirectories = directories.data();
@@ -92,9 +91,8 @@ void dispatch(const std::shared_ptr<MetalLibrary> &self, const std::string &name
 void bindMetalLibrary(nb::module_ &module) {
   nb::class_<MetalLibrary>(module, "MetalLibrary",
                            "Metal text that the host Metal device compiled, with its kernels.")
-      .def(nb::new_(&compileText), nb::arg("text"), nb::kw_only(), nb::arg("check_bounds") = false,
-           nb::arg("portable") = false, nb::arg("checks") = "",
-           nb::arg("include_directories") = std::vector<std::string>())
+      .def(nb::new_(&compileText), nb::arg("text"), nb::kw_only(), nb::arg("portable") = false,
+           nb::arg("checks") = "", nb::arg("include_directories") = std::vector<std::string>())
       .def_prop_ro("kernels",
                    [](const std::shared_ptr<MetalLibrary> &self) {
                      nb::dict kernels;

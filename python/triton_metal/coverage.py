@@ -106,7 +106,7 @@ class Coverage:
         library = self.libraries.get(threads.folded)
         if library is None:
             metal = self.text.folded() if threads.folded else self.compiled.asm["metal"]
-            library = _native.MetalLibrary(metal, check_bounds=True)
+            library = _native.MetalLibrary(metal, checks="bounds")
             self.libraries[threads.folded] = library
         try:
             library.dispatch(metadata.name, bind(buffers), threads.size, threads.group)

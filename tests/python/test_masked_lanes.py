@@ -26,7 +26,7 @@ using namespace metal;
 @pytest.mark.parametrize(
     "index", ["int(at + row * 32u)", "at + row * 32", "uint(at) + uint(row) * 32u", "ulong(uint(at)) + ulong(uint(row)) * 32ul", "(at | row * 32)"]
 )  # fmt: skip
-@pytest.mark.parametrize("options", [{}, {"check_bounds": True}])
+@pytest.mark.parametrize("options", [{}, {"checks": "bounds"}])
 def test_sums_without_carry_under_a_condition(
     condition: str, index: str, options: dict[str, bool]
 ) -> None:

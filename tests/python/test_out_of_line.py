@@ -113,7 +113,7 @@ def test_results(repeats: int) -> None:
     check(repeats, out, f)
 
 
-@pytest.mark.parametrize("options", [{"check_bounds": True}, {"portable": True}])
+@pytest.mark.parametrize("options", [{"checks": "bounds"}, {"portable": True}])
 def test_checked_results(options: dict[str, bool]) -> None:
     out, f, _ = run(2, **options)
     check(2, out, f)
@@ -122,6 +122,6 @@ def test_checked_results(options: dict[str, bool]) -> None:
 def test_functions_are_compiled_once() -> None:
     *_, time_once = run(50)
     # Where accesses are checked, all are inlined.
-    out, f, time_inlined = run(50, check_bounds=True)
+    out, f, time_inlined = run(50, checks="bounds")
     check(50, out, f)
     assert time_once < time_inlined / 2

@@ -84,7 +84,7 @@ TEST(Execution, LimitsAreErrors) {
 
 TEST(Execution, BoundsAreChecked) {
   LibraryOptions options;
-  options.checkBounds = true;
+  options.checks.bounds = true;
   auto library = libraryOf(addIR, addInfo(), options);
   std::vector<float> a(1000, 1), b(900, 2), c(1000, -1);
   std::string error =
@@ -112,7 +112,7 @@ define void @k(ptr addrspace(1) %a, ptr addrspace(1) %o, ptr addrspace(2) %s, i3
 }
 )";
   LibraryOptions options;
-  options.checkBounds = true;
+  options.checks.bounds = true;
   auto library = libraryOf(ir,
                            kernelInfo("k", {buffer("a", 0, true), buffer("o", 1),
                                             buffer("s", 2, true, 4, AddressSpace::Constant),

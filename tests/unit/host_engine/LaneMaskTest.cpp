@@ -277,7 +277,7 @@ TEST_P(LaneMasks, OnlyTheTilesLanesStore) {
     for (unsigned simdgroups : {1u, 2u, 4u, 8u})
       for (int variant = 0; variant != 4; ++variant) {
         LibraryOptions options = libraryOptions();
-        options.checkBounds = variant == 1;
+        options.checks.bounds = variant == 1;
         options.count = variant == 2;
         auto library = libraryOf(
             storesText(lanes, "store i32 %next, ptr addrspace(1) %from"),

@@ -416,7 +416,7 @@ TEST_P(RandomMemory, AgreesWithThreadsOneByOne) {
     uint32_t size = full ? fullSizes[random() % 4] : sizes[random() % 8];
     uint32_t groups = 1 + random() % 2;
     LibraryOptions options;
-    options.checkBounds = random() % 4 == 0;
+    options.checks.bounds = random() % 4 == 0;
     options.count = random() % 4 == 0;
     options.effort = program % 2 ? Effort::Full : Effort::Quick;
     Reference reference(seed, full);
@@ -462,7 +462,7 @@ TEST_P(RandomMemory, AgreesWithThreadsOneByOne) {
         dispatch.scheduleSeed = seed;
       std::string what = "seed " + std::to_string(seed) + " for '" + name + "', " +
                          std::to_string(size) + " threads" + (seeded ? ", scheduled" : "") +
-                         (options.checkBounds ? ", checked" : "") +
+                         (options.checks.bounds ? ", checked" : "") +
                          (options.count ? ", counted" : "");
       ASSERT_EQ(errorOf((*library->kernel("k"))->dispatch(dispatch)), "") << what;
       EXPECT_TRUE(out.intact()) << what;

@@ -356,7 +356,7 @@ define void @wrapper(ptr addrspace(1) %in, ptr addrspace(1) %out, i32 %index, i3
     for (int variant = 0; variant != 3; ++variant) {
       LibraryOptions options;
       options.count = variant == 1;
-      options.checkBounds = variant == 2;
+      options.checks.bounds = variant == 2;
       options.processor = names[(seed + variant) % names.size()]; // each in its turn
       options.effort = (program + variant) % 2 ? Effort::Full : Effort::Quick;
       auto library = libraryOf(ir, info, options);

@@ -295,7 +295,7 @@ TEST_F(MetalTest, WrongEncodingIsAnErrorOfTheCommandBuffer) {
 }
 
 TEST_F(MetalTest, CountersAreSummedOverDispatches) {
-  auto twice = pipeline("twice", {}, {.counters = true});
+  auto twice = pipeline("twice", {}, {.checks = {}, .counters = true});
   auto x = floats({1, 1, 1, 1});
   auto commands = queue->commandBuffer();
   auto encoder = commands->computeCommandEncoder();

@@ -64,7 +64,7 @@ TEST(Constants, OfBfloatComeThroughBranches) {
 std::string checkedRun(const std::string &body, std::vector<int> index,
                        const std::string &before = "") {
   LibraryOptions options;
-  options.checkBounds = true;
+  options.checks.bounds = true;
   auto library =
       Device::get().compile("#include <metal_stdlib>\nusing namespace metal;\n" + before +
                                 "\nkernel void k(device const int *index, device float "
