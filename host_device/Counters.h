@@ -13,14 +13,18 @@ namespace triton_metal {
 struct Counters {
   /// One entry for each name in `names()`, in the same order.
   enum Index : uint32_t {
-    // Bytes that active lanes accessed, and lines of 128 bytes that each access of a SIMD-group
-    // touched, summed over all accesses.
+    // Bytes that active lanes accessed, lines of 128 bytes that each access of a SIMD-group
+    // touched, and the bytes of these lines that it needed, where a byte for several lanes is one.
+    // All are summed over the accesses.
     DeviceBytesRead,
     DeviceBytesWritten,
     DeviceLinesRead,
     DeviceLinesWritten,
+    DeviceDistinctBytesRead,
+    DeviceDistinctBytesWritten,
     ConstantBytesRead,
     ConstantLinesRead,
+    ConstantDistinctBytesRead,
     ThreadgroupBytesRead,
     ThreadgroupBytesWritten,
     // The cycles that SIMD-groups' accesses to threadgroup memory take beyond the least for their

@@ -256,12 +256,15 @@ public:
     switch (access.space) {
     case AddressSpace::Device:
       if (reads)
-        emit(inst, access, countLinesName, Counters::DeviceLinesRead);
+        emit(inst, access, countLinesName, Counters::DeviceLinesRead,
+             Counters::DeviceDistinctBytesRead);
       if (writes)
-        emit(inst, access, countLinesName, Counters::DeviceLinesWritten);
+        emit(inst, access, countLinesName, Counters::DeviceLinesWritten,
+             Counters::DeviceDistinctBytesWritten);
       return;
     case AddressSpace::Constant:
-      return emit(inst, access, countLinesName, Counters::ConstantLinesRead);
+      return emit(inst, access, countLinesName, Counters::ConstantLinesRead,
+                  Counters::ConstantDistinctBytesRead);
     case AddressSpace::Threadgroup:
       return emit(inst, access, countBanksName, Counters::ThreadgroupBankConflicts);
     case AddressSpace::Thread:
@@ -282,22 +285,27 @@ private:
     return "i" + std::to_string(value->getType()->getIntegerBitWidth());
   }
 
-  ConstantInt *index(Instruction &inst, Counters::Index counter) {
+  /// The place of a counter, which `next` follows.
+  ConstantInt *index(Instruction &inst, Counters::Index counter,
+                     std::optional<Counters::Index> next = std::nullopt) {
     uint32_t line = lines.lineOf(inst);
     auto [place, isNew] = known.try_emplace({line, counter}, facts.dynamicCounters.size());
-    if (isNew)
+    if (isNew) {
       facts.dynamicCounters.push_back({line, counter, 1});
+      if (next)
+        facts.dynamicCounters.push_back({line, *next, 1});
+    }
     return b.getInt32(place->second);
   }
 
-  void emit(Instruction &inst, const MemoryAccess &access, StringRef name,
-            Counters::Index counter) {
+  void emit(Instruction &inst, const MemoryAccess &access, StringRef name, Counters::Index counter,
+            std::optional<Counters::Index> next = std::nullopt) {
     b.SetInsertPoint(&inst);
     Type *pointer = access.pointer->getType();
     auto callee =
         declareBuiltin(module, name, b.getVoidTy(), {pointer, b.getInt32Ty(), b.getInt32Ty()},
                        pointer->getPointerAddressSpace());
-    b.CreateCall(callee, {access.pointer, b.getInt32(access.bytes), index(inst, counter)});
+    b.CreateCall(callee, {access.pointer, b.getInt32(access.bytes), index(inst, counter, next)});
   }
 
   Module &module;

@@ -1,5 +1,6 @@
 #include "host_device/engine/Runtime.h"
 #include <bit>
+#include <bitset>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -58,12 +59,18 @@ static _Float16 truncateFloatToBfloat(float number) {
 }
 #endif
 
-extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter,
+/// Adds the lines to the first counter and their bytes that are needed to the second.
+extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counters,
                                          const uint64_t *addresses, uint32_t mask, uint32_t bytes,
                                          int32_t buffer) {
   // Lines are counted from the start of the buffer, wherever the host has allocated it. On a GPU, a
   // buffer starts at the start of a line.
-  uint64_t lines[2 * simdWidth];
+  constexpr uint64_t lineBytes = 128;
+  struct Line {
+    uint64_t number;
+    std::bitset<lineBytes> needed;
+  };
+  std::array<Line, 2 * simdWidth> lines;
   unsigned count = 0;
   for (; mask; mask &= mask - 1) {
     uint64_t address = addresses[std::countr_zero(mask)];
@@ -72,15 +79,25 @@ extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *co
         buffer = index;
     if (buffer >= 0)
       address -= uint64_t(launch->bufferStarts[buffer]);
-    for (uint64_t line = address / 128; line <= (address + bytes - 1) / 128; ++line) {
-      bool known = false;
-      for (unsigned i = count; i-- && !known;)
-        known = lines[i] == line;
-      if (!known && count != 2 * simdWidth)
-        lines[count++] = line;
+    for (uint64_t at = address, end = address + bytes; at != end;) {
+      uint64_t number = at / lineBytes, first = at % lineBytes;
+      uint64_t size = std::min(end - at, lineBytes - first);
+      unsigned i = count;
+      while (i && lines[i - 1].number != number)
+        --i;
+      if (!i) {
+        if (count == lines.size())
+          break;
+        lines[count] = {number, {}};
+        i = ++count;
+      }
+      lines[i - 1].needed |= ~std::bitset<lineBytes>() >> (lineBytes - size) << first;
+      at += size;
     }
   }
-  *counter += count;
+  counters[0] += count;
+  for (unsigned i = 0; i != count; ++i)
+    counters[1] += lines[i].needed.count();
 }
 
 /// A bank gives a word of 4 bytes to all lanes that need it in one cycle.

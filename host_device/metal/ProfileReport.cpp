@@ -56,7 +56,8 @@ struct Row {
   double share = 0;
   uint64_t bytesRead = 0, bytesWritten = 0, lines = 0, conflicts = 0, operations = 0, optimized = 0,
            diverged = 0;
-  /// In percent: bytes asked for of the bytes of their 128-byte lines, and active lanes of all.
+  /// In percent: bytes that accesses need of the bytes of their 128-byte lines, and active lanes of
+  /// all.
   std::optional<double> use, lanes;
 };
 
@@ -78,7 +79,10 @@ Row rowOf(const Counters &c, double cycles) {
   row.optimized = sum(c, Counters::OptimizedF32Add, Counters::OptimizedIntOther);
   row.diverged = c[Counters::DivergentBranches];
   if (row.lines)
-    row.use = 100.0 * double(row.bytesRead + row.bytesWritten) / (128.0 * double(row.lines));
+    row.use =
+        100.0 *
+        double(c[Counters::DeviceDistinctBytesRead] + c[Counters::DeviceDistinctBytesWritten]) /
+        (128.0 * double(row.lines));
   if (uint64_t instructions = c[Counters::SimdgroupInstructions])
     row.lanes = 100.0 * double(c[Counters::LaneInstructions]) / (32.0 * double(instructions));
   return row;
@@ -114,7 +118,7 @@ const Column columns[] = {
      [](const Row &row) { return numberOf(row.bytesWritten); }},
     {"lines", "128-byte lines of device memory that accesses of SIMD-groups touch", 8,
      [](const Row &row) { return numberOf(row.lines); }},
-    {"use", "Bytes that lanes ask for, of the bytes of these lines", 6,
+    {"use", "Bytes of these lines that some lane asks for, of all their bytes", 6,
      [](const Row &row) { return percent(row.use); }},
     {"conflicts", "Extra cycles because of the banks of threadgroup memory", 10,
      [](const Row &row) { return numberOf(row.conflicts); }},

@@ -63,6 +63,35 @@ def test_each_line_has_its_own_counts(pipeline) -> None:
     assert body["lane_instructions"] * 2 == body["simdgroup_instructions"] * 32
 
 
+ACCESSES = """#include <metal_stdlib>
+using namespace metal;
+kernel void k(device const packed_float3 *x, device float *y, constant uint &zero,
+              uint i [[thread_position_in_grid]]) {
+  float one = x[zero].y;
+  float shared = x[i / 4].x;
+  float across = x[10 * i + 10].z + x[i].x;
+  y[i] = one + shared + across;
+}
+"""
+
+
+def test_a_byte_that_several_lanes_read_is_needed_once() -> None:
+    device = metal.Device(counters=True)
+    pipeline = device.pipeline(device.library(ACCESSES, file_name="strided.metal").function("k"))
+    x, y = np.zeros(3 * 400, np.float32), np.zeros(32, np.float32)
+    profile = pipeline(x, y, np.uint32(0), threads=32, threads_per_threadgroup=32).profile
+    one, shared, end = (of_line(profile, line) for line in (5, 6, 8))
+    assert (one["device_bytes_read"], one["device_distinct_bytes_read"]) == (32 * 4, 4)
+    assert one["device_lines_read"] == 1
+    assert (shared["device_bytes_read"], shared["device_distinct_bytes_read"]) == (32 * 4, 8 * 4)
+    across = of_line(profile, 7)
+    assert across["device_distinct_bytes_read"] == across["device_bytes_read"] == 2 * 32 * 4
+    assert (end["device_distinct_bytes_written"], end["device_lines_written"]) == (128, 1)
+    listing = str(profile)
+    assert re.search(r" 3% .*one = x", listing), listing
+    assert re.search(r" 100% .*y.i. = one", listing), listing
+
+
 def test_strides_without_conflicts(pipeline) -> None:
     store = of_line(run(pipeline, stride=1).profile, LINES["store"])
     assert "threadgroup_bank_conflicts" not in store

@@ -283,7 +283,7 @@ Error Session::report() {
     json::Object counters;
     for (auto &[name, value] : first->counters().list()) {
       if (!options.json)
-        out << left_justify(name, 28) << value << "\n";
+        out << left_justify(name, 32) << value << "\n";
       counters[name] = value;
     }
     result["counters"] = std::move(counters);
