@@ -28,6 +28,8 @@ struct Turns {
   std::thread::id thread;
 
   bool isIdle() const { return committed.empty() && !isBusy; }
+  /// Whether a handler asks, which runs on the queue's thread.
+  bool isOnThread() const { return hasThread && thread == std::this_thread::get_id(); }
 };
 } // namespace
 
@@ -226,23 +228,29 @@ void CommandBuffer::serve(std::shared_ptr<QueueState> queue) {
         lock, [&] { return !turns.isBusy && (!turns.committed.empty() || turns.isClosed); });
     if (turns.committed.empty())
       return;
-    std::shared_ptr<CommandBuffer> next = std::move(turns.committed.front());
-    turns.committed.pop_front();
-    turns.isBusy = true;
-    lock.unlock();
-    next->run();
-    lock.lock();
-    turns.isBusy = false;
-    {
-      std::lock_guard own(next->mutex);
-      next->isDone = true;
-    }
-    turns.changed.notify_all();
-    // Its last owner may be this thread, whose destructors must not run under the lock.
-    lock.unlock();
-    next.reset();
-    lock.lock();
+    runNext(*queue, lock);
   }
+}
+
+void CommandBuffer::runNext(QueueState &queue, std::unique_lock<std::mutex> &lock) {
+  Turns &turns = queue.turns();
+  std::shared_ptr<CommandBuffer> next = std::move(turns.committed.front());
+  turns.committed.pop_front();
+  // A handler may run it, while its own command buffer is still busy.
+  bool wasBusy = std::exchange(turns.isBusy, true);
+  lock.unlock();
+  next->run();
+  lock.lock();
+  turns.isBusy = wasBusy;
+  {
+    std::lock_guard own(next->mutex);
+    next->isDone = true;
+  }
+  turns.changed.notify_all();
+  // Its last owner may be this thread, whose destructors must not run under the lock.
+  lock.unlock();
+  next.reset();
+  lock.lock();
 }
 
 void CommandBuffer::run() {
@@ -313,11 +321,13 @@ bool CommandBuffer::waitFor(std::chrono::nanoseconds time) {
       isDone = true;
     }
     // A handler that asks is itself part of what it would wait for.
-    bool isHandler = turns.hasThread && turns.thread == std::this_thread::get_id();
-    return isDone || (isHandler && state >= CommandBufferStatus::Completed);
+    return isDone || (turns.isOnThread() && state >= CommandBufferStatus::Completed);
   };
   if (status() == CommandBufferStatus::NotEnqueued)
     return false;
+  // Nobody else would run what a handler waits for.
+  while (turns.isOnThread() && !done() && !turns.committed.empty())
+    runNext(*queue, lock);
   if (time == std::chrono::nanoseconds::max()) {
     turns.changed.wait(lock, done);
     return true;
@@ -386,10 +396,14 @@ std::shared_ptr<CommandBuffer> CommandQueue::commandBuffer() {
 Error CommandQueue::run(ComputePipelineState &pipeline, const Dispatch &dispatch,
                         Counters *counters, double *seconds, Profile *profile) {
   Turns &turns = state->turns();
+  bool wasBusy;
   {
     std::unique_lock lock(turns.mutex);
-    turns.changed.wait(lock, [&] { return turns.isIdle(); });
-    turns.isBusy = true;
+    // Nobody else would run what a handler waits for.
+    while (turns.isOnThread() && !turns.committed.empty())
+      CommandBuffer::runNext(*state, lock);
+    turns.changed.wait(lock, [&] { return turns.isOnThread() || turns.isIdle(); });
+    wasBusy = std::exchange(turns.isBusy, true);
   }
   Error error = seconds ? pipeline.prepare(dispatch) : Error::success();
   double start = seconds ? now() : 0;
@@ -399,7 +413,7 @@ Error CommandQueue::run(ComputePipelineState &pipeline, const Dispatch &dispatch
     *seconds = now() - start;
   {
     std::lock_guard lock(turns.mutex);
-    turns.isBusy = false;
+    turns.isBusy = wasBusy;
   }
   turns.changed.notify_all();
   return error;
@@ -408,7 +422,9 @@ Error CommandQueue::run(ComputePipelineState &pipeline, const Dispatch &dispatch
 bool CommandQueue::waitUntilIdle(std::chrono::nanoseconds time) {
   Turns &turns = state->turns();
   std::unique_lock lock(turns.mutex);
-  return turns.changed.wait_for(lock, time, [&] { return turns.isIdle(); });
+  while (turns.isOnThread() && !turns.committed.empty())
+    CommandBuffer::runNext(*state, lock);
+  return turns.changed.wait_for(lock, time, [&] { return turns.isOnThread() || turns.isIdle(); });
 }
 
 } // namespace triton_metal::metal

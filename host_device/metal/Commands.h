@@ -84,7 +84,7 @@ public:
   /// Adds a dispatch without an encoder.
   void add(EncodedDispatch dispatch);
   /// `handler` is called on the queue's thread when the command buffer has completed or failed. It
-  /// must be added before `commit`.
+  /// must be added before `commit`. A handler may run dispatches and wait for command buffers.
   void addCompletedHandler(std::function<void(CommandBuffer &)> handler);
   /// Gives the command buffer to its queue, which runs it on a thread of its own.
   void commit();
@@ -114,6 +114,8 @@ private:
   void refuse(const llvm::Twine &problem);
   void run();
   static void serve(std::shared_ptr<QueueState> queue);
+  /// Runs the queue's next command buffer. `lock` holds the queue's mutex.
+  static void runNext(QueueState &queue, std::unique_lock<std::mutex> &lock);
 
   std::shared_ptr<QueueState> queue;
   std::vector<EncodedDispatch> dispatches;

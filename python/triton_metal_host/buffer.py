@@ -79,6 +79,9 @@ class Buffer:
     def __getitem__(self, part: slice) -> Buffer:
         if not isinstance(part, slice) or part.step not in (None, 1):
             raise TypeError("a buffer is divided by a range of bytes: buffer[64:128]")
+        for end in (part.start, part.stop):
+            if end is not None and not -self.nbytes <= end <= self.nbytes:
+                raise IndexError(f"byte {end} is outside of a buffer of {self.nbytes} bytes")
         start, stop, _ = part.indices(self.nbytes)
         result = object.__new__(Buffer)
         whole = self._memory

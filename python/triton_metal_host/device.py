@@ -97,6 +97,10 @@ class Device:
         """
         if not isinstance(function, Function):
             raise TypeError(f"pipeline takes a Function, not {function!r}")
+        if isinstance(max_steps, bool) or not isinstance(max_steps, int):
+            raise TypeError(f"max_steps must be an integer, not {max_steps!r}")
+        if not 0 < max_steps < 1 << 64:
+            raise ValueError(f"max_steps must be from 1 to 2^64 - 1, not {max_steps}")
         wanted = self._checks if checks is None else _read_checks(checks)
         _watch_interrupts()
         return Pipeline(

@@ -214,6 +214,10 @@ def test_wrong_libraries_and_pipelines(device) -> None:
         device.pipeline("f")
     with pytest.raises(ValueError, match="there is no check 'bound'"):
         metal.Device(checks="bound")
+    function = device.library("kernel void f() {}").function("f")
+    for steps, kind in ((0, ValueError), (-1, ValueError), (1 << 64, ValueError), (1.5, TypeError)):
+        with pytest.raises(kind, match="max_steps must be"):
+            device.pipeline(function, checks="steps", max_steps=steps)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +245,10 @@ def test_wrong_ranges_of_buffers() -> None:
         buffer[::2]
     with pytest.raises(ValueError, match="no whole number of float32s"):
         buffer[:10].contents(np.float32)
-    assert buffer[100:].nbytes == 0
+    assert buffer[64:].nbytes == 0
+    for part in (slice(100, None), slice(0, 65), slice(-65, None)):
+        with pytest.raises(IndexError, match=r"is outside of a buffer of 64 bytes"):
+            buffer[part]
 
 
 class Elsewhere:

@@ -97,6 +97,30 @@ def test_handlers_are_called_once_with_their_run(pipelines) -> None:
     assert seen == [(run, True, 1, True)]
 
 
+@pytest.mark.parametrize("depth", [1, 3])
+def test_handlers_run_and_submit_kernels(pipelines, depth: int) -> None:
+    add = pipelines["add"]
+    x = np.zeros(32, np.float32)
+    done = threading.Event()
+
+    def launch(left: int) -> None:
+        submitted = add.submit(x, 10, threads=32)
+        add(x, 100, threads=32)  # waits for what was submitted before
+        assert submitted.done
+        assert submitted.wait() is submitted
+        if left > 1:
+            add.submit(x, 1, threads=32, on_completed=lambda run: launch(left - 1)).wait()
+        else:
+            done.set()
+
+    run = add.submit(x, 1, threads=32, on_completed=lambda run: launch(depth))
+    after = add.submit(x, 1000, threads=32)
+    run.wait()
+    after.wait()
+    assert done.is_set()
+    assert (x == 111 * depth + 1000).all()
+
+
 def test_a_failed_run_says_so_when_it_is_waited_for(pipelines) -> None:
     checked = metal.Device(checks="bounds")
     add = checked.pipeline(checked.library(SOURCE).function("add"))
