@@ -122,7 +122,7 @@ def inspect(wheel: Path, folder: Path) -> None:
         sys.exit(f"check_wheels: {wheel.name} lacks LLVM's licence")
     if wheel.name.startswith("triton_metal-"):
         site = [name for name in names if "/as_triton/site/" in name]
-        if not {name.rpartition("/")[2] for name in site} >= {"__init__.py", "METADATA"}:
+        if not {name.rpartition(".")[2] for name in site} >= {"py", "egg-info"}:
             sys.exit(f"check_wheels: {wheel.name} lacks a part of the distribution triton: {site}")
     foreign = [name for name in names if re.search(r"\.libs/|libLLVM|libMLIR|libclang", name)]
     if foreign:

@@ -25,6 +25,8 @@ from .._native import set_package_name
 NAME = "triton"
 VERSION = "3.9.0+metal"
 SITE = Path(__file__).parent / "site"
+#: One file, which importlib.metadata reads: builders of wheels leave out folders of other distributions' metadata.
+METADATA = SITE / f"{NAME}-{VERSION}.egg-info"
 
 #: Parts of Triton that are absent, and why.
 ABSENT = {

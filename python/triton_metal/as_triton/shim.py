@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path, PurePosixPath
 
-from . import NAME, SITE, VERSION
+from . import METADATA, NAME, SITE, VERSION
 
 #: What the file INSTALLER of the distribution says: whose it is.
 INSTALLER = "triton_metal"
@@ -197,11 +197,10 @@ def _is_ours(place: Path) -> bool:
 def _files() -> dict[str, bytes]:
     """The distribution's files, by their names below site-packages."""
     result = {
-        path.relative_to(SITE).as_posix(): path.read_bytes()
-        for path in sorted(SITE.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
+        path.relative_to(SITE).as_posix(): path.read_bytes() for path in sorted(SITE.rglob("*.py"))
     }
     metadata = f"{NAME}-{VERSION}.dist-info"
+    result[f"{metadata}/METADATA"] = METADATA.read_bytes()
     result[f"{metadata}/INSTALLER"] = f"{INSTALLER}\n".encode()
     result[f"{metadata}/WHEEL"] = _WHEEL.encode()
     result[f"{metadata}/top_level.txt"] = f"{NAME}\n".encode()
