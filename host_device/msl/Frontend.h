@@ -20,6 +20,7 @@ namespace triton_metal {
 struct FunctionConstantValue {
   uint32_t index = 0;
   uint64_t bits = 0;
+  bool operator==(const FunctionConstantValue &) const = default;
 };
 
 struct MslOptions {

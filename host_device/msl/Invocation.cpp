@@ -118,7 +118,8 @@ std::string parsePrelude() {
   SourceTexts texts;
   MslOptions options;
   const char *path = "/metal/prelude.metal";
-  auto files = makeSourceFiles("#include <metal_stdlib>\n", path, options, "", texts);
+  HostFiles none;
+  auto files = makeSourceFiles("#include <metal_stdlib>\n", path, options, "", texts, none);
   DiagnosticCollector diagnostics(texts);
   auto instance = makeInstance(files, path, options, diagnostics, /*withPrelude=*/false);
   PreludeAction action;

@@ -147,16 +147,17 @@ void KernelCollector::error(const Decl *decl, const llvm::Twine &message) {
 
 /// A number with a value becomes an ordinary constant, which the text after it may use in constant
 /// expressions.
-void KernelCollector::setValue(VarDecl *variable, const AnnotateAttr *attribute) {
+void KernelCollector::setValue(VarDecl *variable, const AnnotateAttr *attribute,
+                               llvm::ArrayRef<FunctionConstantValue> values) {
   auto index = integerArgument(attribute, *ast);
   QualType type = variable->getType().getUnqualifiedType();
   type = ast->removeAddrSpaceQualType(ast->getCanonicalType(type)).getUnqualifiedType();
   bool isFloat = type->isRealFloatingType();
   if (!index || variable->hasInit() || !(type->isIntegralOrEnumerationType() || isFloat))
     return;
-  auto value = llvm::find_if(options.functionConstants,
-                             [&](const FunctionConstantValue &one) { return one.index == *index; });
-  if (value == options.functionConstants.end())
+  const auto *value =
+      llvm::find_if(values, [&](const FunctionConstantValue &one) { return one.index == *index; });
+  if (value == values.end())
     return;
   SourceLocation place = variable->getLocation();
   llvm::APInt bits = llvm::APInt(64, value->bits).zextOrTrunc(ast->getTypeSize(type));
@@ -172,6 +173,29 @@ void KernelCollector::setValue(VarDecl *variable, const AnnotateAttr *attribute)
   variable->setInit(literal);
   SmallVector<PartialDiagnosticAt, 1> notes;
   variable->checkForConstantInitialization(notes);
+}
+
+/// Finds out again whether the constants outside of functions have values.
+void KernelCollector::evaluateAgain(Decl *decl) {
+  if (isa<NamespaceDecl, LinkageSpecDecl>(decl)) {
+    for (Decl *inner : cast<DeclContext>(decl)->decls())
+      evaluateAgain(inner);
+    return;
+  }
+  auto *variable = dyn_cast<VarDecl>(decl);
+  if (!variable || !variable->hasInit() || variable->getInit()->isValueDependent() ||
+      !variable->getType().isConstQualified() || variable->hasConstantInitialization())
+    return;
+  variable->setInit(variable->getInit());
+  SmallVector<PartialDiagnosticAt, 1> notes;
+  variable->checkForConstantInitialization(notes);
+}
+
+void KernelCollector::setValues(llvm::ArrayRef<FunctionConstantValue> values) {
+  for (VarDecl *variable : variables)
+    setValue(variable, metalAttribute(variable, "function_constant"), values);
+  for (Decl *decl : declarations)
+    evaluateAgain(decl);
 }
 
 std::vector<FunctionConstantInfo> KernelCollector::constantsWithoutValue() const {
@@ -206,7 +230,7 @@ void KernelCollector::visit(Decl *decl) {
   } else if (auto *variable = dyn_cast<VarDecl>(decl)) {
     if (const AnnotateAttr *attr = metalAttribute(variable, "function_constant")) {
       variables.push_back(variable);
-      setValue(variable, attr);
+      setValue(variable, attr, options.functionConstants);
     }
   } else if (isa<NamespaceDecl, LinkageSpecDecl>(decl)) {
     for (Decl *inner : cast<DeclContext>(decl)->decls())
@@ -313,17 +337,8 @@ static bool readPositionType(QualType type, const ASTContext &ast, ParameterInfo
   return true;
 }
 
-bool KernelCollector::constantIsTrue(StringRef name) const {
-  for (const DeclaredConstant &constant : constants)
-    if (constant.info.name == name)
-      for (const FunctionConstantValue &value : options.functionConstants)
-        if (value.index == constant.info.index)
-          return value.bits != 0;
-  return true; // computed from others, or given no value: what is bound decides
-}
-
 bool KernelCollector::readParameter(const ParmVarDecl *parameter, ParameterInfo &info,
-                                    bool &hasIndex) {
+                                    bool &hasIndex, std::string &existsIf) {
   info.name = parameter->getNameAsString();
   hasIndex = false;
   QualType type = parameter->getType();
@@ -345,7 +360,7 @@ bool KernelCollector::readParameter(const ParmVarDecl *parameter, ParameterInfo 
       return true;
     }
     if (name == "exists_if") {
-      info.exists = constantIsTrue(stringArgument(attr).value_or(""));
+      existsIf = stringArgument(attr).value_or("");
       continue;
     }
     if (name != "buffer" && name != "threadgroup") {
@@ -426,7 +441,7 @@ void KernelCollector::addKernel(const FunctionDecl *function) {
   for (const ParmVarDecl *parameter : function->parameters()) {
     ParameterInfo info;
     bool hasIndex = false;
-    if (!readParameter(parameter, info, hasIndex))
+    if (!readParameter(parameter, info, hasIndex, kernel.existsIf.emplace_back()))
       return;
     if (hasIndex) {
       auto &used = info.kind == ParameterInfo::Kind::Buffer ? buffers : groups;

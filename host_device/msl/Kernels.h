@@ -8,6 +8,7 @@
 #include "host_device/msl/Frontend.h"
 #include "clang/AST/ASTConsumer.h"
 #include "clang/AST/Decl.h"
+#include "llvm/ADT/ArrayRef.h"
 #include <array>
 #include <memory>
 #include <vector>
@@ -18,6 +19,8 @@ namespace triton_metal {
 struct DeclaredKernel {
   KernelInfo info;
   const clang::FunctionDecl *decl = nullptr;
+  /// For each parameter, the function constant that says whether it exists, or nothing.
+  std::vector<std::string> existsIf;
 };
 
 /// A function constant and the variable that clang generates for it.
@@ -48,6 +51,11 @@ public:
 
   /// The function constants that have been read and have no value.
   std::vector<FunctionConstantInfo> constantsWithoutValue() const;
+  /// Gives function constants values after the text has been read. No constant expression needs
+  /// them then, but those in initialisers and conditions get them.
+  void setValues(llvm::ArrayRef<FunctionConstantValue> values);
+  /// Whether a syntax tree exists.
+  bool isReady() const { return ast != nullptr; }
 
 private:
   DiagnosticCollector &diagnostics;
@@ -55,19 +63,20 @@ private:
   clang::ASTContext *ast = nullptr;
   std::vector<clang::Decl *> declarations;
   std::vector<const clang::FunctionDecl *> functions;
-  std::vector<const clang::VarDecl *> variables;
+  std::vector<clang::VarDecl *> variables;
   DefineExpressions define;
   CoherentPointers coherent;
 
-  /// Whether the function constant has a value other than false.
-  bool constantIsTrue(llvm::StringRef name) const;
   /// Why the host device cannot run a function, if it uses what the device does not have.
   std::string refusal(const clang::FunctionDecl *function) const;
-  void setValue(clang::VarDecl *variable, const clang::AnnotateAttr *attribute);
+  void setValue(clang::VarDecl *variable, const clang::AnnotateAttr *attribute,
+                llvm::ArrayRef<FunctionConstantValue> values);
+  void evaluateAgain(clang::Decl *decl);
   void visit(clang::Decl *decl);
   void collectLoops(clang::Decl *decl);
   void addKernel(const clang::FunctionDecl *function);
-  bool readParameter(const clang::ParmVarDecl *parameter, ParameterInfo &info, bool &hasIndex);
+  bool readParameter(const clang::ParmVarDecl *parameter, ParameterInfo &info, bool &hasIndex,
+                     std::string &existsIf);
   void error(const clang::Decl *decl, const llvm::Twine &message);
 };
 

@@ -41,37 +41,41 @@ private:
 /// The files of the host in some folders, rewritten.
 class UserHeaders final : public vfs::ProxyFileSystem {
 public:
-  UserHeaders(std::vector<std::string> folders, SourceTexts &texts)
-      : ProxyFileSystem(vfs::getRealFileSystem()), folders(std::move(folders)), texts(texts) {}
+  UserHeaders(std::vector<std::string> folders, SourceTexts &texts, HostFiles &files)
+      : ProxyFileSystem(vfs::getRealFileSystem()), folders(std::move(folders)), texts(texts),
+        files(files) {}
 
   ErrorOr<vfs::Status> status(const Twine &path) override {
     // The preprocessor expects that a current directory exists.
-    if (path.str() != "." && !isIncluded(path.str()))
+    if (path.str() == ".")
+      return ProxyFileSystem::status(path);
+    if (!isIncluded(path.str()))
       return std::make_error_code(std::errc::no_such_file_or_directory);
-    ErrorOr<vfs::Status> found = ProxyFileSystem::status(path);
-    if (!found || found->isDirectory())
-      return found;
-    ErrorOr<std::string> text = read(path.str());
-    if (!text)
-      return text.getError();
-    return vfs::Status::copyWithNewSize(*found, text->size());
+    const HostFile &file = at(path.str());
+    if (!file.status)
+      return std::make_error_code(std::errc::no_such_file_or_directory);
+    if (file.status->isDirectory())
+      return vfs::Status::copyWithNewName(*file.status, path);
+    return vfs::Status::copyWithNewSize(vfs::Status::copyWithNewName(*file.status, path),
+                                        textOf(path.str(), file).size());
   }
 
   ErrorOr<std::unique_ptr<vfs::File>> openFileForRead(const Twine &path) override {
     if (!isIncluded(path.str()))
       return std::make_error_code(std::errc::no_such_file_or_directory);
-    ErrorOr<vfs::Status> found = ProxyFileSystem::status(path);
-    if (!found)
-      return found.getError();
-    ErrorOr<std::string> text = read(path.str());
-    if (!text)
-      return text.getError();
-    return std::unique_ptr<vfs::File>(std::make_unique<RewrittenFile>(*found, std::move(*text)));
+    const HostFile &file = at(path.str());
+    if (!file.status)
+      return std::make_error_code(std::errc::no_such_file_or_directory);
+    if (file.status->isDirectory())
+      return std::make_error_code(std::errc::is_a_directory);
+    return std::unique_ptr<vfs::File>(std::make_unique<RewrittenFile>(
+        vfs::Status::copyWithNewName(*file.status, path), textOf(path.str(), file)));
   }
 
 private:
   std::vector<std::string> folders;
   SourceTexts &texts;
+  HostFiles &files;
 
   /// Whether a path is one of the include folders or leads through one, in any spelling.
   bool isIncluded(StringRef path) const {
@@ -98,13 +102,16 @@ private:
                                           sys::path::is_separator(folder.back()));
   }
 
-  ErrorOr<std::string> read(const std::string &path) {
+  const HostFile &at(const std::string &path) {
+    auto found = files.find(path);
+    return found != files.end() ? found->second
+                                : files.emplace(path, readHostFile(path)).first->second;
+  }
+
+  std::string textOf(const std::string &path, const HostFile &file) {
     if (auto found = texts.find(path); found != texts.end())
       return found->second->rewritten.text;
-    auto buffer = getUnderlyingFS().getBufferForFile(path);
-    if (!buffer)
-      return buffer.getError();
-    return rewritten(path, path, (*buffer)->getBuffer(), texts);
+    return rewritten(path, path, file.text, texts);
   }
 };
 
@@ -121,9 +128,25 @@ ArrayRef<std::pair<std::string, std::string>> headers() {
 
 } // namespace
 
+HostFile readHostFile(const std::string &path) {
+  HostFile result;
+  IntrusiveRefCntPtr<vfs::FileSystem> host = vfs::getRealFileSystem();
+  ErrorOr<vfs::Status> status = host->status(path);
+  if (!status)
+    return result;
+  if (!status->isDirectory()) {
+    auto buffer = host->getBufferForFile(path);
+    if (!buffer) // clang goes on to the next folder
+      return result;
+    result.text = (*buffer)->getBuffer().str();
+  }
+  result.status = *status;
+  return result;
+}
+
 IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef path,
                                                     const MslOptions &options, StringRef prelude,
-                                                    SourceTexts &texts) {
+                                                    SourceTexts &texts, HostFiles &hostFiles) {
   auto memory = makeIntrusiveRefCnt<vfs::InMemoryFileSystem>();
   for (const auto &[name, text] : headers())
     memory->addFile(name, 0, MemoryBuffer::getMemBuffer(text, name));
@@ -144,7 +167,7 @@ IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef 
   if (options.includeDirectories.empty())
     return memory;
   auto overlay = makeIntrusiveRefCnt<vfs::OverlayFileSystem>(
-      makeIntrusiveRefCnt<UserHeaders>(options.includeDirectories, texts));
+      makeIntrusiveRefCnt<UserHeaders>(options.includeDirectories, texts, hostFiles));
   overlay->pushOverlay(memory);
   return overlay;
 }

@@ -267,9 +267,10 @@ private:
 
 Expected<std::vector<QuirkHit>> scanForQuirks(StringRef text, const QuirkOptions &options) {
   SourceTexts texts;
+  HostFiles hostFiles;
   StringRef prelude = parsedPrelude();
   IntrusiveRefCntPtr<vfs::FileSystem> files =
-      makeSourceFiles(text, mainPath, options.text, prelude, texts);
+      makeSourceFiles(text, mainPath, options.text, prelude, texts, hostFiles);
   DiagnosticCollector diagnostics(texts);
   auto instance =
       makeInstance(files, mainPath, options.text, diagnostics, /*withPrelude=*/!prelude.empty());
