@@ -25,7 +25,6 @@ void RaceRecord::enter(uint64_t number, const GroupState &state) {
   threadgroup.start = uint64_t(state.threadgroupMemory);
   threadgroup.floor = groupStart;
   threadgroup.hasReads = threadgroup.hasSecondReads = threadgroup.hasChanges = false;
-  forgetLogged();
   if (fences)
     fences->enter(groupStart);
 }
@@ -39,8 +38,7 @@ void RaceRecord::passThreadgroupBarrier(uint32_t flags) {
     }
   if (flags & memThreadgroup) {
     threadgroup.hasReads = threadgroup.hasSecondReads = threadgroup.hasChanges = false;
-    forgetLogged();
-  }
+    }
   if (fences)
     fences->barrier();
 }
@@ -159,111 +157,80 @@ bool RaceRecord::checkGranule(Region &region, const Order &order, size_t granule
   return false;
 }
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__clang__) &&                             \
-    !(defined(__has_feature) && __has_feature(address_sanitizer))
-#define TM_WIDE __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
-#else
-#define TM_WIDE
-#endif
-
-/// Whether no entry is of another thread and unordered. Entry i is compared with thread
-/// `first + (i >> laneShift)`.
-TM_WIDE static bool areQuiet(const uint64_t *entries, size_t count, uint64_t floor,
-                             uint64_t groupStart, uint64_t orderedBefore, uint64_t first,
-                             unsigned laneShift, unsigned timeShift, uint64_t threadMask) {
-  uint64_t bad = 0;
-  for (size_t i = 0; i != count; ++i) {
-    uint64_t entry = entries[i], when = entry >> timeShift;
-    uint64_t unordered =
-        uint64_t(when >= floor) & uint64_t(when - groupStart >= orderedBefore - groupStart);
-    uint64_t own =
-        uint64_t(when >= groupStart) & uint64_t((entry & threadMask) == first + (i >> laneShift));
-    bad |= unordered & ~own & 1;
-  }
-  return !bad;
-}
-
-TM_WIDE static void setEntries(uint64_t *entries, size_t count, uint64_t first,
-                               unsigned laneShift) {
-  for (size_t i = 0; i != count; ++i)
-    entries[i] = first + (i >> laneShift);
-}
-
-/// For lanes that access neighbouring places, in their order: whether nothing races, and everything
-/// is recorded.
-bool RaceRecord::tryWhole(Region &region, const Order &order, size_t granule, size_t perLane,
-                          Entry first, uint32_t flags) {
-  if (!std::has_single_bit(perLane) || (flags & raceAtomic) || region.hasChanges)
+bool RaceRecord::tryTogether(const Order &order, const uint64_t *addresses, uint32_t mask,
+                             uint32_t bytes, uint32_t flags, Entry first) {
+  if (!mask || (flags & raceAtomic))
     return false;
-  size_t count = perLane * simdWidth;
-  unsigned laneShift = std::countr_zero(perLane);
-  auto quiet = [&](const Entries &entries) {
-    return areQuiet(entries + granule, count, region.floor, groupStart, order.floor,
-                    threadOf(first), laneShift, timeShift, maxThreadsPerThreadgroup - 1);
+  bool writes = flags & raceWrites;
+  uint32_t lane = std::countr_zero(mask);
+  Region *region = &threadgroup;
+  if (!(flags & raceThreadgroup) && !(region = findRegion(regions, last, addresses[lane])))
+    return false;
+  uint64_t low = bytes, high = 0, start = region->start;
+  uint64_t simdgroup = threadOf(first) / simdWidth;
+  RaceTimes times{region->floor << timeShift, groupStart << timeShift, order.floor << timeShift,
+                  order.simdFloor[simdgroup] << timeShift};
+  RaceLists lists{region->written.list.get(), region->read.list.get(),
+                  region->hasSecondReads ? region->alsoRead.list.get() : nullptr,
+                  region->hasChanges ? region->changed.list.get() : nullptr,
+                  region->hasChanges ? region->alsoChanged.list.get() : nullptr};
+  size_t perLane = bytes >> region->shift;
+  if (perLane << region->shift != bytes || !perLane)
+    return false;
+  uint64_t front = start >> region->shift;
+  auto markChunks = [&](uint64_t from, uint64_t to) {
+    if (!(flags & raceThreadgroup))
+      for (uint64_t chunk = from >> chunkShift; chunk <= (to - 1) >> chunkShift; ++chunk)
+        region->chunks[chunk - (start >> chunkShift)] |= writes ? 3 : 1;
   };
-  if (!quiet(region.written))
+  if (mask == ~0u && (flags & accessConsecutive) && std::has_single_bit(perLane)) {
+    uint64_t from = addresses[0], to = from + uint64_t(bytes) * simdWidth;
+    if (to - start > region->bytes || from & ((1u << region->shift) - 1))
+      return false;
+    unsigned laneShift = std::countr_zero(perLane);
+    size_t at = (from >> region->shift) - front, count = perLane * simdWidth;
+    if ((writes ? writeRow : readRow)(lists, at, count, first, laneShift, times,
+                                      region->hasReads)) {
+      region->hasReads |= !writes;
+      markChunks(from, to);
+      return true;
+    }
+  }
+  if (perLane > LanePlaces::most)
     return false;
-  bool hadReads = region.hasReads;
-  if (hadReads && !(quiet(region.read) && (!region.hasSecondReads || quiet(region.alsoRead))))
+  LanePlaces places;
+  places.count = perLane;
+  for (uint32_t l = 0; l != simdWidth; ++l) {
+    uint32_t from = mask >> l & 1 ? l : lane;
+    uint64_t at = addresses[from] - start;
+    low |= at;
+    high = std::max(high, at);
+    places.first[l] = (addresses[from] >> region->shift) - front;
+    places.me[l] = first | from;
+  }
+  uint64_t granuleBits = (uint64_t(1) << region->shift) - 1;
+  if (high > region->bytes || region->bytes - high < bytes || ((low | start) & granuleBits))
     return false;
-  if (flags & raceWrites) {
-    // Reads that are ordered before the write may stay: whatever meets them meets the write.
-    setEntries(region.written + granule, count, first, laneShift);
+  if (writes) {
+    if (!writeLanes(lists, region->hasReads, places, times))
+      return false;
   } else {
-    region.hasReads = true;
-    setEntries(region.read + granule, count, first, laneShift);
-    if (region.hasSecondReads)
-      std::fill_n(region.alsoRead + granule, count, 0);
+    if (!readLanes(lists, region->alsoRead.list.get(), places, times, fences != nullptr,
+                   region->hasSecondReads))
+      return false;
+    region->hasReads = true;
+  }
+  if (!(flags & raceThreadgroup)) {
+    uint64_t marked = ~uint64_t(0);
+    for (; mask; mask &= mask - 1) {
+      uint64_t at = addresses[std::countr_zero(mask)], chunk = at >> chunkShift;
+      if (chunk == marked && (at + bytes - 1) >> chunkShift == marked)
+        continue;
+      markChunks(at, at + bytes);
+      marked = (at + bytes - 1) >> chunkShift;
+    }
   }
   return true;
-}
-
-bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
-                        uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
-                        FoundRace &found) {
-  if ((flags & raceThreadgroup) && !fences) {
-    Blocks blocks;
-    for (uint32_t left = mask; left; left &= left - 1) {
-      uint64_t at = addresses[std::countr_zero(left)] - threadgroup.start;
-      blocks.add(at);
-      blocks.add(at + bytes - 1);
-    }
-    bool isPlainRead = !(flags & (raceWrites | raceAtomic));
-    if (isPlainRead && !blocks.meets(writtenBlocks)) {
-      if (logged.size() == mostLogged)
-        recordLogged();
-      LoggedRead &read = logged.emplace_back();
-      for (uint32_t lane = 0; lane != simdWidth; ++lane)
-        read.offsets[lane] = uint16_t(addresses[lane] - threadgroup.start);
-      read.time = time;
-      read.simdgroup = simdgroup;
-      read.mask = mask;
-      read.bytes = bytes;
-      read.site = site;
-      read.flags = flags;
-      readBlocks.add(blocks);
-      return false;
-    }
-    if (!isPlainRead) {
-      if (blocks.meets(readBlocks))
-        recordLogged();
-      writtenBlocks.add(blocks);
-    }
-  }
-  return record(time, simdgroup, addresses, mask, bytes, site, flags, stored, found);
-}
-
-void RaceRecord::recordLogged() {
-  FoundRace none; // nothing has been written there since the last barrier
-  uint64_t addresses[simdWidth];
-  for (const LoggedRead &read : logged) {
-    for (uint32_t lane = 0; lane != simdWidth; ++lane)
-      addresses[lane] = threadgroup.start + read.offsets[lane];
-    record(read.time, read.simdgroup, addresses, read.mask, read.bytes, read.site, read.flags, {},
-           none);
-  }
-  logged.clear();
-  readBlocks = {};
 }
 
 /// Whether a lane stores what is there already: what another lane of this store puts there, or what
@@ -290,27 +257,27 @@ bool RaceRecord::storesSame(const Region &region, size_t granule, uint64_t when,
   return true;
 }
 
-bool RaceRecord::record(uint64_t when, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
+bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
                         uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
                         FoundRace &found) {
   bool isThreadgroup = flags & raceThreadgroup, isAtomic = flags & raceAtomic,
        writes = flags & raceWrites;
   const Order &order = orders[isThreadgroup];
   site = std::min(site, (1u << siteBits) - 1);
+  uint64_t when = time;
   Entry base = when << timeShift | Entry(site) << threadBits | simdgroup * simdWidth;
   if (isAtomic)
     base |= atomicBit;
   // Two lanes stand for all that read one address.
   if (!writes && (flags & accessUniform) && mask)
     mask &= -mask | std::bit_floor(mask);
-  bool isWhole = mask == ~0u && (flags & accessConsecutive);
+  if (tryTogether(order, addresses, mask, bytes, flags, base))
+    return false;
   uint64_t markedChunk = ~uint64_t(0);
   Region *region = isThreadgroup ? &threadgroup : nullptr;
   for (; mask; mask &= mask - 1) {
     uint32_t lane = std::countr_zero(mask);
-    uint64_t address = addresses[lane], size = bytes;
-    if (isWhole)
-      size *= simdWidth;
+    uint64_t address = addresses[lane];
     if (!isThreadgroup && (!region || address - region->start >= region->bytes)) {
       if (!(region = findRegion(regions, last, address)))
         continue;
@@ -318,7 +285,7 @@ bool RaceRecord::record(uint64_t when, uint32_t simdgroup, const uint64_t *addre
     }
     if (address - region->start >= region->bytes) // outside: the check of bounds says so
       continue;
-    uint64_t end = std::min(address + size, region->start + region->bytes);
+    uint64_t end = std::min(address + bytes, region->start + region->bytes);
     if (!isThreadgroup) {
       uint64_t from = address >> chunkShift, to = (end - 1) >> chunkShift;
       if (from != markedChunk || to != markedChunk) {
@@ -329,14 +296,6 @@ bool RaceRecord::record(uint64_t when, uint32_t simdgroup, const uint64_t *addre
     }
     uint64_t front = region->start >> region->shift;
     size_t granule = (address >> region->shift) - front;
-    if (isWhole) {
-      size_t perLane = bytes >> region->shift;
-      if (address + size == end && perLane &&
-          tryWhole(*region, order, granule, perLane, base, flags))
-        return false;
-      isWhole = false;
-      end = std::min(address + bytes, region->start + region->bytes);
-    }
     size_t behind = ((end - 1) >> region->shift) - front + 1;
     for (; granule != behind; ++granule) {
       Entry other;

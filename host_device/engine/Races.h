@@ -9,8 +9,8 @@
 #pragma once
 
 #include "host_device/engine/Fences.h"
+#include "host_device/engine/LaneEntries.h"
 #include "host_device/engine/Runtime.h"
-#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -62,12 +62,10 @@ private:
   struct Free {
     void operator()(void *memory) const { std::free(memory); }
   };
-  /// An entry is the time of an access, whether it was atomic, its site and its thread. Entries of
-  /// earlier launches, and in threadgroup memory of earlier threadgroups, count as empty.
-  using Entry = uint64_t;
-  static constexpr unsigned threadBits = 10, siteBits = 18;
-  static constexpr unsigned atomicShift = threadBits + siteBits, timeShift = atomicShift + 1;
-  static constexpr Entry atomicBit = Entry(1) << atomicShift;
+  using Entry = RaceEntry;
+  static constexpr unsigned threadBits = RaceBits::thread, siteBits = RaceBits::site;
+  static constexpr unsigned timeShift = RaceBits::timeShift;
+  static constexpr Entry atomicBit = RaceBits::atomic;
   static uint64_t timeOf(Entry entry) { return entry >> timeShift; }
   static uint32_t threadOf(Entry entry) { return entry & (maxThreadsPerThreadgroup - 1); }
   static uint32_t siteOf(Entry entry) { return entry >> threadBits & ((1u << siteBits) - 1); }
@@ -97,28 +95,16 @@ private:
     uint64_t simdFloor[maxThreadsPerThreadgroup / simdWidth] = {};
   };
 
-  /// A read of threadgroup memory that is not recorded yet. While no thread writes near it, it need
-  /// not be: most barriers come before the next write to that place.
-  struct LoggedRead {
-    /// From the beginning of the memory.
-    uint16_t offsets[simdWidth];
-    uint64_t time;
-    uint32_t simdgroup, mask, bytes, site, flags;
-  };
-  static constexpr size_t mostLogged = 4096;
-  void recordLogged();
   static bool storesSame(const Region &region, size_t granule, uint64_t when, uint32_t simdgroup,
                          uint32_t site, const uint64_t *addresses, uint32_t bytes, uint32_t lane,
                          const Stored &stored, Entry last);
-  bool record(uint64_t when, uint32_t simdgroup, const uint64_t *addresses, uint32_t mask,
-              uint32_t bytes, uint32_t site, uint32_t flags, const Stored &stored,
-              FoundRace &found);
   /// Whether nothing orders the entry before this access.
   bool isConcurrent(const Region &region, const Order &order, Entry entry, uint32_t thread) const;
   bool checkGranule(Region &region, const Order &order, size_t granule, Entry me, uint32_t flags,
                     bool ignoresWrite, Entry &other, bool &isWrite);
-  bool tryWhole(Region &region, const Order &order, size_t granule, size_t perLane, Entry first,
-                uint32_t flags);
+  /// Records the access of all lanes at once if nothing about it is out of the ordinary.
+  bool tryTogether(const Order &order, const uint64_t *addresses, uint32_t mask, uint32_t bytes,
+                   uint32_t flags, Entry first);
   void addReader(Region &region, const Order &order, size_t granule, Entry me);
   uint64_t groupOf(uint64_t time) const;
 
@@ -131,30 +117,6 @@ private:
   const LaunchState *launch = nullptr;
   std::vector<std::pair<uint64_t, uint64_t>> groups; // the first time, and the number
   std::unique_ptr<Fences> fences;
-  std::vector<LoggedRead> logged;
-  /// The blocks of threadgroup memory that logged reads touch, and those that have been written
-  /// since the last barrier.
-  struct Blocks {
-    static constexpr unsigned shift = 6;
-    std::array<uint64_t, (maxThreadgroupMemory >> shift) / 64> bits{};
-    void add(uint64_t byte) { bits[byte >> shift >> 6 & 7] |= uint64_t(1) << (byte >> shift & 63); }
-    void add(const Blocks &other) {
-      for (size_t i = 0; i != bits.size(); ++i)
-        bits[i] |= other.bits[i];
-    }
-    bool meets(const Blocks &other) const {
-      uint64_t common = 0;
-      for (size_t i = 0; i != bits.size(); ++i)
-        common |= bits[i] & other.bits[i];
-      return common;
-    }
-  };
-  static_assert((maxThreadgroupMemory >> Blocks::shift) / 64 == 8);
-  Blocks readBlocks, writtenBlocks;
-  void forgetLogged() {
-    logged.clear();
-    readBlocks = writtenBlocks = {};
-  }
 };
 
 /// What all host threads of a launch access.
