@@ -1,4 +1,6 @@
 #include "host_device/engine/LaneEntries.h"
+#include <algorithm>
+#include <bit>
 
 namespace triton_metal::engine {
 
@@ -8,6 +10,41 @@ namespace triton_metal::engine {
 #else
 #define TM_WIDE
 #endif
+
+TM_WIDE void findOffsets(LaneOffsets &offsets, const uint64_t *addresses, uint32_t mask,
+                         uint64_t start) {
+  if (mask == ~0u) {
+    for (uint32_t lane = 0; lane != simdWidth; ++lane) {
+      offsets.list[lane] = addresses[lane] - start;
+      offsets.lanes[lane] = lane;
+    }
+  } else {
+    uint32_t there = std::countr_zero(mask);
+    uint64_t instead = addresses[there] - start;
+    for (uint32_t lane = 0; lane != simdWidth; ++lane) {
+      bool isThere = mask >> lane & 1;
+      offsets.list[lane] = isThere ? addresses[lane] - start : instead;
+      offsets.lanes[lane] = isThere ? lane : there;
+    }
+  }
+  uint64_t least = ~uint64_t(0), most = 0, bits = 0;
+  for (uint64_t offset : offsets.list) {
+    least = std::min(least, offset);
+    most = std::max(most, offset);
+    bits |= offset;
+  }
+  offsets.least = least;
+  offsets.most = most;
+  offsets.bits = bits;
+}
+
+TM_WIDE void findPlaces(LanePlaces &places, const LaneOffsets &offsets, unsigned shift,
+                        uint64_t front, RaceEntry me) {
+  for (uint32_t lane = 0; lane != simdWidth; ++lane) {
+    places.first[lane] = front + (offsets.list[lane] >> shift);
+    places.me[lane] = me | offsets.lanes[lane];
+  }
+}
 
 /// Whether a lane meets an unordered access of another thread in the list.
 TM_WIDE static bool meetLanes(const RaceEntry *list, const LanePlaces &places,

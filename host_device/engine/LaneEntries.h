@@ -57,6 +57,19 @@ struct LanePlaces {
   size_t count = 0;
 };
 
+/// The addresses of the lanes of the mask, which is not 0, from `start` on: the first one, the last
+/// one, and all bits that are set in one of them. Missing lanes repeat the first one that is there.
+struct LaneOffsets {
+  uint64_t list[simdWidth];
+  uint32_t lanes[simdWidth];
+  uint64_t least, most, bits;
+};
+void findOffsets(LaneOffsets &offsets, const uint64_t *addresses, uint32_t mask, uint64_t start);
+/// Makes places of offsets to which `shift` bits are one place, from the place `front` on. `me` is
+/// the entry of lane 0.
+void findPlaces(LanePlaces &places, const LaneOffsets &offsets, unsigned shift, uint64_t front,
+                RaceEntry me);
+
 /// Records that the lanes read. Two readers of a place that nothing orders are kept. With
 /// `onlyOrdered`, refuses if there is an unordered one. Sets `hasSecond` if it uses `alsoRead`, of
 /// which `second` is the list.

@@ -25,6 +25,7 @@ void RaceRecord::enter(uint64_t number, const GroupState &state) {
   threadgroup.start = uint64_t(state.threadgroupMemory);
   threadgroup.floor = groupStart;
   threadgroup.hasReads = threadgroup.hasSecondReads = threadgroup.hasChanges = false;
+  forgetLogged();
   if (fences)
     fences->enter(groupStart);
 }
@@ -157,80 +158,152 @@ bool RaceRecord::checkGranule(Region &region, const Order &order, size_t granule
   return false;
 }
 
-bool RaceRecord::tryTogether(const Order &order, const uint64_t *addresses, uint32_t mask,
-                             uint32_t bytes, uint32_t flags, Entry first) {
-  if (!mask || (flags & raceAtomic))
+RaceTimes RaceRecord::timesOf(const Region &region, const Order &order, uint32_t simdgroup) const {
+  return {region.floor << timeShift, groupStart << timeShift, order.floor << timeShift,
+          order.simdFloor[simdgroup] << timeShift};
+}
+
+RaceLists RaceRecord::listsOf(const Region &region) {
+  return {region.written.list.get(), region.read.list.get(),
+          region.hasSecondReads ? region.alsoRead.list.get() : nullptr,
+          region.hasChanges ? region.changed.list.get() : nullptr,
+          region.hasChanges ? region.alsoChanged.list.get() : nullptr};
+}
+
+bool RaceRecord::log(const LaneOffsets &offsets, uint32_t mask, uint32_t bytes, bool isRead,
+                     Entry first) {
+  bool isInside = offsets.most < threadgroup.bytes;
+  uint64_t from = isInside ? offsets.least >> pageShift : 0;
+  uint64_t to = isInside ? std::min<uint64_t>((offsets.most + bytes - 1) >> pageShift, 63) : 63;
+  uint64_t pages = ~uint64_t(0) >> (63 - to) & ~uint64_t(0) << from;
+  if (!isRead) {
+    writtenPages |= pages;
+    if (pages & readPages)
+      recordLogged();
     return false;
-  bool writes = flags & raceWrites;
-  uint32_t lane = std::countr_zero(mask);
-  Region *region = &threadgroup;
-  if (!(flags & raceThreadgroup) && !(region = findRegion(regions, last, addresses[lane])))
+  }
+  if ((pages & writtenPages) || !isInside)
     return false;
-  uint64_t low = bytes, high = 0, start = region->start;
-  uint64_t simdgroup = threadOf(first) / simdWidth;
-  RaceTimes times{region->floor << timeShift, groupStart << timeShift, order.floor << timeShift,
-                  order.simdFloor[simdgroup] << timeShift};
-  RaceLists lists{region->written.list.get(), region->read.list.get(),
-                  region->hasSecondReads ? region->alsoRead.list.get() : nullptr,
-                  region->hasChanges ? region->changed.list.get() : nullptr,
-                  region->hasChanges ? region->alsoChanged.list.get() : nullptr};
-  size_t perLane = bytes >> region->shift;
-  if (perLane << region->shift != bytes || !perLane)
-    return false;
-  uint64_t front = start >> region->shift;
-  auto markChunks = [&](uint64_t from, uint64_t to) {
-    if (!(flags & raceThreadgroup))
-      for (uint64_t chunk = from >> chunkShift; chunk <= (to - 1) >> chunkShift; ++chunk)
-        region->chunks[chunk - (start >> chunkShift)] |= writes ? 3 : 1;
-  };
-  if (mask == ~0u && (flags & accessConsecutive) && std::has_single_bit(perLane)) {
-    uint64_t from = addresses[0], to = from + uint64_t(bytes) * simdWidth;
-    if (to - start > region->bytes || from & ((1u << region->shift) - 1))
-      return false;
-    unsigned laneShift = std::countr_zero(perLane);
-    size_t at = (from >> region->shift) - front, count = perLane * simdWidth;
-    if ((writes ? writeRow : readRow)(lists, at, count, first, laneShift, times,
-                                      region->hasReads)) {
-      region->hasReads |= !writes;
-      markChunks(from, to);
-      return true;
+  if (logged.size() == mostLogged)
+    recordLogged();
+  LoggedRead &read = logged.emplace_back();
+  for (uint32_t lane = 0; lane != simdWidth; ++lane)
+    read.offsets[lane] = uint16_t(offsets.list[lane]);
+  read.first = first;
+  read.mask = mask;
+  read.bytes = bytes;
+  read.simdFloor = orders[1].simdFloor[simdgroupOf(first)];
+  readPages |= pages;
+  return true;
+}
+
+void RaceRecord::recordLogged() {
+  // Nothing has been written there since the last barrier, so there is no race.
+  std::vector<LoggedRead> reads;
+  reads.swap(logged);
+  readPages = 0;
+  Order order = orders[1];
+  for (const LoggedRead &read : reads) {
+    uint64_t addresses[simdWidth];
+    for (uint32_t lane = 0; lane != simdWidth; ++lane)
+      addresses[lane] = threadgroup.start + read.offsets[lane];
+    LaneOffsets offsets;
+    findOffsets(offsets, addresses, read.mask, threadgroup.start);
+    order.simdFloor[simdgroupOf(read.first)] = read.simdFloor;
+    RaceTimes times = timesOf(threadgroup, order, simdgroupOf(read.first));
+    if (tryPlaces(threadgroup, times, offsets, read.bytes, /*writes=*/false, read.first))
+      continue;
+    for (uint32_t left = read.mask; left; left &= left - 1) {
+      uint32_t lane = std::countr_zero(left);
+      uint64_t front = threadgroup.start >> threadgroup.shift;
+      uint64_t at = (addresses[lane] >> threadgroup.shift) - front;
+      uint64_t end = ((addresses[lane] + read.bytes - 1) >> threadgroup.shift) - front;
+      threadgroup.hasReads = true;
+      for (; at <= end; ++at)
+        addReader(threadgroup, order, at, read.first | lane);
     }
   }
-  if (perLane > LanePlaces::most)
+  reads.clear();
+  reads.swap(logged);
+}
+
+bool RaceRecord::tryRow(Region &region, const RaceTimes &times, uint64_t from, uint32_t bytes,
+                        bool writes, Entry first) {
+  size_t perLane = bytes >> region.shift;
+  if (!std::has_single_bit(perLane) || perLane << region.shift != bytes ||
+      (from & ((uint64_t(1) << region.shift) - 1)) ||
+      from - region.start + uint64_t(bytes) * simdWidth > region.bytes)
+    return false;
+  size_t at = (from >> region.shift) - (region.start >> region.shift);
+  auto *record = writes ? writeRow : readRow;
+  if (!record(listsOf(region), at, perLane * simdWidth, first, std::countr_zero(perLane), times,
+              region.hasReads))
+    return false;
+  region.hasReads |= !writes;
+  return true;
+}
+
+bool RaceRecord::tryPlaces(Region &region, const RaceTimes &times, const LaneOffsets &offsets,
+                           uint32_t bytes, bool writes, Entry first) {
+  uint64_t inGranule = (uint64_t(1) << region.shift) - 1;
+  if (((offsets.bits | region.start | bytes) & inGranule) || bytes > region.bytes ||
+      offsets.most > region.bytes - bytes)
     return false;
   LanePlaces places;
-  places.count = perLane;
-  for (uint32_t l = 0; l != simdWidth; ++l) {
-    uint32_t from = mask >> l & 1 ? l : lane;
-    uint64_t at = addresses[from] - start;
-    low |= at;
-    high = std::max(high, at);
-    places.first[l] = (addresses[from] >> region->shift) - front;
-    places.me[l] = first | from;
-  }
-  uint64_t granuleBits = (uint64_t(1) << region->shift) - 1;
-  if (high > region->bytes || region->bytes - high < bytes || ((low | start) & granuleBits))
+  places.count = bytes >> region.shift;
+  if (places.count > LanePlaces::most)
     return false;
-  if (writes) {
-    if (!writeLanes(lists, region->hasReads, places, times))
-      return false;
-  } else {
-    if (!readLanes(lists, region->alsoRead.list.get(), places, times, fences != nullptr,
-                   region->hasSecondReads))
-      return false;
-    region->hasReads = true;
-  }
-  if (!(flags & raceThreadgroup)) {
-    uint64_t marked = ~uint64_t(0);
-    for (; mask; mask &= mask - 1) {
-      uint64_t at = addresses[std::countr_zero(mask)], chunk = at >> chunkShift;
-      if (chunk == marked && (at + bytes - 1) >> chunkShift == marked)
-        continue;
-      markChunks(at, at + bytes);
-      marked = (at + bytes - 1) >> chunkShift;
-    }
-  }
+  findPlaces(places, offsets, region.shift, 0, first);
+  RaceLists lists = listsOf(region);
+  if (writes)
+    return writeLanes(lists, region.hasReads, places, times);
+  if (!readLanes(lists, region.alsoRead.list.get(), places, times, fences != nullptr,
+                 region.hasSecondReads))
+    return false;
+  region.hasReads = true;
   return true;
+}
+
+bool RaceRecord::tryTogether(const uint64_t *addresses, uint32_t mask, uint32_t bytes,
+                             uint32_t flags, Entry first) {
+  if (!mask)
+    return true;
+  bool writes = flags & raceWrites, isAtomic = flags & raceAtomic,
+       isThreadgroup = flags & raceThreadgroup;
+  uint32_t simdgroup = simdgroupOf(first);
+  if (!isThreadgroup) {
+    Region *region = findRegion(regions, last, addresses[std::countr_zero(mask)]);
+    if (!region || isAtomic)
+      return false;
+    RaceTimes times = timesOf(*region, orders[0], simdgroup);
+    uint64_t front = region->start >> chunkShift;
+    uint8_t use = writes ? 3 : 1;
+    if (mask == ~0u && (flags & accessConsecutive) &&
+        tryRow(*region, times, addresses[0], bytes, writes, first)) {
+      uint64_t end = addresses[simdWidth - 1] + bytes - 1;
+      for (uint64_t chunk = addresses[0] >> chunkShift; chunk <= end >> chunkShift; ++chunk)
+        region->chunks[chunk - front] |= use;
+      return true;
+    }
+    LaneOffsets offsets;
+    findOffsets(offsets, addresses, mask, region->start);
+    if (!tryPlaces(*region, times, offsets, bytes, writes, first))
+      return false;
+    for (uint64_t offset : offsets.list)
+      for (uint64_t at : {region->start + offset, region->start + offset + bytes - 1})
+        region->chunks[(at >> chunkShift) - front] |= use;
+    return true;
+  }
+  LaneOffsets offsets;
+  findOffsets(offsets, addresses, mask, threadgroup.start);
+  if (!fences && log(offsets, mask, bytes, !writes && !isAtomic, first))
+    return true;
+  if (isAtomic)
+    return false;
+  RaceTimes times = timesOf(threadgroup, orders[1], simdgroup);
+  return (mask == ~0u && (flags & accessConsecutive) &&
+          tryRow(threadgroup, times, addresses[0], bytes, writes, first)) ||
+         tryPlaces(threadgroup, times, offsets, bytes, writes, first);
 }
 
 /// Whether a lane stores what is there already: what another lane of this store puts there, or what
@@ -271,7 +344,7 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
   // Two lanes stand for all that read one address.
   if (!writes && (flags & accessUniform) && mask)
     mask &= -mask | std::bit_floor(mask);
-  if (tryTogether(order, addresses, mask, bytes, flags, base))
+  if (tryTogether(addresses, mask, bytes, flags, base))
     return false;
   uint64_t markedChunk = ~uint64_t(0);
   Region *region = isThreadgroup ? &threadgroup : nullptr;

@@ -103,8 +103,19 @@ private:
   bool checkGranule(Region &region, const Order &order, size_t granule, Entry me, uint32_t flags,
                     bool ignoresWrite, Entry &other, bool &isWrite);
   /// Records the access of all lanes at once if nothing about it is out of the ordinary.
-  bool tryTogether(const Order &order, const uint64_t *addresses, uint32_t mask, uint32_t bytes,
-                   uint32_t flags, Entry first);
+  bool tryTogether(const uint64_t *addresses, uint32_t mask, uint32_t bytes, uint32_t flags,
+                   Entry first);
+  bool tryRow(Region &region, const RaceTimes &times, uint64_t from, uint32_t bytes, bool writes,
+              Entry first);
+  bool tryPlaces(Region &region, const RaceTimes &times, const LaneOffsets &offsets, uint32_t bytes,
+                 bool writes, Entry first);
+  RaceTimes timesOf(const Region &region, const Order &order, uint32_t simdgroup) const;
+  static RaceLists listsOf(const Region &region);
+  /// Notes a read of threadgroup memory, which is recorded only if a thread writes near it before
+  /// the next barrier: most memory is written before a barrier and read behind it. Returns whether
+  /// it need not be recorded now.
+  bool log(const LaneOffsets &offsets, uint32_t mask, uint32_t bytes, bool isRead, Entry first);
+  void recordLogged();
   void addReader(Region &region, const Order &order, size_t granule, Entry me);
   uint64_t groupOf(uint64_t time) const;
 
@@ -117,6 +128,26 @@ private:
   const LaunchState *launch = nullptr;
   std::vector<std::pair<uint64_t, uint64_t>> groups; // the first time, and the number
   std::unique_ptr<Fences> fences;
+
+  struct LoggedRead {
+    /// From the beginning of the memory.
+    uint16_t offsets[simdWidth];
+    Entry first;
+    uint32_t mask, bytes;
+    /// The last barrier of the SIMD-group.
+    uint64_t simdFloor;
+  };
+  static constexpr size_t mostLogged = 1024;
+  std::vector<LoggedRead> logged;
+  /// The pages of threadgroup memory that logged reads touch, and those that have been written
+  /// since the last barrier, one bit each.
+  uint64_t readPages = 0, writtenPages = 0;
+  static constexpr unsigned pageShift = 9;
+  static_assert(maxThreadgroupMemory >> pageShift == 64);
+  void forgetLogged() {
+    logged.clear();
+    readPages = writtenPages = 0;
+  }
 };
 
 /// What all host threads of a launch access.
