@@ -26,18 +26,22 @@ struct Checks {
   bool outputs = false;
   /// Kernels that do not end (Dispatch::maxSteps).
   bool steps = false;
+  /// As `races`, which it implies; two threads that store the same value race, too.
+  bool sameValues = false;
 
   bool operator==(const Checks &) const = default;
 
-  static constexpr uint32_t count = 8;
+  static constexpr uint32_t count = 9;
   /// The names in options, in the order of the bits.
   static constexpr std::string_view names[count] = {
-      "bounds", "races", "initialized", "divergence", "arithmetic", "nans", "outputs", "steps"};
+      "bounds", "races",   "initialized", "divergence", "arithmetic",
+      "nans",   "outputs", "steps",       "same-values"};
 
   constexpr bool Checks::*member(uint32_t bit) const {
     constexpr bool Checks::*members[count] = {
         &Checks::bounds,     &Checks::races, &Checks::initialized, &Checks::divergence,
-        &Checks::arithmetic, &Checks::nans,  &Checks::outputs,     &Checks::steps};
+        &Checks::arithmetic, &Checks::nans,  &Checks::outputs,     &Checks::steps,
+        &Checks::sameValues};
     return members[bit];
   }
   constexpr uint32_t bits() const {
@@ -53,10 +57,10 @@ struct Checks {
     return result;
   }
   constexpr bool any() const { return bits(); }
-  /// All but `nans`, which also stops at NaNs that a kernel means to make.
+  /// All but those that stop right kernels, too: `nans` where one is meant, and `sameValues`.
   static constexpr Checks all() {
     Checks result = fromBits((1u << count) - 1);
-    result.nans = false;
+    result.nans = result.sameValues = false;
     return result;
   }
 

@@ -666,6 +666,7 @@ static Error completeChecks(LibraryOptions &options) {
   Checks &checks = options.checks;
   if (options.portable && (checks.any() && checks != Checks{.bounds = true}))
     return createStringError("a portable library checks bounds, and can check nothing else");
+  checks.races |= checks.sameValues;
   checks.bounds |= options.portable || checks.races || checks.initialized || checks.outputs;
   return Error::success();
 }

@@ -197,7 +197,8 @@ void __tm_runtime_access(GroupState *group, uint32_t simdgroup, const uint64_t *
 /// Before a barrier of a SIMD-group or, if `isThreadgroup`, of a threadgroup.
 void __tm_runtime_order(GroupState *group, uint32_t simdgroup, uint32_t flags,
                         uint32_t isThreadgroup);
-void __tm_runtime_race_fence(GroupState *group, uint32_t simdgroup, uint32_t mask, uint32_t flags);
+void __tm_runtime_race_fence(GroupState *group, uint32_t simdgroup, uint32_t mask, uint32_t flags,
+                             uint32_t order, uint32_t scope);
 /// Whether a compare-and-exchange fails although the values are equal, as a weak one may.
 uint32_t __tm_runtime_fails(GroupState *group, uint32_t simdgroup, uint32_t lane);
 /// Whether one has since the last call.

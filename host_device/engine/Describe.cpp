@@ -266,7 +266,7 @@ private:
     stream << " by thread " << numbers(theirs) << " of "
            << (sameGroup ? std::string("the same threadgroup")
                          : "threadgroup " + numbers(failure.other.threadgroup))
-           << ". ";
+           << (failure.other.isSame ? ", with the same value. " : ". ");
     const char *flag = isThreadgroup ? "mem_threadgroup" : "mem_device";
     if (!sameGroup)
       stream << "Nothing orders two threadgroups of a launch but atomics with fences";

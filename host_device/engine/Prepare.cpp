@@ -62,7 +62,7 @@ static TargetIRAnalysis threadCosts() {
   });
 }
 
-bool isOrdered(const Instruction &inst) {
+AtomicOrdering orderingOf(const Instruction &inst) {
   AtomicOrdering order = AtomicOrdering::Monotonic;
   if (auto *load = dyn_cast<LoadInst>(&inst))
     order = load->getOrdering();
@@ -72,8 +72,10 @@ bool isOrdered(const Instruction &inst) {
     order = rmw->getOrdering();
   else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&inst))
     order = exchange->getSuccessOrdering();
-  return isStrongerThanMonotonic(order);
+  return order;
 }
+
+bool isOrdered(const Instruction &inst) { return isStrongerThanMonotonic(orderingOf(inst)); }
 
 std::optional<MemoryAccess> memoryAccess(Instruction &inst) {
   const DataLayout &layout = inst.getDataLayout();

@@ -73,6 +73,8 @@ void accessWholeBytes(llvm::Function &function);
 
 /// Whether an atomic operation also orders other accesses.
 bool isOrdered(const llvm::Instruction &inst);
+/// The order of an atomic access, or relaxed.
+llvm::AtomicOrdering orderingOf(const llvm::Instruction &inst);
 /// An access to memory outside of the thread: the pointer and the bytes.
 struct MemoryAccess {
   llvm::Value *pointer = nullptr;

@@ -27,7 +27,15 @@ void RaceRecord::enter(uint64_t number, const GroupState &state) {
   threadgroup.hasReads = threadgroup.hasSecondReads = threadgroup.hasChanges = false;
   forgetLogged();
   if (fences)
-    fences->enter(groupStart);
+    for (Fences *of : {&fences->device, &fences->local, &fences->threadgroup})
+      of->enter(groupStart, threadgroup.start, threadgroup.bytes);
+}
+
+bool RaceRecord::haveAllReleased() const {
+  for (uint32_t simdgroup = 0; simdgroup != group->simdgroups; ++simdgroup)
+    if (lastRelease[simdgroup] < groupStart || lastAccess[simdgroup] > lastRelease[simdgroup])
+      return false;
+  return true;
 }
 
 void RaceRecord::passThreadgroupBarrier(uint32_t flags) {
@@ -40,8 +48,12 @@ void RaceRecord::passThreadgroupBarrier(uint32_t flags) {
   if (flags & memThreadgroup) {
     threadgroup.hasReads = threadgroup.hasSecondReads = threadgroup.hasChanges = false;
     }
-  if (fences)
-    fences->barrier();
+  if (fences) {
+    bool all = haveAllReleased();
+    fences->device.barrier(all, time);
+    fences->local.barrier(all, time);
+    fences->threadgroup.barrier(false, time);
+  }
 }
 
 void RaceRecord::passSimdgroupBarrier(uint32_t simdgroup, uint32_t flags) {
@@ -51,12 +63,27 @@ void RaceRecord::passSimdgroupBarrier(uint32_t simdgroup, uint32_t flags) {
       order->simdFloor[simdgroup] = time;
 }
 
-void RaceRecord::passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags) {
-  if (!fences || !(flags & (memDevice | memThreadgroup)))
+void RaceRecord::passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags, uint32_t order,
+                           uint32_t scope) {
+  enum : uint32_t { acquire = 2, release, acquireRelease };
+  enum : uint32_t { threadScope, simdgroupScope, threadgroupScope, deviceScope };
+  if (!fences || scope == threadScope)
     return;
-  for (; mask; mask &= mask - 1)
-    fences->fence(simdgroup * simdWidth + std::countr_zero(mask),
-                  std::min(orders[0].floor, orders[1].floor), time);
+  bool releases = order >= release, acquires = order == acquire || order >= acquireRelease;
+  uint32_t left = group->totalThreads - simdgroup * simdWidth;
+  bool areAll = mask == ~0u || (left < simdWidth && mask == (1u << left) - 1);
+  if (releases && areAll && scope >= deviceScope && (flags & memDevice))
+    lastRelease[simdgroup] = time;
+  for (; mask; mask &= mask - 1) {
+    uint32_t thread = simdgroup * simdWidth + std::countr_zero(mask);
+    if (flags & memDevice) {
+      fences->local.fence(thread, acquires, releases, orders[0].floor, time);
+      if (scope >= deviceScope)
+        fences->device.fence(thread, acquires, releases, orders[0].floor, time);
+    }
+    if (flags & memThreadgroup)
+      fences->threadgroup.fence(thread, acquires, releases, orders[1].floor, time);
+  }
   ++time;
 }
 
@@ -84,7 +111,10 @@ inline bool RaceRecord::isConcurrent(const Region &region, const Order &order, E
   if (!fences)
     return true;
   auto after = std::upper_bound(groups.begin(), groups.end(), std::pair(when, ~uint64_t(0)));
-  return !fences->isBefore(threadOf(entry), (after - 1)->first, when, thread);
+  const Fences &of = &order == &orders[1] ? fences->threadgroup
+                     : when >= groupStart   ? fences->local
+                                            : fences->device;
+  return !of.isBefore(threadOf(entry), (after - 1)->first, when, thread);
 }
 
 /// Keeps two readers, so that each later writer meets one that it is not ordered with, if there is
@@ -336,6 +366,8 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
   bool isThreadgroup = flags & raceThreadgroup, isAtomic = flags & raceAtomic,
        writes = flags & raceWrites;
   const Order &order = orders[isThreadgroup];
+  if (!isThreadgroup)
+    lastAccess[simdgroup] = time;
   site = std::min(site, (1u << siteBits) - 1);
   uint64_t when = time;
   Entry base = when << timeShift | Entry(site) << threadBits | simdgroup * simdWidth;
@@ -377,12 +409,14 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
                         isWrite))
         continue;
       // Stores of one value leave it whatever their order is.
-      if (isWrite && writes && !isAtomic && stored.values &&
-          storesSame(*region, granule, when, simdgroup, site, addresses, bytes, lane, stored,
-                     other) &&
+      found.other.isSame = isWrite && writes && !isAtomic && stored.values &&
+                           storesSame(*region, granule, when, simdgroup, site, addresses, bytes,
+                                      lane, stored, other);
+      if (found.other.isSame && !reportsSame &&
           !checkGranule(*region, order, granule, base | lane, flags, /*ignoresWrite=*/true, other,
                         isWrite))
         continue;
+      found.other.isSame &= reportsSame;
       found.address = std::max(address, (front + granule) << region->shift);
       found.lane = lane;
       found.other.site = siteOf(other);
@@ -393,9 +427,15 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
                                  uint32_t(number / width / height)};
       return true;
     }
-    if (fences && isAtomic)
-      fences->atomic(simdgroup * simdWidth + lane, address, writes, flags & raceOrdered,
-                     std::min(orders[0].floor, orders[1].floor), time++);
+    if (fences && isAtomic) {
+      uint32_t thread = simdgroup * simdWidth + lane;
+      Fences::Atomic what{!(flags & raceReplaces), writes, (flags & raceAcquires) != 0,
+                          (flags & raceReleases) != 0};
+      fences->device.atomic(thread, address, what, orders[0].floor, time);
+      fences->local.atomic(thread, address, what, orders[0].floor, time);
+      fences->threadgroup.atomic(thread, address, what, orders[1].floor, time);
+      ++time;
+    }
   }
   return false;
 }
@@ -470,8 +510,9 @@ RaceRecord &Races::add() {
   auto record = std::make_unique<RaceRecord>();
   record->time = base;
   record->launch = &plan.state;
+  record->reportsSame = plan.checks.sameValues;
   if (plan.facts->hasFences)
-    record->fences = std::make_unique<Fences>();
+    record->fences = std::make_unique<RaceRecord::AllFences>();
   auto fill = [&](RaceRecord::Region &region, uint32_t granule) {
     region.shift = std::countr_zero(std::max(1u, granule));
     size_t count =
@@ -627,9 +668,9 @@ extern "C" void __tm_runtime_order(GroupState *group, uint32_t simdgroup, uint32
 }
 
 extern "C" void __tm_runtime_race_fence(GroupState *group, uint32_t simdgroup, uint32_t mask,
-                                        uint32_t flags) {
+                                        uint32_t flags, uint32_t order, uint32_t scope) {
   if (auto *races = static_cast<RaceRecord *>(group->races))
-    races->passFence(simdgroup, mask, flags);
+    races->passFence(simdgroup, mask, flags, order, scope);
 }
 
 } // namespace triton_metal::engine

@@ -24,7 +24,10 @@ enum RaceFlags : uint32_t {
   raceWrites = 64,
   raceAtomic = 128,
   raceThreadgroup = 256,
-  raceOrdered = 512,
+  raceAcquires = 512,
+  raceReleases = 1024,
+  /// It writes without reading.
+  raceReplaces = 2048,
 };
 
 /// The other side of a race.
@@ -52,7 +55,8 @@ public:
   /// All threads of the threadgroup have come to a barrier with these mem_flags.
   void passThreadgroupBarrier(uint32_t flags);
   void passSimdgroupBarrier(uint32_t simdgroup, uint32_t flags);
-  void passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags);
+  void passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags, uint32_t order,
+                 uint32_t scope);
   /// Returns whether there is a race. Otherwise the access is recorded.
   bool access(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask, uint32_t bytes,
               uint32_t site, uint32_t flags, const Stored &stored, FoundRace &found);
@@ -119,6 +123,8 @@ private:
   void addReader(Region &region, const Order &order, size_t granule, Entry me);
   uint64_t groupOf(uint64_t time) const;
 
+  /// Whether two threads that store the same value race.
+  bool reportsSame = false;
   std::vector<Region> regions;
   Region threadgroup;
   size_t last = 0;
@@ -127,7 +133,17 @@ private:
   const GroupState *group = nullptr;
   const LaunchState *launch = nullptr;
   std::vector<std::pair<uint64_t, uint64_t>> groups; // the first time, and the number
-  std::unique_ptr<Fences> fences;
+  /// What orders device memory for all threads, device memory for those of one threadgroup, and
+  /// threadgroup memory. Null if nothing does but barriers.
+  struct AllFences {
+    Fences device, local, threadgroup;
+  };
+  std::unique_ptr<AllFences> fences;
+  /// The last access of a SIMD-group to device memory, and the last fence of it that releases all
+  /// threads' to device memory.
+  uint64_t lastAccess[maxThreadsPerThreadgroup / simdWidth] = {},
+           lastRelease[maxThreadsPerThreadgroup / simdWidth] = {};
+  bool haveAllReleased() const;
 
   struct LoggedRead {
     /// From the beginning of the memory.

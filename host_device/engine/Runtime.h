@@ -38,6 +38,8 @@ struct FailureRecord {
     uint32_t site = ~0u;
     std::array<uint32_t, 3> threadgroup{};
     uint32_t thread = 0;
+    /// Both store the same value.
+    bool isSame = false;
   } other = {};
 };
 

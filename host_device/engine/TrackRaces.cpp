@@ -42,7 +42,9 @@ void trackRaces(Function &function, const KernelInfo &kernel, bool onlyStores, C
     fillObject(site, access);
     uint32_t flags = isa<LoadInst>(inst) ? 0 : raceWrites;
     if (inst->isAtomic())
-      flags |= raceAtomic | (isOrdered(*inst) ? raceOrdered : 0);
+      flags |= raceAtomic | (isAcquireOrStronger(orderingOf(*inst)) ? raceAcquires : 0) |
+               (isReleaseOrStronger(orderingOf(*inst)) ? raceReleases : 0) |
+               (isa<StoreInst>(inst) ? raceReplaces : 0);
     if (access.space == AddressSpace::Threadgroup)
       flags |= raceThreadgroup;
     Type *pointer = access.pointer->getType();

@@ -17,9 +17,11 @@ void SimdEmitter::emitFence(CallInst &call) {
     Type *i32 = b.getInt32Ty();
     auto callee = module.getOrInsertFunction(
         "__tm_runtime_race_fence",
-        FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i32, i32, i32}, false));
+        FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i32, i32, i32, i32, i32}, false));
     cast<Function>(callee.getCallee())->setDoesNotThrow();
-    b.CreateCall(callee, {group, simdgroup, maskBits(mask), scalar(call.getArgOperand(0), 0, 0)});
+    auto argument = [&](unsigned index) { return scalar(call.getArgOperand(index), 0, 0); };
+    b.CreateCall(callee,
+                 {group, simdgroup, maskBits(mask), argument(0), argument(1), argument(2)});
   }
   if (!options.portable)
     return;

@@ -86,13 +86,19 @@ static bool isMathematical(const Function &function) {
   return file.contains("float_math") || file.contains("metal_math") || file.contains("__tm_bfloat");
 }
 
+/// Whether it is what a mathematical function of vectors does with each element.
+static bool isElementwise(const Function &function) {
+  return isMathematical(function) && function.getName().contains("E_clE");
+}
+
 void checkNans(Module &module) {
   for (Function &function : module) {
-    if (function.isDeclaration() || isMathematical(function))
+    bool elementwise = isElementwise(function);
+    if (function.isDeclaration() || (isMathematical(function) && !elementwise))
       continue;
     SmallVector<Instruction *> made;
     for (Instruction &inst : instructions(function)) {
-      if (!inst.getType()->isFPOrFPVectorTy())
+      if (!inst.getType()->isFPOrFPVectorTy() || (elementwise && !isa<CallInst>(inst)))
         continue;
       auto *call = dyn_cast<CallInst>(&inst);
       const Function *callee = call ? call->getCalledFunction() : nullptr;

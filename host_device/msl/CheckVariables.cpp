@@ -6,7 +6,9 @@
 // what is known of each byte.
 #include "host_device/msl/CheckValues.h"
 #include "host_device/msl/Passes.h"
+#include "host_device/msl/Stdlib.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -126,6 +128,7 @@ private:
   /// Loaded values and what is made of them, with what is known of each bit.
   MapVector<Value *, Value *> values;
   DenseMap<Value *, StringRef> names;
+  DenseMap<AllocaInst *, SmallVector<Value *, 4>> byVariable;
 
   /// Collects what points into the variable. One whose address goes elsewhere is not checked.
   void findPlaces(AllocaInst *variable) {
@@ -249,9 +252,46 @@ private:
     return copy;
   }
 
-  StringRef nameOf(Value *pointer) {
+  ArrayRef<Value *> placesOf(AllocaInst *variable) {
+    if (byVariable.empty())
+      for (auto &[place, of] : places)
+        byVariable[of].push_back(place);
+    return byVariable[variable];
+  }
+
+  /// The name of the variable that an access reads. A function of the standard library has copied
+  /// it from the user's.
+  StringRef nameOf(Value *pointer, const DILocation *location, unsigned depth = 0) {
     AllocaInst *variable = places.lookup(pointer);
-    return variable ? variable->getName().split('.').first : "";
+    if (!variable || depth == 16)
+      return "";
+    if (!location || !isStdlibFile(filePathOf(*location)))
+      return variable->getName().split('.').first;
+    for (Value *place : placesOf(variable)) {
+      for (User *user : place->users()) {
+        auto *inst = cast<Instruction>(user);
+        Value *source = nullptr;
+        const Instruction *reader = inst;
+        if (auto *transfer = dyn_cast<MemTransferInst>(inst);
+            transfer && transfer->getRawDest() == place) {
+          source = transfer->getRawSource();
+        } else if (auto *store = dyn_cast<StoreInst>(inst);
+                   store && store->getPointerOperand() == place) {
+          Value *value = store->getValueOperand();
+          while (isa<CastInst, ExtractElementInst, InsertElementInst>(value) || isShuffle(value))
+            value = cast<Instruction>(value)->getOperand(isa<InsertElementInst>(value) ? 1 : 0);
+          if (auto *load = dyn_cast<LoadInst>(value)) {
+            source = load->getPointerOperand();
+            reader = load;
+          }
+        }
+        if (!source || places.lookup(source) == variable)
+          continue;
+        if (StringRef name = nameOf(source, reader->getDebugLoc().get(), depth + 1); !name.empty())
+          return name;
+      }
+    }
+    return "";
   }
 
   void shadowLoad(LoadInst *load) {
@@ -261,7 +301,7 @@ private:
     b.SetInsertPoint(load);
     values[load] = b.CreateAlignedLoad(integersLike(layout, load->getType()), shadowPlace(pointer),
                                        load->getAlign());
-    names[load] = nameOf(pointer);
+    names[load] = nameOf(pointer, load->getDebugLoc().get());
   }
 
   Value *shadowOf(Value *value) {
@@ -270,7 +310,28 @@ private:
     return Constant::getAllOnesValue(integersLike(layout, value->getType()));
   }
 
+  /// Whether it is a shuffle, which moves values from lane to lane.
+  static bool isShuffle(const Value *value) {
+    auto *call = dyn_cast<CallInst>(value);
+    const Function *callee = call ? call->getCalledFunction() : nullptr;
+    return callee && callee->getName().starts_with("__tm_simd_shuffle_u");
+  }
+
   static bool isTransparent(const User *user, const Value *value) {
+    if (isShuffle(user))
+      return user->getOperand(0) == value && user->getOperand(1) != value;
+    // Shuffles take whole words, and a bool has a byte in memory.
+    Type *from = value->getType(), *to = user->getType();
+    if (isa<SExtInst, ZExtInst>(user))
+      return (from->isIntegerTy(1) && to->isIntegerTy(8)) ||
+             (!user->use_empty() && all_of(user->users(), isShuffle));
+    if (isa<TruncInst>(user))
+      return (from->isIntegerTy(8) && to->isIntegerTy(1)) || isShuffle(value);
+    if (auto *compare = dyn_cast<ICmpInst>(user))
+      return (from->isIntegerTy(8) || isShuffle(value)) &&
+             compare->getPredicate() == ICmpInst::ICMP_NE &&
+             isa<ConstantInt>(compare->getOperand(1)) &&
+             cast<ConstantInt>(compare->getOperand(1))->isZero();
     if (auto *store = dyn_cast<StoreInst>(user))
       return store->getValueOperand() == value;
     if (auto *extract = dyn_cast<ExtractElementInst>(user))
@@ -310,6 +371,17 @@ private:
                                          uint64_t(i));
     } else if (isa<BitCastInst>(inst)) {
       shadow = b.CreateBitCast(shadowOf(inst->getOperand(0)), type);
+    } else if (isShuffle(inst)) {
+      shadow = shuffled(shadowOf(inst->getOperand(0)), inst->getOperand(1));
+    } else if (isa<SExtInst>(inst)) {
+      shadow = b.CreateSExt(shadowOf(inst->getOperand(0)), type);
+    } else if (isa<ZExtInst>(inst)) {
+      shadow = b.CreateNot(b.CreateZExt(b.CreateNot(shadowOf(inst->getOperand(0))), type));
+    } else if (isa<TruncInst>(inst)) {
+      shadow = b.CreateTrunc(shadowOf(inst->getOperand(0)), type);
+    } else if (isa<ICmpInst>(inst)) {
+      Value *from = shadowOf(inst->getOperand(0));
+      shadow = b.CreateICmpEQ(from, Constant::getAllOnesValue(from->getType()));
     } else if (auto *phi = dyn_cast<PHINode>(inst)) {
       PHINode *copy = b.CreatePHI(type, phi->getNumIncomingValues());
       phis.push_back({phi, copy});
@@ -321,6 +393,22 @@ private:
     for (Value *operand : inst->operands())
       if (StringRef name = names.lookup(operand); !name.empty())
         names[inst] = name;
+  }
+
+  /// What is known of the value of another lane.
+  Value *shuffled(Value *shadow, Value *lane) {
+    Type *word = b.getInt32Ty(), *type = shadow->getType();
+    auto move = function.getParent()->getOrInsertFunction(
+        "__tm_simd_move_u32", FunctionType::get(word, {word, word}, false));
+    auto *callee = cast<Function>(move.getCallee());
+    callee->setConvergent();
+    callee->setDoesNotAccessMemory();
+    callee->setDoesNotThrow();
+    if (type == word)
+      return b.CreateCall(move, {shadow, lane});
+    Value *low = b.CreateCall(move, {b.CreateTrunc(shadow, word), lane});
+    Value *high = b.CreateCall(move, {b.CreateTrunc(b.CreateLShr(shadow, 32), word), lane});
+    return b.CreateOr(b.CreateZExt(low, type), b.CreateShl(b.CreateZExt(high, type), 32));
   }
 
   void shadowStore(StoreInst *store) {

@@ -47,8 +47,10 @@ class LaunchLog:
         return self.launches[-1].counters if self.launches else {}
 
 
-# A NaN may be meant, and whether a buffer is an output is not known of a launch.
-_ALL_CHECKS = tuple(name for name in _native.check_names if name not in ("nans", "outputs"))
+# A NaN may be meant, and so may two stores of one value. Which buffers are outputs is not known of a launch.
+_ALL_CHECKS = tuple(
+    name for name in _native.check_names if name not in ("nans", "outputs", "same-values")
+)
 
 
 def _check_bits(check: str | Sequence[str] | None) -> tuple[int, bool]:

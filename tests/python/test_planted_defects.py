@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from metal_run import invoke
-from planted_defects import DEFECTS, Defect, filler
+from planted_defects import DEFECTS, Defect
+from planted_further import FURTHER
+from planted_reports import LONG, problems, report
 
-LAUNCH = (
-    "--buffer=o=zeros:float:512",
-    "--buffer=n=zeros:int:512",
-    "--buffer=c=zeros:uint:64",
-    "--buffer=pads=zeros:float:512",
-    "--scalar=z=0",
-    "--threadgroup-memory=0=512",
-    "--threadgroups=4",
-    "--group=128",
-)
-LONG = filler(300)
+ALL = [*DEFECTS, *FURTHER]
 
 
-def report(text: str, check: str, *options: str) -> str:
-    """What a checked run says; buffers that the kernel does not use may be bound."""
-    result = invoke([*LAUNCH, f"--check={check}", *options, "-"], text)
-    return result.stderr.strip() if result.returncode else ""
-
-
-def marked(text: str, mark: str) -> list[int]:
-    return [
-        number for number, line in enumerate(text.splitlines(), 1) if line.endswith(f"// {mark}")
-    ]
-
-
-def problems(defect: Defect, text: str, said: str) -> list[str]:
-    """What is missing in a report."""
-    missing = [part for part in defect.says if part not in said]
-    here, there = marked(text, "HERE"), marked(text, "THERE")
-    lines = [int(line) for line in re.findall(r"(?<!declared in )(?<!called in )line (\d+):", said)]
-    if here and not lines:
-        missing.append(f"line {here[0]}")
-    elif there:
-        if sorted(lines[:2]) != sorted(here + there):
-            missing.append(f"lines {here + there}, not {lines}")
-    elif here and lines[0] not in here:
-        missing.append(f"line {here[0]}, not {lines[0]}")
-    return missing
-
-
-@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: f"{defect.check}-{defect.name}")
+@pytest.mark.parametrize("defect", ALL, ids=lambda defect: f"{defect.check}-{defect.name}")
 def test_a_planted_defect_is_named(defect: Defect) -> None:
     text = defect.text()
     said = report(text, defect.check, *defect.options)
     assert not problems(defect, text, said), said
 
 
-@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: f"{defect.check}-{defect.name}")
+@pytest.mark.parametrize("defect", ALL, ids=lambda defect: f"{defect.check}-{defect.name}")
 def test_it_is_named_in_a_long_kernel_under_all_checks(defect: Defect) -> None:
     text = defect.text(LONG)
     assert len(text.splitlines()) > 300
@@ -70,6 +32,6 @@ def test_the_long_text_itself_is_right() -> None:
     assert report(text, "all,nans", "--whole=o") == ""
 
 
-def test_there_are_sixty_of_them() -> None:
-    assert len(DEFECTS) >= 60
-    assert len({(defect.check, defect.name) for defect in DEFECTS}) == len(DEFECTS)
+def test_there_are_hundred_and_fifty_of_them() -> None:
+    assert len(ALL) >= 150
+    assert len({(defect.check, defect.name) for defect in ALL}) == len(ALL)
