@@ -1,7 +1,9 @@
 #include "host_device/engine/BufferContents.h"
+#include "host_device/engine/PerProcess.h"
 #include "host_device/engine/Pool.h"
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace triton_metal::engine {
 
@@ -44,6 +46,41 @@ static void copy(unsigned numThreads, Buffers &buffers, Body body) {
     work();
 }
 
+namespace {
+/// Memory of earlier launches.
+struct KeptMemory {
+  static constexpr size_t mostBytes = size_t(256) << 20, leastBytes = 1 << 18;
+  std::mutex mutex;
+  std::vector<llvm::SmallVector<char, 0>> lists;
+  size_t total = 0;
+
+  llvm::SmallVector<char, 0> take(size_t bytes) {
+    std::lock_guard lock(mutex);
+    auto found = std::find_if(lists.begin(), lists.end(), [&](const auto &list) {
+      return list.capacity() >= bytes && list.capacity() / 4 <= bytes;
+    });
+    if (found == lists.end())
+      return {};
+    llvm::SmallVector<char, 0> list = std::move(*found);
+    lists.erase(found);
+    total -= list.capacity();
+    return list;
+  }
+};
+} // namespace
+
+void BufferContents::keepMemory() {
+  auto &kept = perProcess<KeptMemory>();
+  std::lock_guard lock(kept.mutex);
+  for (Buffer &buffer : buffers)
+    if (size_t capacity = buffer.bytes.capacity();
+        capacity >= KeptMemory::leastBytes && kept.total + capacity <= KeptMemory::mostBytes) {
+      kept.total += capacity;
+      kept.lists.push_back(std::move(buffer.bytes));
+    }
+  buffers.clear();
+}
+
 BufferContents::BufferContents(const LaunchPlan &plan, const std::vector<uint64_t> *chunks) {
   const LaunchState &launch = plan.state;
   for (uint32_t index = 0; index != maxBufferBindings; ++index)
@@ -51,7 +88,7 @@ BufferContents::BufferContents(const LaunchPlan &plan, const std::vector<uint64_
         launch.bufferBytes[index]) {
       auto *start = static_cast<char *>(launch.bufferStarts[index]);
       forEachPiece(start, start + launch.bufferBytes[index], chunks, [&](char *from, char *to) {
-        buffers.push_back({index, from, {}});
+        buffers.push_back({index, from, perProcess<KeptMemory>().take(to - from)});
         buffers.back().bytes.resize_for_overwrite(to - from);
       });
     }

@@ -24,6 +24,9 @@ public:
   explicit BufferContents(const LaunchPlan &plan, const std::vector<uint64_t> *chunks = nullptr);
   /// Puts it back. With `chunks`, only these.
   void restore(const std::vector<uint64_t> *chunks = nullptr) const;
+  /// Forgets it, and keeps its memory for the next launch: new memory takes longer to get than to
+  /// fill.
+  void keepMemory();
   /// Whether the buffers still hold it.
   bool isUnchanged() const;
 

@@ -26,7 +26,7 @@ static uint32_t trackedBuffers(const LaunchPlan &plan) {
 }
 
 /// The first buffer of which the launch has not written a byte.
-static void findMissing(LaunchPlan &plan, const Races &races, uint32_t wholeBuffers) {
+static void findMissing(LaunchPlan &plan, Races &races, uint32_t wholeBuffers) {
   for (uint32_t index = 0; index != maxBufferBindings; ++index) {
     if (!(wholeBuffers >> index & 1) || !plan.state.bufferBytes[index])
       continue;
@@ -130,6 +130,7 @@ void runChecked(LaunchPlan &plan, uint32_t wholeBuffers, uint32_t keptBuffers) {
   }
   if (plan.failure)
     restoreOthers(plan, before, keptBuffers);
+  before.keepMemory();
 }
 
 } // namespace triton_metal::engine

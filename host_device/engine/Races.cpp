@@ -188,6 +188,57 @@ bool RaceRecord::checkGranule(Region &region, const Order &order, size_t granule
   return false;
 }
 
+void RaceRecord::takeApartRow(Region &region, size_t row) {
+  region.isApart[row] = 1;
+  size_t begin = row << rowShift, places = ((region.start + region.bytes - 1) >> region.shift) -
+                                           (region.start >> region.shift) + 1;
+  size_t count = std::min(places - begin, size_t(1) << rowShift);
+  auto spread = [&](const Entries &rows, const Entries &list) {
+    Entry entry = rows[row];
+    if (timeOf(entry) < region.floor)
+      return false;
+    for (size_t i = 0; i != count; ++i)
+      list[begin + i] = RowEntry::at(entry, i);
+    return true;
+  };
+  spread(region.rowWritten, region.written);
+  region.hasReads |= spread(region.rowRead, region.read);
+}
+
+inline void RaceRecord::takeApart(Region &region, size_t first, size_t last) {
+  if (region.isApart.empty())
+    return;
+  for (size_t row = first >> rowShift; row <= last >> rowShift; ++row)
+    if (!region.isApart[row])
+      takeApartRow(region, row);
+}
+
+bool RaceRecord::tryWholeRows(Region &region, const RaceTimes &times, size_t at, size_t count,
+                              unsigned laneShift, bool writes, Entry first) {
+  constexpr size_t length = size_t(1) << rowShift;
+  if (region.isApart.empty() || at % length || count % length ||
+      !RowEntry::canMake(first, laneShift))
+    return false;
+  size_t begin = at >> rowShift, rows = count >> rowShift;
+  for (size_t i = 0; i != rows; ++i) {
+    if (region.isApart[begin + i])
+      return false;
+    Entry me = RowEntry::make(first, laneShift) + (i << rowShift >> laneShift);
+    // Two rows are of the same lanes, or most places are of two threads, as if the threads of the
+    // first place were two.
+    auto meets = [&](Entry entry) {
+      bool isSame = !((entry ^ me) & RowEntry::shiftMask);
+      return times.isConcurrent(entry, me) || (!isSame && times.isConcurrent(entry, me ^ 1));
+    };
+    if (meets(region.rowWritten[begin + i]) || meets(region.rowRead[begin + i]))
+      return false;
+  }
+  const Entries &list = writes ? region.rowWritten : region.rowRead;
+  for (size_t i = 0; i != rows; ++i)
+    list[begin + i] = RowEntry::make(first, laneShift) + (i << rowShift >> laneShift);
+  return true;
+}
+
 RaceTimes RaceRecord::timesOf(const Region &region, const Order &order, uint32_t simdgroup) const {
   return {region.floor << timeShift, groupStart << timeShift, order.floor << timeShift,
           order.simdFloor[simdgroup] << timeShift};
@@ -265,9 +316,13 @@ bool RaceRecord::tryRow(Region &region, const RaceTimes &times, uint64_t from, u
       from - region.start + uint64_t(bytes) * simdWidth > region.bytes)
     return false;
   size_t at = (from >> region.shift) - (region.start >> region.shift);
+  size_t count = perLane * simdWidth;
+  unsigned laneShift = std::countr_zero(perLane);
+  if (tryWholeRows(region, times, at, count, laneShift, writes, first))
+    return true;
+  takeApart(region, at, at + count - 1);
   auto *record = writes ? writeRow : readRow;
-  if (!record(listsOf(region), at, perLane * simdWidth, first, std::countr_zero(perLane), times,
-              region.hasReads))
+  if (!record(listsOf(region), at, count, first, laneShift, times, region.hasReads))
     return false;
   region.hasReads |= !writes;
   return true;
@@ -284,6 +339,9 @@ bool RaceRecord::tryPlaces(Region &region, const RaceTimes &times, const LaneOff
   if (places.count > LanePlaces::most)
     return false;
   findPlaces(places, offsets, region.shift, 0, first);
+  if (!region.isApart.empty())
+    for (uint64_t place : places.first)
+      takeApart(region, place, place + places.count - 1);
   RaceLists lists = listsOf(region);
   if (writes)
     return writeLanes(lists, region.hasReads, places, times);
@@ -402,6 +460,7 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
     uint64_t front = region->start >> region->shift;
     size_t granule = (address >> region->shift) - front;
     size_t behind = ((end - 1) >> region->shift) - front + 1;
+    takeApart(*region, granule, behind - 1);
     for (; granule != behind; ++granule) {
       Entry other;
       bool isWrite;
@@ -528,6 +587,12 @@ RaceRecord &Races::add() {
     region.bytes = to - from;
     fill(region, plan.facts->granule);
     region.chunks.resize(((to - 1) >> chunkShift) - (from >> chunkShift) + 1);
+    size_t places =
+        ((region.start + region.bytes - 1) >> region.shift) - (region.start >> region.shift) + 1;
+    size_t rows = (places + (size_t(1) << RaceRecord::rowShift) - 1) >> RaceRecord::rowShift;
+    region.isApart.resize(rows);
+    region.rowWritten = allocate(rows);
+    region.rowRead = allocate(rows);
     record->regions.push_back(std::move(region));
   }
   if (plan.threadgroupBytes) {
@@ -551,7 +616,8 @@ Races::~Races() {
     record->regions.push_back(std::move(record->threadgroup));
     for (RaceRecord::Region &region : record->regions)
       for (auto *entries :
-           {&region.written, &region.read, &region.alsoRead, &region.changed, &region.alsoChanged})
+           {&region.written, &region.read, &region.alsoRead, &region.changed, &region.alsoChanged,
+            &region.rowWritten, &region.rowRead})
         give(*entries, record->time + 1);
   }
 }
@@ -560,7 +626,7 @@ Races::~Races() {
 // Judgement
 //===----------------------------------------------------------------------===//
 
-bool Races::wasFound() const {
+bool Races::wasFound() {
   if (records.size() < 2)
     return false;
   for (size_t number = 0; number != records.front()->regions.size(); ++number) {
@@ -579,7 +645,31 @@ bool Races::wasFound() const {
                                                             << chunkShift);
       size_t begin = (from >> first.shift) - (first.start >> first.shift);
       size_t end = ((to - 1) >> first.shift) - (first.start >> first.shift) + 1;
+      auto meet = [](unsigned a, unsigned b) { return ((a & 8) && b) || ((a & 4) && (b & 1)); };
+      constexpr size_t length = size_t(1) << RaceRecord::rowShift;
       for (size_t i = begin; i != end; ++i) {
+        size_t row = i >> RaceRecord::rowShift;
+        if (i == begin || i % length == 0) {
+          // Rows that no thread has taken apart are compared as a whole.
+          bool anyApart = false;
+          for (const auto &record : records)
+            anyApart |= record->regions[number].isApart[row];
+          if (!anyApart) {
+            unsigned before = 0;
+            for (const auto &record : records) {
+              const RaceRecord::Region &region = record->regions[number];
+              unsigned use = (RaceRecord::timeOf(region.rowRead[row]) >= region.floor ? 1 : 0) |
+                             (RaceRecord::timeOf(region.rowWritten[row]) >= region.floor ? 8 : 0);
+              if (meet(before, use) || meet(use, before))
+                return true;
+              before |= use;
+            }
+            i = std::min(end, (row + 1) << RaceRecord::rowShift) - 1;
+            continue;
+          }
+          for (const auto &record : records)
+            RaceRecord::takeApart(record->regions[number], i, i);
+        }
         // What the threads before have done: 1 read, 2 read by atomics, 4 changed by atomics, 8
         // written.
         unsigned before = 0;
@@ -599,7 +689,6 @@ bool Races::wasFound() const {
             use |= 4;
           if (counts(region.written[i]))
             use |= 8;
-          auto meet = [](unsigned a, unsigned b) { return ((a & 8) && b) || ((a & 4) && (b & 1)); };
           if (meet(before, use) || meet(use, before))
             return true;
           before |= use;
@@ -610,7 +699,7 @@ bool Races::wasFound() const {
   return false;
 }
 
-std::optional<Races::Unwritten> Races::findUnwritten(uint64_t start, uint64_t bytes) const {
+std::optional<Races::Unwritten> Races::findUnwritten(uint64_t start, uint64_t bytes) {
   std::optional<Unwritten> result;
   if (records.empty())
     return bytes ? std::optional(Unwritten{0, bytes}) : std::nullopt;
@@ -618,13 +707,14 @@ std::optional<Races::Unwritten> Races::findUnwritten(uint64_t start, uint64_t by
     next = byte + 1;
     bool isWritten = false;
     for (const auto &record : records)
-      for (const RaceRecord::Region &region : record->regions) {
+      for (RaceRecord::Region &region : record->regions) {
         uint64_t at = start + byte - region.start;
         if (at >= region.bytes)
           continue;
         uint64_t size = uint64_t(1) << region.shift;
         next = std::min(bytes, (((start + byte) >> region.shift) << region.shift) + size - start);
         size_t i = ((start + byte) >> region.shift) - (region.start >> region.shift);
+        RaceRecord::takeApart(region, i, i);
         for (const auto *entries : {&region.written, &region.changed, &region.alsoChanged})
           isWritten |= RaceRecord::timeOf((*entries)[i]) >= region.floor;
       }

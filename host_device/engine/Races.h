@@ -89,9 +89,37 @@ private:
     /// The last write; two threads that have read since; and two that have changed it by atomics.
     Entries written, read, alsoRead, changed, alsoChanged;
     bool hasReads = false, hasSecondReads = false, hasChanges = false;
+    /// For device memory, rows of places of which the lanes of a SIMD-group have each accessed some
+    /// neighbours, in their order: one entry for all, as RowEntry says. The lists above count for a
+    /// row only once it is apart.
+    Entries rowWritten, rowRead;
+    std::vector<uint8_t> isApart;
     /// For each chunk of device memory: 1 if it has been accessed, 3 if it has been written.
     std::vector<uint8_t> chunks;
   };
+  static constexpr unsigned rowShift = 5;
+  /// The entry of the first place, with the logarithm of the places of each lane in the upper bits
+  /// of the site.
+  struct RowEntry {
+    static constexpr unsigned shiftAt = threadBits + siteBits - 3;
+    static constexpr Entry shiftMask = Entry(7) << shiftAt;
+    static Entry make(Entry first, unsigned laneShift) {
+      return first | Entry(laneShift) << shiftAt;
+    }
+    static bool canMake(Entry first, unsigned laneShift) {
+      return !(first & shiftMask) && laneShift < 8;
+    }
+    static Entry at(Entry row, size_t i) {
+      return (row & ~shiftMask) + (i >> ((row & shiftMask) >> shiftAt));
+    }
+  };
+  /// Gives each place of these its own entry.
+  static void takeApart(Region &region, size_t first, size_t last);
+  static void takeApartRow(Region &region, size_t row);
+  /// Records the access of all lanes to whole rows, if they are not apart and nothing is unordered.
+  static bool tryWholeRows(Region &region, const RaceTimes &times, size_t at, size_t count,
+                           unsigned laneShift, bool writes, Entry first);
+
   /// What orders accesses to device memory, or to threadgroup memory.
   struct Order {
     /// The time of the last barrier of the threadgroup.
@@ -175,12 +203,12 @@ public:
 
   RaceRecord &add();
   /// Whether what one host thread has run races with what another one has. To be asked at the end.
-  bool wasFound() const;
+  bool wasFound();
   struct Unwritten {
     uint64_t first, count;
   };
   /// The first byte of the memory that no thread has written, and how many there are.
-  std::optional<Unwritten> findUnwritten(uint64_t start, uint64_t bytes) const;
+  std::optional<Unwritten> findUnwritten(uint64_t start, uint64_t bytes);
 
 private:
   RaceRecord::Entries allocate(size_t count);

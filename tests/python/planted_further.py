@@ -4,7 +4,7 @@ scopes of barriers, and numbers at the edges of their types.
 
 from __future__ import annotations
 
-from planted_defects import DEVICE, FEW, GROUPS, SIMD, SYNC, TG, TILE, TILE_BYTES, WHOLE, Defect
+from planted_defects import FEW, GROUPS, SIMD, SYNC, TG, TILE, TILE_BYTES, WHOLE, Defect
 
 RACES = [
     Defect(
