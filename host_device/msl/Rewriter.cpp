@@ -1,4 +1,5 @@
 #include "host_device/msl/Rewriter.h"
+#include "llvm/ADT/StringSet.h"
 
 using llvm::StringRef;
 namespace tok = clang::tok;
@@ -8,6 +9,9 @@ namespace triton_metal {
 namespace {
 
 constexpr size_t npos = Tokens::npos;
+/// What may follow an operand of a conditional.
+constexpr tok::TokenKind operandEnds[] = {tok::colon,   tok::semi,     tok::comma,
+                                          tok::r_paren, tok::r_square, tok::r_brace};
 
 bool isAddressSpace(StringRef text) {
   return text == "thread" || text == "device" || text == "constant" || text == "threadgroup";
@@ -320,26 +324,78 @@ private:
     if (i >= start + 3 && tokens.is(i - 1, tok::raw_identifier) &&
         tokens.isOneOf(i - 2, {tok::period, tok::arrow}))
       reads = true;
-    bool ends = tokens.isOneOf(
-        i, {tok::colon, tok::semi, tok::comma, tok::r_paren, tok::r_square, tok::r_brace});
-    return ends && reads ? i : npos;
+    return tokens.isOneOf(i, operandEnds) && reads ? i : npos;
+  }
+
+  /// The names that this text declares with `constant`, without pointers and arrays.
+  llvm::StringSet<> constants() const {
+    llvm::StringSet<> names;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens.text(i) != "constant")
+        continue;
+      size_t name = npos;
+      int angle = 0;
+      for (size_t k = i + 1; k < tokens.size(); ++k) {
+        if (tokens.is(k, tok::less))
+          ++angle;
+        else if (tokens.is(k, tok::greater))
+          --angle;
+        else if (angle == 0 && tokens.is(k, tok::raw_identifier))
+          name = k;
+        else if (angle == 0 && !tokens.isOneOf(k, {tok::coloncolon, tok::amp})) {
+          bool declares =
+              tokens.isOneOf(k, {tok::equal, tok::semi, tok::comma, tok::r_paren, tok::l_brace}) ||
+              tokens.isAttribute(k);
+          if (declares && name != npos && name > i + 1)
+            names.insert(tokens.text(name));
+          break;
+        }
+      }
+    }
+    return names;
+  }
+
+  /// The end of an operand that is a name (`zero`, `tables::zero`), or npos.
+  size_t nameEnd(size_t i) const {
+    for (; tokens.is(i, tok::raw_identifier) && tokens.is(i + 1, tok::coloncolon); i += 2)
+      ;
+    bool ends = tokens.is(i, tok::raw_identifier) && tokens.isOneOf(i + 1, operandEnds);
+    return ends ? i + 1 : npos;
+  }
+
+  /// Whether an operand is a call, as far as its first tokens tell.
+  bool isCall(size_t i) const {
+    while (tokens.is(i, tok::raw_identifier) && tokens.is(i + 1, tok::coloncolon))
+      i += 2;
+    return tokens.is(i, tok::raw_identifier) && tokens.isOneOf(i + 1, {tok::l_paren, tok::l_brace});
   }
 
   /// `c ? p[i] : float4(0)` -> `c ? __tm_load(p[i]) : float4(0)`, because vectors are classes, and
-  /// classes in two address spaces have no common type.
+  /// classes in two address spaces have no common type. A name is read so, too, if this text
+  /// declares it as a constant, or beside an operand that reads memory or is a call.
   void loadsInConditionals() {
-    auto wrap = [&](size_t begin) {
-      size_t end = loadEnd(begin);
-      if (end == npos || end == begin)
-        return;
+    llvm::StringSet<> constantNames = constants();
+    auto load = [&](size_t begin, size_t end) {
       edits.insert(tokens.begin(begin), "__tm_load(");
       edits.insert(tokens.end(end - 1), ")");
+    };
+    auto read = [&](size_t begin, size_t other) {
+      size_t end = loadEnd(begin);
+      if (end != npos && end != begin)
+        return load(begin, end);
+      end = nameEnd(begin);
+      if (end == npos)
+        return;
+      size_t reads = loadEnd(other);
+      if (constantNames.contains(tokens.text(end - 1)) || (reads != npos && reads != other) ||
+          isCall(other))
+        load(begin, end);
     };
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (!tokens.is(i, tok::question))
         continue;
-      wrap(i + 1);
       // The colon that belongs to this question mark.
+      size_t colon = npos;
       int nested = 0;
       for (size_t k = i + 1; k < tokens.size(); ++k) {
         if (tokens.isOneOf(k, {tok::l_paren, tok::l_square, tok::l_brace}) &&
@@ -350,10 +406,14 @@ private:
         } else if (tokens.isOneOf(k, {tok::semi, tok::r_paren, tok::r_brace})) {
           break;
         } else if (tokens.is(k, tok::colon) && nested-- == 0) {
-          wrap(k + 1);
+          colon = k;
           break;
         }
       }
+      if (colon == npos)
+        continue;
+      read(i + 1, colon + 1);
+      read(colon + 1, i + 1);
     }
   }
 };

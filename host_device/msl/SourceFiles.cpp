@@ -155,8 +155,10 @@ IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef 
         preludePath, 0,
         MemoryBuffer::getMemBuffer(prelude, preludePath, /*RequiresNullTerminator=*/false));
   // The headers that are included by a path.
-  memory->addFile("/metal/include/simd/simd.h", 0,
-                  MemoryBuffer::getMemBuffer("#include <metal_stdlib>\n"));
+  for (const char *name : {"simd", "types", "vector_types", "matrix_types", "vector", "matrix",
+                           "packed", "base", "math", "geometry", "common", "logic"})
+    memory->addFile("/metal/include/simd/" + Twine(name) + ".h", 0,
+                    MemoryBuffer::getMemBuffer("#include <__tm_simd_types>\n"));
   memory->addFile(
       "/metal/include/MetalPerformancePrimitives/MetalPerformancePrimitives.h", 0,
       MemoryBuffer::getMemBuffer("#include <metal_stdlib>\n#include <__tm_tensor_ops>\n"));

@@ -33,8 +33,17 @@ Tokens::Tokens(StringRef source) {
     last = lexer.LexFromRawLexer(raw);
     if (raw.is(tok::eof))
       break;
-    size_t offset = lexer.getCurrentBufferOffset() - raw.getLength();
-    tokens.push_back({raw.getKind(), offset, source.substr(offset, raw.getLength())});
+    size_t end = lexer.getCurrentBufferOffset(), offset = end - raw.getLength();
+    // For clang, a token at the start of a line includes a line end with a backslash before it.
+    while (offset < end && source[offset] == '\\') {
+      size_t next = offset + 1;
+      while (next < end && (source[next] == '\n' || source[next] == '\r'))
+        ++next;
+      if (next == offset + 1)
+        break;
+      offset = next;
+    }
+    tokens.push_back({raw.getKind(), offset, source.slice(offset, end)});
   }
   pairBrackets();
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from .library import Function, Library
 from .pipeline import CommandBuffer, Pipeline, Queue
 from .reflection import parse
 
+_QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|import)[ \t]*"', re.MULTILINE)
 _queues: weakref.WeakSet[Queue] = weakref.WeakSet()
 
 
@@ -56,13 +58,15 @@ class Device:
     ) -> Library:
         """Compiles Metal text, or the file that a path names.
 
-        ``macros`` are defined as -DNAME=VALUE does, ``include`` are folders for #include, and ``file_name`` is the
-        text's name in messages. Raises `CompileError` with clang's diagnostics.
+        ``macros`` are defined as -DNAME=VALUE does, ``include`` are folders for #include (the folder of a file comes first),
+        and ``file_name`` is the text's name in messages. Raises `CompileError` with clang's diagnostics.
         """
         if isinstance(source, os.PathLike):
             path = Path(source)
             text = path.read_text(encoding="utf-8")
             file_name = file_name or str(path)
+            if _QUOTED_INCLUDE.search(text):
+                include = [path.resolve().parent, *include]
         elif isinstance(source, str):
             text = source
         else:

@@ -4,10 +4,23 @@
 #include "tools/metal-run/Options.h"
 #include "tools/metal-run/Session.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 
 using namespace llvm;
 
 namespace triton_metal {
+
+/// The folders that a file's `#include`s search: its own one comes first, if it includes by name.
+static std::vector<std::string> foldersOf(StringRef file, StringRef text,
+                                          std::vector<std::string> folders) {
+  static const Regex quoted("^[ \t]*#[ \t]*(include|import)[ \t]*\"", Regex::Newline);
+  if (file != "-" && quoted.match(text)) {
+    StringRef parent = sys::path::parent_path(file);
+    folders.insert(folders.begin(), parent.empty() ? "." : parent.str());
+  }
+  return folders;
+}
 
 /// Scans the files. Returns the exit status.
 static int scanFiles(const ToolOptions &given, raw_ostream &out, raw_ostream &err) {
@@ -23,7 +36,8 @@ static int scanFiles(const ToolOptions &given, raw_ostream &out, raw_ostream &er
     options.safeMath = given.safeMath;
     options.text.fileName = file == "-" ? "<stdin>" : file;
     options.text.macros = given.macros;
-    options.text.includeDirectories = given.includeDirectories;
+    options.text.includeDirectories =
+        foldersOf(file, (*buffer)->getBuffer(), given.includeDirectories);
     auto hits = findQuirksIn((*buffer)->getBuffer(), options);
     if (!hits) {
       err << toString(hits.takeError()) << "\n";
@@ -66,7 +80,8 @@ int runTool(ArrayRef<std::string> arguments, raw_ostream &out, raw_ostream &err)
   metal::CompileOptions compile;
   compile.fileName = file == "-" ? std::string("<stdin>") : file;
   compile.preprocessorMacros = options->macros;
-  compile.includeDirectories = options->includeDirectories;
+  compile.includeDirectories =
+      foldersOf(file, (*buffer)->getBuffer(), options->includeDirectories);
   auto library = metal::Device().newLibrary((*buffer)->getBuffer(), compile);
   if (!library) { // its lines begin with the text's own place
     err << toString(library.takeError()) << "\n";
