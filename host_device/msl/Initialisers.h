@@ -10,6 +10,10 @@ namespace triton_metal {
 /// keep the others from it.
 void separateInitialisers(llvm::Module &module);
 
+/// Computes the calls of the C library in the initialisers that are left. Returns whether any
+/// initialiser is left.
+bool foldInitialisers(llvm::Module &module);
+
 /// What variables depend on: the global variable without a value that their initialisers read.
 using Dependences = llvm::MapVector<llvm::GlobalVariable *, llvm::GlobalVariable *>;
 

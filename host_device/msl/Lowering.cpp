@@ -600,6 +600,19 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   // A function that was called through a local pointer has become a callee.
   if (hasOtherFunctions(module, entries))
     simplify(module, options);
+  // An initialiser may be a number only now.
+  if (foldInitialisers(module)) {
+    ModulePassManager manager;
+    FunctionPassManager numbers;
+    numbers.addPass(CombineInstructionsPass());
+    if (options.checks.any())
+      numbers.addPass(DropChecksPass());
+    manager.addPass(createModuleToFunctionPassAdaptor(std::move(numbers)));
+    manager.addPass(GlobalOptPass());
+    manager.addPass(GlobalDCEPass());
+    PassRunner().run(module, std::move(manager));
+    foldInitialisers(module);
+  }
   Dependences dependences = removeWaitingInitialisers(module);
   placeThreadgroupVariables(module, pairs, threadgroupVariables);
   markUnusable(pairs, constants, dependences);

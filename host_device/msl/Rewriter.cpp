@@ -53,11 +53,15 @@ private:
         continue;
       size_t inner = tokens.match(i + 1), outer = tokens.match(i);
       for (size_t at = i + 2; at < inner; ++at) {
-        if (tokens.is(at, tok::l_paren) && tokens.match(at) != npos)
+        if (tokens.is(at, tok::l_paren) && tokens.match(at) != npos) {
+          // Its arguments are types, which attributes of clang cannot have.
+          if (tokens.text(at - 1) == "intersection")
+            edits.replace(tokens.begin(at), tokens.end(tokens.match(at)), "");
           at = tokens.match(at);
-        else if (llvm::is_contained({"kernel", "threadgroup", "vertex", "fragment"},
-                                    tokens.text(at)))
+        } else if (llvm::is_contained({"kernel", "threadgroup", "vertex", "fragment"},
+                                      tokens.text(at))) {
           edits.insert(tokens.begin(at), "__tm_");
+        }
       }
       if (i > 0 && (tokens.text(i - 1) == "template" || i - 1 == end)) {
         end = outer;
@@ -68,8 +72,8 @@ private:
     }
   }
 
-  /// Whether the function with the parameter list at `open` is a constructor. It then has the name
-  /// of the enclosing class, or of the class before `::`.
+  /// Whether the function with the parameter list at `open` is a constructor. It then has the
+  /// name of the enclosing class, or of the class before `::`.
   bool isConstructor(size_t open) const {
     if (open < 3)
       return false;
@@ -102,9 +106,9 @@ private:
   }
 
   /// `T get() device {` -> `T get() __global __restrict {`. The address space belongs to a method
-  /// if no type follows it. The macros of address spaces contain attributes, which are not allowed
-  /// here. For an object in thread memory, clang compares address spaces only if another qualifier
-  /// differs, so the method also becomes `__restrict`.
+  /// if no type follows it. The macros of address spaces contain attributes, which are not
+  /// allowed here. For an object in thread memory, clang compares address spaces only if another
+  /// qualifier differs, so the method also becomes `__restrict`.
   void methodQualifiers() {
     auto isQualifier = [&](size_t at) {
       return tokens.text(at) == "const" || tokens.text(at) == "volatile";
@@ -212,8 +216,8 @@ private:
     }
   }
 
-  /// `constant float S<1>::table[4];` defines a member that has its value in the class. Clang would
-  /// ask for another value. The class's own declaration is enough.
+  /// `constant float S<1>::table[4];` defines a member that has its value in the class. Clang
+  /// would ask for another value. The class's own declaration is enough.
   void memberDefinitions() {
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (tokens.text(i) != "constant")
@@ -370,8 +374,8 @@ private:
     return tokens.is(i, tok::raw_identifier) && tokens.isOneOf(i + 1, {tok::l_paren, tok::l_brace});
   }
 
-  /// `c ? p[i] : float4(0)` -> `c ? __tm_load(p[i]) : float4(0)`, because vectors are classes, and
-  /// classes in two address spaces have no common type. A name is read so, too, if this text
+  /// `c ? p[i] : float4(0)` -> `c ? __tm_load(p[i]) : float4(0)`, because vectors are classes,
+  /// and classes in two address spaces have no common type. A name is read so, too, if this text
   /// declares it as a constant, or beside an operand that reads memory or is a call.
   void loadsInConditionals() {
     llvm::StringSet<> constantNames = constants();
