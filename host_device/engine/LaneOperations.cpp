@@ -74,11 +74,13 @@ void SimdEmitter::LaneFunctions::shuffle(SimdEmitter &e, CallInst &call) {
     return shufflePortably(e, call);
   if (e.options.checks.bounds || e.options.checks.divergence)
     if (MDNode *node = call.getMetadata("tm.site")) {
-      // A missing or inactive lane has no value to give.
+      // A missing or inactive lane has no value to give. That of an inactive one may not matter:
+      // right kernels ask for it where threads have returned early, so only the check for
+      // divergence reports it.
       uint32_t site = mdconst::extract<ConstantInt>(node->getOperand(0))->getZExtValue();
       Value *index = e.vector(from);
       Value *bad = b.CreateICmpUGE(index, e.splat(b.getInt32(simdWidth)));
-      Value *bits = e.splat(e.maskBits(e.mask));
+      Value *bits = e.splat(e.maskBits(e.options.checks.divergence ? e.mask : e.existing));
       Value *active = b.CreateTrunc(b.CreateLShr(bits, b.CreateAnd(index, e.splat(b.getInt32(31)))),
                                     e.lanesOf(b.getInt1Ty()));
       bad = b.CreateOr(bad, b.CreateNot(active));

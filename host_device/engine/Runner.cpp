@@ -322,6 +322,7 @@ bool Runner::areApart(const Group &group, const LaunchPlan &plan) {
 }
 
 /// Runs the SIMD-groups from barrier to barrier, in an order that `random` draws, if it is given.
+/// As on Apple's GPUs, those that have ended take no part in a barrier, unless a check asks.
 bool Runner::runFibers(Group &group, const LaunchPlan &plan, Random *random) {
   if (!makeFibers(group, plan, group.state.simdgroups))
     return false;
@@ -329,27 +330,24 @@ bool Runner::runFibers(Group &group, const LaunchPlan &plan, Random *random) {
   llvm::MutableArrayRef<uint16_t> order(numbers.data(), group.state.simdgroups);
   std::iota(order.begin(), order.end(), 0);
   bool redraws = random;
-  uint32_t done = 0;
   for (;;) {
     if (redraws)
       random->shuffle(order);
-    uint32_t waiting = 0, ended = 0, site = 0;
+    uint32_t waiting = 0, site = 0;
     for (uint32_t simdgroup : order) {
       resume(group, simdgroup);
       if (event == Event::Failed)
         return false;
-      if (event == Event::Done) {
-        ++ended;
-      } else {
-        ++waiting;
-        site = barrierSites[simdgroup] = barrierSite;
-      }
+      if (event == Event::Done)
+        continue;
+      site = barrierSites[simdgroup] = barrierSite;
+      numbers[waiting++] = simdgroup;
     }
-    done += ended;
     if (!waiting)
       return true;
     orderMemory(group, plan);
-    if (done) {
+    order = order.take_front(waiting);
+    if (waiting != group.state.simdgroups && (plan.checks.divergence || plan.portable)) {
       barrierSite = site;
       failBarrier(group, waiting);
       return false;

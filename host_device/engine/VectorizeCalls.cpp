@@ -341,7 +341,9 @@ void SimdEmitter::emitFailure(Value *badLanes, Failure failure, uint32_t site, V
 void SimdEmitter::emitThreadgroupBarrier(CallInst &call) {
   facts.usesThreadgroupBarrier = true;
   uint32_t site = siteOf(call);
-  if (!currentHasAll)
+  // A SIMD-group waits as a whole, as Apple's do: some of its lanes are enough, unless a check
+  // asks.
+  if (!currentHasAll && (options.checks.divergence || options.portable))
     emitFailure(b.CreateXor(mask, existing), Failure::DivergentBarrier, site, nullptr);
   auto callee = module.getOrInsertFunction(
       "__tm_runtime_barrier",

@@ -287,16 +287,22 @@ define void @k(ptr addrspace(1) %o, i32 %tid, i32 %limit) {
   %c = icmp ult i32 %tid, %limit
   br i1 %c, label %a, label %b
 a:
-  call void @__tm_threadgroup_barrier(i32 2)
+  %p = getelementptr float, ptr addrspace(1) %o, i32 %tid
+  store float 1.0, ptr addrspace(1) %p
+  call void @__tm_threadgroup_barrier(i32 1)
+  store float 2.0, ptr addrspace(1) %p
   br label %b
 b:
   ret void
 }
 )";
-  auto library = libraryOf(
-      ir, kernelInfo("k", {buffer("o", 0), position("tid", Position::ThreadIndexInThreadgroup),
-                           position("limit", Position::ThreadgroupsPerGrid)}));
-  std::vector<float> o(4);
+  KernelInfo info =
+      kernelInfo("k", {buffer("o", 0), position("tid", Position::ThreadIndexInThreadgroup),
+                       position("limit", Position::ThreadgroupsPerGrid)});
+  LibraryOptions options;
+  options.checks.divergence = true;
+  auto library = libraryOf(ir, info, options);
+  std::vector<float> o(64);
   std::string error = run(*library, "k", {bind(o)}, {16, 1, 1}, {32, 1, 1});
   EXPECT_NE(error.find("not all threads of the SIMD-group come to this threadgroup barrier"),
             std::string::npos)
@@ -304,6 +310,13 @@ b:
   error = run(*library, "k", {bind(o)}, {32, 1, 1}, {64, 1, 1});
   EXPECT_NE(error.find("1 of 2 SIMD-groups wait at a barrier"), std::string::npos) << error;
   EXPECT_EQ(run(*library, "k", {bind(o)}, {64, 1, 1}, {64, 1, 1}), "");
+
+  // Without the check, SIMD-groups wait as a whole, for those that have not ended.
+  auto unchecked = libraryOf(ir, info);
+  EXPECT_EQ(run(*unchecked, "k", {bind(o)}, {16, 1, 1}, {32, 1, 1}), "");
+  EXPECT_EQ(run(*unchecked, "k", {bind(o)}, {32, 1, 1}, {64, 1, 1}), "");
+  EXPECT_EQ(run(*unchecked, "k", {bind(o)}, {40, 1, 1}, {64, 1, 1}), "");
+  EXPECT_EQ(o[39], 2);
 }
 
 TEST(Execution, ShufflesAndScans) {
