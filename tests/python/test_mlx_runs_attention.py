@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -60,9 +58,7 @@ def heads(shape: tuple[int, ...]) -> np.ndarray:
         ("_nax", "float16", (20, 70), "sinks"),
     ],
 )
-def test_tiled(
-    tmp_path: Path, generation: str, t: str, lengths: tuple[int, int], mode: str
-) -> None:
+def test_tiled(generation: str, t: str, lengths: tuple[int, int], mode: str) -> None:
     queries, keys = lengths
     bq, bk = (64, 32) if generation else (32, 32)
     shape_q, shape_k = (2, 4, queries, 64), (2, 2, keys, 64)
@@ -104,7 +100,6 @@ def test_tiled(
         (f"attention{generation}", metal(t), bq, bk, 64, 4, 1, metal(mask_type), "float"),
         buffers,
         [3],
-        tmp_path,
         threadgroups=(-(-queries // bq), 4, 2),
         group=(32, 4, 1),
         constants={
@@ -124,7 +119,7 @@ def test_tiled(
 
 @ALL_FLOATS
 @pytest.mark.parametrize("mode", ["plain", "causal", "boolean", "sinks"])
-def test_single_queries(tmp_path: Path, t: str, mode: str) -> None:
+def test_single_queries(t: str, mode: str) -> None:
     """One query, and a few queries with a mask, for each head."""
     queries, keys, width = 1 if mode == "plain" else 3, 77, 64
     q, k, v = (numbers((1, h, n, width), t, h) for h, n in ((4, queries), (2, keys), (2, keys)))
@@ -151,7 +146,6 @@ def test_single_queries(tmp_path: Path, t: str, mode: str) -> None:
         ("sdpa_vector", metal(t), width, width),
         buffers,
         [3],
-        tmp_path,
         threadgroups=(4, queries, 1),
         group=(1024,),
         constants={
@@ -164,7 +158,7 @@ def test_single_queries(tmp_path: Path, t: str, mode: str) -> None:
 
 
 @ALL_FLOATS
-def test_single_queries_in_two_passes(tmp_path: Path, t: str) -> None:
+def test_single_queries_in_two_passes(t: str) -> None:
     queries, keys, width, blocks = 2, 150, 64, 32
     q, k, v = (numbers((1, h, n, width), t, h) for h, n in ((4, queries), (2, keys), (2, keys)))
     (partial, sums, tops) = launch(
@@ -180,7 +174,6 @@ def test_single_queries_in_two_passes(tmp_path: Path, t: str) -> None:
             12: f32(0.125),
         },
         [3, 4, 5],
-        tmp_path,
         threadgroups=(2, 1, blocks),
         group=(32, 2, queries),
         constants={
@@ -198,7 +191,6 @@ def test_single_queries_in_two_passes(tmp_path: Path, t: str) -> None:
         ("sdpa_vector_2pass_2", metal(t), width),
         {0: partial, 1: sums, 2: tops, 3: blank((1, 4, queries, width), t), 4: i32(blocks)},
         [3],
-        tmp_path,
         threadgroups=(4, queries),
         group=(1024,),
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -38,7 +36,7 @@ REDUCE = {
 @pytest.mark.parametrize(
     ("kind", "columns"), [("single_row", 77), ("single_row", 1000), ("looped", 5003)]
 )
-def test_softmax_and_logsumexp(tmp_path: Path, t: str, kind: str, columns: int) -> None:
+def test_softmax_and_logsumexp(t: str, kind: str, columns: int) -> None:
     x = numbers((3, columns), t, 1, scale=3)
     threads = 1024 if kind == "looped" else -(-columns // 128) * 32
     exact = np.exp(x - x.max(1, keepdims=True))
@@ -48,7 +46,7 @@ def test_softmax_and_logsumexp(tmp_path: Path, t: str, kind: str, columns: int) 
     options = {"threadgroups": (3,), "group": (threads,)}
     for precise in (("float",), ()):
         name = ("softmax_" + kind, metal(t), *precise)
-        (out,) = launch("softmax", name, buffers | {1: blank(x.shape, t)}, [1], tmp_path, **options)
+        (out,) = launch("softmax", name, buffers | {1: blank(x.shape, t)}, [1], **options)
         if precise or t == "float32":
             np.testing.assert_allclose(
                 decode(out, t), exact, rtol={"float32": 2e-5}.get(t, 1e-2), atol=1e-7
@@ -56,9 +54,7 @@ def test_softmax_and_logsumexp(tmp_path: Path, t: str, kind: str, columns: int) 
         else:
             np.testing.assert_allclose(decode(out, t), exact, rtol=0.2, atol=0.01)
     name = "logsumexp" if kind == "single_row" else "logsumexp_looped"
-    (out,) = launch(
-        "logsumexp", (name, metal(t)), buffers | {1: blank((3,), t)}, [1], tmp_path, **options
-    )
+    (out,) = launch("logsumexp", (name, metal(t)), buffers | {1: blank((3,), t)}, [1], **options)
     np.testing.assert_allclose(decode(out, t), top, rtol={"float32": 1e-5}.get(t, 1e-2))
 
 
@@ -81,7 +77,7 @@ def operand(name: str, t: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("t", TYPES)
-def test_reductions_of_all_elements_and_of_rows(tmp_path: Path, t: str) -> None:
+def test_reductions_of_all_elements_and_of_rows(t: str) -> None:
     for name, op, source, result in reduction_operations():
         if source != t or (t == "complex64" and name in ("min", "max", "prod")):
             continue  # NumPy orders complex numbers otherwise
@@ -92,7 +88,6 @@ def test_reductions_of_all_elements_and_of_rows(tmp_path: Path, t: str) -> None:
             ("all_reduce", *functor),
             {0: encode(x, t), 1: blank((1,), result), 2: i64(x.size), 3: i64(x.size)},
             [1],
-            tmp_path,
             grid=(64,),
             group=(64,),
         )
@@ -103,7 +98,6 @@ def test_reductions_of_all_elements_and_of_rows(tmp_path: Path, t: str) -> None:
             ("row_reduce_simple", *functor),
             {0: encode(x, t), 1: blank((10,), result), 2: i64(13), 3: i64(10)},
             [1],
-            tmp_path,
             grid=(32, 3),
             group=(32,),
         )
@@ -139,9 +133,7 @@ def rows(x: np.ndarray, axes: tuple[int, ...]) -> dict[int, np.ndarray]:
         ("row_reduce_looped", (3, 2, 2, 3, 2, 90), (0, 2, 4, 5), 5, (32,)),
     ],
 )
-def test_reductions_of_rows(
-    tmp_path: Path, kernel: str, shape, axes, n: int, group, index: str
-) -> None:
+def test_reductions_of_rows(kernel: str, shape, axes, n: int, group, index: str) -> None:
     x = numbers(shape, "int32", 1)
     exact = x.sum(axes)
     outer = int(np.prod([shape[a] for a in axes[:-1]]))
@@ -151,7 +143,6 @@ def test_reductions_of_rows(
         (kernel, "int", "int", "Sum<int>", index, n),
         {0: x, 1: blank(exact.shape, "int32")} | rows(x, axes),
         [1],
-        tmp_path,
         grid=grid,
         group=group,
     )
@@ -164,9 +155,7 @@ def test_reductions_of_rows(
     ("shape", "axes", "n"),
     [((3, 70, 45), (1,), 1), ((5, 3, 11, 128), (0, 2), 2), ((2, 2, 3, 2, 7, 10), (1, 3, 4), 5)],
 )
-def test_reductions_of_columns(
-    tmp_path: Path, kernel: str, shape, axes, n: int, index: str
-) -> None:
+def test_reductions_of_columns(kernel: str, shape, axes, n: int, index: str) -> None:
     """The last dimension is kept, and so are some before."""
     x = numbers(shape, "float16", 1)
     x = np.rint(x * 4)
@@ -204,13 +193,12 @@ def test_reductions_of_columns(
         (kernel, "half", "half", "Sum<half>", index, n, *tile),
         buffers,
         [1],
-        tmp_path,
         **options,
     )
     assert_close(out, exact, "float16", terms=4)
 
 
-def test_reductions_of_long_columns(tmp_path: Path) -> None:
+def test_reductions_of_long_columns() -> None:
     """In 32 blocks, whose results are reduced again; and the first of two passes over wider ones."""
     x = numbers((700, 6), "int32", 1)
     common = {
@@ -230,7 +218,6 @@ def test_reductions_of_long_columns(tmp_path: Path) -> None:
         ("col_reduce_longcolumn", "int", "int", "Sum<int>", "int", 1),
         common | {1: blank((32, 6), "int32"), 11: i64(6)},
         [1],
-        tmp_path,
         threadgroups=(1, 1, 32),
         group=(6, 22),
     )
@@ -242,14 +229,13 @@ def test_reductions_of_long_columns(tmp_path: Path) -> None:
         ("col_reduce_2pass", "int", "int", "Sum<int>", "int", 1, 32, 32),
         again | {1: blank((32, 50), "int32"), 11: i64(1)},
         [1],
-        tmp_path,
         grid=(256 * 2, 1, 32),
         group=(256,),
     )
     np.testing.assert_array_equal(partial.sum(0), wide.sum(0))
 
 
-def test_initial_values(tmp_path: Path) -> None:
+def test_initial_values() -> None:
     for op, t, value in (
         ("Sum", "float32", 0),
         ("Prod", "int32", 1),
@@ -261,7 +247,6 @@ def test_initial_values(tmp_path: Path) -> None:
             ("init_reduce", metal(t), f"{op}<{metal(t)}>"),
             {0: blank((70,), t)},
             [0],
-            tmp_path,
             grid=(70,),
             group=(32,),
         )
@@ -288,7 +273,7 @@ def neutral(name: str, t: str) -> float | int | bool:
 
 
 @pytest.mark.parametrize("t", TYPES)
-def test_scans(tmp_path: Path, t: str) -> None:
+def test_scans(t: str) -> None:
     """Each operation of the type once: along rows or columns, either way, with the number itself or without."""
     for case, (name, op, source, result) in enumerate(scan_operations()):
         if source != t or (t == "complex64" and name != "sum"):
@@ -337,7 +322,6 @@ def test_scans(tmp_path: Path, t: str) -> None:
                 ("contiguous_scan", *arguments),
                 {0: encode(x, t), 1: blank(x.shape, result), 2: i64(length)},
                 [1],
-                tmp_path,
                 threadgroups=(1, 3),
                 group=(256,),
             )
@@ -354,7 +338,6 @@ def test_scans(tmp_path: Path, t: str) -> None:
                     **{3: i64(columns), 4: i64(2)},
                 },
                 [1],
-                tmp_path,
                 threadgroups=(2, 1),
                 group=(32 // reads * 32,),
             )
@@ -369,7 +352,7 @@ def order(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("t", [each for each in TYPES if each != "bool_"])
-def test_sort_of_blocks(tmp_path: Path, t: str) -> None:
+def test_sort_of_blocks(t: str) -> None:
     """Values and places, along rows and along columns, of fewer elements than a block."""
     x = numbers((3, 100), t, 1)
     if t in ("float32", "float16"):
@@ -392,7 +375,6 @@ def test_sort_of_blocks(tmp_path: Path, t: str) -> None:
                 6: i32(100),
             },
             [1],
-            tmp_path,
             threadgroups=(1, 3),
             group=(threads,),
         )
@@ -411,7 +393,6 @@ def test_sort_of_blocks(tmp_path: Path, t: str) -> None:
             **{5: i32(1), 6: i32(3), 7: i64(1), 8: i64(1)},
         },
         [1],
-        tmp_path,
         threadgroups=(1, 3),
         group=(threads,),
     )
@@ -430,7 +411,7 @@ def check_sorted(out: np.ndarray, exact: np.ndarray, x: np.ndarray, t: str, argu
 
 
 @pytest.mark.parametrize("t", ["float32", "int32", "bfloat16", "int64", "uint8"])
-def test_sort_of_many_blocks(tmp_path: Path, t: str) -> None:
+def test_sort_of_many_blocks(t: str) -> None:
     """Blocks that are sorted, and merged in pairs until one is left."""
     threads = 256 if t in WIDE else 512
     block = threads * 4
@@ -446,7 +427,6 @@ def test_sort_of_many_blocks(tmp_path: Path, t: str) -> None:
             **{3: i32(size), 4: i32(1), 5: i32(1), 6: i32(2), 7: i64(size)},
         },
         [1, 2],
-        tmp_path,
         threadgroups=(blocks, 2),
         group=(threads,),
     )
@@ -459,7 +439,6 @@ def test_sort_of_many_blocks(tmp_path: Path, t: str) -> None:
             common
             | {0: blank((2, blocks + 1), "uint32"), 3: i32(size), 4: i32(tiles), 5: i32(blocks)},
             [0],
-            tmp_path,
             threadgroups=(1, 2),
             group=(blocks + 1,),
         )
@@ -470,7 +449,6 @@ def test_sort_of_many_blocks(tmp_path: Path, t: str) -> None:
             | {0: parts, 3: blank(x.shape, t), 4: blank(x.shape, "uint32")}
             | {5: i32(size), 6: i32(tiles), 7: i32(blocks)},
             [3, 4],
-            tmp_path,
             threadgroups=(blocks, 2),
             group=(threads,),
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -117,7 +116,7 @@ def domain(op: str, t: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("t", TYPES)
-def test_unary(tmp_path: Path, t: str) -> None:
+def test_unary(t: str) -> None:
     """Every operation of the type, in one library."""
     for op, source, target in chosen(unary_operations(), t):
         if (
@@ -135,7 +134,6 @@ def test_unary(tmp_path: Path, t: str) -> None:
             ("unary_v", metal(source), metal(target), op),
             {0: encode(x, t), 1: blank((SIZE,), target), 2: np.array([SIZE], np.uint32)},
             [1],
-            tmp_path,
             grid=(-(-SIZE // split(t)),),
             group=(64,),
         )
@@ -149,7 +147,7 @@ def test_unary(tmp_path: Path, t: str) -> None:
 @pytest.mark.parametrize(
     ("kernel", "index"), [("unary_g", "int"), ("unary_g", "int64_t"), ("unary_v2", "")]
 )
-def test_unary_layouts(tmp_path: Path, kernel: str, index: str) -> None:
+def test_unary_layouts(kernel: str, index: str) -> None:
     x = numbers((7, 5, 33), "float32", 1)
     if kernel == "unary_v2":
         buffers = {0: encode(x, "float32"), 1: blank(x.shape, "float32"), 2: i64(x.size)}
@@ -169,7 +167,6 @@ def test_unary_layouts(tmp_path: Path, kernel: str, index: str) -> None:
         (kernel, "float", "float", "Negative", *arguments),
         buffers,
         [1],
-        tmp_path,
         grid=grid,
         group=(8, 4, 1),
     )
@@ -177,7 +174,7 @@ def test_unary_layouts(tmp_path: Path, kernel: str, index: str) -> None:
 
 
 @pytest.mark.parametrize("t", TYPES)
-def test_binary(tmp_path: Path, t: str) -> None:
+def test_binary(t: str) -> None:
     for op, source, target in chosen(binary_operations(), t):
         if op not in BINARY:
             continue
@@ -213,7 +210,6 @@ def test_binary(tmp_path: Path, t: str) -> None:
                 3: np.array([SIZE], np.uint32),
             },
             [2],
-            tmp_path,
             grid=(-(-SIZE // split(t)),),
             group=(64,),
         )
@@ -221,7 +217,7 @@ def test_binary(tmp_path: Path, t: str) -> None:
 
 
 @pytest.mark.parametrize("t", ["int32", "uint8", "int64", "float32", "float16", "bfloat16"])
-def test_division(tmp_path: Path, t: str) -> None:
+def test_division(t: str) -> None:
     """Divide, Remainder and DivMod: integers are rounded down."""
     a, b = numbers((SIZE,), t, 1), numbers((SIZE,), t, 2)
     b = np.where(b == 0, 3, b).astype(b.dtype)
@@ -233,7 +229,6 @@ def test_division(tmp_path: Path, t: str) -> None:
         ("binary_vv", metal(t), metal(t), "Remainder"),
         given | {3: size},
         [2],
-        tmp_path,
         grid=grid,
         group=(64,),
     )
@@ -243,7 +238,6 @@ def test_division(tmp_path: Path, t: str) -> None:
         ("binary_vv", metal(t), metal(t), "DivMod"),
         given | {3: blank((SIZE,), t), 4: size},
         [2, 3],
-        tmp_path,
         grid=grid,
         group=(64,),
     )
@@ -268,9 +262,7 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize(("kernel", "arguments", "size", "grid"), LAYOUTS)
-def test_binary_of_scalars_and_vectors(
-    tmp_path: Path, kernel: str, arguments, size: int, grid
-) -> None:
+def test_binary_of_scalars_and_vectors(kernel: str, arguments, size: int, grid) -> None:
     kind = kernel.removeprefix("binary_").removesuffix("2")
     a = numbers((1 if kind[0] == "s" else size,), "float32", 1)
     b = numbers((1 if kind[1] == "s" else size,), "float32", 2)
@@ -282,7 +274,6 @@ def test_binary_of_scalars_and_vectors(
         (kernel, "float", "float", "Subtract", *arguments),
         buffers,
         [2],
-        tmp_path,
         grid=grid,
         group=(32,),
     )
@@ -291,7 +282,7 @@ def test_binary_of_scalars_and_vectors(
 
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("ndim", [1, 2, 3, 4])
-def test_binary_and_select_of_strided_arrays(tmp_path: Path, ndim: int, large: bool) -> None:
+def test_binary_and_select_of_strided_arrays(ndim: int, large: bool) -> None:
     """The second operand is transposed, the third is broadcast along its last dimension."""
     shape = (5, 2, 7, 9)[4 - ndim :]
     index = () if large else ("int",)
@@ -315,7 +306,6 @@ def test_binary_and_select_of_strided_arrays(tmp_path: Path, ndim: int, large: b
         (f"binary_g{suffix}", "float", "float", "Subtract", *index),
         given | more,
         [2],
-        tmp_path,
         grid=grid,
         group=(4,),
     )
@@ -341,7 +331,6 @@ def test_binary_and_select_of_strided_arrays(tmp_path: Path, ndim: int, large: b
         }
         | more,
         [3],
-        tmp_path,
         grid=grid,
         group=(4,),
     )
@@ -349,7 +338,7 @@ def test_binary_and_select_of_strided_arrays(tmp_path: Path, ndim: int, large: b
 
 
 @pytest.mark.parametrize("t", TYPES)
-def test_select(tmp_path: Path, t: str) -> None:
+def test_select(t: str) -> None:
     picks, a, b = numbers((SIZE,), "bool_", 1), numbers((SIZE,), t, 2), numbers((1,), t, 3)
     (out,) = launch(
         "ternary",
@@ -362,7 +351,6 @@ def test_select(tmp_path: Path, t: str) -> None:
             4: np.array([SIZE], np.uint32),
         },
         [3],
-        tmp_path,
         grid=(-(-SIZE // split(t)),),
         group=(64,),
     )
@@ -370,14 +358,13 @@ def test_select(tmp_path: Path, t: str) -> None:
 
 
 @pytest.mark.parametrize("t", [each for each in TYPES if each not in ("bool_", "complex64")])
-def test_arange(tmp_path: Path, t: str) -> None:
+def test_arange(t: str) -> None:
     start, step = encode(np.array([3]), t), encode(np.array([2]), t)
     (out,) = launch(
         "arange",
         ("arange", metal(t)),
         {0: start, 1: step, 2: blank((101,), t)},
         [2],
-        tmp_path,
         grid=(101,),
         group=(32,),
     )
@@ -386,7 +373,7 @@ def test_arange(tmp_path: Path, t: str) -> None:
 
 
 @pytest.mark.parametrize("source", TYPES)
-def test_copy_to_each_type(tmp_path: Path, source: str) -> None:
+def test_copy_to_each_type(source: str) -> None:
     x = np.abs(numbers((SIZE,), source, 1)) if source != "bool_" else numbers((SIZE,), source, 1)
     for target in list(TYPES)[list(TYPES).index(source) % 4 :: 4]:
         if source == "complex64" and target != "complex64":
@@ -396,7 +383,6 @@ def test_copy_to_each_type(tmp_path: Path, source: str) -> None:
             ("copy_v", metal(source), metal(target)),
             {0: encode(x, source), 1: blank((SIZE,), target), 2: np.array([SIZE], np.uint32)},
             [1],
-            tmp_path,
             grid=(-(-SIZE // max(1, 8 // np.dtype(out_type(target)).itemsize)),),
             group=(64,),
         )
@@ -410,7 +396,7 @@ def out_type(t: str) -> str:
 
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("ndim", [1, 2, 3, 4])
-def test_copy_between_strided_arrays(tmp_path: Path, ndim: int, dynamic: bool) -> None:
+def test_copy_between_strided_arrays(ndim: int, dynamic: bool) -> None:
     """From a transposed array into every second column of another one; `dynamic` gives both an offset."""
     shape = (3, 2, 7, 9)[4 - ndim :]
     x = numbers(shape[::-1], "float32", 1)
@@ -430,9 +416,7 @@ def test_copy_between_strided_arrays(tmp_path: Path, ndim: int, dynamic: bool) -
         buffers |= {3: from_strides, 4: to_strides}
     if dynamic:
         buffers |= {6: i64(0), 7: i64(3)}
-    (out,) = launch(
-        "copy", (name, "float", "float", *index), buffers, [1], tmp_path, grid=grid, group=(4,)
-    )
+    (out,) = launch("copy", (name, "float", "float", *index), buffers, [1], grid=grid, group=(4,))
     wide[..., :] = 0
     flat = np.zeros(wide.size, np.float32)
     places = sum(np.indices(shape)[i] * to_strides[i] for i in range(ndim)) + 3 * dynamic
@@ -440,14 +424,13 @@ def test_copy_between_strided_arrays(tmp_path: Path, ndim: int, dynamic: bool) -
     np.testing.assert_array_equal(out.ravel(), flat)
 
 
-def test_all_layouts_of_copies_to_contiguous_arrays(tmp_path: Path) -> None:
+def test_all_layouts_of_copies_to_contiguous_arrays() -> None:
     x = numbers((7, 9), "float32", 1)
     (out,) = launch(
         "copy",
         ("copy_g_nd2", "float", "half", "int"),
         {0: encode(x, "float32"), 1: blank((9, 7), "float16"), 3: i64(1, 9)},
         [1],
-        tmp_path,
         grid=(7, 9),
         group=(4, 4),
     )
@@ -457,14 +440,13 @@ def test_all_layouts_of_copies_to_contiguous_arrays(tmp_path: Path) -> None:
         ("copy_s", "float", "int"),
         {0: encode(x[:1, :1], "float32"), 1: blank((70,), "int32"), 2: np.array([70], np.uint32)},
         [1],
-        tmp_path,
         grid=(35,),
         group=(8,),
     )
     np.testing.assert_array_equal(out, np.full(70, np.trunc(x[0, 0])))
 
 
-def test_fp8(tmp_path: Path) -> None:
+def test_fp8() -> None:
     """To E4M3 and back: each of its numbers is itself."""
     codes = np.array([c for c in range(256) if c & 0x7F != 0x7F], np.uint8)
     for t in FLOATS:
@@ -475,7 +457,6 @@ def test_fp8(tmp_path: Path) -> None:
             ("unary_v", "uint8_t", metal(t), "FromFP8"),
             {0: codes, 1: blank(codes.shape, t), 2: size},
             [1],
-            tmp_path,
             grid=grid,
             group=(32,),
         )
@@ -489,7 +470,6 @@ def test_fp8(tmp_path: Path) -> None:
             ("unary_v", metal(t), "uint8_t", "ToFP8"),
             {0: wide, 1: blank(codes.shape, "uint8"), 2: size},
             [1],
-            tmp_path,
             grid=grid,
             group=(32,),
         )

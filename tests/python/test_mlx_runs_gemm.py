@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+import triton_metal_host as metal_api
 
 from mlx_kernels import include_folder
 from mlx_kernels.matrices import TRANSPOSITIONS
@@ -63,9 +62,7 @@ def gemm_params(m, n, k, lda, ldb, tile, strides=(0, 0, 0), swizzle=0, batch_ndi
         ("float16", "nn", (200, 70, 64)),
     ],
 )
-def test_fused(
-    tmp_path: Path, generation: str, t: str, transposition: str, shape: tuple[int, int, int]
-) -> None:
+def test_fused(generation: str, t: str, transposition: str, shape: tuple[int, int, int]) -> None:
     """In batches of two, with the tiles of four rows of tiles swizzled."""
     suffix, tile = GENERATIONS[generation]
     (m, n, k), (bm, bn, bk, wm, wn) = shape, tile
@@ -84,7 +81,6 @@ def test_fused(
             7: i64(m * k, k * n),
         },
         [3],
-        tmp_path,
         threadgroups=(tiles(n, bn) << swizzle, rows, 2),
         group=(32, wn, wm),
         constants={
@@ -99,7 +95,7 @@ def test_fused(
     assert_close(out, exact, t, terms=k)
 
 
-def add_scaled(directory: Path, generation: str, shape: tuple[int, int, int]) -> None:
+def add_scaled(generation: str, shape: tuple[int, int, int]) -> None:
     """0.5 * a @ b - 2 * c, with c transposed."""
     suffix, tile = GENERATIONS[generation]
     (m, n, k), (bm, bn, bk, wm, wn) = shape, tile
@@ -117,7 +113,6 @@ def add_scaled(directory: Path, generation: str, shape: tuple[int, int, int]) ->
             5: raw(i32(1, m), i64(0), f32(0.5, -2.0)),
         },
         [3],
-        directory,
         threadgroups=(tiles(n, bn), tiles(m, bm)),
         group=(32, wn, wm),
         constants={
@@ -133,17 +128,19 @@ def add_scaled(directory: Path, generation: str, shape: tuple[int, int, int]) ->
 
 
 @pytest.mark.parametrize(("generation", "shape"), [("steel", (64, 32, 30)), ("nax", (65, 40, 30))])
-def test_fused_with_addend(tmp_path: Path, generation: str, shape: tuple[int, int, int]) -> None:
-    add_scaled(tmp_path, generation, shape)
+def test_fused_with_addend(generation: str, shape: tuple[int, int, int]) -> None:
+    add_scaled(generation, shape)
 
 
-def test_defect_addend_is_read_below_its_last_row(tmp_path: Path) -> None:
+def test_defect_addend_is_read_below_its_last_row() -> None:
     """MLX's apply_epilogue_safe compares columns with the tile's end, and no rows."""
-    with pytest.raises(AssertionError, match=r"a load of 4 bytes at byte \d+ of 'C' \(buffer 2\)"):
-        add_scaled(tmp_path, "steel", (65, 40, 30))
+    with pytest.raises(
+        metal_api.LaunchError, match=r"a load of 4 bytes at byte \d+ of 'C' \(buffer 2\)"
+    ):
+        add_scaled("steel", (65, 40, 30))
 
 
-def test_fused_complex(tmp_path: Path) -> None:
+def test_fused_complex() -> None:
     m, n, k = 37, 41, 20
     a, b, lda, ldb, exact = operands(m, n, k, "complex64", "nt")
     tile = (32, 32, 16, 2, 2)
@@ -152,7 +149,6 @@ def test_fused_complex(tmp_path: Path) -> None:
         ("gemm", "complex64_t", *tile, False, True, "float"),
         {0: a, 1: b, 3: blank((m, n), "complex64"), 4: gemm_params(m, n, k, lda, ldb, tile)},
         [3],
-        tmp_path,
         threadgroups=(2, 2),
         group=(32, 2, 2),
         constants={10: False, 100: False, 110: False, 200: False, 201: False, 202: False},
@@ -162,7 +158,7 @@ def test_fused_complex(tmp_path: Path) -> None:
 
 @BOTH
 @ALL_FLOATS
-def test_split_k(tmp_path: Path, generation: str, t: str) -> None:
+def test_split_k(generation: str, t: str) -> None:
     """Partial sums in float32, and the kernel that adds them up."""
     suffix, tile = GENERATIONS[generation]
     bm, bn, bk, wm, wn = tile
@@ -182,7 +178,6 @@ def test_split_k(tmp_path: Path, generation: str, t: str) -> None:
         ("gemm_splitk" + suffix, metal(t), *result, *tile, False, True, *aligned),
         {0: a, 1: b, 2: blank((parts, m, n), "float32"), 3: params},
         [2],
-        tmp_path,
         threadgroups=(counts[0] * counts[1] * parts,) if suffix else counts,
         group=(32, wn, wm),
         constants={200: False, 201: False} if suffix else {},
@@ -193,7 +188,6 @@ def test_split_k(tmp_path: Path, generation: str, t: str) -> None:
         ("gemm_splitk_accum", "float", metal(t)),
         {0: partial, 1: blank((m, n), t), 2: i32(parts), 3: i32(m * n), 4: i32(n)},
         [1],
-        tmp_path,
         grid=(n, m),
         group=(8, 8),
     )
@@ -202,7 +196,7 @@ def test_split_k(tmp_path: Path, generation: str, t: str) -> None:
 
 @BOTH
 @ALL_FLOATS
-def test_segmented(tmp_path: Path, generation: str, t: str) -> None:
+def test_segmented(generation: str, t: str) -> None:
     suffix, tile = GENERATIONS[generation]
     bm, bn, bk, wm, wn = tile
     m, n, k = 50, 70, 2 * bk + 40
@@ -220,7 +214,6 @@ def test_segmented(tmp_path: Path, generation: str, t: str) -> None:
             4: gemm_params(m, n, k, lda, ldb, tile, (0, 0, m * n)),
         },
         [3],
-        tmp_path,
         threadgroups=(tiles(n, bn), tiles(m, bm), 4),
         group=(32, wn, wm),
         constants={199: True, 200: False, 201: False},
@@ -233,30 +226,24 @@ def test_segmented(tmp_path: Path, generation: str, t: str) -> None:
     ("suffix", "tile"), [("", (16, 64, 16, 1, 2)), ("_nax", (16, 128, 128, 1, 4))]
 )
 @ALL_FLOATS
-def test_gather_of_right_operands(
-    tmp_path: Path, suffix: str, tile: tuple[int, ...], t: str
-) -> None:
+def test_gather_of_right_operands(suffix: str, tile: tuple[int, ...], t: str) -> None:
     """Each row is multiplied by the matrix that its index names; the indices are sorted."""
-    gather_right(tmp_path, suffix, tile, t, np.sort(generator().integers(0, 4, 21)))
+    gather_right(suffix, tile, t, np.sort(generator().integers(0, 4, 21)))
 
 
-def test_gather_with_two_rows_of_simdgroups(tmp_path: Path) -> None:
+def test_gather_with_two_rows_of_simdgroups() -> None:
     """As many indices in either half."""
     indices = np.repeat([0, 2, 1, 3], 16)[:60]
-    gather_right(tmp_path, "_nax", (64, 128, 128, 2, 4), "float16", indices)
+    gather_right("_nax", (64, 128, 128, 2, 4), "float16", indices)
 
 
-def test_defect_simdgroups_come_to_a_barrier_a_different_number_of_times(tmp_path: Path) -> None:
+def test_defect_simdgroups_come_to_a_barrier_a_different_number_of_times() -> None:
     """In MLX's gather_mm_rhs_nax, a SIMD-group goes round a loop with a barrier for each index among its own rows."""
-    with pytest.raises(AssertionError, match="SIMD-groups wait at a barrier"):
-        gather_right(
-            tmp_path, "_nax", (64, 128, 128, 2, 4), "float16", np.repeat([0, 1, 2], [10, 6, 44])
-        )
+    with pytest.raises(metal_api.LaunchError, match="SIMD-groups wait at a barrier"):
+        gather_right("_nax", (64, 128, 128, 2, 4), "float16", np.repeat([0, 1, 2], [10, 6, 44]))
 
 
-def gather_right(
-    directory: Path, suffix: str, tile: tuple[int, ...], t: str, indices: np.ndarray
-) -> None:
+def gather_right(suffix: str, tile: tuple[int, ...], t: str, indices: np.ndarray) -> None:
     bm, bn, _, wm, wn = tile
     m, n, k = len(indices), 150, 140
     indices = indices.astype(np.uint32)
@@ -272,7 +259,6 @@ def gather_right(
             4: gemm_params(m, n, k, k, k, tile, (0, n * k, 0)),
         },
         [3],
-        directory,
         threadgroups=(tiles(n, bn), tiles(m, bm)),
         group=(32, wn, wm),
         constants={200: False, 201: False, 202: False},
@@ -281,7 +267,7 @@ def gather_right(
 
 
 @ALL_FLOATS
-def test_gather_of_both_operands(tmp_path: Path, t: str) -> None:
+def test_gather_of_both_operands(t: str) -> None:
     tile = (32, 32, 16, 2, 2)
     m, n, k = 40, 37, 21
     a, b = numbers((3, m, k), t, 1), numbers((5, k, n), t, 2)
@@ -307,7 +293,6 @@ def test_gather_of_both_operands(tmp_path: Path, t: str) -> None:
             14: i64(k * n),
         },
         [4],
-        tmp_path,
         threadgroups=(2, 2, 4),
         group=(32, 2, 2),
         constants={10: False, 200: False, 201: False, 202: False},

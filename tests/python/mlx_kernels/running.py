@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import triton_metal_host as metal_api
 
-from metal_run import run
 from mlx_kernels import FAMILIES
-from mlx_kernels.family import TYPES, Family, Instance, include_folder, instance
+from mlx_kernels.family import (
+    KERNELS,
+    TYPES,
+    Family,
+    Instance,
+    include_folder,
+    instance,
+    source_folder,
+)
 
 _BY_NAME = {family.name: family for family in FAMILIES}
 NUMPY = {
@@ -104,40 +114,108 @@ def blank(shape: Sequence[int], t: str) -> np.ndarray:
     )
 
 
+@cache
+def _device() -> metal_api.Device:
+    return metal_api.Device(checks=os.environ.get("TRITON_METAL_MLX_CHECKS", "bounds").split(","))
+
+
+@cache
+def _library(text: str, folder: Path) -> metal_api.Library:
+    return _device().library(text, include=[folder])
+
+
+@cache
+def _pipeline(
+    text: str, folder: Path, name: str, constants: tuple[tuple[int, object], ...]
+) -> metal_api.Pipeline:
+    return _device().pipeline(_library(text, folder).function(name, dict(constants)))
+
+
+def _bound(pipeline: metal_api.Pipeline, buffers: Mapping[int, np.ndarray]) -> dict[int, object]:
+    """The memory of each buffer: a copy, if the kernel writes it, and one element for what MLX leaves unbound."""
+    result: dict[int, object] = {}
+    for parameter in pipeline.function.info.buffers:
+        if parameter.index in buffers:
+            array = np.asarray(buffers[parameter.index], order="C")
+            written = parameter.index in pipeline.written_buffers
+            result[parameter.index] = array.copy() if written else array
+        elif parameter.exists:
+            result[parameter.index] = np.zeros(max(1, parameter.size), np.uint8)
+    unknown = set(buffers) - {parameter.index for parameter in pipeline.function.info.buffers}
+    assert not unknown, f"{pipeline.function.info} has no buffers {sorted(unknown)}"
+    return result
+
+
+def _run(
+    pipeline: metal_api.Pipeline,
+    buffers: Mapping[int, np.ndarray],
+    outputs: Sequence[int],
+    threadgroups: Sequence[int] | None,
+    grid: Sequence[int] | None,
+    group: Sequence[int],
+) -> list[np.ndarray]:
+    memory = _bound(pipeline, buffers)
+    pipeline(
+        arguments={index: metal_api.Buffer(array) for index, array in memory.items()},
+        threads_per_threadgroup=tuple(map(int, group)),
+        **(
+            {"threads": tuple(map(int, grid))}
+            if grid
+            else {"threadgroups": tuple(map(int, threadgroups or (1,)))}
+        ),
+    )
+    return [memory[index] for index in outputs]
+
+
 def launch(
     of: Family | str,
     kernel: Instance | tuple[object, ...],
     buffers: Mapping[int, np.ndarray],
     outputs: Sequence[int],
-    directory: Path,
     *,
     threadgroups: Sequence[int] | None = None,
     grid: Sequence[int] | None = None,
     group: Sequence[int] = (32,),
     constants: Mapping[int, object] | None = None,
-    options: Sequence[str] = (),
 ) -> list[np.ndarray]:
-    """Runs a kernel, checked, and returns the buffers `outputs`. A kernel is given by its function and template arguments."""
+    """Runs a kernel, checked, and returns the buffers `outputs`. A kernel is given by its function and template arguments.
+
+    What launches are checked for is "bounds", or what TRITON_METAL_MLX_CHECKS names. Raises `LaunchError` with what a
+    check has found; the arrays that are given stay as they are.
+    """
     chosen = family(of) if isinstance(of, str) else of
-    each = kernel if isinstance(kernel, Instance) else instance("k", *kernel)  # type: ignore[arg-type]
+    arguments = kernel.arguments if isinstance(kernel, Instance) else kernel[1:]
+    function = kernel.function if isinstance(kernel, Instance) else str(kernel[0])
+    text = chosen.text([instance("k", function, *arguments)])
+    folder = include_folder()
+    assert folder is not None
+    pipeline = _pipeline(text, folder, "k", tuple((constants or {}).items()))
+    return _run(pipeline, buffers, outputs, threadgroups, grid, group)
 
-    def joined(sizes: Sequence[int]) -> str:
-        return ",".join(str(int(size)) for size in sizes)
 
-    where = f"--grid={joined(grid)}" if grid else f"--threadgroups={joined(threadgroups or (1,))}"
-    values = {i: str(v).lower() for i, v in (constants or {}).items()}
-    return run(
-        chosen.text([each]),
-        directory,
-        {str(index): array for index, array in buffers.items()},
-        [str(index) for index in outputs],
-        where,
-        f"--group={joined(group)}",
-        f"-I{include_folder()}",
-        "--check=bounds",
-        *(f"--constant={index}={value}" for index, value in values.items()),
-        *options,
-    )
+def built(
+    file: str, name: str, constants: Mapping[int, object] | None = None
+) -> metal_api.Pipeline:
+    """A kernel that one of the files of MLX's build makes; the installed package does not have them."""
+    folder = source_folder()
+    assert folder is not None
+    text = f'#include "{KERNELS}/{file}.metal"\n'
+    return _pipeline(text, folder, name, tuple((constants or {}).items()))
+
+
+def launch_built(
+    file: str,
+    name: str,
+    buffers: Mapping[int, np.ndarray],
+    outputs: Sequence[int],
+    *,
+    threadgroups: Sequence[int] | None = None,
+    grid: Sequence[int] | None = None,
+    group: Sequence[int] = (32,),
+    constants: Mapping[int, object] | None = None,
+) -> list[np.ndarray]:
+    """Runs a kernel of a file of MLX's build, as `launch` does."""
+    return _run(built(file, name, constants), buffers, outputs, threadgroups, grid, group)
 
 
 def assert_close(

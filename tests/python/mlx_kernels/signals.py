@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import product
 
 from mlx_kernels.family import FLOATS, TYPES, Family, Instance, instance
 
@@ -51,6 +53,44 @@ def paley(prime: int) -> list[list[int]]:
     return rows
 
 
+#: First rows of four circulant matrices whose squares add up to 28 times the identity.
+WILLIAMSON_28 = ("+++--++", "+++--++", "++-++-+", "+-+--+-")
+
+
+def williamson(blocks: tuple[str, ...]) -> list[list[int]]:
+    """A Hadamard matrix of four circulant matrices, which are given by the signs of their first rows."""
+    a, b, c, d = (
+        [
+            [1 if row[(j - i) % len(row)] == "+" else -1 for j in range(len(row))]
+            for i in range(len(row))
+        ]
+        for row in blocks
+    )
+
+    def negative(matrix: list[list[int]]) -> list[list[int]]:
+        return [[-x for x in row] for row in matrix]
+
+    quarters = [
+        [a, b, c, d],
+        [negative(b), a, negative(d), c],
+        [negative(c), d, a, negative(b)],
+        [negative(d), negative(c), b, a],
+    ]
+    return [[x for part in row for x in part[i]] for row in quarters for i in range(len(a))]
+
+
+def hadamard_matrix(order: int) -> list[list[int]]:
+    """A Hadamard matrix of a power of two, or of 12, 20 or 28."""
+    if order == 28:
+        return williamson(WILLIAMSON_28)
+    if order in (12, 20):
+        return paley(order - 1)
+    if order == 1:
+        return [[1]]
+    half = hadamard_matrix(order // 2)
+    return [row + row for row in half] + [row + [-x for x in row] for row in half]
+
+
 def hadamard() -> Iterator[Instance]:
     for t in FLOATS:
         for size in (2, 64, 2048):
@@ -61,6 +101,17 @@ def hadamard() -> Iterator[Instance]:
         yield instance(f"m_12_{t}", "hadamard_m", TYPES[t], 64, 12, 4)
 
 
+def hadamard_factor(m: int) -> Iterator[Instance]:
+    """The kernels of one factor that is no power of two."""
+    for t, size in product(FLOATS, (2, 32, 512)):
+        yield instance(f"m_{m}_{size}_{t}", "hadamard_m", TYPES[t], size, m, 2)
+
+
+def codelet_and_header(m: int) -> str:
+    include = '#include "mlx/backend/metal/kernels/hadamard.h"\n'
+    return hadamard_codelet(m, hadamard_matrix(m)) + include
+
+
 FAMILIES = [
     Family("fft", ("utils.h", "fft.h"), fft, "fft"),
     Family(
@@ -68,7 +119,15 @@ FAMILIES = [
         ("utils.h",),
         hadamard,
         # The codelet comes before the header that calls it.
-        preamble=hadamard_codelet(12, paley(11))
-        + '#include "mlx/backend/metal/kernels/hadamard.h"\n',
+        preamble=codelet_and_header(12),
+    ),
+    *(
+        Family(
+            f"hadamard_{m}",
+            ("utils.h",),
+            partial(hadamard_factor, m),
+            preamble=codelet_and_header(m),
+        )
+        for m in (20, 28)
     ),
 ]
