@@ -11,7 +11,8 @@
 # make fuzz-ttir N=20000 SEED=1   changed and drawn texts of Triton IR, each of which must compile or be refused
 # make fuzz-programs N=20000 SEED=1   that many random programs against NumPy; ONLY=<number> runs one again and makes it small
 # make fuzz-metal COUNT=5000 SEED=0     mutated Metal texts on the host device: none may crash or hang it
-# make mlx-kernels MLX=CHECKOUT    every kernel that MLX's build makes, compiled; without MLX, from the installed headers
+# make mlx-kernels   every kernel of the installed MLX's headers, compiled, and all families run under all checks
+# make mlx-kernels MLX=CHECKOUT   the same, with the kernels that only MLX's source has
 # make packages TRITON=CHECKOUT   packages from PyPI with Triton kernels, and the tutorials of a checkout of Triton, without Triton
 # make pins      write requirements/*.txt anew from requirements/*.in, with hashes; needs uv
 # make wheels    the two wheels, checked and tried in an empty environment; they are left in dist/wheels
@@ -132,7 +133,10 @@ fuzz-metal: build
 	PYTHONPATH=python $(PYTHON_ENV)/python tests/fuzz/metal_texts.py --count $(or $(COUNT),1000) --seed $(or $(SEED),0) --jobs $(JOBS)
 
 mlx-kernels: setup-tests build
-	@$(PYTHON_ENV)/python scripts/compile-mlx-kernels $(if $(MLX),--source $(MLX)) --jobs $(JOBS)
+	$(PYTHON_ENV)/python scripts/compile-mlx-kernels --jobs $(JOBS)
+	$(if $(MLX),$(PYTHON_ENV)/python scripts/compile-mlx-kernels --source $(MLX) --jobs $(JOBS))
+	$(if $(MLX),TRITON_METAL_MLX_SOURCE=$(abspath $(MLX))) TRITON_METAL_MLX_CHECKS=all $(PYTEST) tests/python/test_mlx_runs_*.py \
+	  tests/python/test_mlx_tables.py
 
 packages: setup-tests build
 	@$(PYTHON_ENV)/python scripts/packages $(if $(TRITON),--tutorials $(TRITON))

@@ -18,6 +18,7 @@ from mlx_kernels.running import (
     launch,
     metal,
     numbers,
+    together,
 )
 
 pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
@@ -78,11 +79,16 @@ def operand(name: str, t: str, shape: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("t", TYPES)
 def test_reductions_of_all_elements_and_of_rows(t: str) -> None:
-    for name, op, source, result in reduction_operations():
-        if source != t or (t == "complex64" and name in ("min", "max", "prod")):
-            continue  # NumPy orders complex numbers otherwise
+    # NumPy orders complex numbers otherwise.
+    operations = [
+        (name, (metal(source), metal(result), f"{op}<{metal(result)}>"), result)
+        for name, op, source, result in reduction_operations()
+        if source == t and (t != "complex64" or name == "sum")
+    ]
+    kinds = ("all_reduce", "row_reduce_simple")
+    together("reduce", [(kind, *functor) for _, functor, _ in operations for kind in kinds])
+    for name, functor, result in operations:
         x = operand(name, t, (10, 13))
-        functor = metal(source), metal(result), f"{op}<{metal(result)}>"
         (out,) = launch(
             "reduce",
             ("all_reduce", *functor),
@@ -275,10 +281,18 @@ def neutral(name: str, t: str) -> float | int | bool:
 @pytest.mark.parametrize("t", TYPES)
 def test_scans(t: str) -> None:
     """Each operation of the type once: along rows or columns, either way, with the number itself or without."""
+    cases = []
     for case, (name, op, source, result) in enumerate(scan_operations()):
         if source != t or (t == "complex64" and name != "sum"):
             continue
         reverse, inclusive, contiguous = case % 2 == 1, case % 3 > 0, case % 5 < 3
+        reads = 2 if source in WIDE else 4
+        kind = "contiguous_scan" if contiguous else "strided_scan"
+        kernel = (kind, metal(source), metal(result), f"{op}<{metal(result)}>")
+        kernel += (reads, inclusive, reverse)
+        cases.append((name, result, kernel, reverse, inclusive, contiguous, reads))
+    together("scan", [each[2] for each in cases])
+    for name, result, kernel, reverse, inclusive, contiguous, reads in cases:
         length = 1100 if contiguous else 150
         if t in ("bool_",):
             x = numbers((3, length), t, 1)
@@ -307,19 +321,10 @@ def test_scans(t: str) -> None:
             exact = np.concatenate([first.astype(exact.dtype), exact[:, :-1]], 1)
         if reverse:
             exact = exact[:, ::-1]
-        reads = 2 if source in WIDE else 4
-        arguments = (
-            metal(source),
-            metal(result),
-            f"{op}<{metal(result)}>",
-            reads,
-            inclusive,
-            reverse,
-        )
         if contiguous:
             (out,) = launch(
                 "scan",
-                ("contiguous_scan", *arguments),
+                kernel,
                 {0: encode(x, t), 1: blank(x.shape, result), 2: i64(length)},
                 [1],
                 threadgroups=(1, 3),
@@ -332,7 +337,7 @@ def test_scans(t: str) -> None:
             wide_x[:, :3] = x.T
             (out,) = launch(
                 "scan",
-                ("strided_scan", *arguments),
+                kernel,
                 {
                     **{0: encode(wide_x, t), 1: blank(wide_x.shape, result), 2: i64(length)},
                     **{3: i64(columns), 4: i64(2)},
@@ -358,6 +363,14 @@ def test_sort_of_blocks(t: str) -> None:
     if t in ("float32", "float16"):
         x[1, 7] = np.nan
     threads = 32
+    together(
+        "sort",
+        [
+            ("block_sort", metal(t), metal(t), False, threads, 4),
+            ("block_sort", metal(t), "uint32_t", True, threads, 4),
+            ("block_sort_nc", metal(t), metal(t), False, threads, 4),
+        ],
+    )
     for argument in (False, True):
         result = "uint32" if argument else t
         arguments = metal(t), metal(result), argument, threads, 4
@@ -419,6 +432,7 @@ def test_sort_of_many_blocks(t: str) -> None:
     blocks = 3
     x = numbers((2, size), t, 1)
     arguments = metal(t), "uint32_t", True, threads, 4
+    together("sort", [(f"mb_block_{kind}", *arguments) for kind in ("sort", "partition", "merge")])
     values, places = launch(
         "sort",
         ("mb_block_sort", *arguments),

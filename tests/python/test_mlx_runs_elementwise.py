@@ -21,6 +21,7 @@ from mlx_kernels.running import (
     launch,
     metal,
     numbers,
+    together,
 )
 
 pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
@@ -117,17 +118,14 @@ def domain(op: str, t: str) -> np.ndarray:
 
 @pytest.mark.parametrize("t", TYPES)
 def test_unary(t: str) -> None:
-    """Every operation of the type, in one library."""
-    for op, source, target in chosen(unary_operations(), t):
-        if (
-            source != t
-            or op not in UNARY
-            or (op == "Ceil" and t == "bool_")
-            or (op == "Floor" and t == "bool_")
-        ):
-            continue
-        if t == "bool_" and op in ("Negative", "Sign", "Square", "Abs"):
-            continue  # NumPy has none of them
+    # NumPy has few operations for truth values.
+    operations = [
+        each
+        for each in chosen(unary_operations(), t)
+        if each[0] in UNARY and (t != "bool_" or each[0] == "LogicalNot")
+    ]
+    together("unary", [("unary_v", metal(s), metal(r), op) for op, s, r in operations])
+    for op, source, target in operations:
         x = domain(op, t)
         (out,) = launch(
             "unary",
@@ -175,22 +173,19 @@ def test_unary_layouts(kernel: str, index: str) -> None:
 
 @pytest.mark.parametrize("t", TYPES)
 def test_binary(t: str) -> None:
-    for op, source, target in chosen(binary_operations(), t):
-        if op not in BINARY:
-            continue
-        if t == "bool_" and op in ("Subtract", "Power"):
-            continue  # NumPy has none of them
-        if t == "complex64" and op in (
-            "Power",
-            "LogAddExp",
-            "Greater",
-            "GreaterEqual",
-            "Less",
-            "LessEqual",
-            "Maximum",
-            "Minimum",
-        ):
-            continue  # NumPy orders them otherwise
+    # NumPy has no difference of truth values, and orders complex numbers otherwise.
+    missing = {
+        "bool_": {"Subtract", "Power"},
+        "complex64": {"Power", "LogAddExp", "Maximum", "Minimum"}
+        | {"Greater", "GreaterEqual", "Less", "LessEqual"},
+    }.get(t, set())
+    operations = [
+        each
+        for each in chosen(binary_operations(), t)
+        if each[0] in BINARY and each[0] not in missing
+    ]
+    together("binary", [("binary_vv", metal(s), metal(r), op) for op, s, r in operations])
+    for op, source, target in operations:
         a, b = numbers((SIZE,), t, 1), numbers((SIZE,), t, 2)
         a[::7] = b[::7]
         if "Shift" in op or (op == "Power" and t not in FLOATS):
@@ -375,9 +370,11 @@ def test_arange(t: str) -> None:
 @pytest.mark.parametrize("source", TYPES)
 def test_copy_to_each_type(source: str) -> None:
     x = np.abs(numbers((SIZE,), source, 1)) if source != "bool_" else numbers((SIZE,), source, 1)
-    for target in list(TYPES)[list(TYPES).index(source) % 4 :: 4]:
-        if source == "complex64" and target != "complex64":
-            continue
+    targets = list(TYPES)[list(TYPES).index(source) % 4 :: 4]
+    if source == "complex64":
+        targets = [source]
+    together("copy", [("copy_v", metal(source), metal(target)) for target in targets])
+    for target in targets:
         (out,) = launch(
             "copy",
             ("copy_v", metal(source), metal(target)),
@@ -449,6 +446,14 @@ def test_all_layouts_of_copies_to_contiguous_arrays() -> None:
 def test_fp8() -> None:
     """To E4M3 and back: each of its numbers is itself."""
     codes = np.array([c for c in range(256) if c & 0x7F != 0x7F], np.uint8)
+    together(
+        "unary",
+        [
+            ("unary_v", *each)
+            for t in FLOATS
+            for each in (("uint8_t", metal(t), "FromFP8"), (metal(t), "uint8_t", "ToFP8"))
+        ],
+    )
     for t in FLOATS:
         size = np.array([codes.size], np.uint32)
         grid = (codes.size,)

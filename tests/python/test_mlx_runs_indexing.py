@@ -20,6 +20,7 @@ from mlx_kernels.running import (
     launch,
     metal,
     numbers,
+    together,
 )
 from mlx_kernels.runtime import ATOMIC, operations
 
@@ -118,6 +119,7 @@ def test_gather_of_rows(t: str) -> None:
     index = INDICES[list(TYPES).index(t) % 4]
     x = numbers((9, 13), t, 1)
     at = places((6,), 9, index)
+    together("gather_front", [("gather_front", metal(t), metal(index), "int", n) for n in (1, 2)])
     for work in (1, 2):
         (out,) = launch(
             "gather_front",
@@ -134,6 +136,10 @@ def test_gather_of_rows(t: str) -> None:
 def test_gather_along_an_axis(t: str) -> None:
     """An index for each element of the result, contiguous or not."""
     index = INDICES[list(TYPES).index(t) % 4]
+    together(
+        "gather_axis",
+        [("gather_axis", metal(t), metal(index), "int", each, each) for each in (True, False)],
+    )
     x, at = numbers((5, 9, 7), t, 1), places((5, 4, 7), 9, index)
     exact = np.take_along_axis(x, at.astype(int) % 9, 1)
     for contiguous in (True, False):
@@ -187,6 +193,10 @@ def operand(shape: tuple[int, ...], t: str, name: str, seed: int) -> np.ndarray:
 @EACH_ATOMIC
 def test_scatter(t: str) -> None:
     """Updates of rows by each operation, several of one row, in a source that small types do not fill to a word."""
+    together(
+        "scatter",
+        [("scatter", metal(t), "int", op, 1, True, 1, "int") for _, op in operations(t)],
+    )
     for name, op in operations(t):
         x, updates = operand((7, 3), t, name, 1), operand((9, 3), t, name, 2)
         at = places((9,), 7, "int32")
@@ -255,6 +265,15 @@ def test_scatter_with_strides(t: str) -> None:
 @EACH_ATOMIC
 def test_scatter_along_an_axis(t: str) -> None:
     index = ("int32", "uint32")[list(ATOMIC).index(t) % 2]
+    together(
+        "scatter_axis",
+        [
+            ("scatter_axis", metal(t), metal(index), "int", op, each, each)
+            for name, op in operations(t)
+            if name in ("none", "sum")
+            for each in (True, False)
+        ],
+    )
     for name, op in operations(t):
         if name not in ("none", "sum"):
             continue
@@ -292,6 +311,7 @@ def test_masked_assign(t: str) -> None:
     exact = x.copy()
     for row in range(3):
         exact[row, mask[row]] = source[row, : mask[row].sum()]
+    together("masked_assign", [("masked_assign_impl", metal(t), each) for each in (True, False)])
     for contiguous in (True, False):
         given = source if contiguous else np.ascontiguousarray(source.T)
         (out,) = launch(
@@ -312,14 +332,29 @@ def test_masked_assign(t: str) -> None:
 @EACH_TYPE
 def test_slice_update(t: str) -> None:
     """Each operation, on all of an array, and on parts of arrays of one to four dimensions with strides."""
-    for name, op in operations(t):
-        if name == "none" or (t == "complex64" and name in ("max", "min")):
-            continue  # NumPy orders complex numbers otherwise
+    # NumPy orders complex numbers otherwise.
+    known = [
+        each
+        for each in operations(t)
+        if each[0] != "none" and (t != "complex64" or each[0] in ("sum", "prod"))
+    ]
+    whole = [
+        ("slice_update_op_impl", metal(t), "int", op, True, True, False, 4, 1) for _, op in known
+    ]
+    parts = [
+        (
+            *("slice_update_op_impl", metal(t), "int64_t", f"Sum<{metal(t)}>"),
+            *(False, False, False, 2, ndim),
+        )
+        for ndim in (1, 2, 3, 0)
+    ]
+    together("slice_update", whole + (parts if t != "bool_" else []))
+    for (name, _), kernel in zip(known, whole, strict=True):
         apply = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[name]
         x, updates = operand((47,), t, name, 1), operand((40,), t, name, 2)
         (out,) = launch(
             "slice_update",
-            ("slice_update_op_impl", metal(t), "int", op, True, True, False, 4, 1),
+            kernel,
             {
                 **{0: encode(updates, t), 1: encode(x, t), 2: i32(40), 3: i64(1), 4: i32(1)},
                 **{5: i64(40), 6: i64(1), 7: i64(3)},
@@ -347,10 +382,7 @@ def test_slice_update(t: str) -> None:
         ) // x.itemsize
         (out,) = launch(
             "slice_update",
-            (
-                *("slice_update_op_impl", metal(t), "int64_t", f"Sum<{metal(t)}>"),
-                *(False, False, False, 2, ndim if ndim < 4 else 0),
-            ),
+            parts[ndim - 1],
             {
                 **{0: encode(updates.T, t), 1: encode(x, t), 2: i32(*shape)},
                 **{

@@ -52,6 +52,10 @@ def instance(name: str, function: str, *arguments: object) -> Instance:
     return Instance(name, function, tuple(map(spelled, arguments)))
 
 
+def _is_number(argument: str) -> bool:
+    return argument.lstrip("-").isdigit() or argument in ("true", "false")
+
+
 @dataclass(frozen=True)
 class Family:
     """Kernels that one file of MLX's instantiates.
@@ -74,15 +78,16 @@ class Family:
         return includes + self.preamble + "".join(each.text() for each in instances)
 
     def sample(self) -> list[Instance]:
-        """Each function of the family with each of its types, once."""
-        seen: dict[tuple[str, tuple[str, ...]], Instance] = {}
+        """Each function of the family once, and more until each type has been its argument."""
+        seen: set[str] = set()
+        chosen = []
         for each in self.make():
             # Numbers and flags vary in a family, types are its dimensions.
-            types = tuple(
-                a for a in each.arguments if not (a.lstrip("-").isdigit() or a in ("true", "false"))
-            )
-            seen.setdefault((each.function, types), each)
-        return list(seen.values())
+            parts = {each.function, *(a for a in each.arguments if not _is_number(a))}
+            if not parts <= seen:
+                seen |= parts
+                chosen.append(each)
+        return chosen
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -15,12 +15,13 @@ from mlx_kernels.family import (
     KERNELS,
     TYPES,
     Family,
-    Instance,
     include_folder,
     instance,
     source_folder,
 )
 
+#: A function and its template arguments.
+Kernel = tuple[object, ...]
 _BY_NAME = {family.name: family for family in FAMILIES}
 NUMPY = {
     "bool_": np.bool_,
@@ -131,6 +132,18 @@ def _pipeline(
     return _device().pipeline(_library(text, folder).function(name, dict(constants)))
 
 
+#: Where a kernel is: the text, and its name in there.
+_texts: dict[tuple[str, Kernel], tuple[str, str]] = {}
+
+
+def together(of: str, kernels: Iterable[Kernel]) -> None:
+    """Has `launch` compile these kernels in one text, which takes less time than a text for each."""
+    new = [kernel for kernel in dict.fromkeys(kernels) if (of, kernel) not in _texts]
+    named = {kernel: f"k{i}" for i, kernel in enumerate(new)}
+    text = family(of).text(instance(name, *kernel) for kernel, name in named.items())
+    _texts.update({(of, kernel): (text, name) for kernel, name in named.items()})
+
+
 def _bound(pipeline: metal_api.Pipeline, buffers: Mapping[int, np.ndarray]) -> dict[int, object]:
     """The memory of each buffer: a copy, if the kernel writes it, and one element for what MLX leaves unbound."""
     result: dict[int, object] = {}
@@ -168,8 +181,8 @@ def _run(
 
 
 def launch(
-    of: Family | str,
-    kernel: Instance | tuple[object, ...],
+    of: str,
+    kernel: Kernel,
     buffers: Mapping[int, np.ndarray],
     outputs: Sequence[int],
     *,
@@ -183,13 +196,12 @@ def launch(
     What launches are checked for is "bounds", or what TRITON_METAL_MLX_CHECKS names. Raises `LaunchError` with what a
     check has found; the arrays that are given stay as they are.
     """
-    chosen = family(of) if isinstance(of, str) else of
-    arguments = kernel.arguments if isinstance(kernel, Instance) else kernel[1:]
-    function = kernel.function if isinstance(kernel, Instance) else str(kernel[0])
-    text = chosen.text([instance("k", function, *arguments)])
+    if (of, kernel) not in _texts:
+        together(of, [kernel])
+    text, name = _texts[of, kernel]
     folder = include_folder()
     assert folder is not None
-    pipeline = _pipeline(text, folder, "k", tuple((constants or {}).items()))
+    pipeline = _pipeline(text, folder, name, tuple((constants or {}).items()))
     return _run(pipeline, buffers, outputs, threadgroups, grid, group)
 
 
