@@ -10,8 +10,8 @@
 #include "host_device/engine/Runtime.h"
 #include "host_device/msl/Invocation.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IRReader/IRReader.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
@@ -43,8 +43,16 @@ static unsigned usableCores() {
 }
 
 struct Device::State {
+  /// `files` are those of a library of the same text; if null, the host has them.
+  Expected<std::shared_ptr<Library>> make(const std::string &source, const LibraryOptions &given,
+                                          const HostFiles *files);
+
   std::mutex mutex;
   StringMap<std::shared_ptr<Library>> libraries;
+  /// By a text's key with its files' digest.
+  StringMap<std::weak_ptr<Text>> texts;
+  /// The files that a text asked for, by its key.
+  StringMap<std::string> fileLists;
   DiskCache cache;
   std::atomic<unsigned> numThreads{usableCores()};
   bool warned = false;
@@ -53,20 +61,27 @@ struct Device::State {
 struct Library::State {
   /// The library that this is the state of.
   std::weak_ptr<Library> library;
-  std::string source, key;
+  std::string key;
   LibraryOptions options;
+  /// Null if the library was made of LLVM IR.
+  std::shared_ptr<Text> text;
   std::vector<KernelInfo> kernels;
   const Processor *processor = nullptr;
   DiskCache cache;
   Device::State *device = nullptr;
   std::mutex mutex;
-  /// The front end's module. Empty if the library came from the cache and nothing has been compiled
-  /// yet.
-  std::string bitcode;
+  std::map<std::string, KernelInfo, std::less<>> infos;
+  /// The front end's modules by kernel. That of LLVM IR has no name and all kernels.
+  std::map<std::string, std::string, std::less<>> bitcode;
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> made;
 
-  /// The module, in the given context.
-  Expected<std::unique_ptr<Module>> module(LLVMContext &context);
+  /// What is known about a kernel once it is lowered. The caller has the mutex.
+  Expected<const KernelInfo *> info(StringRef name);
+  /// The module with the kernel, in the given context.
+  Expected<std::unique_ptr<Module>> module(StringRef kernel, LLVMContext &context);
+
+private:
+  Error lower(StringRef kernel);
 };
 
 static constexpr unsigned variants = 8;
@@ -122,17 +137,29 @@ static MslOptions frontendOptions(const LibraryOptions &options) {
   return result;
 }
 
-static std::string keyOf(StringRef source, const LibraryOptions &options) {
+/// Identifies a text, and the options that decide what clang makes of it. Files are not in it.
+static std::string textKey(StringRef source, const LibraryOptions &options) {
   std::string key;
   raw_string_ostream stream(key);
   stream << options.checks.bits() << ' ' << options.portable << options.count << ' '
          << options.fileName.size() << ' ' << options.fileName;
-  for (const FunctionConstantValue &constant : options.functionConstants)
-    stream << "\nconstant " << constant.index << ' ' << constant.bits;
   for (auto &[name, value] : options.macros)
     stream << "\nmacro " << name.size() << ' ' << name << ' ' << value.size() << ' ' << value;
-  stream << "\nprocessor " << options.processor;
+  for (const std::string &folder : options.includeDirectories) {
+    SmallString<256> whole(folder);
+    sys::fs::make_absolute(whole);
+    stream << "\nfolder " << folder.size() << ' ' << folder << ' ' << whole.size() << ' ' << whole;
+  }
   stream << "\n\n" << source;
+  return key;
+}
+
+static std::string libraryKey(const std::string &text, const LibraryOptions &options) {
+  std::string key;
+  raw_string_ostream stream(key);
+  for (const FunctionConstantValue &constant : options.functionConstants)
+    stream << "constant " << constant.index << ' ' << constant.bits << '\n';
+  stream << "processor " << options.processor << '\n' << text;
   return key;
 }
 
@@ -155,48 +182,48 @@ static Expected<const Processor *> resolveProcessor(LibraryOptions &options) {
   return processor;
 }
 
-static std::string toBitcode(Module &module) {
-  std::string bytes;
-  raw_string_ostream stream(bytes);
-  WriteBitcodeToFile(module, stream);
-  return bytes;
+Error Library::State::lower(StringRef kernel) {
+  Expected<Text::Lowered> lowered = text->lower(kernel, options.functionConstants);
+  if (!lowered)
+    return lowered.takeError();
+  cache.insert("function", key + "\n" + kernel.str(), serialize({lowered->info}));
+  infos[kernel.str()] = std::move(lowered->info);
+  bitcode[kernel.str()] = std::move(lowered->bitcode);
+  return Error::success();
 }
 
-namespace {
-/// The kernels of a library, and their module as bytes.
-struct Translated {
-  std::vector<KernelInfo> kernels;
-  std::string bitcode;
-};
-} // namespace
-
-/// Runs the front end. If it crashes, returns an error.
-static Expected<Translated> translate(StringRef source, const LibraryOptions &options) {
-  std::optional<Expected<Translated>> result;
-  std::optional<std::string> problem = runProtected([&] {
-    LLVMContext context;
-    Expected<CompiledMsl> compiled = compileMsl(source, frontendOptions(options), context);
-    if (compiled)
-      result.emplace(Translated{std::move(compiled->kernels), toBitcode(*compiled->module)});
-    else
-      result.emplace(compiled.takeError());
-  });
-  if (problem)
-    return createStringError(inconvertibleErrorCode(),
-                             options.fileName + ": error: cannot be compiled: " + *problem);
-  return std::move(*result);
+Expected<const KernelInfo *> Library::State::info(StringRef name) {
+  auto declared = find_if(kernels, [&](const KernelInfo &one) { return one.name == name; });
+  if (declared == kernels.end()) {
+    std::string names;
+    for (const KernelInfo &kernel : kernels)
+      names += (names.empty() ? "" : ", ") + kernel.name;
+    return createStringError("the library has no kernel '%s'; it has: %s", name.str().c_str(),
+                             names.c_str());
+  }
+  if (!text)
+    return &*declared;
+  auto found = infos.find(name);
+  if (found != infos.end())
+    return &found->second;
+  if (auto stored = cache.find("function", key + "\n" + name.str()))
+    if (auto known = deserializeKernels(*stored); known && known->size() == 1)
+      return &(infos[name.str()] = std::move(known->front()));
+  if (Error error = lower(name))
+    return std::move(error);
+  return &infos[name.str()];
 }
 
-Expected<std::unique_ptr<Module>> Library::State::module(LLVMContext &context) {
+Expected<std::unique_ptr<Module>> Library::State::module(StringRef kernel, LLVMContext &context) {
   std::lock_guard lock(mutex);
-  if (bitcode.empty()) {
-    Expected<Translated> translated = translate(source, options);
-    if (!translated)
-      return translated.takeError();
-    bitcode = std::move(translated->bitcode);
+  auto found = bitcode.find(text ? kernel : "");
+  if (found == bitcode.end()) {
+    if (Error error = lower(kernel))
+      return std::move(error);
+    found = bitcode.find(kernel);
   }
   SMDiagnostic diagnostic;
-  auto module = parseIR(MemoryBufferRef(bitcode, "kernel"), diagnostic, context);
+  auto module = parseIR(MemoryBufferRef(found->second, "kernel"), diagnostic, context);
   if (!module)
     return createStringError("line %d of the IR: %s", diagnostic.getLineNo(),
                              diagnostic.getMessage().str().c_str());
@@ -244,7 +271,7 @@ std::unique_ptr<const Kernel::State::Loaded> Kernel::State::find(const CodeOptio
 Expected<std::unique_ptr<const Kernel::State::Loaded>>
 Kernel::State::build(const CodeOptions &options) {
   auto context = std::make_unique<LLVMContext>();
-  auto module = library->module(*context);
+  auto module = library->module(info.name, *context);
   if (!module)
     return module.takeError();
   std::optional<Expected<KernelCode>> made;
@@ -607,30 +634,40 @@ Library::Library(std::unique_ptr<State> state) : state(std::move(state)) {}
 Library::~Library() = default;
 const std::vector<KernelInfo> &Library::kernels() const { return state->kernels; }
 
+Expected<KernelInfo> Library::info(StringRef name) {
+  std::lock_guard lock(state->mutex);
+  Expected<const KernelInfo *> found = state->info(name);
+  if (!found)
+    return found.takeError();
+  return **found;
+}
+
 Expected<Kernel *> Library::kernel(StringRef name) {
   std::lock_guard lock(state->mutex);
-  auto found = state->made.find(name);
-  if (found != state->made.end())
+  if (auto found = state->made.find(name); found != state->made.end())
     return found->second.get();
-  for (const KernelInfo &info : state->kernels) {
-    if (info.name != name)
-      continue;
-    if (!info.unusable.empty())
-      return createStringError(inconvertibleErrorCode(),
-                               "kernel '" + info.name + "': " + info.unusable);
-    auto made = std::make_unique<Kernel::State>();
-    made->library = state.get();
-    made->info = info;
-    auto &place = state->made[name.str()];
-    place.reset(new Kernel(std::move(made)));
-    return place.get();
-  }
-  std::string names;
-  for (const KernelInfo &info : state->kernels)
-    names += (names.empty() ? "" : ", ") + info.name;
-  return createStringError("the library has no kernel '%s'; it has: %s", name.str().c_str(),
-                           names.c_str());
+  Expected<const KernelInfo *> info = state->info(name);
+  if (!info)
+    return info.takeError();
+  if (!(*info)->unusable.empty())
+    return createStringError(inconvertibleErrorCode(),
+                             "kernel '" + (*info)->name + "': " + (*info)->unusable);
+  auto made = std::make_unique<Kernel::State>();
+  made->library = state.get();
+  made->info = **info;
+  auto &place = state->made[name.str()];
+  place.reset(new Kernel(std::move(made)));
+  return place.get();
 }
+
+Expected<std::shared_ptr<Library>> Library::with(const LibraryOptions &options) {
+  if (!state->text)
+    return createStringError("a library of LLVM IR has no text");
+  HostFiles files = state->text->files();
+  return state->device->make(state->text->source(), options, &files);
+}
+
+Text::Work Library::work() const { return state->text ? state->text->work() : Text::Work(); }
 
 Device::Device() : state(std::make_unique<State>()) {}
 Device::~Device() = default;
@@ -671,51 +708,90 @@ static Error completeChecks(LibraryOptions &options) {
   return Error::success();
 }
 
-Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryOptions &given) {
+Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryOptions &options) {
+  return state->make(msl.str(), options, nullptr);
+}
+
+Expected<std::shared_ptr<Library>>
+Device::State::make(const std::string &source, const LibraryOptions &given, const HostFiles *same) {
   LibraryOptions options = given;
   if (Error error = completeChecks(options))
     return std::move(error);
   Expected<const Processor *> processor = resolveProcessor(options);
   if (!processor)
     return processor.takeError();
-  bool cacheable = options.includeDirectories.empty();
-  // Compiled code is the same for all efforts.
-  std::string key = keyOf(msl, options);
-  std::string libraryKey = key + "\n" + std::to_string(int(options.effort));
+  std::string key = textKey(source, options);
+  // A text is known by its files as well. Until it has been parsed, these are the ones that it
+  // asked for the last time.
+  bool hasFiles = !options.includeDirectories.empty();
+  HostFiles files = same ? *same : HostFiles();
+  std::string withFiles = key;
   auto made = std::make_unique<Library::State>();
   {
-    std::lock_guard lock(state->mutex);
-    if (cacheable)
-      if (auto found = state->libraries.find(libraryKey); found != state->libraries.end())
-        return found->second;
-    if (cacheable)
-      made->cache = state->cache;
+    std::lock_guard lock(mutex);
+    made->cache = cache;
   }
-  made->source = msl.str();
-  made->key = key;
+  if (hasFiles && !same) {
+    std::string list;
+    {
+      std::lock_guard lock(mutex);
+      list = fileLists.lookup(key);
+    }
+    if (list.empty())
+      list = made->cache.find("files", key).value_or("");
+    files = readFiles(list);
+  }
+  if (hasFiles)
+    withFiles += "\nfiles " + digest(files);
+
+  auto inMemory = [&] {
+    return libraryKey(withFiles, options) + std::to_string(int(options.effort));
+  };
+  {
+    // Compiled code is the same for all efforts.
+    std::lock_guard lock(mutex);
+    if (auto found = libraries.find(inMemory()); found != libraries.end())
+      return found->second;
+    made->text = texts.lookup(withFiles).lock();
+  }
   made->processor = *processor;
   made->options = options;
-  made->device = state.get();
+  made->device = this;
+  auto makeText = [&](HostFiles known) {
+    MslOptions all = frontendOptions(options);
+    all.functionConstants.clear();
+    made->text = std::make_shared<Text>(source, std::move(all), std::move(known));
+  };
   bool known = false;
-  if (auto found = made->cache.find("library", key))
+  if (auto found = made->cache.find("library", libraryKey(withFiles, options)))
     if (auto kernels = deserializeKernels(*found)) {
       made->kernels = std::move(*kernels);
       known = true;
     }
+  if (!made->text)
+    makeText(known || same ? std::move(files) : HostFiles());
   if (!known) {
-    Expected<Translated> translated = translate(msl, options);
-    if (!translated)
-      return translated.takeError();
-    made->kernels = std::move(translated->kernels);
-    made->bitcode = std::move(translated->bitcode);
-    made->cache.insert("library", key, serialize(made->kernels));
+    auto kernels = made->text->kernels(options.functionConstants);
+    if (!kernels)
+      return kernels.takeError();
+    made->kernels = std::move(*kernels);
+    if (hasFiles && !same) {
+      HostFiles read = made->text->files();
+      std::string list = listFiles(read);
+      withFiles = key + "\nfiles " + digest(read);
+      made->cache.insert("files", key, list);
+      std::lock_guard lock(mutex);
+      fileLists[key] = std::move(list);
+    }
+    made->cache.insert("library", libraryKey(withFiles, options), serialize(made->kernels));
   }
+  // The code does not depend on the effort.
+  made->key = libraryKey(withFiles, options);
   std::shared_ptr<Library> library(new Library(std::move(made)));
   library->state->library = library;
-  if (!cacheable)
-    return library;
-  std::lock_guard lock(state->mutex);
-  return state->libraries.try_emplace(libraryKey, library)
+  std::lock_guard lock(mutex);
+  texts[withFiles] = library->state->text;
+  return libraries.try_emplace(inMemory(), library)
       .first->second; // another thread may have been faster
 }
 
@@ -729,7 +805,7 @@ Expected<std::shared_ptr<Library>> Device::compileIR(StringRef ir, std::vector<K
     return processor.takeError();
   auto made = std::make_unique<Library::State>();
   made->processor = *processor;
-  made->bitcode = ir.str();
+  made->bitcode[""] = ir.str();
   made->kernels = std::move(kernels);
   made->options = options;
   made->device = state.get();
@@ -746,6 +822,11 @@ void Device::trim() {
     auto current = it++;
     if (current->second.use_count() == 1)
       state->libraries.erase(current);
+  }
+  for (auto it = state->texts.begin(); it != state->texts.end();) {
+    auto current = it++;
+    if (current->second.expired())
+      state->texts.erase(current);
   }
 }
 

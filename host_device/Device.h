@@ -7,6 +7,7 @@
 #include "host_device/Interface.h"
 #include "host_device/KernelInfo.h"
 #include "host_device/Profile.h"
+#include "host_device/Text.h"
 #include "host_device/msl/Frontend.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -40,8 +41,8 @@ struct LibraryOptions {
   std::vector<FunctionConstantValue> functionConstants;
   std::string fileName = "kernel.metal";
   std::vector<std::pair<std::string, std::string>> macros;
-  /// Folders for #include. Libraries that use them are compiled each time, because the files may
-  /// have changed.
+  /// Folders for #include. A library is known again if all files that it asked for are as they
+  /// were, those included that did not exist.
   std::vector<std::string> includeDirectories;
   /// The processor to compile for, by its LLVM name. The host must have all of its instructions. If
   /// empty, TRITON_METAL_HOST_CPU decides, or else the host's own processor is used.
@@ -114,9 +115,18 @@ private:
 class Library : public std::enable_shared_from_this<Library> {
 public:
   ~Library();
+  /// The kernels as they are declared. Which function constants a kernel needs, its threadgroup
+  /// variables, and what its code uses that the device does not have are not known yet.
   const std::vector<KernelInfo> &kernels() const;
+  /// All about a kernel. Lowers it, unless that is known.
+  llvm::Expected<KernelInfo> info(llvm::StringRef name);
   /// The kernel of that name; belongs to the library.
   llvm::Expected<Kernel *> kernel(llvm::StringRef name);
+  /// A library of the same text, and of the same files that it includes, with other options.
+  llvm::Expected<std::shared_ptr<Library>> with(const LibraryOptions &options);
+  /// How often this process has parsed the text, how many of its kernels it has lowered, and how
+  /// many functions clang has generated code for.
+  Text::Work work() const;
 
   struct State;
 

@@ -178,8 +178,6 @@ private:
   Value *gather(Type *element, Value *pointers, bool rare = false);
   void scatter(Value *value, Value *pointers, bool rare = false);
   Value *offsetPointers(Value *pointers, uint64_t offset);
-  /// Lane l of the result is element index[l] of the concatenated pieces.
-  Value *permute(llvm::ArrayRef<Value *> pieces, unsigned pieceElements, llvm::ArrayRef<int> index);
   unsigned pieceElements(Type *element);
   llvm::Function *rowsHelper(Type *element, unsigned components, bool isStore);
   llvm::Function *gatherHelper(unsigned bits);

@@ -1,6 +1,7 @@
 // Loads and stores of device, constant and threadgroup memory: one scalar access if all lanes
 // agree, wide vectors if lanes are adjacent, and gathers and scatters otherwise. Inactive lanes
 // never access memory.
+#include "host_device/engine/Permute.h"
 #include "host_device/engine/Vectorize.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/MDBuilder.h"
@@ -25,86 +26,6 @@ template <typename Access> Access *SimdEmitter::copyMetadata(Access *access, Ins
 unsigned SimdEmitter::pieceElements(Type *element) {
   unsigned bytes = layout.getTypeStoreSize(element);
   return std::min(64 / bytes, 32u);
-}
-
-//===----------------------------------------------------------------------===//
-// Permutations
-//===----------------------------------------------------------------------===//
-
-llvm::Value *SimdEmitter::permute(ArrayRef<Value *> pieces, unsigned size, ArrayRef<int> index) {
-  // Each register of the result is a chain of two-operand shuffles of the pieces that it needs.
-  SmallVector<Value *> parts;
-  for (unsigned first = 0; first < index.size(); first += size) {
-    unsigned count = std::min<unsigned>(size, index.size() - first);
-    SmallVector<int> needed;
-    for (unsigned i = 0; i != count; ++i)
-      if (int at = index[first + i]; at >= 0 && !is_contained(needed, at / int(size)))
-        needed.push_back(at / size);
-    Value *part = nullptr;
-    SmallVector<int> have(count, -1);
-    if (needed.empty())
-      part = PoisonValue::get(FixedVectorType::get(pieces[0]->getType()->getScalarType(), count));
-    for (unsigned step = 0; step < needed.size(); ++step) {
-      bool start = step == 0;
-      int left = needed[step];
-      int right = start && needed.size() > 1 ? needed[++step] : -1;
-      SmallVector<int> mask(count, -1);
-      if (start) {
-        for (unsigned i = 0; i != count; ++i) {
-          int at = index[first + i];
-          if (at >= 0 && at / int(size) == left)
-            mask[i] = at % size;
-          else if (at >= 0 && right >= 0 && at / int(size) == right)
-            mask[i] = size + at % size;
-        }
-        part = right >= 0 ? b.CreateShuffleVector(pieces[left], pieces[right], mask)
-                          : b.CreateShuffleVector(pieces[left], mask);
-      } else {
-        // Combines the part so far with another piece; both must have the same length.
-        Value *wide = part;
-        if (count != size) {
-          SmallVector<int> widen(size, -1);
-          for (unsigned i = 0; i != count; ++i)
-            widen[i] = i;
-          wide = b.CreateShuffleVector(part, widen);
-        }
-        for (unsigned i = 0; i != count; ++i) {
-          int at = index[first + i];
-          mask[i] = at >= 0 && at / int(size) == left ? int(size + at % size)
-                    : have[i] >= 0                    ? int(i)
-                                                      : -1;
-        }
-        part = b.CreateShuffleVector(wide, pieces[left], mask);
-      }
-      for (unsigned i = 0; i != count; ++i)
-        if (mask[i] >= 0)
-          have[i] = i;
-    }
-    parts.push_back(part);
-  }
-  // Concatenates the parts.
-  while (parts.size() > 1) {
-    SmallVector<Value *> joined;
-    for (unsigned i = 0; i + 1 < parts.size(); i += 2) {
-      unsigned left = cast<FixedVectorType>(parts[i]->getType())->getNumElements();
-      unsigned right = cast<FixedVectorType>(parts[i + 1]->getType())->getNumElements();
-      Value *second = parts[i + 1];
-      if (left != right) {
-        SmallVector<int> widen(left, -1);
-        for (unsigned k = 0; k != right; ++k)
-          widen[k] = k;
-        second = b.CreateShuffleVector(second, widen);
-      }
-      SmallVector<int> mask;
-      for (unsigned k = 0; k != left + right; ++k)
-        mask.push_back(k);
-      joined.push_back(b.CreateShuffleVector(parts[i], second, mask));
-    }
-    if (parts.size() % 2)
-      joined.push_back(parts.back());
-    parts = std::move(joined);
-  }
-  return parts[0];
 }
 
 //===----------------------------------------------------------------------===//
@@ -238,13 +159,13 @@ void SimdEmitter::loadWindows(const AccessPlan &access, Value *pointer, Type *el
       pieces.push_back(widened(load(at, std::min(width, window.elements - at)), width));
   }
   flush();
-  for (unsigned c = 0; c != components; ++c) {
-    SmallVector<int> index(simdWidth, -1);
+  SmallVector<SmallVector<int>> places(components, SmallVector<int>(simdWidth, -1));
+  for (unsigned c = 0; c != components; ++c)
     for (auto [number, window] : enumerate(access.windows))
       for (unsigned lane : window.lanes)
-        index[lane] = start[number] + (s.offset[lane] - window.first) / size + c;
-    b.CreateStore(permute(pieces, width, index), homes[c]);
-  }
+        places[c][lane] = start[number] + (s.offset[lane] - window.first) / size + c;
+  for (auto [c, value] : enumerate(permute(b, pieces, width, places)))
+    b.CreateStore(value, homes[c]);
 }
 
 void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *element,
@@ -272,6 +193,13 @@ void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *e
         take.push_back(part * width + i);
       pieces.push_back(perVector == 1 ? value : b.CreateShuffleVector(value, take));
     }
+  struct Part {
+    const Window *window;
+    unsigned at;
+    SmallVector<int> owner;
+  };
+  SmallVector<Part> parts;
+  SmallVector<SmallVector<int>> places;
   for (const Window &window : access.windows) {
     SmallVector<int> index(window.elements, -1);
     SmallVector<int> owner(window.elements, -1);
@@ -281,18 +209,21 @@ void SimdEmitter::storeWindows(const AccessPlan &access, Value *pointer, Type *e
         index[at] = c * simdWidth + lane;
         owner[at] = lane;
       }
-    Value *base = scalar(pointer, 0, window.representative);
     for (unsigned at = 0; at < window.elements; at += width) {
       unsigned count = std::min(width, window.elements - at);
-      Value *part = permute(pieces, width, ArrayRef(index).slice(at, count));
-      Value *address = b.CreatePtrAdd(base, b.getInt64(window.first + int64_t(at) * size));
-      if (maskIsFull() || allActive) {
-        copyMetadata(b.CreateAlignedStore(part, address, Align(1)), inst);
-        continue;
-      }
-      Value *active = b.CreateShuffleVector(mask, ArrayRef(owner).slice(at, count));
-      copyMetadata(b.CreateMaskedStore(part, address, Align(1), active), inst);
+      parts.push_back({&window, at, SmallVector<int>(ArrayRef(owner).slice(at, count))});
+      places.emplace_back(ArrayRef(index).slice(at, count));
     }
+  }
+  for (auto [part, value] : zip(parts, permute(b, pieces, width, places))) {
+    Value *base = scalar(pointer, 0, part.window->representative);
+    Value *address = b.CreatePtrAdd(base, b.getInt64(part.window->first + int64_t(part.at) * size));
+    if (maskIsFull() || allActive) {
+      copyMetadata(b.CreateAlignedStore(value, address, Align(1)), inst);
+      continue;
+    }
+    Value *active = b.CreateShuffleVector(mask, part.owner);
+    copyMetadata(b.CreateMaskedStore(value, address, Align(1), active), inst);
   }
 }
 
@@ -326,12 +257,15 @@ Function *SimdEmitter::rowsHelper(Type *element, unsigned components, bool isSto
             FixedVectorType::get(number, width),
             b.CreateGEP(FixedVectorType::get(number, width), homeOf(c), b.getInt64(part)),
             Align(1)));
+    SmallVector<SmallVector<int>> places;
     for (unsigned lane = 0; lane < simdWidth; lane += rowsInPiece) {
-      SmallVector<int> index;
+      SmallVector<int> &index = places.emplace_back();
       for (unsigned i = 0; i != rowsInPiece; ++i)
         for (unsigned c = 0; c != slotSize; ++c)
           index.push_back(c < components ? int(c * simdWidth + lane + i) : -1);
-      Value *piece = permute(pieces, width, index);
+    }
+    for (auto [number, piece] : enumerate(permute(b, pieces, width, places))) {
+      unsigned lane = number * rowsInPiece;
       for (unsigned i = 0; i != rowsInPiece; ++i) {
         SmallVector<int> take;
         for (unsigned c = 0; c != components; ++c)
@@ -354,12 +288,12 @@ Function *SimdEmitter::rowsHelper(Type *element, unsigned components, bool isSto
       }
       pieces.push_back(piece);
     }
-    for (unsigned c = 0; c != components; ++c) {
-      SmallVector<int> index;
+    SmallVector<SmallVector<int>> places(components);
+    for (unsigned c = 0; c != components; ++c)
       for (unsigned lane = 0; lane != simdWidth; ++lane)
-        index.push_back(lane / rowsInPiece * width + lane % rowsInPiece * slotSize + c);
-      b.CreateAlignedStore(permute(pieces, width, index), homeOf(c), Align(64));
-    }
+        places[c].push_back(lane / rowsInPiece * width + lane % rowsInPiece * slotSize + c);
+    for (auto [c, value] : enumerate(permute(b, pieces, width, places)))
+      b.CreateAlignedStore(value, homeOf(c), Align(64));
   }
   b.CreateRetVoid();
   return helper;

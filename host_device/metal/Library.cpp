@@ -63,13 +63,31 @@ Expected<std::shared_ptr<Library>> Library::compile(StringRef source, const Comp
   return library;
 }
 
-const std::vector<KernelInfo> &Library::functions() const { return compiled->kernels(); }
+const std::vector<KernelInfo> &Library::declarations() const { return compiled->kernels(); }
+
+Expected<KernelInfo> Library::info(StringRef name) const { return compiled->info(name); }
+
+std::vector<KernelInfo> Library::functions() const {
+  std::vector<KernelInfo> result = declarations();
+  for (KernelInfo &kernel : result) {
+    Expected<KernelInfo> whole = info(kernel.name);
+    if (whole)
+      kernel = std::move(*whole);
+    else
+      kernel.unusable = toString(whole.takeError());
+  }
+  return result;
+}
+
+Expected<std::shared_ptr<triton_metal::Library>> Library::with(const LibraryOptions &other) const {
+  return compiled->with(other);
+}
 
 const std::string &Library::fileName() const { return options->fileName; }
 
 std::vector<std::string> Library::functionNames() const {
   std::vector<std::string> names;
-  for (const KernelInfo &info : functions())
+  for (const KernelInfo &info : declarations())
     names.push_back(info.name);
   return names;
 }
@@ -90,8 +108,8 @@ static std::string list(ArrayRef<std::string> items) {
 
 Expected<std::shared_ptr<Function>> Library::newFunction(StringRef name,
                                                          const FunctionConstantValues &constants) {
-  const KernelInfo *info = kernelNamed(functions(), name);
-  if (!info) {
+  const KernelInfo *declared = kernelNamed(declarations(), name);
+  if (!declared) {
     std::vector<std::string> names = functionNames();
     return createStringError(
         "the library has no function '" + name.str() + "'" +
@@ -101,21 +119,22 @@ Expected<std::shared_ptr<Function>> Library::newFunction(StringRef name,
   for (const FunctionConstantValues::Entry &entry : constants.entries) {
     const FunctionConstantInfo *constant = nullptr;
     std::vector<std::string> known;
-    for (const FunctionConstantInfo &candidate : info->functionConstants) {
+    for (const FunctionConstantInfo &candidate : declared->functionConstants) {
       if (entry.name.empty() ? candidate.index == entry.index : candidate.name == entry.name)
         constant = &candidate;
       known.push_back(candidate.name + " (index " + std::to_string(candidate.index) + ")");
     }
     if (!constant)
-      return createStringError("'" + info->name + "': there is no " + entry.shown() +
+      return createStringError("'" + declared->name + "': there is no " + entry.shown() +
                                (known.empty() ? std::string(": the library declares none")
                                               : "; the library has " + list(known)));
     for (const FunctionConstantValue &other : specialised->functionConstants)
       if (other.index == constant->index)
-        return createStringError("'" + info->name + "': " + entry.shown() + " is given two values");
+        return createStringError("'" + declared->name + "': " + entry.shown() +
+                                 " is given two values");
     Expected<uint64_t> bits = bitsOf(entry.components, *constant);
     if (!bits)
-      return createStringError("'" + info->name + "': " + entry.shown() + ": " +
+      return createStringError("'" + declared->name + "': " + entry.shown() + ": " +
                                toString(bits.takeError()));
     specialised->functionConstants.push_back({constant->index, *bits});
   }
@@ -125,15 +144,17 @@ Expected<std::shared_ptr<Function>> Library::newFunction(StringRef name,
             });
   std::shared_ptr<triton_metal::Library> made = compiled;
   if (!specialised->functionConstants.empty()) {
-    auto result = triton_metal::Device::get().compile(text, *specialised);
+    auto result = compiled->with(*specialised);
     if (!result)
       return result.takeError();
     made = std::move(*result);
-    info = kernelNamed(made->kernels(), name);
-    if (!info)
+    if (!kernelNamed(made->kernels(), name))
       return createStringError("the library has no function '" + name.str() +
                                "' with these function constants");
   }
+  Expected<KernelInfo> info = made->info(name);
+  if (!info)
+    return info.takeError();
   std::vector<std::string> missing;
   for (const FunctionConstantInfo &constant : info->functionConstants)
     if (constant.required && !constant.defined)

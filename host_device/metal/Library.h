@@ -78,8 +78,14 @@ public:
                                                           const CompileOptions &options);
 
   std::vector<std::string> functionNames() const;
-  /// All kernels, as they are without values for function constants.
-  const std::vector<KernelInfo> &functions() const;
+  /// All kernels as they are declared. Which constants they need and their threadgroup variables
+  /// are not known; `info` knows them.
+  const std::vector<KernelInfo> &declarations() const;
+  /// All about a kernel without values for function constants. Lowers it.
+  llvm::Expected<KernelInfo> info(llvm::StringRef name) const;
+  /// All about all kernels. Lowers each; one that cannot be lowered is as it is declared, and
+  /// `unusable` says why.
+  std::vector<KernelInfo> functions() const;
   /// A kernel by its name. All constants that it needs must have values, and all names, indices and
   /// types must be right.
   llvm::Expected<std::shared_ptr<Function>>
@@ -87,6 +93,9 @@ public:
   const std::string &source() const { return text; }
   /// The name of the text in messages.
   const std::string &fileName() const;
+
+  /// This text with other options, for pipelines.
+  llvm::Expected<std::shared_ptr<triton_metal::Library>> with(const LibraryOptions &options) const;
 
 private:
   Library() = default;

@@ -11,7 +11,7 @@ ComputePipelineState::make(const std::shared_ptr<Function> &function,
   all.checks = options.checks;
   all.portable = options.portable;
   all.count = options.counters;
-  auto library = triton_metal::Device::get().compile(function->library()->source(), all);
+  auto library = function->library()->with(all);
   if (!library)
     return library.takeError();
   Expected<Kernel *> kernel = (*library)->kernel(function->name());

@@ -7,6 +7,7 @@
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/Expr.h"
 #include "clang/AST/ExprCXX.h"
+#include "clang/AST/ExprConcepts.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Basic/SourceManager.h"
 #include "llvm/ADT/STLExtras.h"
@@ -196,6 +197,61 @@ void KernelCollector::setValues(llvm::ArrayRef<FunctionConstantValue> values) {
     setValue(variable, metalAttribute(variable, "function_constant"), values);
   for (Decl *decl : declarations)
     evaluateAgain(decl);
+}
+
+namespace {
+/// Looks in types and in arguments of templates for variables outside of functions whose values are
+/// not known.
+class UnknownConstants : public RecursiveASTVisitor<UnknownConstants> {
+  using Base = RecursiveASTVisitor<UnknownConstants>;
+
+public:
+  bool found = false;
+
+  bool TraverseTypeLoc(TypeLoc type, bool traverseQualifier = true) {
+    ++depth;
+    bool more = Base::TraverseTypeLoc(type, traverseQualifier);
+    --depth;
+    return more;
+  }
+  bool TraverseTemplateArgumentLoc(const TemplateArgumentLoc &argument) {
+    ++depth;
+    bool more = Base::TraverseTemplateArgumentLoc(argument);
+    --depth;
+    return more;
+  }
+  bool TraverseConceptSpecializationExpr(ConceptSpecializationExpr *expr) {
+    ++depth;
+    bool more = Base::TraverseConceptSpecializationExpr(expr);
+    --depth;
+    return more;
+  }
+  bool TraverseRequiresExpr(RequiresExpr *expr) {
+    ++depth;
+    bool more = Base::TraverseRequiresExpr(expr);
+    --depth;
+    return more;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr *name) {
+    auto *variable = dyn_cast<VarDecl>(name->getDecl());
+    found |= depth > 0 && variable && variable->hasGlobalStorage() &&
+             !variable->getType()->isDependentType() && !variable->hasConstantInitialization();
+    return !found;
+  }
+
+private:
+  unsigned depth = 0;
+};
+} // namespace
+
+bool KernelCollector::needsValues() const {
+  if (variables.empty())
+    return false;
+  UnknownConstants visitor;
+  for (Decl *decl : declarations)
+    if (!ast->getSourceManager().isInSystemHeader(decl->getLocation()))
+      visitor.TraverseDecl(decl);
+  return visitor.found;
 }
 
 std::vector<FunctionConstantInfo> KernelCollector::constantsWithoutValue() const {

@@ -54,6 +54,9 @@ public:
   /// Gives function constants values after the text has been read. No constant expression needs
   /// them then, but those in initialisers and conditions get them.
   void setValues(llvm::ArrayRef<FunctionConstantValue> values);
+  /// Whether a type or a template's argument names a constant that has no value. Where clang
+  /// chooses between templates, that is no error, but another choice.
+  bool needsValues() const;
   /// Whether a syntax tree exists.
   bool isReady() const { return ast != nullptr; }
 

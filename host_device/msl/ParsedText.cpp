@@ -25,14 +25,19 @@ namespace {
 /// Ends compilations whose macros expand without bound.
 class ExpansionLimit final : public clang::PPCallbacks {
 public:
-  void MacroExpands(const clang::Token &, const clang::MacroDefinition &, clang::SourceRange,
+  /// `asksForValues` becomes true if the text asks whether function constants have values.
+  explicit ExpansionLimit(bool &asksForValues) : asksForValues(asksForValues) {}
+  void MacroExpands(const clang::Token &name, const clang::MacroDefinition &, clang::SourceRange,
                     const clang::MacroArgs *) override {
+    if (const clang::IdentifierInfo *macro = name.getIdentifierInfo())
+      asksForValues |= macro->isStr("is_function_constant_defined");
     if (++expansions > most)
       report_fatal_error("the text expands more than 1000000 macros", /*gen_crash_diag=*/false);
   }
 
 private:
   static constexpr uint64_t most = 1000000;
+  bool &asksForValues;
   uint64_t expansions = 0;
 };
 
@@ -151,7 +156,7 @@ public:
 
   bool BeginSourceFileAction(clang::CompilerInstance &instance) override {
     enableKeywords(instance);
-    instance.getPreprocessor().addPPCallbacks(std::make_unique<ExpansionLimit>());
+    instance.getPreprocessor().addPPCallbacks(std::make_unique<ExpansionLimit>(asksForValues));
     instance.getPreprocessor().addPPCallbacks(std::make_unique<TensorLanguage>(instance));
     return true;
   }
@@ -167,6 +172,7 @@ public:
 
   KernelCollector *collector = nullptr;
   Recorder *recorder = nullptr;
+  bool asksForValues = false;
 
 private:
   DiagnosticCollector &diagnostics;
@@ -174,9 +180,7 @@ private:
   bool hasPrelude;
 };
 
-bool isSame(ArrayRef<FunctionConstantValue> a, ArrayRef<FunctionConstantValue> b) {
-  return a == b;
-}
+bool isSame(ArrayRef<FunctionConstantValue> a, ArrayRef<FunctionConstantValue> b) { return a == b; }
 
 } // namespace
 
@@ -194,6 +198,8 @@ struct ParsedText::State {
   /// its kernels can only be listed.
   std::vector<FunctionConstantInfo> missing;
   const FunctionConstantInfo *firstMissing = nullptr;
+  /// Whether other values would have made another tree, without an error.
+  bool needsValues = false;
   unsigned generated = 0;
 
   ~State() {
@@ -224,6 +230,10 @@ Error ParsedText::State::parse(StringRef source, HostFiles &hostFiles) {
       return error;
   if (diagnostics.hasErrors() || !isOpen)
     return createStringError(inconvertibleErrorCode(), diagnostics.text());
+  needsValues =
+      action->asksForValues || collector().needsValues() || any_of(texts, [](const auto &text) {
+        return StringRef(text.second->original).contains("constant_p");
+      });
   return Error::success();
 }
 
@@ -256,7 +266,7 @@ void ParsedText::State::refuseMissing(KernelInfo &kernel) const {
 ParsedText::ParsedText(std::unique_ptr<State> state) : state(std::move(state)) {}
 ParsedText::~ParsedText() = default;
 
-unsigned ParsedText::generatedFunctions() const { return state->generated; }
+unsigned ParsedText::takeGeneratedFunctions() { return std::exchange(state->generated, 0); }
 
 Expected<std::unique_ptr<ParsedText>> ParsedText::parse(StringRef source, const MslOptions &options,
                                                         HostFiles &files) {
@@ -292,7 +302,7 @@ Expected<std::unique_ptr<ParsedText>> ParsedText::parse(StringRef source, const 
 
 bool ParsedText::takes(ArrayRef<FunctionConstantValue> constants) const {
   return isSame(constants, state->constants) ||
-         (state->constants.empty() && state->missing.empty());
+         (state->constants.empty() && state->missing.empty() && !state->needsValues);
 }
 
 std::vector<KernelInfo> ParsedText::kernels(ArrayRef<FunctionConstantValue> constants) const {

@@ -34,8 +34,8 @@ public:
   llvm::Expected<CompiledMsl> generate(llvm::ArrayRef<std::string> names,
                                        llvm::ArrayRef<FunctionConstantValue> constants,
                                        llvm::LLVMContext &context);
-  /// How many functions clang has generated code for.
-  unsigned generatedFunctions() const;
+  /// How many functions clang has generated code for since the last call.
+  unsigned takeGeneratedFunctions();
 
 private:
   struct State;

@@ -19,7 +19,10 @@ def scanner_version() -> str: ...
 def library(
     source: str, file_name: str, macros: Sequence[str], include: Sequence[str]
 ) -> tuple[Any, str]:
-    """(library, description of its kernels as JSON). ``macros`` are names and values alternately."""
+    """(library, the names of its kernels as JSON). ``macros`` are names and values alternately."""
+
+def describe(library: Any, name: str) -> str:
+    """The description of a kernel as a JSON list of one."""
 
 def function(
     library: Any, name: str, constants: Sequence[tuple[str | int, tuple[float, ...]]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import re
 import signal
@@ -17,7 +18,6 @@ from . import _engine
 from .buffer import Buffer
 from .library import Function, Library
 from .pipeline import CommandBuffer, Pipeline, Queue
-from .reflection import parse
 
 _QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|import)[ \t]*"', re.MULTILINE)
 _queues: weakref.WeakSet[Queue] = weakref.WeakSet()
@@ -75,8 +75,8 @@ class Device:
             )
         flat = [part for name, value in (macros or {}).items() for part in (name, _macro(value))]
         folders = [os.fspath(folder) for folder in include]
-        handle, described = _engine.library(text, file_name or "kernel.metal", flat, folders)
-        return Library(handle, text, parse(described))
+        handle, names = _engine.library(text, file_name or "kernel.metal", flat, folders)
+        return Library(handle, text, json.loads(names))
 
     def pipeline(
         self,

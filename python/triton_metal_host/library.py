@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import _engine
 from .reflection import FunctionInfo, parse
 
 
-class Library:
-    """Compiled Metal text."""
+class Functions(Mapping[str, FunctionInfo]):
+    """The kernels of a library by name. What is known about one is found out when it is asked for."""
 
-    def __init__(self, handle: Any, source: str, functions: list[FunctionInfo]) -> None:
+    def __init__(self, handle: Any, names: list[str]) -> None:
+        self._handle = handle
+        self._known: dict[str, FunctionInfo | None] = dict.fromkeys(names)
+
+    def __getitem__(self, name: str) -> FunctionInfo:
+        info = self._known[name]
+        if info is None:
+            info = self._known[name] = parse(_engine.describe(self._handle, name))[0]
+        return info
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __repr__(self) -> str:
+        return f"<functions {', '.join(self._known)}>"
+
+
+class Library:
+    """Metal text without errors. Each of its kernels is compiled when it is asked for."""
+
+    def __init__(self, handle: Any, source: str, names: list[str]) -> None:
         self.source = source
         self._handle = handle
-        self._functions = {info.name: info for info in functions}
+        self._functions = Functions(handle, names)
 
     @property
     def functions(self) -> Mapping[str, FunctionInfo]:
-        """The kernels by name, as they are without values for function constants."""
-        return MappingProxyType(self._functions)
+        """The kernels by name, as they are without values for function constants.
+
+        Raises CompileError if a kernel that is looked up cannot be compiled.
+        """
+        return self._functions
 
     @property
     def function_names(self) -> list[str]:

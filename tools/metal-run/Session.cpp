@@ -86,7 +86,7 @@ Error Session::plan(const DispatchOptions &given) {
     return failure("choose one with --kernel: " + join(names, ", "));
   std::string name = given.kernel.empty() ? names.front() : given.kernel;
   const KernelInfo *info = nullptr;
-  for (const KernelInfo &candidate : library->functions())
+  for (const KernelInfo &candidate : library->declarations())
     if (candidate.name == name)
       info = &candidate;
   metal::FunctionConstantValues constants;

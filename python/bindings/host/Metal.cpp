@@ -5,6 +5,8 @@
 #include "host_device/engine/Guard.h"
 #include "tools/metal-run/Tool.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 
 namespace triton_metal {
 
@@ -71,9 +73,30 @@ PyObject *newLibrary(PyObject *, PyObject *arguments) {
   }
   if (!library)
     return fail(compileError, problem);
-  Ref description(toPython(metal::describeAsJson(library->functions())));
+  llvm::json::Array listed;
+  for (std::string &name : library->functionNames())
+    listed.push_back(std::move(name));
+  Ref names(toPython(llvm::formatv("{0}", llvm::json::Value(std::move(listed))).str()));
   Ref held(wrapped(new HeldLibrary(std::move(library)), libraryName));
-  return held && description ? PyTuple_Pack(2, held.get(), description.get()) : nullptr;
+  return held && names ? PyTuple_Pack(2, held.get(), names.get()) : nullptr;
+}
+
+/// describe(library, name) -> JSON
+PyObject *describeFunction(PyObject *, PyObject *arguments) {
+  PyObject *capsule = nullptr;
+  const char *name = nullptr;
+  if (!PyArg_ParseTuple(arguments, "Os", &capsule, &name))
+    return nullptr;
+  auto *library = unwrapped<HeldLibrary>(capsule, libraryName);
+  if (!library)
+    return nullptr;
+  KernelInfo info;
+  std::string problem;
+  {
+    WithoutLock unlocked;
+    problem = llvm::toString((*library)->info(name).moveInto(info));
+  }
+  return problem.empty() ? toPython(metal::describeAsJson(info)) : fail(compileError, problem);
 }
 
 /// Reads a number for a function constant. Returns false with an error set.
@@ -294,6 +317,7 @@ int addExceptions(PyObject *module) {
 
 PyMethodDef metalMethods[] = {{"library", newLibrary, METH_VARARGS, nullptr},
                               {"function", newFunction, METH_VARARGS, nullptr},
+                              {"describe", describeFunction, METH_VARARGS, nullptr},
                               {"pipeline", newPipeline, METH_VARARGS, nullptr},
                               {"configure", configure, METH_VARARGS, nullptr},
                               {"stop_on_interrupt", stopOnInterrupt, METH_NOARGS, nullptr},

@@ -110,20 +110,21 @@ TEST_F(MetalTest, OneLibraryMakesSeveralSpecialisations) {
 
 TEST_F(MetalTest, Reflection) {
   EXPECT_EQ(library->functionNames(), (std::vector<std::string>{"add", "twice", "reverse"}));
-  const KernelInfo &add = library->functions()[0], &reverse = library->functions()[2];
+  std::vector<KernelInfo> functions = library->functions();
+  const KernelInfo &add = functions[0], &reverse = functions[2];
   ASSERT_EQ(add.functionConstants.size(), 3u);
   EXPECT_EQ(add.functionConstants[0].name, "use_bias");
   EXPECT_TRUE(add.functionConstants[0].required);
   EXPECT_FALSE(add.functionConstants[1].required); // it asks whether there is a value
   EXPECT_FALSE(add.functionConstants[2].required);
   EXPECT_EQ(add.functionConstants[2].vectorWidth, 4u);
-  EXPECT_FALSE(library->functions()[1].functionConstants[0].required);
+  EXPECT_FALSE(functions[1].functionConstants[0].required);
   EXPECT_EQ(declarationOf(add.parameters[0]), "device const float *a");
   EXPECT_EQ(declarationOf(reverse.parameters[1]), "threadgroup uint *tile");
   EXPECT_EQ(declarationOf(reverse.parameters[2]), "constant Sizes &sizes");
   EXPECT_EQ(reverse.parameters[2].scalarKind, ScalarKind::None);
   EXPECT_EQ(reverse.parameters[2].elementSize, 8u);
-  const ParameterInfo &x = library->functions()[1].parameters[0];
+  const ParameterInfo &x = functions[1].parameters[0];
   EXPECT_EQ(x.scalarKind, ScalarKind::Float);
   EXPECT_EQ(x.scalarBits, 32u);
   EXPECT_EQ(x.vectorWidth, 4u);
