@@ -234,13 +234,19 @@ public:
   }
   bool VisitDeclRefExpr(DeclRefExpr *name) {
     auto *variable = dyn_cast<VarDecl>(name->getDecl());
-    found |= depth > 0 && variable && variable->hasGlobalStorage() &&
-             !variable->getType()->isDependentType() && !variable->hasConstantInitialization();
-    return !found;
+    if (!depth || !variable || !variable->hasGlobalStorage() || variable->isConstexpr() ||
+        variable->hasConstantInitialization())
+      return true;
+    // In a template, what the value is made of decides.
+    if (Expr *init = variable->getInit(); init && init->isValueDependent())
+      return !seen.insert(variable).second || TraverseStmt(init);
+    found = true;
+    return false;
   }
 
 private:
   unsigned depth = 0;
+  std::set<const VarDecl *> seen;
 };
 } // namespace
 
