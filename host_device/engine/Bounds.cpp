@@ -141,6 +141,25 @@ void fillObject(Site &site, const MemoryAccess &access) {
   site.note = object->getName();
 }
 
+AllocaInst *arrayOf(Value *pointer) {
+  SmallVector<const Value *, 4> objects;
+  getUnderlyingObjects(pointer, objects, nullptr, 0);
+  erase_if(objects, [](const Value *object) { return isa<UndefValue, ConstantPointerNull>(object); });
+  return objects.size() == 1
+             ? dyn_cast<AllocaInst>(const_cast<Value *>(objects.front()))
+             : nullptr;
+}
+
+/// Whether the pointer is of arrays of the thread, and not of its constants.
+static bool isOfArrays(Value *pointer, bool hasConstants) {
+  SmallVector<const Value *, 4> objects;
+  getUnderlyingObjects(pointer, objects, nullptr, 0);
+  return all_of(objects, [&](const Value *object) {
+    return isa<UndefValue, ConstantPointerNull, AllocaInst>(object) ||
+           (!isa<GlobalVariable>(object) && !hasConstants);
+  });
+}
+
 void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   Module &module = *function.getParent();
   IRBuilder<> b(module.getContext());
@@ -169,16 +188,24 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
       calls.push_back({&inst, *builtin->site});
     }
   }
+  bool hasConstants = any_of(module.globals(), [](const GlobalVariable &variable) {
+    return variable.getAddressSpace() == unsigned(AddressSpace::Thread);
+  });
   for (auto &[inst, access] : accesses) {
     narrowToNumber(access);
     Value *object = getUnderlyingObject(access.pointer, 0);
+    // A pointer that a loop moves through an array.
+    if (AllocaInst *array = arrayOf(access.pointer))
+      object = array;
     // Private arrays in memory, and constants of the program. Accesses with constant offsets have
     // been checked by the front end.
     if (access.space == AddressSpace::Thread || isa<GlobalVariable>(object)) {
       const DataLayout &layout = function.getDataLayout();
       std::optional<uint64_t> size = sizeOfVariable(layout, object);
       APInt offset(64, 0);
-      if (!size ||
+      if (!size && (isa<GlobalVariable>(object) || !isOfArrays(access.pointer, hasConstants)))
+        continue;
+      if (size &&
           (access.pointer->stripAndAccumulateConstantOffsets(layout, offset, true) == object &&
            access.bytes <= *size && offset.ule(*size - access.bytes)))
         continue;

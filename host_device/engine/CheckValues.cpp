@@ -32,6 +32,7 @@ void insertValueChecks(Function &function, CodeFacts &facts) {
     call->setArgOperand(1, b.getInt32(facts.sites.size()));
     facts.sites.push_back(site);
   }
+  dropChecks(module); // later passes cannot make sites
 }
 
 } // namespace triton_metal::engine

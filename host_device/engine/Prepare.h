@@ -4,6 +4,7 @@
 #pragma once
 
 #include "host_device/engine/Code.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 
@@ -84,6 +85,8 @@ struct MemoryAccess {
   AddressSpace space = AddressSpace::Thread;
 };
 std::optional<MemoryAccess> memoryAccess(llvm::Instruction &inst);
+/// The array of the thread that the pointer is derived from, or null.
+llvm::AllocaInst *arrayOf(llvm::Value *pointer);
 /// The buffer whose pointer `pointer` is derived from, or -1.
 int32_t bufferOf(llvm::Value *pointer);
 

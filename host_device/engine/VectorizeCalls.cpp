@@ -517,7 +517,7 @@ void SimdEmitter::emitCheck(CallInst &call) {
     start = asNumber(mapConstant(constant, 0));
     length = b.getInt64(*sizeOfVariable(layout, constant));
   } else if (where.space == AddressSpace::Thread) {
-    if (auto *array = dyn_cast<AllocaInst>(getUnderlyingObject(pointer, 0))) {
+    if (AllocaInst *array = arrayOf(pointer)) {
       start = b.getInt64(privateBase + privatePlaces[array].second);
       length = b.getInt64(*sizeOfVariable(layout, array));
     } else { // one of several by now

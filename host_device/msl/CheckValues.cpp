@@ -28,6 +28,11 @@ Checks checksOf(const Module &module) {
   return Checks::fromBits(bits->getZExtValue());
 }
 
+void dropChecks(Module &module) {
+  if (NamedMDNode *node = module.getNamedMetadata(bitsName))
+    node->eraseFromParent();
+}
+
 void buildCheck(IRBuilderBase &builder, Value *bad, StringRef text) {
   if (bad->getType()->isVectorTy())
     bad = builder.CreateOrReduce(bad);

@@ -19,6 +19,8 @@ inline constexpr llvm::StringLiteral checkNotesName = "tm.checks";
 /// Keeps in the module what is checked, until the engine has numbered the sites.
 void setChecks(llvm::Module &module, const Checks &checks);
 Checks checksOf(const llvm::Module &module);
+/// From here on, nothing is checked any more.
+void dropChecks(llvm::Module &module);
 
 /// Checks a condition. A vector holds if one of its elements does.
 void buildCheck(llvm::IRBuilderBase &builder, llvm::Value *bad, llvm::StringRef text);

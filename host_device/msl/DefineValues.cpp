@@ -1,4 +1,5 @@
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/CheckValues.h"
 #include "host_device/msl/Passes.h"
 #include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -7,6 +8,7 @@
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 
@@ -21,6 +23,24 @@ static bool isOutside(const DataLayout &layout, Value *pointer, Type *type) {
   std::optional<uint64_t> size = sizeOfVariable(layout, object);
   uint64_t bytes = layout.getTypeStoreSize(type);
   return size && (offset.isNegative() || bytes > *size || offset.ugt(*size - bytes));
+}
+
+/// Reports an access at a constant offset outside of its variable, if bounds are checked. Other
+/// accesses are checked later.
+static void reportOutside(Instruction *inst, StringRef what, Value *pointer, Type *type) {
+  Module &module = *inst->getModule();
+  if (!checksOf(module).bounds || isPortable(module))
+    return;
+  const DataLayout &layout = module.getDataLayout();
+  APInt offset(layout.getIndexTypeSizeInBits(pointer->getType()), 0);
+  Value *object = pointer->stripAndAccumulateConstantOffsets(layout, offset, true);
+  std::string text;
+  raw_string_ostream(text) << what << " of " << layout.getTypeStoreSize(type).getFixedValue()
+                           << " bytes outside of the variable '"
+                           << object->getName().split('.').first << "': at byte "
+                           << offset.getSExtValue() << " of " << *sizeOfVariable(layout, object);
+  IRBuilder<> builder(inst);
+  buildCheck(builder, builder.getTrue(), text);
 }
 
 static bool isOpen(const Value *value) { return isa<UndefValue>(value); }
@@ -46,6 +66,7 @@ PreservedAnalyses DefineValuesPass::run(Function &function, FunctionAnalysisMana
   for (Instruction &inst : make_early_inc_range(instructions(function))) {
     if (auto *load = dyn_cast<LoadInst>(&inst);
         load && isOutside(layout, load->getPointerOperand(), load->getType())) {
+      reportOutside(load, "a load", load->getPointerOperand(), load->getType());
       Value *result = Constant::getNullValue(load->getType());
       if (Type *type = load->getType(); isPortable(*function.getParent()) &&
                                         (type->isIntOrIntVectorTy() || type->isFPOrFPVectorTy())) {
@@ -61,6 +82,8 @@ PreservedAnalyses DefineValuesPass::run(Function &function, FunctionAnalysisMana
     } else if (auto *store = dyn_cast<StoreInst>(&inst);
                store &&
                isOutside(layout, store->getPointerOperand(), store->getValueOperand()->getType())) {
+      reportOutside(store, "a store", store->getPointerOperand(),
+                    store->getValueOperand()->getType());
       store->eraseFromParent();
       changed = true;
     }

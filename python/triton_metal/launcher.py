@@ -70,6 +70,11 @@ def _check_bits(check: str | Sequence[str] | None) -> tuple[int, bool]:
         if name != "all" and name not in _native.check_names:
             known = ", ".join((*_native.check_names, "all", "portable"))
             raise LaunchValueError(f"there is no check {name!r}; the checks are {known}")
+        if name == "outputs":
+            raise LaunchValueError(
+                'check="outputs" needs the names of the outputs, which a launch does not have: '
+                "pipelines of triton_metal_host take them, and so does metal-run --whole"
+            )
         for one in _ALL_CHECKS if name == "all" else (name,):
             bits |= 1 << _native.check_names.index(one)
     return bits, False
@@ -94,7 +99,8 @@ def launch_options(
 
     ``check="bounds"`` stops at the first out-of-bounds access. Further checks are ``"races"``, ``"initialized"``,
     ``"divergence"``, ``"arithmetic"``, ``"nans"`` and ``"steps"`` (``max_steps`` iterations of loops for a SIMD-group);
-    several are given as a list, or as ``"all"``, which leaves out NaNs. A launch that fails a check leaves its arrays
+    several are given as a list, or as ``"all"``, which leaves out NaNs. ``"same-values"`` is ``"races"``
+    that also reports two threads that store the same value to one place. A launch that fails a check leaves its arrays
     as they were. ``check="portable"`` checks bounds, too, answers what Metal
     does not promise with the worst that it allows, and reports results that depend on it; ``seed`` draws its choices.
     ``count`` fills the log that the block receives. ``schedule`` is the seed of an order of threads and threadgroups.

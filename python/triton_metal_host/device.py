@@ -91,10 +91,10 @@ class Device:
         """Compiles a function.
 
         checks : what launches are checked for: one name or several of "bounds", "races", "initialized", "divergence",
-            "arithmetic", "nans", "outputs" and "steps" (docs/checks.md). True or "all" means all but "nans". A launch
-            that fails a check raises `LaunchError` with the kernel's line and leaves all buffers as they were.
+            "arithmetic", "nans", "outputs", "steps" and "same-values" (docs/checks.md). True or "all" means all but
+            "nans" and "same-values". A launch that fails a check raises `LaunchError` with the kernel's line and leaves all buffers as they were.
         max_steps : with the check "steps", how many iterations of loops a SIMD-group may run.
-        outputs : with the check "outputs", the names of buffers of which a launch must write each byte.
+        outputs : the names of buffers of which a launch must write each byte. They turn the check "outputs" on.
         portable : answers what Metal does not promise with the worst that it allows, and reports a result that depends
             on it. Checks accesses, too.
         counters : counts what launches do, for `Run.counters`.
@@ -106,6 +106,13 @@ class Device:
         if not 0 < max_steps < 1 << 64:
             raise ValueError(f"max_steps must be from 1 to 2^64 - 1, not {max_steps}")
         wanted = self._checks if checks is None else _read_checks(checks)
+        outputs = tuple(outputs)
+        if checks is not None and "outputs" in wanted and not outputs:
+            raise ValueError(
+                'the check "outputs" needs `outputs`, the names of buffers that are written wholly'
+            )
+        if outputs and "all" not in wanted:
+            wanted |= {"outputs"}
         _watch_interrupts()
         return Pipeline(
             function,

@@ -211,6 +211,24 @@ BOUNDS = [
         ("outside its array in thread memory", "lane 4"),
     ),
     Defect(
+        "constant index behind an array",
+        "bounds",
+        "float a[4] = {1, 2, 3, float(t)};\nfor (int j = 0; j < 4; ++j)\n  o[i] += a[j + 1]; // HERE",
+        ("a load of 4 bytes outside of the variable 'a': at byte 16 of 16",),
+    ),
+    Defect(
+        "store in front of an array",
+        "bounds",
+        "float a[4] = {1, 2, 3, float(t)};\nfor (int j = 3; j >= 0; --j)\n  a[j - 1] = a[j]; // HERE\no[i] = a[0] + a[z];",
+        ("a store of 4 bytes outside of", "'a'"),
+    ),
+    Defect(
+        "pointer that runs ahead",
+        "bounds",
+        "float a[32];\nfor (int j = 0; j < 32; ++j)\n  a[j] = t + j;\nthread float *p = a;\nfor (int j = 0; j < 4 + z; ++j) {\n  p += 8 * j;\n  o[i] += p[7]; // HERE\n}",
+        ("outside its array in thread memory",),
+    ),
+    Defect(
         "component that is not there",
         "bounds",
         "float4 v = float4(t);\nv[t % 5 + z] = 1; // HERE\no[i] = v.x;",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import triton_metal as triton
 import triton_metal.language as tl
+import triton_metal_host
 
 from metal_run import invoke
 
@@ -60,6 +61,33 @@ def test_wrong_options_are_named() -> None:
         triton.launch_options(check="bounds", max_steps=5),
     ):
         pass
+
+
+def test_outputs_without_names_are_refused() -> None:
+    """A launch does not say which arrays are outputs, so that the check would find nothing."""
+    for check in ("outputs", ["bounds", "outputs"]):
+        with (
+            pytest.raises(triton.LaunchValueError, match="needs the names of the outputs"),
+            triton.launch_options(check=check),
+        ):
+            pass
+
+
+def test_named_outputs_of_a_pipeline_are_checked() -> None:
+    text = (
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void half_of_it(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
+        "  if (i % 2 == 0)\n    o[i] = 1;\n}\n"
+    )
+    device = triton_metal_host.Device()
+    function = device.library(text).function("half_of_it")
+    out = np.zeros(64, np.float32)
+    for checks in (None, "all", "bounds"):
+        pipeline = device.pipeline(function, checks=checks, outputs=["o"])
+        with pytest.raises(triton_metal_host.LaunchError, match="no thread has written byte 4 of 'o'"):
+            pipeline(out, threads=64)
+    with pytest.raises(ValueError, match="needs `outputs`"):
+        device.pipeline(function, checks="outputs")
 
 
 def test_the_race_of_the_documentation() -> None:
