@@ -13,6 +13,7 @@ import triton_metal_host
 
 from metal_run import invoke
 
+METAL = "#include <metal_stdlib>\nusing namespace metal;\n"
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "checks.md"
 
 
@@ -75,8 +76,8 @@ def test_outputs_without_names_are_refused() -> None:
 
 def test_named_outputs_of_a_pipeline_are_checked() -> None:
     text = (
-        "#include <metal_stdlib>\nusing namespace metal;\n"
-        "kernel void half_of_it(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
+        METAL
+        + "kernel void half_of_it(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
         "  if (i % 2 == 0)\n    o[i] = 1;\n}\n"
     )
     device = triton_metal_host.Device()
@@ -84,10 +85,60 @@ def test_named_outputs_of_a_pipeline_are_checked() -> None:
     out = np.zeros(64, np.float32)
     for checks in (None, "all", "bounds"):
         pipeline = device.pipeline(function, checks=checks, outputs=["o"])
-        with pytest.raises(triton_metal_host.LaunchError, match="no thread has written byte 4 of 'o'"):
+        with pytest.raises(
+            triton_metal_host.LaunchError, match="no thread has written byte 4 of 'o'"
+        ):
             pipeline(out, threads=64)
     with pytest.raises(ValueError, match="needs `outputs`"):
         device.pipeline(function, checks="outputs")
+
+
+def test_buffers_that_overlap_race() -> None:
+    """Two indices with memory in common, which the kernel cannot know."""
+    text = (
+        METAL
+        + "kernel void shift(device const float *a [[buffer(0)]], device float *b [[buffer(1)]],\n"
+        "                  uint i [[thread_position_in_grid]]) {\n  b[i] = a[i];\n}\n"
+    )
+    device = triton_metal_host.Device()
+    pipeline = device.pipeline(device.library(text).function("shift"), checks="all")
+    memory = np.arange(513, dtype=np.float32)
+    with pytest.raises(
+        triton_metal_host.LaunchError, match=r"line 5:\d+: a race: .*of 'b'.* meets "
+    ):
+        pipeline(memory[:512], memory[1:], threads=512)
+    np.testing.assert_array_equal(memory, np.arange(513, dtype=np.float32))
+    pipeline(memory[:256], memory[256:512], threads=256)
+    np.testing.assert_array_equal(memory[:256], memory[256:512])
+
+
+@pytest.mark.parametrize(
+    ("before", "options", "said"),
+    [
+        ("", ["--threadgroup-memory=0=32784"], "32784 bytes of threadgroup memory"),
+        ("threadgroup float s[8000];\n", ["--threadgroup-memory=0=1024"], "threadgroup memory"),
+        ("float a[70000];\na[i] = 1;\n", [], "280000 bytes"),
+    ],
+    ids=["argument", "variable and argument", "private array"],
+)
+def test_too_much_memory_is_refused(before: str, options: list[str], said: str) -> None:
+    use = {"threadgroup": "s[i] = 1;\n", "float": "o[i] = a[63 - i];\n"}.get(
+        before.split(" ")[0], ""
+    )
+    text = (
+        METAL
+        + "kernel void k(device float *o [[buffer(0)]], threadgroup float *arg [[threadgroup(0)]],\n"
+        "              uint i [[thread_position_in_grid]]) {\n"
+        + before
+        + use
+        + "arg[i] = 1;\no[i] = arg[i];\n}\n"
+    )
+    memory = options or ["--threadgroup-memory=0=256"]
+    result = invoke(
+        ["--buffer=o=zeros:float:64", "--threadgroups=1", "--group=64", *memory, "-"], text
+    )
+    assert result.returncode == 1
+    assert said in result.stderr
 
 
 def test_the_race_of_the_documentation() -> None:
