@@ -11,9 +11,14 @@ namespace triton_metal::engine {
 #define TM_WIDE
 #endif
 
-TM_WIDE void findOffsets(LaneOffsets &offsets, const uint64_t *addresses, uint32_t mask,
+// Without the pragmas, clang makes straight-line code of loops with so few iterations before it
+// looks for vectors.
+TM_WIDE void findOffsets(LaneOffsets &result, const uint64_t *given, uint32_t mask,
                          uint64_t start) {
+  const uint64_t *__restrict addresses = given;
+  LaneOffsets &__restrict offsets = result;
   if (mask == ~0u) {
+#pragma clang loop vectorize(enable) unroll(disable)
     for (uint32_t lane = 0; lane != simdWidth; ++lane) {
       offsets.list[lane] = addresses[lane] - start;
       offsets.lanes[lane] = lane;
@@ -21,6 +26,7 @@ TM_WIDE void findOffsets(LaneOffsets &offsets, const uint64_t *addresses, uint32
   } else {
     uint32_t there = std::countr_zero(mask);
     uint64_t instead = addresses[there] - start;
+#pragma clang loop vectorize(enable) unroll(disable)
     for (uint32_t lane = 0; lane != simdWidth; ++lane) {
       bool isThere = mask >> lane & 1;
       offsets.list[lane] = isThere ? addresses[lane] - start : instead;
@@ -28,7 +34,9 @@ TM_WIDE void findOffsets(LaneOffsets &offsets, const uint64_t *addresses, uint32
     }
   }
   uint64_t least = ~uint64_t(0), most = 0, bits = 0;
-  for (uint64_t offset : offsets.list) {
+#pragma clang loop vectorize(enable) unroll(disable)
+  for (uint32_t lane = 0; lane != simdWidth; ++lane) {
+    uint64_t offset = offsets.list[lane];
     least = std::min(least, offset);
     most = std::max(most, offset);
     bits |= offset;
@@ -40,6 +48,7 @@ TM_WIDE void findOffsets(LaneOffsets &offsets, const uint64_t *addresses, uint32
 
 TM_WIDE void findPlaces(LanePlaces &places, const LaneOffsets &offsets, unsigned shift,
                         uint64_t front, RaceEntry me) {
+#pragma clang loop vectorize(enable) unroll(disable)
   for (uint32_t lane = 0; lane != simdWidth; ++lane) {
     places.first[lane] = front + (offsets.list[lane] >> shift);
     places.me[lane] = me | offsets.lanes[lane];
@@ -52,6 +61,7 @@ TM_WIDE static bool meetLanes(const RaceEntry *list, const LanePlaces &places,
   const RaceTimes t = times;
   uint64_t bad = 0;
   for (size_t k = 0; k != places.count; ++k)
+#pragma clang loop vectorize(enable) unroll(disable)
     for (size_t lane = 0; lane != simdWidth; ++lane)
       bad |= t.isConcurrent(list[places.first[lane] + k], places.me[lane]);
   return bad;
@@ -63,14 +73,21 @@ TM_WIDE static uint32_t addReaders(RaceEntry *list, const uint64_t *places, cons
                                    const RaceTimes &times) {
   const RaceTimes t = times;
   uint64_t met[simdWidth];
+#pragma clang loop vectorize(enable) unroll(disable)
   for (size_t lane = 0; lane != simdWidth; ++lane) {
     RaceEntry entry = list[places[lane]];
     met[lane] = t.isConcurrent(entry, me[lane]) & ~(entry >> RaceBits::atomicShift);
   }
-#pragma clang loop vectorize(assume_safety)
+#pragma clang loop vectorize(assume_safety) unroll(disable)
   for (size_t lane = 0; lane != simdWidth; ++lane)
     if (!met[lane])
       list[places[lane]] = me[lane];
+  uint64_t differ = 0;
+#pragma clang loop vectorize(enable) unroll(disable)
+  for (size_t lane = 0; lane != simdWidth; ++lane)
+    differ |= list[places[lane]] ^ me[lane];
+  if (!differ)
+    return 0;
   uint32_t lost = 0;
   for (size_t lane = 0; lane != simdWidth; ++lane)
     lost |= uint32_t(list[places[lane]] != me[lane]) << lane;
@@ -103,7 +120,7 @@ TM_WIDE static void addSecondReaders(const RaceEntry *first, RaceEntry *second,
         uint64_t(((a ^ own) & RaceBits::simdgroupMask) != 0) | uint64_t(a < t.groupStart);
     takes[lane] = (lanes >> lane & 1) & (free | (together & elsewhere));
   }
-#pragma clang loop vectorize(assume_safety)
+#pragma clang loop vectorize(assume_safety) unroll(disable)
   for (size_t lane = 0; lane != simdWidth; ++lane)
     if (takes[lane])
       second[places[lane]] = me[lane];
@@ -140,7 +157,7 @@ TM_WIDE static bool putLanes(RaceEntry *list, const LanePlaces &places,
     for (size_t lane = 0; lane != simdWidth; ++lane)
       old[k][lane] = list[places.first[lane] + k];
   for (size_t k = 0; k != places.count; ++k)
-#pragma clang loop vectorize(assume_safety)
+#pragma clang loop vectorize(assume_safety) unroll(disable)
     for (size_t lane = 0; lane != simdWidth; ++lane)
       list[places.first[lane] + k] = places.me[lane];
   uint64_t differ = 0;

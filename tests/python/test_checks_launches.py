@@ -13,6 +13,7 @@ import triton_metal_host
 
 from metal_run import invoke
 
+SHARED = "s[i] = 1;\nthreadgroup_barrier(mem_flags::mem_threadgroup);\no[i] = s[63 - i];\n"
 METAL = "#include <metal_stdlib>\nusing namespace metal;\n"
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "checks.md"
 
@@ -115,23 +116,21 @@ def test_buffers_that_overlap_race() -> None:
 @pytest.mark.parametrize(
     ("before", "options", "said"),
     [
-        ("", ["--threadgroup-memory=0=32784"], "32784 bytes of threadgroup memory"),
-        ("threadgroup float s[8000];\n", ["--threadgroup-memory=0=1024"], "threadgroup memory"),
+        ("", ["--threadgroup-memory=0=32784"], "at most 32768 bytes of memory, but needs 32784"),
+        ("threadgroup float s[8000];\n", ["--threadgroup-memory=0=1024"], "but needs 33024"),
         ("float a[70000];\na[i] = 1;\n", [], "280000 bytes"),
     ],
     ids=["argument", "variable and argument", "private array"],
 )
 def test_too_much_memory_is_refused(before: str, options: list[str], said: str) -> None:
-    use = {"threadgroup": "s[i] = 1;\n", "float": "o[i] = a[63 - i];\n"}.get(
-        before.split(" ")[0], ""
-    )
+    use = {"threadgroup": SHARED, "float": "o[i] = a[63 - i];\n"}.get(before.split(" ")[0], "")
     text = (
         METAL
         + "kernel void k(device float *o [[buffer(0)]], threadgroup float *arg [[threadgroup(0)]],\n"
         "              uint i [[thread_position_in_grid]]) {\n"
         + before
         + use
-        + "arg[i] = 1;\no[i] = arg[i];\n}\n"
+        + "arg[i] = 1;\no[i] += arg[i];\n}\n"
     )
     memory = options or ["--threadgroup-memory=0=256"]
     result = invoke(
