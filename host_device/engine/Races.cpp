@@ -47,7 +47,8 @@ void RaceRecord::passThreadgroupBarrier(uint32_t flags) {
     }
   if (flags & memThreadgroup) {
     threadgroup.hasReads = threadgroup.hasSecondReads = threadgroup.hasChanges = false;
-    }
+    forgetLogged();
+  }
   if (fences) {
     bool all = haveAllReleased();
     fences->device.barrier(all, time);
