@@ -42,7 +42,15 @@ public:
     if (cast->getCastKind() != CK_FloatingCast || cast->isPartOfExplicitCast() ||
         !isBfloat(cast->getType()) || isBfloat(cast->getSubExpr()->getType()))
       return true;
+    // The functions of SIMD-groups make a float of a bfloat, which becomes one again.
     const SourceManager &sources = context.getSourceManager();
+    if (auto *call = dyn_cast<CallExpr>(cast->getSubExpr()->IgnoreParenImpCasts()))
+      if (const FunctionDecl *callee = call->getDirectCallee();
+          callee && call->getNumArgs() > 0 && callee->getIdentifier() &&
+          (callee->getName().starts_with("simd_") || callee->getName().starts_with("quad_")) &&
+          isBfloat(call->getArg(0)->getType()) &&
+          sources.isInSystemHeader(sources.getExpansionLoc(callee->getLocation())))
+        return true;
     SourceLocation location = cast->getExprLoc();
     if (!sources.isInSystemHeader(sources.getExpansionLoc(location)) &&
         seen.insert(location).second)

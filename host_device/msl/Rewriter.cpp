@@ -1,4 +1,5 @@
 #include "host_device/msl/Rewriter.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSet.h"
 
 using llvm::StringRef;
@@ -28,6 +29,7 @@ public:
 
   RewrittenText run() {
     attributes();
+    defaultConstructors();
     methodQualifiers();
     arrayParameters();
     threadgroupInitialisers();
@@ -105,6 +107,34 @@ private:
     return false;
   }
 
+  /// `C() = default; C() threadgroup = default;` -> `C() = default;`, which makes objects in all
+  /// address spaces. For clang, a class with the other one would not be an aggregate.
+  void defaultConstructors() {
+    llvm::DenseSet<size_t> classes; // by the brace that opens them: those with the first one
+    auto isDefault = [&](size_t at) {
+      return tokens.is(at, tok::equal) && tokens.text(at + 1) == "default";
+    };
+    auto constructs = [&](size_t i) {
+      return tokens.is(i, tok::l_paren) && tokens.is(i + 1, tok::r_paren) && isConstructor(i);
+    };
+    for (size_t i = 0; i < tokens.size(); ++i)
+      if (constructs(i) && isDefault(i + 2))
+        classes.insert(tokens.scope(i));
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (!constructs(i) || !isAddressSpace(tokens.text(i + 2)) || !isDefault(i + 3))
+        continue;
+      if (classes.insert(tokens.scope(i)).second) {
+        edits.replace(tokens.begin(i + 2), tokens.end(i + 2), "");
+        continue;
+      }
+      size_t first = i;
+      while (first > 0 &&
+             !tokens.isOneOf(first - 1, {tok::semi, tok::l_brace, tok::r_brace, tok::colon}))
+        --first;
+      edits.replace(tokens.begin(first), tokens.end(i + 5), "");
+    }
+  }
+
   /// `T get() device {` -> `T get() __global __restrict {`. The address space belongs to a method
   /// if no type follows it. The macros of address spaces contain attributes, which are not
   /// allowed here. For an object in thread memory, clang compares address spaces only if another
@@ -124,6 +154,9 @@ private:
       for (; before > 0 && isQualifier(before); --before)
         isConst |= tokens.text(before) == "const";
       size_t open = tokens.match(before);
+      if (tokens.is(next, tok::equal) && tokens.text(next + 1) == "default" && open != npos &&
+          isConstructor(open))
+        continue; // defaultConstructors()
       StringRef word = tokens.text(next);
       bool ends = tokens.isOneOf(next, {tok::l_brace, tok::semi, tok::equal, tok::colon});
       if (!tokens.is(before, tok::r_paren) || open == npos ||
@@ -188,7 +221,8 @@ private:
   /// initialiser, and the memory has no value at first all the same.
   void threadgroupInitialisers() {
     for (size_t i = 0; i < tokens.size(); ++i) {
-      if (tokens.text(i) != "threadgroup")
+      // After a parameter list, it is the address space of a method.
+      if (tokens.text(i) != "threadgroup" || (i > 0 && tokens.is(i - 1, tok::r_paren)))
         continue;
       bool pointer = false;
       for (size_t k = i + 1; k < tokens.size(); ++k) {

@@ -54,7 +54,7 @@ def test_a_text_without_a_file_includes_nothing_from_the_current_folder(
 ) -> None:
     (tmp_path / "shared.h").write_text("constant float amount = 2;\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(metal.CompileError, match="'shared.h' file not found"):
+    with pytest.raises(metal.CompileError, match=r"'shared\.h' file not found"):
         device.library(
             HEAD + '#include "shared.h"\nkernel void k(device float *o) { o[0] = amount; }\n'
         )
@@ -229,3 +229,43 @@ kernel void k(device float *o) {
 }
 """
     assert run(device, text, 1)[0] == 4 + 1 + 2
+
+
+def test_default_constructors_by_address_space_leave_an_aggregate(device: metal.Device) -> None:
+    text = """
+template <typename T> struct Both {
+  uint count;
+  T mean;
+  constexpr Both<T>() = default;
+  constexpr Both<T>() threadgroup = default;
+};
+template <typename T> struct One {
+  T value;
+  constexpr One<T>() threadgroup = default;
+};
+struct Mixed {
+  int v;
+  Mixed() threadgroup = default;
+  constexpr Mixed(int x) : v(x) {}
+  Mixed(int x) threadgroup : v(x) {}
+};
+template <typename T> METAL_FUNC Both<T> start() { return {1, 2}; }
+kernel void k(device float *o, uint i [[thread_position_in_threadgroup]]) {
+  threadgroup Both<float> both[32];
+  threadgroup One<int> one[32];
+  threadgroup Mixed mixed[32];
+  both[i] = start<float>();
+  one[i] = One<int>{int(i)};
+  mixed[i] = Mixed(3);
+  o[i] = both[i].mean + one[i].value + mixed[i].v;
+}
+"""
+    assert run(device, text, 3, threads_per_threadgroup=32).tolist() == [5, 6, 7]
+
+
+def test_a_bfloat_that_simd_functions_reduce_stays_one(device: metal.Device) -> None:
+    text = """
+template <typename T> T total(T value) { return simd_sum(value); }
+kernel void k(device float *o, uint i [[thread_position_in_grid]]) { o[i] = float(total(bfloat(i))) + total(half(i)); }
+"""
+    assert run(device, text, 4, threads_per_threadgroup=32).tolist() == [12] * 4
