@@ -43,17 +43,28 @@ uint32_t findUsedBuffers(Function &function) {
 }
 
 uint32_t findWrittenBuffers(Function &function, const KernelInfo &kernel) {
-  uint32_t mutableBuffers = 0;
+  uint32_t mutableBuffers = 0, otherBuffers = (1u << maxBufferBindings) - 1;
   for (const ParameterInfo &parameter : kernel.parameters)
-    if (parameter.kind == ParameterInfo::Kind::Buffer &&
-        parameter.addressSpace == AddressSpace::Device)
-      mutableBuffers |= 1u << parameter.index;
+    if (parameter.kind == ParameterInfo::Kind::Buffer) {
+      otherBuffers &= ~(1u << parameter.index);
+      if (parameter.addressSpace == AddressSpace::Device)
+        mutableBuffers |= 1u << parameter.index;
+    }
   uint32_t written = 0;
   auto store = [&](Value *pointer) {
     if (pointer->getType()->getPointerAddressSpace() != unsigned(AddressSpace::Device))
       return;
     int32_t buffer = bufferOf(pointer);
     written |= buffer >= 0 ? 1u << buffer : mutableBuffers;
+    if (buffer >= 0)
+      return;
+    // An address that was read from memory may be in any buffer.
+    SmallVector<const Value *, 4> objects;
+    getUnderlyingObjects(pointer, objects, nullptr, 0);
+    if (any_of(objects, [](const Value *object) {
+          return !isa<UndefValue, ConstantPointerNull>(object) && !isCallOf(object, bufferName);
+        }))
+      written |= otherBuffers;
   };
   for (Instruction &inst : instructions(function)) {
     if (auto access = memoryAccess(inst)) {

@@ -518,10 +518,13 @@ bool hasOtherFunctions(Module &module, const SetVector<Function *> &kernels) {
 /// Refuses what the device cannot run, with an error that names it.
 Error check(Module &module, const SetVector<Function *> &kernels) {
   for (Function &function : module)
-    if (isOther(function, kernels))
-      return failure("function '" + function.getName() +
-                     "' is recursive or is called through a pointer; Metal kernels "
-                     "can call neither");
+    if (isOther(function, kernels)) {
+      const DISubprogram *place = function.getSubprogram();
+      return failure("function '" + demangle(function.getName()) + "'" +
+                     (place ? " (line " + Twine(place->getLine()) + ")" : Twine()) +
+                     " is recursive or is called through a pointer; Metal kernels can call "
+                     "neither");
+    }
   if (GlobalVariable *initialisers = module.getNamedGlobal("llvm.global_ctors"))
     if (auto *type = dyn_cast<ArrayType>(initialisers->getValueType());
         !type || type->getNumElements() > 0)

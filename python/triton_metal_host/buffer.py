@@ -58,6 +58,14 @@ class Buffer:
         """Where its first byte is in this process."""
         return self._memory.address
 
+    @property
+    def gpu_address(self) -> int:
+        """Where its first byte is for kernels, to be written into structures with pointers: the same as `address`.
+
+        Launches that follow such a pointer name the buffer in ``resources``.
+        """
+        return self._memory.address
+
     def contents(self, dtype: Any = "uint8", shape: Any = -1) -> np.ndarray:
         """The memory as a NumPy array of this dtype and shape; writes to it change the buffer."""
         import numpy as np

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from . import _engine
 from .arguments import convert
+from .buffer import Buffer
 from .library import Function
 from .reflection import FunctionInfo
 from .run import Run
@@ -93,6 +94,8 @@ class Pipeline:
     threadgroup_memory : the bytes of each ``threadgroup`` argument, by index or name.
     seed : draws the order of threadgroups and SIMD-groups, to look for races, or the choices of a portable pipeline.
     arguments : buffers by name or index, for kernels whose parameters are named like an option.
+    resources : `Buffer`s that the kernel reaches by addresses in its buffers (`Buffer.gpu_address`), like useResource.
+        Checks allow no other memory; without checks, the kernel may not need them.
 
     A launch raises TypeError or ValueError for wrong arguments and `LaunchError` for what the device refuses or a check
     finds. CTRL-C ends it.
@@ -147,7 +150,8 @@ class Pipeline:
     @property
     def written_buffers(self) -> tuple[int, ...]:
         """The indices of the buffers that the kernel may write."""
-        return tuple(index for index in range(31) if self._written >> index & 1)
+        declared = {parameter.index for parameter in self._buffers}
+        return tuple(index for index in sorted(declared) if self._written >> index & 1)
 
     def __call__(self, *arguments: Any, **options: Any) -> Run:
         """Runs the kernel to its end."""
@@ -178,12 +182,15 @@ class Pipeline:
         threadgroup_memory: Mapping[int | str, int] | None = None,
         seed: int | None = None,
         arguments: Mapping[int | str, Any] | None = None,
+        resources: Iterable[Buffer] = (),
         queue: Queue | None = None,
         **named: Any,
     ) -> tuple[Any, ...]:
         """What the engine takes of a launch, after its queue or command buffer."""
         if named or arguments or len(given) != len(self._buffers):
             given = self._arrange(given, {**named, **(arguments or {})})
+        if resources:
+            given = (*given, *(self._resource(resource) for resource in resources))
         in_threads = threads is not None
         if in_threads == (threadgroups is not None):
             raise TypeError(f"{self.name}: give the grid as threads=... or as threadgroups=...")
@@ -196,6 +203,13 @@ class Pipeline:
                     threads_per_threadgroup = max(1, min(_SIMD_WIDTH, operator.index(first)))
         lengths = None if threadgroup_memory is None else self._lengths(threadgroup_memory)
         return (self._handle, given, grid, in_threads, threads_per_threadgroup, lengths, seed)
+
+    def _resource(self, resource: Buffer) -> tuple[int, int, bool, Buffer]:
+        if not isinstance(resource, Buffer):
+            raise TypeError(
+                f"{self.name}: resources takes metal.Buffers, not {type(resource).__name__}"
+            )
+        return resource.address, resource.nbytes, resource.writable, resource
 
     def _arrange(self, given: tuple[Any, ...], named: dict[Any, Any]) -> tuple[Any, ...]:
         """One argument for each buffer, of those given by position, name and index."""

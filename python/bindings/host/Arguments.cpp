@@ -103,11 +103,38 @@ bool BoundArguments::bindSlowly(const HeldPipeline &pipeline, size_t position, P
   return true;
 }
 
+bool BoundArguments::bindResources(const HeldPipeline &pipeline, PyObject *arguments,
+                                   Py_ssize_t count) {
+  uint32_t taken = 0, index = maxBufferBindings;
+  for (const HeldPipeline::Parameter &parameter : pipeline.plan)
+    taken |= 1u << parameter.index;
+  for (auto i = static_cast<Py_ssize_t>(pipeline.plan.size()); i != count; ++i) {
+    do {
+      if (!index) {
+        PyErr_Format(PyExc_ValueError, "a launch can have %u buffers and resources in all",
+                     maxBufferBindings);
+        return false;
+      }
+      --index;
+    } while (taken >> index & 1);
+    unsigned long long address = 0, bytes = 0;
+    int isWritable = 0;
+    PyObject *holder = nullptr;
+    if (!PyArg_ParseTuple(PyTuple_GetItem(arguments, i), "KKpO", &address, &bytes, &isWritable,
+                          &holder))
+      return false;
+    if (bindings.size() <= index)
+      bindings.resize(index + 1);
+    bindings[index] = {reinterpret_cast<void *>(address), bytes, isWritable != 0};
+  }
+  return true;
+}
+
 bool BoundArguments::bind(const HeldPipeline &pipeline, PyObject *arguments) {
   Py_ssize_t count = PyTuple_Size(arguments);
   if (count < 0)
     return false;
-  if (static_cast<size_t>(count) != pipeline.plan.size()) {
+  if (static_cast<size_t>(count) < pipeline.plan.size()) {
     PyErr_SetString(PyExc_TypeError, "each buffer parameter needs one argument");
     return false;
   }
@@ -123,6 +150,8 @@ bool BoundArguments::bind(const HeldPipeline &pipeline, PyObject *arguments) {
     if (!done && !bindSlowly(pipeline, i, argument))
       return false;
   }
+  if (!bindResources(pipeline, arguments, count))
+    return false;
   kept.push_back(Ref::borrow(arguments));
   return true;
 }

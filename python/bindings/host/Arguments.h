@@ -46,6 +46,9 @@ public:
 private:
   bool bindArray(const HeldPipeline::Parameter &parameter, PyObject *argument);
   bool bindScalar(const HeldPipeline::Parameter &parameter, PyObject *argument);
+  /// Binds memory that the kernel reaches by addresses in its buffers: tuples after the arguments,
+  /// at indices that no parameter has.
+  bool bindResources(const HeldPipeline &pipeline, PyObject *arguments, Py_ssize_t count);
   bool bindSlowly(const HeldPipeline &pipeline, size_t position, PyObject *argument);
 
   llvm::SmallVector<BufferBinding, 8> bindings;
