@@ -1,5 +1,8 @@
 #include "host_device/msl/Diagnostics.h"
+#include "host_device/msl/Invocation.h"
 #include "clang/AST/ASTDiagnostic.h"
+#include "clang/Basic/DiagnosticParse.h"
+#include "clang/Basic/DiagnosticSema.h"
 #include "clang/Basic/SourceManager.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
@@ -113,8 +116,27 @@ void DiagnosticCollector::show(StringRef level, StringRef message,
     out += "\n" + line + "\n" + caret;
 }
 
+/// Whether this is about the pragma that the device puts around the user's text, which an error
+/// before it may swallow.
+static bool isOfOwnPragma(const clang::Diagnostic &diagnostic) {
+  if (!diagnostic.hasSourceManager())
+    return false;
+  const clang::SourceManager &sources = diagnostic.getSourceManager();
+  auto [file, offset] = sources.getDecomposedLoc(sources.getExpansionLoc(diagnostic.getLocation()));
+  switch (diagnostic.getID()) {
+  case clang::diag::err_pragma_attribute_no_pop_eof:
+    return !sources.getFileEntryRefForID(file);
+  case clang::diag::err_pragma_misplaced_in_decl:
+    return sources.getBufferData(file).size() - offset < StringRef(pragmaAtEnd).size();
+  default:
+    return false;
+  }
+}
+
 void DiagnosticCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level,
                                            const clang::Diagnostic &diagnostic) {
+  if (isOfOwnPragma(diagnostic))
+    return;
   DiagnosticConsumer::HandleDiagnostic(level, diagnostic);
   if (level < clang::DiagnosticsEngine::Error) {
     // A note is shown if it belongs to an error that was shown and points into the user's text.

@@ -281,3 +281,15 @@ def test_numbers_out_of_range_of_short_floats(device, library) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             bits(*arguments, raw, threads=1)
+
+
+@pytest.mark.parametrize(
+    "text", ["foo(1)\n", "struct A {\n", "kernel void f(device int *x) {\n", "int a[3", "enum E {"]
+)
+def test_errors_at_the_end_of_a_text_are_about_the_text(device: metal.Device, text: str) -> None:
+    """What the device puts behind the user's text is in no message."""
+    with pytest.raises(metal.CompileError) as raised:
+        device.library(text)
+    assert "pragma" not in str(raised.value)
+    lines = str(raised.value).splitlines()
+    assert all(line.startswith("kernel.metal:") for line in lines if ": error: " in line)
