@@ -150,7 +150,7 @@ def test_single_queries(t: str, mode: str) -> None:
         group=(1024,),
         constants={
             **{20: mode == "boolean", 21: False, 22: mode == "causal", 23: mode == "boolean"},
-            **{24: False, 25: mode == "sinks", 26: "int:1"},
+            **{24: False, 25: mode == "sinks", 26: 1},
         },
     )
     exact = exact_attention(q, k, v, 0.125, mask, sinks)
@@ -183,7 +183,7 @@ def test_single_queries_in_two_passes(t: str) -> None:
             23: False,
             24: False,
             25: False,
-            26: f"int:{blocks}",
+            26: blocks,
         },
     )
     (out,) = launch(

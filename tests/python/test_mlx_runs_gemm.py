@@ -239,11 +239,22 @@ def test_gather_with_two_rows_of_simdgroups() -> None:
 
 def test_defect_simdgroups_come_to_a_barrier_a_different_number_of_times() -> None:
     """In MLX's gather_mm_rhs_nax, a SIMD-group goes round a loop with a barrier for each index among its own rows."""
+    indices = np.repeat([0, 1, 2], [10, 6, 44])
     with pytest.raises(metal_api.LaunchError, match="SIMD-groups wait at a barrier"):
-        gather_right("_nax", (64, 128, 128, 2, 4), "float16", np.repeat([0, 1, 2], [10, 6, 44]))
+        gather_right("_nax", (64, 128, 128, 2, 4), "float16", indices, "divergence")
+    gather_right("_nax", (64, 128, 128, 2, 4), "float16", indices, "bounds")
 
 
-def gather_right(suffix: str, tile: tuple[int, ...], t: str, indices: np.ndarray) -> None:
+def test_defect_operand_is_overwritten_behind_a_barrier_without_memory() -> None:
+    """In MLX's gather_mm_rhs, the barrier between the products of two indices has mem_flags::mem_none."""
+    indices = np.repeat([0, 1, 2], [5, 6, 10])
+    with pytest.raises(metal_api.LaunchError, match=r"line 125:29 of loader\.h .* a race"):
+        gather_right("", (16, 64, 16, 1, 2), "float32", indices, "races")
+
+
+def gather_right(
+    suffix: str, tile: tuple[int, ...], t: str, indices: np.ndarray, checks: str | None = None
+) -> None:
     bm, bn, _, wm, wn = tile
     m, n, k = len(indices), 150, 140
     indices = indices.astype(np.uint32)
@@ -262,6 +273,7 @@ def gather_right(suffix: str, tile: tuple[int, ...], t: str, indices: np.ndarray
         threadgroups=(tiles(n, bn), tiles(m, bm)),
         group=(32, wn, wm),
         constants={200: False, 201: False, 202: False},
+        checks=checks,
     )
     assert_close(out, np.einsum("mk,mnk->mn", a, b[indices]), t, terms=k)
 

@@ -11,10 +11,10 @@ from mlx_kernels.convolution import Convolution
 from mlx_kernels.running import (
     assert_close,
     blank,
-    built,
     decode,
     encode,
     f32,
+    function_of,
     i32,
     i64,
     launch_built,
@@ -309,7 +309,7 @@ def test_fence() -> None:
     device = metal_api.Device()
     stamp = np.zeros(1, np.uint32)
     wait, update = (
-        device.pipeline(built("fence", name).function, checks="steps", max_steps=1 << 30)
+        device.pipeline(function_of("fence", name), checks="steps", max_steps=1 << 30)
         for name in ("fence_wait", "fence_update")
     )
     waiting = wait.submit(stamp, 7, threads=1, queue=device.queue())
