@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import triton_metal_host as metal_api
 
 from mlx_kernels import include_folder
 from mlx_kernels.family import TYPES, WIDE
@@ -159,10 +160,23 @@ def test_reductions_of_rows(kernel: str, shape, axes, n: int, group, index: str)
 @pytest.mark.parametrize("kernel", ["col_reduce_small", "col_reduce_looped"])
 @pytest.mark.parametrize(
     ("shape", "axes", "n"),
-    [((3, 70, 45), (1,), 1), ((5, 3, 11, 128), (0, 2), 2), ((2, 2, 3, 2, 7, 10), (1, 3, 4), 5)],
+    [
+        *(((3, 70, 45), (1,), 1), ((5, 3, 11, 128), (0, 2), 2)),
+        *(((2, 2, 3, 2, 7, 10), (1, 3, 4), 5), ((2, 9, 131), (1,), 1)),
+    ],
 )
 def test_reductions_of_columns(kernel: str, shape, axes, n: int, index: str) -> None:
     """The last dimension is kept, and so are some before."""
+    reduce_columns(kernel, shape, axes, n, index)
+
+
+def test_defect_threads_beside_the_columns_miss_a_barrier() -> None:
+    """In MLX's col_reduce_small, threads right of the last column return before the threadgroup's barrier."""
+    with pytest.raises(metal_api.LaunchError, match=r"line 67:5: not all threads"):
+        reduce_columns("col_reduce_small", (2, 9, 131), (1,), 1, "int", "divergence")
+
+
+def reduce_columns(kernel: str, shape, axes, n: int, index: str, checks: str | None = None) -> None:
     x = numbers(shape, "float16", 1)
     x = np.rint(x * 4)
     exact = x.sum(axes)
@@ -199,6 +213,7 @@ def test_reductions_of_columns(kernel: str, shape, axes, n: int, index: str) -> 
         (kernel, "half", "half", "Sum<half>", index, n, *tile),
         buffers,
         [1],
+        checks=checks,
         **options,
     )
     assert_close(out, exact, "float16", terms=4)
