@@ -33,15 +33,15 @@ struct Checks {
 
   static constexpr uint32_t count = 9;
   /// The names in options, in the order of the bits.
-  static constexpr std::string_view names[count] = {
-      "bounds", "races",   "initialized", "divergence", "arithmetic",
-      "nans",   "outputs", "steps",       "same-values"};
+  static constexpr std::string_view names[count] = {"bounds",     "races",      "initialized",
+                                                    "divergence", "arithmetic", "nans",
+                                                    "outputs",    "steps",      "same-values"};
 
   constexpr bool Checks::*member(uint32_t bit) const {
     constexpr bool Checks::*members[count] = {
-        &Checks::bounds,     &Checks::races, &Checks::initialized, &Checks::divergence,
-        &Checks::arithmetic, &Checks::nans,  &Checks::outputs,     &Checks::steps,
-        &Checks::sameValues};
+        &Checks::bounds,     &Checks::races,      &Checks::initialized,
+        &Checks::divergence, &Checks::arithmetic, &Checks::nans,
+        &Checks::outputs,    &Checks::steps,      &Checks::sameValues};
     return members[bit];
   }
   constexpr uint32_t bits() const {

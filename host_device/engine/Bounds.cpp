@@ -155,10 +155,9 @@ void fillObject(Site &site, const MemoryAccess &access) {
 AllocaInst *arrayOf(Value *pointer) {
   SmallVector<const Value *, 4> objects;
   getUnderlyingObjects(pointer, objects, nullptr, 0);
-  erase_if(objects, [](const Value *object) { return isa<UndefValue, ConstantPointerNull>(object); });
-  return objects.size() == 1
-             ? dyn_cast<AllocaInst>(const_cast<Value *>(objects.front()))
-             : nullptr;
+  erase_if(objects,
+           [](const Value *object) { return isa<UndefValue, ConstantPointerNull>(object); });
+  return objects.size() == 1 ? dyn_cast<AllocaInst>(const_cast<Value *>(objects.front())) : nullptr;
 }
 
 /// Whether the pointer is of arrays of the thread, and not of its constants.

@@ -128,8 +128,8 @@ TM_WIDE static void addSecondReaders(const RaceEntry *first, RaceEntry *second,
 
 static bool meetWrites(const RaceLists &lists, const LanePlaces &places, const RaceTimes &times) {
   return meetLanes(lists.written, places, times) ||
-         (lists.changed && (meetLanes(lists.changed, places, times) ||
-                            meetLanes(lists.alsoChanged, places, times)));
+         (lists.changed &&
+          (meetLanes(lists.changed, places, times) || meetLanes(lists.alsoChanged, places, times)));
 }
 
 bool readLanes(const RaceLists &lists, RaceEntry *second, const LanePlaces &places,

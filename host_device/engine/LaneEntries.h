@@ -34,9 +34,9 @@ struct RaceTimes {
         uint64_t(entry >= floor) & uint64_t(entry - groupStart >= ordered - groupStart);
     uint64_t inGroup = entry >= groupStart;
     uint64_t differs = entry ^ me;
-    uint64_t own = uint64_t((differs & RaceBits::threadMask) == 0) |
-                   (uint64_t((differs & RaceBits::simdgroupMask) == 0) &
-                    uint64_t(entry < simdOrdered));
+    uint64_t own =
+        uint64_t((differs & RaceBits::threadMask) == 0) |
+        (uint64_t((differs & RaceBits::simdgroupMask) == 0) & uint64_t(entry < simdOrdered));
     return unordered & ~(inGroup & own) & 1;
   }
 };

@@ -55,8 +55,7 @@ public:
   /// All threads of the threadgroup have come to a barrier with these mem_flags.
   void passThreadgroupBarrier(uint32_t flags);
   void passSimdgroupBarrier(uint32_t simdgroup, uint32_t flags);
-  void passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags, uint32_t order,
-                 uint32_t scope);
+  void passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags, uint32_t order, uint32_t scope);
   /// Returns whether there is a race. Otherwise the access is recorded.
   bool access(uint32_t simdgroup, const uint64_t *addresses, uint32_t mask, uint32_t bytes,
               uint32_t site, uint32_t flags, const Stored &stored, FoundRace &found);
@@ -114,7 +113,13 @@ private:
     }
   };
   /// Gives each place of these its own entry.
-  static void takeApart(Region &region, size_t first, size_t last);
+  static void takeApart(Region &region, size_t first, size_t last) {
+    if (region.isApart.empty())
+      return;
+    for (size_t row = first >> rowShift; row <= last >> rowShift; ++row)
+      if (!region.isApart[row])
+        takeApartRow(region, row);
+  }
   static void takeApartRow(Region &region, size_t row);
   /// Records the access of all lanes to whole rows, if they are not apart and nothing is unordered.
   static bool tryWholeRows(Region &region, const RaceTimes &times, size_t at, size_t count,
@@ -170,7 +175,8 @@ private:
   /// The last access of a SIMD-group to device memory, and the last fence of it that releases all
   /// threads' to device memory.
   uint64_t lastAccess[maxThreadsPerThreadgroup / simdWidth] = {},
-           lastRelease[maxThreadsPerThreadgroup / simdWidth] = {};
+                                                 lastRelease[maxThreadsPerThreadgroup / simdWidth] =
+                                                     {};
   bool haveAllReleased() const;
 
   struct LoggedRead {

@@ -20,8 +20,7 @@ void SimdEmitter::emitFence(CallInst &call) {
         FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i32, i32, i32, i32, i32}, false));
     cast<Function>(callee.getCallee())->setDoesNotThrow();
     auto argument = [&](unsigned index) { return scalar(call.getArgOperand(index), 0, 0); };
-    b.CreateCall(callee,
-                 {group, simdgroup, maskBits(mask), argument(0), argument(1), argument(2)});
+    b.CreateCall(callee, {group, simdgroup, maskBits(mask), argument(0), argument(1), argument(2)});
   }
   if (!options.portable)
     return;

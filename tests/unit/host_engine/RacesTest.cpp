@@ -24,8 +24,9 @@ public:
     bool found = false;
     for (uint32_t lane = 0; lane != simdWidth; ++lane)
       if (mask >> lane & 1) {
-        Access one{simdgroup * simdWidth + lane,       offsets[lane], offsets[lane] + bytes,
-                   writes, interval, simdIntervals[simdgroup]};
+        Access one{
+            simdgroup * simdWidth + lane, offsets[lane], offsets[lane] + bytes, writes, interval,
+            simdIntervals[simdgroup]};
         for (const Access &other : list)
           found |= races(one, other);
         list.push_back(one);
