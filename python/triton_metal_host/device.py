@@ -20,6 +20,7 @@ from .library import Function, Library
 from .pipeline import CommandBuffer, Pipeline, Queue
 
 _QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|import)[ \t]*"', re.MULTILINE)
+_VERSIONS = ("2.4", "3.0", "3.1", "3.2", "4.0")
 _queues: weakref.WeakSet[Queue] = weakref.WeakSet()
 
 
@@ -55,12 +56,16 @@ class Device:
         file_name: str | None = None,
         macros: Mapping[str, Any] | None = None,
         include: Iterable[str | os.PathLike[str]] = (),
+        language_version: str | None = None,
     ) -> Library:
         """Compiles Metal text, or the file that a path names.
 
         ``macros`` are defined as -DNAME=VALUE does, ``include`` are folders for #include (the folder of a file comes first),
-        and ``file_name`` is the text's name in messages. Raises `CompileError` with clang's diagnostics.
+        and ``file_name`` is the text's name in messages. ``language_version`` ("2.4" to "4.0") is what the text sees as
+        `__METAL_VERSION__`; without it that is 3.2. Raises `CompileError` with clang's diagnostics.
         """
+        if language_version is not None:
+            macros = {"__METAL_VERSION__": _version_number(language_version), **(macros or {})}
         if isinstance(source, os.PathLike):
             path = Path(source)
             text = path.read_text(encoding="utf-8")
@@ -215,6 +220,13 @@ def _macro(value: Any) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
     return str(value)
+
+
+def _version_number(version: str) -> int:
+    """320 for "3.2"."""
+    if version not in _VERSIONS:
+        raise ValueError(f"language_version is one of {', '.join(_VERSIONS)}, not {version!r}")
+    return int(version.replace(".", "")) * 10
 
 
 @atexit.register

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import triton_metal_host as metal
 
+from metal_run import invoke
+
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
 
 
@@ -269,3 +271,21 @@ template <typename T> T total(T value) { return simd_sum(value); }
 kernel void k(device float *o, uint i [[thread_position_in_grid]]) { o[i] = float(total(bfloat(i))) + total(half(i)); }
 """
     assert run(device, text, 4, threads_per_threadgroup=32).tolist() == [12] * 4
+
+
+def test_the_version_of_the_language(device: metal.Device) -> None:
+    text = HEAD + "kernel void k(device int *o) { o[0] = __METAL_VERSION__; }"
+    out = np.zeros(1, np.int32)
+    for version, number in ((None, 320), ("2.4", 240), ("3.1", 310), ("4.0", 400)):
+        library = device.library(text, language_version=version)
+        device.pipeline(library.function("k"))(out, threads=1)
+        assert out[0] == number
+        options = [f"--std=metal{version}"] if version else []
+        ran = invoke(
+            [*options, "--grid=1", "--buffer=o=zeros:int:1", "--print=o", "-"],
+            text,
+        )
+        assert ran.stdout.strip() == f"o = {number}", ran.stderr
+    with pytest.raises(ValueError, match=r"one of 2\.4, 3\.0, 3\.1, 3\.2, 4\.0, not '5'"):
+        device.library(text, language_version="5")
+    assert "--std takes metal2.4" in invoke(["--std=c++17", "--list", "-"], text).stderr

@@ -240,6 +240,21 @@ const std::vector<Row> &rows() {
           return Error::success();
         }}},
       {"",
+       {"std", Takes::Value, "version",
+        "The version of Metal that the text sees in __METAL_VERSION__, from metal2.4 to metal4.0 "
+        "(otherwise metal3.2)",
+        [](ToolOptions &options, StringRef value) {
+          StringRef version = value;
+          version.consume_front("metal");
+          if (!is_contained({"2.4", "3.0", "3.1", "3.2", "4.0"}, version))
+            return failure("--std takes metal2.4, metal3.0, metal3.1, metal3.2 or metal4.0, not '" +
+                           value + "'");
+          options.macros.insert(
+              options.macros.begin(),
+              {"__METAL_VERSION__", (version.take_front(1) + version.drop_front(2) + "0").str()});
+          return Error(Error::success());
+        }}},
+      {"",
        {"I", Takes::Value, "folder", "Search a folder for #include",
         [](ToolOptions &options, StringRef value) {
           options.includeDirectories.push_back(value.str());
