@@ -43,6 +43,8 @@ public:
 private:
   Tokens tokens;
   TextEdits edits;
+  /// Address spaces that defaultConstructors() removes.
+  llvm::DenseSet<size_t> plainSpaces;
 
   /// `[[kernel]]` -> `[[__tm_kernel]]`, because `kernel` and `threadgroup` are macros.
   /// `template [[host_name("f")]]` -> `template __attribute__((host_name("f")))`, because clang
@@ -117,12 +119,20 @@ private:
     auto constructs = [&](size_t i) {
       return tokens.is(i, tok::l_paren) && tokens.is(i + 1, tok::r_paren) && isConstructor(i);
     };
-    for (size_t i = 0; i < tokens.size(); ++i)
-      if (constructs(i) && isDefault(i + 2))
-        classes.insert(tokens.scope(i));
+    llvm::DenseSet<size_t> others; // those with one that does something
     for (size_t i = 0; i < tokens.size(); ++i) {
-      if (!constructs(i) || !isAddressSpace(tokens.text(i + 2)) || !isDefault(i + 3))
+      if (!constructs(i))
         continue;
+      if (isDefault(i + 2))
+        classes.insert(tokens.scope(i));
+      else if (!isDefault(i + 3))
+        others.insert(tokens.scope(i));
+    }
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (!constructs(i) || !isAddressSpace(tokens.text(i + 2)) || !isDefault(i + 3) ||
+          others.contains(tokens.scope(i)))
+        continue;
+      plainSpaces.insert(i + 2);
       if (classes.insert(tokens.scope(i)).second) {
         edits.replace(tokens.begin(i + 2), tokens.end(i + 2), "");
         continue;
@@ -154,9 +164,8 @@ private:
       for (; before > 0 && isQualifier(before); --before)
         isConst |= tokens.text(before) == "const";
       size_t open = tokens.match(before);
-      if (tokens.is(next, tok::equal) && tokens.text(next + 1) == "default" && open != npos &&
-          isConstructor(open))
-        continue; // defaultConstructors()
+      if (plainSpaces.contains(i))
+        continue;
       StringRef word = tokens.text(next);
       bool ends = tokens.isOneOf(next, {tok::l_brace, tok::semi, tok::equal, tok::colon});
       if (!tokens.is(before, tok::r_paren) || open == npos ||
