@@ -12,6 +12,7 @@ from mlx_kernels.reductions import reduction_operations, scan_operations
 from mlx_kernels.running import (
     assert_close,
     blank,
+    checked,
     decode,
     encode,
     i32,
@@ -172,7 +173,10 @@ def test_reductions_of_columns(kernel: str, shape, axes, n: int, index: str) -> 
 
 def test_defect_threads_beside_the_columns_miss_a_barrier() -> None:
     """In MLX's col_reduce_small, threads right of the last column return before the threadgroup's barrier."""
-    with pytest.raises(metal_api.LaunchError, match=r"line 67:5: not all threads"):
+    with (
+        checked("bounds"),
+        pytest.raises(metal_api.LaunchError, match=r"line 67:5: not all threads"),
+    ):
         reduce_columns("col_reduce_small", (2, 9, 131), (1,), 1, "int", "divergence")
 
 

@@ -10,7 +10,7 @@ import triton_metal_host as metal_api
 
 from mlx_kernels import include_folder
 from mlx_kernels.convolution import Convolution
-from mlx_kernels.running import assert_close, blank, encode, i32, launch, metal
+from mlx_kernels.running import assert_close, blank, checked, encode, i32, launch, metal
 
 pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
 
@@ -88,8 +88,11 @@ def test_conv_2d(case: str, tile: tuple[int, ...]) -> None:
 def test_defect_filters_are_read_behind_the_last() -> None:
     """MLX asks for as many filters as the tile has, unless that is 8, and checks none of them."""
     c = CASES_2D["strided"]
-    with pytest.raises(
-        metal_api.LaunchError, match=r"loader_channel_l\.h.*of 'B' \(buffer 1\), element 6912"
+    with (
+        checked("bounds"),
+        pytest.raises(
+            metal_api.LaunchError, match=r"loader_channel_l\.h.*of 'B' \(buffer 1\), element 6912"
+        ),
     ):
         convolve_2d(c, tile_of(c), encode(c.arrays()[1], c.t))
 

@@ -11,6 +11,7 @@ from mlx_kernels.matrices import TRANSPOSITIONS
 from mlx_kernels.running import (
     assert_close,
     blank,
+    checked,
     encode,
     f32,
     generator,
@@ -134,8 +135,11 @@ def test_fused_with_addend(generation: str, shape: tuple[int, int, int]) -> None
 
 def test_defect_addend_is_read_below_its_last_row() -> None:
     """MLX's apply_epilogue_safe compares columns with the tile's end, and no rows."""
-    with pytest.raises(
-        metal_api.LaunchError, match=r"a load of 4 bytes at byte \d+ of 'C' \(buffer 2\)"
+    with (
+        checked("bounds"),
+        pytest.raises(
+            metal_api.LaunchError, match=r"a load of 4 bytes at byte \d+ of 'C' \(buffer 2\)"
+        ),
     ):
         add_scaled("steel", (65, 40, 30))
 
@@ -240,7 +244,10 @@ def test_gather_with_two_rows_of_simdgroups() -> None:
 def test_defect_simdgroups_come_to_a_barrier_a_different_number_of_times() -> None:
     """In MLX's gather_mm_rhs_nax, a SIMD-group goes round a loop with a barrier for each index among its own rows."""
     indices = np.repeat([0, 1, 2], [10, 6, 44])
-    with pytest.raises(metal_api.LaunchError, match="SIMD-groups wait at a barrier"):
+    with (
+        checked("bounds"),
+        pytest.raises(metal_api.LaunchError, match="SIMD-groups wait at a barrier"),
+    ):
         gather_right("_nax", (64, 128, 128, 2, 4), "float16", indices, "divergence")
     gather_right("_nax", (64, 128, 128, 2, 4), "float16", indices, "bounds")
 
@@ -248,7 +255,10 @@ def test_defect_simdgroups_come_to_a_barrier_a_different_number_of_times() -> No
 def test_defect_operand_is_overwritten_behind_a_barrier_without_memory() -> None:
     """In MLX's gather_mm_rhs, the barrier between the products of two indices has mem_flags::mem_none."""
     indices = np.repeat([0, 1, 2], [5, 6, 10])
-    with pytest.raises(metal_api.LaunchError, match=r"line 125:29 of loader\.h .* a race"):
+    with (
+        checked("bounds"),
+        pytest.raises(metal_api.LaunchError, match=r"line 125:29 of loader\.h .* a race"),
+    ):
         gather_right("", (16, 64, 16, 1, 2), "float32", indices, "races")
 
 

@@ -12,6 +12,7 @@ from mlx_kernels import include_folder
 from mlx_kernels.running import (
     assert_close,
     blank,
+    checked,
     decode,
     encode,
     generator,
@@ -279,9 +280,9 @@ DEFECT = (
 def test_defect_scales_are_read_below_the_last_row() -> None:
     """QuantizedBlockLoader and qmv_quad_impl read the scale of a row before they ask whether there is one."""
     for name, mode in (("qmm_t", "affine4"), ("qmm_t", "mxfp8"), ("qmm_t_nax", "affine4")):
-        with pytest.raises(metal_api.LaunchError, match=DEFECT):
+        with checked("bounds"), pytest.raises(metal_api.LaunchError, match=DEFECT):
             times_matrix(name, mode, "float32", 0)
-    with pytest.raises(metal_api.LaunchError, match=DEFECT):
+    with checked("bounds"), pytest.raises(metal_api.LaunchError, match=DEFECT):
         times_vector("qmv_quad", "affine4", 0)
 
 
@@ -305,8 +306,11 @@ def test_defect_rows_are_read_below_the_last_one() -> None:
         i32(64),
         i32(45),
     ]
-    with pytest.raises(
-        metal_api.LaunchError, match=r"of 'x' \(buffer 3\), element \d+, which has 11520 bytes"
+    with (
+        checked("bounds"),
+        pytest.raises(
+            metal_api.LaunchError, match=r"of 'x' \(buffer 3\), element \d+, which has 11520 bytes"
+        ),
     ):
         run_kernel(
             *(

@@ -11,6 +11,7 @@ from mlx_kernels.convolution import Convolution
 from mlx_kernels.running import (
     assert_close,
     blank,
+    checked,
     decode,
     encode,
     f32,
@@ -100,9 +101,12 @@ def test_layer_norm(t: str, looped: bool, size: int, weighted: bool) -> None:
 
 def test_defect_layer_norm_stores_before_its_array() -> None:
     """The number of elements that are left for a thread behind the row is negative."""
-    with pytest.raises(
-        metal_api.LaunchError,
-        match=r"line 101:19: a store of 4 bytes outside its array in thread memory",
+    with (
+        checked("bounds"),
+        pytest.raises(
+            metal_api.LaunchError,
+            match=r"line 101:19: a store of 4 bytes outside its array in thread memory",
+        ),
     ):
         layer_norm("float32", False, 1000, True)
 
@@ -267,7 +271,10 @@ def test_random_bits(apart: bool) -> None:
 
 def test_defect_short_keys_store_whole_words() -> None:
     """MLX cuts the last word of a key, unless it is the only one."""
-    with pytest.raises(metal_api.LaunchError, match=r"a store of 1 bytes at byte 6 of 'out'"):
+    with (
+        checked("bounds"),
+        pytest.raises(metal_api.LaunchError, match=r"a store of 1 bytes at byte 6 of 'out'"),
+    ):
         random_bytes(np.ones((3, 2), np.uint32), 2, False)
 
 

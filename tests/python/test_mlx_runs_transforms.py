@@ -10,7 +10,7 @@ import pytest
 import triton_metal_host as metal_api
 
 from mlx_kernels import include_folder
-from mlx_kernels.running import blank, decode, encode, f32, i32, launch, metal, numbers
+from mlx_kernels.running import blank, checked, decode, encode, f32, i32, launch, metal, numbers
 from mlx_kernels.signals import hadamard_matrix
 
 pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
@@ -149,8 +149,11 @@ def test_complex_transforms(n: int, rows: int, inverse: bool) -> None:
 def test_defect_last_threadgroup_goes_behind_the_last_row() -> None:
     """MLX's `load` and `write` compare with the end of a whole threadgroup's rows; with memory behind the input, the store."""
     x = numbers((7, 104), "complex64", 1)
-    with pytest.raises(
-        metal_api.LaunchError, match=r"a load of 8 bytes at byte 5824 of 'in' \(buffer 0\)"
+    with (
+        checked("bounds"),
+        pytest.raises(
+            metal_api.LaunchError, match=r"a load of 8 bytes at byte 5824 of 'in' \(buffer 0\)"
+        ),
     ):
         transformed(x, 104, False, False)
 
@@ -176,7 +179,10 @@ def test_real_transforms(n: int, rows: int, inverse: bool) -> None:
 def test_defect_padding_is_read_before_its_length_is_known() -> None:
     """MLX reads both rows of a padded transform, and then asks whether they are so long."""
     x = numbers((4, 24), "complex64", 1)
-    with pytest.raises(metal_api.LaunchError, match=r"line 482:16 of readwrite\.h"):
+    with (
+        checked("bounds"),
+        pytest.raises(metal_api.LaunchError, match=r"line 482:16 of readwrite\.h"),
+    ):
         transformed(x, 47, True, True)
 
 
