@@ -133,6 +133,7 @@ DEFECTS = (
     ("gemv.h", "races", r"line 222:29 \(.*: a race|meets .* in line 2(16|22):\d+ "),
     ("gemv_masked.h", "divergence", r"line 508:9 \(.*: not all threads .* threadgroup barrier"),
     ("gemv_masked.h", "divergence", r"line 313:23 \(.*: a shuffle reads lane"),
+    ("fft.h", "races", r"line 429:40 of readwrite\.h \(.*: a race"),
     ("quantized.h", "initialized", r"the variable 'w(0|_local)' is read"),
     ("fp_quantized.h", "initialized", r"of fp[48]\.h \(.*: the variable 'x' is read"),
     ("fft.h", "divergence", r"not all threads .* threadgroup barrier"),
