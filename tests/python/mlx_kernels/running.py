@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import triton_metal_host as metal_api
@@ -23,6 +24,7 @@ from mlx_kernels.family import (
     source_folder,
 )
 
+Case = TypeVar("Case")
 #: A function and its template arguments.
 Kernel = tuple[object, ...]
 _BY_NAME = {family.name: family for family in FAMILIES}
@@ -122,6 +124,15 @@ def blank(shape: Sequence[int], t: str) -> np.ndarray:
 CHECKS = frozenset(os.environ.get("TRITON_METAL_MLX_CHECKS", "bounds").split(","))
 if "all" in CHECKS:
     CHECKS = frozenset(("bounds", "races", "initialized", "divergence", "arithmetic", "steps"))
+#: Every operation runs for these types. Of the others, one in three does, unless all checks are asked for.
+FULL = ("float32", "int32", "bool_", "complex64")
+
+
+def some(cases: Sequence[Case], t: str) -> list[Case]:
+    """The cases of a type that run."""
+    return list(cases if t in FULL or len(CHECKS) > 1 else cases[list(TYPES).index(t) % 3 :: 3])
+
+
 #: The header of a kernel with a true defect, the check that finds it, and its report. docs/mlx-kernels.md tells what is wrong.
 #: Such a kernel runs without that check.
 DEFECTS = (
