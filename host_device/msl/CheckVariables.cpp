@@ -228,13 +228,19 @@ private:
                                   nullptr, variable->getName() + ".written");
     shadow->setAlignment(variable->getAlign());
     shadows[variable] = shadow;
-    clear(shadow, variable->getAllocatedType());
+    SmallVector<Instruction *> starts;
     for (User *user : variable->users())
       if (auto *marker = dyn_cast<IntrinsicInst>(user);
-          marker && marker->getIntrinsicID() == Intrinsic::lifetime_start) {
-        b.SetInsertPoint(marker);
-        clear(shadow, variable->getAllocatedType());
-      }
+          marker && marker->getIntrinsicID() == Intrinsic::lifetime_start)
+        starts.push_back(marker);
+    // Where it is declared, and only there: a variable that lives in one block costs LLVM little to
+    // make a register of, and there may be many thousands of them.
+    if (starts.empty())
+      clear(shadow, variable->getAllocatedType());
+    for (Instruction *start : starts) {
+      b.SetInsertPoint(start);
+      clear(shadow, variable->getAllocatedType());
+    }
   }
 
   /// The shadow's address for a pointer into a variable.

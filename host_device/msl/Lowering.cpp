@@ -367,7 +367,8 @@ void resolveTogether(Module &module, const Checks &checks) {
 /// Inlines everything and checks the kernels' variables.
 void checkAllVariables(Module &module, const SetVector<Function *> &kernels) {
   ModulePassManager manager;
-  manager.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
+  // The variables of a function begin to live at each of its calls.
+  manager.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
   PassRunner().run(module, std::move(manager));
   for (Function *kernel : kernels)
     checkVariables(*kernel);

@@ -80,8 +80,7 @@ int runTool(ArrayRef<std::string> arguments, raw_ostream &out, raw_ostream &err)
   metal::CompileOptions compile;
   compile.fileName = file == "-" ? std::string("<stdin>") : file;
   compile.preprocessorMacros = options->macros;
-  compile.includeDirectories =
-      foldersOf(file, (*buffer)->getBuffer(), options->includeDirectories);
+  compile.includeDirectories = foldersOf(file, (*buffer)->getBuffer(), options->includeDirectories);
   auto library = metal::Device().newLibrary((*buffer)->getBuffer(), compile);
   if (!library) { // its lines begin with the text's own place
     err << toString(library.takeError()) << "\n";

@@ -132,8 +132,7 @@ TEST_F(IncludeCache, AFolderThatIsNotThereIsAnErrorEachTime) {
   for (int i = 0; i != 2; ++i) {
     auto library = Device::get().compile(text, options);
     ASSERT_FALSE(bool(library));
-    EXPECT_NE(llvm::toString(library.takeError()).find("third' does not exist"),
-              std::string::npos);
+    EXPECT_NE(llvm::toString(library.takeError()).find("third' does not exist"), std::string::npos);
   }
 }
 
