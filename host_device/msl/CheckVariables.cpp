@@ -8,6 +8,7 @@
 #include "host_device/msl/Passes.h"
 #include "host_device/msl/Stdlib.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -115,6 +116,7 @@ public:
       if (auto *intrinsic = dyn_cast<IntrinsicInst>(inst);
           intrinsic && intrinsic->isLifetimeStartOrEnd())
         intrinsic->eraseFromParent();
+    dropDeadClears();
   }
 
 private:
@@ -129,6 +131,7 @@ private:
   MapVector<Value *, Value *> values;
   DenseMap<Value *, StringRef> names;
   DenseMap<AllocaInst *, SmallVector<Value *, 4>> byVariable;
+  SmallPtrSet<Instruction *, 16> ownClears;
 
   /// Collects what points into the variable. One whose address goes elsewhere is not checked.
   void findPlaces(AllocaInst *variable) {
@@ -217,8 +220,52 @@ private:
   }
 
   void clear(Value *shadow, Type *type) {
-    b.CreateMemSet(shadow, b.getInt8(0), layout.getTypeAllocSize(type).getFixedValue(),
-                   cast<AllocaInst>(shadow)->getAlign());
+    ownClears.insert(b.CreateMemSet(shadow, b.getInt8(0),
+                                    layout.getTypeAllocSize(type).getFixedValue(),
+                                    cast<AllocaInst>(shadow)->getAlign()));
+  }
+
+  /// Drops clears of shadows that are written as a whole before they are read, as most of those of
+  /// temporaries are. LLVM's pass that makes registers of vectors reads a vector before it clears
+  /// it: each such shadow would live around the loop, which costs that pass a time that grows with
+  /// the cube of their number.
+  void dropDeadClears() {
+    SmallVector<Instruction *> dead;
+    for (BasicBlock &block : function) {
+      DenseMap<Value *, Instruction *> clears; // that nothing has read yet
+      auto read = [&](Value *pointer) {
+        Value *object = getUnderlyingObject(pointer, /*MaxLookup=*/0);
+        if (isa<PHINode, SelectInst>(object))
+          clears.clear();
+        else
+          clears.erase(object);
+      };
+      auto overwrite = [&](Value *pointer, uint64_t bytes, Instruction *clear) {
+        auto *variable = dyn_cast<AllocaInst>(pointer);
+        if (!variable || layout.getTypeAllocSize(variable->getAllocatedType()) != bytes)
+          return;
+        if (Instruction *earlier = clears.lookup(variable))
+          dead.push_back(earlier);
+        clears.erase(variable);
+        if (clear)
+          clears[variable] = clear;
+      };
+      for (Instruction &inst : block) {
+        if (auto *load = dyn_cast<LoadInst>(&inst))
+          read(load->getPointerOperand());
+        else if (auto *transfer = dyn_cast<MemTransferInst>(&inst))
+          read(transfer->getRawSource());
+        if (auto *store = dyn_cast<StoreInst>(&inst))
+          overwrite(store->getPointerOperand(),
+                    layout.getTypeStoreSize(store->getValueOperand()->getType()), nullptr);
+        else if (auto *memory = dyn_cast<MemIntrinsic>(&inst);
+                 memory && isa<ConstantInt>(memory->getLength()))
+          overwrite(memory->getRawDest(), cast<ConstantInt>(memory->getLength())->getZExtValue(),
+                    ownClears.contains(memory) ? memory : nullptr);
+      }
+    }
+    for (Instruction *clear : dead)
+      clear->eraseFromParent();
   }
 
   void makeShadow(AllocaInst *variable) {

@@ -162,3 +162,28 @@ def test_the_race_of_the_documentation() -> None:
         text,
     )
     assert said.stderr.strip() == report
+
+
+CHAIN = """#include <metal_stdlib>
+using namespace metal;
+kernel void k(device const float2 *x, device float2 *y, constant uint &n) {{
+  float2 t{value};
+  for (uint j = 0; j < n; ++j)
+    y[j] = x[j] + t{decrements};
+}}
+"""
+
+
+def test_thousands_of_temporaries_are_checked() -> None:
+    """A chain of calls in a loop: LLVM took time that grew with the cube of its length."""
+    decrements = "--" * 600  # of t and of the copies that they return
+    device = triton_metal_host.Device(checks="initialized")
+    x, y = np.ones((4, 2), np.float32), np.zeros((4, 2), np.float32)
+    text = CHAIN.format(value=" = x[0]", decrements=decrements)
+    device.pipeline(device.library(text).function("k"))(x, y, 4, threads=1)
+    assert (y == np.array([[2], [1], [0], [-1]])).all()
+    text = CHAIN.format(value="", decrements=decrements)
+    with pytest.raises(
+        triton_metal_host.LaunchError, match=r"line 6.* is read before it has a value"
+    ):
+        device.pipeline(device.library(text).function("k"))(x, y, 4, threads=1)
