@@ -1,5 +1,6 @@
 #include "host_device/metal/Library.h"
 #include "host_device/Device.h"
+#include "llvm/Support/Regex.h"
 
 using namespace llvm;
 
@@ -47,6 +48,11 @@ static Expected<uint64_t> bitsOf(ArrayRef<Number> components, const FunctionCons
 //===----------------------------------------------------------------------===//
 // Libraries
 //===----------------------------------------------------------------------===//
+
+bool includesBeside(StringRef source) {
+  static const Regex quoted("^[ \t]*#[ \t]*(include|import)[ \t]*\"", Regex::Newline);
+  return quoted.match(source);
+}
 
 Expected<std::shared_ptr<Library>> Library::compile(StringRef source, const CompileOptions &given) {
   auto options = std::make_shared<LibraryOptions>();

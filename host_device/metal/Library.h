@@ -25,6 +25,11 @@ struct CompileOptions {
   std::vector<std::string> includeDirectories;
 };
 
+/// The versions of Metal that a text can be told of.
+inline constexpr llvm::StringLiteral languageVersions[] = {"2.4", "3.0", "3.1", "3.2", "4.0"};
+/// Whether a text includes files by names in quotes, which are looked for beside it first.
+bool includesBeside(llvm::StringRef source);
+
 /// Values for `[[function_constant(index)]]`, by index or name. They get the types of the
 /// constants when a function is made with them.
 class FunctionConstantValues {

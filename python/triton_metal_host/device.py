@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import re
 import signal
 import sys
 import tempfile
@@ -19,8 +18,6 @@ from .buffer import Buffer
 from .library import Function, Library
 from .pipeline import CommandBuffer, Pipeline, Queue
 
-_QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|import)[ \t]*"', re.MULTILINE)
-_VERSIONS = ("2.4", "3.0", "3.1", "3.2", "4.0")
 _queues: weakref.WeakSet[Queue] = weakref.WeakSet()
 
 
@@ -70,7 +67,7 @@ class Device:
             path = Path(source)
             text = path.read_text(encoding="utf-8")
             file_name = file_name or str(path)
-            if _QUOTED_INCLUDE.search(text):
+            if _engine.includes_beside(text):
                 include = [path.resolve().parent, *include]
         elif isinstance(source, str):
             text = source
@@ -224,8 +221,9 @@ def _macro(value: Any) -> str:
 
 def _version_number(version: str) -> int:
     """320 for "3.2"."""
-    if version not in _VERSIONS:
-        raise ValueError(f"language_version is one of {', '.join(_VERSIONS)}, not {version!r}")
+    if version not in _engine.language_versions:
+        known = ", ".join(_engine.language_versions)
+        raise ValueError(f"language_version is one of {known}, not {version!r}")
     return int(version.replace(".", "")) * 10
 
 

@@ -246,9 +246,10 @@ const std::vector<Row> &rows() {
         [](ToolOptions &options, StringRef value) {
           StringRef version = value;
           version.consume_front("metal");
-          if (!is_contained({"2.4", "3.0", "3.1", "3.2", "4.0"}, version))
-            return failure("--std takes metal2.4, metal3.0, metal3.1, metal3.2 or metal4.0, not '" +
-                           value + "'");
+          if (!is_contained(metal::languageVersions, version))
+            return failure("--std takes metal" +
+                           join(ArrayRef(metal::languageVersions), ", metal") + ", not '" + value +
+                           "'");
           options.macros.insert(
               options.macros.begin(),
               {"__METAL_VERSION__", (version.take_front(1) + version.drop_front(2) + "0").str()});

@@ -5,7 +5,6 @@
 #include "tools/metal-run/Session.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Regex.h"
 
 using namespace llvm;
 
@@ -14,8 +13,7 @@ namespace triton_metal {
 /// The folders that a file's `#include`s search: its own one comes first, if it includes by name.
 static std::vector<std::string> foldersOf(StringRef file, StringRef text,
                                           std::vector<std::string> folders) {
-  static const Regex quoted("^[ \t]*#[ \t]*(include|import)[ \t]*\"", Regex::Newline);
-  if (file != "-" && quoted.match(text)) {
+  if (file != "-" && metal::includesBeside(text)) {
     StringRef parent = sys::path::parent_path(file);
     folders.insert(folders.begin(), parent.empty() ? "." : parent.str());
   }

@@ -5,6 +5,7 @@
 #include "host_device/Checks.h"
 #include "host_device/Interface.h"
 #include "host_device/Scanner.h"
+#include "host_device/metal/Library.h"
 
 namespace {
 
@@ -34,11 +35,22 @@ PyObject *scannerVersion(PyObject *, PyObject *) {
   return textOf(triton_metal::quirkScannerVersion());
 }
 
+PyObject *includesBeside(PyObject *, PyObject *arguments) {
+  const char *text = nullptr;
+  Py_ssize_t size = 0;
+  if (!PyArg_ParseTuple(arguments, "s#", &text, &size))
+    return nullptr;
+  llvm::StringRef source(text, static_cast<size_t>(size));
+  return PyBool_FromLong(triton_metal::metal::includesBeside(source));
+}
+
 PyMethodDef methods[] = {{"find_quirks", findQuirks, METH_VARARGS,
                           "find_quirks(text, file_name, safe_math): the findings as JSON."},
                          {"quirk_rows", quirkRows, METH_NOARGS, "The rows of the scanner as JSON."},
                          {"scanner_version", scannerVersion, METH_NOARGS,
                           "What besides the text determines the findings."},
+                         {"includes_beside", includesBeside, METH_VARARGS,
+                          "includes_beside(text): whether it includes files by quoted names."},
                          {nullptr, nullptr, 0, nullptr}};
 
 /// Adds a new reference to the module. Returns whether that failed.
@@ -48,22 +60,22 @@ bool add(PyObject *module, const char *name, PyObject *value) {
   return failed;
 }
 
-PyObject *checkNames() {
-  using triton_metal::Checks;
-  PyObject *names = PyTuple_New(Checks::count);
-  for (uint32_t bit = 0; names && bit != Checks::count; ++bit) {
-    PyObject *name = textOf(std::string(Checks::names[bit]));
-    if (!name || PyTuple_SetItem(names, bit, name) < 0)
-      Py_CLEAR(names);
+template <typename TextT, size_t size> PyObject *tupleOf(const TextT (&texts)[size]) {
+  PyObject *tuple = PyTuple_New(size);
+  for (size_t i = 0; tuple && i != size; ++i) {
+    PyObject *text = textOf(std::string(texts[i]));
+    if (!text || PyTuple_SetItem(tuple, static_cast<Py_ssize_t>(i), text) < 0)
+      Py_CLEAR(tuple);
   }
-  return names;
+  return tuple;
 }
 
 int execute(PyObject *module) {
   const void *table = &triton_metal::hostDeviceTable();
   if (add(module, "table",
           PyCapsule_New(const_cast<void *>(table), triton_metal::hostDeviceCapsule, nullptr)) ||
-      add(module, "check_names", checkNames()) ||
+      add(module, "check_names", tupleOf(triton_metal::Checks::names)) ||
+      add(module, "language_versions", tupleOf(triton_metal::metal::languageVersions)) ||
       add(module, "default_max_steps",
           PyLong_FromUnsignedLongLong(triton_metal::defaultMaxSteps)) ||
       PyModule_AddFunctions(module, triton_metal::metalMethods) ||
