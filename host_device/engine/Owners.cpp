@@ -1,5 +1,6 @@
 #include "host_device/engine/Owners.h"
 #include "host_device/engine/BufferContents.h"
+#include "host_device/engine/Chunks.h"
 #include "host_device/engine/PerProcess.h"
 #include <algorithm>
 #include <bit>
@@ -203,40 +204,26 @@ bool Sharing::wasFound() const {
   const int32_t floor = base << 1;
   const unsigned shift = threads.front()->shift;
   std::vector<int32_t> seen; // 1 if a thread has accessed the granule, 3 if it has written it
-  for (size_t number = 0; number != threads.front()->regions.size(); ++number) {
-    const Owners::Region &first = threads.front()->regions[number];
-    for (size_t chunk = 0; chunk != first.chunks.size(); ++chunk) {
-      unsigned accessed = 0, written = 0;
-      for (const std::unique_ptr<Owners> &owners : threads) {
-        uint8_t use = owners->regions[number].chunks[chunk];
-        accessed += use & 1;
-        written += use >> 1;
+  auto regionsOf = [](const Owners &owners) -> auto & { return owners.regions; };
+  return anySharedChunk(threads, regionsOf, [&](size_t number, size_t, uint64_t from, uint64_t to) {
+    uint64_t start = threads.front()->regions[number].start;
+    size_t begin = (from >> shift) - (start >> shift);
+    size_t end = ((to - 1) >> shift) - (start >> shift) + 1;
+    seen.assign(end - begin, 0);
+    int32_t both = 0;
+    for (const std::unique_ptr<Owners> &owners : threads) {
+      const Owners::Region &region = owners->regions[number];
+      for (size_t i = 0; i != seen.size(); ++i) {
+        int32_t word = region.lines.words[(begin + i) / Owners::lineGranules];
+        if (word == (floor | 1)) // mixed
+          word = region.granules.words[begin + i];
+        int32_t use = word >= floor ? 1 | (word & 1) << 1 : 0;
+        both |= (use & seen[i] & 1) & ((use | seen[i]) >> 1);
+        seen[i] |= use;
       }
-      if (accessed < 2 || !written)
-        continue;
-      uint64_t from = std::max(first.start, ((first.start >> chunkShift) + chunk) << chunkShift);
-      uint64_t to = std::min(first.start + first.bytes, ((first.start >> chunkShift) + chunk + 1)
-                                                            << chunkShift);
-      size_t begin = (from >> shift) - (first.start >> shift);
-      size_t end = ((to - 1) >> shift) - (first.start >> shift) + 1;
-      seen.assign(end - begin, 0);
-      int32_t both = 0;
-      for (const std::unique_ptr<Owners> &owners : threads) {
-        const Owners::Region &region = owners->regions[number];
-        for (size_t i = 0; i != seen.size(); ++i) {
-          int32_t word = region.lines.words[(begin + i) / Owners::lineGranules];
-          if (word == (floor | 1)) // mixed
-            word = region.granules.words[begin + i];
-          int32_t use = word >= floor ? 1 | (word & 1) << 1 : 0;
-          both |= (use & seen[i] & 1) & ((use | seen[i]) >> 1);
-          seen[i] |= use;
-        }
-      }
-      if (both)
-        return true;
     }
-  }
-  return false;
+    return both != 0;
+  });
 }
 
 std::vector<uint64_t> Sharing::writtenChunks() const {

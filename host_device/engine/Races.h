@@ -223,6 +223,9 @@ private:
   const LaunchPlan &plan;
   uint64_t base = 0;
   std::mutex mutex;
+  /// Whether threads have met in a chunk of a region, from one place to another.
+  bool meetInChunk(size_t number, size_t chunk, size_t begin, size_t end);
+
   std::vector<std::unique_ptr<RaceRecord>> records;
 };
 

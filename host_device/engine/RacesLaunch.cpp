@@ -1,6 +1,7 @@
 // The memory of what is known of accesses, and what the host threads of a launch have done to each
 // other.
 #include "host_device/engine/BufferContents.h"
+#include "host_device/engine/Chunks.h"
 #include "host_device/engine/PerProcess.h"
 #include "host_device/engine/Races.h"
 #include "host_device/engine/Visibility.h"
@@ -135,77 +136,70 @@ Races::~Races() {
 // Judgement
 //===----------------------------------------------------------------------===//
 
-bool Races::wasFound() {
-  if (records.size() < 2)
-    return false;
-  for (size_t number = 0; number != records.front()->regions.size(); ++number) {
-    const RaceRecord::Region &first = records.front()->regions[number];
-    for (size_t chunk = 0; chunk != first.chunks.size(); ++chunk) {
-      unsigned accessed = 0, written = 0;
-      for (const auto &record : records) {
-        uint8_t use = record->regions[number].chunks[chunk];
-        accessed += use & 1;
-        written += use >> 1;
-      }
-      if (accessed < 2 || !written)
-        continue;
-      uint64_t from = std::max(first.start, ((first.start >> chunkShift) + chunk) << chunkShift);
-      uint64_t to = std::min(first.start + first.bytes, ((first.start >> chunkShift) + chunk + 1)
-                                                            << chunkShift);
-      size_t begin = (from >> first.shift) - (first.start >> first.shift);
-      size_t end = ((to - 1) >> first.shift) - (first.start >> first.shift) + 1;
-      auto meet = [](unsigned a, unsigned b) { return ((a & 8) && b) || ((a & 4) && (b & 1)); };
-      constexpr size_t length = size_t(1) << RaceRecord::rowShift;
-      for (size_t i = begin; i != end; ++i) {
-        size_t row = i >> RaceRecord::rowShift;
-        if (i == begin || i % length == 0) {
-          // Rows that no thread has taken apart are compared as a whole.
-          bool anyApart = false;
-          for (const auto &record : records)
-            anyApart |= record->regions[number].isApart[row];
-          if (!anyApart) {
-            unsigned before = 0;
-            for (const auto &record : records) {
-              const RaceRecord::Region &region = record->regions[number];
-              unsigned use = (RaceRecord::timeOf(region.rowRead[row]) >= region.floor ? 1 : 0) |
-                             (RaceRecord::timeOf(region.rowWritten[row]) >= region.floor ? 8 : 0);
-              if (meet(before, use) || meet(use, before))
-                return true;
-              before |= use;
-            }
-            i = std::min(end, (row + 1) << RaceRecord::rowShift) - 1;
-            continue;
-          }
-          for (const auto &record : records)
-            RaceRecord::takeApart(record->regions[number], i, i);
-        }
-        // What the threads before have done: 1 read, 2 read by atomics, 4 changed by atomics, 8
-        // written.
+bool Races::meetInChunk(size_t number, size_t chunk, size_t begin, size_t end) {
+  auto meet = [](unsigned a, unsigned b) { return ((a & 8) && b) || ((a & 4) && (b & 1)); };
+  constexpr size_t length = size_t(1) << RaceRecord::rowShift;
+  for (size_t i = begin; i != end; ++i) {
+    size_t row = i >> RaceRecord::rowShift;
+    if (i == begin || i % length == 0) {
+      // Rows that no thread has taken apart are compared as a whole.
+      bool anyApart = false;
+      for (const auto &record : records)
+        anyApart |= record->regions[number].isApart[row];
+      if (!anyApart) {
         unsigned before = 0;
         for (const auto &record : records) {
           const RaceRecord::Region &region = record->regions[number];
-          if (!(region.chunks[chunk] & 1))
-            continue;
-          unsigned use = 0;
-          auto counts = [&](RaceRecord::Entry entry) {
-            return RaceRecord::timeOf(entry) >= region.floor;
-          };
-          if (region.hasReads)
-            for (RaceRecord::Entry entry : {region.read[i], region.alsoRead[i]})
-              if (counts(entry))
-                use |= entry & RaceRecord::atomicBit ? 2 : 1;
-          if (region.hasChanges && (counts(region.changed[i]) || counts(region.alsoChanged[i])))
-            use |= 4;
-          if (counts(region.written[i]))
-            use |= 8;
+          unsigned use = (RaceRecord::timeOf(region.rowRead[row]) >= region.floor ? 1 : 0) |
+                         (RaceRecord::timeOf(region.rowWritten[row]) >= region.floor ? 8 : 0);
           if (meet(before, use) || meet(use, before))
             return true;
           before |= use;
         }
+        i = std::min(end, (row + 1) << RaceRecord::rowShift) - 1;
+        continue;
       }
+      for (const auto &record : records)
+        RaceRecord::takeApart(record->regions[number], i, i);
+    }
+    // What the threads before have done: 1 read, 2 read by atomics, 4 changed by atomics, 8
+    // written.
+    unsigned before = 0;
+    for (const auto &record : records) {
+      const RaceRecord::Region &region = record->regions[number];
+      if (!(region.chunks[chunk] & 1))
+        continue;
+      unsigned use = 0;
+      auto counts = [&](RaceRecord::Entry entry) {
+        return RaceRecord::timeOf(entry) >= region.floor;
+      };
+      if (region.hasReads)
+        for (RaceRecord::Entry entry : {region.read[i], region.alsoRead[i]})
+          if (counts(entry))
+            use |= entry & RaceRecord::atomicBit ? 2 : 1;
+      if (region.hasChanges && (counts(region.changed[i]) || counts(region.alsoChanged[i])))
+        use |= 4;
+      if (counts(region.written[i]))
+        use |= 8;
+      if (meet(before, use) || meet(use, before))
+        return true;
+      before |= use;
     }
   }
   return false;
+}
+
+bool Races::wasFound() {
+  if (records.size() < 2)
+    return false;
+  auto regionsOf = [](const RaceRecord &record) -> auto & { return record.regions; };
+  return anySharedChunk(records, regionsOf,
+                        [&](size_t number, size_t chunk, uint64_t from, uint64_t to) {
+                          const RaceRecord::Region &region = records.front()->regions[number];
+                          uint64_t first = region.start >> region.shift;
+                          return meetInChunk(number, chunk, (from >> region.shift) - first,
+                                             ((to - 1) >> region.shift) - first + 1);
+                        });
 }
 
 std::optional<Races::Unwritten> Races::findUnwritten(uint64_t start, uint64_t bytes) {
