@@ -197,29 +197,27 @@ TM_WIDE static void setRow(RaceEntry *list, size_t count, RaceEntry first, unsig
     list[i] = first + (i >> laneShift);
 }
 
-bool readRow(const RaceLists &lists, size_t at, size_t count, RaceEntry first, unsigned laneShift,
-             const RaceTimes &times, bool hasReads) {
+static bool accessRow(const RaceLists &lists, RaceEntry *own, size_t at, size_t count,
+                      RaceEntry first, unsigned laneShift, const RaceTimes &times, bool hasReads) {
   auto meet = [&](const RaceEntry *list) {
     return list && meetRow(list + at, count, first, laneShift, times);
   };
   if (meet(lists.written) || meet(lists.changed) || meet(lists.alsoChanged) ||
       (hasReads && (meet(lists.read) || meet(lists.alsoRead))))
     return false;
-  setRow(lists.read + at, count, first, laneShift);
+  setRow(own + at, count, first, laneShift);
   return true;
+}
+
+bool readRow(const RaceLists &lists, size_t at, size_t count, RaceEntry first, unsigned laneShift,
+             const RaceTimes &times, bool hasReads) {
+  return accessRow(lists, lists.read, at, count, first, laneShift, times, hasReads);
 }
 
 bool writeRow(const RaceLists &lists, size_t at, size_t count, RaceEntry first, unsigned laneShift,
               const RaceTimes &times, bool hasReads) {
-  auto meet = [&](const RaceEntry *list) {
-    return list && meetRow(list + at, count, first, laneShift, times);
-  };
-  if (meet(lists.written) || meet(lists.changed) || meet(lists.alsoChanged) ||
-      (hasReads && (meet(lists.read) || meet(lists.alsoRead))))
-    return false;
   // Reads that are ordered before the write may stay: whatever meets them meets the write.
-  setRow(lists.written + at, count, first, laneShift);
-  return true;
+  return accessRow(lists, lists.written, at, count, first, laneShift, times, hasReads);
 }
 
 } // namespace triton_metal::engine
