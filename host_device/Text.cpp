@@ -80,8 +80,7 @@ Expected<Text::Lowered> Text::lower(StringRef name, ArrayRef<FunctionConstantVal
     return crashed(*problem);
   done.functions += parsed->takeGeneratedFunctions();
   // Nothing else will be asked of a text with one kernel. After an error, clang generates no code.
-  if (!*result ||
-      (parsed->kernels(constants).size() == 1 && (*result)->info.functionConstants.empty()))
+  if (!*result || (parsed->numKernels() == 1 && (*result)->info.functionConstants.empty()))
     parsed.reset();
   return std::move(*result);
 }

@@ -5,15 +5,16 @@
 // provably written loses its check. Values that are only copied are not read: a copy takes over
 // what is known of each byte.
 #include "host_device/msl/CheckValues.h"
+#include "host_device/msl/PassRunner.h"
 #include "host_device/msl/Passes.h"
 #include "host_device/msl/Stdlib.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 
 using namespace llvm;
@@ -50,14 +51,11 @@ void promotePointers(Function &function) {
       builder.SetInsertPoint(variable->getNextNode());
     kept.push_back(builder.CreateCall(callee, {variable}));
   }
-  PassBuilder passes;
-  FunctionAnalysisManager functions;
-  passes.registerFunctionAnalyses(functions);
   FunctionPassManager manager;
   manager.addPass(DefineValuesPass());
   manager.addPass(SROAPass(SROAOptions::PreserveCFG));
   manager.addPass(DefineValuesPass());
-  manager.run(function, functions);
+  PassRunner().run(function, std::move(manager));
   auto *keep = cast<Function>(callee.getCallee());
   for (User *user : make_early_inc_range(keep->users()))
     cast<CallInst>(user)->eraseFromParent();

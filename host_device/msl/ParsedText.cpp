@@ -180,8 +180,6 @@ private:
   bool hasPrelude;
 };
 
-bool isSame(ArrayRef<FunctionConstantValue> a, ArrayRef<FunctionConstantValue> b) { return a == b; }
-
 } // namespace
 
 struct ParsedText::State {
@@ -266,6 +264,8 @@ void ParsedText::State::refuseMissing(KernelInfo &kernel) const {
 ParsedText::ParsedText(std::unique_ptr<State> state) : state(std::move(state)) {}
 ParsedText::~ParsedText() = default;
 
+size_t ParsedText::numKernels() const { return state->collector().kernels.size(); }
+
 unsigned ParsedText::takeGeneratedFunctions() { return std::exchange(state->generated, 0); }
 
 Expected<std::unique_ptr<ParsedText>> ParsedText::parse(StringRef source, const MslOptions &options,
@@ -301,7 +301,7 @@ Expected<std::unique_ptr<ParsedText>> ParsedText::parse(StringRef source, const 
 }
 
 bool ParsedText::takes(ArrayRef<FunctionConstantValue> constants) const {
-  return isSame(constants, state->constants) ||
+  return constants == ArrayRef(state->constants) ||
          (state->constants.empty() && state->missing.empty() && !state->needsValues);
 }
 
@@ -341,7 +341,7 @@ Expected<CompiledMsl> ParsedText::generate(ArrayRef<std::string> names,
                                            LLVMContext &context) {
   KernelCollector &collector = state->collector();
   MslOptions options = state->options;
-  if (state->missing.empty() && !isSame(constants, state->constants)) {
+  if (state->missing.empty() && constants != ArrayRef(state->constants)) {
     state->constants = constants.vec();
     collector.setValues(constants);
   }

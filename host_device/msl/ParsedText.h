@@ -29,6 +29,7 @@ public:
   /// The kernels as they are declared, with these function constants. Which constants a kernel
   /// needs, its threadgroup variables and most reasons why it cannot be run are not known.
   std::vector<KernelInfo> kernels(llvm::ArrayRef<FunctionConstantValue> constants) const;
+  size_t numKernels() const;
   /// Makes a module with the kernels of these names, in the order of the text. The tree must take
   /// the constants.
   llvm::Expected<CompiledMsl> generate(llvm::ArrayRef<std::string> names,
