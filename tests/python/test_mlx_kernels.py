@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from metal_run import invoke, run
+from mlx_kernels import NEEDS_MLX, include_folder
 
 K = "mlx/backend/metal/kernels"
 
 
-def include_folder() -> Path:
-    """The installed package's headers; TRITON_METAL_MLX_INCLUDE names another place."""
-    named = os.environ.get("TRITON_METAL_MLX_INCLUDE")
-    places = [Path(named)] if named else []
-    spec = importlib.util.find_spec("mlx")
-    if spec is not None and spec.submodule_search_locations is not None:
-        places += [Path(place) / "include" for place in spec.submodule_search_locations]
-    for place in places:
-        if (place / K / "utils.h").exists():
-            return place
-    pytest.skip("MLX is not installed")
-
-
-INCLUDE = (
-    include_folder()
-    if importlib.util.find_spec("mlx") or "TRITON_METAL_MLX_INCLUDE" in os.environ
-    else None
-)
-pytestmark = pytest.mark.skipif(INCLUDE is None, reason="MLX is not installed")
+INCLUDE = include_folder()
+pytestmark = NEEDS_MLX
 
 
 def text(headers: list[str], name: str, function: str, *arguments: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlx_kernels import include_folder
+from mlx_kernels import NEEDS_MLX
 from mlx_kernels.running import (
     assert_close,
     blank,
@@ -20,7 +20,7 @@ from mlx_kernels.running import (
     raw,
 )
 
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 ALL_FLOATS = pytest.mark.parametrize("t", ["float32", "float16", "bfloat16"])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import triton_metal_host as metal_api
 
-from mlx_kernels import include_folder
+from mlx_kernels import NEEDS_MLX
 from mlx_kernels.family import TYPES, WIDE
 from mlx_kernels.reductions import reduction_operations, scan_operations
 from mlx_kernels.running import (
@@ -24,7 +24,7 @@ from mlx_kernels.running import (
     together,
 )
 
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 ALL_FLOATS = pytest.mark.parametrize("t", ["float32", "float16", "bfloat16"])
 REDUCE = {
     "and": lambda x, axis: np.all(x != 0, axis=axis),

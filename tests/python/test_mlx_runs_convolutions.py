@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import triton_metal_host as metal_api
 
-from mlx_kernels import include_folder
+from mlx_kernels import NEEDS_MLX
 from mlx_kernels.convolution import Convolution
 from mlx_kernels.running import assert_close, blank, checked, encode, i32, launch, metal
 
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 
 
 def tile_of(c: Convolution) -> tuple[int, ...]:

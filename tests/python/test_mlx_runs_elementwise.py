@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from mlx_kernels import include_folder
+from mlx_kernels import NEEDS_MLX
 from mlx_kernels.elementwise import binary_operations, unary_operations
 from mlx_kernels.family import FLOATS, TYPES
 from mlx_kernels.running import (
@@ -25,7 +25,7 @@ from mlx_kernels.running import (
     together,
 )
 
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 ERF = np.vectorize(math.erf, otypes=[np.float64])
 UNARY = {
     "Abs": np.abs,

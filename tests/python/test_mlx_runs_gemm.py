@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import triton_metal_host as metal_api
 
-from mlx_kernels import include_folder
+from mlx_kernels import NEEDS_MLX
 from mlx_kernels.matrices import TRANSPOSITIONS
 from mlx_kernels.running import (
     assert_close,
@@ -23,7 +23,7 @@ from mlx_kernels.running import (
     raw,
 )
 
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 #: (family, tile) of each generation
 GENERATIONS = {"steel": ("", (32, 32, 16, 2, 2)), "nax": ("_nax", (64, 64, 256, 2, 2))}
 ALL_FLOATS = pytest.mark.parametrize("t", ["float32", "float16", "bfloat16"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import triton_metal_host as metal_api
 
-from mlx_kernels import include_folder
+from mlx_kernels import NEEDS_MLX
 from mlx_kernels.family import TYPES
 from mlx_kernels.running import (
     NUMPY,
@@ -25,7 +25,7 @@ from mlx_kernels.running import (
 )
 from mlx_kernels.runtime import ATOMIC, operations
 
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 EACH_TYPE = pytest.mark.parametrize("t", TYPES)
 EACH_ATOMIC = pytest.mark.parametrize("t", ATOMIC)
 INDICES = ("uint32", "int32", "int64", "uint8")

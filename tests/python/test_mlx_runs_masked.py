@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlx_kernels import include_folder
+from mlx_kernels import NEEDS_MLX
 from mlx_kernels.matrices import TRANSPOSITIONS
 from mlx_kernels.products import gemv_groups, matrices
 from mlx_kernels.running import (
@@ -22,7 +22,7 @@ from mlx_kernels.running import (
     raw,
 )
 
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 
 #: A masked product's (transposed, tile, block of the masks, length of the result, length of the sum).
 MASKED = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import triton_metal_host as metal_api
 
-from mlx_kernels import include_folder
+from mlx_kernels import NEEDS_MLX
 from mlx_kernels.running import (
     assert_close,
     blank,
@@ -24,7 +24,7 @@ from mlx_kernels.running import (
 )
 
 mx = pytest.importorskip("mlx.core")
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 MODES = {
     "affine2": ("affine", 32, 2),
     "affine3": ("affine", 64, 3),

@@ -18,7 +18,7 @@ from mlx_kernels.running import (
     function_of,
     i32,
     i64,
-    launch_built,
+    launch,
     numbers,
 )
 
@@ -68,12 +68,12 @@ def test_rms_norm(t: str, looped: bool, size: int, weighted: bool) -> None:
     scalars = {3: f32(EPSILON), 4: u32(size), 5: u32(int(weighted))}
     threads = threads_for(size, looped, 4)
     options = {"grid": (3 * threads,), "group": (threads,)}
-    (out,) = launch_built(
+    (out,) = launch(
         "rms_norm", "rms" + suffix, {**common, **scalars, 2: blank(x.shape, t)}, [2], **options
     )
     norm = 1 / np.sqrt((x**2).mean(1, keepdims=True) + EPSILON)
     assert_near(out, x * norm * w, t)
-    gx, gw = launch_built(
+    gx, gw = launch(
         "rms_norm",
         "vjp_rms" + suffix,
         {
@@ -119,7 +119,7 @@ def layer_norm(t: str, looped: bool, size: int, weighted: bool) -> None:
     threads = threads_for(size, looped, 8)
     options = {"grid": (3 * threads,), "group": (threads,)}
     stride = u32(int(weighted))
-    (out,) = launch_built(
+    (out,) = launch(
         "layer_norm",
         "layer_norm" + suffix,
         {
@@ -132,7 +132,7 @@ def layer_norm(t: str, looped: bool, size: int, weighted: bool) -> None:
     centred = x - x.mean(1, keepdims=True)
     norm = 1 / np.sqrt((centred**2).mean(1, keepdims=True) + EPSILON)
     assert_near(out, centred * norm * w + b, t)
-    gx, gw = launch_built(
+    gx, gw = launch(
         "layer_norm",
         "vjp_layer_norm" + suffix,
         {
@@ -186,7 +186,7 @@ def test_rope(t: str, traditional: bool, forward: bool, frequencies: bool) -> No
         name = f"rope_{'freqs_' if frequencies else ''}{'large_' if transposed else ''}{t}"
         stored = np.swapaxes(x, 1, 2) if transposed else x
         steps = (size, heads * size, 1) if transposed else (time * size, size, 1)
-        (out,) = launch_built(
+        (out,) = launch(
             "rope",
             name,
             {
@@ -202,7 +202,7 @@ def test_rope(t: str, traditional: bool, forward: bool, frequencies: bool) -> No
         assert_near(out, exact, t)
     # One step of inference.
     single = x[:, :, 0].reshape(-1, size)
-    (out,) = launch_built(
+    (out,) = launch(
         "rope",
         f"rope_single_{'freqs_' if frequencies else ''}{t}",
         {
@@ -243,7 +243,7 @@ def random_bytes(keys: np.ndarray, size: int, apart: bool) -> np.ndarray:
     buffers |= {1: np.zeros(len(keys) * size, np.uint8), 2: np.array([words % 2], np.bool_)}
     if apart:
         buffers |= {4: i32(2), 5: i32(3, 2), 6: i64(1, 3)}
-    (out,) = launch_built(
+    (out,) = launch(
         "random",
         "rbits" if apart else "rbitsc",
         buffers,
@@ -291,7 +291,7 @@ def test_arg_reduce(t: str) -> None:
             kept = [a for a in range(3) if a != axis]
             shape = [x.shape[a] for a in kept]
             threads = -(-x.shape[axis] // 128) * 32
-            (out,) = launch_built(
+            (out,) = launch(
                 "arg_reduce",
                 f"{name}_{t}",
                 {
@@ -309,7 +309,7 @@ def test_arg_reduce(t: str) -> None:
 def test_fence() -> None:
     """One queue waits for what another one stores."""
     values = np.arange(2000, dtype=np.uint32)
-    (out,) = launch_built(
+    (out,) = launch(
         "fence", "input_coherent", {0: values, 1: u32(2000)}, [0], threadgroups=(2,), group=(1024,)
     )
     np.testing.assert_array_equal(out, values)
@@ -348,7 +348,7 @@ def test_unfold(t: str, dimensions: int, transposed: bool) -> None:
     )
     taps, pixels = int(np.prod(c.filter)), c.batch * int(np.prod(c.size))
     x, w = c.arrays()
-    (out,) = launch_built(
+    (out,) = launch(
         "conv",
         f"naive_unfold{'_transpose' if transposed else ''}_nd_{t}_{dimensions}",
         {0: encode(x, t), 1: blank((pixels, taps * c.channels), t), 2: c.params()},
@@ -372,7 +372,7 @@ def test_depthwise_convolutions(t: str, flip: bool) -> None:
         2, 16, 16, (11, 13), (3, 5), (2, 1) if flip else (1, 2), (1, 2), groups=16, flip=flip, t=t
     )
     x, w = c.arrays()
-    (out,) = launch_built(
+    (out,) = launch(
         "conv",
         f"depthwise_conv_2d_{t}",
         {
@@ -392,7 +392,7 @@ def test_depthwise_convolutions(t: str, flip: bool) -> None:
     exact = sum(x[:, i : i + 16] * w[:, i] for i in range(4))
     for large in (False, True):
         strides = i64(19 * 11, 11, 1) if large else i32(19 * 11, 11, 1)
-        (out,) = launch_built(
+        (out,) = launch(
             "conv",
             f"depthwise_conv_1d_{t}{'_large' * large}",
             {0: encode(x, t), 1: encode(w, t), 2: blank(exact.shape, t), 3: strides, 4: i32(4)},
@@ -413,7 +413,7 @@ def test_winograd_convolution(t: str) -> None:
     padded[:, 1:10, 1:15] = x
     inner = Convolution(2, 32, 64, padded.shape[1:3], (3, 3), t=t)
     inner.size = c.size
-    (filters,) = launch_built(
+    (filters,) = launch(
         "conv",
         f"winograd_conv_2d_weight_transform_{t}_bc32",
         {0: encode(w, t), 1: blank((64, 32, 64), t), 2: i32(32), 3: i32(64)},
@@ -423,7 +423,7 @@ def test_winograd_convolution(t: str) -> None:
     )
     count = 2 * tiles[0] * tiles[1]
     options = {"threadgroups": (tiles[1], tiles[0], 2), "group": (32, 2, 2)}
-    (parts,) = launch_built(
+    (parts,) = launch(
         "conv",
         f"winograd_conv_2d_input_transform_{t}_bc32",
         {0: encode(padded, t), 1: blank((64, count, 32), t), 2: inner.params()},
@@ -431,7 +431,7 @@ def test_winograd_convolution(t: str) -> None:
         **options,
     )
     products = decode(parts, t).reshape(64, count, 32) @ decode(filters, t).reshape(64, 32, 64)
-    (out,) = launch_built(
+    (out,) = launch(
         "conv",
         f"winograd_conv_2d_output_transform_{t}_bo32",
         {0: encode(products, t), 1: blank((2, *c.size, 64), t), 2: inner.params()},

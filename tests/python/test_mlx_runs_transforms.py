@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import triton_metal_host as metal_api
 
-from mlx_kernels import include_folder
+from mlx_kernels import NEEDS_MLX
 from mlx_kernels.running import blank, checked, decode, encode, f32, i32, launch, metal, numbers
 from mlx_kernels.signals import hadamard_matrix
 
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 RADICES = (13, 11, 8, 7, 6, 5, 4, 3, 2)
 
 

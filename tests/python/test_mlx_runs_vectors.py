@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlx_kernels import include_folder
+from mlx_kernels import NEEDS_MLX
 from mlx_kernels.products import gemv_groups, matrices
 from mlx_kernels.running import (
     assert_close,
@@ -20,7 +20,7 @@ from mlx_kernels.running import (
     numbers,
 )
 
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 #: (transposed, tile, length of the result, length of the sum): the tiles that MLX takes for such lengths.
 SHAPES = {
     "wide": (False, (1, 8, 1, 32, 4, 4), 37, 1501),

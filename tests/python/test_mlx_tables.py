@@ -11,10 +11,10 @@ import pytest
 import triton_metal_host as metal
 
 from metal_run import invoke
-from mlx_kernels import FAMILIES, Family, compile_kernel, include_folder, source_folder
+from mlx_kernels import FAMILIES, NEEDS_MLX, Family, compile_kernel, include_folder, source_folder
 from mlx_kernels.family import KERNELS
 
-pytestmark = pytest.mark.skipif(include_folder() is None, reason="MLX is not installed")
+pytestmark = NEEDS_MLX
 WITH_SOURCE = pytest.mark.skipif(
     source_folder() is None, reason="TRITON_METAL_MLX_SOURCE names no checkout of MLX"
 )

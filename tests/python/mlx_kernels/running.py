@@ -27,6 +27,8 @@ from mlx_kernels.family import (
 Case = TypeVar("Case")
 #: A function and its template arguments.
 Kernel = tuple[object, ...]
+#: Values of function constants by index.
+Constants = tuple[tuple[int, object], ...]
 _BY_NAME = {family.name: family for family in FAMILIES}
 NUMPY = {
     "bool_": np.bool_,
@@ -193,7 +195,7 @@ class _Kernel:
     text: str
     folder: Path
     name: str
-    constants: tuple[tuple[int, object], ...]
+    constants: Constants
 
     def run(
         self,
@@ -257,7 +259,7 @@ def _bound(pipeline: metal_api.Pipeline, buffers: Mapping[int, np.ndarray]) -> d
 
 def launch(
     of: str,
-    kernel: Kernel,
+    kernel: Kernel | str,
     buffers: Mapping[int, np.ndarray],
     outputs: Sequence[int],
     *,
@@ -267,48 +269,38 @@ def launch(
     constants: Mapping[int, object] | None = None,
     checks: str | None = None,
 ) -> list[np.ndarray]:
-    """Runs a kernel, checked, and returns the buffers `outputs`. A kernel is given by its function and template arguments.
+    """Runs a kernel, checked, and returns the buffers `outputs`.
+
+    A kernel of the family `of` is given by its function and template arguments; one of the file `of` of MLX's build, by
+    its name.
 
     What launches are checked for is "bounds", what TRITON_METAL_MLX_CHECKS names, or `checks`. Raises `LaunchError` with
     what a check has found; the arrays that are given stay as they are.
     """
+    make = _built if isinstance(kernel, str) else _instantiated
+    chosen = make(of, kernel, tuple((constants or {}).items()))
+    return chosen.run(buffers, outputs, _size(threadgroups, grid, group), checks)
+
+
+def _instantiated(of: str, kernel: Kernel, constants: Constants) -> _Kernel:
     if (of, kernel) not in _texts:
         together(of, [kernel])
     folder = include_folder()
     assert folder is not None
     text, name = _texts[of, kernel]
-    chosen = _Kernel(text, folder, name, tuple((constants or {}).items()))
-    return chosen.run(buffers, outputs, _size(threadgroups, grid, group), checks)
+    return _Kernel(text, folder, name, constants)
 
 
-def _built(file: str, name: str, constants: Mapping[int, object] | None) -> _Kernel:
+def _built(file: str, name: str, constants: Constants = ()) -> _Kernel:
     folder = source_folder()
     assert folder is not None
-    text = f'#include "{KERNELS}/{file}.metal"\n'
-    return _Kernel(text, folder, name, tuple((constants or {}).items()))
+    return _Kernel(f'#include "{KERNELS}/{file}.metal"\n', folder, name, constants)
 
 
 def function_of(file: str, name: str) -> metal_api.Function:
     """A kernel that one of the files of MLX's build makes; the installed package does not have them."""
-    kernel = _built(file, name, None)
+    kernel = _built(file, name)
     return _library(kernel.text, kernel.folder).function(name)
-
-
-def launch_built(
-    file: str,
-    name: str,
-    buffers: Mapping[int, np.ndarray],
-    outputs: Sequence[int],
-    *,
-    threadgroups: Sequence[int] | None = None,
-    grid: Sequence[int] | None = None,
-    group: Sequence[int] = (32,),
-    constants: Mapping[int, object] | None = None,
-    checks: str | None = None,
-) -> list[np.ndarray]:
-    """Runs a kernel of a file of MLX's build, as `launch` does."""
-    size = _size(threadgroups, grid, group)
-    return _built(file, name, constants).run(buffers, outputs, size, checks)
 
 
 def assert_close(
