@@ -11,7 +11,7 @@ namespace triton_metal::engine {
 
 /// Must be increased whenever the generated code changes, so that cached code of another engine is
 /// not run.
-inline constexpr uint32_t engineVersion = 10;
+inline constexpr uint32_t engineVersion = 11;
 
 /// The part of the state that is the same for all threadgroups of a launch.
 struct LaunchState {

@@ -65,8 +65,10 @@ static void optimize(Module &module, Function &function, TargetMachine &machine,
   if (lowerShuffles(function, traits)) {
     FunctionPassManager passes;
     passes.addPass(EarlyCSEPass());
-    passes.addPass(GuardMaskedLoadsPass());
-    passes.addPass(InstCombinePass());
+    if (!quick) {
+      passes.addPass(GuardMaskedLoadsPass());
+      passes.addPass(InstCombinePass());
+    }
     runner.run(function, std::move(passes));
   }
 }

@@ -258,7 +258,7 @@ static void addDisjointNumbers(Function &function) {
 }
 
 /// Optimises the code of a thread, and gives it the control flow that is transformed.
-static void optimize(PassRunner &runner, Function &function) {
+static void optimize(PassRunner &runner, Function &function, bool isQuick) {
   LoopUnrollOptions small(2);
   keepOnlyFullUnrolling(small);
   small.setFullUnrollMaxCount(16);
@@ -272,8 +272,10 @@ static void optimize(PassRunner &runner, Function &function) {
       loop.addPass(LICMPass(LICMOptions()));
       passes.addPass(createFunctionToLoopPassAdaptor(std::move(loop), /*UseMemorySSA=*/true));
     }
-    passes.addPass(CombineInstructionsPass());
-    passes.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass(/*WidenIndVars=*/false)));
+    if (!isQuick) {
+      passes.addPass(CombineInstructionsPass());
+      passes.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass(/*WidenIndVars=*/false)));
+    }
     passes.addPass(LoopUnrollPass(small));
     passes.addPass(DefineValuesPass());
     passes.addPass(SROAPass(SROAOptions::ModifyCFG));
@@ -314,6 +316,10 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   Function *original = module.getFunction(kernel.name);
   if (!original || original->isDeclaration())
     return createStringError("the module has no kernel '%s'", kernel.name.c_str());
+  const Checks &checks = options.checks;
+  // What is counted and checked is the kernel, and does not depend on how the code is generated.
+  bool isMeasured = options.count || options.portable || checks.any();
+  bool isQuick = options.quick && !isMeasured;
   for (Function &function : module) {
     if (function.isDeclaration()) {
       if (const Builtin *builtin = findBuiltin(function.getName())) {
@@ -328,9 +334,10 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
       }
       continue;
     }
-    // What is counted and checked is the kernel.
-    if (options.checks.any() || options.count || options.portable)
+    if (isMeasured)
       inlineAfterAll(function);
+    else if (!options.quick)
+      inlineIfRepeated(function);
     // Removes the front end's target attributes, because the code is compiled for the host, and
     // because they would prevent inlining.
     if (!isOutOfLine(function))
@@ -370,9 +377,8 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   for (Function *body : laneFunctions) {
     simplify(runner, *body, options);
     widenConversions(*body);
-    optimize(runner, *body);
+    optimize(runner, *body, isQuick);
   }
-  const Checks &checks = options.checks;
   bool isRecorded = checks.races || checks.outputs || checks.initialized;
   if (options.portable || isRecorded)
     expandMemoryIntrinsics(function);
@@ -406,7 +412,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   addAliasScopes(function);
   widenConversions(function);
 
-  optimize(runner, function);
+  optimize(runner, function, isQuick);
   accessWholeBytes(function);
   if (options.count)
     insertOptimizedCounting(function, facts);

@@ -122,6 +122,8 @@ std::string parsePrelude() {
   auto files = makeSourceFiles("#include <metal_stdlib>\n", path, options, "", texts, none);
   DiagnosticCollector diagnostics(texts);
   auto instance = makeInstance(files, path, options, diagnostics, /*withPrelude=*/false);
+  // What the library needs of its own templates is made here, and not again for each text.
+  instance->getLangOpts().PCHInstantiateTemplates = true;
   PreludeAction action;
   if (!action.BeginSourceFile(*instance, instance->getFrontendOpts().Inputs.front()))
     return "";

@@ -315,6 +315,9 @@ template <typename PassT> void addLoopPass(FunctionPassManager &manager, PassT p
 /// Simplifies to a form that is the same on every machine: no pass in here asks the target for
 /// costs.
 void simplify(Module &module, const MslOptions &options) {
+  // The instructions that are counted and checked are those of the text. Others only have to be
+  // few.
+  bool isMeasured = options.count || options.portable || options.checks.any();
   FunctionPassManager clean;
   clean.addPass(ExpandCopiesPass());
   clean.addPass(DefineValuesPass());
@@ -328,7 +331,8 @@ void simplify(Module &module, const MslOptions &options) {
     clean.addPass(DropChecksPass());
   // Arrays become registers if their only indices come from `#pragma unroll` loops.
   addLoopPass(clean, LoopRotatePass());
-  addLoopPass(clean, IndVarSimplifyPass());
+  if (isMeasured)
+    addLoopPass(clean, IndVarSimplifyPass());
   clean.addPass(LimitUnrollingPass(options.count || options.portable));
   addLoopPass(clean, LoopFullUnrollPass());
   clean.addPass(DefineValuesPass());
@@ -345,6 +349,8 @@ void simplify(Module &module, const MslOptions &options) {
   clean.addPass(EarlyCSEPass());
   clean.addPass(ADCEPass());
 
+  if (!isMeasured)
+    inlineSimplified(module);
   ModulePassManager manager;
   manager.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
   manager.addPass(GlobalDCEPass());

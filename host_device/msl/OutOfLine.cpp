@@ -18,7 +18,11 @@ namespace {
 /// In instructions before any optimisation. A kernel that is not larger has all inlined.
 constexpr uint64_t largestKernel = 10'000, shortestFunction = 200;
 
-constexpr StringLiteral attribute = "tm-out-of-line";
+/// A call costs about as much to compile as so many instructions. A function that is called has a
+/// cost of its own.
+constexpr uint64_t smallestRepeated = 8, fewestCopies = 8;
+
+constexpr StringLiteral attribute = "tm-out-of-line", repeatedAttribute = "tm-repeated";
 
 bool isNumber(Type *type) {
   return type->isFloatTy() || type->isIntegerTy(8) || type->isIntegerTy(16) ||
@@ -84,9 +88,42 @@ private:
 
 } // namespace
 
-bool isOutOfLine(const Function &function) { return function.hasFnAttribute(attribute); }
+static void keep(Function &function, StringRef mark) {
+  function.addFnAttr(mark);
+  function.removeFnAttr(Attribute::AlwaysInline);
+  function.addFnAttr(Attribute::NoInline);
+  function.setDoesNotThrow();
+  // Its own variables and constants do not count as memory.
+  function.setDoesNotAccessMemory();
+}
 
-void inlineAfterAll(Function &function) { function.removeFnAttr(attribute); }
+bool isOutOfLine(const Function &function) {
+  return function.hasFnAttribute(attribute) || function.hasFnAttribute(repeatedAttribute);
+}
+
+void inlineIfRepeated(Function &function) {
+  if (!function.hasFnAttribute(repeatedAttribute))
+    return;
+  function.removeFnAttr(repeatedAttribute);
+  function.removeFnAttr(Attribute::NoInline);
+}
+
+void inlineAfterAll(Function &function) {
+  function.removeFnAttr(attribute);
+  inlineIfRepeated(function);
+}
+
+void keepIfRepeated(Function &function, uint64_t copies) {
+  if (copies < fewestCopies || !CallGraph().canStay(function))
+    return;
+  // Vectors of 64-bit numbers are twice as many registers.
+  uint64_t size = 0;
+  for (Instruction &instruction : instructions(function))
+    if (!instruction.isTerminator())
+      size += instruction.getType()->isIntegerTy(64) ? 2 : 1;
+  if (size >= smallestRepeated)
+    keep(function, repeatedAttribute);
+}
 
 void keepLongFunctions(Module &module, const SetVector<Function *> &kernels) {
   CallGraph graph;
@@ -94,13 +131,8 @@ void keepLongFunctions(Module &module, const SetVector<Function *> &kernels) {
     return;
   for (Function &function : module)
     if (!kernels.contains(&function) && graph.canStay(function) &&
-        graph.size(function) >= shortestFunction) {
-      function.addFnAttr(attribute);
-      function.addFnAttr(Attribute::NoInline);
-      function.setDoesNotThrow();
-      // Its own variables and constants do not count as memory.
-      function.setDoesNotAccessMemory();
-    }
+        graph.size(function) >= shortestFunction)
+      keep(function, attribute);
 }
 
 } // namespace triton_metal

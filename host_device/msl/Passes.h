@@ -53,4 +53,9 @@ struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 
+/// Inlines all functions that are to be inlined, each after it was simplified. The code that
+/// results differs from that of inlining first: where instructions are counted or checked, they are
+/// those of the text.
+void inlineSimplified(llvm::Module &module);
+
 } // namespace triton_metal

@@ -97,7 +97,7 @@ def is_text_of(node: ast.FunctionDef, text: str, code: CodeType) -> bool:
     module = ast.Module([plain], [])
     compiled = compile(module, "<source>", "exec", code.co_flags & _FUTURES, dont_inherit=True)
     found = next((c for c in compiled.co_consts if isinstance(c, CodeType)), None)
-    return found is not None and summary(found) == summary(code)
+    return found is not None and is_same_code(found, code)
 
 
 _FUTURES = functools.reduce(
@@ -105,25 +105,42 @@ _FUTURES = functools.reduce(
 )
 
 
-def summary(code: CodeType) -> tuple[Any, ...]:
-    """What distinguishes the code of two functions, wherever they were compiled."""
+def is_same_code(one: CodeType, other: CodeType) -> bool:
+    """Whether two functions have the same names, constants and operators, wherever they were compiled."""
+    constants, others = constants_of(one), constants_of(other)
+    return (
+        (one.co_argcount, one.co_kwonlyargcount) == (other.co_argcount, other.co_kwonlyargcount)
+        and names_of(one) == names_of(other)
+        and len(constants) == len(others)
+        and all(is_same_constant(*pair) for pair in zip(constants, others, strict=True))
+        # The instructions of equal functions may differ, as those of a function in a class do.
+        and (one.co_code == other.co_code or operators_of(one) == operators_of(other))
+    )
+
+
+def names_of(code: CodeType) -> set[str]:
+    """The names that a function uses. Those that are private to a class are as they are written."""
     names = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
-    names = {
-        re.sub(r"^_[A-Za-z0-9]\w*?(?=__)", "", name) for name in names
-    }  # private names of classes
-    constants = [
-        summary(constant)
-        if isinstance(constant, CodeType)
-        else (type(constant), repr(without_indents(constant)))
-        for constant in code.co_consts
-        if not isinstance(constant, str) or constant != code.co_qualname
-    ]
-    operators = [
+    return {re.sub(r"^_[A-Za-z0-9]\w*?(?=__)", "", name) for name in names}
+
+
+def constants_of(code: CodeType) -> list[Any]:
+    """The constants of a function, without its name."""
+    return [one for one in code.co_consts if not isinstance(one, str) or one != code.co_qualname]
+
+
+def is_same_constant(one: Any, other: Any) -> bool:
+    if isinstance(one, CodeType) and isinstance(other, CodeType):
+        return is_same_code(one, other)
+    return type(one) is type(other) and repr(without_indents(one)) == repr(without_indents(other))
+
+
+def operators_of(code: CodeType) -> list[tuple[str, str]]:
+    return [
         (instruction.opname, instruction.argrepr)
         for instruction in dis.get_instructions(code)
         if instruction.opname.startswith(("BINARY", "COMPARE", "CONTAINS", "IS_", "UNARY"))
     ]
-    return code.co_argcount, code.co_kwonlyargcount, names, constants, operators
 
 
 def without_indents(constant: Any) -> Any:
