@@ -78,6 +78,57 @@ TEST(Effort, QuickAndOptimisedCodeGiveTheSameResultsAndCounts) {
   }
 }
 
+/// Functions that are called often stay functions in quick code: with branches, loops, arrays, tables,
+/// each other, and 64-bit numbers.
+const std::string repeated = header + R"(
+constant float table[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+float steps(float x, uint n) {
+  float held[4] = {x, x + 1, x * 2, 0};
+  for (uint j = 0; j < n % 5; ++j)
+    held[j % 4] += held[(j + n) % 4] * 0.5f;
+  return held[n % 4] + table[n % 8];
+}
+uint high(uint a, uint b) { return uint((ulong(a) * ulong(b) + ulong(b)) >> 32) ^ (a << 3); }
+float both(float x, uint n) {
+  if (n % 3 == 0)
+    return steps(x, n) - 1;
+  if (n % 3 == 1)
+    return exp2(steps(-x, high(n, 0x9e3779b9u)) * 0.0625f);
+  return float(high(n, n * 77777u) % 1000u);
+}
+kernel void k(device float *out [[buffer(0)]], constant uint &rounds [[buffer(1)]],
+              uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+  float sum = 0;
+  for (uint n = 0; n < rounds; ++n) {
+    float4 x = float4(float(i), float(n), sum, 3) * 0.25f;
+    uint4 y = uint4(i, lane, n, i * n + 7);
+    float4 z = float4(both(x.x, y.x), both(x.y, y.y), both(x.z, y.z), both(x.w, y.w));
+    if (lane % 4 != n % 4)
+      z += float4(both(z.x, 3), both(z.y, y.w), both(z.w, rounds), steps(1, y.x));
+    else if (y.y > 20)
+      break;
+    uint4 w = mulhi(y * 0xD2511F53u, y) ^ mulhi(uint4(n), y + 0x80000000u);
+    sum += dot(exp(-abs(z) * 0.01f), float4(w & 15));
+    sum += float(high(w.x, 1) + high(w.y, 2) + high(w.z, rounds)) * 0x1p-20f;
+  }
+  out[i] = sum;
+}
+)";
+
+TEST(Effort, RepeatedFunctionsGiveTheSameResultsAndCounts) {
+  for (bool count : {false, true}) {
+    LibraryOptions quick = with(Effort::Quick), full = with(Effort::Full);
+    quick.count = full.count = count;
+    Launcher a(quick, repeated), b(full, repeated);
+    Counters counted, expected;
+    ASSERT_EQ(a.run(9, &counted), "");
+    ASSERT_EQ(b.run(9, &expected), "");
+    EXPECT_EQ(a.out, b.out);
+    EXPECT_NE(a.out[1], a.out[2]);
+    EXPECT_EQ(counted.values, expected.values);
+  }
+}
+
 TEST(Effort, KernelsThatRunForLongAreOptimisedInTheBackground) {
   Launcher launcher(with(Effort::Adaptive), text + "// improves\n"), judge(with(Effort::Full));
   ASSERT_EQ(launcher.run(3), "");
