@@ -110,18 +110,29 @@ def is_same_code(one: CodeType, other: CodeType) -> bool:
     constants, others = constants_of(one), constants_of(other)
     return (
         (one.co_argcount, one.co_kwonlyargcount) == (other.co_argcount, other.co_kwonlyargcount)
+        and parameters_of(one) == parameters_of(other)
         and names_of(one) == names_of(other)
         and len(constants) == len(others)
         and all(is_same_constant(*pair) for pair in zip(constants, others, strict=True))
-        # The instructions of equal functions may differ, as those of a function in a class do.
-        and (one.co_code == other.co_code or operators_of(one) == operators_of(other))
+        and operators_of(one) == operators_of(other)
     )
 
 
+def as_written(name: str) -> str:
+    """A name without what makes it private to a class."""
+    return re.sub(r"^_[A-Za-z0-9]\w*?(?=__)", "", name)
+
+
+def parameters_of(code: CodeType) -> list[str]:
+    return [
+        as_written(name) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    ]
+
+
 def names_of(code: CodeType) -> set[str]:
-    """The names that a function uses. Those that are private to a class are as they are written."""
+    """The names that a function uses."""
     names = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
-    return {re.sub(r"^_[A-Za-z0-9]\w*?(?=__)", "", name) for name in names}
+    return {as_written(name) for name in names}
 
 
 def constants_of(code: CodeType) -> list[Any]:
@@ -135,11 +146,22 @@ def is_same_constant(one: Any, other: Any) -> bool:
     return type(one) is type(other) and repr(without_indents(one)) == repr(without_indents(other))
 
 
-def operators_of(code: CodeType) -> list[tuple[str, str]]:
+def _operations(*prefixes: str) -> frozenset[int]:
+    return frozenset(code for name, code in dis.opmap.items() if name.startswith(prefixes))
+
+
+_OPERATORS = _operations("BINARY", "COMPARE", "CONTAINS", "IS_", "UNARY")
+#: Their names say on what they jump; where to, does not matter.
+_JUMPS = _operations("POP_JUMP", "JUMP_IF")
+
+
+def operators_of(code: CodeType) -> list[tuple[int, int]]:
+    """The operators and conditions of a function. Its other instructions also depend on what its module imports."""
+    numbers = code.co_code  # an operation and its argument alternate
     return [
-        (instruction.opname, instruction.argrepr)
-        for instruction in dis.get_instructions(code)
-        if instruction.opname.startswith(("BINARY", "COMPARE", "CONTAINS", "IS_", "UNARY"))
+        (operation, 0 if operation in _JUMPS else argument)
+        for operation, argument in zip(numbers[::2], numbers[1::2], strict=True)
+        if operation in _OPERATORS or operation in _JUMPS
     ]
 
 
