@@ -1,5 +1,7 @@
 #include "host_device/msl/Initialisers.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -27,8 +29,41 @@ static std::vector<Function *> constructors(Module &module) {
 static void setConstructors(Module &module, ArrayRef<Function *> functions) {
   if (GlobalVariable *list = module.getNamedGlobal("llvm.global_ctors"))
     list->eraseFromParent();
+  // LLVM evaluates them in the order of these numbers, and none after one that it cannot evaluate.
+  int priority = 0;
   for (Function *function : functions)
-    appendToGlobalCtors(module, function, 65535);
+    appendToGlobalCtors(module, function, priority++);
+}
+
+/// The variables that a function names.
+static SmallPtrSet<GlobalVariable *, 4> variablesOf(Function &function) {
+  SmallPtrSet<GlobalVariable *, 4> result;
+  for (Instruction &instruction : instructions(function))
+    for (Value *operand : instruction.operands())
+      if (auto *variable = dyn_cast<GlobalVariable>(getUnderlyingObject(operand)))
+        result.insert(variable);
+  return result;
+}
+
+Function *orderInitialisers(Module &module, const SmallPtrSetImpl<Function *> &stuck) {
+  // A variable without a value yet has it from the first constructor that names it.
+  std::vector<Function *> first, last;
+  SmallPtrSet<GlobalVariable *, 8> known, waiting;
+  for (Function *function : constructors(module)) {
+    SmallPtrSet<GlobalVariable *, 4> named = variablesOf(*function);
+    bool waits = stuck.contains(function) || any_of(named, [&](GlobalVariable *variable) {
+                   return variable->isDeclaration() || waiting.contains(variable);
+                 });
+    (waits ? last : first).push_back(function);
+    for (GlobalVariable *variable : named)
+      if (!variable->isDeclaration() && !variable->isConstant() && known.insert(variable).second &&
+          waits)
+        waiting.insert(variable);
+  }
+  Function *result = first.empty() ? nullptr : first.front();
+  append_range(first, last);
+  setConstructors(module, first);
+  return result;
 }
 
 void separateInitialisers(Module &module) {
@@ -49,12 +84,11 @@ void separateInitialisers(Module &module) {
     else
       separate.push_back(outer);
   }
-  if (separate.size() == all.size())
-    return;
   setConstructors(module, separate);
   for (Function *outer : all)
     if (outer->use_empty() && !is_contained(separate, outer))
       outer->eraseFromParent();
+  orderInitialisers(module, SmallPtrSet<Function *, 1>());
 }
 
 /// The value of a call of the C library with numbers, or null.
@@ -170,7 +204,7 @@ static bool storeNumbers(Function &constructor) {
   return true;
 }
 
-bool foldInitialisers(Module &module) {
+size_t foldInitialisers(Module &module) {
   std::vector<Function *> left = constructors(module), others;
   for (Function *function : left)
     for (Instruction &instruction : make_early_inc_range(instructions(*function)))
@@ -190,7 +224,7 @@ bool foldInitialisers(Module &module) {
         function->eraseFromParent();
     }
   }
-  return !others.empty();
+  return others.size();
 }
 
 /// The declared variable that a constructor reads, itself or by way of another variable. Null if

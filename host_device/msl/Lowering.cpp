@@ -29,6 +29,7 @@
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/LowerExpectIntrinsic.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
@@ -312,6 +313,29 @@ template <typename PassT> void addLoopPass(FunctionPassManager &manager, PassT p
   manager.addPass(createFunctionToLoopPassAdaptor(std::move(pass)));
 }
 
+/// LLVM's InferAddressSpaces, for volatile accesses, too. The processor has no volatile accesses of
+/// its own for each address space, so LLVM would leave these generic.
+struct InferSpacesPass : PassInfoMixin<InferSpacesPass> {
+  PreservedAnalyses run(Function &function, FunctionAnalysisManager &analyses) {
+    SmallVector<WeakVH> accesses;
+    auto setVolatile = [](Value *access, bool isVolatile) {
+      if (auto *load = dyn_cast_if_present<LoadInst>(access))
+        load->setVolatile(isVolatile);
+      else if (auto *store = dyn_cast_if_present<StoreInst>(access))
+        store->setVolatile(isVolatile);
+    };
+    for (Instruction &instruction : instructions(function))
+      if (isa<LoadInst, StoreInst>(instruction) && instruction.isVolatile())
+        accesses.push_back(&instruction);
+    for (Value *access : accesses)
+      setVolatile(access, false);
+    PreservedAnalyses preserved = InferAddressSpacesPass(0).run(function, analyses);
+    for (Value *access : accesses)
+      setVolatile(access, true);
+    return preserved;
+  }
+};
+
 /// Simplifies to a form that is the same on every machine: no pass in here asks the target for
 /// costs.
 void simplify(Module &module, const MslOptions &options) {
@@ -319,11 +343,12 @@ void simplify(Module &module, const MslOptions &options) {
   // few.
   bool isMeasured = options.count || options.portable || options.checks.any();
   FunctionPassManager clean;
+  clean.addPass(LowerExpectIntrinsicPass());
   clean.addPass(ExpandCopiesPass());
   clean.addPass(DefineValuesPass());
   clean.addPass(SROAPass(SROAOptions::ModifyCFG));
   clean.addPass(DefineValuesPass());
-  clean.addPass(InferAddressSpacesPass(0));
+  clean.addPass(InferSpacesPass());
   clean.addPass(EarlyCSEPass());
   clean.addPass(SimplifyCFGPass());
   clean.addPass(CombineInstructionsPass());
@@ -338,7 +363,7 @@ void simplify(Module &module, const MslOptions &options) {
   clean.addPass(DefineValuesPass());
   clean.addPass(SROAPass(SROAOptions::ModifyCFG));
   clean.addPass(DefineValuesPass());
-  clean.addPass(InferAddressSpacesPass(0));
+  clean.addPass(InferSpacesPass());
   clean.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
   clean.addPass(CombineInstructionsPass());
   clean.addPass(SimplifyCFGPass());
@@ -524,6 +549,10 @@ bool hasOtherFunctions(Module &module, const SetVector<Function *> &kernels) {
 
 /// Refuses what the device cannot run, with an error that names it.
 Error check(Module &module, const SetVector<Function *> &kernels) {
+  if (GlobalVariable *initialisers = module.getNamedGlobal("llvm.global_ctors"))
+    if (auto *type = dyn_cast<ArrayType>(initialisers->getValueType());
+        !type || type->getNumElements() > 0)
+      return failure("a variable at file scope has an initialiser that is not constant");
   for (Function &function : module)
     if (isOther(function, kernels)) {
       const DISubprogram *place = function.getSubprogram();
@@ -532,10 +561,6 @@ Error check(Module &module, const SetVector<Function *> &kernels) {
                      " is recursive or is called through a pointer; Metal kernels can call "
                      "neither");
     }
-  if (GlobalVariable *initialisers = module.getNamedGlobal("llvm.global_ctors"))
-    if (auto *type = dyn_cast<ArrayType>(initialisers->getValueType());
-        !type || type->getNumElements() > 0)
-      return failure("a variable at file scope has an initialiser that is not constant");
   for (GlobalVariable &variable : module.globals()) {
     // The code of each kernel contains the constants that it reads.
     constexpr uint64_t mostBytes = uint64_t(16) << 20;
@@ -610,8 +635,17 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   // A function that was called through a local pointer has become a callee.
   if (hasOtherFunctions(module, entries))
     simplify(module, options);
-  // An initialiser may be a number only now.
-  if (foldInitialisers(module)) {
+  // An initialiser may be a number only now, and others may be made of it.
+  SmallPtrSet<Function *, 4> stuck;
+  size_t before = std::numeric_limits<size_t>::max();
+  for (size_t left; (left = foldInitialisers(module)); before = left) {
+    Function *first = orderInitialisers(module, stuck);
+    if (first && left == before) {
+      stuck.insert(first);
+      first = orderInitialisers(module, stuck);
+    }
+    if (!first)
+      break;
     ModulePassManager manager;
     FunctionPassManager numbers;
     numbers.addPass(CombineInstructionsPass());
@@ -621,7 +655,6 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
     manager.addPass(GlobalOptPass());
     manager.addPass(GlobalDCEPass());
     PassRunner().run(module, std::move(manager));
-    foldInitialisers(module);
   }
   Dependences dependences = removeWaitingInitialisers(module);
   placeThreadgroupVariables(module, pairs, threadgroupVariables);

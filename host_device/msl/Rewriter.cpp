@@ -2,6 +2,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSet.h"
 
+using llvm::SmallVector;
 using llvm::StringRef;
 namespace tok = clang::tok;
 
@@ -30,6 +31,7 @@ public:
   RewrittenText run() {
     attributes();
     defaultConstructors();
+    vectorWidths();
     methodQualifiers();
     arrayParameters();
     threadgroupInitialisers();
@@ -143,6 +145,75 @@ private:
         --first;
       edits.replace(tokens.begin(first), tokens.end(i + 5), "");
     }
+  }
+
+  /// Whether `vec<..., name>` stands among the tokens from `begin` to `end`.
+  bool isVectorWidth(StringRef name, size_t begin, size_t end) const {
+    for (size_t i = begin; i + 1 < end; ++i) {
+      if ((tokens.text(i) != "vec" && tokens.text(i) != "packed_vec") ||
+          !tokens.is(i + 1, tok::less))
+        continue;
+      int angle = 1;
+      for (size_t k = i + 2; k < end && angle > 0; ++k) {
+        if (angle == 1 && tokens.is(k - 1, tok::comma) && tokens.text(k) == name &&
+            tokens.isOneOf(k + 1, {tok::greater, tok::greatergreater}))
+          return true;
+        angle += tokens.is(k, tok::less);
+        angle -= tokens.is(k, tok::greater) + 2 * tokens.is(k, tok::greatergreater);
+      }
+    }
+    return false;
+  }
+
+  /// `template <typename T, uint N> T f(vec<T, N> v)` -> `template <typename T, auto N> …`. In
+  /// Metal, a width of any integral type is deduced, and for clang its type must be the one in the
+  /// declaration of `vec`.
+  void vectorWidths() {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens.text(i) != "template" || !tokens.is(i + 1, tok::less))
+        continue;
+      SmallVector<std::pair<size_t, size_t>> types; // the first token of a type, and the name
+      size_t first = i + 2, k = first;
+      for (int angle = 1; k < tokens.size() && angle > 0; ++k) {
+        if (tokens.isOneOf(k, {tok::l_paren, tok::l_square, tok::l_brace}) &&
+            tokens.match(k) != npos) {
+          k = tokens.match(k);
+          continue;
+        }
+        bool ends = angle == 1 && tokens.isOneOf(k, {tok::comma, tok::greater});
+        if (ends) {
+          if (k >= first + 2 && tokens.is(k - 1, tok::raw_identifier) && isInteger(first, k - 1))
+            types.push_back({first, k - 1});
+          first = k + 1;
+        }
+        angle += tokens.is(k, tok::less);
+        angle -= tokens.is(k, tok::greater) + 2 * tokens.is(k, tok::greatergreater);
+      }
+      if (types.empty())
+        continue;
+      StringRef word = tokens.text(k);
+      bool isClass = word == "struct" || word == "class" || word == "union";
+      if (word == "using" || (isClass && !tokens.is(k + 2, tok::less)))
+        continue; // nothing is deduced
+      size_t end = k;
+      while (end < tokens.size() && !tokens.isOneOf(end, {tok::l_brace, tok::semi}))
+        ++end;
+      for (auto [type, name] : types)
+        if (isVectorWidth(tokens.text(name), k, end))
+          edits.replace(tokens.begin(type), tokens.end(name - 1), "auto");
+    }
+  }
+
+  /// Whether the tokens name an integral type other than that of the width of `vec`.
+  bool isInteger(size_t begin, size_t end) const {
+    for (size_t i = begin; i < end; ++i)
+      if (!llvm::is_contained({"unsigned", "uint", "size_t", "ushort", "uchar", "ulong", "short",
+                               "long", "char", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
+                               "int8_t", "int16_t", "int64_t"},
+                              tokens.text(i)) &&
+          (tokens.text(i) != "int" || end - begin == 1))
+        return false;
+    return begin < end;
   }
 
   /// `T get() device {` -> `T get() __global __restrict {`. The address space belongs to a method
@@ -417,6 +488,39 @@ private:
     return tokens.is(i, tok::raw_identifier) && tokens.isOneOf(i + 1, {tok::l_paren, tok::l_brace});
   }
 
+  /// Whether both operands of a conditional are places in memory, and it stands for one of them:
+  /// `device S &s = c ? p[i] : q[i];`, `(c ? p[i] : q[i]) = v`, `&(c ? *p : *q)`.
+  bool isObject(size_t question, size_t colon) const {
+    size_t left = loadEnd(question + 1), right = loadEnd(colon + 1);
+    if (left != colon || right == npos)
+      return false;
+    if (tokens.is(right, tok::r_paren) && tokens.match(right) != npos) {
+      size_t open = tokens.match(right), next = right + 1;
+      while (tokens.isOneOf(next, {tok::period, tok::l_square}))
+        next = tokens.is(next, tok::period) ? next + 2
+               : tokens.match(next) != npos ? tokens.match(next) + 1
+                                            : tokens.size();
+      bool isWritten = tokens.isOneOf(
+          next, {tok::equal, tok::plusequal, tok::minusequal, tok::starequal, tok::slashequal,
+                 tok::percentequal, tok::ampequal, tok::pipeequal, tok::caretequal,
+                 tok::lesslessequal, tok::greatergreaterequal, tok::plusplus, tok::minusminus});
+      bool hasAddress = open > 1 && tokens.is(open - 1, tok::amp) &&
+                        tokens.isOneOf(open - 2, {tok::equal, tok::l_paren, tok::comma});
+      return isWritten || hasAddress;
+    }
+    if (!tokens.is(right, tok::semi))
+      return false;
+    for (size_t i = question; i-- > 2;) {
+      if (tokens.isOneOf(i, {tok::r_paren, tok::r_square}) && tokens.match(i) != npos)
+        i = tokens.match(i);
+      else if (tokens.is(i, tok::equal))
+        return tokens.is(i - 1, tok::raw_identifier) && tokens.is(i - 2, tok::amp);
+      else if (tokens.isOneOf(i, {tok::semi, tok::l_brace, tok::r_brace}))
+        return false;
+    }
+    return false;
+  }
+
   /// `c ? p[i] : float4(0)` -> `c ? __tm_load(p[i]) : float4(0)`, because vectors are classes,
   /// and classes in two address spaces have no common type. A name is read so, too, if this text
   /// declares it as a constant, or beside an operand that reads memory or is a call.
@@ -457,7 +561,7 @@ private:
           break;
         }
       }
-      if (colon == npos)
+      if (colon == npos || isObject(i, colon))
         continue;
       read(i + 1, colon + 1);
       read(colon + 1, i + 1);

@@ -1,0 +1,158 @@
+"""Further forms that published Metal texts use: each kernel here is small, and its result is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import triton_metal_host as metal
+
+HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
+
+
+@pytest.fixture(scope="module")
+def device() -> metal.Device:
+    return metal.Device()
+
+
+def run(
+    device: metal.Device, text: str, *buffers: np.ndarray, constants: dict | None = None, **options
+) -> list[np.ndarray]:
+    """Runs the kernel `k` of a text under all checks and without: the buffers afterwards, which must be the same."""
+    library = device.library(HEAD + text)
+    results = []
+    for checks in (True, ()):
+        copies = [buffer.copy() for buffer in buffers]
+        pipeline = device.pipeline(library.function("k", constants or {}), checks=checks)
+        pipeline(*map(metal.Buffer, copies), **{"threads": 1, **options})
+        results.append(copies)
+    for checked, unchecked in zip(*results, strict=True):
+        np.testing.assert_array_equal(checked, unchecked)
+    return results[1]
+
+
+@pytest.mark.parametrize("width", ["uint", "size_t", "unsigned int", "ushort", "int"])
+def test_the_width_of_a_vector_is_deduced_as_any_integer(device: metal.Device, width: str) -> None:
+    text = f"""
+    template <typename T, {width} N> T total(vec<T, N> v) {{
+      T sum = 0;
+      for (uint i = 0; i < N; ++i) sum += v[i];
+      return sum;
+    }}
+    template <typename T> struct Width {{ static constexpr constant int value = 1; }};
+    template <typename T, {width} Count> struct Width<vec<T, Count>> {{ static constexpr constant int value = Count; }};
+    template <{width} A, {width} B, typename T> vec<T, A> cut(vec<T, B> v) {{ return vec<T, A>(v.x, v.y); }}
+    kernel void k(device float *o) {{
+      o[0] = total(float3(1, 2, 4)) + total(int2(8, 16));
+      o[1] = Width<half4>::value * 10 + Width<float>::value;
+      o[2] = cut<2>(float4(3, 5, 7, 9)).y;
+    }}"""
+    (out,) = run(device, text, np.zeros(3, np.float32))
+    assert out.tolist() == [31, 41, 5]
+
+
+def test_traits_of_numbers_are_true_for_their_vectors(device: metal.Device) -> None:
+    text = """
+    template <typename T, typename E = enable_if_t<is_integral<T>::value>>
+    T halved(T v) { return v / T(2); }
+    kernel void k(device int4 *o) {
+      o[0] = halved(o[0]);
+      o[1] = int4(is_floating_point_v<half3>, is_arithmetic<uint2>::value, is_signed_v<int4>, is_unsigned_v<ushort2>);
+      o[2] = int4(is_integral_v<float2>, is_floating_point_v<int3>, is_scalar_v<float4>, is_signed_v<uint2>);
+      o[3] = int4(is_integral_v<bool>, is_floating_point_v<bfloat>, is_signed_v<half>, is_unsigned_v<uchar>);
+    }"""
+    out = np.zeros((4, 4), np.int32)
+    out[0] = [8, 9, -4, 1]
+    (out,) = run(device, text, out)
+    assert out.tolist() == [[4, 4, -2, 0], [1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]]
+
+
+def test_a_conditional_between_two_places_is_a_place(device: metal.Device) -> None:
+    text = """
+    struct Camera { float3 eye; float width; };
+    kernel void k(device Camera *left, device Camera *right, device float *o, uint i [[thread_position_in_grid]]) {
+      bool odd = i & 1;
+      device const Camera &camera = odd ? left[i] : right[i];
+      device Camera *where = &(odd ? left[i] : right[i]);
+      o[i] = camera.width + where->eye.y;
+      (odd ? left[i] : right[i]).width = 5;
+      (odd ? o[i + 4] : o[i + 8]) = 2;
+    }"""
+    cameras = [np.arange(32, dtype=np.float32).reshape(4, 8) + 100 * k for k in range(2)]
+    left, right, out = run(device, text, *cameras, np.zeros(12, np.float32), threads=4)
+    expected = [cameras[1 - (i & 1)][i, 4] + cameras[1 - (i & 1)][i, 1] for i in range(4)]
+    assert out.tolist() == [*expected, 0, 2, 0, 2, 2, 0, 2, 0]
+    assert left[:, 4].tolist() == [4, 5, 20, 5]
+    assert right[:, 4].tolist() == [5, 112, 5, 128]
+
+
+def test_a_conditional_between_a_place_and_a_value_is_a_value(device: metal.Device) -> None:
+    text = """
+    struct Pair { float a, b; };
+    Pair made(float v) { Pair p; p.a = v; p.b = -v; return p; }
+    kernel void k(device Pair *p, constant float4 &v, device float4 *o, uint i [[thread_position_in_grid]]) {
+      const Pair q = i > 0 ? p[i] : made(9);
+      float4 w = i > 0 ? v : o[0];
+      o[i] = float4(q.a, q.b, w.xy);
+    }"""
+    out = np.zeros((2, 4), np.float32)
+    out[0] = [6, 7, 8, 9]
+    values = np.array([[1, 2], [3, 4]], np.float32)
+    _, _, out = run(device, text, values, np.array([10, 11, 12, 13], np.float32), out, threads=2)
+    assert out.tolist() == [[9, -9, 6, 7], [3, 4, 10, 11]]
+
+
+def test_vectors_in_volatile_memory(device: metal.Device) -> None:
+    text = """
+    struct Block { float4 value; int2 counts; float3x3 turn; };
+    kernel void k(volatile device Block &block, volatile device float4 *o, device float *sum) {
+      threadgroup volatile float2 shared[2];
+      shared[0] = float2(3, 4);
+      block.value = float4(20);
+      block.value.y = 2;
+      block.counts = int2(5, 6);
+      o[0] = block.value;
+      o[1] = float4(float2(shared[0]), float2(block.counts));
+      sum[0] = o[0].x + o[1].w;
+    }"""
+    _, out, total = run(
+        device,
+        text,
+        np.zeros(20, np.float32),
+        np.zeros((2, 4), np.float32),
+        np.zeros(1, np.float32),
+    )
+    assert out.tolist() == [[20, 2, 20, 20], [3, 4, 5, 6]]
+    assert total[0] == 26
+
+
+def test_hints_to_the_compiler_change_nothing(device: metal.Device) -> None:
+    text = """
+    kernel void k(device int *o, uint i [[thread_position_in_grid]]) {
+      __builtin_assume(i < 4);
+      if (__builtin_expect(o[i] > 2, 0)) o[i] = __builtin_expect(o[i], 1) + 10;
+    }"""
+    (out,) = run(device, text, np.array([1, 2, 3, 4], np.int32), threads=4)
+    assert out.tolist() == [1, 2, 13, 14]
+
+
+def test_constants_made_of_constants_made_of_function_constants(device: metal.Device) -> None:
+    text = """
+    constant int given [[function_constant(0)]];
+    constant int size = is_function_constant_defined(given) ? given : 3;
+    template <typename T, size_t N> struct Table {
+      T rows[N];
+      constexpr const constant T &operator[](size_t i) const constant { return rows[i]; }
+    };
+    constant Table<Table<int, 2>, 2> table = Table<Table<int, 2>, 2>{{{{size, 1}}, {{2, size}}}};
+    constant int corner = table[1][1];
+    constant bool same = corner == table[0][0];
+    constant int3 first = int3(size, corner, same);
+    constant int3 second = int3(first.z, first.y, first.x);
+    constant int3 third = second.zxy;
+    constant int last = third.x * 100 + third.y * 10 + third.z;
+    constant int difference = last - corner;
+    kernel void k(device int *o) { o[0] = last; o[1] = difference; }"""
+    (out,) = run(device, text, np.zeros(2, np.int32), constants={"given": 7})
+    assert out.tolist() == [717, 710]
+    (out,) = run(device, text, np.zeros(2, np.int32))
+    assert out.tolist() == [313, 310]
