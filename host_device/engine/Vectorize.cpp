@@ -402,6 +402,45 @@ void SimdEmitter::repair() {
     updater.RewriteAllUses(&domTree);
 }
 
+namespace {
+
+/// The first store to a variable of a block: the mask of the lanes that wait for it, or the home of
+/// one of its phis.
+struct FirstValue {
+  StoreInst *store;
+  BasicBlock *block;
+};
+
+} // namespace
+
+/// Moves the first store to each variable from the beginning of the function to where the others
+/// begin. PromoteMemToReg takes time in proportion to the blocks between, for each variable.
+///
+/// No lane waits for a block, other than a header, at the end of an iteration of the loop that
+/// contains it. The variable may therefore begin anew with each iteration, but not in a loop
+/// inside.
+static void delayFirstValues(DominatorTree &domTree, ArrayRef<FirstValue> firstValues) {
+  LoopInfo loops(domTree);
+  for (auto [store, block] : firstValues) {
+    Loop *around = loops.getLoopFor(block);
+    if (around && around->getHeader() == block)
+      around = around->getParentLoop();
+    BasicBlock *place = nullptr;
+    for (User *user : store->getPointerOperand()->users()) {
+      BasicBlock *other = cast<Instruction>(user)->getParent();
+      if (user != store && domTree.isReachableFromEntry(other))
+        place = place ? domTree.findNearestCommonDominator(place, other) : other;
+    }
+    if (!place)
+      continue;
+    Loop *inside = loops.getLoopFor(place);
+    for (; inside && inside != around; inside = loops.getLoopFor(place))
+      place = domTree.getNode(inside->getHeader())->getIDom()->getBlock();
+    if (inside == around && place != store->getParent())
+      store->moveBefore(place->getFirstInsertionPt());
+  }
+}
+
 Expected<Function *> SimdEmitter::run() {
   emitPrologue();
   layOutPrivateMemory();
@@ -427,13 +466,15 @@ Expected<Function *> SimdEmitter::run() {
   }
   facts.threadgroupBytes = threadgroupEnd;
 
+  SmallVector<FirstValue> firstValues;
   auto *maskType = lanesOf(b.getInt1Ty());
   for (const auto &block : plan.plans()) {
     blockEntries.push_back(newBlock(block.block->getName()));
     AllocaInst *pending = nullptr;
     if (!block.pending.empty()) {
       pending = slot(maskType, "pending");
-      b.CreateStore(Constant::getNullValue(maskType), pending);
+      firstValues.push_back(
+          {b.CreateStore(Constant::getNullValue(maskType), pending), blockEntries.back()});
     }
     pendingSlots.push_back(pending);
     for (PHINode &phi : block.block->phis()) {
@@ -444,7 +485,8 @@ Expected<Function *> SimdEmitter::run() {
       for (unsigned component = 0; component != components; ++component) {
         Type *type = componentType(phi.getType(), component);
         homes.push_back(slot(oneScalar ? type : lanesOf(type), phi.getName()));
-        b.CreateStore(UndefValue::get(homes.back()->getAllocatedType()), homes.back());
+        Value *nothing = UndefValue::get(homes.back()->getAllocatedType());
+        firstValues.push_back({b.CreateStore(nothing, homes.back()), blockEntries.back()});
       }
     }
   }
@@ -459,6 +501,7 @@ Expected<Function *> SimdEmitter::run() {
   repair();
   {
     DominatorTree domTree(*result);
+    delayFirstValues(domTree, firstValues);
     SmallVector<AllocaInst *> promotable;
     for (AllocaInst *alloca : slots)
       if (isAllocaPromotable(alloca))
