@@ -74,6 +74,9 @@ def _convert(value: Any, parameter: Parameter, written: bool) -> Bound | None:
         raise ValueError(
             f"takes values of {unit} bytes each, and {_shown(value)} has {memory.nbytes} bytes, which is no multiple"
         )
+    if parameter.reference and parameter.const and memory.address % parameter.alignment:
+        # One value that the kernel only reads. NumPy aligns to 16 bytes, and a ulong4 needs 32.
+        return _aligned_copy(ctypes.string_at(memory.address, memory.nbytes), parameter)
     return _bind(memory, parameter, written)
 
 
@@ -158,6 +161,10 @@ def _pack(value: Any, parameter: Parameter) -> Bound:
             f"takes {count} number{'s' if count > 1 else ''}, but {_shown(value)} has {len(numbers)}"
         )
     data = b"".join(pack_number(number, parameter.scalar) for number in numbers)
+    return _aligned_copy(data, parameter)
+
+
+def _aligned_copy(data: bytes, parameter: Parameter) -> Bound:
     memory = ctypes.create_string_buffer(len(data) + parameter.size + 256)
     address = -(-ctypes.addressof(memory) // 256) * 256
     ctypes.memmove(address, data, len(data))

@@ -156,3 +156,18 @@ def test_constants_made_of_constants_made_of_function_constants(device: metal.De
     assert out.tolist() == [717, 710]
     (out,) = run(device, text, np.zeros(2, np.int32))
     assert out.tolist() == [313, 310]
+
+
+@pytest.mark.parametrize("offset", range(0, 32, 8))
+def test_an_array_at_any_address_is_one_value(device: metal.Device, offset: int) -> None:
+    text = (
+        "kernel void k(constant ulong4 &sizes, device ulong *o) { o[0] = sizes.x * 10 + sizes.w; }"
+    )
+    memory = np.zeros(16, np.uint64)
+    start = -memory.ctypes.data % 32 + offset
+    sizes = memory.view(np.uint8)[start : start + 32].view(np.uint64)
+    sizes[:] = [4, 5, 6, 7]
+    assert sizes.ctypes.data % 32 == offset
+    out = np.zeros(1, np.uint64)
+    device.pipeline(device.library(HEAD + text).function("k"))(sizes, out, threads=1)
+    assert out[0] == 47
