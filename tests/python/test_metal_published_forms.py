@@ -171,3 +171,16 @@ def test_an_array_at_any_address_is_one_value(device: metal.Device, offset: int)
     out = np.zeros(1, np.uint64)
     device.pipeline(device.library(HEAD + text).function("k"))(sizes, out, threads=1)
     assert out[0] == 47
+
+
+def test_one_condition_selects_whole_vectors(device: metal.Device) -> None:
+    text = """
+    kernel void k(device int3 *o, device half2 *h, uint i [[thread_position_in_grid]]) {
+      o[i] = select(int3(1, 2, 3), int3(4, 5, 6), i == 1);
+      h[i] = select(half2(1, 2), 3.0h, bool2(false, i == 1)) + select(half2(0), half2(10), i == 0);
+    }"""
+    out, halves = run(
+        device, text, np.zeros((2, 4), np.int32), np.zeros((2, 2), np.float16), threads=2
+    )
+    assert out[:, :3].tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert halves.tolist() == [[11, 12], [1, 3]]
