@@ -184,3 +184,38 @@ def test_one_condition_selects_whole_vectors(device: metal.Device) -> None:
     )
     assert out[:, :3].tolist() == [[1, 2, 3], [4, 5, 6]]
     assert halves.tolist() == [[11, 12], [1, 3]]
+
+
+def test_functions_of_vectors_take_packed_vectors(device: metal.Device) -> None:
+    text = """
+    struct Point { packed_float3 at, normal; packed_uint3 cell; packed_half2 weight; };
+    constant packed_float3 up = packed_float3(0, 3, 4);
+    kernel void k(device float *o, device Point *points, constant Point &other) {
+      float3 v = float3(1, 2, 2);
+      device Point &p = points[0];
+      const packed_float3 n = p.normal;
+      o[0] = dot(v, p.normal) + dot(p.normal, v) + dot(p.at, p.normal) + dot(n, v - 1.0f) + dot(v, -n) + dot(v, 2 * p.at);
+      o[1] = length(up) + distance(p.at, v) + cross(v, p.normal).x + cross(n, v).y + normalize(up).z;
+      o[2] = max(v, p.at).x + min(p.at, 1.0f).y + clamp(p.at, 0.0f, 2.0f).z + mix(p.at, v, 0.5f).x + mix(v, v, n).y;
+      o[3] = fma(n, v, v).y + abs(-p.at).x + max(0.5f, n).z + fma(v, v, n).z + step(2.0f, p.at).y;
+      o[4] = max(p.cell, uint3(4)).z + popcount(p.cell).x + float(dot(p.weight, half2(2))) + select(v, n, bool3(true)).x;
+      o[5] = fast::exp(p.at - p.at).x + precise::sqrt(up * up).z + reflect(v, n).x + float(isnan(other.at).y);
+      o[6] = (float3x3(2) * p.at).z + any(p.normal > v) + rotate(other.cell, uint3(1)).y + length(p.at.xy);
+    }"""
+    point = np.zeros(
+        1, [("at", "f4", 3), ("normal", "f4", 3), ("cell", "u4", 3), ("weight", "f2", 2)]
+    )
+    at, n, v = np.array([1.0, 2, 3]), np.array([0.0, 1, 2]), np.array([1.0, 2, 2])
+    point["at"], point["normal"], point["cell"], point["weight"] = at, n, [7, 8, 9], [3, 4]
+    out, _, _ = run(device, text, np.zeros(7, np.float32), point, point)
+    distance = np.linalg.norm(at - v)
+    expected = [
+        v @ n + n @ v + at @ n + n @ (v - 1) - v @ n + 2 * v @ at,
+        5 + distance + np.cross(v, n)[0] + np.cross(n, v)[1] + 0.8,
+        1 + 1 + 2 + 1 + 2,
+        (n * v + v)[1] + 1 + 2 + (v * v + n)[2] + 1,
+        9 + 3 + 14 + 0,
+        1 + 4 + (v - 2 * (v @ n) * n)[0],
+        6 + 0 + 16 + np.hypot(1, 2),
+    ]
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
