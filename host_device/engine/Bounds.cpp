@@ -5,6 +5,7 @@
 #include "host_device/msl/Stdlib.h"
 #include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -170,6 +171,23 @@ static bool isOfArrays(Value *pointer, bool hasConstants) {
   });
 }
 
+/// A variable's name in the text; empty for what the compiler made itself.
+static std::string nameOfVariable(const Value &object) {
+  std::string full = demangle(object.getName());
+  StringRef name = full;
+  name.consume_front("__const.");
+  if (isa<GlobalVariable>(object)) {
+    // "table", "space::table", "k()::table" or "k.table".
+    name = name.rsplit("::").second.empty() ? name : name.rsplit("::").second;
+    auto [scope, own] = name.split('.');
+    name = own.empty() || isdigit(own.front()) ? scope : own.split('.').first;
+  } else if (name.contains("tmp") || name.starts_with("coerce") || name == "retval") {
+    return {};
+  }
+  name = name.split('.').first;
+  return all_of(name, [](char c) { return isalnum(c) || c == '_'; }) ? name.str() : std::string();
+}
+
 void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   Module &module = *function.getParent();
   IRBuilder<> b(module.getContext());
@@ -224,13 +242,19 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
     Site site;
     fillLocation(site, *inst);
     fillObject(site, access);
+    site.alignment = std::min<uint64_t>(access.alignment, 16);
+    if (access.space == AddressSpace::Thread || isa<GlobalVariable>(object))
+      if (auto size = sizeOfVariable(function.getDataLayout(), object)) {
+        site.note = nameOfVariable(*object);
+        site.variableBytes = *size;
+      }
     Type *pointer = access.pointer->getType();
     auto callee = declareBuiltin(module, checkName, b.getVoidTy(),
                                  {pointer, b.getInt64Ty(), b.getInt32Ty(), b.getInt32Ty()},
                                  pointer->getPointerAddressSpace());
     b.SetInsertPoint(inst);
     b.CreateCall(callee, {access.pointer, b.getInt64(access.bytes), b.getInt32(facts.sites.size()),
-                          b.getInt32(std::min<uint64_t>(access.alignment, 16))});
+                          b.getInt32(site.alignment)});
     facts.sites.push_back(site);
   }
   for (auto &[call, kind] : calls) {

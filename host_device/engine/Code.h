@@ -28,6 +28,10 @@ struct Site {
   /// are threadgroup arguments. `note` is its name.
   int32_t variable = -1;
   static constexpr int32_t arguments = 1 << 20;
+  /// The bytes of the array of the thread, or of the constant, that `note` names; otherwise 0.
+  uint64_t variableBytes = 0;
+  /// What the address must be a multiple of.
+  uint32_t alignment = 1;
   /// For a value that Metal does not promise: why, and what a message names.
   Unpromised reason = Unpromised::Variable;
   std::string note = {};

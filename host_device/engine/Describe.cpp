@@ -36,10 +36,14 @@ public:
       break;
     case Failure::Misaligned:
       access();
-      stream << " at address " << format_hex(failure.address, 18)
-             << ", which is not aligned for its type";
       if (int32_t buffer = bufferOfAddress(); buffer >= 0)
-        stream << ": byte " << offsetIn(buffer) << " of " << nameOfBuffer(buffer);
+        stream << " at byte " << offsetIn(buffer) << " of " << nameOfBuffer(buffer);
+      else if (site.space == AddressSpace::Threadgroup)
+        placeInThreadgroupMemory();
+      else
+        stream << " at address " << format_hex(failure.address, 18);
+      stream << ", which is not aligned for its type: the address must be a multiple of "
+             << site.alignment;
       break;
     case Failure::ReadOnly:
       access();
@@ -178,12 +182,20 @@ private:
   }
 
   void place() {
-    if (site.space == AddressSpace::Thread) {
-      stream << " outside its array in thread memory";
+    if (site.space == AddressSpace::Thread || site.variableBytes) {
+      bool isArray = site.space == AddressSpace::Thread;
+      stream << " outside its " << (isArray ? "array" : "constant");
+      if (site.variableBytes && !site.note.empty())
+        stream << " '" << site.note << "'";
+      if (isArray)
+        stream << " in thread memory";
+      if (site.variableBytes)
+        stream << ": at byte " << int64_t(failure.address) << " of " << site.variableBytes;
       return;
     }
     if (site.space == AddressSpace::Threadgroup) {
-      stream << " outside its threadgroup variable";
+      stream << " outside its threadgroup "
+             << (site.variable >= Site::arguments ? "argument" : "variable");
       if (site.variable >= 0) {
         auto [start, size] = placeOf(site.variable);
         stream << " '" << site.note << "': at byte "

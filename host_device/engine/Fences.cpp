@@ -14,7 +14,14 @@ void Fences::join(Clock &to, const Clock &from) {
       continue;
     place->second.all = std::max(place->second.all, release.all);
     place->second.own = std::max(place->second.own, release.own);
+    place->second.simd = std::max(place->second.simd, release.simd);
   }
+}
+
+void Fences::begin(Thread &thread, const Start &start) {
+  thread.known = start.known;
+  thread.published = start.published;
+  thread.releases = !start.published.empty();
 }
 
 Fences::Thread &Fences::of(uint32_t number) {
@@ -22,9 +29,7 @@ Fences::Thread &Fences::of(uint32_t number) {
   if (!thread.active) {
     thread = {};
     thread.active = true;
-    thread.known = groupKnown;
-    thread.published = groupPublished;
-    thread.releases = !groupPublished.empty();
+    begin(thread, startOf(number));
     active.push_back(number);
   }
   return thread;
@@ -34,15 +39,17 @@ void Fences::enter(uint64_t start, uint64_t threadgroupMemory, uint64_t bytes) {
   places.erase(places.lower_bound(threadgroupMemory),
                places.lower_bound(threadgroupMemory + bytes));
   groupStart = start;
-  groupKnown.clear();
-  groupPublished.clear();
+  ofGroup = {};
+  for (Start &own : ofSimdgroup)
+    if (own.active)
+      own = {};
   for (uint32_t number : active)
     threads[number] = {};
   active.clear();
 }
 
-void Fences::fence(uint32_t number, bool acquires, bool releases, uint64_t ordered, uint64_t time) {
-  Thread &thread = of(number);
+void Fences::fence(const Moment &moment, bool acquires, bool releases) {
+  Thread &thread = of(moment.thread);
   if (acquires) {
     join(thread.known, thread.observed);
     thread.observed.clear();
@@ -50,13 +57,12 @@ void Fences::fence(uint32_t number, bool acquires, bool releases, uint64_t order
   if (!releases)
     return;
   thread.published = thread.known;
-  thread.published[{groupStart, number}] = {groupStart, ordered, time, number};
+  thread.published[{groupStart, moment.thread}] = releaseOf(moment);
   thread.releases = true;
 }
 
-void Fences::atomic(uint32_t number, uint64_t address, const Atomic &atomic, uint64_t ordered,
-                    uint64_t time) {
-  Thread &thread = of(number);
+void Fences::atomic(const Moment &moment, uint64_t address, const Atomic &atomic) {
+  Thread &thread = of(moment.thread);
   Clock &place = places[address];
   if (atomic.reads)
     join(atomic.acquires ? thread.known : thread.observed, place);
@@ -69,39 +75,75 @@ void Fences::atomic(uint32_t number, uint64_t address, const Atomic &atomic, uin
   if (!atomic.releases)
     return;
   Clock own = thread.known;
-  own[{groupStart, number}] = {groupStart, ordered, time, number};
+  own[{groupStart, moment.thread}] = releaseOf(moment);
   join(place, own);
 }
 
-void Fences::barrier(bool all, uint64_t time) {
-  for (uint32_t number : active)
-    join(groupKnown, threads[number].known);
-  if (all) {
-    groupPublished = groupKnown;
-    groupPublished[{groupStart, 0}] = {groupStart, time, time, 0};
-  } else {
-    for (uint32_t number : active)
-      join(groupPublished, threads[number].published);
-  }
-  // Threads begin anew from what all know, unless they have read an atomic and no fence since.
+void Fences::beginAnew(uint32_t first, uint32_t last, const Start &start) {
   std::erase_if(active, [&](uint32_t number) {
+    if (number < first || number >= last)
+      return false;
     Thread &thread = threads[number];
     if (thread.observed.empty()) {
       thread = {};
       return true;
     }
-    thread.known = groupKnown;
-    thread.published = groupPublished;
-    thread.releases = !groupPublished.empty();
+    begin(thread, start);
     return false;
   });
 }
 
+void Fences::barrier(bool all, uint64_t time) {
+  for (const Start &own : ofSimdgroup)
+    if (own.active)
+      join(ofGroup.known, own.known);
+  for (uint32_t number : active)
+    join(ofGroup.known, threads[number].known);
+  if (all) {
+    ofGroup.published = ofGroup.known;
+    ofGroup.published[{groupStart, 0}] = {groupStart, time, time, 0, time};
+  } else {
+    for (const Start &own : ofSimdgroup)
+      if (own.active)
+        join(ofGroup.published, own.published);
+    for (uint32_t number : active)
+      join(ofGroup.published, threads[number].published);
+  }
+  for (Start &own : ofSimdgroup)
+    if (own.active)
+      own = {};
+  beginAnew(0, maxThreadsPerThreadgroup, ofGroup);
+}
+
+void Fences::simdBarrier(uint32_t simdgroup, bool all, uint64_t time) {
+  uint32_t first = simdgroup * simdWidth, last = first + simdWidth;
+  auto isOurs = [&](uint32_t number) { return number >= first && number < last; };
+  if (std::none_of(active.begin(), active.end(), isOurs))
+    return;
+  Start &own = ofSimdgroup[simdgroup];
+  if (!own.active)
+    own = {true, ofGroup.known, ofGroup.published};
+  for (uint32_t number : active)
+    if (isOurs(number))
+      join(own.known, threads[number].known);
+  if (all) {
+    own.published = own.known;
+    own.published[{groupStart, first}] = {groupStart, 0, time, first, time};
+  } else {
+    for (uint32_t number : active)
+      if (isOurs(number))
+        join(own.published, threads[number].published);
+  }
+  beginAnew(first, last, own);
+}
+
 bool Fences::isBefore(uint32_t otherThread, uint64_t start, uint64_t time, uint32_t number) const {
   const Thread &thread = threads[number];
-  const Clock &known = thread.active ? thread.known : groupKnown;
+  const Clock &known = thread.active ? thread.known : startOf(number).known;
   for (auto at = known.lower_bound({start, 0}); at != known.end() && at->first.first == start; ++at)
-    if (time < at->second.all || (at->second.thread == otherThread && time <= at->second.own))
+    if (const Release &release = at->second;
+        time < release.all || (release.thread == otherThread && time <= release.own) ||
+        (release.thread / simdWidth == otherThread / simdWidth && time < release.simd))
       return true;
   return false;
 }

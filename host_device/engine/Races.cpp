@@ -30,11 +30,19 @@ void RaceRecord::enter(uint64_t number, const GroupState &state) {
       of->enter(groupStart, threadgroup.start, threadgroup.bytes);
 }
 
+bool RaceRecord::hasReleased(uint32_t simdgroup) const {
+  return lastRelease[simdgroup] >= groupStart && lastAccess[simdgroup] <= lastRelease[simdgroup];
+}
+
 bool RaceRecord::haveAllReleased() const {
   for (uint32_t simdgroup = 0; simdgroup != group->simdgroups; ++simdgroup)
-    if (lastRelease[simdgroup] < groupStart || lastAccess[simdgroup] > lastRelease[simdgroup])
+    if (!hasReleased(simdgroup))
       return false;
   return true;
+}
+
+Fences::Moment RaceRecord::momentOf(uint32_t thread, const Order &order) const {
+  return {thread, order.floor, order.simdFloor[thread / simdWidth], time};
 }
 
 void RaceRecord::passThreadgroupBarrier(uint32_t flags) {
@@ -61,6 +69,12 @@ void RaceRecord::passSimdgroupBarrier(uint32_t simdgroup, uint32_t flags) {
   for (auto [flag, order] : {std::pair(memDevice, &orders[0]), {memThreadgroup, &orders[1]}})
     if (flags & flag)
       order->simdFloor[simdgroup] = time;
+  if (fences) {
+    bool all = hasReleased(simdgroup);
+    fences->device.simdBarrier(simdgroup, all, time);
+    fences->local.simdBarrier(simdgroup, all, time);
+    fences->threadgroup.simdBarrier(simdgroup, false, time);
+  }
 }
 
 void RaceRecord::passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags, uint32_t order,
@@ -77,12 +91,12 @@ void RaceRecord::passFence(uint32_t simdgroup, uint32_t mask, uint32_t flags, ui
   for (; mask; mask &= mask - 1) {
     uint32_t thread = simdgroup * simdWidth + std::countr_zero(mask);
     if (flags & memDevice) {
-      fences->local.fence(thread, acquires, releases, orders[0].floor, time);
+      fences->local.fence(momentOf(thread, orders[0]), acquires, releases);
       if (scope >= deviceScope)
-        fences->device.fence(thread, acquires, releases, orders[0].floor, time);
+        fences->device.fence(momentOf(thread, orders[0]), acquires, releases);
     }
     if (flags & memThreadgroup)
-      fences->threadgroup.fence(thread, acquires, releases, orders[1].floor, time);
+      fences->threadgroup.fence(momentOf(thread, orders[1]), acquires, releases);
   }
   ++time;
 }
@@ -482,9 +496,9 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
       uint32_t thread = simdgroup * simdWidth + lane;
       Fences::Atomic what{!(flags & raceReplaces), writes, (flags & raceAcquires) != 0,
                           (flags & raceReleases) != 0};
-      fences->device.atomic(thread, address, what, orders[0].floor, time);
-      fences->local.atomic(thread, address, what, orders[0].floor, time);
-      fences->threadgroup.atomic(thread, address, what, orders[1].floor, time);
+      fences->device.atomic(momentOf(thread, orders[0]), address, what);
+      fences->local.atomic(momentOf(thread, orders[0]), address, what);
+      fences->threadgroup.atomic(momentOf(thread, orders[1]), address, what);
       ++time;
     }
   }

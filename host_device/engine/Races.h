@@ -177,7 +177,9 @@ private:
   uint64_t lastAccess[maxThreadsPerThreadgroup / simdWidth] = {},
                                                  lastRelease[maxThreadsPerThreadgroup / simdWidth] =
                                                      {};
+  bool hasReleased(uint32_t simdgroup) const;
   bool haveAllReleased() const;
+  Fences::Moment momentOf(uint32_t thread, const Order &order) const;
 
   struct LoggedRead {
     /// From the beginning of the memory.

@@ -161,8 +161,10 @@ extern "C" void __tm_runtime_check(const LaunchState *launch, GroupState *group,
         if (uint64_t(launch->bufferStarts[index]) == start && launch->bufferBytes[index] == length)
           allowed &= launch->bufferWritable[index] || !found;
     }
+    // Of a variable of the program the message has the byte, which is the same in each process.
     if (!found)
-      __tm_runtime_fail(group, uint32_t(Failure::OutOfBounds), site, address, lane);
+      __tm_runtime_fail(group, uint32_t(Failure::OutOfBounds), site,
+                        flags & 4 ? address - start : address, lane);
     if (writes && !allowed)
       __tm_runtime_fail(group, uint32_t(Failure::ReadOnly), site, address, lane);
     if (address & (alignment - 1))

@@ -513,6 +513,9 @@ void SimdEmitter::emitCheck(CallInst &call) {
   // left for the runtime.
   Value *unknown = mask;
   auto *constant = dyn_cast<GlobalVariable>(getUnderlyingObject(pointer, 0));
+  bool isOneVariable = constant || (where.space == AddressSpace::Thread && arrayOf(pointer));
+  if (!isOneVariable)
+    facts.sites[site].variableBytes = 0; // one of several by now
   if (constant) {
     start = asNumber(mapConstant(constant, 0));
     length = b.getInt64(*sizeOfVariable(layout, constant));
@@ -618,7 +621,8 @@ void SimdEmitter::emitCheck(CallInst &call) {
                  {launch, group, list, maskBits(unknown), b.getInt32(site),
                   start ? start : b.getInt64(0), start ? length : b.getInt64(0), b.getInt32(bytes),
                   b.getInt32(alignment),
-                  b.getInt32((start ? 0 : 1) | (where.kind != AccessKind::Load &&
+                  b.getInt32((start ? 0 : 1) | (isOneVariable ? 4 : 0) |
+                             (where.kind != AccessKind::Load &&
                                                         where.space != AddressSpace::Thread &&
                                                         where.space != AddressSpace::Threadgroup
                                                     ? 2

@@ -96,6 +96,34 @@ static bool isElementwise(const Function &function) {
   return isMathematical(function) && function.getName().contains("E_clE");
 }
 
+/// Whether it makes sums or products of several threads' numbers.
+static bool isOfSeveralThreads(const Function &function) {
+  StringRef name = function.getName();
+  return name == "__tm_simdgroup_mma" ||
+         ((name.starts_with("__tm_simd_") || name.starts_with("__tm_quad_")) &&
+          (name.ends_with("_sum_f32") || name.ends_with("_product_f32")));
+}
+
+/// Whether an operand of the call is a NaN in any active thread.
+static Value *isNanInAnyThread(IRBuilder<> &builder, CallInst &call) {
+  Value *found = builder.getFalse();
+  for (Value *operand : call.args())
+    if (operand->getType()->isFPOrFPVectorTy()) {
+      Value *isNan = builder.CreateFCmpUNO(operand, operand);
+      found = builder.CreateOr(
+          found, isNan->getType()->isVectorTy() ? builder.CreateOrReduce(isNan) : isNan);
+    }
+  FunctionCallee ballot = call.getModule()->getOrInsertFunction(
+      "__tm_simd_ballot", builder.getInt64Ty(), builder.getInt32Ty());
+  cast<Function>(ballot.getCallee())->setConvergent();
+  cast<Function>(ballot.getCallee())->setDoesNotThrow();
+  cast<Function>(ballot.getCallee())->setDoesNotAccessMemory();
+  CallInst *votes =
+      builder.CreateCall(ballot, builder.CreateZExt(found, builder.getInt32Ty()), "nans");
+  votes->setConvergent();
+  return builder.CreateICmpNE(votes, builder.getInt64(0));
+}
+
 void checkNans(Module &module) {
   for (Function &function : module) {
     bool elementwise = isElementwise(function);
@@ -110,7 +138,7 @@ void checkNans(Module &module) {
       bool isMath =
           callee && (callee->isIntrinsic() || callee->getName().starts_with("__tm_libm") ||
                      (!callee->isDeclaration() && isMathematical(*callee)));
-      if (isMath || isa<BinaryOperator>(inst))
+      if (isMath || isa<BinaryOperator>(inst) || (callee && isOfSeveralThreads(*callee)))
         made.push_back(&inst);
     }
     for (Instruction *inst : made) {
@@ -118,6 +146,14 @@ void checkNans(Module &module) {
       builder.SetCurrentDebugLocation(inst->getDebugLoc());
       Value *bad = builder.CreateFCmpUNO(inst, inst);
       auto *call = dyn_cast<CallInst>(inst);
+      if (call && isOfSeveralThreads(*call->getCalledFunction())) {
+        Value *given = isNanInAnyThread(builder, *call);
+        if (bad->getType()->isVectorTy())
+          bad = builder.CreateOrReduce(bad);
+        buildCheck(builder, builder.CreateAnd(bad, builder.CreateNot(given)),
+                   "a NaN comes of operands that are none");
+        continue;
+      }
       bool isKnown = true;
       for (Use &use : call ? call->args() : inst->operands())
         if (use->getType() == inst->getType())

@@ -321,6 +321,11 @@ private:
     for (Value *place : placesOf(variable)) {
       for (User *user : place->users()) {
         auto *inst = cast<Instruction>(user);
+        // The library was given the address of the user's own.
+        if (const DILocation *at = inst->getDebugLoc().get();
+            at && at->getLine() && isa<StoreInst>(inst) && inst->getOperand(1) == place &&
+            !isStdlibFile(filePathOf(*at)))
+          return variable->getName().split('.').first;
         Value *source = nullptr;
         const Instruction *reader = inst;
         if (auto *transfer = dyn_cast<MemTransferInst>(inst);

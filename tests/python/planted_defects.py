@@ -126,7 +126,7 @@ BOUNDS = [
         "argument behind",
         "bounds",
         "arg[t * 2] = 1; // HERE",
-        ("outside its threadgroup variable 'arg': at byte 512 of 512", "thread 64,0,0"),
+        ("outside its threadgroup argument 'arg': at byte 512 of 512", "thread 64,0,0"),
     ),
     Defect(
         "private array",
