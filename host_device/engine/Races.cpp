@@ -437,8 +437,9 @@ bool RaceRecord::access(uint32_t simdgroup, const uint64_t *addresses, uint32_t 
   Entry base = when << timeShift | Entry(site) << threadBits | simdgroup * simdWidth;
   if (isAtomic)
     base |= atomicBit;
-  // Two lanes stand for all that read one address.
-  if (!writes && (flags & accessUniform) && mask)
+  // Two lanes stand for all that read one address. By an atomic, each of them learns what fences
+  // have published.
+  if (!writes && (flags & accessUniform) && mask && !(fences && isAtomic))
     mask &= -mask | std::bit_floor(mask);
   if (tryTogether(addresses, mask, bytes, flags, base))
     return false;

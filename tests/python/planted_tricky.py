@@ -5,7 +5,7 @@ that of ``planted_defects``.
 
 from __future__ import annotations
 
-from planted_defects import SYNC, TILE, Defect
+from planted_defects import SYNC, TILE
 from planted_right import ALL, DEVICE_SYNC, SIMD_SYNC, add, fence, right
 
 FENCES = [
@@ -118,6 +118,35 @@ FENCES = [
         + "if (atomic_load_explicit(ready + (sg ^ 1), memory_order_relaxed) == 1) {\n"
         + fence("acquire", "threadgroup", "threadgroup")
         + "  o[i] = data[sg ^ 1][lane];\n}",
+    ),
+    right(
+        "all threads wait for the flag of another threadgroup",
+        "if (g > 0) {\n  while (atomic_load_explicit(c + g - 1, memory_order_relaxed) == 0) {\n  }\n"
+        + fence("acquire")
+        + "  o[i] = o[i - 128] + 1;\n} else {\n  o[i] = 1;\n}\n"
+        + fence("release")
+        + DEVICE_SYNC
+        + "if (t == 0)\n  atomic_store_explicit(c + g, 1u, memory_order_relaxed);",
+    ),
+    right(
+        "SIMD-groups that publish their partial sums",
+        "o[i] = t;\nsimdgroup_barrier(mem_flags::mem_device);\nuint k = 0;\nif (lane == 0) {\n"
+        + fence()
+        + "  k = "
+        + add("c")
+        + ";\n"
+        + fence()
+        + "}\nsimdgroup_barrier(mem_flags::mem_device);\nif (simd_broadcast_first(k) == 15)\n  for (uint j = lane; j < 512; j += 32)\n    n[j] = int(o[j]);",
+    ),
+    right(
+        "SIMD-groups whose lanes have each a fence",
+        "o[i] = t;\n"
+        + fence("release")
+        + "simdgroup_barrier(mem_flags::mem_none);\nuint k = 0;\nif (lane == 0) {\n  k = "
+        + add("c")
+        + ";\n"
+        + fence("acquire")
+        + "}\nsimdgroup_barrier(mem_flags::mem_device);\nif (simd_broadcast_first(k) == 15)\n  for (uint j = lane; j < 512; j += 32)\n    n[j] = int(o[j]);",
     ),
     right(
         "acquire and release of the atomics themselves",
@@ -264,10 +293,7 @@ BARRIERS = [
     ),
     right(
         "threadgroups that leave as a whole",
-        TILE
-        + "if (g == 2)\n  return;\ns[t] = t;\n"
-        + SYNC
-        + "o[i] = s[127 - t];",
+        TILE + "if (g == 2)\n  return;\ns[t] = t;\n" + SYNC + "o[i] = s[127 - t];",
     ),
     right(
         "barrier in each case",
@@ -444,11 +470,13 @@ VALUES = [
     ),
     right(
         "one value by all lanes",
-        "threadgroup uint total;\nuint x = simd_sum(1u);\ntotal = x;\n" + SYNC + "n[i] = int(total);",
+        "threadgroup uint total;\nuint x = simd_sum(1u);\ntotal = x;\n"
+        + SYNC
+        + "n[i] = int(total);",
     ),
     right(
         "read-only aliases",
-        "device const float4 *v = (device const float4 *)pads;\ndevice const half *h = (device const half *)pads;\nconstant const uchar *bytes = (constant const uchar *)&z;\no[i] = v[t].x + h[t * 2] + bytes[t % 4];",
+        "device const int4 *v = (device const int4 *)n;\ndevice const ushort *h = (device const ushort *)n;\nconstant const uchar *bytes = (constant const uchar *)&z;\no[i] = v[t].x + h[t * 2] + bytes[t % 4];",
     ),
 ]
 TRICKY = [*FENCES, *ATOMICS, *BARRIERS, *VALUES]
