@@ -95,7 +95,8 @@ struct Guard::Handlers {
 
   static void onInterrupt(int number, siginfo_t *info, void *context) {
     Guard *self = find();
-    bool isForwarded = self && self->isStopped();
+    // A thread that was stopped by an earlier interrupt may be the one that gets this one.
+    bool isForwarded = self && self->forwarded.exchange(false);
     if (!isForwarded) {
       bool stopsAny = false;
       walking.fetch_add(1);
@@ -104,8 +105,10 @@ struct Guard::Handlers {
             guard && guard->stoppable.load(std::memory_order_acquire) &&
             !guard->stopped.exchange(true)) {
           stopsAny = true;
-          if (guard != self)
+          if (guard != self) {
+            guard->forwarded.store(true);
             pthread_kill(slot->thread, number);
+          }
         }
       walking.fetch_sub(1);
       // The default action would end the process. The error of the stopped launch replaces it.

@@ -82,6 +82,8 @@ private:
 
   std::atomic<jmp_buf *> place{nullptr};
   std::atomic<bool> stoppable{false}, stopped{false}, expired{false};
+  /// Another thread's handler has sent this thread a signal.
+  std::atomic<bool> forwarded{false};
   unsigned stoppableDepth = 0;
   void *alternateStack = nullptr;
   size_t alternateStackBytes = 0;
