@@ -124,6 +124,8 @@ def _wanted(parameter: Parameter) -> str:
 
 def _shown(value: Any) -> str:
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape == () and _is_numpy_scalar(value):
+        return f"{dtype} {value.item()!r}"
     if shape is not None and dtype is not None:
         return f"an array of {dtype} of shape {tuple(shape)}"
     text = repr(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import operator
 from typing import TYPE_CHECKING, Any
 
 from .memory import Memory, memory_of
@@ -23,8 +24,9 @@ class Buffer:
     __slots__ = ("_memory",)
 
     def __init__(self, source: int | Any) -> None:
-        if isinstance(source, bool) or not isinstance(source, int):
-            memory = memory_of(source)
+        length = _length_of(source)
+        if length is None:
+            memory = None if _is_number(source) else memory_of(source)
             if memory is None:
                 raise TypeError(
                     f"Buffer takes a length in bytes, an array, a CPU tensor or a bytes-like object, not {type(source).__name__}"
@@ -33,12 +35,12 @@ class Buffer:
                 raise ValueError("Buffer takes contiguous memory: pass numpy.ascontiguousarray(a)")
             self._memory = memory
             return
-        if source < 1:
-            raise ValueError(f"a buffer needs a length of at least 1 byte, not {source}")
+        if length < 1:
+            raise ValueError(f"a buffer needs a length of at least 1 byte, not {length}")
         try:
-            allocated = mmap.mmap(-1, source)
+            allocated = mmap.mmap(-1, length)
         except (OSError, OverflowError, ValueError) as error:
-            raise MemoryError(f"there is no memory for a buffer of {source:,} bytes") from error
+            raise MemoryError(f"there is no memory for a buffer of {length:,} bytes") from error
         found = memory_of(allocated)
         assert found is not None
         self._memory = found
@@ -108,3 +110,19 @@ class Buffer:
     def __repr__(self) -> str:
         kind = "" if self.writable else ", read-only"
         return f"<Buffer of {self.nbytes} bytes{kind}>"
+
+
+def _is_number(source: Any) -> bool:
+    """Whether it is a number of Python's or NumPy's, and no array."""
+    return isinstance(source, (bool, int, float)) or (
+        type(source).__module__ == "numpy" and not hasattr(source, "__setitem__")
+    )
+
+
+def _length_of(source: Any) -> int | None:
+    if not _is_number(source) or type(source).__name__ in ("bool", "bool_"):
+        return None
+    try:
+        return operator.index(source)
+    except TypeError:
+        return None

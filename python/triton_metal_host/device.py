@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import json
+import operator
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -71,11 +73,21 @@ class Device:
                 include = [path.resolve().parent, *include]
         elif isinstance(source, str):
             text = source
+            if re.fullmatch(r"\S+\.metal", text):
+                raise ValueError(
+                    f"library takes Metal text, not the path {text!r}: pass pathlib.Path({text!r}) to compile a file"
+                )
         else:
             raise TypeError(
                 f"library takes Metal text as a str, or a pathlib.Path, not {type(source).__name__}"
             )
-        flat = [part for name, value in (macros or {}).items() for part in (name, _macro(value))]
+        if macros is not None and not isinstance(macros, Mapping):
+            raise TypeError(f"macros takes values by name, like {{'SIZE': 4}}, not {macros!r}")
+        if isinstance(include, (str, os.PathLike)):
+            raise TypeError(f"include takes a list of folders, not {include!r}")
+        flat = [
+            part for name, value in (macros or {}).items() for part in (name, _macro(name, value))
+        ]
         folders = [os.fspath(folder) for folder in include]
         handle, names = _engine.library(text, file_name or "kernel.metal", flat, folders)
         return Library(handle, text, json.loads(names))
@@ -88,7 +100,7 @@ class Device:
         portable: bool | None = None,
         counters: bool | None = None,
         max_steps: int = _engine.default_max_steps,
-        outputs: Iterable[str] = (),
+        outputs: str | Iterable[str] = (),
     ) -> Pipeline:
         """Compiles a function.
 
@@ -103,12 +115,14 @@ class Device:
         """
         if not isinstance(function, Function):
             raise TypeError(f"pipeline takes a Function, not {function!r}")
-        if isinstance(max_steps, bool) or not isinstance(max_steps, int):
-            raise TypeError(f"max_steps must be an integer, not {max_steps!r}")
+        try:
+            max_steps = operator.index(max_steps)
+        except TypeError:
+            raise TypeError(f"max_steps must be an integer, not {max_steps!r}") from None
         if not 0 < max_steps < 1 << 64:
             raise ValueError(f"max_steps must be from 1 to 2^64 - 1, not {max_steps}")
         wanted = self._checks if checks is None else _read_checks(checks)
-        outputs = tuple(outputs)
+        outputs = (outputs,) if isinstance(outputs, str) else tuple(outputs)
         if checks is not None and "outputs" in wanted and not outputs:
             raise ValueError(
                 'the check "outputs" needs `outputs`, the names of buffers that are written wholly'
@@ -194,6 +208,8 @@ def _watch_interrupts() -> None:
 def _read_checks(checks: bool | str | Iterable[str]) -> frozenset[str]:
     if isinstance(checks, bool):
         checks = ("all",) if checks else ()
+    if not isinstance(checks, Iterable):
+        raise TypeError(f"checks takes True, a name or several names, not {checks!r}")
     names = [checks] if isinstance(checks, str) else list(checks)
     for name in names:
         if name not in (*_engine.check_names, "all"):
@@ -213,9 +229,14 @@ def _bits_of(function: Function, outputs: Iterable[str]) -> int:
     return bits
 
 
-def _macro(value: Any) -> str:
+def _macro(name: Any, value: Any) -> str:
+    """A macro's value as text."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*(\([\w\s,.]*\))?", name):
+        raise ValueError(f"macros: {name!r} is no name of a macro")
     if isinstance(value, bool):
         return "1" if value else "0"
+    if not isinstance(value, (str, int, float)) or "\n" in str(value):
+        raise TypeError(f"macros: {name!r} takes a number or one line of text, not {value!r}")
     return str(value)
 
 

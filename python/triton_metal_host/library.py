@@ -63,12 +63,20 @@ class Library:
         """
         if not isinstance(name, str):
             raise TypeError(f"a function has a name, not {name!r}")
+        if constants is not None and not isinstance(constants, Mapping):
+            raise TypeError(
+                f"'{name}': constants takes values by name or index, like {{'flag': True}}, not {constants!r}"
+            )
         values = []
         for key, value in (constants or {}).items():
             if isinstance(key, bool) or not isinstance(key, (int, str)):
                 raise TypeError(f"a function constant has a name or an index, not {key!r}")
             numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
             plain = tuple(_number(number, name, key) for number in numbers)
+            if any(isinstance(number, int) and abs(number) >> 64 for number in plain):
+                raise ValueError(
+                    f"'{name}': function constant {key!r}: {value!r} does not fit into 64 bits"
+                )
             if isinstance(key, int) and not 0 <= key <= 65535:
                 raise ValueError(
                     f"'{name}': function constant {key} does not exist: indices are 0 to 65535"

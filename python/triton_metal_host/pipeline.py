@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping
@@ -55,6 +56,10 @@ class CommandBuffer:
 
     def dispatch(self, pipeline: Pipeline, *arguments: Any, **options: Any) -> None:
         """Adds a launch. It takes what calling the pipeline takes, and reads its arguments now."""
+        if not isinstance(pipeline, Pipeline):
+            raise TypeError(
+                f"dispatch takes a Pipeline, which device.pipeline makes, not {pipeline!r}"
+            )
         if self._committed:
             raise RuntimeError("the command buffer has been committed; make another one")
         _engine.add(self._handle, *pipeline._launch(arguments, **options))
@@ -62,6 +67,8 @@ class CommandBuffer:
 
     def commit(self, on_completed: Callable[[Run], object] | None = None) -> Run:
         """Submits the dispatches. ``on_completed(run)`` is called on the queue's thread when they have run or failed."""
+        if on_completed is not None and not callable(on_completed):
+            raise TypeError(f"on_completed takes a function of a Run, not {on_completed!r}")
         if self._committed:
             raise RuntimeError("the command buffer has been committed already")
         self._committed = True
@@ -157,7 +164,7 @@ class Pipeline:
         """Runs the kernel to its end."""
         launched = self._launch(arguments, **options)
         return Run._completed(
-            *_engine.launch((options.get("queue") or self._queue)._handle, *launched)
+            *_engine.launch(self._queue_of(options.get("queue"))._handle, *launched)
         )
 
     def submit(
@@ -168,7 +175,7 @@ class Pipeline:
         **options: Any,
     ) -> Run:
         """Launches the kernel on the queue and returns. The arrays' memory is the kernel's until the run has ended."""
-        commands = (queue or self._queue).command_buffer()
+        commands = self._queue_of(queue).command_buffer()
         commands.dispatch(self, *arguments, **options)
         return commands.commit(on_completed)
 
@@ -187,8 +194,16 @@ class Pipeline:
         **named: Any,
     ) -> tuple[Any, ...]:
         """What the engine takes of a launch, after its queue or command buffer."""
+        if arguments is not None and not isinstance(arguments, Mapping):
+            raise TypeError(
+                f"{self.name}: arguments takes buffers by name or index, like {{'x': x}}, not {type(arguments).__name__}"
+            )
         if named or arguments or len(given) != len(self._buffers):
             given = self._arrange(given, {**named, **(arguments or {})})
+        if isinstance(resources, Buffer) or not isinstance(resources, Iterable):
+            raise TypeError(
+                f"{self.name}: resources takes a list of metal.Buffers, not {resources!r}"
+            )
         if resources:
             given = (*given, *(self._resource(resource) for resource in resources))
         in_threads = threads is not None
@@ -199,10 +214,17 @@ class Pipeline:
             threads_per_threadgroup = _SIMD_WIDTH
             if in_threads:
                 first = threads[0] if isinstance(threads, (tuple, list)) and threads else threads
-                if isinstance(first, int) or hasattr(first, "__index__"):
+                with contextlib.suppress(TypeError):  # the engine says what is wrong with it
                     threads_per_threadgroup = max(1, min(_SIMD_WIDTH, operator.index(first)))
         lengths = None if threadgroup_memory is None else self._lengths(threadgroup_memory)
         return (self._handle, given, grid, in_threads, threads_per_threadgroup, lengths, seed)
+
+    def _queue_of(self, queue: Queue | None) -> Queue:
+        if queue is None:
+            return self._queue
+        if not isinstance(queue, Queue):
+            raise TypeError(f"{self.name}: queue takes what device.queue() returns, not {queue!r}")
+        return queue
 
     def _resource(self, resource: Buffer) -> tuple[int, int, bool, Buffer]:
         if not isinstance(resource, Buffer):
@@ -244,6 +266,10 @@ class Pipeline:
         return tuple(result)
 
     def _lengths(self, memory: Mapping[int | str, int]) -> list[int]:
+        if not isinstance(memory, Mapping):
+            raise TypeError(
+                f"{self.name}: threadgroup_memory takes lengths by index or name, like {{0: 1024}}, not {memory!r}"
+            )
         known = {
             key: p.index
             for p in self.function.info.threadgroup_arguments

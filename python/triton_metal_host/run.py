@@ -54,6 +54,8 @@ class Run:
         """
         if self._handle is None:
             return self
+        if timeout is not None and not timeout >= 0:
+            raise ValueError(f"timeout takes seconds from 0 on, not {timeout!r}")
         if not _engine.wait(self._handle, float("inf") if timeout is None else timeout):
             raise TimeoutError(f"the run has not ended after {timeout} seconds")
         text = _engine.result(self._handle)[3]
