@@ -1,11 +1,11 @@
 // What fences and atomics order between threads, for Races.h.
 //
 // A thread with a fence that releases publishes what it and, by barriers, its threadgroup have done
-// before, with the next atomic that it performs on a place. A simdgroup_barrier does for a SIMD-group
-// what a barrier does for the threadgroup. A thread that reads that place by an
-// atomic later and then has a fence that acquires has all of that behind it, and with its next
-// barrier its threadgroup does. A store of another thread to the place ends that; atomics that
-// read and write do not.
+// before, with the next atomic that it performs on a place. A simdgroup_barrier does for a
+// SIMD-group what a barrier does for the threadgroup. A thread that reads that place by an atomic
+// later and then has a fence that acquires has all of that behind it, and with its next barrier its
+// threadgroup does. A store of another thread to the place ends that; atomics that read and write
+// do not.
 #pragma once
 
 #include "host_device/KernelInfo.h"

@@ -617,16 +617,15 @@ void SimdEmitter::emitCheck(CallInst &call) {
     cast<Function>(callee.getCallee())->addFnAttr(Attribute::Cold);
     AllocaInst *list = slot(numbers, "addresses");
     b.CreateStore(asNumber(vector(pointer)), list);
-    b.CreateCall(callee,
-                 {launch, group, list, maskBits(unknown), b.getInt32(site),
-                  start ? start : b.getInt64(0), start ? length : b.getInt64(0), b.getInt32(bytes),
-                  b.getInt32(alignment),
-                  b.getInt32((start ? 0 : 1) | (isOneVariable ? 4 : 0) |
-                             (where.kind != AccessKind::Load &&
-                                                        where.space != AddressSpace::Thread &&
-                                                        where.space != AddressSpace::Threadgroup
-                                                    ? 2
-                                                    : 0))});
+    b.CreateCall(
+        callee,
+        {launch, group, list, maskBits(unknown), b.getInt32(site), start ? start : b.getInt64(0),
+         start ? length : b.getInt64(0), b.getInt32(bytes), b.getInt32(alignment),
+         b.getInt32((start ? 0 : 1) | (isOneVariable ? 4 : 0) |
+                    (where.kind != AccessKind::Load && where.space != AddressSpace::Thread &&
+                             where.space != AddressSpace::Threadgroup
+                         ? 2
+                         : 0))});
   });
 }
 

@@ -55,6 +55,10 @@ bool includesBeside(StringRef source) {
 }
 
 Expected<std::shared_ptr<Library>> Library::compile(StringRef source, const CompileOptions &given) {
+  static const Regex macroName("^[A-Za-z_][A-Za-z_0-9]*(\\([A-Za-z_0-9, .]*\\))?$");
+  for (const auto &[name, value] : given.preprocessorMacros)
+    if (!macroName.match(name))
+      return failure("'" + name + "' is no name of a macro");
   auto options = std::make_shared<LibraryOptions>();
   options->fileName = given.fileName;
   options->macros = given.preprocessorMacros;

@@ -110,8 +110,8 @@ static Value *isNanInAnyThread(IRBuilder<> &builder, CallInst &call) {
   for (Value *operand : call.args())
     if (operand->getType()->isFPOrFPVectorTy()) {
       Value *isNan = builder.CreateFCmpUNO(operand, operand);
-      found = builder.CreateOr(
-          found, isNan->getType()->isVectorTy() ? builder.CreateOrReduce(isNan) : isNan);
+      found = builder.CreateOr(found, isNan->getType()->isVectorTy() ? builder.CreateOrReduce(isNan)
+                                                                     : isNan);
     }
   FunctionCallee ballot = call.getModule()->getOrInsertFunction(
       "__tm_simd_ballot", builder.getInt64Ty(), builder.getInt32Ty());

@@ -200,11 +200,10 @@ const std::vector<Row> &rows() {
        {"max-steps", Takes::Value, "count",
         "With --check: how many iterations of loops a SIMD-group may run (default: 2^26)",
         [](ToolOptions &options, StringRef value) -> Error {
-          std::optional<uint64_t> steps;
-          if (Error error = number("max-steps", value, steps))
+          if (Error error = number("max-steps", value, options.maxSteps))
             return error;
-          options.maxSteps = *steps;
-          return Error::success();
+          return *options.maxSteps ? Error::success()
+                                   : failure("--max-steps takes a whole number of at least 1");
         }}},
       {"",
        {"whole", Takes::Value, "parameter",
@@ -316,8 +315,9 @@ Expected<ToolOptions> parseOptions(ArrayRef<std::string> arguments) {
         if (row.option.name.size() > 1)
           names.push_back("--" + row.option.name.str());
       StringRef name = argument.split('=').first;
-      return failure("there is no option '" + name + "'" +
-                     metal::suggestion(name, names, "options") + " See --help");
+      std::string near = metal::suggestion(name, names, "options");
+      return failure("there is no option '" + name + "'" + near +
+                     (StringRef(near).ends_with("?") ? "" : ".") + " See --help");
     }
     if (option->takes == Takes::Nothing && value)
       return failure("--" + option->name + " takes no value");

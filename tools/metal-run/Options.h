@@ -39,7 +39,7 @@ struct ToolOptions {
   std::vector<std::string> shown, includeDirectories;
   bool help = false, list = false, info = false;
   Checks checks;
-  uint64_t maxSteps = defaultMaxSteps;
+  std::optional<uint64_t> maxSteps;
   /// Parameters of which a launch must write each byte.
   std::vector<std::string> whole;
   bool portable = false;

@@ -98,7 +98,7 @@ Error Session::plan(const DispatchOptions &given) {
     return function.takeError();
   metal::PipelineOptions compile;
   compile.checks = options.checks;
-  compile.maxSteps = options.maxSteps;
+  compile.maxSteps = options.maxSteps.value_or(defaultMaxSteps);
   if (info)
     for (const std::string &name : options.whole) {
       auto parameter = findParameter(*info, name, ParameterInfo::Kind::Buffer);
@@ -125,6 +125,24 @@ Error Session::plan(const DispatchOptions &given) {
   return Error::success();
 }
 
+/// Numbers of another type would be taken as they are in memory, which nobody means. Signs may
+/// differ, bytes are of any type, and 16 bits hold a bfloat.
+static Error checkType(const NpyArray &array, const ParameterInfo &parameter) {
+  if (parameter.scalarKind == ScalarKind::None)
+    return Error::success();
+  StringRef name = metal::nameOf({parameter.scalarKind, parameter.scalarBits});
+  std::string wanted = cantFail(npyType(name));
+  auto isInteger = [](StringRef type) { return type[1] == 'i' || type[1] == 'u'; };
+  StringRef given = array.dtype;
+  if (given == wanted || given == "|u1" ||
+      (isInteger(given) && isInteger(wanted) &&
+       given.drop_front(2) == StringRef(wanted).drop_front(2)))
+    return Error::success();
+  return failure("parameter '" + parameter.name + "' (" + parameter.elementType +
+                 ") takes an array of " + name + " ('" + wanted + "'), and this one has type '" +
+                 given + "': convert it, or bind its bytes as an array of uchar");
+}
+
 Error Session::bind(const DispatchOptions &given, Planned &planned) {
   const KernelInfo &info = planned.pipeline->info();
   for (const DispatchOptions::Bound &bound : given.bindings) {
@@ -148,6 +166,9 @@ Error Session::bind(const DispatchOptions &given, Planned &planned) {
       if (!made)
         return made.takeError();
       array = std::make_shared<NpyArray>(std::move(*made));
+      if (bound.kind == DispatchOptions::Binding::Array)
+        if (Error error = checkType(*array, **parameter))
+          return error;
       if (array->bytes.empty()) // an empty array still needs an address
         array->bytes.reserve(1);
     }

@@ -24,6 +24,10 @@ static std::vector<std::string> foldersOf(StringRef file, StringRef text,
 static int scanFiles(const ToolOptions &given, raw_ostream &out, raw_ostream &err) {
   int status = 0;
   for (const std::string &file : given.files) {
+    if (options->maxSteps && !options->checks.steps)
+      return fail(failure("--max-steps is the limit of the check steps; add --check"));
+    if (!options->whole.empty() && !options->checks.outputs)
+      return fail(failure("--whole names what the check outputs looks at; add --check"));
     auto buffer = MemoryBuffer::getFileOrSTDIN(file);
     if (!buffer) {
       err << "metal-run: cannot read '" << file << "': " << buffer.getError().message() << "\n";
@@ -63,7 +67,7 @@ int runTool(ArrayRef<std::string> arguments, raw_ostream &out, raw_ostream &err)
     return 0;
   }
   if (options->files.empty())
-    options->files.push_back("-");
+    return fail(failure("name a file of Metal text, or - for the standard input. See --help"));
   if (options->quirks)
     return scanFiles(*options, out, err);
   const std::string &file = options->files.front();
