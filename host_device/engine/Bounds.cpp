@@ -97,12 +97,19 @@ void fillLocation(Site &site, const DILocation *location) {
     }
   site.line = best->getLine();
   site.column = best->getColumn();
-  if (best->getFilename() != outer->getFilename())
-    site.file = sys::path::filename(best->getFilename()).str();
+  // Headers, and what #line names, are named. The kernel itself may be in one.
+  const DISubprogram *kernel = outer->getScope()->getSubprogram();
+  const DICompileUnit *unit = kernel ? kernel->getUnit() : nullptr;
+  StringRef text = unit ? unit->getFilename() : outer->getFilename();
+  auto fileOf = [&](const DILocation &at) {
+    return at.getFilename() == text ? std::string() : sys::path::filename(at.getFilename()).str();
+  };
+  site.file = fileOf(*best);
   if (!own || best == own || best == outer)
     return;
   site.callLine = own->getLine();
   site.callColumn = own->getColumn();
+  site.callFile = fileOf(*own);
 }
 
 void fillLocation(Site &site, Instruction &inst) { fillLocation(site, inst.getDebugLoc().get()); }

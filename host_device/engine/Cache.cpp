@@ -219,7 +219,7 @@ template <typename V, Is<KernelInfo> T> void visit(V &v, T &k) {
 template <typename V, Is<Site> T> void visit(V &v, T &s) {
   v(s.line), v(s.column), v(s.file), v(s.kind), v(s.space), v(s.bytes), v(s.buffer), v(s.variable),
       v(s.variableBytes), v(s.alignment), v(s.reason), v(s.note), v(s.bits), v(s.isFloat),
-      v(s.callLine), v(s.callColumn);
+      v(s.callLine), v(s.callColumn), v(s.callFile);
 }
 template <typename V, Is<SourceLine> T> void visit(V &v, T &l) { v(l.file), v(l.line); }
 template <typename V, Is<LineAmount> T> void visit(V &v, T &a) {

@@ -40,21 +40,24 @@ struct Site {
   bool isFloat = false;
   /// The kernel's call of the function that the line is in; 0 in the kernel itself.
   uint32_t callLine = 0, callColumn = 0;
+  /// The name of its file, if that is not the main text.
+  std::string callFile = {};
 
   /// "line 3:9", or "line 3:9 of header.h".
-  std::string where() const {
+  std::string where() const { return where(line, column, file); }
+  static std::string where(uint32_t line, uint32_t column, const std::string &file) {
     std::string text = "line " + std::to_string(line) + ":" + std::to_string(column);
     return file.empty() ? text : text + " of " + file;
+  }
+  /// " (called in line 30:5)", or nothing.
+  std::string call() const {
+    return callLine ? " (called in " + where(callLine, callColumn, callFile) + ")" : std::string();
   }
   /// ", line 3:9", or nothing for a site without a line.
   std::string place() const {
     if (!line)
       return {};
-    std::string text = ", " + where();
-    if (callLine)
-      text +=
-          " (called in line " + std::to_string(callLine) + ":" + std::to_string(callColumn) + ")";
-    return text;
+    return ", " + where() + call();
   }
 };
 

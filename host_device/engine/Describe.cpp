@@ -271,9 +271,7 @@ private:
     }
     std::array<uint32_t, 3> theirs = positionOf(failure.other.thread);
     stream << " meets " << verb(other.kind) << " of " << other.bytes << " bytes in "
-           << other.where();
-    if (other.callLine)
-      stream << " (called in line " << other.callLine << ":" << other.callColumn << ")";
+           << other.where() << other.call();
     bool sameGroup = failure.other.threadgroup == failure.threadgroup;
     stream << " by thread " << numbers(theirs) << " of "
            << (sameGroup ? std::string("the same threadgroup")

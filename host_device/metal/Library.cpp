@@ -58,7 +58,7 @@ Expected<std::shared_ptr<Library>> Library::compile(StringRef source, const Comp
   static const Regex macroName("^[A-Za-z_][A-Za-z_0-9]*(\\([A-Za-z_0-9, .]*\\))?$");
   for (const auto &[name, value] : given.preprocessorMacros)
     if (!macroName.match(name))
-      return failure("'" + name + "' is no name of a macro");
+      return createStringError("'" + name + "' is no name of a macro");
   auto options = std::make_shared<LibraryOptions>();
   options->fileName = given.fileName;
   options->macros = given.preprocessorMacros;

@@ -99,6 +99,15 @@ void DiagnosticCollector::show(StringRef level, StringRef message,
     size_t end = body.find('\n', at);
     StringRef full = body.slice(begin, end == StringRef::npos ? body.size() : end).rtrim("\r");
     size_t lineNumber = body.substr(0, begin).count('\n') + 1;
+    // What #line says.
+    clang::SourceLocation place = sources->getExpansionLoc(location);
+    clang::PresumedLoc said = sources->getPresumedLoc(place),
+                       physical = sources->getPresumedLoc(place, /*UseLineDirectives=*/false);
+    if (said.isValid() && physical.isValid()) {
+      lineNumber += said.getLine() - physical.getLine();
+      if (StringRef(said.getFilename()) != physical.getFilename())
+        name = said.getFilename();
+    }
     where =
         (name + ":" + llvm::Twine(lineNumber) + ":" + llvm::Twine(at - begin + 1) + ": " + level)
             .str();

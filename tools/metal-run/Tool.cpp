@@ -24,10 +24,6 @@ static std::vector<std::string> foldersOf(StringRef file, StringRef text,
 static int scanFiles(const ToolOptions &given, raw_ostream &out, raw_ostream &err) {
   int status = 0;
   for (const std::string &file : given.files) {
-    if (options->maxSteps && !options->checks.steps)
-      return fail(failure("--max-steps is the limit of the check steps; add --check"));
-    if (!options->whole.empty() && !options->checks.outputs)
-      return fail(failure("--whole names what the check outputs looks at; add --check"));
     auto buffer = MemoryBuffer::getFileOrSTDIN(file);
     if (!buffer) {
       err << "metal-run: cannot read '" << file << "': " << buffer.getError().message() << "\n";
@@ -76,6 +72,10 @@ int runTool(ArrayRef<std::string> arguments, raw_ostream &out, raw_ostream &err)
                         "' is the second one"));
   if (options->seed && !options->portable)
     return fail(failure("--seed draws the choices of --portable; add that, or use --schedule"));
+  if (options->maxSteps && !options->checks.steps)
+    return fail(failure("--max-steps is the limit of the check steps; add --check"));
+  if (!options->whole.empty() && !options->checks.outputs)
+    return fail(failure("--whole names what the check outputs looks at; add --check"));
   auto buffer = MemoryBuffer::getFileOrSTDIN(file);
   if (!buffer)
     return fail(failure("cannot read '" + file + "': " + buffer.getError().message()));
