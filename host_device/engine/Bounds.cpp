@@ -2,6 +2,7 @@
 // buffers that a kernel writes.
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/Prepare.h"
+#include "host_device/msl/Invocation.h"
 #include "host_device/msl/Stdlib.h"
 #include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -98,11 +99,8 @@ void fillLocation(Site &site, const DILocation *location) {
   site.line = best->getLine();
   site.column = best->getColumn();
   // Headers, and what #line names, are named. The kernel itself may be in one.
-  const DISubprogram *kernel = outer->getScope()->getSubprogram();
-  const DICompileUnit *unit = kernel ? kernel->getUnit() : nullptr;
-  StringRef text = unit ? unit->getFilename() : outer->getFilename();
-  auto fileOf = [&](const DILocation &at) {
-    return at.getFilename() == text ? std::string() : sys::path::filename(at.getFilename()).str();
+  auto fileOf = [](const DILocation &at) {
+    return filePathOf(at) == mainPath ? std::string() : sys::path::filename(at.getFilename()).str();
   };
   site.file = fileOf(*best);
   if (!own || best == own || best == outer)

@@ -49,14 +49,20 @@ def _product() -> str:
         out.append("    {")
         out += [f"      float a{i} = ta[{i * 17 + k}];" for i in range(2)]
         out += [f"      float b{j} = tb[{k * 33 + j}];" for j in range(4)]
-        out += [
-            f"      c{i}{j} = fma(a{i}, b{j}, c{i}{j});" for i in range(2) for j in range(4)
-        ]
+        out += [f"      c{i}{j} = fma(a{i}, b{j}, c{i}{j});" for i in range(2) for j in range(4)]
         out.append("    }")
-    out += ["    " + SYNC + " // loop", "    now ^= 1;", "  }", "  int r = row + r0, q = column + q0;"]
+    out += [
+        "    " + SYNC + " // loop",
+        "    now ^= 1;",
+        "  }",
+        "  int r = row + r0, q = column + q0;",
+    ]
     for i in range(2):
         for j in range(4):
-            out += [f"  if (r + {i} < M && q + {j} < N)", f"    c[(r + {i}) * N + q + {j}] = c{i}{j};"]
+            out += [
+                f"  if (r + {i} < M && q + {j} < N)",
+                f"    c[(r + {i}) * N + q + {j}] = c{i}{j};",
+            ]
     return HEAD + "\n".join([*out, "}", ""])
 
 
@@ -246,7 +252,7 @@ CHANGES = [
             without("first"),
             without("loop"),
             ("? from[r * pitch + q] : 0.0f;", "? from[r * pitch + q] : 0.0f; // HERE"),
-            ("float b0 = tb[0];", "float b0 = tb[0]; // THERE"),
+            ("float a0 = ta[0];", "float a0 = ta[0]; // THERE"),
         ),
         ("a race: ", "of threadgroup variable "),
     ),
@@ -295,7 +301,7 @@ CHANGES = [
                 "q < columns ? from[r * pitch + q] : 0.0f; // HERE",
             ),
         ),
-        ("a load of 4 bytes at byte 12200 of 'a' (buffer 0), element 3050, which has 12200 bytes",),
+        ("a load of 4 bytes at byte 11024 of 'b' (buffer 1), element 2756, which has 10600 bytes",),
     ),
     Change(
         "tile that is not filled at its edge",
@@ -305,8 +311,7 @@ CHANGES = [
                 "to[r * (COLUMNS + 1) + q] = r < rows && q < columns ? from[r * pitch + q] : 0.0f;",
                 "if (r < rows && q < columns) to[r * (COLUMNS + 1) + q] = from[r * pitch + q];",
             ),
-            ("float a1 = ta[17];", "float a1 = ta[17]; // HERE"),
-            ("float b1 = tb[1];", "float b1 = tb[1]; // HERE"),
+            ("float b0 = tb[0];", "float b0 = tb[0]; // HERE"),
         ),
         ("no thread of the threadgroup has written it",),
     ),
@@ -322,21 +327,26 @@ CHANGES = [
     Change(
         "column that is not stored",
         "product",
-        (("if (r + 0 < M && q + 3 < N)", "if (r + 0 < M && q + 4 < N)"),),
+        (("if (r + 0 < M && q + 3 < N)", "if (r + 0 < M && q + 7 < N)"),),
         ("no thread has written byte ", "of 'c' (buffer 2)"),
     ),
     Change(
         "loop that does not advance",
         "product",
-        (("for (int k = 0; k < K; k += BK) {", "for (int k = 0; k < K; k += BK / 32) { // HERE"),),
+        (
+            ("for (int k = 0; k < K; k += BK) {", "for (int k = 0; k < K; k += BK / 32) { // HERE"),
+            # The budget may end in the loop within.
+            (
+                "for (int j = t; j < ROWS * COLUMNS; j += 128) {",
+                "for (int j = t; j < ROWS * COLUMNS; j += 128) { // HERE",
+            ),
+        ),
         ("the kernel does not end",),
     ),
     Change(
         "barrier of the threads with work",
         "product",
-        (
-            (SYNC + " // loop", f"if (t < 120)\n      {SYNC} // HERE"),
-        ),
+        ((SYNC + " // loop", f"if (t < 120)\n      {SYNC} // HERE"),),
         ("not all threads of the SIMD-group come to this threadgroup barrier",),
     ),
     Change(
@@ -345,7 +355,10 @@ CHANGES = [
         (
             without("tile"),
             ("float y = ks[lane][0];", "float y = ks[lane][0]; // HERE"),
-            ("? k[(first + j) * 32 + lane] : 0.0f;", "? k[(first + j) * 32 + lane] : 0.0f; // THERE"),
+            (
+                "? k[(first + j) * 32 + lane] : 0.0f;",
+                "? k[(first + j) * 32 + lane] : 0.0f; // THERE",
+            ),
         ),
         ("a race: ", "of threadgroup variable 'ks'"),
     ),
@@ -354,8 +367,14 @@ CHANGES = [
         "attention",
         (
             without("end"),
-            ("? k[(first + j) * 32 + lane] : 0.0f;", "? k[(first + j) * 32 + lane] : 0.0f; // HERE"),
-            ("? v[(first + j) * 32 + lane] : 0.0f;", "? v[(first + j) * 32 + lane] : 0.0f; // HERE"),
+            (
+                "? k[(first + j) * 32 + lane] : 0.0f;",
+                "? k[(first + j) * 32 + lane] : 0.0f; // HERE",
+            ),
+            (
+                "? v[(first + j) * 32 + lane] : 0.0f;",
+                "? v[(first + j) * 32 + lane] : 0.0f; // HERE",
+            ),
         ),
         ("a race: ", "of threadgroup variable "),
     ),
@@ -391,14 +410,17 @@ CHANGES = [
                 "k[(first + j) * 32 + lane]; // HERE",
             ),
         ),
-        ("a load of 4 bytes at byte 9600 of 'k' (buffer 1), element 2400",),
+        ("a load of 4 bytes at byte 9728 of 'k' (buffer 1), element 2432, which has 9600 bytes",),
     ),
     Change(
         "one key too many",
         "attention",
         (
             ("bool exists = first + j < KEYS;", "bool exists = first + j <= KEYS;"),
-            ("? k[(first + j) * 32 + lane] : 0.0f;", "? k[(first + j) * 32 + lane] : 0.0f; // HERE"),
+            (
+                "? k[(first + j) * 32 + lane] : 0.0f;",
+                "? k[(first + j) * 32 + lane] : 0.0f; // HERE",
+            ),
         ),
         ("a load of 4 bytes at byte 9600 of 'k' (buffer 1)",),
     ),
@@ -415,7 +437,10 @@ CHANGES = [
         "sum that has no start",
         "attention",
         (
-            ("float top = -INFINITY, sum = 0, result = 0;", "float top = -INFINITY, sum, result = 0;"),
+            (
+                "float top = -INFINITY, sum = 0, result = 0;",
+                "float top = -INFINITY, sum, result = 0;",
+            ),
             ("sum = sum * scale + simd_sum(p);", "sum = sum * scale + simd_sum(p); // HERE"),
         ),
         ("'sum' is read before it has a value",),
@@ -432,9 +457,7 @@ CHANGES = [
     Change(
         "weights of one SIMD-group for all",
         "attention",
-        (
-            ("ps[sg][lane] = p;", "ps[0][lane] = p; // HERE"),
-        ),
+        (("ps[sg][lane] = p;", "ps[0][lane] = p; // HERE"),),
         ("a race: ", "of threadgroup variable 'ps'"),
     ),
     Change(
@@ -442,7 +465,10 @@ CHANGES = [
         "sort",
         (
             without("counts 2"),
-            ("starts[t] = simd_prefix_exclusive_sum(x); // scan 2", "starts[t] = simd_prefix_exclusive_sum(x);"),
+            (
+                "starts[t] = simd_prefix_exclusive_sum(x); // scan 2",
+                "starts[t] = simd_prefix_exclusive_sum(x);",
+            ),
         ),
         ("a race: ", "of threadgroup variable 'counts'"),
     ),
@@ -461,7 +487,7 @@ CHANGES = [
                 "if (t < 15) starts[t] = simd_prefix_exclusive_sum(x);",
             ),
         ),
-        ("a race: ",) if False else (),
+        ("a race: ", "of threadgroup variable 'list'"),
     ),
     Change(
         "two keys in one place",
@@ -497,9 +523,15 @@ CHANGES = [
         (
             ("  threadgroup_barrier(mem_flags::mem_device);\n", "\n"),
             ("if (t == 0) {", "if (t < 2) {"),
-            ("sorted[g * 256 + 0] = 0xffffffffu;", "sorted[g * 256 + 130 + (t ^ 1) * 60] = t; // THERE"),
+            (
+                "sorted[g * 256 + 0] = 0xffffffffu;",
+                "sorted[g * 256 + 130 + (t ^ 1) * 60] = t; // THERE",
+            ),
             ("    uint high = list[1] & 255u;", "    uint high = 0;\n    low = 1;"),
-            ("sorted[g * 256 + t + 128] = list[t + 128];", "sorted[g * 256 + t + 128] = list[t + 128]; // HERE"),
+            (
+                "sorted[g * 256 + t + 128] = list[t + 128];",
+                "sorted[g * 256 + t + 128] = list[t + 128]; // HERE",
+            ),
         ),
         ("a race: a store of 4 bytes", "of 'sorted' (buffer 1)", "mem_flags::mem_device"),
     ),

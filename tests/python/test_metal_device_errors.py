@@ -192,7 +192,12 @@ def test_wrong_numbers_of_arguments(device, library) -> None:
         ("g", {0: 2, 1: 0}, ValueError, "function constant 0: 2 does not fit into 'bool'"),
         ("g", {0: True, 1: 2**31}, ValueError, "2147483648 does not fit into 'int'"),
         ("g", {0: True, 1: 1.5}, ValueError, "1.5.* is no whole number, as needed for 'int'"),
-        ("g", {0: True, 1: 2**70}, ValueError, "function constant 1: 1180591620717411303424 does not fit"),
+        (
+            "g",
+            {0: True, 1: 2**70},
+            ValueError,
+            "function constant 1: 1180591620717411303424 does not fit",
+        ),
         ("g", {0: True, 1: "1"}, TypeError, "takes a number, not '1'"),
         ("g", {0: True, 1: (1, 2)}, ValueError, "takes 1 numbers, but got 2"),
         ("g", {0: True, "flag": True, 1: 1}, ValueError, "'flag' is given two values"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metal_run import invoke
+from metal_run import invoke, metal_run_path
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,6 +26,7 @@ kernel void biased(device float *x, uint i [[thread_position_in_grid]]) { if (us
 kernel void sized(device float *x, constant Sizes &sizes, constant int3 &v) {
   x[0] = sizes.rows; x[1] = sizes.factor; x[2] = v.z;
 }
+kernel void any(device void *x) {}
 [[max_total_threads_per_threadgroup(64)]]
 kernel void tiled(device float *x, threadgroup float *t [[threadgroup(0)]]) {
   threadgroup float own[8];
@@ -69,7 +70,7 @@ def test_bytes_and_vectors(tmp_path: Path) -> None:
 
 
 def test_arrays_that_are_made() -> None:
-    run = ("--kernel=scale", "--scalar=a=1", "--threads=1", "--print=x")
+    run = ("--kernel=any", "--threads=1", "--print=x")
     assert output("--buffer=x=arange:half:2x3", *run) == "x = 0 1 2\n    3 4 5\n"
     assert output("--buffer=x=full:char:4:-5", *run[:-1], "--print=0") == "0 = -5 -5 -5 -5\n"
     drawn = output("--buffer=x=random:float:4:1", *run)
@@ -117,6 +118,19 @@ def test_reflection() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            ["--kernel=scale", "--buffer=x=zeros:half:4", "--scalar=a=1", "--threads=1"],
+            "parameter 'x' (float) takes an array of float ('<f4'), and this one has type '<f2'",
+        ),
+        (
+            ["--kernel=scale", "--buffer=x=zeros:int:4", "--scalar=a=1", "--threads=1"],
+            "takes an array of float ('<f4'), and this one has type '<i4': convert it",
+        ),
+        (["--kernel=scale", "--max-steps=9", "--threads=1"], "--max-steps is the limit of"),
+        (["--kernel=scale", "--check", "--max-steps=0"], "--max-steps takes a whole number of at"),
+        (["--kernel=scale", "--whole=x", "--threads=1"], "--whole names what the check outputs"),
+        (["--kernel=scale", "-DA B=1", "--threads=1"], "'A B' is no name of a macro"),
+        (["--bogus"], "more. See --help"),
         (["--bufer=x=1"], "there is no option '--bufer'; did you mean '--buffer'?"),
         (["--list=3"], "--list takes no value"),
         (["--kernel=scal", "--threads=1"], "no function 'scal'; did you mean 'scale'?"),
@@ -199,3 +213,16 @@ def test_the_python_package_is_the_same_tool(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("metal-run: the library has no function 'nothing'")
     assert run("--help").stdout == invoke(["--help"], "").stdout
+
+
+def test_bytes_and_signs_are_of_any_type() -> None:
+    run = ("--kernel=scale", "--scalar=a=1", "--threads=1", "--print=x")
+    assert output("--buffer=x=zeros:uchar:4", *run) == "x = 0 0 0 0\n"
+
+
+def test_a_file_must_be_named() -> None:
+    result = subprocess.run(
+        [str(metal_run_path())], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert result.returncode == 1
+    assert "name a file of Metal text, or - for the standard input. See --help" in result.stderr

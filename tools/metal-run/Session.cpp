@@ -130,7 +130,7 @@ Error Session::plan(const DispatchOptions &given) {
 static Error checkType(const NpyArray &array, const ParameterInfo &parameter) {
   if (parameter.scalarKind == ScalarKind::None)
     return Error::success();
-  StringRef name = metal::nameOf({parameter.scalarKind, parameter.scalarBits});
+  std::string name = metal::nameOf({parameter.scalarKind, parameter.scalarBits});
   std::string wanted = cantFail(npyType(name));
   auto isInteger = [](StringRef type) { return type[1] == 'i' || type[1] == 'u'; };
   StringRef given = array.dtype;
