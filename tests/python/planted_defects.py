@@ -132,7 +132,7 @@ BOUNDS = [
         "private array",
         "bounds",
         "float a[4] = {1, 2, 3, 4};\na[t % 5] = 7; // HERE\no[i] = a[z];",
-        ("outside its array in thread memory", "lane 4"),
+        ("outside its array 'a' in thread memory", "lane 4"),
     ),
     Defect(
         "atomic behind",

@@ -208,7 +208,7 @@ BOUNDS = [
         "array in an array",
         "bounds",
         "float a[4][4];\nfor (int j = 0; j < 16; ++j)\n  a[j / 4][j % 4] = j;\no[i] = a[3][(t + z) % 5]; // HERE",
-        ("outside its array in thread memory", "lane 4"),
+        ("outside its array 'a' in thread memory", "lane 4"),
     ),
     Defect(
         "constant index behind an array",
@@ -226,7 +226,7 @@ BOUNDS = [
         "pointer that runs ahead",
         "bounds",
         "float a[32];\nfor (int j = 0; j < 32; ++j)\n  a[j] = t + j;\nthread float *p = a;\nfor (int j = 0; j < 4 + z; ++j) {\n  p += 8 * j;\n  o[i] += p[7]; // HERE\n}",
-        ("outside its array in thread memory",),
+        ("outside its array 'a' in thread memory: at byte 220 of 128",),
     ),
     Defect(
         "component that is not there",

@@ -257,7 +257,7 @@ def test_misaligned_addresses(kind, shift: int, bytes: int) -> None:
     with (
         triton.launch_options(check="bounds"),
         pytest.raises(
-            DeviceError, match=f"an atomic operation of {bytes} bytes at address .* not aligned"
+            DeviceError, match=f"an atomic operation of {bytes} bytes at byte .* not aligned"
         ),
     ):
         shifted_kernel[(1,)](np.zeros(4, np.int64), T=kind, SHIFT=shift)

@@ -220,9 +220,19 @@ def test_bytes_and_signs_are_of_any_type() -> None:
     assert output("--buffer=x=zeros:uchar:4", *run) == "x = 0 0 0 0\n"
 
 
-def test_a_file_must_be_named() -> None:
-    result = subprocess.run(
-        [str(metal_run_path())], capture_output=True, text=True, check=False, timeout=60
-    )
+def test_a_file_must_be_named_at_a_terminal() -> None:
+    terminal, end = os.openpty()
+    try:
+        result = subprocess.run(
+            [str(metal_run_path())],
+            stdin=end,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(terminal)
+        os.close(end)
     assert result.returncode == 1
     assert "name a file of Metal text, or - for the standard input. See --help" in result.stderr

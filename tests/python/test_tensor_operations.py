@@ -205,7 +205,7 @@ kernel void attention(device half *q, device half *k, device half *v, device flo
     np.testing.assert_allclose(out, weights @ v.astype(np.float64), atol=2e-3)
 
 
-def test_products_are_counted_in_8x8_matrices(tmp_path: Path) -> None:
+def test_products_are_counted_in_8x8_matrices() -> None:
     """A product of 16x32x16 is 16 of them, and its moves between lanes are no shuffles."""
     defines = "".join(
         f"#define {name} {value}\n"
@@ -214,10 +214,8 @@ def test_products_are_counted_in_8x8_matrices(tmp_path: Path) -> None:
             "SCOPE": "execution_simdgroup",
         }.items()
     )
-    path = tmp_path / "a.npy"
-    np.save(path, np.zeros(1024, np.float32))
     result = invoke(
-        [f"--buffer={i}={path}" for i in range(3)]
+        [f"--buffer={i}=zeros:{kind}:1024" for i, kind in enumerate(("half", "half", "float"))]
         + ["--threadgroups=1", "--group=32", "--count", "-"],
         HEADER + defines + REGISTERS,
     )

@@ -5,6 +5,7 @@
 #include "tools/metal-run/Session.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 
 using namespace llvm;
 
@@ -62,8 +63,10 @@ int runTool(ArrayRef<std::string> arguments, raw_ostream &out, raw_ostream &err)
     printHelp(out);
     return 0;
   }
-  if (options->files.empty())
+  if (options->files.empty() && sys::Process::StandardInIsUserInput())
     return fail(failure("name a file of Metal text, or - for the standard input. See --help"));
+  if (options->files.empty())
+    options->files.push_back("-");
   if (options->quirks)
     return scanFiles(*options, out, err);
   const std::string &file = options->files.front();
