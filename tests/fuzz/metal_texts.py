@@ -3,261 +3,32 @@
     python tests/fuzz/metal_texts.py --count 5000 --seed 1
 
 Texts are the kernels of the examples and those under ``texts/``; ``--texts`` adds folders or files. Each mutant is compiled and
-run in a child process, every other one with all checks, the budget of steps among them. An error is a good answer, a kernel that does not end is stopped by an
-interrupt, and an unchecked kernel may overwrite the process's own memory ("wild"). What else crashes or hangs is written to ``--out``, and the exit status is 1.
+launched in a process that runs others, too, every other one with all checks, the budget of steps among them. Half of the launches have
+buffers, sizes, function constants and options that are drawn as well. An error is a good answer, a kernel that does not end is stopped by an
+interrupt, and an unchecked kernel may overwrite the process's own memory ("wild"). What else crashes or hangs is run again alone and
+written to ``--out``, and the exit status is 1. So is what only fails in company (with the numbers of the others), and what raises another error than the device's own
+("surprise"); errors that name a crash inside of the compiler are written, too. ``--only`` runs texts by number.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import json
 import os
-import random
-import re
-import resource
-import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+
+from metal_launches import Plan
+from metal_mutator import Mutator
+from metal_workers import Pool, Result, Source
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
-COMPILE_SECONDS, RUN_SECONDS = 40, 2
-
-TOKEN = re.compile(
-    r"//[^\n]*|\#[^\n]*|\s+|[A-Za-z_]\w*|\.?\d(?:[\w.]|(?<=[eEpP])[+-])*"
-    r"|<<=|>>=|\[\[|\]\]|<<|>>|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|->|::|.",
-    re.S,
-)
-NUMBERS = (
-    "0 1 -1 2 3 7 8 16 31 32 33 40 63 64 65 127 128 255 256 1024 32767 65535 65536 2147483647 (-2147483647-1) "
-    "4294967295u 9223372036854775807l 18446744073709551615ul 0.0f -0.0f 1e20f -1e20f INFINITY NAN 65504.0h 1e-45f 0x7fffffff"
-).split()
-OPERATORS = (
-    "+ - * / % & | ^ << >> && || == != < > <= >= = += -= *= /= %= <<= >>= ? : , ; ! ~ ++ -- . ->"
-).split()
-WORDS = (
-    "int uint float half bfloat char uchar short ushort long ulong bool float4 int4 uint3 half2 void auto const constexpr static "
-    "device threadgroup constant thread if else for while do switch case default break continue return struct template typename "
-    "namespace using true false nullptr sizeof inline volatile goto this new delete throw operator enum union "
-    "as_type simd_sum simd_shuffle simd_broadcast threadgroup_barrier mem_flags mem_threadgroup atomic_fetch_add_explicit clamp select "
-    "simdgroup_float8x8 simdgroup_load simdgroup_multiply_accumulate"
-).split()
-BRACKETS = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
-
-
-def tokens_of(text: str) -> list[str]:
-    return TOKEN.findall(text)
-
-
-def is_space(token: str) -> bool:
-    return token.isspace() or token.startswith("//")
-
-
-def group_end(tokens: list[str], start: int) -> int:
-    """One past the token that closes the bracket at ``start``."""
-    open_, close = tokens[start], BRACKETS[tokens[start]]
-    depth = 0
-    for index in range(start, len(tokens)):
-        depth += (tokens[index] == open_) - (tokens[index] == close)
-        if depth == 0:
-            return index + 1
-    return len(tokens)
-
-
-class Mutator:
-    """Makes one text out of others."""
-
-    def __init__(self, texts: list[str], seed: int) -> None:
-        self.texts = [tokens_of(text) for text in texts]
-        self.random = random.Random(seed)
-
-    def mutant(self) -> str:
-        tokens = list(self.random.choice(self.texts))
-        for _ in range(self.random.choice((1, 1, 1, 2, 2, 3, 5, 8))):
-            self.mutate(tokens)
-        return "".join(tokens)
-
-    def pick(self, tokens: list[str], accept=lambda token: not is_space(token)) -> int | None:
-        places = [index for index, token in enumerate(tokens) if accept(token)]
-        return self.random.choice(places) if places else None
-
-    def mutate(self, tokens: list[str]) -> None:
-        choices = (
-            [self.number] * 24
-            + [self.operator] * 12
-            + [self.delete, self.duplicate, self.swap, self.word, self.rename] * 2
-            + [self.splice, self.nest, self.drop_group, self.repeat_line, self.cut]
-        )
-        self.random.choice(choices)(tokens)
-
-    def number(self, tokens: list[str]) -> None:
-        at = self.pick(tokens, lambda token: token[0].isdigit())
-        if at is not None:
-            tokens[at] = self.random.choice(NUMBERS)
-
-    def operator(self, tokens: list[str]) -> None:
-        at = self.pick(tokens, lambda token: token in OPERATORS)
-        if at is not None:
-            tokens[at] = self.random.choice(OPERATORS)
-
-    def delete(self, tokens: list[str]) -> None:
-        at = self.pick(tokens)
-        if at is not None:
-            del tokens[at : at + self.random.choice((1, 1, 1, 2, 5))]
-
-    def duplicate(self, tokens: list[str]) -> None:
-        at = self.pick(tokens)
-        if at is not None:
-            part = tokens[at : at + self.random.choice((1, 2, 6, 20))]
-            tokens[at:at] = part * self.random.choice((1, 1, 1, 3))
-
-    def swap(self, tokens: list[str]) -> None:
-        a, b = self.pick(tokens), self.pick(tokens)
-        if a is not None and b is not None:
-            tokens[a], tokens[b] = tokens[b], tokens[a]
-
-    def word(self, tokens: list[str]) -> None:
-        at = self.pick(tokens)
-        if at is not None:
-            tokens[at : at + self.random.choice((0, 1))] = [" ", self.random.choice(WORDS), " "]
-
-    def rename(self, tokens: list[str]) -> None:
-        a = self.pick(tokens, lambda token: token[0].isalpha())
-        b = self.pick(tokens, lambda token: token[0].isalpha())
-        if a is not None and b is not None:
-            tokens[a] = tokens[b]
-
-    def splice(self, tokens: list[str]) -> None:
-        other = self.random.choice(self.texts)
-        at, start = self.pick(tokens), self.random.randrange(len(other))
-        if at is not None:
-            tokens[at:at] = other[start : start + self.random.choice((3, 10, 40, 200))]
-
-    def nest(self, tokens: list[str]) -> None:
-        kind = self.random.choice(list(BRACKETS) + ["!", "-", "~", "*", "&", "(int)", "if (1) "])
-        depth = self.random.choice((2, 10, 100, 3000))
-        if kind in BRACKETS:
-            at = self.pick(tokens, lambda token: token == kind)
-            if at is None:
-                return
-            end = group_end(tokens, at)
-            tokens[at:end] = [kind] * depth + tokens[at:end] + [BRACKETS[kind]] * depth
-        else:
-            at = self.pick(tokens)
-            if at is not None:
-                tokens[at:at] = [kind] * depth
-
-    def drop_group(self, tokens: list[str]) -> None:
-        at = self.pick(tokens, lambda token: token in BRACKETS)
-        if at is not None:
-            del tokens[at : group_end(tokens, at)]
-
-    def repeat_line(self, tokens: list[str]) -> None:
-        at = self.pick(tokens, lambda token: "\n" in token)
-        if at is not None:
-            end = next((k for k in range(at + 1, len(tokens)) if "\n" in tokens[k]), len(tokens))
-            tokens[at:end] = tokens[at:end] * self.random.choice((2, 3, 50))
-
-    def cut(self, tokens: list[str]) -> None:
-        at = self.pick(tokens)
-        if at is not None:
-            del tokens[at:]
-
-
-def run_mutant(text: str, report: int, check: bool) -> int:
-    """In the child: compiles and runs every kernel of the text. 0 is ran, 1 an error, 3 stopped by an interrupt."""
-    import numpy as np
-    from triton_metal import _native
-
-    try:
-        library = _native.MetalLibrary(text, checks="all" if check else "")
-        kernels = library.kernels
-        os.write(report, b"c")
-        for name, kernel in list(kernels.items())[:3]:
-            memory = [
-                np.full(1 << 14, 3, np.uint32) for _ in range(31)
-            ]  # numbers that are small as sizes, and the same in every run
-            buffers = [(array.ctypes.data, array.nbytes, True) for array in memory]
-            library.threadgroup_memory(name)  # compiles it
-            os.write(report, b"r")
-            library.dispatch(name, buffers, (64, 1, 1), (min(64, kernel["max_threads"]), 1, 1))
-        return 0
-    except KeyboardInterrupt:
-        return 3
-    except Exception as error:
-        if os.environ.get("FUZZ_SHOW"):
-            print(error)
-        return 1
-
-
-def start(text: str, check: bool) -> tuple[int, int]:
-    """The child's number and the pipe on which it says that the text's front end is through."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        null = os.open(os.devnull, os.O_WRONLY)
-        if not os.environ.get("FUZZ_SHOW"):
-            os.dup2(null, 1)
-            os.dup2(null, 2)
-        status = 1
-        try:
-            status = run_mutant(text, write, check)
-        finally:
-            os._exit(status)
-    os.close(write)
-    return child, read
-
-
-class Run:
-    """A text that is being compiled and run."""
-
-    def __init__(self, number: int, text: str, check: bool) -> None:
-        self.number, self.text, self.check = number, text, check
-        self.child, self.pipe = start(text, check)
-        self.started = time.monotonic()
-        self.interrupts = 0
-
-    def outcome(self) -> str | None:
-        """How it ended, or None while it runs."""
-        found, status = os.waitpid(self.child, os.WNOHANG)
-        if found:
-            is_running = b"r" in os.read(self.pipe, 100)
-            os.close(self.pipe)
-            code = os.waitstatus_to_exitcode(status)
-            if code < 0 and is_running and not self.check:
-                return "wild"  # nothing keeps an unchecked kernel from writing into the process's own memory
-            return {0: "ran", 1: "error", 3: "stopped"}.get(code, f"crash ({code})")
-        spent = time.monotonic() - self.started
-        if spent > COMPILE_SECONDS:
-            os.kill(self.child, signal.SIGKILL)
-            os.waitpid(self.child, 0)
-            os.close(self.pipe)
-            return "hang"
-        if spent > RUN_SECONDS * (self.interrupts + 1) and select.select([self.pipe], [], [], 0)[0]:
-            # Between the kernels' runs it is Python's to raise, as soon as the engine has compiled.
-            os.kill(self.child, signal.SIGINT)
-            self.interrupts += 1
-        return None
-
-
-def run_all(texts: Iterator[tuple[int, str, bool]], jobs: int) -> Iterator[tuple[Run, str]]:
-    """Runs texts, some at a time, and gives how each ended."""
-    running: list[Run] = []
-    while True:
-        while len(running) < jobs and (entry := next(texts, None)):
-            running.append(Run(*entry))
-        if not running:
-            return
-        for run in list(running):
-            if result := run.outcome():
-                running.remove(run)
-                yield run, result
-        time.sleep(0.001)
+SLOWEST = 10
 
 
 def example_texts() -> list[str]:
@@ -301,47 +72,109 @@ def in_a_child(function: Callable[[], list[str]]) -> list[str]:
     return [text for text in texts if text]
 
 
+def texts_of(paths: list[Path]) -> list[str]:
+    """The texts of files, and of those under folders."""
+    texts = []
+    for path in paths:
+        files = sorted(path.rglob("*.metal")) if path.is_dir() else [path]
+        texts += [file.read_text(errors="replace") for file in files]
+    return texts
+
+
+def replay(paths: list[Path], jobs: int) -> int:
+    """Runs texts as they are, unchecked and under all checks."""
+    source = Source(
+        lambda number: paths[number // 2].read_text(errors="replace"),
+        lambda number: Plan(checks="all" if number % 2 else ""),
+    )
+    for result in sorted(Pool(source, jobs).run(range(2 * len(paths))), key=lambda r: r.number):
+        form = "with checks:" if result.number % 2 else "unchecked:"
+        print(paths[result.number // 2].name, form, described(result))
+    return 0
+
+
+def described(result: Result) -> str:
+    text = f"{result.outcome} (compiled {result.compiling:.1f} s, ran {result.running:.1f} s)"
+    if result.company:
+        text += f", but {result.failed} after {len(result.company)} others in one process"
+    first = result.message.strip().split("\n")[0]
+    return f"{text}: {first}" if first else text
+
+
+class Report:
+    """Collects results, and writes the texts of those that a person must see."""
+
+    def __init__(self, source: Source, out: Path, seed: int) -> None:
+        self.source, self.out, self.seed = source, out, seed
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.slowest: list[Result] = []
+        self.has_defects = False
+        out.mkdir(parents=True, exist_ok=True)
+
+    def add(self, result: Result) -> None:
+        is_caught = "crash of the compiler" in result.message
+        self.counts["caught" if is_caught else result.outcome] += 1
+        if result.failed and not result.company:
+            self.counts["repeated alone"] += 1
+        self.slowest = sorted([*self.slowest, result], key=lambda r: -r.compiling)[:SLOWEST]
+        self.has_defects |= result.is_defect
+        if result.is_defect or is_caught:
+            print(f"{self.write(result)}: {described(result)}", flush=True)
+            if result.company:
+                (self.out / f"{self.seed}-{result.number}.json").write_text(
+                    json.dumps(result.company)
+                )
+
+    def write(self, result: Result) -> Path:
+        path = self.out / f"{self.seed}-{result.number}.metal"
+        path.write_text(self.source.text(result.number), newline="")
+        return path
+
+    def print_slowest(self) -> None:
+        print("The slowest compilations:")
+        for result in self.slowest:
+            print(f"  {self.write(result).name}: {described(result)}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--texts", type=Path, nargs="*", default=[], help="files or folders")
+    parser.add_argument("--without-examples", action="store_true", help="only texts of files")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz-metal")
     parser.add_argument("--replay", type=Path, nargs="*", help="run these texts as they are")
+    parser.add_argument("--only", type=int, nargs="*", help="run the mutants of these numbers")
+    parser.add_argument("--seconds", type=float, help="begin no text after this time")
     options = parser.parse_args()
     # A job in the background starts with interrupts ignored, and so would its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
     if options.replay:
-        paths = options.replay
-        again = ((n, paths[n // 2].read_text(), n % 2 == 1) for n in range(2 * len(paths)))
-        results = [(run.number, result) for run, result in run_all(again, options.jobs)]
-        for number, result in sorted(results):
-            print(paths[number // 2].name, "with checks:" if number % 2 else "unchecked:", result)
-        return 0
-    texts = [path.read_text() for path in sorted((HERE / "texts").glob("*.metal"))]
-    for path in options.texts:
-        files = sorted(path.rglob("*.metal")) if path.is_dir() else [path]
-        texts += [file.read_text() for file in files]
-    texts += in_a_child(example_texts)
+        return replay(options.replay, options.jobs)
 
-    from triton_metal import _native
-
-    _native.host_device_problem()  # loads it, once, before the forks
+    texts = texts_of([HERE / "texts", *options.texts])
+    if not options.without_examples:
+        texts += in_a_child(example_texts)
     mutator = Mutator(texts, options.seed)
-    mutants = ((number, mutator.mutant(), number % 2 == 1) for number in range(options.count))
-    counts: collections.Counter[str] = collections.Counter()
-    options.out.mkdir(parents=True, exist_ok=True)
+    source = Source(mutator.mutant, lambda number: Plan.drawn(options.seed, number))
+    report = Report(source, options.out, options.seed)
     started = time.monotonic()
-    for run, result in run_all(mutants, options.jobs):
-        counts[result] += 1
-        if result == "hang" or result.startswith("crash"):
-            path = options.out / f"{options.seed}-{run.number}.metal"
-            path.write_text(run.text)
-            print(f"{result}: {path}", flush=True)
-    print(f"{options.count} texts in {time.monotonic() - started:.0f} s: {dict(counts)}")
-    return int(any(result not in ("ran", "error", "stopped", "wild") for result in counts))
+
+    def numbers():
+        for number in options.only if options.only is not None else range(options.count):
+            if options.seconds and time.monotonic() - started > options.seconds:
+                return
+            yield number
+
+    for result in Pool(source, options.jobs).run(numbers()):
+        report.add(result)
+        if options.only is not None:
+            print(result.number, described(result))
+    report.print_slowest()
+    count = sum(report.counts.values()) - report.counts["repeated alone"]
+    print(f"{count} texts in {time.monotonic() - started:.0f} s: {dict(report.counts)}")
+    return int(report.has_defects)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ kernel void arithmetic(device const int *x [[buffer(0)]], device float *y [[buff
     if (k == 40)
       break;
     f += sum<int, 4>(x, k);
-    float local[8];
+    float local[8] = {};
     local[k & 7] = f;
     f = local[(k + 1) & 7] * 0.5f;
   }

@@ -20,7 +20,7 @@ reduce(device const T *x [[buffer(0)]], device T *y [[buffer(1)]],
     T all = lane < 2 ? shared[lane] : T(0);
     all = simd_shuffle_xor(all, 1) + all;
     if (lane == 0)
-      y[group] = simd_max(all) + simd_broadcast(all, 3);
+      y[group] = simd_max(all) + simd_broadcast(all, 0);
   }
   atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
   for (uint k = local; k < TILE; k += 64) {
