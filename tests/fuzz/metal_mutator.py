@@ -203,7 +203,7 @@ class Mutator:
         at = self.pick(tokens, lambda token: token[0].isalnum())
         if at is not None:
             operator = self.random.choice((*BINARY, ","))
-            count = self.random.choice((10, 100, 1000, 10000))
+            count = self.random.choice((10, 100, 1000, 3000))
             operand = self.random.choice((tokens[at], self.random.choice(NUMBERS)))
             tokens[at] = "(" + f" {operator} ".join([tokens[at]] + [operand] * count) + ")"
 
