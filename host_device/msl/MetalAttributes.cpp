@@ -83,7 +83,7 @@ public:
                                    const ParsedAttr &attribute) const override {
     StringRef name = attribute.getAttrName()->getName();
     if (name == "__tm_variable")
-      return placeVariable(decl);
+      return placeVariable(sema, decl);
     name.consume_front("__tm_");
     llvm::SmallVector<Expr *, 4> arguments;
     for (unsigned index = 0; index != attribute.getNumArgs(); ++index) {
@@ -173,13 +173,35 @@ private:
 
   /// All threads share a variable in the threadgroup or constant address space, so it is static.
   /// The attribute also occurs on pointers to these address spaces, which stay automatic.
-  static AttrHandling placeVariable(Decl *decl) {
+  static AttrHandling placeVariable(Sema &sema, Decl *decl) {
     auto *variable = dyn_cast<VarDecl>(decl);
-    if (variable && !isa<ParmVarDecl>(variable) && variable->hasLocalStorage() &&
-        variable->getType().hasAddressSpace())
+    if (!variable || isa<ParmVarDecl>(variable) || !variable->getType().hasAddressSpace())
+      return AttributeApplied;
+    if (variable->hasLocalStorage())
       variable->setStorageClass(SC_Static);
+    refuseHuge(sema, *variable);
     return AttributeApplied;
   }
+
+  /// Clang gives each element of a static array of vectors its value, however many there are.
+  static void refuseHuge(Sema &sema, VarDecl &variable) {
+    QualType type = variable.getType();
+    if (type->isDependentType() || type->isIncompleteType() || !type->isConstantSizeType())
+      return;
+    bool isShared = type.getAddressSpace() == LangAS::opencl_local;
+    uint64_t bytes = sema.getASTContext().getTypeSizeInChars(type).getQuantity();
+    if (bytes <= (isShared ? mostSharedBytes : mostConstantBytes))
+      return;
+    unsigned id = sema.Diags.getCustomDiagID(
+        DiagnosticsEngine::Error, "%0 variable %1 has %2 bytes, but %3 can have at most %4");
+    sema.Diag(variable.getLocation(), id)
+        << (isShared ? "threadgroup" : "constant") << &variable << std::to_string(bytes)
+        << (isShared ? "a threadgroup" : "a constant") << (isShared ? "32768" : "16777216");
+    variable.setInvalidDecl();
+  }
+
+  /// A kernel with more than 32768 bytes can be compiled, and its launches are refused.
+  static constexpr uint64_t mostSharedBytes = 1u << 20, mostConstantBytes = 1u << 24;
 };
 
 /// Orders functions that clang finds equally good. In Metal, a half becomes a float implicitly, and

@@ -11,6 +11,8 @@
 #include "clang/Frontend/MultiplexConsumer.h"
 #include "clang/Lex/PPCallbacks.h"
 #include "clang/Lex/Preprocessor.h"
+#include "clang/Sema/ExternalSemaSource.h"
+#include "clang/Sema/Sema.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/Support/FileSystem.h"
@@ -39,6 +41,23 @@ private:
   static constexpr uint64_t most = 1000000;
   bool &asksForValues;
   uint64_t expansions = 0;
+};
+
+/// Ends compilations that look up unknown names without bound: clang tries two meanings of each `<`
+/// behind one, and in each of them those of the next.
+class LookupLimit final : public clang::ExternalSemaSource {
+public:
+  bool LookupUnqualified(clang::LookupResult &, clang::Scope *) override {
+    if (++lookups > most)
+      report_fatal_error("the text looks up unknown names more than 4000000 times, as in a < b < c "
+                         "with names that are not declared",
+                         /*gen_crash_diag=*/false);
+    return false;
+  }
+
+private:
+  static constexpr uint64_t most = 4000000;
+  uint64_t lookups = 0;
 };
 
 /// Lets values of classes be template parameters in the header of the tensor operations, as C++20
@@ -165,6 +184,7 @@ public:
     clang::CompilerInstance &instance = getCompilerInstance();
     beginUsersText(instance, hasPrelude);
     instance.createSema(getTranslationUnitKind(), nullptr);
+    instance.getSema().addExternalSource(makeIntrusiveRefCnt<LookupLimit>());
     // The construction of Sema has set clang's own function for the names of types.
     nameTypesInMetal(instance.getDiagnostics(), instance.getASTContext());
     ASTFrontendAction::ExecuteAction();

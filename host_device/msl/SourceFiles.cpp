@@ -1,6 +1,7 @@
 #include "host_device/msl/SourceFiles.h"
 #include "host_device/msl/Invocation.h"
 #include "host_device/msl/Stdlib.h"
+#include "host_device/msl/TextLimits.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -14,6 +15,7 @@ std::string rewritten(StringRef path, StringRef display, StringRef body, SourceT
   auto text = std::make_unique<SourceText>();
   text->displayName = display.str();
   text->original = body.str();
+  refuseLongComparisons(body);
   text->rewritten = rewriteMsl(body);
   std::string result = text->rewritten.text;
   texts[path] = std::move(text);
@@ -162,10 +164,10 @@ IntrusiveRefCntPtr<vfs::FileSystem> makeSourceFiles(StringRef source, StringRef 
   memory->addFile(
       "/metal/include/MetalPerformancePrimitives/MetalPerformancePrimitives.h", 0,
       MemoryBuffer::getMemBuffer("#include <metal_stdlib>\n#include <__tm_tensor_ops>\n"));
-  memory->addFile(path, 0,
-                  MemoryBuffer::getMemBufferCopy(rewritten(path, options.fileName, source, texts) +
-                                                     (path == mainPath ? pragmaAtEnd : ""),
-                                                 path));
+  std::string main = rewritten(path, options.fileName, source, texts);
+  if (path == mainPath)
+    main += Twine(endsInLoopHint(source) ? "\n;" : "").concat(pragmaAtEnd).str();
+  memory->addFile(path, 0, MemoryBuffer::getMemBufferCopy(main, path));
   if (options.includeDirectories.empty())
     return memory;
   auto overlay = makeIntrusiveRefCnt<vfs::OverlayFileSystem>(

@@ -116,6 +116,8 @@ class Report:
         self.counts["caught" if is_caught else result.outcome] += 1
         if result.failed and not result.company:
             self.counts["repeated alone"] += 1
+        if sum(self.counts.values()) % 10000 == 0:
+            print(f"{dict(self.counts)}", flush=True)
         self.slowest = sorted([*self.slowest, result], key=lambda r: -r.compiling)[:SLOWEST]
         self.has_defects |= result.is_defect
         if result.is_defect or is_caught:
@@ -146,7 +148,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz-metal")
     parser.add_argument("--replay", type=Path, nargs="*", help="run these texts as they are")
     parser.add_argument("--only", type=int, nargs="*", help="run the mutants of these numbers")
-    parser.add_argument("--seconds", type=float, help="begin no text after this time")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin no text after this time"
+    )
     options = parser.parse_args()
     # A job in the background starts with interrupts ignored, and so would its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -161,13 +165,9 @@ def main() -> int:
     report = Report(source, options.out, options.seed)
     started = time.monotonic()
 
-    def numbers():
-        for number in options.only if options.only is not None else range(options.count):
-            if options.seconds and time.monotonic() - started > options.seconds:
-                return
-            yield number
-
-    for result in Pool(source, options.jobs).run(numbers()):
+    numbers = options.only if options.only is not None else range(options.count)
+    pool = Pool(source, options.jobs, options.seconds)
+    for result in pool.run(numbers):
         report.add(result)
         if options.only is not None:
             print(result.number, described(result))

@@ -199,8 +199,9 @@ class Worker:
 class Pool:
     """Runs texts in some processes at a time."""
 
-    def __init__(self, source: Source, jobs: int) -> None:
+    def __init__(self, source: Source, jobs: int, seconds: float = float("inf")) -> None:
         self.source, self.jobs = source, jobs
+        self.deadline = time.monotonic() + seconds  # after which no text begins
         self.workers: list[Worker] = []
         # What waits: (number, whether it is checked), for shared workers; and what runs again alone.
         self.waiting: dict[bool, collections.deque[int]] = {
@@ -275,6 +276,8 @@ class Pool:
 
     def next(self, coming: Iterator[int], is_checked: bool) -> int | None:
         """The next text of this kind."""
+        if time.monotonic() > self.deadline:
+            return None
         waiting = self.waiting[is_checked]
         while not waiting:
             number = next(coming, None)

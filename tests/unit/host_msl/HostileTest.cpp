@@ -73,6 +73,50 @@ TEST(Hostile, ExplosionsAreRefused) {
   EXPECT_EQ(problemOf("o[0] = 1;"), "");
 }
 
+TEST(Hostile, WhatClangTriesAgainAndAgainIsRefused) {
+  for (const char *before : {"o[0] = (", "if (o[0] > (", "int x["})
+    EXPECT_TRUE(contains(problemOf(before + repeated("unknown < ", 100) + "1"),
+                         "looks up unknown names more than 4000000 times"));
+  // With few of them, clang says what is wrong.
+  EXPECT_TRUE(contains(problemOf("o[0] = (" + repeated("unknown < ", 10) + "1);"),
+                       "use of undeclared identifier 'unknown'"));
+  for (const char *comparison : {"==", "!=", "<", ">="}) {
+    std::string term = std::string("o[1] ") + comparison + " ";
+    EXPECT_EQ(problemOf("o[0] = " + repeated(term, 1000) + "1;"), "") << comparison;
+    EXPECT_TRUE(contains(problemOf("o[0] = " + repeated(term, 20000) + "1;"),
+                         "more than 4096 comparisons after each other (line 4)"));
+  }
+  // These are none.
+  EXPECT_EQ(problemOf("o[0] = " + repeated("as_type<int>(o[1]) + ", 5000) + "1;"), "");
+  EXPECT_EQ(problemOf(repeated("o[0] += o[1] < o[2];", 5000)), "");
+}
+
+TEST(Hostile, HugeArraysOfVectorsAreRefused) {
+  for (const char *count : {"10000000", "4294967295u"}) {
+    std::string array = std::string("half3 a[") + count + "];";
+    EXPECT_TRUE(contains(problemOf("threadgroup " + array + " o[0] = a[o[1]].x;"),
+                         "error: threadgroup variable 'a' has "));
+    EXPECT_TRUE(contains(
+        problemOf("o[0] = a[o[1]].x;", "constant " + array.substr(0, array.size() - 1) + " = {};"),
+        "bytes, but a constant can have at most 16777216"));
+  }
+  EXPECT_EQ(problemOf("threadgroup half3 a[4096]; o[0] = a[o[1]].x;"), "");
+}
+
+TEST(Hostile, ATextMayEndInThePragmaOfALoop) {
+  for (const char *pragma :
+       {"#pragma unroll", "#pragma unroll(4)", "#pragma clang loop unroll(full)",
+        "_Pragma(\"unroll\")", "#pragma nounroll // why\n// more"})
+    for (const char *end : {"", "\n", "\n\n"}) {
+      auto library =
+          Device::get().compile(std::string("kernel void k(device int *o) {\n") + pragma + end);
+      ASSERT_FALSE(bool(library));
+      std::string problem = llvm::toString(library.takeError());
+      EXPECT_FALSE(contains(problem, "crash")) << problem;
+      EXPECT_TRUE(contains(problem, "expected")) << problem;
+    }
+}
+
 TEST(Hostile, KernelsThatNeverEndCompile) {
   EXPECT_EQ(problemOf("while (true) {}"), "");
   EXPECT_EQ(problemOf("for (;;) o[0] += 1;"), "");
