@@ -37,6 +37,8 @@ void nameTypesInMetal(clang::DiagnosticsEngine &engine, clang::ASTContext &conte
 class DiagnosticCollector final : public clang::DiagnosticConsumer {
 public:
   explicit DiagnosticCollector(const SourceTexts &texts) : texts(texts) {}
+  /// Where clang stops. Fewer are shown.
+  static constexpr unsigned mostErrors = 100;
 
   void HandleDiagnostic(clang::DiagnosticsEngine::Level level,
                         const clang::Diagnostic &diagnostic) override;

@@ -74,6 +74,8 @@ std::unique_ptr<clang::CompilerInstance> makeInstance(IntrusiveRefCntPtr<vfs::Fi
       makeInvocation(path, options, *engine, withPrelude));
   instance->setVirtualFileSystem(files);
   instance->createDiagnostics(&diagnostics, /*ShouldOwnClient=*/false);
+  // A file that includes itself has its errors hundreds of times. Only the first ones are shown.
+  instance->getDiagnostics().setErrorLimit(DiagnosticCollector::mostErrors);
   instance->createFileManager();
   instance->createSourceManager();
   instance->setTarget(

@@ -9,7 +9,7 @@ namespace tok = clang::tok;
 
 namespace triton_metal {
 
-static constexpr int mostComparisons = 4096;
+static constexpr int mostComparisons = 512;
 
 static constexpr tok::TokenKind comparisons[] = {
     tok::equalequal, tok::exclaimequal, tok::less, tok::lessequal, tok::greater, tok::greaterequal};

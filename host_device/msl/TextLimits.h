@@ -5,7 +5,7 @@
 
 namespace triton_metal {
 
-/// Ends the compilation (as fatal errors of LLVM do) of a text with more than 4096 comparisons
+/// Ends the compilation (as fatal errors of LLVM do) of a text with more than 512 comparisons
 /// after each other in one expression, as in a == b == c. Clang evaluates both sides of each of
 /// them.
 void refuseLongComparisons(llvm::StringRef source);
