@@ -78,8 +78,8 @@ TEST(Effort, QuickAndOptimisedCodeGiveTheSameResultsAndCounts) {
   }
 }
 
-/// Functions that are called often stay functions in quick code: with branches, loops, arrays, tables,
-/// each other, and 64-bit numbers.
+/// Functions that are called often stay functions in quick code: with branches, loops, arrays,
+/// tables, each other, and 64-bit numbers.
 const std::string repeated = header + R"(
 constant float table[8] = {1, 2, 4, 8, 16, 32, 64, 128};
 float steps(float x, uint n) {

@@ -105,7 +105,8 @@ TEST(Constants, OfFunctionsAreLargeEnough) {
 TEST(Constants, HaveALimit) {
   std::string error =
       checkedRun("o[i] = large[index[i]];", {0, 2}, "constant int large[2147483647] = {1, 2, 3};");
-  EXPECT_NE(error.find("constant variable 'large' has 8589934588 bytes"), std::string::npos) << error;
+  EXPECT_NE(error.find("constant variable 'large' has 8589934588 bytes"), std::string::npos)
+      << error;
   for (std::string count : {"100000", "2147483647"}) {
     std::string array = "int large[" + count + "] = {1, 2, 3}; ";
     for (std::string body : {"const " + array + "o[i] = large[index[i]];",
