@@ -289,7 +289,7 @@ def test_defect_scales_are_read_below_the_last_row() -> None:
 @pytest.mark.parametrize("mode", ["affine3", "affine5", "affine6"])
 def test_defect_the_vector_of_a_thread_is_read_behind_its_end(mode: str) -> None:
     """For widths that MLX does not call it with, qdot moves its pointers further in each iteration than it reads."""
-    outside = r"outside (its array in thread memory|of the variable 'x_thread')"
+    outside = r"outside (its array 'x_thread' in thread memory|of the variable 'x_thread')"
     with pytest.raises(metal_api.LaunchError, match=outside):
         times_vector("qmv_quad", mode, 64)
 
