@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -58,6 +60,24 @@ def test_the_kernel_on_mlx_arrays(tmp_path: Path) -> None:
     assert mx.array_equal(variables["out"], expected)
     assert mx.array_equal(variables["total"], expected)
     assert mx.array_equal(variables["x"], mx.ones(98_432))
+
+
+def test_the_metal_kernel_and_what_is_said_of_it(tmp_path: Path) -> None:
+    _, rest = README.read_text().split("## Metal kernels without a Mac\n")
+    kernel, command, message = (part.split("```")[0] for part in re.split("```[a-z]+\n", rest)[1:4])
+    (tmp_path / "saxpy.metal").write_text(kernel)
+    program, *arguments = shlex.split(command)
+    assert Path(program).name == "metal-run"
+    done = subprocess.run(
+        [sys.executable, "-m", "triton_metal_host", *arguments],
+        cwd=tmp_path,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip() == message.strip()
 
 
 def snippet_runs(python: Path, folder: Path) -> None:
