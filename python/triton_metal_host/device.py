@@ -177,9 +177,11 @@ _configured = False
 
 
 def _configure_once() -> None:
-    # triton_metal sets its own directory.
-    if not _configured and "triton_metal" not in sys.modules:
-        configure(cache_directory=_cache_directory())
+    if _configured:
+        return
+    # A program may have set the directory of triton_metal, which tells the device only when it launches a kernel itself.
+    compiler = sys.modules.get("triton_metal.cache")
+    configure(cache_directory=compiler.device_dir() or None if compiler else _cache_directory())
 
 
 def _cache_directory() -> Path | None:

@@ -7,7 +7,10 @@ import os
 import resource
 import signal
 import socket
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -190,3 +193,40 @@ def test_a_home_that_is_none(tmp_path):
         # Nothing is left where the process happened to run.
         assert not (tmp_path / "relative").exists()
         assert not (tmp_path / "~").exists()
+
+
+METAL_PROGRAM = """
+import sys
+if sys.argv[1]:
+    import triton_metal
+    triton_metal.knobs.cache.dir = sys.argv[1]
+import numpy as np
+import triton_metal_host as metal
+
+device = metal.Device()
+library = device.library("kernel void k(device int *o) { *o = 1; }")
+out = np.zeros(1, np.int32)
+device.pipeline(library.function("k"), checks="bounds")(out, threads=1)
+print(out[0])
+"""
+
+
+@pytest.mark.parametrize("named", ["", "own"], ids=["alone", "with triton_metal"])
+def test_metal_kernels_are_kept_where_triton_metal_keeps_its_own(
+    tmp_path: Path, named: str
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(METAL_PROGRAM)
+    done = subprocess.run(
+        [sys.executable, str(program), str(tmp_path / named) if named else ""],
+        capture_output=True,
+        text=True,
+        env={
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "TRITON_METAL_CACHE_DIR": str(tmp_path / "variable"),
+        },
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    kept = tmp_path / (named or "variable") / "device"
+    assert any(path.is_file() for path in kept.rglob("*"))
