@@ -16,7 +16,6 @@ import argparse
 import collections
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -152,8 +151,6 @@ def main() -> int:
         "--seconds", type=float, default=float("inf"), help="begin no text after this time"
     )
     options = parser.parse_args()
-    # A job in the background starts with interrupts ignored, and so would its children.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     if options.replay:
         return replay(options.replay, options.jobs)
 

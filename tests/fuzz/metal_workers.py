@@ -109,6 +109,8 @@ class Worker:
         """The worker's own life."""
         try:
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            # A job in the background starts with interrupts ignored, and so would its children.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             # Other workers' pipes must not stay open here.
             for descriptor in map(int, os.listdir("/proc/self/fd")):
                 if descriptor > 2 and descriptor not in (ask, answer):

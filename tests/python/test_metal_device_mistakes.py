@@ -181,6 +181,7 @@ import os, signal, threading, time
 import numpy as np
 import triton_metal_host as metal
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores interrupts
 device = metal.Device()
 endless = device.pipeline(device.library(
     "kernel void f(device int *o) { while (o[1] == 0) o[0] += 1; }").function("f"))
