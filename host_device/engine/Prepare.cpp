@@ -26,7 +26,6 @@
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
-#include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/FixIrreducible.h"
@@ -217,18 +216,14 @@ static void simplify(PassRunner &runner, Function &function, const CodeOptions &
   keepOnlyFullUnrolling(asked);
   {
     FunctionPassManager passes;
-    passes.addPass(DefineValuesPass());
-    passes.addPass(SROAPass(SROAOptions::ModifyCFG));
-    passes.addPass(DefineValuesPass());
+    addVariablesToRegisters(passes);
     passes.addPass(EarlyCSEPass());
     passes.addPass(SimplifyCFGPass());
     passes.addPass(InstSimplifyPass());
     passes.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
     passes.addPass(LimitUnrollingPass(options.count || options.portable));
     passes.addPass(LoopUnrollPass(asked));
-    passes.addPass(DefineValuesPass());
-    passes.addPass(SROAPass(SROAOptions::ModifyCFG));
-    passes.addPass(DefineValuesPass());
+    addVariablesToRegisters(passes);
     passes.addPass(EarlyCSEPass(true));
     passes.addPass(SimplifyCFGPass());
     passes.addPass(InstSimplifyPass());
@@ -277,9 +272,7 @@ static void optimize(PassRunner &runner, Function &function, bool isQuick) {
       passes.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass(/*WidenIndVars=*/false)));
     }
     passes.addPass(LoopUnrollPass(small));
-    passes.addPass(DefineValuesPass());
-    passes.addPass(SROAPass(SROAOptions::ModifyCFG));
-    passes.addPass(DefineValuesPass());
+    addVariablesToRegisters(passes);
     passes.addPass(GVNPass());
     passes.addPass(DefineValuesPass());
     passes.addPass(CombineInstructionsPass());

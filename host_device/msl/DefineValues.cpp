@@ -9,6 +9,7 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Scalar/SROA.h"
 
 using namespace llvm;
 
@@ -106,6 +107,12 @@ PreservedAnalyses DefineValuesPass::run(Function &function, FunctionAnalysisMana
   PreservedAnalyses preserved;
   preserved.preserveSet<CFGAnalyses>();
   return preserved;
+}
+
+void addVariablesToRegisters(FunctionPassManager &passes) {
+  passes.addPass(DefineValuesPass());
+  passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+  passes.addPass(DefineValuesPass());
 }
 
 } // namespace triton_metal

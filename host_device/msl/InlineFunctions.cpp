@@ -10,7 +10,6 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
-#include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
@@ -68,9 +67,7 @@ void inlineSimplified(Module &module) {
       continue; // simplified where it will be
     FunctionPassManager passes;
     passes.addPass(ExpandCopiesPass());
-    passes.addPass(DefineValuesPass());
-    passes.addPass(SROAPass(SROAOptions::ModifyCFG));
-    passes.addPass(DefineValuesPass());
+    addVariablesToRegisters(passes);
     passes.addPass(EarlyCSEPass());
     passes.addPass(SimplifyCFGPass());
     runner.run(*function, std::move(passes));

@@ -30,7 +30,6 @@
 #include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Scalar/LowerExpectIntrinsic.h"
-#include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Scalar/TailRecursionElimination.h"
@@ -241,9 +240,7 @@ void prepareOverflow(Module &module) {
       continue;
     FunctionPassManager manager;
     manager.addPass(ExpandCopiesPass());
-    manager.addPass(DefineValuesPass());
-    manager.addPass(SROAPass(SROAOptions::ModifyCFG));
-    manager.addPass(DefineValuesPass());
+    addVariablesToRegisters(manager);
     runner.run(function, std::move(manager));
     pessimizeOverflow(function);
   }
@@ -300,9 +297,7 @@ void loopTailCalls(Module &module) {
     if (!callsItself)
       continue;
     FunctionPassManager manager;
-    manager.addPass(DefineValuesPass());
-    manager.addPass(SROAPass(SROAOptions::ModifyCFG));
-    manager.addPass(DefineValuesPass());
+    addVariablesToRegisters(manager);
     manager.addPass(SimplifyCFGPass());
     manager.addPass(TailCallElimPass());
     runner.run(function, std::move(manager));
@@ -336,18 +331,18 @@ struct InferSpacesPass : PassInfoMixin<InferSpacesPass> {
   }
 };
 
+/// The instructions that are counted and checked are those of the text. Others only have to be few.
+bool isMeasured(const MslOptions &options) {
+  return options.count || options.portable || options.checks.any();
+}
+
 /// Simplifies to a form that is the same on every machine: no pass in here asks the target for
 /// costs.
 void simplify(Module &module, const MslOptions &options) {
-  // The instructions that are counted and checked are those of the text. Others only have to be
-  // few.
-  bool isMeasured = options.count || options.portable || options.checks.any();
   FunctionPassManager clean;
   clean.addPass(LowerExpectIntrinsicPass());
   clean.addPass(ExpandCopiesPass());
-  clean.addPass(DefineValuesPass());
-  clean.addPass(SROAPass(SROAOptions::ModifyCFG));
-  clean.addPass(DefineValuesPass());
+  addVariablesToRegisters(clean);
   clean.addPass(InferSpacesPass());
   clean.addPass(EarlyCSEPass());
   clean.addPass(SimplifyCFGPass());
@@ -356,13 +351,11 @@ void simplify(Module &module, const MslOptions &options) {
     clean.addPass(DropChecksPass());
   // Arrays become registers if their only indices come from `#pragma unroll` loops.
   addLoopPass(clean, LoopRotatePass());
-  if (isMeasured)
+  if (isMeasured(options))
     addLoopPass(clean, IndVarSimplifyPass());
   clean.addPass(LimitUnrollingPass(options.count || options.portable));
   addLoopPass(clean, LoopFullUnrollPass());
-  clean.addPass(DefineValuesPass());
-  clean.addPass(SROAPass(SROAOptions::ModifyCFG));
-  clean.addPass(DefineValuesPass());
+  addVariablesToRegisters(clean);
   clean.addPass(InferSpacesPass());
   clean.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
   clean.addPass(CombineInstructionsPass());
@@ -374,7 +367,7 @@ void simplify(Module &module, const MslOptions &options) {
   clean.addPass(EarlyCSEPass());
   clean.addPass(ADCEPass());
 
-  if (!isMeasured)
+  if (!isMeasured(options))
     inlineSimplified(module);
   ModulePassManager manager;
   manager.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
@@ -621,7 +614,7 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   if (Error error = checkSize(module, entries))
     return error;
   // Counters and any values are for each instruction of the kernel.
-  if (!options.count && !options.portable && !options.checks.any())
+  if (!isMeasured(options))
     keepLongFunctions(module, entries);
   inlineEverything(module, entries);
   // Clang keeps some globals for the linker, which is not used here.

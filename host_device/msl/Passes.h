@@ -53,6 +53,9 @@ struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 
+/// Has variables become registers, and gives what is undefined in them its value, before and after.
+void addVariablesToRegisters(llvm::FunctionPassManager &passes);
+
 /// Inlines all functions that are to be inlined, each after it was simplified. The code that
 /// results differs from that of inlining first: where instructions are counted or checked, they are
 /// those of the text.
