@@ -215,6 +215,12 @@ LinearLayout LinearLayout::simdgroupOperand(ArrayRef<int64_t> shape, msl::Matrix
   return fragments(shape, instruction.getOperand(operandIndex), rows, columns, dims);
 }
 
+LinearLayout LinearLayout::simdgroupFragment(msl::MatrixShape instruction, unsigned operandIndex) {
+  msl::FragmentShape fragment = instruction.getOperand(operandIndex);
+  return fragments({fragment.rows, fragment.columns}, fragment, fragment.rows, fragment.columns,
+                   {});
+}
+
 //===----------------------------------------------------------------------===//
 // Access
 //===----------------------------------------------------------------------===//

@@ -78,6 +78,8 @@ public:
   static LinearLayout simdgroupOperand(llvm::ArrayRef<int64_t> shape, msl::MatrixShape instruction,
                                        unsigned operandIndex, llvm::ArrayRef<unsigned> simdgroups,
                                        unsigned numSimdgroups);
+  /// One fragment of operand A (operandIndex 0, [m][k]) or B (1, [k][n]).
+  static LinearLayout simdgroupFragment(msl::MatrixShape instruction, unsigned operandIndex);
 
   //===--- Access
   //---------------------------------------------------------------------------------===//

@@ -324,8 +324,8 @@ private:
     int32_t stride = 0, batchStride = 0;
   };
 
-  /// Where this SIMD-group's rows (of a, index 0) or columns (of b) begin; nothing if the operand
-  /// is in registers.
+  /// This thread's first element of its SIMD-group's rows (of a, index 0) or columns (of b);
+  /// nothing if the operand is in registers.
   static Operand inTile(RegisterBuilder &builder, ttm::MMAOp op, unsigned index, Value operand,
                         Value memory, Value slot, int64_t simdgroupsAlongBatch) {
     auto tile = dyn_cast<ttm::TileType>(operand.getType());
@@ -342,7 +342,14 @@ private:
       return uint32_t(coordinates[coordinates.size() - 2 + index] * step + batch * matrix);
     });
     std::string name = tileName(memory) + (index == 0 ? "_rows" : "_columns");
-    Value begin = builder.threadIndex(SmallVector<uint32_t>(kLaneBits, 0), begins);
+    LinearLayout fragment = LinearLayout::simdgroupFragment(op.getInstruction(), index);
+    auto lanes = llvm::map_to_vector(fragment.getLaneBases(), [&](uint32_t base) {
+      LinearLayout::Shape at = fragment.toCoordinates(base);
+      if (transposed)
+        std::swap(at[0], at[1]);
+      return uint32_t(at[0] * tile.getRowStride() + at[1]);
+    });
+    Value begin = builder.threadIndex(lanes, begins);
     memory = slotOf(builder, tile, memory, slot);
     OpBuilder &plain = builder;
     if (!matchPattern(begin, m_Zero()))

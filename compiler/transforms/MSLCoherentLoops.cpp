@@ -38,7 +38,7 @@ private:
   void visit(LoopLikeOpInterface loop) {
     SmallVector<MemoryAccess> found, reads, writes;
     loop->walk([&](MemoryAccessOpInterface op) {
-      // simdgroup_load takes no coherent pointer. Its operands are ordered by barriers.
+      // The operands of products are ordered by barriers.
       if (!isa<MmaOp>(op))
         op.getAccesses(found);
     });

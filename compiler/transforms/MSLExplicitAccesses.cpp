@@ -134,11 +134,6 @@ LogicalResult TypeExplicator::convertMsl(Operation *op) {
         add.getOffsetMutable().assign(getOffset(op, add.getOffset()));
         return success();
       })
-      .Case([&](MatrixLoadOp load) {
-        if (load.getOffset())
-          load.getOffsetMutable().assign(getOffset(op, load.getOffset()));
-        return success();
-      })
       .Case([&](FillOp fill) {
         fill.getValueMutable().assign(getNumber(fill.getValue()));
         return success();

@@ -151,8 +151,7 @@ bool TypeExplicator::wantsSigned(Value value) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     if (isa<arith::DivSIOp, arith::RemSIOp, arith::ShRSIOp, arith::MinSIOp, arith::MaxSIOp,
-            arith::ExtSIOp, arith::SIToFPOp, PtrAddOp, ReadOp, WriteOp, SetOp, VarOp, MatrixLoadOp>(
-            user))
+            arith::ExtSIOp, arith::SIToFPOp, PtrAddOp, ReadOp, WriteOp, SetOp, VarOp>(user))
       return true;
     if (auto loop = dyn_cast<msl::ForOp>(user); loop && !loop.getIsUnsigned())
       return true;

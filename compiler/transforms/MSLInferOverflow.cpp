@@ -33,8 +33,6 @@ Value getOffset(Operation *op) {
     return read.getOffset();
   if (auto write = dyn_cast<WriteOp>(op))
     return write.getOffset();
-  if (auto load = dyn_cast<MatrixLoadOp>(op))
-    return load.getOffset();
   if (auto atomic = dyn_cast<AtomicOpInterface>(op))
     return atomic.getElementOffsets();
   return {};

@@ -1,5 +1,6 @@
 // Products of simdgroup matrices, fragment by fragment: see Passes.td.
 
+#include "analysis/LinearLayout.h"
 #include "transforms/MSLArrays.h"
 #include "transforms/Passes.h"
 
@@ -18,6 +19,7 @@ namespace {
 /// A factor in memory: `index` is 0 for a, 1 for b.
 struct Factor {
   unsigned index;
+  /// To this thread's first element of the first fragment.
   Value pointer;
   int64_t count, stride;
   bool transposed;
@@ -113,11 +115,43 @@ private:
       Value row = rowsAreK ? kIndex : index, column = rowsAreK ? index : kIndex;
       Value offset =
           add(factor.begin, add(scale(row, rows * factor.stride), scale(column, columns)));
-      MatrixLoadOp::create(builder, loc, factor.pointer, offset, fragments,
-                           getIndex(fragments, index), builder.getI32IntegerAttr(factor.stride),
-                           factor.transposed ? builder.getUnitAttr() : UnitAttr());
+      SetOp::create(builder, loc, readElements(factor, offset), fragments,
+                    getIndex(fragments, index), Value());
     });
     return fragments;
+  }
+
+  /// This thread's elements of the fragment at an offset.
+  Value readElements(const Factor &factor, Value offset) {
+    Type element = cast<PtrType>(factor.pointer.getType()).getElementType();
+    triton_metal::LinearLayout layout =
+        triton_metal::LinearLayout::simdgroupFragment(op.getInstruction(), factor.index);
+    int64_t count = layout.getNumRegisters();
+    SmallVector<int64_t> places;
+    for (uint32_t reg = 0; reg < count; ++reg) {
+      triton_metal::LinearLayout::Shape at = layout.toCoordinates(layout.apply({reg, 0, 0}));
+      places.push_back(factor.transposed ? at[1] * factor.stride + at[0]
+                                         : at[0] * factor.stride + at[1]);
+    }
+    // Neighbours are one access: rows begin where one of their width may.
+    int64_t width = 1;
+    while (width < 4 && 2 * width <= count && factor.stride % (2 * width) == 0 &&
+           llvm::all_of(llvm::seq<int64_t>(0, count), [&](int64_t reg) {
+             return places[reg] == places[reg / (2 * width) * (2 * width)] + reg % (2 * width);
+           }))
+      width *= 2;
+    Type chunk = width == 1 ? element : VectorType::get(width, element);
+    SmallVector<Value> elements;
+    for (int64_t reg = 0; reg < count; reg += width) {
+      Value at = offset;
+      if (places[reg])
+        at = add(at, createConstant(builder, loc, places[reg], builder.getI32Type()));
+      elements.push_back(ReadOp::create(builder, loc, chunk, factor.pointer, at, Value(), Value(),
+                                        /*is_volatile=*/false));
+    }
+    if (elements.size() == 1)
+      return elements.front();
+    return VectorOp::create(builder, loc, VectorType::get(count, element), elements);
   }
 
   MatrixProductOp op;

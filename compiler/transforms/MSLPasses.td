@@ -502,10 +502,12 @@ def MSLLowerMma : Pass<"msl-lower-mma", "::mlir::ModuleOp"> {
     ```
     becomes
     ```mlir
-    msl.matrix_load %a stride 8, %fa
-    msl.unroll %n = 0 to 2 { msl.matrix_load %b[%bn] stride 16, %fb[%n] }
+    msl.set (msl.read %a : vector<2xf16>), %fa
+    msl.unroll %n = 0 to 2 { msl.set (msl.read %b[%bn] : vector<2xf16>), %fb[%n] }
     msl.unroll %n = 0 to 2 { msl.multiply_accumulate %acc[%n], %fa, %fb[%n] }
     ```
+    Each thread reads its own elements of a fragment, so that only constants are added to its pointer. `simdgroup_load`
+    would compute the thread's place in each fragment again.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

@@ -289,8 +289,6 @@ std::string triton_metal::msl::getVariableName(VarOp variable) {
     if (auto multiply = dyn_cast<MatrixMultiplyOpInterface>(user);
         multiply && multiply.getAcc() == variable.getResult())
       return "product";
-    if (auto load = dyn_cast<MatrixLoadOp>(user); load && load.getArray() == variable.getResult())
-      return getStem(load.getBase()) + "_fragment";
     auto set = dyn_cast<SetOp>(user);
     if (!set || set.getArray() != variable.getResult() ||
         matchPattern(set.getValue(), m_Constant()))

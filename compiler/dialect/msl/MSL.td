@@ -681,7 +681,7 @@ def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMetho
   let description = [{
     `instruction` is the shape of the instruction, and with it that of the fragments; `m`, `n` and `k` count them. The
     registers of a fragment follow each other, and so do the accumulator's fragments, n inner. `a` (and `b`) is a threadgroup
-    or device pointer to this SIMD-group's first fragment with `a_stride` elements from row to row (`a_transposed`: the tile
+    or device pointer to this thread's first element of its SIMD-group's first fragment, with `a_stride` elements from row to row (`a_transposed`: the tile
     is stored as [k][m]), or fragments in registers, k-fragments (n-fragments for `b`) inner.
 
     The accumulator may have `batches` matrices, one after the other. `batch` of them, from `first_batch` on, get products.

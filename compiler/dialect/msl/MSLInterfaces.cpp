@@ -40,9 +40,6 @@ void ReadOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
 void WriteOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
   accesses.push_back({MemoryAccess::Write, getBase(), getOffset()});
 }
-void MatrixLoadOp::getAccesses(SmallVectorImpl<MemoryAccess> &accesses) {
-  accesses.push_back({MemoryAccess::Read, getBase(), Value()});
-}
 
 Value LoadOp::getFullCondition() { return getFull(); }
 Value StoreOp::getFullCondition() { return getFull(); }

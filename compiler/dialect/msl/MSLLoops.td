@@ -225,17 +225,6 @@ def MSL_FillOp : MSL_Op<"fill", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$value `,` $array (`[` custom<Index>($index, type($index))^ `]`)? attr-dict `:` type($value) `,` type($array)";
 }
 
-def MSL_MatrixLoadOp : MSL_Op<"matrix_load", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
-    AttrSizedOperandSegments]> {
-  let summary = "loads a simdgroup matrix from base + offset: simdgroup_load";
-  let arguments = (ins MSL_PtrType:$base, Optional<MSL_Index>:$offset, MSL_MatrixArray:$array, Optional<MSL_Index>:$index,
-                   I32Attr:$stride, UnitAttr:$transposed);
-  let assemblyFormat = [{
-    $base (`[` custom<Index>($offset, type($offset))^ `]`)? `stride` $stride (`transposed` $transposed^)? `,` $array (`[` custom<Index>($index, type($index))^ `]`)?
-    attr-dict `:` type($base) `,` type($array)
-  }];
-}
-
 def MSL_MultiplyAccumulateOp : MSL_Op<"multiply_accumulate", [MemoryEffects<[MemRead, MemWrite]>,
     DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInterface>, AttrSizedOperandSegments]> {
   let summary = "acc[i] += a[j] * b[k] on simdgroup matrices: one instruction";

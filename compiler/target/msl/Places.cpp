@@ -12,7 +12,7 @@ static constexpr char noteBegin = '\x01', noteEnd = '\x02';
 
 /// The kind of access of an operation that can fail at run time; null for other operations.
 static const char *kindOf(Operation *op) {
-  if (isa<ReadOp, MatrixLoadOp>(op))
+  if (isa<ReadOp>(op))
     return "load";
   if (isa<WriteOp>(op))
     return "store";

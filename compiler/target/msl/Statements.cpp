@@ -279,15 +279,6 @@ void KernelPrinter::printOp(Operation *op) {
              getTypeName(fill.getValue().getType()) + ", " + std::to_string(shape.columns) + ", " +
              std::to_string(shape.rows) + ">(" + get(fill.getValue()).text + ");");
       })
-      .Case([&](MatrixLoadOp load) {
-        if (getQualifiers(load.getBase()).isCoherent)
-          return (void)refuse(op, "would read what other programs write through a function that "
-                                  "does not see it");
-        line("simdgroup_load(" + getMatrix(load.getArray(), load.getIndex()) + ", " +
-             getAddress(load.getBase(), load.getOffset()).text + ", " +
-             std::to_string(load.getStride()) + (load.getTransposed() ? ", ulong2(0), true" : "") +
-             ");");
-      })
       .Case([&](MultiplyAccumulateOp multiply) {
         std::string acc = getMatrix(multiply.getAcc(), multiply.getAccIndex());
         line("simdgroup_multiply_accumulate(" + acc + ", " +

@@ -97,11 +97,11 @@
 // CHECK-NEXT:       simdgroup_half8x8 a_fragment[4];
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j)
-// CHECK-NEXT:         simdgroup_load(a_fragment[j], a_tile_sm + j * 320 + i * 8, 40);
+// CHECK-NEXT:         elements(a_fragment[j]) = *(threadgroup const half2 *)(a_tile_sm + j * 320 + i * 8);
 // CHECK-NEXT:       simdgroup_half8x8 b_fragment[4];
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j)
-// CHECK-NEXT:         simdgroup_load(b_fragment[j], b_tile_sn + i * 576 + j * 8, 72);
+// CHECK-NEXT:         elements(b_fragment[j]) = *(threadgroup const half2 *)(b_tile_sn + i * 576 + j * 8);
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j) {
 // CHECK-NEXT:         #pragma unroll

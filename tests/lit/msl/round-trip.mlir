@@ -65,8 +65,6 @@ msl.kernel @loops(%x: !msl.ptr<f16, device>) threads 32 {
     %e = msl.get %v[%i] element %c2 : !msl.array<2xvector<4xf16>> -> f16
     // CHECK: msl.fill {{.*}}, {{.*}}[{{.*}}] : f16, <2x!msl.matrix<8x8xf16>>
     msl.fill %e, %a[%i] : f16, !msl.array<2x!msl.matrix<8x8xf16>>
-    // CHECK: msl.matrix_load %arg0[{{.*}}] stride 64 transposed, {{.*}}[{{.*}}] : <f16, device>, <2x!msl.matrix<8x8xf16>>
-    msl.matrix_load %x[%i] stride 64 transposed, %a[%i] : !msl.ptr<f16, device>, !msl.array<2x!msl.matrix<8x8xf16>>
     // CHECK: msl.write {{.*}}, %arg0 : f16, <f16, device>
     msl.write %e, %x : f16, !msl.ptr<f16, device>
   }

@@ -11,14 +11,20 @@
 // CHECK:           %[[V5:.*]] = arith.muli %[[ARG2]], %c128_i32 overflow<nsw> : i32
 // CHECK:           %[[V6:.*]] = arith.muli %[[ARG1]], %c8_i32 overflow<nsw> : i32
 // CHECK-NEXT:      %[[V7:.*]] = arith.addi %[[V5]], %[[V6]] overflow<nsw> : i32
-// CHECK-NEXT:      msl.matrix_load %[[V0]][%[[V7]]] stride 16, %[[V3]][%[[ARG2]]] : <f16, threadgroup>, <2x!msl.matrix<8x8xf16>>
+// CHECK-NEXT:      %[[V8:.*]] = msl.read %[[V0]][%[[V7]] : i32] : <f16, threadgroup> -> vector<2xf16>
+// CHECK-NEXT:      msl.set %[[V8]], %[[V3]][%[[ARG2]]] : vector<2xf16>, <2x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %[[V4:.*]] = msl.var : <2x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:    msl.unroll %[[ARG2]] = 0 to 2 {
 // CHECK:           %[[V5]] = arith.muli %[[ARG2]], %c128_i32 overflow<nsw> : i32
 // CHECK:           %[[V6]] = arith.muli %[[ARG1]], %c8_i32 overflow<nsw> : i32
 // CHECK-NEXT:      %[[V7]] = arith.addi %[[V5]], %[[V6]] overflow<nsw> : i32
-// CHECK-NEXT:      msl.matrix_load %[[V1]][%[[V7]]] stride 16 transposed, %[[V4]][%[[ARG2]]] : <f16, threadgroup>, <2x!msl.matrix<8x8xf16>>
+// Neighbours of a transposed fragment are in different rows.
+// CHECK-NEXT:      %[[E0:.*]] = msl.read %[[V1]][%[[V7]] : i32] : <f16, threadgroup> -> f16
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[V7]], %c16_i32 overflow<nsw> : i32
+// CHECK-NEXT:      %[[E1:.*]] = msl.read %[[V1]][%[[NEXT]] : i32] : <f16, threadgroup> -> f16
+// CHECK-NEXT:      %[[BOTH:.*]] = msl.vector %[[E0]], %[[E1]] : f16, f16 -> vector<2xf16>
+// CHECK-NEXT:      msl.set %[[BOTH]], %[[V4]][%[[ARG2]]] : vector<2xf16>, <2x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:    }
 // CHECK-NEXT:    msl.unroll %[[ARG2]] = 0 to 2 {
 // CHECK-NEXT:      msl.unroll %[[ARG3:.*]] = 0 to 2 {
@@ -47,7 +53,8 @@ msl.kernel @in_memory(%n: i32) threads 32 {
 // CHECK-NEXT:  msl.unroll %[[ARG1:.*]] = 0 to 2 {
 // CHECK-NEXT:    %[[V3:.*]] = msl.var : <1x!msl.matrix<8x8xf16>>
 // CHECK:         %[[V4:.*]] = arith.muli %[[ARG1]], %c64_i32 overflow<nsw> : i32
-// CHECK-NEXT:    msl.matrix_load %[[V1]][%[[V4]]] stride 8, %[[V3]] : <f16, threadgroup>, <1x!msl.matrix<8x8xf16>>
+// CHECK-NEXT:    %[[V5:.*]] = msl.read %[[V1]][%[[V4]] : i32] : <f16, threadgroup> -> vector<2xf16>
+// CHECK-NEXT:    msl.set %[[V5]], %[[V3]] : vector<2xf16>, <1x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:    msl.multiply_accumulate %[[V2]], %[[V0]][%[[ARG1]]], %[[V3]] : <1x!msl.matrix<8x8xf32>>, <2x!msl.matrix<8x8xf16>>, <1x!msl.matrix<8x8xf16>>
 // CHECK-NEXT:  }
 msl.kernel @in_registers(%n: i32) threads 32 {
@@ -69,13 +76,18 @@ msl.kernel @in_registers(%n: i32) threads 32 {
 // CHECK:       msl.unroll %[[K:.*]] = 0 to 2 {
 // CHECK-NEXT:    %[[AF:.*]] = msl.var : <1x!msl.matrix<16x16xf16>>
 // CHECK:         %[[AT:.*]] = arith.muli %[[K]], %c16_i32 overflow<nsw> : i32
-// CHECK-NEXT:    msl.matrix_load %[[A]][%[[AT]]] stride 32, %[[AF]] : <f16, threadgroup>, <1x!msl.matrix<16x16xf16>>
+// CHECK-NEXT:    %[[LOW:.*]] = msl.read %[[A]][%[[AT]] : i32] : <f16, threadgroup> -> vector<4xf16>
+// CHECK:         %[[AT8:.*]] = arith.addi %[[AT]], %c256_i32 overflow<nsw> : i32
+// CHECK-NEXT:    %[[HIGH:.*]] = msl.read %[[A]][%[[AT8]] : i32] : <f16, threadgroup> -> vector<4xf16>
+// CHECK-NEXT:    %[[ALL:.*]] = msl.vector %[[LOW]], %[[HIGH]] : vector<4xf16>, vector<4xf16> -> vector<8xf16>
+// CHECK-NEXT:    msl.set %[[ALL]], %[[AF]] : vector<8xf16>, <1x!msl.matrix<16x16xf16>>
 // CHECK-NEXT:    %[[BF:.*]] = msl.var : <2x!msl.matrix<16x32xf16>>
 // CHECK-NEXT:    msl.unroll %[[N:.*]] = 0 to 2 {
 // CHECK:           %[[ROW:.*]] = arith.muli %[[K]], %c1024_i32 overflow<nsw> : i32
 // CHECK:           %[[COLUMN:.*]] = arith.muli %[[N]], %c32_i32 overflow<nsw> : i32
 // CHECK-NEXT:      %[[BT:.*]] = arith.addi %[[ROW]], %[[COLUMN]] overflow<nsw> : i32
-// CHECK-NEXT:      msl.matrix_load %[[B]][%[[BT]]] stride 64, %[[BF]][%[[N]]] : <f16, threadgroup>, <2x!msl.matrix<16x32xf16>>
+// CHECK-NEXT:      msl.read %[[B]][%[[BT]] : i32] : <f16, threadgroup> -> vector<4xf16>
+// CHECK:           msl.set %{{.*}}, %[[BF]][%[[N]]] : vector<16xf16>, <2x!msl.matrix<16x32xf16>>
 // CHECK-NEXT:    }
 // CHECK-NEXT:    msl.unroll %[[J:.*]] = 0 to 2 {
 // CHECK:           msl.multiply_accumulate %[[ACC]][%[[J]]], %[[AF]], %[[BF]][%[[J]]] : <2x!msl.matrix<16x32xf32>>, <1x!msl.matrix<16x16xf16>>, <2x!msl.matrix<16x32xf16>>
@@ -96,9 +108,9 @@ msl.kernel @larger_instruction(%n: i32) threads 32 {
 // CHECK-NEXT:  msl.unroll %[[BATCH:.*]] = 0 to 2 {
 // CHECK:         %[[FIRST:.*]] = arith.addi %[[BATCH]], %c2_i32 overflow<nsw> : i32
 // CHECK:         %[[A:.*]] = arith.muli %[[BATCH]], %c128_i32 overflow<nsw> : i32
-// CHECK:         msl.matrix_load %{{.*}}[%[[A]]] stride 8
+// CHECK:         msl.read %{{.*}}[%[[A]] : i32] : <f16, threadgroup> -> vector<2xf16>
 // CHECK:         %[[B:.*]] = arith.muli %[[BATCH]], %c256_i32 overflow<nsw> : i32
-// CHECK:         msl.matrix_load %{{.*}}[%[[B]]] stride 16
+// CHECK:         msl.read %{{.*}}[%[[B]] : i32] : <f16, threadgroup> -> vector<2xf16>
 // CHECK:         msl.multiply_accumulate %[[ACC]][%[[FIRST]]]
 msl.kernel @batch(%n: i32) threads 32 {
   %a = msl.alloc "a", 256 at 0 : !msl.ptr<f16, threadgroup>

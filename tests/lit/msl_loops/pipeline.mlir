@@ -176,7 +176,7 @@ msl.kernel @moved_by_carried_numbers(%y: !msl.ptr<i32, device>, %n: i32) threads
 // CHECK-NOT:     msl.var : <2x!msl.matrix<8x8xf32>>
 // CHECK:         msl.get %[[ACC]]
 // CHECK:         msl.set {{.*}}, %[[ACC]]
-// CHECK:         msl.matrix_load
+// CHECK:         msl.read %{{.*}} : <f16, threadgroup> -> vector<2xf16>
 // CHECK:         msl.multiply_accumulate %[[ACC]]
 msl.kernel @scaled_products(%y: !msl.ptr<f32, device>, %n: i32, %f: f32) threads 32 {
   %zero = arith.constant 0 : i32

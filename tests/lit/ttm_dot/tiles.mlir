@@ -70,7 +70,10 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK: %[[B:.*]] = msl.alloc "tile", 256 : <f16, threadgroup>
   // CHECK: %[[A:.*]] = msl.load %arg0
   // CHECK: %[[PART:.*]] = msl.permute_registers %[[A]] {bases = array<i64: 1, 2>, offset = 4 : i64} : vector<8xf16> -> vector<4xf16>
-  // CHECK: msl.mma <8x8x8> %{{.*}}, %[[PART]], %[[B]] {{{.*}}k = 2 : i32, m = 1 : i32, n = 2 : i32}
+  // This thread's first element: two columns for a bit of the lane, rows of 16.
+  // CHECK: %[[FIRST:.*]] = msl.thread_index lanes [2, 16, 32, 4, 64] simdgroups [0, 0]
+  // CHECK: %[[ELEMENTS:.*]] = msl.ptr_add %[[B]], %[[FIRST]]
+  // CHECK: msl.mma <8x8x8> %{{.*}}, %[[PART]], %[[ELEMENTS]] {{{.*}}k = 2 : i32, m = 1 : i32, n = 2 : i32}
   tt.func public @registers(%p: !tt.ptr<f16>, %o: !tt.ptr<f32>) {
     %zero = arith.constant dense<0.0> : tensor<32x16xf32, #narrow>
     %i = arith.constant dense<0> : tensor<32x32xi32, #operand>
