@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mlx_kernels import NEEDS_MLX
+from mlx_kernels.parameters import attention_params
 from mlx_kernels.running import (
     assert_close,
     blank,
@@ -17,7 +18,6 @@ from mlx_kernels.running import (
     launch,
     metal,
     numbers,
-    raw,
 )
 
 pytestmark = NEEDS_MLX
@@ -36,11 +36,6 @@ def exact_attention(q, k, v, scale, mask=None, sinks=None) -> np.ndarray:
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
     return weights[..., : k.shape[2]] @ np.repeat(v, shared, 1)
-
-
-def heads(shape: tuple[int, ...]) -> np.ndarray:
-    _, h, length, width = shape
-    return i64(h * length * width, length * width, width)
 
 
 @pytest.mark.parametrize(
@@ -64,20 +59,7 @@ def test_tiled(generation: str, t: str, lengths: tuple[int, int], mode: str) -> 
     shape_q, shape_k = (2, 4, queries, 64), (2, 2, keys, 64)
     q, k, v = numbers(shape_q, t, 1), numbers(shape_k, t, 2), numbers(shape_k, t, 3)
     scale = 0.125
-    params = raw(
-        i32(2, 4, 64, queries, keys, 2),
-        f32(scale),
-        i32(
-            -(-queries // bq),
-            -(-keys // bk),
-            queries // bq,
-            keys // bk,
-            queries % bq,
-            keys % bk,
-            keys - queries,
-        ),
-        *(heads(shape) for shape in (shape_q, shape_k, shape_k, shape_q)),
-    )
+    params = attention_params(shape_q, shape_k, scale, bq, bk)
     buffers = {0: encode(q, t), 1: encode(k, t), 2: encode(v, t), 3: blank(shape_q, t), 4: params}
     mask = sinks = None
     mask_type = t

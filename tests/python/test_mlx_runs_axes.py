@@ -8,6 +8,7 @@ import triton_metal_host as metal_api
 
 from mlx_kernels import NEEDS_MLX
 from mlx_kernels.family import TYPES, WIDE
+from mlx_kernels.parameters import column_arguments
 from mlx_kernels.reductions import reduction_operations, scan_operations
 from mlx_kernels.running import (
     assert_close,
@@ -186,25 +187,10 @@ def reduce_columns(kernel: str, shape, axes, n: int, index: str, checks: str | N
     x = numbers(shape, "float16", 1)
     x = np.rint(x * 4)
     exact = x.sum(axes)
-    kept = [a for a in range(x.ndim - 1) if a not in axes]
-    strides = np.array(x.strides, np.int64) // x.itemsize
-    stride, size = int(strides[axes[-1]]), x.shape[axes[-1]]
+    buffers = {0: encode(x, "float16"), 1: blank(exact.shape, "float16")}
+    buffers |= column_arguments(x, axes)
+    stride = int(buffers[3][0])
     outer = list(axes)
-    # MLX takes the last reduced axis into the loop over the others.
-    kept = [a for a in kept if strides[a] >= stride]
-    buffers = {
-        0: encode(x, "float16"),
-        1: blank(exact.shape, "float16"),
-        2: i64(size),
-        3: i64(stride),
-        4: i32(*[x.shape[a] for a in kept] or [0]),
-        5: i64(*strides[kept]) if kept else i64(0),
-        6: i32(len(kept)),
-        7: i32(*[x.shape[a] for a in outer]),
-        8: i64(*strides[outer]),
-        9: i32(len(outer)),
-        10: i64(int(np.prod([x.shape[a] for a in outer[:-1]]))),
-    }
     columns = exact.size // stride
     if kernel == "col_reduce_small":
         blocks = -(-stride // 4)

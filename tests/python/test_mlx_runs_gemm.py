@@ -8,6 +8,7 @@ import triton_metal_host as metal_api
 
 from mlx_kernels import NEEDS_MLX
 from mlx_kernels.matrices import TRANSPOSITIONS
+from mlx_kernels.parameters import gemm_params, tiles
 from mlx_kernels.running import (
     assert_close,
     blank,
@@ -30,10 +31,6 @@ ALL_FLOATS = pytest.mark.parametrize("t", ["float32", "float16", "bfloat16"])
 BOTH = pytest.mark.parametrize("generation", GENERATIONS)
 
 
-def tiles(size: int, tile: int) -> int:
-    return -(-size // tile)
-
-
 def operands(m: int, n: int, k: int, t: str, transposition: str, batch: tuple[int, ...] = ()):
     """Both operands as they are stored, their leading dimensions, and the exact product."""
     a, b = numbers((*batch, m, k), t, 1), numbers((*batch, k, n), t, 2)
@@ -41,15 +38,6 @@ def operands(m: int, n: int, k: int, t: str, transposition: str, batch: tuple[in
     stored_a = np.swapaxes(a, -1, -2) if left else a
     stored_b = np.swapaxes(b, -1, -2) if right else b
     return encode(stored_a, t), encode(stored_b, t), m if left else k, k if right else n, a @ b
-
-
-def gemm_params(m, n, k, lda, ldb, tile, strides=(0, 0, 0), swizzle=0, batch_ndim=0) -> np.ndarray:
-    bm, bn, bk = tile[:3]
-    return raw(
-        i32(m, n, k, lda, ldb, n, tiles(n, bn), tiles(m, bm)),
-        i64(*strides),
-        i32(swizzle, k // bk, batch_ndim, 0),
-    )
 
 
 @BOTH

@@ -8,6 +8,7 @@ import triton_metal_host as metal_api
 
 from mlx_kernels import source_folder
 from mlx_kernels.convolution import Convolution
+from mlx_kernels.parameters import threads_for
 from mlx_kernels.running import (
     assert_close,
     blank,
@@ -51,10 +52,6 @@ def assert_near(out: np.ndarray, exact: np.ndarray, t: str) -> None:
 
 #: Elements of a row, with a whole row in a threadgroup and in a loop; a multiple of what a thread reads, or not.
 ROWS = pytest.mark.parametrize(("looped", "size"), [(False, 1000), (False, 77), (True, 4999)])
-
-
-def threads_for(size: int, looped: bool, reads: int) -> int:
-    return 1024 if looped else -(-size // (32 * reads)) * 32
 
 
 @ALL_FLOATS

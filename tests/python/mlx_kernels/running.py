@@ -156,6 +156,31 @@ DEFECTS = (
 _checks: list[frozenset[str]] = [CHECKS]
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What one launch did, and the kernel that did it: its text, the folder that it includes from, and its launch."""
+
+    counters: dict[str, int]
+    text: str
+    folder: Path
+    name: str
+    constants: Constants
+    threads: int
+
+
+_counts: list[list[Counted]] = []
+
+
+@contextmanager
+def counted() -> Iterator[list[Counted]]:
+    """Counts what the launches inside do, unchecked, and lists them."""
+    _counts.append([])
+    try:
+        yield _counts[-1]
+    finally:
+        _counts.pop()
+
+
 @contextmanager
 def checked(checks: str) -> Iterator[None]:
     """Checks launches for this, whatever TRITON_METAL_MLX_CHECKS says, and knows no defects."""
@@ -183,9 +208,10 @@ def _pipeline(
     name: str,
     constants: tuple[tuple[int, object], ...],
     checks: frozenset[str],
+    counters: bool = False,
 ) -> metal_api.Pipeline:
     function = _library(text, folder).function(name, dict(constants))
-    return _device().pipeline(function, checks=checks)
+    return _device().pipeline(function, checks=checks, counters=counters)
 
 
 @dataclass(frozen=True)
@@ -204,6 +230,8 @@ class _Kernel:
         size: Mapping[str, object],
         checks: str | None,
     ) -> list[np.ndarray]:
+        if _counts:
+            return self.count(buffers, outputs, size)
         wanted = _checks[-1] if checks is None else frozenset(checks.split(","))
         pipeline = _pipeline(self.text, self.folder, self.name, self.constants, wanted)
         memory = _bound(pipeline, buffers)
@@ -219,6 +247,21 @@ class _Kernel:
             if checks is not None or not known or len(_checks) > 1:
                 raise
             return self.run(buffers, outputs, size, ",".join(wanted - set(known)))
+        return [memory[index] for index in outputs]
+
+    def count(
+        self, buffers: Mapping[int, np.ndarray], outputs: Sequence[int], size: Mapping[str, object]
+    ) -> list[np.ndarray]:
+        """Runs it unchecked, and adds what it did to the list of `counted`."""
+        none: frozenset[str] = frozenset()
+        pipeline = _pipeline(self.text, self.folder, self.name, self.constants, none, True)
+        memory = _bound(pipeline, buffers)
+        arguments = {index: metal_api.Buffer(array) for index, array in memory.items()}
+        run = pipeline(arguments=arguments, **size)
+        threads = int(np.prod(size["threads_per_threadgroup"]))
+        _counts[-1].append(
+            Counted(run.counters, self.text, self.folder, self.name, self.constants, threads)
+        )
         return [memory[index] for index in outputs]
 
 
