@@ -48,16 +48,8 @@ LARGE += [("spread", (32, 64, 16, 2, 2)), ("few_outputs", (64, 8, 16, 4, 1))]
 
 
 def convolve_2d(c: Convolution, tile: tuple[int, ...], w: np.ndarray) -> None:
-    bk = tile[2]
     columns, rows = counts(c, tile)
-    inputs = c.channels // c.groups
-    taps = prod(c.filter)
-    few = inputs if inputs <= 4 else 0
-    steps = taps * -(-inputs // bk)
-    if few:
-        steps = -(-taps * (inputs if inputs <= 2 else 4) // bk)
-    m, n = c.batch * prod(c.size), c.outputs // c.groups
-    gemm = i32(m, n, taps * inputs, steps, *c.jumps(bk), columns, rows, 0)
+    few, gemm = c.gemm(tile)
     x, _ = c.arrays()
     small = not few and max(c.filter) <= 16
     (out,) = launch(
@@ -74,7 +66,7 @@ def convolve_2d(c: Convolution, tile: tuple[int, ...], w: np.ndarray) -> None:
         threadgroups=(columns, rows, c.groups),
         group=(32, tile[4], tile[3]),
     )
-    assert_close(out, c.exact(), c.t, terms=taps * inputs)
+    assert_close(out, c.exact(), c.t, terms=prod(c.filter) * c.channels // c.groups)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,18 @@ class Convolution:
         result = [sign * (each[i] - sum(back[i + 1 :])) for i in range(len(each))][::-1]
         return [*result, block - sign * sum(back)]
 
+    def gemm(self, tile: tuple[int, ...]) -> tuple[int, np.ndarray]:
+        """How many channels the kernel of two dimensions is made for (0: any number), and its ImplicitGemmConv2DParams."""
+        bm, bn, bk = tile[:3]
+        inputs, taps = self.channels // self.groups, prod(self.filter)
+        m, n = self.batch * prod(self.size), self.outputs // self.groups
+        few = inputs if inputs <= 4 else 0
+        steps = taps * -(-inputs // bk)
+        if few:
+            steps = -(-taps * (inputs if inputs <= 2 else 4) // bk)
+        sizes = (m, n, taps * inputs, steps, *self.jumps(bk), -(-n // bn), -(-m // bm), 0)
+        return few, i32(*sizes)
+
     def exact(self) -> np.ndarray:
         x, w = self.arrays()
         n = len(self.image)

@@ -1,0 +1,71 @@
+"""Rows of the table that convolve images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+
+from against.along_rows import typed
+from against.problem import Case, Problem, grid_of, near
+from kernels.convolution import convolution
+from mlx_kernels.convolution import Convolution
+from mlx_kernels.parameters import tiles
+from mlx_kernels.running import blank, decode, encode, launch, metal
+
+
+def mlx_tile(c: Convolution) -> tuple[int, ...]:
+    """MLX's tile, the same on all chips."""
+    pixels = c.batch * prod(c.size)
+    bm = 64 if pixels >= 8192 and c.channels >= 64 else 32
+    if c.outputs <= 16:
+        return bm, 8, 16, 4, 1
+    return bm, 64 if bm == 64 or c.outputs >= 64 else 32, 16, 2, 2
+
+
+def _convolution(c: Convolution) -> Problem:
+    x, w = c.arrays()
+    tile, t = mlx_tile(c), c.t
+    few, gemm = c.gemm(tile)
+    # The last tile reads filters behind the last one, and ignores them.
+    more = 0 if tile[1] == 8 else -c.outputs % tile[1]
+    stored = encode(w, t)
+    filters = np.concatenate([stored, np.zeros((more, *w.shape[1:]), stored.dtype)])
+    out_shape = (c.batch, *c.size, c.outputs)
+
+    def run() -> np.ndarray:
+        (out,) = launch(
+            "steel_conv",
+            ("implicit_gemm_conv_2d", metal(t), *tile, few, not few and max(c.filter) <= 16),
+            {0: encode(x, t), 1: filters, 2: blank(out_shape, t), 3: c.params(), 4: gemm},
+            [2],
+            threadgroups=(tiles(c.outputs, tile[1]), tiles(c.batch * prod(c.size), tile[0]), 1),
+            group=(32, tile[4], tile[3]),
+        )
+        return decode(out, t)
+
+    images, weights = typed(x, t), typed(w, t)
+    choices = [(32, 64, 16, 4), (32, 32, 16, 4), (64, 64, 16, 4), (32, 64, 32, 4), (64, 64, 16, 2)]
+    ours = grid_of(
+        lambda **o: convolution(images, weights, c.stride[0], c.padding[0], **o),
+        "BLOCK_M BLOCK_N BLOCK_C num_warps",
+        choices,
+    )
+    theirs = {"×".join(map(str, tile)): run}
+    return Problem(ours, theirs, near(c.exact(), t, terms=prod(c.filter) * c.channels))
+
+
+def cases() -> Iterator[Case]:
+    for batch, size, channels, outputs, taps, stride, t, quick in (
+        (1, 32, 64, 64, 3, 1, "float16", True),
+        (2, 31, 32, 48, 3, 2, "float16", False),
+        (1, 28, 64, 128, 1, 1, "float32", False),
+    ):
+        pad = taps // 2
+        c = Convolution(
+            *(batch, channels, outputs, (size, size), (taps, taps), (stride, stride), (pad, pad)),
+            t=t,
+        )
+        shape = f"{batch}×{size}×{size}×{channels} by {outputs}×{taps}×{taps}, stride {stride}"
+        yield Case("convolution", shape, t, lambda c=c: _convolution(c), quick=quick)

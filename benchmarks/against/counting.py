@@ -1,0 +1,161 @@
+"""Counts what a side's launches do on the host Metal device, and chooses between a side's configurations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import triton_metal as triton
+
+from against.problem import Launch, Problem
+from mlx_kernels.running import counted
+
+FLOATS = tuple(
+    f"optimized_{t}_{kind}"
+    for t in ("f32", "f16", "bf16")
+    for kind in ("add", "mul", "fma", "other")
+)
+INTEGERS = ("optimized_int_add", "optimized_int_mul", "optimized_int_other")
+
+#: Columns of the table, and the counters of the host device that each one adds up (docs/host-device.md).
+COUNTS: dict[str, tuple[str, ...]] = {
+    "device bytes": ("device_bytes_read", "device_bytes_written"),
+    "lines": ("device_lines_read", "device_lines_written"),
+    "multiplies": ("simdgroup_matrix_multiplies",),
+    "barriers": ("threadgroup_barriers",),
+    "tg read": ("threadgroup_bytes_read",),
+    "tg written": ("threadgroup_bytes_written",),
+    "shuffles": ("simd_shuffles", "simd_reductions"),
+    "float": FLOATS,
+    "integer": INTEGERS,
+    "functions": ("math_fast", "math_precise", "math_default"),
+    "private bytes": ("private_bytes_read", "private_bytes_written"),
+}
+#: Those that are at most MLX's in a kernel that costs no more. The others say why.
+JUDGED = (
+    "device bytes", "multiplies", "barriers", "tg read", "tg written", "float", "integer",
+)  # fmt: skip
+LARGEST = ("registers_per_thread", "threadgroup_memory_bytes")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A kernel's Metal text with what its compiler must know: see `against.judge`."""
+
+    text: str
+    include: Path | None
+    name: str
+    constants: tuple[tuple[int, object], ...]
+    threads: int
+
+
+@dataclass
+class Measured:
+    """A configuration, the counts of all its launches together, and their texts; `error` says why there are none."""
+
+    configuration: str
+    counts: dict[str, int] = field(default_factory=dict)
+    texts: list[Text] = field(default_factory=list)
+    error: str = ""
+
+    def add(self, counters: Mapping[str, int]) -> None:
+        for name, parts in COUNTS.items():
+            self.counts[name] = self.counts.get(name, 0) + sum(counters[part] for part in parts)
+        self.counts["threads"] = self.counts.get("threads", 0) + counters["threads"]
+        for name in LARGEST:
+            self.counts[name] = max(self.counts.get(name, 0), counters[name])
+
+    @property
+    def product(self) -> float:
+        """The logarithm of the product of the judged counts, each of them plus one: less is better."""
+        return sum(math.log1p(self.counts[name]) for name in JUDGED)
+
+
+def ours(configuration: str, launch: Launch, check: Callable[[np.ndarray], None]) -> Measured:
+    """Our kernel's counts; without them, and with the reason, if its result is wrong or it is refused."""
+    measured = Measured(configuration)
+    try:
+        with triton.launch_options(count=True) as report:
+            result = launch()
+        check(np.asarray(result, np.float64) if result.dtype.kind not in "iu" else result)
+    except Exception as error:  # each row stands for itself
+        return Measured(configuration, error=_told(error))
+    for each in report.launches:
+        measured.add(each.counters)
+        kernel = each.kernel
+        measured.texts.append(
+            Text(kernel.asm["metal"], None, kernel.name, (), 32 * kernel.metadata.num_warps)
+        )
+    return measured
+
+
+def mlx(configuration: str, launch: Launch, check: Callable[[np.ndarray], None]) -> Measured:
+    """The counts of MLX's kernels; without them, and with the reason, if the result is wrong."""
+    measured = Measured(configuration)
+    try:
+        with counted() as launches:
+            result = launch()
+        check(result)
+    except Exception as error:
+        return Measured(configuration, error=_told(error))
+    for each in launches:
+        measured.add(each.counters)
+        measured.texts.append(Text(each.text, each.folder, each.name, each.constants, each.threads))
+    return measured
+
+
+def _told(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines[:4])}"[:300]
+
+
+def ratio(a: int, b: int) -> float:
+    """a : b; 1 if both are 0, and infinite if only b is."""
+    if b:
+        return a / b
+    return math.inf if a else 1.0
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A row's result: what each side's configuration did, and what the others did."""
+
+    ours: Measured
+    mlx: Measured
+    all_ours: list[Measured]
+    all_mlx: list[Measured]
+
+    def ratios(self) -> dict[str, float]:
+        if self.ours.error or self.mlx.error:
+            return {}
+        return {name: ratio(self.ours.counts[name], self.mlx.counts[name]) for name in COUNTS}
+
+    def above(self, most: float = 1.005) -> list[str]:
+        """The judged counts of which ours are more."""
+        return [name for name, value in self.ratios().items() if name in JUDGED and value > most]
+
+
+def compare(problem: Problem) -> Compared:
+    """Counts all configurations of both sides.
+
+    Of MLX's, that one counts whose judged counts have the least product. Of ours, that one whose judged counts exceed
+    that one's least (the product of the ratios above 1, each at most 64), and of equal ones that with the least product.
+    """
+    all_mlx = [mlx(name, launch, problem.check) for name, launch in problem.mlx.items()]
+    all_ours = [ours(name, launch, problem.check) for name, launch in problem.ours.items()]
+    right_mlx = [each for each in all_mlx if not each.error]
+    right_ours = [each for each in all_ours if not each.error]
+    best_mlx = min(right_mlx, key=lambda each: each.product, default=all_mlx[0])
+
+    def rank(each: Measured) -> tuple[float, float]:
+        ratios = (ratio(each.counts[name], best_mlx.counts[name]) for name in JUDGED)
+        return sum(math.log(min(max(value, 1.0), 64.0)) for value in ratios), each.product
+
+    if right_ours and right_mlx:
+        best_ours = min(right_ours, key=rank)
+    else:
+        best_ours = right_ours[0] if right_ours else all_ours[0]
+    return Compared(best_ours, best_mlx, all_ours, all_mlx)

@@ -1,0 +1,126 @@
+"""Rows of the table that multiply matrices: all transpositions, ragged, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from against.along_rows import typed
+from against.problem import Case, Launch, Problem, grid_of, near
+from kernels.batched_matmul import batched_matmul
+from matmul import matmul
+from mlx_kernels.matrices import TRANSPOSITIONS
+from mlx_kernels.parameters import gemm_params, tiles
+from mlx_kernels.running import blank, decode, encode, i32, i64, launch, metal, numbers
+
+Tile = tuple[int, int, int, int, int]
+#: Tiles of C and of K, and SIMD-groups. MLX's are 64×64×16 and 64×32×32, and 32×64×16.
+CHOICES = [
+    ((64, 64, 16), 2),
+    ((64, 64, 16), 4),
+    ((64, 64, 32), 4),
+    ((64, 32, 32), 4),
+]
+
+
+def mlx_tiles(m: int, n: int, k: int, transposition: str, t: str, batch: int) -> dict[str, Tile]:
+    """The tiles that MLX's host code takes for the chips of each class, of which there are three."""
+    nt = transposition == "nt"
+    small: Tile = (64, 64, 16, 2, 2)
+    if nt:
+        small = (64, 32, 32, 2, 2)
+    elif t != "float32":
+        small = (64, 64, 16, 1, 2)
+    medium: Tile = (64, 64, 16, 2, 2)
+    if batch * m * n >= 1 << 20:
+        large = medium
+        if t != "float32":
+            large = (64, 64, 16, 1, 2) if 2 * max(m, n) > k else (32, 64, 16, 1, 2)
+            if nt and 2 * max(m, n) <= k:
+                large = (64, 32, 32, 2, 2)
+    elif t != "float32":
+        large = (64, 32, 32, 2, 2) if nt else (64, 64, 16, 1, 2)
+    else:
+        large = (32, 64, 16, 1, 2) if nt else (64, 32, 32, 2, 2)
+    return {"base and Pro": small, "Max": medium, "Ultra": large}
+
+
+def _product(m: int, n: int, k: int, t: str, transposition: str = "nn", batch: int = 0) -> Problem:
+    shape = (batch,) if batch else ()
+    a, b = numbers((*shape, m, k), t, 1), numbers((*shape, k, n), t, 2)
+    exact = a @ b
+    left, right = TRANSPOSITIONS[transposition]
+
+    def stored(x: np.ndarray, transposed: bool) -> np.ndarray:
+        return np.ascontiguousarray(np.swapaxes(x, -1, -2) if transposed else x)
+
+    stored_a, stored_b = encode(stored(a, left), t), encode(stored(b, right), t)
+    lda, ldb = m if left else k, k if right else n
+
+    def run(tile: Tile) -> np.ndarray:
+        bm, bn, bk, wm, wn = tile
+        swizzle = int(tiles(m, bm) > 3)
+        (out,) = launch(
+            "steel_gemm_fused",
+            ("gemm", metal(t), *tile, left, right, "float"),
+            {
+                0: stored_a,
+                1: stored_b,
+                3: blank((*shape, m, n), t),
+                4: gemm_params(m, n, k, lda, ldb, tile, (m * k, k * n, m * n), swizzle, 1),
+                6: i32(batch or 1),
+                7: i64(m * k, k * n),
+            },
+            [3],
+            threadgroups=(tiles(n, bn) << swizzle, tiles(tiles(m, bm), 1 << swizzle), batch or 1),
+            group=(32, wn, wm),
+            # One dimension of batches needs no look-up of its strides.
+            constants={
+                10: False,
+                100: False,
+                110: False,
+                200: m % bm == 0,
+                201: n % bn == 0,
+                202: k % bk == 0,
+            },
+        )
+        return decode(out, t)
+
+    ours_a, ours_b = typed(stored(a, left), t), typed(stored(b, right), t)
+    if left:
+        ours_a = np.swapaxes(ours_a, -1, -2)
+    if right:
+        ours_b = np.swapaxes(ours_b, -1, -2)
+
+    def ours(tile: tuple[int, int, int], num_warps: int) -> np.ndarray:
+        if batch:
+            return batched_matmul(ours_a, ours_b, tile=tile, num_warps=num_warps)
+        return matmul(ours_a, ours_b, tile=tile, num_warps=num_warps)
+
+    theirs: dict[str, Launch] = {}
+    for tile in dict.fromkeys(mlx_tiles(m, n, k, transposition, t, batch or 1).values()):
+        theirs["×".join(map(str, tile))] = lambda tile=tile: run(tile)
+    return Problem(grid_of(ours, "tile num_warps", CHOICES), theirs, near(exact, t, terms=k))
+
+
+def cases() -> Iterator[Case]:
+    for (m, n, k), t, transposition, batch, quick in (
+        ((512, 512, 256), "float16", "nn", 0, True),
+        ((512, 512, 256), "bfloat16", "nn", 0, False),
+        ((512, 512, 256), "float32", "nn", 0, True),
+        ((1024, 1024, 512), "float16", "nn", 0, False),
+        ((512, 512, 256), "float16", "nt", 0, True),
+        ((512, 512, 256), "float16", "tn", 0, False),
+        ((512, 512, 256), "float16", "tt", 0, False),
+        ((512, 512, 256), "float32", "nt", 0, False),
+        ((500, 300, 200), "float16", "nn", 0, True),
+        ((500, 300, 200), "float16", "nt", 0, False),
+        ((500, 300, 200), "float32", "nn", 0, False),
+        ((500, 301, 203), "float16", "nn", 0, False),
+        ((256, 256, 128), "float16", "nn", 4, False),
+    ):
+        kind = "GEMM batched" if batch else f"GEMM {transposition}"
+        shape = "×".join(map(str, ([batch] if batch else []) + [m, n, k]))
+        make = lambda s=(m, n, k), t=t, w=transposition, b=batch: _product(*s, t, w, b)  # noqa: E731
+        yield Case(kind, shape, t, make, quick=quick)

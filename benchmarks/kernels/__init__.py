@@ -1,0 +1,1 @@
+"""Triton kernels of the problems that MLX has Metal kernels for, each as a user of Triton would write it."""

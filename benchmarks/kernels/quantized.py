@@ -1,0 +1,123 @@
+"""Products with a matrix that MLX has quantised: x (M, K) times the transpose of w (N, K).
+
+In `mx.quantize`'s layout a word of 32 bits holds 8 numbers of 4 bits or 4 of 8 bits, little end first, and each
+group of 64 numbers of a row has a scale and a bias: w = scale * number + bias.
+"""
+
+from __future__ import annotations
+
+import triton_metal as triton
+import triton_metal.language as tl
+
+from _arrays import Array, empty
+
+GROUP = 64
+
+
+@triton.jit
+def vector_product_kernel(
+    x_ptr,
+    w_ptr,
+    scales_ptr,
+    biases_ptr,
+    out_ptr,
+    N,
+    K,
+    BITS: tl.constexpr,
+    GROUP: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """A row of x: numbers are multiplied as they are, and each word's sum is scaled."""
+    EACH: tl.constexpr = 32 // BITS
+    WORDS: tl.constexpr = BLOCK_K // EACH
+    m = tl.program_id(1)
+    offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    word = tl.arange(0, WORDS)
+    digit = tl.arange(0, EACH)
+    rows = offs_n[:, None] < N
+    acc = tl.zeros((BLOCK_N, WORDS), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        words = start // EACH + word
+        inside = words < K // EACH
+        mask = rows & inside[None, :]
+        packed = tl.load(w_ptr + offs_n[:, None] * (K // EACH) + words[None, :], mask=mask, other=0)
+        group = offs_n[:, None] * (K // GROUP) + (words // (GROUP // EACH))[None, :]
+        scale = tl.load(scales_ptr + group, mask=mask, other=0.0).to(tl.float32)
+        bias = tl.load(biases_ptr + group, mask=mask, other=0.0).to(tl.float32)
+        at = x_ptr + m * K + words[:, None] * EACH + digit[None, :]
+        x = tl.load(at, mask=inside[:, None], other=0.0).to(tl.float32)
+        numbers = (packed[:, :, None] >> (digit * BITS)[None, None, :]) & ((1 << BITS) - 1)
+        products = tl.sum(numbers.to(tl.float32) * x[None, :, :], axis=2)
+        acc += scale * products + bias * tl.sum(x, axis=1)[None, :]
+    result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
+    tl.store(out_ptr + m * N + offs_n, result, mask=offs_n < N)
+
+
+@triton.jit
+def matrix_product_kernel(
+    x_ptr,
+    w_ptr,
+    scales_ptr,
+    biases_ptr,
+    out_ptr,
+    M,
+    N,
+    K,
+    BITS: tl.constexpr,
+    GROUP: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """A tile of w becomes numbers of x's type, and then it is a matrix product."""
+    EACH: tl.constexpr = 32 // BITS
+    WORDS: tl.constexpr = BLOCK_K // EACH
+    offs_m = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)
+    offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    offs_k = tl.arange(0, BLOCK_K)
+    word = tl.arange(0, WORDS)
+    digit = tl.arange(0, EACH)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    # K is a multiple of a group, and so of BLOCK_K.
+    for start in range(0, K, BLOCK_K):
+        x_mask = offs_m[:, None] < M
+        x = tl.load(x_ptr + offs_m[:, None] * K + start + offs_k[None, :], mask=x_mask, other=0.0)
+        words = start // EACH + word
+        mask = offs_n[:, None] < N
+        packed = tl.load(w_ptr + offs_n[:, None] * (K // EACH) + words[None, :], mask=mask, other=0)
+        group = offs_n * (K // GROUP) + start // GROUP
+        scale = tl.load(scales_ptr + group, mask=offs_n < N, other=0.0)
+        bias = tl.load(biases_ptr + group, mask=offs_n < N, other=0.0)
+        numbers = (packed[:, :, None] >> (digit * BITS)[None, None, :]) & ((1 << BITS) - 1)
+        w = numbers.to(x.dtype) * scale[:, None, None] + bias[:, None, None]
+        w = tl.reshape(w, (BLOCK_N, BLOCK_K))
+        acc = tl.dot(x, tl.trans(w), acc, input_precision="ieee")
+    out = out_ptr + offs_m[:, None] * N + offs_n[None, :]
+    mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
+    tl.store(out, acc.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def vector_product(
+    x: Array, w: Array, scales: Array, biases: Array, bits: int, **options: int
+) -> Array:
+    """x (M, K) times w's transpose, a row of x a program: for few rows. Options: BLOCK_N, BLOCK_K, num_warps."""
+    (m, k), n = x.shape, w.shape[0]
+    out = empty((m, n), like=x)
+    vector_product_kernel[(triton.cdiv(n, options["BLOCK_N"]), m)](
+        x, w, scales, biases, out, n, k, BITS=bits, GROUP=GROUP, **options
+    )
+    return out
+
+
+def matrix_product(
+    x: Array, w: Array, scales: Array, biases: Array, bits: int, **options: int
+) -> Array:
+    """x (M, K) times w's transpose. Options: BLOCK_M, BLOCK_N, BLOCK_K (at most a group), num_warps."""
+    (m, k), n = x.shape, w.shape[0]
+    out = empty((m, n), like=x)
+    grid = (triton.cdiv(n, options["BLOCK_N"]), triton.cdiv(m, options["BLOCK_M"]))
+    matrix_product_kernel[grid](
+        x, w, scales, biases, out, m, n, k, BITS=bits, GROUP=GROUP, **options
+    )
+    return out
