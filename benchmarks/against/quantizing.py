@@ -44,10 +44,9 @@ def _product(m: int, n: int, k: int, bits: int, t: str) -> Problem:
         scales, biases = scales.view(numpy_dtype(t)), biases.view(numpy_dtype(t))
     operands = (given, packed, scales, biases, bits)
     if vector:
-        # A thread takes one or two words of four rows, as MLX's.
-        width = 32 * 32 // bits
-        choices = [(4, width, 1), (4, 2 * width, 1), (8, width, 2), (8, 2 * width, 2)]
-        choices += [(8, width, 1), (2, 2 * width, 1)]
+        # A thread takes two words of four rows, as MLX's.
+        width = 2 * 32 * 32 // bits
+        choices = [(4, width, 1), (2, width, 1), (8, width, 1), (8, width, 2), (4, 2 * width, 1)]
         ours = grid_of(
             lambda **o: vector_product(*operands, **o), "BLOCK_N BLOCK_K num_warps", choices
         )

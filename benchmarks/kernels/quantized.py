@@ -15,6 +15,24 @@ GROUP = 64
 
 
 @triton.jit
+def add_products(
+    acc, packed, x, FIRST: tl.constexpr, STEP: tl.constexpr, BITS: tl.constexpr, COUNT: tl.constexpr
+):
+    """acc (N, W) plus the products of COUNT numbers of each word of packed (N, W) with those of x (W, COUNT).
+
+    The numbers begin at bit FIRST, and each one STEP bits behind the one before. A number stays where it is in its word,
+    and x is as much smaller: a power of two, which is exact.
+    """
+    if COUNT == 1:
+        numbers = packed & tl.full((), ((1 << BITS) - 1) << FIRST, tl.uint32)
+        smaller = tl.reshape(x, (x.shape[0],)) * (1.0 / (1 << FIRST))
+        return acc + numbers.to(tl.float32) * smaller[None, :]
+    even, odd = tl.split(tl.reshape(x, (x.shape[0], COUNT // 2, 2)))
+    acc = add_products(acc, packed, even, FIRST, 2 * STEP, BITS, COUNT // 2)
+    return add_products(acc, packed, odd, FIRST + STEP, 2 * STEP, BITS, COUNT // 2)
+
+
+@triton.jit
 def vector_product_kernel(
     x_ptr,
     w_ptr,
@@ -28,28 +46,32 @@ def vector_product_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """A row of x: numbers are multiplied as they are, and each word's sum is scaled."""
+    """A row of x: numbers are multiplied as they are, and the sum of two words' is scaled."""
     EACH: tl.constexpr = 32 // BITS
-    WORDS: tl.constexpr = BLOCK_K // EACH
+    PAIRS: tl.constexpr = BLOCK_K // (2 * EACH)
     m = tl.program_id(1)
     offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    word = tl.arange(0, WORDS)
-    digit = tl.arange(0, EACH)
+    pair, two, digit = tl.arange(0, PAIRS), tl.arange(0, 2), tl.arange(0, EACH)
     rows = offs_n[:, None] < N
-    acc = tl.zeros((BLOCK_N, WORDS), tl.float32)
+    acc = tl.zeros((BLOCK_N, PAIRS), tl.float32)
     for start in range(0, K, BLOCK_K):
-        words = start // EACH + word
-        inside = words < K // EACH
+        pairs = start // (2 * EACH) + pair
+        inside = pairs < K // (2 * EACH)
         mask = rows & inside[None, :]
-        packed = tl.load(w_ptr + offs_n[:, None] * (K // EACH) + words[None, :], mask=mask, other=0)
-        group = offs_n[:, None] * (K // GROUP) + (words // (GROUP // EACH))[None, :]
+        # Two words lie side by side, at a multiple of two.
+        word = offs_n[:, None] * (K // (2 * EACH)) + pairs[None, :]
+        words = word[:, :, None] * 2 + two[None, None, :]
+        first, second = tl.split(tl.load(w_ptr + words, mask=mask[:, :, None], other=0))
+        group = offs_n[:, None] * (K // GROUP) + (pairs // (GROUP // (2 * EACH)))[None, :]
         scale = tl.load(scales_ptr + group, mask=mask, other=0.0).to(tl.float32)
         bias = tl.load(biases_ptr + group, mask=mask, other=0.0).to(tl.float32)
-        at = x_ptr + m * K + words[:, None] * EACH + digit[None, :]
-        x = tl.load(at, mask=inside[:, None], other=0.0).to(tl.float32)
-        numbers = (packed[:, :, None] >> (digit * BITS)[None, None, :]) & ((1 << BITS) - 1)
-        products = tl.sum(numbers.to(tl.float32) * x[None, :, :], axis=2)
-        acc += scale * products + bias * tl.sum(x, axis=1)[None, :]
+        at = x_ptr + m * K + pairs[:, None] * (2 * EACH) + digit[None, :]
+        low = tl.load(at, mask=inside[:, None], other=0.0).to(tl.float32)
+        high = tl.load(at + EACH, mask=inside[:, None], other=0.0).to(tl.float32)
+        products = tl.zeros((BLOCK_N, PAIRS), tl.float32)
+        products = add_products(products, first, low, 0, BITS, BITS, EACH)
+        products = add_products(products, second, high, 0, BITS, BITS, EACH)
+        acc += scale * products + bias * (tl.sum(low, axis=1) + tl.sum(high, axis=1))[None, :]
     result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
     tl.store(out_ptr + m * N + offs_n, result, mask=offs_n < N)
 

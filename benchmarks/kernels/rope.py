@@ -24,33 +24,31 @@ def rope_kernel(
     HALF: tl.constexpr,
     BLOCK_T: tl.constexpr,
     HEADS: tl.constexpr,
-    TRADITIONAL: tl.constexpr,
+    NEIGHBOURS: tl.constexpr,
 ):
     time = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    head = tl.program_id(1) * HEADS + tl.arange(0, HEADS)
     pair = tl.arange(0, HALF)
     position = scale * (offset + time).to(tl.float32)
     angle = position[:, None] * tl.exp2(pair.to(tl.float32) * (-log2_base / HALF))[None, :]
-    sine, cosine = tl.sin(angle), tl.cos(angle)
-    there = time[:, None] < length
-    for head in tl.static_range(HEADS):
-        first_head = tl.program_id(1) * HEADS + head
-        if first_head < n_heads:
-            at = (first_head * length + time[:, None]) * (2 * HALF)
-            if TRADITIONAL:
-                both = at + tl.arange(0, 2 * HALF)[None, :]
-                x = tl.load(x_ptr + both, mask=there, other=0.0).to(tl.float32)
-                a, b = tl.split(tl.reshape(x, (BLOCK_T, HALF, 2)))
-                turned = tl.join(a * cosine - b * sine, a * sine + b * cosine)
-                y = tl.reshape(turned, (BLOCK_T, 2 * HALF)).to(out_ptr.dtype.element_ty)
-                tl.store(out_ptr + both, y, mask=there)
-            else:
-                low = at + pair[None, :]
-                a = tl.load(x_ptr + low, mask=there, other=0.0).to(tl.float32)
-                b = tl.load(x_ptr + low + HALF, mask=there, other=0.0).to(tl.float32)
-                y = (a * cosine - b * sine).to(out_ptr.dtype.element_ty)
-                tl.store(out_ptr + low, y, mask=there)
-                y = (a * sine + b * cosine).to(out_ptr.dtype.element_ty)
-                tl.store(out_ptr + low + HALF, y, mask=there)
+    sine, cosine = tl.sin(angle)[None, :, :], tl.cos(angle)[None, :, :]
+    rows = (head[:, None] * length + time[None, :]) * (2 * HALF)
+    there = (head[:, None] < n_heads) & (time[None, :] < length)
+    if NEIGHBOURS:
+        at = rows[:, :, None, None] + pair[:, None] * 2 + tl.arange(0, 2)[None, :]
+        inside = there[:, :, None, None]
+        a, b = tl.split(tl.load(x_ptr + at, mask=inside, other=0.0).to(tl.float32))
+        y = tl.join(a * cosine - b * sine, a * sine + b * cosine)
+        tl.store(out_ptr + at, y.to(out_ptr.dtype.element_ty), mask=inside)
+    else:
+        at = rows[:, :, None] + pair[None, None, :]
+        inside = there[:, :, None]
+        a = tl.load(x_ptr + at, mask=inside, other=0.0).to(tl.float32)
+        b = tl.load(x_ptr + at + HALF, mask=inside, other=0.0).to(tl.float32)
+        y = (a * cosine - b * sine).to(out_ptr.dtype.element_ty)
+        tl.store(out_ptr + at, y, mask=inside)
+        y = (a * sine + b * cosine).to(out_ptr.dtype.element_ty)
+        tl.store(out_ptr + at + HALF, y, mask=inside)
 
 
 def rope(
@@ -76,7 +74,7 @@ def rope(
         HALF=size // 2,
         BLOCK_T=BLOCK_T,
         HEADS=HEADS,
-        TRADITIONAL=traditional,
+        NEIGHBOURS=traditional,
         num_warps=num_warps,
     )
     return out
