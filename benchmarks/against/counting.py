@@ -38,7 +38,10 @@ COUNTS: dict[str, tuple[str, ...]] = {
 JUDGED = (
     "device bytes", "multiplies", "barriers", "tg read", "tg written", "float", "integer",
 )  # fmt: skip
-LARGEST = ("registers_per_thread", "threadgroup_memory_bytes")
+#: Columns that are the largest of a problem's launches: both decide how many threads are in flight.
+LARGEST = {"registers": "registers_per_thread", "tg memory": "threadgroup_memory_bytes"}
+#: What a configuration is chosen by.
+CHOSEN = (*JUDGED, *LARGEST)
 
 
 @dataclass(frozen=True)
@@ -65,13 +68,13 @@ class Measured:
         for name, parts in COUNTS.items():
             self.counts[name] = self.counts.get(name, 0) + sum(counters[part] for part in parts)
         self.counts["threads"] = self.counts.get("threads", 0) + counters["threads"]
-        for name in LARGEST:
-            self.counts[name] = max(self.counts.get(name, 0), counters[name])
+        for name, counter in LARGEST.items():
+            self.counts[name] = max(self.counts.get(name, 0), counters[counter])
 
     @property
     def product(self) -> float:
-        """The logarithm of the product of the judged counts, each of them plus one: less is better."""
-        return sum(math.log1p(self.counts[name]) for name in JUDGED)
+        """The logarithm of the product of the counts in CHOSEN, each of them plus one: less is better."""
+        return sum(math.log1p(self.counts[name]) for name in CHOSEN)
 
 
 def ours(configuration: str, launch: Launch, check: Callable[[np.ndarray], None]) -> Measured:
@@ -131,7 +134,8 @@ class Compared:
     def ratios(self) -> dict[str, float]:
         if self.ours.error or self.mlx.error:
             return {}
-        return {name: ratio(self.ours.counts[name], self.mlx.counts[name]) for name in COUNTS}
+        names = (*COUNTS, *LARGEST)
+        return {name: ratio(self.ours.counts[name], self.mlx.counts[name]) for name in names}
 
     def above(self, most: float = 1.005) -> list[str]:
         """The judged counts of which ours are more."""
@@ -141,8 +145,8 @@ class Compared:
 def compare(problem: Problem) -> Compared:
     """Counts all configurations of both sides.
 
-    Of MLX's, that one counts whose judged counts have the least product. Of ours, that one whose judged counts exceed
-    that one's least (the product of the ratios above 1, each at most 64), and of equal ones that with the least product.
+    Of MLX's, that one stands whose counts in CHOSEN have the least product. Of ours, that one whose counts exceed that
+    one's least (the product of the ratios above 1, each at most 64), and of equal ones that with the least product.
     """
     all_mlx = [mlx(name, launch, problem.check) for name, launch in problem.mlx.items()]
     all_ours = [ours(name, launch, problem.check) for name, launch in problem.ours.items()]
@@ -151,7 +155,7 @@ def compare(problem: Problem) -> Compared:
     best_mlx = min(right_mlx, key=lambda each: each.product, default=all_mlx[0])
 
     def rank(each: Measured) -> tuple[float, float]:
-        ratios = (ratio(each.counts[name], best_mlx.counts[name]) for name in JUDGED)
+        ratios = (ratio(each.counts[name], best_mlx.counts[name]) for name in CHOSEN)
         return sum(math.log(min(max(value, 1.0), 64.0)) for value in ratios), each.product
 
     if right_ours and right_mlx:

@@ -6,6 +6,7 @@ group of 64 numbers of a row has a scale and a bias: w = scale * number + bias.
 
 from __future__ import annotations
 
+import numpy as np
 import triton_metal as triton
 import triton_metal.language as tl
 
@@ -77,6 +78,45 @@ def vector_product_kernel(
 
 
 @triton.jit
+def byte_vector_product_kernel(
+    x_ptr,
+    w_ptr,
+    scales_ptr,
+    biases_ptr,
+    out_ptr,
+    N,
+    K,
+    GROUP: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """A row of x and numbers of 8 bits: those are the bytes of the words, and the sum of eight is scaled."""
+    EACH: tl.constexpr = 8
+    PARTS: tl.constexpr = BLOCK_K // EACH
+    m = tl.program_id(1)
+    offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    part, digit = tl.arange(0, PARTS), tl.arange(0, EACH)
+    rows = offs_n[:, None] < N
+    acc = tl.zeros((BLOCK_N, PARTS), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        parts = start // EACH + part
+        inside = parts < K // EACH
+        mask = rows & inside[None, :]
+        place = offs_n[:, None] * (K // EACH) + parts[None, :]
+        places = place[:, :, None] * EACH + digit[None, None, :]
+        numbers = tl.load(w_ptr + places, mask=mask[:, :, None], other=0).to(tl.float32)
+        group = offs_n[:, None] * (K // GROUP) + (parts // (GROUP // EACH))[None, :]
+        scale = tl.load(scales_ptr + group, mask=mask, other=0.0).to(tl.float32)
+        bias = tl.load(biases_ptr + group, mask=mask, other=0.0).to(tl.float32)
+        at = x_ptr + m * K + parts[:, None] * EACH + digit[None, :]
+        x = tl.load(at, mask=inside[:, None], other=0.0).to(tl.float32)
+        products = tl.sum(numbers * x[None, :, :], axis=2)
+        acc += scale * products + bias * tl.sum(x, axis=1)[None, :]
+    result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
+    tl.store(out_ptr + m * N + offs_n, result, mask=offs_n < N)
+
+
+@triton.jit
 def matrix_product_kernel(
     x_ptr,
     w_ptr,
@@ -121,14 +161,19 @@ def matrix_product_kernel(
 
 
 def vector_product(
-    x: Array, w: Array, scales: Array, biases: Array, bits: int, **options: int
-) -> Array:
+    x: np.ndarray, w: np.ndarray, scales: Array, biases: Array, bits: int, **options: int
+) -> np.ndarray:
     """x (M, K) times w's transpose, a row of x a program: for few rows. Options: BLOCK_N, BLOCK_K, num_warps."""
     (m, k), n = x.shape, w.shape[0]
     out = empty((m, n), like=x)
-    vector_product_kernel[(triton.cdiv(n, options["BLOCK_N"]), m)](
-        x, w, scales, biases, out, n, k, BITS=bits, GROUP=GROUP, **options
-    )
+    grid = (triton.cdiv(n, options["BLOCK_N"]), m)
+    if bits == 8:
+        numbers = w.view(np.uint8)
+        byte_vector_product_kernel[grid](
+            x, numbers, scales, biases, out, n, k, GROUP=GROUP, **options
+        )
+        return out
+    vector_product_kernel[grid](x, w, scales, biases, out, n, k, BITS=bits, GROUP=GROUP, **options)
     return out
 
 

@@ -1,4 +1,4 @@
-"""Sums of rows, of columns, and of everything."""
+"""Sums of rows, of columns, and of everything, added in the type of the numbers, as MLX adds them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from _arrays import Array, empty
 def sum_rows_kernel(x_ptr, out_ptr, n_rows, n_cols, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = tl.arange(0, BLOCK_N)
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(0, n_cols, BLOCK_N):
-        mask = (rows[:, None] < n_rows) & (start + cols[None, :] < n_cols)
-        total += tl.load(x_ptr + rows[:, None] * n_cols + start + cols[None, :], mask=mask, other=0)
-    result = tl.sum(total, axis=1).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + rows, result, mask=rows < n_rows)
+    inside = rows[:, None] < n_rows
+    x_ptrs = x_ptr + rows[:, None] * n_cols + cols[None, :]
+    total = tl.load(x_ptrs, mask=inside & (cols[None, :] < n_cols), other=0)
+    for start in range(BLOCK_N, n_cols, BLOCK_N):
+        total += tl.load(x_ptrs + start, mask=inside & (start + cols[None, :] < n_cols), other=0)
+    tl.store(out_ptr + rows, tl.sum(total, axis=1), mask=rows < n_rows)
 
 
 @triton.jit
@@ -28,17 +28,16 @@ def sum_columns_kernel(
     part = tl.program_id(1)
     cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     last = min(n_rows, (part + 1) * rows_each)
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    total = tl.zeros((BLOCK_M, BLOCK_N), x_ptr.dtype.element_ty)
     for start in range(part * rows_each, last, BLOCK_M):
         rows = start + tl.arange(0, BLOCK_M)
         mask = (rows[:, None] < last) & (cols[None, :] < n_cols)
         total += tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=mask, other=0)
-    result = tl.sum(total, axis=0).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + part * n_cols + cols, result, mask=cols < n_cols)
+    tl.store(out_ptr + part * n_cols + cols, tl.sum(total, axis=0), mask=cols < n_cols)
 
 
 def sum_rows(x: Array, BLOCK_M: int, BLOCK_N: int, num_warps: int) -> Array:
-    """The sums (rows,) of x (rows, columns), added in float32."""
+    """The sums (rows,) of x (rows, columns)."""
     n_rows, n_cols = x.shape
     out = empty((n_rows,), like=x)
     sum_rows_kernel[(triton.cdiv(n_rows, BLOCK_M),)](
@@ -48,7 +47,7 @@ def sum_rows(x: Array, BLOCK_M: int, BLOCK_N: int, num_warps: int) -> Array:
 
 
 def sum_columns(x: Array, BLOCK_M: int, BLOCK_N: int, num_warps: int, parts: int = 1) -> Array:
-    """The sums (columns,) of x (rows, columns), added in float32: in so many parts, which a second launch adds."""
+    """The sums (columns,) of x (rows, columns); in so many parts, which a second launch adds."""
     n_rows, n_cols = x.shape
     options = {"BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N, "num_warps": num_warps}
     while True:

@@ -1,0 +1,180 @@
+"""The table, the JSON and the page of docs/ that the rows' results become."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.table import Table
+
+from against.counting import COUNTS, JUDGED, LARGEST, Compared, Measured
+from against.problem import Case
+
+#: What the table shows of the G13 compiler, and the keys of what it says.
+G13 = {
+    "G13 registers": "registers_32",
+    "in flight": "in_flight",
+    "spills": "spills",
+    "others a multiply": "others_a_multiply",
+}
+#: Columns of ratios.
+RATIOS = (*COUNTS, *LARGEST)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case with its result, or the reason why there is none; `g13` has what is said of each side's text."""
+
+    case: Case
+    compared: Compared | None = None
+    skipped: str = ""
+    g13: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def error(self) -> str:
+        """Why there are no ratios, or nothing."""
+        if self.compared is None:
+            return self.skipped
+        for side, measured in (("ours", self.compared.ours), ("MLX's", self.compared.mlx)):
+            if measured.error:
+                return f"{side}: {measured.error}"
+        return ""
+
+
+def number(value: float) -> str:
+    """A ratio: two digits behind the point, ∞ if MLX has none of it."""
+    return "∞" if math.isinf(value) else f"{value:.2f}"
+
+
+def g13_cells(row: Row) -> list[str]:
+    """Each of G13's columns as ours : MLX's."""
+    cells = []
+    for key in G13.values():
+        sides = [row.g13.get(side, {}).get(key) for side in ("ours", "mlx")]
+        cells.append(" : ".join("–" if value is None else f"{value:g}" for value in sides))
+    return cells
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """All rows, for the terminal. Counts of which ours are more are red."""
+    judged = any(row.g13 for row in rows)
+    result = Table(title="ours : MLX's", header_style="bold", pad_edge=False)
+    for name in ("problem", "shape", "type", *RATIOS, *(G13 if judged else ())):
+        result.add_column(name, justify="left" if name in ("problem", "shape") else "right")
+    for row in rows:
+        case = row.case
+        head = [case.family, case.shape, case.dtype]
+        if row.error:
+            result.add_row(*head, f"[yellow]{row.error}")
+            continue
+        assert row.compared is not None
+        above = row.compared.above()
+        cells = [
+            f"[red]{number(value)}" if name in above else number(value)
+            for name, value in row.compared.ratios().items()
+        ]
+        result.add_row(*head, *cells, *(g13_cells(row) if judged else ()))
+    return result
+
+
+def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """All rows with all configurations' counts. A ratio to nothing is null."""
+
+    def told(each: Measured) -> dict[str, Any]:
+        if each.error:
+            return {"configuration": each.configuration, "error": each.error}
+        return {"configuration": each.configuration, "counts": each.counts}
+
+    result = []
+    for row in rows:
+        entry: dict[str, Any] = {
+            "problem": row.case.family,
+            "shape": row.case.shape,
+            "type": row.case.dtype,
+        }
+        if row.error:
+            entry["error"] = row.error
+        if row.compared is not None:
+            ratios = row.compared.ratios().items()
+            entry |= {
+                "ours": told(row.compared.ours),
+                "mlx": told(row.compared.mlx),
+                "ratios": {name: None if math.isinf(v) else v for name, v in ratios},
+                "above": row.compared.above() if ratios else [],
+                "all_ours": [told(each) for each in row.compared.all_ours],
+                "all_mlx": [told(each) for each in row.compared.all_mlx],
+            }
+        if row.g13:
+            entry["g13"] = row.g13
+        result.append(entry)
+    return result
+
+
+HEAD = """# Against MLX's kernels
+
+What our kernels do beside what MLX 0.32's own Metal kernels do for the same problem, as the host Metal device counts it
+([host-device.md](host-device.md), *Counters*). `benchmarks/against_mlx.py --docs` writes this page; it needs MLX and, for
+norms, rope and argmax, a checkout of MLX v0.32.0 (TRITON_METAL_MLX_SOURCE).
+
+Each number is our count divided by MLX's: below 1.00 ours does less. **None of them is a time,** and nothing here ran on an Apple
+GPU. A row stands only if both sides' results are NumPy's in float64 within the rounding of the type.
+
+- *device bytes* are what lanes load and store in device memory, *lines* the 128-byte lines that each SIMD-group's accesses touch.
+- *multiplies* are products of 8×8×8 on simdgroup matrices. *barriers* are those of threadgroups, once for each threadgroup.
+- *tg read* and *tg written* are bytes of threadgroup memory. *shuffles* are a SIMD-group's exchanges: shuffles, and reductions of
+  the whole SIMD-group as one each.
+- *float* and *integer* are lanes' operations after common ones have been removed. Addresses inside `[]` are counted by neither
+  side, so a text that adds up its offsets itself has more of *integer*.
+- *registers* is the most 32-bit numbers of a thread that are live at once, an estimate ([host-device.md](host-device.md)), and *tg memory* the
+  threadgroup memory of one threadgroup: both decide how many threads a GPU core holds.
+- *functions* are calls of elementary functions (exp, log, sin, …). *private bytes* are of arrays that did not become registers.
+
+1.00 also stands where both are nothing, and ∞ where only MLX has none. **Bold** is more than MLX's, in the counts that are held to it.
+
+"""
+
+CONFIGURATIONS = """
+## Configurations
+
+MLX's host code picks tiles and threads by size and chip; the column shows what it takes, and where chips differ (base and Pro, Max,
+Ultra) the one whose counts have the least product. Where MLX would convert its operand first or split K, the shapes here avoid it.
+Ours are the kernels of `examples/` and `benchmarks/kernels/` with a few tiles and numbers of SIMD-groups each, of which
+that one stands that exceeds MLX's least, in the counts that are held to it, registers and threadgroup memory (`--json` has the
+counts of all configurations of both sides).
+
+| problem | shape | type | ours | MLX's |
+|---|---|---|---|---|
+"""
+
+
+def page(rows: Sequence[Row]) -> str:
+    """docs/against-mlx.md."""
+    lines = [HEAD]
+    for family, group in itertools.groupby(rows, key=lambda row: row.case.family):
+        lines.append(f"## {family[0].upper()}{family[1:]}\n\n")
+        lines.append(f"| shape | type | {' | '.join(RATIOS)} |\n")
+        lines.append(f"|---|---|{'---:|' * len(RATIOS)}\n")
+        for row in group:
+            cells = [row.error] if row.error else _cells(row)
+            lines.append(f"| {row.case.shape} | {row.case.dtype} | {' | '.join(cells)} |\n")
+        lines.append("\n")
+    lines.append(CONFIGURATIONS.lstrip("\n"))
+    for row in rows:
+        if row.error or row.compared is None:
+            continue
+        sides = row.compared.ours.configuration, row.compared.mlx.configuration
+        head = row.case.family, row.case.shape, row.case.dtype
+        lines.append(f"| {' | '.join([*head, *sides])} |\n")
+    return "".join(lines)
+
+
+def _cells(row: Row) -> list[str]:
+    assert row.compared is not None
+    above = row.compared.above()
+    return [
+        f"**{number(value)}**" if name in above and name in JUDGED else number(value)
+        for name, value in row.compared.ratios().items()
+    ]
