@@ -1,5 +1,6 @@
 // Where accesses go: sums of uniform numbers, which cancel out between two places, and bounds of
-// what threads add to them.
+// what threads add to them. Numbers of which nothing is known leave remainders by what they are
+// multiplied by.
 
 #include "analysis/AccessPlaces.h"
 
@@ -8,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -41,16 +43,35 @@ class Summation {
 public:
   explicit Summation(Place &place) : place(place) {}
 
-  /// Adds `value * factor`; false if nothing is known of it.
-  bool add(Value value, int64_t factor, unsigned depth = 0);
+  /// Adds `value * factor`; false if nothing is known of the sum.
+  bool add(Value value, int64_t factor, unsigned depth = 0) {
+    return addKnown(value, factor, depth) || addMultiple(factor);
+  }
 
 private:
+  /// Adds `value * factor`, or nothing if `value` itself is neither uniform, nor bounded, nor a
+  /// sum.
+  bool addKnown(Value value, int64_t factor, unsigned depth);
+  /// Adds a number of which nothing is known, times `factor`. What wraps around at 32 bits remains
+  /// a multiple of the power of two in it.
+  bool addMultiple(int64_t factor) {
+    int64_t power = factor & -factor;
+    if (power <= 0 || power > kLargest)
+      return false;
+    place.modulus = place.modulus ? std::min(place.modulus, power) : power;
+    return true;
+  }
   bool addBounds(int64_t low, int64_t high, int64_t factor) {
     if (std::abs(low) > kLargest || std::abs(high) > kLargest || std::abs(factor) > kLargest)
       return false;
-    place.low += factor * (factor < 0 ? high : low);
-    place.high += factor * (factor < 0 ? low : high);
-    return std::abs(place.low) <= kLargest && std::abs(place.high) <= kLargest;
+    int64_t lower = place.low + factor * (factor < 0 ? high : low);
+    int64_t higher = place.high + factor * (factor < 0 ? low : high);
+    if (std::abs(lower) > kLargest || std::abs(higher) > kLargest)
+      return false;
+    place.parts.push_back({lower - place.low, higher - place.high, factor});
+    place.low = lower;
+    place.high = higher;
+    return true;
   }
   bool addTerm(Value value, int64_t factor) {
     for (auto &[term, times] : place.terms)
@@ -64,7 +85,7 @@ private:
   /// The bounds of a value that is no sum, if it has no uniform part.
   std::optional<std::pair<int64_t, int64_t>> boundsOf(Value value, unsigned depth) {
     Place alone;
-    if (!Summation(alone).add(value, 1, depth + 1) || !alone.terms.empty())
+    if (!Summation(alone).addKnown(value, 1, depth + 1) || !alone.terms.empty() || alone.modulus)
       return std::nullopt;
     return std::pair(alone.low, alone.high);
   }
@@ -95,7 +116,7 @@ bool Summation::addBits(Operation *op, int64_t factor, unsigned depth) {
   return addBounds(0, int64_t(llvm::NextPowerOf2(uint64_t(lhs->second | rhs->second))) - 1, factor);
 }
 
-bool Summation::add(Value value, int64_t factor, unsigned depth) {
+bool Summation::addKnown(Value value, int64_t factor, unsigned depth) {
   if (depth > 24 || std::abs(factor) > kLargest)
     return false;
   DenseElementsAttr dense;
@@ -170,12 +191,39 @@ std::optional<Place> Place::get(Value base, Value offsets) {
   return place;
 }
 
+std::pair<int64_t, int64_t> Place::remainders(int64_t divisor) const {
+  std::pair<int64_t, int64_t> result(low, high);
+  for (const Part &part : parts)
+    if (part.factor % divisor == 0) {
+      result.first -= part.low;
+      result.second -= part.high;
+    }
+  return result;
+}
+
 bool Place::isDisjointFrom(const Place &other) const {
-  return root == other.root && terms == other.terms && (high <= other.low || other.high <= low);
+  if (root != other.root)
+    return false;
+  if (!modulus && !other.modulus)
+    return terms == other.terms && (high <= other.low || other.high <= low);
+  // Remainders by a power of two that divides both.
+  int64_t divisor = modulus && other.modulus ? std::min(modulus, other.modulus)
+                                             : std::max(modulus, other.modulus);
+  llvm::SmallDenseMap<Value, int64_t> differences;
+  for (auto &[term, times] : terms)
+    differences[term] += times;
+  for (auto &[term, times] : other.terms)
+    differences[term] -= times;
+  if (llvm::any_of(differences, [&](auto &each) { return each.second % divisor; }))
+    return false;
+  auto [begin, end] = remainders(divisor);
+  auto [otherBegin, otherEnd] = other.remainders(divisor);
+  int64_t distance = ((otherBegin - begin) % divisor + divisor) % divisor;
+  return end - begin <= distance && otherEnd - otherBegin <= divisor - distance;
 }
 
 bool Place::isDisjointInLaterSteps(const Place &later, scf::ForOp loop) const {
-  if (root != later.root || terms != later.terms ||
+  if (root != later.root || terms != later.terms || modulus || later.modulus ||
       loop.getRegion().isAncestor(Value(root).getParentRegion()))
     return false;
   int64_t factor = 0;

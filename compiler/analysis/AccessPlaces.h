@@ -10,11 +10,21 @@ class ForOp;
 namespace triton_metal::msl {
 
 /// The bytes that an access may touch, over all threads and registers: from `low` to below `high`,
-/// relative to `root` plus the uniform numbers in `terms`, each times its factor.
+/// relative to `root` plus the uniform numbers in `terms`, each times its factor. If `modulus` is
+/// not 0, each thread and register may be any number of times that many bytes away from there: a
+/// power of two, by which numbers are multiplied of which nothing is known.
 struct Place {
+  /// What a thread or register adds: a multiple of `factor`, from `low` to `high`.
+  struct Part {
+    int64_t low = 0, high = 0, factor = 1;
+  };
+
   mlir::Value root;
   llvm::SmallVector<std::pair<mlir::Value, int64_t>> terms;
   int64_t low = 0, high = 0;
+  int64_t modulus = 0;
+  /// What `low` and `high` are the sums of, but for the width of the access.
+  llvm::SmallVector<Part> parts;
 
   static std::optional<Place> get(mlir::Value base, mlir::Value offsets);
 
@@ -23,6 +33,10 @@ struct Place {
   /// Whether this access, in any earlier iteration of the loop, and the other one, in the present
   /// iteration, touch different bytes.
   bool isDisjointInLaterSteps(const Place &later, mlir::scf::ForOp loop) const;
+
+private:
+  /// From where to where it is from a multiple of `divisor`.
+  std::pair<int64_t, int64_t> remainders(int64_t divisor) const;
 };
 
 } // namespace triton_metal::msl
