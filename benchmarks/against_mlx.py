@@ -45,6 +45,8 @@ NO_SOURCE = "MLX's kernel is in its source only: TRITON_METAL_MLX_SOURCE names n
 def cases(quick: bool = False, only: list[str] | None = None) -> list[Case]:
     """The rows in the order of the table: of the quick one, or those whose name has one of the texts in it."""
     every = [case for module in MODULES for case in module.cases()]
+    families = list(dict.fromkeys(case.family for case in every))
+    every.sort(key=lambda case: families.index(case.family))
     chosen = [case for case in every if case.quick or not quick]
     return [case for case in chosen if not only or any(text in case.name for text in only)]
 

@@ -34,14 +34,14 @@ COUNTS: dict[str, tuple[str, ...]] = {
     "functions": ("math_fast", "math_precise", "math_default"),
     "private bytes": ("private_bytes_read", "private_bytes_written"),
 }
+#: Traffic and order, which cost most.
+MEMORY = ("device bytes", "multiplies", "barriers", "tg read", "tg written")
 #: Those that are at most MLX's in a kernel that costs no more. The others say why.
-JUDGED = (
-    "device bytes", "multiplies", "barriers", "tg read", "tg written", "float", "integer",
-)  # fmt: skip
+JUDGED = (*MEMORY, "float", "integer")
 #: Columns that are the largest of a problem's launches: both decide how many threads are in flight.
 LARGEST = {"registers": "registers_per_thread", "tg memory": "threadgroup_memory_bytes"}
 #: What a configuration is chosen by.
-CHOSEN = (*JUDGED, *LARGEST)
+CHOSEN = (*JUDGED, *LARGEST, "private bytes")
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,8 @@ def ours(configuration: str, launch: Launch, check: Callable[[np.ndarray], None]
         check(np.asarray(result, np.float64) if result.dtype.kind not in "iu" else result)
     except Exception as error:  # each row stands for itself
         return Measured(configuration, error=_told(error))
+    if not report.launches:
+        return Measured(configuration, error="nothing was launched")
     for each in report.launches:
         measured.add(each.counters)
         kernel = each.kernel
@@ -104,6 +106,8 @@ def mlx(configuration: str, launch: Launch, check: Callable[[np.ndarray], None])
         check(result)
     except Exception as error:
         return Measured(configuration, error=_told(error))
+    if not launches:
+        return Measured(configuration, error="nothing was launched")
     for each in launches:
         measured.add(each.counters)
         measured.texts.append(Text(each.text, each.folder, each.name, each.constants, each.threads))
@@ -145,8 +149,10 @@ class Compared:
 def compare(problem: Problem) -> Compared:
     """Counts all configurations of both sides.
 
-    Of MLX's, that one stands whose counts in CHOSEN have the least product. Of ours, that one whose counts exceed that
-    one's least (the product of the ratios above 1, each at most 64), and of equal ones that with the least product.
+    Of MLX's, that one stands whose counts in CHOSEN have the least product. Of ours, that one which exceeds that one
+    least: first in MEMORY and private bytes, then in all of CHOSEN (by the product of the ratios above 1, each at most
+    64).
+    Of equal ones it is that with the least product.
     """
     all_mlx = [mlx(name, launch, problem.check) for name, launch in problem.mlx.items()]
     all_ours = [ours(name, launch, problem.check) for name, launch in problem.ours.items()]
@@ -154,9 +160,17 @@ def compare(problem: Problem) -> Compared:
     right_ours = [each for each in all_ours if not each.error]
     best_mlx = min(right_mlx, key=lambda each: each.product, default=all_mlx[0])
 
-    def rank(each: Measured) -> tuple[float, float]:
-        ratios = (ratio(each.counts[name], best_mlx.counts[name]) for name in CHOSEN)
-        return sum(math.log(min(max(value, 1.0), 64.0)) for value in ratios), each.product
+    def excess(each: Measured, names: tuple[str, ...]) -> float:
+        ratios = (ratio(each.counts[name], best_mlx.counts[name]) for name in names)
+        return sum(math.log(min(max(value, 1.0), 64.0)) for value in ratios)
+
+    def rank(each: Measured) -> tuple[float, float, float]:
+        # A hundredth more decides nothing.
+        return (
+            round(excess(each, (*MEMORY, "private bytes")), 2),
+            excess(each, CHOSEN),
+            each.product,
+        )
 
     if right_ours and right_mlx:
         best_ours = min(right_ours, key=rank)

@@ -82,7 +82,7 @@ def _decode(queries: int, heads: int, keys: int, width: int, t: str) -> Problem:
     choices = [
         (parts, block, warps)
         for parts in (8, 16, 32)
-        for block, warps in ((16, 1), (32, 1), (32, 4), (64, 4))
+        for block, warps in ((4, 1), (8, 1), (16, 1), (8, 4), (16, 4), (32, 4))
         if block * parts <= keys
     ]
     ours = grid_of(lambda **o: our_decode(*given, **o), "parts BLOCK_N num_warps", choices)

@@ -1,0 +1,160 @@
+"""benchmarks/against_mlx.py counts both sides of a problem, and takes no count of a wrong result."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import triton_metal as triton
+import triton_metal.language as tl
+
+from mlx_kernels import NEEDS_MLX
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+
+import against_mlx  # noqa: E402
+from against import judge, reports  # noqa: E402
+from against.counting import JUDGED, Measured, Text, compare, ours, ratio  # noqa: E402
+from against.problem import Problem, equal  # noqa: E402
+from against.vectors import block_dims  # noqa: E402
+
+pytestmark = NEEDS_MLX
+
+
+def row(name: str) -> reports.Row:
+    (case,) = (case for case in against_mlx.cases() if case.name == name)
+    (result,) = against_mlx.results([case], silent=True)
+    assert not result.error
+    return result
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "softmax 256×1024 float32",
+        "GEMM nn 500×300×200 float16",
+        "attention causal 2×512×64 float16",
+        "quantised 4 bits, vector 1×1024×1024 float16",
+    ],
+)
+def test_both_sides_solve_the_problem_and_are_counted(name: str) -> None:
+    compared = row(name).compared
+    assert compared is not None
+    for measured in (compared.ours, compared.mlx):
+        assert measured.counts["device bytes"] > 0
+        assert measured.counts["float"] > 0
+    assert compared.ratios()["device bytes"] <= 1.005
+    assert compared.ratios()["multiplies"] <= 1.005
+
+
+def test_counts_of_a_matrix_product_are_those_of_its_tiles() -> None:
+    """512×512×256 in tiles of 64×64×16: 64 tiles read 16 pairs of 64×16 numbers and write 64×64."""
+    compared = row("GEMM nn 512×512×256 float16").compared
+    assert compared is not None
+    tiles = 8 * 8
+    for measured in (compared.ours, compared.mlx):
+        assert measured.counts["multiplies"] == tiles * 16 * (8 * 8 * 2)
+        assert measured.counts["device bytes"] == tiles * (16 * 2 * 64 * 16 + 64 * 64) * 2
+
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, amount, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i) + amount)
+
+
+def copied(amount: float, block: int = 128) -> np.ndarray:
+    x = np.arange(256, dtype=np.float32)
+    out = np.empty_like(x)
+    copy_kernel[(256 // block,)](x, out, amount, BLOCK=block)
+    return out
+
+
+def test_a_wrong_result_has_no_counts() -> None:
+    check = equal(np.arange(256))
+    assert ours("right", lambda: copied(0.0), check).counts["device bytes"] == 2048
+    wrong = ours("wrong", lambda: copied(1.0), check)
+    assert not wrong.counts
+    assert wrong.error.startswith("AssertionError")
+
+
+def test_a_row_without_a_right_result_says_so() -> None:
+    problem = Problem(
+        {"wrong": lambda: copied(1.0)}, {"mlx": lambda: np.arange(256)}, equal(np.arange(256))
+    )
+    compared = compare(problem)
+    case = against_mlx.cases()[0]
+    result = reports.Row(case, compared)
+    assert "AssertionError" in result.error
+    assert compared.ratios() == {}
+    (entry,) = reports.as_json([result])
+    assert entry["error"] == result.error
+
+
+def test_a_ratio_to_nothing_is_infinite_and_null_in_json() -> None:
+    assert ratio(0, 0) == 1.0
+    assert math.isinf(ratio(3, 0))
+    assert ratio(3, 2) == 1.5
+    assert reports.number(math.inf) == "∞"
+    result = row("softmax 256×1024 float32")
+    (entry,) = reports.as_json([result])
+    json.dumps(entry, allow_nan=False)
+    assert set(JUDGED) <= set(entry["ratios"])
+    assert len(entry["all_ours"]) > 1
+
+
+def test_the_judge_is_asked_with_the_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TRITON_METAL_AGX names a program; what it says becomes columns."""
+    program = tmp_path / "agx"
+    program.write_text(
+        f"#!{sys.executable}\n"
+        "import json, sys\n"
+        "loops = [{'mma': 4, 'integer and other': 6, 'float': 9, 'branch': 2}]\n"
+        "print(json.dumps({'registers_32': len(sys.argv), 'loops': loops, 'said': sys.argv[1:-1]}))\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("TRITON_METAL_AGX", str(program))
+    text = Text("[[kernel]] void f() {}", tmp_path, "f", ((200, True), (26, 7)), 64)
+    said = judge.judged(Measured("any", {"float": 1}, [text]))
+    assert said["others_a_multiply"] == 2.0
+    assert said["said"] == [
+        "--json", "--threads", "64", "--constants", "200:1,26:7", "--include", str(tmp_path),
+    ]  # fmt: skip
+    program.write_text("#!/bin/sh\necho 'kernel.metal: no' >&2\nexit 1\n")
+    assert judge.judge(text) == {"error": "kernel.metal: no"}
+
+
+def test_threads_of_a_grid_are_mlx_s() -> None:
+    assert block_dims(32, 256, 2) == (32, 16, 2)
+    assert block_dims(1, 3, 1) == (1, 2, 1)
+
+
+def test_the_page_has_each_row_of_the_table() -> None:
+    """`--docs` writes the page; each of its rows is a case, and the families are its headings."""
+    page = (ROOT / "docs" / "against-mlx.md").read_text(encoding="utf-8")
+    tables, configurations = page.split("## Configurations")
+    cases = against_mlx.cases()
+    written = re.findall(r"^\| (?!shape |---)([^|]+) \| (\w+) \|", tables, re.M)
+    assert written == [(case.shape, case.dtype) for case in cases]
+    headings = re.findall(r"^## (.*)$", tables, re.M)
+    families = list(dict.fromkeys(case.family for case in cases))
+    assert [heading.lower() for heading in headings] == [family.lower() for family in families]
+    assert configurations.count("\n| ") == 1 + len(cases)
+
+
+def test_rows_are_chosen_by_name() -> None:
+    assert len(against_mlx.cases(quick=True)) >= 10
+    assert {case.family for case in against_mlx.cases(only=["decode"])} == {
+        "decode, 8 : 2 heads",
+        "decode, 8 : 8 heads",
+    }
+    with pytest.raises(SystemExit):
+        against_mlx.main(["--only", "no such row"])
