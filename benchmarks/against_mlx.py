@@ -3,7 +3,7 @@
     PYTHONPATH=python .venv/bin/python benchmarks/against_mlx.py [--quick] [--only TEXT]... [--json FILE] [--docs]
 
 Needs MLX (its headers have most kernels). Norms, rope and argmax are in its source only: TRITON_METAL_MLX_SOURCE names a
-checkout of v0.32.0. With TRITON_METAL_AGX, the table also has what Mesa's compiler for Apple's G13 says of both texts.
+checkout of v0.32.0. Where benchmarks/agx has been built, the table also has what Mesa's compiler for Apple's G13 says of both texts.
 """
 
 from __future__ import annotations
@@ -53,14 +53,16 @@ def cases(quick: bool = False, only: list[str] | None = None) -> list[Case]:
 
 def results(chosen: list[Case], silent: bool = False) -> Iterator[reports.Row]:
     """Each case's row, as it is counted."""
+    agx = judge.compiler()
     for case in track(chosen, "counting", console=Console(stderr=True), disable=silent):
         if case.source and source_folder() is None:
             yield reports.Row(case, skipped=NO_SOURCE)
             continue
         compared = compare(case.make())
         g13 = {}
-        if judge.available():
-            g13 = {"ours": judge.judged(compared.ours), "mlx": judge.judged(compared.mlx)}
+        if agx is not None:
+            sides = {"ours": compared.ours, "mlx": compared.mlx}
+            g13 = {side: judge.judged(agx, measured) for side, measured in sides.items()}
         yield reports.Row(case, compared, g13=g13)
 
 

@@ -8,6 +8,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-for _folder in ("benchmarks", "examples", "tests/python"):
+for _folder in ("benchmarks", "examples", "tests/python", "."):
     if str(ROOT / _folder) not in sys.path:
         sys.path.append(str(ROOT / _folder))

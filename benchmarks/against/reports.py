@@ -15,10 +15,10 @@ from against.problem import Case
 
 #: What the table shows of the G13 compiler, and the keys of what it says.
 G13 = {
-    "G13 registers": "registers_32",
-    "in flight": "in_flight",
+    "G13 registers": "registers",
+    "in flight": "in flight",
     "spills": "spills",
-    "others a multiply": "others_a_multiply",
+    "others a multiply": "others a multiply",
 }
 #: Columns of ratios.
 RATIOS = (*COUNTS, *LARGEST)

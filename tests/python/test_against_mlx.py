@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -109,27 +110,36 @@ def test_a_ratio_to_nothing_is_infinite_and_null_in_json() -> None:
     assert len(entry["all_ours"]) > 1
 
 
-def test_the_judge_is_asked_with_the_launch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """TRITON_METAL_AGX names a program; what it says becomes columns."""
-    program = tmp_path / "agx"
-    program.write_text(
-        f"#!{sys.executable}\n"
-        "import json, sys\n"
-        "loops = [{'mma': 4, 'integer and other': 6, 'float': 9, 'branch': 2}]\n"
-        "print(json.dumps({'registers_32': len(sys.argv), 'loops': loops, 'said': sys.argv[1:-1]}))\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("TRITON_METAL_AGX", str(program))
-    text = Text("[[kernel]] void f() {}", tmp_path, "f", ((200, True), (26, 7)), 64)
-    said = judge.judged(Measured("any", {"float": 1}, [text]))
-    assert said["others_a_multiply"] == 2.0
-    assert said["said"] == [
-        "--json", "--threads", "64", "--constants", "200:1,26:7", "--include", str(tmp_path),
-    ]  # fmt: skip
-    program.write_text("#!/bin/sh\necho 'kernel.metal: no' >&2\nexit 1\n")
-    assert judge.judge(text) == {"error": "kernel.metal: no"}
+def test_what_the_compiler_for_g13_says_becomes_columns(tmp_path: Path) -> None:
+    """It is asked about the kernel by its name, with its constants and the threads of the launch."""
+
+    class AgxError(RuntimeError):
+        pass
+
+    asked: list[dict[str, object]] = []
+
+    def measure(text: str, **options: object) -> SimpleNamespace:
+        asked.append(options)
+        if "refused" in text:
+            raise AgxError("metal-ir: no\nand why")
+        mix = {"multiply": 4, "integer": 6, "float": 9, "branch": 2}
+        loop = SimpleNamespace(
+            mix=mix, per=lambda kind, *of: sum(mix[each] for each in of) / mix[kind]
+        )
+        return SimpleNamespace(registers=63.5, in_flight=768, spills=1, main_loop=loop)
+
+    agx = ModuleType("agx")
+    agx.__dict__.update(AgxError=AgxError, measure=measure)
+    text = Text("kernel", tmp_path, "f", ((200, True), (26, 7)), 64)
+    said = judge.judged(agx, Measured("any", {"float": 1}, [text]))
+    constants = {200: 1, 26: 7}
+    assert asked == [{"include": [tmp_path], "constants": constants, "threads": 64, "kernel": "f"}]
+    assert said["others a multiply"] == 2.0
+    refused = Text("refused", None, "f", (), 64)
+    assert judge.judge(agx, refused) == {"error": "metal-ir: no"}
+    g13 = {"ours": said, "mlx": judge.judge(agx, refused)}
+    cells = reports.g13_cells(reports.Row(against_mlx.cases()[0], g13=g13))
+    assert cells == ["63.5 : –", "768 : –", "1 : –", "2 : –"]
 
 
 def test_threads_of_a_grid_are_mlx_s() -> None:
