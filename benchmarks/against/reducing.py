@@ -40,6 +40,7 @@ def _rows(shape: tuple[int, int], t: str) -> Problem:
         return decode(out, t)
 
     choices = [(1, 512, 4), (1, 1024, 4), (4, 512, 4), (4, 128, 1), (4, 256, 1), (8, 128, 4)]
+    choices += [(1, 128, 1), (1, 512, 1), (2, 128, 1)]
     ours = grid_of(
         lambda **options: sum_rows(given, **options), "BLOCK_M BLOCK_N num_warps", choices
     )
