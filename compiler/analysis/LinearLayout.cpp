@@ -147,7 +147,8 @@ LinearLayout LinearLayout::defaultBlocked(ArrayRef<int64_t> shape, unsigned numS
 
 /// The bits of one fragment, then of the fragments of one SIMD-group, then of the SIMD-groups. In a
 /// fragment, a lane holds neighbours in a row, and the same in every eighth row; each four lanes
-/// whose indices differ in bits 0 and 3 hold a row.
+/// whose indices differ in bits 0 and 3 hold a row. A fragment with more than 16 rows or columns
+/// consists of such of 16, which follow each other.
 static LinearLayout fragments(ArrayRef<int64_t> shape, msl::FragmentShape fragment,
                               int64_t rowsEach, int64_t columnsEach, ArrayRef<int> simdgroupDims) {
   assert(shape.size() >= 2 && fragment.isValid() && rowsEach >= fragment.rows &&
@@ -155,12 +156,18 @@ static LinearLayout fragments(ArrayRef<int64_t> shape, msl::FragmentShape fragme
   int rowDim = shape.size() - 2, columnDim = shape.size() - 1;
   unsigned rowShift = Log2_64(shape[columnDim]);
   auto row = [&](uint32_t r) { return r << rowShift; };
-  uint32_t neighbours = fragment.columns / msl::kLaneColumns;
+  int64_t unitRows = std::min(fragment.rows, msl::kUnitExtent);
+  int64_t unitColumns = std::min(fragment.columns, msl::kUnitExtent);
+  uint32_t neighbours = unitColumns / msl::kLaneColumns;
   SmallVector<uint32_t> reg, simdgroup;
   SmallVector<uint32_t> lane = {neighbours, row(1), row(2), 2 * neighbours, row(4)};
   for (uint32_t c = 1; c < neighbours; c *= 2)
     reg.push_back(c);
-  for (int64_t r = msl::kLaneRows; r < fragment.rows; r *= 2)
+  for (int64_t r = msl::kLaneRows; r < unitRows; r *= 2)
+    reg.push_back(row(r));
+  for (int64_t c = unitColumns; c < fragment.columns; c *= 2)
+    reg.push_back(c);
+  for (int64_t r = unitRows; r < fragment.rows; r *= 2)
     reg.push_back(row(r));
   for (int64_t c = fragment.columns; c < columnsEach; c *= 2)
     reg.push_back(c);
@@ -203,7 +210,7 @@ LinearLayout LinearLayout::simdgroupMatrix(ArrayRef<int64_t> shape, msl::MatrixS
 
 LinearLayout LinearLayout::simdgroupOperand(ArrayRef<int64_t> shape, msl::MatrixShape instruction,
                                             unsigned operandIndex, ArrayRef<unsigned> simdgroups,
-                                            unsigned numSimdgroups) {
+                                            unsigned numSimdgroups, bool transposed) {
   assert(operandIndex < 2);
   SmallVector<int> dims = simdgroupDims(simdgroups, numSimdgroups);
   int kept = operandIndex == 0 ? 0 : 1;
@@ -212,7 +219,13 @@ LinearLayout LinearLayout::simdgroupOperand(ArrayRef<int64_t> shape, msl::Matrix
       dim = -1;
   int64_t rows = operandIndex == 0 ? shape[0] / simdgroups[0] : shape[0];
   int64_t columns = operandIndex == 1 ? shape[1] / simdgroups[1] : shape[1];
-  return fragments(shape, instruction.getOperand(operandIndex), rows, columns, dims);
+  msl::FragmentShape fragment = instruction.getOperand(operandIndex);
+  if (!transposed)
+    return fragments(shape, fragment, rows, columns, dims);
+  for (int &dim : dims)
+    dim = dim < 0 ? dim : 1 - dim;
+  return fragments({shape[1], shape[0]}, fragment.getTransposed(), columns, rows, dims)
+      .transpose({1, 0});
 }
 
 LinearLayout LinearLayout::simdgroupFragment(msl::MatrixShape instruction, unsigned operandIndex) {

@@ -74,10 +74,11 @@ public:
   static LinearLayout simdgroupMatrix(llvm::ArrayRef<int64_t> shape, msl::MatrixShape instruction,
                                       llvm::ArrayRef<unsigned> simdgroups, unsigned numSimdgroups);
   /// Operand A (operandIndex 0, [M][K]) or B (1, [K][N]) in registers for an accumulator tiled by
-  /// `simdgroups`: each SIMD-group holds all of K for its rows (columns).
+  /// `simdgroups`: each SIMD-group holds all of K for its rows (columns). With `transposed` it
+  /// consists of fragments of the transposed operand: a thread holds neighbours in a column.
   static LinearLayout simdgroupOperand(llvm::ArrayRef<int64_t> shape, msl::MatrixShape instruction,
                                        unsigned operandIndex, llvm::ArrayRef<unsigned> simdgroups,
-                                       unsigned numSimdgroups);
+                                       unsigned numSimdgroups, bool transposed = false);
   /// One fragment of operand A (operandIndex 0, [m][k]) or B (1, [k][n]).
   static LinearLayout simdgroupFragment(msl::MatrixShape instruction, unsigned operandIndex);
 

@@ -313,8 +313,9 @@ struct MMAPattern : RegisterPattern<ttm::MMAOp> {
     Value acc = adaptor.getAcc();
     rewriter.replaceOpWithNewOp<msl::MmaOp>(
         op, acc.getType(), acc, a.value, b.value, shape, m, n, k, a.stride, b.stride,
-        op.getATransposed(), op.getBTransposed(), batches, op.getBatch() / tiling.batch,
-        int64_t(op.getBatchOffset()) / tiling.batch, a.batchStride, b.batchStride);
+        op.getATransposed(), op.getBTransposed(), op.getRelaxed(), batches,
+        op.getBatch() / tiling.batch, int64_t(op.getBatchOffset()) / tiling.batch, a.batchStride,
+        b.batchStride);
     return success();
   }
 
@@ -363,6 +364,9 @@ private:
                            Value registers, int64_t others, int64_t k) {
     auto type = cast<RankedTensorType>(operand.getType());
     msl::MatrixShape shape = op.getInstruction();
+    // Where all operands are in registers, all of them are of this part.
+    if (index == 0 ? op.getATransposed() : op.getBTransposed())
+      return registers;
     int64_t allK = type.getShape()[index == 0 ? 1 : 0] / shape.k;
     if (allK == k)
       return registers;

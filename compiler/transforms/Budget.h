@@ -16,9 +16,10 @@ public:
   static Budget of(mlir::Operation *op) { return Budget(msl::TargetAttr::get(op)); }
 
   bool has(msl::Feature feature) const { return target.has(feature); }
-  /// The instruction that multiplies matrices; null where the target has none.
-  const msl::MatrixInstruction *getMatrixInstruction() const {
-    return target.getMatrixInstruction();
+  /// The best of the target's instructions that suit; null where there is none.
+  const msl::MatrixInstruction *
+  getMatrixInstruction(llvm::function_ref<bool(const msl::MatrixInstruction &)> suits) const {
+    return target.getMatrixInstruction(suits);
   }
 
   int64_t getThreads() const { return target.getThreads(); }

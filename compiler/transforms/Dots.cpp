@@ -6,25 +6,49 @@ using namespace mlir;
 
 namespace triton_metal {
 
-DotForm getDotForm(tt::DotOp dot, const Budget &budget) {
+/// Whether an instruction that takes its operands from registers is right for a dot. The layouts of
+/// fragments in registers are known for numbers of one float type (docs/apple.md), so int8 is
+/// multiplied as half. Nobody says that the unit multiplies fp32 exactly, so it has to be allowed
+/// not to. A batch has no operand layout.
+static bool suitsRegisters(tt::DotOp dot) {
+  RankedTensorType a = dot.getA().getType();
+  Type number = a.getElementType();
+  if (a.getRank() != 2 || number != dot.getB().getType().getElementType())
+    return false;
+  return number.isF16() || number.isBF16() || number.isInteger(8) || isRelaxed(dot);
+}
+
+const msl::MatrixInstruction *getInstruction(tt::DotOp dot, const Budget &budget) {
   RankedTensorType a = dot.getA().getType(), b = dot.getB().getType();
-  const msl::MatrixInstruction *instruction = budget.getMatrixInstruction();
-  if (!instruction || a.getRank() > 3)
-    return DotForm::MultiplyAdds;
-  msl::MatrixShape shape = instruction->shape;
+  if (a.getRank() > 3)
+    return nullptr;
   ArrayRef<int64_t> sides = a.getShape().take_back(2);
-  if (sides[0] < shape.m || sides[1] < shape.k || b.getShape().back() < shape.n)
-    return DotForm::MultiplyAdds;
   if (a.getElementType().isF64() || b.getElementType().isF64() ||
       dot.getType().getElementType().isF64())
-    return DotForm::MultiplyAdds;
+    return nullptr;
   // Sums of products of int8 are made in fp32.
-  if (a.getElementType().isInteger())
-    return a.getElementType().isInteger(8) && b.getElementType().isInteger(8) &&
-                   sides[1] <= kExactTerms
-               ? DotForm::SimdgroupMatrices
-               : DotForm::MultiplyAdds;
-  return DotForm::SimdgroupMatrices;
+  if (a.getElementType().isInteger() &&
+      !(a.getElementType().isInteger(8) && b.getElementType().isInteger(8) &&
+        sides[1] <= kExactTerms))
+    return nullptr;
+  return budget.getMatrixInstruction([&](const msl::MatrixInstruction &instruction) {
+    const msl::MatrixShape &shape = instruction.shape;
+    if (instruction.inRegisters && (!suitsRegisters(dot) || (a.getElementType().isBF16() &&
+                                                             !budget.has(msl::Feature::BFloat))))
+      return false;
+    return sides[0] >= shape.m && sides[1] >= shape.k && b.getShape().back() >= shape.n;
+  });
+}
+
+/// Whether a thread, or else its neighbour, holds the next element of a column and not of a row.
+bool areColumnsFastest(const LinearLayout &layout) {
+  unsigned columns = layout.getRank() - 1, rows = layout.getRank() - 2;
+  for (InDim part : {InDim::Register, InDim::Lane})
+    for (uint32_t base : layout.getBases(part))
+      for (unsigned dim : {columns, rows})
+        if (base == 1u << layout.dimShift(dim))
+          return dim == rows;
+  return false;
 }
 
 ttm::TileType getOperandTile(ArrayRef<int64_t> shape, Type element) {

@@ -9,9 +9,9 @@
 namespace triton_metal {
 
 enum class DotForm {
-  /// On simdgroup matrices: a product or a batch of them, no side below the instruction's, of types
-  /// that it takes.
-  SimdgroupMatrices,
+  /// On one of the target's matrix instructions: a product or a batch of them, no side below the
+  /// instruction's, of types that it takes.
+  Matrices,
   /// A loop of multiply-adds over K: any shape, any numbers that Metal has.
   MultiplyAdds,
 };
@@ -19,8 +19,22 @@ enum class DotForm {
 /// Sums of so many products of int8 are exact in fp32.
 inline constexpr int64_t kExactTerms = 1024;
 
+/// The instruction that a dot is computed with on the target of `budget`; null if none suits.
+const msl::MatrixInstruction *getInstruction(tt::DotOp dot, const Budget &budget);
+
 /// The form of a dot on the target of `budget`.
-DotForm getDotForm(tt::DotOp dot, const Budget &budget);
+inline DotForm getDotForm(tt::DotOp dot, const Budget &budget) {
+  return getInstruction(dot, budget) ? DotForm::Matrices : DotForm::MultiplyAdds;
+}
+
+/// Whether the fp32 operands of a dot may lose bits of their significands.
+inline bool isRelaxed(tt::DotOp dot) {
+  return dot.getA().getType().getElementType().isF32() &&
+         dot.getInputPrecision() == tt::InputPrecision::TF32;
+}
+
+/// Whether a thread, or else its neighbour, holds the next element of a column and not of a row.
+bool areColumnsFastest(const LinearLayout &layout);
 
 /// Threadgroup memory for an operand of this shape. 16 bytes of padding put neighbouring rows into
 /// different banks.

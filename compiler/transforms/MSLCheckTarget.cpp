@@ -68,6 +68,10 @@ private:
              << shape.str() << ", which no target does";
     if (failed(require(multiply, instruction->feature)))
       return failure();
+    if (instruction->inRegisters && multiply.getNumberType(multiply.getA().getType()) !=
+                                        multiply.getNumberType(multiply.getB().getType()))
+      return multiply->emitError("multiplies matrices of two types, which ")
+             << getFeatureInfo(instruction->feature).words << " do not take";
     for (Value factor : {multiply.getA(), multiply.getB()})
       if (Type number = multiply.getNumberType(factor.getType()); !instruction->takes(number))
         return multiply->emitError("multiplies matrices of ")

@@ -177,7 +177,7 @@ private:
   /// nested in it.
   static bool isAssigned(GetOp op, Operation *end, Operation *last) {
     return llvm::any_of(op.getArray().getUsers(), [&](Operation *user) {
-      if (!isa<SetOp, FillOp, MultiplyAccumulateOp>(user))
+      if (!isa<SetOp, FillOp, MultiplyAccumulateOp, TensorMultiplyOp>(user))
         return false;
       Operation *place = op->getBlock()->findAncestorOpInBlock(*user);
       if (!place || place->isBeforeInBlock(op))

@@ -42,6 +42,8 @@ private:
   /// One product of the batch.
   void multiply(Value batch) {
     int64_t m = op.getM(), n = op.getN(), k = op.getK();
+    if (!op.getAcc().getType().isMatrix())
+      return multiplyRegisters();
     bool aInMemory = isa<PtrType>(op.getA().getType());
     bool bInMemory = isa<PtrType>(op.getB().getType());
     Value first = scale(batch, m * n);
@@ -64,6 +66,34 @@ private:
           Value index = add(first, add(scale(mIndex, n), nIndex));
           MultiplyAccumulateOp::create(builder, loc, op.getAcc(), getIndex(op.getAcc(), index), a,
                                        getIndex(a, aIndex), b, getIndex(b, bIndex));
+        });
+      });
+    });
+  }
+
+  /// The product of operands in registers. What the loops over m and n take first is what a thread
+  /// has just loaded for a step of k.
+  void multiplyRegisters() {
+    int64_t m = op.getM(), n = op.getN(), k = op.getK();
+    MatrixShape shape = op.getInstruction();
+    auto getFirst = [&](Value array, Value row, int64_t columns, Value column,
+                        FragmentShape fragment) -> Value {
+      Value index = scale(add(scale(row, columns), column), fragment.getNumRegisters() / 4);
+      return getIndex(array, index);
+    };
+    createLoop(k, [&](Value kIndex) {
+      createLoop(m, [&](Value mIndex) {
+        createLoop(n, [&](Value nIndex) {
+          Value acc = getFirst(op.getAcc(), mIndex, n, nIndex, shape.getAccumulator());
+          Value a = op.getATransposed()
+                        ? getFirst(op.getA(), kIndex, m, mIndex, shape.getOperand(0))
+                        : getFirst(op.getA(), mIndex, k, kIndex, shape.getOperand(0));
+          Value b = op.getBTransposed()
+                        ? getFirst(op.getB(), nIndex, k, kIndex, shape.getOperand(1))
+                        : getFirst(op.getB(), kIndex, n, nIndex, shape.getOperand(1));
+          TensorMultiplyOp::create(builder, loc, op.getAcc(), acc, op.getA(), a, op.getB(), b,
+                                   shape, op.getATransposed(), op.getBTransposed(),
+                                   op.getRelaxed());
         });
       });
     });

@@ -1,5 +1,6 @@
 #include "transforms/MSLMatrixTiles.h"
 
+#include "dialect/msl/Target.h"
 #include "transforms/MSLTiles.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -10,25 +11,33 @@ using namespace triton_metal::msl;
 llvm::DenseMap<Value, MatrixType> triton_metal::msl::findMatrixTiles(KernelOp kernel) {
   llvm::DenseMap<Value, MatrixType> matrices;
   SmallVector<Value> work;
-  auto add = [&](Value value, FragmentShape shape) {
+  // Without a shape, the tile is one of vectors.
+  auto add = [&](Value value, std::optional<FragmentShape> shape) {
     if (!isTile(value))
       return;
-    auto matrix = MatrixType::get(shape, getElementTypeOrSelf(value.getType()));
+    auto matrix =
+        shape ? MatrixType::get(*shape, getElementTypeOrSelf(value.getType())) : MatrixType();
     if (matrices.try_emplace(value, matrix).second)
       work.push_back(value);
   };
   kernel.walk([&](MatrixMultiplyOpInterface op) {
     MatrixShape shape = op.getInstruction();
-    add(op.getAcc(), shape.getAccumulator());
-    add(op.getA(), shape.getOperand(0));
-    add(op.getB(), shape.getOperand(1));
+    const MatrixInstruction *instruction = MatrixInstruction::get(shape);
+    bool isOfVectors = instruction && instruction->inRegisters;
+    auto ifMatrix = [&](FragmentShape fragment) {
+      return isOfVectors ? std::nullopt : std::optional(fragment);
+    };
+    std::optional<FragmentShape> acc = ifMatrix(shape.getAccumulator());
+    add(op.getAcc(), acc);
+    add(op.getA(), ifMatrix(shape.getOperand(0)));
+    add(op.getB(), ifMatrix(shape.getOperand(1)));
     for (OpResult result : op->getResults())
-      add(result, shape.getAccumulator());
+      add(result, acc);
     // What the next iteration starts with is where this one leaves it.
     for (OpOperand &use : op->getUses())
       if (auto yield = dyn_cast<scf::YieldOp>(use.getOwner()))
         if (auto loop = dyn_cast<scf::ForOp>(yield->getParentOp()))
-          add(loop.getRegionIterArg(use.getOperandNumber()), shape.getAccumulator());
+          add(loop.getRegionIterArg(use.getOperandNumber()), acc);
   });
   while (!work.empty()) {
     auto argument = dyn_cast<BlockArgument>(work.pop_back_val());
@@ -37,7 +46,8 @@ llvm::DenseMap<Value, MatrixType> triton_metal::msl::findMatrixTiles(KernelOp ke
     auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
     if (!loop)
       continue;
-    FragmentShape shape = matrices.at(argument).getShape();
+    MatrixType matrix = matrices.at(argument);
+    std::optional<FragmentShape> shape = matrix ? std::optional(matrix.getShape()) : std::nullopt;
     add(loop.getTiedLoopInit(argument)->get(), shape);
     add(loop.getTiedLoopYieldedValue(argument)->get(), shape);
     add(loop.getTiedLoopResult(argument), shape);

@@ -10,7 +10,8 @@
 namespace triton_metal::msl {
 
 /// The tiles that a matrix product reads or writes, directly or around loops, each with the
-/// matrices that it consists of.
+/// matrices that it consists of. The type is null for those of an instruction that takes its
+/// operands from registers: they are arrays of vectors of four.
 llvm::DenseMap<mlir::Value, MatrixType> findMatrixTiles(KernelOp kernel);
 
 } // namespace triton_metal::msl

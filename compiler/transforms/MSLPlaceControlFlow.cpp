@@ -91,9 +91,9 @@ void TilePlacement::visitFor(scf::ForOp loop) {
     BlockArgument argument = loop.getRegionIterArg(index);
     Value variable = getVariable(init);
     auto isReadInside = [&](Operation *reader) { return loop->isProperAncestor(reader); };
-    if (!variable || getMatrixType(variable) != getMatrices(argument) ||
-        llvm::is_contained(targets, variable) || llvm::count(loop->getOperands(), init) != 1 ||
-        !isDeadAfter(init, loop) || llvm::any_of(getReaders(init), isReadInside)) {
+    if (!variable || !isAsInProduct(variable, argument) || llvm::is_contained(targets, variable) ||
+        llvm::count(loop->getOperands(), init) != 1 || !isDeadAfter(init, loop) ||
+        llvm::any_of(getReaders(init), isReadInside)) {
       Location where = isa<NameLoc>(argument.getLoc()) ? argument.getLoc() : loop.getLoc();
       variable = createVariableOf(argument, where, kLargestChunk);
       copy(init, variable);

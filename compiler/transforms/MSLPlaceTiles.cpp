@@ -132,9 +132,17 @@ static bool mayOverwrite(TileLoopOp loop, ReadTileOp read) {
   });
 }
 
+bool TilePlacement::isAsInProduct(Value variable, Value tile) const {
+  MatrixType matrix = getMatrices(tile);
+  return getMatrixType(variable) == matrix &&
+         (matrix || !isInProduct(tile) || getWidth(variable) == kLargestChunk);
+}
+
 Value TilePlacement::createVariableOf(Value tile, Location loc, int64_t width) {
   if (MatrixType matrix = getMatrices(tile))
     return createVariable(builder, loc, tile.getType(), matrix);
+  if (isInProduct(tile))
+    width = kLargestChunk;
   return createVariable(builder, loc, tile.getType(), width);
 }
 
@@ -150,14 +158,13 @@ Value TilePlacement::chooseVariable(Value tile, Operation *op, TileLoopOp loop, 
       return variable;
   // The variable of an operand that nothing reads any more: a tile that a loop carries stays where
   // it is, and so do matrices.
-  MatrixType matrix = getMatrices(tile);
   Value carried;
   if (auto outer = dyn_cast<scf::ForOp>(parent); outer && yielded)
     carried = variables.lookup(outer.getRegionIterArg(yielded->getOperandNumber()));
-  if (isElementwiseOrShuffle(op) && (carried || matrix))
+  if (isElementwiseOrShuffle(op) && (carried || isInProduct(tile)))
     for (Value operand : op->getOperands()) {
       Value variable = getVariable(operand);
-      if (!variable || operand.getType() != tile.getType() || getMatrixType(variable) != matrix ||
+      if (!variable || operand.getType() != tile.getType() || !isAsInProduct(variable, tile) ||
           (carried && carried != variable))
         continue;
       if (isDeadAfter(rereads.lookup(operand), loop) &&
@@ -190,6 +197,8 @@ void TilePlacement::visitTileLoop(TileLoopOp loop) {
   for (Value result : loop.getResults())
     if (MatrixType matrix = getMatrices(result))
       step = std::max(step, matrix.getNumRegisters());
+    else if (isInProduct(result))
+      step = std::max(step, kLargestChunk);
   bool branches = !getFullConditions(loop).empty();
   if (!branches)
     step = getGuardedStep(loop, step);
@@ -205,7 +214,7 @@ void TilePlacement::visitTileLoop(TileLoopOp loop) {
   SmallVector<Written> written;
   SmallVector<Value> kept, keptResults;
   for (auto [value, result] : llvm::zip_equal(yield->getOperands(), loop.getResults())) {
-    if (!isTile(result) || (isChunk && !getMatrices(result))) {
+    if (!isTile(result) || (isChunk && !isInProduct(result))) {
       kept.push_back(value);
       keptResults.push_back(result);
       continue;
@@ -255,33 +264,44 @@ void TilePlacement::visitReduce(ReduceRegistersOp op) {
   }
 }
 
-Value TilePlacement::getFragments(Value tile, FragmentShape shape) {
-  auto matrix = MatrixType::get(shape, getElementTypeOrSelf(tile.getType()));
-  if (Value variable = getVariable(tile); variable && getMatrixType(variable) == matrix)
+Value TilePlacement::getFragments(Value tile, MatrixType matrix) {
+  Value variable = getVariable(tile);
+  if (variable && getMatrixType(variable) == matrix &&
+      (matrix || getWidth(variable) == kLargestChunk))
     return variable;
-  Value variable = createVariable(builder, tile.getLoc(), tile.getType(), matrix);
+  variable = matrix ? createVariable(builder, tile.getLoc(), tile.getType(), matrix)
+                    : createVariable(builder, tile.getLoc(), tile.getType(), kLargestChunk);
   copy(tile, variable);
   return variable;
 }
 
 void TilePlacement::visitMma(MmaOp op) {
   MatrixShape shape = op.getInstruction();
+  const MatrixInstruction *instruction = MatrixInstruction::get(shape);
+  bool isOfVectors = instruction && instruction->inRegisters;
+  auto getMatrix = [&](FragmentShape fragment, Value tile) {
+    return isOfVectors ? MatrixType()
+                       : MatrixType::get(fragment, getElementTypeOrSelf(tile.getType()));
+  };
   Value acc = op.getAcc(), product = getVariable(acc);
-  auto matrix = MatrixType::get(shape.getAccumulator(), op.getType().getElementType());
-  if (!product || getMatrixType(product) != matrix || !isDeadAfter(acc, op) || acc == op.getA() ||
-      acc == op.getB()) {
-    product = createVariable(builder, op.getLoc(), acc.getType(), matrix);
+  MatrixType matrix = getMatrix(shape.getAccumulator(), op.getResult());
+  if (!product || getMatrixType(product) != matrix ||
+      (isOfVectors && getWidth(product) != kLargestChunk) || !isDeadAfter(acc, op) ||
+      acc == op.getA() || acc == op.getB()) {
+    product = matrix ? createVariable(builder, op.getLoc(), acc.getType(), matrix)
+                     : createVariable(builder, op.getLoc(), acc.getType(), kLargestChunk);
     copy(acc, product);
   }
   auto getOperand = [&](Value operand, unsigned index) {
-    return isa<PtrType>(operand.getType()) ? operand
-                                           : getFragments(operand, shape.getOperand(index));
+    return isa<PtrType>(operand.getType())
+               ? operand
+               : getFragments(operand, getMatrix(shape.getOperand(index), operand));
   };
   Value a = getOperand(op.getA(), 0), b = getOperand(op.getB(), 1);
   MatrixProductOp::create(builder, op.getLoc(), product, a, b, shape, op.getM(), op.getN(),
                           op.getK(), op.getAStride(), op.getBStride(), op.getATransposed(),
-                          op.getBTransposed(), op.getBatches(), op.getBatch(), op.getFirstBatch(),
-                          op.getABatchStride(), op.getBBatchStride());
+                          op.getBTransposed(), op.getRelaxed(), op.getBatches(), op.getBatch(),
+                          op.getFirstBatch(), op.getABatchStride(), op.getBBatchStride());
   place(op.getResult(), product, op.getLoc());
   op.erase();
 }

@@ -41,13 +41,17 @@ private:
   /// The variable that a tile lives in; null where it has none.
   static mlir::Value getVariable(mlir::Value tile);
 
-  /// The matrices that a tile consists of; null where no product takes it.
+  /// The matrices that a tile consists of; null where no product takes it as such.
   MatrixType getMatrices(mlir::Value tile) const { return matrices.lookup(tile); }
+  /// Whether a product takes a tile, as matrices or as vectors.
+  bool isInProduct(mlir::Value tile) const { return matrices.contains(tile); }
+  /// Whether a variable holds tiles as products take this one, if they take it.
+  bool isAsInProduct(mlir::Value variable, mlir::Value tile) const;
   /// A new variable for a tile: of its matrices, or else of `width` registers an element.
   mlir::Value createVariableOf(mlir::Value tile, mlir::Location loc, int64_t width);
   mlir::Value chooseVariable(mlir::Value tile, mlir::Operation *op, TileLoopOp loop, int64_t width);
-  /// An array of these matrices that holds the tile.
-  mlir::Value getFragments(mlir::Value tile, FragmentShape shape);
+  /// An array of these matrices, or of vectors where there are none, that holds the tile.
+  mlir::Value getFragments(mlir::Value tile, MatrixType matrix);
   void copy(mlir::Value tile, mlir::Value variable) { copy({{tile, variable}}); }
   /// Copies tiles of one size by one loop, whose steps read all tiles before they write.
   void copy(llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> tiles);

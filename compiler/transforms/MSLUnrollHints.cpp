@@ -79,7 +79,7 @@ bool isToBeUnrolled(UnrollOp op, bool rolled) {
   op->walk([&](Operation *nested) {
     for (Type type : llvm::concat<const Type>(nested->getOperandTypes(), nested->getResultTypes()))
       if (auto array = dyn_cast<ArrayType>(type)) {
-        hasMatrix |= array.isMatrix();
+        hasMatrix |= array.isMatrix() || isa<TensorMultiplyOp>(nested);
         if (!array.isMatrix())
           isLarge |= getBytes(array) > mostBytes;
       }
@@ -90,6 +90,8 @@ bool isToBeUnrolled(UnrollOp op, bool rolled) {
 bool hasMatrix(UnrollOp op) {
   return op
       ->walk([](Operation *nested) {
+        if (isa<TensorMultiplyOp>(nested))
+          return WalkResult::interrupt();
         for (Value operand : nested->getOperands())
           if (auto array = dyn_cast<ArrayType>(operand.getType()); array && array.isMatrix())
             return WalkResult::interrupt();

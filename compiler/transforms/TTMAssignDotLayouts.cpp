@@ -5,6 +5,7 @@
 #include "transforms/Dots.h"
 #include "transforms/Passes.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -99,6 +100,34 @@ std::pair<unsigned, unsigned> tile(ArrayRef<int64_t> shape, msl::FragmentShape f
   return {rows, columns};
 }
 
+/// Whether an operand's next element in memory is that of its column and not of its row. The layout
+/// of a load is still the one that memory wants; so the load says it that the operand is computed
+/// of. What is computed of no load is taken as it is.
+bool areColumnsFastest(Value operand) {
+  SmallVector<std::pair<Value, bool>> work = {{operand, false}};
+  llvm::SmallDenseSet<Value> seen;
+  bool swappedAtEnd = false, isFirst = true;
+  while (!work.empty()) {
+    auto [value, swapped] = work.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    auto layout = getLayout(value);
+    if (!layout || layout->getRank() != 2 || !seen.insert(value).second)
+      continue;
+    if (isa_and_nonnull<tt::LoadOp>(op))
+      return areColumnsFastest(*layout) != swapped;
+    if (auto trans = dyn_cast_or_null<tt::TransOp>(op)) {
+      work.push_back({trans.getSrc(), !swapped});
+    } else if (op && (isa<ConvertLayoutOp>(op) || op->hasTrait<OpTrait::Elementwise>())) {
+      for (Value source : llvm::reverse(op->getOperands()))
+        work.push_back({source, swapped});
+    } else if (isFirst) {
+      swappedAtEnd = swapped;
+      isFirst = false;
+    }
+  }
+  return swappedAtEnd;
+}
+
 struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayoutsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -106,7 +135,7 @@ struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayou
     SmallVector<tt::DotOp> dots;
     Budget budget = Budget::of(module);
     module.walk([&](tt::DotOp dot) {
-      if (getDotForm(dot, budget) == DotForm::SimdgroupMatrices)
+      if (getDotForm(dot, budget) == DotForm::Matrices)
         dots.push_back(dot);
       else
         setAccumulatorLayout(dot, getBlockLayout(dot.getType().getShape(), numSimdgroups));
@@ -127,7 +156,12 @@ struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayou
     }
     for (tt::DotOp dot : dots) {
       ArrayRef<int64_t> shape = dot.getType().getShape();
-      msl::MatrixShape instruction = budget.getMatrixInstruction()->shape;
+      const msl::MatrixInstruction *chosen = getInstruction(dot, budget);
+      msl::MatrixShape instruction = chosen->shape;
+      if (chosen->inRegisters)
+        RegisterOperands{instruction,
+                         {areColumnsFastest(dot.getA()), areColumnsFastest(dot.getB())}}
+            .set(dot);
       auto it = splits.find(dot);
       unsigned batch = tileBatch(dot, instruction, numSimdgroups, budget);
       auto [rows, columns] =

@@ -48,17 +48,6 @@ struct Operand {
   }
 };
 
-/// Whether a thread, or else its neighbour, holds the next element of a column and not of a row.
-bool areColumnsFastest(const LinearLayout &layout) {
-  unsigned columns = layout.getRank() - 1, rows = layout.getRank() - 2;
-  for (InDim part : {InDim::Register, InDim::Lane})
-    for (uint32_t base : layout.getBases(part))
-      for (unsigned dim : {columns, rows})
-        if (base == 1u << layout.dimShift(dim))
-          return dim == rows;
-  return false;
-}
-
 /// The parts of a dot whose operands are in threadgroup memory at a time.
 struct Parts {
   int64_t batch, k;
@@ -87,8 +76,8 @@ private:
 
   tt::FuncOp func;
   Budget budget;
-  /// Null where the target has none.
-  const msl::MatrixInstruction *instruction = budget.getMatrixInstruction();
+  /// Of the dot that is lowered.
+  const msl::MatrixInstruction *instruction = nullptr;
   int64_t invariantBytes = 0;
 };
 
@@ -112,7 +101,14 @@ Operand DotLowering::makeOperand(tt::DotOp dot, unsigned index, Type element,
                                  const LinearLayout &accumulator) {
   Operand operand{index == 0 ? dot.getA() : dot.getB(), index, element};
   Type type = cast<RankedTensorType>(operand.value.getType()).getElementType();
-  if (isOperandLayout(*getLayout(operand.value), instruction->shape, index, accumulator)) {
+  if (auto operands = RegisterOperands::get(dot)) {
+    operand.inRegisters = true;
+    operand.transposed = operands->transposed[index];
+    OpBuilder builder(dot);
+    operand.value = convertLayout(builder, operand.value,
+                                  *getOperandLayout(operand.shape(), instruction->shape, index,
+                                                    accumulator, operand.transposed));
+  } else if (isOperandLayout(*getLayout(operand.value), instruction->shape, index, accumulator)) {
     operand.inRegisters = true;
   } else if (auto convert = operand.value.getDefiningOp<ConvertLayoutOp>()) {
     // Memory takes the operand in whatever layout it is.
@@ -128,8 +124,12 @@ Operand DotLowering::makeOperand(tt::DotOp dot, unsigned index, Type element,
     else
       operand.value = arith::SIToFPOp::create(builder, dot.getLoc(), wide, operand.value);
   }
-  if (operand.inRegisters)
+  if (operand.inRegisters) {
+    OpBuilder builder(dot);
+    if (operand.transposed)
+      operand.value = transpose(builder, dot.getLoc(), operand.value, {1, 0});
     return operand;
+  }
   operand.transposed = areColumnsFastest(*getLayout(operand.value));
   for (Operation *parent = dot->getParentOp(); parent != func; parent = parent->getParentOp())
     if (auto loop = dyn_cast<LoopLikeOpInterface>(parent)) {
@@ -164,6 +164,11 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
 LogicalResult DotLowering::lower(tt::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getType());
   std::optional<LinearLayout> layout = getLayout(type);
+  // The layouts of operands in registers have been chosen for an instruction.
+  if (auto operands = RegisterOperands::get(dot))
+    instruction = msl::MatrixInstruction::get(operands->instruction);
+  else
+    instruction = getInstruction(dot, budget);
   auto tiling =
       instruction && layout ? getSimdgroupMatrixTiling(*layout, instruction->shape) : std::nullopt;
   if (!tiling)
@@ -254,7 +259,8 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
       // Registers hold all of K, tiles this part.
       int64_t registerOffset = a.inRegisters || b.inRegisters ? offset : 0;
       acc = MMAOp::create(builder, loc, f32, acc, operandA, Value(), operandB, Value(),
-                          instruction->shape, a.transposed, b.transposed, registerOffset, batch);
+                          instruction->shape, a.transposed, b.transposed, isRelaxed(dot),
+                          registerOffset, batch);
     }
   Value result = acc;
   if (isa<IntegerType>(resultElement))

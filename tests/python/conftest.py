@@ -47,6 +47,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="compile for the least Metal: no simdgroup matrices, SIMD-group reductions or bfloat, 16 KB",
     )
     parser.addoption(
+        "--target",
+        choices=("apple10",),
+        help="compile for another target than the host device's own: apple10 multiplies matrices by tensor operations",
+    )
+    parser.addoption(
         "--portable",
         type=int,
         metavar="SEED",
@@ -103,22 +108,23 @@ def _check(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _least_target(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Compiles the kernels of a test for what every target has."""
-    if not request.config.getoption("--least-target") or request.node.get_closest_marker(
-        "own_target"
-    ):
+    """Compiles the kernels of a test for what every target has, or for the target that is named."""
+    least, named = (request.config.getoption(name) for name in ("--least-target", "--target"))
+    if not (least or named) or request.node.get_closest_marker("own_target"):
         yield
         return
-    from triton_metal import _native, devices
-    from triton_metal.devices.target import Target
+    from triton_metal.devices.target import APPLE10, Target
+
+    from host_target import host_target
 
     features = ("float_atomics", "memory_orders")
-    least = Target("least", "3.2", dict.fromkeys(features, True), threadgroup_bytes=16384)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(devices.get("host"), "target", lambda: least)
-        _native.configuration_changed()
+    target = (
+        Target("least", "3.2", dict.fromkeys(features, True), threadgroup_bytes=16384)
+        if least
+        else APPLE10
+    )
+    with host_target(target):
         yield
-    _native.configuration_changed()
 
 
 @pytest.fixture(autouse=True)
@@ -160,7 +166,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "--portable and --check leave it alone",
     )
     config.addinivalue_line(
-        "markers", "own_target: the test needs its own target, whatever --least-target says"
+        "markers",
+        "own_target: the test needs its own target, whatever --least-target and --target say",
     )
 
 

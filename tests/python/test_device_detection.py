@@ -39,6 +39,8 @@ def test_chips(chip, generation, variant, family):
         ("Apple M2 Max", "15.2", "3.2", "atomic64_min_max memory_orders", "tensor_ops"),
         ("Apple M4 Pro", "26.0", "4.0", "atomic64_min_max fp_pragmas", "tensor_ops"),
         ("Apple M5", "26.2", "4.0", "tensor_ops bfloat", ""),
+        ("Apple M5", "26.1", "4.0", "bfloat", "tensor_ops"),
+        ("Apple M5", "15.6", "3.2", "bfloat", "tensor_ops"),
         ("Apple M1 (Virtual)", "15.0", "3.2", "bfloat", "simdgroup_matrix tensor_ops"),
     ],
 )

@@ -681,8 +681,10 @@ def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMetho
   let description = [{
     `instruction` is the shape of the instruction, and with it that of the fragments; `m`, `n` and `k` count them. The
     registers of a fragment follow each other, and so do the accumulator's fragments, n inner. `a` (and `b`) is a threadgroup
-    or device pointer to this thread's first element of its SIMD-group's first fragment, with `a_stride` elements from row to row (`a_transposed`: the tile
-    is stored as [k][m]), or fragments in registers, k-fragments (n-fragments for `b`) inner.
+    or device pointer to this thread's first element of its SIMD-group's first fragment, with `a_stride` elements from row to row
+    (`a_transposed`: the tile is stored as [k][m]), or fragments in registers, k-fragments (n-fragments for `b`) inner. An instruction that takes its
+    operands from registers takes transposed ones too: fragments of [k][m] (a), m-fragments inner, or of [n][k] (b),
+    k-fragments inner. `relaxed` says that fp32 factors may lose bits of their significands.
 
     The accumulator may have `batches` matrices, one after the other. `batch` of them, from `first_batch` on, get products.
     Their operands are in memory, `a_batch_stride` and `b_batch_stride` elements from one to the next.
@@ -696,7 +698,7 @@ def MSL_MmaOp : MSL_Op<"mma", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMetho
   let arguments = (ins MSL_Vector:$acc, MSL_MmaOperand:$a, MSL_MmaOperand:$b, MSL_MatrixShapeAttr:$instruction,
                    I32Attr:$m, I32Attr:$n, I32Attr:$k,
                    DefaultValuedAttr<I32Attr, "0">:$a_stride, DefaultValuedAttr<I32Attr, "0">:$b_stride,
-                   UnitAttr:$a_transposed, UnitAttr:$b_transposed,
+                   UnitAttr:$a_transposed, UnitAttr:$b_transposed, UnitAttr:$relaxed,
                    DefaultValuedAttr<I32Attr, "1">:$batches, DefaultValuedAttr<I32Attr, "1">:$batch,
                    DefaultValuedAttr<I32Attr, "0">:$first_batch,
                    DefaultValuedAttr<I32Attr, "0">:$a_batch_stride, DefaultValuedAttr<I32Attr, "0">:$b_batch_stride);

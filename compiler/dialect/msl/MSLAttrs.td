@@ -105,8 +105,10 @@ def MSL_TargetAttr : AttrDef<MSL_Dialect, "Target"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool has(Feature feature) const { return bitEnumContainsAll(getFeatures(), feature); }
-    /// The instruction that multiplies matrices; null where there is none. It follows from the features.
-    const MatrixInstruction *getMatrixInstruction() const;
+    /// The best of the instructions that multiply matrices and suit; null where there is none. Which ones there are
+    /// follows from the features.
+    const MatrixInstruction *
+    getMatrixInstruction(::llvm::function_ref<bool(const MatrixInstruction &)> suits) const;
 
     /// Everything that the compiler prints is there: what the host device runs.
     static TargetAttr getBaseline(::mlir::MLIRContext *context);

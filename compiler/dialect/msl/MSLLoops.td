@@ -97,12 +97,15 @@ def MSL_AccumulateOp : MSL_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>,
 def MSL_MatrixProductOp : MSL_Op<"matrix_product", [MemoryEffects<[MemRead, MemWrite]>,
     DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInterface>]> {
   let summary = "acc += a * b in fragments";
-  let description = "`msl.mma` where tiles live in variables: `acc` is an array of simdgroup matrices, and so is what is not behind a pointer.";
-  let arguments = (ins MSL_MatrixArray:$acc, AnyTypeOf<[MSL_PtrType, MSL_MatrixArray]>:$a,
-                   AnyTypeOf<[MSL_PtrType, MSL_MatrixArray]>:$b, MSL_MatrixShapeAttr:$instruction,
+  let description = [{
+    `msl.mma` where tiles live in variables: `acc` is an array of simdgroup matrices, and so is what is not behind a pointer.
+    Of an instruction that takes its operands from registers, all three are arrays of vectors of four.
+  }];
+  let arguments = (ins MSL_ArrayType:$acc, AnyTypeOf<[MSL_PtrType, MSL_ArrayType]>:$a,
+                   AnyTypeOf<[MSL_PtrType, MSL_ArrayType]>:$b, MSL_MatrixShapeAttr:$instruction,
                    I32Attr:$m, I32Attr:$n, I32Attr:$k,
                    DefaultValuedAttr<I32Attr, "0">:$a_stride, DefaultValuedAttr<I32Attr, "0">:$b_stride,
-                   UnitAttr:$a_transposed, UnitAttr:$b_transposed,
+                   UnitAttr:$a_transposed, UnitAttr:$b_transposed, UnitAttr:$relaxed,
                    DefaultValuedAttr<I32Attr, "1">:$batches, DefaultValuedAttr<I32Attr, "1">:$batch,
                    DefaultValuedAttr<I32Attr, "0">:$first_batch,
                    DefaultValuedAttr<I32Attr, "0">:$a_batch_stride, DefaultValuedAttr<I32Attr, "0">:$b_batch_stride);
@@ -232,6 +235,28 @@ def MSL_MultiplyAccumulateOp : MSL_Op<"multiply_accumulate", [MemoryEffects<[Mem
                    MSL_MatrixArray:$b, Optional<MSL_Index>:$b_index);
   let assemblyFormat = [{
     $acc (`[` custom<Index>($acc_index, type($acc_index))^ `]`)? `,` $a (`[` custom<Index>($a_index, type($a_index))^ `]`)? `,` $b (`[` custom<Index>($b_index, type($b_index))^ `]`)? attr-dict
+    `:` type($acc) `,` type($a) `,` type($b)
+  }];
+  let hasVerifier = 1;
+}
+
+def MSL_TensorMultiplyOp : MSL_Op<"tensor_multiply", [MemoryEffects<[MemRead, MemWrite]>,
+    DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInterface>, AttrSizedOperandSegments]> {
+  let summary = "acc += a * b on what the lanes of a SIMD-group hold: one tensor operation of Metal 4";
+  let description = [{
+    The arrays are of vectors of four, and each index is that of a fragment's first vector. A transposed factor's fragment is
+    one of [k][m] (a) or [n][k] (b).
+
+    ```mlir
+    msl.tensor_multiply <16x32x16> %acc[%i], %a, %b[%j] {b_transposed}
+        : !msl.array<8 x vector<4xf32>>, !msl.array<2 x vector<4xf16>>, !msl.array<8 x vector<4xf16>>
+    ```
+  }];
+  let arguments = (ins MSL_ArrayType:$acc, Optional<MSL_Index>:$acc_index, MSL_ArrayType:$a, Optional<MSL_Index>:$a_index,
+                   MSL_ArrayType:$b, Optional<MSL_Index>:$b_index, MSL_MatrixShapeAttr:$instruction,
+                   UnitAttr:$a_transposed, UnitAttr:$b_transposed, UnitAttr:$relaxed);
+  let assemblyFormat = [{
+    $instruction $acc (`[` custom<Index>($acc_index, type($acc_index))^ `]`)? `,` $a (`[` custom<Index>($a_index, type($a_index))^ `]`)? `,` $b (`[` custom<Index>($b_index, type($b_index))^ `]`)? attr-dict
     `:` type($acc) `,` type($a) `,` type($b)
   }];
   let hasVerifier = 1;

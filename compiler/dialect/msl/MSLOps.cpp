@@ -490,6 +490,17 @@ LogicalResult ReduceRegistersOp::verify() {
   return success();
 }
 
+static bool takesRegisters(MatrixShape shape) {
+  const MatrixInstruction *instruction = MatrixInstruction::get(shape);
+  return instruction && instruction->inRegisters;
+}
+
+/// Whether an array is one of vectors of four.
+static bool isOfFours(ArrayType array) {
+  auto vector = dyn_cast<VectorType>(array.getElementType());
+  return vector && vector.getNumElements() == 4;
+}
+
 /// Of what is not behind a pointer, `hasFragments` says whether it consists of so many fragments.
 template <typename Op>
 static LogicalResult
@@ -505,6 +516,11 @@ verifyFragments(Op op,
   MatrixShape shape = op.getInstruction();
   auto check = [&](Type type, int64_t count, FragmentShape fragment, int32_t stride,
                    bool transposed, StringRef name) -> LogicalResult {
+    if (isa<PtrType>(type) && takesRegisters(shape))
+      return op.emitOpError() << name << " must be in registers, where " << shape.str()
+                              << " takes its operands";
+    if (!isa<PtrType>(type) && transposed && !takesRegisters(shape))
+      return op.emitOpError() << name << " in registers must not be transposed";
     if (!isa<PtrType>(type) && batches > 1)
       return op.emitOpError() << name << " must be in memory, as the accumulator has a batch";
     if (!isa<PtrType>(type))
@@ -537,11 +553,35 @@ LogicalResult MatrixProductOp::verify() {
   auto hasFragments = [&](Type type, int64_t count, FragmentShape fragment,
                           StringRef name) -> LogicalResult {
     auto array = cast<ArrayType>(type);
-    if (array.getCount() == count && array.getMatrixType().getShape() == fragment)
+    if (takesRegisters(getInstruction())) {
+      if (isOfFours(array) && 4 * array.getCount() == count * fragment.getNumRegisters())
+        return success();
+      return emitOpError() << name << " must be " << count * fragment.getNumRegisters() / 4
+                           << " vectors of four";
+    }
+    if (array.isMatrix() && array.getCount() == count &&
+        array.getMatrixType().getShape() == fragment)
       return success();
     return emitOpError() << name << " must be " << count << " matrices of " << fragment.str();
   };
   return verifyFragments(*this, hasFragments);
+}
+
+LogicalResult TensorMultiplyOp::verify() {
+  MatrixShape shape = getInstruction();
+  if (!takesRegisters(shape))
+    return emitOpError() << "no instruction takes " << shape.str() << " from registers";
+  auto check = [&](ArrayType array, FragmentShape fragment, StringRef name) -> LogicalResult {
+    if (isOfFours(array) && 4 * array.getCount() % fragment.getNumRegisters() == 0)
+      return success();
+    return emitOpError() << name << " must be vectors of four, as many as " << fragment.str()
+                         << " takes or a multiple";
+  };
+  if (getA().getType().getScalarType() != getB().getType().getScalarType())
+    return emitOpError("the factors must be of one type");
+  return failure(failed(check(getAcc().getType(), shape.getAccumulator(), "the accumulator")) ||
+                 failed(check(getA().getType(), shape.getOperand(0), "a")) ||
+                 failed(check(getB().getType(), shape.getOperand(1), "b")));
 }
 
 LogicalResult MultiplyAccumulateOp::verify() {

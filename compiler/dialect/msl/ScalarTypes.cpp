@@ -7,6 +7,8 @@ using namespace triton_metal::msl;
 
 // Metal Shading Language Specification: 2.1 (scalar types), 2.5 (simdgroup_matrix), 6.9.2
 // (SIMD-group functions), 6.15 (atomics).
+static constexpr Feature kMatrices =
+    static_cast<Feature>(uint32_t(Feature::SimdgroupMatrix) | uint32_t(Feature::TensorOps));
 static constexpr ScalarType scalarTypes[] = {
     // name, unsigned name, code, isFloat, bits, bytes, SIMD form, reduction, matrices, atomic,
     // feature
@@ -20,12 +22,10 @@ static constexpr ScalarType scalarTypes[] = {
      Feature::None},
     {"long", "ulong", "i64", false, 64, 8, SimdForm::Halves, false, Feature::None, false,
      Feature::None},
-    {"half", "half", "f16", true, 16, 2, SimdForm::Itself, true, Feature::SimdgroupMatrix, false,
-     Feature::None},
-    {"bfloat", "bfloat", "bf16", true, 16, 2, SimdForm::AsBits, false, Feature::SimdgroupMatrix,
-     false, Feature::BFloat},
-    {"float", "float", "f32", true, 32, 4, SimdForm::Itself, true, Feature::SimdgroupMatrix, true,
-     Feature::None},
+    {"half", "half", "f16", true, 16, 2, SimdForm::Itself, true, kMatrices, false, Feature::None},
+    {"bfloat", "bfloat", "bf16", true, 16, 2, SimdForm::AsBits, false, kMatrices, false,
+     Feature::BFloat},
+    {"float", "float", "f32", true, 32, 4, SimdForm::Itself, true, kMatrices, true, Feature::None},
     // Metal has no double: msl-emulate-types makes its numbers the integers that hold their bits.
     {"", "", "f64", true, 64, 8, SimdForm::Halves, false, Feature::None, false, Feature::None},
 };

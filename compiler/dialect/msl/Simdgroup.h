@@ -19,6 +19,8 @@ namespace msl {
 /// The lanes of a SIMD-group lie on a fragment in so many rows and columns.
 inline constexpr int64_t kLaneRows = 8, kLaneColumns = 4;
 static_assert(kLaneRows * kLaneColumns == kSimdWidth);
+/// The rows and columns that lanes lie on at once, at most: larger fragments consist of such.
+inline constexpr int64_t kUnitExtent = 16;
 
 /// A matrix that the lanes of one SIMD-group share.
 struct FragmentShape {
@@ -31,6 +33,7 @@ struct FragmentShape {
   }
   /// Elements that a lane holds.
   int64_t getNumRegisters() const { return rows * columns / kSimdWidth; }
+  FragmentShape getTransposed() const { return {columns, rows}; }
   /// "8x8".
   std::string str() const { return std::to_string(rows) + "x" + std::to_string(columns); }
 

@@ -31,7 +31,8 @@ const FeatureInfo &triton_metal::msl::getFeatureInfo(Feature feature) {
 
 /// The instruction that is to be preferred comes last.
 static constexpr MatrixInstruction matrixInstructions[] = {
-    {Feature::SimdgroupMatrix, {8, 8, 8}},
+    {Feature::SimdgroupMatrix, {8, 8, 8}, /*inRegisters=*/false},
+    {Feature::TensorOps, {16, 32, 16}, /*inRegisters=*/true},
 };
 
 bool MatrixInstruction::takes(Type number) const {
@@ -48,8 +49,9 @@ const MatrixInstruction *MatrixInstruction::get(MatrixShape shape) {
 
 bool MatrixInstruction::hasFragment(FragmentShape shape) {
   return llvm::any_of(matrixInstructions, [&](const MatrixInstruction &instruction) {
-    return shape == instruction.shape.getAccumulator() ||
-           shape == instruction.shape.getOperand(0) || shape == instruction.shape.getOperand(1);
+    return !instruction.inRegisters &&
+           (shape == instruction.shape.getAccumulator() ||
+            shape == instruction.shape.getOperand(0) || shape == instruction.shape.getOperand(1));
   });
 }
 
@@ -58,9 +60,10 @@ bool triton_metal::msl::isMatrixNumber(Type number) {
   return scalar && scalar->matrices != Feature::None;
 }
 
-const MatrixInstruction *TargetAttr::getMatrixInstruction() const {
+const MatrixInstruction *
+TargetAttr::getMatrixInstruction(function_ref<bool(const MatrixInstruction &)> suits) const {
   for (const MatrixInstruction &instruction : llvm::reverse(matrixInstructions))
-    if (has(instruction.feature))
+    if (has(instruction.feature) && suits(instruction))
       return &instruction;
   return nullptr;
 }

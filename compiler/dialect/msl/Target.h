@@ -33,13 +33,16 @@ struct MatrixInstruction {
   /// What a target must have for it.
   Feature feature;
   MatrixShape shape;
+  /// Its operands are a thread's own numbers, in the layout of `LinearLayout::simdgroupOperand` or
+  /// the transposed one. Others are matrices, which are loaded from threadgroup memory too.
+  bool inRegisters;
 
   /// It multiplies matrices of such numbers. ScalarTypes.cpp says which.
   bool takes(mlir::Type number) const;
 
   /// The instruction of this shape; null where there is none.
   static const MatrixInstruction *get(MatrixShape shape);
-  /// Whether one of the instructions works on fragments of this shape.
+  /// Whether one of the instructions works on matrices of this shape, whose type Metal has.
   static bool hasFragment(FragmentShape shape);
 };
 

@@ -131,11 +131,22 @@ struct DotModel : LayoutTransferOpInterface::ExternalModel<DotModel, tt::DotOp> 
   Layout inferResultLayout(Operation *, unsigned operandIndex, const LinearLayout &layout) const {
     return operandIndex == 2 ? Layout(layout) : std::nullopt;
   }
-  Layout inferOperandLayout(Operation *, unsigned operandIndex, const LinearLayout &layout) const {
-    return operandIndex == 2 ? Layout(layout) : std::nullopt;
+  Layout inferOperandLayout(Operation *op, unsigned operandIndex,
+                            const LinearLayout &layout) const {
+    if (operandIndex == 2)
+      return layout;
+    auto operands = RegisterOperands::get(op);
+    if (!operands)
+      return std::nullopt;
+    auto type = cast<RankedTensorType>(op->getOperand(operandIndex).getType());
+    return getOperandLayout(type.getShape(), operands->instruction, operandIndex, layout,
+                            operands->transposed[operandIndex]);
   }
-  // Operands are staged in memory, or are already where the accumulator wants them.
-  bool takesAnyLayout(Operation *, unsigned operandIndex) const { return operandIndex != 2; }
+  // Operands are staged in memory, or are already where the accumulator wants them; or the dot says
+  // that it takes them from registers.
+  bool takesAnyLayout(Operation *op, unsigned operandIndex) const {
+    return operandIndex != 2 && !RegisterOperands::get(op);
+  }
 };
 
 template <LayoutRule rule, typename... Ops> void attachRule(MLIRContext *context) {

@@ -68,10 +68,32 @@ std::optional<SimdgroupMatrixTiling> getSimdgroupMatrixTiling(const LinearLayout
 /// Registers, copies left out, that step through neighbours along one dimension from register 0 on.
 int64_t getRegistersInRow(const LinearLayout &layout);
 
+/// The layout in which a tensor of this shape can be operand 0 (A, [M][K]) or 1 (B, [K][N]) of an
+/// `mma` with this accumulator as it is; none if there is no such layout.
+std::optional<LinearLayout> getOperandLayout(llvm::ArrayRef<int64_t> shape,
+                                             msl::MatrixShape instruction, unsigned operandIndex,
+                                             const LinearLayout &accumulator,
+                                             bool transposed = false);
+
 /// Whether a tensor of this layout can be operand 0 (A) or 1 (B) of an `mma` with this accumulator
 /// as it is.
-bool isOperandLayout(const LinearLayout &layout, msl::MatrixShape instruction,
-                     unsigned operandIndex, const LinearLayout &accumulator);
+inline bool isOperandLayout(const LinearLayout &layout, msl::MatrixShape instruction,
+                            unsigned operandIndex, const LinearLayout &accumulator,
+                            bool transposed = false) {
+  return getOperandLayout(layout.getShape(), instruction, operandIndex, accumulator, transposed) ==
+         layout;
+}
+
+/// How a `tt.dot` takes its operands from registers: `ttm-assign-dot-layouts` writes it at the dot,
+/// for instructions whose operands are there.
+struct RegisterOperands {
+  msl::MatrixShape instruction;
+  /// Threads hold neighbours in a column of A or B.
+  bool transposed[2];
+
+  static std::optional<RegisterOperands> get(mlir::Operation *dot);
+  void set(mlir::Operation *dot) const;
+};
 
 } // namespace triton_metal::ttm
 

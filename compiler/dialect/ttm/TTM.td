@@ -269,7 +269,8 @@ def TTM_MMAOp : TTM_Op<"mma", [DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInt
   let description = [{
     `instruction` is the shape of the target's instruction, in whose fragments the accumulator is laid out. `a` and `b` are
     tiles, or tensors in the operand layout that belongs to the accumulator's. A transposed tile is stored as [k][m] (a) or
-    [n][k] (b). `k_offset` is where in K a register operand is taken from when the other is a tile of fewer k.
+    [n][k] (b); so is a transposed tensor, which only instructions take whose operands are always in registers. `relaxed`
+    says that fp32 operands may lose bits of their significands. `k_offset` is where in K a register operand is taken from when the other is a tile of fewer k.
 
     With three dimensions, the first one is a batch of independent products. Tiles may hold a part of the batch, which begins
     at `batch_offset`; the rest of the accumulator stays as it is.
@@ -284,7 +285,7 @@ def TTM_MMAOp : TTM_Op<"mma", [DeclareOpInterfaceMethods<MSL_MatrixMultiplyOpInt
   let arguments = (ins AnyRankedTensor:$acc,
                        Arg<TTM_TileOrTensor, "", [MemRead<TTM_ThreadgroupMemory>]>:$a, Optional<I32>:$aSlot,
                        Arg<TTM_TileOrTensor, "", [MemRead<TTM_ThreadgroupMemory>]>:$b, Optional<I32>:$bSlot,
-                       MSL_MatrixShapeAttr:$instruction, UnitAttr:$a_transposed, UnitAttr:$b_transposed,
+                       MSL_MatrixShapeAttr:$instruction, UnitAttr:$a_transposed, UnitAttr:$b_transposed, UnitAttr:$relaxed,
                        DefaultValuedAttr<I64Attr, "0">:$k_offset, DefaultValuedAttr<I64Attr, "0">:$batch_offset);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{

@@ -1,6 +1,8 @@
 #include "dialect/ttm/TTM.h"
 
 #include "analysis/CombineRegion.h"
+#include "dialect/msl/MSL.h"
+#include "dialect/msl/Target.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
@@ -92,16 +94,34 @@ int64_t getRegistersInRow(const LinearLayout &layout) {
   return 1;
 }
 
-bool isOperandLayout(const LinearLayout &layout, msl::MatrixShape instruction,
-                     unsigned operandIndex, const LinearLayout &accumulator) {
+std::optional<LinearLayout> getOperandLayout(ArrayRef<int64_t> shape, msl::MatrixShape instruction,
+                                             unsigned operandIndex, const LinearLayout &accumulator,
+                                             bool transposed) {
   auto tiling = getSimdgroupMatrixTiling(accumulator, instruction);
-  ArrayRef<int64_t> shape = layout.getShape();
   if (!tiling || shape.size() != 2 || shape[1 - operandIndex] < instruction.k ||
       shape[operandIndex] != accumulator.getShape()[operandIndex])
-    return false;
-  return layout == LinearLayout::simdgroupOperand(shape, instruction, operandIndex,
-                                                  {tiling->rows, tiling->columns},
-                                                  accumulator.getNumSimdgroups());
+    return std::nullopt;
+  return LinearLayout::simdgroupOperand(shape, instruction, operandIndex,
+                                        {tiling->rows, tiling->columns},
+                                        accumulator.getNumSimdgroups(), transposed);
+}
+
+static constexpr StringLiteral kInstructionAttr = "ttm.instruction";
+static constexpr StringLiteral kTransposedAttrs[] = {"ttm.a_transposed", "ttm.b_transposed"};
+
+std::optional<RegisterOperands> RegisterOperands::get(Operation *dot) {
+  auto shape = dot->getAttrOfType<msl::MatrixShapeAttr>(kInstructionAttr);
+  if (!shape)
+    return std::nullopt;
+  return RegisterOperands{shape.getShape(),
+                          {dot->hasAttr(kTransposedAttrs[0]), dot->hasAttr(kTransposedAttrs[1])}};
+}
+
+void RegisterOperands::set(Operation *dot) const {
+  dot->setAttr(kInstructionAttr, msl::MatrixShapeAttr::get(dot->getContext(), instruction));
+  for (unsigned i = 0; i < 2; ++i)
+    if (transposed[i])
+      dot->setAttr(kTransposedAttrs[i], UnitAttr::get(dot->getContext()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -256,6 +276,8 @@ LogicalResult MMAOp::verify() {
     unsigned index, kDim;
     StringRef name;
   };
+  const msl::MatrixInstruction *known = msl::MatrixInstruction::get(instruction);
+  bool takesRegisters = known && known->inRegisters;
   int64_t k[2];
   bool inRegisters[2];
   for (const Operand &operand : {Operand{getA(), getASlot(), getATransposed(), 0, 1, "a"},
@@ -272,14 +294,19 @@ LogicalResult MMAOp::verify() {
       return emitOpError() << operand.name << " does not fit the accumulator";
     auto tile = dyn_cast<TileType>(operand.value.getType());
     inRegisters[operand.index] = !tile;
+    if (tile && takesRegisters)
+      return emitOpError() << operand.name << " must be in registers, where " << instruction.str()
+                           << " takes its operands";
     if (tile) {
       if (failed(verifySlot(*this, tile, operand.slot, operand.name)))
         return failure();
       continue;
     }
     auto layout = getLayout(operand.value);
-    if (operand.transposed || operand.slot || !layout ||
-        !isOperandLayout(*layout, instruction, operand.index, *acc))
+    if (layout && operand.transposed && layout->getRank() == 2)
+      layout = layout->transpose({1, 0});
+    if ((operand.transposed && !takesRegisters) || operand.slot || !layout ||
+        !isOperandLayout(*layout, instruction, operand.index, *acc, operand.transposed))
       return emitOpError() << operand.name << " must be in the accumulator's operand layout";
   }
   int64_t terms = std::min(k[0], k[1]), offset = getKOffset();

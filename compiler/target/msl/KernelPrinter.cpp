@@ -234,6 +234,8 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os,
   front << "#include <metal_stdlib>\n";
   if (prelude.usesMatrices())
     front << "#include <metal_simdgroup_matrix>\n";
+  if (prelude.usesTensors())
+    front << "#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n";
   front << "using namespace metal;\n\n";
   // Before, the math mode is a compiler option alone, and safe in MLX and PyTorch.
   if (msl::TargetAttr::get(module).has(msl::Feature::FpPragmas))

@@ -23,6 +23,38 @@ static void printElements(llvm::raw_ostream &os, FragmentShape fragment) {
      << "  return reinterpret_cast<thread vec<T, " << count << "> &>(m.thread_elements());\n}\n";
 }
 
+/// The elements of cooperative tensors are those of fragments, in the layout of
+/// LinearLayout::simdgroupMatrix (docs/apple.md says what this relies on). `relaxed` lets the
+/// multiplication of fp32 take fewer bits.
+static void printTensorMultiply(llvm::raw_ostream &os, MatrixShape shape) {
+  auto assign = [&](llvm::StringRef to, llvm::StringRef from, int64_t count, bool back) {
+    os << "#pragma unroll\n  for (ushort i = 0; i < " << count << "; ++i)\n    ";
+    if (back)
+      os << from << "[i / 4][i % 4] = " << to << "[i];\n";
+    else
+      os << to << "[i] = " << from << "[i / 4][i % 4];\n";
+  };
+  os << "\n// c += a * b, of " << shape.str() << ", on what the threads of a SIMD-group hold.\n"
+     << "template <bool transpose_a, bool transpose_b, bool relaxed, typename T>\n"
+     << "__attribute__((always_inline)) void " << getTensorMultiplyName(shape)
+     << "(thread float4 *c, thread const vec<T, 4> *a, thread const vec<T, 4> *b) {\n"
+     << "  constexpr auto sizes = mpp::tensor_ops::matmul2d_descriptor(\n      " << shape.m << ", "
+     << shape.n << ", " << shape.k << ", transpose_a, transpose_b, relaxed,\n"
+     << "      mpp::tensor_ops::matmul2d_descriptor::mode::multiply_accumulate);\n"
+     << "  mpp::tensor_ops::matmul2d<sizes, execution_simdgroup> product;\n"
+     << "  auto left = product.template get_left_input_cooperative_tensor<T, T, float>();\n"
+     << "  auto right = product.template get_right_input_cooperative_tensor<T, T, float>();\n"
+     << "  auto sum = product.template get_destination_cooperative_tensor<decltype(left), "
+        "decltype(right), float>();\n";
+  int64_t sums = shape.getAccumulator().getNumRegisters();
+  assign("left", "a", shape.getOperand(0).getNumRegisters(), false);
+  assign("right", "b", shape.getOperand(1).getNumRegisters(), false);
+  assign("sum", "c", sums, false);
+  os << "  product.run(left, right, sum);\n";
+  assign("sum", "c", sums, true);
+  os << "}\n";
+}
+
 static const char maximumText[] = R"(
 // The greater number, NaN if either is NaN, +0 over -0.
 template <typename T> __attribute__((always_inline)) T maximum(T a, T b) {
@@ -172,6 +204,8 @@ static void printInSpace(llvm::raw_ostream &os, llvm::StringRef text, llvm::Stri
 void Prelude::print(llvm::raw_ostream &os) const {
   for (FragmentShape fragment : fragments)
     printElements(os, fragment);
+  for (MatrixShape shape : tensorMultiplies)
+    printTensorMultiply(os, shape);
   for (auto [index, function] : llvm::enumerate(functions))
     if (used & 1u << index)
       os << function.text;

@@ -13,6 +13,9 @@
 
 namespace triton_metal::msl {
 
+/// The function that multiplies fragments with a tensor operation.
+inline std::string getTensorMultiplyName(MatrixShape shape) { return "multiply_" + shape.str(); }
+
 /// The functions that Metal does not have and the kernels of a text call.
 class Prelude {
 public:
@@ -30,6 +33,12 @@ public:
   bool usesMatrices() const { return matrices; }
   /// Notes `elements` of fragments.
   void useElements(FragmentShape fragment);
+  /// Notes products of Metal 4's tensor operations, whose header is one of its own.
+  void useTensorMultiply(MatrixShape shape) {
+    if (!llvm::is_contained(tensorMultiplies, shape))
+      tensorMultiplies.push_back(shape);
+  }
+  bool usesTensors() const { return !tensorMultiplies.empty(); }
   void print(llvm::raw_ostream &os) const;
 
 private:
@@ -40,6 +49,7 @@ private:
   llvm::StringSet<> library;
   bool matrices = false;
   llvm::SmallVector<FragmentShape, 1> fragments;
+  llvm::SmallVector<MatrixShape, 1> tensorMultiplies;
   AtomicFunctions atomics;
   bool exchangesInDevice = false, exchangesInThreadgroup = false;
 };

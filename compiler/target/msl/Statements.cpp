@@ -285,6 +285,26 @@ void KernelPrinter::printOp(Operation *op) {
              getMatrix(multiply.getA(), multiply.getAIndex()) + ", " +
              getMatrix(multiply.getB(), multiply.getBIndex()) + ", " + acc + ");");
       })
+      .Case([&](TensorMultiplyOp multiply) {
+        auto pointer = [&](TypedValue<ArrayType> array, Value index) {
+          std::string name = get(array).text;
+          if (array.getType().getCount() == 1)
+            return "&" + name;
+          IntegerAttr constant;
+          if (!index ||
+              (matchPattern(index, m_Constant(&constant)) && constant.getValue().isZero()))
+            return name;
+          return "&" + name + "[" + get(index).text + "]";
+        };
+        auto flag = [](bool value) { return value ? "true" : "false"; };
+        prelude.useTensorMultiply(multiply.getInstruction());
+        line(getTensorMultiplyName(multiply.getInstruction()) + "<" +
+             flag(multiply.getATransposed()) + ", " + flag(multiply.getBTransposed()) + ", " +
+             flag(multiply.getRelaxed()) + ">(" +
+             pointer(multiply.getAcc(), multiply.getAccIndex()) + ", " +
+             pointer(multiply.getA(), multiply.getAIndex()) + ", " +
+             pointer(multiply.getB(), multiply.getBIndex()) + ");");
+      })
       .Case([&](WriteOp write) {
         line(getAccess(write.getBase(), write.getOffset(), write.getValue().getType(), false) +
              " = " + getAssigned(write.getValue(), /*isVariable=*/false) + ";");

@@ -16,11 +16,17 @@ FEATURES: dict[str, Requirement] = {}
 
 @dataclass(frozen=True)
 class Requirement:
-    """The minimum language version and GPU family of a feature, and its description."""
+    """The minimum language version and GPU family of a feature, and its description.
+
+    ``later`` is whether later families are known to have it, too. ``macos`` is the minimum version of macOS, where it
+    is more than the language version says.
+    """
 
     msl: tuple[int, int]
     family: int
     words: str
+    later: bool = True
+    macos: tuple[int, int] = (0, 0)
 
 
 FEATURES.update(
@@ -39,8 +45,12 @@ FEATURES.update(
         "memory_orders": Requirement((3, 2), 7, "memory orders other than relaxed"),
         # MSL specification, "#pragma METAL fp math_mode(...)" and "contract(...)".
         "fp_pragmas": Requirement((3, 2), 7, "#pragma METAL fp"),
-        # Metal 4: MetalPerformancePrimitives; matrix units for them from family Apple10 on.
-        "tensor_ops": Requirement((4, 0), 10, "Metal 4 tensor operations"),
+        # Metal 4: MetalPerformancePrimitives. The compiler fills cooperative tensors in the layout of family Apple10,
+        # which is no other's (pytorch/pytorch#182256); what is made for macOS before 26.2 gives wrong rows
+        # (ml-explore/mlx#3586), and MLX has these kernels from 26.2 on (mlx/backend/metal/device.cpp).
+        "tensor_ops": Requirement(
+            (4, 0), 10, "Metal 4 tensor operations", later=False, macos=(26, 2)
+        ),
     }
 )
 
@@ -113,7 +123,7 @@ def features_of(
 ) -> dict[str, bool | None]:
     """The features of a GPU family with a language version.
 
-    A family has all features of the earlier ones. ``at_least`` is the minimum family of a chip whose own family is
+    A family has all features of the earlier ones, except those that are not known of it. ``at_least`` is the minimum family of a chip whose own family is
     unknown.
 
     >>> features_of("3.0", 7)["bfloat"], features_of("3.2", 7)["bfloat"]
@@ -128,6 +138,8 @@ def features_of(
             result[name] = False
         elif family is not None:
             result[name] = family >= needs.family
+            if family > needs.family and not needs.later:
+                result[name] = None
         else:
             result[name] = True if at_least is not None and at_least >= needs.family else None
     if virtual:
@@ -163,6 +175,10 @@ def apple(
             f"the chip {chip or '(unknown)'} is not supported: kernels need a Mac with Apple silicon"
         )
     features = features_of(msl, parsed.family, at_least=7, virtual=parsed.virtual)
+    version = tuple(int(part) for part in macos.split(".")[:2] if part.isdigit())
+    for name, needs in FEATURES.items():
+        if version < needs.macos:
+            features[name] = False
     return Target(name=f"{chip}, Metal {msl}", msl_version=msl, features=features, quirks=quirks)
 
 
@@ -179,6 +195,9 @@ def downgraded(target: Target, msl: str) -> Target:
     }
     return replace(target, msl_version=msl, features=features)
 
+
+#: A Mac with M5: Metal 4's tensor operations multiply matrices. The host device runs it, too.
+APPLE10 = Target(name="apple10", msl_version="4.0", features=features_of("4.0", 10))
 
 #: What the host device runs, and what is printed where no target is named: everything that the compiler prints.
 BASELINE = Target(

@@ -68,35 +68,23 @@ msl.kernel @in_registers(%n: i32) threads 32 {
 
 // -----
 
-// The instruction's shape is in the types of the matrices and in the steps from one to the next.
-// CHECK-LABEL: msl.kernel @larger_instruction
-// CHECK:       %[[A:.*]] = msl.alloc "a", 512 at 0 : <f16, threadgroup>
-// CHECK:       %[[B:.*]] = msl.alloc "b", 2048 at 1024 : <f16, threadgroup>
-// CHECK:       %[[ACC:.*]] = msl.var : <2x!msl.matrix<16x32xf32>>
+// An instruction that takes its operands from registers multiplies fragments of vectors. Those of a transposed factor are
+// of [n][k], k inner.
+// CHECK-LABEL: msl.kernel @in_registers
 // CHECK:       msl.unroll %[[K:.*]] = 0 to 2 {
-// CHECK-NEXT:    %[[AF:.*]] = msl.var : <1x!msl.matrix<16x16xf16>>
-// CHECK:         %[[AT:.*]] = arith.muli %[[K]], %c16_i32 overflow<nsw> : i32
-// CHECK-NEXT:    %[[LOW:.*]] = msl.read %[[A]][%[[AT]] : i32] : <f16, threadgroup> -> vector<4xf16>
-// CHECK:         %[[AT8:.*]] = arith.addi %[[AT]], %c256_i32 overflow<nsw> : i32
-// CHECK-NEXT:    %[[HIGH:.*]] = msl.read %[[A]][%[[AT8]] : i32] : <f16, threadgroup> -> vector<4xf16>
-// CHECK-NEXT:    %[[ALL:.*]] = msl.vector %[[LOW]], %[[HIGH]] : vector<4xf16>, vector<4xf16> -> vector<8xf16>
-// CHECK-NEXT:    msl.set %[[ALL]], %[[AF]] : vector<8xf16>, <1x!msl.matrix<16x16xf16>>
-// CHECK-NEXT:    %[[BF:.*]] = msl.var : <2x!msl.matrix<16x32xf16>>
 // CHECK-NEXT:    msl.unroll %[[N:.*]] = 0 to 2 {
-// CHECK:           %[[ROW:.*]] = arith.muli %[[K]], %c1024_i32 overflow<nsw> : i32
-// CHECK:           %[[COLUMN:.*]] = arith.muli %[[N]], %c32_i32 overflow<nsw> : i32
-// CHECK-NEXT:      %[[BT:.*]] = arith.addi %[[ROW]], %[[COLUMN]] overflow<nsw> : i32
-// CHECK-NEXT:      msl.read %[[B]][%[[BT]] : i32] : <f16, threadgroup> -> vector<4xf16>
-// CHECK:           msl.set %{{.*}}, %[[BF]][%[[N]]] : vector<16xf16>, <2x!msl.matrix<16x32xf16>>
-// CHECK-NEXT:    }
-// CHECK-NEXT:    msl.unroll %[[J:.*]] = 0 to 2 {
-// CHECK:           msl.multiply_accumulate %[[ACC]][%[[J]]], %[[AF]], %[[BF]][%[[J]]] : <2x!msl.matrix<16x32xf32>>, <1x!msl.matrix<16x16xf16>>, <2x!msl.matrix<16x32xf16>>
-msl.kernel @larger_instruction(%n: i32) threads 32 {
-  %a = msl.alloc "a", 512 at 0 : !msl.ptr<f16, threadgroup>
-  %b = msl.alloc "b", 2048 at 1024 : !msl.ptr<f16, threadgroup>
-  %acc = msl.var : !msl.array<2x!msl.matrix<16x32xf32>>
-  msl.matrix_product <16x32x16> %acc, %a, %b {m = 1 : i32, n = 2 : i32, k = 2 : i32, a_stride = 32 : i32, b_stride = 64 : i32}
-      : !msl.array<2x!msl.matrix<16x32xf32>>, !msl.ptr<f16, threadgroup>, !msl.ptr<f16, threadgroup>
+// CHECK:           %[[ACC:.*]] = arith.muli %[[N]], %c4_i32{{.*}} overflow<nsw> : i32
+// CHECK:           %[[A:.*]] = arith.muli %[[K]], %c2_i32{{.*}} overflow<nsw> : i32
+// CHECK:           %[[ROW:.*]] = arith.muli %[[N]], %c2_i32{{.*}} overflow<nsw> : i32
+// CHECK:           %[[FRAGMENT:.*]] = arith.addi %[[ROW]], %[[K]] overflow<nsw> : i32
+// CHECK:           %[[B:.*]] = arith.muli %[[FRAGMENT]], %c4_i32{{.*}} overflow<nsw> : i32
+// CHECK-NEXT:      msl.tensor_multiply <16x32x16> %{{.*}}[%[[ACC]]], %{{.*}}[%[[A]]], %{{.*}}[%[[B]]] {b_transposed} : <8xvector<4xf32>>, <4xvector<4xf16>>, <16xvector<4xf16>>
+msl.kernel @in_registers(%n: i32) threads 32 {
+  %a = msl.var : !msl.array<4xvector<4xf16>>
+  %b = msl.var : !msl.array<16xvector<4xf16>>
+  %acc = msl.var : !msl.array<8xvector<4xf32>>
+  msl.matrix_product <16x32x16> %acc, %a, %b {m = 1 : i32, n = 2 : i32, k = 2 : i32, b_transposed}
+      : !msl.array<8xvector<4xf32>>, !msl.array<4xvector<4xf16>>, !msl.array<16xvector<4xf16>>
   msl.return
 }
 
