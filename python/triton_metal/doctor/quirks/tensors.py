@@ -1,4 +1,5 @@
-"""Probes of defects around Metal 4's cooperative tensors, for Macs that have them. The compiler prints none.
+"""Probes of defects around Metal 4's cooperative tensors, for Macs that have them. The compiler
+prints products of one type in the layout of row 12 for family Apple10.
 
 A matrix product of 16 x 16 and 16 x 32 numbers, by one SIMD-group. The numbers are small integers, so the result is
 exact.
