@@ -3,6 +3,7 @@
 # make           build everything
 # make setup     only bring in what the build needs (the others do this themselves)
 # make lint      formatting and lint, C++ and Python, and docs/dialects against what the sources generate
+# make apple10        the same tests with the tensor operations of M5
 # make least-target   the kernels of the Python tests without simdgroup matrices, SIMD-group reductions and bfloat, and with 16 KB
 # make portable  the Python tests with check="portable" and three seeds: no result may depend on what Metal does not promise
 # make stress    the Python tests with canonicalisation, CSE, dead-code removal and the verifiers around every pass
@@ -49,7 +50,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
 
 .NOTPARALLEL:
 .PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
-.PHONY: float64 fuzz-ttir pins stress least-target portable packages mlx-kernels
+.PHONY: float64 fuzz-ttir pins stress least-target apple10 portable packages mlx-kernels
 
 setup:
 	@scripts/setup.sh
@@ -80,6 +81,11 @@ test: setup-tests build
 stress: setup-tests build
 	TRITON_METAL_STRESS=1 TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/stress-cache PYTHONPATH=python \
 	  $(PYTHON_ENV)/python -m pytest -q -rs -n $(JOBS) tests/python
+
+# Matrices are multiplied by Metal 4's tensor operations.
+apple10: setup-tests build
+	TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/apple10-cache PYTHONPATH=python \
+	  $(PYTHON_ENV)/python -m pytest -q -n $(JOBS) --target=apple10 $(LEAST_TARGET_TESTS)
 
 # The results must not depend on what a target has.
 least-target: setup-tests build
