@@ -35,6 +35,10 @@ struct MslOptions {
   bool portable = false;
   /// The kernels are for counting: their arrays become registers as they do on a GPU.
   bool count = false;
+  /// The kernels are for the back end of a GPU, and not for this device: loops are unrolled as the
+  /// text asks, sums of products may be fused where the text allows it, and elementary functions
+  /// stay calls (KeepMath.h).
+  bool gpu = false;
   /// What the code of the kernels is checked for: the values of its operations.
   Checks checks;
 };

@@ -26,6 +26,9 @@ makeInvocation(const char *path, const MslOptions &options, clang::DiagnosticsEn
       "-mframe-pointer=none", "-ffloat16-excess-precision=none", "-Wno-everything",
       // Metal's own compiler accepts these, at most with a warning.
       "-Wno-error=c++11-narrowing", "-Wno-error=reserved-user-defined-literal", path};
+  // What a GPU's compiler may fuse. A text that forbids it says so at its beginning.
+  if (options.gpu)
+    arguments.insert(arguments.end() - 1, "-ffp-contract=fast");
   // A portable variable has any value each time that it comes to life.
   // Its signed arithmetic is marked, so that PessimizeOverflow.cpp sees what may overflow.
   if (!options.portable)

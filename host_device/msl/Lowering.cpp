@@ -2,6 +2,7 @@
 #include "host_device/msl/AnyValues.h"
 #include "host_device/msl/CheckValues.h"
 #include "host_device/msl/Initialisers.h"
+#include "host_device/msl/KeepMath.h"
 #include "host_device/msl/MarkMath.h"
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/PassRunner.h"
@@ -331,9 +332,17 @@ struct InferSpacesPass : PassInfoMixin<InferSpacesPass> {
   }
 };
 
-/// The instructions that are counted and checked are those of the text. Others only have to be few.
+/// The instructions that are counted and checked, and those that a GPU would run, are those of the
+/// text. Others only have to be few.
 bool isMeasured(const MslOptions &options) {
-  return options.count || options.portable || options.checks.any();
+  return options.count || options.portable || options.gpu || options.checks.any();
+}
+
+uint64_t mostUnrolled(const MslOptions &options) {
+  if (options.gpu)
+    return LimitUnrollingPass::mostForGpu;
+  return options.count || options.portable ? LimitUnrollingPass::mostAsOnGpu
+                                           : LimitUnrollingPass::mostForSpeed;
 }
 
 /// Simplifies to a form that is the same on every machine: no pass in here asks the target for
@@ -353,7 +362,7 @@ void simplify(Module &module, const MslOptions &options) {
   addLoopPass(clean, LoopRotatePass());
   if (isMeasured(options))
     addLoopPass(clean, IndVarSimplifyPass());
-  clean.addPass(LimitUnrollingPass(options.count || options.portable));
+  clean.addPass(LimitUnrollingPass(mostUnrolled(options)));
   addLoopPass(clean, LoopFullUnrollPass());
   addVariablesToRegisters(clean);
   clean.addPass(InferSpacesPass());
@@ -601,6 +610,8 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   defineArithmetic(module);
   if (options.count)
     markMath(module);
+  if (options.gpu)
+    keepMath(module);
   if (Error error = bindFunctionConstants(module, constants, options))
     return error;
   separateInitialisers(module);

@@ -47,7 +47,10 @@ struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
   /// Triton's own tests).
   static constexpr uint64_t mostForSpeed = 800;
 
-  explicit LimitUnrollingPass(bool asOnGpu) : most(asOnGpu ? mostAsOnGpu : mostForSpeed) {}
+  /// For the back end of a GPU. Whoever writes a loop of more instructions does not mean it.
+  static constexpr uint64_t mostForGpu = 128 * 1024;
+
+  explicit LimitUnrollingPass(uint64_t most) : most(most) {}
   uint64_t most;
 
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);

@@ -1,0 +1,70 @@
+// Bfloats without an arithmetic of their own: G13 has none, and converts by shifts.
+#include "Gpu.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+
+using namespace llvm;
+
+namespace triton_metal::gpu {
+
+namespace {
+
+bool isBfloat(const Value *value) { return value->getType()->getScalarType()->isBFloatTy(); }
+
+Type *withScalar(Type *like, Type *scalar) {
+  if (auto *vector = dyn_cast<VectorType>(like))
+    return VectorType::get(scalar, vector->getElementCount());
+  return scalar;
+}
+
+/// The float with the same value: the bits, sixteen places up.
+Value *widen(IRBuilder<> &b, Value *x) {
+  Type *words = withScalar(x->getType(), b.getInt32Ty());
+  Value *bits = b.CreateBitCast(x, withScalar(x->getType(), b.getInt16Ty()));
+  return b.CreateBitCast(b.CreateShl(b.CreateZExt(bits, words), 16),
+                         withScalar(x->getType(), b.getFloatTy()));
+}
+
+/// The nearest bfloat, to even. A NaN stays one, by a test as in a GPU's own function.
+Value *narrow(IRBuilder<> &b, Value *x) {
+  Type *words = withScalar(x->getType(), b.getInt32Ty());
+  Value *bits = b.CreateBitCast(x, words);
+  Value *odd = b.CreateAnd(b.CreateLShr(bits, 16), 1);
+  Value *rounded = b.CreateAdd(bits, b.CreateAdd(odd, ConstantInt::get(words, 0x7fff)));
+  Value *isNan = b.CreateFCmpUNO(x, x);
+  rounded = b.CreateSelect(isNan, b.CreateOr(bits, 0x400000), rounded);
+  Value *high = b.CreateTrunc(b.CreateLShr(rounded, 16), withScalar(x->getType(), b.getInt16Ty()));
+  return b.CreateBitCast(high, withScalar(x->getType(), b.getBFloatTy()));
+}
+
+} // namespace
+
+void expandBfloat(Function &kernel) {
+  for (Instruction &instruction : make_early_inc_range(instructions(kernel))) {
+    IRBuilder<> b(&instruction);
+    Value *result = nullptr;
+    if (auto *cast = dyn_cast<FPExtInst>(&instruction); cast && isBfloat(cast->getOperand(0))) {
+      result = b.CreateFPExt(widen(b, cast->getOperand(0)), cast->getType());
+    } else if (auto *cast = dyn_cast<FPTruncInst>(&instruction); cast && isBfloat(cast)) {
+      result = narrow(b, cast->getOperand(0));
+    } else if (auto *compare = dyn_cast<FCmpInst>(&instruction);
+               compare && isBfloat(compare->getOperand(0))) {
+      result = b.CreateFCmp(compare->getPredicate(), widen(b, compare->getOperand(0)),
+                            widen(b, compare->getOperand(1)));
+    } else if (auto *binary = dyn_cast<BinaryOperator>(&instruction); binary && isBfloat(binary)) {
+      result = narrow(b, b.CreateBinOp(binary->getOpcode(), widen(b, binary->getOperand(0)),
+                                       widen(b, binary->getOperand(1))));
+    } else if (instruction.getOpcode() == Instruction::FNeg && isBfloat(&instruction)) {
+      Type *bits = withScalar(instruction.getType(), b.getInt16Ty());
+      result =
+          b.CreateBitCast(b.CreateXor(b.CreateBitCast(instruction.getOperand(0), bits), 0x8000),
+                          instruction.getType());
+    }
+    if (!result)
+      continue;
+    instruction.replaceAllUsesWith(result);
+    instruction.eraseFromParent();
+  }
+}
+
+} // namespace triton_metal::gpu
