@@ -16,6 +16,7 @@
 # make mlx-kernels MLX=CHECKOUT   the same, with the kernels that only MLX's source has
 # make packages TRITON=CHECKOUT   packages from PyPI with Triton kernels, and the tutorials of a checkout of Triton, without Triton
 # make pins      write requirements/*.txt anew from requirements/*.in, with hashes; needs uv
+# make agx       Mesa's compiler for Apple's G13, from Debian's source package, and what it makes of the demo's kernels beside MLX's
 # make wheels    the two wheels, checked and tried in an empty environment; they are left in dist/wheels
 # make clean     remove what was built (.venv stays)
 
@@ -50,7 +51,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
 
 .NOTPARALLEL:
 .PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
-.PHONY: float64 fuzz-ttir pins stress least-target apple10 portable packages mlx-kernels
+.PHONY: agx float64 fuzz-ttir pins stress least-target apple10 portable packages mlx-kernels
 
 setup:
 	@scripts/setup.sh
@@ -146,6 +147,10 @@ mlx-kernels: setup-tests build
 
 packages: setup-tests build
 	@$(PYTHON_ENV)/python scripts/packages $(if $(TRITON),--tutorials $(TRITON))
+
+agx: setup-tests build
+	benchmarks/agx/build.sh
+	PYTHONPATH=python:. $(PYTHON_ENV)/python -m benchmarks.agx --table
 
 pins:
 	@scripts/pin.sh
