@@ -14,11 +14,10 @@ import json
 import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from benchmarks.agx.measure import AgxError, available, measure
 from benchmarks.agx.report import ASSUMED_TRIPS, Stats
+from rich.console import Console
+from rich.table import Table
 
 
 def show_mix(mix: dict[str, int]) -> str:

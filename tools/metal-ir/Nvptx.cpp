@@ -139,7 +139,6 @@ public:
   }
   bool hasBfloat() override { return true; }
   void makeEntry(Function &kernel, unsigned count) override {
-    kernel.addFnAttr("nvvm.maxntid", std::to_string(count) + ",1,1");
     kernel.addFnAttr("nvvm.reqntid", std::to_string(count) + ",1,1");
   }
   CallingConv::ID callingConvention() override { return CallingConv::PTX_Kernel; }

@@ -1,0 +1,187 @@
+"""Kernels that are bound by memory, for this project and for stock Triton alike.
+
+With TRITON_METAL_STOCK in the environment they are stock Triton's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+if "TRITON_METAL_STOCK" in os.environ:
+    import triton
+    import triton.language as tl
+else:
+    import triton_metal as triton
+    import triton_metal.language as tl
+
+
+@triton.jit
+def add(out_ptr, x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    x = tl.load(x_ptr + at, mask=inside)
+    y = tl.load(y_ptr + at, mask=inside)
+    tl.store(out_ptr + at, x + y, mask=inside)
+
+
+@triton.jit
+def dropout(out_ptr, x_ptr, n, p, seed, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    x = tl.load(x_ptr + at, mask=inside).to(tl.float32)
+    kept = tl.rand(seed, at) > p
+    y = tl.where(kept, x / (1 - p), 0.0)
+    tl.store(out_ptr + at, y.to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def softmax(out_ptr, x_ptr, stride, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    inside = cols < n_cols
+    x = tl.load(x_ptr + row * stride + cols, mask=inside, other=-float("inf")).to(tl.float32)
+    e = tl.exp(x - tl.max(x, axis=0))
+    y = e / tl.sum(e, axis=0)
+    tl.store(out_ptr + row * stride + cols, y.to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def layer_norm(out_ptr, x_ptr, weight_ptr, bias_ptr, stride, n_cols, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    inside = cols < n_cols
+    x = tl.load(x_ptr + row * stride + cols, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / n_cols
+    centred = tl.where(inside, x - mean, 0.0)
+    rstd = 1 / tl.sqrt(tl.sum(centred * centred, axis=0) / n_cols + eps)
+    weight = tl.load(weight_ptr + cols, mask=inside).to(tl.float32)
+    bias = tl.load(bias_ptr + cols, mask=inside).to(tl.float32)
+    y = centred * rstd * weight + bias
+    tl.store(out_ptr + row * stride + cols, y.to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def rms_norm(out_ptr, x_ptr, weight_ptr, stride, n_cols, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    inside = cols < n_cols
+    x = tl.load(x_ptr + row * stride + cols, mask=inside, other=0.0).to(tl.float32)
+    rstd = tl.rsqrt(tl.sum(x * x, axis=0) / n_cols + eps)
+    weight = tl.load(weight_ptr + cols, mask=inside).to(tl.float32)
+    y = x * rstd * weight
+    tl.store(out_ptr + row * stride + cols, y.to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def rope(out_ptr, x_ptr, cos_ptr, sin_ptr, stride, half, period, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    inside = cols < half
+    angle = (row % period) * half + cols
+    cos = tl.load(cos_ptr + angle, mask=inside)
+    sin = tl.load(sin_ptr + angle, mask=inside)
+    x = tl.load(x_ptr + row * stride + cols, mask=inside).to(tl.float32)
+    y = tl.load(x_ptr + row * stride + half + cols, mask=inside).to(tl.float32)
+    low, high = x * cos - y * sin, y * cos + x * sin
+    tl.store(out_ptr + row * stride + cols, low.to(out_ptr.dtype.element_ty), mask=inside)
+    tl.store(out_ptr + row * stride + half + cols, high.to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def cross_entropy(loss_ptr, x_ptr, label_ptr, stride, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    inside = cols < n_cols
+    x = tl.load(x_ptr + row * stride + cols, mask=inside, other=-float("inf")).to(tl.float32)
+    highest = tl.max(x, axis=0)
+    total = tl.sum(tl.exp(x - highest), axis=0)
+    label = tl.load(label_ptr + row)
+    chosen = tl.load(x_ptr + row * stride + label).to(tl.float32)
+    tl.store(loss_ptr + row, tl.log(total) + highest - chosen)
+
+
+KERNELS = {
+    kernel.__name__: kernel
+    for kernel in (add, dropout, softmax, layer_norm, rms_norm, rope, cross_entropy)
+}
+COLUMNS = (1024, 2048, 4096, 8192, 16384)
+#: Rows of angles that `rope` has.
+PERIOD = 64
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel at one size. `arrays` are name, type and shape, the output first; `scalars` come after them."""
+
+    kernel: str
+    dtype: str
+    rows: int
+    cols: int
+    num_warps: int
+    block: int
+    grid: int
+    arrays: list[tuple[str, str, tuple[int, ...]]]
+    scalars: list[Any]
+
+    @property
+    def name(self) -> str:
+        return f"{self.kernel}-{self.cols}-{self.dtype}-{self.num_warps}"
+
+    @property
+    def bytes(self) -> int:
+        """What is read and written at least, each array once."""
+        sizes = {"float32": 4, "float16": 2, "int32": 4}
+        total = 0
+        for _, dtype, shape in self.arrays:
+            count = 1
+            for n in shape:
+                count *= n
+            total += count * sizes[dtype]
+        return total
+
+
+def _warps(kernel: str, columns: int) -> list[int]:
+    if kernel in ("add", "dropout"):
+        return [4, 8]
+    return [n for n in (4, 8, 16) if 8 <= columns // (32 * n) <= 64] or [4]
+
+
+def cases(matrix_bytes: int = 2**29, only: str = "") -> Iterator[Case]:
+    """All kernels at all sizes, with the numbers of warps that are tried on both sides."""
+    for name in KERNELS:
+        for dtype in ("float32", "float16"):
+            for cols in COLUMNS:
+                elements = matrix_bytes // (4 if dtype == "float32" else 2)
+                rows = elements // cols
+                matrix, row = (rows, cols), (cols,)
+                for warps in _warps(name, cols // 2 if name == "rope" else cols):
+                    block, grid = cols, rows
+                    out, x = ("out", dtype, matrix), ("x", dtype, matrix)
+                    if name == "add":
+                        arrays, scalars = [out, x, ("y", dtype, matrix)], [elements]
+                        block = min(cols, 4096)
+                        grid = elements // block
+                    elif name == "dropout":
+                        arrays, scalars = [out, x], [elements, 0.5, 7]
+                        block = min(cols, 4096)
+                        grid = elements // block
+                    elif name == "softmax":
+                        arrays, scalars = [out, x], [cols, cols]
+                    elif name == "layer_norm":
+                        arrays = [out, x, ("weight", dtype, row), ("bias", dtype, row)]
+                        scalars = [cols, cols, 1e-5]
+                    elif name == "rms_norm":
+                        arrays, scalars = [out, x, ("weight", dtype, row)], [cols, cols, 1e-5]
+                    elif name == "rope":
+                        table = (PERIOD, cols // 2)
+                        arrays = [out, x, ("cos", "float32", table), ("sin", "float32", table)]
+                        scalars, block = [cols, cols // 2, PERIOD], cols // 2
+                    else:
+                        arrays = [("loss", "float32", (rows,)), x, ("label", "int32", (rows,))]
+                        scalars = [cols, cols]
+                    case = Case(name, dtype, rows, cols, warps, block, grid, arrays, scalars)
+                    if only in case.name:
+                        yield case

@@ -1,0 +1,88 @@
+"""Writes each kernel as PTX, with what a launch needs, into a folder: no GPU is needed.
+
+    PYTHONPATH=python:. .venv/bin/python -m benchmarks.nvidia.make build/nvidia [--only softmax-4096]
+
+The Metal text goes through the host device's front end and LLVM's back end for NVIDIA. benchmarks/nvidia/run_ptx.py runs the
+folder on a machine that has a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmarks.agx.measure import AgxError, lower
+from benchmarks.nvidia.kernels import KERNELS, Case, cases
+
+
+def words(contract: dict, scalars: list[Any]) -> list[int]:
+    """The scalars as the 32-bit words of the kernel's buffer for them."""
+    kinds = [argument for argument in contract["args"] if argument["kind"] == "scalar"]
+    by_index = {argument["index"]: argument for argument in kinds}
+    first = sum(argument["kind"] == "buffer" for argument in contract["args"])
+    result = [0] * sum(argument["words"] for argument in kinds)
+    for index, value in enumerate(scalars, first):
+        argument = by_index[index]
+        form = {"f32": "<f", "i32": "<i", "u32": "<I"}.get(argument["type"])
+        if form is None:
+            raise AgxError(f"scalar '{argument['name']}' is of type {argument['type']}")
+        result[argument["slot"]] = struct.unpack("<I", struct.pack(form, value))[0]
+    return result
+
+
+def make(case: Case, folder: Path) -> dict:
+    """Compiles one case and writes its Metal text and its PTX."""
+    few = [
+        np.zeros(
+            [min(n, 4) if i == 0 and len(shape) > 1 else n for i, n in enumerate(shape)], dtype
+        )
+        for _, dtype, shape in case.arrays
+    ]
+    kernel = KERNELS[case.kernel].warmup(
+        *few, *case.scalars, BLOCK=case.block, num_warps=case.num_warps, grid=(1,)
+    )
+    contract = json.loads(kernel.contract)
+    text = folder / f"{case.name}.metal"
+    text.write_text(kernel.asm["metal"])
+    described = lower(text, folder / f"{case.name}.ptx", target="nvptx")
+    return {
+        "case": case.name,
+        "kernel": described["kernel"],
+        "threads": described["threads"],
+        "buffers": [parameter["buffer"] for parameter in described["parameters"]],
+        "scalar_buffer": contract["scalar_buffer"],
+        "words": words(contract, case.scalars),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    arguments = parser.parse_args()
+    folder = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    launches, failed = [], 0
+    for case in cases(only=arguments.only):
+        try:
+            launches.append(make(case, folder))
+        except AgxError as error:
+            print(f"{case.name}: {error}", file=sys.stderr)
+            failed += 1
+    (folder / "launches.json").write_text(json.dumps(launches))
+    for name in ("kernels.py", "run_ptx.py"):
+        shutil.copy(Path(__file__).parent / name, folder / name)
+    print(f"{len(launches)} kernels in {folder}, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
