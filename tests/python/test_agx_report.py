@@ -1,0 +1,74 @@
+"""The reader of the G13 compiler's reports, which needs no compiler."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from benchmarks.agx import available, measure
+from benchmarks.agx.report import ReportError, kind_of, parse_report
+
+REPORT = """report main registers16 49 threads 1024 scratch 0 spills 1 fills 2 instructions 6
+report cycles block0 f_scib 3 ic 0
+report cycles block1 f_scib 10 ic 4
+report cycles block2 f_scib 1 ic 0
+block0 {
+   r1 = bitop u0, #0, #a
+   r2 = iadd r1, u2, #0
+} -> block1
+
+block1 {
+   r3 = ffma r1, r2, r3
+   r4 = exp2 r3
+   while_icmp r1, r2, n=1
+} -> block1 block2  from block0 block1
+
+block2 {
+   stop
+}  from block1
+
+report end
+report kernel sum threadgroup 8192
+"""
+
+
+def test_loops_weigh_their_instructions_by_their_steps():
+    described = {"loops": [{"depth": 1, "trips": 5, "line": 7}]}
+    stats = parse_report(REPORT, described, threads=128)
+    assert (stats.registers, stats.spills, stats.fills) == (24.5, 1, 2)
+    assert stats.weighted_mix["special function"] == 5 and stats.weighted_mix["integer"] == 1
+    assert stats.weighted_cycles == 3 + 5 * 10 + 1
+    assert stats.main_loop.line == 7 and stats.main_loop.weight == 5
+
+
+def test_a_loop_of_unknown_length_counts_the_assumed_steps():
+    described = {"loops": [{"depth": 1, "trips": None, "line": 7}]}
+    stats = parse_report(REPORT, described, threads=128, assumed_trips=9)
+    assert stats.loops[0].trips is None and stats.weighted_mix["float"] == 9
+
+
+def test_threadgroup_memory_limits_the_threads_in_flight():
+    assert parse_report(REPORT, {"loops": []}, threads=128).in_flight == 7 * 128
+
+
+def test_moves_are_told_from_arithmetic():
+    assert kind_of("   r1 = bitop u0, #0, #a") == "move"
+    assert kind_of("   r1 = xor r2, r3") == "integer"
+    assert kind_of("   r5 = shuffle_xor r4, #16") == "across lanes"
+
+
+def test_an_unfinished_report_is_refused():
+    with pytest.raises(ReportError, match="no kernel"):
+        parse_report("", {}, threads=32)
+
+
+@pytest.mark.skipif(available() is not None, reason=f"no G13 compiler: {available()}")
+def test_exp_and_max_are_single_instructions():
+    text = """#include <metal_stdlib>
+using namespace metal;
+[[kernel, max_total_threads_per_threadgroup(32)]] void f(device float *p [[buffer(0)]],
+    uint i [[thread_position_in_grid]]) { p[i] = fmax(fast::exp2(p[i]), p[i + 1]); }
+"""
+    stats = measure(text)
+    assert stats.mix["special function"] == 1 and stats.mix["float"] == 1
