@@ -37,15 +37,18 @@ def test_loops_weigh_their_instructions_by_their_steps():
     described = {"loops": [{"depth": 1, "trips": 5, "line": 7}]}
     stats = parse_report(REPORT, described, threads=128)
     assert (stats.registers, stats.spills, stats.fills) == (24.5, 1, 2)
-    assert stats.weighted_mix["special function"] == 5 and stats.weighted_mix["integer"] == 1
+    assert stats.weighted_mix["special function"] == 5
+    assert stats.weighted_mix["integer"] == 1
     assert stats.weighted_cycles == 3 + 5 * 10 + 1
-    assert stats.main_loop.line == 7 and stats.main_loop.weight == 5
+    assert stats.main_loop.line == 7
+    assert stats.main_loop.weight == 5
 
 
 def test_a_loop_of_unknown_length_counts_the_assumed_steps():
     described = {"loops": [{"depth": 1, "trips": None, "line": 7}]}
     stats = parse_report(REPORT, described, threads=128, assumed_trips=9)
-    assert stats.loops[0].trips is None and stats.weighted_mix["float"] == 9
+    assert stats.loops[0].trips is None
+    assert stats.weighted_mix["float"] == 9
 
 
 def test_threadgroup_memory_limits_the_threads_in_flight():
@@ -71,4 +74,5 @@ using namespace metal;
     uint i [[thread_position_in_grid]]) { p[i] = fmax(fast::exp2(p[i]), p[i + 1]); }
 """
     stats = measure(text)
-    assert stats.mix["special function"] == 1 and stats.mix["float"] == 1
+    assert stats.mix["special function"] == 1
+    assert stats.mix["float"] == 1
