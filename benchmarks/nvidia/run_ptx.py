@@ -22,6 +22,7 @@ os.environ["TRITON_METAL_STOCK"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import torch
+
 from kernels import KERNELS, Case, cases
 
 cuda = ctypes.CDLL("libcuda.so.1")
