@@ -21,6 +21,9 @@ struct ConvertTTToTTMPass : impl::ConvertTTToTTMBase<ConvertTTToTTMPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (!numWarps)
+      if (auto chosen = module->getAttrOfType<IntegerAttr>(TTMDialect::getNumWarpsAttrName()))
+        numWarps = chosen.getInt();
     if (numWarps < 1 || numWarps > 32 || !llvm::isPowerOf2_32(numWarps)) {
       module.emitError() << "num_warps must be a power of two from 1 to 32, but is "
                          << int(numWarps);

@@ -56,6 +56,10 @@ FailureOr<KernelMetadata> getMetadata(ModuleOp module) {
   if (auto stages =
           module->getAttrOfType<IntegerAttr>(ttm::TTMDialect::getPipelineStagesAttrName()))
     metadata.pipelineStages = stages.getInt();
+  if (auto stages = module->getAttrOfType<IntegerAttr>(ttm::TTMDialect::getNumStagesAttrName()))
+    metadata.numStages = stages.getInt();
+  if (auto choice = module->getAttrOfType<StringAttr>(ttm::TTMDialect::getChoiceAttrName()))
+    metadata.choice = choice.str();
   if (auto limits = module->getAttrOfType<ArrayAttr>(ttm::TTMDialect::getGridLimitsAttrName()))
     for (auto sum : limits.getAsRange<DenseI64ArrayAttr>())
       llvm::copy(sum.asArrayRef().take_front(4), metadata.gridLimits.emplace_back().begin());

@@ -57,6 +57,11 @@ struct KernelMetadata {
   int64_t threadgroupBytes = 0;
   /// The most stages in which a loop loads tiles.
   int64_t pipelineStages = 1;
+  /// The stages that the launch names or that were chosen for it: a number that means the same
+  /// kernel again.
+  int64_t numStages = 1;
+  /// Why these SIMD-groups and stages were chosen; empty where the launch names them.
+  std::string choice;
   /// Sums [c, x, y, z]: in a launch c + x * program_id(0) + y * program_id(1) + z * program_id(2)
   /// stays below 2^31.
   std::vector<std::array<int64_t, 4>> gridLimits;

@@ -115,7 +115,10 @@ std::string KernelMetadata::toJSON() const {
     json.attribute("threads", int64_t(threads));
     json.attribute("threadgroup_bytes", threadgroupBytes);
     json.attribute("num_warps", int64_t(threads) / 32);
+    json.attribute("num_stages", numStages);
     json.attribute("pipeline_stages", pipelineStages);
+    if (!choice.empty())
+      json.attribute("choice", choice);
     if (!gridLimits.empty())
       json.attributeArray("grid_limits", [&] {
         for (const std::array<int64_t, 4> &sum : gridLimits)

@@ -29,11 +29,15 @@ namespace triton_metal {
 
 void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
   buildTTPipeline(pm);
-  buildTTMLayoutPipeline(pm, options.numWarps);
+  TTChooseThreadsOptions named;
+  named.numWarps = options.numWarps;
+  named.numStages = options.numStages;
+  addVerified(pm, createTTChooseThreads(named));
+  buildTTMLayoutPipeline(pm, /*numWarps=*/0);
   addVerified(pm, createTTMExpandDot());
   addVerified(pm, createTTMLowerDot());
   TTMPipelineOptions pipelineOptions;
-  pipelineOptions.numStages = options.numStages;
+  pipelineOptions.numStages = 0;
   pipelineOptions.obeyLoops = options.obeyLoopStages;
   addVerified(pm, createTTMPipeline(pipelineOptions));
 }
@@ -77,9 +81,9 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
 
 namespace {
 struct MetalPipelineOptions : PassPipelineOptions<MetalPipelineOptions> {
-  Option<int> numWarps{*this, "num-warps", llvm::cl::desc("SIMD-groups of the threadgroup"),
+  Option<int> numWarps{*this, "num-warps", llvm::cl::desc("SIMD-groups of the threadgroup; 0 to choose"),
                        llvm::cl::init(4)};
-  Option<int> numStages{*this, "num-stages", llvm::cl::desc("2 double-buffers loops, 1 does not"),
+  Option<int> numStages{*this, "num-stages", llvm::cl::desc("2 double-buffers loops, 1 does not, 0 to choose"),
                         llvm::cl::init(2)};
 };
 } // namespace
@@ -194,7 +198,8 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
       module.emitError("the kernel could not be compiled");
     return failure();
   };
-  if (options.numWarps < 1 || options.numWarps > 32 || !llvm::isPowerOf2_32(options.numWarps)) {
+  if (options.numWarps &&
+      (options.numWarps < 1 || options.numWarps > 32 || !llvm::isPowerOf2_32(options.numWarps))) {
     module.emitError("num_warps is ") << options.numWarps << "; it must be 1, 2, 4, 8, 16 or 32";
     return fail();
   }
@@ -238,16 +243,35 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
       kernel.ttm = print(*work, /*withLocations=*/false);
     return run(buildTTMToMSLPipeline, chosen);
   };
-  if (failed(lower(options))) {
+  auto lowerInMemory = [&](const CompileOptions &chosen) -> LogicalResult {
+    if (succeeded(lower(chosen)))
+      return success();
     // Tiles of double-buffered loops are the first to go where a kernel needs too much memory.
     if (!needsLessMemory(*work))
-      return fail();
+      return failure();
     diagnostics.clear();
-    CompileOptions single = options;
+    CompileOptions single = chosen;
     single.numStages = 1;
     single.obeyLoopStages = false;
-    if (failed(lower(single)))
+    return lower(single);
+  };
+  if (failed(lowerInMemory(options))) {
+    // Where the choice is ours, a kernel is refused only if no other is possible.
+    std::string first = diagnostics;
+    bool isLowered = false;
+    for (int warps : {4, 1, 16}) {
+      if (options.numWarps)
+        break;
+      diagnostics.clear();
+      CompileOptions other = options;
+      other.numWarps = warps;
+      if ((isLowered = succeeded(lowerInMemory(other))))
+        break;
+    }
+    if (!isLowered) {
+      diagnostics = first;
       return fail();
+    }
   }
   FailureOr<KernelMetadata> metadata = getMetadata(*work);
   if (failed(metadata))

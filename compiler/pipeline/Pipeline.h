@@ -11,8 +11,9 @@
 namespace triton_metal {
 
 struct CompileOptions {
-  int numWarps = 4;
-  int numStages = 2;
+  /// SIMD-groups of a threadgroup, and stages of loops that stage tiles; 0 has the compiler choose.
+  int numWarps = 0;
+  int numStages = 0;
   /// The target, as msl::TargetAttr::parseSpec reads it; empty for the baseline.
   std::string target;
   /// Loops that name a number of stages get that number.

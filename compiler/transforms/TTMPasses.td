@@ -27,7 +27,8 @@ def ConvertTTToTTM : Pass<"convert-tt-to-ttm", "::mlir::ModuleOp"> {
     %1 = ttm.convert_layout %0 : tensor<64x1xi32, #b> -> tensor<64x1xi32, #c>
     ```
   }];
-  let options = [Option<"numWarps", "num-warps", "int", "4", "SIMD-groups of the threadgroup">];
+  let options = [Option<"numWarps", "num-warps", "int", "4",
+                        "SIMD-groups of the threadgroup; 0 for what the module says (ttm.num_warps)">];
   let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
 }
 
@@ -179,7 +180,8 @@ def TTMPipeline : Pass<"ttm-pipeline", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"numStages", "num-stages", "int", "2", "stages where a loop does not say how many">,
+  let options = [Option<"numStages", "num-stages", "int", "2",
+                        "stages where a loop does not say how many; 0 for what the module says (ttm.num_stages)">,
                  Option<"obeyLoops", "obey-loops", "bool", "true", "whether loops that say how many get them">];
   let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect"];

@@ -348,6 +348,10 @@ struct TTMPipelinePass : impl::TTMPipelineBase<TTMPipelinePass> {
   using Base::Base;
 
   void runOnOperation() override {
+    if (!numStages)
+      if (auto chosen = getOperation()->getAttrOfType<IntegerAttr>(
+              TTMDialect::getNumStagesAttrName()))
+        numStages = chosen.getInt();
     for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>()) {
       int64_t bytes = 0;
       SmallVector<scf::ForOp> loops;

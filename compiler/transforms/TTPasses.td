@@ -418,4 +418,25 @@ def TTNarrowIndices : Pass<"tt-narrow-indices", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TTChooseThreads : Pass<"tt-choose-threads", "::mlir::ModuleOp"> {
+  let summary = "Chooses the SIMD-groups and stages that a launch does not name";
+  let description = [{
+    A model of a core (`transforms/ThreadChoice.h`) says for each number of SIMD-groups, and for loops with one buffer or two,
+    what a program costs: instructions, what waits for memory and at barriers, and how many threads a core holds with so many
+    registers and so much threadgroup memory. The cheapest is taken. What the options name is kept. The module says what was
+    taken, and where something was chosen also why.
+
+    ```mlir
+    module {
+    ```
+    becomes
+    ```mlir
+    module attributes {ttm.num_warps = 4 : i32, ttm.num_stages = 1 : i32, ttm.choice = "4 SIMD-groups, 1 stages: ..."} {
+    ```
+  }];
+  let options = [Option<"numWarps", "num-warps", "int", "0", "SIMD-groups that the launch names; 0 if it names none">,
+                 Option<"numStages", "num-stages", "int", "0", "stages that the launch names; 0 if it names none">];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect"];
+}
+
 #endif

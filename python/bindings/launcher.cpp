@@ -85,7 +85,10 @@ void Launcher::readParams() {
   }
 }
 
+/// The number that a launch names; 0 for None, which names none.
 static int64_t readOption(const std::string &kernel, const char *option, nb::handle value) {
+  if (value.is_none())
+    return 0;
   bool isInteger = PyLong_Check(value.ptr()) && !PyBool_Check(value.ptr());
   int64_t number = isInteger ? PyLong_AsLongLong(value.ptr()) : 0;
   PyErr_Clear();

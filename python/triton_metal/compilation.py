@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +36,7 @@ class Job:
 
 def key_of(job: Job, text: str) -> str:
     """The key of a kernel in the cache. The module is all that the compiler sees."""
-    warps, stages = job.options.num_warps, stages_of(job.options)
+    warps, stages = warps_of(job.options), stages_of(job.options)
     return cache.key_of(text, repr((warps, stages, other_options(job.options))), job.spec)
 
 
@@ -49,9 +49,14 @@ def other_options(options: MetalOptions) -> list[tuple[str, Any]]:
     ]
 
 
+def warps_of(options: MetalOptions) -> int:
+    """The SIMD-groups that the compiler takes: 0 has it choose."""
+    return options.num_warps or 0
+
+
 def stages_of(options: MetalOptions) -> int:
-    """The stages that the compiler takes, which has at most 16."""
-    return min(max(options.num_stages, 1), 16)
+    """The stages that the compiler takes, which has at most 16: 0 has it choose."""
+    return 0 if options.num_stages is None else min(max(options.num_stages, 1), 16)
 
 
 def build(
@@ -66,7 +71,7 @@ def build(
     """
     walked = time.perf_counter()
     settings = knobs.compilation
-    arguments = (job.options.num_warps, stages_of(job.options), job.spec)
+    arguments = (warps_of(job.options), stages_of(job.options), job.spec)
     replaced = _overridden(job, arguments)
     entry, native = known if known is not None and replaced is None else (replaced, None)
     if entry is None and not settings.always_compile:
@@ -97,8 +102,10 @@ def build(
 def make(job: Job, key: str, entry: dict[str, str], native: Any = None) -> CompiledKernel:
     """A kernel from its texts."""
     options, contract = job.options, json.loads(entry["metadata"])
+    if options.num_stages is not None:
+        contract["num_stages"] = options.num_stages
     metadata = KernelMetadata(
-        contract | {"num_stages": options.num_stages},
+        contract,
         vars(options)
         | {
             "hash": key,
@@ -115,7 +122,7 @@ def make(job: Job, key: str, entry: dict[str, str], native: Any = None) -> Compi
         src=job.src,
         hash=key,
         asm=Stages(
-            entry["ttir"], entry["metal"], (options.num_warps, stages_of(options), job.spec)
+            entry["ttir"], entry["metal"], taken(options, contract, job.spec)
         ),
         contract=entry["metadata"],
         metadata=metadata,
@@ -128,6 +135,12 @@ def make(job: Job, key: str, entry: dict[str, str], native: Any = None) -> Compi
         native=native or _native.Kernel(entry["metal"], entry["metadata"], job.aligned),
         metadata_group={f"{job.name}.json": str(cache.cache_dir() / f"{key}.json")},
     )
+
+
+def taken(options: MetalOptions, contract: Mapping[str, Any], spec: str) -> tuple[int, int, str]:
+    """What a kernel was compiled with: what its launch names, and what the compiler chose of the rest."""
+    stages = stages_of(options) or contract["num_stages"]
+    return warps_of(options) or contract["num_warps"], stages, spec
 
 
 def refusal(diagnostics: str) -> CompilationError:

@@ -9,8 +9,6 @@ from typing import Any
 from . import _native
 from .errors import LaunchTypeError, LaunchValueError
 
-DEFAULT_NUM_WARPS = 4
-DEFAULT_NUM_STAGES = 2
 MAX_THREADS = 1024
 MAX_SHARED_MEMORY = 32768
 
@@ -20,12 +18,13 @@ class KernelConfig:
     """Options for launches that do not set their own, and limits.
 
     ``num_warps``: SIMD-groups of a threadgroup. ``num_stages``: stages of a loop's loads; 2 or more mean 2 if they
-    fit (``metadata.pipeline_stages`` of a kernel gives the result). ``max_threads``: the maximum number of threads of
+    fit (``metadata.pipeline_stages`` of a kernel gives the result). None has the compiler choose for each kernel
+    (docs/threads.md). ``max_threads``: the maximum number of threads of
     a threadgroup. ``shared_memory``: the maximum number of bytes of threadgroup memory of a kernel.
     """
 
-    num_warps: int = DEFAULT_NUM_WARPS
-    num_stages: int = DEFAULT_NUM_STAGES
+    num_warps: int | None = None
+    num_stages: int | None = None
     max_threads: int = MAX_THREADS
     shared_memory: int = MAX_SHARED_MEMORY
 
@@ -34,7 +33,6 @@ _DEFAULTS = KernelConfig()
 _UNSET: Any = object()
 _lock = threading.Lock()
 _config = _DEFAULTS
-_names_warps = False
 
 
 def kernel_config() -> KernelConfig:
@@ -52,17 +50,17 @@ def set_kernel_config(
     """Sets defaults and limits for all kernels of the process, and returns the configuration.
 
     Options that are not named keep their value. None restores the initial value. ``num_warps`` and ``num_stages``
-    apply to launches that do not set their own. The compiler refuses a kernel that needs more than ``max_threads``
-    threads in a threadgroup or more than ``shared_memory`` bytes of threadgroup memory. A launch without its own
-    ``num_warps`` takes fewer SIMD-groups instead.
+    apply to launches that do not set their own; with None, as at first, the compiler chooses for each kernel. It
+    refuses a kernel that needs more than ``max_threads`` threads in a threadgroup or more than ``shared_memory`` bytes
+    of threadgroup memory, and chooses within these limits.
 
     >>> import triton_metal
     >>> triton_metal.set_kernel_config(num_warps=8, num_stages=1).num_warps
     8
-    >>> triton_metal.set_kernel_config(num_warps=None, num_stages=None).num_warps
-    4
+    >>> triton_metal.set_kernel_config(num_warps=None, num_stages=None).num_warps is None
+    True
     """
-    global _config, _names_warps
+    global _config
     given = {
         name: value
         for name, value in (
@@ -81,26 +79,15 @@ def set_kernel_config(
             name: getattr(_DEFAULTS, name) if value is None else value
             for name, value in given.items()
         }
-        names_warps = _names_warps
-        if "num_warps" in given:
-            names_warps = given["num_warps"] is not None
         config = replace(_config, **values)
-        if config.num_warps * 32 > config.max_threads:
-            if names_warps:
-                raise LaunchValueError(
-                    f"set_kernel_config: num_warps={config.num_warps} is {config.num_warps * 32} threads in a "
-                    f"threadgroup, and max_threads is {config.max_threads}"
-                )
-            config = replace(config, num_warps=warps_within(config.max_threads))
-        elif not names_warps:
-            config = replace(
-                config, num_warps=min(DEFAULT_NUM_WARPS, warps_within(config.max_threads))
+        if config.num_warps is not None and config.num_warps * 32 > config.max_threads:
+            raise LaunchValueError(
+                f"set_kernel_config: num_warps={config.num_warps} is {config.num_warps * 32} threads in a "
+                f"threadgroup, and max_threads is {config.max_threads}"
             )
         if config != _config:
-            _config, _names_warps = config, names_warps
+            _config = config
             _native.configuration_changed()
-        else:
-            _names_warps = names_warps
         return config
 
 

@@ -259,7 +259,7 @@ class Launcher:
     def compile(
         self,
         arguments: list[tuple[str, Any, int]],
-        num_warps: int,
+        num_warps: int,  # 0 where the launch names none
         num_stages: int,
         device: str = "host",
         sharing: Sequence[tuple[int, int]] = (),

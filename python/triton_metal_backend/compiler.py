@@ -93,7 +93,7 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     from triton.runtime.errors import OutOfResources
     from triton_metal import _native
     from triton_metal.backends.metal.compiler import excess_of
-    from triton_metal.compilation import stages_of
+    from triton_metal.compilation import stages_of, taken, warps_of
     from triton_metal.errors import compile_error
     from triton_metal.hints import say_ignored
 
@@ -101,10 +101,10 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     stages = stages_of(options)
     if "tt.warp_specialize" in text:
         say_ignored("warp_specialize", True)
-    if options.num_warps > 32:
+    if options.num_warps is not None and options.num_warps > 32:
         raise OutOfResources(options.num_warps * 32, 1024, "threads")
     try:
-        made = _native.compile_text(text, "<ttir>", options.num_warps, stages, target)
+        made = _native.compile_text(text, "<ttir>", warps_of(options), stages, target)
     except ValueError as error:
         refusal = compile_error(str(error))
         # Autotuning passes over configurations that need too much of the device.
@@ -115,13 +115,15 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     metadata["name"] = contract["name"]
     metadata["shared"] = contract["threadgroup_bytes"]
     metadata["num_warps"] = contract["num_warps"]
+    if options.num_stages is None:
+        metadata["num_stages"] = contract["num_stages"]
     metadata["global_scratch_size"] = metadata["profile_scratch_size"] = 0
     metadata["global_scratch_align"] = metadata["profile_scratch_align"] = 1
     metadata["tmem_size"] = 0
     metadata["metal"] = {
         "ttir": text,
         "metadata": made.metadata,
-        "options": (options.num_warps, stages, target),
+        "options": taken(options, contract, target),
     }
     return made.metal
 

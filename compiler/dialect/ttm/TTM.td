@@ -34,6 +34,10 @@ def TTM_Dialect : Dialect {
     void registerAttributes();
     static constexpr ::llvm::StringLiteral getNumSimdgroupsAttrName() { return "ttm.num_simdgroups"; }
     static constexpr ::llvm::StringLiteral getThreadsAttrName() { return "ttm.threads"; }
+    /// Of a module, before it has layouts: the SIMD-groups and stages of a launch, and why they were chosen.
+    static constexpr ::llvm::StringLiteral getNumWarpsAttrName() { return "ttm.num_warps"; }
+    static constexpr ::llvm::StringLiteral getNumStagesAttrName() { return "ttm.num_stages"; }
+    static constexpr ::llvm::StringLiteral getChoiceAttrName() { return "ttm.choice"; }
     /// Of a module: the most stages in which a loop of it loads tiles.
     static constexpr ::llvm::StringLiteral getPipelineStagesAttrName() { return "ttm.pipeline_stages"; }
     /// Of a module: sums of the indices of a program on which the widths of its accesses rest. Each is four numbers,

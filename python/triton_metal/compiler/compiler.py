@@ -67,8 +67,8 @@ def compile(
     config = kernel_config()
     defaults = {"num_warps": config.num_warps, "num_stages": config.num_stages}
     chosen = backend.parse_options(defaults | dict(options or {}) | src.parse_options())
-    if chosen.num_warps > 32:
-        raise OutOfResources(chosen.num_warps * 32, 1024, "threads")
+    if (chosen.num_warps or 0) > 32:
+        raise OutOfResources(chosen.num_warps * 32, 1024, "threads")  # type: ignore[operator]
     cache.configure_host_device()
     device: str = backend.device  # type: ignore[attr-defined]
     spec = devices.target_spec(device)

@@ -27,8 +27,8 @@ class CompiledText:
 def compile_ttir(
     ttir: str,
     *,
-    num_warps: int = 4,
-    num_stages: int = 2,
+    num_warps: int | None = None,
+    num_stages: int | None = None,
     name: str = "<ttir>",
     target: Target | None = None,
 ) -> CompiledText:
@@ -36,16 +36,22 @@ def compile_ttir(
 
     `num_warps` is the number of SIMD-groups of a threadgroup (1, 2, 4, 8, 16 or 32). `num_stages` is a hint: with 1,
     a loop loads tiles when it needs them; with 2 or more, one iteration ahead if the tiles fit twice.
-    `metadata["pipeline_stages"]` gives the result, 1 or 2. `name` names the text in messages. `target` is the target
+    `metadata["pipeline_stages"]` gives the result, 1 or 2. What is None the compiler chooses (docs/threads.md);
+    `metadata["choice"]` says why. `name` names the text in messages. `target` is the target
     to compile for (`triton_metal.devices.target.apple("15.0", "Apple M2")`); the default is the newest baseline.
     Raises CompilationError with the location if the text does not parse or cannot be compiled.
 
     >>> compile_ttir("module { tt.func public @k() { tt.return } }").metadata["threads"]
     128
     """
-    options = (num_warps, num_stages, target.spec() if target else "")
+    for option, value in (("num_warps", num_warps), ("num_stages", num_stages)):
+        if value is not None and value < 1:
+            raise ValueError(f"{option} is {value}; it must be 1 or more, or None")
+    spec = target.spec() if target else ""
     try:
-        text = _native.compile_text(ttir, name, *options)
+        text = _native.compile_text(ttir, name, num_warps or 0, num_stages or 0, spec)
     except ValueError as error:
         raise compile_error(str(error)) from None
-    return CompiledText(Stages(text.ttir, text.metal, options), json.loads(text.metadata))
+    metadata = json.loads(text.metadata)
+    taken = (num_warps or metadata["num_warps"], num_stages or metadata["num_stages"], spec)
+    return CompiledText(Stages(text.ttir, text.metal, taken), metadata)

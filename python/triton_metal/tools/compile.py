@@ -30,7 +30,7 @@ from typing import Any
 from .. import cache, devices
 from ..as_triton import install
 from ..backends.metal.options import read_options
-from ..compilation import compile_module, stages_of
+from ..compilation import compile_module, stages_of, warps_of
 from ..devices.target import BASELINE, Target, apple
 from ..errors import TritonError
 from ..functions import KernelFunction
@@ -51,8 +51,8 @@ class CompileArgs:
     signature: str = ""
     grid: str = ""
     target: str | None = None
-    num_warps: int = 1
-    num_stages: int = 3
+    num_warps: int | None = None
+    num_stages: int | None = None
     out_name: str | None = None
     out_path: Path | None = None
 
@@ -125,7 +125,7 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
     spec = target_named(args.target)
     cache.configure_host_device()
     module, _, _ = module_of(source, options, name=f"{out_name}_{unique}")
-    text = compile_module(module, options.num_warps, stages_of(options), spec)
+    text = compile_module(module, warps_of(options), stages_of(options), spec)
     contract = json.loads(text["metadata"])
     if "messages" in contract:
         raise ValueError(
@@ -171,8 +171,8 @@ def describe(
         "function": contract["name"],
         "source": Path(args.path).name,
         "constants": constants,
-        "num_warps": args.num_warps,
-        "num_stages": args.num_stages,
+        "num_warps": args.num_warps or contract["num_warps"],
+        "num_stages": args.num_stages or contract["num_stages"],
         "threads": contract["threads"],
         "threadgroup_bytes": contract["threadgroup_bytes"],
         "grid": read_grid(args.grid, scalars, constants | ones),
@@ -200,8 +200,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--signature", "-s", required=True, help="types, hints and constants")
     parser.add_argument("--grid", "-g", required=True, help="the sizes of the grid")
     parser.add_argument("--target", "-t", help="metal, or metal:MACOS:CHIP")
-    parser.add_argument("--num-warps", "-w", type=int, default=1, help="SIMD-groups of a program")
-    parser.add_argument("--num-stages", "-ns", type=int, default=3, help="stages of loops")
+    parser.add_argument("--num-warps", "-w", type=int, help="SIMD-groups of a program")
+    parser.add_argument("--num-stages", "-ns", type=int, help="stages of loops")
     parser.add_argument("--out-name", "-on", help="the function's name, in place of the kernel's")
     parser.add_argument("--out-path", "-o", type=Path, help="the files' name without its ending")
     given = CompileArgs(**vars(parser.parse_args(argv)))

@@ -64,7 +64,7 @@ def _config(kernel: str, config: Config) -> dict[str, Any]:
                 f"{kernel}: a configuration has {name}={value!r}, which a file of results cannot hold: it holds "
                 "numbers, strings, booleans and None"
             )
-    return {name: getattr(config, name) for name in _CONFIG}
+    return {"kwargs": config.kwargs} | {name: config.option(name) for name in _CONFIG[1:]}
 
 
 class _Reader:

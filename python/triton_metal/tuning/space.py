@@ -59,7 +59,7 @@ class Space:
     def coordinates(self, config: Config) -> tuple[int, ...]:
         """The position of each of a configuration's values in its list."""
         return tuple(
-            choices.index(config.kwargs[name] if name in config.kwargs else getattr(config, name))
+            choices.index(config.kwargs[name] if name in config.kwargs else config.option(name))
             for name, choices in self.values.items()
         )
 

@@ -16,8 +16,8 @@ DOT_PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
 class MetalOptions:
     """Options of a kernel. Those in ``triton_metal.hints.IGNORED`` have no counterpart in Metal and change nothing."""
 
-    num_warps: int = 4
-    num_stages: int = 2
+    num_warps: int | None = None  # the compiler chooses
+    num_stages: int | None = None  # the compiler chooses
     debug: bool = False
     sanitize_overflow: bool = True
     enable_fp_fusion: bool = True
@@ -57,7 +57,7 @@ class MetalOptions:
 
     def __post_init__(self) -> None:
         warps = self.num_warps
-        if (
+        if warps is not None and (
             isinstance(warps, bool)
             or not isinstance(warps, int)
             or warps < 1

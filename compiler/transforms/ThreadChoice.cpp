@@ -1,0 +1,564 @@
+#include "transforms/ThreadChoice.h"
+
+#include "analysis/AxisInfo.h"
+#include "transforms/Dots.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace triton_metal {
+
+//===----------------------------------------------------------------------===//
+// The core. docs/threads.md says where the numbers come from.
+//===----------------------------------------------------------------------===//
+
+/// Bytes of threadgroup memory of a core.
+static constexpr int64_t kCoreBytes = 60 * 1024;
+/// SIMD-groups of which a core issues an instruction in each cycle.
+static constexpr double kSchedulers = 4;
+/// Programs that a launch is assumed to have for each core at a time.
+static constexpr int64_t kPrograms = 8;
+/// Cycles until a SIMD-group may use its own last result.
+static constexpr double kDependent = 2;
+/// Cycles that a SIMD-group waits for a line of device memory, where it asks for several at once.
+static constexpr double kLineWait = 40;
+/// Cycles of a simdgroup matrix multiply.
+static constexpr double kMultiply = 16;
+/// Registers that every kernel needs: addresses, indices and what is on its way.
+static constexpr int64_t kBaseRegisters = 14;
+/// Registers of arrays that a thread holds from one loop over its elements to another. Beyond this
+/// many they have been seen to be spilled.
+static constexpr int64_t kHeldRegisters = 24;
+/// Steps of a loop whose bounds are not known.
+static constexpr double kUnknownSteps = 8;
+
+int64_t getThreadsInFlight(int64_t registers) {
+  // Pairs of 16-bit registers, and the threads for which a core has as many.
+  static constexpr std::pair<int64_t, int64_t> table[] = {
+      {52, 1024}, {56, 896}, {64, 832}, {68, 768},  {72, 704},
+      {80, 640},  {92, 576}, {104, 512}, {116, 448}, {128, 384}};
+  for (auto [most, threads] : table)
+    if (registers <= most)
+      return threads;
+  return table[std::size(table) - 1].second;
+}
+
+std::string ThreadChoice::describe() const {
+  return llvm::formatv("{0} SIMD-groups, {1} stages: about {2} registers, {3} bytes of threadgroup "
+                       "memory, {4} threads in flight, {5} cycles a program",
+                       warps, stages, registers, threadgroupBytes, inFlight,
+                       static_cast<int64_t>(std::llround(cost)))
+      .str();
+}
+
+namespace {
+
+using namespace tt;
+
+//===----------------------------------------------------------------------===//
+// What a kernel does, in numbers
+//===----------------------------------------------------------------------===//
+
+int64_t bytesOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIntOrFloat() ? std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8) : 8;
+}
+
+/// The shape of a tile: its last dimension and all others.
+struct Tile {
+  int64_t elements = 1, last = 1, bytes = 4;
+
+  static Tile of(Type type) {
+    Tile tile;
+    tile.bytes = bytesOf(type);
+    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+      tile.elements = tensor.getNumElements();
+      tile.last = tensor.getRank() ? tensor.getShape().back() : 1;
+    }
+    return tile;
+  }
+  int64_t perThread(int64_t warps) const {
+    return std::max<int64_t>(1, elements / (warps * int64_t(kSimdWidth)));
+  }
+  /// 32-bit registers of a thread.
+  double registers(int64_t warps) const {
+    return double(perThread(warps)) * std::max<double>(bytes, 2) / 4;
+  }
+  /// Neighbours that an access takes at a time.
+  int64_t vector(int64_t warps) const {
+    return std::min({perThread(warps), std::max<int64_t>(1, 16 / bytes), last});
+  }
+};
+
+enum class Kind { Elements, Memory, Atomic, Reduce, Scan, Exchange, Dot };
+
+/// An operation on tiles.
+struct Work {
+  Kind kind;
+  /// How often it runs in a program.
+  double times = 1;
+  Tile tile;
+  /// Instructions for each element.
+  double each = 1;
+  /// Of a reduction or scan: the extent along its axis, whether that is the last, and how many
+  /// tiles it has.
+  int64_t axis = 1, values = 1;
+  bool alongLast = true;
+  /// Of a dot: batch, m, n, k, the bytes of its operands, and whether A and B are staged at each
+  /// step of a loop.
+  int64_t batch = 1, m = 0, n = 0, k = 0, bytesA = 0, bytesB = 0;
+  bool loadsA = false, loadsB = false, registersA = false, invariantA = false, simdgroup = false;
+  /// The innermost loop around it, or null.
+  Operation *loop = nullptr;
+};
+
+/// A tile that waits in registers from one loop over registers to another.
+struct Held {
+  unsigned from, to;
+  Tile tile;
+  /// Of an accumulator of dots: its m and n; 0 for others.
+  int64_t m = 0, n = 0;
+};
+
+class Summary {
+public:
+  Summary(FuncOp kernel, const Budget &budget) : budget(budget) {
+    for (Block &block : kernel.getBody())
+      visit(block, 1, nullptr);
+    finish();
+  }
+
+  ThreadChoice evaluate(int warps, int stages) const;
+  bool hasTiles() const { return tiles; }
+  bool hasStagedLoops() const {
+    return llvm::any_of(works, [](const Work &work) {
+      return work.kind == Kind::Dot && work.loop && (work.loadsA || work.loadsB);
+    });
+  }
+
+private:
+  void visit(Block &block, double times, Operation *loop);
+  void visitOp(Operation *op, double times, Operation *loop);
+  void define(Value value);
+  void use(Value value);
+  void finish();
+  /// Whether a value follows from ranges, scalars and constants alone: such a tile is computed again
+  /// wherever it is needed, and often once for several neighbours.
+  bool isCheap(Value value) const { return cheap.contains(value); }
+  bool isLoaded(Value value, Operation *loop) const;
+  bool isInvariant(Value value, Operation *loop) const;
+
+  const Budget &budget;
+  std::vector<Work> works;
+  std::vector<Held> held;
+  DenseMap<Value, std::pair<unsigned, unsigned>> lives;
+  SmallVector<Value> order;
+  DenseSet<Value> cheap;
+  DenseMap<Value, std::pair<int64_t, int64_t>> accumulators;
+  unsigned phase = 0;
+  bool tiles = false;
+};
+
+/// The steps of a loop, or what stands for them where they are not known.
+double stepsOf(scf::ForOp loop) {
+  APInt lower, upper, step;
+  if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) ||
+      !matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) ||
+      !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
+    return kUnknownSteps;
+  double count = std::ceil((upper.roundToDouble(true) - lower.roundToDouble(true)) /
+                           step.roundToDouble(true));
+  return std::clamp(count, 1.0, 64.0);
+}
+
+/// Instructions of an elementwise operation for each element.
+double costOf(Operation *op) {
+  if (isa<arith::DivFOp, arith::RemFOp, PreciseDivFOp, PreciseSqrtOp, arith::DivSIOp,
+          arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op))
+    return 6;
+  if (isa<math::FmaOp, math::AbsFOp, math::AbsIOp>(op))
+    return 1;
+  if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
+    return 5;
+  if (isa<MulhiUIOp, arith::MulUIExtendedOp, arith::MulSIExtendedOp>(op))
+    return 4;
+  if (isa<arith::ExtFOp, arith::TruncFOp, BitcastOp>(op))
+    return 0.5;
+  if (isa<ExternElementwiseOp, ElementwiseInlineAsmOp, MapElementwiseOp>(op))
+    return 8;
+  return 1;
+}
+
+bool Summary::isLoaded(Value value, Operation *loop) const {
+  // Through what is computed of each element and of views, up to a load of this loop.
+  SmallVector<Value> todo = {value};
+  for (unsigned i = 0; i < todo.size() && i < 16; ++i) {
+    Operation *op = todo[i].getDefiningOp();
+    if (!op || op->getParentOp() != loop)
+      continue;
+    if (isa<LoadOp>(op))
+      return true;
+    if (op->hasTrait<OpTrait::Elementwise>() || isa<TransOp, BroadcastOp, ReshapeOp>(op))
+      llvm::append_range(todo, op->getOperands());
+  }
+  return false;
+}
+
+bool Summary::isInvariant(Value value, Operation *loop) const {
+  if (!loop)
+    return false;
+  Operation *op = value.getDefiningOp();
+  Operation *owner = op ? op->getParentOp() : value.getParentBlock()->getParentOp();
+  return !loop->isAncestor(owner);
+}
+
+void Summary::define(Value value) {
+  if (isa<RankedTensorType>(value.getType())) {
+    tiles = true;
+    if (lives.try_emplace(value, phase, phase).second)
+      order.push_back(value);
+  }
+}
+
+void Summary::use(Value value) {
+  auto it = lives.find(value);
+  if (it != lives.end())
+    it->second.second = std::max(it->second.second, phase);
+}
+
+void Summary::visit(Block &block, double times, Operation *loop) {
+  for (BlockArgument argument : block.getArguments())
+    define(argument);
+  for (Operation &op : block)
+    visitOp(&op, times, loop);
+}
+
+void Summary::visitOp(Operation *op, double times, Operation *loop) {
+  for (Value operand : op->getOperands())
+    use(operand);
+  Work work;
+  work.times = times;
+  work.loop = loop;
+  Value result = op->getNumResults() ? op->getResult(0) : Value();
+  auto tensor = result ? dyn_cast<RankedTensorType>(result.getType()) : RankedTensorType();
+  if (tensor)
+    work.tile = Tile::of(tensor);
+  auto add = [&](Kind kind) {
+    work.kind = kind;
+    works.push_back(work);
+  };
+  auto part = [&] { ++phase; };
+
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    if (tensor)
+      add(Kind::Memory);
+  } else if (auto store = dyn_cast<StoreOp>(op)) {
+    work.tile = Tile::of(store.getValue().getType());
+    if (isa<RankedTensorType>(store.getValue().getType()))
+      add(Kind::Memory);
+  } else if (isa<ReduceOp, ScanOp>(op)) {
+    auto source = cast<RankedTensorType>(op->getOperand(0).getType());
+    unsigned axis = cast<IntegerAttr>(op->getAttr("axis")).getInt();
+    work.tile = Tile::of(source);
+    work.axis = source.getShape()[axis];
+    work.alongLast = axis + 1 == source.getRank();
+    work.values = op->getNumOperands();
+    work.each = 0;
+    for (Operation &inner : op->getRegion(0).front().without_terminator())
+      work.each += costOf(&inner);
+    add(isa<ReduceOp>(op) ? Kind::Reduce : Kind::Scan);
+    part();
+  } else if (auto dot = dyn_cast<DotOp>(op)) {
+    auto a = dot.getA().getType(), b = dot.getB().getType();
+    ArrayRef<int64_t> shape = a.getShape();
+    work.batch = shape.size() == 3 ? shape[0] : 1;
+    work.m = shape[shape.size() - 2], work.k = shape.back(), work.n = b.getShape().back();
+    work.bytesA = std::max<int64_t>(2, bytesOf(a)), work.bytesB = std::max<int64_t>(2, bytesOf(b));
+    work.loadsA = isLoaded(dot.getA(), loop), work.loadsB = isLoaded(dot.getB(), loop);
+    work.invariantA = isInvariant(dot.getA(), loop);
+    // What another dot has made stays in registers.
+    for (Value value = dot.getA(); Operation *from = value.getDefiningOp();) {
+      if (isa<DotOp>(from)) {
+        work.registersA = true;
+        break;
+      }
+      if (!from->hasTrait<OpTrait::Elementwise>() || !from->getNumOperands())
+        break;
+      value = from->getOperand(0);
+    }
+    work.simdgroup = getDotForm(dot, budget) == DotForm::SimdgroupMatrices;
+    accumulators[dot.getResult()] = {work.m, work.n};
+    add(Kind::Dot);
+    part();
+  } else if (isa<AtomicRMWOp, AtomicCASOp>(op)) {
+    work.tile = Tile::of(op->getOperand(1).getType());
+    if (isa<RankedTensorType>(op->getOperand(1).getType()))
+      add(Kind::Atomic);
+  } else if (isa<HistogramOp, GatherOp, TransOp, CatOp>(op)) {
+    if (!isCheap(op->getOperand(0))) {
+      if (isa<HistogramOp>(op))
+        work.tile = Tile::of(op->getOperand(0).getType());
+      add(Kind::Exchange);
+      part();
+    }
+  } else if (auto forOp = dyn_cast<scf::ForOp>(op)) {
+    part();
+    visit(*forOp.getBody(), times * stepsOf(forOp), op);
+    // What the loop needs of before it, and what it carries, is there until its end.
+    for (Operation &inner : *forOp.getBody())
+      inner.walk([&](Operation *nested) {
+        for (Value operand : nested->getOperands())
+          if (isInvariant(operand, op))
+            use(operand);
+      });
+    for (BlockArgument argument : forOp.getRegionIterArgs())
+      use(argument);
+    part();
+    for (auto [outer, yielded] : llvm::zip(op->getResults(), forOp.getYieldedValues())) {
+      // Yielded values take the place of the carried ones.
+      lives.erase(yielded);
+      if (auto it = accumulators.find(yielded); it != accumulators.end()) {
+        auto sides = it->second;
+        accumulators[outer] = sides;
+        accumulators[forOp.getTiedLoopRegionIterArg(cast<OpResult>(outer))] = sides;
+      }
+    }
+  } else if (op->getNumRegions() && !isa<MapElementwiseOp>(op)) {
+    bool isLoop = isa<scf::WhileOp>(op);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        visit(block, times * (isLoop ? kUnknownSteps : 1), isLoop ? op : loop);
+    part();
+  } else if (tensor) {
+    bool isConstant = op->hasTrait<OpTrait::ConstantLike>();
+    bool isView = isa<SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, MakeRangeOp>(op);
+    bool fromCheap = llvm::all_of(op->getOperands(), [&](Value operand) {
+      return !isa<RankedTensorType>(operand.getType()) || isCheap(operand);
+    });
+    if (isConstant || (fromCheap && isMemoryEffectFree(op)))
+      cheap.insert(result);
+    if (!isView && !isConstant) {
+      work.each = isCheap(result) ? 0.25 * costOf(op) : costOf(op);
+      add(Kind::Elements);
+    }
+  }
+  for (Value made : op->getResults())
+    define(made);
+}
+
+void Summary::finish() {
+  for (Value value : order) {
+    auto it = lives.find(value);
+    if (it == lives.end() || isCheap(value) || it->second.first == it->second.second)
+      continue;
+    Held tile{it->second.first + 1, it->second.second, Tile::of(value.getType())};
+    if (auto sides = accumulators.find(value); sides != accumulators.end())
+      std::tie(tile.m, tile.n) = sides->second;
+    held.push_back(tile);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What that costs
+//===----------------------------------------------------------------------===//
+
+/// How the threads of a program lie on a tile: neighbours first, then lanes, then SIMD-groups, along
+/// its last dimension before the others.
+struct Spread {
+  int64_t lanesLast, warpsLast, lanesOther, warpsOther, perThread;
+
+  Spread(const Tile &tile, int64_t warps) {
+    int64_t lanes = kSimdWidth;
+    int64_t last = std::max<int64_t>(1, tile.last / tile.vector(warps));
+    int64_t other = std::max<int64_t>(1, tile.elements / tile.last);
+    lanesLast = std::min(lanes, last);
+    warpsLast = std::min(warps, last / lanesLast);
+    lanesOther = std::min(lanes / lanesLast, other);
+    warpsOther = std::min(warps / warpsLast, std::max<int64_t>(1, other / lanesOther));
+    perThread = std::max<int64_t>(
+        1, tile.elements / (lanesLast * warpsLast * lanesOther * warpsOther));
+  }
+};
+
+/// How many SIMD-groups lie along the rows and columns of a dot's result.
+std::pair<int64_t, int64_t> tileDot(int64_t m, int64_t n, int64_t warps, bool rowsOnly) {
+  int64_t rows = 1, columns = 1;
+  while (rows * columns < warps) {
+    bool moreRows = rows * 16 <= m, moreColumns = columns * 16 <= n;
+    if (rowsOnly)
+      moreColumns &= !moreRows;
+    if (!moreRows && !moreColumns)
+      break;
+    if (moreRows && (!moreColumns || m / rows >= n / columns))
+      rows *= 2;
+    else
+      columns *= 2;
+  }
+  return {rows, columns};
+}
+
+ThreadChoice Summary::evaluate(int warps, int stages) const {
+  ThreadChoice choice;
+  choice.warps = warps;
+  choice.stages = stages;
+  // Instructions of all SIMD-groups, cycles of waiting, barriers.
+  double issue = 16.0 * warps, lines = 0, stagedLines = 0, barriers = 0, working = 0, waiting = 0;
+  int64_t dotBytes = 0, stagedBytes = 0, partialBytes = 0;
+  bool isChained = llvm::any_of(works, [](const Work &work) { return work.registersA; });
+  for (const Work &work : works) {
+    double each = double(work.tile.perThread(warps)), all = each * warps * work.times;
+    switch (work.kind) {
+    case Kind::Elements:
+      issue += all * work.each;
+      break;
+    case Kind::Memory: {
+      int64_t vector = work.tile.vector(warps);
+      issue += all / double(vector) * 3;
+      double perAccess = std::max<double>(1, double(vector * work.tile.bytes) / 4);
+      lines += all / double(vector) * perAccess;
+      break;
+    }
+    case Kind::Atomic:
+      issue += all * 8;
+      lines += all;
+      break;
+    case Kind::Exchange:
+      issue += all * 6;
+      barriers += 2 * work.times;
+      partialBytes = std::max(partialBytes, work.tile.elements * work.tile.bytes);
+      break;
+    case Kind::Reduce:
+    case Kind::Scan: {
+      Spread spread(work.tile, warps);
+      int64_t lanes = work.alongLast ? spread.lanesLast : spread.lanesOther;
+      int64_t groups = work.alongLast ? spread.warpsLast : spread.warpsOther;
+      double results = std::max<double>(
+          1, double(spread.perThread) /
+                 std::max<double>(1, double(work.axis) / double(lanes * groups)));
+      double values = double(work.values), combine = work.each + values;
+      double one = (double(spread.perThread) - results) * combine;
+      one += results * std::log2(double(lanes)) * combine * 1.5;
+      if (work.kind == Kind::Scan)
+        one += double(spread.perThread) * combine;
+      if (groups > 1) {
+        one += 20 + results * (4 * values + double(groups) * (work.each + 2 * values));
+        barriers += (work.kind == Kind::Scan ? 2 : 1) * work.times;
+        int64_t count = std::max<int64_t>(1, work.tile.elements / work.axis);
+        partialBytes = std::max(partialBytes, count * groups * work.tile.bytes * work.values);
+      }
+      issue += one * warps * work.times;
+      break;
+    }
+    case Kind::Dot: {
+      if (!work.simdgroup) {
+        double terms = double(work.batch * work.m * work.n) / (32.0 * warps);
+        issue += std::max(1.0, terms) * double(work.k) * 1.6 * warps * work.times;
+        dotBytes += (work.m + work.n) * work.k * work.bytesA;
+        barriers += 2 * work.times;
+        break;
+      }
+      auto [rows, columns] = tileDot(work.m, work.n, warps, isChained);
+      double copies = std::max(1.0, double(warps) / double(rows * columns * work.batch));
+      double fragments = double(work.batch * (work.m / 8) * (work.n / 8)) / double(rows * columns);
+      double steps = std::max<double>(1, double(work.k) / 8);
+      double own = std::max(1.0, fragments) * steps;
+      double loads = (work.registersA ? 0 : double(work.m) / (8.0 * double(rows))) +
+                     double(work.n) / (8.0 * double(columns));
+      double groups = double(rows * columns) * copies;
+      issue += groups * work.times * (own * (kMultiply + 1) + loads * steps * 3);
+      int64_t a = work.registersA ? 0 : work.batch * work.m * work.k * work.bytesA;
+      int64_t b = work.batch * work.n * work.k * work.bytesB;
+      // An operand that stays is staged once; the others in each step, through registers.
+      double moved = (work.invariantA ? 0 : double(a)) / double(work.bytesA) +
+                     double(b) / double(work.bytesB);
+      issue += moved / 32 * 0.75 * work.times + 8.0 * warps * work.times;
+      dotBytes += a + b;
+      bool isStaged = work.loop && (work.loadsA || work.loadsB);
+      if (isStaged && stages > 1) {
+        stagedBytes += (work.loadsA ? a : 0) + (work.loadsB ? b : 0);
+        barriers += work.times;
+        issue += 12.0 * warps * work.times;
+        // What the next step needs waits in registers while this one multiplies.
+        double next = double((work.loadsA ? a : 0) + (work.loadsB ? b : 0)) / (128.0 * warps);
+        waiting += next;
+        stagedLines += double((work.loadsA ? a : 0) + (work.loadsB ? b : 0)) / 128 * work.times;
+      } else {
+        barriers += (isStaged ? 2 : 1) * work.times;
+        waiting = std::max(waiting, double(a + b) / (128.0 * warps) / 2);
+      }
+      working = std::max(working, loads + 8);
+      break;
+    }
+    }
+  }
+
+  // The most that waits at a time.
+  double most = 0, arrays = 0;
+  for (unsigned at = 0; at <= phase; ++at) {
+    double sum = 0, other = 0;
+    for (const Held &tile : held) {
+      if (at < tile.from || at > tile.to)
+        continue;
+      if (tile.m) {
+        auto [rows, columns] = tileDot(tile.m, tile.n, warps, isChained);
+        double batch = double(tile.tile.elements) / double(tile.m * tile.n);
+        double spread = std::min<double>(warps, double(rows * columns) * batch);
+        sum += double(tile.tile.elements) / (32.0 * spread);
+      } else {
+        other += tile.tile.registers(warps);
+      }
+    }
+    most = std::max(most, sum + other);
+    arrays = std::max(arrays, other);
+  }
+  choice.registers = kBaseRegisters + int64_t(std::ceil(most + working + waiting));
+  choice.threadgroupBytes = std::max(dotBytes + stagedBytes, partialBytes);
+  // What does not fit is split by later passes.
+  choice.threadgroupBytes = std::min(choice.threadgroupBytes, budget.getThreadgroupBytes());
+
+  double spilled = std::max(0.0, arrays - kHeldRegisters) +
+                   std::max<double>(0, double(choice.registers - budget.getRegisters()));
+  issue += 12 * spilled * warps;
+  int64_t groups = getThreadsInFlight(choice.registers) / (32 * warps);
+  if (choice.threadgroupBytes)
+    groups = std::min(groups, kCoreBytes / choice.threadgroupBytes);
+  groups = std::max<int64_t>(groups, 1);
+  choice.inFlight = groups * 32 * warps;
+  double alone = kDependent * issue, waits = kLineWait * lines;
+  double hidden = std::min(alone, kLineWait * stagedLines);
+  double span = (alone + waits - hidden) / warps + barriers * (30 + 2.0 * warps);
+  choice.cost = issue / kSchedulers + span / double(std::min(groups, kPrograms));
+  return choice;
+}
+
+} // namespace
+
+ThreadChoice chooseThreads(FuncOp kernel, const Budget &budget, int warps, int stages) {
+  Summary summary(kernel, budget);
+  int most = static_cast<int>(std::min<int64_t>(32, budget.getThreads() / kSimdWidth));
+  ThreadChoice best;
+  bool isFirst = true;
+  for (int w = 1; w <= 32; w *= 2) {
+    if (warps ? w != warps : w > std::max(most, 1))
+      continue;
+    for (int s = 1; s <= 2; ++s) {
+      if (stages ? s != stages : (s > 1 && !summary.hasStagedLoops()))
+        continue;
+      ThreadChoice choice = summary.evaluate(w, s);
+      if (isFirst || choice.cost < best.cost)
+        best = choice;
+      isFirst = false;
+    }
+  }
+  return best;
+}
+
+} // namespace triton_metal

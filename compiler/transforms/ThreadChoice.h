@@ -1,0 +1,39 @@
+// How many SIMD-groups a kernel wants, and whether its loops are worth two buffers: a small model of
+// a core, over the tiles of a kernel in Triton IR.
+#ifndef TRITON_METAL_TRANSFORMS_THREADCHOICE_H
+#define TRITON_METAL_TRANSFORMS_THREADCHOICE_H
+
+#include "dialect/tt/TT.h"
+#include "transforms/Budget.h"
+
+#include <string>
+
+namespace triton_metal {
+
+/// What a threadgroup is made of, with what the model expects of it.
+struct ThreadChoice {
+  int warps = 4;
+  int stages = 1;
+  /// 32-bit registers of a thread.
+  int64_t registers = 0;
+  int64_t threadgroupBytes = 0;
+  /// Threads of such threadgroups that a core holds.
+  int64_t inFlight = 0;
+  /// Cycles of a core for one program.
+  double cost = 0;
+
+  /// The expectations in words, for people.
+  std::string describe() const;
+};
+
+/// Threads that a core of Apple's G13 holds if each has so many 32-bit registers.
+int64_t getThreadsInFlight(int64_t registers);
+
+/// The choice for a kernel without calls: the cheapest by the model; of equal ones that with the
+/// fewest SIMD-groups and stages. `warps` and `stages` are what is given; 0 leaves them open. The
+/// answer depends on the function and the target alone.
+ThreadChoice chooseThreads(tt::FuncOp kernel, const Budget &budget, int warps, int stages);
+
+} // namespace triton_metal
+
+#endif // TRITON_METAL_TRANSFORMS_THREADCHOICE_H
