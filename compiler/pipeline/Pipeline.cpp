@@ -81,9 +81,11 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
 
 namespace {
 struct MetalPipelineOptions : PassPipelineOptions<MetalPipelineOptions> {
-  Option<int> numWarps{*this, "num-warps", llvm::cl::desc("SIMD-groups of the threadgroup; 0 to choose"),
+  Option<int> numWarps{*this, "num-warps",
+                       llvm::cl::desc("SIMD-groups of the threadgroup; 0 to choose"),
                        llvm::cl::init(4)};
-  Option<int> numStages{*this, "num-stages", llvm::cl::desc("2 double-buffers loops, 1 does not, 0 to choose"),
+  Option<int> numStages{*this, "num-stages",
+                        llvm::cl::desc("2 double-buffers loops, 1 does not, 0 to choose"),
                         llvm::cl::init(2)};
 };
 } // namespace

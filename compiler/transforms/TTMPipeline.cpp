@@ -349,8 +349,8 @@ struct TTMPipelinePass : impl::TTMPipelineBase<TTMPipelinePass> {
 
   void runOnOperation() override {
     if (!numStages)
-      if (auto chosen = getOperation()->getAttrOfType<IntegerAttr>(
-              TTMDialect::getNumStagesAttrName()))
+      if (auto chosen =
+              getOperation()->getAttrOfType<IntegerAttr>(TTMDialect::getNumStagesAttrName()))
         numStages = chosen.getInt();
     for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>()) {
       int64_t bytes = 0;

@@ -37,13 +37,17 @@ static constexpr int64_t kBaseRegisters = 14;
 /// Registers of arrays that a thread holds from one loop over its elements to another. Beyond this
 /// many they have been seen to be spilled.
 static constexpr int64_t kHeldRegisters = 24;
+/// Transpositions of smaller tiles go through registers and memory as they are.
+static constexpr int64_t kDirectBytes = 8192;
+/// Of costs that differ by less the model knows nothing.
+static constexpr double kTie = 1.05;
 /// Steps of a loop whose bounds are not known.
 static constexpr double kUnknownSteps = 8;
 
 int64_t getThreadsInFlight(int64_t registers) {
   // Pairs of 16-bit registers, and the threads for which a core has as many.
   static constexpr std::pair<int64_t, int64_t> table[] = {
-      {52, 1024}, {56, 896}, {64, 832}, {68, 768},  {72, 704},
+      {52, 1024}, {56, 896}, {64, 832},  {68, 768},  {72, 704},
       {80, 640},  {92, 576}, {104, 512}, {116, 448}, {128, 384}};
   for (auto [most, threads] : table)
     if (registers <= most)
@@ -150,8 +154,8 @@ private:
   void define(Value value);
   void use(Value value);
   void finish();
-  /// Whether a value follows from ranges, scalars and constants alone: such a tile is computed again
-  /// wherever it is needed, and often once for several neighbours.
+  /// Whether a value follows from ranges, scalars and constants alone: such a tile is computed
+  /// again wherever it is needed, and often once for several neighbours.
   bool isCheap(Value value) const { return cheap.contains(value); }
   bool isLoaded(Value value, Operation *loop) const;
   bool isInvariant(Value value, Operation *loop) const;
@@ -174,8 +178,8 @@ double stepsOf(scf::ForOp loop) {
       !matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) ||
       !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
     return kUnknownSteps;
-  double count = std::ceil((upper.roundToDouble(true) - lower.roundToDouble(true)) /
-                           step.roundToDouble(true));
+  double count =
+      std::ceil((upper.roundToDouble(true) - lower.roundToDouble(true)) / step.roundToDouble(true));
   return std::clamp(count, 1.0, 64.0);
 }
 
@@ -370,8 +374,8 @@ void Summary::finish() {
 // What that costs
 //===----------------------------------------------------------------------===//
 
-/// How the threads of a program lie on a tile: neighbours first, then lanes, then SIMD-groups, along
-/// its last dimension before the others.
+/// How the threads of a program lie on a tile: neighbours first, then lanes, then SIMD-groups,
+/// along its last dimension before the others.
 struct Spread {
   int64_t lanesLast, warpsLast, lanesOther, warpsOther, perThread;
 
@@ -383,8 +387,8 @@ struct Spread {
     warpsLast = std::min(warps, last / lanesLast);
     lanesOther = std::min(lanes / lanesLast, other);
     warpsOther = std::min(warps / warpsLast, std::max<int64_t>(1, other / lanesOther));
-    perThread = std::max<int64_t>(
-        1, tile.elements / (lanesLast * warpsLast * lanesOther * warpsOther));
+    perThread =
+        std::max<int64_t>(1, tile.elements / (lanesLast * warpsLast * lanesOther * warpsOther));
   }
 };
 
@@ -432,6 +436,10 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       break;
     case Kind::Exchange:
       issue += all * 6;
+      // Where a thread has little of a tile, one side of the exchange has its lanes far apart.
+      if (each < 32 && work.tile.last < work.tile.elements &&
+          work.tile.elements * work.tile.bytes > kDirectBytes)
+        lines += double(work.tile.elements) / 2 * work.times;
       barriers += 2 * work.times;
       partialBytes = std::max(partialBytes, work.tile.elements * work.tile.bytes);
       break;
@@ -440,16 +448,23 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       Spread spread(work.tile, warps);
       int64_t lanes = work.alongLast ? spread.lanesLast : spread.lanesOther;
       int64_t groups = work.alongLast ? spread.warpsLast : spread.warpsOther;
-      double results = std::max<double>(
-          1, double(spread.perThread) /
-                 std::max<double>(1, double(work.axis) / double(lanes * groups)));
+      lanes = std::min(lanes, work.axis);
+      groups = std::min(groups, std::max<int64_t>(1, work.axis / lanes));
+      double results =
+          std::max<double>(1, double(spread.perThread) /
+                                  std::max<double>(1, double(work.axis) / double(lanes * groups)));
       double values = double(work.values), combine = work.each + values;
       double one = (double(spread.perThread) - results) * combine;
       one += results * std::log2(double(lanes)) * combine * 1.5;
       if (work.kind == Kind::Scan)
         one += double(spread.perThread) * combine;
+      // Several results of a thread, and prefixes, are written out: everything is there at once.
+      if (work.kind == Kind::Scan)
+        working = std::max(working, 2.0 * double(spread.perThread));
+      else if (results > 1)
+        working = std::max(working, 0.8 * double(spread.perThread));
       if (groups > 1) {
-        one += 20 + results * (4 * values + double(groups) * (work.each + 2 * values));
+        one += 8 + results * (4 * values + double(groups) * (work.each + 2 * values));
         barriers += (work.kind == Kind::Scan ? 2 : 1) * work.times;
         int64_t count = std::max<int64_t>(1, work.tile.elements / work.axis);
         partialBytes = std::max(partialBytes, count * groups * work.tile.bytes * work.values);
@@ -477,15 +492,15 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       int64_t a = work.registersA ? 0 : work.batch * work.m * work.k * work.bytesA;
       int64_t b = work.batch * work.n * work.k * work.bytesB;
       // An operand that stays is staged once; the others in each step, through registers.
-      double moved = (work.invariantA ? 0 : double(a)) / double(work.bytesA) +
-                     double(b) / double(work.bytesB);
+      double moved =
+          (work.invariantA ? 0 : double(a)) / double(work.bytesA) + double(b) / double(work.bytesB);
       issue += moved / 32 * 0.75 * work.times + 8.0 * warps * work.times;
       dotBytes += a + b;
       bool isStaged = work.loop && (work.loadsA || work.loadsB);
       if (isStaged && stages > 1) {
         stagedBytes += (work.loadsA ? a : 0) + (work.loadsB ? b : 0);
         barriers += work.times;
-        issue += 12.0 * warps * work.times;
+        issue += 30.0 * warps * work.times;
         // What the next step needs waits in registers while this one multiplies.
         double next = double((work.loadsA ? a : 0) + (work.loadsB ? b : 0)) / (128.0 * warps);
         waiting += next;
@@ -526,7 +541,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
 
   double spilled = std::max(0.0, arrays - kHeldRegisters) +
                    std::max<double>(0, double(choice.registers - budget.getRegisters()));
-  issue += 12 * spilled * warps;
+  issue += 50 * spilled * warps;
   int64_t groups = getThreadsInFlight(choice.registers) / (32 * warps);
   if (choice.threadgroupBytes)
     groups = std::min(groups, kCoreBytes / choice.threadgroupBytes);
@@ -544,20 +559,25 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
 ThreadChoice chooseThreads(FuncOp kernel, const Budget &budget, int warps, int stages) {
   Summary summary(kernel, budget);
   int most = static_cast<int>(std::min<int64_t>(32, budget.getThreads() / kSimdWidth));
-  ThreadChoice best;
-  bool isFirst = true;
+  SmallVector<ThreadChoice> all;
   for (int w = 1; w <= 32; w *= 2) {
     if (warps ? w != warps : w > std::max(most, 1))
       continue;
-    for (int s = 1; s <= 2; ++s) {
-      if (stages ? s != stages : (s > 1 && !summary.hasStagedLoops()))
-        continue;
-      ThreadChoice choice = summary.evaluate(w, s);
-      if (isFirst || choice.cost < best.cost)
-        best = choice;
-      isFirst = false;
-    }
+    for (int s = 1; s <= 2; ++s)
+      if (stages ? s == std::min(stages, 2) : (s == 1 || summary.hasStagedLoops()))
+        all.push_back(summary.evaluate(w, s));
   }
+  ThreadChoice best = *llvm::min_element(
+      all, [](const ThreadChoice &a, const ThreadChoice &b) { return a.cost < b.cost; });
+  double least = best.cost;
+  auto distance = [](const ThreadChoice &choice) {
+    return std::pair(std::abs(std::log2(choice.warps) - 2), choice.stages);
+  };
+  for (const ThreadChoice &choice : all)
+    if (choice.cost <= kTie * least && distance(choice) < distance(best))
+      best = choice;
+  if (stages)
+    best.stages = stages;
   return best;
 }
 

@@ -29,8 +29,8 @@ struct ThreadChoice {
 /// Threads that a core of Apple's G13 holds if each has so many 32-bit registers.
 int64_t getThreadsInFlight(int64_t registers);
 
-/// The choice for a kernel without calls: the cheapest by the model; of equal ones that with the
-/// fewest SIMD-groups and stages. `warps` and `stages` are what is given; 0 leaves them open. The
+/// The choice for a kernel without calls: the cheapest by the model; of nearly equal ones that which
+/// is nearest to four SIMD-groups and one stage. `warps` and `stages` are what is given; 0 leaves them open. The
 /// answer depends on the function and the target alone.
 ThreadChoice chooseThreads(tt::FuncOp kernel, const Budget &budget, int warps, int stages);
 

@@ -148,7 +148,8 @@ def test_a_kernel_that_does_not_fit_says_how_much_it_needs() -> None:
         assert config.shared_memory == 64
         with pytest.raises(triton_metal.OutOfResources) as caught:
             triton_metal.compile(
-                ASTSource(wide, {"x": "*fp32", "BLOCK": "constexpr"}, {"BLOCK": 4096})
+                ASTSource(wide, {"x": "*fp32", "BLOCK": "constexpr"}, {"BLOCK": 4096}),
+                options={"num_warps": 4},
             )
     finally:
         triton_metal.set_kernel_config(shared_memory=None)
