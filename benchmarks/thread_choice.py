@@ -214,12 +214,16 @@ def main() -> None:
             print(f"{ratio:5.2f}  {case.name:28} {words(ours)}; best {words(best)}", flush=True)
             if arguments.all:
                 for figure in grid:
-                    print(f"         {words(figure)}  issue {figure.issue:.0f} lines {figure.device_lines:.0f} barriers {figure.barriers:.0f}")
+                    print(
+                        f"         {words(figure)}  issue {figure.issue:.0f} lines {figure.device_lines:.0f} barriers {figure.barriers:.0f}"
+                    )
     if arguments.json:
         arguments.json.write_text(json.dumps(record) + "\n")
     if arguments.markdown:
         arguments.markdown.write_text(table(rows))
-    over = [name for name, ours, best in rows if ours.cost > (arguments.limit or math.inf) * best.cost]
+    over = [
+        name for name, ours, best in rows if ours.cost > (arguments.limit or math.inf) * best.cost
+    ]
     if over:
         sys.exit(f"over {arguments.limit:g} of the best: " + ", ".join(over))
 

@@ -233,9 +233,7 @@ def rows() -> Iterator[Case]:
             yield Case(f"layer norm {columns} {dtype}", run)
     for block in (256, 1024, 2048):
         x = normal(2, 8 * block)
-        run = launcher(
-            looped_norm_kernel, (2,), x, np.empty_like(x), 8 * block, 1e-5, BLOCK=block
-        )
+        run = launcher(looped_norm_kernel, (2,), x, np.empty_like(x), 8 * block, 1e-5, BLOCK=block)
         yield Case(f"looped RMS norm {8 * block} by {block}", run)
 
 
@@ -277,9 +275,7 @@ def others() -> Iterator[Case]:
         yield Case(f"scatter {block}", run)
     for side in (16, 32, 64):
         x = normal(2 * side, 2 * side)
-        run = launcher(
-            transpose_kernel, (2, 2), x, np.empty_like(x), 2 * side, 2 * side, SIDE=side
-        )
+        run = launcher(transpose_kernel, (2, 2), x, np.empty_like(x), 2 * side, 2 * side, SIDE=side)
         yield Case(f"transpose {side}x{side}", run)
 
 

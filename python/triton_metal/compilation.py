@@ -121,9 +121,7 @@ def make(job: Job, key: str, entry: dict[str, str], native: Any = None) -> Compi
     return CompiledKernel(
         src=job.src,
         hash=key,
-        asm=Stages(
-            entry["ttir"], entry["metal"], taken(options, contract, job.spec)
-        ),
+        asm=Stages(entry["ttir"], entry["metal"], taken(options, contract, job.spec)),
         contract=entry["metadata"],
         metadata=metadata,
         packed_metadata=(metadata.num_warps, metadata.num_ctas, metadata.shared),

@@ -318,7 +318,7 @@ def apply(compiled: Any, form: Form, before: tuple[Any, Any, Any]) -> None:
                 (options.num_warps, options.num_stages, options.target),
             ),
             SimpleNamespace(
-                **json.loads(form.metadata), num_stages=options.num_stages, refits=refits
+                **(json.loads(form.metadata) | {"num_stages": options.num_stages}), refits=refits
             ),
             _native.Kernel(form.metal, form.metadata, list(getattr(compiled, "aligned", ()))),
         ),

@@ -286,9 +286,7 @@ def test_without_a_model_of_the_performance_top_k_may_be_none() -> None:
 
 
 def test_a_search_without_a_gpu_compares_costs_and_runs_each_kernel_once() -> None:
-    configs = [
-        Config({"BLOCK": b}, num_warps=4, num_stages=s) for b in (32, 256) for s in (2, 3)
-    ]
+    configs = [Config({"BLOCK": b}, num_warps=4, num_stages=s) for b in (32, 256) for s in (2, 3)]
     kernel = triton.autotune(configs, ["n"])(scale_kernel)
     x, out = arrays(4096)
     kernel[grid](x, out, 4096, 2.0)
