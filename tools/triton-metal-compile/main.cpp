@@ -30,8 +30,8 @@ KERNEL.ttir holds one kernel as Triton IR: the text of `kernel.asm["ttir"]`, fro
                       ttir, ttm, msl
                                  the compiler's own text of the kernel at a stop on the way: as it came, as tiles
                                  with layouts, and as what one thread does
-  --num-warps=N     SIMD-groups (of 32 threads) of a threadgroup: 1, 2, 4, 8, 16 or 32 (default: 4)
-  --num-stages=N    2 or more double-buffers the tiles of matrix products in loops, 1 does not (default: 2)
+  --num-warps=N     SIMD-groups (of 32 threads) of a threadgroup: 1, 2, 4, 8, 16 or 32 (default: chosen)
+  --num-stages=N    2 or more double-buffers the tiles of matrix products in loops, 1 does not (default: chosen)
   --target=TEXT     what the kernel is for, as `python -m triton_metal doctor` prints it: a version of Metal, limits and
                     features (msl=3.1,threads=1024,threadgroup=32768,bfloat,simdgroup_matrix); what it lacks is
                     refused (default: the newest baseline)
