@@ -120,13 +120,13 @@ def sum_partials_kernel(
 
 
 def launch_options(n_cols: int) -> dict[str, int]:
-    """BLOCK and num_warps: 4 warps until a thread would hold more than 16 values."""
+    """BLOCK and num_warps: 4 warps until a thread would hold more than 8 values, at most 32."""
     if n_cols > LONGEST_ROW:
         raise ValueError(
             f"[layer_norm] a row must have at most {LONGEST_ROW} columns but has {n_cols}."
         )
     block = triton.next_power_of_2(n_cols)
-    return {"BLOCK": block, "num_warps": 1 if block <= 128 else max(4, block // 512)}
+    return {"BLOCK": block, "num_warps": 1 if block <= 128 else min(max(4, block // 256), 32)}
 
 
 def layer_norm(

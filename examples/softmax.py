@@ -14,8 +14,8 @@ import triton_metal.language as tl
 from _arrays import Array, dtype_name, empty, itemsize, strides, to_float64
 from _bounds import FLOAT32, FUNCTION_ULPS, accumulation, rounding, share_of_bound
 
-VALUES_A_THREAD = 32
-LONGEST_IN_REGISTERS = 1024 * VALUES_A_THREAD
+VALUES_A_THREAD = 8
+LONGEST_IN_REGISTERS = 32_768
 
 
 @triton.jit
@@ -59,14 +59,13 @@ def long_softmax_kernel(out_ptr, x_ptr, out_row_stride, x_row_stride, n_cols, BL
 
 
 def launch_options(n_cols: int) -> dict[str, int]:
-    """BLOCK and num_warps for rows of ``n_cols``: 4 warps while a thread then holds at most 32 values."""
+    """BLOCK and num_warps for rows of ``n_cols``: a thread holds 8 values, and more if 32 warps are too few."""
     block = triton.next_power_of_2(n_cols)
     if block > LONGEST_IN_REGISTERS:
         return {"BLOCK": 8192, "num_warps": 16}
-    return {
-        "BLOCK": block,
-        "num_warps": 1 if block <= 128 else max(4, block // (32 * VALUES_A_THREAD)),
-    }
+    if block <= 128:
+        return {"BLOCK": block, "num_warps": 1}
+    return {"BLOCK": block, "num_warps": min(max(4, block // (32 * VALUES_A_THREAD)), 32)}
 
 
 def softmax(x: Array) -> Array:

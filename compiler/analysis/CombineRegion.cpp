@@ -24,12 +24,11 @@ Operation *getCommutativeCombiner(Block &block) {
   return combiner;
 }
 
-/// Whether the region selects the larger (or smaller) of two numbers together with its index, and
-/// the lower (or higher) index of equal numbers. Such a reduction gives the same result in any
-/// order, except that a NaN, which compares with nothing, may or may not be the result.
-static bool isArgMinMax(Block &block) {
+/// Such a reduction gives the same result in any order, except that a NaN, which compares with
+/// nothing, may or may not be the result.
+std::optional<ArgMinMax> ArgMinMax::get(Block &block) {
   if (block.getNumArguments() != 4)
-    return false;
+    return std::nullopt;
   Value value = block.getArgument(0), index = block.getArgument(1);
   Value otherValue = block.getArgument(2), otherIndex = block.getArgument(3);
   Operation *terminator = block.getTerminator();
@@ -38,38 +37,56 @@ static bool isArgMinMax(Block &block) {
   if (!first || !second || first.getCondition() != second.getCondition() ||
       first.getTrueValue() != value || first.getFalseValue() != otherValue ||
       second.getTrueValue() != index || second.getFalseValue() != otherIndex)
-    return false;
-  // value > other || (value == other && index < otherIndex), in either order.
-  auto isCompare = [](Value condition, Value a, Value b, bool equal) {
-    if (auto cmp = condition.getDefiningOp<arith::CmpFOp>())
+    return std::nullopt;
+  ArgMinMax result;
+  // The comparison of a and b: whether a is greater, and whether the numbers have no sign.
+  auto compares = [](Value condition, Value a, Value b, bool &isGreater, bool &isUnsigned) {
+    if (auto cmp = condition.getDefiningOp<arith::CmpFOp>()) {
+      isGreater = cmp.getPredicate() == arith::CmpFPredicate::OGT;
       return cmp.getLhs() == a && cmp.getRhs() == b &&
-             (equal ? cmp.getPredicate() == arith::CmpFPredicate::OEQ
-                    : llvm::is_contained({arith::CmpFPredicate::OGT, arith::CmpFPredicate::OLT},
-                                         cmp.getPredicate()));
-    if (auto cmp = condition.getDefiningOp<arith::CmpIOp>())
+             (isGreater || cmp.getPredicate() == arith::CmpFPredicate::OLT);
+    }
+    if (auto cmp = condition.getDefiningOp<arith::CmpIOp>()) {
+      auto predicate = cmp.getPredicate();
+      isGreater = predicate == arith::CmpIPredicate::sgt || predicate == arith::CmpIPredicate::ugt;
+      isUnsigned = predicate == arith::CmpIPredicate::ugt || predicate == arith::CmpIPredicate::ult;
       return cmp.getLhs() == a && cmp.getRhs() == b &&
-             (equal ? cmp.getPredicate() == arith::CmpIPredicate::eq
-                    : llvm::is_contained({arith::CmpIPredicate::sgt, arith::CmpIPredicate::slt,
-                                          arith::CmpIPredicate::ugt, arith::CmpIPredicate::ult},
-                                         cmp.getPredicate()));
+             (isGreater || isUnsigned || predicate == arith::CmpIPredicate::slt);
+    }
     return false;
   };
+  auto areEqual = [&](Value condition) {
+    if (auto cmp = condition.getDefiningOp<arith::CmpFOp>())
+      return cmp.getLhs() == value && cmp.getRhs() == otherValue &&
+             cmp.getPredicate() == arith::CmpFPredicate::OEQ;
+    auto cmp = condition.getDefiningOp<arith::CmpIOp>();
+    return cmp && cmp.getLhs() == value && cmp.getRhs() == otherValue &&
+           cmp.getPredicate() == arith::CmpIPredicate::eq;
+  };
+  // value > other || (value == other && index < otherIndex), in either order.
   auto either = first.getCondition().getDefiningOp<arith::OrIOp>();
   if (!either)
-    return false;
+    return std::nullopt;
   for (auto [better, tie] :
        {std::pair(either.getLhs(), either.getRhs()), std::pair(either.getRhs(), either.getLhs())}) {
     auto both = tie.getDefiningOp<arith::AndIOp>();
-    if (!both || !isCompare(better, value, otherValue, false))
+    if (!both || !compares(better, value, otherValue, result.isMax, result.isUnsigned))
       continue;
     for (auto [equal, lower] :
-         {std::pair(both.getLhs(), both.getRhs()), std::pair(both.getRhs(), both.getLhs())})
-      if (isCompare(equal, value, otherValue, true) && isCompare(lower, index, otherIndex, false))
-        return true;
+         {std::pair(both.getLhs(), both.getRhs()), std::pair(both.getRhs(), both.getLhs())}) {
+      bool isHigher = false;
+      if (!areEqual(equal) || !compares(lower, index, otherIndex, isHigher, result.isIndexUnsigned))
+        continue;
+      result.isFloat = isa<FloatType>(value.getType());
+      result.hasLowerIndex = !isHigher;
+      return result;
+    }
   }
-  return false;
+  return std::nullopt;
 }
 
-bool isCommutative(Block &block) { return getCommutativeCombiner(block) || isArgMinMax(block); }
+bool isCommutative(Block &block) {
+  return getCommutativeCombiner(block) || ArgMinMax::get(block).has_value();
+}
 
 } // namespace triton_metal

@@ -3,27 +3,11 @@
 #include "analysis/CombineRegion.h"
 #include "conversion/CombineRegion.h"
 #include "conversion/TTMToMSL.h"
+#include "dialect/msl/SimdReductions.h"
 
 using namespace mlir;
 
 namespace triton_metal {
-
-/// The SIMD-group function that does what the combiner does, for every number. What Metal's
-/// simd_max and simd_min make of a NaN is not documented, so floats are compared lane by lane.
-static std::optional<msl::SimdReduceKind> getSimdReduceKind(Operation *combiner) {
-  if (!combiner || !msl::ScalarType::get(combiner->getResult(0).getType())->hasSimdReduction)
-    return std::nullopt;
-  return llvm::TypeSwitch<Operation *, std::optional<msl::SimdReduceKind>>(combiner)
-      .Case<arith::AddFOp, arith::AddIOp>([](Operation *) { return msl::SimdReduceKind::Sum; })
-      .Case([](arith::AndIOp) { return msl::SimdReduceKind::And; })
-      .Case([](arith::OrIOp) { return msl::SimdReduceKind::Or; })
-      .Case([](arith::XOrIOp) { return msl::SimdReduceKind::Xor; })
-      .Case([](arith::MaxSIOp) { return msl::SimdReduceKind::Max; })
-      .Case([](arith::MinSIOp) { return msl::SimdReduceKind::Min; })
-      .Case([](arith::MaxUIOp) { return msl::SimdReduceKind::UMax; })
-      .Case([](arith::MinUIOp) { return msl::SimdReduceKind::UMin; })
-      .Default(std::optional<msl::SimdReduceKind>());
-}
 
 namespace {
 
@@ -60,13 +44,135 @@ struct ReducePattern : RegisterPattern<ttm::ReduceOp> {
   }
 
 private:
+  /// Whether only the first thread of all asks for the result: to store it.
+  static bool isForFirstThread(Operation *op) {
+    SmallVector<Operation *> work = {op};
+    while (!work.empty()) {
+      Operation *next = work.pop_back_val();
+      for (Value result : next->getResults())
+        for (OpOperand &use : result.getUses()) {
+          Operation *user = use.getOwner();
+          if (auto store = dyn_cast<ttm::StoreOp>(user)) {
+            // A tile has owners of its own.
+            if (isa<RankedTensorType>(store.getValue().getType()) ||
+                use.getOperandNumber() != store.getValueMutable().getOperandNumber())
+              return false;
+          } else if (isa<tt::UnsplatOp, tt::BitcastOp>(user) ||
+                     (isa<arith::ArithDialect, math::MathDialect>(user->getDialect()) &&
+                      user->getNumRegions() == 0)) {
+            work.push_back(user);
+          } else {
+            return false;
+          }
+        }
+    }
+    return true;
+  }
+
+  /// Lanes that hold copies take part as well, with what changes nothing where a number may count
+  /// only once. So do those whose result nobody asks for: they need not read the number.
+  static Value reduceAllLanes(RegisterBuilder &builder, msl::SimdReduceKind kind, Value value,
+                              uint32_t copies, bool isForFirstThread) {
+    if (copies && (isForFirstThread || !msl::isIdempotent(kind))) {
+      auto type = cast<VectorType>(value.getType());
+      Value neutral = arith::ConstantOp::create(
+          builder, DenseElementsAttr::get(
+                       type, Attribute(msl::getNeutralElement(kind, type.getElementType()))));
+      msl::ThreadSet threads{.laneMask = copies};
+      if (isForFirstThread)
+        threads.simdgroupMask = builder.getOwners(std::nullopt).simdgroupMask;
+      value = arith::SelectOp::create(builder, builder.isOneOf(threads), value, neutral);
+    }
+    return msl::SimdReduceOp::create(builder, kind, value);
+  }
+
+  /// Whether integers of 32 bits compare as the numbers of the region do.
+  static bool canCompareKeys(Block &block) {
+    return ArgMinMax::get(block) &&
+           isa<Float32Type, Float16Type, BFloat16Type, IntegerType>(
+               block.getArgument(0).getType()) &&
+           llvm::is_contained({8, 16, 32},
+                              block.getArgument(0).getType().getIntOrFloatBitWidth()) &&
+           block.getArgument(1).getType().isInteger(32) &&
+           msl::TargetAttr::get(block.getParentOp()->getParentOfType<ModuleOp>())
+               .has(msl::Feature::SimdReductions);
+  }
+
+  /// The bits of numbers of up to 32 bits in words, and their keys: integers that compare as they
+  /// do. -0 and +0 have one key. A NaN compares with nothing: it is the best.
+  static std::pair<Value, Value> getKeys(RegisterBuilder &builder, Value value,
+                                         const ArgMinMax &search) {
+    Type i32 = withElement(value.getType(), builder.getI32Type());
+    if (!search.isFloat) {
+      Value bits = value;
+      if (bits.getType() != i32)
+        bits = search.isUnsigned ? arith::ExtUIOp::create(builder, i32, value).getResult()
+                                 : arith::ExtSIOp::create(builder, i32, value).getResult();
+      return {bits, bits};
+    }
+    Type f32 = withElement(value.getType(), builder.getF32Type());
+    if (value.getType() != f32)
+      value = arith::ExtFOp::create(builder, f32, value);
+    Value bits = arith::BitcastOp::create(builder, i32, value);
+    Value isNegative =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, bits, builder.constant(i32, 0));
+    Value negated = arith::SubIOp::create(builder, builder.constant(i32, INT32_MIN), bits);
+    Value key = arith::SelectOp::create(builder, isNegative, negated, bits);
+    Value isNan = arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO, value, value);
+    Value best = builder.constant(i32, search.isMax ? INT32_MAX : INT32_MIN);
+    return {bits, arith::SelectOp::create(builder, isNan, best, key)};
+  }
+
+  /// The best key of all lanes, the first index that has it, and the number there.
+  static SmallVector<Value> findAmongLanes(RegisterBuilder &builder, ttm::ReduceOp op,
+                                           ValueRange values) {
+    using Kind = msl::SimdReduceKind;
+    ArgMinMax search = *ArgMinMax::get(op.getCombine().front());
+    auto [bits, key] = getKeys(builder, values[0], search);
+    Value index = values[1];
+    Kind keyKind = search.isUnsigned ? search.isMax ? Kind::UMax : Kind::UMin
+                   : search.isMax    ? Kind::Max
+                                     : Kind::Min;
+    Kind indexKind = search.isIndexUnsigned ? search.hasLowerIndex ? Kind::UMin : Kind::UMax
+                     : search.hasLowerIndex ? Kind::Min
+                                            : Kind::Max;
+    Value best = msl::SimdReduceOp::create(builder, keyKind, key);
+    Value isBest = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, key, best);
+    auto type = cast<VectorType>(index.getType());
+    Value none = arith::ConstantOp::create(
+        builder, DenseElementsAttr::get(
+                     type, Attribute(msl::getNeutralElement(indexKind, type.getElementType()))));
+    Value candidate = arith::SelectOp::create(builder, isBest, index, none);
+    Value found = msl::SimdReduceOp::create(builder, indexKind, candidate);
+    if (op.getResult(0).use_empty())
+      return {values[0], found};
+    // The number itself, which a key does not tell of a zero and of a NaN.
+    Value isFound = arith::AndIOp::create(
+        builder, isBest, arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, index, found));
+    Value number = msl::SimdReduceOp::create(
+        builder, Kind::Or,
+        arith::SelectOp::create(builder, isFound, bits, builder.constant(bits.getType(), 0)));
+    if (!search.isFloat)
+      return {builder.castIntegers(number, getElementTypeOrSelf(values[0].getType())), found};
+    Type f32 = withElement(number.getType(), builder.getF32Type());
+    number = arith::BitcastOp::create(builder, f32, number);
+    if (number.getType() != values[0].getType())
+      number = arith::TruncFOp::create(builder, values[0].getType(), number);
+    return {number, found};
+  }
+
   static SmallVector<Value> reduceLanes(RegisterBuilder &builder, ttm::ReduceOp op,
                                         ValueRange sources, uint32_t lanes) {
     Block &block = op.getCombine().front();
     SmallVector<Value> values(sources);
-    if (auto kind = getSimdReduceKind(getCommutativeCombiner(block)); kind && lanes == 31)
-      return {msl::SimdReduceOp::create(builder, *kind, values[0])};
     LinearLayout layout = layoutOf(op.getSrcs()[0]);
+    uint32_t copies = layout.freeMask(InDim::Lane);
+    if ((lanes | copies) == 31) {
+      if (auto kind = msl::getSimdReduceKind(getCommutativeCombiner(block)))
+        return {reduceAllLanes(builder, *kind, values[0], copies, isForFirstThread(op))};
+      if (canCompareKeys(op.getCombine().front()))
+        return findAmongLanes(builder, op, values);
+    }
     SmallVector<unsigned> order = inOrder(layout.getLaneBases(), lanes);
     if (isCommutative(block))
       llvm::sort(order);

@@ -39,11 +39,24 @@ static Value createConjunction(OpBuilder &builder, Location loc, ArrayRef<Value>
 
 namespace {
 
+/// The uniform conditions of one tile loop, and its choices whose mask is true under them.
+struct Certainty {
+  SmallVector<Value> conditions;
+  llvm::DenseSet<Operation *> choices;
+
+  explicit Certainty(TileLoopOp loop) : conditions(getFullConditions(loop)) {
+    for (auto select : loop.getBody().front().getOps<arith::SelectOp>())
+      if (getFullCondition(select, loop))
+        choices.insert(select);
+  }
+};
+
 /// Writes the loops of one tile loop.
 class TileLoopLowering {
 public:
-  explicit TileLoopLowering(TileLoopOp loop)
-      : loop(loop), builder(loop), registers(loop.getRegisters()), items(getItems(loop)) {
+  TileLoopLowering(TileLoopOp loop, const Certainty &certainty)
+      : loop(loop), builder(loop), registers(loop.getRegisters()), items(getItems(loop)),
+        conditions(certainty.conditions), certain(certainty.choices) {
     for (Operation &op : llvm::make_early_inc_range(loop.getBody().front())) {
       if (auto read = dyn_cast<ReadTileOp>(op)) {
         if (getNumRegisters(read.getType()) == registers)
@@ -65,7 +78,6 @@ public:
       if (isa<ReadTileOp, PermuteRegistersOp>(op))
         op.moveBefore(loop);
     int64_t step = *loop.getStep();
-    SmallVector<Value> conditions = getFullConditions(loop);
     if (step == registers && registers <= kLargestChunk && conditions.empty())
       return createChunk();
     if (conditions.empty())
@@ -100,7 +112,7 @@ private:
         breaks.push_back(llvm::Log2_64(getWidth(variable)));
     LoopNest nest = getLoopNest(roots, registers, step, breaks);
     createLoopNest(builder, loop.getLoc(), nest, registers, step, [&](const Coord &at) {
-      TileStep body(builder, at, step, guarded, nest.writtenOut);
+      TileStep body(builder, at, step, guarded, nest.writtenOut, &certain);
       lowerItems(body);
     });
   }
@@ -120,6 +132,8 @@ private:
   int64_t registers;
   SmallVector<Operation *> items;
   SmallVector<Value> roots, variables;
+  ArrayRef<Value> conditions;
+  const llvm::DenseSet<Operation *> &certain;
 };
 
 struct FormLoops : triton_metal::impl::MSLFormLoopsBase<FormLoops> {
@@ -135,8 +149,10 @@ struct FormLoops : triton_metal::impl::MSLFormLoopsBase<FormLoops> {
       else if (isa<AtomicOpInterface>(op) && !isa<TileLoopOp>(op->getParentOp()))
         atomics.push_back(op);
     });
-    for (TileLoopOp loop : loops) {
-      TileLoopLowering(loop).run();
+    // All of them before the accesses are gone whose masks are the conditions of choices.
+    std::vector<Certainty> certainties(loops.begin(), loops.end());
+    for (auto [loop, certainty] : llvm::zip_equal(loops, certainties)) {
+      TileLoopLowering(loop, certainty).run();
       if (failed(triton_metal::eraseUnread(loop)))
         return signalPassFailure();
     }

@@ -287,11 +287,35 @@ int64_t triton_metal::msl::getGuardedStep(TileLoopOp loop, int64_t step) {
   return anyMasked ? std::min(step, widest) : step;
 }
 
+/// Whether the value is computed before the operation, on every way to it.
+static bool isKnownBefore(Value value, Operation *op) {
+  Operation *definition = value.getDefiningOp();
+  if (!definition)
+    return true;
+  Operation *ancestor = definition->getBlock()->findAncestorOpInBlock(*op);
+  return ancestor && definition->isBeforeInBlock(ancestor);
+}
+
+Value triton_metal::msl::getFullCondition(arith::SelectOp op, TileLoopOp loop) {
+  Value mask = op.getCondition();
+  if (!isTile(mask))
+    return {};
+  for (Operation *user : mask.getUsers())
+    if (std::optional<Access> access = Access::get(user); access && access->mask == mask)
+      if (access->full && isKnownBefore(access->full, loop))
+        return access->full;
+  return {};
+}
+
 SmallVector<Value> triton_metal::msl::getFullConditions(TileLoopOp loop) {
   llvm::SetVector<Value> conditions;
-  for (Operation &op : loop.getBody().front())
+  for (Operation &op : loop.getBody().front()) {
     if (std::optional<Access> access = Access::get(&op); access && access->full)
       conditions.insert(access->full);
+    if (auto select = dyn_cast<arith::SelectOp>(op))
+      if (Value full = getFullCondition(select, loop))
+        conditions.insert(full);
+  }
   return conditions.takeVector();
 }
 

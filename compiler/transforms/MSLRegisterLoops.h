@@ -6,6 +6,7 @@
 #include "dialect/msl/MSL.h"
 #include "transforms/MSLRegisters.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 
 namespace triton_metal::msl {
@@ -49,8 +50,13 @@ int64_t getStep(llvm::ArrayRef<mlir::Operation *> ops, int64_t registers);
 /// The number of registers of a step in the guarded body: as many as its widest access takes.
 int64_t getGuardedStep(TileLoopOp loop, int64_t step);
 
-/// The uniform conditions under which all masks of the loop are true.
+/// The uniform conditions under which all masks of the loop are true: of its accesses, and of
+/// choices between tiles by the mask of an access, wherever that is.
 llvm::SmallVector<mlir::Value> getFullConditions(TileLoopOp loop);
+
+/// A uniform condition under which all of the mask by which the operation chooses is true, and
+/// which is known before the loop; null if none is known.
+mlir::Value getFullCondition(mlir::arith::SelectOp op, TileLoopOp loop);
 
 /// The operations on registers of a loop.
 llvm::SmallVector<mlir::Operation *> getItems(TileLoopOp loop);

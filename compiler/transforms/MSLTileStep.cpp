@@ -56,6 +56,12 @@ void TileStep::lower(Operation *op) {
 void TileStep::lowerElementwise(Operation *op) {
   int64_t width = getChunkWidth();
   SmallVector<Value, 1> chunks;
+  if (!guarded && certain && certain->contains(op)) {
+    for (int64_t part = 0; part < step; part += width)
+      chunks.push_back(get(cast<arith::SelectOp>(op).getTrueValue(), part, width));
+    computed[op->getResult(0)] = std::move(chunks);
+    return;
+  }
   for (int64_t part = 0; part < step; part += width) {
     IRMapping mapping;
     for (Value operand : op->getOperands())

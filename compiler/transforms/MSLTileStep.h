@@ -8,6 +8,7 @@
 #include "transforms/MSLRegisters.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace triton_metal::msl {
 
@@ -26,10 +27,13 @@ struct StepPart {
 /// the loop become `msl.chunk`s.
 class TileStep {
 public:
-  /// The step takes the registers [at, at + step). If `guarded`, masks are tested. If `writtenOut`,
-  /// there are no loops, neither over steps nor over the components of a chunk.
-  TileStep(mlir::OpBuilder &builder, const Coord &at, int64_t step, bool guarded, bool writtenOut)
-      : builder(builder), at(at), step(step), guarded(guarded), writtenOut(writtenOut) {}
+  /// The step takes the registers [at, at + step). If `guarded`, masks are tested; otherwise
+  /// `certain` are the choices whose mask is true. If `writtenOut`, there are no loops, neither
+  /// over steps nor over the components of a chunk.
+  TileStep(mlir::OpBuilder &builder, const Coord &at, int64_t step, bool guarded, bool writtenOut,
+           const llvm::DenseSet<mlir::Operation *> *certain = nullptr)
+      : builder(builder), at(at), step(step), guarded(guarded), writtenOut(writtenOut),
+        certain(certain) {}
 
   void lower(mlir::Operation *op);
   /// Reads the step's registers of a tile from outside of the loop now, so that what is written
@@ -68,6 +72,7 @@ private:
   Coord at;
   int64_t step;
   bool guarded, writtenOut;
+  const llvm::DenseSet<mlir::Operation *> *certain;
   /// The chunks that this step has computed.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 1>> computed;
 };

@@ -1,6 +1,8 @@
 #include "analysis/CombineRegion.h"
 #include "dialect/msl/ScalarTypes.h"
+#include "dialect/msl/SimdReductions.h"
 #include "dialect/ttm/LayoutUtils.h"
+#include "dialect/ttm/LocationNames.h"
 #include "transforms/Budget.h"
 #include "transforms/Passes.h"
 #include "transforms/TTMScratch.h"
@@ -37,8 +39,15 @@ private:
   void reduceInOrder();
   /// Combines what differs in these bits, all in registers or all in lanes.
   void reduce(uint32_t bits);
-  /// Moves these bits from SIMD-groups to registers, through scratch tiles.
-  void moveToRegisters(uint32_t bits);
+  /// Moves these bits from SIMD-groups to registers, or to lanes that hold copies, through scratch
+  /// tiles.
+  void exchange(uint32_t bits, InDim to);
+  /// Whether all of a SIMD-group's lanes hold parts of the same elements of the result, so that a
+  /// function of the SIMD-group can reduce them.
+  bool lanesAreAlike() const { return !(lanesBits() & ~layout().dimMask(axis)); }
+  uint32_t lanesBits() const;
+  void toKeys();
+  void fromKeys();
   void finish();
 
   Scratch &scratch;
@@ -47,6 +56,8 @@ private:
   Location loc;
   unsigned axis;
   SmallVector<Value> values;
+  /// The combination of the floats whose keys are combined now; null for other values.
+  Operation *keyed = nullptr;
 };
 
 uint32_t ReductionLowering::bitsIn(InDim part) const {
@@ -93,13 +104,85 @@ void ReductionLowering::reduce(uint32_t bits) {
   for (Value value : values)
     types.push_back(getTensorType(reduced, getElementTypeOrSelf(value.getType())));
   auto step = ReduceOp::create(builder, loc, types, values, axis, bits);
+  values.assign(step.getResults().begin(), step.getResults().end());
+  if (keyed) {
+    OpBuilder::InsertionGuard guard(builder);
+    Type key = builder.getI32Type();
+    Block *block = builder.createBlock(&step.getCombine(), {}, {key, key}, {loc, loc});
+    ValueRange both = block->getArguments();
+    bool isMax = isa<arith::MaxNumFOp, arith::MaximumFOp>(keyed);
+    Value better = isMax ? arith::MaxSIOp::create(builder, loc, both[0], both[1]).getResult()
+                         : arith::MinSIOp::create(builder, loc, both[0], both[1]).getResult();
+    YieldOp::create(builder, loc, better);
+    return;
+  }
   IRMapping mapping;
   op.getCombineOp().cloneInto(&step.getCombine(), mapping);
   Operation *terminator = step.getCombine().front().getTerminator();
   OpBuilder inside(terminator);
   YieldOp::create(inside, terminator->getLoc(), terminator->getOperands());
   terminator->erase();
-  values.assign(step.getResults().begin(), step.getResults().end());
+}
+
+uint32_t ReductionLowering::lanesBits() const {
+  uint32_t bits = 0;
+  for (uint32_t base : layout().getLaneBases())
+    bits |= base;
+  return bits;
+}
+
+//===----------------------------------------------------------------------===//
+// Keys of floats
+//===----------------------------------------------------------------------===//
+
+/// Integers in the order of the floats: those of negative floats have all bits but the sign
+/// exchanged. It is its own inverse.
+static Value exchangeOrder(OpBuilder &builder, Location loc, Value bits) {
+  auto constant = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(cast<ShapedType>(bits.getType()), APInt(32, value, true)));
+  };
+  Value isNegative =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, bits, constant(0));
+  Value exchanged = arith::XOrIOp::create(builder, loc, bits, constant(INT32_MAX));
+  return arith::SelectOp::create(builder, loc, isNegative, exchanged, bits);
+}
+
+/// What simd_max makes of a NaN is not promised, and neither is which of -0 and +0 is greater. The
+/// numbers' keys are integers, so that one function of the SIMD-group compares them. NaN is the
+/// greatest or the least key, whichever is the one that the combination wants, and both are NaN
+/// again as floats.
+void ReductionLowering::toKeys() {
+  Location keys = named(builder.getContext(), "key");
+  Type f32 = builder.getF32Type();
+  for (Value &value : values) {
+    if (getElementTypeOrSelf(value.getType()) != f32)
+      value = arith::ExtFOp::create(builder, loc, getTensorType(layout(), f32), value);
+    auto type = getTensorType(layout(), builder.getI32Type());
+    Value key =
+        exchangeOrder(builder, keys, tt::BitcastOp::create(builder, keys, type, value).getResult());
+    bool isGreatest = isa<arith::MinNumFOp, arith::MaximumFOp>(keyed);
+    Value nan = arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(type, APInt(32, isGreatest ? INT32_MAX : INT32_MIN, true)));
+    Value isNan = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, value, value);
+    value = arith::SelectOp::create(builder, keys, isNan, nan, key);
+  }
+}
+
+void ReductionLowering::fromKeys() {
+  Type element = keyed->getResult(0).getType();
+  for (Value &value : values) {
+    auto type = getTensorType(layout(), builder.getF32Type());
+    bool isMax = isa<arith::MaxNumFOp, arith::MaximumFOp>(keyed);
+    Location where =
+        nameOf(loc).empty() ? named(builder.getContext(), isMax ? "max" : "min") : Location(loc);
+    value = tt::BitcastOp::create(builder, where, type, exchangeOrder(builder, where, value));
+    if (element != type.getElementType())
+      value = arith::TruncFOp::create(builder, loc, getTensorType(layout(), element), value);
+  }
+  keyed = nullptr;
 }
 
 /// Runs of bits of the row-major index that lie in registers, in threads, or along the axis: as
@@ -132,7 +215,7 @@ struct StorageOrder {
   bool isRowMajor() const { return llvm::is_sorted(order); }
 };
 
-void ReductionLowering::moveToRegisters(uint32_t bits) {
+void ReductionLowering::exchange(uint32_t bits, InDim to) {
   StorageOrder storage(layout(), axis);
   SmallVector<int64_t> shape(layout().getShape());
   SmallVector<Value> sources, tiles;
@@ -152,14 +235,23 @@ void ReductionLowering::moveToRegisters(uint32_t bits) {
 
   // The axis is the last dimension, or there are only ones behind it.
   unsigned shift = storage.isRowMajor() ? layout().dimShift(axis) : 0;
-  SmallVector<uint32_t> registers, simdgroups;
+  SmallVector<uint32_t> moved, registers, simdgroups, lanes(stored.getLaneBases());
   for (uint32_t bit = 1; bit <= bits; bit *= 2)
     if (bits & bit)
-      registers.push_back(bit << shift);
-  llvm::append_range(registers, stored.getRegisterBases());
+      moved.push_back(bit << shift);
   for (uint32_t base : stored.getSimdgroupBases())
-    simdgroups.push_back(llvm::is_contained(registers, base) ? 0 : base);
-  LinearLayout loaded(stored.getShape(), registers, stored.getLaneBases(), simdgroups);
+    simdgroups.push_back(llvm::is_contained(moved, base) ? 0 : base);
+  if (to == InDim::Lane) {
+    auto *next = moved.begin();
+    for (uint32_t &base : lanes)
+      if (!base && next != moved.end())
+        base = *next++;
+    assert(next == moved.end() && "too few lanes hold copies");
+  } else {
+    registers = moved;
+  }
+  llvm::append_range(registers, stored.getRegisterBases());
+  LinearLayout loaded(stored.getShape(), registers, lanes, simdgroups);
   for (auto [value, source, tile] : llvm::zip(values, sources, tiles)) {
     auto type = getTensorType(loaded, getElementTypeOrSelf(source.getType()));
     Value read = LoadTileOp::create(builder, loc, type, tile, Value());
@@ -173,12 +265,29 @@ void ReductionLowering::moveToRegisters(uint32_t bits) {
 void ReductionLowering::reduceInAnyOrder() {
   if (uint32_t bits = bitsIn(InDim::Register))
     reduce(bits);
+  Operation *combiner = getCommutativeCombiner(op.getCombineOp().front());
+  bool isComparison =
+      isa_and_nonnull<arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp, arith::MinimumFOp>(
+          combiner) &&
+      isa<Float32Type, Float16Type, BFloat16Type>(combiner->getResult(0).getType());
+  // All lanes at once, and then the partial results of the SIMD-groups, each in a lane.
+  bool atOnce =
+      msl::TargetAttr::get(op->getParentOfType<ModuleOp>()).has(msl::Feature::SimdReductions) &&
+      (isComparison || msl::getSimdReduceKind(combiner) ||
+       ArgMinMax::get(op.getCombineOp().front())) &&
+      lanesAreAlike() && bitsIn(InDim::Lane);
+  if (atOnce && isComparison) {
+    keyed = combiner;
+    toKeys();
+  }
   if (uint32_t bits = bitsIn(InDim::Lane))
     reduce(bits);
   if (uint32_t bits = bitsIn(InDim::Simdgroup)) {
-    moveToRegisters(bits);
+    exchange(bits, atOnce ? InDim::Lane : InDim::Register);
     reduce(bits);
   }
+  if (keyed)
+    fromKeys();
 }
 
 void ReductionLowering::reduceInOrder() {
@@ -192,7 +301,7 @@ void ReductionLowering::reduceInOrder() {
       // The lowest ones, up to the first bit that is elsewhere.
       bits = (1u << llvm::countr_one(bits)) - 1;
       if (part == InDim::Simdgroup)
-        moveToRegisters(bits);
+        exchange(bits, InDim::Register);
       reduce(bits);
       break;
     }

@@ -4,6 +4,7 @@
 
 #row = #ttm.linear<{register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], simdgroup = []}>
 #one = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+#four = #ttm.linear<{register = [], lane = [[1], [2], [0], [0], [0]], simdgroup = []}>
 #all = #ttm.linear<{register = [], lane = [[0], [0], [0], [0], [0]], simdgroup = []}>
 #tile = #ttm.linear<{register = [[8, 0]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], simdgroup = []}>
 #sums = #ttm.linear<{register = [[8, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], simdgroup = []}>
@@ -34,7 +35,8 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
-  // Metal does not document what simd_max does with a NaN: floats are compared lane by lane, integers all at once.
+  // Metal does not document what simd_max does with a NaN: floats are compared lane by lane, integers all at once. (Where
+  // all lanes take part, ttm-lower-reductions makes integers of floats.)
   // CHECK-LABEL: msl.kernel @max
   // CHECK: %[[F:.*]] = msl.simd_shuffle_xor %[[V:.*]], 1 : vector<1xf32>
   // CHECK: arith.maxnumf %[[V]], %[[F]]
@@ -54,6 +56,72 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
       %c = arith.maxsi %a, %b : i32
       ttm.yield %c : i32
     } : (tensor<32xi32, #one>) -> tensor<1xi32, #all>
+    tt.return
+  }
+
+  // Lanes that hold copies count once in a sum, and may count more often in a maximum. Nobody asks for the sum in other
+  // SIMD-groups than the first.
+  // CHECK-LABEL: msl.kernel @copies
+  // CHECK: %[[V:.*]] = msl.load %arg0
+  // CHECK: %[[W:.*]] = msl.load %arg1
+  // CHECK: %[[OWN:.*]] = arith.cmpi eq
+  // CHECK: %[[ONCE:.*]] = arith.select %[[OWN]], %[[V]], %{{.*}} : vector<1xf32>
+  // CHECK: msl.simd_reduce sum %[[ONCE]] : vector<1xf32>
+  // CHECK: msl.simd_reduce max %[[W]] : vector<1xi32>
+  tt.func public @copies(%x: !tt.ptr<f32>, %y: !tt.ptr<i32>) {
+    %i = tt.make_range {start = 0 : i32, end = 4 : i32} : tensor<4xi32, #four>
+    %v = ttm.load %x[%i] : tensor<4xi32, #four>, !tt.ptr<f32> -> tensor<4xf32, #four>
+    %w = ttm.load %y[%i] : tensor<4xi32, #four>, !tt.ptr<i32> -> tensor<4xi32, #four>
+    %f = ttm.reduce(%v) axis 0 bits 3 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      ttm.yield %c : f32
+    } : (tensor<4xf32, #four>) -> tensor<1xf32, #all>
+    %n = ttm.reduce(%w) axis 0 bits 3 {
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.maxsi %a, %b : i32
+      ttm.yield %c : i32
+    } : (tensor<4xi32, #four>) -> tensor<1xi32, #all>
+    %last = tt.unsplat %n : tensor<1xi32, #all>
+    ttm.store %last, %y[%last] : i32, i32, !tt.ptr<i32>
+    tt.return
+  }
+
+  // The largest number of all lanes, as an integer that compares as the float does, and the lowest of its indices. The
+  // number is taken from there, with the sign of a zero.
+  // CHECK-LABEL: msl.kernel @argmax_of_lanes
+  // CHECK: %[[V:.*]] = msl.load %arg0
+  // CHECK: %[[I:.*]] = msl.load %arg1
+  // CHECK: %[[BITS:.*]] = arith.bitcast %[[V]] : vector<1xf32> to vector<1xi32>
+  // CHECK: %[[NEGATED:.*]] = arith.subi %{{.*}}, %[[BITS]] : vector<1xi32>
+  // CHECK: %[[ORDER:.*]] = arith.select %{{.*}}, %[[NEGATED]], %[[BITS]]
+  // CHECK: %[[NAN:.*]] = arith.cmpf uno, %[[V]], %[[V]]
+  // CHECK: %[[KEY:.*]] = arith.select %[[NAN]], %{{.*}}, %[[ORDER]]
+  // CHECK: %[[BEST:.*]] = msl.simd_reduce max %[[KEY]]
+  // CHECK: %[[IS_BEST:.*]] = arith.cmpi eq, %[[KEY]], %[[BEST]]
+  // CHECK: %[[CANDIDATE:.*]] = arith.select %[[IS_BEST]], %[[I]], %{{.*}}
+  // CHECK: %[[FOUND:.*]] = msl.simd_reduce min %[[CANDIDATE]]
+  // CHECK: msl.simd_reduce or
+  // CHECK-NOT: msl.simd_shuffle_xor
+  // CHECK: msl.return
+  tt.func public @argmax_of_lanes(%x: !tt.ptr<f32>, %y: !tt.ptr<i32>, %out: !tt.ptr<f32>) {
+    %c0 = arith.constant 0 : i32
+    %o = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #one>
+    %v = ttm.load %x[%o] : tensor<32xi32, #one>, !tt.ptr<f32> -> tensor<32xf32, #one>
+    %i = ttm.load %y[%o] : tensor<32xi32, #one>, !tt.ptr<i32> -> tensor<32xi32, #one>
+    %m:2 = ttm.reduce(%v, %i) axis 0 bits 31 {
+    ^bb0(%a: f32, %j: i32, %b: f32, %k: i32):
+      %eq = arith.cmpf oeq, %a, %b : f32
+      %lower = arith.cmpi slt, %j, %k : i32
+      %tie = arith.andi %eq, %lower : i1
+      %gt = arith.cmpf ogt, %a, %b : f32
+      %first = arith.ori %gt, %tie : i1
+      %max = arith.select %first, %a, %b : f32
+      %arg = arith.select %first, %j, %k : i32
+      ttm.yield %max, %arg : f32, i32
+    } : (tensor<32xf32, #one>, tensor<32xi32, #one>) -> (tensor<1xf32, #all>, tensor<1xi32, #all>)
+    %s = tt.unsplat %m#0 : tensor<1xf32, #all>
+    ttm.store %s, %out[%c0] : f32, i32, !tt.ptr<f32>
     tt.return
   }
 

@@ -4,8 +4,10 @@
 #across = #ttm.linear<{register = [[1, 0]], lane = [[2, 0], [4, 0], [8, 0], [0, 1], [0, 2]], simdgroup = [[0, 4], [0, 8]]}>
 #sums = #ttm.linear<{register = [[1]], lane = [[2], [4], [8], [0], [0]], simdgroup = [[0], [0]]}>
 
+// CHECK: #[[PARTS:.*]] = #ttm.linear<{register = [], lane = {{\[\[}}1], [2], [0], [0], [0]], simdgroup = {{\[\[}}0], [0]]}>
+
 module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
-  // Registers, lanes, one round through threadgroup memory, and registers again.
+  // Registers, lanes, one round through threadgroup memory, and lanes again: each takes one SIMD-group's part.
   // CHECK-LABEL: @sum
   // CHECK: %[[T:.*]] = ttm.alloc_tile "partial" : !ttm.tile<4xf32>
   // CHECK: %[[A:.*]] = ttm.reduce(%{{.*}}) axis 0 bits 515 {
@@ -14,7 +16,7 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
   // CHECK: %[[B:.*]] = ttm.reduce(%[[A]]) axis 0 bits 31
   // CHECK: (tensor<128xf32, #{{.*}}>) -> tensor<4xf32, #{{.*}}>
   // CHECK: ttm.store_tile %[[B]], %[[T]]
-  // CHECK: %[[C:.*]] = ttm.load_tile %[[T]]
+  // CHECK: %[[C:.*]] = ttm.load_tile %[[T]] : !ttm.tile<4xf32> -> tensor<4xf32, #[[PARTS]]>
   // CHECK: %[[D:.*]] = ttm.reduce(%[[C]]) axis 0 bits 3
   // CHECK: tt.unsplat %[[D]] : tensor<1xf32
   tt.func public @sum(%x: !tt.ptr<f32>) {
@@ -26,6 +28,37 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
       tt.reduce.return %k : f32
     }) : (tensor<1024xf32, #row>) -> f32
     tt.store %x, %sum : !tt.ptr<f32>
+    tt.return
+  }
+
+  // Floats as integers in the same order, of which a NaN is the least.
+  // CHECK-LABEL: @max
+  // CHECK: %[[A:.*]] = ttm.reduce(%{{.*}}) axis 0 bits 515 {
+  // CHECK: arith.maxnumf
+  // CHECK: %[[BITS:.*]] = tt.bitcast %[[A]]
+  // CHECK: %[[NEGATIVE:.*]] = arith.cmpi slt, %[[BITS]]
+  // CHECK: %[[EXCHANGED:.*]] = arith.xori %[[BITS]]
+  // CHECK: %[[ORDER:.*]] = arith.select %[[NEGATIVE]], %[[EXCHANGED]], %[[BITS]]
+  // CHECK: %[[LEAST:.*]] = arith.constant dense<-2147483648>
+  // CHECK: %[[NAN:.*]] = arith.cmpf uno, %[[A]], %[[A]]
+  // CHECK: %[[KEY:.*]] = arith.select %[[NAN]], %[[LEAST]], %[[ORDER]]
+  // CHECK: %[[B:.*]] = ttm.reduce(%[[KEY]]) axis 0 bits 31 {
+  // CHECK: arith.maxsi
+  // CHECK: ttm.store_tile %[[B]]
+  // CHECK: %[[C:.*]] = ttm.load_tile
+  // CHECK: %[[D:.*]] = ttm.reduce(%[[C]]) axis 0 bits 3 {
+  // CHECK: arith.maxsi
+  // CHECK: arith.xori %[[D]]
+  // CHECK: tt.bitcast {{.*}} -> tensor<1xf32
+  tt.func public @max(%x: !tt.ptr<f32>) {
+    %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32, #row>
+    %v = ttm.load %x[%r] : tensor<1024xi32, #row>, !tt.ptr<f32> -> tensor<1024xf32, #row>
+    %max = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+    ^bb0(%i: f32, %j: f32):
+      %k = arith.maxnumf %i, %j : f32
+      tt.reduce.return %k : f32
+    }) : (tensor<1024xf32, #row>) -> f32
+    tt.store %x, %max : !tt.ptr<f32>
     tt.return
   }
 
