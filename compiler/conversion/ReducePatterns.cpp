@@ -69,6 +69,17 @@ private:
     return true;
   }
 
+  /// Whether nothing happens to memory between the operation and the builder's place.
+  static bool changesNoMemoryAfter(Operation *op, OpBuilder &builder) {
+    if (op->getBlock() != builder.getInsertionBlock())
+      return false;
+    auto place = builder.getInsertionPoint();
+    for (auto next = std::next(op->getIterator()); next != place; ++next)
+      if (next == op->getBlock()->end() || !isMemoryEffectFree(&*next))
+        return false;
+    return true;
+  }
+
   /// Lanes that hold copies take part as well, with what changes nothing where a number may count
   /// only once. So do those whose result nobody asks for: they need not read the number.
   static Value reduceAllLanes(RegisterBuilder &builder, msl::SimdReduceKind kind, Value value,
@@ -81,7 +92,19 @@ private:
       msl::ThreadSet threads{.laneMask = copies};
       if (isForFirstThread)
         threads.simdgroupMask = builder.getOwners(std::nullopt).simdgroupMask;
-      value = arith::SelectOp::create(builder, builder.isOneOf(threads), value, neutral);
+      Value takesPart = builder.isOneOf(threads);
+      auto load = value.getDefiningOp<msl::LoadOp>();
+      // Threads that do not take part need not read what was exchanged.
+      if (load && load.getBase().getType().getSpace() == msl::AddressSpace::Threadgroup &&
+          !load.getMask() && changesNoMemoryAfter(load, builder)) {
+        auto maskType = VectorType::get(type.getShape(), builder.getI1Type());
+        Value mask = msl::SplatOp::create(builder, maskType, takesPart);
+        value =
+            msl::LoadOp::create(builder, type, load.getBase(), load.getOffsets(), mask, neutral,
+                                Value(), load.getWidth(), load.getWidth(), load.getIsVolatile());
+        return msl::SimdReduceOp::create(builder, kind, value);
+      }
+      value = arith::SelectOp::create(builder, takesPart, value, neutral);
     }
     return msl::SimdReduceOp::create(builder, kind, value);
   }
