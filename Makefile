@@ -9,6 +9,8 @@
 # make stress    the Python tests with canonicalisation, CSE, dead-code removal and the verifiers around every pass
 # make sanitize  the C++ tests and a corpus of Triton IR under AddressSanitizer and UBSan
 # make float64 N=1000000 SEED=1   arithmetic of float64 bit for bit against NumPy, on that many random operands and all special ones
+# make accuracy   every float32 through each approximate function, against the bounds of docs/arithmetic.md; half an hour
+# make accuracy ACCURACY="exp --stride 7 --portable 3"   one function, fewer floats, on the worst device that Metal allows
 # make fuzz-ttir N=20000 SEED=1   changed and drawn texts of Triton IR, each of which must compile or be refused
 # make fuzz-programs N=20000 SEED=1   that many random programs against NumPy; ONLY=<number> runs one again and makes it small
 # make fuzz-metal COUNT=5000 SEED=0     mutated Metal texts on the host device: none may crash or hang it
@@ -50,7 +52,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
   $(PYTHON_ENV)/python -m pytest -q -n $(JOBS)
 
 .NOTPARALLEL:
-.PHONY: build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
+.PHONY: accuracy build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
 .PHONY: agx float64 fuzz-ttir pins stress least-target apple10 portable packages mlx-kernels
 
 setup:
@@ -100,6 +102,9 @@ portable: setup-tests build
 
 float64: setup-tests build
 	PYTHONPATH=python:tests/python $(PYTHON_ENV)/python -m float64_check --count $(N) --seed $(SEED)
+
+accuracy: setup-tests build
+	PYTHONPATH=python $(PYTHON_ENV)/python tests/accuracy/every_float.py $(ACCURACY)
 
 fuzz-programs: setup-tests build
 	PYTHONPATH=python:tests/python $(PYTHON_ENV)/python -m random_programs --jobs $(JOBS) $(if $(ONLY),--only $(ONLY),--count $(N) --seed $(SEED))

@@ -28,7 +28,7 @@ using namespace mlir;
 namespace triton_metal {
 
 void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
-  buildTTPipeline(pm);
+  buildTTPipeline(pm, options.arithmetic);
   TTChooseThreadsOptions named;
   named.numWarps = options.numWarps;
   named.numStages = options.numStages;
@@ -87,6 +87,10 @@ struct MetalPipelineOptions : PassPipelineOptions<MetalPipelineOptions> {
   Option<int> numStages{*this, "num-stages",
                         llvm::cl::desc("2 double-buffers loops, 1 does not, 0 to choose"),
                         llvm::cl::init(2)};
+  Option<bool> preciseMath{*this, "precise-math", llvm::cl::desc("No approximate functions"),
+                           llvm::cl::init(false)};
+  Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::desc("Makes math.fma"),
+                        llvm::cl::init(true)};
 };
 } // namespace
 
@@ -97,6 +101,8 @@ void registerMetalPipeline() {
         CompileOptions options;
         options.numWarps = chosen.numWarps;
         options.numStages = chosen.numStages;
+        options.arithmetic.precise = chosen.preciseMath;
+        options.arithmetic.fused = chosen.fpFusion;
         buildTTToTTMPipeline(manager, options);
         buildTTMToMSLPipeline(manager, options);
         buildMSLPipeline(manager, options);

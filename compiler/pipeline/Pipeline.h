@@ -1,6 +1,8 @@
 // Compiles a kernel: from a module of Triton IR and options to Metal text and launch metadata.
 #pragma once
 
+#include "transforms/Pipelines.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
@@ -14,6 +16,8 @@ struct CompileOptions {
   /// SIMD-groups of a threadgroup, and stages of loops that stage tiles; 0 has the compiler choose.
   int numWarps = 0;
   int numStages = 0;
+  /// Which functions may be approximated, and whether products and sums are fused.
+  Arithmetic arithmetic;
   /// The target, as msl::TargetAttr::parseSpec reads it; empty for the baseline.
   std::string target;
   /// Loops that name a number of stages get that number.

@@ -37,7 +37,7 @@ LogicalResult TypeExplicator::convertArith(Operation *op) {
       .Case<arith::AddFOp>([&](auto) { return convertFloat(op, BinaryKind::Add); })
       .Case<arith::SubFOp>([&](auto) { return convertFloat(op, BinaryKind::Sub); })
       .Case<arith::MulFOp>([&](auto) { return convertFloat(op, BinaryKind::Mul); })
-      .Case<arith::DivFOp>([&](auto) { return convertFloat(op, BinaryKind::Div); })
+      .Case<arith::DivFOp>([&](auto) { return convertQuotient(op); })
       .Case<arith::NegFOp, arith::RemFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
             arith::MinNumFOp>([&](auto) { return convertMath(op); })
       .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) {

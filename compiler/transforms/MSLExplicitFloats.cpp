@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -143,6 +144,56 @@ static StringRef getOwnFunction(StringRef name) {
       .Default("");
 }
 
+/// Functions that the text defines itself where an approximate form is allowed: Metal's own fast
+/// form has no bound there, or one of an absolute error alone (docs/arithmetic.md).
+static StringRef getOwnApproximation(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Case("math.log", "approximate_log")
+      .Case("math.log2", "approximate_log2")
+      .Case("math.sin", "approximate_sin")
+      .Case("math.cos", "approximate_cos")
+      .Default("");
+}
+
+static bool isApproximate(Operation *op) {
+  auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
+  return flags &&
+         bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::afn);
+}
+
+/// Whether a value is a constant of at most 1 in magnitude.
+static bool isAtMostOne(Value value) {
+  APFloat number(0.0f);
+  Attribute attr;
+  if (!matchPattern(value, m_Constant(&attr)))
+    return false;
+  if (auto scalar = dyn_cast<FloatAttr>(attr))
+    number = scalar.getValue();
+  else if (auto dense = dyn_cast<SplatElementsAttr>(attr))
+    number = dense.getSplatValue<APFloat>();
+  else
+    return false;
+  return !number.isNaN() && std::abs(number.convertToDouble()) <= 1.0;
+}
+
+LogicalResult TypeExplicator::convertQuotient(Operation *op) {
+  if (!isApproximate(op) || getElementTypeOrSelf(op->getResult(0).getType()).isF64())
+    return convertFloat(op, BinaryKind::Div);
+  Type type = op->getResult(0).getType();
+  Value left = op->getOperand(0), right = op->getOperand(1);
+  bool through = !getElementTypeOrSelf(type).isF32();
+  Type computed = through ? withElement(type, builder.getF32Type()) : type;
+  // Metal's bound ends at a divisor of 2^126, whose reciprocal is the smallest that is not
+  // subnormal. No half is as large, and a quotient that would be subnormal may be 0.
+  bool isInBounds = getElementTypeOrSelf(type).isF16() || isAtMostOne(left);
+  SmallVector<Value> arguments;
+  for (Value operand : {left, right})
+    arguments.push_back(toType(computed, through ? getFloat(operand) : getNumber(operand)));
+  return replace(
+      op, toType(type, call(isInBounds ? "fast::divide" : "approximate_quotient", computed,
+                            arguments)));
+}
+
 LogicalResult TypeExplicator::convertMath(Operation *op) {
   Type type = op->getResult(0).getType();
   Type element = getElementTypeOrSelf(type);
@@ -182,15 +233,14 @@ LogicalResult TypeExplicator::convertMath(Operation *op) {
   SmallVector<Value> arguments;
   for (Value operand : op->getOperands())
     arguments.push_back(toType(computed, through ? getFloat(operand) : getNumber(operand)));
-  bool isApproximate = false;
-  if (auto flags = dyn_cast<arith::ArithFastMathInterface>(op))
-    isApproximate =
-        bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::afn);
   // fast::tanh is NaN for large numbers (docs/apple-quirks.md, row 15).
-  isApproximate &= !isa<math::TanhOp>(op);
+  bool approximate = isApproximate(op) && !isa<math::TanhOp>(op);
+  if (StringRef function = getOwnApproximation(name); approximate && !function.empty())
+    return replace(op, toType(type, callByComponent(function, computed, builder.getF32Type(),
+                                                    arguments, false)));
   std::string function = !own.empty() ? own.str()
                          : exact.empty()
-                             ? ((isApproximate ? "fast::" : "precise::") + rounded).str()
+                             ? ((approximate ? "fast::" : "precise::") + rounded).str()
                              : exact.str();
   return replace(op, toType(type, call(function, computed, arguments)));
 }

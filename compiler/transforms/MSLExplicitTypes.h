@@ -78,6 +78,7 @@ private:
 
   // Floats and functions (MSLExplicitFloats.cpp).
   mlir::LogicalResult convertFloat(Operation *op, BinaryKind kind);
+  mlir::LogicalResult convertQuotient(mlir::Operation *op);
   mlir::LogicalResult convertFloatCompare(Operation *op);
   mlir::LogicalResult convertMath(Operation *op);
   mlir::LogicalResult convertFloat64(Float64Op op);

@@ -6,6 +6,7 @@
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Builders.h"
@@ -45,8 +46,8 @@ private:
       cost = 0;
     } else if (auto permute = dyn_cast<PermuteRegistersOp>(op)) {
       cost = get(permute.getValue());
-    } else if (isElementwise(op) && isa<arith::ArithDialect>(op->getDialect()) &&
-               !isa<arith::DivFOp, arith::RemFOp>(op)) {
+    } else if (isElementwise(op) && !isa<arith::DivFOp, arith::RemFOp>(op) &&
+               (isa<arith::ArithDialect>(op->getDialect()) || isa<math::FmaOp>(op))) {
       cost = isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op) ? 6 : 1;
       for (Value operand : op->getOperands())
         cost = std::min(kNever, cost + get(operand));

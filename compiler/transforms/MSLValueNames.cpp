@@ -175,6 +175,7 @@ static std::string describeCall(CallOp call) {
   // Functions of 64-bit floats are called after what they compute.
   function.consume_front("float64_");
   function.consume_front("library_");
+  function.consume_front("approximate_");
   StringRef name = llvm::StringSwitch<StringRef>(function)
                        .Case("add", "sum")
                        .Case("sub", "difference")

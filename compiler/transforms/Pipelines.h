@@ -26,9 +26,17 @@ void addUnfolded(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass)
 /// MLIR's canonicalisation of kernels whose control flow is structured.
 void addCanonicalizer(mlir::OpPassManager &manager);
 
+/// What a launch allows of arithmetic.
+struct Arithmetic {
+  /// Functions and quotients are rounded as precisely as the device can (`precise_math`).
+  bool precise = false;
+  /// Products that are only added become math.fma (`enable_fp_fusion`).
+  bool fused = true;
+};
+
 /// tt to tt: from Triton's output to one structured function for each kernel, with split pointers
 /// and narrow indices.
-void buildTTPipeline(mlir::OpPassManager &manager);
+void buildTTPipeline(mlir::OpPassManager &manager, const Arithmetic &arithmetic = {});
 
 /// tt to ttm: a layout for every tensor, such that memory accesses are wide and consecutive, dots
 /// use simdgroup matrices, and few conversions are needed.

@@ -347,6 +347,63 @@ def TTCheckProgress : Pass<"tt-check-progress", "::mlir::ModuleOp"> {
   }];
 }
 
+def TTFuseMultiplyAdd : Pass<"tt-fuse-multiply-add", "::mlir::ModuleOp"> {
+  let summary = "Makes math.fma of multiplications whose product is only added or subtracted";
+  let description = [{
+    What the option `enable_fp_fusion` allows is done here, and not by a device's compiler: the text says `fma`, and every device
+    gives the same result.
+
+    ```mlir
+    %0 = arith.mulf %a, %b : tensor<64xf32>
+    %1 = arith.subf %c, %0 : tensor<64xf32>
+    ```
+    becomes
+    ```mlir
+    %0 = arith.negf %a : tensor<64xf32>
+    %1 = math.fma %0, %b, %c : tensor<64xf32>
+    ```
+    Where both operands of a sum are products, the first one is fused. Only float32 and float16 are fused: bfloat16 has no fma that
+    rounds once in Metal, and that of float64 costs more than the two operations.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def TTApproximate : Pass<"tt-approximate", "::mlir::ModuleOp"> {
+  let summary = "Marks the functions and quotients of which approximate forms may be used";
+  let description = [{
+    Triton's ordinary functions and `/` promise bounds (docs/arithmetic.md), and not the nearest number. They get
+    `fastmath<afn>`. `tt.precise_divf`, `tt.precise_sqrt` and the functions of the library are other operations, and float64 keeps its
+    own. With `precise_math` this pass does not run. What later passes make of their own stays precise.
+
+    ```mlir
+    %0 = math.exp %x : tensor<64xf32>
+    ```
+    becomes
+    ```mlir
+    %0 = math.exp %x fastmath<afn> : tensor<64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def TTReciprocals : Pass<"tt-reciprocals", "::mlir::ModuleOp"> {
+  let summary = "Multiplies by the reciprocal of a divisor that many elements share";
+  let description = [{
+    ```mlir
+    %1 = tt.broadcast %s : tensor<8x1xf32> -> tensor<8x64xf32>
+    %2 = arith.divf %x, %1 fastmath<afn> : tensor<8x64xf32>
+    ```
+    becomes
+    ```mlir
+    %r = arith.divf %ones, %s : tensor<8x1xf32>
+    %1 = tt.broadcast %r : tensor<8x1xf32> -> tensor<8x64xf32>
+    %2 = arith.mulf %x, %1 : tensor<8x64xf32>
+    ```
+    float16 and bfloat16 are multiplied as float32, and rounded once.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TTReorderBroadcast : Pass<"tt-reorder-broadcast", "::mlir::ModuleOp"> {
   let summary = "Does arithmetic before a value is repeated over a tile, and not after";
   let description = [{

@@ -8,7 +8,10 @@ using namespace mlir;
 
 namespace triton_metal {
 
-void buildTTPipeline(OpPassManager &manager) {
+void buildTTPipeline(OpPassManager &manager, const Arithmetic &arithmetic) {
+  // What the passes after this make for themselves is not approximated.
+  if (!arithmetic.precise)
+    addUnfolded(manager, createTTApproximate());
   // Functions with one block come first, because only then can a call inside of a loop be inlined.
   addUnfolded(manager, createTTLiftControlFlow());
   addUnfolded(manager, createTTInline());
@@ -34,14 +37,19 @@ void buildTTPipeline(OpPassManager &manager) {
   addVerified(manager, createTTNarrowIndices());
   addVerified(manager, createTTReorderBroadcast());
   addCanonicalizer(manager);
+  if (!arithmetic.precise)
+    addVerified(manager, createTTReciprocals());
   // Nothing folds constants that differ any more.
   addVerified(manager, createTTExpandConstants());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createCSEPass());
+  if (arithmetic.fused)
+    addVerified(manager, createTTFuseMultiplyAdd());
 }
 
 void registerTTPipeline() {
-  PassPipelineRegistration<>("tt-pipeline", "All tt passes in their order", buildTTPipeline);
+  PassPipelineRegistration<>("tt-pipeline", "All tt passes in their order",
+                             [](OpPassManager &manager) { buildTTPipeline(manager); });
 }
 
 } // namespace triton_metal

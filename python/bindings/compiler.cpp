@@ -24,12 +24,25 @@ CompiledKernel compile(const CompileOptions &options, Compile run) {
   return *result;
 }
 
-CompileOptions optionsOf(int numWarps, int numStages, const std::string &target, bool stages) {
+/// ``arithmetic`` has the words "precise" and "unfused" where a launch asks for them.
+CompileOptions optionsOf(int numWarps, int numStages, const std::string &target,
+                         const std::string &arithmetic, bool stages) {
   CompileOptions options;
   options.numWarps = numWarps;
   options.numStages = numStages;
   options.target = target;
   options.printStages = stages;
+  llvm::SmallVector<llvm::StringRef, 2> words;
+  llvm::StringRef(arithmetic).split(words, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (llvm::StringRef word : words) {
+    if (word == "precise")
+      options.arithmetic.precise = true;
+    else if (word == "unfused")
+      options.arithmetic.fused = false;
+    else
+      throw nb::value_error(("arithmetic is \"" + arithmetic +
+                             "\"; its words are precise and unfused").c_str());
+  }
   return options;
 }
 
@@ -46,27 +59,29 @@ void bindCompiler(nb::module_ &module) {
   module.def(
       "compile_module",
       [](language::Module &source, int numWarps, int numStages, const std::string &target,
-         bool stages) {
-        return compile(optionsOf(numWarps, numStages, target, stages),
+         const std::string &arithmetic, bool stages) {
+        return compile(optionsOf(numWarps, numStages, target, arithmetic, stages),
                        [&](const CompileOptions &options, std::string &text) {
                          return compileModule(source.getOp(), options, text);
                        });
       },
       nb::arg("module"), nb::arg("num_warps"), nb::arg("num_stages"), nb::arg("target") = "",
-      nb::arg("stages") = false);
+      nb::arg("arithmetic") = "", nb::arg("stages") = false);
 
   module.def(
       "compile_text",
       [](const std::string &ttir, const std::string &name, int numWarps, int numStages,
-         const std::string &target, bool stages, std::vector<int> memory) {
-        CompileOptions chosen = optionsOf(numWarps, numStages, target, stages);
+         const std::string &target, const std::string &arithmetic, bool stages,
+         std::vector<int> memory) {
+        CompileOptions chosen = optionsOf(numWarps, numStages, target, arithmetic, stages);
         chosen.memory = std::move(memory);
         return compile(chosen, [&](const CompileOptions &options, std::string &text) {
           return compileText(ttir, name, options, text);
         });
       },
       nb::arg("ttir"), nb::arg("name"), nb::arg("num_warps"), nb::arg("num_stages"),
-      nb::arg("target") = "", nb::arg("stages") = false, nb::arg("memory") = std::vector<int>());
+      nb::arg("target") = "", nb::arg("arithmetic") = "", nb::arg("stages") = false,
+      nb::arg("memory") = std::vector<int>());
 
   module.def(
       "coverage_kernel",

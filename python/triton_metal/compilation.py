@@ -59,19 +59,25 @@ def stages_of(options: MetalOptions) -> int:
     return 0 if options.num_stages is None else min(max(options.num_stages, 1), 16)
 
 
+def arguments_of(job: Job) -> tuple[int, int, str, str]:
+    """What the compiler takes besides a module: warps, stages, the target's text and the words on arithmetic."""
+    options = job.options
+    return warps_of(options), stages_of(options), job.spec, options.arithmetic
+
+
 def build(
     job: Job,
     key: str,
-    lower: Callable[[int, int, str], dict[str, str]],
+    lower: Callable[[int, int, str, str], dict[str, str]],
     known: tuple[dict[str, str], Any] | None = None,
 ) -> CompiledKernel:
     """The kernel with this key: what is ``known`` in this process, or from the disk, or from the compiler.
 
-    ``lower(warps, stages, target)`` compiles the job's module.
+    ``lower(warps, stages, target, arithmetic)`` compiles the job's module.
     """
     walked = time.perf_counter()
     settings = knobs.compilation
-    arguments = (warps_of(job.options), stages_of(job.options), job.spec)
+    arguments = arguments_of(job)
     replaced = _overridden(job, arguments)
     entry, native = known if known is not None and replaced is None else (replaced, None)
     if entry is None and not settings.always_compile:
@@ -135,10 +141,12 @@ def make(job: Job, key: str, entry: dict[str, str], native: Any = None) -> Compi
     )
 
 
-def taken(options: MetalOptions, contract: Mapping[str, Any], spec: str) -> tuple[int, int, str]:
+def taken(
+    options: MetalOptions, contract: Mapping[str, Any], spec: str
+) -> tuple[int, int, str, str]:
     """What a kernel was compiled with: what its launch names, and what the compiler chose of the rest."""
     stages = stages_of(options) or contract["num_stages"]
-    return warps_of(options) or contract["num_warps"], stages, spec
+    return warps_of(options) or contract["num_warps"], stages, spec, options.arithmetic
 
 
 def refusal(diagnostics: str) -> CompilationError:
@@ -150,22 +158,22 @@ def refusal(diagnostics: str) -> CompilationError:
 
 
 def compile_text(
-    text: str, name: str, num_warps: int, num_stages: int, target: str
+    text: str, name: str, num_warps: int, num_stages: int, target: str, arithmetic: str = ""
 ) -> dict[str, str]:
     """The texts of a kernel from one of Triton IR."""
     try:
-        made = _native.compile_text(text, name, num_warps, num_stages, target)
+        made = _native.compile_text(text, name, num_warps, num_stages, target, arithmetic)
     except ValueError as error:
         raise refusal(str(error)) from cause(error)
     return {"ttir": made.ttir, "metal": made.metal, "metadata": made.metadata}
 
 
 def compile_module(
-    module: _native.Module, num_warps: int, num_stages: int, target: str
+    module: _native.Module, num_warps: int, num_stages: int, target: str, arithmetic: str = ""
 ) -> dict[str, str]:
     """The texts of a kernel from the module that the front end made."""
     try:
-        made = _native.compile_module(module, num_warps, num_stages, target)
+        made = _native.compile_module(module, num_warps, num_stages, target, arithmetic)
     except ValueError as error:
         raise refusal(str(error)) from cause(error)
     return {"ttir": made.ttir, "metal": made.metal, "metadata": made.metadata}
@@ -176,7 +184,7 @@ def cause(error: Exception) -> Exception | None:
     return error if knobs.compilation.front_end_debugging else None
 
 
-def _overridden(job: Job, arguments: tuple[int, int, str]) -> dict[str, str] | None:
+def _overridden(job: Job, arguments: tuple[int, int, str, str]) -> dict[str, str] | None:
     """The kernel from the file of Triton IR that takes the place of the source's, if there is one."""
     path = job.options.ir_override
     if path is None and knobs.compilation.override:

@@ -145,7 +145,7 @@ class CompiledKernel:
                 "ttir": self.asm["ttir"],
                 "metal": self.asm["metal"],
                 "metadata": self.contract,
-                "options": self.asm.options if isinstance(self.asm, Stages) else (4, 2, ""),
+                "options": self.asm.options if isinstance(self.asm, Stages) else (4, 2, "", ""),
             }
         ).encode()
 

@@ -488,12 +488,24 @@ class _InKernels(env_opt_str):
         _native.configuration_changed()
 
 
+class _ChoiceInKernels(env_bool):
+    """A choice that is part of kernels, likewise."""
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        super().__set__(instance, value)
+        _native.configuration_changed()
+
+    def __delete__(self, instance: Any) -> None:
+        super().__delete__(instance)
+        _native.configuration_changed()
+
+
 class language_knobs(base_knobs):
     """Defaults of the language. ``fp32_default`` is the ``input_precision`` of `dot` for kernels that give none."""
 
     fp32_default = _InKernels("TRITON_F32_DEFAULT")
-    default_fp_fusion = env_bool("TRITON_DEFAULT_FP_FUSION", True)
-    force_disable_fp_fusion = env_bool("TRITON_FORCE_DISABLE_FP_FUSION")
+    default_fp_fusion = _ChoiceInKernels("TRITON_DEFAULT_FP_FUSION", True)
+    force_disable_fp_fusion = _ChoiceInKernels("TRITON_FORCE_DISABLE_FP_FUSION")
 
     def fp_fusion_enabled(self, requested: bool | None) -> bool:
         """Whether multiplications and additions may be fused."""

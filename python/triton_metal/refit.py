@@ -11,7 +11,7 @@ import json
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -56,6 +56,8 @@ class Options:
     num_stages: int
     target: str
     """The target's text; empty for the baseline."""
+    arithmetic: str = ""
+    """The words on arithmetic."""
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,7 @@ def made(compiled: Any, options: Options) -> Any:
             options.num_warps,
             options.num_stages,
             options.target,
+            options.arithmetic,
         )
     except ValueError:
         return None
@@ -250,7 +253,7 @@ def fewer_warps(options: Options, refusal: Refusal) -> Iterator[tuple[Options, s
     while warps >= 1:
         if fitting is None or warps * 32 <= fitting or warps == 1:
             words = f"with num_warps={warps} instead of {options.num_warps}"
-            yield Options(warps, options.num_stages, options.target), words
+            yield replace(options, num_warps=warps), words
         warps //= 2
 
 
@@ -261,14 +264,14 @@ def older_languages(options: Options, refusal: Refusal) -> Iterator[tuple[Option
     for msl in LANGUAGES:
         if numbers(msl) < numbers(now):
             words = f"as Metal {msl} instead of {now}"
-            yield Options(options.num_warps, options.num_stages, downgraded(spec, msl)), words
+            yield replace(options, target=downgraded(spec, msl)), words
 
 
 def rolled_loops(options: Options, refusal: Refusal) -> Iterator[tuple[Options, str]]:
     """Loops that are not unrolled, if the compiler has that."""
     spec = options.target or targets.baseline
     if "rolled_loops" in targets.understood() and "rolled_loops" not in spec.split(","):
-        other = Options(options.num_warps, options.num_stages, f"{spec},rolled_loops")
+        other = replace(options, target=f"{spec},rolled_loops")
         yield other, "with loops that are not unrolled"
 
 
@@ -315,7 +318,7 @@ def apply(compiled: Any, form: Form, before: tuple[Any, Any, Any]) -> None:
             Stages(
                 before[0]["ttir"],
                 form.metal,
-                (options.num_warps, options.num_stages, options.target),
+                astuple(options),
             ),
             SimpleNamespace(
                 **(json.loads(form.metadata) | {"num_stages": options.num_stages}), refits=refits

@@ -16,8 +16,8 @@ class Stages(Mapping[str, str]):
 
     names = ("ttir", "ttm", "msl", "metal")
 
-    def __init__(self, ttir: str, metal: str, options: tuple[int, int, str]) -> None:
-        """``options`` are those of the compilation: warps, stages and the target's text."""
+    def __init__(self, ttir: str, metal: str, options: tuple[int, int, str, str]) -> None:
+        """``options`` are those of the compilation: warps, stages, the target's text and the words on arithmetic."""
         self._texts = {"ttir": ttir, "metal": metal}
         self.options = options
 

@@ -104,7 +104,9 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     if options.num_warps is not None and options.num_warps > 32:
         raise OutOfResources(options.num_warps * 32, 1024, "threads")
     try:
-        made = _native.compile_text(text, "<ttir>", warps_of(options), stages, target)
+        made = _native.compile_text(
+            text, "<ttir>", warps_of(options), stages, target, options.arithmetic
+        )
     except ValueError as error:
         refusal = compile_error(str(error))
         # Autotuning passes over configurations that need too much of the device.

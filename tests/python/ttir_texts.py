@@ -20,14 +20,14 @@ def dump_texts(folder: Path) -> None:
 
     compile_module, compile_text = _native.compile_module, _native.compile_text
 
-    def dumped_module(module: Any, num_warps: int, num_stages: int, target: str = "") -> Any:
+    def dumped_module(module: Any, num_warps: int, num_stages: int, *rest: str) -> Any:
         dump(str(module), num_warps, num_stages)
-        return compile_module(module, num_warps, num_stages, target)
+        return compile_module(module, num_warps, num_stages, *rest)
 
     def dumped_text(
-        ttir: str, name: str, num_warps: int, num_stages: int, target: str = "", **options: bool
+        ttir: str, name: str, num_warps: int, num_stages: int, *rest: str, **options: bool
     ) -> Any:
         dump(ttir, num_warps, num_stages)
-        return compile_text(ttir, name, num_warps, num_stages, target, **options)
+        return compile_text(ttir, name, num_warps, num_stages, *rest, **options)
 
     _native.compile_module, _native.compile_text = dumped_module, dumped_text

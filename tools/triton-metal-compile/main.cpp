@@ -35,6 +35,8 @@ KERNEL.ttir holds one kernel as Triton IR: the text of `kernel.asm["ttir"]`, fro
   --target=TEXT     what the kernel is for, as `python -m triton_metal doctor` prints it: a version of Metal, limits and
                     features (msl=3.1,threads=1024,threadgroup=32768,bfloat,simdgroup_matrix); what it lacks is
                     refused (default: the newest baseline)
+  --precise-math    functions and `/` as precise as Metal's, not within the bounds of docs/arithmetic.md
+  --no-fp-fusion    no fma of a product and a sum
   --repeat=N        compile N times and print the milliseconds of the fastest to the standard error
   --help            this text
 
@@ -88,6 +90,10 @@ int main(int argc, char **argv) {
       if (bad)
         return fail("'" + number + "' is not a number");
     } else if (take("-o", output) || take("--emit", emit) || take("--target", options.target)) {
+    } else if (argument == "--precise-math") {
+      options.arithmetic.precise = true;
+    } else if (argument == "--no-fp-fusion") {
+      options.arithmetic.fused = false;
     } else if (argument.starts_with("-") && argument != "-") {
       return fail("there is no option '" + argument + "'; --help says which there are");
     } else if (input.empty()) {

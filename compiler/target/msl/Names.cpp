@@ -40,7 +40,9 @@ bool triton_metal::msl::isReserved(StringRef name) {
           "threadgroup_position_in_grid", "threadgroups_per_grid", "threads_per_grid",
           "threads_per_simdgroup", "threads_per_threadgroup",
           // Functions that the text calls. A variable with such a name would hide the function.
-          "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clz",
+          "abs", "acos", "acosh", "approximate_cos", "approximate_log", "approximate_log2",
+          "approximate_log_limits", "approximate_log_part", "approximate_quotient",
+          "approximate_sin", "approximate_sine_part", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clz",
           "copysign", "cos", "cosh", "ctz", "elements", "error_function", "exp", "exp_minus_one",
           "exp2", "exp10", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "isordered",
           "isunordered", "log", "log_plus_one", "log2", "log10", "max", "maximum", "min", "minimum",

@@ -138,6 +138,98 @@ template <int bits, typename T> __attribute__((always_inline)) T round_to_odd(T 
 }
 )";
 
+// A divisor above 2^126 has a reciprocal that is subnormal, which a device may take as 0.
+static const char quotientText[] = R"(
+// x / y to 2.5 units in the last place, whatever y is.
+template <typename T> __attribute__((always_inline)) T approximate_quotient(T x, T y) {
+  T scale = select(T(1.0f), T(0.25f), fabs(y) > T(8.507059e37f));
+  return fast::divide(x * scale, y * scale);
+}
+)";
+
+// x = 2^n (1 + f) with f from -1/3 to 1/3. A logarithm of f's own is exact near 1.
+static const char logText[] = R"(
+// log(1 + f) for f from -1/3 to 1/3, from the bits of 1 + f with an exponent, and the exponent.
+inline float approximate_log_part(float x, thread float &n) {
+  uint exponent = (as_type<uint>(x) - 0x3f2aaaabu) & 0xff800000u;
+  float f = as_type<float>(as_type<uint>(x) - exponent) - 1.0f;
+  n = float(as_type<int>(exponent)) * 1.1920929e-7f;
+  float p = -0.12951067f;
+  p = fma(p, f, 0.1400679f);
+  p = fma(p, f, -0.12166705f);
+  p = fma(p, f, 0.14000781f);
+  p = fma(p, f, -0.16682337f);
+  p = fma(p, f, 0.20010768f);
+  p = fma(p, f, -0.24999717f);
+  p = fma(p, f, 0.3333321f);
+  p = fma(p, f, -0.5f);
+  return fma(f * f, p, f);
+}
+
+// The logarithm of what is no positive number: an infinity, a NaN, or 0, as which subnormals count.
+inline float approximate_log_limits(float x, float y) {
+  y = x < INFINITY ? y : x;
+  return x < 1.1754944e-38f ? (x < 0.0f ? NAN : -INFINITY) : y;
+}
+)";
+
+static const char naturalLogText[] = R"(
+inline float approximate_log(float x) {
+  float n, y = approximate_log_part(x, n);
+  return approximate_log_limits(x, fma(n, 0.6931472f, y));
+}
+)";
+
+static const char binaryLogText[] = R"(
+inline float approximate_log2(float x) {
+  float n, y = approximate_log_part(x, n);
+  return approximate_log_limits(x, fma(y, 1.442695f, fma(y, 1.925963e-8f, n)));
+}
+)";
+
+static const char sinePartText[] = R"(
+// sin(r) for |r| up to a little more than half of pi, with the sign that the highest bit flips.
+inline float approximate_sine_part(float r, uint sign) {
+  float s = r * r;
+  float p = 2.602776e-6f;
+  p = fma(p, s, -1.9808306e-4f);
+  p = fma(p, s, 8.33305e-3f);
+  p = fma(p, s, -0.16666658f);
+  return as_type<float>(as_type<uint>(fma(r * s, p, r)) ^ sign);
+}
+)";
+
+// Pi as the sum of two floats: the first product is taken off exactly.
+static const char sineText[] = R"(
+inline float approximate_sin(float x) {
+  float a = fabs(x);
+  if (!(a <= 131072.0f))
+    return precise::sin(x);
+  float k = rint(a * 0.31830987f);
+  float r = fma(k, 8.742278e-8f, fma(k, -3.1415927f, a));
+  return approximate_sine_part(r, (as_type<uint>(x) & 0x80000000u) ^ (uint(k) << 31));
+}
+)";
+
+static const char cosineText[] = R"(
+inline float approximate_cos(float x) {
+  float a = fabs(x);
+  if (!(a <= 131072.0f))
+    return precise::cos(x);
+  float k = rint(fma(a, 0.31830987f, 0.5f));
+  float r = fma(k - 0.5f, 8.742278e-8f, fma(k - 0.5f, -3.1415927f, a));
+  return approximate_sine_part(r, uint(k) << 31);
+}
+)";
+
+/// The approximate functions: what others call stands before them.
+static constexpr PreludeFunction approximations[] = {
+    {"approximate_quotient", quotientText}, {"approximate_log_part", logText},
+    {"approximate_log", naturalLogText},    {"approximate_log2", binaryLogText},
+    {"approximate_sine_part", sinePartText}, {"approximate_sin", sineText},
+    {"approximate_cos", cosineText},
+};
+
 /// In the order in which they are written.
 static constexpr PreludeFunction functions[] = {
     {"maximum", maximumText},    {"minimum", minimumText},     {"error_function", erfText},
@@ -153,6 +245,8 @@ void Prelude::use(llvm::StringRef function) {
     float64.insert(function);
   if (function.starts_with("library_"))
     library.insert(function);
+  if (function.starts_with("approximate_"))
+    approximate.insert(function);
 }
 
 void Prelude::useCompareExchange(llvm::StringRef space) {
@@ -209,6 +303,7 @@ void Prelude::print(llvm::raw_ostream &os) const {
   for (auto [index, function] : llvm::enumerate(functions))
     if (used & 1u << index)
       os << function.text;
+  printCalled(os, {approximations}, approximate);
   printCalled(os, {getFloat64Arithmetic()}, float64);
   printCalled(os, {getExactLibrary(), getSpecialLibrary()}, library);
   if (exchangesInDevice)

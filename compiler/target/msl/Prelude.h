@@ -45,6 +45,8 @@ private:
   unsigned used = 0;
   /// The functions of 64-bit floats that are called.
   llvm::StringSet<> float64;
+  /// The approximate functions that are called.
+  llvm::StringSet<> approximate;
   /// The functions of the library that are called.
   llvm::StringSet<> library;
   bool matrices = false;

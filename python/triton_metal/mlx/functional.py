@@ -54,7 +54,14 @@ _ELEMENTS = {
     "float32": "float",
 }
 
-_LAUNCH_OPTIONS = ("num_warps", "num_stages", "debug", "sanitize_overflow")
+_LAUNCH_OPTIONS = (
+    "num_warps",
+    "num_stages",
+    "debug",
+    "sanitize_overflow",
+    "enable_fp_fusion",
+    "precise_math",
+)
 # What an element of an array of truth values, filled with anything but 0, is to a kernel that reads words.
 _FILLED_WORD = 0x01010101
 

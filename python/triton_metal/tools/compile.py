@@ -53,6 +53,8 @@ class CompileArgs:
     target: str | None = None
     num_warps: int | None = None
     num_stages: int | None = None
+    precise_math: bool = False
+    enable_fp_fusion: bool | None = None
     out_name: str | None = None
     out_path: Path | None = None
 
@@ -105,12 +107,14 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
     entries = read_signature(args.signature, kernel.arg_names)
     constants = {e.name: e.value for e in entries if e.is_constant}
     ones = {e.name: 1 for e in entries if e.hint == 1}
-    options = read_options({"num_warps": args.num_warps, "num_stages": args.num_stages}, "apple")
+    names = ("num_warps", "num_stages", "precise_math", "enable_fp_fusion")
+    options = read_options({name: getattr(args, name) for name in names}, "apple")
     out_name = args.out_name or args.kernel_name
     suffix = "".join(
         f"{index}{'c' if e.hint == 1 else 'd'}" for index, e in enumerate(entries) if e.hint
     )
-    unique = digest(entries, args.num_warps, args.num_stages, args.target)
+    target = ",".join(filter(None, (args.target, options.arithmetic))) or None
+    unique = digest(entries, args.num_warps, args.num_stages, target)
     unique += f"_{suffix}" if suffix else ""
     source = ASTSource(
         kernel,
@@ -125,7 +129,9 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
     spec = target_named(args.target)
     cache.configure_host_device()
     module, _, _ = module_of(source, options, name=f"{out_name}_{unique}")
-    text = compile_module(module, warps_of(options), stages_of(options), spec)
+    text = compile_module(
+        module, warps_of(options), stages_of(options), spec, options.arithmetic
+    )
     contract = json.loads(text["metadata"])
     if "messages" in contract:
         raise ValueError(
@@ -134,6 +140,7 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
         )
     described = describe(args, contract, entries)
     described["target"] = spec
+    described["arithmetic"] = options.arithmetic
     out = args.out_path or Path(out_name)
     paths = [out.with_name(f"{out.name}.{unique}.{ending}") for ending in ("metal", "json", "h")]
     described["metal"] = paths[0].name
@@ -202,6 +209,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--target", "-t", help="metal, or metal:MACOS:CHIP")
     parser.add_argument("--num-warps", "-w", type=int, help="SIMD-groups of a program")
     parser.add_argument("--num-stages", "-ns", type=int, help="stages of loops")
+    parser.add_argument(
+        "--precise-math", action="store_true", help="functions and / as precise as Metal's"
+    )
+    parser.add_argument(
+        "--no-fp-fusion",
+        dest="enable_fp_fusion",
+        action="store_const",
+        const=False,
+        help="no fma of a product and a sum",
+    )
     parser.add_argument("--out-name", "-on", help="the function's name, in place of the kernel's")
     parser.add_argument("--out-path", "-o", type=Path, help="the files' name without its ending")
     given = CompileArgs(**vars(parser.parse_args(argv)))

@@ -53,8 +53,8 @@ def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
         seen.add(variant["function"])
     algorithms: dict[str, list[dict[str, Any]]] = {}
     for variant in variants:
-        options = ("constants", "num_warps", "num_stages", "target")
-        algorithms.setdefault(repr([variant[name] for name in options]), []).append(variant)
+        options = ("constants", "num_warps", "num_stages", "target", "arithmetic")
+        algorithms.setdefault(repr([variant.get(name) for name in options]), []).append(variant)
     ordered = [
         sorted(group, key=lambda variant: -len(variant["conditions"]))
         for group in algorithms.values()

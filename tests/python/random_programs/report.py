@@ -87,7 +87,7 @@ def source(program: Program, note: str = "") -> str:
     )
     lines.append(
         f"    kernel[{config.grid}]({', '.join(arguments)}, num_warps={config.num_warps}, "
-        f"num_stages={config.num_stages})"
+        f"num_stages={config.num_stages}, precise_math=True, enable_fp_fusion=False)"
     )
     lines.append("wrong = 0")
     for name, memory in program.machine.memory.items():

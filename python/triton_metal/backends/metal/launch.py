@@ -22,10 +22,10 @@ class MetalFunction:
         ttir: str,
         metal: str,
         metadata: str,
-        options: tuple[int, int, str],
+        options: tuple[int, int, str, str],
         native: Any = None,
     ) -> None:
-        """``metadata`` is the launch contract as JSON; ``options`` are warps, stages and the target's text."""
+        """``metadata`` is the launch contract as JSON; ``options`` are those of `Stages`."""
         cache.configure_host_device()
         contract = json.loads(metadata)
         self.name: str = contract["name"]

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ... import knobs
 from ...hints import IGNORED, say_ignored
 
 FP8_TYPES = ("fp8e4b15", "fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
@@ -14,13 +15,18 @@ DOT_PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
 
 @dataclass(frozen=True)
 class MetalOptions:
-    """Options of a kernel. Those in ``triton_metal.hints.IGNORED`` have no counterpart in Metal and change nothing."""
+    """Options of a kernel. Those in ``triton_metal.hints.IGNORED`` have no counterpart in Metal and change nothing.
+
+    ``enable_fp_fusion``: a product that is only added becomes ``fma``. ``precise_math``: functions and ``/`` are rounded
+    as precisely as Metal can, where they otherwise keep to the bounds of docs/arithmetic.md.
+    """
 
     num_warps: int | None = None  # the compiler chooses
     num_stages: int | None = None  # the compiler chooses
     debug: bool = False
     sanitize_overflow: bool = True
     enable_fp_fusion: bool = True
+    precise_math: bool = False
     supported_fp8_dtypes: tuple[str, ...] = FP8_TYPES
     deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
     default_dot_input_precision: str = "ieee"
@@ -65,6 +71,9 @@ class MetalOptions:
         ):
             # Triton's own backends raise this class, and programs expect it.
             raise AssertionError(f"num_warps is {warps!r}; it must be a power of 2 from 1 to 32")
+        for name in ("enable_fp_fusion", "precise_math"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be True or False")
         if self.warp_size != 32:
             raise ValueError(
                 f"warp_size is {self.warp_size!r}; a SIMD-group of an Apple GPU has 32 threads"
@@ -76,6 +85,16 @@ class MetalOptions:
             )
         libraries = dict(self.extern_libs or {})
         object.__setattr__(self, "extern_libs", tuple(sorted(libraries.items())))
+
+    @property
+    def arithmetic(self) -> str:
+        """What the compiler is told of both options of arithmetic.
+
+        >>> MetalOptions(enable_fp_fusion=False, precise_math=True).arithmetic
+        'precise,unfused'
+        """
+        words = ("precise", self.precise_math), ("unfused", not self.enable_fp_fusion)
+        return ",".join(word for word, holds in words if holds)
 
     def hash(self) -> str:
         """A digest of all options."""
@@ -92,6 +111,11 @@ def read_options(given: dict[str, Any], arch: str) -> MetalOptions:
     for name in ("supported_fp8_dtypes", "allowed_dot_input_precisions"):
         if name in known:
             known[name] = tuple(known[name])
+    fusion = knobs.language
+    if "enable_fp_fusion" not in known:
+        known["enable_fp_fusion"] = bool(fusion.default_fp_fusion)
+    if fusion.force_disable_fp_fusion:
+        known["enable_fp_fusion"] = False
     options = MetalOptions(**{"arch": arch} | known)
     name_ignored(options)
     return options
