@@ -350,7 +350,9 @@ def test_functions(op: str) -> None:
         np.exp(rng.uniform(np.log(low), np.log(high), N)) if low > 0 else rng.uniform(low, high, N)
     ).astype(np.float32)
     expected = function(x.astype(np.float64))
-    relative = {"sin": 0, "cos": 0}.get(op, 8) * rounding(expected, "float32")
+    # docs/arithmetic.md. The operand of exp2 in exp is rounded, which counts as much as it is large.
+    half_ulps = {"sin": 0, "cos": 0, "exp": 6 + 4 * np.abs(x), "exp2": 6 + 4 * np.abs(x)}
+    relative = half_ulps.get(op, 8) * rounding(expected, "float32")
     assert_within(unary(op, x), expected, relative + 4 * 2.0**-24)
 
 
@@ -455,7 +457,7 @@ def half_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
 def test_every_step_rounds(name: str) -> None:
     x = normal(np.random.default_rng(0), N, name)
     out = np.empty_like(x)
-    half_kernel[(1,)](x, out, BLOCK=N, num_warps=4)
+    half_kernel[(1,)](x, out, BLOCK=N, num_warps=4, enable_fp_fusion=False)
     assert_same(out, (x * x + x) * x - x)
 
 
