@@ -481,10 +481,10 @@ CASES = [
         "x[i] = precise::tanh(float(i));",
     ),
     Case(
-        "fast_exp",
-        "fast::exp gets or gives a number outside of the range",
-        "x[i] = fast::exp(float(i) * 2); // here",
-        "x[i] = fast::exp(float(i) * -2);",
+        "fast_exp10",
+        "fast::exp10 gets or gives a number outside of the range",
+        "x[i] = fast::exp10(float(i) * 2); // here",
+        "x[i] = fast::exp10(float(i) * -2) + fast::exp(i ? float(i) * 2 : -INFINITY);",
     ),
     Case(
         "fast_log",
@@ -495,14 +495,14 @@ CASES = [
     Case(
         "fast_divide",
         "fast::divide gets or gives a number outside of the range",
-        "x[i] = fast::divide(1.0f, float(i)); // here",
-        "x[i] = i ? fast::divide(1.0f, float(i)) : 0.0f;",
+        "x[i] = fast::divide(1.0f, float(i) * 1e37f); // here",
+        "x[i] = fast::divide(1.0f, float(i) * 1e36f);",
     ),
     Case(
-        "fast_sqrt",
-        "fast::sqrt gets or gives a number outside of the range",
-        "x[i] = fast::sqrt(float(i) - 2); // here",
-        "float r = fast::sqrt(float(i) - 2);\nx[i] = i < 2 ? 0 : r;",
+        "fast_acosh",
+        "fast::acosh gets or gives a number outside of the range",
+        "x[i] = fast::acosh(float(i)); // here",
+        "float r = fast::acosh(float(i));\nx[i] = i < 1 ? 0 : r + fast::sqrt(float(i) - 2);",
     ),
     Case(
         "infinity",
