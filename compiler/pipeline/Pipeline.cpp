@@ -89,8 +89,7 @@ struct MetalPipelineOptions : PassPipelineOptions<MetalPipelineOptions> {
                         llvm::cl::init(2)};
   Option<bool> preciseMath{*this, "precise-math", llvm::cl::desc("No approximate functions"),
                            llvm::cl::init(false)};
-  Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::desc("Makes math.fma"),
-                        llvm::cl::init(true)};
+  Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::desc("Makes math.fma"), llvm::cl::init(true)};
 };
 } // namespace
 

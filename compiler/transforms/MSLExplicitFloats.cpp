@@ -189,9 +189,8 @@ LogicalResult TypeExplicator::convertQuotient(Operation *op) {
   SmallVector<Value> arguments;
   for (Value operand : {left, right})
     arguments.push_back(toType(computed, through ? getFloat(operand) : getNumber(operand)));
-  return replace(
-      op, toType(type, call(isInBounds ? "fast::divide" : "approximate_quotient", computed,
-                            arguments)));
+  return replace(op, toType(type, call(isInBounds ? "fast::divide" : "approximate_quotient",
+                                       computed, arguments)));
 }
 
 LogicalResult TypeExplicator::convertMath(Operation *op) {
@@ -238,10 +237,9 @@ LogicalResult TypeExplicator::convertMath(Operation *op) {
   if (StringRef function = getOwnApproximation(name); approximate && !function.empty())
     return replace(op, toType(type, callByComponent(function, computed, builder.getF32Type(),
                                                     arguments, false)));
-  std::string function = !own.empty() ? own.str()
-                         : exact.empty()
-                             ? ((approximate ? "fast::" : "precise::") + rounded).str()
-                             : exact.str();
+  std::string function = !own.empty()    ? own.str()
+                         : exact.empty() ? ((approximate ? "fast::" : "precise::") + rounded).str()
+                                         : exact.str();
   return replace(op, toType(type, call(function, computed, arguments)));
 }
 

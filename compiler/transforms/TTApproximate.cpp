@@ -29,9 +29,8 @@ struct TTApproximatePass : impl::TTApproximateBase<TTApproximatePass> {
       if (!isApproximate(op))
         return;
       auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr();
-      op->setAttr("fastmath",
-                  arith::FastMathFlagsAttr::get(op->getContext(),
-                                                flags.getValue() | arith::FastMathFlags::afn));
+      op->setAttr("fastmath", arith::FastMathFlagsAttr::get(
+                                  op->getContext(), flags.getValue() | arith::FastMathFlags::afn));
     });
   }
 };

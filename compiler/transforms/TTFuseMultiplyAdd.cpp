@@ -15,8 +15,8 @@ namespace triton_metal {
 
 namespace {
 
-/// The types in which Metal's fma rounds once, and costs no more than the two operations. There is none for bfloat, and
-/// float64 is emulated: its fma is dearer than its product and its sum.
+/// The types in which Metal's fma rounds once, and costs no more than the two operations. There is
+/// none for bfloat, and float64 is emulated: its fma is dearer than its product and its sum.
 bool hasMultiplyAdd(Type type) {
   Type element = getElementTypeOrSelf(type);
   return element.isF32() || element.isF16();
@@ -36,8 +36,8 @@ Value negated(OpBuilder &builder, Location loc, Value value) {
   Attribute attr;
   if (matchPattern(value, m_Constant(&attr))) {
     if (auto number = dyn_cast<FloatAttr>(attr))
-      return arith::ConstantOp::create(
-          builder, loc, FloatAttr::get(number.getType(), neg(number.getValue())));
+      return arith::ConstantOp::create(builder, loc,
+                                       FloatAttr::get(number.getType(), neg(number.getValue())));
     if (auto dense = dyn_cast<SplatElementsAttr>(attr))
       return arith::ConstantOp::create(
           builder, loc,

@@ -40,8 +40,8 @@ CompileOptions optionsOf(int numWarps, int numStages, const std::string &target,
     else if (word == "unfused")
       options.arithmetic.fused = false;
     else
-      throw nb::value_error(("arithmetic is \"" + arithmetic +
-                             "\"; its words are precise and unfused").c_str());
+      throw nb::value_error(
+          ("arithmetic is \"" + arithmetic + "\"; its words are precise and unfused").c_str());
   }
   return options;
 }

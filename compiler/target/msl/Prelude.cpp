@@ -224,8 +224,8 @@ inline float approximate_cos(float x) {
 
 /// The approximate functions: what others call stands before them.
 static constexpr PreludeFunction approximations[] = {
-    {"approximate_quotient", quotientText}, {"approximate_log_part", logText},
-    {"approximate_log", naturalLogText},    {"approximate_log2", binaryLogText},
+    {"approximate_quotient", quotientText},  {"approximate_log_part", logText},
+    {"approximate_log", naturalLogText},     {"approximate_log2", binaryLogText},
     {"approximate_sine_part", sinePartText}, {"approximate_sin", sineText},
     {"approximate_cos", cosineText},
 };
