@@ -166,9 +166,11 @@ private:
     // Neighbours are one access: rows begin where one of their width may.
     int64_t width = 1;
     while (width < 4 && 2 * width <= count && factor.stride % (2 * width) == 0 &&
-           llvm::all_of(llvm::seq<int64_t>(0, count), [&](int64_t reg) {
-             return places[reg] == places[reg / (2 * width) * (2 * width)] + reg % (2 * width);
-           }))
+           llvm::all_of(
+               llvm::seq<int64_t>(0, count),
+               [&](int64_t reg) {
+                 return places[reg] == places[reg / (2 * width) * (2 * width)] + reg % (2 * width);
+               }))
       width *= 2;
     Type chunk = width == 1 ? element : VectorType::get(width, element);
     SmallVector<Value> elements;

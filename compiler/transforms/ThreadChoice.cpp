@@ -298,7 +298,7 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
         break;
       value = from->getOperand(0);
     }
-    work.simdgroup = getDotForm(dot, budget) == DotForm::SimdgroupMatrices;
+    work.simdgroup = getDotForm(dot, budget) == DotForm::Matrices;
     accumulators[dot.getResult()] = {work.m, work.n};
     add(Kind::Dot);
     part();

@@ -1,5 +1,5 @@
-// How many SIMD-groups a kernel wants, and whether its loops are worth two buffers: a small model of
-// a core, over the tiles of a kernel in Triton IR.
+// How many SIMD-groups a kernel wants, and whether its loops are worth two buffers: a small model
+// of a core, over the tiles of a kernel in Triton IR.
 #ifndef TRITON_METAL_TRANSFORMS_THREADCHOICE_H
 #define TRITON_METAL_TRANSFORMS_THREADCHOICE_H
 
@@ -29,9 +29,9 @@ struct ThreadChoice {
 /// Threads that a core of Apple's G13 holds if each has so many 32-bit registers.
 int64_t getThreadsInFlight(int64_t registers);
 
-/// The choice for a kernel without calls: the cheapest by the model; of nearly equal ones that which
-/// is nearest to four SIMD-groups and one stage. `warps` and `stages` are what is given; 0 leaves them open. The
-/// answer depends on the function and the target alone.
+/// The choice for a kernel without calls: the cheapest by the model; of nearly equal ones that
+/// which is nearest to four SIMD-groups and one stage. `warps` and `stages` are what is given; 0
+/// leaves them open. The answer depends on the function and the target alone.
 ThreadChoice chooseThreads(tt::FuncOp kernel, const Budget &budget, int warps, int stages);
 
 } // namespace triton_metal

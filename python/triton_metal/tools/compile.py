@@ -129,9 +129,7 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
     spec = target_named(args.target)
     cache.configure_host_device()
     module, _, _ = module_of(source, options, name=f"{out_name}_{unique}")
-    text = compile_module(
-        module, warps_of(options), stages_of(options), spec, options.arithmetic
-    )
+    text = compile_module(module, warps_of(options), stages_of(options), spec, options.arithmetic)
     contract = json.loads(text["metadata"])
     if "messages" in contract:
         raise ValueError(
