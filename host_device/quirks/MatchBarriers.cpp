@@ -10,10 +10,22 @@ namespace triton_metal::quirks {
 
 namespace {
 
+/// Threads of which a value may be the same.
+enum class Among {
+  /// Those of a threadgroup.
+  Threadgroup,
+  /// Those of a SIMD-group.
+  Simdgroup,
+  /// Those that are the same lane of their SIMD-groups.
+  SameLanes,
+};
+
 /// Which values differ between the threads that a barrier waits for.
 class Divergence {
 public:
-  Divergence(const Scan &scan, bool inSimdgroup) : scan(scan), inSimdgroup(inSimdgroup) {
+  Divergence(const Scan &scan, Among among) : scan(scan), among(among) {
+    if (among == Among::Threadgroup)
+      sameLanes = std::make_unique<Divergence>(scan, Among::SameLanes);
     for (const Assignment &assignment : scan.walk.assignments) {
       Pointer pointer = scan.values.address(assignment.target, assignment.frame);
       if (const auto *variable = dyn_cast_or_null<VarDecl>(pointer.root))
@@ -28,6 +40,8 @@ public:
     barrier = &call;
     known.clear();
     loops.clear();
+    if (sameLanes)
+      sameLanes->setBarrier(call);
   }
 
   bool differs(Value value) {
@@ -52,7 +66,8 @@ public:
 
 private:
   const Scan &scan;
-  bool inSimdgroup;
+  Among among;
+  std::unique_ptr<Divergence> sameLanes;
   const Call *barrier = nullptr;
   llvm::DenseMap<const VarDecl *, SmallVector<const Assignment *, 2>> assigned;
   llvm::DenseMap<const VarDecl *, const Scope *> declared;
@@ -94,11 +109,13 @@ private:
   bool differsByPosition(const VarDecl *variable) const {
     for (const auto *attribute : variable->specific_attrs<AnnotateAttr>()) {
       StringRef name = metalName(attribute);
+      if (name == "thread_index_in_simdgroup")
+        return among != Among::SameLanes;
       if (name.starts_with("thread_index") || name.starts_with("thread_position") ||
           name.starts_with("quadgroup_index"))
         return true;
       if (name == "simdgroup_index_in_threadgroup")
-        return !inSimdgroup;
+        return among != Among::Simdgroup;
     }
     return false;
   }
@@ -138,14 +155,15 @@ private:
       if (name.starts_with("atomic_") && name != "atomic_load_explicit")
         return true;
       if (name.starts_with("simd_") || name.starts_with("quad_")) {
-        bool isShared = inSimdgroup && name.starts_with("simd_") && !name.contains("shuffle") &&
+        bool isShared = name.starts_with("simd_") && !name.contains("shuffle") &&
                         !name.contains("prefix") && name != "simd_is_first";
-        if (isShared)
+        if (isShared && among == Among::Simdgroup)
           return false;
-        // Votes and sums of a value that all threads share.
+        // Votes and sums of a value that all threads share, or all SIMD-groups.
+        Divergence &arguments = isShared && sameLanes ? *sameLanes : *this;
         bool any = name == "simd_is_first";
         for (const Expr *argument : call->arguments())
-          any |= differs({argument, value.frame});
+          any |= arguments.differs({argument, value.frame});
         return any;
       }
       if (name.empty() && call->getDirectCallee() && !isa<CXXOperatorCallExpr>(call)) {
@@ -189,7 +207,7 @@ void matchBarriers(const Scan &scan) {
   bool isOne = isForOneSimdgroup(scan.walk.root);
   for (bool inSimdgroup : {false, true}) {
     StringRef name = inSimdgroup ? "simdgroup_barrier" : "threadgroup_barrier";
-    Divergence divergence(scan, inSimdgroup || isOne);
+    Divergence divergence(scan, inSimdgroup || isOne ? Among::Simdgroup : Among::Threadgroup);
     for (const Call &call : scan.walk.calls) {
       if (call.name != name)
         continue;

@@ -15,6 +15,9 @@ def install() -> None:
         metadata |= {
             "name": "kernel",
             "shared": 0,
+            # Whatever a kernel's would be: stock Triton compares it with the device's limit.
+            "num_warps": metadata["num_warps"] or 4,
+            "num_stages": metadata["num_stages"] or 1,
             "global_scratch_size": 0,
             "profile_scratch_size": 0,
             "global_scratch_align": 1,

@@ -431,7 +431,8 @@ UPDATES = {
 def test_narrow_integers(kind: str, bits: int, tmp_path: Path) -> None:
     """Kinds of narrow integers, which no front end prints today: neighbours in one word, from all programs."""
     name = f"{'u' if kind.startswith('u') else ''}int{bits}"
-    text = compile_ttir(NARROW_TEXT.format(type=f"i{bits}", kind=kind)).asm["metal"]
+    module = NARROW_TEXT.format(type=f"i{bits}", kind=kind)
+    text = compile_ttir(module, num_warps=4).asm["metal"]
     v = np.random.default_rng(bits).integers(0, 2**bits, 5 * 64).astype(name)
     start = np.arange(4).astype(name)
     buffers = {"x": start, "v": v, "out": np.zeros_like(v)}
@@ -460,7 +461,7 @@ def test_narrow_integers(kind: str, bits: int, tmp_path: Path) -> None:
 )
 def test_extremes_of_floats(type: str, name: str, kind: str, tmp_path: Path) -> None:
     """What a reduction into a tensor descriptor is. NaN counts as missing."""
-    text = compile_ttir(NARROW_TEXT.format(type=type, kind=kind)).asm["metal"]
+    text = compile_ttir(NARROW_TEXT.format(type=type, kind=kind), num_warps=4).asm["metal"]
     v = np.random.default_rng(4).normal(0, 100, 5 * 64).astype(dtype(name))
     v[::9] = np.nan
     start = np.array([0, np.nan, 0, 0], v.dtype)

@@ -219,7 +219,7 @@ LAUNCHES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "BLOCK is given by the caller",
     ),
     "an option of the configurations": (
-        lambda: launch(tune(TWO, []), 1.0, num_warps=2),
+        lambda: launch(tune([Config({"BLOCK": 32}, num_warps=1)], []), 1.0, num_warps=2),
         ValueError,
         "num_warps is given by the caller",
     ),
