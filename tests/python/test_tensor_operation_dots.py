@@ -11,7 +11,8 @@ from triton_metal.devices.target import APPLE10
 from host_target import host_target
 from kernel_support import assert_same, assert_within, dtype, tl, triton
 
-pytestmark = pytest.mark.own_target
+# The target is the host device's.
+pytestmark = [pytest.mark.own_target, pytest.mark.own_route]
 
 ONE_PRODUCT = "multiply_16x32x16<"
 
