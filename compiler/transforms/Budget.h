@@ -22,6 +22,15 @@ public:
     return target.getMatrixInstruction(suits);
   }
 
+  /// The threads that a core of Apple's G13 holds of threadgroups with so many bytes and threads:
+  /// it has 1,024 of them and 60 KB of threadgroup memory (docs/threads.md).
+  static int64_t getThreadsInFlight(int64_t threadgroupBytes, int64_t threads) {
+    int64_t groups = 1024 / std::max<int64_t>(threads, 1);
+    if (threadgroupBytes > 0)
+      groups = std::min<int64_t>(groups, 60 * 1024 / threadgroupBytes);
+    return groups * threads;
+  }
+
   int64_t getThreads() const { return target.getThreads(); }
   /// 32-bit registers of a thread.
   int64_t getRegisters() const { return target.getRegisters(); }

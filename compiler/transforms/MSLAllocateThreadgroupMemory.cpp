@@ -15,6 +15,9 @@ namespace {
 
 /// Allocations of at most this size do not share their bytes, because sharing costs barriers.
 constexpr int64_t kOwnBytes = 1024;
+/// Threads in flight with which a core hides the latency of its memory. Beyond that, allocations in
+/// one loop do not share their bytes.
+constexpr int64_t kEnoughThreads = 768;
 /// The alignment of allocations, for accesses of 16 bytes.
 constexpr int64_t kAlignment = 16;
 
@@ -113,11 +116,16 @@ private:
       return a->isAtomic == b->isAtomic ? a->bytes > b->bytes : b->isAtomic;
     });
 
-    int64_t total = 0, limit = Budget::of(kernel).getThreadgroupBytes();
-    for (bool shareAll : {false, true}) {
-      total = place(order, shareAll);
-      if (total <= limit)
-        break;
+    Budget budget = Budget::of(kernel);
+    int64_t limit = budget.getThreadgroupBytes(), threads = kernel.getThreads();
+    int64_t total = place(order, /*shareAll=*/false);
+    int64_t held = Budget::getThreadsInFlight(total, threads);
+    if (total > limit || held < kEnoughThreads) {
+      int64_t shared = place(order, /*shareAll=*/true);
+      if (total > limit || Budget::getThreadsInFlight(shared, threads) > held)
+        total = shared;
+      else
+        place(order, /*shareAll=*/false);
     }
     Builder builder(kernel.getContext());
     kernel.setThreadgroupBytesAttr(builder.getI64IntegerAttr(total));

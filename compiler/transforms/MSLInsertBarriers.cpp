@@ -309,6 +309,42 @@ LogicalResult splitAround(Operation *outermost, Operation *at) {
   }
 }
 
+/// The first of the device reads whose results `store` puts into threadgroup memory, if a barrier
+/// can stand before it as well as before `store`; otherwise `store`. Behind the barrier, what was
+/// read goes to its place at once, and waits in no registers.
+Operation *findStaging(Operation *store, Hazards &hazards) {
+  Block *block = store->getBlock();
+  SetVector<Operation *> sources;
+  sources.insert(store);
+  // Grows while it is walked.
+  for (size_t index = 0; index < sources.size(); ++index)
+    for (Value operand : sources[index]->getOperands())
+      if (Operation *op = operand.getDefiningOp(); op && op->getBlock() == block)
+        sources.insert(op);
+  Operation *first = store;
+  for (Operation *op = store->getPrevNode(); op; op = op->getPrevNode()) {
+    SmallVector<Access> accesses = collectWithin(op, hazards);
+    if (isa<msl::BarrierOp>(op) || llvm::any_of(accesses, [](const Access &access) {
+          return !access.isDevice || access.kind != msl::MemoryAccess::Read;
+        }))
+      break;
+    if (!accesses.empty() && sources.contains(op))
+      first = op;
+  }
+  return first;
+}
+
+/// Moves an operation up, behind the last of its operands that its block defines.
+void moveBehindOperands(Operation *op) {
+  Operation *last = nullptr;
+  for (Value operand : op->getOperands())
+    if (Operation *source = operand.getDefiningOp();
+        source && source->getBlock() == op->getBlock() && (!last || last->isBeforeInBlock(source)))
+      last = source;
+  if (last && op->getNumRegions() == 0)
+    op->moveAfter(last);
+}
+
 class BarrierInsertion {
 public:
   BarrierInsertion(const msl::Uniformity &uniformity, Hazards &hazards)
@@ -362,10 +398,22 @@ private:
                      [](Access access) { return access.crossed && access.crossed.getDevice(); });
     }
     if (needed) {
-      OpBuilder builder(op);
+      Operation *at = onDevice ? op : findStaging(op, hazards);
+      OpBuilder builder(at);
       auto barrier = msl::BarrierOp::create(builder, op->getLoc());
       barrier.setDevice(onDevice);
+      // What is read between the barrier and here comes after it.
+      Pending behind;
+      for (const Access &access : pending)
+        if (Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*access.op);
+            ancestor && !ancestor->isBeforeInBlock(at) && ancestor->isBeforeInBlock(op))
+          behind.push_back(access);
       visit(barrier, pending);
+      for (const Access &access : behind)
+        add(pending, access);
+      // Right behind what was read: nothing in between touches threadgroup memory.
+      if (at != op)
+        moveBehindOperands(op);
     }
     for (const Access &access : accesses)
       add(pending, access);

@@ -132,6 +132,14 @@ def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
     ```
     gets `msl.barrier` between the two.
 
+    A barrier that orders threadgroup memory goes in front of the reads of device memory whose results are stored behind it, where
+    nothing between touches threadgroup memory: what is read goes to its place at once, and waits in no registers.
+    ```mlir
+    msl.barrier
+    %x = msl.load %p[%i] : !msl.ptr<f32, device>, vector<1xi32> -> vector<1xf32>
+    msl.store %x, %m[%i] : vector<1xf32>, !msl.ptr<f32, threadgroup>, vector<1xi32>
+    ```
+
     A barrier never goes where threads part ways: into a branch whose condition, or a loop whose trip count, is not known to
     be the same in all of them (`msl.uniform` says so of what reductions leave), or into an `msl.in_threads`. If one is needed
     in such a branch or region, it is cut in two:
@@ -232,7 +240,8 @@ def MSLAllocateThreadgroupMemory : Pass<"msl-allocate-threadgroup-memory", "::ml
   let summary = "Gives each allocation its place in threadgroup memory";
   let description = [{
     Scratch of at most a kilobyte has bytes of its own, since sharing them would cost barriers. Larger allocations
-    share bytes where their lifetimes do not meet. The kernel then has `threadgroup_bytes`. More than the target has is
+    share bytes where their lifetimes do not meet. Those in one loop share only if the kernel does not fit otherwise, or
+    if a core holds fewer than 768 threads without it and more with it (docs/threads.md): each step has a barrier more for it. The kernel then has `threadgroup_bytes`. More than the target has is
     refused, with the size of each allocation.
 
     ```mlir

@@ -209,3 +209,46 @@ msl.kernel @counted(%x: !msl.ptr<i32, device>, %i: i32) threads 128 {
   %v = msl.load %x[%i] : !msl.ptr<i32, device>, i32 -> i32
   msl.return
 }
+
+// What is read from device memory does not wait for the barrier in registers; what lies between is not held up.
+// CHECK-LABEL: @staging
+// CHECK: scf.for
+// CHECK-NEXT: %[[FIRST:.*]] = msl.load %arg1
+// CHECK-NEXT: msl.barrier{{$}}
+// CHECK-NEXT: %[[X:.*]] = msl.load %arg0
+// CHECK-NEXT: msl.store %[[X]], %{{.*}} : f32, <f32, threadgroup>
+// CHECK-NEXT: arith.addf %{{.*}}, %[[FIRST]]
+// CHECK-NEXT: msl.barrier{{$}}
+// CHECK-NEXT: msl.load %{{.*}} <f32, threadgroup>
+msl.kernel @staging(%p: !msl.ptr<f32, device>, %q: !msl.ptr<f32, device>, %n: i32, %i: i32, %f: f32) threads 128 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = msl.alloc "a", 128 at 0 : !msl.ptr<f32, threadgroup>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%s = %f) -> f32 : i32 {
+    %y = msl.load %q[%k] : !msl.ptr<f32, device>, i32 -> f32
+    %x = msl.load %p[%k] : !msl.ptr<f32, device>, i32 -> f32
+    %t = arith.addf %s, %y : f32
+    msl.store %x, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+    %z = msl.load %a[%k] : !msl.ptr<f32, threadgroup>, i32 -> f32
+    %u = arith.addf %t, %z : f32
+    scf.yield %u : f32
+  }
+  msl.store %sum, %q[%i] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}
+
+// A barrier stays behind what reads threadgroup memory, and behind stores to device memory.
+// CHECK-LABEL: @not_staging
+// CHECK: msl.load %arg0
+// CHECK-NEXT: msl.load %{{.*}} <f32, threadgroup>
+// CHECK-NEXT: msl.store {{.*}} <f32, device>
+// CHECK-NEXT: msl.barrier
+// CHECK-NEXT: msl.store {{.*}} <f32, threadgroup>
+msl.kernel @not_staging(%p: !msl.ptr<f32, device>, %q: !msl.ptr<f32, device>, %i: i32, %f: f32) threads 128 {
+  %a = msl.alloc "a", 128 at 0 : !msl.ptr<f32, threadgroup>
+  %x = msl.load %p[%i] : !msl.ptr<f32, device>, i32 -> f32
+  %y = msl.load %a[%i] : !msl.ptr<f32, threadgroup>, i32 -> f32
+  msl.store %y, %q[%i] : f32, !msl.ptr<f32, device>, i32
+  msl.store %x, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  msl.return
+}
