@@ -28,6 +28,7 @@ from against import (
     quantizing,
     reducing,
     reports,
+    tensor_operations,
     vectors,
 )
 from against.counting import compare
@@ -36,7 +37,7 @@ from mlx_kernels.family import include_folder, source_folder
 
 PAGE = against.ROOT / "docs" / "against-mlx.md"
 MODULES = (
-    along_rows, reducing, vectors, matrices, quantizing, attending, decoding, convolving,
+    along_rows, reducing, vectors, matrices, quantizing, attending, decoding, convolving, tensor_operations,
 )  # fmt: skip
 #: Kernels of MLX's that are in no package of it.
 NO_SOURCE = "MLX's kernel is in its source only: TRITON_METAL_MLX_SOURCE names no checkout"

@@ -123,7 +123,7 @@ Each number is our count divided by MLX's: below 1.00 ours does less. **None of 
 GPU. A row stands only if both sides' results are NumPy's in float64 within the rounding of the type.
 
 - *device bytes* are what lanes load and store in device memory, *lines* the 128-byte lines that each SIMD-group's accesses touch.
-- *multiplies* are products of 8×8×8 on simdgroup matrices. *barriers* are those of threadgroups, once for each threadgroup.
+- *multiplies* are products of 8×8×8 on simdgroup matrices; one of 16×32×16 on tensor operations is 16 of them. *barriers* are those of threadgroups, once for each threadgroup.
 - *tg read* and *tg written* are bytes of threadgroup memory. *shuffles* are a SIMD-group's exchanges: shuffles, and reductions of
   the whole SIMD-group as one each.
 - *float* and *integer* are lanes' operations after common ones have been removed. Addresses inside `[]` are counted by neither
@@ -140,7 +140,8 @@ CONFIGURATIONS = """
 ## Configurations
 
 MLX's host code picks tiles and threads by size and chip; the column shows what it takes, and where chips differ (base and Pro, Max,
-Ultra) the one whose counts have the least product. Where MLX would convert its operand first or split K, the shapes here avoid it.
+Ultra) the one whose counts have the least product. Where MLX would convert its operand first, the shapes here avoid it; where it would split K, there are rows of their own. *On tensor
+operations* is what each side has for Apple10 (M5): our text for that target and MLX's `_nax` kernels, fp32 as TF32 on both sides.
 Ours are the kernels of `examples/` and `benchmarks/kernels/` with a few tiles and numbers of SIMD-groups each, of which
 that one stands that exceeds MLX's least: first in device, threadgroup and private bytes, multiplies and barriers, then in float and
 integer operations, registers and threadgroup memory, too (`--json` has the counts of all configurations of both sides).
