@@ -499,7 +499,7 @@ def test_the_environment_overrides(config: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TRITON_METAL_QUIRKS", "fast")
     told = survey.advice({"rows": [], "features": [], "machine": {"key": None}})
     assert told == [
-        "TRITON_METAL_QUIRKS names 'fast'; the features are volatile_accumulation, rolled_loops, or none"
+        "TRITON_METAL_QUIRKS names 'fast'; the features are volatile_accumulation, rolled_loops, simdgroup_dots, or none"
     ]
     with pytest.raises(LaunchValueError, match="names 'fast'; the features are volatile_acc"):
         devices.target_for("host")

@@ -1,4 +1,4 @@
-"""Features of a target that cure a defect of Apple's compiler and cost time, so that only the Macs with it have them.
+"""Features of a target that cure a defect of Macs and cost time, so that only the Macs with it have them.
 
 ``python -m triton_metal doctor --quirks --save`` finds out and remembers it, for this chip and this build of macOS.
 The environment variable TRITON_METAL_QUIRKS overrides it: names with commas between them, or "none".
@@ -15,11 +15,13 @@ from typing import Any
 
 from .. import _native, files
 from ..errors import LaunchValueError
+from .target import WITHOUT
 
 #: The features, and what the compiler does on a target with them.
 QUIRKS = {
     "volatile_accumulation": "loads from device memory in accumulating loops are volatile",
     "rolled_loops": "loops are not unrolled, except over simdgroup matrices",
+    "simdgroup_dots": "dots take simdgroup matrices where the chip has tensor operations, too",
 }
 
 _FORMAT = 1
@@ -106,8 +108,8 @@ def features_of(key: str | None) -> tuple[str, ...]:
 @functools.cache
 def understood() -> frozenset[str]:
     """The features that the compiler of this build has."""
-    found = set()
-    for name in QUIRKS:
+    found = set(WITHOUT)
+    for name in QUIRKS.keys() - WITHOUT.keys():
         try:
             _native.compile_text(
                 "module { tt.func public @k() { tt.return } }",

@@ -56,6 +56,9 @@ FEATURES.update(
 
 OLDEST_MSL = (3, 0)
 
+#: Cures that are no words of the compiler's: they leave features of the chip out of what kernels are compiled for.
+WITHOUT: dict[str, tuple[str, ...]] = {"simdgroup_dots": ("tensor_ops",)}
+
 
 @dataclass(frozen=True)
 class Target:
@@ -77,14 +80,19 @@ class Target:
     """Cures of defects that this target needs, from quirks.QUIRKS."""
 
     def spec(self) -> str:
-        """The target as the compiler and the caches use it."""
+        """The target as the compiler and the caches use it.
+
+        >>> replace(APPLE10, quirks=("simdgroup_dots",)).spec() == APPLE10.spec().replace(",tensor_ops", "")
+        True
+        """
+        without = {name for quirk in self.quirks for name in WITHOUT.get(quirk, ())}
         parts = [
             f"msl={self.msl_version}",
             f"threads={self.max_threads}",
             f"threadgroup={self.threadgroup_bytes}",
         ]
-        parts += sorted(name for name, there in self.features.items() if there)
-        parts += sorted(self.quirks)
+        parts += sorted(n for n, there in self.features.items() if there and n not in without)
+        parts += sorted(name for name in self.quirks if name not in WITHOUT)
         return ",".join(parts)
 
 

@@ -74,7 +74,9 @@ def _expected() -> dict[str, Any]:
     return {"out": (_left().reshape(16, 16) @ _right().reshape(16, 32)).reshape(-1)}
 
 
-def _probe(row: int, construct: str, happens: str, source: str, body: str, right: str) -> Probe:
+def _probe(
+    row: int, construct: str, happens: str, source: str, body: str, right: str, cure: str = ""
+) -> Probe:
     return Probe(
         row,
         construct,
@@ -85,6 +87,7 @@ def _probe(row: int, construct: str, happens: str, source: str, body: str, right
         _expected,
         raw=Form(_OPERANDS.replace("{right}", right) + body, pragmas="", includes=_INCLUDE),
         ours=None,
+        cure=cure,
         needs=("tensor_ops",),
     )
 
@@ -107,6 +110,7 @@ def probes() -> tuple[Probe, ...]:
             "pytorch/pytorch#182256",
             _ASSUMED,
             "half",
+            "simdgroup_dots",
         ),
         _probe(
             13,
