@@ -1,9 +1,12 @@
 // Tiles that are divided by one number a row are multiplied by its reciprocal.
 
+#include "analysis/CombineRegion.h"
 #include "dialect/tt/TT.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "transforms/Passes.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -23,14 +26,117 @@ Value repeated(Value tile) {
   return {};
 }
 
+/// What a value is a copy of, in another shape or repeated.
+Value withoutShape(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tt::SplatOp, tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::UnsplatOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// The operation that a reduction of one tile does, null for other values.
+Operation *getCombiner(Value value) {
+  auto reduce = value.getDefiningOp<tt::ReduceOp>();
+  if (!reduce || reduce.getSrcs().size() != 1)
+    return nullptr;
+  return getCommutativeCombiner(reduce.getCombineOp().front());
+}
+
+std::optional<APFloat> getConstant(Value value) {
+  Attribute attr;
+  if (!matchPattern(value, m_Constant(&attr)))
+    return std::nullopt;
+  if (auto scalar = dyn_cast<FloatAttr>(attr))
+    return scalar.getValue();
+  if (auto dense = dyn_cast<SplatElementsAttr>(attr))
+    return dense.getSplatValue<APFloat>();
+  return std::nullopt;
+}
+
+/// Whether a value is a number less the greatest of its row, perhaps times a positive constant.
+bool isNeverPositive(Value value) {
+  if (auto product = value.getDefiningOp<arith::MulFOp>()) {
+    std::optional<APFloat> factor = getConstant(product.getRhs());
+    return factor && !factor->isNegative() && isNeverPositive(product.getLhs());
+  }
+  auto difference = value.getDefiningOp<arith::SubFOp>();
+  if (!difference)
+    return false;
+  Value greatest = difference.getRhs(), numbers = difference.getLhs();
+  auto reduced = [&](Value source) {
+    Operation *combiner = getCombiner(greatest);
+    return isa_and_nonnull<arith::MaxNumFOp, arith::MaximumFOp>(combiner) &&
+           greatest.getDefiningOp()->getOperand(0) == source;
+  };
+  if (auto splat = greatest.getDefiningOp<tt::SplatOp>()) {
+    // The greatest of all, in whatever shape.
+    greatest = splat.getSrc();
+    auto reduce = greatest.getDefiningOp<tt::ReduceOp>();
+    return reduce && reduced(reduce.getSrcs()[0]) &&
+           (reduce.getSrcs()[0] == numbers || withoutShape(reduce.getSrcs()[0]) == numbers);
+  }
+  auto broadcast = greatest.getDefiningOp<tt::BroadcastOp>();
+  auto expand =
+      broadcast ? broadcast.getSrc().getDefiningOp<tt::ExpandDimsOp>() : tt::ExpandDimsOp();
+  if (!expand)
+    return false;
+  greatest = expand.getSrc();
+  return reduced(numbers) && greatest.getDefiningOp<tt::ReduceOp>().getAxis() == expand.getAxis();
+}
+
+/// More than the magnitude of what is finite of a value: infinite if nothing is known.
+double getBound(Value value, unsigned depth = 0) {
+  constexpr double unknown = std::numeric_limits<double>::infinity();
+  if (std::optional<APFloat> number = getConstant(value))
+    return number->isFinite() ? std::abs(number->convertToDouble()) : 0.0;
+  if (getElementTypeOrSelf(value.getType()).isF16())
+    return 65536.0;
+  value = withoutShape(value);
+  Operation *op = value.getDefiningOp();
+  // A sum of a few sums has as many paths as there are values.
+  if (!op || depth == 8)
+    return unknown;
+  auto of = [&](unsigned operand) { return getBound(op->getOperand(operand), depth + 1); };
+  return llvm::TypeSwitch<Operation *, double>(op)
+      .Case<arith::SIToFPOp, arith::UIToFPOp>([](auto cast) {
+        return std::exp2(getElementTypeOrSelf(cast.getIn().getType()).getIntOrFloatBitWidth());
+      })
+      .Case<arith::ExtFOp, arith::TruncFOp, arith::NegFOp, math::AbsFOp>(
+          [&](auto) { return of(0); })
+      // The root of the largest float, and one over that of the smallest.
+      .Case<math::SqrtOp, math::RsqrtOp>([](auto) { return 0x1p75; })
+      .Case<math::LogOp, math::Log2Op>([](auto) { return 256.0; })
+      .Case<math::SinOp, math::CosOp, math::TanhOp, math::ErfOp>([](auto) { return 2.0; })
+      .Case<math::ExpOp, math::Exp2Op>(
+          [&](auto exp) { return isNeverPositive(exp.getOperand()) ? 2.0 : unknown; })
+      .Case<arith::AddFOp, arith::SubFOp>([&](auto) { return of(0) + of(1); })
+      .Case<arith::MulFOp>([&](auto) { return of(0) * of(1); })
+      .Case<arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp, arith::MinimumFOp>(
+          [&](auto) { return std::max(of(0), of(1)); })
+      .Case<arith::SelectOp>([&](auto) { return std::max(of(1), of(2)); })
+      .Case<tt::ReduceOp>([&](tt::ReduceOp reduce) {
+        Operation *combiner = getCombiner(value);
+        if (isa_and_nonnull<arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp,
+                            arith::MinimumFOp>(combiner))
+          return of(0);
+        if (!isa_and_nonnull<arith::AddFOp>(combiner))
+          return unknown;
+        auto source = cast<RankedTensorType>(reduce.getSrcs()[0].getType());
+        return of(0) * double(source.getDimSize(reduce.getAxis()));
+      })
+      .Default(unknown);
+}
+
 Type withElement(Type type, Type element) {
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     return tensor.clone(element);
   return element;
 }
 
-TypedAttr one(Type type) {
-  auto number = FloatAttr::get(getElementTypeOrSelf(type), 1.0);
+TypedAttr splat(Type type, double value) {
+  auto number = FloatAttr::get(getElementTypeOrSelf(type), value);
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     return DenseElementsAttr::get(tensor, ArrayRef<Attribute>(number));
   return number;
@@ -56,15 +162,33 @@ void multiply(arith::DivFOp quotient) {
   };
   builder.setInsertionPointAfter(repeats);
   divisor = widened(divisor);
-  Value ones = arith::ConstantOp::create(builder, loc, one(divisor.getType()));
-  // It is rounded correctly, with all its special values: there are few of them.
-  Value reciprocal = arith::DivFOp::create(builder, loc, ones, divisor);
+  auto constant = [&](double number) -> Value {
+    return arith::ConstantOp::create(builder, loc, splat(divisor.getType(), number));
+  };
   Type wide = withElement(type, f32);
-  Value factor = isa<tt::SplatOp>(repeats)
-                     ? tt::SplatOp::create(builder, loc, wide, reciprocal).getResult()
-                     : tt::BroadcastOp::create(builder, loc, wide, reciprocal).getResult();
+  auto repeat = [&](Value value) -> Value {
+    if (isa<tt::SplatOp>(repeats))
+      return tt::SplatOp::create(builder, loc, wide, value);
+    return tt::BroadcastOp::create(builder, loc, wide, value);
+  };
+  // The reciprocal of a divisor above 2^126 is subnormal, which a device may take as 0: a quarter
+  // of the number is divided by a quarter of the divisor then. Both are exact.
+  Value scale;
+  if (!(getBound(quotient.getRhs()) <= 0x1p125)) {
+    Value isLarge =
+        arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT,
+                              math::AbsFOp::create(builder, loc, divisor), constant(0x1p126));
+    scale = arith::SelectOp::create(builder, loc, isLarge, constant(0.25), constant(1.0));
+    divisor = arith::MulFOp::create(builder, loc, divisor, scale);
+    scale = repeat(scale);
+  }
+  // It is rounded correctly, with all its special values: there are few of them.
+  Value factor = repeat(arith::DivFOp::create(builder, loc, constant(1.0), divisor));
   builder.setInsertionPoint(quotient);
-  Value product = arith::MulFOp::create(builder, loc, widened(quotient.getLhs()), factor);
+  Value product = widened(quotient.getLhs());
+  if (scale)
+    product = arith::MulFOp::create(builder, loc, product, scale);
+  product = arith::MulFOp::create(builder, loc, product, factor);
   if (type != wide)
     product = arith::TruncFOp::create(builder, loc, type, product);
   quotient.replaceAllUsesWith(product);

@@ -105,15 +105,54 @@ def test_rows_are_divided_by_the_reciprocal_of_what_they_share() -> None:
     assert not wrong.size, [(x.ravel()[i], divisors[i], q.ravel()[i]) for i in wrong[:5]]
 
 
-def test_rows_with_a_huge_divisor_are_zero_or_right() -> None:
-    x = np.full((2, 1024), 1e38, np.float32)
-    s = np.array([3e38, -(2.0**127)], np.float32)
+@triton.jit
+def divide_blocks(q, x, s, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    row = tl.arange(0, ROWS)
+    i = row[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    tl.store(q + i, tl.load(x + i) / tl.load(s + row)[:, None])
+
+
+@pytest.mark.parametrize("seed", [None, 3, 5])
+@pytest.mark.parametrize("together", [False, True])
+def test_rows_with_a_huge_divisor_are_right(together: bool, seed: int | None) -> None:
+    x, _ = pairs(9)
+    x = np.resize(x, (16, 1024))
+    s = np.geomspace(2.0**125, 3.4e38, 16).astype(np.float32)
+    s[1::2] *= -1
+    s[:4] = 2.0**126, 2.0**127, np.finfo(np.float32).max, np.inf
     q = np.empty_like(x)
-    divide_rows[(2,)](q, x, s, COLUMNS=1024)
-    exact = x / s[:, None]
-    assert np.all((np.abs(q) == 0) | (np.abs(q - exact) <= 1e-6 * np.abs(exact)))
-    divide_rows[(2,)](q, x, s, COLUMNS=1024, precise_math=True)
-    np.testing.assert_array_equal(q, exact)
+    options = {} if seed is None else {"check": "portable", "seed": seed}
+    with triton.launch_options(**options):
+        if together:
+            divide_blocks[(1,)](q, x, s, ROWS=16, COLUMNS=1024)
+        else:
+            divide_rows[(16,)](q, x, s, COLUMNS=1024)
+    divisors = np.repeat(s, 1024)
+    wrong = wrong_quotients(x.ravel(), divisors, q.ravel(), 1.5)
+    assert not wrong.size, [(x.ravel()[i], divisors[i], q.ravel()[i]) for i in wrong[:5]]
+
+
+@triton.jit
+def divide_by_the_greatest_of_another_axis(q, x, SIZE: tl.constexpr):
+    row = tl.arange(0, SIZE)
+    i = row[:, None] * SIZE + row[None, :]
+    y = tl.load(x + i)
+    e = tl.exp(y - tl.max(y, axis=0)[:, None])
+    tl.store(q + i, e / tl.sum(e, axis=1)[:, None])
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_sums_of_what_is_not_below_its_greatest_are_divided_by_exactly(seed: int | None) -> None:
+    x = np.zeros((32, 32), np.float32)
+    x[0] = 88.0
+    x[:, 0] = 88.0
+    x[1:, 1:] = -1.0
+    q = np.empty_like(x)
+    options = {} if seed is None else {"check": "portable", "seed": seed}
+    with triton.launch_options(**options):
+        divide_by_the_greatest_of_another_axis[(1,)](q, x, SIZE=32)
+    e = np.exp(x.astype(np.float64) - x.max(0)[:, None])
+    np.testing.assert_allclose(q, e / e.sum(1, keepdims=True), rtol=2e-4, atol=1e-37)
 
 
 @triton.jit

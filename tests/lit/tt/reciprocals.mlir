@@ -3,10 +3,15 @@
 // CHECK-LABEL: @rows
 // CHECK-SAME: (%[[X:.*]]: tensor<8x64xf32>, %[[S:.*]]: tensor<8x1xf32>)
 tt.func private @rows(%x: tensor<8x64xf32>, %s: tensor<8x1xf32>) -> tensor<8x64xf32> {
-  // CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<8x1xf32>
-  // CHECK: %[[R:.*]] = arith.divf %[[ONE]], %[[S]] : tensor<8x1xf32>
+  // A quarter of both where the reciprocal would be subnormal.
+  // CHECK: %[[LARGE:.*]] = arith.cmpf ogt, %{{.*}}, %{{.*}} : tensor<8x1xf32>
+  // CHECK: %[[SCALE:.*]] = arith.select %[[LARGE]], %{{.*}}, %{{.*}} : tensor<8x1xi1>, tensor<8x1xf32>
+  // CHECK: %[[D:.*]] = arith.mulf %[[S]], %[[SCALE]]
+  // CHECK: %[[SCALES:.*]] = tt.broadcast %[[SCALE]]
+  // CHECK: %[[R:.*]] = arith.divf %{{.*}}, %[[D]] : tensor<8x1xf32>
   // CHECK: %[[B:.*]] = tt.broadcast %[[R]]
-  // CHECK: arith.mulf %[[X]], %[[B]]
+  // CHECK: %[[Y:.*]] = arith.mulf %[[X]], %[[SCALES]]
+  // CHECK: arith.mulf %[[Y]], %[[B]]
   %0 = tt.broadcast %s : tensor<8x1xf32> -> tensor<8x64xf32>
   %1 = arith.divf %x, %0 fastmath<afn> : tensor<8x64xf32>
   tt.return %1 : tensor<8x64xf32>
@@ -24,6 +29,56 @@ tt.func private @halves(%x: tensor<64xf16>, %s: f16) -> tensor<64xf16> {
   %0 = tt.splat %s : f16 -> tensor<64xf16>
   %1 = arith.divf %x, %0 fastmath<afn> : tensor<64xf16>
   tt.return %1 : tensor<64xf16>
+}
+
+// A sum of powers of what is below the greatest is at most their number.
+// CHECK-LABEL: @softmax
+tt.func private @softmax(%x: tensor<64xf32>) -> tensor<64xf32> {
+  // CHECK-NOT: arith.cmpf
+  // CHECK: %[[R:.*]] = arith.divf %{{.*}}, %{{.*}} : f32
+  // CHECK: %[[B:.*]] = tt.splat %[[R]]
+  // CHECK: arith.mulf %{{.*}}, %[[B]]
+  %m = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.maxnumf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<64xf32>) -> f32
+  %0 = tt.splat %m : f32 -> tensor<64xf32>
+  %1 = arith.subf %x, %0 : tensor<64xf32>
+  %e = math.exp %1 : tensor<64xf32>
+  %s = "tt.reduce"(%e) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<64xf32>) -> f32
+  %2 = tt.splat %s : f32 -> tensor<64xf32>
+  %3 = arith.divf %e, %2 fastmath<afn> : tensor<64xf32>
+  tt.return %3 : tensor<64xf32>
+}
+
+// The greatest of columns bounds no row, and without it nothing is known.
+// CHECK-LABEL: @other_axis
+tt.func private @other_axis(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // CHECK: arith.cmpf ogt
+  // CHECK: arith.divf
+  %m = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.maxnumf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<8x8xf32>) -> tensor<8xf32>
+  %0 = tt.expand_dims %m {axis = 1 : i32} : tensor<8xf32> -> tensor<8x1xf32>
+  %1 = tt.broadcast %0 : tensor<8x1xf32> -> tensor<8x8xf32>
+  %2 = arith.subf %x, %1 : tensor<8x8xf32>
+  %e = math.exp %2 : tensor<8x8xf32>
+  %s = "tt.reduce"(%e) <{axis = 1 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<8x8xf32>) -> tensor<8xf32>
+  %3 = tt.expand_dims %s {axis = 1 : i32} : tensor<8xf32> -> tensor<8x1xf32>
+  %4 = tt.broadcast %3 : tensor<8x1xf32> -> tensor<8x8xf32>
+  %5 = arith.divf %y, %4 fastmath<afn> : tensor<8x8xf32>
+  tt.return %5 : tensor<8x8xf32>
 }
 
 // What is exact, what has no product to save, and what shares nothing.
