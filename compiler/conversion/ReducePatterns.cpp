@@ -80,31 +80,46 @@ private:
     return true;
   }
 
+  /// What changes nothing in any number of the type.
+  static Value getNeutral(RegisterBuilder &builder, msl::SimdReduceKind kind, Type type) {
+    auto vector = cast<VectorType>(type);
+    return arith::ConstantOp::create(
+        builder, DenseElementsAttr::get(
+                     vector, Attribute(msl::getNeutralElement(kind, vector.getElementType()))));
+  }
+
+  static Value getInfinity(RegisterBuilder &builder, Type type, bool isNegative) {
+    auto vector = cast<VectorType>(type);
+    auto element = cast<FloatType>(vector.getElementType());
+    return arith::ConstantOp::create(
+        builder,
+        DenseElementsAttr::get(vector, APFloat::getInf(element.getFloatSemantics(), isNegative)));
+  }
+
+  /// A number as the threads have it that take part, and `neutral` in the others. Those need not
+  /// read what was exchanged.
+  static Value forThreads(RegisterBuilder &builder, Value value, Value takesPart, Value neutral) {
+    auto load = value.getDefiningOp<msl::LoadOp>();
+    if (!load || load.getBase().getType().getSpace() != msl::AddressSpace::Threadgroup ||
+        load.getMask() || !changesNoMemoryAfter(load, builder))
+      return arith::SelectOp::create(builder, takesPart, value, neutral);
+    auto type = cast<VectorType>(value.getType());
+    auto maskType = VectorType::get(type.getShape(), builder.getI1Type());
+    Value mask = msl::SplatOp::create(builder, maskType, takesPart);
+    return msl::LoadOp::create(builder, type, load.getBase(), load.getOffsets(), mask, neutral,
+                               Value(), load.getWidth(), load.getWidth(), load.getIsVolatile());
+  }
+
   /// Lanes that hold copies take part as well, with what changes nothing where a number may count
   /// only once. So do those whose result nobody asks for: they need not read the number.
   static Value reduceAllLanes(RegisterBuilder &builder, msl::SimdReduceKind kind, Value value,
                               uint32_t copies, bool isForFirstThread) {
     if (copies && (isForFirstThread || !msl::isIdempotent(kind))) {
-      auto type = cast<VectorType>(value.getType());
-      Value neutral = arith::ConstantOp::create(
-          builder, DenseElementsAttr::get(
-                       type, Attribute(msl::getNeutralElement(kind, type.getElementType()))));
       msl::ThreadSet threads{.laneMask = copies};
       if (isForFirstThread)
         threads.simdgroupMask = builder.getOwners(std::nullopt).simdgroupMask;
       Value takesPart = builder.isOneOf(threads);
-      auto load = value.getDefiningOp<msl::LoadOp>();
-      // Threads that do not take part need not read what was exchanged.
-      if (load && load.getBase().getType().getSpace() == msl::AddressSpace::Threadgroup &&
-          !load.getMask() && changesNoMemoryAfter(load, builder)) {
-        auto maskType = VectorType::get(type.getShape(), builder.getI1Type());
-        Value mask = msl::SplatOp::create(builder, maskType, takesPart);
-        value =
-            msl::LoadOp::create(builder, type, load.getBase(), load.getOffsets(), mask, neutral,
-                                Value(), load.getWidth(), load.getWidth(), load.getIsVolatile());
-        return msl::SimdReduceOp::create(builder, kind, value);
-      }
-      value = arith::SelectOp::create(builder, takesPart, value, neutral);
+      value = forThreads(builder, value, takesPart, getNeutral(builder, kind, value.getType()));
     }
     return msl::SimdReduceOp::create(builder, kind, value);
   }
@@ -148,31 +163,37 @@ private:
 
   /// The best key of all lanes, the first index that has it, and the number there.
   static SmallVector<Value> findAmongLanes(RegisterBuilder &builder, ttm::ReduceOp op,
-                                           ValueRange values) {
+                                           ValueRange values, uint32_t copies) {
     using Kind = msl::SimdReduceKind;
     ArgMinMax search = *ArgMinMax::get(op.getCombine().front());
-    auto [bits, key] = getKeys(builder, values[0], search);
-    Value index = values[1];
     Kind keyKind = search.isUnsigned ? search.isMax ? Kind::UMax : Kind::UMin
                    : search.isMax    ? Kind::Max
                                      : Kind::Min;
     Kind indexKind = search.isIndexUnsigned ? search.hasLowerIndex ? Kind::UMin : Kind::UMax
                      : search.hasLowerIndex ? Kind::Min
                                             : Kind::Max;
+    Value number = values[0], index = values[1];
+    Value none = getNeutral(builder, indexKind, index.getType());
+    if (copies && isForFirstThread(op)) {
+      // A worst number with the index that counts least changes nothing.
+      Value worst = search.isFloat ? getInfinity(builder, number.getType(), search.isMax)
+                                   : getNeutral(builder, keyKind, number.getType());
+      Value takesPart = builder.isOneOf(
+          {.laneMask = copies, .simdgroupMask = builder.getOwners(std::nullopt).simdgroupMask});
+      number = forThreads(builder, number, takesPart, worst);
+      index = forThreads(builder, index, takesPart, none);
+    }
+    auto [bits, key] = getKeys(builder, number, search);
     Value best = msl::SimdReduceOp::create(builder, keyKind, key);
     Value isBest = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, key, best);
-    auto type = cast<VectorType>(index.getType());
-    Value none = arith::ConstantOp::create(
-        builder, DenseElementsAttr::get(
-                     type, Attribute(msl::getNeutralElement(indexKind, type.getElementType()))));
     Value candidate = arith::SelectOp::create(builder, isBest, index, none);
     Value found = msl::SimdReduceOp::create(builder, indexKind, candidate);
     if (op.getResult(0).use_empty())
-      return {values[0], found};
+      return {number, found};
     // The number itself, which a key does not tell of a zero and of a NaN.
     Value isFound = arith::AndIOp::create(
         builder, isBest, arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, index, found));
-    Value number = msl::SimdReduceOp::create(
+    number = msl::SimdReduceOp::create(
         builder, Kind::Or,
         arith::SelectOp::create(builder, isFound, bits, builder.constant(bits.getType(), 0)));
     if (!search.isFloat)
@@ -194,7 +215,7 @@ private:
       if (auto kind = msl::getSimdReduceKind(getCommutativeCombiner(block)))
         return {reduceAllLanes(builder, *kind, values[0], copies, isForFirstThread(op))};
       if (canCompareKeys(op.getCombine().front()))
-        return findAmongLanes(builder, op, values);
+        return findAmongLanes(builder, op, values, copies);
     }
     SmallVector<unsigned> order = inOrder(layout.getLaneBases(), lanes);
     if (isCommutative(block))

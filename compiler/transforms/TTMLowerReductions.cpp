@@ -58,6 +58,8 @@ private:
   SmallVector<Value> values;
   /// The combination of the floats whose keys are combined now; null for other values.
   Operation *keyed = nullptr;
+  /// Whether the greatest of those floats is wanted, and not the least.
+  bool isMaxOfKeys() const { return isa<arith::MaxNumFOp, arith::MaximumFOp>(keyed); }
 };
 
 uint32_t ReductionLowering::bitsIn(InDim part) const {
@@ -110,9 +112,9 @@ void ReductionLowering::reduce(uint32_t bits) {
     Type key = builder.getI32Type();
     Block *block = builder.createBlock(&step.getCombine(), {}, {key, key}, {loc, loc});
     ValueRange both = block->getArguments();
-    bool isMax = isa<arith::MaxNumFOp, arith::MaximumFOp>(keyed);
-    Value better = isMax ? arith::MaxSIOp::create(builder, loc, both[0], both[1]).getResult()
-                         : arith::MinSIOp::create(builder, loc, both[0], both[1]).getResult();
+    Value better = isMaxOfKeys()
+                       ? arith::MaxSIOp::create(builder, loc, both[0], both[1]).getResult()
+                       : arith::MinSIOp::create(builder, loc, both[0], both[1]).getResult();
     YieldOp::create(builder, loc, better);
     return;
   }
@@ -175,9 +177,9 @@ void ReductionLowering::fromKeys() {
   Type element = keyed->getResult(0).getType();
   for (Value &value : values) {
     auto type = getTensorType(layout(), builder.getF32Type());
-    bool isMax = isa<arith::MaxNumFOp, arith::MaximumFOp>(keyed);
-    Location where =
-        nameOf(loc).empty() ? named(builder.getContext(), isMax ? "max" : "min") : Location(loc);
+    Location where = nameOf(loc).empty()
+                         ? named(builder.getContext(), isMaxOfKeys() ? "max" : "min")
+                         : Location(loc);
     value = tt::BitcastOp::create(builder, where, type, exchangeOrder(builder, where, value));
     if (element != type.getElementType())
       value = arith::TruncFOp::create(builder, loc, getTensorType(layout(), element), value);
