@@ -184,8 +184,11 @@ LogicalResult TypeExplicator::convertQuotient(Operation *op) {
   bool through = !getElementTypeOrSelf(type).isF32();
   Type computed = through ? withElement(type, builder.getF32Type()) : type;
   // Metal's bound ends at a divisor of 2^126, whose reciprocal is the smallest that is not
-  // subnormal. No half is as large, and a quotient that would be subnormal may be 0.
-  bool isInBounds = getElementTypeOrSelf(type).isF16() || isAtMostOne(left);
+  // subnormal. No half is as large, what tt-reciprocals has marked neither, and a quotient that
+  // would be subnormal may be 0.
+  auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr().getValue();
+  bool isInBounds = getElementTypeOrSelf(type).isF16() || isAtMostOne(left) ||
+                    bitEnumContainsAll(flags, arith::FastMathFlags::arcp);
   SmallVector<Value> arguments;
   for (Value operand : {left, right})
     arguments.push_back(toType(computed, through ? getFloat(operand) : getNumber(operand)));

@@ -22,6 +22,7 @@ void buildMSLLoopsPipeline(OpPassManager &manager) {
   addVerified(manager, createMSLLowerChunks());
   addCanonicalizer(manager);
   manager.addPass(createCSEPass());
+  addVerified(manager, createMSLFuseReductions());
 }
 
 void registerMSLLoopsPipeline() {

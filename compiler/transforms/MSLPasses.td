@@ -547,6 +547,24 @@ def MSLFormLoops : Pass<"msl-form-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def MSLFuseReductions : Pass<"msl-fuse-reductions", "::mlir::ModuleOp"> {
+  let summary = "Makes math.fma of a reduction's sums of products";
+  let description = [{
+    `tt-fuse-multiply-add` has marked sums of reductions `contract` where `enable_fp_fusion` allows it. The product that such a sum
+    adds stands beside it only when the reduction is a loop.
+
+    ```mlir
+    %0 = arith.mulf %x, %y : vector<4xf32>
+    %1 = arith.addf %sum, %0 fastmath<contract> : vector<4xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = math.fma %x, %y, %sum : vector<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def MSLLowerChunks : Pass<"msl-lower-chunks", "::mlir::ModuleOp"> {
   let summary = "Computes the chunks of tiles that are asked for";
   let description = [{

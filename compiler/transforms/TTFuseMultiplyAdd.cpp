@@ -83,8 +83,15 @@ struct TTFuseMultiplyAddPass : impl::TTFuseMultiplyAddBase<TTFuseMultiplyAddPass
       if (isa<arith::AddFOp, arith::SubFOp>(op))
         sums.push_back(op);
     });
-    for (Operation *sum : sums)
+    for (Operation *sum : sums) {
+      // What a reduction adds stands outside of its region.
+      if (isa<tt::ReduceOp>(sum->getParentOp())) {
+        if (auto add = dyn_cast<arith::AddFOp>(sum))
+          add.setFastmath(add.getFastmath() | arith::FastMathFlags::contract);
+        continue;
+      }
       fuse(sum);
+    }
   }
 };
 

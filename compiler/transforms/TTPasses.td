@@ -363,7 +363,8 @@ def TTFuseMultiplyAdd : Pass<"tt-fuse-multiply-add", "::mlir::ModuleOp"> {
     %1 = math.fma %0, %b, %c : tensor<64xf32>
     ```
     Where both operands of a sum are products, the first one is fused. Only float32 and float16 are fused: bfloat16 has no fma that
-    rounds once in Metal, and that of float64 costs more than the two operations.
+    rounds once in Metal, and that of float64 costs more than the two operations. Sums of reductions are marked `contract`, and
+    `msl-fuse-reductions` fuses them with what they add.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
@@ -400,6 +401,9 @@ def TTReciprocals : Pass<"tt-reciprocals", "::mlir::ModuleOp"> {
     %2 = arith.mulf %x, %1 : tensor<8x64xf32>
     ```
     float16 and bfloat16 are multiplied as float32, and rounded once.
+
+    A reciprocal of more than 2^126 is subnormal. Where the divisor may be as large, a quarter of `%x` is divided by a quarter of
+    `%s`. Where it cannot, quotients that share no divisor are marked `arcp`: they need no such scale in the text either.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

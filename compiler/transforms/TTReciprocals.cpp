@@ -145,6 +145,10 @@ TypedAttr splat(Type type, double value) {
 void multiply(arith::DivFOp quotient) {
   if (!bitEnumContainsAll(quotient.getFastmath(), arith::FastMathFlags::afn))
     return;
+  // The fast quotient of two numbers is in bounds as it is.
+  bool isBounded = getBound(quotient.getRhs()) <= 0x1p125;
+  if (isBounded)
+    quotient.setFastmath(quotient.getFastmath() | arith::FastMathFlags::arcp);
   Value divisor = repeated(quotient.getRhs());
   // 1 / s has no product that a reciprocal would save.
   Attribute attr;
@@ -174,7 +178,7 @@ void multiply(arith::DivFOp quotient) {
   // The reciprocal of a divisor above 2^126 is subnormal, which a device may take as 0: a quarter
   // of the number is divided by a quarter of the divisor then. Both are exact.
   Value scale;
-  if (!(getBound(quotient.getRhs()) <= 0x1p125)) {
+  if (!isBounded) {
     Value isLarge =
         arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT,
                               math::AbsFOp::create(builder, loc, divisor), constant(0x1p126));
