@@ -1,43 +1,33 @@
 """What the compiler's choice of SIMD-groups and stages costs beside every other choice, by counts and occupancy.
 
-python benchmarks/thread_choice.py [--only WORDS] [--limit 1.1] [--json FILE] [--markdown FILE]
+    PYTHONPATH=python:. python -m benchmarks.thread_choice [--only WORDS] [--limit 1.1] [--json FILE] [--markdown FILE]
 
 Each kernel is launched on the host device with num_warps 1 to 32 and num_stages 1 and 2, and with neither. The cost of
 a launch is a number of cycles of one core for one program, which docs/threads.md defines. Registers and threads in
-flight are those of Mesa's compiler for Apple's G13 if TRITON_METAL_AGX names the program that asks it, else the host
-device's estimate. Kernels in the project: those of thread_choice_kernels.py and of the demo.
+flight are those of Mesa's compiler for Apple's G13 where benchmarks/agx has been built (`make agx`), else the host
+device's estimate. The kernels are those of thread_choice_kernels.py, of the examples, and of thread_choice_held_out.py,
+to which the compiler's model was not fitted.
 """
 
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
 import functools
-import hashlib
 import json
 import math
-import os
-import subprocess
 import sys
-import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import triton_metal as triton
-
-import thread_choice_kernels
+from benchmarks import thread_choice_held_out, thread_choice_kernels
+from benchmarks.agx import AgxError, available, measure
+from benchmarks.agx.report import threads_in_flight
 
 WARPS = (1, 2, 4, 8, 16, 32)
 STAGES = (1, 2)
 
-#: Threads that a G13 core holds by the 16-bit registers of each: (registers, threads).
-OCCUPANCY = (
-    (104, 1024), (112, 896), (128, 832), (136, 768), (144, 704), (160, 640), (184, 576),
-    (208, 512), (232, 448), (256, 384),
-)  # fmt: skip
-#: Bytes of threadgroup memory of a core.
-CORE_BYTES = 60 * 1024
 #: SIMD-groups of which a core issues an instruction in each cycle.
 SCHEDULERS = 4
 #: Programs that a launch is assumed to have for each core at a time.
@@ -80,44 +70,20 @@ class Figure:
     cost: float = math.inf
 
 
-def threads_of(registers: float) -> int:
-    """The threads that a core holds by a thread's 32-bit registers."""
-    return next((threads for most, threads in OCCUPANCY if 2 * registers <= most), 384)
-
-
 def estimated(figure: Figure, registers: int) -> Machine:
     """The host device's estimate of a text."""
-    width = figure.warps * 32
-    groups = threads_of(registers) // width
-    if figure.threadgroup_bytes:
-        groups = min(groups, CORE_BYTES // figure.threadgroup_bytes)
-    return Machine(registers, groups * width, 0)
+    threads = threads_in_flight(registers, figure.threadgroup_bytes, figure.warps * 32)
+    return Machine(registers, threads, 0)
 
 
 @functools.cache
 def judged(text: str) -> Machine | None:
-    """What the program that TRITON_METAL_AGX names says of a text; None where it says nothing."""
-    cache = os.environ.get("TRITON_METAL_AGX_CACHE")
-    kept = Path(cache) / f"{hashlib.sha256(text.encode()).hexdigest()}.json" if cache else None
-    if kept is not None and kept.is_file():
-        return Machine(**json.loads(kept.read_text()))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "kernel.metal"
-        path.write_text(text)
-        command = [*os.environ["TRITON_METAL_AGX"].split(), "--json", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode and "Mesa" not in done.stderr:
-        return None  # a text that it has no words for
-    if done.returncode:
-        # It gives up where it cannot even spill what a thread holds.
-        machine = Machine(math.inf, 0, 0)
-    else:
-        record = json.loads(done.stdout)
-        spills = record["spills"] + record["fills"]
-        machine = Machine(record["registers_32"], record["in_flight"], spills)
-    if kept is not None:
-        kept.write_text(json.dumps(asdict(machine)))
-    return machine
+    """What benchmarks/agx says of a text; None where it refuses it."""
+    try:
+        stats = measure(text)
+    except AgxError:
+        return None
+    return Machine(stats.registers, stats.in_flight, stats.spills + stats.fills)
 
 
 def launched(case: Any, options: dict[str, int]) -> tuple[Figure, int] | None:
@@ -163,24 +129,20 @@ def price(figure: Figure) -> None:
     figure.cost = issue / SCHEDULERS + alone / programs
 
 
-def figures(case: Any, pool: concurrent.futures.Executor) -> tuple[Figure, list[Figure]]:
-    """The compiler's choice and all others."""
+def figures(case: Any, judge: bool) -> tuple[Figure, list[Figure], int]:
+    """The compiler's choice, all others, and how many the judge refused: their registers are estimated."""
     options = [{}] + [{"num_warps": w, "num_stages": s} for w in WARPS for s in STAGES]
     found = [launched(case, chosen) for chosen in options]
     if found[0] is None:
         raise RuntimeError(f"{case.name} cannot be launched without options")
     known = [one for one in found if one is not None]
-    if os.environ.get("TRITON_METAL_AGX"):
-        texts = dict.fromkeys(figure.text for figure, _ in known)
-        machines = dict(zip(texts, pool.map(judged, texts), strict=True))
-        for figure, registers in known:
-            figure.machine = machines[figure.text] or estimated(figure, registers)
-    else:
-        for figure, registers in known:
-            figure.machine = estimated(figure, registers)
-    for figure, _ in known:
+    refused = 0
+    for figure, registers in known:
+        machine = judged(figure.text) if judge else None
+        refused += judge and machine is None
+        figure.machine = machine or estimated(figure, registers)
         price(figure)
-    return known[0][0], [figure for figure, _ in known[1:]]
+    return known[0][0], [figure for figure, _ in known[1:]], refused
 
 
 def words(figure: Figure) -> str:
@@ -195,40 +157,53 @@ def words(figure: Figure) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="the cases whose names contain this")
+    parser.add_argument("--part", choices=("fitted", "held out"), help="the cases of this part")
     parser.add_argument("--limit", type=float, help="fail if a choice costs more, over the best")
     parser.add_argument("--json", type=Path, help="write all figures here")
     parser.add_argument("--markdown", type=Path, help="write the table here")
     parser.add_argument("--all", action="store_true", help="print the whole grid of each case")
     arguments = parser.parse_args()
-    rows: list[tuple[str, Figure, Figure]] = []
+    judge = available() is None
+    if not judge:
+        print(f"registers are the host device's estimate: {available()}", file=sys.stderr)
+    parts = {"fitted": thread_choice_kernels.cases(), "held out": thread_choice_held_out.cases()}
+    tables: dict[str, list[Row]] = {part: [] for part in parts}
     record: dict[str, Any] = {}
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for case in thread_choice_kernels.cases():
-            if arguments.only and arguments.only not in case.name:
+    for part, cases in parts.items():
+        for case in cases:
+            if (arguments.only and arguments.only not in case.name) or (
+                arguments.part and arguments.part != part
+            ):
                 continue
-            ours, grid = figures(case, pool)
+            ours, grid, refused = figures(case, judge)
             best = min(grid, key=lambda figure: figure.cost)
-            rows.append((case.name, ours, best))
+            tables[part].append((case.name, ours, best))
             record[case.name] = [asdict(figure) | {"text": ""} for figure in [ours, *grid]]
+            note = f" ({refused} not measured)" if refused else ""
             ratio = ours.cost / best.cost
-            print(f"{ratio:5.2f}  {case.name:28} {words(ours)}; best {words(best)}", flush=True)
+            print(
+                f"{ratio:5.2f}  {case.name:28} {words(ours)}; best {words(best)}{note}", flush=True
+            )
             if arguments.all:
                 for figure in grid:
-                    print(
-                        f"         {words(figure)}  issue {figure.issue:.0f} lines {figure.device_lines:.0f} barriers {figure.barriers:.0f}"
-                    )
+                    counts = f"issue {figure.issue:.0f} lines {figure.device_lines:.0f} barriers {figure.barriers:.0f}"
+                    print(f"         {words(figure)}  {counts}")
     if arguments.json:
         arguments.json.write_text(json.dumps(record) + "\n")
     if arguments.markdown:
-        arguments.markdown.write_text(table(rows))
-    over = [
-        name for name, ours, best in rows if ours.cost > (arguments.limit or math.inf) * best.cost
-    ]
+        arguments.markdown.write_text("\n".join(table(rows) for rows in tables.values() if rows))
+    limit = arguments.limit or math.inf
+    rows = [row for part in tables.values() for row in part]
+    over = [name for name, ours, best in rows if ours.cost > limit * best.cost]
     if over:
-        sys.exit(f"over {arguments.limit:g} of the best: " + ", ".join(over))
+        sys.exit(f"over {limit:g} of the best: " + ", ".join(over))
 
 
-def table(rows: list[tuple[str, Figure, Figure]]) -> str:
+#: A case, the choice, and the best of the grid.
+Row = tuple[str, Figure, Figure]
+
+
+def table(rows: list[Row]) -> str:
     """The rows as Markdown."""
     lines = [
         "| kernel | chosen: warps, stages | registers | in flight | best of the grid | chosen ÷ best |",

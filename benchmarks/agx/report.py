@@ -12,6 +12,12 @@ ASSUMED_TRIPS = 16
 #: Threadgroup memory of a core, in bytes.
 CORE_THREADGROUP_BYTES = 60 * 1024
 
+#: Threads that a core holds by the 16-bit registers of each: (registers, threads).
+OCCUPANCY = (
+    (104, 1024), (112, 896), (128, 832), (136, 768), (144, 704), (160, 640), (184, 576),
+    (208, 512), (232, 448), (256, 384),
+)  # fmt: skip
+
 #: The kinds of instructions of a mix, and the names that belong to them. All others are "integer".
 KINDS = {
     "multiply": r"matrix_multiply_add",
@@ -98,6 +104,15 @@ class Stats:
         innermost = [loop for loop in self.loops if loop.innermost]
         key = lambda loop: (loop.mix.get("multiply", 0), loop.cycles * loop.weight)  # noqa: E731
         return max(innermost, key=key, default=None)
+
+
+def threads_in_flight(registers: float, threadgroup_bytes: int, threads: int) -> int:
+    """The threads of whole threadgroups of `threads` that a core holds, by their 32-bit registers and bytes."""
+    held = next((held for most, held in OCCUPANCY if 2 * registers <= most), OCCUPANCY[-1][1])
+    groups = held // threads
+    if threadgroup_bytes:
+        groups = min(groups, CORE_THREADGROUP_BYTES // threadgroup_bytes)
+    return groups * threads
 
 
 class ReportError(ValueError):

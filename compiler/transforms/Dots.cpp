@@ -51,6 +51,27 @@ bool areColumnsFastest(const LinearLayout &layout) {
   return false;
 }
 
+std::pair<unsigned, unsigned> tileSimdgroups(ArrayRef<int64_t> shape, msl::FragmentShape fragment,
+                                             unsigned numSimdgroups, DotSplit split) {
+  unsigned rows = 1, columns = 1;
+  while (rows * columns < numSimdgroups) {
+    bool moreRows = 2 * rows * fragment.rows <= shape[0];
+    bool moreColumns = 2 * columns * fragment.columns <= shape[1];
+    if (split == DotSplit::Rows)
+      moreColumns &= !moreRows;
+    else if (split == DotSplit::Columns)
+      moreRows &= !moreColumns;
+    if (!moreRows && !moreColumns)
+      break;
+    // The longer side of what one SIMD-group has is halved, the rows first.
+    if (moreRows && (!moreColumns || shape[0] / rows >= shape[1] / columns))
+      rows *= 2;
+    else
+      columns *= 2;
+  }
+  return {rows, columns};
+}
+
 ttm::TileType getOperandTile(ArrayRef<int64_t> shape, Type element) {
   return ttm::TileType::get(element.getContext(), shape, element,
                             16 / msl::getElementBytes(element), /*slots=*/1);

@@ -36,6 +36,14 @@ inline bool isRelaxed(tt::DotOp dot) {
 /// Whether a thread, or else its neighbour, holds the next element of a column and not of a row.
 bool areColumnsFastest(const LinearLayout &layout);
 
+/// How SIMD-groups share a dot's result: as squares, or whole rows (columns) each while they last.
+enum class DotSplit { Square, Rows, Columns };
+
+/// How many SIMD-groups lie along rows and columns of a result, each with a fragment at least.
+std::pair<unsigned, unsigned> tileSimdgroups(llvm::ArrayRef<int64_t> shape,
+                                             msl::FragmentShape fragment, unsigned numSimdgroups,
+                                             DotSplit split);
+
 /// Threadgroup memory for an operand of this shape. 16 bytes of padding put neighbouring rows into
 /// different banks.
 ttm::TileType getOperandTile(llvm::ArrayRef<int64_t> shape, mlir::Type element);

@@ -56,8 +56,6 @@ LinearLayout getBlockLayout(ArrayRef<int64_t> shape, unsigned numSimdgroups) {
   return LinearLayout::blocked(shape, perThread, order, numSimdgroups);
 }
 
-enum class Split { Square, Rows, Columns };
-
 /// How many SIMD-groups along the batch of a dot. Each has products of its own, and operands of all
 /// of them are in threadgroup memory at a time.
 unsigned tileBatch(tt::DotOp dot, msl::MatrixShape instruction, unsigned numSimdgroups,
@@ -76,28 +74,6 @@ unsigned tileBatch(tt::DotOp dot, msl::MatrixShape instruction, unsigned numSimd
   while (2 * batch <= numSimdgroups && 2 * batch <= shape[0] && fits(2 * batch))
     batch *= 2;
   return batch;
-}
-
-/// How many SIMD-groups along rows and columns, each with a fragment at least.
-std::pair<unsigned, unsigned> tile(ArrayRef<int64_t> shape, msl::FragmentShape fragment,
-                                   unsigned numSimdgroups, Split split) {
-  unsigned rows = 1, columns = 1;
-  while (rows * columns < numSimdgroups) {
-    bool moreRows = 2 * rows * fragment.rows <= shape[0];
-    bool moreColumns = 2 * columns * fragment.columns <= shape[1];
-    if (split == Split::Rows)
-      moreColumns &= !moreRows;
-    else if (split == Split::Columns)
-      moreRows &= !moreColumns;
-    if (!moreRows && !moreColumns)
-      break;
-    // The longer side of what one SIMD-group has is halved, the rows first.
-    if (moreRows && (!moreColumns || shape[0] / rows >= shape[1] / columns))
-      rows *= 2;
-    else
-      columns *= 2;
-  }
-  return {rows, columns};
 }
 
 /// Whether an operand's next element in memory is that of its column and not of its row. The layout
@@ -142,14 +118,14 @@ struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayou
     });
     // A chain of dots is split one way: the consumer's accumulator then has the producer's rows
     // (columns) in the same SIMD-groups, and factors of a row need not move between them.
-    DenseMap<Operation *, Split> splits;
+    DenseMap<Operation *, DotSplit> splits;
     for (tt::DotOp dot : dots) {
       DotUses uses;
       SetVector<tt::DotOp> consumers;
       findDotUses(dot.getResult(), uses, consumers);
       if (!uses.asA && !uses.asB)
         continue;
-      Split split = uses.asA ? Split::Rows : Split::Columns;
+      DotSplit split = uses.asA ? DotSplit::Rows : DotSplit::Columns;
       splits.try_emplace(dot, split);
       for (tt::DotOp consumer : consumers)
         splits.try_emplace(consumer, split);
@@ -165,8 +141,8 @@ struct TTMAssignDotLayoutsPass : impl::TTMAssignDotLayoutsBase<TTMAssignDotLayou
       auto it = splits.find(dot);
       unsigned batch = tileBatch(dot, instruction, numSimdgroups, budget);
       auto [rows, columns] =
-          tile(shape.take_back(2), instruction.getAccumulator(), numSimdgroups / batch,
-               it == splits.end() ? Split::Square : it->second);
+          tileSimdgroups(shape.take_back(2), instruction.getAccumulator(), numSimdgroups / batch,
+                         it == splits.end() ? DotSplit::Square : it->second);
       unsigned simdgroups[] = {batch, rows, columns};
       setAccumulatorLayout(dot, LinearLayout::simdgroupMatrix(
                                     shape, instruction,

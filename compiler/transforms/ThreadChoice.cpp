@@ -34,9 +34,10 @@ static constexpr double kLineWait = 40;
 static constexpr double kMultiply = 16;
 /// Registers that every kernel needs: addresses, indices and what is on its way.
 static constexpr int64_t kBaseRegisters = 14;
-/// Registers of arrays that a thread holds from one loop over its elements to another. Beyond this
-/// many they have been seen to be spilled.
-static constexpr int64_t kHeldRegisters = 24;
+/// Registers of a vector that is on its way to memory or from there: its numbers.
+static constexpr double kVectorRegisters = 4;
+/// Registers of an access that waits beside its numbers: its address, and whether it is made.
+static constexpr double kAccessRegisters = 3;
 /// Transpositions of smaller tiles go through registers and memory as they are.
 static constexpr int64_t kDirectBytes = 8192;
 /// Of costs that differ by less the model knows nothing.
@@ -44,22 +45,32 @@ static constexpr double kTie = 1.05;
 /// Steps of a loop whose bounds are not known.
 static constexpr double kUnknownSteps = 8;
 
+/// Registers of a thread, of 32 bits, and the threads for which a core has as many.
+static constexpr std::pair<int64_t, int64_t> kOccupancy[] = {
+    {52, 1024}, {56, 896}, {64, 832},  {68, 768},  {72, 704},
+    {80, 640},  {92, 576}, {104, 512}, {116, 448}, {128, 384}};
+
 int64_t getThreadsInFlight(int64_t registers) {
-  // Pairs of 16-bit registers, and the threads for which a core has as many.
-  static constexpr std::pair<int64_t, int64_t> table[] = {
-      {52, 1024}, {56, 896}, {64, 832},  {68, 768},  {72, 704},
-      {80, 640},  {92, 576}, {104, 512}, {116, 448}, {128, 384}};
-  for (auto [most, threads] : table)
+  for (auto [most, threads] : kOccupancy)
     if (registers <= most)
       return threads;
-  return table[std::size(table) - 1].second;
+  return kOccupancy[std::size(kOccupancy) - 1].second;
+}
+
+int64_t getRegisterLimit(int64_t threads) {
+  for (auto [most, held] : llvm::reverse(kOccupancy))
+    if (threads <= held)
+      return most;
+  return kOccupancy[0].first;
 }
 
 std::string ThreadChoice::describe() const {
   return llvm::formatv("{0} SIMD-groups, {1} stages: about {2} registers, {3} bytes of threadgroup "
-                       "memory, {4} threads in flight, {5} cycles a program",
+                       "memory, {4} threads in flight, {5} instructions, {6} lines, {7} barriers, "
+                       "{8} cycles a program",
                        warps, stages, registers, threadgroupBytes, inFlight,
-                       static_cast<int64_t>(std::llround(cost)))
+                       std::llround(instructions), std::llround(lines), std::llround(barriers),
+                       std::llround(cost))
       .str();
 }
 
@@ -116,6 +127,8 @@ struct Work {
   /// tiles it has.
   int64_t axis = 1, values = 1;
   bool alongLast = true;
+  /// Of an access: the neighbours that lie side by side and aligned.
+  int64_t width = 1;
   /// Of a dot: batch, m, n, k, the bytes of its operands, and whether A and B are staged at each
   /// step of a loop.
   int64_t batch = 1, m = 0, n = 0, k = 0, bytesA = 0, bytesB = 0;
@@ -134,7 +147,7 @@ struct Held {
 
 class Summary {
 public:
-  Summary(FuncOp kernel, const Budget &budget) : budget(budget) {
+  Summary(FuncOp kernel, const Budget &budget) : budget(budget), axes(kernel) {
     for (Block &block : kernel.getBody())
       visit(block, 1, nullptr);
     finish();
@@ -160,7 +173,11 @@ private:
   bool isLoaded(Value value, Operation *loop) const;
   bool isInvariant(Value value, Operation *loop) const;
 
+  /// Neighbours that an access through these pointers takes at a time, at most.
+  int64_t getWidth(Value pointers) const;
+
   const Budget &budget;
+  AxisInfoAnalysis axes;
   std::vector<Work> works;
   std::vector<Held> held;
   DenseMap<Value, std::pair<unsigned, unsigned>> lives;
@@ -224,6 +241,14 @@ bool Summary::isInvariant(Value value, Operation *loop) const {
   return !loop->isAncestor(owner);
 }
 
+int64_t Summary::getWidth(Value pointers) const {
+  int64_t width = 1;
+  if (auto type = dyn_cast<RankedTensorType>(pointers.getType()))
+    for (unsigned dim = 0; dim < type.getRank(); ++dim)
+      width = std::max(width, axes.getAccessWidth(pointers, dim));
+  return width;
+}
+
 void Summary::define(Value value) {
   if (isa<RankedTensorType>(value.getType())) {
     tiles = true;
@@ -262,10 +287,12 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
   auto part = [&] { ++phase; };
 
   if (auto load = dyn_cast<LoadOp>(op)) {
+    work.width = getWidth(load.getPtr());
     if (tensor)
       add(Kind::Memory);
   } else if (auto store = dyn_cast<StoreOp>(op)) {
     work.tile = Tile::of(store.getValue().getType());
+    work.width = getWidth(store.getPtr());
     if (isa<RankedTensorType>(store.getValue().getType()))
       add(Kind::Memory);
   } else if (isa<ReduceOp, ScanOp>(op)) {
@@ -392,21 +419,11 @@ struct Spread {
   }
 };
 
-/// How many SIMD-groups lie along the rows and columns of a dot's result.
-std::pair<int64_t, int64_t> tileDot(int64_t m, int64_t n, int64_t warps, bool rowsOnly) {
-  int64_t rows = 1, columns = 1;
-  while (rows * columns < warps) {
-    bool moreRows = rows * 16 <= m, moreColumns = columns * 16 <= n;
-    if (rowsOnly)
-      moreColumns &= !moreRows;
-    if (!moreRows && !moreColumns)
-      break;
-    if (moreRows && (!moreColumns || m / rows >= n / columns))
-      rows *= 2;
-    else
-      columns *= 2;
-  }
-  return {rows, columns};
+/// How many SIMD-groups lie along the rows and columns of a dot's result: of simdgroup matrices,
+/// which the model knows.
+std::pair<unsigned, unsigned> tileDot(int64_t m, int64_t n, int64_t warps, bool rowsOnly) {
+  return tileSimdgroups({m, n}, {8, 8}, static_cast<unsigned>(warps),
+                        rowsOnly ? DotSplit::Rows : DotSplit::Square);
 }
 
 ThreadChoice Summary::evaluate(int warps, int stages) const {
@@ -424,7 +441,10 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       issue += all * work.each;
       break;
     case Kind::Memory: {
-      int64_t vector = work.tile.vector(warps);
+      int64_t vector = std::min(work.tile.perThread(warps), work.width);
+      // Numbers that do not lie side by side are asked for one by one, each with a place of its
+      // own.
+      working = std::max(working, vector > 1 ? kVectorRegisters : each);
       issue += all / double(vector) * 3;
       double perAccess = std::max<double>(1, double(vector * work.tile.bytes) / 4);
       lines += all / double(vector) * perAccess;
@@ -454,7 +474,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
           std::max<double>(1, double(spread.perThread) /
                                   std::max<double>(1, double(work.axis) / double(lanes * groups)));
       double values = double(work.values), combine = work.each + values;
-      double one = (double(spread.perThread) - results) * combine;
+      double one = (double(spread.perThread) - results) * work.each;
       one += results * std::log2(double(lanes)) * combine * 1.5;
       if (work.kind == Kind::Scan)
         one += double(spread.perThread) * combine;
@@ -464,7 +484,9 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       else if (results > 1)
         working = std::max(working, 0.8 * double(spread.perThread));
       if (groups > 1) {
-        one += 8 + results * (4 * values + double(groups) * (work.each + 2 * values));
+        // Results that lie side by side are read as vectors.
+        double vector = work.alongLast ? 1 : std::min(results, double(work.tile.vector(warps)));
+        one += 8 + results * (2 * values + double(groups) * (work.each + values / vector));
         barriers += (work.kind == Kind::Scan ? 2 : 1) * work.times;
         int64_t count = std::max<int64_t>(1, work.tile.elements / work.axis);
         partialBytes = std::max(partialBytes, count * groups * work.tile.bytes * work.values);
@@ -485,38 +507,45 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       double fragments = double(work.batch * (work.m / 8) * (work.n / 8)) / double(rows * columns);
       double steps = std::max<double>(1, double(work.k) / 8);
       double own = std::max(1.0, fragments) * steps;
-      double loads = (work.registersA ? 0 : double(work.m) / (8.0 * double(rows))) +
-                     double(work.n) / (8.0 * double(columns));
+      double loadsA = work.registersA ? 0 : double(work.m) / (8.0 * double(rows));
+      double loadsB = double(work.n) / (8.0 * double(columns)), loads = loadsA + loadsB;
       double groups = double(rows * columns) * copies;
       issue += groups * work.times * (own * (kMultiply + 1) + loads * steps * 3);
-      int64_t a = work.registersA ? 0 : work.batch * work.m * work.k * work.bytesA;
-      int64_t b = work.batch * work.n * work.k * work.bytesB;
+      // Rows in threadgroup memory have 16 bytes of padding.
+      int64_t rowsA = work.registersA ? 0 : work.batch * work.m, rowsB = work.batch * work.k;
+      int64_t a = rowsA * work.k * work.bytesA, b = rowsB * work.n * work.bytesB;
+      int64_t paddedA = a + 16 * rowsA, paddedB = b + 16 * rowsB;
       // An operand that stays is staged once; the others in each step, through registers.
       double moved =
           (work.invariantA ? 0 : double(a)) / double(work.bytesA) + double(b) / double(work.bytesB);
       issue += moved / 32 * 0.75 * work.times + 8.0 * warps * work.times;
-      dotBytes += a + b;
+      dotBytes += paddedA + paddedB;
       bool isStaged = work.loop && (work.loadsA || work.loadsB);
       if (isStaged && stages > 1) {
-        stagedBytes += (work.loadsA ? a : 0) + (work.loadsB ? b : 0);
+        stagedBytes += (work.loadsA ? paddedA : 0) + (work.loadsB ? paddedB : 0);
         barriers += work.times;
         issue += 30.0 * warps * work.times;
         // What the next step needs waits in registers while this one multiplies.
-        double next = double((work.loadsA ? a : 0) + (work.loadsB ? b : 0)) / (128.0 * warps);
-        waiting += next;
+        double next = double((work.loadsA ? a : 0) + (work.loadsB ? b : 0)) / (512.0 * warps);
+        waiting += next * (kVectorRegisters + kAccessRegisters);
         stagedLines += double((work.loadsA ? a : 0) + (work.loadsB ? b : 0)) / 128 * work.times;
       } else {
         barriers += (isStaged ? 2 : 1) * work.times;
-        waiting = std::max(waiting, double(a + b) / (128.0 * warps) / 2);
+        // All of a step's operands are on their way before the first is written.
+        double vectors = double(a + b) / (512.0 * warps);
+        waiting = std::max(waiting, vectors * (kVectorRegisters + kAccessRegisters));
       }
-      working = std::max(working, loads + 8);
+      // Two numbers of each fragment in a lane, of one step along K.
+      double fragmentRegisters =
+          loadsA * double(work.bytesA) / 2 + loadsB * double(work.bytesB) / 2;
+      working = std::max(working, fragmentRegisters + 8);
       break;
     }
     }
   }
 
   // The most that waits at a time.
-  double most = 0, arrays = 0;
+  double most = 0;
   for (unsigned at = 0; at <= phase; ++at) {
     double sum = 0, other = 0;
     for (const Held &tile : held) {
@@ -532,16 +561,17 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       }
     }
     most = std::max(most, sum + other);
-    arrays = std::max(arrays, other);
   }
   choice.registers = kBaseRegisters + int64_t(std::ceil(most + working + waiting));
   choice.threadgroupBytes = std::max(dotBytes + stagedBytes, partialBytes);
   // What does not fit is split by later passes.
   choice.threadgroupBytes = std::min(choice.threadgroupBytes, budget.getThreadgroupBytes());
 
-  double spilled = std::max(0.0, arrays - kHeldRegisters) +
-                   std::max<double>(0, double(choice.registers - budget.getRegisters()));
+  // A thread gets no more registers than let a core hold one threadgroup.
+  int64_t limit = std::min(budget.getRegisters(), getRegisterLimit(32 * warps));
+  double spilled = std::max<double>(0, double(choice.registers - limit));
   issue += 50 * spilled * warps;
+  choice.registers = std::min(choice.registers, limit);
   int64_t groups = getThreadsInFlight(choice.registers) / (32 * warps);
   if (choice.threadgroupBytes)
     groups = std::min(groups, kCoreBytes / choice.threadgroupBytes);
@@ -550,6 +580,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
   double alone = kDependent * issue, waits = kLineWait * lines;
   double hidden = std::min(alone, kLineWait * stagedLines);
   double span = (alone + waits - hidden) / warps + barriers * (30 + 2.0 * warps);
+  choice.instructions = issue, choice.lines = lines, choice.barriers = barriers;
   choice.cost = issue / kSchedulers + span / double(std::min(groups, kPrograms));
   return choice;
 }

@@ -19,6 +19,8 @@ struct ThreadChoice {
   int64_t threadgroupBytes = 0;
   /// Threads of such threadgroups that a core holds.
   int64_t inFlight = 0;
+  /// Of one program: instructions of all SIMD-groups, lines of device memory, barriers.
+  double instructions = 0, lines = 0, barriers = 0;
   /// Cycles of a core for one program.
   double cost = 0;
 
@@ -28,6 +30,9 @@ struct ThreadChoice {
 
 /// Threads that a core of Apple's G13 holds if each has so many 32-bit registers.
 int64_t getThreadsInFlight(int64_t registers);
+
+/// The 32-bit registers that each thread of a threadgroup of so many threads can have.
+int64_t getRegisterLimit(int64_t threads);
 
 /// The choice for a kernel without calls: the cheapest by the model; of nearly equal ones that
 /// which is nearest to four SIMD-groups and one stage. `warps` and `stages` are what is given; 0
