@@ -8,6 +8,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -173,8 +174,8 @@ private:
   bool isLoaded(Value value, Operation *loop) const;
   bool isInvariant(Value value, Operation *loop) const;
 
-  /// Neighbours that an access through these pointers takes at a time, at most.
-  int64_t getWidth(Value pointers) const;
+  /// How an access through these pointers lies: along the dimension whose neighbours do.
+  void setAccess(Work &work, Value pointers) const;
 
   const Budget &budget;
   AxisInfoAnalysis axes;
@@ -220,15 +221,17 @@ double costOf(Operation *op) {
 
 bool Summary::isLoaded(Value value, Operation *loop) const {
   // Through what is computed of each element and of views, up to a load of this loop.
-  SmallVector<Value> todo = {value};
-  for (unsigned i = 0; i < todo.size() && i < 16; ++i) {
+  SetVector<Value> todo;
+  todo.insert(value);
+  for (unsigned i = 0; i < todo.size(); ++i) {
     Operation *op = todo[i].getDefiningOp();
     if (!op || op->getParentOp() != loop)
       continue;
     if (isa<LoadOp>(op))
       return true;
-    if (op->hasTrait<OpTrait::Elementwise>() || isa<TransOp, BroadcastOp, ReshapeOp>(op))
-      llvm::append_range(todo, op->getOperands());
+    if (op->hasTrait<OpTrait::Elementwise>() ||
+        isa<TransOp, BroadcastOp, ExpandDimsOp, ReshapeOp, JoinOp>(op))
+      todo.insert(op->operand_begin(), op->operand_end());
   }
   return false;
 }
@@ -241,12 +244,15 @@ bool Summary::isInvariant(Value value, Operation *loop) const {
   return !loop->isAncestor(owner);
 }
 
-int64_t Summary::getWidth(Value pointers) const {
-  int64_t width = 1;
-  if (auto type = dyn_cast<RankedTensorType>(pointers.getType()))
-    for (unsigned dim = 0; dim < type.getRank(); ++dim)
-      width = std::max(width, axes.getAccessWidth(pointers, dim));
-  return width;
+void Summary::setAccess(Work &work, Value pointers) const {
+  auto type = dyn_cast<RankedTensorType>(pointers.getType());
+  if (!type)
+    return;
+  for (unsigned dim = type.getRank(); dim-- > 0;)
+    if (int64_t width = axes.getAccessWidth(pointers, dim); width > work.width) {
+      work.width = width;
+      work.tile.last = type.getShape()[dim];
+    }
 }
 
 void Summary::define(Value value) {
@@ -287,12 +293,12 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
   auto part = [&] { ++phase; };
 
   if (auto load = dyn_cast<LoadOp>(op)) {
-    work.width = getWidth(load.getPtr());
+    setAccess(work, load.getPtr());
     if (tensor)
       add(Kind::Memory);
   } else if (auto store = dyn_cast<StoreOp>(op)) {
     work.tile = Tile::of(store.getValue().getType());
-    work.width = getWidth(store.getPtr());
+    setAccess(work, store.getPtr());
     if (isa<RankedTensorType>(store.getValue().getType()))
       add(Kind::Memory);
   } else if (isa<ReduceOp, ScanOp>(op)) {
@@ -431,7 +437,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
   choice.warps = warps;
   choice.stages = stages;
   // Instructions of all SIMD-groups, cycles of waiting, barriers.
-  double issue = 16.0 * warps, lines = 0, stagedLines = 0, barriers = 0, working = 0, waiting = 0;
+  double issue = 16.0 * warps, lines = 0, barriers = 0, working = 0, waiting = 0;
   int64_t dotBytes = 0, stagedBytes = 0, partialBytes = 0;
   bool isChained = llvm::any_of(works, [](const Work &work) { return work.registersA; });
   for (const Work &work : works) {
@@ -446,7 +452,12 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       // own.
       working = std::max(working, vector > 1 ? kVectorRegisters : each);
       issue += all / double(vector) * 3;
-      double perAccess = std::max<double>(1, double(vector * work.tile.bytes) / 4);
+      // Each row of a tile that the lanes of an access reach has lines of its own.
+      int64_t lanes = std::clamp<int64_t>(work.tile.last / vector, 1, kSimdWidth);
+      double rowLines = std::max(1.0, double(lanes * vector * work.tile.bytes) / 128);
+      double perAccess = double(kSimdWidth) / double(lanes) * rowLines;
+      // A tile that is smaller than its threads is asked for by each of them, at the same places.
+      perAccess *= std::min(1.0, double(work.tile.elements) / double(kSimdWidth));
       lines += all / double(vector) * perAccess;
       break;
     }
@@ -528,7 +539,6 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
         // What the next step needs waits in registers while this one multiplies.
         double next = double((work.loadsA ? a : 0) + (work.loadsB ? b : 0)) / (512.0 * warps);
         waiting += next * (kVectorRegisters + kAccessRegisters);
-        stagedLines += double((work.loadsA ? a : 0) + (work.loadsB ? b : 0)) / 128 * work.times;
       } else {
         barriers += (isStaged ? 2 : 1) * work.times;
         // All of a step's operands are on their way before the first is written.
@@ -578,8 +588,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
   groups = std::max<int64_t>(groups, 1);
   choice.inFlight = groups * 32 * warps;
   double alone = kDependent * issue, waits = kLineWait * lines;
-  double hidden = std::min(alone, kLineWait * stagedLines);
-  double span = (alone + waits - hidden) / warps + barriers * (30 + 2.0 * warps);
+  double span = (alone + waits) / warps + barriers * (30 + 2.0 * warps);
   choice.instructions = issue, choice.lines = lines, choice.barriers = barriers;
   choice.cost = issue / kSchedulers + span / double(std::min(groups, kPrograms));
   return choice;
