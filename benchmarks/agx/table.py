@@ -8,6 +8,7 @@ import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.agx.measure import ROOT, AgxError, measure
 from benchmarks.agx.report import Stats
@@ -33,8 +34,11 @@ GEMM = {10: 0, 100: 0, 110: 0, 200: 1, 201: 1, 202: 1}
 #: Every block is full; no mask and no sinks.
 ATTENTION = {200: 1, 201: 1, 300: 0, 301: 0, 302: 0}
 CAUSAL = ATTENTION | {301: 1}
+#: Some blocks are cut.
+RAGGED = CAUSAL | {200: 0, 201: 0}
 _TILES = "bm64_bn64_bk16_wm2_wn2"
 _HEAD_64 = "steel_attention_float16_bq32_bk32_bd64_wm4_wn1_maskfloat16"
+_HEAD_128 = "steel_attention_bfloat16_bq32_bk16_bd128_wm4_wn1_maskbfloat16"
 PAIRS = [
     Pair("softmax_kernel-256x1024-float32", "softmax", "block_softmax_float32", 256),
     Pair("softmax_kernel-256x1024-float16", "softmax", "block_softmax_float16", 256),
@@ -50,6 +54,7 @@ PAIRS = [
     ),
     Pair("attention_kernel-4x512x64-float16", "steel_attention", _HEAD_64, 128, ATTENTION),
     Pair("attention_kernel-4x512x64_causal-float16", "steel_attention", _HEAD_64, 128, CAUSAL),
+    Pair("attention_kernel-2x500x128_causal-bfloat16", "steel_attention", _HEAD_128, 128, RAGGED),
 ]
 
 
@@ -67,18 +72,61 @@ def mlx_text(pair: Pair) -> tuple[str, Path]:
     return family.text(chosen), folder
 
 
-def cells(stats: Stats) -> dict[str, float | None]:
+#: What is measured of a text, or why it cannot be.
+Measured = Stats | AgxError
+COLUMNS = (
+    "registers", "in flight", "threadgroup B", "spills", "instructions", "integer a multiply"
+)  # fmt: skip
+
+
+def measured_ours(pair: Pair, arguments: argparse.Namespace) -> Measured:
+    """Our text of a pair."""
+    path = ROOT / "out" / f"{pair.ours}.metal"
+    if not path.exists():
+        return AgxError(f"{path} is missing: run `make demo`")
+    try:
+        return measure(path, assumed_trips=arguments.trips)
+    except AgxError as error:
+        return error
+
+
+def measured_theirs(pair: Pair, arguments: argparse.Namespace) -> Measured:
+    """MLX's text of a pair."""
+    try:
+        text, folder = mlx_text(pair)
+        return measure(
+            text,
+            include=[folder],
+            constants=pair.constants,
+            threads=pair.threads,
+            assumed_trips=arguments.trips,
+        )
+    except AgxError as error:
+        return error
+
+
+def record(measured: Measured) -> dict[str, Any]:
+    """For JSON."""
+    if isinstance(measured, AgxError):
+        return {"error": str(measured)}
+    return dataclasses.asdict(measured)
+
+
+def cells(measured: Measured) -> dict[str, str]:
     """The columns of the table. Integers, moves and branches of the main loop are counted for a multiply."""
-    loop = stats.main_loop
+    if isinstance(measured, AgxError):
+        return dict.fromkeys(COLUMNS, "refused")
+    loop = measured.main_loop
     each = loop.per("multiply", "integer", "move", "branch") if loop else None
-    return {
-        "registers": stats.registers,
-        "in flight": stats.in_flight,
-        "threadgroup B": stats.threadgroup_bytes,
-        "spills": stats.spills + stats.fills,
-        "instructions": stats.instructions,
-        "integer a multiply": each,
-    }
+    figures = (
+        measured.registers,
+        measured.in_flight,
+        measured.threadgroup_bytes,
+        measured.spills + measured.fills,
+        measured.instructions,
+        each,
+    )
+    return dict(zip(COLUMNS, map(show, figures), strict=True))
 
 
 def show(value: float | None) -> str:
@@ -86,36 +134,19 @@ def show(value: float | None) -> str:
 
 
 def print_table(arguments: argparse.Namespace) -> int:
-    """Measures every pair and prints ours / MLX's. The result is the exit status: 1 if a text was refused."""
-    rows, status = [], 0
+    """Measures every pair and prints ours / MLX's. 1 if a text was refused, which its row says; else 0."""
+    rows: list[tuple[Pair, Measured, Measured]] = []
     for pair in PAIRS:
-        if arguments.only not in pair.ours:
-            continue
-        try:
-            path = ROOT / "out" / f"{pair.ours}.metal"
-            if not path.exists():
-                raise AgxError(f"{path} is missing: run `make demo`")
-            ours = measure(path, assumed_trips=arguments.trips)
-            text, folder = mlx_text(pair)
-            theirs = measure(
-                text,
-                include=[folder],
-                constants=pair.constants,
-                threads=pair.threads,
-                assumed_trips=arguments.trips,
-            )
-        except AgxError as error:
-            print(f"agx: {pair.ours}: {error}", file=sys.stderr)
-            status = 1
-            continue
-        rows.append((pair, ours, theirs))
+        if arguments.only in pair.ours:
+            rows.append((pair, measured_ours(pair, arguments), measured_theirs(pair, arguments)))
+    status = int(any(isinstance(each, AgxError) for row in rows for each in row[1:]))
     if arguments.json:
         print(
             json.dumps(
                 [
                     {
-                        "ours": dataclasses.asdict(ours),
-                        "mlx": dataclasses.asdict(theirs),
+                        "ours": record(ours),
+                        "mlx": record(theirs),
                         "text": pair.ours,
                         "mlx_kernel": pair.theirs,
                     }
@@ -127,19 +158,21 @@ def print_table(arguments: argparse.Namespace) -> int:
         return status
     if not rows:
         return status
-    names = list(cells(rows[0][1]))
     lines = []
     for pair, ours, theirs in rows:
         left, right = cells(ours), cells(theirs)
-        lines.append([pair.ours, *(f"{show(left[n])} / {show(right[n])}" for n in names)])
+        lines.append([pair.ours, *(f"{left[name]} / {right[name]}" for name in COLUMNS)])
+        for whose, each in (("ours", ours), ("MLX's", theirs)):
+            if isinstance(each, AgxError):
+                print(f"agx: {pair.ours}, {whose}: {each}", file=sys.stderr)
     if arguments.markdown:
-        print("| ours / MLX's | " + " | ".join(names) + " |")
-        print("|---" * (len(names) + 1) + "|")
+        print("| ours / MLX's | " + " | ".join(COLUMNS) + " |")
+        print("|---" * (len(COLUMNS) + 1) + "|")
         for line in lines:
             print("| " + " | ".join(line) + " |")
         return status
     table = Table(
-        "ours / MLX's", *names, title="Apple G13, by Mesa's compiler", title_justify="left"
+        "ours / MLX's", *COLUMNS, title="Apple G13, by Mesa's compiler", title_justify="left"
     )
     for line in lines:
         table.add_row(*line)

@@ -518,12 +518,14 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       double fragments = double(work.batch * (work.m / 8) * (work.n / 8)) / double(rows * columns);
       double steps = std::max<double>(1, double(work.k) / 8);
       double own = std::max(1.0, fragments) * steps;
-      double loadsA = work.registersA ? 0 : double(work.m) / (8.0 * double(rows));
+      // A SIMD-group has whole rows of the other dot's result only while there are enough of them.
+      bool registersA = work.registersA && 8 * warps <= work.m;
+      double loadsA = registersA ? 0 : double(work.m) / (8.0 * double(rows));
       double loadsB = double(work.n) / (8.0 * double(columns)), loads = loadsA + loadsB;
       double groups = double(rows * columns) * copies;
       issue += groups * work.times * (own * (kMultiply + 1) + loads * steps * 3);
       // Rows in threadgroup memory have 16 bytes of padding.
-      int64_t rowsA = work.registersA ? 0 : work.batch * work.m, rowsB = work.batch * work.k;
+      int64_t rowsA = registersA ? 0 : work.batch * work.m, rowsB = work.batch * work.k;
       int64_t a = rowsA * work.k * work.bytesA, b = rowsB * work.n * work.bytesB;
       int64_t paddedA = a + 16 * rowsA, paddedB = b + 16 * rowsB;
       // An operand that stays is staged once; the others in each step, through registers.
