@@ -5,7 +5,8 @@
 Each kernel is launched on the host device with num_warps 1 to 32 and num_stages 1 and 2, and with neither. The cost of
 a launch is a number of cycles of one core for one program, which docs/threads.md defines. Registers and threads in
 flight are those of Mesa's compiler for Apple's G13 where benchmarks/agx has been built (`make agx`), else the host
-device's estimate. The kernels are those of thread_choice_kernels.py, and of thread_choice_held_out.py, to which the compiler's model was not fitted.
+device's estimate. The kernels are those of thread_choice_kernels.py, and of thread_choice_held_out.py, to which the
+compiler's model was not fitted.
 """
 
 from __future__ import annotations
