@@ -1,6 +1,6 @@
-"""Kernels and shapes for benchmarks/thread_choice.py to which the compiler's model was not fitted.
+"""Kernels and shapes for benchmarks/thread_choice.py that were chosen before the model was changed last.
 
-They were chosen before the model was changed, and no constant of it may be taken from what comes out here.
+No constant of the model may be taken from what comes out here.
 """
 
 from __future__ import annotations

@@ -22,12 +22,13 @@ public:
     return target.getMatrixInstruction(suits);
   }
 
-  /// The threads that a core of Apple's G13 holds of threadgroups with so many bytes and threads:
-  /// it has 1,024 of them and 60 KB of threadgroup memory (docs/threads.md).
+  /// What a core of Apple's G13 has (docs/threads.md).
+  static constexpr int64_t kCoreThreads = 1024, kCoreThreadgroupBytes = 60 * 1024;
+  /// The threads that a core holds of threadgroups with so many bytes and threads.
   static int64_t getThreadsInFlight(int64_t threadgroupBytes, int64_t threads) {
-    int64_t groups = 1024 / std::max<int64_t>(threads, 1);
+    int64_t groups = kCoreThreads / std::max<int64_t>(threads, 1);
     if (threadgroupBytes > 0)
-      groups = std::min<int64_t>(groups, 60 * 1024 / threadgroupBytes);
+      groups = std::min(groups, kCoreThreadgroupBytes / threadgroupBytes);
     return groups * threads;
   }
 

@@ -54,12 +54,17 @@ def TTMCoalesce : Pass<"ttm-coalesce", "::mlir::ModuleOp"> {
 }
 
 def TTMAssignDotLayouts : Pass<"ttm-assign-dot-layouts", "::mlir::ModuleOp"> {
-  let summary = "Gives the accumulators of dots the layout of simdgroup matrices";
+  let summary = "Gives the accumulators of dots the layout of the target's matrix instruction";
   let description = [{
     The SIMD-groups tile the accumulator, as square as they can. Where the result of one dot becomes operand A of
     another, all SIMD-groups tile the rows, because the result then already is where that operand has to be; where it
     becomes operand B, they tile the columns. In a batch, they take whole products first, as many as threadgroup memory
     holds slices of the operands of, and tile each product with what is left.
+
+    The instruction is the target's: products of simdgroup matrices of 8x8x8, or tensor operations of 16x32x16 on Apple10
+    with Metal 4. Tensor operations take their operands from registers always, so the pass also notes at the dot, for each
+    operand, whether threads hold neighbours of a row or of a column, as the load has them in memory. Batches, blocks
+    below 16x32x16, operands of two types and fp32 that may not be rounded to TF32 stay on simdgroup matrices.
 
     ```mlir
     %d = tt.dot %a, %b, %c : tensor<64x32xf16, #a> * tensor<32x64xf16, #b> -> tensor<64x64xf32, #c>
@@ -128,12 +133,13 @@ def TTMExpandDot : Pass<"ttm-expand-dot", "::mlir::ModuleOp"> {
 }
 
 def TTMLowerDot : Pass<"ttm-lower-dot", "::mlir::ModuleOp"> {
-  let summary = "Turns dots into products of simdgroup matrices on tiles in threadgroup memory";
+  let summary = "Turns dots into products of matrices on tiles in threadgroup memory or on registers";
   let description = [{
     Operands are staged in threadgroup memory, each in the direction in which its threads hold neighbours, unless they
     are where a product takes them from registers. What does not fit is staged in slices of K, and a batch in parts before
     that. Operands that do not change in a loop are staged before it. int8 is staged as float16 and its exact sums go to
-    int32; sums of float16 accumulators are float32 within the dot.
+    int32; sums of float16 accumulators are float32 within the dot. Operands of tensor operations are brought into the
+    layout of their fragments instead, int8 as float16, and nothing is staged.
 
     ```mlir
     %d = tt.dot %a, %b, %c : tensor<64x32xf16, #a> * tensor<32x64xf16, #b> -> tensor<64x64xf32, #mma>

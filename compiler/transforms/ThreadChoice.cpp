@@ -21,8 +21,6 @@ namespace triton_metal {
 // The core. docs/threads.md says where the numbers come from.
 //===----------------------------------------------------------------------===//
 
-/// Bytes of threadgroup memory of a core.
-static constexpr int64_t kCoreBytes = 60 * 1024;
 /// SIMD-groups of which a core issues an instruction in each cycle.
 static constexpr double kSchedulers = 4;
 /// Programs that a launch is assumed to have for each core at a time.
@@ -586,7 +584,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
   choice.registers = std::min(choice.registers, limit);
   int64_t groups = getThreadsInFlight(choice.registers) / (32 * warps);
   if (choice.threadgroupBytes)
-    groups = std::min(groups, kCoreBytes / choice.threadgroupBytes);
+    groups = std::min(groups, Budget::kCoreThreadgroupBytes / choice.threadgroupBytes);
   groups = std::max<int64_t>(groups, 1);
   choice.inFlight = groups * 32 * warps;
   double alone = kDependent * issue, waits = kLineWait * lines;
