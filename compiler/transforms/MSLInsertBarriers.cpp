@@ -334,15 +334,31 @@ Operation *findStaging(Operation *store, Hazards &hazards) {
   return first;
 }
 
-/// Moves an operation up, behind the last of its operands that its block defines.
-void moveBehindOperands(Operation *op) {
-  Operation *last = nullptr;
-  for (Value operand : op->getOperands())
+/// Brings `store` and what it puts into threadgroup memory together, behind `barrier`: what has
+/// nothing to do with it is computed before, and other reads come after. Nothing in between touches
+/// threadgroup memory.
+void gatherStaging(msl::BarrierOp barrier, Operation *store) {
+  Block *block = store->getBlock();
+  DenseSet<Operation *> behind;
+  for (Operation *op = barrier->getNextNode(), *next; op != store; op = next) {
+    next = op->getNextNode();
+    auto isBehind = [&](Value value) {
+      Operation *source = value.getDefiningOp();
+      return source && behind.contains(source);
+    };
+    if (op->getNumRegions() || !isMemoryEffectFree(op) || llvm::any_of(op->getOperands(), isBehind))
+      behind.insert(op);
+    else
+      op->moveBefore(barrier);
+  }
+  if (store->getNumRegions())
+    return;
+  Operation *last = barrier;
+  for (Value operand : store->getOperands())
     if (Operation *source = operand.getDefiningOp();
-        source && source->getBlock() == op->getBlock() && (!last || last->isBeforeInBlock(source)))
+        source && source->getBlock() == block && last->isBeforeInBlock(source))
       last = source;
-  if (last && op->getNumRegions() == 0)
-    op->moveAfter(last);
+  store->moveAfter(last);
 }
 
 class BarrierInsertion {
@@ -411,9 +427,8 @@ private:
       visit(barrier, pending);
       for (const Access &access : behind)
         add(pending, access);
-      // Right behind what was read: nothing in between touches threadgroup memory.
       if (at != op)
-        moveBehindOperands(op);
+        gatherStaging(barrier, op);
     }
     for (const Access &access : accesses)
       add(pending, access);

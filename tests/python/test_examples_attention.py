@@ -95,10 +95,12 @@ def test_counts(name: str, causal: bool, head: int, n: int) -> None:
     with counting() as counts:
         attention(q, k, v, causal)
     assert launch_options(head) == {
-        "BLOCK_M": 64 if head == 64 else 32,
-        "BLOCK_N": 32,
+        "BLOCK_M": 32,
+        "BLOCK_N": 32 if head == 64 else 16,
         "num_warps": 4,
+        "num_stages": 1,
     }
     assert counts.multiplies == least_multiplies(q, k, causal)
     assert counts.device_bytes == least_device_bytes(q, k, causal)
-    assert counts.threadgroup_bytes <= 28 * 1024
+    # So that a core with 60 KB holds 768 threads at head size 64, and 512 at 128.
+    assert counts.threadgroup_bytes <= (10 if head == 64 else 15) * 1024

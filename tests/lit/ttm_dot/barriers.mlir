@@ -210,14 +210,14 @@ msl.kernel @counted(%x: !msl.ptr<i32, device>, %i: i32) threads 128 {
   msl.return
 }
 
-// What is read from device memory does not wait for the barrier in registers; what lies between is not held up.
+// What is read from device memory does not wait for the barrier in registers; what lies between comes before.
 // CHECK-LABEL: @staging
 // CHECK: scf.for
 // CHECK-NEXT: %[[FIRST:.*]] = msl.load %arg1
+// CHECK-NEXT: arith.addf %{{.*}}, %[[FIRST]]
 // CHECK-NEXT: msl.barrier{{$}}
 // CHECK-NEXT: %[[X:.*]] = msl.load %arg0
 // CHECK-NEXT: msl.store %[[X]], %{{.*}} : f32, <f32, threadgroup>
-// CHECK-NEXT: arith.addf %{{.*}}, %[[FIRST]]
 // CHECK-NEXT: msl.barrier{{$}}
 // CHECK-NEXT: msl.load %{{.*}} <f32, threadgroup>
 msl.kernel @staging(%p: !msl.ptr<f32, device>, %q: !msl.ptr<f32, device>, %n: i32, %i: i32, %f: f32) threads 128 {
