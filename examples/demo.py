@@ -164,7 +164,7 @@ def layer_norm_cases(to: Convert) -> Iterator[Case]:
 
 def matmul_cases(to: Convert) -> Iterator[Case]:
     rng = np.random.default_rng(0)
-    tile = (64, 64, 32)
+    tile = (64, 64, 16)
     square, odd = (512, 512, 512), (500, 300, 200)
     choices = [(square, dtype, 1) for dtype in available("float16", "bfloat16", "float32", "int8")]
     for (m, n, k), dtype, stages in [*choices, (square, "float16", 2), (odd, "float16", 1)]:

@@ -91,6 +91,7 @@ def matmul_kernel(
 
 # Tile and warp choices that pay: (BLOCK_M, BLOCK_N, BLOCK_K, num_warps).
 TILES = (
+    (64, 64, 16, 4),
     (64, 64, 32, 4),
     (32, 32, 32, 2),
     (64, 128, 32, 8),
@@ -105,7 +106,7 @@ def matmul(
     b: Array,
     bias: Array | None = None,
     activation: str = "",
-    tile: tuple[int, int, int] = (64, 64, 32),
+    tile: tuple[int, int, int] = (64, 64, 16),
     num_warps: int = 4,
     num_stages: int = 1,
     out: Array | None = None,
