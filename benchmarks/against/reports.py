@@ -50,11 +50,16 @@ def number(value: float) -> str:
 
 
 def g13_cells(row: Row) -> list[str]:
-    """Each of G13's columns as ours : MLX's."""
+    """Each of G13's columns as ours : MLX's. A text that the compiler refuses says so in the first."""
     cells = []
     for key in G13.values():
-        sides = [row.g13.get(side, {}).get(key) for side in ("ours", "mlx")]
-        cells.append(" : ".join("–" if value is None else f"{value:g}" for value in sides))
+        sides = []
+        for side in ("ours", "mlx"):
+            said = row.g13.get(side, {})
+            refused = "error" in said and not cells
+            value = said.get(key)
+            sides.append("refused" if refused else "–" if value is None else f"{value:g}")
+        cells.append(" : ".join(sides))
     return cells
 
 
@@ -136,6 +141,15 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
 
 """
 
+ON_G13 = """## On G13
+
+What Mesa's compiler for Apple's G13 (the M1) makes of the same two texts ([agx.md](agx.md)), ours : MLX's: 32-bit registers, threads in
+flight on a core, instructions that spill or fill, and in the loop that multiplies the instructions that come with each matrix multiply. No
+GPU was asked. Of two kernels that follow each other the first stands. *Refused* is a text that its front end or SPIR-V cannot express; M5's tensor operations
+are among them.
+
+"""
+
 CONFIGURATIONS = """
 ## Configurations
 
@@ -162,6 +176,7 @@ def page(rows: Sequence[Row]) -> str:
             cells = [row.error] if row.error else _cells(row)
             lines.append(f"| {row.case.shape} | {row.case.dtype} | {' | '.join(cells)} |\n")
         lines.append("\n")
+    lines.append(on_g13(rows))
     lines.append(CONFIGURATIONS.lstrip("\n"))
     for row in rows:
         if row.error or row.compared is None:
@@ -170,6 +185,19 @@ def page(rows: Sequence[Row]) -> str:
         head = row.case.family, row.case.shape, row.case.dtype
         lines.append(f"| {' | '.join([*head, *sides])} |\n")
     return "".join(lines)
+
+
+def on_g13(rows: Sequence[Row]) -> str:
+    """The page's section on G13, or nothing where its compiler has not been built."""
+    judged = [row for row in rows if row.g13]
+    if not judged:
+        return ""
+    head = ("problem", "shape", "type", *G13)
+    lines = [ON_G13, f"| {' | '.join(head)} |\n", f"|---|---|---|{'---:|' * len(G13)}\n"]
+    for row in judged:
+        cells = [row.case.family, row.case.shape, row.case.dtype, *g13_cells(row)]
+        lines.append(f"| {' | '.join(cells)} |\n")
+    return "".join([*lines, "\n"])
 
 
 def _cells(row: Row) -> list[str]:

@@ -139,7 +139,7 @@ def test_what_the_compiler_for_g13_says_becomes_columns(tmp_path: Path) -> None:
     assert judge.judge(agx, refused) == {"error": "metal-ir: no"}
     g13 = {"ours": said, "mlx": judge.judge(agx, refused)}
     cells = reports.g13_cells(reports.Row(against_mlx.cases()[0], g13=g13))
-    assert cells == ["63.5 : –", "768 : –", "1 : –", "2 : –"]
+    assert cells == ["63.5 : refused", "768 : –", "1 : –", "2 : –"]
 
 
 def test_threads_of_a_grid_are_mlx_s() -> None:
@@ -150,13 +150,16 @@ def test_threads_of_a_grid_are_mlx_s() -> None:
 def test_the_page_has_each_row_of_the_table() -> None:
     """`--docs` writes the page; each of its rows is a case, and the families are its headings."""
     page = (ROOT / "docs" / "against-mlx.md").read_text(encoding="utf-8")
-    tables, configurations = page.split("## Configurations")
+    counts, configurations = page.split("## Configurations")
+    tables, on_g13 = counts.split("## On G13")
     cases = against_mlx.cases()
     written = re.findall(r"^\| (?!shape |---)([^|]+) \| (\w+) \|", tables, re.M)
     assert written == [(case.shape, case.dtype) for case in cases]
     headings = re.findall(r"^## (.*)$", tables, re.M)
     families = list(dict.fromkeys(case.family for case in cases))
     assert [heading.lower() for heading in headings] == [family.lower() for family in families]
+    judged = re.findall(r"^\| (?!problem |---)([^|]+) \| ([^|]+) \| (\w+) \|", on_g13, re.M)
+    assert judged == [(case.family, case.shape, case.dtype) for case in cases]
     assert configurations.count("\n| ") == 1 + len(cases)
 
 
