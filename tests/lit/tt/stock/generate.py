@@ -8,11 +8,12 @@ import pathlib
 import re
 import sys
 
-import kernels
 import triton
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
+
+import kernels
 
 RUN = (
     "// RUN: triton-metal-opt --mlir-print-debuginfo --mlir-use-nameloc-as-prefix %s"
