@@ -12,6 +12,52 @@ namespace triton_metal {
 
 namespace {
 
+/// What each bit of the position adds to an index: the lane's bits, then the SIMD-group's.
+using Numbers = SmallVector<int32_t, 10>;
+constexpr unsigned kLaneBits = 5;
+
+bool isZero(ArrayRef<int32_t> numbers) {
+  return llvm::all_of(numbers, [](int32_t number) { return number == 0; });
+}
+
+/// A field of the position: adjacent bits whose numbers double, from `begin` to before `end`.
+/// `isTop` says that no bits of the same number lie above.
+struct Field {
+  unsigned begin, end;
+  bool isTop;
+  int32_t factor;
+};
+
+/// SIMD-groups come first, and then lanes.
+SmallVector<Field> getFields(ArrayRef<int32_t> numbers) {
+  SmallVector<Field> fields;
+  auto add = [&](unsigned first, unsigned last) {
+    for (unsigned bit = first; bit < last;) {
+      if (!numbers[bit]) {
+        ++bit;
+        continue;
+      }
+      unsigned end = bit + 1;
+      while (end < last && numbers[end] == numbers[end - 1] * 2)
+        ++end;
+      fields.push_back({bit, end, end == last, numbers[bit]});
+      bit = end;
+    }
+  };
+  unsigned lanes = std::min<unsigned>(kLaneBits, numbers.size());
+  add(lanes, numbers.size());
+  add(0, lanes);
+  return fields;
+}
+
+/// How many operations the sum of the fields takes.
+unsigned getCost(ArrayRef<int32_t> numbers) {
+  unsigned cost = 0;
+  for (const Field &field : getFields(numbers))
+    cost += (field.begin != 0 && field.begin != kLaneBits) + !field.isTop + (field.factor != 1) + 1;
+  return cost ? cost - 1 : 0;
+}
+
 /// The thread indices of one kernel.
 class Expansion {
 public:
@@ -25,50 +71,117 @@ public:
         position.getDefiningOp()->erase();
   }
 
-  Value expand(msl::ThreadIndexOp op) {
-    Value &sum = sums[{op.getLanesAttr(), op.getSimdgroupsAttr()}];
-    if (!sum) {
-      sum = build(op);
-      // The sum has the name of the first index that needs it.
-      if (Operation *defining = sum.getDefiningOp();
-          isa<NameLoc>(op.getLoc()) && defining && sum != lane && sum != simdgroup)
-        defining->setLoc(op.getLoc());
-    }
-    return sum;
+  /// All indices are announced before the first is expanded: others may be made of it.
+  void announce(msl::ThreadIndexOp op) {
+    if (!numbers.insert({getKey(op), indices.size()}).second)
+      return;
+    Numbers all(op.getLanes());
+    all.resize(kLaneBits);
+    llvm::append_range(all, op.getSimdgroups());
+    indices.push_back({op.getLoc(), all, getFields(all).size() > 1, Value()});
   }
+
+  Value expand(msl::ThreadIndexOp op) { return expand(indices[numbers.at(getKey(op))]); }
 
   Value getLane() const { return lane; }
   Value getSimdgroup() const { return simdgroup; }
 
 private:
-  Value build(msl::ThreadIndexOp op) {
-    Value sum;
-    addTerms(sum, simdgroup, op.getSimdgroups());
-    addTerms(sum, lane, op.getLanes());
-    return sum ? sum : constant(0);
+  struct Index {
+    Location loc;
+    Numbers numbers;
+    bool isSum;
+    Value value;
+  };
+
+  static std::pair<Attribute, Attribute> getKey(msl::ThreadIndexOp op) {
+    return {op.getLanesAttr(), op.getSimdgroupsAttr()};
   }
 
-  /// Adjacent bits whose values double are one field of the position, multiplied by the first
-  /// value.
-  void addTerms(Value &sum, Value position, ArrayRef<int32_t> values) {
-    for (unsigned bit = 0; bit < values.size();) {
-      if (!values[bit]) {
-        ++bit;
+  Value expand(Index &index) {
+    if (index.value)
+      return index.value;
+    Value sum = build(index.numbers);
+    // The sum has the name of the first index that needs it.
+    if (Operation *defining = sum.getDefiningOp(); isa<NameLoc>(index.loc) && defining &&
+                                                   sum != lane && sum != simdgroup &&
+                                                   !isa<NameLoc>(defining->getLoc()))
+      defining->setLoc(index.loc);
+    return index.value = sum;
+  }
+
+  /// A sum as a multiple of another index that is needed anyway, and a rest, where that takes fewer
+  /// operations: a place in memory is a multiple of a row, and a column.
+  Value build(ArrayRef<int32_t> wanted) {
+    if (isZero(wanted))
+      return constant(0);
+    Index *best = nullptr;
+    unsigned leastCost = getCost(wanted);
+    Numbers bestRest;
+    int32_t bestFactor = 0;
+    for (Index &index : indices) {
+      Numbers rest;
+      std::optional<int32_t> factor = divide(wanted, index, rest);
+      if (!factor)
         continue;
-      }
-      unsigned end = bit + 1;
-      while (end < values.size() && values[end] == values[end - 1] * 2)
-        ++end;
-      Value term = position;
-      if (bit > 0)
-        term = arith::ShRUIOp::create(builder, unnamed, term, constant(bit));
-      if (end < values.size())
-        term = arith::AndIOp::create(builder, unnamed, term, constant((1 << (end - bit)) - 1));
-      if (values[bit] != 1)
-        term = arith::MulIOp::create(builder, unnamed, term, constant(values[bit]));
-      sum = sum ? arith::AddIOp::create(builder, unnamed, sum, term).getResult() : term;
-      bit = end;
+      unsigned cost = (*factor != 1) + (isZero(rest) ? 0 : 1 + getCost(rest));
+      if (cost >= leastCost)
+        continue;
+      best = &index;
+      leastCost = cost;
+      bestRest = rest;
+      bestFactor = *factor;
     }
+    Value sum;
+    if (best) {
+      sum = expand(*best);
+      if (bestFactor != 1)
+        sum = arith::MulIOp::create(builder, unnamed, sum, constant(bestFactor));
+      if (!isZero(bestRest))
+        sum = arith::AddIOp::create(builder, unnamed, sum, build(bestRest));
+      return sum;
+    }
+    for (const Field &field : getFields(wanted)) {
+      Value term = get(field);
+      sum = sum ? arith::AddIOp::create(builder, unnamed, sum, term).getResult() : term;
+    }
+    return sum;
+  }
+
+  /// The number by which another sum is to be multiplied to be what its bits add to `wanted`, of
+  /// which `rest` is left.
+  static std::optional<int32_t> divide(ArrayRef<int32_t> wanted, const Index &index,
+                                       Numbers &rest) {
+    std::optional<int32_t> factor;
+    if (!index.isSum || ArrayRef(index.numbers) == wanted)
+      return std::nullopt;
+    rest.assign(wanted.begin(), wanted.end());
+    for (auto [bit, number] : llvm::enumerate(index.numbers)) {
+      if (!number)
+        continue;
+      if (number < 0 || rest[bit] < number || rest[bit] % number != 0)
+        return std::nullopt;
+      int32_t times = rest[bit] / number;
+      if (factor && *factor != times)
+        return std::nullopt;
+      factor = times;
+      rest[bit] = 0;
+    }
+    return factor;
+  }
+
+  Value get(const Field &field) {
+    bool isLane = field.begin < kLaneBits;
+    unsigned shift = isLane ? field.begin : field.begin - kLaneBits;
+    Value term = isLane ? lane : simdgroup;
+    if (shift > 0)
+      term = arith::ShRUIOp::create(builder, unnamed, term, constant(int32_t(shift)));
+    if (!field.isTop)
+      term = arith::AndIOp::create(builder, unnamed, term,
+                                   constant((1 << (field.end - field.begin)) - 1));
+    if (field.factor != 1)
+      term = arith::MulIOp::create(builder, unnamed, term, constant(field.factor));
+    return term;
   }
 
   Value constant(int32_t value) {
@@ -79,7 +192,8 @@ private:
   Location unnamed;
   /// The thread's positions, computed once.
   Value lane, simdgroup;
-  DenseMap<std::pair<Attribute, Attribute>, Value> sums;
+  DenseMap<std::pair<Attribute, Attribute>, unsigned> numbers;
+  SmallVector<Index> indices;
 };
 
 struct MSLExpandThreadIndicesPass : impl::MSLExpandThreadIndicesBase<MSLExpandThreadIndicesPass> {
@@ -91,6 +205,9 @@ struct MSLExpandThreadIndicesPass : impl::MSLExpandThreadIndicesBase<MSLExpandTh
           positions.push_back(op);
       });
       Expansion expansion(kernel);
+      for (Operation *op : positions)
+        if (auto index = dyn_cast<msl::ThreadIndexOp>(op))
+          expansion.announce(index);
       for (Operation *op : positions) {
         Value value = isa<msl::LaneOp>(op)        ? expansion.getLane()
                       : isa<msl::SimdgroupOp>(op) ? expansion.getSimdgroup()

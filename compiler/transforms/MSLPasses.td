@@ -43,6 +43,8 @@ def MSLExpandThreadIndices : Pass<"msl-expand-thread-indices", "::mlir::ModuleOp
     %2 = arith.muli %1, %c2 : i32
     %t = arith.addi %0, %2 : i32
     ```
+    An index that is a multiple of another one plus a rest, as a place in a tile is of its row, is made of that one where this
+    takes fewer operations: fewer parts of the position then stay in registers.
   }];
   let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
 }

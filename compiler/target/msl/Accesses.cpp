@@ -48,6 +48,15 @@ Expr KernelPrinter::getAddress(Value base, Value offset) {
   return binary(pointer, "+", expr, Sum);
 }
 
+/// What a pointer is moved by is one number. Compilers may repeat additions to a pointer at each of
+/// its uses, and then the parts of a sum would stay in registers till there.
+Expr KernelPrinter::buildPointer(PtrAddOp op) {
+  Expr offset = get(op.getOffset());
+  if (offset.precedence == Sum && op.getOffset().getDefiningOp<BinaryOp>())
+    return {inParens(get(op.getBase()), Sum) + " + (" + offset.text + ")", Sum};
+  return getAddress(op.getBase(), op.getOffset());
+}
+
 std::string KernelPrinter::getAccess(Value base, Value offset, Type type, bool isConst) {
   auto pointer = cast<PtrType>(base.getType());
   if (type == pointer.getElementType()) {

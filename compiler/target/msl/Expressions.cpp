@@ -166,7 +166,7 @@ Expr KernelPrinter::build(Operation *op) {
         return Expr{getElement(read.getArray(), read.getIndex(), read.getElement())};
       })
       .Case([&](ReadOp read) { return buildRead(read); })
-      .Case([&](PtrAddOp add) { return getAddress(add.getBase(), add.getOffset()); })
+      .Case([&](PtrAddOp add) { return buildPointer(add); })
       .Case([&](PtrCastOp cast) {
         std::string type = getPointerName(cast.getType(), getQualifiers(cast.getBase()));
         return Expr{"(" + type + ")" + inParens(get(cast.getBase()), Unary), Unary};

@@ -90,6 +90,7 @@ private:
   Expr buildVolatileRead(ReadOp op);
   Expr buildAtomic(mlir::Operation *op);
   /// base + offset, as a pointer.
+  Expr buildPointer(PtrAddOp op);
   Expr getAddress(mlir::Value base, mlir::Value offset);
   std::string getAccess(mlir::Value base, mlir::Value offset, mlir::Type type, bool isConst);
   /// `array[index]`, as a matrix where it is one.

@@ -48,3 +48,41 @@ msl.kernel @first(%x: !msl.ptr<f32, device>, %f: f32) threads 32 {
   msl.store %f, %x[%u] : f32, !msl.ptr<f32, device>, i32
   msl.return
 }
+
+// -----
+
+// A place in a tile with rows of 24 numbers is made of its row and its column.
+// CHECK-LABEL: msl.kernel @place
+// CHECK: %[[LANE:.*]] = msl.lane
+// CHECK: %[[GROUP:.*]] = msl.simdgroup
+// CHECK: %[[GROUPS:.*]] = arith.muli %[[GROUP]], %c16_i32
+// CHECK: %[[HIGH:.*]] = arith.shrui %[[LANE]], %c1_i32
+// CHECK: %[[ROW:.*]] = arith.addi %[[GROUPS]], %[[HIGH]]
+// CHECK: %[[ROWS:.*]] = arith.muli %[[ROW]], %c24_i32
+// CHECK: %[[LOW:.*]] = arith.andi %[[LANE]], %c1_i32
+// CHECK: %[[COLUMN:.*]] = arith.muli %[[LOW]], %c8_i32
+// CHECK: %[[PLACE:.*]] = arith.addi %[[ROWS]], %[[COLUMN]]
+// CHECK: msl.store %[[PLACE]], %arg0[%[[ROW]]]
+msl.kernel @place(%x: !msl.ptr<i32, device>) threads 64 {
+  %place = msl.thread_index lanes [8, 24, 48, 96, 192] simdgroups [384] : i32
+  %row = msl.thread_index lanes [0, 1, 2, 4, 8] simdgroups [16] : i32
+  msl.store %place, %x[%row] : i32, <i32, device>, i32
+  msl.return
+}
+
+// -----
+
+// One whose bits have other ratios is a sum of its own, and so is what has a number for a bit that the row has not.
+// CHECK-LABEL: msl.kernel @no_multiple
+// CHECK: %[[LANE:.*]] = msl.lane
+// CHECK: %[[GROUP:.*]] = msl.simdgroup
+// CHECK: %[[GROUPS:.*]] = arith.muli %[[GROUP]], %c100_i32
+// CHECK: %[[HIGH:.*]] = arith.shrui %[[LANE]], %c1_i32
+// CHECK: %[[ROWS:.*]] = arith.muli %[[HIGH]], %c24_i32
+// CHECK: %[[PLACE:.*]] = arith.addi %[[GROUPS]], %[[ROWS]]
+msl.kernel @no_multiple(%x: !msl.ptr<i32, device>) threads 64 {
+  %place = msl.thread_index lanes [0, 24, 48, 96, 192] simdgroups [100] : i32
+  %row = msl.thread_index lanes [0, 1, 2, 4, 8] simdgroups [16] : i32
+  msl.store %place, %x[%row] : i32, <i32, device>, i32
+  msl.return
+}
