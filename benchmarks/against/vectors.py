@@ -63,7 +63,7 @@ def _gemv(length: int, terms: int, t: str, transposed: bool) -> Problem:
     choices = [(4, 128, 1), (8, 128, 1), (16, 128, 4), (32, 128, 4), (8, 256, 4), (4, 512, 4)]
     choices += [(4, 256, 1), (16, 256, 4)]
     if transposed:
-        choices = [(32, 32, 1), (32, 64, 4), (16, 128, 4), (32, 16, 1), (8, 128, 1), (64, 16, 1)]
+        choices = [(32, 16, 1), (64, 16, 1), (4, 128, 1), (8, 128, 1), (32, 64, 4), (16, 128, 4)]
     ours = grid_of(
         lambda **options: function(matrix, vector, **options), "BLOCK_M BLOCK_N num_warps", choices
     )
