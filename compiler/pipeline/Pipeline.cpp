@@ -69,6 +69,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createMSLCheckTarget());
   buildMSLLoopsPipeline(pm);
   addVerified(pm, createMSLBoundLoops());
+  addVerified(pm, createMSLNarrowComparisons());
   addVerified(pm, createMSLLegalizeDivisions());
   addVerified(pm, createMSLMergeByteOffsets());
   addVerified(pm, createMSLWidenBfloats());

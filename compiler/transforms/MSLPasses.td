@@ -611,6 +611,29 @@ def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def MSLNarrowComparisons : Pass<"msl-narrow-comparisons", "::mlir::ModuleOp"> {
+  let summary = "Compares in 32 bits in loops, where 64 kept a sum from overflowing";
+  let description = [{
+    Whether the last of several neighbours is inside a bound is asked in 64 bits, where the sum is exact. In a loop the question
+    comes again in each step, and what it needs stays in registers: there the bound is made smaller instead, which all
+    threads do once.
+
+    ```mlir
+    %0 = arith.extsi %start : i32 to i64
+    %last = arith.addi %0, %c63_i64 : i64
+    %1 = arith.extsi %n : i32 to i64
+    %full = arith.cmpi slt, %last, %1 : i64
+    ```
+    becomes
+    ```mlir
+    %0 = arith.maxsi %n, %c-2147483585 : i32
+    %1 = arith.subi %0, %c63 overflow<nsw> : i32
+    %full = arith.cmpi slt, %start, %1 : i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def MSLLegalizeDivisions : Pass<"msl-legalize-divisions", "::mlir::ModuleOp"> {
   let summary = "Writes integer divisions in forms that Metal defines and Apple's compiler gets right";
   let description = [{

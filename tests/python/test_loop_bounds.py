@@ -130,3 +130,25 @@ def test_double_buffered_loops_load_no_step_beyond_the_last(first: int, num_stag
         products[(1,)](a, b, out, first, MOST, STEP=step, num_stages=num_stages)
     steps = len(range(first, MOST, step))
     assert_same(out, a[:, : 32 * steps] @ b[: 32 * steps])
+
+
+@triton.jit
+def add_columns(x_ptr, out_ptr, n_rows, n_cols, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in range(0, n_cols, BLOCK_N):
+        cols = start + tl.arange(0, BLOCK_N)
+        mask = (rows[:, None] < n_rows) & (cols[None, :] < n_cols)
+        acc += tl.load(x_ptr + rows[:, None] * 64 + cols[None, :], mask=mask, other=0.0)
+    tl.store(out_ptr + rows, tl.sum(acc, axis=1))
+
+
+@pytest.mark.parametrize("n_cols", [64, 63, 33])
+@pytest.mark.parametrize("n_rows", [-MOST - 1, -MOST, -MOST + 6, -1, 0, 7, 8, 9, 16, MOST])
+def test_a_bound_in_a_loop_may_be_any_number(n_rows: int, n_cols: int) -> None:
+    """Whether all of a block is inside is asked in each step, without a sum that passes the least number."""
+    x = np.arange(16 * 64, dtype=np.float32).reshape(16, 64) % 31
+    out = np.full(16, -1, np.float32)
+    add_columns[(2,)](x, out, n_rows, n_cols, BLOCK_M=8, BLOCK_N=32)
+    expected = np.where(np.arange(16) < n_rows, x[:, :n_cols].sum(1), 0)
+    assert_same(out, expected.astype(np.float32))
