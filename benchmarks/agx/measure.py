@@ -60,9 +60,13 @@ def lower(
     constants: Mapping[int, int] | None = None,
     threads: int | None = None,
     kernel: str | None = None,
+    form: str = "code",
 ) -> dict:
-    """Writes a kernel of the Metal text at `path` as SPIR-V or PTX to `output`. The result is metal-ir's description."""
-    command = [front_end(), path, f"--target={target}", "-o", output]
+    """Writes a kernel of the Metal text at `path` as SPIR-V or PTX to `output`, or as LLVM's IR (`form="ir"`).
+
+    The result is metal-ir's description.
+    """
+    command = [front_end(), path, f"--target={target}", f"--emit={form}", "-o", output]
     command += [f"--include={folder}" for folder in include]
     command += [f"--constant={index}={int(value)}" for index, value in (constants or {}).items()]
     if threads:

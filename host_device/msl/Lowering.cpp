@@ -4,6 +4,7 @@
 #include "host_device/msl/Initialisers.h"
 #include "host_device/msl/KeepMath.h"
 #include "host_device/msl/MarkMath.h"
+#include "host_device/msl/MetalTarget.h"
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/PassRunner.h"
 #include "host_device/msl/Passes.h"
@@ -635,6 +636,8 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   loopTailCalls(module);
   if (options.checks.initialized)
     checkAllVariables(module, entries);
+  if (options.gpu)
+    module.setDataLayout(gpuDataLayout);
   simplify(module, options);
   // A function that was called through a local pointer has become a callee.
   if (hasOtherFunctions(module, entries))

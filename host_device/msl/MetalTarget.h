@@ -20,6 +20,11 @@ inline constexpr const char *metalTriple = "spir64-unknown-unknown";
 inline constexpr const char *metalDataLayout =
     "e-i64:64-v16:16-v24:32-v32:32-v48:64-v64:64-v96:128-v128:128-v192:256-v256:256-n8:16:32:64";
 
+/// The same for a GPU's compiler: arithmetic of 64 bits takes several instructions and two
+/// registers there, so counters are not made so wide.
+inline constexpr const char *gpuDataLayout =
+    "e-i64:64-v16:16-v24:32-v32:32-v48:64-v64:64-v96:128-v128:128-v192:256-v256:256-n8:16:32";
+
 llvm::IntrusiveRefCntPtr<clang::TargetInfo> createMetalTarget(clang::DiagnosticsEngine &diagnostics,
                                                               clang::TargetOptions &options);
 

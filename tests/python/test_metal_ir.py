@@ -1,0 +1,80 @@
+"""metal-ir: what the front end makes of a Metal text for GPUs' compilers, none of which is needed here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from benchmarks.agx.measure import AgxError, front_end, lower
+
+pytestmark = pytest.mark.skipif(not front_end().exists(), reason="metal-ir has not been built")
+
+HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
+SUM = (
+    HEAD
+    + """constant int more [[function_constant(7)]];
+[[kernel, max_total_threads_per_threadgroup(64)]] void sum(device const float *x [[buffer(0)]],
+    device float *out [[buffer(1)]], constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]],
+    uint lane [[thread_index_in_threadgroup]]) {
+  threadgroup float tile[64];
+  float total = more;
+  for (uint k = 0u; k < n; k += 4u)
+    total += x[i + k];
+  #pragma clang loop unroll(disable)
+  for (int k = 0; k < 40; ++k)
+    total = total * x[k] + 1.0f;
+  tile[lane] = total;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  out[i] = tile[63 - lane];
+}
+"""
+)
+
+
+@pytest.fixture
+def sum_text(tmp_path: Path) -> Path:
+    path = tmp_path / "sum.metal"
+    path.write_text(SUM)
+    return path
+
+
+def test_it_says_what_the_kernel_takes(sum_text: Path) -> None:
+    said = lower(sum_text, sum_text.with_suffix(".spv"), constants={7: 3})
+    assert said["kernel"] == "sum"
+    assert said["threads"] == 64
+    assert said["threadgroup_bytes"] == 256
+    assert [each["name"] for each in said["parameters"]][:2] == ["x", "out"]
+    assert [(loop["depth"], loop["trips"]) for loop in said["loops"]] == [(1, None), (1, 40)]
+    assert sum_text.with_suffix(".spv").read_bytes()[:4] == b"\x03\x02\x23\x07"
+
+
+def test_counters_keep_their_width(sum_text: Path) -> None:
+    """A counter of 64 bits would take two of a GPU's registers."""
+    code = sum_text.with_suffix(".ptx")
+    lower(sum_text, code, target="nvptx", constants={7: 3})
+    text = code.read_text()
+    assert ".entry" in text
+    spirv = sum_text.with_suffix(".spv")
+    lower(sum_text, spirv, constants={7: 3}, form="ir")
+    counters = [line for line in spirv.read_text().splitlines() if " = phi i" in line]
+    assert counters
+    assert not [line for line in counters if "phi i64" in line]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "why"),
+    [
+        (HEAD, {}, "no kernel"),
+        (SUM, {"kernel": "other"}, "no kernel 'other'"),
+        (SUM + SUM.replace(HEAD, "").split("\n", 1)[1].replace("sum(", "twice("), {}, "several"),
+        (HEAD + "[[kernel]] void f(threadgroup float *x [[threadgroup(0)]]) {}", {}, "whose size"),
+    ],
+)
+def test_it_says_why_it_refuses(tmp_path: Path, text: str, options: dict, why: str) -> None:
+    path = tmp_path / "kernel.metal"
+    path.write_text(text)
+    with pytest.raises(AgxError, match=why):
+        lower(path, tmp_path / "kernel.spv", constants={7: 0}, threads=32, **options)
