@@ -80,12 +80,14 @@ def _decode(queries: int, heads: int, keys: int, width: int, t: str) -> Problem:
         theirs["two passes, 128 blocks (Ultra)"] = lambda: two_passes(128)
     given = [typed(q[0, :, 0], t), typed(k[0], t), typed(v[0], t)]
     choices = [
-        (parts, block, warps)
+        (parts, block, 1, each)
         for parts in (8, 16, 32)
-        for block, warps in ((4, 1), (8, 1), (16, 1), (8, 4), (16, 4), (32, 4))
-        if block * parts <= keys
+        for block, each in ((1, 1), (2, 1), (2, 2), (4, 4))
+        if each <= shared and not (width > 64 and block == 4)
     ]
-    ours = grid_of(lambda **o: our_decode(*given, **o), "parts BLOCK_N num_warps", choices)
+    ours = grid_of(
+        lambda **o: our_decode(*given, **o), "parts BLOCK_N num_warps queries_each", choices
+    )
     exact = exact_attention(q, k, v, False)
     return Problem(ours, theirs, near(exact, t, rtol=1e-1, terms=16))
 

@@ -60,8 +60,7 @@ def _gemv(length: int, terms: int, t: str, transposed: bool) -> Problem:
 
     matrix, vector = typed(a, t), typed(x, t)
     function = gemv_t if transposed else gemv
-    choices = [(4, 128, 1), (8, 128, 1), (16, 128, 4), (32, 128, 4), (8, 256, 4), (4, 512, 4)]
-    choices += [(4, 256, 1), (16, 256, 4)]
+    choices = [(4, 128, 1), (4, 256, 1), (8, 256, 4), (16, 128, 4), (4, 512, 4)]
     if transposed:
         choices = [(32, 16, 1), (64, 16, 1), (4, 128, 1), (8, 128, 1), (32, 64, 4), (16, 128, 4)]
     ours = grid_of(

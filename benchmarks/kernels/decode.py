@@ -1,7 +1,7 @@
 """Attention of one query a head, as in generation: the keys are split between programs.
 
-Several heads of queries share the keys and values of one (grouped heads): a program takes all of them, so that it reads
-each key once. A second launch joins the parts.
+Several heads of queries share the keys and values of one (grouped heads): a program takes some of them or all, so that it reads
+each key for them once. A second launch joins the parts.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ def decode_kernel(
     scale,
     HEAD: tl.constexpr,
     SHARED: tl.constexpr,
+    QUERIES: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    head, part, parts = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
-    offs_g, offs_d = tl.arange(0, SHARED), tl.arange(0, HEAD)
-    queries = head * SHARED + offs_g
+    group, part, parts = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
+    head = group // (SHARED // QUERIES)
+    offs_g, offs_d = tl.arange(0, QUERIES), tl.arange(0, HEAD)
+    queries = group * QUERIES + offs_g
     q = tl.load(q_ptr + queries[:, None] * HEAD + offs_d[None, :]).to(tl.float32)
     q = q * (scale * 1.4426950408889634)
-    highest = tl.full((SHARED,), -float("inf"), tl.float32)
-    total = tl.zeros((SHARED,), tl.float32)
-    acc = tl.zeros((SHARED, HEAD), tl.float32)
+    highest = tl.full((QUERIES,), -float("inf"), tl.float32)
+    total = tl.zeros((QUERIES,), tl.float32)
+    acc = tl.zeros((QUERIES, HEAD), tl.float32)
     last = min(n_keys, (part + 1) * keys_each)
     for start in range(part * keys_each, last, BLOCK_N):
         offs_n = start + tl.arange(0, BLOCK_N)
@@ -69,19 +71,31 @@ def join_kernel(acc_ptr, highest_ptr, total_ptr, out_ptr, HEAD: tl.constexpr, PA
 
 
 def decode(
-    q: Array, k: Array, v: Array, parts: int, BLOCK_N: int = 32, num_warps: int = 4
+    q: Array,
+    k: Array,
+    v: Array,
+    parts: int,
+    BLOCK_N: int = 32,
+    num_warps: int = 4,
+    queries_each: int | None = None,
 ) -> Array:
-    """Attention of q (query heads, head size) over k and v (heads, keys, head size); `parts` is a power of two."""
+    """Attention of q (query heads, head size) over k and v (heads, keys, head size); `parts` is a power of two.
+
+    A program takes `queries_each` of the queries that share keys, or all of them. Few queries and keys at a time take few
+    registers, and many read less.
+    """
     (queries, head), (heads, keys, _) = q.shape, k.shape
     out = empty(q.shape, like=q)
     acc = empty_float32((queries, parts, head), like=q)
     highest, total = (empty_float32((queries, parts), like=q) for _ in range(2))
+    shared = queries // heads
+    together = min(queries_each or shared, shared)
     each = triton.cdiv(triton.cdiv(keys, parts), BLOCK_N) * BLOCK_N
     if each * (parts - 1) >= keys:
         raise ValueError(
             f"{parts} parts of {each} keys are more than the {keys} keys that there are."
         )
-    decode_kernel[(heads, parts)](
+    decode_kernel[(queries // together, parts)](
         q,
         k,
         v,
@@ -92,9 +106,18 @@ def decode(
         each,
         head**-0.5,
         HEAD=head,
-        SHARED=queries // heads,
+        SHARED=shared,
+        QUERIES=together,
         BLOCK_N=BLOCK_N,
         num_warps=num_warps,
     )
-    join_kernel[(queries,)](acc, highest, total, out, HEAD=head, PARTS=parts, num_warps=1)
+    join_kernel[(queries,)](
+        acc,
+        highest,
+        total,
+        out,
+        HEAD=head,
+        PARTS=parts,
+        num_warps=1 if parts * head <= 2048 else 4,
+    )
     return out
