@@ -19,6 +19,7 @@
 # make packages TRITON=CHECKOUT   packages from PyPI with Triton kernels, and the tutorials of a checkout of Triton, without Triton
 # make pins      write requirements/*.txt anew from requirements/*.in, with hashes; needs uv
 # make agx       Mesa's compiler for Apple's G13, from Debian's source package, and what it makes of the demo's kernels beside MLX's
+# make spills    every kernel of the examples and of the table against MLX through that compiler: fails if one spills
 # make wheels    the two wheels, checked and tried in an empty environment; they are left in dist/wheels
 # make clean     remove what was built (.venv stays)
 
@@ -53,7 +54,7 @@ PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python 
 
 .NOTPARALLEL:
 .PHONY: accuracy build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
-.PHONY: agx float64 fuzz-ttir pins stress least-target apple10 portable packages mlx-kernels
+.PHONY: agx spills float64 fuzz-ttir pins stress least-target apple10 portable packages mlx-kernels
 
 setup:
 	@scripts/setup.sh
@@ -156,6 +157,9 @@ packages: setup-tests build
 agx: setup-tests build
 	benchmarks/agx/build.sh
 	PYTHONPATH=python:. $(PYTHON_ENV)/python -m benchmarks.agx --table
+
+spills: setup-tests demo
+	PYTHONPATH=python:. $(PYTHON_ENV)/python -m benchmarks.agx.spills
 
 pins:
 	@scripts/pin.sh

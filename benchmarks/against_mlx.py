@@ -105,6 +105,9 @@ def main(arguments: list[str] | None = None) -> int:
     wrong = [row for row in rows if row.error and not row.skipped]
     for row in wrong:
         print(f"{row.case.name}: {row.error}", file=sys.stderr)
+    for row in rows:
+        for text in row.spilling:
+            print(f"{row.case.name}: {text}", file=sys.stderr)
     too_much = []
     if options.most is not None:
         too_much = [

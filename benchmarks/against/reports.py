@@ -43,6 +43,11 @@ class Row:
                 return f"{side}: {measured.error}"
         return ""
 
+    @property
+    def spilling(self) -> list[str]:
+        """Which of the chosen texts spill on G13, where its compiler was asked."""
+        return [f"{side} spills on G13" for side, said in self.g13.items() if said.get("spills")]
+
 
 def number(value: float) -> str:
     """A ratio: two digits behind the point, ∞ if MLX has none of it."""

@@ -2,12 +2,14 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
-from benchmarks.agx import available, measure
+from benchmarks.agx import AgxError, available, measure
 from benchmarks.agx.report import ReportError, kind_of, parse_report
+from benchmarks.agx.spills import Kernel, demo_kernels, find
 
 REPORT = """report main registers16 49 threads 1024 scratch 0 spills 1 fills 2 instructions 6
 report cycles block0 f_scib 3 ic 0
@@ -76,3 +78,26 @@ using namespace metal;
     stats = measure(text)
     assert stats.mix["special function"] == 1
     assert stats.mix["float"] == 1
+
+
+def test_kernels_that_spill_are_named_and_each_text_is_asked_about_once():
+    asked = []
+
+    def ask(text, threads, kernel):
+        asked.append(text)
+        if text == "refused":
+            raise AgxError("no\nand why")
+        return SimpleNamespace(spills=int(text == "large"), fills=0, registers=128.0)
+
+    kernels = [Kernel("a", "large", 64), Kernel("b", "small"), Kernel("c", "large", 64)]
+    found = find([*kernels, Kernel("d", "refused")], ask)
+    assert asked == ["large", "small", "refused"]
+    assert found.count == 3
+    assert [line.split(":")[0] for line in found.spilling] == ["a", "c"]
+    assert found.refused == ["d: no"]
+
+
+def test_the_demo_s_texts_are_kernels(tmp_path):
+    (tmp_path / "add_kernel-64.metal").write_text("text")
+    (tmp_path / "demo.json").write_text("[]")
+    assert list(demo_kernels(tmp_path)) == [Kernel("demo: add_kernel-64", "text")]
