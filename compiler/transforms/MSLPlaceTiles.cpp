@@ -139,11 +139,14 @@ bool TilePlacement::isAsInProduct(Value variable, Value tile) const {
 }
 
 Value TilePlacement::createVariableOf(Value tile, Location loc, int64_t width) {
-  if (MatrixType matrix = getMatrices(tile))
-    return createVariable(builder, loc, tile.getType(), matrix);
   if (isInProduct(tile))
-    width = kLargestChunk;
+    return createProductVariable(tile, getMatrices(tile), loc);
   return createVariable(builder, loc, tile.getType(), width);
+}
+
+Value TilePlacement::createProductVariable(Value tile, MatrixType matrix, Location loc) {
+  return matrix ? createVariable(builder, loc, tile.getType(), matrix)
+                : createVariable(builder, loc, tile.getType(), kLargestChunk);
 }
 
 Value TilePlacement::chooseVariable(Value tile, Operation *op, TileLoopOp loop, int64_t width) {
@@ -269,8 +272,7 @@ Value TilePlacement::getFragments(Value tile, MatrixType matrix) {
   if (variable && getMatrixType(variable) == matrix &&
       (matrix || getWidth(variable) == kLargestChunk))
     return variable;
-  variable = matrix ? createVariable(builder, tile.getLoc(), tile.getType(), matrix)
-                    : createVariable(builder, tile.getLoc(), tile.getType(), kLargestChunk);
+  variable = createProductVariable(tile, matrix, tile.getLoc());
   copy(tile, variable);
   return variable;
 }
@@ -288,8 +290,7 @@ void TilePlacement::visitMma(MmaOp op) {
   if (!product || getMatrixType(product) != matrix ||
       (isOfVectors && getWidth(product) != kLargestChunk) || !isDeadAfter(acc, op) ||
       acc == op.getA() || acc == op.getB()) {
-    product = matrix ? createVariable(builder, op.getLoc(), acc.getType(), matrix)
-                     : createVariable(builder, op.getLoc(), acc.getType(), kLargestChunk);
+    product = createProductVariable(acc, matrix, op.getLoc());
     copy(acc, product);
   }
   auto getOperand = [&](Value operand, unsigned index) {

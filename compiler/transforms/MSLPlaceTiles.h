@@ -49,6 +49,9 @@ private:
   bool isAsInProduct(mlir::Value variable, mlir::Value tile) const;
   /// A new variable for a tile: of its matrices, or else of `width` registers an element.
   mlir::Value createVariableOf(mlir::Value tile, mlir::Location loc, int64_t width);
+  /// A new variable for a tile as a product takes it: of matrices, or of vectors where there are
+  /// none.
+  mlir::Value createProductVariable(mlir::Value tile, MatrixType matrix, mlir::Location loc);
   mlir::Value chooseVariable(mlir::Value tile, mlir::Operation *op, TileLoopOp loop, int64_t width);
   /// An array of these matrices, or of vectors where there are none, that holds the tile.
   mlir::Value getFragments(mlir::Value tile, MatrixType matrix);
