@@ -36,18 +36,19 @@ def convolution_kernel(
     image = pixel // (out_width * out_height)
     first_row, first_column = row * STRIDE - PADDING, column * STRIDE - PADDING
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for tap in range(TAPS_H * TAPS_W):
+    # One loop, as registers of one that is in another have to be kept apart.
+    STEPS: tl.constexpr = (CHANNELS + BLOCK_C - 1) // BLOCK_C
+    for step in range(TAPS_H * TAPS_W * STEPS):
+        tap, c = step // STEPS, step % STEPS * BLOCK_C + offs_c
         y, x = first_row + tap // TAPS_W, first_column + tap % TAPS_W
         inside = (pixel < n_pixels) & (y >= 0) & (y < height) & (x >= 0) & (x < width)
         at = ((image * height + y) * width + x) * CHANNELS
         taps = (offs_n * (TAPS_H * TAPS_W) + tap) * CHANNELS
-        for start in range(0, CHANNELS, BLOCK_C):
-            c = start + offs_c
-            mask = inside[:, None] & (c[None, :] < CHANNELS)
-            pixels = tl.load(x_ptr + at[:, None] + c[None, :], mask=mask, other=0.0)
-            mask = (offs_n[:, None] < n_outputs) & (c[None, :] < CHANNELS)
-            filters = tl.load(w_ptr + taps[:, None] + c[None, :], mask=mask, other=0.0)
-            acc = tl.dot(pixels, tl.trans(filters), acc, input_precision="ieee")
+        mask = inside[:, None] & (c[None, :] < CHANNELS)
+        pixels = tl.load(x_ptr + at[:, None] + c[None, :], mask=mask, other=0.0)
+        mask = (offs_n[:, None] < n_outputs) & (c[None, :] < CHANNELS)
+        filters = tl.load(w_ptr + taps[:, None] + c[None, :], mask=mask, other=0.0)
+        acc = tl.dot(pixels, tl.trans(filters), acc, input_precision="ieee")
     out = out_ptr + pixel[:, None] * n_outputs + offs_n[None, :]
     mask = (pixel[:, None] < n_pixels) & (offs_n[None, :] < n_outputs)
     tl.store(out, acc.to(out_ptr.dtype.element_ty), mask=mask)
