@@ -352,7 +352,8 @@ OpFoldResult PtrCastOp::fold(FoldAdaptor) {
 
 /// What loads and stores share: as many values as addresses, groups that divide the registers.
 static LogicalResult verifyAccess(Operation *op, Type value, Type addresses, Type element,
-                                  int32_t width, int32_t maskWidth) {
+                                  int32_t width, int32_t maskWidth, int32_t maskRun = 1,
+                                  bool unaligned = false) {
   if (isa<VectorType>(value) != isa<VectorType>(addresses) ||
       getNumRegisters(value) != getNumRegisters(addresses))
     return op->emitOpError("needs one address for each register");
@@ -372,8 +373,14 @@ static LogicalResult verifyAccess(Operation *op, Type value, Type addresses, Typ
     return op->emitOpError("has mask_width ")
            << maskWidth << ", which must be a power of two that divides its " << registers
            << " registers";
+  if (maskRun < 1 || registers % maskRun || !llvm::isPowerOf2_32(maskRun))
+    return op->emitOpError("has mask_run ")
+           << maskRun << ", which must be a power of two that divides its " << registers
+           << " registers";
   unsigned bits = element ? element.getIntOrFloatBitWidth()
                           : getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  if (unaligned && (width > 4 || bits > 32))
+    return op->emitOpError("is unaligned and has more than four numbers of 32 bits");
   if (std::max(bits, 8u) * width > 128)
     return op->emitOpError("accesses more than 16 bytes at once");
   return success();
@@ -381,20 +388,23 @@ static LogicalResult verifyAccess(Operation *op, Type value, Type addresses, Typ
 
 LogicalResult LoadOp::verify() {
   return verifyAccess(*this, getType(), getOffsets().getType(),
-                      getBase().getType().getElementType(), getWidth(), getMaskWidth());
+                      getBase().getType().getElementType(), getWidth(), getMaskWidth(),
+                      getMaskRun(), getUnaligned());
 }
 LogicalResult StoreOp::verify() {
   if (getBase().getType().getSpace() == AddressSpace::Constant)
     return emitOpError("cannot write to constant memory");
   return verifyAccess(*this, getValue().getType(), getOffsets().getType(),
-                      getBase().getType().getElementType(), getWidth(), getMaskWidth());
+                      getBase().getType().getElementType(), getWidth(), getMaskWidth(),
+                      getMaskRun(), getUnaligned());
 }
 LogicalResult LoadAddressOp::verify() {
-  return verifyAccess(*this, getType(), getAddresses().getType(), {}, getWidth(), getMaskWidth());
+  return verifyAccess(*this, getType(), getAddresses().getType(), {}, getWidth(), getMaskWidth(),
+                      getMaskRun(), getUnaligned());
 }
 LogicalResult StoreAddressOp::verify() {
   return verifyAccess(*this, getValue().getType(), getAddresses().getType(), {}, getWidth(),
-                      getMaskWidth());
+                      getMaskWidth(), getMaskRun(), getUnaligned());
 }
 
 /// What an atomic's base points to; null without a base.
