@@ -363,6 +363,7 @@ def MSL_PtrAddOp : MSL_Op<"ptr_add", [Pure, AllTypesMatch<["base", "result"]>]> 
   let results = (outs MSL_PtrType:$result);
   let assemblyFormat = "$base `,` $offset attr-dict `:` type($base) `,` type($offset)";
   let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def MSL_PtrCastOp : MSL_Op<"ptr_cast", [Pure]> {

@@ -184,12 +184,14 @@ def MSL_ReadOp : MSL_Op<"read", [
   let assemblyFormat = [{
     $base (`[` $offset^ `:` type($offset) `]`)? (`if` $condition^)? (`else` $other^)? attr-dict `:` type($base) `->` type($result)
   }];
+  let hasCanonicalizeMethod = 1;
 }
 
 def MSL_WriteOp : MSL_Op<"write", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>]> {
   let summary = "one access of up to 16 bytes at base + offset";
   let arguments = (ins MSL_Value:$value, MSL_PtrType:$base, Optional<MSL_Index>:$offset, UnitAttr:$unaligned);
   let assemblyFormat = "$value `,` $base (`[` $offset^ `:` type($offset) `]`)? attr-dict `:` type($value) `,` type($base)";
+  let hasCanonicalizeMethod = 1;
 }
 
 def MSL_VectorOp : MSL_Op<"vector", [Pure]> {

@@ -336,6 +336,55 @@ OpFoldResult PtrAddOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+/// A pointer takes the parts of a sum of 64 bits one by one, modulo 2^64 as the sum. Each part of
+/// 32 bits then stays one: a GPU adds 64 bits in several steps, and an index of 32 bits in none.
+/// Single bytes have one offset (msl-merge-byte-offsets).
+static LogicalResult splitOffset(Operation *op, OpOperand &base, OpOperand &offset,
+                                 PatternRewriter &rewriter) {
+  Value sum = offset.get();
+  auto type = cast<PtrType>(base.get().getType());
+  auto narrow = [](Value part) {
+    auto wide = part.getDefiningOp<arith::ExtSIOp>();
+    return wide && wide.getIn().getType().isInteger(32) ? wide.getIn() : Value();
+  };
+  if (!sum.getType().isInteger(64) || getElementBytes(type.getElementType()) == 1)
+    return failure();
+  if (Value part = narrow(sum)) {
+    rewriter.modifyOpInPlace(op, [&] { offset.set(part); });
+    return success();
+  }
+  auto add = sum.getDefiningOp<arith::AddIOp>();
+  if (!add)
+    return failure();
+  Value first = add.getLhs(), last = add.getRhs();
+  if (!narrow(last))
+    std::swap(first, last);
+  if (!narrow(last))
+    return failure();
+  Value moved = PtrAddOp::create(rewriter, op->getLoc(), base.get(), first);
+  rewriter.modifyOpInPlace(op, [&] {
+    base.set(moved);
+    offset.set(narrow(last));
+  });
+  return success();
+}
+
+LogicalResult PtrAddOp::canonicalize(PtrAddOp op, PatternRewriter &rewriter) {
+  return splitOffset(op, op.getBaseMutable(), op.getOffsetMutable(), rewriter);
+}
+
+LogicalResult ReadOp::canonicalize(ReadOp op, PatternRewriter &rewriter) {
+  if (!op.getOffset())
+    return failure();
+  return splitOffset(op, op.getBaseMutable(), op.getOffsetMutable()[0], rewriter);
+}
+
+LogicalResult WriteOp::canonicalize(WriteOp op, PatternRewriter &rewriter) {
+  if (!op.getOffset())
+    return failure();
+  return splitOffset(op, op.getBaseMutable(), op.getOffsetMutable()[0], rewriter);
+}
+
 LogicalResult PtrCastOp::verify() {
   if (getBase().getType().getSpace() != getType().getSpace())
     return emitOpError("cannot change the address space");
