@@ -145,6 +145,7 @@ AxisInfo AxisInfo::join(const AxisInfo &a, const AxisInfo &b) {
     result.divisibility[d] =
         gcd(a.divisibilityOf(d, result.contiguity[d]), b.divisibilityOf(d, result.contiguity[d]));
     result.constancy[d] = gcd(a.constancy[d], b.constancy[d]);
+    result.runs[d] = gcd(a.runs[d], b.runs[d]);
   }
   result.bound = std::nullopt;
   if (a.bound && b.bound) {
@@ -218,6 +219,7 @@ void AxisInfoAnalysis::set(Value value, AxisInfo info) {
   for (auto [d, extent] : llvm::enumerate(shapeOf(value.getType()))) {
     info.contiguity[d] = std::min(info.contiguity[d], extent);
     info.constancy[d] = std::min(info.constancy[d], extent);
+    info.runs[d] = std::min(info.runs[d], extent);
   }
   // A run of narrow integers may wrap unless it starts at a multiple of its length.
   auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(value.getType()));
@@ -360,12 +362,19 @@ static AxisInfo addition(const AxisInfo &l, const AxisInfo &r, Type type, int64_
     int64_t right = subtract ? 1 : gcd(l.constancy[d], r.contiguity[d]);
     int64_t group = std::max(left, right);
     b.result.contiguity[d] = group;
+    b.result.runs[d] =
+        std::max(gcd(l.runs[d], r.constancy[d]), subtract ? 1 : gcd(l.constancy[d], r.runs[d]));
     b.result.divisibility[d] =
         std::max(leastDivisibility(type), gcd(l.divisibilityOf(d, group, unit),
                                               multiplyDivisors(r.divisibilityOf(d, group), unit)));
   }
   if (!subtract && l.bound && r.bound)
     b.result.bound = boundOf(type, add(l.bound->sum, r.bound->sum), {&*l.bound, &*r.bound});
+  // Pointers and numbers of 64 bits wrap around where addresses do.
+  auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
+  if (integer && integer.getWidth() < 64)
+    for (unsigned d = 0; d < b.result.getRank(); ++d)
+      b.result.runs[d] = gcd(b.result.runs[d], b.result.divisibility[d]);
   return b.result;
 }
 
@@ -375,6 +384,8 @@ static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type,
   for (unsigned d = 0; d < b.result.getRank(); ++d) {
     int64_t group = factor == 1 ? l.contiguity[d] : 1;
     b.result.contiguity[d] = group;
+    if (factor == 1)
+      b.result.runs[d] = l.runs[d];
     b.result.divisibility[d] =
         group > 1 ? l.divisibility[d]
                   : multiplyDivisors(l.divisibilityOf(d, 1), r.divisibilityOf(d, 1));
@@ -445,7 +456,18 @@ static AxisInfo comparison(arith::CmpIOp op, const AxisInfo &l, const AxisInfo &
       predicate == P::slt || predicate == P::sge || predicate == P::ult || predicate == P::uge;
   bool runRight =
       predicate == P::sgt || predicate == P::sle || predicate == P::ugt || predicate == P::ule;
+  // Consecutive numbers are below a bound up to one of them. A group that starts at a multiple of
+  // its size does not wrap around, neither as signed numbers nor as unsigned ones.
+  bool descends =
+      predicate == P::slt || predicate == P::sle || predicate == P::ult || predicate == P::ule;
+  bool bounds =
+      predicate == P::sgt || predicate == P::sge || predicate == P::ugt || predicate == P::uge;
+  auto run = [&](const AxisInfo &numbers, const AxisInfo &bound, unsigned d) {
+    return gcd(gcd(numbers.contiguity[d], numbers.divisibility[d]), bound.constancy[d]);
+  };
   for (unsigned d = 0; d < b.result.getRank(); ++d) {
+    if (descends || bounds)
+      b.result.runs[d] = descends ? run(l, r, d) : run(r, l, d);
     if (runLeft)
       b.result.constancy[d] = std::max(b.result.constancy[d], hint(l, r, d));
     if (runRight)
@@ -464,6 +486,7 @@ static AxisInfo selection(const AxisInfo &condition, bool scalarCondition, const
     b.result.divisibility[d] = std::max(
         leastDivisibility(type), gcd(l.divisibilityOf(d, group), r.divisibilityOf(d, group)));
     b.result.constancy[d] = gcd(same, b.result.constancy[d]);
+    b.result.runs[d] = gcd(same, gcd(l.runs[d], r.runs[d]));
   }
   need(b.result.needs, condition.needs);
   if (l.bound && r.bound)
@@ -482,6 +505,7 @@ static AxisInfo reshape(const AxisInfo &from, RankedTensorType source, RankedTen
   result.contiguity[t] = group;
   result.divisibility[t] = std::max(leastDivisibility(target), from.divisibilityOf(s, group));
   result.constancy[t] = gcd(from.constancy[s], extent);
+  result.runs[t] = gcd(from.runs[s], extent);
   result.bound = from.bound;
   result.needs = from.needs;
   return result;
@@ -507,6 +531,7 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
       .Case([&](tt::MakeRangeOp range) {
         int32_t start = range.getStart();
         AxisInfo info({shapeOf(type)[0]}, {powerOf2Divisor(start)}, {1});
+        info.runs = info.contiguity;
         if (start >= 0)
           info.bound = boundOf(type, GridSum{int64_t(range.getEnd()) - 1}, {});
         return info;
@@ -549,14 +574,17 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
         info.contiguity.insert(info.contiguity.begin() + axis, 1);
         info.divisibility.insert(info.divisibility.begin() + axis, each);
         info.constancy.insert(info.constancy.begin() + axis, 1);
+        info.runs.insert(info.runs.begin() + axis, 1);
         return info;
       })
       .Case([&](tt::BroadcastOp broadcast) {
         AxisInfo info = in(0);
         auto from = shapeOf(broadcast.getSrc().getType()), to = shapeOf(type);
         for (unsigned d = 0; d < info.getRank(); ++d)
-          if (from[d] != to[d])
+          if (from[d] != to[d]) {
             info.constancy[d] = to[d];
+            info.runs[d] = 1;
+          }
         return info;
       })
       .Case([&](tt::TransOp trans) {
@@ -565,6 +593,7 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
           out.contiguity[i] = info.contiguity[d];
           out.divisibility[i] = info.divisibility[d];
           out.constancy[i] = info.constancy[d];
+          out.runs[i] = info.runs[d];
         }
         return out;
       })
@@ -617,6 +646,11 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
         AxisInfo l = in(0), r = in(1);
         auto mask = getConstant(op->getOperand(1));
         AxisInfo info = Binary(l, r, type).result;
+        // Two masks that end somewhere end where the first one does; equal elements end nowhere.
+        if (getElementTypeOrSelf(type).isInteger(1))
+          for (unsigned d = 0; d < info.getRank(); ++d)
+            info.runs[d] =
+                gcd(std::max(l.runs[d], l.constancy[d]), std::max(r.runs[d], r.constancy[d]));
         // A mask of low ones is the remainder by a power of two, of negative numbers too.
         if (mask && *mask > 0 && llvm::isMask_64(*mask)) {
           AxisInfo modulus = r;
@@ -645,6 +679,12 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
           if (!info.bound && width < 63)
             info.bound = UpperBound{GridSum{(int64_t(1) << width) - 1}, {}};
         }
+        // A negative number becomes a large one, and what is truncated may wrap around.
+        if (isa<arith::TruncIOp>(op) || (isa<arith::ExtUIOp>(op) && !in(0).bound))
+          for (unsigned d = 0; d < info.getRank(); ++d)
+            info.runs[d] = getElementTypeOrSelf(type).isInteger(1)
+                               ? 1
+                               : gcd(info.runs[d], gcd(info.contiguity[d], info.divisibility[d]));
         if (isa<arith::TruncIOp>(op)) {
           info.bound = std::nullopt;
           for (unsigned d = 0; d < info.getRank(); ++d)
@@ -704,6 +744,17 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
 }
 
 int64_t AxisInfoAnalysis::getAccessWidth(Value pointers, unsigned dim, int64_t maxBytes) const {
+  int64_t aligned = getAlignedWidth(pointers, dim, maxBytes);
+  // Metal's packed vectors have up to four numbers of up to 32 bits.
+  constexpr int64_t kPacked = 4;
+  Type element = cast<tt::PtrType>(getElementTypeOrSelf(pointers.getType())).getPointeeType();
+  int64_t bytes = getElementBytes(pointers.getType());
+  if (bytes > 4 || isa<tt::PtrType>(element) || element.isInteger(1))
+    return aligned;
+  return std::max(aligned, std::min({get(pointers).runs[dim], kPacked, maxBytes / bytes}));
+}
+
+int64_t AxisInfoAnalysis::getAlignedWidth(Value pointers, unsigned dim, int64_t maxBytes) const {
   AxisInfo info = get(pointers);
   int64_t bytes = getElementBytes(pointers.getType());
   int64_t aligned = std::max<int64_t>(1, info.divisibility[dim] / bytes);

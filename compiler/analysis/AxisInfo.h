@@ -39,8 +39,11 @@ struct AxisInfo {
   Dims contiguity;
   /// the first element of each such group is a multiple of this (for pointers: of so many bytes);
   Dims divisibility;
-  /// groups of this many elements are equal.
+  /// groups of this many elements are equal;
   Dims constancy;
+  /// groups of this many elements are consecutive wherever they start: as exact numbers, of which
+  /// none wraps around. Of i1: those that are true come first.
+  Dims runs;
   /// All elements are non-negative as signed integers, and at most this.
   std::optional<UpperBound> bound;
   /// The facts about dimensions hold in launches in which these sums stay below 2^31.
@@ -49,7 +52,7 @@ struct AxisInfo {
   AxisInfo() = default;
   AxisInfo(Dims contiguity, Dims divisibility, Dims constancy)
       : contiguity(std::move(contiguity)), divisibility(std::move(divisibility)),
-        constancy(std::move(constancy)) {}
+        constancy(std::move(constancy)), runs(this->contiguity.size(), 1) {}
 
   /// Nothing is known. Scalars have one axis of extent 1.
   static AxisInfo unknown(mlir::Type type);
@@ -79,9 +82,11 @@ public:
 
   AxisInfo get(mlir::Value value) const;
 
-  /// How many neighbours along `dim` one access of at most `maxBytes` can take: consecutive and
-  /// aligned.
+  /// How many neighbours along `dim` one access of at most `maxBytes` can take: consecutive, and
+  /// aligned or in a vector that needs only its elements' alignment.
   int64_t getAccessWidth(mlir::Value pointers, unsigned dim, int64_t maxBytes = 16) const;
+  /// How many are aligned.
+  int64_t getAlignedWidth(mlir::Value pointers, unsigned dim, int64_t maxBytes = 16) const;
 
 private:
   void visitBlock(mlir::Block &block);

@@ -17,11 +17,12 @@ struct LoadPattern : RegisterPattern<ttm::LoadOp> {
     if (Value base = adaptor.getBase())
       rewriter.replaceOpWithNewOp<msl::LoadOp>(
           op, type, base, adaptor.getOffsets(), adaptor.getMask(), adaptor.getOther(),
-          adaptor.getFull(), op.getWidth(), op.getMaskWidth(), op.getIsVolatile());
+          adaptor.getFull(), op.getWidth(), op.getMaskWidth(), op.getIsVolatile(), op.getMaskRun(),
+          op.getUnaligned());
     else
       rewriter.replaceOpWithNewOp<msl::LoadAddressOp>(
           op, type, adaptor.getOffsets(), adaptor.getMask(), adaptor.getOther(), adaptor.getFull(),
-          op.getWidth(), op.getMaskWidth(), op.getIsVolatile());
+          op.getWidth(), op.getMaskWidth(), op.getIsVolatile(), op.getMaskRun(), op.getUnaligned());
     return success();
   }
 };
@@ -36,12 +37,12 @@ struct StorePattern : RegisterPattern<ttm::StoreOp> {
     builder.inThreads(builder.getOwners(ttm::getLayout(op.getValue())), [&] {
       if (Value base = adaptor.getBase())
         msl::StoreOp::create(builder, adaptor.getValue(), base, adaptor.getOffsets(),
-                             adaptor.getMask(), adaptor.getFull(), op.getWidth(),
-                             op.getMaskWidth());
+                             adaptor.getMask(), adaptor.getFull(), op.getWidth(), op.getMaskWidth(),
+                             op.getMaskRun(), op.getUnaligned());
       else
         msl::StoreAddressOp::create(builder, adaptor.getValue(), adaptor.getOffsets(),
                                     adaptor.getMask(), adaptor.getFull(), op.getWidth(),
-                                    op.getMaskWidth());
+                                    op.getMaskWidth(), op.getMaskRun(), op.getUnaligned());
     });
     rewriter.eraseOp(op);
     return success();

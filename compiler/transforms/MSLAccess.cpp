@@ -14,6 +14,8 @@ std::optional<Access> Access::get(Operation *op) {
   access.full = registers.getFullCondition();
   access.width = registers.getAccessWidth();
   access.maskWidth = registers.getAccessMaskWidth();
+  access.maskRun = registers.getAccessMaskRun();
+  access.unaligned = registers.isUnalignedAccess();
   SmallVector<MemoryAccess> memory;
   cast<MemoryAccessOpInterface>(op).getAccesses(memory);
   access.base = memory.front().pointer;

@@ -13,8 +13,8 @@ namespace triton_metal::msl {
 struct Access {
   mlir::Value base, addresses, mask, other, value, full;
   mlir::Type element;
-  int64_t width = 1, maskWidth = 1;
-  bool isVolatile = false, isAtomic = false, reads = false, writes = false;
+  int64_t width = 1, maskWidth = 1, maskRun = 1;
+  bool unaligned = false, isVolatile = false, isAtomic = false, reads = false, writes = false;
 
   /// Returns nothing if `op` is not an access.
   static std::optional<Access> get(mlir::Operation *op);

@@ -39,12 +39,14 @@ static Value createConjunction(OpBuilder &builder, Location loc, ArrayRef<Value>
 
 namespace {
 
-/// The uniform conditions of one tile loop, and its choices whose mask is true under them.
+/// The uniform conditions of one tile loop, and its choices whose mask is true under them; the
+/// masks that each step tests as a whole.
 struct Certainty {
-  SmallVector<Value> conditions;
+  SmallVector<Value> conditions, masks;
   llvm::DenseSet<Operation *> choices;
 
-  explicit Certainty(TileLoopOp loop) : conditions(getFullConditions(loop)) {
+  explicit Certainty(TileLoopOp loop)
+      : conditions(getFullConditions(loop)), masks(getRunMasks(loop, *loop.getStep())) {
     for (auto select : loop.getBody().front().getOps<arith::SelectOp>())
       if (getFullCondition(select, loop))
         choices.insert(select);
@@ -56,7 +58,7 @@ class TileLoopLowering {
 public:
   TileLoopLowering(TileLoopOp loop, const Certainty &certainty)
       : loop(loop), builder(loop), registers(loop.getRegisters()), items(getItems(loop)),
-        conditions(certainty.conditions), certain(certainty.choices) {
+        conditions(certainty.conditions), masks(certainty.masks), certain(certainty.choices) {
     for (Operation &op : llvm::make_early_inc_range(loop.getBody().front())) {
       if (auto read = dyn_cast<ReadTileOp>(op)) {
         if (getNumRegisters(read.getType()) == registers)
@@ -78,7 +80,7 @@ public:
       if (isa<ReadTileOp, PermuteRegistersOp>(op))
         op.moveBefore(loop);
     int64_t step = *loop.getStep();
-    if (step == registers && registers <= kLargestChunk && conditions.empty())
+    if (step == registers && registers <= kLargestChunk && conditions.empty() && masks.empty())
       return createChunk();
     if (conditions.empty())
       return createLoops(step, /*guarded=*/true);
@@ -88,7 +90,7 @@ public:
     builder.setInsertionPoint(conditional.thenBlock()->getTerminator());
     createLoops(step, /*guarded=*/false);
     builder.setInsertionPoint(conditional.elseBlock()->getTerminator());
-    createLoops(getGuardedStep(loop, step), /*guarded=*/true);
+    createLoops(masks.empty() ? getGuardedStep(loop, step) : step, /*guarded=*/true);
   }
 
 private:
@@ -111,10 +113,46 @@ private:
       if (getWidth(variable) > step)
         breaks.push_back(llvm::Log2_64(getWidth(variable)));
     LoopNest nest = getLoopNest(roots, registers, step, breaks);
-    createLoopNest(builder, loop.getLoc(), nest, registers, step, [&](const Coord &at) {
-      TileStep body(builder, at, step, guarded, nest.writtenOut, &certain);
+    createLoopNest(builder, loop.getLoc(), nest, registers, step,
+                   [&](const Coord &at) { createStep(at, step, guarded, nest.writtenOut); });
+  }
+
+  /// One step; where masks are tested, one for registers that are all inside, one for those at the
+  /// end of a row, and one for those behind it.
+  void createStep(const Coord &at, int64_t step, bool guarded, bool writtenOut) {
+    auto create = [&](std::optional<bool> value) {
+      TileStep body(builder, at, step, guarded, writtenOut, &certain);
+      if (value)
+        body.assume(masks, *value);
       lowerItems(body);
-    });
+    };
+    if (!guarded || masks.empty())
+      return create(std::nullopt);
+    Location loc = loop.getLoc();
+    auto test = [&](int64_t part) {
+      Value all;
+      for (Value mask : masks) {
+        Value one = triton_metal::msl::createChunk(builder, mask, at.plus(part), 1);
+        all = all ? arith::AndIOp::create(builder, loc, all, one).getResult() : one;
+      }
+      return all;
+    };
+    auto branch = [&](Value condition, function_ref<void()> then, function_ref<void()> otherwise) {
+      auto conditional = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(conditional.thenBlock()->getTerminator());
+      then();
+      builder.setInsertionPoint(conditional.elseBlock()->getTerminator());
+      otherwise();
+    };
+    branch(
+        test(step - 1), [&] { create(true); },
+        [&] {
+          // Of several masks, one may be false and another one not.
+          if (masks.size() > 1)
+            return create(std::nullopt);
+          branch(test(0), [&] { create(std::nullopt); }, [&] { create(false); });
+        });
   }
 
   /// Variables may change places: a step reads all of them before it writes the first one.
@@ -132,7 +170,7 @@ private:
   int64_t registers;
   SmallVector<Operation *> items;
   SmallVector<Value> roots, variables;
-  ArrayRef<Value> conditions;
+  ArrayRef<Value> conditions, masks;
   const llvm::DenseSet<Operation *> &certain;
 };
 

@@ -35,7 +35,8 @@ static Value createAccumulator(OpBuilder &builder, ReduceRegistersOp op, int64_t
 /// combined after it. A loop of one step needs no accumulator.
 static void lowerReductions(TileLoopOp loop) {
   int64_t registers = loop.getRegisters(), step = *loop.getStep();
-  bool isChunk = step == registers && registers <= kLargestChunk && getFullConditions(loop).empty();
+  bool isChunk = step == registers && registers <= kLargestChunk &&
+                 getFullConditions(loop).empty() && getRunMasks(loop, step).empty();
   int64_t width = std::min(step, kLargestChunk);
   Operation *yield = loop.getBody().front().getTerminator();
   OpBuilder builder(loop);

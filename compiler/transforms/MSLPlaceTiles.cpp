@@ -202,7 +202,7 @@ void TilePlacement::visitTileLoop(TileLoopOp loop) {
       step = std::max(step, matrix.getNumRegisters());
     else if (isInProduct(result))
       step = std::max(step, kLargestChunk);
-  bool branches = !getFullConditions(loop).empty();
+  bool branches = !getFullConditions(loop).empty() || !getRunMasks(loop, step).empty();
   if (!branches)
     step = getGuardedStep(loop, step);
   loop.setStep(step);

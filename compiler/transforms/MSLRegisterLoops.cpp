@@ -273,7 +273,33 @@ int64_t triton_metal::msl::getStep(ArrayRef<Operation *> ops, int64_t registers)
   return std::min(widenStep(ops, registers, step), registers);
 }
 
+SmallVector<Value> triton_metal::msl::getRunMasks(TileLoopOp loop, int64_t step) {
+  llvm::SetVector<Value> masks;
+  bool better = false;
+  auto add = [&](Value mask, const Access &access) {
+    if (access.isAtomic || access.maskRun < step || !isOnDemand(mask))
+      return;
+    masks.insert(mask);
+    better |= access.maskWidth < std::min(access.width, step);
+  };
+  for (Operation &op : loop.getBody().front()) {
+    if (std::optional<Access> access = Access::get(&op); access && access->mask)
+      add(access->mask, *access);
+    // A choice by the mask of an access, wherever that is.
+    if (auto select = dyn_cast<arith::SelectOp>(op); select && isTile(select.getCondition()))
+      for (Operation *user : select.getCondition().getUsers())
+        if (std::optional<Access> access = Access::get(user);
+            access && access->mask == select.getCondition())
+          add(access->mask, *access);
+  }
+  if (step == 1 || !better)
+    return {};
+  return SmallVector<Value>(masks.getArrayRef());
+}
+
 int64_t triton_metal::msl::getGuardedStep(TileLoopOp loop, int64_t step) {
+  if (!getRunMasks(loop, step).empty())
+    return step;
   int64_t widest = 0;
   bool anyMasked = false;
   for (Operation &op : loop.getBody().front()) {

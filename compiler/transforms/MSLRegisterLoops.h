@@ -47,6 +47,11 @@ bool canBeIndexed(llvm::ArrayRef<mlir::Value> roots, int64_t registers);
 /// variables hold that `ops` read register by register.
 int64_t getStep(llvm::ArrayRef<mlir::Operation *> ops, int64_t registers);
 
+/// The masks of accesses and choices of the loop that end somewhere in each row (`mask_run`), so
+/// that in steps of so many registers the last mask tells whether all are true, and the first
+/// whether none is. Nothing if no access and no choice is better without its mask.
+llvm::SmallVector<mlir::Value> getRunMasks(TileLoopOp loop, int64_t step);
+
 /// The number of registers of a step in the guarded body: as many as its widest access takes.
 int64_t getGuardedStep(TileLoopOp loop, int64_t step);
 

@@ -56,9 +56,14 @@ void TileStep::lower(Operation *op) {
 void TileStep::lowerElementwise(Operation *op) {
   int64_t width = getChunkWidth();
   SmallVector<Value, 1> chunks;
-  if (!guarded && certain && certain->contains(op)) {
+  auto select = dyn_cast<arith::SelectOp>(op);
+  std::optional<bool> choice = select ? getKnown(select.getCondition()) : std::nullopt;
+  if (!guarded && certain && certain->contains(op))
+    choice = true;
+  if (choice) {
+    Value chosen = *choice ? select.getTrueValue() : select.getFalseValue();
     for (int64_t part = 0; part < step; part += width)
-      chunks.push_back(get(cast<arith::SelectOp>(op).getTrueValue(), part, width));
+      chunks.push_back(get(chosen, part, width));
     computed[op->getResult(0)] = std::move(chunks);
     return;
   }

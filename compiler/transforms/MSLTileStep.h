@@ -35,6 +35,11 @@ public:
       : builder(builder), at(at), step(step), guarded(guarded), writtenOut(writtenOut),
         certain(certain) {}
 
+  /// In this step the masks are true everywhere, or false.
+  void assume(llvm::ArrayRef<mlir::Value> masks, bool value) {
+    for (mlir::Value mask : masks)
+      known[mask] = value;
+  }
   void lower(mlir::Operation *op);
   /// Reads the step's registers of a tile from outside of the loop now, so that what is written
   /// later does not change them.
@@ -67,12 +72,28 @@ private:
                                 llvm::function_ref<mlir::Value(const StepPart &)> compute);
 
   int64_t getChunkWidth() const;
+  /// Whether each register of the access is accessed under its mask.
+  bool isMasked(const Access &access) const {
+    return access.isMasked(guarded) && !known.contains(access.mask);
+  }
+  /// The number of registers that one access takes.
+  int64_t getAccessWidth(const Access &access) const {
+    bool isWhole = access.mask && known.contains(access.mask) && access.maskRun >= step &&
+                   !access.element.isInteger(1);
+    return std::min(isWhole ? access.width : access.getWidth(guarded), step);
+  }
+  /// What is known of a mask here.
+  std::optional<bool> getKnown(mlir::Value mask) const {
+    auto it = known.find(mask);
+    return it == known.end() ? std::nullopt : std::optional(it->second);
+  }
 
   mlir::OpBuilder &builder;
   Coord at;
   int64_t step;
   bool guarded, writtenOut;
   const llvm::DenseSet<mlir::Operation *> *certain;
+  llvm::SmallDenseMap<mlir::Value, bool> known;
   /// The chunks that this step has computed.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 1>> computed;
 };

@@ -64,9 +64,12 @@ static int64_t getNumWords(Type element, int64_t width) {
   return std::max<int64_t>(element.getIntOrFloatBitWidth(), 8) * width / 32;
 }
 
-/// The type of an access. Metal vectors have up to four components; wider accesses use vectors of
-/// 32-bit words.
-static Type getCarrier(Type element, int64_t width) {
+/// The type of an access at once. Metal vectors have up to four components; wider accesses use
+/// vectors of 32-bit words.
+static Type getCarrier(Type element, int64_t width, bool unaligned) {
+  // Not every compiler has packed vectors of bfloat.
+  if (unaligned && element.isBF16())
+    element = IntegerType::get(element.getContext(), 16);
   if (width <= kLargestChunk)
     return getChunkType(element, width);
   return getChunkType(IntegerType::get(element.getContext(), 32), getNumWords(element, width));
@@ -83,19 +86,24 @@ std::pair<Value, Value> TileStep::createAddress(const Access &access, Location l
 Value TileStep::createRead(const Access &access, Location loc, const StepPart &part, int64_t width,
                            SmallVectorImpl<Value> &chunks) {
   auto [base, offset] = createAddress(access, loc, get(access.addresses, part, 1));
-  Type carrier = getCarrier(access.element, width);
+  bool unaligned = access.unaligned && width > 1;
+  Type carrier = getCarrier(access.element, width, unaligned),
+       chunkType = getChunkType(access.element, width);
+  bool asBits = unaligned && carrier != chunkType;
   int64_t words = getNumWords(access.element, kLargestChunk);
   Value condition, other;
   auto createZero = [&]() -> Value {
     return arith::ConstantOp::create(builder, loc, cast<TypedAttr>(builder.getZeroAttr(carrier)));
   };
-  if (access.isMasked(guarded)) {
+  if (isMasked(access)) {
     condition = get(access.mask, part, 1);
     if (!access.other || matchPattern(access.other, m_Zero()) ||
         matchPattern(access.other, m_PosZeroFloat())) {
       other = createZero();
     } else if (width <= kLargestChunk) {
       other = get(access.other, part, width);
+      if (asBits)
+        other = AsTypeOp::create(builder, loc, carrier, other);
     } else {
       SmallVector<Value> parts;
       for (int64_t first = 0; first < width; first += kLargestChunk)
@@ -104,8 +112,10 @@ Value TileStep::createRead(const Access &access, Location loc, const StepPart &p
       other = VectorOp::create(builder, loc, carrier, parts);
     }
   }
-  Value read =
-      ReadOp::create(builder, loc, carrier, base, offset, condition, other, access.isVolatile);
+  Value read = ReadOp::create(builder, loc, carrier, base, offset, condition, other,
+                              access.isVolatile, unaligned);
+  if (asBits)
+    read = AsTypeOp::create(builder, loc, chunkType, read);
   if (width <= kLargestChunk) {
     chunks.push_back(read);
     return read;
@@ -119,8 +129,20 @@ Value TileStep::createRead(const Access &access, Location loc, const StepPart &p
 void TileStep::lowerLoad(Operation *op) {
   Access access = *Access::get(op);
   Location loc = op->getLoc();
-  int64_t chunkWidth = getChunkWidth(), width = std::min(access.getWidth(guarded), step);
+  int64_t chunkWidth = getChunkWidth(), width = getAccessWidth(access);
   SmallVector<Value, 1> chunks;
+  if (getKnown(access.mask) == false) {
+    // Nothing is read, and the same goes on as where a mask is false.
+    for (int64_t part = 0; part < step; part += chunkWidth) {
+      Type type = getChunkType(access.element, chunkWidth);
+      chunks.push_back(access.other ? get(access.other, part, chunkWidth)
+                                    : arith::ConstantOp::create(
+                                          builder, loc, cast<TypedAttr>(builder.getZeroAttr(type)))
+                                          .getResult());
+    }
+    computed[op->getResult(0)] = std::move(chunks);
+    return;
+  }
   if (width >= chunkWidth) {
     for (int64_t part = 0; part < step; part += width)
       createRead(access, loc, part, width, chunks);
@@ -153,22 +175,28 @@ void TileStep::createWrite(const Access &access, Location loc, const StepPart &p
     SmallVector<Value> parts;
     for (Value chunk : chunks)
       parts.push_back(AsTypeOp::create(builder, loc, words, chunk));
-    value = VectorOp::create(builder, loc, getCarrier(access.element, width), parts);
+    value = VectorOp::create(builder, loc, getCarrier(access.element, width, false), parts);
   }
+  bool unaligned = access.unaligned && width > 1;
+  if (Type carrier = getCarrier(access.element, width, unaligned);
+      unaligned && carrier != value.getType())
+    value = AsTypeOp::create(builder, loc, carrier, value);
   OpBuilder::InsertionGuard guard(builder);
-  if (access.isMasked(guarded)) {
+  if (isMasked(access)) {
     auto conditional =
         scf::IfOp::create(builder, loc, get(access.mask, part, 1), /*withElseRegion=*/false);
     builder.setInsertionPoint(conditional.thenBlock()->getTerminator());
   }
   auto [base, offset] = createAddress(access, loc, get(access.addresses, part, 1));
-  WriteOp::create(builder, loc, value, base, offset);
+  WriteOp::create(builder, loc, value, base, offset, unaligned);
 }
 
 void TileStep::lowerStore(Operation *op) {
   Access access = *Access::get(op);
   Location loc = op->getLoc();
-  int64_t chunkWidth = getChunkWidth(), width = std::min(access.getWidth(guarded), step);
+  int64_t chunkWidth = getChunkWidth(), width = getAccessWidth(access);
+  if (getKnown(access.mask) == false)
+    return;
   // Chunks of values that are computed on demand are computed at the store.
   SmallVector<Value> chunks;
   if (width >= chunkWidth || !isOnDemand(access.value))

@@ -73,6 +73,8 @@ struct MSLVolatileAccumulationPass
           load.setIsVolatile(true);
           load.setWidth(1);
           load.setMaskWidth(1);
+          load.setMaskRun(1);
+          load.setUnaligned(false);
           load.getFullMutable().clear();
           changed = true;
         };

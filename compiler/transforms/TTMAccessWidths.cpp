@@ -69,12 +69,15 @@ DenseMap<Operation *, AccessWidth> findAccessWidths(ModuleOp module) {
       if (along <= access.width)
         continue;
       access.width = along;
+      access.unaligned = along > analysis->getAlignedWidth(pointers, d);
       // Neighbours within a group of equal masks share one mask.
       access.maskWidth = mask ? std::min(along, maskInfo.constancy[d]) : 1;
+      if (mask)
+        access.maskRun = std::min(registers, std::max(maskInfo.runs[d], maskInfo.constancy[d]));
     }
     if (access.width > 1)
       limits.insert(info.needs.begin(), info.needs.end());
-    if (access.maskWidth > 1)
+    if (access.maskWidth > 1 || access.maskRun > 1)
       limits.insert(maskInfo.needs.begin(), maskInfo.needs.end());
     widths[op] = access;
   });

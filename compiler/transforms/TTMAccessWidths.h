@@ -7,10 +7,13 @@
 
 namespace triton_metal {
 
-/// The number of consecutive registers that are consecutive, aligned elements in memory, at most 16
-/// bytes; and how many of them share one mask.
+/// The number of consecutive registers that are consecutive elements in memory, at most 16 bytes;
+/// how many of them share one mask; and in groups of how many registers the mask is true up to some
+/// register and false from there on.
 struct AccessWidth {
-  int64_t width = 1, maskWidth = 1;
+  int64_t width = 1, maskWidth = 1, maskRun = 1;
+  /// Whether groups are aligned as their elements are, and no more.
+  bool unaligned = false;
 };
 
 /// The widths of all `tt.load` and `tt.store` of tiles under `module`. A width may rely on sums of

@@ -280,7 +280,8 @@ LogicalResult PointerLowering::lowerLoad(tt::LoadOp op) {
   AccessWidth access = widths.lookup(op);
   Value loaded = LoadOp::create(builder, loc, isPointer ? withElement(type, i64) : type,
                                 address.base, address.offsets, mask, other, Value(), access.width,
-                                mask ? access.maskWidth : 1, op.getIsVolatile());
+                                mask ? access.maskWidth : 1, op.getIsVolatile(),
+                                mask ? access.maskRun : 1, access.unaligned);
   if (!isPointer) {
     replace(op, loaded);
   } else if (isPointerTile(type)) {
@@ -303,7 +304,7 @@ LogicalResult PointerLowering::lowerStore(tt::StoreOp op) {
   Value mask = getMask(op.getMask());
   AccessWidth access = widths.lookup(op);
   StoreOp::create(builder, loc, value, address.base, address.offsets, mask, Value(), access.width,
-                  mask ? access.maskWidth : 1);
+                  mask ? access.maskWidth : 1, mask ? access.maskRun : 1, access.unaligned);
   dead.push_back(op);
   return success();
 }

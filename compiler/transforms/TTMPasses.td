@@ -217,8 +217,9 @@ def TTMLowerPointers : Pass<"ttm-lower-pointers", "::mlir::ModuleOp"> {
     the whole tile moves the base. Tiles without a common base, and those that loops and branches carry, become tiles of
     addresses in bytes.
 
-    `width` is how many consecutive registers of a thread are consecutive, aligned elements in memory, at most 16 bytes
-    of them; `mask_width` is how many of these have one and the same mask. Both may rest on sums of 32-bit numbers and
+    `width` is how many consecutive registers of a thread are consecutive elements in memory, at most 16 bytes of them:
+    aligned, or up to four that are `unaligned` but surely do not wrap around. `mask_width` is how many of these have one
+    and the same mask, and `mask_run` in groups of how many no mask is true behind one that is false. They may rest on sums of 32-bit numbers and
     the indices of programs that do not wrap around, such as in `(program_id * 1024 + range) // 32`. `ttm.grid_limits` of
     the module lists these sums, and a launch whose grid is too large for one of them is refused.
 
@@ -240,7 +241,8 @@ def TTMUniformMasks : Pass<"ttm-uniform-masks", "::mlir::ModuleOp"> {
   let description = [{
     Masks that compare a range against a bound are all true when the range's last element is inside. The test is exact:
     it never holds where an element's mask is false. Where a kernel is compiled for pointers that may be aligned
-    (`tt.tested_divisibility`), wide accesses ask that too.
+    (`tt.tested_divisibility`), wide accesses ask that too. An access whose mask ends within a thread's vectors gets no test that
+    is the same in every program: its threads test their own (`mask_run`).
 
     ```mlir
     %m = arith.cmpi slt, %range, %n_tile : tensor<1024xi32, #a>

@@ -244,6 +244,26 @@ Value buildUniformMask(Operation *access, Value mask) {
   return UniformTest(builder, where).allTrue(mask);
 }
 
+/// Whether the scalar may differ from program to program or from step to step of a loop.
+bool varies(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return !isa<tt::FuncOp>(value.getParentBlock()->getParentOp());
+  return op->getNumRegions() || !isPure(op) || isa<tt::GetProgramIdOp>(op) ||
+         llvm::any_of(op->getOperands(), varies);
+}
+
+/// Erases a value that is unused, and then its operands.
+void eraseTest(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !op->use_empty() || !isPure(op))
+    return;
+  SmallVector<Value> operands(op->getOperands());
+  op->erase();
+  for (Value operand : operands)
+    eraseTest(operand);
+}
+
 template <typename Access> void testAccess(Access op, Type tile, Value alignment) {
   if (!isa<RankedTensorType>(tile))
     return;
@@ -252,7 +272,15 @@ template <typename Access> void testAccess(Access op, Type tile, Value alignment
   // A uniform test is worth its cost if it replaces more than one test.
   if (mask && int64_t(getLayout(tile)->getNumRegisters()) > op.getMaskWidth())
     full = buildUniformMask(op, mask);
-  if (alignment && width > 1) {
+  // A row that is no multiple of the width ends within some thread's registers. Each thread tests
+  // then whether the row ends within its next ones. That stands alone if the test for the whole
+  // tile is the same in each program, or would replace one test.
+  bool isOne = int64_t(getLayout(tile)->getNumRegisters()) <= op.getMaskRun();
+  if (full && op.getMaskWidth() < width && op.getMaskRun() >= width && (isOne || !varies(full))) {
+    eraseTest(full);
+    full = {};
+  }
+  if (alignment && width > 1 && !op.getUnaligned()) {
     if (mask && !full)
       full = buildUniformMask(op, mask);
     if (!op.getBase() || (mask && !full)) {
@@ -264,6 +292,8 @@ template <typename Access> void testAccess(Access op, Type tile, Value alignment
       full = full ? arith::AndIOp::create(builder, op.getLoc(), alignment, full).getResult()
                   : alignment;
       op.setMaskWidth(1);
+      // Without the alignment, nothing is known of the vectors.
+      op.setMaskRun(1);
     }
   }
   if (full)
@@ -289,18 +319,6 @@ struct TTMUniformMasksPass : impl::TTMUniformMasksBase<TTMUniformMasksPass> {
       if (alignment && alignment.use_empty())
         eraseTest(alignment);
     }
-  }
-
-private:
-  /// Erases a value that is unused, and then its operands.
-  static void eraseTest(Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || !op->use_empty())
-      return;
-    SmallVector<Value> operands(op->getOperands());
-    op->erase();
-    for (Value operand : operands)
-      eraseTest(operand);
   }
 };
 

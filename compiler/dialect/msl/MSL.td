@@ -363,6 +363,7 @@ def MSL_PtrAddOp : MSL_Op<"ptr_add", [Pure, AllTypesMatch<["base", "result"]>]> 
   let results = (outs MSL_PtrType:$result);
   let assemblyFormat = "$base `,` $offset attr-dict `:` type($base) `,` type($offset)";
   let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def MSL_PtrCastOp : MSL_Op<"ptr_cast", [Pure]> {
@@ -396,7 +397,7 @@ defvar maskShape = "::triton_metal::msl::getMaskType($_self)";
 
 /// Accesses of the value form that have a width, a width of their mask and a condition under which no mask cuts.
 def MSL_WideAccess : DeclareOpInterfaceMethods<MSL_RegisterAccessOpInterface,
-    ["getFullCondition", "getAccessWidth", "getAccessMaskWidth"]>;
+    ["getFullCondition", "getAccessWidth", "getAccessMaskWidth", "getAccessMaskRun", "isUnalignedAccess"]>;
 
 def MSL_LoadOp : MSL_Op<"load", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>,
@@ -406,7 +407,8 @@ def MSL_LoadOp : MSL_Op<"load", [
   let summary = "the elements at base + offsets";
   let description = [{
     Register r is the element at `base[offsets[r]]`. Registers come in aligned groups of `width`: a group's first address is
-    aligned to the whole group and the others follow it. `mask_width` registers of an aligned group share their mask. Where
+    aligned to the whole group, or if `unaligned` to an element, and the others follow it. `mask_width` registers of an
+    aligned group share their mask, and in a group of `mask_run` registers no mask is true behind one that is false. Where
     the mask is false nothing is read and the result is `other`, or 0. When the uniform `full` is true, so is every mask;
     when it is false, only groups of `mask_width` are known to be aligned.
     With scalar offsets one element is read. A volatile load reads memory each time that it is executed.
@@ -418,7 +420,8 @@ def MSL_LoadOp : MSL_Op<"load", [
   }];
   let arguments = (ins MSL_PtrType:$base, MSL_Offset:$offsets, Optional<MSL_Mask>:$mask, Optional<MSL_Value>:$other,
                    Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
-                   DefaultValuedAttr<I32Attr, "1">:$mask_width, UnitAttr:$is_volatile);
+                   DefaultValuedAttr<I32Attr, "1">:$mask_width, UnitAttr:$is_volatile,
+                   DefaultValuedAttr<I32Attr, "1">:$mask_run, UnitAttr:$unaligned);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
     $base `[` $offsets `]` (`mask` $mask^)? (`other` $other^)? (`full` $full^)? attr-dict
@@ -434,7 +437,8 @@ def MSL_StoreOp : MSL_Op<"store", [MemoryEffects<[MemWrite]>, DeclareOpInterface
   let description = "The counterpart of `msl.load`: where the mask is false nothing is written.";
   let arguments = (ins MSL_Value:$value, MSL_PtrType:$base, MSL_Offset:$offsets, Optional<MSL_Mask>:$mask,
                    Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
-                   DefaultValuedAttr<I32Attr, "1">:$mask_width);
+                   DefaultValuedAttr<I32Attr, "1">:$mask_width,
+                   DefaultValuedAttr<I32Attr, "1">:$mask_run, UnitAttr:$unaligned);
   let assemblyFormat = [{
     $value `,` $base `[` $offsets `]` (`mask` $mask^)? (`full` $full^)? attr-dict
     `:` type($value) `,` type($base) `,` type($offsets)
@@ -451,7 +455,8 @@ def MSL_LoadAddressOp : MSL_Op<"load_address", [
   let description = "`msl.load` for pointers that share no uniform base.";
   let arguments = (ins MSL_Addresses:$addresses, Optional<MSL_Mask>:$mask, Optional<MSL_Value>:$other,
                    Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
-                   DefaultValuedAttr<I32Attr, "1">:$mask_width, UnitAttr:$is_volatile);
+                   DefaultValuedAttr<I32Attr, "1">:$mask_width, UnitAttr:$is_volatile,
+                   DefaultValuedAttr<I32Attr, "1">:$mask_run, UnitAttr:$unaligned);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
     $addresses (`mask` $mask^)? (`other` $other^)? (`full` $full^)? attr-dict `:` type($addresses) `->` type($result)
@@ -464,7 +469,8 @@ def MSL_StoreAddressOp : MSL_Op<"store_address", [MemoryEffects<[MemWrite]>, Dec
     OptionalTypesMatchWith<"the mask has the addresses' shape", "addresses", "mask", maskShape>]> {
   let summary = "writes registers to device addresses in bytes";
   let arguments = (ins MSL_Value:$value, MSL_Addresses:$addresses, Optional<MSL_Mask>:$mask, Optional<I1>:$full,
-                   DefaultValuedAttr<I32Attr, "1">:$width, DefaultValuedAttr<I32Attr, "1">:$mask_width);
+                   DefaultValuedAttr<I32Attr, "1">:$width, DefaultValuedAttr<I32Attr, "1">:$mask_width,
+                   DefaultValuedAttr<I32Attr, "1">:$mask_run, UnitAttr:$unaligned);
   let assemblyFormat = [{
     $value `,` $addresses (`mask` $mask^)? (`full` $full^)? attr-dict `:` type($value) `,` type($addresses)
   }];

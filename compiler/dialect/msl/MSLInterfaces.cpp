@@ -53,6 +53,14 @@ int32_t LoadOp::getAccessMaskWidth() { return getMaskWidth(); }
 int32_t StoreOp::getAccessMaskWidth() { return getMaskWidth(); }
 int32_t LoadAddressOp::getAccessMaskWidth() { return getMaskWidth(); }
 int32_t StoreAddressOp::getAccessMaskWidth() { return getMaskWidth(); }
+int32_t LoadOp::getAccessMaskRun() { return getMaskRun(); }
+int32_t StoreOp::getAccessMaskRun() { return getMaskRun(); }
+int32_t LoadAddressOp::getAccessMaskRun() { return getMaskRun(); }
+int32_t StoreAddressOp::getAccessMaskRun() { return getMaskRun(); }
+bool LoadOp::isUnalignedAccess() { return getUnaligned(); }
+bool StoreOp::isUnalignedAccess() { return getUnaligned(); }
+bool LoadAddressOp::isUnalignedAccess() { return getUnaligned(); }
+bool StoreAddressOp::isUnalignedAccess() { return getUnaligned(); }
 
 AtomicKind AtomicRMWOp::getUpdateKind() { return getKind(); }
 AtomicKind AtomicCASOp::getUpdateKind() { return AtomicKind::Exchange; }

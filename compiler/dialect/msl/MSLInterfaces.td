@@ -37,6 +37,10 @@ def MSL_RegisterAccessOpInterface : MSL_OpInterface<"RegisterAccessOpInterface">
                     "getFullCondition", (ins), "", "return {};">,
     InterfaceMethod<"Registers of one access.", "int32_t", "getAccessWidth", (ins), "", "return 1;">,
     InterfaceMethod<"Registers that share their mask.", "int32_t", "getAccessMaskWidth", (ins), "", "return 1;">,
+    InterfaceMethod<"Registers of which no mask is true behind one that is false.", "int32_t", "getAccessMaskRun", (ins),
+                    "", "return 1;">,
+    InterfaceMethod<"Whether what is accessed at once is aligned as an element is.", "bool", "isUnalignedAccess", (ins),
+                    "", "return false;">,
   ];
 }
 

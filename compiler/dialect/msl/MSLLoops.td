@@ -175,20 +175,23 @@ def MSL_ReadOp : MSL_Op<"read", [
     OptionalTypesMatchWith<"`other` has the result's type", "result", "other", "$_self">]> {
   let summary = "one access of up to 16 bytes at base + offset; where `condition` is false nothing is read";
   let description = [{
-    The result is a number, a vector of the pointer's elements, or a vector of i32 that holds their bits.
+    The result is a number, a vector of the pointer's elements, or a vector of i32 that holds their bits; of `unaligned`
+    elements, of integers of their size.
   }];
   let arguments = (ins MSL_PtrType:$base, Optional<MSL_Index>:$offset, Optional<I1>:$condition,
-                   Optional<MSL_Value>:$other, UnitAttr:$is_volatile);
+                   Optional<MSL_Value>:$other, UnitAttr:$is_volatile, UnitAttr:$unaligned);
   let results = (outs MSL_Value:$result);
   let assemblyFormat = [{
     $base (`[` $offset^ `:` type($offset) `]`)? (`if` $condition^)? (`else` $other^)? attr-dict `:` type($base) `->` type($result)
   }];
+  let hasCanonicalizeMethod = 1;
 }
 
 def MSL_WriteOp : MSL_Op<"write", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<MSL_MemoryAccessOpInterface>]> {
   let summary = "one access of up to 16 bytes at base + offset";
-  let arguments = (ins MSL_Value:$value, MSL_PtrType:$base, Optional<MSL_Index>:$offset);
+  let arguments = (ins MSL_Value:$value, MSL_PtrType:$base, Optional<MSL_Index>:$offset, UnitAttr:$unaligned);
   let assemblyFormat = "$value `,` $base (`[` $offset^ `:` type($offset) `]`)? attr-dict `:` type($value) `,` type($base)";
+  let hasCanonicalizeMethod = 1;
 }
 
 def MSL_VectorOp : MSL_Op<"vector", [Pure]> {

@@ -336,6 +336,55 @@ OpFoldResult PtrAddOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+/// A pointer takes the parts of a sum of 64 bits one by one, modulo 2^64 as the sum. Each part of
+/// 32 bits then stays one: a GPU adds 64 bits in several steps, and an index of 32 bits in none.
+/// Single bytes have one offset (msl-merge-byte-offsets).
+static LogicalResult splitOffset(Operation *op, OpOperand &base, OpOperand &offset,
+                                 PatternRewriter &rewriter) {
+  Value sum = offset.get();
+  auto type = cast<PtrType>(base.get().getType());
+  auto narrow = [](Value part) {
+    auto wide = part.getDefiningOp<arith::ExtSIOp>();
+    return wide && wide.getIn().getType().isInteger(32) ? wide.getIn() : Value();
+  };
+  if (!sum.getType().isInteger(64) || getElementBytes(type.getElementType()) == 1)
+    return failure();
+  if (Value part = narrow(sum)) {
+    rewriter.modifyOpInPlace(op, [&] { offset.set(part); });
+    return success();
+  }
+  auto add = sum.getDefiningOp<arith::AddIOp>();
+  if (!add)
+    return failure();
+  Value first = add.getLhs(), last = add.getRhs();
+  if (!narrow(last))
+    std::swap(first, last);
+  if (!narrow(last))
+    return failure();
+  Value moved = PtrAddOp::create(rewriter, op->getLoc(), base.get(), first);
+  rewriter.modifyOpInPlace(op, [&] {
+    base.set(moved);
+    offset.set(narrow(last));
+  });
+  return success();
+}
+
+LogicalResult PtrAddOp::canonicalize(PtrAddOp op, PatternRewriter &rewriter) {
+  return splitOffset(op, op.getBaseMutable(), op.getOffsetMutable(), rewriter);
+}
+
+LogicalResult ReadOp::canonicalize(ReadOp op, PatternRewriter &rewriter) {
+  if (!op.getOffset())
+    return failure();
+  return splitOffset(op, op.getBaseMutable(), op.getOffsetMutable()[0], rewriter);
+}
+
+LogicalResult WriteOp::canonicalize(WriteOp op, PatternRewriter &rewriter) {
+  if (!op.getOffset())
+    return failure();
+  return splitOffset(op, op.getBaseMutable(), op.getOffsetMutable()[0], rewriter);
+}
+
 LogicalResult PtrCastOp::verify() {
   if (getBase().getType().getSpace() != getType().getSpace())
     return emitOpError("cannot change the address space");
@@ -352,7 +401,8 @@ OpFoldResult PtrCastOp::fold(FoldAdaptor) {
 
 /// What loads and stores share: as many values as addresses, groups that divide the registers.
 static LogicalResult verifyAccess(Operation *op, Type value, Type addresses, Type element,
-                                  int32_t width, int32_t maskWidth) {
+                                  int32_t width, int32_t maskWidth, int32_t maskRun = 1,
+                                  bool unaligned = false) {
   if (isa<VectorType>(value) != isa<VectorType>(addresses) ||
       getNumRegisters(value) != getNumRegisters(addresses))
     return op->emitOpError("needs one address for each register");
@@ -372,8 +422,14 @@ static LogicalResult verifyAccess(Operation *op, Type value, Type addresses, Typ
     return op->emitOpError("has mask_width ")
            << maskWidth << ", which must be a power of two that divides its " << registers
            << " registers";
+  if (maskRun < 1 || registers % maskRun || !llvm::isPowerOf2_32(maskRun))
+    return op->emitOpError("has mask_run ")
+           << maskRun << ", which must be a power of two that divides its " << registers
+           << " registers";
   unsigned bits = element ? element.getIntOrFloatBitWidth()
                           : getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  if (unaligned && (width > 4 || bits > 32))
+    return op->emitOpError("is unaligned and has more than four numbers of 32 bits");
   if (std::max(bits, 8u) * width > 128)
     return op->emitOpError("accesses more than 16 bytes at once");
   return success();
@@ -381,20 +437,23 @@ static LogicalResult verifyAccess(Operation *op, Type value, Type addresses, Typ
 
 LogicalResult LoadOp::verify() {
   return verifyAccess(*this, getType(), getOffsets().getType(),
-                      getBase().getType().getElementType(), getWidth(), getMaskWidth());
+                      getBase().getType().getElementType(), getWidth(), getMaskWidth(),
+                      getMaskRun(), getUnaligned());
 }
 LogicalResult StoreOp::verify() {
   if (getBase().getType().getSpace() == AddressSpace::Constant)
     return emitOpError("cannot write to constant memory");
   return verifyAccess(*this, getValue().getType(), getOffsets().getType(),
-                      getBase().getType().getElementType(), getWidth(), getMaskWidth());
+                      getBase().getType().getElementType(), getWidth(), getMaskWidth(),
+                      getMaskRun(), getUnaligned());
 }
 LogicalResult LoadAddressOp::verify() {
-  return verifyAccess(*this, getType(), getAddresses().getType(), {}, getWidth(), getMaskWidth());
+  return verifyAccess(*this, getType(), getAddresses().getType(), {}, getWidth(), getMaskWidth(),
+                      getMaskRun(), getUnaligned());
 }
 LogicalResult StoreAddressOp::verify() {
   return verifyAccess(*this, getValue().getType(), getAddresses().getType(), {}, getWidth(),
-                      getMaskWidth());
+                      getMaskWidth(), getMaskRun(), getUnaligned());
 }
 
 /// What an atomic's base points to; null without a base.

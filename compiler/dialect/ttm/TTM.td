@@ -394,8 +394,9 @@ def TTM_LoadOp : TTM_AccessOp<"load", [AttrSizedOperandSegments, DeclareOpInterf
   let summary = "Reads the elements at base + offsets";
   let description = [{
     Without a base, the offsets are addresses in bytes. Consecutive registers come in groups of `width` elements that are
-    neighbours in memory, the first at an address that is aligned to the group; `mask_width` registers of an aligned
-    group share their mask. Where the mask is false nothing is read and the result is `other`, or 0.
+    neighbours in memory, the first at an address that is aligned to the group, or if `unaligned` to an element;
+    `mask_width` registers of an aligned group share their mask, and in a group of `mask_run` registers no mask is true
+    behind one that is false. Where the mask is false nothing is read and the result is `other`, or 0.
 
     If `full` is given, the widths hold only where this scalar is true, and so is then every element of the mask. Where it
     is false, groups of `mask_width` are neighbours.
@@ -408,7 +409,8 @@ def TTM_LoadOp : TTM_AccessOp<"load", [AttrSizedOperandSegments, DeclareOpInterf
   }];
   let arguments = (ins Optional<TT_PtrType>:$base, TTM_Offsets:$offsets, Optional<TT_BoolLike>:$mask,
                        Optional<TT_Value>:$other, Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
-                       DefaultValuedAttr<I32Attr, "1">:$mask_width, UnitAttr:$is_volatile);
+                       DefaultValuedAttr<I32Attr, "1">:$mask_width, UnitAttr:$is_volatile,
+                       DefaultValuedAttr<I32Attr, "1">:$mask_run, UnitAttr:$unaligned);
   let results = (outs TT_Value:$result);
   let assemblyFormat = [{
     ($base^)? `[` $offsets `]` (`mask` $mask^)? (`other` $other^)? (`full` $full^)? attr-dict
@@ -425,7 +427,8 @@ def TTM_StoreOp : TTM_AccessOp<"store", [AttrSizedOperandSegments, MemoryEffects
   }];
   let arguments = (ins TT_Value:$value, Optional<TT_PtrType>:$base, TTM_Offsets:$offsets, Optional<TT_BoolLike>:$mask,
                        Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
-                       DefaultValuedAttr<I32Attr, "1">:$mask_width);
+                       DefaultValuedAttr<I32Attr, "1">:$mask_width,
+                       DefaultValuedAttr<I32Attr, "1">:$mask_run, UnitAttr:$unaligned);
   let assemblyFormat = [{
     $value `,` ($base^)? `[` $offsets `]` (`mask` $mask^)? (`full` $full^)? attr-dict
     `:` type($value) `,` type($offsets) (`,` type($base)^)?

@@ -421,14 +421,15 @@ template <typename Access> static LogicalResult verifyAccess(Access op, Type val
     return op.emitOpError("the base must point to the elements");
   if (!tensor && op.getFull())
     return op.emitOpError("one element needs no test for all of them");
-  int64_t width = op.getWidth(), maskWidth = op.getMaskWidth();
-  if (width < 1 || maskWidth < 1 || !llvm::isPowerOf2_64(width) || !llvm::isPowerOf2_64(maskWidth))
+  int64_t width = op.getWidth(), maskWidth = op.getMaskWidth(), maskRun = op.getMaskRun();
+  if (llvm::any_of(std::array{width, maskWidth, maskRun},
+                   [](int64_t each) { return each < 1 || !llvm::isPowerOf2_64(each); }))
     return op.emitOpError("widths are powers of two");
   auto layout = getLayout(value);
   int64_t most = layout ? getRegistersInRow(*layout) : 1;
-  if (width > most || maskWidth > most)
-    return op.emitOpError("has a width of ")
-           << std::max(width, maskWidth) << " where " << most << " registers are neighbours";
+  if (std::max({width, maskWidth, maskRun}) > most)
+    return op.emitOpError("has a width of ") << std::max({width, maskWidth, maskRun}) << " where "
+                                             << most << " registers are neighbours";
   return success();
 }
 

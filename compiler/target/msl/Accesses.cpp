@@ -57,7 +57,8 @@ Expr KernelPrinter::buildPointer(PtrAddOp op) {
   return getAddress(op.getBase(), op.getOffset());
 }
 
-std::string KernelPrinter::getAccess(Value base, Value offset, Type type, bool isConst) {
+std::string KernelPrinter::getAccess(Value base, Value offset, Type type, bool isConst,
+                                     bool unaligned) {
   auto pointer = cast<PtrType>(base.getType());
   if (type == pointer.getElementType()) {
     if (auto it = byteMemory.find(base); it != byteMemory.end()) {
@@ -73,7 +74,8 @@ std::string KernelPrinter::getAccess(Value base, Value offset, Type type, bool i
     return "*(" + getAddress(base, offset).text + ")";
   }
   return "*(" + getPointeePrefix(pointer.getSpace(), {isConst, getQualifiers(base).isCoherent}) +
-         getTypeName(type) + " *)" + inParens(getAddress(base, offset), Unary);
+         (unaligned ? "packed_" : "") + getTypeName(type) + " *)" +
+         inParens(getAddress(base, offset), Unary);
 }
 
 /// One element, read each time. bfloat has no copies of volatile ones everywhere: its bits have.
@@ -94,14 +96,17 @@ Expr KernelPrinter::buildRead(ReadOp op) {
   if (op.getIsVolatile()) {
     access = buildVolatileRead(op);
   } else {
-    access.text = getAccess(op.getBase(), op.getOffset(), op.getType(), true);
+    access.text = getAccess(op.getBase(), op.getOffset(), op.getType(), true, op.getUnaligned());
     access.precedence = StringRef(access.text).starts_with("*") ? Unary : Primary;
+    // A packed vector is a class of its own.
+    if (op.getUnaligned())
+      access = {getTypeName(op.getType()) + "(" + access.text + ")"};
   }
   if (!op.getCondition())
     return access;
   // A choice is between values: of a vector or a bfloat in memory and one in registers, each may be
   // a class of its own.
-  if (isa<VectorType>(op.getType()) || op.getType().isBF16())
+  if ((isa<VectorType>(op.getType()) && !op.getUnaligned()) || op.getType().isBF16())
     access = {getTypeName(op.getType()) + "(" + access.text + ")"};
   return choose(get(op.getCondition()), {access.text}, get(op.getOther()));
 }

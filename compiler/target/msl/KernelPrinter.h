@@ -92,7 +92,8 @@ private:
   /// base + offset, as a pointer.
   Expr buildPointer(PtrAddOp op);
   Expr getAddress(mlir::Value base, mlir::Value offset);
-  std::string getAccess(mlir::Value base, mlir::Value offset, mlir::Type type, bool isConst);
+  std::string getAccess(mlir::Value base, mlir::Value offset, mlir::Type type, bool isConst,
+                        bool unaligned = false);
   /// `array[index]`, as a matrix where it is one.
   std::string getMatrix(mlir::TypedValue<ArrayType> array, mlir::Value index);
   /// The elements of the matrix `array[index]` that this thread holds, or one of them.

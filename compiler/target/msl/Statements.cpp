@@ -306,8 +306,13 @@ void KernelPrinter::printOp(Operation *op) {
              pointer(multiply.getB(), multiply.getBIndex()) + ");");
       })
       .Case([&](WriteOp write) {
-        line(getAccess(write.getBase(), write.getOffset(), write.getValue().getType(), false) +
-             " = " + getAssigned(write.getValue(), /*isVariable=*/false) + ";");
+        Type type = write.getValue().getType();
+        std::string value =
+            write.getUnaligned()
+                ? "packed_" + getTypeName(type) + "(" + get(write.getValue()).text + ")"
+                : getAssigned(write.getValue(), /*isVariable=*/false);
+        line(getAccess(write.getBase(), write.getOffset(), type, false, write.getUnaligned()) +
+             " = " + value + ";");
       })
       .Case([&](BarrierOp barrier) {
         line(barrier.getDevice()

@@ -59,12 +59,11 @@
 // CHECK-NEXT:   float4 sqrt_fsum = precise::sqrt(fsum);
 // CHECK-NEXT:   *(device float4 *)(arg2 + offset) = precise::divide(fast::exp(sqrt_fsum), sqrt_fsum);
 // CHECK-NEXT:   *(device bfloat4 *)(arg3 + offset) = bfloat4(h3);
-// CHECK-NEXT:   long offset_1 = long(offset);
-// CHECK-NEXT:   long offset_2 = long(offset + 2);
-// CHECK-NEXT:   ulong4 lb = ulong4(long4(*(device const long2 *)(arg4 + offset_1), *(device const long2 *)(arg4 + offset_2))) + ulong(big);
+// CHECK-NEXT:   int offset_1 = offset + 2;
+// CHECK-NEXT:   ulong4 lb = ulong4(long4(*(device const long2 *)(arg4 + offset), *(device const long2 *)(arg4 + offset_1))) + ulong(big);
 // CHECK-NEXT:   ulong4 lc = lb ^ 7ul;
-// CHECK-NEXT:   *(device long2 *)(arg4 + offset_1) = long2(lc.xy);
-// CHECK-NEXT:   *(device long2 *)(arg4 + offset_2) = long2(lc.zw);
+// CHECK-NEXT:   *(device long2 *)(arg4 + offset) = long2(lc.xy);
+// CHECK-NEXT:   *(device long2 *)(arg4 + offset_1) = long2(lc.zw);
 // CHECK-NEXT:   if (is_equal)
 // CHECK-NEXT:     arg0[n] = bits;
 // CHECK-NEXT:   int old = is_equal ? atomic_fetch_add_explicit((device atomic_int *)(arg0 + p), n, memory_order_relaxed) : 0;

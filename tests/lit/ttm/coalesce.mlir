@@ -4,7 +4,8 @@
 // CHECK-DAG: #[[F16:.*]] = #ttm.linear<{register = {{\[}}[1], [2], [4], [1024]], lane = {{\[}}[8], [16], [32], [64], [128]], simdgroup = {{\[}}[256], [512]]}>
 // CHECK-DAG: #[[COLUMNS:.*]] = #ttm.linear<{register = {{\[}}[1, 0], [2, 0], [0, 16]], lane = {{\[}}[4, 0], [8, 0], [16, 0], [0, 1], [0, 2]], simdgroup = {{\[}}[0, 4], [0, 8]]}>
 // CHECK-DAG: #[[ROWS:.*]] = #ttm.linear<{register = {{\[}}[0, 1], [0, 2], [4, 0], [8, 0]], lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], simdgroup = {{\[}}[1, 0], [2, 0]]}>
-// CHECK-DAG: #[[ONE:.*]] = #ttm.linear<{register = {{\[}}[128], [256]], lane = {{\[}}[1], [2], [4], [8], [16]], simdgroup = {{\[}}[32], [64]]}>
+// CHECK-DAG: #[[PACKED:.*]] = #ttm.linear<{register = {{\[}}[1], [2]], lane = {{\[}}[4], [8], [16], [32], [64]], simdgroup = {{\[}}[128], [256]]}>
+// CHECK-DAG: #[[LONGS:.*]] = #ttm.linear<{register = {{\[}}[128]], lane = {{\[}}[1], [2], [4], [8], [16]], simdgroup = {{\[}}[32], [64]]}>
 
 // Four floats a thread are 16 bytes.
 // CHECK-LABEL: @aligned
@@ -28,15 +29,21 @@ tt.func public @halves(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}) {
   tt.return
 }
 
-// An address that is aligned to its element only: neighbouring lanes take neighbours.
+// An address that is aligned to its element only: a packed vector has four of 32 bits, and none of 64, of which neighbouring
+// lanes take neighbours.
 // CHECK-LABEL: @unaligned
-// CHECK: tt.load %{{.*}} : tensor<512x!tt.ptr<f32>, #[[ONE]]>
-// CHECK: tt.atomic_rmw {{.*}} -> tensor<512xf32, #[[ONE]]>
-tt.func public @unaligned(%p: !tt.ptr<f32>, %q: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+// CHECK: tt.load %{{.*}} : tensor<512x!tt.ptr<f32>, #[[PACKED]]>
+// CHECK: tt.load %{{.*}} : tensor<256x!tt.ptr<i64>, #[[LONGS]]>
+// CHECK: tt.atomic_rmw {{.*}} -> tensor<512xf32, #[[PACKED]]>
+tt.func public @unaligned(%p: !tt.ptr<f32>, %q: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %l: !tt.ptr<i64>) {
   %0 = tt.make_range {start = 0 : i32, end = 512 : i32} : tensor<512xi32>
   %1 = tt.splat %p : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>>
   %2 = tt.addptr %1, %0 : tensor<512x!tt.ptr<f32>>, tensor<512xi32>
   %3 = tt.load %2 : tensor<512x!tt.ptr<f32>>
+  %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32>
+  %ls = tt.splat %l : !tt.ptr<i64> -> tensor<256x!tt.ptr<i64>>
+  %la = tt.addptr %ls, %r : tensor<256x!tt.ptr<i64>>, tensor<256xi32>
+  %lv = tt.load %la : tensor<256x!tt.ptr<i64>>
   %4 = tt.splat %q : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>>
   %5 = tt.addptr %4, %0 : tensor<512x!tt.ptr<f32>>, tensor<512xi32>
   %6 = tt.atomic_rmw fadd, relaxed, gpu, %5, %3 : (tensor<512x!tt.ptr<f32>>, tensor<512xf32>) -> tensor<512xf32>

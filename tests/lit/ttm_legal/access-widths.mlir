@@ -16,16 +16,16 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     %mm = arith.cmpi slt, %r, %ms : tensor<256xi32, #four>
     // CHECK: ttm.load %arg0[%{{[^]]*}}] {width = 4 : i32}
     %0 = tt.load %a : tensor<256x!tt.ptr<f32>, #four>
-    // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} {mask_width = 4 : i32, width = 4 : i32}
+    // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} {mask_run = 8 : i32, mask_width = 4 : i32, width = 4 : i32}
     %1 = tt.load %a, %nm : tensor<256x!tt.ptr<f32>, #four>
-    // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} {width = 4 : i32}
+    // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} {mask_run = 8 : i32, width = 4 : i32}
     %2 = tt.load %a, %mm : tensor<256x!tt.ptr<f32>, #four>
-    // The address of this one is a multiple of two bytes only.
-    // CHECK: ttm.load %arg3[%{{[^]]*}}] :
+    // The address of this one is a multiple of two bytes only: a packed vector has four numbers.
+    // CHECK: ttm.load %arg3[%{{[^]]*}}] {unaligned, width = 4 : i32} :
     %h = tt.splat %q : !tt.ptr<f16> -> tensor<256x!tt.ptr<f16>, #four>
     %g = tt.addptr %h, %r : tensor<256x!tt.ptr<f16>, #four>, tensor<256xi32, #four>
     %3 = tt.load %g : tensor<256x!tt.ptr<f16>, #four>
-    // CHECK: ttm.store %{{.*}}, %arg0[%{{.*}}] mask %{{[^ ]*}} {width = 4 : i32}
+    // CHECK: ttm.store %{{.*}}, %arg0[%{{.*}}] mask %{{[^ ]*}} {mask_run = 8 : i32, width = 4 : i32}
     tt.store %a, %0, %mm : tensor<256x!tt.ptr<f32>, #four>
     tt.return
   }

@@ -17,6 +17,38 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
+  // A row that ends within a thread's registers, in each program alike: threads test their own.
+  // CHECK-LABEL: @ragged
+  // CHECK-NOT: full
+  // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} {mask_run = 4 : i32, unaligned, width = 4 : i32}
+  // CHECK-NOT: full
+  // CHECK: tt.return
+  tt.func public @ragged(%x: !tt.ptr<f32>, %n: i32) {
+    %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #wide>
+    %b = tt.splat %n : i32 -> tensor<256xi32, #wide>
+    %m = arith.cmpi slt, %r, %b : tensor<256xi32, #wide>
+    %v = ttm.load %x[%r] mask %m {mask_run = 4 : i32, unaligned, width = 4 : i32} : tensor<256xi32, #wide>, !tt.ptr<f32> -> tensor<256xf32, #wide>
+    ttm.store %v, %x[%r] : tensor<256xf32, #wide>, tensor<256xi32, #wide>, !tt.ptr<f32>
+    tt.return
+  }
+
+  // Most programs are inside as a whole.
+  // CHECK-LABEL: @ragged_grid
+  // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} full %{{[^ ]*}} {mask_run = 4 : i32, unaligned, width = 4 : i32}
+  tt.func public @ragged_grid(%x: !tt.ptr<f32>, %n: i32) {
+    %c = arith.constant 256 : i32
+    %p = tt.get_program_id x : i32
+    %s = arith.muli %p, %c : i32
+    %ss = tt.splat %s : i32 -> tensor<256xi32, #wide>
+    %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #wide>
+    %i = arith.addi %r, %ss : tensor<256xi32, #wide>
+    %b = tt.splat %n : i32 -> tensor<256xi32, #wide>
+    %m = arith.cmpi slt, %i, %b : tensor<256xi32, #wide>
+    %v = ttm.load %x[%i] mask %m {mask_run = 4 : i32, unaligned, width = 4 : i32} : tensor<256xi32, #wide>, !tt.ptr<f32> -> tensor<256xf32, #wide>
+    ttm.store %v, %x[%i] : tensor<256xf32, #wide>, tensor<256xi32, #wide>, !tt.ptr<f32>
+    tt.return
+  }
+
   // Two ends: start + 63 < n, and nothing of start + [0, 63] has wrapped around below 0.
   // CHECK-LABEL: @both
   // CHECK-DAG: %[[S:.*]] = arith.extsi %arg1 : i32 to i64

@@ -180,11 +180,82 @@ TEST_F(AxisInfoTest, LoopsWeakenUntilItHolds) {
         scf.yield %w : tensor<64x!tt.ptr<f32>>
       }
     )");
-    return analysis->getAccessWidth(probed, 0);
+    // All of them are neighbours.
+    EXPECT_EQ(analysis->getAccessWidth(probed, 0), 4);
+    return analysis->getAlignedWidth(probed, 0);
   };
   EXPECT_EQ(width("4"), 4);
   EXPECT_EQ(width("2"), 2);
   EXPECT_EQ(width("1"), 1);
+}
+
+TEST_F(AxisInfoTest, NeighboursThatAreNotAligned) {
+  auto width = [&](llvm::StringRef type, llvm::StringRef body) {
+    probe("%p: !tt.ptr<" + type.str() + ">, %s: i32, %l: i64",
+          std::string(kRange) + body.str() + "    %b = tt.splat %p : !tt.ptr<" + type.str() +
+              "> -> tensor<64x!tt.ptr<" + type.str() +
+              ">>\n    %q = tt.addptr %b, %o : tensor<64x!tt.ptr<" + type.str() + ">>, tensor<64x" +
+              (body.contains("i64") ? "i64" : "i32") +
+              ">\n    %x = tt.load %q {probe} : tensor<64x!tt.ptr<" + type.str() + ">>\n");
+    return analysis->getAccessWidth(probed, 0);
+  };
+  const char *plain = R"(
+    %c = arith.constant dense<0> : tensor<64xi32>
+    %o = arith.addi %r, %c : tensor<64xi32>
+)";
+  EXPECT_EQ(width("f32", plain), 4);
+  EXPECT_EQ(width("f16", plain), 4);
+  EXPECT_EQ(width("i8", plain), 4);
+  // Metal has no packed vectors of these.
+  EXPECT_EQ(width("i64", plain), 1);
+  EXPECT_EQ(width("i1", plain), 1);
+  // A sum of 32 bits may wrap around between two neighbours, if it does not start at a multiple of
+  // their number.
+  EXPECT_EQ(width("f32", R"(
+    %ss = tt.splat %s : i32 -> tensor<64xi32>
+    %o = arith.addi %r, %ss : tensor<64xi32>
+)"),
+            1);
+  EXPECT_EQ(width("f32", R"(
+    %two = arith.constant dense<2> : tensor<64xi32>
+    %ss = tt.splat %s : i32 -> tensor<64xi32>
+    %s2 = arith.muli %ss, %two : tensor<64xi32>
+    %o = arith.addi %r, %s2 : tensor<64xi32>
+)"),
+            2);
+  // One of 64 bits wraps around where addresses do.
+  EXPECT_EQ(width("f32", R"(
+    %w = arith.extsi %r : tensor<64xi32> to tensor<64xi64>
+    %ls = tt.splat %l : i64 -> tensor<64xi64>
+    %o = arith.addi %w, %ls : tensor<64xi64>
+)"),
+            4);
+}
+
+TEST_F(AxisInfoTest, MasksEndInRows) {
+  auto run = [&](llvm::StringRef mask) {
+    probe("%n: i32, %b: i1", std::string(kRange) + R"(
+      %ns = tt.splat %n : i32 -> tensor<64xi32>
+      %two = arith.constant dense<2> : tensor<64xi32>
+      %bs = tt.splat %b : i1 -> tensor<64xi1>
+      %below = arith.cmpi slt, %r, %ns : tensor<64xi32>
+      %above = arith.cmpi sge, %r, %two : tensor<64xi32>
+      %shifted = arith.addi %r, %ns : tensor<64xi32>
+)" + mask.str() + "\n    %z = arith.extui %m {probe} : tensor<64xi1> to tensor<64xi32>\n");
+    return analysis->get(probed).runs[0];
+  };
+  EXPECT_EQ(run("%m = arith.cmpi slt, %r, %ns : tensor<64xi32>"), 64);
+  EXPECT_EQ(run("%m = arith.cmpi uge, %ns, %r : tensor<64xi32>"), 64);
+  EXPECT_EQ(run("%m = arith.andi %below, %bs : tensor<64xi1>"), 64);
+  // These begin somewhere, or are here and there.
+  EXPECT_EQ(run("%m = arith.cmpi sgt, %r, %ns : tensor<64xi32>"), 1);
+  EXPECT_EQ(run("%m = arith.cmpi ne, %r, %ns : tensor<64xi32>"), 1);
+  EXPECT_EQ(run("%m = arith.ori %below, %bs : tensor<64xi1>"), 1);
+  EXPECT_EQ(run("%m = arith.trunci %r : tensor<64xi32> to tensor<64xi1>"), 1);
+  // Pairs from 2 on are in or out as a whole.
+  EXPECT_EQ(run("%m = arith.andi %below, %above : tensor<64xi1>"), 2);
+  // Numbers that may wrap around between neighbours.
+  EXPECT_EQ(run("%m = arith.cmpi slt, %shifted, %two : tensor<64xi32>"), 1);
 }
 
 TEST_F(AxisInfoTest, WhileLoopsAndBranchesJoin) {
@@ -210,7 +281,7 @@ TEST_F(AxisInfoTest, WhileLoopsAndBranchesJoin) {
       scf.yield %w : tensor<64x!tt.ptr<f32>>
     }
   )");
-  EXPECT_EQ(analysis->getAccessWidth(probed, 0), 2);
+  EXPECT_EQ(analysis->getAlignedWidth(probed, 0), 2);
 }
 
 TEST_F(AxisInfoTest, HintsOfTheSource) {

@@ -178,13 +178,19 @@ TEST_F(ThreadChoiceTest, LimitOfThreadsBoundsTheChoice) {
   EXPECT_EQ(choose(row(32768), 0, 0, "msl=3.1,threads=32").warps, 1);
 }
 
-TEST_F(ThreadChoiceTest, RowsThatAreNotAlignedHoldTheirPlaces) {
-  // The argument without a divisibility is asked for number by number.
+TEST_F(ThreadChoiceTest, RowsWhoseNumbersAreApartHoldTheirPlaces) {
+  // Every third number is asked for number by number.
   std::string aligned = row(4096), loose = aligned;
-  std::string fact = " {tt.divisibility = 16 : i32}";
-  loose.erase(loose.find(fact), fact.size());
+  loose.insert(loose.find("    %s = tt.splat"),
+               "    %three = arith.constant dense<3> : tensor<4096xi32>\n"
+               "    %i3 = arith.muli %i, %three : tensor<4096xi32>\n");
+  loose.replace(loose.find("%s, %i :"), 8, "%s, %i3 :");
   EXPECT_GT(choose(loose, 4).registers, choose(aligned, 4).registers);
   EXPECT_GT(choose(loose, 4).instructions, choose(aligned, 4).instructions);
+  // Neighbours that are not aligned are read in packed vectors.
+  std::string packed = aligned, fact = " {tt.divisibility = 16 : i32}";
+  packed.erase(packed.find(fact), fact.size());
+  EXPECT_EQ(choose(packed, 4).registers, choose(aligned, 4).registers);
 }
 
 TEST_F(ThreadChoiceTest, TilesOfThreeDimensionsAreCounted) {
