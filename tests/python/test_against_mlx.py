@@ -25,7 +25,8 @@ from against.counting import JUDGED, Measured, Text, compare, ours, ratio  # noq
 from against.problem import Problem, equal  # noqa: E402
 from against.vectors import block_dims  # noqa: E402
 
-pytestmark = NEEDS_MLX
+# The rows name their targets.
+pytestmark = [NEEDS_MLX, pytest.mark.own_target]
 
 
 def row(name: str) -> reports.Row:

@@ -29,7 +29,7 @@ from triton_metal.errors import DeviceError, LaunchTypeError, LaunchValueError
 from triton_metal.mlx import in_place
 
 # Which device a launch takes is what is tested here.
-pytestmark = pytest.mark.own_route
+pytestmark = [pytest.mark.own_route, pytest.mark.own_target]
 
 
 @pytest.fixture(autouse=True)

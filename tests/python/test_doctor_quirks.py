@@ -300,6 +300,7 @@ def test_what_a_mac_lacks_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None
     assert row_of(result)["ours"]["host"]["says"] == "not applicable: needs memory_orders"
 
 
+@pytest.mark.own_target
 def test_cooperative_tensors_are_for_macs_that_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
     for row in TENSOR_ROWS:
         result = found("", str(row))

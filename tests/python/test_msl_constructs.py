@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import triton_metal as triton
-from triton_metal.devices.target import apple
+from triton_metal.devices.target import APPLE10, apple
 
+import matmul
+from host_target import host_target
 from kernel_support import ROOT
 
 DOCUMENT = ROOT / "docs" / "msl-constructs.md"
@@ -20,7 +22,7 @@ TOKEN = re.compile(
 )
 TYPE = (
     r"(?:u?(?:char|short|int|long)[234]?|(?:bool|half|float|bfloat)[234]?|simdgroup_\w+8x8|void|T"
-    r"|atomic_\w+|vec<T, 2>|simdgroup_matrix<T, 8, 8>)"
+    r"|atomic_\w+|vec<T, [24]>|simdgroup_matrix<T, 8, 8>|auto|mpp::tensor_ops::matmul2d<[^<>]*>)"
 )
 # A name right behind a type is declared there, and so are those behind its commas.
 DECLARED = re.compile(rf"\b{TYPE}(?: const)? *[*&]*(\w+) *(?=[=;\[,){{(:])")
@@ -126,6 +128,17 @@ def test_examples(only_compile):
     )
     network.predict(rng.random((32, 64), dtype=np.float32))
     assert len(only_compile) > 25
+    check(only_compile)
+
+
+@pytest.mark.own_target
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_by_tensor_operations(only_compile, transposed):
+    """Whose names are not in the list either, unless they are Metal's."""
+    a, b = np.ones((64, 64), np.float16), np.ones((64, 64), np.float16)
+    with host_target(APPLE10):
+        matmul.matmul(a, b.T if transposed else b)
+    assert "matmul2d" in "".join(only_compile.values())
     check(only_compile)
 
 

@@ -24,7 +24,7 @@ from triton_metal.devices.target import BASELINE, Target, apple
 from triton_metal.errors import DeviceError, LaunchTypeError, LaunchValueError
 
 # The launches here go to a device of their own.
-pytestmark = pytest.mark.own_route
+pytestmark = [pytest.mark.own_route, pytest.mark.own_target]
 
 _TRITON = {"float32": "fp32", "float16": "fp16", "int32": "int32", "bool": "int1"}
 

@@ -16,6 +16,7 @@ from process_support import load_module
 
 pytestmark = [
     pytest.mark.own_route,
+    pytest.mark.own_target,
     pytest.mark.skipif(ON_STOCK, reason="the interpreter refuses other things"),
 ]
 

@@ -26,6 +26,8 @@ from vector_add import add
 
 pytestmark = [
     pytest.mark.own_route,
+    # What a route gives is compared with what the host device's own target gives.
+    pytest.mark.own_target,
     pytest.mark.own_check("launch_options keeps launches away from the routes"),
 ]
 ROUTES = ("mps", "mlx")
