@@ -37,6 +37,10 @@ static constexpr int64_t kBaseRegisters = 14;
 static constexpr double kVectorRegisters = 4;
 /// Registers of an access that waits beside its numbers: its address, and whether it is made.
 static constexpr double kAccessRegisters = 3;
+/// Registers of a loop over fragments beside those: where they lie, and the next ones.
+static constexpr double kMultiplyRegisters = 12;
+/// Registers of every dot on matrices: where its tiles lie in threadgroup memory.
+static constexpr double kDotRegisters = 4;
 /// Transpositions of smaller tiles go through registers and memory as they are.
 static constexpr int64_t kDirectBytes = 8192;
 /// Of costs that differ by less the model knows nothing.
@@ -435,8 +439,10 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
   choice.warps = warps;
   choice.stages = stages;
   // Instructions of all SIMD-groups, cycles of waiting, barriers.
-  double issue = 16.0 * warps, lines = 0, barriers = 0, working = 0, waiting = 0;
-  int64_t dotBytes = 0, stagedBytes = 0, partialBytes = 0;
+  double issue = 16.0 * warps, lines = 0, barriers = 0, working = 0, staging = 0, waiting = 0;
+  // Threadgroup bytes: of operands that a loop does not change, of what a step stages for one dot,
+  // of the second buffers, and of what changes threads.
+  int64_t invariantBytes = 0, dotBytes = 0, stagedBytes = 0, partialBytes = 0;
   bool isChained = llvm::any_of(works, [](const Work &work) { return work.registersA; });
   for (const Work &work : works) {
     double each = double(work.tile.perThread(warps)), all = each * warps * work.times;
@@ -507,7 +513,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       if (!work.simdgroup) {
         double terms = double(work.batch * work.m * work.n) / (32.0 * warps);
         issue += std::max(1.0, terms) * double(work.k) * 1.6 * warps * work.times;
-        dotBytes += (work.m + work.n) * work.k * work.bytesA;
+        dotBytes = std::max(dotBytes, (work.m + work.n) * work.k * work.bytesA);
         barriers += 2 * work.times;
         break;
       }
@@ -530,8 +536,12 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       double moved =
           (work.invariantA ? 0 : double(a)) / double(work.bytesA) + double(b) / double(work.bytesB);
       issue += moved / 32 * 0.75 * work.times + 8.0 * warps * work.times;
-      dotBytes += paddedA + paddedB;
+      // One that stays is there beside all others. What is staged for this dot lies where another
+      // one's operands were, unless a loop has two buffers, which live on.
       bool isStaged = work.loop && (work.loadsA || work.loadsB);
+      int64_t stepBytes = (work.invariantA ? 0 : paddedA) + paddedB;
+      invariantBytes += work.invariantA ? paddedA : 0;
+      dotBytes = isStaged && stages > 1 ? dotBytes + stepBytes : std::max(dotBytes, stepBytes);
       if (isStaged && stages > 1) {
         stagedBytes += (work.loadsA ? paddedA : 0) + (work.loadsB ? paddedB : 0);
         barriers += work.times;
@@ -541,14 +551,16 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
         waiting += next * (kVectorRegisters + kAccessRegisters);
       } else {
         barriers += (isStaged ? 2 : 1) * work.times;
-        // All of a step's operands are on their way before the first is written.
-        double vectors = double(a + b) / (512.0 * warps);
-        waiting = std::max(waiting, vectors * (kVectorRegisters + kAccessRegisters));
+        // All of a step's operands are on their way before the first is written, and then are in
+        // memory before the first is multiplied.
+        double vectors = double((work.invariantA ? 0 : a) + b) / (512.0 * warps);
+        staging =
+            std::max(staging, vectors * (kVectorRegisters + kAccessRegisters) + kDotRegisters);
       }
       // Two numbers of each fragment in a lane, of one step along K.
       double fragmentRegisters =
           loadsA * double(work.bytesA) / 2 + loadsB * double(work.bytesB) / 2;
-      working = std::max(working, fragmentRegisters + 8);
+      working = std::max(working, fragmentRegisters + kMultiplyRegisters + kDotRegisters);
       break;
     }
     }
@@ -572,8 +584,9 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
     }
     most = std::max(most, sum + other);
   }
-  choice.registers = kBaseRegisters + int64_t(std::ceil(most + working + waiting));
-  choice.threadgroupBytes = std::max(dotBytes + stagedBytes, partialBytes);
+  choice.registers =
+      kBaseRegisters + int64_t(std::ceil(most + std::max(working, staging) + waiting));
+  choice.threadgroupBytes = invariantBytes + std::max(dotBytes + stagedBytes, partialBytes);
   // What does not fit is split by later passes.
   choice.threadgroupBytes = std::min(choice.threadgroupBytes, budget.getThreadgroupBytes());
 
