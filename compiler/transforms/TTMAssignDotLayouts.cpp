@@ -24,8 +24,8 @@ struct DotUses {
   bool asA = false, asB = false;
 };
 
-/// Follows the result of a dot through elementwise operations and conversions to operands of other
-/// dots.
+/// Follows the result of a dot through elementwise operations, conversions and dots that add to it
+/// to operands of other dots.
 void findDotUses(Value value, DotUses &uses, SetVector<tt::DotOp> &consumers) {
   SetVector<Value> seen;
   seen.insert(value);
@@ -37,6 +37,8 @@ void findDotUses(Value value, DotUses &uses, SetVector<tt::DotOp> &consumers) {
         uses.asB |= use.getOperandNumber() == 1;
         if (use.getOperandNumber() < 2)
           consumers.insert(dot);
+        else
+          seen.insert(dot.getResult());
       } else if (isa<ConvertLayoutOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
         seen.insert(user->result_begin(), user->result_end());
       }
