@@ -50,8 +50,8 @@ def attention_pieces_kernel(
     for start_n in range(0, last, BLOCK_N):
         in_range = start_n + offs_n < n_keys
         at = keys + start_n * HEAD
-        k_a = tl.load(k_ptr + at + offs_a[None, :], mask=in_range[:, None], other=0.0)
-        k_b = tl.load(k_ptr + at + offs_b[None, :], mask=in_range[:, None], other=0.0)
+        k_a = tl.load(k_ptr + (at + offs_a[None, :]), mask=in_range[:, None], other=0.0)
+        k_b = tl.load(k_ptr + (at + offs_b[None, :]), mask=in_range[:, None], other=0.0)
         scores = tl.dot(q_b, tl.trans(k_b), tl.dot(q_a, tl.trans(k_a))) * scale_2
         visible = in_range[None, :]
         if CAUSAL:
@@ -61,8 +61,8 @@ def attention_pieces_kernel(
         weights = tl.exp2(scores - higher[:, None])
         fade = tl.exp2(highest - higher)
         total = total * fade + tl.sum(weights, axis=1)
-        v_a = tl.load(v_ptr + at + offs_a[None, :], mask=in_range[:, None], other=0.0)
-        v_b = tl.load(v_ptr + at + offs_b[None, :], mask=in_range[:, None], other=0.0)
+        v_a = tl.load(v_ptr + (at + offs_a[None, :]), mask=in_range[:, None], other=0.0)
+        v_b = tl.load(v_ptr + (at + offs_b[None, :]), mask=in_range[:, None], other=0.0)
         acc_a = tl.dot(weights.to(v_a.dtype), v_a, acc_a * fade[:, None])
         acc_b = tl.dot(weights.to(v_b.dtype), v_b, acc_b * fade[:, None])
         highest = higher

@@ -70,6 +70,10 @@ private:
   LogicalResult lower(tt::DotOp dot);
   FailureOr<Type> operandElement(tt::DotOp dot);
   Operand makeOperand(tt::DotOp dot, unsigned index, Type element, const LinearLayout &accumulator);
+  /// Whether the operands of a dot that go to memory can be stored with those of the dot before it:
+  /// if all are there by then, and memory for both leaves as many threads in flight. One barrier
+  /// then serves both, and what waits for the second dot waits in no registers.
+  bool canJoin(tt::DotOp dot, ArrayRef<const Operand *> stored, int64_t bytes);
   /// Stores an operand, or the part at the offsets, to the tile; to a new one if there is none.
   Value stage(OpBuilder &builder, const Operand &operand, TileType type, ArrayRef<int64_t> offsets,
               Value tile = {});
@@ -79,6 +83,10 @@ private:
   /// Of the dot that is lowered.
   const msl::MatrixInstruction *instruction = nullptr;
   int64_t invariantBytes = 0;
+  /// The last dot, or several whose operands are stored together: the first of them, in front of
+  /// which that is, and the bytes.
+  Operation *group = nullptr;
+  int64_t groupBytes = 0;
 };
 
 FailureOr<Type> DotLowering::operandElement(tt::DotOp dot) {
@@ -161,6 +169,21 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
   return tile;
 }
 
+bool DotLowering::canJoin(tt::DotOp dot, ArrayRef<const Operand *> stored, int64_t bytes) {
+  if (!group || group->getBlock() != dot->getBlock() || !groupBytes || stored.empty())
+    return false;
+  int64_t apart = invariantBytes + std::max(groupBytes, bytes);
+  int64_t together = invariantBytes + groupBytes + bytes;
+  int64_t threads = kSimdWidth * int64_t(getNumSimdgroups(func));
+  return together <= budget.getDotBytes() &&
+         Budget::getThreadsInFlight(together, threads) >=
+             Budget::getThreadsInFlight(apart, threads) &&
+         llvm::all_of(stored, [&](const Operand *operand) {
+           Operation *op = operand->value.getDefiningOp();
+           return !op || op->getBlock() != group->getBlock() || op->isBeforeInBlock(group);
+         });
+}
+
 LogicalResult DotLowering::lower(tt::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getType());
   std::optional<LinearLayout> layout = getLayout(type);
@@ -238,6 +261,16 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
                                     DenseElementsAttr::get(f32, builder.getF32FloatAttr(0)));
   else if (!resultElement.isF32())
     acc = arith::ExtFOp::create(builder, loc, f32, acc);
+  SmallVector<const Operand *> stored;
+  int64_t bytes = 0;
+  for (auto [operand, whole] : {std::pair(&a, wholeA), std::pair(&b, wholeB)})
+    if (!operand->inRegisters && !whole) {
+      stored.push_back(operand);
+      bytes += operand->tileType(part.batch, part.k).getBytes();
+    }
+  bool joins = isWhole && canJoin(dot, stored, bytes);
+  OpBuilder storing(joins ? group : dot);
+  Operation *first = nullptr;
   Value tileA, tileB;
   for (int64_t batch = 0; batch < all.batch; batch += part.batch)
     for (int64_t offset = 0; offset < all.k; offset += part.k) {
@@ -253,7 +286,7 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
             offsets[0] = batch;
           offsets[operand.kDim()] = offset;
         }
-        return tile = stage(builder, operand, operand.tileType(part.batch, part.k), offsets, tile);
+        return tile = stage(storing, operand, operand.tileType(part.batch, part.k), offsets, tile);
       };
       Value operandA = operandOf(a, wholeA, tileA), operandB = operandOf(b, wholeB, tileB);
       // Registers hold all of K, tiles this part.
@@ -261,7 +294,14 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
       acc = MMAOp::create(builder, loc, f32, acc, operandA, Value(), operandB, Value(),
                           instruction->shape, a.transposed, b.transposed, isRelaxed(dot),
                           registerOffset, batch);
+      first = first ? first : acc.getDefiningOp();
     }
+  if (joins) {
+    groupBytes += bytes;
+  } else {
+    group = first;
+    groupBytes = isWhole ? bytes : 0;
+  }
   Value result = acc;
   if (isa<IntegerType>(resultElement))
     result = arith::AddIOp::create(builder, loc, arith::FPToSIOp::create(builder, loc, type, acc),
