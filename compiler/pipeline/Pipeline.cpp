@@ -68,6 +68,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addVerified(pm, createMSLEmulateTypes());
   pm.addPass(createMSLCheckTarget());
   buildMSLLoopsPipeline(pm);
+  addVerified(pm, createMSLHoistOffsets());
   addVerified(pm, createMSLBoundLoops());
   addVerified(pm, createMSLNarrowComparisons());
   addVerified(pm, createMSLLegalizeDivisions());

@@ -590,6 +590,34 @@ def MSLLowerChunks : Pass<"msl-lower-chunks", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
 }
 
+def MSLHoistOffsets : Pass<"msl-hoist-offsets", "::mlir::ModuleOp"> {
+  let summary = "Adds before a loop what all its accesses through a pointer add to it";
+  let description = [{
+    An access adds one number to a pointer by itself; each further one is an addition in every step, of 64 bits, and the
+    sum of those that do not change takes two registers for each access. A term that follows from what is known before
+    the loop, and that all accesses through one pointer add, goes there. A pointer that the loop carries begins with it.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c32 iter_args(%p = %x) -> !msl.ptr<f16, device> {
+      %row = msl.ptr_add %p, %offset : !msl.ptr<f16, device>, i32
+      %v = msl.read %row[%column : i32] : !msl.ptr<f16, device> -> f16
+      %next = msl.ptr_add %p, %step : !msl.ptr<f16, device>, i32
+      scf.yield %next
+    }
+    ```
+    becomes
+    ```mlir
+    %first = msl.ptr_add %x, %column : !msl.ptr<f16, device>, i32
+    scf.for %k = %c0 to %n step %c32 iter_args(%p = %first) -> !msl.ptr<f16, device> {
+      %v = msl.read %p[%offset : i32] : !msl.ptr<f16, device> -> f16
+      %next = msl.ptr_add %p, %step : !msl.ptr<f16, device>, i32
+      scf.yield %next
+    }
+    ```
+    Bytes keep their addresses: `msl-merge-byte-offsets` makes one offset of them.
+  }];
+}
+
 def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {
   let summary = "Keeps the counter of each loop from passing the largest number of its type";
   let description = [{

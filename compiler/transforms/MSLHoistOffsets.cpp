@@ -1,0 +1,229 @@
+// What all accesses of a loop add to a pointer is added before it.
+
+#include "dialect/msl/MSL.h"
+#include "dialect/msl/ScalarTypes.h"
+#include "transforms/Passes.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/OperationSupport.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace triton_metal {
+#define GEN_PASS_DEF_MSLHOISTOFFSETS
+#include "transforms/Passes.h.inc"
+} // namespace triton_metal
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+namespace {
+
+/// An access: a pointer that the loop has from before, or carries, plus several terms.
+struct Access {
+  Operation *op;
+  SmallVector<Value> terms;
+};
+
+/// Moves terms of addresses out of one loop.
+class OffsetHoisting {
+public:
+  explicit OffsetHoisting(scf::ForOp loop) : loop(loop) {}
+
+  bool run() {
+    llvm::MapVector<Value, SmallVector<Access>> roots;
+    loop.getBody()->walk([&](Operation *op) {
+      if (OpOperand *base = getBase(op)) {
+        auto [root, terms] = decompose(op, base->get());
+        roots[root].push_back({op, std::move(terms)});
+      }
+    });
+    bool changes = false;
+    for (auto &[root, accesses] : roots)
+      changes |= hoist(root, accesses);
+    return changes;
+  }
+
+private:
+  static OpOperand *getBase(Operation *op) {
+    if (auto read = dyn_cast<ReadOp>(op))
+      return &read.getBaseMutable();
+    if (auto write = dyn_cast<WriteOp>(op))
+      return &write.getBaseMutable();
+    return nullptr;
+  }
+  static MutableOperandRange getOffset(Operation *op) {
+    if (auto read = dyn_cast<ReadOp>(op))
+      return read.getOffsetMutable();
+    return cast<WriteOp>(op).getOffsetMutable();
+  }
+  bool isInside(Value value) const { return loop.getRegion().isAncestor(value.getParentRegion()); }
+
+  std::pair<Value, SmallVector<Value>> decompose(Operation *op, Value base) const {
+    SmallVector<Value> terms;
+    for (OpOperand &offset : getOffset(op))
+      terms.push_back(offset.get());
+    while (auto add = base.getDefiningOp<PtrAddOp>()) {
+      if (!isInside(base))
+        break;
+      terms.push_back(add.getOffset());
+      base = add.getBase();
+    }
+    return {base, terms};
+  }
+
+  /// Whether a value follows from what is known before the loop.
+  bool isInvariant(Value value, unsigned depth = 0) const {
+    if (!isInside(value))
+      return true;
+    Operation *op = value.getDefiningOp();
+    return op && depth < 8 && op->getNumRegions() == 0 && isPure(op) &&
+           llvm::all_of(
+               op->getOperands(), [&](Value operand) { return isInvariant(operand, depth + 1); });
+  }
+
+  /// Whether two values are computed in the same way.
+  bool areSame(Value a, Value b) const {
+    if (a == b)
+      return true;
+    Operation *one = a.getDefiningOp(), *other = b.getDefiningOp();
+    if (!one || !other || !isInside(a) || !isInside(b) || !isPure(one))
+      return false;
+    return OperationEquivalence::isEquivalentTo(
+        one, other, [&](Value x, Value y) { return success(areSame(x, y)); },
+        /*markEquivalent=*/nullptr, OperationEquivalence::IgnoreLocations);
+  }
+
+  /// The value, computed before the loop.
+  Value computeBefore(Value value, OpBuilder &builder, IRMapping &copies) {
+    if (!isInside(value))
+      return value;
+    if (Value copy = copies.lookupOrNull(value))
+      return copy;
+    Operation *op = value.getDefiningOp();
+    for (Value operand : op->getOperands())
+      copies.map(operand, computeBefore(operand, builder, copies));
+    builder.clone(*op, copies);
+    return copies.lookup(value);
+  }
+
+  /// The yielded sum of a pointer that the loop moves; null where there is none, or where the moved
+  /// pointer has other uses than accesses.
+  PtrAddOp getMove(Value root) const {
+    BlockArgument argument = cast<BlockArgument>(root);
+    if (!loop.getTiedLoopResult(argument).use_empty())
+      return {};
+    auto move = loop.getTiedLoopYieldedValue(argument)->get().getDefiningOp<PtrAddOp>();
+    return move && move.getBase() == root && move->hasOneUse() ? move : PtrAddOp();
+  }
+
+  /// Whether nothing but these accesses sees the pointer within the loop.
+  bool areAll(Value root, ArrayRef<Access> accesses, PtrAddOp move) const {
+    SmallVector<Value> pointers{root};
+    while (!pointers.empty())
+      for (Operation *user : pointers.pop_back_val().getUsers()) {
+        if (user == move || !loop->isProperAncestor(user) || getBase(user))
+          continue;
+        if (!isa<PtrAddOp>(user))
+          return false;
+        pointers.push_back(user->getResult(0));
+      }
+    return true;
+  }
+
+  bool hoist(Value root, ArrayRef<Access> accesses) {
+    auto type = cast<PtrType>(root.getType());
+    // Apple's compiler has been seen to lose bytes at a pointer plus an offset plus another one.
+    if (type.getSpace() != AddressSpace::Device || getElementBytes(type.getElementType()) == 1)
+      return false;
+    PtrAddOp move;
+    if (isInside(root)) {
+      if (!isa<BlockArgument>(root) || root.getParentBlock() != loop.getBody() ||
+          !(move = getMove(root)) || !areAll(root, accesses, move))
+        return false;
+    }
+    // An access adds one number by itself.
+    if (llvm::any_of(accesses, [](const Access &access) { return access.terms.size() < 2; }))
+      return false;
+    SmallVector<Value> common;
+    for (Value term : accesses.front().terms)
+      if (isInvariant(term) && !matchPattern(term, m_Constant()) &&
+          llvm::all_of(accesses.drop_front(), [&](const Access &access) {
+            return llvm::any_of(access.terms, [&](Value other) { return areSame(term, other); });
+          }))
+        common.push_back(term);
+    // Nothing is left for the loop where the whole address is known before.
+    if (common.size() != 1)
+      return false;
+    Value term = common.front();
+    OpBuilder builder(loop);
+    IRMapping copies;
+    Value before = computeBefore(term, builder, copies);
+    Value from = move ? loop.getTiedLoopInit(cast<BlockArgument>(root))->get() : root;
+    Value moved = PtrAddOp::create(builder, root.getLoc(), type, from, before);
+    if (move) {
+      loop.getTiedLoopInit(cast<BlockArgument>(root))->set(moved);
+      moved = root;
+    }
+    sums.clear();
+    for (const Access &access : accesses)
+      rewrite(access.op, root, moved, term);
+    return true;
+  }
+
+  /// Takes the term from an access, whose pointer comes from `moved` now.
+  void rewrite(Operation *op, Value root, Value moved, Value term) {
+    OpOperand *base = getBase(op);
+    MutableOperandRange offset = getOffset(op);
+    bool isTaken = !offset.empty() && areSame(offset[0].get(), term);
+    base->set(rebuild(base->get(), root, moved, isTaken ? Value() : term));
+    if (!isTaken)
+      return;
+    // The last sum takes the place of the offset.
+    offset.clear();
+    if (auto add = base->get().getDefiningOp<PtrAddOp>(); add && isInside(add)) {
+      getOffset(op).assign(add.getOffset());
+      getBase(op)->set(add.getBase());
+    }
+  }
+
+  /// The pointer without the term; `term` is null where the pointer keeps all it has.
+  Value rebuild(Value pointer, Value root, Value moved, Value term) {
+    if (pointer == root)
+      return moved;
+    auto add = pointer.getDefiningOp<PtrAddOp>();
+    if (term && areSame(add.getOffset(), term))
+      return rebuild(add.getBase(), root, moved, Value());
+    Value base = rebuild(add.getBase(), root, moved, term);
+    if (base == add.getBase())
+      return pointer;
+    Value &sum = sums[{add, base}];
+    if (!sum) {
+      OpBuilder builder(add);
+      sum = PtrAddOp::create(builder, add.getLoc(), add.getType(), base, add.getOffset());
+    }
+    return sum;
+  }
+
+  mutable scf::ForOp loop;
+  DenseMap<std::pair<Operation *, Value>, Value> sums;
+};
+
+struct HoistOffsets : triton_metal::impl::MSLHoistOffsetsBase<HoistOffsets> {
+  void runOnOperation() override {
+    bool changes = false;
+    // Inner loops come first: what they add before them may go on.
+    getOperation().walk([&](scf::ForOp loop) { changes |= OffsetHoisting(loop).run(); });
+    if (!changes)
+      return markAllAnalysesPreserved();
+    getOperation().walk([](Block *block) {
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+        if (isa<PtrAddOp>(op) && op.use_empty())
+          op.erase();
+    });
+  }
+};
+
+} // namespace

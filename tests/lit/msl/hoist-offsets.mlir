@@ -1,0 +1,102 @@
+// RUN: triton-metal-opt %s --msl-hoist-offsets | FileCheck %s
+
+// What all accesses add to a carried pointer, the pointer begins with; also where each computes it for itself.
+// CHECK-LABEL: msl.kernel @carried
+// CHECK-SAME: (%[[X:.*]]: !msl.ptr<f16, device>, %[[Y:.*]]: !msl.ptr<f16, device>
+msl.kernel @carried(%x: !msl.ptr<f16, device>, %y: !msl.ptr<f16, device>, %n: i32, %stride: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %other = arith.constant 0.0 : f16
+  %lane = msl.lane : i32
+  %isLess = arith.cmpi slt, %lane, %n : i32
+  // CHECK: %[[COLUMN:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[FIRST:.*]] = msl.ptr_add %[[X]], %[[COLUMN]] : <f16, device>, i32
+  // CHECK: scf.for {{.*}} iter_args(%[[P:.*]] = %[[FIRST]])
+  %end = scf.for %k = %c0 to %n step %c16 iter_args(%p = %x) -> (!msl.ptr<f16, device>) : i32 {
+    // CHECK: %[[ROW:.*]] = arith.muli
+    // CHECK: msl.read %[[P]][%[[ROW]] : i32] : <f16, device> -> f16
+    %row = arith.muli %k, %stride : i32
+    %column = arith.addi %lane, %n : i32
+    %place = msl.ptr_add %p, %row : !msl.ptr<f16, device>, i32
+    %v = msl.read %place[%column : i32] : !msl.ptr<f16, device> -> f16
+    scf.if %isLess {
+      // CHECK: msl.read %[[P]][%[[ROW]] : i32] if
+      %same = arith.addi %lane, %n : i32
+      %w = msl.read %place[%same : i32] if %isLess else %other : !msl.ptr<f16, device> -> f16
+      %sum = arith.addf %v, %w : f16
+      msl.write %sum, %y[%k : i32] : f16, !msl.ptr<f16, device>
+    }
+    // CHECK: msl.ptr_add %[[P]], %{{.*}} : <f16, device>, i32
+    %next = msl.ptr_add %p, %c16 : !msl.ptr<f16, device>, i32
+    scf.yield %next : !msl.ptr<f16, device>
+  }
+  msl.return
+}
+
+// A pointer from before the loop gets a second one beside it. What changes in the loop stays there.
+// CHECK-LABEL: msl.kernel @before
+// CHECK-SAME: (%[[X:.*]]: !msl.ptr<f32, device>, %[[Y:.*]]: !msl.ptr<f32, device>
+msl.kernel @before(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32, %stride: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %lane = msl.lane : i32
+  // CHECK: %[[FIRST:.*]] = msl.ptr_add %[[X]], %{{.*}} : <f32, device>, i32
+  // CHECK-NEXT: scf.for
+  scf.for %k = %c0 to %n step %c16 : i32 {
+    // CHECK: %[[ROW:.*]] = msl.ptr_add %[[FIRST]]
+    // CHECK: msl.unroll %[[I:.*]] = 0 to 2
+    // CHECK: msl.read %[[ROW]][%[[I]] : i32]
+    %step = arith.muli %k, %stride : i32
+    %row = msl.ptr_add %x, %step : !msl.ptr<f32, device>, i32
+    msl.unroll %i = 0 to 2 {
+      %part = msl.ptr_add %row, %i : !msl.ptr<f32, device>, i32
+      %v = msl.read %part[%lane : i32] : !msl.ptr<f32, device> -> f32
+      msl.write %v, %y[%k : i32] : f32, !msl.ptr<f32, device>
+    }
+  }
+  msl.return
+}
+
+// One access adds something else: nothing is common.
+// CHECK-LABEL: msl.kernel @different
+// CHECK-NOT: msl.ptr_add
+// CHECK: scf.for
+msl.kernel @different(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %lane = msl.lane : i32
+  scf.for %k = %c0 to %n step %c16 : i32 {
+    %row = msl.ptr_add %x, %k : !msl.ptr<f32, device>, i32
+    %v = msl.read %row[%lane : i32] : !msl.ptr<f32, device> -> f32
+    %w = msl.read %row[%n : i32] : !msl.ptr<f32, device> -> f32
+    %sum = arith.addf %v, %w : f32
+    msl.write %sum, %y[%k : i32] : f32, !msl.ptr<f32, device>
+  }
+  msl.return
+}
+
+// The pointer that the loop leaves behind is read, and bytes have one offset.
+// CHECK-LABEL: msl.kernel @kept
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %arg0)
+// CHECK: scf.for
+// CHECK: msl.ptr_add
+msl.kernel @kept(%x: !msl.ptr<f32, device>, %y: !msl.ptr<i8, device>, %n: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %lane = msl.lane : i32
+  %end = scf.for %k = %c0 to %n step %c16 iter_args(%p = %x) -> (!msl.ptr<f32, device>) : i32 {
+    %row = msl.ptr_add %p, %k : !msl.ptr<f32, device>, i32
+    %v = msl.read %row[%lane : i32] : !msl.ptr<f32, device> -> f32
+    msl.write %v, %row[%lane : i32] : f32, !msl.ptr<f32, device>
+    %next = msl.ptr_add %p, %c16 : !msl.ptr<f32, device>, i32
+    scf.yield %next : !msl.ptr<f32, device>
+  }
+  %last = msl.read %end : !msl.ptr<f32, device> -> f32
+  msl.write %last, %x : f32, !msl.ptr<f32, device>
+  scf.for %k = %c0 to %n step %c16 : i32 {
+    %row = msl.ptr_add %y, %k : !msl.ptr<i8, device>, i32
+    %v = msl.read %row[%lane : i32] : !msl.ptr<i8, device> -> i8
+    msl.write %v, %row[%lane : i32] : i8, !msl.ptr<i8, device>
+  }
+  msl.return
+}
