@@ -136,8 +136,8 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
 - *multiplies* are products of 8×8×8 on simdgroup matrices; one of 16×32×16 on tensor operations is 16 of them. *barriers* are those of threadgroups, once for each threadgroup.
 - *tg read* and *tg written* are bytes of threadgroup memory. *shuffles* are a SIMD-group's exchanges: shuffles, and reductions of
   the whole SIMD-group as one each.
-- *float* and *integer* are lanes' operations after common ones have been removed. Addresses inside `[]` are counted by neither
-  side, so a text that adds up its offsets itself has more of *integer*.
+- *float* and *integer* are lanes' operations after common ones have been removed. *integer* has the arithmetic of addresses, alike for
+  moved pointers, `[]` and offsets that a text adds up: an access adds a constant or one (shifted) number to a pointer by itself.
 - *registers* is the most 32-bit numbers of a thread that are live at once, an estimate ([host-device.md](host-device.md)), and *tg memory* the
   threadgroup memory of one threadgroup: both decide how many threads a GPU core holds.
 - *functions* are calls of elementary functions (exp, log, sin, …). *private bytes* are of arrays that did not become registers.

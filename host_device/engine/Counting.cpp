@@ -10,6 +10,8 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include <map>
 
 using namespace llvm;
@@ -354,17 +356,60 @@ void insertCounting(Function &function, CodeFacts &facts) {
   marked.eraseMarks();
 }
 
+/// Whether a call counts at run time.
+static bool isCounter(CallInst &call) {
+  Function *callee = call.getCalledFunction();
+  return callee && any_of(ArrayRef{countBlockName, countLinesName, countBanksName, countBranchName},
+                          [&](StringRef name) { return callee->getName().starts_with(name); });
+}
+
+/// Whether a value is only the address of accesses.
+static bool isAddressAlone(Instruction &inst) {
+  return all_of(inst.users(), [&](User *user) {
+    auto access = memoryAccess(*cast<Instruction>(user));
+    return access && access->pointer == &inst;
+  });
+}
+
+/// Whether accesses compute a value by themselves. They add a constant to a pointer, or else a
+/// number that they may shift.
+static bool isPartOfAccess(Instruction &inst) {
+  if (auto *address = dyn_cast<GetElementPtrInst>(&inst))
+    return address->hasAllConstantIndices() ? none_of(address->users(), IsaPred<PHINode>)
+                                            : isAddressAlone(*address);
+  const APInt *shift;
+  return PatternMatch::match(
+             &inst, PatternMatch::m_Shl(PatternMatch::m_Value(), PatternMatch::m_APInt(shift))) &&
+         shift->ule(4) && all_of(inst.users(), [](User *user) {
+           auto *address = dyn_cast<GetElementPtrInst>(user);
+           return address && isPartOfAccess(*address);
+         });
+}
+
 void insertOptimizedCounting(Function &function, CodeFacts &facts) {
   LineTable lines(facts.lines);
+  // Counted is a copy in which addresses are arithmetic: a text may write them in `[]`, move
+  // pointers or add numbers up.
+  ValueToValueMapTy copies;
+  Function *copy = CloneFunction(&function, copies);
+  for (Instruction &inst : make_early_inc_range(instructions(*copy)))
+    if (auto *call = dyn_cast<CallInst>(&inst); call && isCounter(*call))
+      call->eraseFromParent();
+  expandAddresses(*copy);
   for (BasicBlock &block : function) {
     BlockTally tally(lines);
-    for (Instruction &inst : block) {
+    for (Instruction &inst : *cast<BasicBlock>(copies.lookup(&block))) {
+      if (isPartOfAccess(inst))
+        continue;
       tally.at(inst);
       tallyArithmetic(tally, inst, Counters::OptimizedF32Add);
+      if (isa<GetElementPtrInst>(inst))
+        tally.add(Counters::OptimizedIntAdd);
     }
     if (!tally.empty())
       countBlock(block, tally, facts);
   }
+  copy->eraseFromParent();
 }
 
 } // namespace triton_metal::engine

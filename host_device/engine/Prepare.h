@@ -28,7 +28,10 @@ llvm::Expected<llvm::Function *> replaceParameters(llvm::Function &function,
                                                    const KernelInfo &kernel);
 /// Inserts `__tm_engine_count_*` calls and fills in the tables for them (Counting.cpp).
 void insertCounting(llvm::Function &function, CodeFacts &facts);
-/// The same for arithmetic that is left after the optimisations.
+/// Writes the offsets of addresses as arithmetic, and optimises that. Blocks stay as they are
+/// (Addresses.cpp).
+void expandAddresses(llvm::Function &function);
+/// The same for arithmetic that is left after the optimisations, with that of addresses.
 void insertOptimizedCounting(llvm::Function &function, CodeFacts &facts);
 /// Inserts `__tm_engine_check` before every access, if `accessesToo`, and adds the locations of
 /// barriers (Bounds.cpp).
