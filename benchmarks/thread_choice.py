@@ -5,8 +5,8 @@
 Each kernel is launched on the host device with num_warps 1 to 32 and num_stages 1 and 2, and with neither. The cost of
 a launch is a number of cycles of one core for one program, which docs/threads.md defines. Registers and threads in
 flight are those of Mesa's compiler for Apple's G13 where benchmarks/agx has been built (`make agx`), else the host
-device's estimate. The kernels are those of thread_choice_kernels.py, and of thread_choice_held_out.py, to which the
-compiler's model was not fitted.
+device's estimate. The kernels are those of thread_choice_kernels.py, of thread_choice_held_out.py, which were looked at
+while the model was changed, and of thread_choice_unseen.py, which were not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import triton_metal as triton
-from benchmarks import thread_choice_held_out, thread_choice_kernels
+from benchmarks import thread_choice_held_out, thread_choice_kernels, thread_choice_unseen
 from benchmarks.agx import AgxError, available, measure
 from benchmarks.agx.report import threads_in_flight
 
@@ -157,7 +157,9 @@ def words(figure: Figure) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="the cases whose names contain this")
-    parser.add_argument("--part", choices=("fitted", "held out"), help="the cases of this part")
+    parser.add_argument(
+        "--part", choices=("fitted", "held out", "unseen"), help="the cases of this part"
+    )
     parser.add_argument("--limit", type=float, help="fail if a choice costs more, over the best")
     parser.add_argument("--json", type=Path, help="write all figures here")
     parser.add_argument("--markdown", type=Path, help="write the table here")
@@ -166,7 +168,11 @@ def main() -> None:
     judge = available() is None
     if not judge:
         print(f"registers are the host device's estimate: {available()}", file=sys.stderr)
-    parts = {"fitted": thread_choice_kernels.cases(), "held out": thread_choice_held_out.cases()}
+    parts = {
+        "fitted": thread_choice_kernels.cases(),
+        "held out": thread_choice_held_out.cases(),
+        "unseen": thread_choice_unseen.cases(),
+    }
     tables: dict[str, list[Row]] = {part: [] for part in parts}
     record: dict[str, Any] = {}
     for part, cases in parts.items():

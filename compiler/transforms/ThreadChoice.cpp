@@ -12,6 +12,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <map>
 
 using namespace mlir;
 
@@ -38,13 +39,20 @@ static constexpr double kVectorRegisters = 4;
 /// Registers of an access that waits beside its numbers: its address, and whether it is made.
 static constexpr double kAccessRegisters = 3;
 /// Registers of a loop over fragments beside those: where they lie, and the next ones.
-static constexpr double kMultiplyRegisters = 12;
+static constexpr double kMultiplyRegisters = 8;
+/// With so many registers of fragments in a step, those of the next one are there, too.
+static constexpr double kManyFragments = 16;
 /// Registers of every dot on matrices: where its tiles lie in threadgroup memory.
 static constexpr double kDotRegisters = 4;
+/// The registers that a thread may have, over those that are estimated.
+static constexpr double kRegisterRange[] = {0.9, 1.0, 1.0, 1.1};
 /// Transpositions of smaller tiles go through registers and memory as they are.
 static constexpr int64_t kDirectBytes = 8192;
+/// Larger ones change threads in rounds, with a place for each number.
+static constexpr int64_t kStoredBytes = 16384;
+static constexpr double kPlaceRegisters = 2.2;
 /// Of costs that differ by less the model knows nothing.
-static constexpr double kTie = 1.05;
+static constexpr double kTie = 1.02;
 /// Steps of a loop whose bounds are not known.
 static constexpr double kUnknownSteps = 8;
 
@@ -110,10 +118,6 @@ struct Tile {
   double registers(int64_t warps) const {
     return double(perThread(warps)) * std::max<double>(bytes, 2) / 4;
   }
-  /// Neighbours that an access takes at a time.
-  int64_t vector(int64_t warps) const {
-    return std::min({perThread(warps), std::max<int64_t>(1, 16 / bytes), last});
-  }
 };
 
 enum class Kind { Elements, Memory, Atomic, Reduce, Scan, Exchange, Dot };
@@ -130,14 +134,27 @@ struct Work {
   /// tiles it has.
   int64_t axis = 1, values = 1;
   bool alongLast = true;
-  /// Of an access: the neighbours that lie side by side and aligned.
+  /// Of an access: the neighbours that lie side by side and aligned. Of a reduction or scan: those
+  /// of the accesses that have its shape, which a thread then has; others have one.
   int64_t width = 1;
+  /// Of an access: its vectors need not be aligned, as in rows whose ends are asked for number by
+  /// number.
+  bool isPacked = false;
+  /// Of a reduction or scan: its tiles.
+  RankedTensorType source;
+  /// The dot or reduction of which the tile is computed, element by element, and which decides
+  /// where its elements are; -1 for others.
+  int like = -1;
   /// Of a dot: batch, m, n, k, the bytes of its operands, and whether A and B are staged at each
   /// step of a loop.
   int64_t batch = 1, m = 0, n = 0, k = 0, bytesA = 0, bytesB = 0;
+  /// The bytes of its numbers in fragments: G13 multiplies no bfloats.
+  int64_t fragmentA = 0, fragmentB = 0;
   bool loadsA = false, loadsB = false, registersA = false, invariantA = false, simdgroup = false;
   /// The innermost loop around it, or null.
   Operation *loop = nullptr;
+  /// When it runs: between which reductions, dots and loops.
+  unsigned phase = 0;
 };
 
 /// A tile that waits in registers from one loop over registers to another.
@@ -175,9 +192,20 @@ private:
   bool isCheap(Value value) const { return cheap.contains(value); }
   bool isLoaded(Value value, Operation *loop) const;
   bool isInvariant(Value value, Operation *loop) const;
+  /// Whether an operand of a dot waits in threadgroup memory during a loop that does not change it.
+  bool isStagedBefore(OpOperand &operand, Operation *loop) const {
+    return isa<DotOp>(operand.getOwner()) && operand.getOperandNumber() < 2 &&
+           isInvariant(operand.get(), loop);
+  }
 
   /// How an access through these pointers lies: along the dimension whose neighbours do.
-  void setAccess(Work &work, Value pointers) const;
+  void setAccess(Work &work, Value pointers);
+
+  /// Which dot or reduction decides where the elements of a value are; -1 if none does.
+  int findMaker(Value value) const {
+    auto it = makers.find(value);
+    return it == makers.end() ? -1 : it->second;
+  }
 
   const Budget &budget;
   AxisInfoAnalysis axes;
@@ -187,6 +215,10 @@ private:
   SmallVector<Value> order;
   DenseSet<Value> cheap;
   DenseMap<Value, std::pair<int64_t, int64_t>> accumulators;
+  /// The dots and reductions that decide where the elements of values are: see Work::like.
+  DenseMap<Value, int> makers;
+  /// Of each shape that is read or written: neighbours along the last dimension in one access.
+  std::map<SmallVector<int64_t>, int64_t> widths;
   unsigned phase = 0;
   bool tiles = false;
 };
@@ -246,13 +278,18 @@ bool Summary::isInvariant(Value value, Operation *loop) const {
   return !loop->isAncestor(owner);
 }
 
-void Summary::setAccess(Work &work, Value pointers) const {
+void Summary::setAccess(Work &work, Value pointers) {
   auto type = dyn_cast<RankedTensorType>(pointers.getType());
   if (!type)
     return;
+  if (type.getRank()) {
+    int64_t &width = widths[SmallVector<int64_t>(type.getShape())];
+    width = std::max(width, axes.getAccessWidth(pointers, type.getRank() - 1));
+  }
   for (unsigned dim = type.getRank(); dim-- > 0;)
     if (int64_t width = axes.getAccessWidth(pointers, dim); width > work.width) {
       work.width = width;
+      work.isPacked = width > axes.getAlignedWidth(pointers, dim);
       work.tile.last = type.getShape()[dim];
     }
 }
@@ -279,8 +316,9 @@ void Summary::visit(Block &block, double times, Operation *loop) {
 }
 
 void Summary::visitOp(Operation *op, double times, Operation *loop) {
-  for (Value operand : op->getOperands())
-    use(operand);
+  for (OpOperand &operand : op->getOpOperands())
+    if (!isStagedBefore(operand, loop))
+      use(operand.get());
   Work work;
   work.times = times;
   work.loop = loop;
@@ -290,6 +328,7 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
     work.tile = Tile::of(tensor);
   auto add = [&](Kind kind) {
     work.kind = kind;
+    work.phase = phase;
     works.push_back(work);
   };
   auto part = [&] { ++phase; };
@@ -306,6 +345,7 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
   } else if (isa<ReduceOp, ScanOp>(op)) {
     auto source = cast<RankedTensorType>(op->getOperand(0).getType());
     unsigned axis = cast<IntegerAttr>(op->getAttr("axis")).getInt();
+    work.source = source;
     work.tile = Tile::of(source);
     work.axis = source.getShape()[axis];
     work.alongLast = axis + 1 == source.getRank();
@@ -313,7 +353,10 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
     work.each = 0;
     for (Operation &inner : op->getRegion(0).front().without_terminator())
       work.each += costOf(&inner);
+    work.like = findMaker(op->getOperand(0));
     add(isa<ReduceOp>(op) ? Kind::Reduce : Kind::Scan);
+    for (Value made : op->getResults())
+      makers[made] = isa<ReduceOp>(op) ? int(works.size()) - 1 : work.like;
     part();
   } else if (auto dot = dyn_cast<DotOp>(op)) {
     auto a = dot.getA().getType(), b = dot.getB().getType();
@@ -321,6 +364,8 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
     work.batch = shape.size() == 3 ? shape[0] : 1;
     work.m = shape[shape.size() - 2], work.k = shape.back(), work.n = b.getShape().back();
     work.bytesA = std::max<int64_t>(2, bytesOf(a)), work.bytesB = std::max<int64_t>(2, bytesOf(b));
+    work.fragmentA = getElementTypeOrSelf(a).isBF16() ? 4 : work.bytesA;
+    work.fragmentB = getElementTypeOrSelf(b).isBF16() ? 4 : work.bytesB;
     work.loadsA = isLoaded(dot.getA(), loop), work.loadsB = isLoaded(dot.getB(), loop);
     work.invariantA = isInvariant(dot.getA(), loop);
     // What another dot has made stays in registers.
@@ -336,6 +381,7 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
     work.simdgroup = getDotForm(dot, budget) == DotForm::Matrices;
     accumulators[dot.getResult()] = {work.m, work.n};
     add(Kind::Dot);
+    makers[result] = int(works.size()) - 1;
     part();
   } else if (isa<AtomicRMWOp, AtomicCASOp>(op)) {
     work.tile = Tile::of(op->getOperand(1).getType());
@@ -354,9 +400,9 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
     // What the loop needs of before it, and what it carries, is there until its end.
     for (Operation &inner : *forOp.getBody())
       inner.walk([&](Operation *nested) {
-        for (Value operand : nested->getOperands())
-          if (isInvariant(operand, op))
-            use(operand);
+        for (OpOperand &operand : nested->getOpOperands())
+          if (isInvariant(operand.get(), op) && !isStagedBefore(operand, op))
+            use(operand.get());
       });
     for (BlockArgument argument : forOp.getRegionIterArgs())
       use(argument);
@@ -384,6 +430,10 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
     });
     if (isConstant || (fromCheap && isMemoryEffectFree(op)))
       cheap.insert(result);
+    if (op->hasTrait<OpTrait::Elementwise>())
+      for (Value operand : op->getOperands())
+        if (int maker = findMaker(operand); maker >= 0)
+          makers[result] = work.like = maker;
     if (!isView && !isConstant) {
       work.each = isCheap(result) ? 0.25 * costOf(op) : costOf(op);
       add(Kind::Elements);
@@ -394,11 +444,17 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
 }
 
 void Summary::finish() {
+  for (Work &work : works)
+    if (work.source)
+      if (auto it = widths.find(SmallVector<int64_t>(work.source.getShape())); it != widths.end())
+        work.width = std::max<int64_t>(it->second, 1);
   for (Value value : order) {
     auto it = lives.find(value);
     if (it == lives.end() || isCheap(value) || it->second.first == it->second.second)
       continue;
-    Held tile{it->second.first + 1, it->second.second, Tile::of(value.getType())};
+    // What a loop carries is there from its begin.
+    unsigned from = it->second.first + (isa<BlockArgument>(value) ? 0 : 1);
+    Held tile{from, it->second.second, Tile::of(value.getType())};
     if (auto sides = accumulators.find(value); sides != accumulators.end())
       std::tie(tile.m, tile.n) = sides->second;
     held.push_back(tile);
@@ -412,11 +468,12 @@ void Summary::finish() {
 /// How the threads of a program lie on a tile: neighbours first, then lanes, then SIMD-groups,
 /// along its last dimension before the others.
 struct Spread {
-  int64_t lanesLast, warpsLast, lanesOther, warpsOther, perThread;
+  int64_t vector, lanesLast, warpsLast, lanesOther, warpsOther, perThread;
 
-  Spread(const Tile &tile, int64_t warps) {
+  Spread(const Tile &tile, int64_t width, int64_t warps) {
     int64_t lanes = kSimdWidth;
-    int64_t last = std::max<int64_t>(1, tile.last / tile.vector(warps));
+    vector = std::min({tile.perThread(warps), width, tile.last});
+    int64_t last = std::max<int64_t>(1, tile.last / vector);
     int64_t other = std::max<int64_t>(1, tile.elements / tile.last);
     lanesLast = std::min(lanes, last);
     warpsLast = std::min(warps, last / lanesLast);
@@ -439,22 +496,31 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
   choice.warps = warps;
   choice.stages = stages;
   // Instructions of all SIMD-groups, cycles of waiting, barriers.
-  double issue = 16.0 * warps, lines = 0, barriers = 0, working = 0, staging = 0, waiting = 0;
+  double issue = 16.0 * warps, lines = 0, barriers = 0, waiting = 0;
+  // Registers that work needs while it runs, beside what waits.
+  SmallVector<double> workingAt(phase + 1), stagingAt(phase + 1);
   // Threadgroup bytes: of operands that a loop does not change, of what a step stages for one dot,
   // of the second buffers, and of what changes threads.
   int64_t invariantBytes = 0, dotBytes = 0, stagedBytes = 0, partialBytes = 0;
   bool isChained = llvm::any_of(works, [](const Work &work) { return work.registersA; });
-  for (const Work &work : works) {
-    double each = double(work.tile.perThread(warps)), all = each * warps * work.times;
+  // Results of reductions in each thread: many threads have the same. And the SIMD-groups among
+  // which they are spread.
+  SmallVector<std::pair<double, int64_t>> resultsOf(works.size());
+  for (auto [index, work] : llvm::enumerate(works)) {
+    double &working = workingAt[work.phase], &staging = stagingAt[work.phase];
+    double each = double(work.tile.perThread(warps));
+    if (work.kind == Kind::Elements && work.like >= 0 && works[work.like].kind == Kind::Reduce)
+      each = resultsOf[work.like].first;
+    double all = each * warps * work.times;
     switch (work.kind) {
     case Kind::Elements:
       issue += all * work.each;
       break;
     case Kind::Memory: {
       int64_t vector = std::min(work.tile.perThread(warps), work.width);
-      // Numbers that do not lie side by side are asked for one by one, each with a place of its
-      // own.
-      working = std::max(working, vector > 1 ? kVectorRegisters : each);
+      // Numbers that do not lie side by side, or at the end of a row that is not aligned, are asked
+      // for one by one, each with a place of its own.
+      working = std::max(working, vector > 1 && !work.isPacked ? kVectorRegisters : each);
       issue += all / double(vector) * 3;
       // Each row of a tile that the lanes of an access reach has lines of its own.
       int64_t lanes = std::clamp<int64_t>(work.tile.last / vector, 1, kSimdWidth);
@@ -471,36 +537,56 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       break;
     case Kind::Exchange:
       issue += all * 6;
-      // Where a thread has little of a tile, one side of the exchange has its lanes far apart.
-      if (each < 32 && work.tile.last < work.tile.elements &&
-          work.tile.elements * work.tile.bytes > kDirectBytes)
-        lines += double(work.tile.elements) / 2 * work.times;
+      // A small tile is stored as it is, one side's lanes far apart, where a thread has little of
+      // it. What a thread has of a large one goes to its places number by number.
+      if (work.tile.last < work.tile.elements &&
+          work.tile.elements * work.tile.bytes > kDirectBytes) {
+        if (work.tile.elements * work.tile.bytes <= kStoredBytes && each < 32)
+          lines += double(work.tile.elements) / 2 * work.times;
+        else if (work.tile.elements * work.tile.bytes > kStoredBytes)
+          working = std::max(working, kPlaceRegisters * each);
+      }
       barriers += 2 * work.times;
       partialBytes = std::max(partialBytes, work.tile.elements * work.tile.bytes);
       break;
     case Kind::Reduce:
     case Kind::Scan: {
-      Spread spread(work.tile, warps);
+      Spread spread(work.tile, work.width, warps);
       int64_t lanes = work.alongLast ? spread.lanesLast : spread.lanesOther;
       int64_t groups = work.alongLast ? spread.warpsLast : spread.warpsOther;
+      if (work.like >= 0 && works[work.like].kind == Kind::Dot) {
+        // In a row of an 8x8 matrix four lanes have two neighbours each.
+        const Work &dot = works[work.like];
+        auto [rows, columns] = tileDot(dot.m, dot.n, warps, isChained);
+        lanes = work.alongLast ? 4 : 8;
+        groups = work.alongLast ? columns : rows;
+        spread.perThread =
+            std::max<int64_t>(2, work.tile.elements / (kSimdWidth * int64_t(rows * columns)));
+      } else if (work.like >= 0) {
+        lanes = 1;
+        groups = resultsOf[work.like].second;
+        spread.perThread = std::max<int64_t>(1, std::llround(resultsOf[work.like].first));
+      }
       lanes = std::min(lanes, work.axis);
       groups = std::min(groups, std::max<int64_t>(1, work.axis / lanes));
       double results =
           std::max<double>(1, double(spread.perThread) /
                                   std::max<double>(1, double(work.axis) / double(lanes * groups)));
+      resultsOf[index] = {results, work.alongLast ? spread.warpsOther : spread.warpsLast};
       double values = double(work.values), combine = work.each + values;
       double one = (double(spread.perThread) - results) * work.each;
       one += results * std::log2(double(lanes)) * combine * 1.5;
       if (work.kind == Kind::Scan)
         one += double(spread.perThread) * combine;
-      // Several results of a thread, and prefixes, are written out: everything is there at once.
+      // Several results of a thread, and prefixes, are written out: everything is there at once,
+      // except for vectors of which SIMD-groups alone join their parts.
       if (work.kind == Kind::Scan)
         working = std::max(working, 2.0 * double(spread.perThread));
-      else if (results > 1)
+      else if (results > 1 && (lanes > 1 || groups == 1 || spread.vector == 1))
         working = std::max(working, 0.8 * double(spread.perThread));
       if (groups > 1) {
         // Results that lie side by side are read as vectors.
-        double vector = work.alongLast ? 1 : std::min(results, double(work.tile.vector(warps)));
+        double vector = work.alongLast ? 1 : std::min(results, double(spread.vector));
         one += 8 + results * (2 * values + double(groups) * (work.each + values / vector));
         barriers += (work.kind == Kind::Scan ? 2 : 1) * work.times;
         int64_t count = std::max<int64_t>(1, work.tile.elements / work.axis);
@@ -559,14 +645,16 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       }
       // Two numbers of each fragment in a lane, of one step along K.
       double fragmentRegisters =
-          loadsA * double(work.bytesA) / 2 + loadsB * double(work.bytesB) / 2;
+          (loadsA * double(work.fragmentA) + loadsB * double(work.fragmentB)) / 2;
+      if (fragmentRegisters >= kManyFragments)
+        fragmentRegisters *= 2;
       working = std::max(working, fragmentRegisters + kMultiplyRegisters + kDotRegisters);
       break;
     }
     }
   }
 
-  // The most that waits at a time.
+  // The most that is there at a time.
   double most = 0;
   for (unsigned at = 0; at <= phase; ++at) {
     double sum = 0, other = 0;
@@ -582,28 +670,36 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
         other += tile.tile.registers(warps);
       }
     }
-    most = std::max(most, sum + other);
+    most = std::max(most, sum + other + std::max(workingAt[at], stagingAt[at]));
   }
-  choice.registers =
-      kBaseRegisters + int64_t(std::ceil(most + std::max(working, staging) + waiting));
+  choice.registers = kBaseRegisters + int64_t(std::ceil(most + waiting));
   choice.threadgroupBytes = invariantBytes + std::max(dotBytes + stagedBytes, partialBytes);
   // What does not fit is split by later passes.
   choice.threadgroupBytes = std::min(choice.threadgroupBytes, budget.getThreadgroupBytes());
 
   // A thread gets no more registers than let a core hold one threadgroup.
   int64_t limit = std::min(budget.getRegisters(), getRegisterLimit(32 * warps));
-  double spilled = std::max<double>(0, double(choice.registers - limit));
-  issue += 50 * spilled * warps;
-  choice.registers = std::min(choice.registers, limit);
-  int64_t groups = getThreadsInFlight(choice.registers) / (32 * warps);
-  if (choice.threadgroupBytes)
-    groups = std::min(groups, Budget::kCoreThreadgroupBytes / choice.threadgroupBytes);
-  groups = std::max<int64_t>(groups, 1);
-  choice.inFlight = groups * 32 * warps;
-  double alone = kDependent * issue, waits = kLineWait * lines;
-  double span = (alone + waits) / warps + barriers * (30 + 2.0 * warps);
-  choice.instructions = issue, choice.lines = lines, choice.barriers = barriers;
-  choice.cost = issue / kSchedulers + span / double(std::min(groups, kPrograms));
+  double waits = kLineWait * lines, syncing = barriers * (30 + 2.0 * warps);
+  auto price = [&](int64_t registers) {
+    double spilled = std::max<double>(0, double(registers - limit));
+    choice.registers = std::min(registers, limit);
+    choice.instructions = issue + 50 * spilled * warps;
+    int64_t groups = getThreadsInFlight(choice.registers) / (32 * warps);
+    if (choice.threadgroupBytes)
+      groups = std::min(groups, Budget::kCoreThreadgroupBytes / choice.threadgroupBytes);
+    groups = std::max<int64_t>(groups, 1);
+    choice.inFlight = groups * 32 * warps;
+    double span = (kDependent * choice.instructions + waits) / warps + syncing;
+    return choice.instructions / kSchedulers + span / double(std::min(groups, kPrograms));
+  };
+  // Registers are known to a tenth: a choice that a few more would cost threads is not so good.
+  int64_t registers = choice.registers;
+  double sum = 0;
+  for (double range : kRegisterRange)
+    sum += price(std::llround(range * double(registers)));
+  choice.cost = sum / double(std::size(kRegisterRange));
+  price(registers);
+  choice.lines = lines, choice.barriers = barriers;
   return choice;
 }
 

@@ -5,7 +5,7 @@
 // with 16 of padding, once. The left operand that stays is there besides, for each product: 32 rows
 // of 128 bytes.
 // CHECK: module attributes
-// CHECK-SAME: 4 SIMD-groups, 1 stages: about {{[5-7][0-9]}} registers, 14336 bytes of threadgroup memory
+// CHECK-SAME: 4 SIMD-groups, 1 stages: about {{[4-7][0-9]}} registers, 14336 bytes of threadgroup memory
 module {
   tt.func public @pair(%a: !tt.ptr<f16>, %b: !tt.ptr<f16>, %n: i32) {
     %c0 = arith.constant 0 : i32
