@@ -137,8 +137,8 @@ struct Work {
   /// Of an access: the neighbours that lie side by side and aligned. Of a reduction or scan: those
   /// of the accesses that have its shape, which a thread then has; others have one.
   int64_t width = 1;
-  /// Of an access: its vectors need not be aligned, as in rows whose ends are asked for number by
-  /// number.
+  /// Of an access: its vectors need not be aligned, and a mask may cut them, so that the end of a
+  /// row is asked for number by number.
   bool isPacked = false;
   /// Of a reduction or scan: its tiles.
   RankedTensorType source;
@@ -335,11 +335,13 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
 
   if (auto load = dyn_cast<LoadOp>(op)) {
     setAccess(work, load.getPtr());
+    work.isPacked &= bool(load.getMask());
     if (tensor)
       add(Kind::Memory);
   } else if (auto store = dyn_cast<StoreOp>(op)) {
     work.tile = Tile::of(store.getValue().getType());
     setAccess(work, store.getPtr());
+    work.isPacked &= bool(store.getMask());
     if (isa<RankedTensorType>(store.getValue().getType()))
       add(Kind::Memory);
   } else if (isa<ReduceOp, ScanOp>(op)) {
