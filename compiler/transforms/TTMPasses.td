@@ -58,8 +58,9 @@ def TTMAssignDotLayouts : Pass<"ttm-assign-dot-layouts", "::mlir::ModuleOp"> {
   let description = [{
     The SIMD-groups tile the accumulator, as square as they can. Where the result of one dot becomes operand A of
     another, all SIMD-groups tile the rows, because the result then already is where that operand has to be; where it
-    becomes operand B, they tile the columns. In a batch, they take whole products first, as many as threadgroup memory
-    holds slices of the operands of, and tile each product with what is left.
+    becomes operand B, they tile the columns. So they do for dots that the first one's result is added to on its way. In a
+    batch, they take whole products first, as many as threadgroup memory holds slices of the operands of, and tile each
+    product with what is left.
 
     The instruction is the target's: products of simdgroup matrices of 8x8x8, or tensor operations of 16x32x16 on Apple10
     with Metal 4. Tensor operations take their operands from registers always, so the pass also notes at the dot, for each
@@ -137,8 +138,9 @@ def TTMLowerDot : Pass<"ttm-lower-dot", "::mlir::ModuleOp"> {
   let description = [{
     Operands are staged in threadgroup memory, each in the direction in which its threads hold neighbours, unless they
     are where a product takes them from registers. What does not fit is staged in slices of K, and a batch in parts before
-    that. Operands that do not change in a loop are staged before it. int8 is staged as float16 and its exact sums go to
-    int32; sums of float16 accumulators are float32 within the dot. Operands of tensor operations are brought into the
+    that. Operands that do not change in a loop are staged before it; those that are there before another dot of the
+    block are staged with its own, behind one barrier, if a core holds as many threads then. int8 is staged as float16 and
+    its exact sums go to int32; sums of float16 accumulators are float32 within the dot. Operands of tensor operations are brought into the
     layout of their fragments instead, int8 as float16, and nothing is staged.
 
     ```mlir
