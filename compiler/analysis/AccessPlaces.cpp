@@ -222,6 +222,17 @@ bool Place::isDisjointFrom(const Place &other) const {
   return end - begin <= distance && otherEnd - otherBegin <= divisor - distance;
 }
 
+/// The bytes from one step of a loop to the next where its index is multiplied by `factor`; 0 if
+/// they are not known.
+static int64_t getStride(scf::ForOp loop, int64_t factor) {
+  APInt step;
+  int64_t stride = 0;
+  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || step.getSignificantBits() > 31 ||
+      llvm::MulOverflow(factor, step.getSExtValue(), stride))
+    return 0;
+  return stride;
+}
+
 bool Place::isDisjointInLaterSteps(const Place &later, scf::ForOp loop) const {
   if (root != later.root || terms != later.terms || modulus || later.modulus ||
       loop.getRegion().isAncestor(Value(root).getParentRegion()))
@@ -234,12 +245,38 @@ bool Place::isDisjointInLaterSteps(const Place &later, scf::ForOp loop) const {
     else if (loop.getRegion().isAncestor(term.getParentRegion()))
       return false;
   }
-  APInt step;
-  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || step.getSignificantBits() > 31)
+  int64_t stride = getStride(loop, factor);
+  return (stride > 0 && high <= later.low + stride) || (stride < 0 && later.high + stride <= low);
+}
+
+bool Place::isDisjointBehind(const Place &later, scf::ForOp loop) const {
+  if (root != later.root || modulus || later.modulus)
     return false;
-  int64_t stride = 0;
-  if (llvm::MulOverflow(factor, step.getSExtValue(), stride))
+  // The index of the loop, and an index that is no smaller than its upper bound, cancel out but for
+  // a step; all else is the same.
+  llvm::SmallDenseMap<Value, int64_t> differences;
+  int64_t factor = 0, laterFactor = 0;
+  for (auto &[value, times] : terms) {
+    if (value == loop.getInductionVar())
+      factor = times;
+    else
+      differences[value] += times;
+  }
+  for (auto &[value, times] : later.terms) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto next =
+        argument ? dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+    bool goesOn =
+        next && argument == next.getInductionVar() && next.getLowerBound() == loop.getUpperBound();
+    if (value == loop.getUpperBound() || goesOn)
+      laterFactor += times;
+    else
+      differences[value] -= times;
+  }
+  if (factor != laterFactor ||
+      llvm::any_of(differences, [](auto &each) { return each.second != 0; }))
     return false;
+  int64_t stride = getStride(loop, factor);
   return (stride > 0 && high <= later.low + stride) || (stride < 0 && later.high + stride <= low);
 }
 

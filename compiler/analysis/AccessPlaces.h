@@ -34,6 +34,11 @@ struct Place {
   /// iteration, touch different bytes.
   bool isDisjointInLaterSteps(const Place &later, mlir::scf::ForOp loop) const;
 
+  /// Whether this access, in any step of a loop that has ended with `msl.whole_steps`, and the
+  /// other one, at the loop's upper bound or in a loop that goes on from there, touch different
+  /// bytes.
+  bool isDisjointBehind(const Place &later, mlir::scf::ForOp loop) const;
+
 private:
   /// From where to where it is from a multiple of `divisor`.
   std::pair<int64_t, int64_t> remainders(int64_t divisor) const;

@@ -590,6 +590,32 @@ def MSLLowerChunks : Pass<"msl-lower-chunks", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
 }
 
+def MSLSingleSteps : Pass<"msl-single-steps", "::mlir::ModuleOp"> {
+  let summary = "Makes branches of loops that run at most once";
+  let description = [{
+    A loop with `msl.at_most_once` is what `ttm-split-loops` leaves for the last step. It stays a loop until its tiles have their
+    variables, as what a loop carries is updated in place.
+
+    ```mlir
+    %0 = scf.for %k = %whole to %n step %c32 iter_args(%x = %init) -> (f32) : i32 {
+      %1 = arith.addf %x, %x : f32
+      scf.yield %1 : f32
+    } {msl.at_most_once}
+    ```
+    becomes
+    ```mlir
+    %runs = arith.cmpi slt, %whole, %n : i32
+    %0 = scf.if %runs -> (f32) {
+      %1 = arith.addf %init, %init : f32
+      scf.yield %1 : f32
+    } else {
+      scf.yield %init : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {
   let summary = "Keeps the counter of each loop from passing the largest number of its type";
   let description = [{
