@@ -164,7 +164,75 @@ bool Summation::addKnown(Value value, int64_t factor, unsigned depth) {
   return false;
 }
 
-std::optional<Place> Place::get(Value base, Value offsets) {
+/// Takes a sum of registers apart: numbers that differ between threads or registers, and the sum of
+/// the others. False if something else than sums is in the way.
+static bool takeApart(Value value, int64_t sign, SmallVectorImpl<std::pair<Value, int64_t>> &apart,
+                      Place &uniform, unsigned depth = 0) {
+  if (depth > 16)
+    return false;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_present<SplatOp, arith::ExtSIOp>(op))
+    return takeApart(op->getOperand(0), sign, apart, uniform, depth + 1);
+  if (isa_and_present<arith::AddIOp, arith::SubIOp>(op))
+    return takeApart(op->getOperand(0), sign, apart, uniform, depth + 1) &&
+           takeApart(op->getOperand(1), isa<arith::AddIOp>(op) ? sign : -sign, apart, uniform,
+                     depth + 1);
+  if (isa<VectorType>(value.getType()) || !isUniform(value)) {
+    apart.push_back({value, sign});
+    return true;
+  }
+  return Summation(uniform).add(value, sign);
+}
+
+/// The bounds that comparisons in a mask give for offsets, in elements.
+static void findBounds(Value mask, Value offsets, SmallVectorImpl<Place::Bound> &bounds) {
+  Operation *op = mask.getDefiningOp();
+  if (isa_and_present<arith::AndIOp>(op)) {
+    findBounds(op->getOperand(0), offsets, bounds);
+    findBounds(op->getOperand(1), offsets, bounds);
+  }
+  auto cmp = dyn_cast_or_null<arith::CmpIOp>(op);
+  if (!cmp || !getElementTypeOrSelf(cmp.getLhs().getType()).isInteger(32))
+    return;
+  using Predicate = arith::CmpIPredicate;
+  Predicate predicate = cmp.getPredicate();
+  bool swapped = predicate == Predicate::sgt || predicate == Predicate::sge;
+  if (!swapped && predicate != Predicate::slt && predicate != Predicate::sle)
+    return;
+  // Smaller + what the offsets have more of < larger + that.
+  Value small = cmp.getOperand(swapped), large = cmp.getOperand(!swapped);
+  // A number far below 0 could wrap around on its way to the other access.
+  Place bounded;
+  if (!Summation(bounded).add(small, 1) || !bounded.terms.empty() || bounded.modulus)
+    return;
+  SmallVector<std::pair<Value, int64_t>> own, smaller, larger;
+  Place place;
+  if (!takeApart(offsets, 1, own, place) || !takeApart(small, -1, smaller, place) ||
+      !takeApart(large, 1, larger, place) || !larger.empty() || place.modulus)
+    return;
+  for (auto &[value, sign] : smaller)
+    sign = -sign;
+  auto inOrder = [](auto &a, auto &b) {
+    return std::pair(a.first.getAsOpaquePointer(), a.second) <
+           std::pair(b.first.getAsOpaquePointer(), b.second);
+  };
+  llvm::sort(own, inOrder);
+  llvm::sort(smaller, inOrder);
+  if (own != smaller)
+    return;
+  bool orEqual = predicate == Predicate::sle || predicate == Predicate::sge;
+  bounds.push_back({place.terms, place.high + (orEqual ? 1 : 0)});
+}
+
+/// Terms that cancel out are left out; the others are in the order of their values.
+static void tidy(SmallVectorImpl<std::pair<Value, int64_t>> &terms) {
+  llvm::erase_if(terms, [](auto &term) { return term.second == 0; });
+  llvm::sort(terms, [](auto &a, auto &b) {
+    return a.first.getAsOpaquePointer() < b.first.getAsOpaquePointer();
+  });
+}
+
+std::optional<Place> Place::get(Value base, Value offsets, Value mask) {
   auto bytesOf = [](Value pointer) {
     return getElementBytes(cast<PtrType>(pointer.getType()).getElementType());
   };
@@ -173,10 +241,15 @@ std::optional<Place> Place::get(Value base, Value offsets) {
   int64_t bytes = bytesOf(base);
   if (offsets && !sum.add(offsets, bytes))
     return std::nullopt;
+  if (offsets && mask)
+    findBounds(mask, offsets, place.bounds);
+  Place before;
   while (Operation *op = base.getDefiningOp()) {
     if (auto add = dyn_cast<PtrAddOp>(op)) {
       if (!sum.add(add.getOffset(), bytesOf(base)))
         return std::nullopt;
+      if (!Summation(before).add(add.getOffset(), bytesOf(base)))
+        place.bounds.clear();
     } else if (!isa<PtrCastOp>(op)) {
       break;
     }
@@ -184,11 +257,28 @@ std::optional<Place> Place::get(Value base, Value offsets) {
   }
   place.root = base;
   place.high += bytes;
-  llvm::erase_if(place.terms, [](auto &term) { return term.second == 0; });
-  llvm::sort(place.terms, [](auto &a, auto &b) {
-    return a.first.getAsOpaquePointer() < b.first.getAsOpaquePointer();
-  });
+  tidy(place.terms);
+  // The bounds are those of elements; the base is where the numbers of the pointer are.
+  if (before.modulus)
+    place.bounds.clear();
+  for (Bound &bound : place.bounds) {
+    Place whole = before;
+    Summation end(whole);
+    bool known = true;
+    for (auto &[term, times] : bound.terms)
+      known &= end.add(term, times * bytes);
+    whole.high += bound.high * bytes;
+    tidy(whole.terms);
+    bound = {known && !whole.modulus ? whole.terms : SmallVector<std::pair<Value, int64_t>>(),
+             known && !whole.modulus ? whole.high : INT64_MAX};
+  }
   return place;
+}
+
+bool Place::isBelow(const Place &other) const {
+  return root == other.root && !other.modulus && llvm::any_of(bounds, [&](const Bound &bound) {
+           return bound.terms == other.terms && bound.high <= other.low;
+         });
 }
 
 std::pair<int64_t, int64_t> Place::remainders(int64_t divisor) const {
@@ -204,6 +294,8 @@ std::pair<int64_t, int64_t> Place::remainders(int64_t divisor) const {
 bool Place::isDisjointFrom(const Place &other) const {
   if (root != other.root)
     return false;
+  if (isBelow(other) || other.isBelow(*this))
+    return true;
   if (!modulus && !other.modulus)
     return terms == other.terms && (high <= other.low || other.high <= low);
   // Remainders by a power of two that divides both.

@@ -25,8 +25,14 @@ struct Place {
   int64_t modulus = 0;
   /// What `low` and `high` are the sums of, but for the width of the access.
   llvm::SmallVector<Part> parts;
+  /// Bounds by the access's mask: all bytes are below `root` plus the terms and the number.
+  struct Bound {
+    llvm::SmallVector<std::pair<mlir::Value, int64_t>> terms;
+    int64_t high = 0;
+  };
+  llvm::SmallVector<Bound, 0> bounds;
 
-  static std::optional<Place> get(mlir::Value base, mlir::Value offsets);
+  static std::optional<Place> get(mlir::Value base, mlir::Value offsets, mlir::Value mask = {});
 
   /// Whether two accesses of the same iteration touch different bytes.
   bool isDisjointFrom(const Place &other) const;
@@ -40,6 +46,8 @@ struct Place {
   bool isDisjointBehind(const Place &later, mlir::scf::ForOp loop) const;
 
 private:
+  /// Whether the mask of this access keeps it below all of the other one.
+  bool isBelow(const Place &other) const;
   /// From where to where it is from a multiple of `divisor`.
   std::pair<int64_t, int64_t> remainders(int64_t divisor) const;
 };

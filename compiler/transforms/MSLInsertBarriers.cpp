@@ -79,6 +79,14 @@ private:
   int32_t numThreads;
 };
 
+/// The mask of a load or store; null where it has none.
+Value getMask(Operation *op) {
+  if (auto load = dyn_cast<msl::LoadOp>(op))
+    return load.getMask();
+  auto store = dyn_cast<msl::StoreOp>(op);
+  return store ? store.getMask() : Value();
+}
+
 bool Hazards::conflictInDevice(const Access &a, const Access &b) {
   if (!origins.mayOverlap(a.pointer, b.pointer))
     return false;
@@ -87,8 +95,8 @@ bool Hazards::conflictInDevice(const Access &a, const Access &b) {
   if (!a.before && !a.behind && a.base == b.base && a.offsets == b.offsets &&
       a.threads == b.threads && !a.isConditional && !b.isConditional)
     return false;
-  std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets),
-                            other = msl::Place::get(b.base, b.offsets);
+  std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets, getMask(a.op)),
+                            other = msl::Place::get(b.base, b.offsets, getMask(b.op));
   return !place || !other ||
          !(a.before   ? place->isDisjointInLaterSteps(*other, a.before)
            : a.behind ? place->isDisjointBehind(*other, a.behind)
