@@ -12,7 +12,7 @@ from kernels import logsumexp as logsumexp_kernels
 from kernels import norms, rows
 from mlx_kernels.parameters import threads_for, tiles
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
-from softmax import LONGEST_IN_REGISTERS, softmax, softmax_kernel
+from softmax import softmax, softmax_kernel
 
 EPSILON = 1e-5
 #: MLX's limit of a row that a threadgroup takes whole, in softmax, logsumexp and the norms.
