@@ -88,8 +88,8 @@ bool Hazards::conflictInDevice(const Access &a, const Access &b) {
   std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets),
                             other = msl::Place::get(b.base, b.offsets);
   return !place || !other ||
-         !(a.before ? place->isDisjointInLaterSteps(*other, a.before)
-                    : place->isDisjointFrom(*other));
+         !(place->isDisjointFrom(*other, a.before) ||
+           place->meetsOnlyItself(*other, numThreads / 32, a.before));
 }
 
 bool Hazards::conflict(const Access &a, const Access &b) {
