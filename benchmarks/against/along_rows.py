@@ -186,7 +186,7 @@ def _scan(shape: tuple[int, int], t: str) -> Problem:
         )
         return decode(out, t)
 
-    ours = grid_of(lambda num_warps: rows.cumsum(given, num_warps), "num_warps", four_each(columns))
+    ours = grid_of(lambda num_warps: rows.cumsum(given, num_warps), "num_warps", warps(columns))
     return Problem(ours, {"contiguous_scan": run}, near(x.cumsum(1), t, terms=columns))
 
 
