@@ -144,7 +144,7 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
 
 1.00 also stands where both are nothing, and ∞ where only MLX has none. **Bold** is more than MLX's, in the counts that are held to it.
 
-Softmax of 781 columns has more *float*, as a block of Triton's is a power of two: 1,024 numbers, where MLX starts threads for 896. Sorting is
+Softmax of 781 columns has more *float* and *integer*, as a block of Triton's is a power of two: 1,024 numbers, where MLX starts threads for 896. Sorting is
 a bitonic network on integers in the order of the floats, and has no *float*; it compares more often than MLX's merges, and in fewer operations.
 
 """
