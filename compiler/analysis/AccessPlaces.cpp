@@ -61,14 +61,15 @@ private:
     place.modulus = place.modulus ? std::min(place.modulus, power) : power;
     return true;
   }
-  bool addBounds(int64_t low, int64_t high, int64_t factor) {
+  bool addBounds(int64_t low, int64_t high, int64_t factor,
+                 Place::Part::Kind kind = Place::Part::Kind::Other) {
     if (std::abs(low) > kLargest || std::abs(high) > kLargest || std::abs(factor) > kLargest)
       return false;
     int64_t lower = place.low + factor * (factor < 0 ? high : low);
     int64_t higher = place.high + factor * (factor < 0 ? low : high);
     if (std::abs(lower) > kLargest || std::abs(higher) > kLargest)
       return false;
-    place.parts.push_back({lower - place.low, higher - place.high, factor});
+    place.parts.push_back({lower - place.low, higher - place.high, factor, kind});
     place.low = lower;
     place.high = higher;
     return true;
@@ -143,9 +144,10 @@ bool Summation::addKnown(Value value, int64_t factor, unsigned depth) {
   if (!op)
     return false;
   if (isa<LaneOp>(op))
-    return addBounds(0, 31, factor);
+    return addBounds(0, 31, factor, Place::Part::Kind::Lane);
   if (isa<SimdgroupOp>(op))
-    return addBounds(0, op->getParentOfType<KernelOp>().getThreads() / 32 - 1, factor);
+    return addBounds(0, op->getParentOfType<KernelOp>().getThreads() / 32 - 1, factor,
+                     Place::Part::Kind::Simdgroup);
   if (isa<SplatOp, PermuteRegistersOp, arith::ExtSIOp>(op))
     return add(op->getOperand(0), factor, depth + 1);
   if (isa<arith::AddIOp>(op))
@@ -291,23 +293,37 @@ std::pair<int64_t, int64_t> Place::remainders(int64_t divisor) const {
   return result;
 }
 
-bool Place::isDisjointFrom(const Place &other) const {
-  if (root != other.root)
-    return false;
-  if (isBelow(other) || other.isBelow(*this))
-    return true;
-  if (!modulus && !other.modulus)
-    return terms == other.terms && (high <= other.low || other.high <= low);
-  // Remainders by a power of two that divides both.
-  int64_t divisor = modulus && other.modulus ? std::min(modulus, other.modulus)
-                                             : std::max(modulus, other.modulus);
+/// Whether a value may have another number in each iteration.
+static bool isOfLoop(Value value, scf::ForOp loop) {
+  return loop && loop.getRegion().isAncestor(value.getParentRegion());
+}
+
+int64_t Place::getDivisor(const Place &other, scf::ForOp loop) const {
   llvm::SmallDenseMap<Value, int64_t> differences;
   for (auto &[term, times] : terms)
     differences[term] += times;
   for (auto &[term, times] : other.terms)
     differences[term] -= times;
-  if (llvm::any_of(differences, [&](auto &each) { return each.second % divisor; }))
+  // The lowest bit of all of them.
+  int64_t bits = modulus | other.modulus;
+  for (auto &[term, times] : differences)
+    bits |= times;
+  for (const Place *place : {this, &other})
+    for (auto &[term, times] : place->terms)
+      if (isOfLoop(term, loop))
+        bits |= times;
+  return bits & -bits;
+}
+
+bool Place::isDisjointFrom(const Place &other, scf::ForOp loop) const {
+  if (root != other.root || isOfLoop(root, loop))
     return false;
+  if (loop ? isMovedApart(other, loop) : isBelow(other) || other.isBelow(*this))
+    return true;
+  int64_t divisor = getDivisor(other, loop);
+  if (!divisor)
+    return high <= other.low || other.high <= low;
+  // Remainders by a power of two that divides both.
   auto [begin, end] = remainders(divisor);
   auto [otherBegin, otherEnd] = other.remainders(divisor);
   int64_t distance = ((otherBegin - begin) % divisor + divisor) % divisor;
@@ -325,16 +341,49 @@ static int64_t getStride(scf::ForOp loop, int64_t factor) {
   return stride;
 }
 
-bool Place::isDisjointInLaterSteps(const Place &later, scf::ForOp loop) const {
-  if (root != later.root || terms != later.terms || modulus || later.modulus ||
-      loop.getRegion().isAncestor(Value(root).getParentRegion()))
+bool Place::meetsOnlyItself(const Place &other, int64_t numSimdgroups, scf::ForOp loop) const {
+  if (root != other.root || isOfLoop(root, loop))
+    return false;
+  // What lanes and SIMD-groups add, and from where to where one thread's accesses go.
+  struct Split {
+    int64_t lane = 0, simdgroup = 0, low, high;
+    explicit Split(const Place &place) : low(place.low), high(place.high) {
+      for (const Part &part : place.parts) {
+        if (part.kind == Part::Kind::Other)
+          continue;
+        (part.kind == Part::Kind::Lane ? lane : simdgroup) += part.factor;
+        low -= part.low;
+        high -= part.high;
+      }
+    }
+  };
+  Split own(*this), theirs(other);
+  if (own.lane != theirs.lane || own.simdgroup != theirs.simdgroup)
+    return false;
+  SmallVector<std::pair<int64_t, int64_t>, 2> steps{{own.lane, 32}};
+  if (numSimdgroups > 1)
+    steps.push_back({own.simdgroup, numSimdgroups});
+  llvm::sort(steps);
+  // Each step is at least as long as all that is inside of it.
+  int64_t length = std::max(own.high, theirs.high) - std::min(own.low, theirs.low);
+  for (auto [step, count] : steps) {
+    if (step < length)
+      return false;
+    length = step * count;
+  }
+  int64_t divisor = getDivisor(other, loop);
+  return !divisor || length <= divisor;
+}
+
+bool Place::isMovedApart(const Place &later, scf::ForOp loop) const {
+  if (terms != later.terms || modulus || later.modulus)
     return false;
   int64_t factor = 0;
   for (auto &[value, times] : terms) {
     Value term = value;
     if (term == loop.getInductionVar())
       factor = times;
-    else if (loop.getRegion().isAncestor(term.getParentRegion()))
+    else if (isOfLoop(term, loop))
       return false;
   }
   int64_t stride = getStride(loop, factor);

@@ -127,7 +127,9 @@ def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
     read or written through it again (or read and then written) is ordered, unless every thread meets only itself, or the
     places of the two accesses can be told apart: they are sums of the same uniform numbers and of bounds that do not
     meet, also from step to step of a loop, and from a loop of whole steps to one that goes on behind it. A mask bounds places, too:
-    what is stored at offsets below `%n` does not meet what is stored from `%n` on. Writes of one thread (`msl.in_threads`) stay in order.
+    what is stored at offsets below `%n` does not meet what is stored from `%n` on. A thread meets only itself where the threads'
+    places are the same in both accesses but for a distance that is a multiple of more than all of them together. Writes of one
+    thread (`msl.in_threads`) stay in order.
 
     ```mlir
     msl.store %x, %m[%i] : vector<1xf32>, !msl.ptr<f32, threadgroup>, vector<1xi32>
