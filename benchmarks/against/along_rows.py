@@ -12,7 +12,7 @@ from kernels import logsumexp as logsumexp_kernels
 from kernels import norms, rows
 from mlx_kernels.parameters import threads_for, tiles
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
-from softmax import LONGEST_IN_REGISTERS, softmax, softmax_kernel
+from softmax import softmax, softmax_kernel
 
 EPSILON = 1e-5
 #: MLX's limit of a row that a threadgroup takes whole, in softmax, logsumexp and the norms.
@@ -22,6 +22,11 @@ LOOPED = 4096
 def warps(columns: int) -> list[tuple[int]]:
     """Numbers of SIMD-groups that leave a thread 4 to 32 numbers of a row."""
     return [(w,) for w in (1, 2, 4, 8, 16, 32) if 4 <= columns / (32 * w) <= 32] or [(1,)]
+
+
+def four_each(columns: int) -> list[tuple[int]]:
+    """The number of SIMD-groups that leaves a thread four numbers of a row, as MLX's kernels do, or the most."""
+    return [(min(32, max(1, (1 << (columns - 1).bit_length()) // 128)),)]
 
 
 def typed(x: np.ndarray, t: str) -> np.ndarray:
@@ -56,8 +61,8 @@ def _softmax(shape: tuple[int, int], t: str) -> Problem:
         return out
 
     ours: dict[str, Launch] = {"examples/softmax.py": lambda: softmax(given)}
-    if columns <= LONGEST_IN_REGISTERS:
-        ours |= grid_of(in_registers, "num_warps", warps(columns))
+    if columns <= LOOPED:
+        ours = grid_of(in_registers, "num_warps", four_each(columns))
     # Sums in float, as ours, which MLX calls precise.
     theirs = {f"{kind}, precise": lambda: run(t != "float32")}
     return Problem(ours, theirs, near(exact, t, terms=16, rtol=2e-5 if t == "float32" else 2e-2))
@@ -81,10 +86,11 @@ def _logsumexp(shape: tuple[int, int], t: str) -> Problem:
         )
         return decode(out, t)
 
+    # Eight numbers a thread: each makes its number for the others once.
     ours = grid_of(
         lambda num_warps: logsumexp_kernels.logsumexp(given, num_warps),
         "num_warps",
-        warps(columns),
+        [(w,) for (w,) in warps(columns) if columns >= 8 * 32 * w][-1:],
     )
     return Problem(ours, {kind: run}, near(exact, t, terms=16))
 
@@ -210,6 +216,7 @@ def _sort(shape: tuple[int, int], t: str) -> Problem:
 
     # 32 numbers of a thread and those that they change places with have no room in G13's registers.
     few = [(w,) for (w,) in warps(columns) if columns <= 16 * 32 * w]
+    few += [(w,) for w in (16, 32) if columns == 64 * w]
     ours = grid_of(lambda num_warps: rows.sort(given, num_warps), "num_warps", few)
     return Problem(ours, {f"block_sort, {threads} threads": run}, equal(np.sort(x, 1)))
 

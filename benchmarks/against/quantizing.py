@@ -51,8 +51,7 @@ def _product(m: int, n: int, k: int, bits: int, t: str) -> Problem:
             lambda **o: vector_product(*operands, **o), "BLOCK_N BLOCK_K num_warps", choices
         )
     else:
-        # Numbers of a byte change threads on their way to the product: more threads have fewer each.
-        choices = [(64, 64, 32, 16 if bits == 8 else 8), (64, 32, 32, 8), (32, 32, 32, 4)]
+        choices = [(64, 64, 32, 8), (64, 64, 16, 8), (64, 32, 32, 8), (32, 32, 32, 4)]
         ours = grid_of(
             lambda **o: matrix_product(*operands, **o),
             "BLOCK_M BLOCK_N BLOCK_K num_warps",

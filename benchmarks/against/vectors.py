@@ -121,7 +121,7 @@ def _rope(heads: int, length: int, size: int, t: str, traditional: bool) -> Prob
         return decode(out, t)
 
     given = typed(x[0], t)
-    choices = [(4, 4, 4), (8, 4, 4), (4, 4, 1), (1, 4, 1), (16, 4, 4), (16, 8, 4)]
+    choices = [(1, 4, 1), (1, 8, 1), (2, 4, 1), (4, 4, 1), (4, 4, 4)]
     ours = grid_of(
         lambda **o: rope(given, 0, log2_base, traditional, **o), "BLOCK_T HEADS num_warps", choices
     )

@@ -37,11 +37,13 @@ def decode_kernel(
     highest = tl.full((QUERIES,), -float("inf"), tl.float32)
     total = tl.zeros((QUERIES,), tl.float32)
     acc = tl.zeros((QUERIES, HEAD), tl.float32)
-    last = min(n_keys, (part + 1) * keys_each)
-    for start in range(part * keys_each, last, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N)
-        at = (head * n_keys + offs_n[:, None]) * HEAD + offs_d[None, :]
-        there = offs_n < last
+    first, last = part * keys_each, min(n_keys, (part + 1) * keys_each)
+    offs_n = tl.arange(0, BLOCK_N)
+    at = offs_n[:, None] * HEAD + offs_d[None, :]
+    k_ptr += (head * n_keys + first) * HEAD
+    v_ptr += (head * n_keys + first) * HEAD
+    for start in range(first, last, BLOCK_N):
+        there = start + offs_n < last
         k = tl.load(k_ptr + at, mask=there[:, None], other=0.0).to(tl.float32)
         scores = tl.sum(q[:, None, :] * k[None, :, :], axis=2)
         scores = tl.where(there[None, :], scores, -float("inf"))
@@ -52,6 +54,8 @@ def decode_kernel(
         acc = acc * fade[:, None] + tl.sum(weights[:, :, None] * v[None, :, :], axis=1)
         total = total * fade + tl.sum(weights, axis=1)
         highest = higher
+        k_ptr += BLOCK_N * HEAD
+        v_ptr += BLOCK_N * HEAD
     place = queries * parts + part
     tl.store(acc_ptr + place[:, None] * HEAD + offs_d[None, :], acc)
     tl.store(highest_ptr + place, highest)

@@ -61,8 +61,8 @@ def gemv_t_kernel(
 
 
 def neighbours(a: Array) -> int:
-    """How many numbers of a row lie in 16 bytes that begin at a multiple of 16; 1 where rows begin anywhere."""
-    return 16 // itemsize(a) if a.shape[1] * itemsize(a) % 16 == 0 else 1
+    """How many numbers of a row a thread reads at once: 16 bytes, or four numbers where rows begin anywhere."""
+    return 16 // itemsize(a) if a.shape[1] * itemsize(a) % 16 == 0 else 4
 
 
 def gemv(a: Array, x: Array, BLOCK_M: int, BLOCK_N: int, num_warps: int) -> Array:

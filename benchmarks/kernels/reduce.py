@@ -9,15 +9,21 @@ from _arrays import Array, empty
 
 
 @triton.jit
-def sum_rows_kernel(x_ptr, out_ptr, n_rows, n_cols, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = tl.arange(0, BLOCK_N)
-    inside = rows[:, None] < n_rows
-    x_ptrs = x_ptr + rows[:, None] * n_cols + cols[None, :]
-    total = tl.load(x_ptrs, mask=inside & (cols[None, :] < n_cols), other=0)
-    for start in range(BLOCK_N, n_cols, BLOCK_N):
-        total += tl.load(x_ptrs + start, mask=inside & (start + cols[None, :] < n_cols), other=0)
-    tl.store(out_ptr + rows, tl.sum(total, axis=1), mask=rows < n_rows)
+def sum_rows_kernel(
+    x_ptr, out_ptr, n_rows, n_cols, last, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    """Each program adds BLOCK_M rows, of which there are as many. The last one begins early rather than being cut.
+
+    The last block of columns begins at `last`: it alone may be cut, and the others are added to it.
+    """
+    begin = tl.program_id(0) * BLOCK_M
+    first = min(begin, n_rows - BLOCK_M)
+    rows, cols = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
+    x_ptrs = x_ptr + first * n_cols + rows[:, None] * n_cols + cols[None, :]
+    total = tl.load(x_ptrs + last, mask=last + cols[None, :] < n_cols, other=0)
+    for start in range(0, last, BLOCK_N):
+        total += tl.load(x_ptrs + start)
+    tl.store(out_ptr + first + rows, tl.sum(total, axis=1), mask=first + rows >= begin)
 
 
 @triton.jit
@@ -40,8 +46,11 @@ def sum_rows(x: Array, BLOCK_M: int, BLOCK_N: int, num_warps: int) -> Array:
     """The sums (rows,) of x (rows, columns)."""
     n_rows, n_cols = x.shape
     out = empty((n_rows,), like=x)
+    while n_rows < BLOCK_M:
+        BLOCK_M //= 2
+    last = (n_cols - 1) // BLOCK_N * BLOCK_N
     sum_rows_kernel[(triton.cdiv(n_rows, BLOCK_M),)](
-        x, out, n_rows, n_cols, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=num_warps
+        x, out, n_rows, n_cols, last, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=num_warps
     )
     return out
 

@@ -61,14 +61,15 @@ private:
     place.modulus = place.modulus ? std::min(place.modulus, power) : power;
     return true;
   }
-  bool addBounds(int64_t low, int64_t high, int64_t factor) {
+  bool addBounds(int64_t low, int64_t high, int64_t factor,
+                 Place::Part::Kind kind = Place::Part::Kind::Other) {
     if (std::abs(low) > kLargest || std::abs(high) > kLargest || std::abs(factor) > kLargest)
       return false;
     int64_t lower = place.low + factor * (factor < 0 ? high : low);
     int64_t higher = place.high + factor * (factor < 0 ? low : high);
     if (std::abs(lower) > kLargest || std::abs(higher) > kLargest)
       return false;
-    place.parts.push_back({lower - place.low, higher - place.high, factor});
+    place.parts.push_back({lower - place.low, higher - place.high, factor, kind});
     place.low = lower;
     place.high = higher;
     return true;
@@ -143,9 +144,10 @@ bool Summation::addKnown(Value value, int64_t factor, unsigned depth) {
   if (!op)
     return false;
   if (isa<LaneOp>(op))
-    return addBounds(0, 31, factor);
+    return addBounds(0, 31, factor, Place::Part::Kind::Lane);
   if (isa<SimdgroupOp>(op))
-    return addBounds(0, op->getParentOfType<KernelOp>().getThreads() / 32 - 1, factor);
+    return addBounds(0, op->getParentOfType<KernelOp>().getThreads() / 32 - 1, factor,
+                     Place::Part::Kind::Simdgroup);
   if (isa<SplatOp, PermuteRegistersOp, arith::ExtSIOp>(op))
     return add(op->getOperand(0), factor, depth + 1);
   if (isa<arith::AddIOp>(op))
@@ -164,7 +166,75 @@ bool Summation::addKnown(Value value, int64_t factor, unsigned depth) {
   return false;
 }
 
-std::optional<Place> Place::get(Value base, Value offsets) {
+/// Takes a sum of registers apart: numbers that differ between threads or registers, and the sum of
+/// the others. False if something else than sums is in the way.
+static bool takeApart(Value value, int64_t sign, SmallVectorImpl<std::pair<Value, int64_t>> &apart,
+                      Place &uniform, unsigned depth = 0) {
+  if (depth > 16)
+    return false;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_present<SplatOp, arith::ExtSIOp>(op))
+    return takeApart(op->getOperand(0), sign, apart, uniform, depth + 1);
+  if (isa_and_present<arith::AddIOp, arith::SubIOp>(op))
+    return takeApart(op->getOperand(0), sign, apart, uniform, depth + 1) &&
+           takeApart(op->getOperand(1), isa<arith::AddIOp>(op) ? sign : -sign, apart, uniform,
+                     depth + 1);
+  if (isa<VectorType>(value.getType()) || !isUniform(value)) {
+    apart.push_back({value, sign});
+    return true;
+  }
+  return Summation(uniform).add(value, sign);
+}
+
+/// The bounds that comparisons in a mask give for offsets, in elements.
+static void findBounds(Value mask, Value offsets, SmallVectorImpl<Place::Bound> &bounds) {
+  Operation *op = mask.getDefiningOp();
+  if (isa_and_present<arith::AndIOp>(op)) {
+    findBounds(op->getOperand(0), offsets, bounds);
+    findBounds(op->getOperand(1), offsets, bounds);
+  }
+  auto cmp = dyn_cast_or_null<arith::CmpIOp>(op);
+  if (!cmp || !getElementTypeOrSelf(cmp.getLhs().getType()).isInteger(32))
+    return;
+  using Predicate = arith::CmpIPredicate;
+  Predicate predicate = cmp.getPredicate();
+  bool swapped = predicate == Predicate::sgt || predicate == Predicate::sge;
+  if (!swapped && predicate != Predicate::slt && predicate != Predicate::sle)
+    return;
+  // Smaller + what the offsets have more of < larger + that.
+  Value small = cmp.getOperand(swapped), large = cmp.getOperand(!swapped);
+  // A number far below 0 could wrap around on its way to the other access.
+  Place bounded;
+  if (!Summation(bounded).add(small, 1) || !bounded.terms.empty() || bounded.modulus)
+    return;
+  SmallVector<std::pair<Value, int64_t>> own, smaller, larger;
+  Place place;
+  if (!takeApart(offsets, 1, own, place) || !takeApart(small, -1, smaller, place) ||
+      !takeApart(large, 1, larger, place) || !larger.empty() || place.modulus)
+    return;
+  for (auto &[value, sign] : smaller)
+    sign = -sign;
+  auto inOrder = [](auto &a, auto &b) {
+    return std::pair(a.first.getAsOpaquePointer(), a.second) <
+           std::pair(b.first.getAsOpaquePointer(), b.second);
+  };
+  llvm::sort(own, inOrder);
+  llvm::sort(smaller, inOrder);
+  if (own != smaller)
+    return;
+  bool orEqual = predicate == Predicate::sle || predicate == Predicate::sge;
+  bounds.push_back({place.terms, place.high + (orEqual ? 1 : 0)});
+}
+
+/// Terms that cancel out are left out; the others are in the order of their values.
+static void tidy(SmallVectorImpl<std::pair<Value, int64_t>> &terms) {
+  llvm::erase_if(terms, [](auto &term) { return term.second == 0; });
+  llvm::sort(terms, [](auto &a, auto &b) {
+    return a.first.getAsOpaquePointer() < b.first.getAsOpaquePointer();
+  });
+}
+
+std::optional<Place> Place::get(Value base, Value offsets, Value mask) {
   auto bytesOf = [](Value pointer) {
     return getElementBytes(cast<PtrType>(pointer.getType()).getElementType());
   };
@@ -173,10 +243,15 @@ std::optional<Place> Place::get(Value base, Value offsets) {
   int64_t bytes = bytesOf(base);
   if (offsets && !sum.add(offsets, bytes))
     return std::nullopt;
+  if (offsets && mask)
+    findBounds(mask, offsets, place.bounds);
+  Place before;
   while (Operation *op = base.getDefiningOp()) {
     if (auto add = dyn_cast<PtrAddOp>(op)) {
       if (!sum.add(add.getOffset(), bytesOf(base)))
         return std::nullopt;
+      if (!Summation(before).add(add.getOffset(), bytesOf(base)))
+        place.bounds.clear();
     } else if (!isa<PtrCastOp>(op)) {
       break;
     }
@@ -184,11 +259,28 @@ std::optional<Place> Place::get(Value base, Value offsets) {
   }
   place.root = base;
   place.high += bytes;
-  llvm::erase_if(place.terms, [](auto &term) { return term.second == 0; });
-  llvm::sort(place.terms, [](auto &a, auto &b) {
-    return a.first.getAsOpaquePointer() < b.first.getAsOpaquePointer();
-  });
+  tidy(place.terms);
+  // The bounds are those of elements; the base is where the numbers of the pointer are.
+  if (before.modulus)
+    place.bounds.clear();
+  for (Bound &bound : place.bounds) {
+    Place whole = before;
+    Summation end(whole);
+    bool known = true;
+    for (auto &[term, times] : bound.terms)
+      known &= end.add(term, times * bytes);
+    whole.high += bound.high * bytes;
+    tidy(whole.terms);
+    bound = {known && !whole.modulus ? whole.terms : SmallVector<std::pair<Value, int64_t>>(),
+             known && !whole.modulus ? whole.high : INT64_MAX};
+  }
   return place;
+}
+
+bool Place::isBelow(const Place &other) const {
+  return root == other.root && !other.modulus && llvm::any_of(bounds, [&](const Bound &bound) {
+           return bound.terms == other.terms && bound.high <= other.low;
+         });
 }
 
 std::pair<int64_t, int64_t> Place::remainders(int64_t divisor) const {
@@ -201,45 +293,131 @@ std::pair<int64_t, int64_t> Place::remainders(int64_t divisor) const {
   return result;
 }
 
-bool Place::isDisjointFrom(const Place &other) const {
-  if (root != other.root)
-    return false;
-  if (!modulus && !other.modulus)
-    return terms == other.terms && (high <= other.low || other.high <= low);
-  // Remainders by a power of two that divides both.
-  int64_t divisor = modulus && other.modulus ? std::min(modulus, other.modulus)
-                                             : std::max(modulus, other.modulus);
+/// Whether a value may have another number in each iteration.
+static bool isOfLoop(Value value, scf::ForOp loop) {
+  return loop && loop.getRegion().isAncestor(value.getParentRegion());
+}
+
+int64_t Place::getDivisor(const Place &other, scf::ForOp loop) const {
   llvm::SmallDenseMap<Value, int64_t> differences;
   for (auto &[term, times] : terms)
     differences[term] += times;
   for (auto &[term, times] : other.terms)
     differences[term] -= times;
-  if (llvm::any_of(differences, [&](auto &each) { return each.second % divisor; }))
+  // The lowest bit of all of them.
+  int64_t bits = modulus | other.modulus;
+  for (auto &[term, times] : differences)
+    bits |= times;
+  for (const Place *place : {this, &other})
+    for (auto &[term, times] : place->terms)
+      if (isOfLoop(term, loop))
+        bits |= times;
+  return bits & -bits;
+}
+
+bool Place::isDisjointFrom(const Place &other, scf::ForOp loop) const {
+  if (root != other.root || isOfLoop(root, loop))
     return false;
+  if (loop ? isMovedApart(other, loop) : isBelow(other) || other.isBelow(*this))
+    return true;
+  int64_t divisor = getDivisor(other, loop);
+  if (!divisor)
+    return high <= other.low || other.high <= low;
+  // Remainders by a power of two that divides both.
   auto [begin, end] = remainders(divisor);
   auto [otherBegin, otherEnd] = other.remainders(divisor);
   int64_t distance = ((otherBegin - begin) % divisor + divisor) % divisor;
   return end - begin <= distance && otherEnd - otherBegin <= divisor - distance;
 }
 
-bool Place::isDisjointInLaterSteps(const Place &later, scf::ForOp loop) const {
-  if (root != later.root || terms != later.terms || modulus || later.modulus ||
-      loop.getRegion().isAncestor(Value(root).getParentRegion()))
+/// The bytes from one step of a loop to the next where its index is multiplied by `factor`; 0 if
+/// they are not known.
+static int64_t getStride(scf::ForOp loop, int64_t factor) {
+  APInt step;
+  int64_t stride = 0;
+  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || step.getSignificantBits() > 31 ||
+      llvm::MulOverflow(factor, step.getSExtValue(), stride))
+    return 0;
+  return stride;
+}
+
+bool Place::meetsOnlyItself(const Place &other, int64_t numSimdgroups, scf::ForOp loop) const {
+  if (root != other.root || isOfLoop(root, loop))
+    return false;
+  // What lanes and SIMD-groups add, and from where to where one thread's accesses go.
+  struct Split {
+    int64_t lane = 0, simdgroup = 0, low, high;
+    explicit Split(const Place &place) : low(place.low), high(place.high) {
+      for (const Part &part : place.parts) {
+        if (part.kind == Part::Kind::Other)
+          continue;
+        (part.kind == Part::Kind::Lane ? lane : simdgroup) += part.factor;
+        low -= part.low;
+        high -= part.high;
+      }
+    }
+  };
+  Split own(*this), theirs(other);
+  if (own.lane != theirs.lane || own.simdgroup != theirs.simdgroup)
+    return false;
+  SmallVector<std::pair<int64_t, int64_t>, 2> steps{{own.lane, 32}};
+  if (numSimdgroups > 1)
+    steps.push_back({own.simdgroup, numSimdgroups});
+  llvm::sort(steps);
+  // Each step is at least as long as all that is inside of it.
+  int64_t length = std::max(own.high, theirs.high) - std::min(own.low, theirs.low);
+  for (auto [step, count] : steps) {
+    if (step < length)
+      return false;
+    length = step * count;
+  }
+  int64_t divisor = getDivisor(other, loop);
+  return !divisor || length <= divisor;
+}
+
+bool Place::isMovedApart(const Place &later, scf::ForOp loop) const {
+  if (terms != later.terms || modulus || later.modulus)
     return false;
   int64_t factor = 0;
   for (auto &[value, times] : terms) {
     Value term = value;
     if (term == loop.getInductionVar())
       factor = times;
-    else if (loop.getRegion().isAncestor(term.getParentRegion()))
+    else if (isOfLoop(term, loop))
       return false;
   }
-  APInt step;
-  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || step.getSignificantBits() > 31)
+  int64_t stride = getStride(loop, factor);
+  return (stride > 0 && high <= later.low + stride) || (stride < 0 && later.high + stride <= low);
+}
+
+bool Place::isDisjointBehind(const Place &later, scf::ForOp loop) const {
+  if (root != later.root || modulus || later.modulus)
     return false;
-  int64_t stride = 0;
-  if (llvm::MulOverflow(factor, step.getSExtValue(), stride))
+  // The index of the loop, and an index that is no smaller than its upper bound, cancel out but for
+  // a step; all else is the same.
+  llvm::SmallDenseMap<Value, int64_t> differences;
+  int64_t factor = 0, laterFactor = 0;
+  for (auto &[value, times] : terms) {
+    if (value == loop.getInductionVar())
+      factor = times;
+    else
+      differences[value] += times;
+  }
+  for (auto &[value, times] : later.terms) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto next =
+        argument ? dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+    bool goesOn =
+        next && argument == next.getInductionVar() && next.getLowerBound() == loop.getUpperBound();
+    if (value == loop.getUpperBound() || goesOn)
+      laterFactor += times;
+    else
+      differences[value] -= times;
+  }
+  if (factor != laterFactor ||
+      llvm::any_of(differences, [](auto &each) { return each.second != 0; }))
     return false;
+  int64_t stride = getStride(loop, factor);
   return (stride > 0 && high <= later.low + stride) || (stride < 0 && later.high + stride <= low);
 }
 

@@ -16,7 +16,11 @@ namespace triton_metal::msl {
 struct Place {
   /// What a thread or register adds: a multiple of `factor`, from `low` to `high`.
   struct Part {
+    enum class Kind { Other, Lane, Simdgroup };
+
     int64_t low = 0, high = 0, factor = 1;
+    /// Whether it is the lane's or the SIMD-group's index times the factor.
+    Kind kind = Kind::Other;
   };
 
   mlir::Value root;
@@ -25,16 +29,36 @@ struct Place {
   int64_t modulus = 0;
   /// What `low` and `high` are the sums of, but for the width of the access.
   llvm::SmallVector<Part> parts;
+  /// Bounds by the access's mask: all bytes are below `root` plus the terms and the number.
+  struct Bound {
+    llvm::SmallVector<std::pair<mlir::Value, int64_t>> terms;
+    int64_t high = 0;
+  };
+  llvm::SmallVector<Bound, 0> bounds;
 
-  static std::optional<Place> get(mlir::Value base, mlir::Value offsets);
+  static std::optional<Place> get(mlir::Value base, mlir::Value offsets, mlir::Value mask = {});
 
-  /// Whether two accesses of the same iteration touch different bytes.
-  bool isDisjointFrom(const Place &other) const;
-  /// Whether this access, in any earlier iteration of the loop, and the other one, in the present
-  /// iteration, touch different bytes.
-  bool isDisjointInLaterSteps(const Place &later, mlir::scf::ForOp loop) const;
+  /// Whether two accesses touch different bytes. With a loop, this access is in any earlier
+  /// iteration of it, otherwise in the same.
+  bool isDisjointFrom(const Place &other, mlir::scf::ForOp loop = {}) const;
+  /// Whether only one thread touches bytes of both accesses, if any does: threads have places of
+  /// their own, and places that lie further apart than all threads' do not meet. The loop as above.
+  bool meetsOnlyItself(const Place &other, int64_t numSimdgroups, mlir::scf::ForOp loop = {}) const;
+
+  /// Whether this access, in any step of a loop that has ended with `msl.whole_steps`, and the
+  /// other one, at the loop's upper bound or in a loop that goes on from there, touch different
+  /// bytes.
+  bool isDisjointBehind(const Place &later, mlir::scf::ForOp loop) const;
 
 private:
+  /// Whether the mask of this access keeps it below all of the other one.
+  bool isBelow(const Place &other) const;
+  /// Whether this access, in any earlier iteration of the loop, and the other one, in the present
+  /// iteration, are apart because every step moves them on.
+  bool isMovedApart(const Place &later, mlir::scf::ForOp loop) const;
+  /// A power of two of which the uniform numbers in which two places differ are a multiple; 0 if
+  /// there are none. What a loop computes differs between its iterations.
+  int64_t getDivisor(const Place &other, mlir::scf::ForOp loop = {}) const;
   /// From where to where it is from a multiple of `divisor`.
   std::pair<int64_t, int64_t> remainders(int64_t divisor) const;
 };

@@ -252,8 +252,9 @@ private:
   }
 };
 
-/// A scan along an axis that lies in lanes: bit by bit of the coordinate, the half of each block of
-/// lanes that comes second is combined with the last lane of the first half.
+/// A scan along an axis that lies in lanes: by Metal's function over all lanes, or bit by bit of
+/// the coordinate, where the half of each block of lanes that comes second is combined with the
+/// last lane of the first half.
 struct ScanPattern : RegisterPattern<tt::ScanOp> {
   using RegisterPattern::RegisterPattern;
 
@@ -271,8 +272,20 @@ struct ScanPattern : RegisterPattern<tt::ScanOp> {
 
     RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
     SmallVector<Value> values(adaptor.getSrcs());
-    if (auto kind = getPrefixKind(op); kind && lanes == ArrayRef<uint32_t>{1, 2, 4, 8, 16}) {
-      rewriter.replaceOp(op, msl::SimdPrefixOp::create(builder, *kind, values[0]));
+    bool isFromFirst = llvm::all_of(llvm::enumerate(lanes),
+                                    [](auto each) { return each.value() == 1u << each.index(); });
+    uint32_t scanned = (1u << lanes.size()) - 1, copies = layout.freeMask(InDim::Lane);
+    if (auto kind = getPrefixKind(op);
+        kind && isFromFirst && lanes.size() > 1 && (scanned | copies) == 31) {
+      Value prefix = msl::SimdPrefixOp::create(builder, *kind, values[0]);
+      // The first copies have their own sums, and the others theirs from them.
+      if (copies) {
+        Value source = lane(builder, scanned, 0);
+        prefix = builder.shuffle(prefix, [&](Value bits) -> Value {
+          return msl::SimdShuffleOp::create(builder, bits, source);
+        });
+      }
+      rewriter.replaceOp(op, prefix);
       return success();
     }
     uint32_t lower = 0;

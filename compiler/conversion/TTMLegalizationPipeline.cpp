@@ -10,6 +10,7 @@ namespace triton_metal {
 
 void buildTTMLegalizationPipeline(OpPassManager &manager) {
   manager.addPass(createTTMCheckSupport());
+  addVerified(manager, createTTMSplitLoops());
   addVerified(manager, createTTMLowerPointers());
   addVerified(manager, createTTMUniformMasks());
   // Scans, reductions and atomics leave conversions behind, and tiles that leave those less room.

@@ -1,5 +1,7 @@
 #include "transforms/MSLAccess.h"
 
+#include "analysis/AccessPlaces.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -59,5 +61,13 @@ bool Access::conflictsWith(const Access &other, PointerOrigins &origins) const {
     return false;
   if (base == other.base && addresses == other.addresses && !isAtomic && !other.isAtomic)
     return false;
-  return mayShareMemory(base, other.base, origins);
+  if (!mayShareMemory(base, other.base, origins))
+    return false;
+  // The same offsets from bases that are far apart: a loop over both has the same form.
+  if (!base || !other.base || addresses != other.addresses || isAtomic || other.isAtomic ||
+      isVolatile || other.isVolatile)
+    return true;
+  std::optional<Place> place = Place::get(base, addresses, mask),
+                       otherPlace = Place::get(other.base, other.addresses, other.mask);
+  return !place || !otherPlace || !place->isDisjointFrom(*otherPlace);
 }

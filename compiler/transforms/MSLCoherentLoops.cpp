@@ -61,7 +61,7 @@ private:
       return false;
     std::optional<Place> written = Place::get(write.pointer, write.offsets),
                          place = Place::get(read.pointer, read.offsets);
-    return written && place && written->isDisjointInLaterSteps(*place, counted);
+    return written && place && written->isDisjointFrom(*place, counted);
   }
 
   KernelOp kernel;

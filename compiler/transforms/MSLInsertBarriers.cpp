@@ -40,6 +40,8 @@ struct Access {
   bool isConditional = false;
   /// The loop in whose earlier steps this access was.
   scf::ForOp before;
+  /// The loop, of which all steps are over, in whose steps this access was.
+  scf::ForOp behind;
   /// The last barrier since, which orders threadgroup memory alone: it can be told to order this
   /// access, too.
   msl::BarrierOp crossed;
@@ -77,19 +79,28 @@ private:
   int32_t numThreads;
 };
 
+/// The mask of a load or store; null where it has none.
+Value getMask(Operation *op) {
+  if (auto load = dyn_cast<msl::LoadOp>(op))
+    return load.getMask();
+  auto store = dyn_cast<msl::StoreOp>(op);
+  return store ? store.getMask() : Value();
+}
+
 bool Hazards::conflictInDevice(const Access &a, const Access &b) {
   if (!origins.mayOverlap(a.pointer, b.pointer))
     return false;
   if (!a.base || !b.base)
     return true;
-  if (!a.before && a.base == b.base && a.offsets == b.offsets && a.threads == b.threads &&
-      !a.isConditional && !b.isConditional)
+  if (!a.before && !a.behind && a.base == b.base && a.offsets == b.offsets &&
+      a.threads == b.threads && !a.isConditional && !b.isConditional)
     return false;
-  std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets),
-                            other = msl::Place::get(b.base, b.offsets);
+  std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets, getMask(a.op)),
+                            other = msl::Place::get(b.base, b.offsets, getMask(b.op));
   return !place || !other ||
-         !(a.before ? place->isDisjointInLaterSteps(*other, a.before)
-                    : place->isDisjointFrom(*other));
+         !(a.behind ? place->isDisjointBehind(*other, a.behind)
+                    : place->isDisjointFrom(*other, a.before)) &&
+             !place->meetsOnlyItself(*other, numThreads / 32, a.behind ? a.behind : a.before);
 }
 
 bool Hazards::conflict(const Access &a, const Access &b) {
@@ -435,6 +446,14 @@ private:
   }
 
   void visitLoop(scf::ForOp loop, ArrayRef<Region *> regions, Pending &pending) {
+    if (loop && loop->hasAttr(msl::kAtMostOnceAttr)) {
+      Pending inside = pending;
+      for (Region *region : regions)
+        visit(region->front(), inside);
+      for (const Access &access : inside)
+        add(pending, access);
+      return;
+    }
     while (true) {
       Pending inside = pending;
       for (Region *region : regions)
@@ -446,19 +465,24 @@ private:
         if (llvm::is_contained(pending, access))
           continue;
         access.slot = Value();
-        if (loop && access.base && !access.before)
+        if (loop && access.base && !access.before && !access.behind)
           access.before = loop;
         else
-          access.base = access.offsets = Value(), access.before = {};
+          access.base = access.offsets = Value(), access.before = access.behind = {};
         add(pending, access);
       }
       if (pending.size() == before)
         break;
     }
-    // After the loop nothing is known of its last steps' places.
+    // After the loop nothing is known of its last steps' places, but where another loop goes on.
     for (Access &access : pending)
-      if (loop && access.before == loop)
-        access.base = access.offsets = Value(), access.before = {};
+      if (loop && access.before == loop) {
+        if (loop->hasAttr(msl::kWholeStepsAttr))
+          access.behind = loop;
+        else
+          access.base = access.offsets = Value();
+        access.before = {};
+      }
   }
 
   const msl::Uniformity &uniformity;

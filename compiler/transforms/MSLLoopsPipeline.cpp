@@ -23,6 +23,7 @@ void buildMSLLoopsPipeline(OpPassManager &manager) {
   addCanonicalizer(manager);
   manager.addPass(createCSEPass());
   addVerified(manager, createMSLFuseReductions());
+  addVerified(manager, createMSLSingleSteps());
 }
 
 void registerMSLLoopsPipeline() {

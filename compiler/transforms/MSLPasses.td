@@ -126,7 +126,10 @@ def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
     `%s ^ 1`. Loops are walked until nothing changes. In device memory, what is written through an argument and then
     read or written through it again (or read and then written) is ordered, unless every thread meets only itself, or the
     places of the two accesses can be told apart: they are sums of the same uniform numbers and of bounds that do not
-    meet, also from step to step of a loop. Writes of one thread (`msl.in_threads`) stay in order.
+    meet, also from step to step of a loop, and from a loop of whole steps to one that goes on behind it. A mask bounds places, too:
+    what is stored at offsets below `%n` does not meet what is stored from `%n` on. A thread meets only itself where the threads'
+    places are the same in both accesses but for a distance that is a multiple of more than all of them together. Writes of one
+    thread (`msl.in_threads`) stay in order.
 
     ```mlir
     msl.store %x, %m[%i] : vector<1xf32>, !msl.ptr<f32, threadgroup>, vector<1xi32>
@@ -588,6 +591,32 @@ def MSLLowerChunks : Pass<"msl-lower-chunks", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
+}
+
+def MSLSingleSteps : Pass<"msl-single-steps", "::mlir::ModuleOp"> {
+  let summary = "Makes branches of loops that run at most once";
+  let description = [{
+    A loop with `msl.at_most_once` is what `ttm-split-loops` leaves for the last step. It stays a loop until its tiles have their
+    variables, as what a loop carries is updated in place.
+
+    ```mlir
+    %0 = scf.for %k = %whole to %n step %c32 iter_args(%x = %init) -> (f32) : i32 {
+      %1 = arith.addf %x, %x : f32
+      scf.yield %1 : f32
+    } {msl.at_most_once}
+    ```
+    becomes
+    ```mlir
+    %runs = arith.cmpi slt, %whole, %n : i32
+    %0 = scf.if %runs -> (f32) {
+      %1 = arith.addf %init, %init : f32
+      scf.yield %1 : f32
+    } else {
+      scf.yield %init : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def MSLHoistOffsets : Pass<"msl-hoist-offsets", "::mlir::ModuleOp"> {

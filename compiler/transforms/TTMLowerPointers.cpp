@@ -263,6 +263,12 @@ void PointerLowering::lowerSelect(arith::SelectOp op) {
 /// Null where there is none, or where it is true everywhere.
 Value getMask(Value mask) { return mask && !tt::isConstantBool(mask, true) ? mask : Value(); }
 
+/// That a test for the whole mask gains nothing stays known.
+void keepCut(Operation *from, Operation *to) {
+  if (Attribute cut = from->getAttr(TTMDialect::getCutAttrName()))
+    to->setAttr(TTMDialect::getCutAttrName(), cut);
+}
+
 LogicalResult PointerLowering::lowerLoad(tt::LoadOp op) {
   Address address = addressOf(op.getPtr());
   Value other = op.getOther();
@@ -282,6 +288,7 @@ LogicalResult PointerLowering::lowerLoad(tt::LoadOp op) {
                                 address.base, address.offsets, mask, other, Value(), access.width,
                                 mask ? access.maskWidth : 1, op.getIsVolatile(),
                                 mask ? access.maskRun : 1, access.unaligned);
+  keepCut(op, loaded.getDefiningOp());
   if (!isPointer) {
     replace(op, loaded);
   } else if (isPointerTile(type)) {
@@ -303,8 +310,10 @@ LogicalResult PointerLowering::lowerStore(tt::StoreOp op) {
   }
   Value mask = getMask(op.getMask());
   AccessWidth access = widths.lookup(op);
-  StoreOp::create(builder, loc, value, address.base, address.offsets, mask, Value(), access.width,
-                  mask ? access.maskWidth : 1, mask ? access.maskRun : 1, access.unaligned);
+  auto store = StoreOp::create(builder, loc, value, address.base, address.offsets, mask, Value(),
+                               access.width, mask ? access.maskWidth : 1, mask ? access.maskRun : 1,
+                               access.unaligned);
+  keepCut(op, store);
   dead.push_back(op);
   return success();
 }

@@ -212,6 +212,37 @@ def TTMCheckSupport : Pass<"ttm-check-support", "::mlir::ModuleOp"> {
   }];
 }
 
+def TTMSplitLoops : Pass<"ttm-split-loops", "::mlir::ModuleOp"> {
+  let summary = "Splits loops at the step from which masks can be false";
+  let description = [{
+    A mask that compares a range with a bound is true in a loop up to the step that reaches the bound: blocks in front of it are
+    whole, and one or a few behind it are cut. Such a loop becomes two, of which the first has no such masks in its loads,
+    stores and choices. What is the same in every step, such as the rows of a program at the edge of a matrix, is asked once: the
+    first loop has no steps where it is false. The step is exact integer arithmetic, so that no mask is left out that is false
+    for any element. Masks that nothing of this kind is known of stay in both loops.
+
+    ```mlir
+    scf.for %k = %c0 to %K step %c16 iter_args(%p = %a) -> (tensor<64x16x!tt.ptr<f16>, #l>) : i32 {
+      %left = arith.subi %K, %k : i32
+      %bound = tt.splat %left : i32 -> tensor<64x16xi32, #l>
+      %m = arith.cmpi slt, %range, %bound : tensor<64x16xi32, #l>
+      %v = tt.load %p, %m, %zero : tensor<64x16x!tt.ptr<f16>, #l>
+    ```
+    becomes
+    ```mlir
+    %limit = arith.addi %K, %c_15 : i32
+    %whole = ... // the first index after 0 that is a multiple of 16 and not below %limit
+    %p1 = scf.for %k = %c0 to %whole step %c16 iter_args(%p = %a) -> (tensor<64x16x!tt.ptr<f16>, #l>) : i32 {
+      %v = tt.load %p : tensor<64x16x!tt.ptr<f16>, #l>
+      ...
+    }
+    scf.for %k = %whole to %K step %c16 iter_args(%p = %p1) -> (tensor<64x16x!tt.ptr<f16>, #l>) : i32 {
+      ... // as before
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect"];
+}
+
 def TTMLowerPointers : Pass<"ttm-lower-pointers", "::mlir::ModuleOp"> {
   let summary = "Makes every access one to a base pointer at offsets; leaves no tile of pointers";
   let description = [{

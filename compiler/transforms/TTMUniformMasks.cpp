@@ -4,7 +4,9 @@
 
 #include "dialect/ttm/LocationNames.h"
 #include "dialect/ttm/TTM.h"
+#include "transforms/IntegerRanges.h"
 #include "transforms/Passes.h"
+#include "transforms/TTMMasks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -52,14 +54,27 @@ private:
     return wide;
   }
 
+  /// Whether the exact number `scalar + offset` surely has 32 bits.
+  bool fits(Value scalar, int64_t offset) {
+    if (!scalar)
+      return offset >= INT32_MIN && offset <= INT32_MAX;
+    ConstantIntRanges range = ranges.get(scalar);
+    return range.smin().getSExtValue() + offset >= INT32_MIN &&
+           range.smax().getSExtValue() + offset <= INT32_MAX;
+  }
+  /// The number `scalar + offset`, in 32 bits.
+  Value sum(Value scalar, int64_t offset) {
+    Type i32 = builder.getI32Type();
+    if (!scalar)
+      return constant(i32, offset);
+    return offset ? arith::AddIOp::create(builder, loc, scalar, constant(i32, offset)).getResult()
+                  : scalar;
+  }
+
   OpBuilder &builder;
   Location loc;
+  ValueRanges ranges;
 };
-
-bool onlyMoves(Operation *op) {
-  return isa<tt::BroadcastOp, tt::ExpandDimsOp, tt::ReshapeOp, tt::TransOp, ttm::ConvertLayoutOp>(
-      op);
-}
 
 /// Whether a bound is far enough from the ends of 64 bits that sums of bounds do not overflow.
 bool isSmall(int64_t value) { return value >= -(int64_t(1) << 40) && value <= int64_t(1) << 40; }
@@ -150,16 +165,19 @@ Value UniformTest::compare(Range a, Range b, bool orEqual, unsigned bits) {
                                  constant(a.scalar.getType(), b.low - a.high));
   // The upper end of `a` is compared with the lower end of `b`. The other ends are tested for being
   // in range, so that no end wraps around.
-  Value test = arith::CmpIOp::create(builder, loc, predicate, exact(a.scalar, a.high),
-                                     exact(b.scalar, b.low));
+  bool narrow = bits == 32 && fits(a.scalar, a.high) && fits(b.scalar, b.low);
+  Value test = narrow ? arith::CmpIOp::create(builder, loc, predicate, sum(a.scalar, a.high),
+                                              sum(b.scalar, b.low))
+                      : arith::CmpIOp::create(builder, loc, predicate, exact(a.scalar, a.high),
+                                              exact(b.scalar, b.low));
   auto also = [&](arith::CmpIPredicate predicate, Value lhs, int64_t bound) {
     Value more =
         arith::CmpIOp::create(builder, loc, predicate, lhs, constant(lhs.getType(), bound));
     test = arith::AndIOp::create(builder, loc, test, more);
   };
-  if (a.scalar && a.low < 0)
+  if (a.scalar && a.low < 0 && !fits(a.scalar, a.low))
     also(arith::CmpIPredicate::sge, exact(a.scalar, a.low), least);
-  if (b.scalar && b.high > 0)
+  if (b.scalar && b.high > 0 && !fits(b.scalar, b.high))
     also(arith::CmpIPredicate::sle, exact(b.scalar, b.high), greatest);
   return test;
 }
@@ -244,15 +262,6 @@ Value buildUniformMask(Operation *access, Value mask) {
   return UniformTest(builder, where).allTrue(mask);
 }
 
-/// Whether the scalar may differ from program to program or from step to step of a loop.
-bool varies(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return !isa<tt::FuncOp>(value.getParentBlock()->getParentOp());
-  return op->getNumRegions() || !isPure(op) || isa<tt::GetProgramIdOp>(op) ||
-         llvm::any_of(op->getOperands(), varies);
-}
-
 /// Erases a value that is unused, and then its operands.
 void eraseTest(Value value) {
   Operation *op = value.getDefiningOp();
@@ -269,8 +278,9 @@ template <typename Access> void testAccess(Access op, Type tile, Value alignment
     return;
   Value mask = op.getMask(), full;
   int64_t width = op.getWidth();
-  // A uniform test is worth its cost if it replaces more than one test.
-  if (mask && int64_t(getLayout(tile)->getNumRegisters()) > op.getMaskWidth())
+  // A uniform test is worth its cost if it replaces more than one test, and if it can be true.
+  if (mask && !op->hasAttr(TTMDialect::getCutAttrName()) &&
+      int64_t(getLayout(tile)->getNumRegisters()) > op.getMaskWidth())
     full = buildUniformMask(op, mask);
   // A row that is no multiple of the width ends within some thread's registers. Each thread tests
   // then whether the row ends within its next ones. That stands alone if the test for the whole

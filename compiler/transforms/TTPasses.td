@@ -451,7 +451,8 @@ def TTSplitPointers : Pass<"tt-split-pointers", "::mlir::ModuleOp"> {
     }
     ```
     Tiles whose pointers have no common base (loaded addresses, a choice between two arrays element by element) stay
-    as they are. Sums of offsets are made in 64 bits, unless the ranges of the operands prove that 32 suffice.
+    as they are. Sums of offsets are made in 64 bits, unless the ranges of the operands prove that 32 suffice. A sum of 32 bits by
+    which a loop moves several pointers stays a tile: one number in each step, in place of several pointers.
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
 }

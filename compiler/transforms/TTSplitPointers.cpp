@@ -215,6 +215,20 @@ Value Splitter::add(Location loc, Value lhs, Value rhs) {
   return arith::AddIOp::create(rewriter, loc, lhs, rhs);
 }
 
+/// Whether a loop adds a number of its own to a tile, and moves several pointers by the sum. One
+/// sum of 32 bits then costs less than as many pointers of 64.
+static bool isSharedInLoop(arith::AddIOp sum, UniformValue number) {
+  Operation *loop = sum->getParentOp();
+  if (!isa<scf::ForOp, scf::WhileOp>(loop) || !number.scalar ||
+      !loop->isAncestor(number.scalar.getParentBlock()->getParentOp()))
+    return false;
+  DenseSet<Value> moved;
+  for (Operation *user : sum->getUsers())
+    if (auto add = dyn_cast<tt::AddPtrOp>(user))
+      moved.insert(add.getPtr());
+  return moved.size() > 1;
+}
+
 void Splitter::collectTerms(Value offset, SmallVectorImpl<UniformValue> &uniform,
                             SmallVectorImpl<Value> &tiles) {
   if (std::optional<UniformValue> value = getUniformValue(offset)) {
@@ -230,7 +244,10 @@ void Splitter::collectTerms(Value offset, SmallVectorImpl<UniformValue> &uniform
            bitEnumContainsAll(sum.getOverflowFlags(), arith::IntegerOverflowFlags::nsw) ||
            fits32(sum.getLhs(), sum.getRhs());
   };
-  if (sum && (getUniformValue(sum.getLhs()) || getUniformValue(sum.getRhs())) && exact()) {
+  std::optional<UniformValue> number;
+  if (sum && !(number = getUniformValue(sum.getLhs())))
+    number = getUniformValue(sum.getRhs());
+  if (number && exact() && !isSharedInLoop(sum, *number)) {
     collectTerms(sum.getLhs(), uniform, tiles);
     collectTerms(sum.getRhs(), uniform, tiles);
     return;

@@ -15,6 +15,7 @@
 #include <map>
 
 using namespace llvm;
+using namespace llvm::PatternMatch;
 
 namespace triton_metal::engine {
 
@@ -142,6 +143,36 @@ static void tallyCall(BlockTally &tally, CallBase &call, const MarkedFunctions &
   }
 }
 
+/// A number, or the half that it was converted from.
+static Value *beforeExtension(Value *value) {
+  auto *extension = dyn_cast<FPExtInst>(value);
+  return extension ? extension->getOperand(0) : value;
+}
+
+/// Whether a comparison is the test for NaN in `x < y || x != x ? y : x`, which is how `fmin` and
+/// `fmax` are computed here. GPUs have one instruction for all of it.
+static bool isTestOfExtreme(Instruction &inst) {
+  auto *test = dyn_cast<FCmpInst>(&inst);
+  if (!test || !test->hasOneUse() ||
+      (test->getPredicate() != FCmpInst::FCMP_UNO && test->getPredicate() != FCmpInst::FCMP_UNE))
+    return false;
+  Value *order, *x, *y;
+  if (test->getOperand(0) != test->getOperand(1) && !match(test->getOperand(1), m_AnyZeroFP()))
+    return false;
+  User *either = *test->user_begin();
+  if (!match(either, m_c_LogicalOr(m_Value(order), m_Specific(test))) || !either->hasOneUse() ||
+      !match(*either->user_begin(), m_Select(m_Specific(either), m_Value(y), m_Value(x))))
+    return false;
+  auto *comparison = dyn_cast<FCmpInst>(order);
+  if (!comparison)
+    return false;
+  Value *tested = beforeExtension(test->getOperand(0));
+  Value *a = beforeExtension(comparison->getOperand(0));
+  Value *b = beforeExtension(comparison->getOperand(1));
+  x = beforeExtension(x), y = beforeExtension(y);
+  return tested == x && ((a == x && b == y) || (a == y && b == x));
+}
+
 /// The arithmetic of an instruction.
 static void tallyArithmetic(BlockTally &tally, Instruction &inst, Counters::Index first) {
   auto add = [&](Type *type, Arithmetic what) { tallyArithmetic(tally, type, what, first); };
@@ -184,8 +215,11 @@ static void tallyArithmetic(BlockTally &tally, Instruction &inst, Counters::Inde
     if (!inst.getType()->isIntOrIntVectorTy(1))
       add(inst.getType(), Arithmetic::Other);
     return;
-  case Instruction::ICmp:
   case Instruction::FCmp:
+    if (isTestOfExtreme(inst))
+      return;
+    [[fallthrough]];
+  case Instruction::ICmp:
     return add(inst.getOperand(0)->getType(), Arithmetic::Other);
   default:
     return;

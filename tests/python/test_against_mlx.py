@@ -104,7 +104,7 @@ def test_a_ratio_to_nothing_is_infinite_and_null_in_json() -> None:
     assert math.isinf(ratio(3, 0))
     assert ratio(3, 2) == 1.5
     assert reports.number(math.inf) == "∞"
-    result = row("softmax 256×1024 float32")
+    result = row("sum of rows 256×1024 float32")
     (entry,) = reports.as_json([result])
     json.dumps(entry, allow_nan=False)
     assert set(JUDGED) <= set(entry["ratios"])

@@ -374,6 +374,20 @@ LogicalResult PtrAddOp::canonicalize(PtrAddOp op, PatternRewriter &rewriter) {
 }
 
 LogicalResult ReadOp::canonicalize(ReadOp op, PatternRewriter &rewriter) {
+  // A condition that is known where the read is.
+  APInt condition;
+  if (op.getCondition() && op.getOther() &&
+      matchPattern(op.getCondition(), m_ConstantInt(&condition))) {
+    if (condition.isZero()) {
+      rewriter.replaceOp(op, op.getOther());
+      return success();
+    }
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getConditionMutable().clear();
+      op.getOtherMutable().clear();
+    });
+    return success();
+  }
   if (!op.getOffset())
     return failure();
   return splitOffset(op, op.getBaseMutable(), op.getOffsetMutable()[0], rewriter);

@@ -40,6 +40,8 @@ def TTM_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getChoiceAttrName() { return "ttm.choice"; }
     /// Of a module: the most stages in which a loop of it loads tiles.
     static constexpr ::llvm::StringLiteral getPipelineStagesAttrName() { return "ttm.pipeline_stages"; }
+    /// Of an access: its mask is false for some element, or nothing is gained where it is not.
+    static constexpr ::llvm::StringLiteral getCutAttrName() { return "ttm.cut"; }
     /// Of a module: sums of the indices of a program on which the widths of its accesses rest. Each is four numbers,
     /// [c, x, y, z]; in a launch c + x * program_id(0) + y * program_id(1) + z * program_id(2) stays below 2^31.
     static constexpr ::llvm::StringLiteral getGridLimitsAttrName() { return "ttm.grid_limits"; }

@@ -62,3 +62,29 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 }
+
+// -----
+
+// Of copies of eight numbers, the first have their sums from the function over all lanes, and the others take them from there.
+#copies = #ttm.linear<{register = [], lane = [[1], [2], [4], [0], [0]], simdgroup = []}>
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // CHECK-LABEL: msl.kernel @prefix_of_copies
+  // CHECK: %[[V:.*]] = msl.load
+  // CHECK: %[[S:.*]] = msl.simd_prefix sum %[[V]] : vector<1xi32>
+  // CHECK: %[[LANE:.*]] = msl.thread_index lanes [1, 2, 4, 0, 0] simdgroups []
+  // CHECK: %[[R:.*]] = msl.simd_shuffle %[[S]], %[[LANE]]
+  // CHECK-NOT: msl.simd_
+  // CHECK: msl.store %[[R]]
+  tt.func public @prefix_of_copies(%x: !tt.ptr<i32>) {
+    %at = arith.constant dense<0> : tensor<8xi32, #copies>
+    %v = ttm.load %x[%at] : tensor<8xi32, #copies>, !tt.ptr<i32> -> tensor<8xi32, #copies>
+    %s = "tt.scan"(%v) <{axis = 0 : i32, reverse = false}> ({
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.addi %a, %b : i32
+      tt.scan.return %c : i32
+    }) : (tensor<8xi32, #copies>) -> tensor<8xi32, #copies>
+    ttm.store %s, %x[%at] : tensor<8xi32, #copies>, tensor<8xi32, #copies>, !tt.ptr<i32>
+    tt.return
+  }
+}

@@ -59,3 +59,21 @@ msl.kernel @anywhere(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i
   msl.store %v, %y[%o] {width = 4 : i32} : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
   msl.return
 }
+
+// Conditions that are known: the read is made, or not.
+// CHECK-LABEL: msl.kernel @known
+// CHECK: %[[READ:.*]] = msl.read %arg0[%c0_i32 : i32] : <f32, device> -> f32
+// CHECK-NOT: msl.read
+// CHECK: msl.write %[[READ]], %arg1[%c0_i32 : i32]
+// CHECK: msl.write %arg2, %arg1[%c1_i32 : i32]
+msl.kernel @known(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %other: f32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %true = arith.constant true
+  %false = arith.constant false
+  %v = msl.read %x[%c0 : i32] if %true else %other : <f32, device> -> f32
+  %w = msl.read %x[%c1 : i32] if %false else %other : <f32, device> -> f32
+  msl.write %v, %y[%c0 : i32] : f32, <f32, device>
+  msl.write %w, %y[%c1 : i32] : f32, <f32, device>
+  msl.return
+}

@@ -239,3 +239,33 @@ tt.func private @hints(%x: !tt.ptr<f32>, %a: tensor<8xi32>) -> tensor<8x!tt.ptr<
   %q = tt.addptr %p, %one {tt.contiguity = dense<8> : tensor<1xi32>} : tensor<8x!tt.ptr<f32>>, tensor<8xi32>
   tt.return %q : tensor<8x!tt.ptr<f32>>
 }
+
+// A row that a loop computes moves two pointers: its sum with the columns stays one tile.
+// CHECK-LABEL: @rows_of_two
+// CHECK-SAME: (%[[X:.*]]: !tt.ptr<f32>, %[[OUT:.*]]: !tt.ptr<f32>,
+tt.func private @rows_of_two(%x: !tt.ptr<f32>, %out: !tt.ptr<f32>, %length: i32) {
+  // CHECK-DAG: %[[S:.*]] = tt.splat %[[X]]
+  // CHECK-DAG: %[[T:.*]] = tt.splat %[[OUT]]
+  // CHECK: scf.for
+  // CHECK: %[[AT:.*]] = arith.addi %{{.*}} : tensor<64xi32>
+  // CHECK-NEXT: tt.addptr %[[S]], %[[AT]]
+  // CHECK: tt.addptr %[[T]], %[[AT]]
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c8 = arith.constant 8 : i32
+  %c64 = arith.constant 64 : i32
+  %cols = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %xs = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %outs = tt.splat %out : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  scf.for %i = %c0 to %c8 step %c1 : i32 {
+    %number = arith.muli %i, %length : i32
+    %row = arith.muli %number, %c64 : i32
+    %r = tt.splat %row : i32 -> tensor<64xi32>
+    %at = arith.addi %r, %cols : tensor<64xi32>
+    %p = tt.addptr %xs, %at : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    %v = tt.load %p : tensor<64x!tt.ptr<f32>>
+    %q = tt.addptr %outs, %at : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    tt.store %q, %v : tensor<64x!tt.ptr<f32>>
+  }
+  tt.return
+}

@@ -55,7 +55,7 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   // CHECK-DAG: %[[N:.*]] = arith.extsi %arg2 : i32 to i64
   // CHECK-DAG: %[[LAST:.*]] = arith.addi %[[S]], %c63_i64
   // CHECK: %[[BELOW:.*]] = arith.cmpi slt, %[[LAST]], %[[N]]
-  // CHECK: arith.cmpi sge, %[[S]], %c0_i64
+  // CHECK: arith.cmpi sge, %arg1, %c0_i32
   // CHECK: arith.cmpi sle, %[[LAST]], %c2147483647_i64
   tt.func public @both(%x: !tt.ptr<f32>, %start: i32, %n: i32) {
     %zero = arith.constant dense<0> : tensor<64xi32, #l>

@@ -182,6 +182,35 @@ TEST(Execution, CountsWhatActiveLanesDo) {
   EXPECT_EQ(counters[Counters::Threadgroups], 4u);
 }
 
+TEST(Execution, CountsAnExtremeOfFloatsAsOneOperation) {
+  const char *ir = R"(
+define void @k(ptr addrspace(1) %a, i32 %tid) {
+  %px = getelementptr float, ptr addrspace(1) %a, i32 %tid
+  %py = getelementptr float, ptr addrspace(1) %px, i32 32
+  %x = load float, ptr addrspace(1) %px
+  %y = load float, ptr addrspace(1) %py
+  %less = fcmp olt float %x, %y
+  %nan = fcmp uno float %x, 0.0
+  %either = or i1 %less, %nan
+  %max = select i1 %either, float %y, float %x
+  %alone = fcmp uno float %max, 0.0
+  %result = select i1 %alone, float 1.0, float %max
+  store float %result, ptr addrspace(1) %px
+  ret void
+})";
+  LibraryOptions options;
+  options.count = true;
+  auto library = libraryOf(
+      ir, kernelInfo("k", {buffer("a", 0), position("tid", Position::ThreadPositionInThreadgroup)}),
+      options);
+  std::vector<float> a(64, 2);
+  Counters counters;
+  EXPECT_EQ(run(*library, "k", {bind(a)}, {1, 1, 1}, {32, 1, 1}, &counters), "");
+  EXPECT_EQ(a[0], 2);
+  EXPECT_EQ(counters[Counters::F32Other], 64u);
+  EXPECT_EQ(counters[Counters::OptimizedF32Other], 64u);
+}
+
 const char *sumIR = R"(
 declare float @__tm_simd_sum_f32(float) convergent
 declare void @__tm_threadgroup_barrier(i32) convergent

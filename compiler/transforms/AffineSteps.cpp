@@ -1,0 +1,126 @@
+#include "transforms/AffineSteps.h"
+
+#include "dialect/tt/TT.h"
+#include "transforms/TTMMasks.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+/// Products and sums of such numbers stay far from the ends of 64 bits.
+static constexpr int64_t kMostFactor = int64_t(1) << 20, kMostConstant = int64_t(1) << 36;
+
+void Affine::add(const Affine &other, int64_t factor) {
+  for (auto [scalar, times] : other.terms) {
+    auto *known = llvm::find_if(terms, [&](auto &term) { return term.first == scalar; });
+    if (known == terms.end())
+      terms.push_back({scalar, factor * times});
+    else
+      known->second += factor * times;
+  }
+  llvm::erase_if(terms, [](auto &term) { return term.second == 0; });
+  perIndex += factor * other.perIndex;
+  low += factor * (factor < 0 ? other.high : other.low);
+  high += factor * (factor < 0 ? other.low : other.high);
+}
+
+Affine Affine::at(const Affine &index) const {
+  Affine result = *this;
+  result.perIndex = 0;
+  result.add(index, perIndex);
+  return result;
+}
+
+bool Affine::isSmall() const {
+  auto within = [](int64_t value, int64_t most) { return value >= -most && value <= most; };
+  return terms.size() <= 4 && within(perIndex, kMostFactor) && within(low, kMostConstant) &&
+         within(high, kMostConstant) &&
+         llvm::all_of(terms, [&](auto &term) { return within(term.second, kMostFactor); });
+}
+
+/// The value of a constant number, or of a tile that has it in every element.
+static std::optional<int64_t> getConstant(Value value) {
+  if (auto splat = value.getDefiningOp<tt::SplatOp>())
+    value = splat.getSrc();
+  APInt number;
+  if (!matchPattern(value, m_ConstantInt(&number)) || number.getSignificantBits() > 32)
+    return std::nullopt;
+  return number.getSExtValue();
+}
+
+Affine AffineSteps::first() {
+  std::optional<int64_t> constant = getConstant(loop.getLowerBound());
+  return constant ? Affine::constant(*constant) : Affine::of(loop.getLowerBound());
+}
+
+Affine AffineSteps::last() {
+  std::optional<int64_t> constant = getConstant(loop.getUpperBound());
+  Affine result = constant ? Affine::constant(*constant) : Affine::of(loop.getUpperBound());
+  result.add(Affine::constant(1), -1);
+  return result;
+}
+
+std::optional<Affine> AffineSteps::getCarried(BlockArgument argument, unsigned depth) {
+  // What grows by a constant in each step is its first value and a multiple of the index.
+  unsigned number = argument.getArgNumber() - 1;
+  auto sum = loop.getYieldedValues()[number].getDefiningOp<arith::AddIOp>();
+  if (!sum)
+    return std::nullopt;
+  std::optional<int64_t> more;
+  for (unsigned side : {0, 1})
+    if (sum->getOperand(side) == argument)
+      more = getConstant(sum->getOperand(1 - side));
+  if (!more || *more % step != 0)
+    return std::nullopt;
+  std::optional<Affine> result = get(loop.getInitArgs()[number], depth + 1);
+  if (result) {
+    result->perIndex += *more / step;
+    result->add(first(), -(*more / step));
+  }
+  return result;
+}
+
+std::optional<Affine> AffineSteps::get(Value value, unsigned depth) {
+  if (depth > 16 || !getElementTypeOrSelf(value).isInteger(32))
+    return std::nullopt;
+  if (value == loop.getInductionVar())
+    return Affine{{}, 1, 0, 0};
+  if (std::optional<int64_t> constant = getConstant(value))
+    return Affine::constant(*constant);
+  std::optional<Affine> result;
+  bool isBefore = loop.isDefinedOutsideOfLoop(value),
+       isTile = isa<RankedTensorType>(value.getType());
+  Operation *op = value.getDefiningOp();
+  if (auto argument = dyn_cast<BlockArgument>(value);
+      argument && argument.getOwner() == loop.getBody())
+    result = getCarried(argument, depth);
+  else if (isBefore && !isTile)
+    result = Affine::of(value);
+  else if (!op)
+    return std::nullopt;
+  else if (onlyMoves(op))
+    result = get(op->getOperand(0), depth + 1);
+  else if (auto splat = dyn_cast<tt::SplatOp>(op))
+    result = get(splat.getSrc(), depth + 1);
+  else if (auto range = dyn_cast<tt::MakeRangeOp>(op))
+    result = Affine{{}, 0, int32_t(range.getStart()), int32_t(range.getEnd()) - 1};
+  else if (isa<arith::AddIOp, arith::SubIOp>(op)) {
+    result = get(op->getOperand(0), depth + 1);
+    std::optional<Affine> rhs = result ? get(op->getOperand(1), depth + 1) : std::nullopt;
+    if (!rhs)
+      return std::nullopt;
+    result->add(*rhs, isa<arith::AddIOp>(op) ? 1 : -1);
+  } else if (isa<arith::MulIOp>(op)) {
+    for (unsigned side : {0, 1})
+      if (std::optional<int64_t> factor = getConstant(op->getOperand(side)))
+        if (std::optional<Affine> other = get(op->getOperand(1 - side), depth + 1);
+            other && std::abs(*factor) <= kMostFactor)
+          result.emplace().add(*other, *factor);
+  }
+  return result && result->isSmall() ? result : std::nullopt;
+}
+
+} // namespace triton_metal

@@ -1,0 +1,49 @@
+// Integers of a loop as affine functions of its index.
+#ifndef TRITON_METAL_TRANSFORMS_AFFINESTEPS_H
+#define TRITON_METAL_TRANSFORMS_AFFINESTEPS_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <optional>
+
+namespace triton_metal {
+
+/// Integers of 32 bits in a step of a loop. Each is congruent, modulo 2^32, to the sum of the
+/// terms, `perIndex` times the loop's index and a number from `low` to `high`.
+struct Affine {
+  /// Scalars that the loop does not change, each once, and their factors.
+  llvm::SmallVector<std::pair<mlir::Value, int64_t>, 2> terms;
+  int64_t perIndex = 0, low = 0, high = 0;
+
+  static Affine constant(int64_t value) { return {{}, 0, value, value}; }
+  static Affine of(mlir::Value scalar) { return {{{scalar, 1}}, 0, 0, 0}; }
+
+  void add(const Affine &other, int64_t factor);
+  /// With a number in place of the loop's index.
+  Affine at(const Affine &index) const;
+  /// Whether sums of 64 bits hold it exactly, however large its terms are.
+  bool isSmall() const;
+};
+
+/// The affine functions of one loop whose index has 32 bits and whose step is a positive constant.
+class AffineSteps {
+public:
+  AffineSteps(mlir::scf::ForOp loop, int64_t step) : loop(loop), step(step) {}
+
+  /// A scalar or a tile of the loop's body, or from before the loop; nothing if it is not affine.
+  std::optional<Affine> get(mlir::Value value) { return get(value, 0); }
+  /// The first index; the index that no step exceeds.
+  Affine first();
+  Affine last();
+
+private:
+  std::optional<Affine> get(mlir::Value value, unsigned depth);
+  std::optional<Affine> getCarried(mlir::BlockArgument argument, unsigned depth);
+
+  mlir::scf::ForOp loop;
+  int64_t step;
+};
+
+} // namespace triton_metal
+
+#endif

@@ -1,0 +1,564 @@
+// Loops whose masks are true up to some step become two: see Passes.td.
+
+#include "dialect/msl/MSL.h"
+#include "dialect/tt/TT.h"
+#include "dialect/ttm/LocationNames.h"
+#include "dialect/ttm/TTM.h"
+#include "transforms/AffineSteps.h"
+#include "transforms/IntegerRanges.h"
+#include "transforms/Passes.h"
+#include "transforms/TTMMasks.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_TTMSPLITLOOPS
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+using namespace ttm;
+
+constexpr int64_t kLeast = INT32_MIN, kMost = INT32_MAX;
+
+constexpr llvm::StringLiteral kDivisibility = "tt.divisibility";
+
+/// A loop with more operations than this has a long text already.
+constexpr int64_t kMostOperations = 400;
+
+/// A comparison `a < b` of which it can be known, before the loop, in which steps it is true for
+/// all elements: if the exact `margin`, the least of b minus the greatest of a, is positive, and
+/// neither the least of a nor the greatest of b wraps around.
+struct Comparison {
+  Affine margin, least, greatest;
+};
+
+/// The comparisons of the masks of one loop, and the step up to which they are true.
+class LoopSplit {
+public:
+  LoopSplit(scf::ForOp loop, int64_t step) : loop(loop), step(step), affine(loop, step) {}
+
+  /// Whether there is something to gain; changes nothing.
+  bool analyse();
+  void rewrite();
+
+private:
+  void addMask(Value mask);
+  std::optional<Comparison> compare(arith::CmpIOp op);
+  bool isKnown(const Affine &number, bool isLeast);
+  int64_t getMostLeft(const Affine &limit);
+  bool isLikelyWhole(const Affine &limit);
+  void addUpperBounds(Value value);
+  void findConditions();
+  Value createLimit(Affine limit, int64_t factor);
+  Value createPositive(const Affine &number);
+  Value createSum(const Affine &number);
+  Value createConditions();
+  Value createBound();
+  Value createVersionBound();
+  void continueLoop(Value bound, ValueRange carried);
+  bool isOf(Value mask);
+
+  Value constant(Type type, int64_t value) {
+    return arith::ConstantOp::create(builder, where, builder.getIntegerAttr(type, value));
+  }
+  Value constant(int64_t value) { return constant(builder.getI32Type(), value); }
+
+  scf::ForOp loop;
+  int64_t step;
+  AffineSteps affine;
+  ValueRanges ranges;
+  llvm::MapVector<Operation *, Comparison> comparisons;
+  /// Sums that must be positive, or the first loop has no steps.
+  SmallVector<Affine> conditions;
+  /// Each index of the first loop, times a power of two, is below all of these.
+  SmallVector<std::pair<Affine, int64_t>> limits;
+  /// What is not below the loop's upper bound, unless that is negative.
+  SmallVector<Affine> upperBounds;
+  /// Whether one of two loops is to take all steps.
+  bool isVersioned = false;
+  OpBuilder builder{loop};
+  Location where = UnknownLoc::get(loop.getContext());
+};
+
+/// The number of elements that a thread holds.
+int64_t getRegisters(Value tile) {
+  auto layout = ttm::getLayout(tile);
+  return layout ? layout->getNumRegisters() : 1;
+}
+
+/// The greatest power of two that surely divides a number.
+int64_t getDivisor(Value value, unsigned depth = 0) {
+  constexpr int64_t kMostDivisor = int64_t(1) << 31;
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return number.isZero() ? kMostDivisor : int64_t(1) << std::min(number.countr_zero(), 31u);
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    if (auto func = dyn_cast<tt::FuncOp>(argument.getOwner()->getParentOp()))
+      if (auto known = func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kDivisibility);
+          known && known.getInt() > 0)
+        return std::min(known.getInt() & -known.getInt(), kMostDivisor);
+  Operation *op = value.getDefiningOp();
+  if (!op || depth > 8)
+    return 1;
+  auto operand = [&](unsigned index) { return getDivisor(op->getOperand(index), depth + 1); };
+  if (isa<arith::MulIOp>(op))
+    return std::min(operand(0) * operand(1), kMostDivisor);
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op))
+    return std::min(operand(0), operand(1));
+  return 1;
+}
+
+bool LoopSplit::analyse() {
+  int64_t operations = 0;
+  bool multiplies = false, chooses = false;
+  WalkResult result = loop.getBody()->walk([&](Operation *op) {
+    if (isa<LoopLikeOpInterface>(op) || ++operations > kMostOperations)
+      return WalkResult::interrupt();
+    multiplies |= isa<MMAOp>(op);
+    Value mask;
+    if (auto load = dyn_cast<tt::LoadOp>(op))
+      mask = load.getMask();
+    else if (auto store = dyn_cast<tt::StoreOp>(op))
+      mask = store.getMask();
+    else if (auto select = dyn_cast<arith::SelectOp>(op))
+      mask = select.getCondition();
+    if (mask && getRegisters(mask) > 1) {
+      size_t before = comparisons.size();
+      addMask(mask);
+      chooses |= isa<arith::SelectOp>(op) && comparisons.size() > before;
+    }
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted() || comparisons.empty())
+    return false;
+  findConditions();
+  // Sums of products that live through two loops, one after the other, take registers. Where all
+  // steps are whole in most programs, one of two loops takes all of them.
+  isVersioned = multiplies && !chooses &&
+                llvm::all_of(limits, [&](auto &limit) { return isLikelyWhole(limit.first); });
+  return true;
+}
+
+void LoopSplit::addMask(Value mask) {
+  Operation *op = mask.getDefiningOp();
+  if (!op || comparisons.contains(op))
+    return;
+  if (onlyMoves(op))
+    return addMask(op->getOperand(0));
+  if (isa<arith::AndIOp>(op)) {
+    addMask(op->getOperand(0));
+    return addMask(op->getOperand(1));
+  }
+  if (auto cmp = dyn_cast<arith::CmpIOp>(op); cmp && isa<RankedTensorType>(mask.getType()))
+    if (std::optional<Comparison> comparison = compare(cmp))
+      comparisons.insert({op, *comparison});
+}
+
+std::optional<Comparison> LoopSplit::compare(arith::CmpIOp op) {
+  using Predicate = arith::CmpIPredicate;
+  Predicate predicate = op.getPredicate();
+  bool swapped = predicate == Predicate::sgt || predicate == Predicate::sge;
+  if (!swapped && predicate != Predicate::slt && predicate != Predicate::sle)
+    return std::nullopt;
+  std::optional<Affine> a = affine.get(swapped ? op.getRhs() : op.getLhs());
+  std::optional<Affine> b = a ? affine.get(swapped ? op.getLhs() : op.getRhs()) : std::nullopt;
+  if (!b)
+    return std::nullopt;
+  Affine margin = *b;
+  margin.add(*a, -1);
+  // `low` is what is least: the least of b less the greatest of a.
+  if (predicate == Predicate::sle || predicate == Predicate::sge)
+    ++margin.low;
+  if (!margin.isSmall())
+    return std::nullopt;
+  bool endsEarly = margin.perIndex < 0;
+  if (endsEarly && !llvm::isPowerOf2_64(-margin.perIndex))
+    return std::nullopt;
+  // Where nothing differs between steps or programs, one test before the loop is as good, and
+  // programs in which it fails still learn of the others up to which step they are true.
+  if (margin.perIndex == 0 &&
+      llvm::none_of(margin.terms, [](auto &term) { return varies(term.first); }))
+    return std::nullopt;
+  // The greatest of a is below the least of b, so only the other ends may be out of range.
+  Affine first = affine.first(), last = affine.last();
+  Affine least = a->at(a->perIndex < 0 ? last : first);
+  Affine greatest = b->at(b->perIndex > 0 ? last : first);
+  return Comparison{margin, least, greatest};
+}
+
+/// Whether the least (greatest) of what the numbers can be fits into 32 bits.
+bool LoopSplit::isKnown(const Affine &number, bool isLeast) {
+  // A scalar itself is a number of 32 bits.
+  int64_t end = isLeast ? number.low : number.high;
+  for (auto [scalar, factor] : number.terms) {
+    ConstantIntRanges range = ranges.get(scalar);
+    bool isLow = (factor > 0) == isLeast;
+    int64_t extreme = (isLow ? range.smin() : range.smax()).getSExtValue();
+    int64_t divisor = getDivisor(scalar);
+    end += factor * ((isLow ? extreme + divisor - 1 : extreme) & -divisor);
+  }
+  return isLeast ? end >= kLeast : end <= kMost;
+}
+
+/// The exact sum with `low`, in 64 bits.
+Value LoopSplit::createSum(const Affine &number) {
+  Type i64 = builder.getI64Type();
+  Value sum;
+  auto add = [&](Value value) {
+    sum = sum ? arith::AddIOp::create(builder, where, sum, value).getResult() : value;
+  };
+  for (auto [scalar, factor] : number.terms) {
+    Value wide = arith::ExtSIOp::create(builder, where, i64, scalar);
+    if (factor != 1)
+      wide = arith::MulIOp::create(builder, where, wide, constant(i64, factor));
+    add(wide);
+  }
+  if (number.low || !sum)
+    add(constant(i64, number.low));
+  return sum;
+}
+
+/// Whether the exact sum with `low` is positive.
+Value LoopSplit::createPositive(const Affine &number) {
+  auto compare = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) -> Value {
+    return arith::CmpIOp::create(builder, where, predicate, lhs, rhs);
+  };
+  ArrayRef terms = number.terms;
+  if (terms.empty())
+    return constant(builder.getI1Type(), number.low > 0);
+  if (terms.size() == 1 && terms[0].second == 1 && -number.low >= kLeast && -number.low <= kMost)
+    return compare(arith::CmpIPredicate::sgt, terms[0].first, constant(-number.low));
+  if (terms.size() == 1 && terms[0].second == -1 && number.low >= kLeast && number.low <= kMost)
+    return compare(arith::CmpIPredicate::slt, terms[0].first, constant(number.low));
+  // One number and a constant above another number. The constant goes to the side that it makes
+  // smaller; a sum that would wrap around stops at the least number, which is above none.
+  if (terms.size() == 2 && terms[0].second + terms[1].second == 0 &&
+      std::abs(terms[0].second) == 1 && number.low >= kLeast && number.low <= kMost) {
+    bool inOrder = terms[0].second == 1;
+    Value large = terms[inOrder ? 0 : 1].first, small = terms[inOrder ? 1 : 0].first;
+    auto lower = [&](Value value, int64_t by) -> Value {
+      if (by == 0)
+        return value;
+      if (ranges.get(value).smin().getSExtValue() < kLeast + by)
+        value = arith::MaxSIOp::create(builder, where, value, constant(kLeast + by));
+      return arith::AddIOp::create(builder, where, value, constant(-by));
+    };
+    return number.low <= 0 ? compare(arith::CmpIPredicate::sgt, lower(large, -number.low), small)
+                           : compare(arith::CmpIPredicate::sgt, large, lower(small, number.low));
+  }
+  return compare(arith::CmpIPredicate::sgt, createSum(number), constant(builder.getI64Type(), 0));
+}
+
+/// Collects what decides which steps are whole.
+void LoopSplit::findConditions() {
+  auto require = [&](const Affine &positive) {
+    if (llvm::none_of(conditions, [&](const Affine &known) {
+          return known.terms == positive.terms && known.low == positive.low;
+        }))
+      conditions.push_back(positive);
+  };
+  auto requireBelow = [&](const Affine &smaller, const Affine &larger) {
+    Affine difference = larger;
+    difference.add(smaller, -1);
+    require(difference);
+  };
+  Affine first = affine.first();
+  // The distance between two indices is then a number of 32 bits.
+  if (!first.terms.empty() ? !ranges.isNonNegative(loop.getLowerBound()) : first.low < 0)
+    requireBelow(Affine::constant(-1), first);
+  for (auto &[op, comparison] : comparisons) {
+    Affine limit = comparison.margin;
+    int64_t factor = -std::exchange(limit.perIndex, 0);
+    if (factor <= 0)
+      require(comparison.margin.at(first));
+    else if (llvm::none_of(limits, [&](auto &known) {
+               return known.second == factor && known.first.terms == limit.terms &&
+                      known.first.low == limit.low;
+             }))
+      limits.push_back({limit, factor});
+    if (!isKnown(comparison.least, /*isLeast=*/true))
+      requireBelow(Affine::constant(kLeast - 1), comparison.least);
+    if (!isKnown(comparison.greatest, /*isLeast=*/false))
+      requireBelow(comparison.greatest, Affine::constant(kMost + 1));
+  }
+  // Limits that no step reaches.
+  addUpperBounds(loop.getUpperBound());
+  llvm::erase_if(limits,
+                 [&](auto &limit) { return limit.second == 1 && getMostLeft(limit.first) <= 0; });
+}
+
+/// The index before which a comparison is true that is false from some step on, or a number on the
+/// same side of every index.
+Value LoopSplit::createLimit(Affine limit, int64_t factor) {
+  if (factor == 1 && limit.terms.size() == 1 && limit.terms[0].second == 1 && limit.low >= kLeast &&
+      limit.low <= 0) {
+    Value scalar = limit.terms[0].first;
+    if (limit.low == 0)
+      return scalar;
+    // The sum is exact where the scalar is no less than what makes it the least number.
+    if (ranges.get(scalar).smin().getSExtValue() < kLeast - limit.low)
+      scalar = arith::MaxSIOp::create(builder, where, scalar, constant(kLeast - limit.low));
+    return arith::AddIOp::create(builder, where, scalar, constant(limit.low));
+  }
+  // An index is below a quotient if it is at most what is less than the dividend by one, divided
+  // and rounded down.
+  Type i64 = builder.getI64Type();
+  if (factor != 1)
+    limit.add(Affine::constant(1), -1);
+  Value sum = createSum(limit);
+  if (factor != 1) {
+    sum = arith::ShRSIOp::create(builder, where, sum, constant(i64, llvm::Log2_64(factor)));
+    sum = arith::AddIOp::create(builder, where, sum, constant(i64, 1));
+  }
+  sum = arith::MaxSIOp::create(builder, where, sum, constant(i64, kLeast));
+  sum = arith::MinSIOp::create(builder, where, sum, constant(i64, kMost));
+  return arith::TruncIOp::create(builder, where, builder.getI32Type(), sum);
+}
+
+/// What must be true, or the first loop has no steps; null if nothing.
+Value LoopSplit::createConditions() {
+  Value all;
+  for (const Affine &condition : conditions) {
+    Value one = createPositive(condition);
+    all = all ? arith::AndIOp::create(builder, where, all, one).getResult() : one;
+  }
+  return all;
+}
+
+/// The index of the first step in which a comparison may be false.
+Value LoopSplit::createBound() {
+  Location name =
+      named(loop.getContext(), nameOf(loop.getInductionVar().getLoc(), "index") + "_whole");
+  Value lower = loop.getLowerBound(), limit = loop.getUpperBound();
+  for (auto &[sum, factor] : limits)
+    limit = arith::MinSIOp::create(builder, where, limit, createLimit(sum, factor));
+  // The index behind the last of these steps must be a number of 32 bits.
+  int64_t most = kMost - step + 1;
+  if (ranges.get(limit).smax().sgt(most))
+    limit = arith::MinSIOp::create(builder, where, limit, constant(most));
+  if (Value all = createConditions())
+    limit = arith::SelectOp::create(builder, where, all, limit, lower);
+  limit = arith::MaxSIOp::create(builder, step == 1 ? name : where, limit, lower);
+  if (step == 1)
+    return limit;
+  // The distance from the lower bound, rounded up to whole steps; or the index itself where both
+  // are multiples of the step.
+  APInt start;
+  bool fromZero = matchPattern(lower, m_ConstantInt(&start)) &&
+                  (start.isZero() || (llvm::isPowerOf2_64(step) && start.srem(step) == 0));
+  Value distance =
+      fromZero ? limit : arith::SubIOp::create(builder, where, limit, lower).getResult();
+  distance = arith::AddIOp::create(builder, where, distance, constant(step - 1));
+  Location last = fromZero ? name : where;
+  if (llvm::isPowerOf2_64(step)) {
+    distance = arith::AndIOp::create(builder, last, distance, constant(-step));
+  } else {
+    distance = arith::DivUIOp::create(builder, where, distance, constant(step));
+    distance = arith::MulIOp::create(builder, last, distance, constant(step));
+  }
+  // Accesses behind this step are as wide as those before it.
+  distance.getDefiningOp()->setAttr(kDivisibility, builder.getI32IntegerAttr(step));
+  return fromZero ? distance : arith::AddIOp::create(builder, name, distance, lower).getResult();
+}
+
+/// The upper bound if all steps are whole, otherwise the lower bound.
+Value LoopSplit::createVersionBound() {
+  Value all, upper = loop.getUpperBound();
+  // What is no limit, but a condition, is asked in both.
+  if (limits.empty())
+    all = createConditions();
+  else
+    all = arith::CmpIOp::create(builder, where, arith::CmpIPredicate::sge, createBound(), upper);
+  all.setLoc(named(loop.getContext(), "all_whole"));
+  return arith::SelectOp::create(builder, where, all, upper, loop.getLowerBound());
+}
+
+/// The numbers of which `value` is the least. Where one of them wraps around, the value is
+/// negative.
+void LoopSplit::addUpperBounds(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::MinSIOp>(op)) {
+    addUpperBounds(op->getOperand(0));
+    return addUpperBounds(op->getOperand(1));
+  }
+  APInt more;
+  if (isa_and_nonnull<arith::AddIOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&more)) &&
+      more.isNonNegative()) {
+    Affine sum = Affine::of(op->getOperand(0));
+    sum.add(Affine::constant(more.getSExtValue()), 1);
+    upperBounds.push_back(sum);
+  }
+  upperBounds.push_back(matchPattern(value, m_ConstantInt(&more))
+                            ? Affine::constant(more.getSExtValue())
+                            : Affine::of(value));
+}
+
+/// How far the upper bound is at most from where the first loop ends, if this is what ends it.
+int64_t LoopSplit::getMostLeft(const Affine &limit) {
+  int64_t most = INT64_MAX;
+  for (const Affine &upper : upperBounds) {
+    Affine distance = upper;
+    distance.add(limit, -1);
+    if (!distance.terms.empty())
+      continue;
+    // The first loop ends at a multiple of the step behind the limit, if it begins at one.
+    int64_t low = limit.low;
+    if (getDivisor(loop.getLowerBound()) % step == 0 && llvm::all_of(limit.terms, [&](auto &term) {
+          return term.second * getDivisor(term.first) % step == 0;
+        }))
+      low = llvm::alignTo(low + (int64_t(1) << 40) * step, step) - (int64_t(1) << 40) * step;
+    most = std::min(most, upper.low - low);
+  }
+  return most;
+}
+
+/// Whether the numbers of a limit are known as multiples of 16, as launches know them.
+bool LoopSplit::isLikelyWhole(const Affine &limit) {
+  return llvm::all_of(limit.terms, [](auto &term) { return getDivisor(term.first) >= 16; });
+}
+
+/// Makes the loop go on behind the first one.
+void LoopSplit::continueLoop(Value bound, ValueRange carried) {
+  bool isCut = conditions.empty() && llvm::all_of(limits, [&](auto &limit) {
+                 return limit.second == 1 && getMostLeft(limit.first) <= step;
+               });
+  loop.getLowerBoundMutable().assign(bound);
+  loop.getInitArgsMutable().assign(carried);
+  if (isVersioned) {
+    loop->setAttr(msl::kVersionAttr, builder.getUnitAttr());
+    return;
+  }
+  if (!isCut)
+    return;
+  loop->setAttr(msl::kAtMostOnceAttr, builder.getUnitAttr());
+  loop.getInductionVar().replaceAllUsesWith(bound);
+  // The one step is there because these masks are false for some element, or where there are
+  // several limits, because one of them is: no second body for whole blocks is worth its length.
+  loop.getBody()->walk([&](Operation *op) {
+    Value mask;
+    if (auto load = dyn_cast<tt::LoadOp>(op))
+      mask = load.getMask();
+    else if (auto store = dyn_cast<tt::StoreOp>(op))
+      mask = store.getMask();
+    if (mask && isOf(mask))
+      op->setAttr(TTMDialect::getCutAttrName(), builder.getUnitAttr());
+  });
+}
+
+/// Whether one of the comparisons is part of a mask.
+bool LoopSplit::isOf(Value mask) {
+  Operation *op = mask.getDefiningOp();
+  if (!op)
+    return false;
+  if (comparisons.contains(op))
+    return true;
+  if (onlyMoves(op))
+    return isOf(op->getOperand(0));
+  return isa<arith::AndIOp>(op) && (isOf(op->getOperand(0)) || isOf(op->getOperand(1)));
+}
+
+/// The rest of a mask whose comparisons in `isTrue` are true; null if that is all of it.
+Value getRest(OpBuilder &builder, Value mask, const DenseSet<Operation *> &isTrue) {
+  Operation *op = mask.getDefiningOp();
+  if (!op)
+    return mask;
+  if (isTrue.contains(op))
+    return {};
+  bool moves = onlyMoves(op);
+  if (!moves && !isa<arith::AndIOp>(op))
+    return mask;
+  Value lhs = getRest(builder, op->getOperand(0), isTrue);
+  if (moves) {
+    if (!lhs || lhs == op->getOperand(0))
+      return lhs ? mask : Value();
+    IRMapping mapping;
+    mapping.map(op->getOperand(0), lhs);
+    return builder.clone(*op, mapping)->getResult(0);
+  }
+  Value rhs = getRest(builder, op->getOperand(1), isTrue);
+  if (lhs == op->getOperand(0) && rhs == op->getOperand(1))
+    return mask;
+  if (!lhs || !rhs)
+    return lhs ? lhs : rhs;
+  return arith::AndIOp::create(builder, op->getLoc(), lhs, rhs);
+}
+
+/// Leaves out what is true of masks and choices.
+void dropMasks(Operation *root, const DenseSet<Operation *> &isTrue) {
+  root->walk([&](Operation *op) {
+    OpBuilder builder(op);
+    if (auto load = dyn_cast<tt::LoadOp>(op); load && load.getMask()) {
+      if (Value rest = getRest(builder, load.getMask(), isTrue)) {
+        load.getMaskMutable().assign(rest);
+      } else {
+        load.getMaskMutable().clear();
+        load.getOtherMutable().clear();
+      }
+    } else if (auto store = dyn_cast<tt::StoreOp>(op); store && store.getMask()) {
+      if (Value rest = getRest(builder, store.getMask(), isTrue))
+        store.getMaskMutable().assign(rest);
+      else
+        store.getMaskMutable().clear();
+    } else if (auto select = dyn_cast<arith::SelectOp>(op);
+               select && isa<RankedTensorType>(select.getCondition().getType())) {
+      if (Value rest = getRest(builder, select.getCondition(), isTrue))
+        select.getConditionMutable().assign(rest);
+      else
+        select.replaceAllUsesWith(select.getTrueValue());
+    }
+  });
+}
+
+void LoopSplit::rewrite() {
+  DenseSet<Operation *> isTrue;
+  IRRewriter rewriter(loop.getContext());
+  if (limits.empty() && conditions.empty()) {
+    for (auto &[op, comparison] : comparisons)
+      isTrue.insert(op);
+    dropMasks(loop, isTrue);
+    (void)runRegionDCE(rewriter, loop->getRegions());
+    return;
+  }
+  Value bound = isVersioned ? createVersionBound() : createBound();
+  IRMapping mapping;
+  auto whole = cast<scf::ForOp>(builder.clone(*loop, mapping));
+  whole.getUpperBoundMutable().assign(bound);
+  whole->setAttr(isVersioned ? msl::kVersionAttr : msl::kWholeStepsAttr, builder.getUnitAttr());
+  for (auto &[op, comparison] : comparisons) {
+    Operation *copy = mapping.lookupOrNull(op);
+    isTrue.insert(copy ? copy : op);
+  }
+  dropMasks(whole, isTrue);
+  (void)runRegionDCE(rewriter, whole->getRegions());
+  continueLoop(bound, whole.getResults());
+}
+
+struct TTMSplitLoopsPass : impl::TTMSplitLoopsBase<TTMSplitLoopsPass> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    for (scf::ForOp loop : loops) {
+      APInt step;
+      if (loop.getUnsignedCmp() || !loop.getInductionVar().getType().isInteger(32) ||
+          !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive() ||
+          step.sgt(1 << 20))
+        continue;
+      LoopSplit split(loop, step.getSExtValue());
+      if (split.analyse())
+        split.rewrite();
+    }
+  }
+};
+
+} // namespace
+} // namespace triton_metal

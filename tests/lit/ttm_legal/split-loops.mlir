@@ -1,0 +1,335 @@
+// RUN: triton-metal-opt %s --ttm-split-loops --canonicalize --cse | FileCheck %s
+
+#l = #ttm.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+#one = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+#mma = #ttm.linear<{register = [[0, 1]], lane = [[0, 2], [1, 0], [2, 0], [0, 4], [4, 0]], simdgroup = []}>
+#row = #ttm.linear<{register = [[0, 1]], lane = [[0, 2], [0, 0], [0, 0], [0, 4], [0, 0]], simdgroup = []}>
+#column = #ttm.linear<{register = [[1]], lane = [[2], [0], [0], [4], [0]], simdgroup = []}>
+#wide = #ttm.linear<{register = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], simdgroup = []}>
+#wrow = #ttm.linear<{register = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 0], [0, 0], [0, 0]], simdgroup = []}>
+#wcolumn = #ttm.linear<{register = [[1], [2], [4]], lane = [[8], [16], [0], [0], [0]], simdgroup = []}>
+
+module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
+  // Steps below n - 63 are whole; one more is cut.
+  // CHECK-LABEL: @row
+  // CHECK: %[[N:.*]] = arith.maxsi %arg1, %c-2147483585_i32
+  // CHECK: %[[LIMIT:.*]] = arith.addi %[[N]], %c-63_i32
+  // CHECK: %[[LEAST:.*]] = arith.minsi %arg1, %[[LIMIT]]
+  // CHECK: %[[FROM:.*]] = arith.maxsi %[[LEAST]], %c0_i32
+  // CHECK: %[[UP:.*]] = arith.addi %[[FROM]], %c63_i32
+  // CHECK: %[[WHOLE:.*]] = arith.andi %[[UP]], %c-64_i32 {tt.divisibility = 64 : i32}
+  // CHECK: scf.for %{{.*}} = %c0_i32 to %[[WHOLE]] step %c64_i32
+  // CHECK-NOT: arith.cmpi
+  // CHECK: tt.load %{{[^,]*}} : tensor<64x!tt.ptr<f32>
+  // CHECK: tt.store %{{[^,]*}}, %{{[^,]*}} : tensor<64x!tt.ptr<f32>
+  // CHECK: } {msl.whole_steps}
+  // CHECK: scf.for %{{.*}} = %[[WHOLE]] to %arg1 step %c64_i32
+  // CHECK: arith.cmpi slt
+  // CHECK: tt.load %{{[^,]*}}, %{{.*}} {ttm.cut}
+  // CHECK: tt.store %{{[^,]*}}, %{{[^,]*}}, %{{.*}} {ttm.cut}
+  // CHECK: } {msl.at_most_once}
+  tt.func public @row(%x: !tt.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    scf.for %i = %c0 to %n step %c64 : i32 {
+      %s = tt.splat %i : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %s, %r : tensor<64xi32, #l>
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      %v = tt.load %q, %m, %zero : tensor<64x!tt.ptr<f32>, #l>
+      tt.store %q, %v, %m : tensor<64x!tt.ptr<f32>, #l>
+    }
+    tt.return
+  }
+
+  // A bound that falls from step to step, beside a mask that nothing is known of: it stays.
+  // CHECK-LABEL: @falling
+  // CHECK: scf.for
+  // CHECK-NOT: arith.cmpi
+  // CHECK: tt.load %{{[^,]*}}, %arg2, %{{.*}} : tensor<64x!tt.ptr<f32>
+  // CHECK: {msl.whole_steps}
+  // CHECK: scf.for
+  // CHECK: arith.subi %arg1
+  // CHECK: arith.cmpi slt
+  // CHECK: %[[BOTH:.*]] = arith.andi
+  // CHECK: tt.load %{{[^,]*}}, %[[BOTH]], %{{.*}} {ttm.cut}
+  tt.func public @falling(%x: !tt.ptr<f32>, %n: i32, %other: tensor<64xi1, #l>) {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    %q = tt.addptr %p, %r : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+    %sum = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64xf32, #l>) : i32 {
+      %left = arith.subi %n, %i : i32
+      %b = tt.splat %left : i32 -> tensor<64xi32, #l>
+      %m = arith.cmpi slt, %r, %b : tensor<64xi32, #l>
+      %both = arith.andi %m, %other : tensor<64xi1, #l>
+      %v = tt.load %q, %both, %zero : tensor<64x!tt.ptr<f32>, #l>
+      %next = arith.addf %acc, %v : tensor<64xf32, #l>
+      scf.yield %next : tensor<64xf32, #l>
+    }
+    tt.store %q, %sum : tensor<64x!tt.ptr<f32>, #l>
+    tt.return
+  }
+
+  // Choices too. What differs between programs is asked once; then more than one step may be cut.
+  // CHECK-LABEL: @programs
+  // CHECK: %[[INSIDE:.*]] = arith.cmpi sgt, %arg2, %{{.*}} : i32
+  // CHECK: %[[BOUND:.*]] = arith.select %[[INSIDE]], %{{.*}}, %c0_i32
+  // CHECK: %[[FROM:.*]] = arith.maxsi %[[BOUND]], %c0_i32
+  // CHECK: scf.for
+  // CHECK-NOT: arith.select
+  // CHECK: {msl.whole_steps}
+  // CHECK: scf.for
+  // CHECK: arith.select
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} : tensor<64x!tt.ptr<f32>
+  // CHECK-NOT: msl.at_most_once
+  // CHECK: tt.return
+  tt.func public @programs(%x: !tt.ptr<f32>, %n: i32, %rows: i32) {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %pid = tt.get_program_id x : i32
+    %row = tt.splat %pid : i32 -> tensor<64xi32, #l>
+    %brow = tt.splat %rows : i32 -> tensor<64xi32, #l>
+    %mrow = arith.cmpi slt, %row, %brow : tensor<64xi32, #l>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    %sum = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64xf32, #l>) : i32 {
+      %s = tt.splat %i : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %s, %r : tensor<64xi32, #l>
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      %chosen = arith.select %m, %acc, %zero : tensor<64xi1, #l>, tensor<64xf32, #l>
+      %v = tt.load %q, %mrow, %zero : tensor<64x!tt.ptr<f32>, #l>
+      %next = arith.addf %chosen, %v : tensor<64xf32, #l>
+      scf.yield %next : tensor<64xf32, #l>
+    }
+    %q = tt.addptr %p, %r : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+    tt.store %q, %sum : tensor<64x!tt.ptr<f32>, #l>
+    tt.return
+  }
+
+  // What grows by a constant in each step, two elements for each index.
+  // CHECK-LABEL: @carried
+  // CHECK: arith.shrsi
+  // CHECK: scf.for
+  // CHECK: tt.load %{{[^,]*}} : tensor<64x!tt.ptr<f32>
+  // CHECK: {msl.whole_steps}
+  tt.func public @carried(%x: !tt.ptr<f32>, %n: i32, %steps: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %c64s = arith.constant dense<64> : tensor<64xi32, #l>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    %r0, %sum = scf.for %i = %c0 to %steps step %c1 iter_args(%o = %r, %acc = %zero) -> (tensor<64xi32, #l>, tensor<64xf32, #l>) : i32 {
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      %v = tt.load %q, %m, %zero : tensor<64x!tt.ptr<f32>, #l>
+      %next = arith.addf %acc, %v : tensor<64xf32, #l>
+      %o1 = arith.addi %o, %c64s : tensor<64xi32, #l>
+      scf.yield %o1, %next : tensor<64xi32, #l>, tensor<64xf32, #l>
+    }
+    %q = tt.addptr %p, %r : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+    tt.store %q, %sum : tensor<64x!tt.ptr<f32>, #l>
+    tt.return
+  }
+
+  // A start of which nothing is known must not be below 0.
+  // CHECK-LABEL: @from
+  // CHECK: %[[UP:.*]] = arith.cmpi sgt, %arg2, %c-1_i32
+  // CHECK: arith.select %[[UP]], %{{.*}}, %arg2
+  // CHECK: {msl.whole_steps}
+  tt.func public @from(%x: !tt.ptr<f32>, %n: i32, %from: i32) {
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    scf.for %i = %from to %n step %c64 : i32 {
+      %s = tt.splat %i : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %s, %r : tensor<64xi32, #l>
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      tt.store %q, %zero, %m : tensor<64x!tt.ptr<f32>, #l>
+    }
+    tt.return
+  }
+
+  // One test an element is no more than one for the block; steps that are no constants, indices
+  // without a sign, comparisons of products of two numbers and those that only become true stay.
+  // CHECK-LABEL: @stays
+  // CHECK-NOT: msl.whole_steps
+  // CHECK: tt.return
+  tt.func public @stays(%x: !tt.ptr<f32>, %n: i32, %step: i32) {
+    %c0 = arith.constant 0 : i32
+    %c32 = arith.constant 32 : i32
+    %c64 = arith.constant 64 : i32
+    %zero1 = arith.constant dense<0.0> : tensor<32xf32, #one>
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %r1 = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #one>
+    %b1 = tt.splat %n : i32 -> tensor<32xi32, #one>
+    %p1 = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>, #one>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    scf.for %i = %c0 to %n step %c32 : i32 {
+      %s = tt.splat %i : i32 -> tensor<32xi32, #one>
+      %o = arith.addi %s, %r1 : tensor<32xi32, #one>
+      %m = arith.cmpi slt, %o, %b1 : tensor<32xi32, #one>
+      %q = tt.addptr %p1, %o : tensor<32x!tt.ptr<f32>, #one>, tensor<32xi32, #one>
+      tt.store %q, %zero1, %m : tensor<32x!tt.ptr<f32>, #one>
+    }
+    scf.for %i = %c0 to %n step %step : i32 {
+      %s = tt.splat %i : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %s, %r : tensor<64xi32, #l>
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      tt.store %q, %zero, %m : tensor<64x!tt.ptr<f32>, #l>
+    }
+    scf.for unsigned %i = %c0 to %n step %c64 : i32 {
+      %s = tt.splat %i : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %s, %r : tensor<64xi32, #l>
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      tt.store %q, %zero, %m : tensor<64x!tt.ptr<f32>, #l>
+    }
+    scf.for %i = %c0 to %n step %c64 : i32 {
+      %j = arith.muli %i, %step : i32
+      %s = tt.splat %j : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %s, %r : tensor<64xi32, #l>
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %u = arith.cmpi ult, %o, %b : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      tt.store %q, %zero, %m : tensor<64x!tt.ptr<f32>, #l>
+      tt.store %q, %zero, %u : tensor<64x!tt.ptr<f32>, #l>
+    }
+    tt.return
+  }
+
+  // What only goes to threadgroup memory for a product: where the bound is not known as a multiple of 16, the last step is cut.
+  // CHECK-LABEL: @product
+  // CHECK: msl.whole_steps
+  // CHECK: msl.at_most_once
+  tt.func public @product(%x: !tt.ptr<f16>, %n: i32, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<8x8xf16, #mma>
+    %sum0 = arith.constant dense<0.0> : tensor<8x8xf32, #mma>
+    %r = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #column>
+    %e = tt.expand_dims %r {axis = 0 : i32} : tensor<8xi32, #column> -> tensor<1x8xi32, #row>
+    %k = tt.broadcast %e : tensor<1x8xi32, #row> -> tensor<8x8xi32, #mma>
+    %p = tt.splat %x : !tt.ptr<f16> -> tensor<8x8x!tt.ptr<f16>, #mma>
+    %q = tt.addptr %p, %k : tensor<8x8x!tt.ptr<f16>, #mma>, tensor<8x8xi32, #mma>
+    %sum = scf.for %i = %c0 to %n step %c8 iter_args(%acc = %sum0) -> (tensor<8x8xf32, #mma>) : i32 {
+      %left = arith.subi %n, %i : i32
+      %b = tt.splat %left : i32 -> tensor<8x8xi32, #mma>
+      %m = arith.cmpi slt, %k, %b : tensor<8x8xi32, #mma>
+      %v = tt.load %q, %m, %zero : tensor<8x8x!tt.ptr<f16>, #mma>
+      %t = ttm.alloc_tile : !ttm.tile<8x8xf16>
+      ttm.store_tile %v, %t : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
+      %d = ttm.mma <8x8x8> %t, %t, %acc : !ttm.tile<8x8xf16>, !ttm.tile<8x8xf16>, tensor<8x8xf32, #mma>
+      scf.yield %d : tensor<8x8xf32, #mma>
+    }
+    tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
+  // Where it is, one of two loops takes all steps: sums that live through one after the other take registers.
+  // CHECK-LABEL: @versions
+  // CHECK: %[[WHOLE:.*]] = arith.andi %{{.*}}, %c-32_i32
+  // CHECK: %[[ALL:.*]] = arith.cmpi sge, %[[WHOLE]], %arg1
+  // CHECK: %[[BOUND:.*]] = arith.select %[[ALL]], %arg1, %c0_i32
+  // CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %c0_i32 to %[[BOUND]] step %c32_i32
+  // CHECK: tt.load %{{[^,]*}} : tensor<8x32x!tt.ptr<f16>
+  // CHECK: {msl.version}
+  // CHECK: scf.for %{{.*}} = %[[BOUND]] to %arg1 step %c32_i32 iter_args(%{{.*}} = %[[SUM]])
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} : tensor<8x32x!tt.ptr<f16>
+  // CHECK: {msl.version}
+  tt.func public @versions(%x: !tt.ptr<f16>, %n: i32 {tt.divisibility = 16 : i32}, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c32 = arith.constant 32 : i32
+    %zero = arith.constant dense<0.0> : tensor<8x32xf16, #wide>
+    %sum0 = arith.constant dense<0.0> : tensor<8x8xf32, #mma>
+    %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #wcolumn>
+    %e = tt.expand_dims %r {axis = 0 : i32} : tensor<32xi32, #wcolumn> -> tensor<1x32xi32, #wrow>
+    %k = tt.broadcast %e : tensor<1x32xi32, #wrow> -> tensor<8x32xi32, #wide>
+    %p = tt.splat %x : !tt.ptr<f16> -> tensor<8x32x!tt.ptr<f16>, #wide>
+    %q = tt.addptr %p, %k : tensor<8x32x!tt.ptr<f16>, #wide>, tensor<8x32xi32, #wide>
+    %sum = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %sum0) -> (tensor<8x8xf32, #mma>) : i32 {
+      %left = arith.subi %n, %i : i32
+      %b = tt.splat %left : i32 -> tensor<8x32xi32, #wide>
+      %m = arith.cmpi slt, %k, %b : tensor<8x32xi32, #wide>
+      %v = tt.load %q, %m, %zero : tensor<8x32x!tt.ptr<f16>, #wide>
+      %t = ttm.alloc_tile : !ttm.tile<8x32xf16>
+      ttm.store_tile %v, %t : tensor<8x32xf16, #wide>, !ttm.tile<8x32xf16>
+      %d = ttm.mma <8x8x8> %t, %t, %acc {b_transposed} : !ttm.tile<8x32xf16>, !ttm.tile<8x32xf16>, tensor<8x8xf32, #mma>
+      scf.yield %d : tensor<8x8xf32, #mma>
+    }
+    tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
+  // A bound that is a multiple of the step cuts none: no mask is left, in one loop.
+  // CHECK-LABEL: @multiple
+  // CHECK: scf.for
+  // CHECK-NOT: arith.cmpi
+  // CHECK: tt.load %{{[^,]*}} : tensor<64x!tt.ptr<f32>
+  // CHECK-NOT: scf.for
+  // CHECK: tt.return
+  tt.func public @multiple(%x: !tt.ptr<f32>, %blocks: i32) {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %n = arith.muli %blocks, %c64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    scf.for %i = %c0 to %n step %c64 : i32 {
+      %s = tt.splat %i : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %s, %r : tensor<64xi32, #l>
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      %v = tt.load %q, %m, %zero : tensor<64x!tt.ptr<f32>, #l>
+      tt.store %q, %v, %m : tensor<64x!tt.ptr<f32>, #l>
+    }
+    tt.return
+  }
+
+  // A choice in each step is worth it.
+  // CHECK-LABEL: @chosen_product
+  // CHECK: msl.whole_steps
+  // CHECK: tt.return
+  tt.func public @chosen_product(%x: !tt.ptr<f16>, %n: i32, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<8x8xf16, #mma>
+    %sum0 = arith.constant dense<0.0> : tensor<8x8xf32, #mma>
+    %r = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #column>
+    %e = tt.expand_dims %r {axis = 0 : i32} : tensor<8xi32, #column> -> tensor<1x8xi32, #row>
+    %k = tt.broadcast %e : tensor<1x8xi32, #row> -> tensor<8x8xi32, #mma>
+    %p = tt.splat %x : !tt.ptr<f16> -> tensor<8x8x!tt.ptr<f16>, #mma>
+    %q = tt.addptr %p, %k : tensor<8x8x!tt.ptr<f16>, #mma>, tensor<8x8xi32, #mma>
+    %v = tt.load %q : tensor<8x8x!tt.ptr<f16>, #mma>
+    %sum = scf.for %i = %c0 to %n step %c8 iter_args(%acc = %sum0) -> (tensor<8x8xf32, #mma>) : i32 {
+      %left = arith.subi %n, %i : i32
+      %b = tt.splat %left : i32 -> tensor<8x8xi32, #mma>
+      %m = arith.cmpi slt, %k, %b : tensor<8x8xi32, #mma>
+      %w = arith.select %m, %v, %zero : tensor<8x8xi1, #mma>, tensor<8x8xf16, #mma>
+      %t = ttm.alloc_tile : !ttm.tile<8x8xf16>
+      ttm.store_tile %w, %t : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
+      %d = ttm.mma <8x8x8> %t, %t, %acc : !ttm.tile<8x8xf16>, !ttm.tile<8x8xf16>, tensor<8x8xf32, #mma>
+      scf.yield %d : tensor<8x8xf32, #mma>
+    }
+    tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+}
