@@ -30,6 +30,16 @@ static bool isNoLarger(const GridSum &sum, const GridSum &other) {
                       [](auto factors) { return std::get<0>(factors) <= std::get<1>(factors); });
 }
 
+/// Whether a launch of two programs can meet a limit: a width is not worth one that none can. Loops
+/// whose upper bound is not known have such limits.
+static bool canBeMet(ArrayRef<GridSum> needs) {
+  return llvm::all_of(needs, [](const GridSum &sum) {
+    return llvm::all_of(sum.perProgram, [&](int64_t factor) {
+      return factor == 0 || sum.most + factor < int64_t(1) << 31;
+    });
+  });
+}
+
 static void setGridLimits(ModuleOp module, const std::set<GridSum> &limits) {
   if (limits.empty())
     return;
@@ -63,6 +73,8 @@ DenseMap<Operation *, AccessWidth> findAccessWidths(ModuleOp module) {
     AxisInfo info = analysis->get(pointers), maskInfo;
     if (mask)
       maskInfo = analysis->get(mask);
+    if (!canBeMet(info.needs) || !canBeMet(maskInfo.needs))
+      return;
     for (unsigned d = 0; d < layout->getRank(); ++d) {
       int64_t registers = registersAlong(*layout, d);
       int64_t along = std::min(registers, analysis->getAccessWidth(pointers, d));

@@ -215,12 +215,12 @@ Value LoopSplit::createSum(const Affine &number) {
   Type i64 = builder.getI64Type();
   Value sum;
   auto add = [&](Value value) {
-    sum = sum ? arith::AddIOp::create(builder, where, sum, value).getResult() : value;
+    sum = sum ? builder.createOrFold<arith::AddIOp>(where, sum, value) : value;
   };
   for (auto [scalar, factor] : number.terms) {
-    Value wide = arith::ExtSIOp::create(builder, where, i64, scalar);
+    Value wide = builder.createOrFold<arith::ExtSIOp>(where, i64, scalar);
     if (factor != 1)
-      wide = arith::MulIOp::create(builder, where, wide, constant(i64, factor));
+      wide = builder.createOrFold<arith::MulIOp>(where, wide, constant(i64, factor));
     add(wide);
   }
   if (number.low || !sum)
@@ -231,7 +231,7 @@ Value LoopSplit::createSum(const Affine &number) {
 /// Whether the exact sum with `low` is positive.
 Value LoopSplit::createPositive(const Affine &number) {
   auto compare = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) -> Value {
-    return arith::CmpIOp::create(builder, where, predicate, lhs, rhs);
+    return builder.createOrFold<arith::CmpIOp>(where, predicate, lhs, rhs);
   };
   ArrayRef terms = number.terms;
   if (terms.empty())
@@ -250,8 +250,8 @@ Value LoopSplit::createPositive(const Affine &number) {
       if (by == 0)
         return value;
       if (ranges.get(value).smin().getSExtValue() < kLeast + by)
-        value = arith::MaxSIOp::create(builder, where, value, constant(kLeast + by));
-      return arith::AddIOp::create(builder, where, value, constant(-by));
+        value = builder.createOrFold<arith::MaxSIOp>(where, value, constant(kLeast + by));
+      return builder.createOrFold<arith::AddIOp>(where, value, constant(-by));
     };
     return number.low <= 0 ? compare(arith::CmpIPredicate::sgt, lower(large, -number.low), small)
                            : compare(arith::CmpIPredicate::sgt, large, lower(small, number.low));
@@ -307,8 +307,8 @@ Value LoopSplit::createLimit(Affine limit, int64_t factor) {
       return scalar;
     // The sum is exact where the scalar is no less than what makes it the least number.
     if (ranges.get(scalar).smin().getSExtValue() < kLeast - limit.low)
-      scalar = arith::MaxSIOp::create(builder, where, scalar, constant(kLeast - limit.low));
-    return arith::AddIOp::create(builder, where, scalar, constant(limit.low));
+      scalar = builder.createOrFold<arith::MaxSIOp>(where, scalar, constant(kLeast - limit.low));
+    return builder.createOrFold<arith::AddIOp>(where, scalar, constant(limit.low));
   }
   // An index is below a quotient if it is at most what is less than the dividend by one, divided
   // and rounded down.
@@ -317,12 +317,12 @@ Value LoopSplit::createLimit(Affine limit, int64_t factor) {
     limit.add(Affine::constant(1), -1);
   Value sum = createSum(limit);
   if (factor != 1) {
-    sum = arith::ShRSIOp::create(builder, where, sum, constant(i64, llvm::Log2_64(factor)));
-    sum = arith::AddIOp::create(builder, where, sum, constant(i64, 1));
+    sum = builder.createOrFold<arith::ShRSIOp>(where, sum, constant(i64, llvm::Log2_64(factor)));
+    sum = builder.createOrFold<arith::AddIOp>(where, sum, constant(i64, 1));
   }
-  sum = arith::MaxSIOp::create(builder, where, sum, constant(i64, kLeast));
-  sum = arith::MinSIOp::create(builder, where, sum, constant(i64, kMost));
-  return arith::TruncIOp::create(builder, where, builder.getI32Type(), sum);
+  sum = builder.createOrFold<arith::MaxSIOp>(where, sum, constant(i64, kLeast));
+  sum = builder.createOrFold<arith::MinSIOp>(where, sum, constant(i64, kMost));
+  return builder.createOrFold<arith::TruncIOp>(where, builder.getI32Type(), sum);
 }
 
 /// What must be true, or the first loop has no steps; null if nothing.
@@ -330,7 +330,7 @@ Value LoopSplit::createConditions() {
   Value all;
   for (const Affine &condition : conditions) {
     Value one = createPositive(condition);
-    all = all ? arith::AndIOp::create(builder, where, all, one).getResult() : one;
+    all = all ? builder.createOrFold<arith::AndIOp>(where, all, one) : one;
   }
   return all;
 }
@@ -341,14 +341,14 @@ Value LoopSplit::createBound() {
       named(loop.getContext(), nameOf(loop.getInductionVar().getLoc(), "index") + "_whole");
   Value lower = loop.getLowerBound(), limit = loop.getUpperBound();
   for (auto &[sum, factor] : limits)
-    limit = arith::MinSIOp::create(builder, where, limit, createLimit(sum, factor));
+    limit = builder.createOrFold<arith::MinSIOp>(where, limit, createLimit(sum, factor));
   // The index behind the last of these steps must be a number of 32 bits.
   int64_t most = kMost - step + 1;
   if (ranges.get(limit).smax().sgt(most))
-    limit = arith::MinSIOp::create(builder, where, limit, constant(most));
+    limit = builder.createOrFold<arith::MinSIOp>(where, limit, constant(most));
   if (Value all = createConditions())
-    limit = arith::SelectOp::create(builder, where, all, limit, lower);
-  limit = arith::MaxSIOp::create(builder, step == 1 ? name : where, limit, lower);
+    limit = builder.createOrFold<arith::SelectOp>(where, all, limit, lower);
+  limit = builder.createOrFold<arith::MaxSIOp>(step == 1 ? name : where, limit, lower);
   if (step == 1)
     return limit;
   // The distance from the lower bound, rounded up to whole steps; or the index itself where both
@@ -356,31 +356,34 @@ Value LoopSplit::createBound() {
   APInt start;
   bool fromZero = matchPattern(lower, m_ConstantInt(&start)) &&
                   (start.isZero() || (llvm::isPowerOf2_64(step) && start.srem(step) == 0));
-  Value distance =
-      fromZero ? limit : arith::SubIOp::create(builder, where, limit, lower).getResult();
-  distance = arith::AddIOp::create(builder, where, distance, constant(step - 1));
+  Value distance = fromZero ? limit : builder.createOrFold<arith::SubIOp>(where, limit, lower);
+  distance = builder.createOrFold<arith::AddIOp>(where, distance, constant(step - 1));
   Location last = fromZero ? name : where;
   if (llvm::isPowerOf2_64(step)) {
-    distance = arith::AndIOp::create(builder, last, distance, constant(-step));
+    distance = builder.createOrFold<arith::AndIOp>(last, distance, constant(-step));
   } else {
-    distance = arith::DivUIOp::create(builder, where, distance, constant(step));
-    distance = arith::MulIOp::create(builder, last, distance, constant(step));
+    distance = builder.createOrFold<arith::DivUIOp>(where, distance, constant(step));
+    distance = builder.createOrFold<arith::MulIOp>(last, distance, constant(step));
   }
   // Accesses behind this step are as wide as those before it.
-  distance.getDefiningOp()->setAttr(kDivisibility, builder.getI32IntegerAttr(step));
-  return fromZero ? distance : arith::AddIOp::create(builder, name, distance, lower).getResult();
+  if (Operation *op = distance.getDefiningOp(); isa_and_present<arith::AndIOp, arith::MulIOp>(op))
+    op->setAttr(kDivisibility, builder.getI32IntegerAttr(step));
+  return fromZero ? distance : builder.createOrFold<arith::AddIOp>(name, distance, lower);
 }
 
 /// The upper bound if all steps are whole, otherwise the lower bound.
 Value LoopSplit::createVersionBound() {
   Value all, upper = loop.getUpperBound();
-  // What is no limit, but a condition, is asked in both.
+  if (limits.empty() && conditions.empty())
+    return upper;
   if (limits.empty())
     all = createConditions();
   else
-    all = arith::CmpIOp::create(builder, where, arith::CmpIPredicate::sge, createBound(), upper);
-  all.setLoc(named(loop.getContext(), "all_whole"));
-  return arith::SelectOp::create(builder, where, all, upper, loop.getLowerBound());
+    all =
+        builder.createOrFold<arith::CmpIOp>(where, arith::CmpIPredicate::sge, createBound(), upper);
+  if (Operation *op = all.getDefiningOp(); isa_and_present<arith::AndIOp, arith::CmpIOp>(op))
+    op->setLoc(named(loop.getContext(), "all_whole"));
+  return builder.createOrFold<arith::SelectOp>(where, all, upper, loop.getLowerBound());
 }
 
 /// The numbers of which `value` is the least. Where one of them wraps around, the value is
@@ -490,7 +493,7 @@ Value getRest(OpBuilder &builder, Value mask, const DenseSet<Operation *> &isTru
     return mask;
   if (!lhs || !rhs)
     return lhs ? lhs : rhs;
-  return arith::AndIOp::create(builder, op->getLoc(), lhs, rhs);
+  return builder.createOrFold<arith::AndIOp>(op->getLoc(), lhs, rhs);
 }
 
 /// Leaves out what is true of masks and choices.
@@ -522,6 +525,14 @@ void dropMasks(Operation *root, const DenseSet<Operation *> &isTrue) {
 void LoopSplit::rewrite() {
   DenseSet<Operation *> isTrue;
   IRRewriter rewriter(loop.getContext());
+  Value bound = isVersioned ? createVersionBound() : createBound();
+  APInt lower, end, upper;
+  if (matchPattern(bound, m_ConstantInt(&end))) {
+    if (matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) && end.sle(lower))
+      return;
+    if (matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) && end.sge(upper))
+      limits.clear();
+  }
   if (limits.empty() && conditions.empty()) {
     for (auto &[op, comparison] : comparisons)
       isTrue.insert(op);
@@ -529,7 +540,6 @@ void LoopSplit::rewrite() {
     (void)runRegionDCE(rewriter, loop->getRegions());
     return;
   }
-  Value bound = isVersioned ? createVersionBound() : createBound();
   IRMapping mapping;
   auto whole = cast<scf::ForOp>(builder.clone(*loop, mapping));
   whole.getUpperBoundMutable().assign(bound);

@@ -274,3 +274,29 @@ def test_products_with_and_without_choices(k: int, stages: int) -> None:
         # Without choices, and with a length that is known as a multiple of 16, one of two loops takes all steps.
         if choose or k % 16:
             assert is_split(kernel)
+
+
+@triton.jit
+def rows_kernel(x_ptr, out_ptr, n, MASKED: tl.constexpr, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    offs = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, n, BLOCK):
+        at = start + offs
+        if MASKED:
+            total += tl.load(x_ptr + pid * 116 + at, mask=at < n, other=0.0)
+        else:
+            total += tl.load(x_ptr + pid * 116 + at)
+    tl.store(out_ptr + pid, tl.sum(total))
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("block", [64, 128, 1024])
+def test_no_grid_is_refused_for_a_width_that_no_second_program_has(
+    masked: bool, block: int
+) -> None:
+    n = 116 if masked else block
+    x = np.arange(116 * 6 + 2048, dtype=np.float32)
+    out = np.zeros(5, np.float32)
+    rows_kernel[(5,)](x, out, n, MASKED=masked, BLOCK=block, num_warps=1)
+    np.testing.assert_array_equal(out, [x[i * 116 : i * 116 + n].sum() for i in range(5)])
