@@ -594,10 +594,11 @@ def MSLLowerChunks : Pass<"msl-lower-chunks", "::mlir::ModuleOp"> {
 }
 
 def MSLSingleSteps : Pass<"msl-single-steps", "::mlir::ModuleOp"> {
-  let summary = "Makes branches of loops that run at most once";
+  let summary = "Makes branches of loops that run at most once, and of two loops of which one runs";
   let description = [{
-    A loop with `msl.at_most_once` is what `ttm-split-loops` leaves for the last step. It stays a loop until its tiles have their
-    variables, as what a loop carries is updated in place.
+    A loop with `msl.at_most_once` is what `ttm-split-loops` leaves for the last step, and of two loops with `msl.version` one has all
+    steps: they become the sides of a branch. They stay loops until their tiles have variables, as what a loop carries is updated in
+    place.
 
     ```mlir
     %0 = scf.for %k = %whole to %n step %c32 iter_args(%x = %init) -> (f32) : i32 {

@@ -221,6 +221,10 @@ def TTMSplitLoops : Pass<"ttm-split-loops", "::mlir::ModuleOp"> {
     first loop has no steps where it is false. The step is exact integer arithmetic, so that no mask is left out that is false
     for any element. Masks that nothing of this kind is known of stay in both loops.
 
+    Where nothing but masks of loads is cut in a loop of products, whose sums would live through both loops, and the bounds are known as
+    multiples of 16, one of the loops takes all steps and the other one none (`msl.version`, two sides of a branch in the end). A bound
+    that is surely a multiple of the step cuts nothing, and the loop stays one, without the mask.
+
     ```mlir
     scf.for %k = %c0 to %K step %c16 iter_args(%p = %a) -> (tensor<64x16x!tt.ptr<f16>, #l>) : i32 {
       %left = arith.subi %K, %k : i32

@@ -479,7 +479,9 @@ def test_a_survey_of_other_rows_forgets_nothing(config: Path) -> None:
     quirks.save(mac.quirk_key, ["volatile_accumulation"], {})
     assert survey.save(on_a_mac(found("", "3"), mac)).startswith("nothing was saved: none of these")
     # Row 23 has a cure of its own. Its text is long: a machine that is busy needs more than the usual seconds for it.
-    assert survey.save(on_a_mac(found("", "23", run_seconds=120.0), mac)).endswith(": volatile_accumulation")
+    assert survey.save(on_a_mac(found("", "23", run_seconds=120.0), mac)).endswith(
+        ": volatile_accumulation"
+    )
     assert mac.target("mps").quirks == ("volatile_accumulation",)
 
 

@@ -64,8 +64,8 @@ inline constexpr llvm::StringLiteral kCoherentAttr = "msl.coherent";
 /// makes it necessary, because Metal lacks it or because it takes a lock.
 /// Of a `scf.for`: its upper bound is its lower bound plus a multiple of its step, or not above it.
 inline constexpr llvm::StringLiteral kWholeStepsAttr = "msl.whole_steps";
-/// Of two `scf.for`, the second of which goes on where the first one ends: one of them has all steps
-/// and the other one none. Where they meet is a choice between their outer bounds.
+/// Of two `scf.for`, the second of which goes on where the first one ends: one of them has all
+/// steps and the other one none. Where they meet is a choice between their outer bounds.
 inline constexpr llvm::StringLiteral kVersionAttr = "msl.version";
 /// Of a `scf.for`: it has no more than one step.
 inline constexpr llvm::StringLiteral kAtMostOnceAttr = "msl.at_most_once";
