@@ -152,7 +152,7 @@ a bitonic network on integers in the order of the floats, and has no *float*; it
 ON_G13 = """## On G13
 
 What Mesa's compiler for Apple's G13 (the M1) makes of the same two texts ([agx.md](agx.md)), ours : MLX's: 32-bit registers, threads in
-flight on a core, instructions that spill or fill, and in the loop that multiplies the instructions that come with each matrix multiply. No
+flight on a core, instructions that spill or fill, and the instructions that come with each matrix multiply in the loop that multiplies (of whole blocks, where there is another one for those that are cut). No
 GPU was asked. Of two kernels that follow each other the first stands. *Refused* is a text that its front end or SPIR-V cannot express; M5's tensor operations
 are among them.
 

@@ -100,9 +100,16 @@ class Stats:
 
     @property
     def main_loop(self) -> Loop | None:
-        """The innermost loop with the most matrix multiplies; without any, the one whose steps cost most."""
+        """The innermost loop with the most matrix multiplies; without any, the one whose steps cost most.
+
+        Of loops with as many multiplies the first in the text: whole blocks come before those that are cut.
+        """
         innermost = [loop for loop in self.loops if loop.innermost]
-        key = lambda loop: (loop.mix.get("multiply", 0), loop.cycles * loop.weight)  # noqa: E731
+
+        def key(loop: Loop) -> tuple[int, int]:
+            multiplies = loop.mix.get("multiply", 0)
+            return (multiplies, -loop.line if multiplies else loop.cycles * loop.weight)
+
         return max(innermost, key=key, default=None)
 
 

@@ -223,7 +223,8 @@ def TTMSplitLoops : Pass<"ttm-split-loops", "::mlir::ModuleOp"> {
 
     Where nothing but masks of loads is cut in a loop of products, whose sums would live through both loops, and the bounds are known as
     multiples of 16, one of the loops takes all steps and the other one none (`msl.version`, two sides of a branch in the end). A bound
-    that is surely a multiple of the step cuts nothing, and the loop stays one, without the mask.
+    that is surely a multiple of the step cuts nothing, and the loop stays one, without the mask. Products on tensor operations stay in
+    one loop.
 
     ```mlir
     scf.for %k = %c0 to %K step %c16 iter_args(%p = %a) -> (tensor<64x16x!tt.ptr<f16>, #l>) : i32 {

@@ -124,7 +124,14 @@ bool LoopSplit::analyse() {
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
     if (isa<LoopLikeOpInterface>(op) || ++operations > kMostOperations)
       return WalkResult::interrupt();
-    multiplies |= isa<MMAOp>(op);
+    if (auto mma = dyn_cast<MMAOp>(op)) {
+      multiplies = true;
+      // Where fragments are arrays of a thread, each multiply is a call on a part of them: twice as
+      // many make a long text, which compilers leave in memory.
+      const auto *instruction = msl::MatrixInstruction::get(mma.getInstruction());
+      if (instruction && instruction->inRegisters)
+        return WalkResult::interrupt();
+    }
     Value mask;
     if (auto load = dyn_cast<tt::LoadOp>(op))
       mask = load.getMask();
