@@ -27,9 +27,9 @@ def exact_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -
 
 
 #: Blocks of queries and of keys, and SIMD-groups. MLX's are 32×32, and 32×16 for a head of 128.
-CHOICES = [(32, 32, 4), (64, 32, 4), (32, 16, 4), (64, 64, 4), (64, 32, 8)]
+CHOICES = [(32, 32, 4), (64, 32, 4), (32, 16, 4), (64, 32, 8)]
 #: The longest heads for which a choice has room in G13's registers (`make spills`), where that is not any.
-LONGEST = {(64, 32, 4): 80, (64, 64, 4): 64}
+LONGEST = {(64, 32, 4): 80}
 
 
 def _tiled(heads: int, length: int, width: int, causal: bool, t: str) -> Problem:
