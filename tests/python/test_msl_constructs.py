@@ -132,6 +132,7 @@ def test_examples(only_compile):
 
 
 @pytest.mark.own_target
+@pytest.mark.own_route
 @pytest.mark.parametrize("transposed", [False, True])
 def test_products_by_tensor_operations(only_compile, transposed):
     """Whose names are not in the list either, unless they are Metal's."""
