@@ -118,6 +118,14 @@ int64_t getDivisor(Value value, unsigned depth = 0) {
   return 1;
 }
 
+/// The mask of a load or store; null where it has none.
+Value getMask(Operation *op) {
+  if (auto load = dyn_cast<tt::LoadOp>(op))
+    return load.getMask();
+  auto store = dyn_cast<tt::StoreOp>(op);
+  return store ? store.getMask() : Value();
+}
+
 bool LoopSplit::analyse() {
   int64_t operations = 0;
   bool multiplies = false, chooses = false;
@@ -132,12 +140,8 @@ bool LoopSplit::analyse() {
       if (instruction && instruction->inRegisters)
         return WalkResult::interrupt();
     }
-    Value mask;
-    if (auto load = dyn_cast<tt::LoadOp>(op))
-      mask = load.getMask();
-    else if (auto store = dyn_cast<tt::StoreOp>(op))
-      mask = store.getMask();
-    else if (auto select = dyn_cast<arith::SelectOp>(op))
+    Value mask = getMask(op);
+    if (auto select = dyn_cast<arith::SelectOp>(op))
       mask = select.getCondition();
     if (mask && getRegisters(mask) > 1) {
       size_t before = comparisons.size();
@@ -455,12 +459,7 @@ void LoopSplit::continueLoop(Value bound, ValueRange carried) {
   // The one step is there because these masks are false for some element, or where there are
   // several limits, because one of them is: no second body for whole blocks is worth its length.
   loop.getBody()->walk([&](Operation *op) {
-    Value mask;
-    if (auto load = dyn_cast<tt::LoadOp>(op))
-      mask = load.getMask();
-    else if (auto store = dyn_cast<tt::StoreOp>(op))
-      mask = store.getMask();
-    if (mask && isOf(mask))
+    if (Value mask = getMask(op); mask && isOf(mask))
       op->setAttr(TTMDialect::getCutAttrName(), builder.getUnitAttr());
   });
 }
