@@ -13,9 +13,9 @@ namespace triton_metal {
 void buildTTMLayoutPipeline(OpPassManager &manager, int numWarps) {
   ConvertTTToTTMOptions options;
   options.numWarps = numWarps;
-  addVerified(manager, createConvertTTToTTM(options));
-  addVerified(manager, createTTMCoalesce());
-  addVerified(manager, createTTMAssignDotLayouts());
+  addStep(manager, createConvertTTToTTM(options));
+  addStep(manager, createTTMCoalesce());
+  addStep(manager, createTTMAssignDotLayouts());
   addVerified(manager, createTTMRemoveLayoutConversions());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());

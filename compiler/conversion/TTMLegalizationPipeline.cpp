@@ -10,13 +10,13 @@ namespace triton_metal {
 
 void buildTTMLegalizationPipeline(OpPassManager &manager) {
   manager.addPass(createTTMCheckSupport());
-  addVerified(manager, createTTMSplitLoops());
-  addVerified(manager, createTTMLowerPointers());
+  addStep(manager, createTTMSplitLoops());
+  addStep(manager, createTTMLowerPointers());
   addVerified(manager, createTTMUniformMasks());
   // Scans, reductions and atomics leave conversions behind, and tiles that leave those less room.
-  addVerified(manager, createTTMLowerScans());
-  addVerified(manager, createTTMLowerReductions());
-  addVerified(manager, createTTMBroadcastAtomics());
+  addStep(manager, createTTMLowerScans());
+  addStep(manager, createTTMLowerReductions());
+  addStep(manager, createTTMBroadcastAtomics());
   addVerified(manager, createTTMLowerLayoutConversions());
 }
 

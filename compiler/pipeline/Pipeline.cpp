@@ -34,8 +34,8 @@ void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
   named.numStages = options.numStages;
   addVerified(pm, createTTChooseThreads(named));
   buildTTMLayoutPipeline(pm, /*numWarps=*/0);
-  addVerified(pm, createTTMExpandDot());
-  addVerified(pm, createTTMLowerDot());
+  addStep(pm, createTTMExpandDot());
+  addStep(pm, createTTMLowerDot());
   TTMPipelineOptions pipelineOptions;
   pipelineOptions.numStages = 0;
   pipelineOptions.obeyLoops = options.obeyLoopStages;
@@ -49,31 +49,31 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createConvertTTMToMSL());
   addVerified(pm, createMSLExpandThreadIndices());
   addCanonicalizer(pm);
-  addVerified(pm, createMSLLegalizeAtomics());
-  addVerified(pm, createMSLOrderAtomics());
+  addStep(pm, createMSLLegalizeAtomics());
+  addStep(pm, createMSLOrderAtomics());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.addPass(createCSEPass());
-  addVerified(pm, createMSLAllocateThreadgroupMemory());
-  addVerified(pm, createMSLInsertBarriers());
-  addVerified(pm, createMSLCheckBarriers());
+  addStep(pm, createMSLAllocateThreadgroupMemory());
+  addStep(pm, createMSLInsertBarriers());
+  addStep(pm, createMSLCheckBarriers());
   pm.addPass(createMSLMarkReadOnly());
   pm.addPass(createMSLCoherentLoops());
   addVerified(pm, createMSLVolatileAccumulation());
 }
 
 void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
-  addVerified(pm, createMSLExpandSlots());
-  addVerified(pm, createMSLExpandInThreads());
-  addVerified(pm, createMSLLegalizeOperations());
+  addStep(pm, createMSLExpandSlots());
+  addStep(pm, createMSLExpandInThreads());
+  addStep(pm, createMSLLegalizeOperations());
   addVerified(pm, createMSLEmulateTypes());
   pm.addPass(createMSLCheckTarget());
   buildMSLLoopsPipeline(pm);
-  addVerified(pm, createMSLHoistOffsets());
-  addVerified(pm, createMSLBoundLoops());
-  addVerified(pm, createMSLNarrowComparisons());
-  addVerified(pm, createMSLLegalizeDivisions());
-  addVerified(pm, createMSLMergeByteOffsets());
-  addVerified(pm, createMSLWidenBfloats());
+  addStep(pm, createMSLHoistOffsets());
+  addStep(pm, createMSLBoundLoops());
+  addStep(pm, createMSLNarrowComparisons());
+  addStep(pm, createMSLLegalizeDivisions());
+  addStep(pm, createMSLMergeByteOffsets());
+  addStep(pm, createMSLWidenBfloats());
   // Constants that folding has brought to light: the text has none that C++ leaves undefined.
   DefineArithmeticOptions constants;
   constants.constantsOnly = true;
@@ -238,7 +238,7 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
   auto run = [&](void (*build)(OpPassManager &, const CompileOptions &),
                  const CompileOptions &chosen) {
     PassManager pm(context, ModuleOp::getOperationName());
-    // Each pass of ours is followed by the verifiers of what it has changed (addVerified).
+    // Each group of passes is followed by the verifiers of what it has changed (addVerified).
     pm.enableVerifier(false);
     build(pm, chosen);
     return pm.run(*work);

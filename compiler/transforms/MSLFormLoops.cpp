@@ -97,7 +97,7 @@ private:
   /// One chunk needs no loop.
   void createChunk() {
     TileStep body(builder, Coord(), registers, /*guarded=*/true, /*writtenOut=*/false);
-    lowerItems(body);
+    lowerItems(body, items);
     Operation *yield = loop.getBody().front().getTerminator();
     for (auto [result, value] : llvm::zip_equal(loop.getResults(), yield->getOperands()))
       if (!result.use_empty())
@@ -117,21 +117,32 @@ private:
                    [&](const Coord &at) { createStep(at, step, guarded, nest.writtenOut); });
   }
 
-  /// One step; where masks are tested, one for registers that are all inside, one for those at the
-  /// end of a row, and one for those behind it.
+  /// One step. Where masks are tested, accesses that have nothing to do with each other are tested
+  /// one after the other, so that one at the end of its row leaves the other one whole vectors.
   void createStep(const Coord &at, int64_t step, bool guarded, bool writtenOut) {
-    auto create = [&](std::optional<bool> value) {
+    if (!guarded || masks.empty()) {
       TileStep body(builder, at, step, guarded, writtenOut, &certain);
+      return lowerItems(body, items);
+    }
+    for (const ItemGroup &group : getItemGroups(items, masks))
+      createGuardedStep(group, at, step, writtenOut);
+  }
+
+  /// A step for registers that are all inside, one for those at the end of a row, and one for those
+  /// behind it.
+  void createGuardedStep(const ItemGroup &group, const Coord &at, int64_t step, bool writtenOut) {
+    auto create = [&](std::optional<bool> value) {
+      TileStep body(builder, at, step, /*guarded=*/true, writtenOut, &certain);
       if (value)
-        body.assume(masks, *value);
-      lowerItems(body);
+        body.assume(group.masks, *value);
+      lowerItems(body, group.items);
     };
-    if (!guarded || masks.empty())
+    if (group.masks.empty())
       return create(std::nullopt);
     Location loc = loop.getLoc();
     auto test = [&](int64_t part) {
       Value all;
-      for (Value mask : masks) {
+      for (Value mask : group.masks) {
         Value one = triton_metal::msl::createChunk(builder, mask, at.plus(part), 1);
         all = all ? arith::AndIOp::create(builder, loc, all, one).getResult() : one;
       }
@@ -149,14 +160,14 @@ private:
         test(step - 1), [&] { create(true); },
         [&] {
           // Of several masks, one may be false and another one not.
-          if (masks.size() > 1)
+          if (group.masks.size() > 1)
             return create(std::nullopt);
           branch(test(0), [&] { create(std::nullopt); }, [&] { create(false); });
         });
   }
 
   /// Variables may change places: a step reads all of them before it writes the first one.
-  void lowerItems(TileStep &body) {
+  void lowerItems(TileStep &body, ArrayRef<Operation *> items) {
     if (llvm::count_if(items, llvm::IsaPred<WriteTileOp>) > 1 &&
         llvm::all_of(items, llvm::IsaPred<WriteTileOp>))
       for (Operation *item : items)

@@ -10,19 +10,19 @@ using namespace mlir;
 namespace triton_metal {
 
 void buildMSLLoopsPipeline(OpPassManager &manager) {
-  addVerified(manager, createMSLFoldExchanges());
-  addVerified(manager, createMSLScalarize());
-  addVerified(manager, createMSLSplitReductions());
+  addStep(manager, createMSLFoldExchanges());
+  addStep(manager, createMSLScalarize());
+  addStep(manager, createMSLSplitReductions());
   addVerified(manager, createMSLCarryNumbers());
-  addVerified(manager, createMSLFormTileLoops());
-  addVerified(manager, createMSLPlaceTiles());
-  addVerified(manager, createMSLLowerReductions());
-  addVerified(manager, createMSLLowerMma());
-  addVerified(manager, createMSLFormLoops());
+  addStep(manager, createMSLFormTileLoops());
+  addStep(manager, createMSLPlaceTiles());
+  addStep(manager, createMSLLowerReductions());
+  addStep(manager, createMSLLowerMma());
+  addStep(manager, createMSLFormLoops());
   addVerified(manager, createMSLLowerChunks());
   addCanonicalizer(manager);
   manager.addPass(createCSEPass());
-  addVerified(manager, createMSLFuseReductions());
+  addStep(manager, createMSLFuseReductions());
   addVerified(manager, createMSLSingleSteps());
 }
 

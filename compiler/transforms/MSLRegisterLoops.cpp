@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -351,4 +352,38 @@ SmallVector<Operation *> triton_metal::msl::getItems(TileLoopOp loop) {
     if (!isa<ReadTileOp, PermuteRegistersOp>(op))
       items.push_back(&op);
   return items;
+}
+
+SmallVector<ItemGroup> triton_metal::msl::getItemGroups(ArrayRef<Operation *> items,
+                                                        ArrayRef<Value> masks) {
+  llvm::EquivalenceClasses<Operation *> classes;
+  llvm::DenseMap<Value, Operation *> readers;
+  for (Operation *item : items) {
+    classes.insert(item);
+    for (Value operand : item->getOperands()) {
+      Operation *definition = operand.getDefiningOp();
+      if (definition && llvm::is_contained(items, definition))
+        classes.unionSets(item, definition);
+      if (llvm::is_contained(masks, operand))
+        classes.unionSets(item, readers.try_emplace(operand, item).first->second);
+    }
+  }
+  SmallVector<ItemGroup> groups;
+  Operation *leader = nullptr;
+  for (Operation *item : items) {
+    if (leader != classes.getLeaderValue(item)) {
+      leader = classes.getLeaderValue(item);
+      groups.emplace_back();
+    }
+    groups.back().items.push_back(item);
+  }
+  if (groups.size() != classes.getNumClasses())
+    return {ItemGroup{SmallVector<Operation *>(items), SmallVector<Value>(masks)}};
+  for (ItemGroup &group : groups)
+    for (Value mask : masks)
+      if (llvm::any_of(group.items, [&](Operation *item) {
+            return llvm::is_contained(item->getOperands(), mask);
+          }))
+        group.masks.push_back(mask);
+  return groups;
 }

@@ -66,6 +66,17 @@ mlir::Value getFullCondition(mlir::arith::SelectOp op, TileLoopOp loop);
 /// The operations on registers of a loop.
 llvm::SmallVector<mlir::Operation *> getItems(TileLoopOp loop);
 
+/// Some operations of a loop, and those of its masks that they read.
+struct ItemGroup {
+  llvm::SmallVector<mlir::Operation *> items;
+  llvm::SmallVector<mlir::Value> masks;
+};
+
+/// The operations in groups that share no value of the loop and no mask, in their order. All are
+/// one group if groups would change that order.
+llvm::SmallVector<ItemGroup> getItemGroups(llvm::ArrayRef<mlir::Operation *> items,
+                                           llvm::ArrayRef<mlir::Value> masks);
+
 } // namespace triton_metal::msl
 
 #endif // TRITON_METAL_TRANSFORMS_MSLREGISTERLOOPS_H

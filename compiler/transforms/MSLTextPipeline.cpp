@@ -8,10 +8,10 @@ using namespace mlir;
 namespace triton_metal {
 
 void buildMSLTextPipeline(OpPassManager &manager) {
-  addVerified(manager, createMSLUnrollHints());
-  addVerified(manager, createMSLInferOverflow());
+  addStep(manager, createMSLUnrollHints());
+  addStep(manager, createMSLInferOverflow());
   addVerified(manager, createMSLFormVariables());
-  addVerified(manager, createMSLExplicitTypes());
+  addStep(manager, createMSLExplicitTypes());
   // Values that the text writes twice must not be merged, so nothing folds after this pass.
   addUnfolded(manager, createMSLFormExpressions());
 }

@@ -11,40 +11,40 @@ namespace triton_metal {
 void buildTTPipeline(OpPassManager &manager, const Arithmetic &arithmetic) {
   // What the passes after this make for themselves is not approximated.
   if (!arithmetic.precise)
-    addUnfolded(manager, createTTApproximate());
+    addUnfoldedStep(manager, createTTApproximate());
   // Functions with one block come first, because only then can a call inside of a loop be inlined.
-  addUnfolded(manager, createTTLiftControlFlow());
-  addUnfolded(manager, createTTInline());
-  addUnfolded(manager, createTTRewriteDescriptors());
-  addUnfolded(manager, createTTPrepareMessages());
+  addUnfoldedStep(manager, createTTLiftControlFlow());
+  addUnfoldedStep(manager, createTTInline());
+  addUnfoldedStep(manager, createTTRewriteDescriptors());
+  addUnfoldedStep(manager, createTTPrepareMessages());
   // Nothing after this knows floats of 8 bits.
-  addUnfolded(manager, createTTDecomposeScaledDots());
-  addUnfolded(manager, createTTEmulateFloats());
+  addUnfoldedStep(manager, createTTDecomposeScaledDots());
+  addUnfoldedStep(manager, createTTEmulateFloats());
   // What functions do for each element is arithmetic on tiles from here on.
-  addUnfolded(manager, createTTRegionsOnTiles());
-  addUnfolded(manager, createTTLowerMessages());
+  addUnfoldedStep(manager, createTTRegionsOnTiles());
+  addUnfoldedStep(manager, createTTLowerMessages());
   // This comes before anything folds, because MLIR folds undefined results to poison.
   addUnfolded(manager, createDefineArithmetic());
   addCanonicalizer(manager);
-  addVerified(manager, createTTCheckProgress());
-  addVerified(manager, createTTLegalizeAtomics());
-  addVerified(manager, createTTWidenCombine());
-  addVerified(manager, createTTReorderBroadcast());
+  addStep(manager, createTTCheckProgress());
+  addStep(manager, createTTLegalizeAtomics());
+  addStep(manager, createTTWidenCombine());
+  addStep(manager, createTTReorderBroadcast());
   manager.addPass(createCSEPass());
   addVerified(manager, createTTSplitPointers());
   // Offsets that do not change leave their loops here.
   addCanonicalizer(manager);
-  addVerified(manager, createTTNarrowIndices());
-  addVerified(manager, createTTReorderBroadcast());
+  addStep(manager, createTTNarrowIndices());
+  addStep(manager, createTTReorderBroadcast());
   addCanonicalizer(manager);
   if (!arithmetic.precise)
-    addVerified(manager, createTTReciprocals());
+    addStep(manager, createTTReciprocals());
   // Nothing folds constants that differ any more.
-  addVerified(manager, createTTExpandConstants());
+  addStep(manager, createTTExpandConstants());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createCSEPass());
   if (arithmetic.fused)
-    addVerified(manager, createTTFuseMultiplyAdd());
+    addStep(manager, createTTFuseMultiplyAdd());
 }
 
 void registerTTPipeline() {

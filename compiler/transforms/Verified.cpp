@@ -178,14 +178,26 @@ void addCanonicalizer(OpPassManager &manager) {
   manager.addPass(createCanonicalizerPass(config));
 }
 
-void addVerified(OpPassManager &manager, std::unique_ptr<Pass> pass) {
+void addStep(OpPassManager &manager, std::unique_ptr<Pass> pass) {
   const bool stress = isStressed();
   if (stress)
     addFolding(manager);
   manager.addPass(std::move(pass));
-  manager.addPass(std::make_unique<VerifyPass>());
-  if (stress)
+  if (stress) {
+    manager.addPass(std::make_unique<VerifyPass>());
     addFolding(manager);
+  }
+}
+
+void addVerified(OpPassManager &manager, std::unique_ptr<Pass> pass) {
+  addStep(manager, std::move(pass));
+  manager.addPass(std::make_unique<VerifyPass>());
+}
+
+void addUnfoldedStep(OpPassManager &manager, std::unique_ptr<Pass> pass) {
+  manager.addPass(std::move(pass));
+  if (isStressed())
+    manager.addPass(std::make_unique<VerifyPass>());
 }
 
 void addUnfolded(OpPassManager &manager, std::unique_ptr<Pass> pass) {

@@ -41,7 +41,7 @@ struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
   /// For counts, and for launches that look for values that nobody has written: arrays become
   /// registers as they do on a GPU. Beyond this limit, compilation takes longer than the loops
   /// could cost: searches of autotuned kernels count a launch of each configuration.
-  static constexpr uint64_t mostAsOnGpu = 6 * 1024;
+  static constexpr uint64_t mostAsOnGpu = 12 * 1024;
   /// For all other launches. More unrolled instructions only cost time to compile: the vectors of a
   /// SIMD-group do not fit the registers of a CPU anyhow (benchmarks of the examples, and of
   /// Triton's own tests).

@@ -106,6 +106,7 @@ int main(int argc, char **argv) {
     return fail("no kernel was given; --help says how");
   if (!llvm::is_contained({"ttir", "ttm", "msl", "metal", "metadata"}, emit))
     return fail("--emit takes ttir, ttm, msl, metal or metadata, not '" + emit + "'");
+  options.printStages = emit == "ttm" || emit == "msl";
   if (options.numWarps &&
       (options.numWarps < 1 || options.numWarps > 32 || !llvm::isPowerOf2_32(options.numWarps)))
     return fail("--num-warps takes 1, 2, 4, 8, 16 or 32");
