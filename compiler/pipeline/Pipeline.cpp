@@ -71,6 +71,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addStep(pm, createMSLHoistOffsets());
   addStep(pm, createMSLBoundLoops());
   addStep(pm, createMSLNarrowComparisons());
+  addStep(pm, createMSLSplitOffsets());
   addStep(pm, createMSLLegalizeDivisions());
   addStep(pm, createMSLMergeByteOffsets());
   addStep(pm, createMSLWidenBfloats());

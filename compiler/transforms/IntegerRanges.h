@@ -41,6 +41,11 @@ std::optional<mlir::ConstantIntRanges> getRange(mlir::DataFlowSolver &solver, ml
 /// iteration takes longer than all of these passes.
 class ValueRanges {
 public:
+  using Facts = llvm::SmallVector<std::pair<mlir::Value, mlir::ConstantIntRanges>>;
+
+  ValueRanges() = default;
+  /// With what is known of some values from elsewhere.
+  explicit ValueRanges(const Facts &facts) : known(facts.begin(), facts.end()) {}
   mlir::ConstantIntRanges get(mlir::Value value);
   /// Whether the value is never negative.
   bool isNonNegative(mlir::Value value) { return get(value).smin().isNonNegative(); }

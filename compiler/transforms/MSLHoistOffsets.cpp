@@ -154,8 +154,9 @@ private:
             return llvm::any_of(access.terms, [&](Value other) { return areSame(term, other); });
           }))
         common.push_back(term);
-    // Nothing is left for the loop where the whole address is known before.
-    if (common.size() != 1)
+    // Where the whole address is known before the loop, it is computed there anyhow. A pointer that
+    // the loop moves begins with one of the terms.
+    if (common.empty() || (common.size() > 1 && !move))
       return false;
     Value term = common.front();
     OpBuilder builder(loop);
@@ -215,7 +216,10 @@ struct HoistOffsets : triton_metal::impl::MSLHoistOffsetsBase<HoistOffsets> {
   void runOnOperation() override {
     bool changes = false;
     // Inner loops come first: what they add before them may go on.
-    getOperation().walk([&](scf::ForOp loop) { changes |= OffsetHoisting(loop).run(); });
+    getOperation().walk([&](scf::ForOp loop) {
+      while (OffsetHoisting(loop).run())
+        changes = true;
+    });
     if (!changes)
       return markAllAnalysesPreserved();
     getOperation().walk([](Block *block) {

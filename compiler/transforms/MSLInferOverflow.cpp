@@ -2,7 +2,7 @@
 
 #include "dialect/msl/MSL.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "transforms/IntegerRanges.h"
+#include "transforms/ConditionRanges.h"
 #include "transforms/Passes.h"
 
 using namespace mlir;
@@ -44,34 +44,37 @@ public:
       : nonNegative(StringAttr::get(context, kNonNegativeAttr)), unit(UnitAttr::get(context)) {}
 
   void infer(Operation *op) {
+    ValueRanges &ranges = conditions.at(op);
     if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::ShLIOp>(op)) {
       if (!getElementTypeOrSelf(op->getResult(0)).isInteger(1))
-        markNoOverflow(op, cast<arith::ArithIntegerOverflowFlagsInterface>(op));
+        markNoOverflow(ranges, op, cast<arith::ArithIntegerOverflowFlagsInterface>(op));
     } else if (isa<arith::RemUIOp>(op)) {
       // What counts is the remainder, which is no greater than the dividend.
-      if (isNonNegative(op->getOperand(0)) || isNonNegative(op->getResult(0)))
+      if (isNonNegative(ranges, op->getOperand(0)) || isNonNegative(ranges, op->getResult(0)))
         op->setAttr(nonNegative, unit);
     } else if (mayIgnoreSign(op)) {
-      if (llvm::all_of(op->getOperands(), [&](Value value) { return isNonNegative(value); }))
+      if (llvm::all_of(op->getOperands(),
+                       [&](Value value) { return isNonNegative(ranges, value); }))
         op->setAttr(nonNegative, unit);
     } else if (Value offset = getOffset(op)) {
-      if (isNonNegative(offset))
+      if (isNonNegative(ranges, offset))
         op->setAttr(nonNegative, unit);
     }
     if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
-      roundOnce(op);
+      roundOnce(ranges, op);
   }
 
   bool addsOperations = false;
 
 private:
-  bool isNonNegative(Value value) {
+  static bool isNonNegative(ValueRanges &ranges, Value value) {
     return !getElementTypeOrSelf(value).isInteger(1) && ranges.isNonNegative(value);
   }
 
   /// A shift to the left that is a product of signed numbers gets both flags, because shifting bits
   /// into or out of the sign is undefined in C++ too.
-  void markNoOverflow(Operation *op, arith::ArithIntegerOverflowFlagsInterface flags) {
+  static void markNoOverflow(ValueRanges &ranges, Operation *op,
+                             arith::ArithIntegerOverflowFlagsInterface flags) {
     bool isShift = isa<arith::ShLIOp>(op);
     if (isShift && !ranges.isNonNegative(op->getOperand(0)))
       return;
@@ -87,7 +90,7 @@ private:
 
   /// The conversion to bfloat goes through float. An integer that a float holds exactly is
   /// converted to float and then rounded.
-  void roundOnce(Operation *op) {
+  void roundOnce(ValueRanges &ranges, Operation *op) {
     Value number = op->getOperand(0), result = op->getResult(0);
     if (!getElementTypeOrSelf(result).isBF16())
       return;
@@ -107,7 +110,7 @@ private:
     op->erase();
   }
 
-  ValueRanges ranges;
+  ConditionRanges conditions;
   StringAttr nonNegative;
   UnitAttr unit;
 };

@@ -6,5 +6,6 @@
 include "transforms/TTPasses.td"
 include "transforms/TTMPasses.td"
 include "transforms/MSLPasses.td"
+include "transforms/MSLTextPasses.td"
 
 #endif

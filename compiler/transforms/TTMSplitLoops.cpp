@@ -82,6 +82,8 @@ private:
   SmallVector<Affine> conditions;
   /// Each index of the first loop, times a power of two, is below all of these.
   SmallVector<std::pair<Affine, int64_t>> limits;
+  /// Comparisons that are true for every element of every step.
+  DenseSet<Operation *> alwaysTrue;
   /// What is not below the loop's upper bound, unless that is negative.
   SmallVector<Affine> upperBounds;
   /// Whether one of two loops is to take all steps.
@@ -287,9 +289,17 @@ void LoopSplit::findConditions() {
   // The distance between two indices is then a number of 32 bits.
   if (!first.terms.empty() ? !ranges.isNonNegative(loop.getLowerBound()) : first.low < 0)
     requireBelow(Affine::constant(-1), first);
+  bool isCounted = conditions.empty();
+  addUpperBounds(loop.getUpperBound());
   for (auto &[op, comparison] : comparisons) {
     Affine limit = comparison.margin;
     int64_t factor = -std::exchange(limit.perIndex, 0);
+    if (factor == 1 && isCounted && getMostLeft(limit) <= 0 &&
+        isKnown(comparison.least, /*isLeast=*/true) &&
+        isKnown(comparison.greatest, /*isLeast=*/false)) {
+      alwaysTrue.insert(op);
+      continue;
+    }
     if (factor <= 0)
       require(comparison.margin.at(first));
     else if (llvm::none_of(limits, [&](auto &known) {
@@ -303,7 +313,6 @@ void LoopSplit::findConditions() {
       requireBelow(comparison.greatest, Affine::constant(kMost + 1));
   }
   // Limits that no step reaches.
-  addUpperBounds(loop.getUpperBound());
   llvm::erase_if(limits,
                  [&](auto &limit) { return limit.second == 1 && getMostLeft(limit.first) <= 0; });
 }
@@ -443,21 +452,27 @@ bool LoopSplit::isLikelyWhole(const Affine &limit) {
 
 /// Makes the loop go on behind the first one.
 void LoopSplit::continueLoop(Value bound, ValueRange carried) {
-  bool isCut = conditions.empty() && llvm::all_of(limits, [&](auto &limit) {
-                 return limit.second == 1 && getMostLeft(limit.first) <= step;
-               });
   loop.getLowerBoundMutable().assign(bound);
   loop.getInitArgsMutable().assign(carried);
+  bool isCut;
   if (isVersioned) {
     loop->setAttr(msl::kVersionAttr, builder.getUnitAttr());
-    return;
+    // Its steps are alike: in each of them, one of the comparisons is false for some element.
+    isCut = limits.empty();
+  } else {
+    isCut = conditions.empty() && llvm::all_of(limits, [&](auto &limit) {
+              return limit.second == 1 && getMostLeft(limit.first) <= step;
+            });
+    if (isCut) {
+      loop->setAttr(msl::kAtMostOnceAttr, builder.getUnitAttr());
+      loop.getInductionVar().replaceAllUsesWith(bound);
+    }
   }
   if (!isCut)
     return;
-  loop->setAttr(msl::kAtMostOnceAttr, builder.getUnitAttr());
-  loop.getInductionVar().replaceAllUsesWith(bound);
-  // The one step is there because these masks are false for some element, or where there are
-  // several limits, because one of them is: no second body for whole blocks is worth its length.
+  // A step is there because these masks are false for some element, or where there are several
+  // limits or conditions, because one of them is: no second body for whole blocks is worth its
+  // length.
   loop.getBody()->walk([&](Operation *op) {
     if (Value mask = getMask(op); mask && isOf(mask))
       op->setAttr(TTMDialect::getCutAttrName(), builder.getUnitAttr());
@@ -531,6 +546,8 @@ void dropMasks(Operation *root, const DenseSet<Operation *> &isTrue) {
 void LoopSplit::rewrite() {
   DenseSet<Operation *> isTrue;
   IRRewriter rewriter(loop.getContext());
+  dropMasks(loop, alwaysTrue);
+  comparisons.remove_if([&](auto &entry) { return alwaysTrue.contains(entry.first); });
   Value bound = isVersioned ? createVersionBound() : createBound();
   APInt lower, end, upper;
   if (matchPattern(bound, m_ConstantInt(&end))) {

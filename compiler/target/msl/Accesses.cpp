@@ -27,6 +27,23 @@ Qualifiers KernelPrinter::getQualifiers(Value pointer) {
   return qualifiers;
 }
 
+/// Whether the number is a constant once loops are unrolled.
+static bool isStep(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return isa<UnrollOp>(argument.getOwner()->getParentOp());
+  Operation *op = value.getDefiningOp();
+  return op->hasTrait<OpTrait::ConstantLike>() ||
+         (isa<BinaryOp, CastOp>(op) && llvm::all_of(op->getOperands(), isStep));
+}
+
+/// Whether a sum has a part that is a constant once loops are unrolled.
+static bool hasStep(Value sum) {
+  if (isStep(sum))
+    return true;
+  auto op = sum.getDefiningOp<BinaryOp>();
+  return op && op.getKind() == BinaryKind::Add && (hasStep(op.getLhs()) || hasStep(op.getRhs()));
+}
+
 Expr KernelPrinter::getAddress(Value base, Value offset) {
   Expr pointer = get(base);
   IntegerAttr constant;
@@ -40,10 +57,11 @@ Expr KernelPrinter::getAddress(Value base, Value offset) {
                     {getLiteral(IntegerAttr::get(constant.getType(), -constant.getValue()))}, Sum);
   }
   Expr expr = get(offset);
-  // A signed sum does not overflow, so its parts may be added to the pointer one by one. Single
-  // bytes are addressed by one offset (docs/apple-quirks.md, row 8).
+  // A signed sum does not overflow, so its parts may be added to the pointer one by one. They are
+  // where one of them is the access's own constant; of others, a sum of 32 bits takes fewer
+  // instructions. Single bytes are addressed by one offset (docs/apple-quirks.md, row 8).
   bool isByte = getElementBytes(cast<PtrType>(base.getType()).getElementType()) == 1;
-  if (expr.precedence == Sum && !isUnsigned(offset.getType()) && !isByte)
+  if (expr.precedence == Sum && !isUnsigned(offset.getType()) && !isByte && hasStep(offset))
     return {inParens(pointer, Sum) + " + " + expr.text, Sum};
   return binary(pointer, "+", expr, Sum);
 }

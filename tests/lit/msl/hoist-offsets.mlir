@@ -100,3 +100,22 @@ msl.kernel @kept(%x: !msl.ptr<f32, device>, %y: !msl.ptr<i8, device>, %n: i32) t
   }
   msl.return
 }
+
+// Two terms are known before: the pointer begins with one of them, and the access adds the other one.
+// CHECK-LABEL: msl.kernel @two
+// CHECK: %[[FIRST:.*]] = msl.ptr_add %{{.*}}, %{{.*}} : <f32, device>, i32
+// CHECK: scf.for {{.*}} iter_args(%[[P:.*]] = %[[FIRST]])
+// CHECK-NEXT: msl.read %[[P]][%{{.*}} : i32] : <f32, device> -> f32
+msl.kernel @two(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32, %m: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %lane = msl.lane : i32
+  %end = scf.for %k = %c0 to %n step %c16 iter_args(%p = %x) -> (!msl.ptr<f32, device>) : i32 {
+    %row = msl.ptr_add %p, %m : !msl.ptr<f32, device>, i32
+    %v = msl.read %row[%lane : i32] : !msl.ptr<f32, device> -> f32
+    msl.write %v, %y[%k : i32] : f32, !msl.ptr<f32, device>
+    %next = msl.ptr_add %p, %c16 : !msl.ptr<f32, device>, i32
+    scf.yield %next : !msl.ptr<f32, device>
+  }
+  msl.return
+}

@@ -60,3 +60,34 @@ msl.kernel @k(%x: !msl.ptr<i32, device>, %y: !msl.ptr<bf16, device>, %n: i32, %s
   }
   msl.return
 }
+
+// A condition bounds what it compares, in the branch in which it holds.
+// CHECK-LABEL: msl.kernel @conditions
+msl.kernel @conditions(%x: !msl.ptr<i32, device>, %n: i32, %m: i32) threads 128 {
+  %c1 = arith.constant 1 : i32
+  %c0 = arith.constant 0 : i32
+  %c7 = arith.constant 7 : i32
+  %low = arith.constant -2147483641 : i32
+  %v = arith.constant 5 : i32
+  %most = arith.maxsi %m, %low : i32
+  %end = arith.subi %most, %c7 : i32
+  %isLess = arith.cmpi sgt, %end, %n : i32
+  %isPositive = arith.cmpi sge, %n, %c0 : i32
+  %both = arith.andi %isLess, %isPositive : i1
+  // CHECK: scf.if
+  scf.if %both {
+    // CHECK: arith.addi %{{.*}}, %c7{{.*}} overflow<nsw> : i32
+    // CHECK: msl.write {{.*}} {msl.nonnegative}
+    %sum = arith.addi %n, %c7 : i32
+    msl.write %v, %x[%sum : i32] : i32, !msl.ptr<i32, device>
+    // Seven more may be too many.
+    // CHECK: arith.addi %{{.*}}, %{{.*}} : i32
+    %more = arith.addi %n, %n : i32
+    msl.write %v, %x[%more : i32] : i32, !msl.ptr<i32, device>
+  } else {
+    // CHECK: arith.addi %{{.*}}, %c7{{.*}} : i32
+    %sum = arith.addi %n, %c7 : i32
+    msl.write %v, %x[%sum : i32] : i32, !msl.ptr<i32, device>
+  }
+  msl.return
+}

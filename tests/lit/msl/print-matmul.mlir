@@ -88,8 +88,8 @@
 // CHECK-NEXT:     threadgroup_barrier(mem_flags::mem_threadgroup);
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:       *(threadgroup uint4 *)(a_tile + (quotient + i * 32) * 40 + offset) = uint4(as_type<uint2>(at[i * 2]), as_type<uint2>(at[i * 2 + 1]));
-// CHECK-NEXT:       *(threadgroup uint4 *)(b_tile + (quotient_1 + i * 16) * 72 + offset_1) = uint4(as_type<uint2>(bt[i * 2]), as_type<uint2>(bt[i * 2 + 1]));
+// CHECK-NEXT:       *(threadgroup uint4 *)(a_tile + ((quotient + i * 32) * 40 + offset)) = uint4(as_type<uint2>(at[i * 2]), as_type<uint2>(at[i * 2 + 1]));
+// CHECK-NEXT:       *(threadgroup uint4 *)(b_tile + ((quotient_1 + i * 16) * 72 + offset_1)) = uint4(as_type<uint2>(bt[i * 2]), as_type<uint2>(bt[i * 2 + 1]));
 // CHECK-NEXT:     }
 // CHECK-NEXT:     threadgroup_barrier(mem_flags::mem_threadgroup);
 // CHECK-NEXT:     #pragma unroll

@@ -8,6 +8,8 @@
 #wide = #ttm.linear<{register = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], simdgroup = []}>
 #wrow = #ttm.linear<{register = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 0], [0, 0], [0, 0]], simdgroup = []}>
 #wcolumn = #ttm.linear<{register = [[1], [2], [4]], lane = [[8], [16], [0], [0], [0]], simdgroup = []}>
+#wcol = #ttm.linear<{register = [], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], simdgroup = []}>
+#wrows = #ttm.linear<{register = [], lane = [[0], [0], [1], [2], [4]], simdgroup = []}>
 
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   // Steps below n - 63 are whole; one more is cut.
@@ -268,6 +270,49 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
       %left = arith.subi %n, %i : i32
       %b = tt.splat %left : i32 -> tensor<8x32xi32, #wide>
       %m = arith.cmpi slt, %k, %b : tensor<8x32xi32, #wide>
+      %v = tt.load %q, %m, %zero : tensor<8x32x!tt.ptr<f16>, #wide>
+      %t = ttm.alloc_tile : !ttm.tile<8x32xf16>
+      ttm.store_tile %v, %t : tensor<8x32xf16, #wide>, !ttm.tile<8x32xf16>
+      %d = ttm.mma <8x8x8> %t, %t, %acc {b_transposed} : !ttm.tile<8x32xf16>, !ttm.tile<8x32xf16>, tensor<8x8xf32, #mma>
+      scf.yield %d : tensor<8x8xf32, #mma>
+    }
+    tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
+  // What no step cuts has no mask in either of two loops. In the second one, each step is cut: `ttm.cut`.
+  // CHECK-LABEL: @rows_of_versions
+  // CHECK: tt.load %{{[^,]*}} : tensor<8x32x!tt.ptr<f16>
+  // CHECK: {msl.version}
+  // CHECK: scf.for
+  // CHECK-NOT: arith.andi
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {ttm.cut} : tensor<8x32x!tt.ptr<f16>
+  // CHECK: {msl.version}
+  tt.func public @rows_of_versions(%x: !tt.ptr<f16>, %n: i32 {tt.divisibility = 32 : i32}, %rows: i32 {tt.divisibility = 16 : i32}, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %c32 = arith.constant 32 : i32
+    %pid = tt.get_program_id x : i32
+    %first = arith.muli %pid, %c8 : i32
+    %zero = arith.constant dense<0.0> : tensor<8x32xf16, #wide>
+    %sum0 = arith.constant dense<0.0> : tensor<8x8xf32, #mma>
+    %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #wcolumn>
+    %e = tt.expand_dims %r {axis = 0 : i32} : tensor<32xi32, #wcolumn> -> tensor<1x32xi32, #wrow>
+    %k = tt.broadcast %e : tensor<1x32xi32, #wrow> -> tensor<8x32xi32, #wide>
+    %r8 = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #wrows>
+    %f = tt.splat %first : i32 -> tensor<8xi32, #wrows>
+    %i8 = arith.addi %f, %r8 : tensor<8xi32, #wrows>
+    %e8 = tt.expand_dims %i8 {axis = 1 : i32} : tensor<8xi32, #wrows> -> tensor<8x1xi32, #wcol>
+    %m8 = tt.broadcast %e8 : tensor<8x1xi32, #wcol> -> tensor<8x32xi32, #wide>
+    %b8 = tt.splat %rows : i32 -> tensor<8x32xi32, #wide>
+    %isRow = arith.cmpi slt, %m8, %b8 : tensor<8x32xi32, #wide>
+    %p = tt.splat %x : !tt.ptr<f16> -> tensor<8x32x!tt.ptr<f16>, #wide>
+    %q = tt.addptr %p, %k : tensor<8x32x!tt.ptr<f16>, #wide>, tensor<8x32xi32, #wide>
+    %sum = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %sum0) -> (tensor<8x8xf32, #mma>) : i32 {
+      %left = arith.subi %n, %i : i32
+      %b = tt.splat %left : i32 -> tensor<8x32xi32, #wide>
+      %isColumn = arith.cmpi slt, %k, %b : tensor<8x32xi32, #wide>
+      %m = arith.andi %isRow, %isColumn : tensor<8x32xi1, #wide>
       %v = tt.load %q, %m, %zero : tensor<8x32x!tt.ptr<f16>, #wide>
       %t = ttm.alloc_tile : !ttm.tile<8x32xf16>
       ttm.store_tile %v, %t : tensor<8x32xf16, #wide>, !ttm.tile<8x32xf16>

@@ -1,0 +1,325 @@
+// Passes on `msl`'s loop form, and from there to text.
+
+#ifndef TRITON_METAL_TRANSFORMS_MSLTEXTPASSES_TD
+#define TRITON_METAL_TRANSFORMS_MSLTEXTPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def MSLSingleSteps : Pass<"msl-single-steps", "::mlir::ModuleOp"> {
+  let summary = "Makes branches of loops that run at most once, and of two loops of which one runs";
+  let description = [{
+    A loop with `msl.at_most_once` is what `ttm-split-loops` leaves for the last step, and of two loops with `msl.version` one has all
+    steps: they become the sides of a branch. They stay loops until their tiles have variables, as what a loop carries is updated in
+    place.
+
+    ```mlir
+    %0 = scf.for %k = %whole to %n step %c32 iter_args(%x = %init) -> (f32) : i32 {
+      %1 = arith.addf %x, %x : f32
+      scf.yield %1 : f32
+    } {msl.at_most_once}
+    ```
+    becomes
+    ```mlir
+    %runs = arith.cmpi slt, %whole, %n : i32
+    %0 = scf.if %runs -> (f32) {
+      %1 = arith.addf %init, %init : f32
+      scf.yield %1 : f32
+    } else {
+      scf.yield %init : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLHoistOffsets : Pass<"msl-hoist-offsets", "::mlir::ModuleOp"> {
+  let summary = "Adds before a loop what all its accesses through a pointer add to it";
+  let description = [{
+    An access adds one number to a pointer by itself; each further one is an addition in every step, of 64 bits, and the
+    sum of those that do not change takes two registers for each access. A term that follows from what is known before
+    the loop, and that all accesses through one pointer add, goes there. A pointer that the loop carries begins with it.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c32 iter_args(%p = %x) -> !msl.ptr<f16, device> {
+      %row = msl.ptr_add %p, %offset : !msl.ptr<f16, device>, i32
+      %v = msl.read %row[%column : i32] : !msl.ptr<f16, device> -> f16
+      %next = msl.ptr_add %p, %step : !msl.ptr<f16, device>, i32
+      scf.yield %next
+    }
+    ```
+    becomes
+    ```mlir
+    %first = msl.ptr_add %x, %column : !msl.ptr<f16, device>, i32
+    scf.for %k = %c0 to %n step %c32 iter_args(%p = %first) -> !msl.ptr<f16, device> {
+      %v = msl.read %p[%offset : i32] : !msl.ptr<f16, device> -> f16
+      %next = msl.ptr_add %p, %step : !msl.ptr<f16, device>, i32
+      scf.yield %next
+    }
+    ```
+    Bytes keep their addresses: `msl-merge-byte-offsets` makes one offset of them.
+  }];
+}
+
+def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {
+  let summary = "Keeps the counter of each loop from passing the largest number of its type";
+  let description = [{
+    A counter that passes the largest number wraps around, or is undefined in C++, where `range` in Python ends. A loop
+    that starts at 0 or above counts without a sign, up to no more than the largest signed number: any step fits. Any
+    other loop whose step may be too large becomes a `scf.while` whose counter stays at the largest number. Loops that
+    cannot wrap stay as they are.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c32 : i32 {
+    }
+    ```
+    becomes
+    ```mlir
+    %most = arith.maxsi %n, %c0 : i32
+    scf.for unsigned %k = %c0 to %most step %c32 : i32 {
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLNarrowComparisons : Pass<"msl-narrow-comparisons", "::mlir::ModuleOp"> {
+  let summary = "Compares in 32 bits in loops, where 64 kept a sum from overflowing";
+  let description = [{
+    Whether the last of several neighbours is inside a bound is asked in 64 bits, where the sum is exact. In a loop the question
+    comes again in each step, and what it needs stays in registers: there the bound is made smaller instead, which all
+    threads do once.
+
+    ```mlir
+    %0 = arith.extsi %start : i32 to i64
+    %last = arith.addi %0, %c63_i64 : i64
+    %1 = arith.extsi %n : i32 to i64
+    %full = arith.cmpi slt, %last, %1 : i64
+    ```
+    becomes
+    ```mlir
+    %0 = arith.maxsi %n, %c-2147483585 : i32
+    %1 = arith.subi %0, %c63 overflow<nsw> : i32
+    %full = arith.cmpi slt, %start, %1 : i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLSplitOffsets : Pass<"msl-split-offsets", "::mlir::ModuleOp"> {
+  let summary = "Adds before unrolled loops what their accesses add to a pointer in every step";
+  let description = [{
+    An offset that is the sum of a number and of constants, one for each step of unrolled loops, is an addition of 32 bits in every
+    step, and each of the sums may take a register. Where the sum cannot overflow, the number goes to the pointer, before the loops, and the
+    steps have constants, which an access adds by itself. Inside of a branch, its condition bounds the sum: `x < n - 63` says that
+    `x + 62` fits.
+
+    ```mlir
+    scf.if %inside {
+      msl.unroll %i = 0 to 8 {
+        %eights = arith.muli %i, %c8 : i32
+        %offset = arith.addi %x, %eights : i32
+        msl.write %v, %p[%offset : i32] : f16, !msl.ptr<f16, device>
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    scf.if %inside {
+      %q = msl.ptr_add %p, %x : !msl.ptr<f16, device>, i32
+      msl.unroll %i = 0 to 8 {
+        %eights = arith.muli %i, %c8 : i32
+        msl.write %v, %q[%eights : i32] : f16, !msl.ptr<f16, device>
+      }
+    }
+    ```
+    Bytes keep their addresses: `msl-merge-byte-offsets` makes one offset of them.
+  }];
+}
+
+def MSLLegalizeDivisions : Pass<"msl-legalize-divisions", "::mlir::ModuleOp"> {
+  let summary = "Writes integer divisions in forms that Metal defines and Apple's compiler gets right";
+  let description = [{
+    - Divisions of numbers that are never negative are unsigned.
+    - Metal leaves `%` of a negative number undefined, but not `/`: where a number may be negative, the remainder is
+      x - x / y * y. A divisor that may be 0 is 1 instead.
+    - Apple's compiler has been seen to give wrong remainders of 64-bit numbers that are extended from 32 bits: where both
+      numbers fit into 32 bits, the division takes 32 bits.
+    - Apple's compiler has been seen to give wrong results for `x / c % d` with constants, where d is no power of two: the
+      remainder comes first, which costs as much.
+
+    ```mlir
+    %0 = arith.shrui %x, %c16 : i32
+    %1 = arith.remui %0, %c6 : i32
+    %2 = arith.remsi %y, %c3 : i32
+    ```
+    becomes
+    ```mlir
+    %0 = arith.remui %x, %c393216 : i32
+    %1 = arith.divui %0, %c65536 : i32
+    %quotient = arith.divsi %y, %c3 : i32
+    %product = arith.muli %quotient, %c3 overflow<nsw> : i32
+    %2 = arith.subi %y, %product overflow<nsw> : i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLMergeByteOffsets : Pass<"msl-merge-byte-offsets", "::mlir::ModuleOp"> {
+  let summary = "Addresses single bytes by one offset from the buffer";
+  let description = [{
+    Apple's compiler has been seen to drop accesses of one byte through a byte pointer plus an offset plus another one. The
+    sum of the offsets takes 32 bits where it cannot overflow them.
+
+    ```mlir
+    %row = msl.ptr_add %x[%offset : i32] : !msl.ptr<i8, device>
+    %v = msl.read %row[%column : i32] : !msl.ptr<i8, device> -> i8
+    ```
+    becomes
+    ```mlir
+    %0 = arith.extsi %offset : i32 to i64
+    %1 = arith.extsi %column : i32 to i64
+    %sum = arith.addi %0, %1 overflow<nsw> : i64
+    %v = msl.read %x[%sum : i64] : !msl.ptr<i8, device> -> i8
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLWidenBfloats : Pass<"msl-widen-bfloats", "::mlir::ModuleOp"> {
+  let summary = "Makes floats of bfloats by their bits in kernels that round floats to halves";
+  let description = [{
+    LLVM computes `half(float(x) * float(y))` in half if neither operand has more digits than a half, even if one is a bfloat, whose
+    range a half does not have (LLVM 22 does; Apple's compiler is built on LLVM). It does not know bits that are shifted
+    for such a number.
+
+    ```mlir
+    %w = arith.extf %x : bf16 to f32
+    ```
+    becomes
+    ```mlir
+    %0 = arith.bitcast %x : bf16 to i16
+    %1 = arith.extui %0 : i16 to i32
+    %2 = arith.shli %1, %c16 : i32
+    %w = arith.bitcast %2 : i32 to f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLUnrollHints : Pass<"msl-unroll-hints", "::mlir::ModuleOp"> {
+  let summary = "Marks the loops of constant trip count that Metal's compiler is asked to unroll";
+  let description = [{
+    Unrolled, registers have constant indices. A loop of more than 256 iterations, or over an array of more than 1,024 bytes,
+    stays a loop, as a thread's registers could not hold the values; one over simdgroup matrices, which have no index at run
+    time, is always unrolled. All others stay loops in a kernel whose loops would become more than 16,384 operations together, or more than
+    4,096 beside a loop that is not unrolled.
+
+    ```mlir
+    msl.unroll %i = 0 to 8 {
+    }
+    ```
+    becomes
+    ```mlir
+    msl.unroll %i = 0 to 8 pragma {
+    }
+    ```
+  }];
+}
+
+def MSLInferOverflow : Pass<"msl-infer-overflow", "::mlir::ModuleOp"> {
+  let summary = "Marks the integer arithmetic that cannot overflow, and what is never negative";
+  let description = [{
+    In C++ signed overflow is undefined and unsigned arithmetic wraps around. The ranges of what is added, subtracted,
+    multiplied or shifted decide where the plain signed operator is safe, and where it does not matter for an operation or an
+    offset whether a number has a sign. An integer that a float holds exactly becomes a bfloat by way of it.
+
+    ```mlir
+    %lane = msl.lane : i32
+    %0 = arith.muli %lane, %c4 : i32
+    %1 = arith.divui %0, %c2 : i32
+    ```
+    becomes
+    ```mlir
+    %lane = msl.lane : i32
+    %0 = arith.muli %lane, %c4 overflow<nsw> : i32
+    %1 = arith.divui %0, %c2 {msl.nonnegative} : i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def MSLFormVariables : Pass<"msl-form-variables", "::mlir::ModuleOp"> {
+  let summary = "Turns what loops and branches give into variables that they assign";
+  let description = [{
+    ```mlir
+    %sum = scf.for %k = %c0 to %n step %c1 iter_args(%s = %zero) -> (f32) : i32 {
+      %next = arith.addf %s, %x : f32
+      scf.yield %next : f32
+    }
+    ```
+    becomes
+    ```mlir
+    %s = msl.var = %zero (f32) : !msl.array<1xf32>
+    msl.for %c0 to %n step %c1 {
+    ^bb0(%k: i32):
+      %old = msl.get %s : !msl.array<1xf32> -> f32
+      %next = arith.addf %old, %x : f32
+      msl.set %next, %s : f32, !msl.array<1xf32>
+    } : i32
+    %sum = msl.get %s : !msl.array<1xf32> -> f32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLExplicitTypes : Pass<"msl-explicit-types", "::mlir::ModuleOp"> {
+  let summary = "Gives numbers C++'s types, and makes every conversion an operation";
+  let description = [{
+    MLIR's integers have no sign, and their sums and products wrap. What `msl-infer-overflow` has not marked is computed
+    without a sign (`ui32`), integers of 8 and 16 bits are computed as ints and cut back, bfloats are computed as floats and
+    rounded. A lane is a `ui16`. A number stands for a vector beside one. Functions become `msl.call`s.
+
+    ```mlir
+    %row = msl.program_id 0 : i32
+    %0 = arith.muli %row, %stride : i32
+    %p = msl.ptr_add %x, %0 : !msl.ptr<f32, device>, i32
+    %e = math.exp %v : bf16
+    ```
+    becomes
+    ```mlir
+    %row = msl.program_id 0 : ui32
+    %0 = msl.binary mul %row, %stride : (ui32, i32) -> ui32
+    %1 = msl.cast %0 : ui32 -> i32
+    %p = msl.ptr_add %x, %1 : !msl.ptr<f32, device>, i32
+    %2 = msl.cast %v : bf16 -> f32
+    %3 = msl.call "precise::exp"(%2) : (f32) -> f32
+    %e = msl.cast %3 : f32 -> bf16
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MSLFormExpressions : Pass<"msl-form-expressions", "::mlir::ModuleOp"> {
+  let summary = "Chooses which values have a variable in the text, and their names";
+  let description = [{
+    A value that is used once is written where it is used, if it stays short, nothing in between changes what it reads, and it
+    would not move into a loop. Any other gets a `msl.let`, as do calls in which lanes meet and atomics. A name is Python's,
+    which the location carries, or says what the value is: `max`, `x_row`, `is_first_lane`.
+
+    ```mlir
+    %0 = msl.binary add %x, %y : (f32, f32) -> f32
+    %1 = msl.simd_reduce sum %0 : f32
+    msl.write %1, %p : f32, !msl.ptr<f32, device>
+    ```
+    becomes
+    ```mlir
+    %0 = msl.binary add %x, %y : (f32, f32) -> f32
+    %1 = msl.simd_reduce sum %0 : f32
+    %2 = msl.let "sum" %1 : f32
+    msl.write %2, %p : f32, !msl.ptr<f32, device>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect"];
+}
+
+#endif
