@@ -452,21 +452,19 @@ bool LoopSplit::isLikelyWhole(const Affine &limit) {
 
 /// Makes the loop go on behind the first one.
 void LoopSplit::continueLoop(Value bound, ValueRange carried) {
+  // The steps of a version are alike: in each of them, one of the comparisons is false for some
+  // element.
+  bool isCut =
+      isVersioned ? limits.empty() : conditions.empty() && llvm::all_of(limits, [&](auto &limit) {
+                                       return limit.second == 1 && getMostLeft(limit.first) <= step;
+                                     });
   loop.getLowerBoundMutable().assign(bound);
   loop.getInitArgsMutable().assign(carried);
-  bool isCut;
   if (isVersioned) {
     loop->setAttr(msl::kVersionAttr, builder.getUnitAttr());
-    // Its steps are alike: in each of them, one of the comparisons is false for some element.
-    isCut = limits.empty();
-  } else {
-    isCut = conditions.empty() && llvm::all_of(limits, [&](auto &limit) {
-              return limit.second == 1 && getMostLeft(limit.first) <= step;
-            });
-    if (isCut) {
-      loop->setAttr(msl::kAtMostOnceAttr, builder.getUnitAttr());
-      loop.getInductionVar().replaceAllUsesWith(bound);
-    }
+  } else if (isCut) {
+    loop->setAttr(msl::kAtMostOnceAttr, builder.getUnitAttr());
+    loop.getInductionVar().replaceAllUsesWith(bound);
   }
   if (!isCut)
     return;

@@ -323,6 +323,32 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
+  // A program's loop ends behind its own rows: one step at most is cut, as both bounds are multiples of the step.
+  // CHECK-LABEL: @causal
+  // CHECK: {msl.whole_steps}
+  // CHECK: scf.for
+  // CHECK: {msl.at_most_once}
+  tt.func public @causal(%x: !tt.ptr<f32>) {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %pid = tt.get_program_id x : i32
+    %first = arith.muli %pid, %c64 : i32
+    %end = arith.addi %first, %c64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %f = tt.splat %first : i32 -> tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    scf.for %i = %c0 to %end step %c64 : i32 {
+      %s = tt.splat %i : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %s, %r : tensor<64xi32, #l>
+      %m = arith.cmpi sle, %o, %f : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      %v = tt.load %q, %m, %zero : tensor<64x!tt.ptr<f32>, #l>
+      tt.store %q, %v, %m : tensor<64x!tt.ptr<f32>, #l>
+    }
+    tt.return
+  }
+
   // A bound that is a multiple of the step cuts none: no mask is left, in one loop.
   // CHECK-LABEL: @multiple
   // CHECK: scf.for
