@@ -24,7 +24,8 @@ def choices(t: str, transposition: str, ragged: bool) -> list[tuple[tuple[int, i
     room for halves beside them, and none for the addresses of rows that are cut. MLX takes two where B is not transposed.
     """
     if ragged:
-        return [((64, 64, 16), 4 if t == "float16" else 8), ((64, 32, 16), 4), ((32, 64, 16), 4)]
+        four = ((64, 64, 16), (64, 32, 32), (64, 32, 16), (32, 64, 16))
+        return [*((tile, 4) for tile in four), ((64, 64, 16), 8)]
     two = [((64, 64, 16), 2)] if t == "float16" and transposition != "nt" else []
     return [*two, ((64, 64, 16), 4), ((64, 64, 32), 4), ((64, 32, 32), 4)]
 

@@ -2,8 +2,10 @@
 
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
+#include "transforms/IntegerRanges.h"
 #include "transforms/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -109,12 +111,9 @@ private:
     return copies.lookup(value);
   }
 
-  /// The yielded sum of a pointer that the loop moves; null where there is none, or where the moved
-  /// pointer has other uses than accesses.
+  /// The yielded sum of a pointer that the loop moves; null where there is none.
   PtrAddOp getMove(Value root) const {
     BlockArgument argument = cast<BlockArgument>(root);
-    if (!loop.getTiedLoopResult(argument).use_empty())
-      return {};
     auto move = loop.getTiedLoopYieldedValue(argument)->get().getDefiningOp<PtrAddOp>();
     return move && move.getBase() == root && move->hasOneUse() ? move : PtrAddOp();
   }
@@ -166,12 +165,30 @@ private:
     Value moved = PtrAddOp::create(builder, root.getLoc(), type, from, before);
     if (move) {
       loop.getTiedLoopInit(cast<BlockArgument>(root))->set(moved);
+      moveBack(loop.getTiedLoopResult(cast<BlockArgument>(root)), before);
       moved = root;
     }
     sums.clear();
     for (const Access &access : accesses)
       rewrite(access.op, root, moved, term);
     return true;
+  }
+
+  /// What reads the pointer behind the loop gets it without the term.
+  void moveBack(Value result, Value term) {
+    if (result.use_empty())
+      return;
+    OpBuilder builder(loop.getContext());
+    builder.setInsertionPointAfter(loop);
+    Location loc = result.getLoc();
+    // The least number has no opposite of its type.
+    if (term.getType().getIntOrFloatBitWidth() < 64 &&
+        triton_metal::ValueRanges().get(term).smin().isMinSignedValue())
+      term = arith::ExtSIOp::create(builder, loc, builder.getI64Type(), term);
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(term.getType(), 0));
+    Value opposite = arith::SubIOp::create(builder, loc, zero, term);
+    Value back = PtrAddOp::create(builder, loc, result.getType(), result, opposite);
+    result.replaceAllUsesExcept(back, back.getDefiningOp());
   }
 
   /// Takes the term from an access, whose pointer comes from `moved` now.

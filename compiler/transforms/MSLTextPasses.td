@@ -37,7 +37,8 @@ def MSLHoistOffsets : Pass<"msl-hoist-offsets", "::mlir::ModuleOp"> {
   let description = [{
     An access adds one number to a pointer by itself; each further one is an addition in every step, of 64 bits, and the
     sum of those that do not change takes two registers for each access. A term that follows from what is known before
-    the loop, and that all accesses through one pointer add, goes there. A pointer that the loop carries begins with it.
+    the loop, and that all accesses through one pointer add, goes there. A pointer that the loop carries begins with it, and what reads it behind the
+    loop gets it without.
 
     ```mlir
     scf.for %k = %c0 to %n step %c32 iter_args(%p = %x) -> !msl.ptr<f16, device> {

@@ -70,6 +70,11 @@ Expr KernelPrinter::getAddress(Value base, Value offset) {
 /// its uses, and then the parts of a sum would stay in registers till there.
 Expr KernelPrinter::buildPointer(PtrAddOp op) {
   Expr offset = get(op.getOffset());
+  // Back by a number.
+  if (auto difference = op.getOffset().getDefiningOp<BinaryOp>();
+      difference && offset.precedence == Sum && difference.getKind() == BinaryKind::Sub &&
+      matchPattern(difference.getLhs(), m_Zero()) && !isUnsigned(difference.getType()))
+    return binary(get(op.getBase()), "-", get(difference.getRhs()), Sum);
   if (offset.precedence == Sum && op.getOffset().getDefiningOp<BinaryOp>())
     return {inParens(get(op.getBase()), Sum) + " + (" + offset.text + ")", Sum};
   return getAddress(op.getBase(), op.getOffset());
