@@ -1,5 +1,6 @@
 // What accesses of unrolled loops add to a pointer in every step is added before the loops.
 
+#include "analysis/Uniformity.h"
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
 #include "transforms/ConditionRanges.h"
@@ -40,8 +41,8 @@ struct Moved {
 /// Splits the offsets of one nest of unrolled loops.
 class OffsetSplitter {
 public:
-  OffsetSplitter(UnrollOp outermost, ConditionRanges &conditions)
-      : outermost(outermost), conditions(conditions) {}
+  OffsetSplitter(UnrollOp outermost, const Uniformity &uniformity, ConditionRanges &conditions)
+      : outermost(outermost), uniformity(uniformity), conditions(conditions) {}
 
   void run() {
     outermost.getBody().walk([&](Operation *op) {
@@ -166,6 +167,11 @@ private:
         llvm::all_of(parts.steps, [](Value value) { return matchPattern(value, m_Constant()); }) ||
         !fits(parts.before, ranges) || !fits(parts.steps, ranges))
       return;
+    // A GPU adds a thread's offset to a pointer that all threads have in the access.
+    bool isShared = uniformity.isUniform(root) && !(row && !uniformity.isUniform(row.getOffset()));
+    if (isShared &&
+        llvm::any_of(parts.before, [&](Value value) { return !uniformity.isUniform(value); }))
+      return;
     changes = true;
     Location loc = op->getLoc();
     Value pointer = move(root, parts.before, loc);
@@ -198,6 +204,7 @@ private:
   }
 
   UnrollOp outermost;
+  const Uniformity &uniformity;
   ConditionRanges &conditions;
   IRMapping copies;
   SmallVector<Moved> moved;
@@ -208,11 +215,12 @@ struct SplitOffsets : triton_metal::impl::MSLSplitOffsetsBase<SplitOffsets> {
   void runOnOperation() override {
     bool changes = false;
     for (KernelOp kernel : getOperation().getOps<KernelOp>()) {
+      Uniformity uniformity(kernel);
       ConditionRanges conditions;
       kernel.walk<WalkOrder::PreOrder>([&](UnrollOp loop) {
         if (isa<UnrollOp>(loop->getParentOp()))
           return;
-        OffsetSplitter splitter(loop, conditions);
+        OffsetSplitter splitter(loop, uniformity, conditions);
         splitter.run();
         changes |= splitter.changes;
       });

@@ -117,9 +117,10 @@ def MSLSplitOffsets : Pass<"msl-split-offsets", "::mlir::ModuleOp"> {
     ```mlir
     scf.if %inside {
       msl.unroll %i = 0 to 8 {
+        %row = msl.ptr_add %p, %rows : !msl.ptr<f16, device>, i32
         %eights = arith.muli %i, %c8 : i32
         %offset = arith.addi %x, %eights : i32
-        msl.write %v, %p[%offset : i32] : f16, !msl.ptr<f16, device>
+        msl.write %v, %row[%offset : i32] : f16, !msl.ptr<f16, device>
       }
     }
     ```
@@ -128,12 +129,14 @@ def MSLSplitOffsets : Pass<"msl-split-offsets", "::mlir::ModuleOp"> {
     scf.if %inside {
       %q = msl.ptr_add %p, %x : !msl.ptr<f16, device>, i32
       msl.unroll %i = 0 to 8 {
+        %row = msl.ptr_add %q, %rows : !msl.ptr<f16, device>, i32
         %eights = arith.muli %i, %c8 : i32
-        msl.write %v, %q[%eights : i32] : f16, !msl.ptr<f16, device>
+        msl.write %v, %row[%eights : i32] : f16, !msl.ptr<f16, device>
       }
     }
     ```
-    Bytes keep their addresses: `msl-merge-byte-offsets` makes one offset of them.
+    A pointer that is the same in all threads stays so: a GPU adds an offset of 32 bits to it in the access. Bytes keep their addresses:
+    `msl-merge-byte-offsets` makes one offset of them.
   }];
 }
 

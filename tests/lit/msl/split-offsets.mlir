@@ -23,7 +23,8 @@ msl.kernel @inside(%x: !msl.ptr<f16, device>, %n: i32, %column: i32, %stride: i3
     // CHECK:     msl.write %{{.*}}, %[[ROW]][%[[EIGHTS]] : i32]
     msl.unroll %i = 0 to 2 {
       msl.unroll %j = 0 to 4 {
-        %far = arith.muli %i, %stride : i32
+        %mine = arith.addi %i, %lane : i32
+        %far = arith.muli %mine, %stride : i32
         %row = msl.ptr_add %x, %far : !msl.ptr<f16, device>, i32
         %eights = arith.muli %j, %c8 : i32
         %place = arith.addi %lane, %eights : i32
@@ -94,9 +95,23 @@ msl.kernel @edges(%x: !msl.ptr<f16, device>, %n: i32, %m: i32) threads 32 {
   msl.return
 }
 
-// A pointer that the steps do not have from before keeps what it adds; so do single bytes.
+// A thread's offset stays beside a pointer that all threads have.
+// CHECK-LABEL: msl.kernel @shared
+// CHECK-NOT: msl.ptr_add
 // CHECK-LABEL: msl.kernel @others
-// CHECK-NOT: msl.ptr_add %{{[^,]*}}, %{{[^,]*}} : <i8
+msl.kernel @shared(%x: !msl.ptr<f16, device>, %v: f16) threads 32 {
+  %c8 = arith.constant 8 : i32
+  %lane = msl.lane : i32
+  msl.unroll %j = 0 to 8 {
+    %eights = arith.muli %j, %c8 : i32
+    %offset = arith.addi %lane, %eights : i32
+    msl.write %v, %x[%offset : i32] : f16, !msl.ptr<f16, device>
+  }
+  msl.return
+}
+
+// Single bytes keep one offset.
+// CHECK-NOT: msl.ptr_add
 msl.kernel @others(%x: !msl.ptr<i8, device>, %v: i8) threads 32 {
   %c8 = arith.constant 8 : i32
   %lane = msl.lane : i32
