@@ -22,6 +22,8 @@ void buildMSLLoopsPipeline(OpPassManager &manager) {
   addVerified(manager, createMSLLowerChunks());
   addCanonicalizer(manager);
   manager.addPass(createCSEPass());
+  addVerified(manager, createMSLFuseLoops());
+  manager.addPass(createCSEPass());
   addVerified(manager, createMSLFuseReductions());
   addVerified(manager, createMSLSingleSteps());
 }
