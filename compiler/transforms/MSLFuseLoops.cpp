@@ -46,7 +46,7 @@ void fuse(UnrollOp first, UnrollOp second) {
 
 /// The loop before this one that it can be fused with, and that may come down to it.
 UnrollOp findFirst(UnrollOp second) {
-  LoopEffects between(second->getBlock());
+  LoopEffects between;
   for (Operation *op = second->getPrevNode(); op; op = op->getPrevNode()) {
     if (auto first = dyn_cast<UnrollOp>(op);
         first && !LoopEffects(first).conflictsWith(between) && mayFuse(first, second))
@@ -128,9 +128,12 @@ private:
   /// Collects the arithmetic that nothing but the variable needs, and the arrays whose numbers it
   /// takes.
   void collect(int64_t count) {
-    auto isWhole = [&](Type type) {
-      auto vector = dyn_cast<VectorType>(type);
-      return vector && vector.getNumElements() == count;
+    // A constant whose numbers differ is no number of a step.
+    auto isWhole = [&](Value value) {
+      auto vector = dyn_cast<VectorType>(value.getType());
+      DenseElementsAttr constant;
+      return vector && vector.getNumElements() == count &&
+             (!matchPattern(value, m_Constant(&constant)) || constant.isSplat());
     };
     auto isTaken = [&](Operation *user) { return user == set || arithmetic.contains(user); };
     for (Operation *op = set->getPrevNode(); op; op = op->getPrevNode()) {
@@ -147,9 +150,12 @@ private:
               whole.insert(number->getOperand(0).getDefiningOp());
           }
         }
-      } else if (isa<GetOp, SplatOp>(op)) {
+      } else if (auto get = dyn_cast<GetOp>(op)) {
         whole.insert(op);
-      } else if (isElementwise(op) && llvm::all_of(op->getOperandTypes(), isWhole)) {
+        vectors.insert(get.getArray());
+      } else if (isa<SplatOp>(op)) {
+        whole.insert(op);
+      } else if (isElementwise(op) && llvm::all_of(op->getOperands(), isWhole)) {
         arithmetic.insert(op);
         whole.insert(op);
       }
@@ -159,17 +165,18 @@ private:
   /// The loop that writes one of the arrays, each number in the step of its own, and that may come
   /// down to the end of the arithmetic.
   UnrollOp findLoop(int64_t count) {
-    LoopEffects between(set->getBlock());
+    LoopEffects between;
     for (Operation *op = set->getPrevNode(); op; op = op->getPrevNode()) {
       auto loop = dyn_cast<UnrollOp>(op);
       if (loop && loop.getLower() == 0 && loop.getUpper() == count) {
         LoopEffects effects(loop);
         if (llvm::any_of(arrays, [&](Value array) { return effects.writesByStep(array); }))
-          return effects.touches(set.getArray()) || effects.conflictsWith(between) ? UnrollOp()
-                                                                                   : loop;
+          return mayTake(effects, between) ? loop : UnrollOp();
       }
-      // What the arithmetic reads is read in the loop instead.
-      if (!whole.contains(op))
+      // What nothing but the arithmetic reads is read in the loop instead.
+      if (!whole.contains(op) || llvm::any_of(op->getUsers(), [&](Operation *user) {
+            return user != set && !whole.contains(user);
+          }))
         between.add(op);
       if (between.isOpaque() || llvm::any_of(whole, [&](Operation *each) {
             auto get = dyn_cast<GetOp>(each);
@@ -178,6 +185,16 @@ private:
         return {};
     }
     return {};
+  }
+
+  /// Whether a loop with these effects may come down to the variable, and what the arithmetic reads
+  /// in a step of it has been written then.
+  bool mayTake(const LoopEffects &effects, const LoopEffects &between) {
+    return !effects.touches(set.getArray()) && !effects.conflictsWith(between) &&
+           llvm::none_of(vectors, [&](Value array) { return effects.writes(array); }) &&
+           llvm::all_of(arrays, [&](Value array) {
+             return !effects.writes(array) || effects.writesByStep(array);
+           });
   }
 
   /// The component of a vector at the loop's index.
@@ -233,6 +250,8 @@ private:
   SetOp set;
   llvm::SetVector<Operation *> arithmetic;
   llvm::SetVector<Value> arrays;
+  /// Arrays of which it takes whole vectors.
+  llvm::SetVector<Value> vectors;
   /// What the loop computes instead, all in one block.
   llvm::SetVector<Operation *> whole;
 };

@@ -36,7 +36,7 @@ std::optional<Place> Place::get(Value index, Value step) {
   return Place{a->perStep * factor, a->low * factor, a->high * factor};
 }
 
-void LoopEffects::addAll(Operation *root) {
+void LoopEffects::add(Operation *root) {
   root->walk([&](Operation *op) {
     if (auto get = dyn_cast<GetOp>(op)) {
       arrays[get.getArray()].push_back({Place::get(get.getIndex(), step), true, false});

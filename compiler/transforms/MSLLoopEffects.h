@@ -26,12 +26,14 @@ struct Place {
 /// The effects of a loop, or of operations around loops.
 class LoopEffects {
 public:
-  explicit LoopEffects(UnrollOp loop) : step(loop.getIndex()) { addAll(loop); }
-  LoopEffects(mlir::Operation *op, mlir::Value step) : step(step) { addAll(op); }
-  /// Of no operation of this block yet.
-  explicit LoopEffects(mlir::Block *) {}
+  /// Of nothing yet.
+  LoopEffects() = default;
+  explicit LoopEffects(UnrollOp loop) : LoopEffects(loop, loop.getIndex()) {}
+  /// Of an operation in a loop with this index.
+  LoopEffects(mlir::Operation *op, mlir::Value step) : step(step) { add(op); }
 
-  void add(mlir::Operation *op) { addAll(op); }
+  /// Adds an operation and all inside of it.
+  void add(mlir::Operation *op);
 
   /// Whether something is done that is no access to an array or read of memory.
   bool isOpaque() const { return opaque; }
@@ -52,8 +54,6 @@ private:
     std::optional<Place> place;
     bool reads, writes;
   };
-
-  void addAll(mlir::Operation *root);
 
   mlir::Value step;
   llvm::MapVector<mlir::Value, llvm::SmallVector<Access>> arrays;

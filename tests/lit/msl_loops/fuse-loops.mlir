@@ -172,3 +172,64 @@ msl.kernel @between(%x: !msl.ptr<f32, device>) threads 32 {
   msl.write %end, %x[%c0 : i32] : vector<2xf32>, !msl.ptr<f32, device>
   msl.return
 }
+
+// -----
+
+// A number that somebody else reads, too, keeps the loop before it.
+// CHECK-LABEL: msl.kernel @two_readers
+// CHECK:       msl.unroll
+// CHECK:       }
+// CHECK-NEXT:  %[[S:.*]] = msl.get %{{.*}}[%c0_i32]
+// CHECK:       arith.addf %{{.*}}, %{{.*}} : vector<2xf32>
+// CHECK:       msl.write %[[S]]
+msl.kernel @two_readers(%x: !msl.ptr<f32, device>) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %acc = msl.var : !msl.array<1xvector<2xf32>>
+  %v = msl.var : !msl.array<2xf32>
+  msl.unroll %i = 0 to 2 {
+    %a = msl.read %x[%i : i32] : !msl.ptr<f32, device> -> f32
+    msl.set %a, %v[%i] : f32, !msl.array<2xf32>
+  }
+  %s0 = msl.get %v[%c0] : !msl.array<2xf32> -> f32
+  %s1 = msl.get %v[%c1] : !msl.array<2xf32> -> f32
+  %old = msl.get %acc : !msl.array<1xvector<2xf32>> -> vector<2xf32>
+  %sums = msl.vector %s0, %s1 : f32, f32 -> vector<2xf32>
+  %new = arith.addf %old, %sums : vector<2xf32>
+  msl.set %new, %acc : vector<2xf32>, !msl.array<1xvector<2xf32>>
+  %end = msl.get %acc : !msl.array<1xvector<2xf32>> -> vector<2xf32>
+  msl.write %end, %x[%c0 : i32] : vector<2xf32>, !msl.ptr<f32, device>
+  msl.write %s0, %x[%c0 : i32] : f32, !msl.ptr<f32, device>
+  msl.return
+}
+
+// -----
+
+// What other steps of the loop write is not there yet.
+// CHECK-LABEL: msl.kernel @later_steps
+// CHECK:       msl.unroll
+// CHECK:       }
+// CHECK:       msl.vector
+// CHECK:       arith.addf %{{.*}}, %{{.*}} : vector<2xf32>
+msl.kernel @later_steps(%x: !msl.ptr<f32, device>) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %acc = msl.var : !msl.array<1xvector<2xf32>>
+  %v = msl.var : !msl.array<2xf32>
+  %w = msl.var : !msl.array<2xvector<2xf32>>
+  msl.unroll %i = 0 to 2 {
+    %a = msl.read %x[%i : i32] : !msl.ptr<f32, device> -> f32
+    msl.set %a, %v[%i] : f32, !msl.array<2xf32>
+    %b = msl.read %x[%i : i32] : !msl.ptr<f32, device> -> vector<2xf32>
+    msl.set %b, %w[%i] : vector<2xf32>, !msl.array<2xvector<2xf32>>
+  }
+  %last = msl.get %w[%c1] : !msl.array<2xvector<2xf32>> -> vector<2xf32>
+  %s0 = msl.get %v[%c0] : !msl.array<2xf32> -> f32
+  %s1 = msl.get %v[%c1] : !msl.array<2xf32> -> f32
+  %sums = msl.vector %s0, %s1 : f32, f32 -> vector<2xf32>
+  %new = arith.addf %last, %sums : vector<2xf32>
+  msl.set %new, %acc : vector<2xf32>, !msl.array<1xvector<2xf32>>
+  %end = msl.get %acc : !msl.array<1xvector<2xf32>> -> vector<2xf32>
+  msl.write %end, %x[%c0 : i32] : vector<2xf32>, !msl.ptr<f32, device>
+  msl.return
+}
