@@ -58,7 +58,7 @@ private:
   llvm::DenseMap<Value, int> costs;
 };
 
-/// The loop that the next operations of a block may join.
+/// A loop that the next operations of a block may join.
 struct OpenLoop {
   int64_t registers = 0;
   SmallVector<Operation *> items;
@@ -67,9 +67,13 @@ struct OpenLoop {
   /// They come after the loop.
   SmallVector<Operation *> later;
   /// The operations of both lists.
-  llvm::DenseSet<Operation *> members;
+  llvm::SmallPtrSet<Operation *, 8> members;
 
   bool contains(Value value) const { return members.contains(value.getDefiningOp()); }
+
+  bool isNeededBy(Operation *op) const {
+    return llvm::any_of(op->getOperands(), [&](Value operand) { return contains(operand); });
+  }
 
   bool conflictsWith(const Access &access, PointerOrigins &origins) const {
     return llvm::any_of(accesses,
@@ -107,7 +111,7 @@ public:
         return op.emitOpError("this operation on tiles cannot be turned into Metal");
       addStep(op);
     }
-    close(block.getTerminator());
+    close(open.size(), block.getTerminator());
     return success();
   }
 
@@ -139,74 +143,116 @@ private:
            llvm::all_of(op.getResultTypes(), isScalar);
   }
 
-  /// Adds an operation that is computed on demand. It comes after the open loop if it uses a result
-  /// of it.
+  /// Adds an operation that is computed on demand. It comes after the open loops whose results it
+  /// uses.
   void addOnDemand(Operation &op) {
-    if (!open ||
-        llvm::none_of(op.getOperands(), [&](Value operand) { return open->contains(operand); }))
-      return;
-    open->later.push_back(&op);
-    open->members.insert(&op);
+    for (OpenLoop &loop : llvm::reverse(open))
+      if (llvm::any_of(op.getOperands(), [&](Value operand) { return loop.contains(operand); })) {
+        loop.later.push_back(&op);
+        loop.members.insert(&op);
+        return;
+      }
   }
 
-  /// Adds an operation that is in no loop. It stays before the open loop, unless it depends on the
-  /// loop's effects or results.
+  /// Adds an operation that is in no loop. It stays before the open loops, but for those whose
+  /// effects or results it depends on.
   void addStep(Operation &op) {
-    if (!open)
-      return;
     bool movable = op.getNumRegions() == 0 && (isMemoryEffectFree(&op) || isa<AllocOp>(op));
-    if (std::optional<Access> access = Access::get(&op))
-      movable = !access->writes && !open->conflictsWith(*access, origins);
-    if (!movable ||
-        llvm::any_of(op.getOperands(), [&](Value operand) { return open->contains(operand); }))
-      close(&op);
+    std::optional<Access> access = Access::get(&op);
+    if (access)
+      movable = !access->writes;
+    size_t count = open.size();
+    while (movable && count > 0 && !open[count - 1].isNeededBy(&op) &&
+           !(access && open[count - 1].conflictsWith(*access, origins)))
+      --count;
+    close(count, &op);
   }
 
+  /// Adds an operation to the loop of what it uses, or to that of its neighbour. Where neither has
+  /// its size and may take it, it begins a loop behind the others, which stay open.
   void addItem(Operation &op, int64_t registers) {
     std::optional<Access> access = Access::get(&op);
-    if (open && (open->registers != registers || open->mustEndBefore(&op) ||
-                 (access && open->conflictsWith(*access, origins))))
-      close(&op);
-    if (!open) {
-      open.emplace();
-      open->registers = registers;
+    OpenLoop *chosen = findLoop(&op, registers, access);
+    if (!chosen) {
+      size_t ended = open.size();
+      while (ended > 0 && !open[ended - 1].mustEndBefore(&op) &&
+             !(access && open[ended - 1].conflictsWith(*access, origins)))
+        --ended;
+      close(ended, &op);
+      chosen = &open.emplace_back();
+      chosen->registers = registers;
     }
-    open->items.push_back(&op);
-    open->members.insert(&op);
+    last = &op;
+    chosen->items.push_back(&op);
+    chosen->members.insert(&op);
     if (access)
-      open->accesses.push_back(*access);
+      chosen->accesses.push_back(*access);
   }
 
-  /// Forms the open loop before `next`.
-  void close(Operation *next) {
-    if (!open)
-      return;
-    llvm::SmallPtrSet<Operation *, 16> items(open->items.begin(), open->items.end());
+  /// The open loop that an operation may join, behind all that the operation depends on; null if
+  /// there is none.
+  OpenLoop *findLoop(Operation *op, int64_t registers, const std::optional<Access> &access) {
+    size_t behind = 0;
+    for (size_t number = open.size(); number-- > 0;) {
+      OpenLoop &loop = open[number];
+      bool needed = loop.isNeededBy(op);
+      bool ends = loop.mustEndBefore(op) || (access && loop.conflictsWith(*access, origins));
+      if (!ends && loop.registers == registers && (needed || loop.items.back() == last))
+        return moveBehind(number, std::max(number + 1, behind));
+      if ((needed || ends) && !behind)
+        behind = number + 1;
+    }
+    return nullptr;
+  }
+
+  /// Moves a loop behind those before `end`; null if one of them depends on it.
+  OpenLoop *moveBehind(size_t number, size_t end) {
+    const OpenLoop &loop = open[number];
+    for (const OpenLoop &other : ArrayRef(open).slice(number + 1, end - number - 1))
+      if (llvm::any_of(other.members, [&](Operation *op) { return loop.isNeededBy(op); }) ||
+          llvm::any_of(other.accesses,
+                       [&](const Access &access) { return loop.conflictsWith(access, origins); }))
+        return nullptr;
+    std::rotate(open.begin() + number, open.begin() + number + 1, open.begin() + end);
+    return &open[end - 1];
+  }
+
+  /// Forms the first open loops before `next`.
+  void close(size_t count, Operation *next) {
+    for (OpenLoop &loop : MutableArrayRef(open).take_front(count))
+      form(loop, next);
+    open.erase(open.begin(), open.begin() + count);
+  }
+
+  void form(OpenLoop &open, Operation *next) {
+    llvm::SmallPtrSet<Operation *, 16> items(open.items.begin(), open.items.end());
     SmallVector<Value> yielded;
-    for (Operation *item : open->items)
+    for (Operation *item : open.items)
       for (Value result : item->getResults())
         if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !items.contains(user); }))
           yielded.push_back(result);
     OpBuilder builder(next);
-    Location loc = open->items.front()->getLoc();
-    auto loop = TileLoopOp::create(builder, loc, TypeRange(ValueRange(yielded)), open->registers,
+    Location loc = open.items.front()->getLoc();
+    auto loop = TileLoopOp::create(builder, loc, TypeRange(ValueRange(yielded)), open.registers,
                                    IntegerAttr());
     Block *body = builder.createBlock(&loop.getBody());
-    for (Operation *item : open->items)
+    for (Operation *item : open.items)
       item->moveBefore(body, body->end());
     YieldOp::create(builder, loc, yielded);
     for (auto [value, result] : llvm::zip_equal(yielded, loop.getResults()))
       value.replaceUsesWithIf(result,
                               [&](OpOperand &use) { return use.getOwner()->getBlock() != body; });
-    for (Operation *op : open->later)
+    for (Operation *op : open.later)
       op->moveBefore(next);
-    open.reset();
   }
 
   Block &block;
   Costs &costs;
   PointerOrigins &origins;
-  std::optional<OpenLoop> open;
+  /// In the order in which they run.
+  SmallVector<OpenLoop, 2> open;
+  /// The operation that was added last.
+  Operation *last = nullptr;
 };
 
 struct FormTileLoops : triton_metal::impl::MSLFormTileLoopsBase<FormTileLoops> {

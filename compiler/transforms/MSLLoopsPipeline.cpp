@@ -22,7 +22,13 @@ void buildMSLLoopsPipeline(OpPassManager &manager) {
   addVerified(manager, createMSLLowerChunks());
   addCanonicalizer(manager);
   manager.addPass(createCSEPass());
+<<<<<<< HEAD
   addStep(manager, createMSLFuseReductions());
+=======
+  addVerified(manager, createMSLFuseLoops());
+  manager.addPass(createCSEPass());
+  addVerified(manager, createMSLFuseReductions());
+>>>>>>> rows
   addVerified(manager, createMSLSingleSteps());
 }
 

@@ -160,9 +160,16 @@ private:
 
   /// Combines the registers that reduce to those at `at`.
   void accumulate(const Coord &at) {
-    SmallVector<Value> chunks = getChunks(at);
+    // The outermost loop takes all registers alike, so that it can be one with that which leaves
+    // them (msl-fuse-loops).
+    bool fromNeutral = shape.trip > 1 && shape.nest.dims.empty() && getNeutralElement(op);
+    SmallVector<Value> chunks;
+    if (!fromNeutral)
+      chunks = getChunks(at);
     if (shape.trip > 1) {
       SmallVector<Value> accumulators;
+      if (fromNeutral)
+        accumulators.push_back(createAccumulator(builder, op, shape.step));
       for (Value chunk : chunks) {
         accumulators.push_back(createVariable(builder, loc, chunk.getType(), shape.step));
         writeWhole(builder, loc, accumulators.back(), chunk);
@@ -171,7 +178,7 @@ private:
         return llvm::map_to_vector(
             accumulators, [&](Value variable) { return readWhole(builder, loc, variable); });
       };
-      auto loop = UnrollOp::create(builder, loc, 1, shape.trip);
+      auto loop = UnrollOp::create(builder, loc, fromNeutral ? 0 : 1, shape.trip);
       {
         OpBuilder::InsertionGuard guard(builder);
         builder.setInsertionPoint(loop.getBody().front().getTerminator());

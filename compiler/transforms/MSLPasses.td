@@ -440,9 +440,9 @@ def MSLFormTileLoops : Pass<"msl-form-tile-loops", "::mlir::ModuleOp"> {
   let summary = "Puts operations on tiles that share a loop over registers into one region";
   let description = [{
     Neighbours of one size share a loop, unless one needs other registers of the other's result than its own step computes,
-    or touches memory that the other writes. What lies between them and needs neither goes before the loop. A tile of little
-    cost stays outside of loops, and so does one that only has another order of registers: it is computed wherever it is
-    used.
+    or touches memory that the other writes. What lies between them and needs neither goes before the loop: a loop of another size,
+    too, where the second one needs what it leaves. A tile of little cost stays outside of loops, and so does one that only has
+    another order of registers: it is computed wherever it is used.
 
     ```mlir
     %v = msl.load %x[%o] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
@@ -484,7 +484,8 @@ def MSLLowerReductions : Pass<"msl-lower-reductions", "::mlir::ModuleOp"> {
   let summary = "Turns reductions over registers into accumulators, loops and combinations of components";
   let description = [{
     A whole reduction that shares a loop accumulates chunks in it, from the neutral element on; the components are
-    combined after the loop. Any other has loops of its own.
+    combined after the loop. Any other has loops of its own; the outermost one starts from the neutral element, too, so that it
+    takes all registers alike and can be one with the loop that leaves them (`msl-fuse-loops`).
 
     ```mlir
     %s = msl.tile_loop 8 step 4 {
@@ -551,6 +552,37 @@ def MSLFormLoops : Pass<"msl-form-loops", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def MSLFuseLoops : Pass<"msl-fuse-loops", "::mlir::ModuleOp"> {
+  let summary = "Makes one loop of loops over registers that hand over arrays element by element";
+  let description = [{
+    A loop whose steps read what the same steps of a loop before it have written joins that one, where no other step of either and
+    nothing between them stands in the way. What goes from one to the other is then a value of the step and lives no longer: a row is
+    loaded, multiplied and summed up before the next one. Arithmetic on the vector of all that such a loop leaves, into a variable,
+    is done component by component in it.
+
+    ```mlir
+    msl.unroll %i = 0 to 4 {
+      %v = msl.read %x[%o] ...
+      msl.set %v, %a[%i]
+    }
+    msl.unroll %j = 0 to 4 {
+      %v = msl.get %a[%j]
+      %s = arith.addf %v, %y : f32
+      msl.set %s, %b[%j]
+    }
+    ```
+    becomes
+    ```mlir
+    msl.unroll %i = 0 to 4 {
+      %v = msl.read %x[%o] ...
+      %s = arith.addf %v, %y : f32
+      msl.set %s, %b[%i]
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def MSLFuseReductions : Pass<"msl-fuse-reductions", "::mlir::ModuleOp"> {

@@ -219,7 +219,8 @@ def TTMSplitLoops : Pass<"ttm-split-loops", "::mlir::ModuleOp"> {
     whole, and one or a few behind it are cut. Such a loop becomes two, of which the first has no such masks in its loads,
     stores and choices. What is the same in every step, such as the rows of a program at the edge of a matrix, is asked once: the
     first loop has no steps where it is false. The step is exact integer arithmetic, so that no mask is left out that is false
-    for any element. Masks that nothing of this kind is known of stay in both loops.
+    for any element. Masks that nothing of this kind is known of stay in both loops. Accesses of the second loop whose masks compare
+    all of this are never whole (`ttm.cut`), and get no body for blocks that are.
 
     Where nothing but masks of loads is cut in a loop of products, whose sums would live through both loops, and the bounds are known as
     multiples of 16, one of the loops takes all steps and the other one none (`msl.version`, two sides of a branch in the end). A bound

@@ -52,7 +52,7 @@ public:
   void rewrite();
 
 private:
-  void addMask(Value mask);
+  void addMask(Value mask, bool onlyKnown = false);
   std::optional<Comparison> compare(arith::CmpIOp op);
   bool isKnown(const Affine &number, bool isLeast);
   int64_t getMostLeft(const Affine &limit);
@@ -66,7 +66,8 @@ private:
   Value createBound();
   Value createVersionBound();
   void continueLoop(Value bound, ValueRange carried);
-  bool isOf(Value mask);
+  void findComparisons(Value mask, SmallVectorImpl<const Comparison *> &found);
+  bool areAll(ArrayRef<const Comparison *> some);
 
   Value constant(Type type, int64_t value) {
     return arith::ConstantOp::create(builder, where, builder.getIntegerAttr(type, value));
@@ -91,6 +92,11 @@ private:
   OpBuilder builder{loop};
   Location where = UnknownLoc::get(loop.getContext());
 };
+
+/// Whether two functions are the same.
+bool isSame(const Affine &a, const Affine &b) {
+  return a.terms == b.terms && a.perIndex == b.perIndex && a.low == b.low && a.high == b.high;
+}
 
 /// The number of elements that a thread holds.
 int64_t getRegisters(Value tile) {
@@ -154,6 +160,11 @@ bool LoopSplit::analyse() {
   });
   if (result.wasInterrupted() || comparisons.empty())
     return false;
+  // A mask of one register alone is not worth another loop, but the one there is knows of it.
+  loop.getBody()->walk([&](Operation *op) {
+    if (Value mask = getMask(op); mask && getRegisters(mask) == 1)
+      addMask(mask, /*onlyKnown=*/true);
+  });
   findConditions();
   // Sums of products that live through two loops, one after the other, take registers. Where all
   // steps are whole in most programs, one of two loops takes all of them.
@@ -162,19 +173,28 @@ bool LoopSplit::analyse() {
   return true;
 }
 
-void LoopSplit::addMask(Value mask) {
+/// Collects the comparisons of a mask; only those that ask what others have asked if `onlyKnown`.
+void LoopSplit::addMask(Value mask, bool onlyKnown) {
   Operation *op = mask.getDefiningOp();
   if (!op || comparisons.contains(op))
     return;
   if (onlyMoves(op))
-    return addMask(op->getOperand(0));
+    return addMask(op->getOperand(0), onlyKnown);
   if (isa<arith::AndIOp>(op)) {
-    addMask(op->getOperand(0));
-    return addMask(op->getOperand(1));
+    addMask(op->getOperand(0), onlyKnown);
+    return addMask(op->getOperand(1), onlyKnown);
   }
-  if (auto cmp = dyn_cast<arith::CmpIOp>(op); cmp && isa<RankedTensorType>(mask.getType()))
-    if (std::optional<Comparison> comparison = compare(cmp))
-      comparisons.insert({op, *comparison});
+  auto cmp = dyn_cast<arith::CmpIOp>(op);
+  if (!cmp || !isa<RankedTensorType>(mask.getType()))
+    return;
+  std::optional<Comparison> comparison = compare(cmp);
+  if (!comparison || (onlyKnown && llvm::none_of(comparisons, [&](auto &known) {
+                        return isSame(known.second.margin, comparison->margin) &&
+                               isSame(known.second.least, comparison->least) &&
+                               isSame(known.second.greatest, comparison->greatest);
+                      })))
+    return;
+  comparisons.insert({op, *comparison});
 }
 
 std::optional<Comparison> LoopSplit::compare(arith::CmpIOp op) {
@@ -452,8 +472,6 @@ bool LoopSplit::isLikelyWhole(const Affine &limit) {
 
 /// Makes the loop go on behind the first one.
 void LoopSplit::continueLoop(Value bound, ValueRange carried) {
-  // The steps of a version are alike: in each of them, one of the comparisons is false for some
-  // element.
   bool isCut =
       isVersioned ? limits.empty() : conditions.empty() && llvm::all_of(limits, [&](auto &limit) {
                                        return limit.second == 1 && getMostLeft(limit.first) <= step;
@@ -462,31 +480,43 @@ void LoopSplit::continueLoop(Value bound, ValueRange carried) {
   loop.getInitArgsMutable().assign(carried);
   if (isVersioned) {
     loop->setAttr(msl::kVersionAttr, builder.getUnitAttr());
+    // Some of its steps may be whole, if not all are.
+    if (!isCut)
+      return;
   } else if (isCut) {
     loop->setAttr(msl::kAtMostOnceAttr, builder.getUnitAttr());
     loop.getInductionVar().replaceAllUsesWith(bound);
   }
-  if (!isCut)
-    return;
-  // A step is there because these masks are false for some element, or where there are several
-  // limits or conditions, because one of them is: no second body for whole blocks is worth its
-  // length.
+  // Each step is here because one of the comparisons is false for some element: a mask that has all
+  // of them is never all true. In a single step, and in a version whose steps are alike, others
+  // hardly are, and no second body for whole blocks is worth its length.
   loop.getBody()->walk([&](Operation *op) {
-    if (Value mask = getMask(op); mask && isOf(mask))
+    SmallVector<const Comparison *> found;
+    if (Value mask = getMask(op))
+      findComparisons(mask, found);
+    if (!found.empty() && (isCut || areAll(found)))
       op->setAttr(TTMDialect::getCutAttrName(), builder.getUnitAttr());
   });
 }
 
-/// Whether one of the comparisons is part of a mask.
-bool LoopSplit::isOf(Value mask) {
+/// Adds the comparisons that are part of a mask.
+void LoopSplit::findComparisons(Value mask, SmallVectorImpl<const Comparison *> &found) {
   Operation *op = mask.getDefiningOp();
   if (!op)
-    return false;
-  if (comparisons.contains(op))
-    return true;
-  if (onlyMoves(op))
-    return isOf(op->getOperand(0));
-  return isa<arith::AndIOp>(op) && (isOf(op->getOperand(0)) || isOf(op->getOperand(1)));
+    return;
+  if (auto it = comparisons.find(op); it != comparisons.end())
+    found.push_back(&it->second);
+  else if (onlyMoves(op) || isa<arith::AndIOp>(op))
+    for (Value operand : op->getOperands())
+      findComparisons(operand, found);
+}
+
+/// Whether each comparison of the loop is true where one of these is.
+bool LoopSplit::areAll(ArrayRef<const Comparison *> some) {
+  return llvm::all_of(comparisons, [&](auto &each) {
+    return llvm::any_of(
+        some, [&](const Comparison *one) { return isSame(one->margin, each.second.margin); });
+  });
 }
 
 /// The rest of a mask whose comparisons in `isTrue` are true; null if that is all of it.

@@ -23,21 +23,15 @@
 // CHECK-NEXT:     s[i] = 0.0f;
 // CHECK-NEXT:   int s_1 = 0;
 // CHECK-NEXT:   for (int k = 0; k < n; ++k) {
-// CHECK-NEXT:     float4 sum[2] = {};
-// CHECK-NEXT:     #pragma unroll
-// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:       sum[i] = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]) + s[i];
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:       float a_1 = a[i * 4];
-// CHECK-NEXT:       float a_2 = a[i * 4 + 1];
-// CHECK-NEXT:       float a_3 = a[i * 4 + 2];
-// CHECK-NEXT:       float a_4 = a[i * 4 + 3];
-// CHECK-NEXT:       a[i * 4] = sum[i].x;
-// CHECK-NEXT:       a[i * 4 + 1] = sum[i].y;
-// CHECK-NEXT:       a[i * 4 + 2] = sum[i].z;
-// CHECK-NEXT:       a[i * 4 + 3] = sum[i].w;
-// CHECK-NEXT:       s[i] = float4(a_1, a_2, a_3, a_4);
+// CHECK-NEXT:       float4 a_1 = float4(a[i * 4], a[i * 4 + 1], a[i * 4 + 2], a[i * 4 + 3]);
+// CHECK-NEXT:       float4 sum = a_1 + s[i];
+// CHECK-NEXT:       a[i * 4] = sum.x;
+// CHECK-NEXT:       a[i * 4 + 1] = sum.y;
+// CHECK-NEXT:       a[i * 4 + 2] = sum.z;
+// CHECK-NEXT:       a[i * 4 + 3] = sum.w;
+// CHECK-NEXT:       s[i] = a_1;
 // CHECK-NEXT:     }
 // CHECK-NEXT:     s_1 = uint(s_1) + k;
 // CHECK-NEXT:   }
@@ -54,30 +48,26 @@
 // CHECK-NEXT:       u[i] = s[i];
 // CHECK-NEXT:     t = 2.5f;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   float4 u_1[2] = {};
+// CHECK-NEXT:   float4 difference[2] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:     u_1[i] = u[i];
+// CHECK-NEXT:     difference[i] = u[i];
 // CHECK-NEXT:   int counter = 0;
 // CHECK-NEXT:   float product = t;
 // CHECK-NEXT:   while (counter < n) {
 // CHECK-NEXT:     int index = counter + 1u;
-// CHECK-NEXT:     float4 difference[2] = {};
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:       difference[i] = u_1[i] - product;
-// CHECK-NEXT:     #pragma unroll
-// CHECK-NEXT:     for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:       u_1[i] = difference[i];
+// CHECK-NEXT:       difference[i] -= product;
 // CHECK-NEXT:     counter = index;
 // CHECK-NEXT:     product *= float(index);
 // CHECK-NEXT:   }
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:     float4 u_2 = u_1[i];
+// CHECK-NEXT:     float4 difference_1 = difference[i];
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort j = 0; j < 4; ++j)
-// CHECK-NEXT:       y[lane + (i * 128 + j * 32)] = u_2[j];
+// CHECK-NEXT:       y[lane + (i * 128 + j * 32)] = difference_1[j];
 // CHECK-NEXT:   }
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 8; ++i)

@@ -62,26 +62,19 @@
 // CHECK-NEXT:       odd_1 = fmin(odd_1, a[i + j * 4]);
 // CHECK-NEXT:     odd[i] = odd_1;
 // CHECK-NEXT:   }
-// CHECK-NEXT:   float4 odd_1[2] = {};
+// CHECK-NEXT:   float2 odd_1[2] = {};
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i) {
-// CHECK-NEXT:     float4 odd_2 = odd[i * 2];
-// CHECK-NEXT:     #pragma unroll
-// CHECK-NEXT:     for (ushort j = 1; j < 2; ++j)
-// CHECK-NEXT:       odd_2 = fmin(odd_2, odd[i * 2 + j]);
-// CHECK-NEXT:     odd_1[i] = odd_2;
+// CHECK-NEXT:     float4 odd_2 = fmin(odd[i * 2], odd[i * 2 + 1]);
+// CHECK-NEXT:     odd_1[i] = fmin(odd_2.xz, odd_2.yw);
 // CHECK-NEXT:   }
-// CHECK-NEXT:   float2 odd_2[2] = {};
-// CHECK-NEXT:   #pragma unroll
-// CHECK-NEXT:   for (ushort i = 0; i < 2; ++i)
-// CHECK-NEXT:     odd_2[i] = fmin(odd_1[i].xz, odd_1[i].yw);
 // CHECK-NEXT:   #pragma unroll
 // CHECK-NEXT:   for (ushort i = 0; i < 2; ++i) {
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (ushort j = 0; j < 2; ++j) {
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort k = 0; k < 2; ++k)
-// CHECK-NEXT:         *(device float4 *)(arg1 + lane * 32 + (i * 16 + j * 8 + k * 4)) = rowsum[i * 2 + j] * colmax[k] + float4(odd_2[j].x, odd_2[j].x, odd_2[j].y, odd_2[j].y) + float4(a[k][i + j * 2], a[k + 4][i + j * 2], a[k + 2][i + j * 2], a[k + 6][i + j * 2]);
+// CHECK-NEXT:         *(device float4 *)(arg1 + lane * 32 + (i * 16 + j * 8 + k * 4)) = rowsum[i * 2 + j] * colmax[k] + float4(odd_1[j].x, odd_1[j].x, odd_1[j].y, odd_1[j].y) + float4(a[k][i + j * 2], a[k + 4][i + j * 2], a[k + 2][i + j * 2], a[k + 6][i + j * 2]);
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT:   int offset = lane * 32;

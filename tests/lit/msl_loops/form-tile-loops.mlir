@@ -102,3 +102,50 @@ msl.kernel @conflicts(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) thre
   msl.store %v, %x[%to] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
   msl.return
 }
+
+// -----
+
+// A loop stays open while another one begins that does not depend on it. What needs both joins the first one,
+// which then comes last.
+// CHECK-LABEL: msl.kernel @independent
+// CHECK:       %[[X:.*]] = msl.tile_loop 2 {
+// CHECK:         msl.load %{{.*}} -> vector<2xf32>
+// CHECK:       }
+// CHECK:       %[[P:.*]] = msl.permute_registers %[[X]]
+// CHECK-NEXT:  msl.tile_loop 4 {
+// CHECK-NEXT:    %[[A:.*]] = msl.load
+// CHECK-NEXT:    %[[V:.*]] = arith.divf %[[A]], %[[P]]
+// CHECK-NEXT:    msl.store %[[V]]
+// CHECK-NEXT:  }
+msl.kernel @independent(%a: !msl.ptr<f32, device>, %x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32 {
+  %o = arith.constant dense<[0, 2, 4, 6]> : vector<4xi32>
+  %few = arith.constant dense<[0, 2]> : vector<2xi32>
+  %v = msl.load %a[%o] : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+  %w = msl.load %x[%few] : !msl.ptr<f32, device>, vector<2xi32> -> vector<2xf32>
+  %p = msl.permute_registers %w {bases = array<i64: 1, 0>} : vector<2xf32> -> vector<4xf32>
+  %q = arith.divf %v, %p : vector<4xf32>
+  msl.store %q, %y[%o] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  msl.return
+}
+
+// -----
+
+// It cannot where the other loop reads what the first one has written.
+// CHECK-LABEL: msl.kernel @dependent
+// CHECK:       %[[A:.*]] = msl.tile_loop 4 {
+// CHECK:         msl.store
+// CHECK:       msl.tile_loop 2 {
+// CHECK-NEXT:    msl.load
+// CHECK:       msl.tile_loop 4 {
+// CHECK-NEXT:    arith.divf %[[A]]
+msl.kernel @dependent(%a: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) threads 32 {
+  %o = arith.constant dense<[0, 2, 4, 6]> : vector<4xi32>
+  %few = arith.constant dense<[0, 2]> : vector<2xi32>
+  %v = msl.load %a[%o] : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+  msl.store %v, %y[%o] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  %w = msl.load %y[%few] : !msl.ptr<f32, device>, vector<2xi32> -> vector<2xf32>
+  %p = msl.permute_registers %w {bases = array<i64: 1, 0>} : vector<2xf32> -> vector<4xf32>
+  %q = arith.divf %v, %p : vector<4xf32>
+  msl.store %q, %y[%o] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  msl.return
+}

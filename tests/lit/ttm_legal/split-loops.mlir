@@ -118,6 +118,57 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
+  // Rows of the program and columns of the step: the second loop never has a block that is whole in both, and
+  // a mask of both says so. One of columns alone may be whole. What a thread has one register of is
+  // no reason for a second loop, but is known in the first one.
+  // CHECK-LABEL: @both
+  // CHECK: scf.for
+  // CHECK: tt.load %{{[^,]*}} : tensor<64x!tt.ptr<f32>
+  // CHECK: tt.load %{{[^,]*}} : tensor<32x!tt.ptr<f32>
+  // CHECK: {msl.whole_steps}
+  // CHECK: scf.for
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {ttm.cut} : tensor<64x!tt.ptr<f32>
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} : tensor<64x!tt.ptr<f32>
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} : tensor<32x!tt.ptr<f32>
+  // CHECK: tt.return
+  tt.func public @both(%x: !tt.ptr<f32>, %n: i32, %rows: i32) {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %zero1 = arith.constant dense<0.0> : tensor<32xf32, #one>
+    %pid = tt.get_program_id x : i32
+    %row = tt.splat %pid : i32 -> tensor<64xi32, #l>
+    %brow = tt.splat %rows : i32 -> tensor<64xi32, #l>
+    %mrow = arith.cmpi slt, %row, %brow : tensor<64xi32, #l>
+    %row1 = tt.splat %pid : i32 -> tensor<32xi32, #one>
+    %brow1 = tt.splat %rows : i32 -> tensor<32xi32, #one>
+    %mrow1 = arith.cmpi slt, %row1, %brow1 : tensor<32xi32, #one>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %r1 = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #one>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    %p1 = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>, #one>
+    %q1 = tt.addptr %p1, %r1 : tensor<32x!tt.ptr<f32>, #one>, tensor<32xi32, #one>
+    %sum:2 = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero, %acc1 = %zero1) -> (tensor<64xf32, #l>, tensor<32xf32, #one>) : i32 {
+      %s = tt.splat %i : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %s, %r : tensor<64xi32, #l>
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      %mboth = arith.andi %mrow, %m : tensor<64xi1, #l>
+      %v = tt.load %q, %mboth, %zero : tensor<64x!tt.ptr<f32>, #l>
+      %w = tt.load %q, %m, %zero : tensor<64x!tt.ptr<f32>, #l>
+      %u = tt.load %q1, %mrow1, %zero1 : tensor<32x!tt.ptr<f32>, #one>
+      %product = arith.mulf %v, %w : tensor<64xf32, #l>
+      %next = arith.addf %acc, %product : tensor<64xf32, #l>
+      %next1 = arith.addf %acc1, %u : tensor<32xf32, #one>
+      scf.yield %next, %next1 : tensor<64xf32, #l>, tensor<32xf32, #one>
+    }
+    %q = tt.addptr %p, %r : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+    tt.store %q, %sum#0 : tensor<64x!tt.ptr<f32>, #l>
+    tt.store %q1, %sum#1 : tensor<32x!tt.ptr<f32>, #one>
+    tt.return
+  }
+
   // What grows by a constant in each step, two elements for each index.
   // CHECK-LABEL: @carried
   // CHECK: arith.shrsi

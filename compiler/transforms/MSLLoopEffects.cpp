@@ -1,0 +1,109 @@
+#include "transforms/MSLLoopEffects.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace triton_metal::msl;
+
+std::optional<Place> Place::get(Value index, Value step) {
+  if (!index)
+    return Place();
+  if (index == step)
+    return Place{1, 0, 0};
+  APInt number;
+  if (matchPattern(index, m_ConstantInt(&number)))
+    return Place{0, number.getSExtValue(), number.getSExtValue()};
+  if (auto argument = dyn_cast<BlockArgument>(index)) {
+    auto loop = dyn_cast<UnrollOp>(argument.getOwner()->getParentOp());
+    if (!loop)
+      return std::nullopt;
+    return Place{0, loop.getLower(), int64_t(loop.getUpper()) - 1};
+  }
+  Operation *op = index.getDefiningOp();
+  if (!isa<arith::AddIOp, arith::MulIOp>(op))
+    return std::nullopt;
+  std::optional<Place> a = get(op->getOperand(0), step), b = get(op->getOperand(1), step);
+  if (!a || !b)
+    return std::nullopt;
+  if (isa<arith::AddIOp>(op))
+    return Place{a->perStep + b->perStep, a->low + b->low, a->high + b->high};
+  if (!matchPattern(op->getOperand(1), m_ConstantInt(&number)) || number.isNegative())
+    return std::nullopt;
+  int64_t factor = number.getSExtValue();
+  return Place{a->perStep * factor, a->low * factor, a->high * factor};
+}
+
+void LoopEffects::add(Operation *root) {
+  root->walk([&](Operation *op) {
+    if (auto get = dyn_cast<GetOp>(op)) {
+      arrays[get.getArray()].push_back({Place::get(get.getIndex(), step), true, false});
+    } else if (auto set = dyn_cast<SetOp>(op)) {
+      arrays[set.getArray()].push_back({Place::get(set.getIndex(), step), false, true});
+    } else if (isa<ReadOp>(op) && hasSingleEffect<MemoryEffects::Read>(op)) {
+      readsMemory = true;
+    } else if (isa<UnrollOp, scf::IfOp, VarOp>(op)) {
+      // What is inside is visited by itself.
+    } else {
+      for (Value operand : op->getOperands())
+        if (isa<ArrayType>(operand.getType()))
+          arrays[operand].push_back({std::nullopt, true, true});
+      opaque |= !isMemoryEffectFree(op);
+    }
+  });
+}
+
+bool LoopEffects::writes(Value array) const {
+  auto it = arrays.find(array);
+  return it != arrays.end() &&
+         llvm::any_of(it->second, [](const Access &access) { return access.writes; });
+}
+
+bool LoopEffects::writesByStep(Value array) const {
+  auto it = arrays.find(array);
+  return it != arrays.end() && llvm::all_of(it->second, [](const Access &access) {
+           return access.place == Place{1, 0, 0};
+         });
+}
+
+bool LoopEffects::conflictsWith(const LoopEffects &other) const {
+  if ((opaque && (other.opaque || other.readsMemory)) || (other.opaque && readsMemory))
+    return true;
+  return llvm::any_of(arrays, [&](auto &array) {
+    return other.touches(array.first) && (writes(array.first) || other.writes(array.first));
+  });
+}
+
+bool LoopEffects::leavesFor(const LoopEffects &other) const {
+  return llvm::any_of(arrays, [&](auto &array) {
+    auto it = other.arrays.find(array.first);
+    return writes(array.first) && it != other.arrays.end() &&
+           llvm::any_of(it->second, [](const Access &access) { return access.reads; });
+  });
+}
+
+bool LoopEffects::stepsCommuteWith(const LoopEffects &other) const {
+  if ((opaque && (other.opaque || other.readsMemory)) || (other.opaque && readsMemory))
+    return false;
+  for (auto &[array, accesses] : arrays) {
+    auto it = other.arrays.find(array);
+    if (it == other.arrays.end() || !(writes(array) || other.writes(array)))
+      continue;
+    // All accesses of a step are within elements of its own.
+    std::optional<Place> all;
+    for (ArrayRef<Access> some : {ArrayRef(accesses), ArrayRef(it->second)})
+      for (const Access &access : some) {
+        if (!access.place || (all && all->perStep != access.place->perStep))
+          return false;
+        if (!all)
+          all = access.place;
+        all->low = std::min(all->low, access.place->low);
+        all->high = std::max(all->high, access.place->high);
+      }
+    if (all->high - all->low >= all->perStep)
+      return false;
+  }
+  return true;
+}
