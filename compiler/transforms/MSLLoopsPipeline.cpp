@@ -22,13 +22,9 @@ void buildMSLLoopsPipeline(OpPassManager &manager) {
   addVerified(manager, createMSLLowerChunks());
   addCanonicalizer(manager);
   manager.addPass(createCSEPass());
-<<<<<<< HEAD
-  addStep(manager, createMSLFuseReductions());
-=======
-  addVerified(manager, createMSLFuseLoops());
+  addStep(manager, createMSLFuseLoops());
   manager.addPass(createCSEPass());
-  addVerified(manager, createMSLFuseReductions());
->>>>>>> rows
+  addStep(manager, createMSLFuseReductions());
   addVerified(manager, createMSLSingleSteps());
 }
 
