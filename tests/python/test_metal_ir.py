@@ -78,3 +78,45 @@ def test_it_says_why_it_refuses(tmp_path: Path, text: str, options: dict, why: s
     path.write_text(text)
     with pytest.raises(AgxError, match=why):
         lower(path, tmp_path / "kernel.spv", constants={7: 0}, threads=32, **options)
+
+
+SCALED = (
+    HEAD
+    + """[[kernel, max_total_threads_per_threadgroup(64)]] void scaled(device float *out [[buffer(0)]],
+    constant uint *args [[buffer(1)]], device const uint *more [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  out[i] = as_type<float>(args[2]) * float(more[i]) + float(args[0]);
+}
+"""
+)
+
+
+def test_a_launch_hands_over_constants_itself(tmp_path: Path) -> None:
+    """As `setBytes` does, so that no thread waits for memory to learn them."""
+    path, code = tmp_path / "scaled.metal", tmp_path / "scaled.ptx"
+    path.write_text(SCALED)
+    lower(path, code, target="nvptx")
+    assert code.read_text().count("ld.global") == 3
+    said = lower(path, code, target="nvptx", by_value={1: 12}, threads=32)
+    text = code.read_text()
+    assert ".param .align 4 .b8 scaled_param_1[12]" in text
+    assert text.count("ld.param.b32") == 2
+    assert text.count("ld.global") == 1
+    assert ".reqntid 32" in text
+    assert [each["buffer"] for each in said["parameters"]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("target", "buffer", "why"),
+    [
+        ("spirv", 1, "cannot be handed over by value to this GPU"),
+        ("nvptx", 2, "buffer 2 cannot be handed over by value: it is not only read as constants"),
+        ("nvptx", 7, "buffer 7 is to be handed over by value, but the kernel has none"),
+    ],
+)
+def test_what_cannot_be_handed_over_by_value(
+    tmp_path: Path, target: str, buffer: int, why: str
+) -> None:
+    path = tmp_path / "scaled.metal"
+    path.write_text(SCALED)
+    with pytest.raises(AgxError, match=why):
+        lower(path, tmp_path / "scaled.code", target=target, by_value={buffer: 12})
