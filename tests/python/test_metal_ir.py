@@ -120,3 +120,28 @@ def test_what_cannot_be_handed_over_by_value(
     path.write_text(SCALED)
     with pytest.raises(AgxError, match=why):
         lower(path, tmp_path / "scaled.code", target=target, by_value={buffer: 12})
+
+
+def test_both_halves_of_a_product_are_one_multiplication(tmp_path: Path) -> None:
+    """Also where the low half comes first, is in another block, or is a factor of another product."""
+    path, code = tmp_path / "halves.metal", tmp_path / "halves.ptx"
+    path.write_text(
+        HEAD
+        + """[[kernel, max_total_threads_per_threadgroup(32)]] void halves(device uint *out [[buffer(0)]],
+    device const uint *x [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  uint a = x[i], b = x[i + 32u], low = a * b;
+  out[i] = low ^ mulhi(a, b);
+  uint again = mulhi(3528531795u, low);
+  if (again & 1u)
+    again ^= 3528531795u * low;
+  out[i + 32u] = again;
+  out[i + 64u] = a * 77u;
+}
+"""
+    )
+    lower(path, code, target="nvptx")
+    products = [line for line in code.read_text().splitlines() if "\tmul" in line]
+    wide = [line for line in products if "mul.wide.u32" in line and line.split()[-1] != "4;"]
+    assert len(wide) == 2
+    assert not [line for line in products if "mul.hi" in line]
+    assert len([line for line in products if "mul.lo.s32" in line]) == 1

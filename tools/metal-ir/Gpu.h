@@ -98,6 +98,9 @@ Source sourceOf(llvm::Value *lane);
 /// what may be fused.
 void tidyArithmetic(llvm::Function &kernel, Gpu &gpu, bool fuse);
 
+/// Has 32-bit products take the low half of a 64-bit product of the same factors.
+void shareProducts(llvm::Function &kernel);
+
 /// Computes with bfloats in float. The type itself remains for memory and moves.
 void expandBfloat(llvm::Function &kernel);
 
