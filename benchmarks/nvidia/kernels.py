@@ -76,18 +76,18 @@ def rms_norm(out_ptr, x_ptr, weight_ptr, stride, n_cols, eps, BLOCK: tl.constexp
 
 
 @triton.jit
-def rope(out_ptr, x_ptr, cos_ptr, sin_ptr, stride, half, period, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, BLOCK)
-    inside = cols < half
-    angle = (row % period) * half + cols
+def rope(out_ptr, x_ptr, cos_ptr, sin_ptr, stride, period, HALF: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0) // (HALF // BLOCK)
+    cols = tl.program_id(0) % (HALF // BLOCK) * BLOCK + tl.arange(0, BLOCK)
+    inside = cols < HALF
+    angle = (row % period) * HALF + cols
     cos = tl.load(cos_ptr + angle, mask=inside)
     sin = tl.load(sin_ptr + angle, mask=inside)
     x = tl.load(x_ptr + row * stride + cols, mask=inside).to(tl.float32)
-    y = tl.load(x_ptr + row * stride + half + cols, mask=inside).to(tl.float32)
+    y = tl.load(x_ptr + row * stride + HALF + cols, mask=inside).to(tl.float32)
     low, high = x * cos - y * sin, y * cos + x * sin
     tl.store(out_ptr + row * stride + cols, low.to(out_ptr.dtype.element_ty), mask=inside)
-    tl.store(out_ptr + row * stride + half + cols, high.to(out_ptr.dtype.element_ty), mask=inside)
+    tl.store(out_ptr + row * stride + HALF + cols, high.to(out_ptr.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -159,11 +159,15 @@ def cases(matrix_bytes: int = 2**29, only: str = "") -> Iterator[Case]:
                 elements = matrix_bytes // (4 if dtype == "float32" else 2)
                 rows = elements // cols
                 matrix, row = (rows, cols), (cols,)
-                block = {"add": min(cols, 4096), "dropout": min(cols, 4096), "rope": cols // 2}.get(
-                    name, cols
-                )
+                block = cols
+                if name in ("add", "dropout"):
+                    block = min(cols, 4096)
+                elif name == "rope":
+                    block = min(cols // 2, 1024)
                 constants = {"BLOCK": block}
-                if name == "cross_entropy":
+                if name == "rope":
+                    constants["HALF"] = cols // 2
+                elif name == "cross_entropy":
                     # To start a program takes an H200 as long as to read 2.5 KB, and rows of 1,024 halves have 2 KB.
                     constants["ROWS"] = max(1, 4096 * rows // matrix_bytes)
                 for warps in _warps(block * constants.get("ROWS", 1)):
@@ -185,7 +189,8 @@ def cases(matrix_bytes: int = 2**29, only: str = "") -> Iterator[Case]:
                     elif name == "rope":
                         table = (PERIOD, cols // 2)
                         arrays = [out, x, ("cos", "float32", table), ("sin", "float32", table)]
-                        scalars = [cols, cols // 2, PERIOD]
+                        scalars = [cols, PERIOD]
+                        grid = elements // 2 // block
                     else:
                         arrays = [("loss", "float32", (rows,)), x, ("label", "int32", (rows,))]
                         scalars = [cols, cols]
