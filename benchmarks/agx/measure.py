@@ -61,14 +61,16 @@ def lower(
     threads: int | None = None,
     kernel: str | None = None,
     form: str = "code",
+    by_value: Mapping[int, int] | None = None,
 ) -> dict:
     """Writes a kernel of the Metal text at `path` as SPIR-V or PTX to `output`, or as LLVM's IR (`form="ir"`).
 
-    The result is metal-ir's description.
+    `by_value` are the buffers of constants that a launch hands over itself, with their bytes (PTX only). The result is metal-ir's description.
     """
     command = [front_end(), path, f"--target={target}", f"--emit={form}", "-o", output]
     command += [f"--include={folder}" for folder in include]
     command += [f"--constant={index}={int(value)}" for index, value in (constants or {}).items()]
+    command += [f"--by-value={buffer}={size}" for buffer, size in (by_value or {}).items()]
     if threads:
         command.append(f"--threads-per-threadgroup={threads}")
     if kernel:

@@ -76,31 +76,34 @@ def rms_norm(out_ptr, x_ptr, weight_ptr, stride, n_cols, eps, BLOCK: tl.constexp
 
 
 @triton.jit
-def rope(out_ptr, x_ptr, cos_ptr, sin_ptr, stride, half, period, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, BLOCK)
-    inside = cols < half
-    angle = (row % period) * half + cols
+def rope(out_ptr, x_ptr, cos_ptr, sin_ptr, stride, period, HALF: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0) // (HALF // BLOCK)
+    cols = tl.program_id(0) % (HALF // BLOCK) * BLOCK + tl.arange(0, BLOCK)
+    inside = cols < HALF
+    angle = (row % period) * HALF + cols
     cos = tl.load(cos_ptr + angle, mask=inside)
     sin = tl.load(sin_ptr + angle, mask=inside)
     x = tl.load(x_ptr + row * stride + cols, mask=inside).to(tl.float32)
-    y = tl.load(x_ptr + row * stride + half + cols, mask=inside).to(tl.float32)
+    y = tl.load(x_ptr + row * stride + HALF + cols, mask=inside).to(tl.float32)
     low, high = x * cos - y * sin, y * cos + x * sin
     tl.store(out_ptr + row * stride + cols, low.to(out_ptr.dtype.element_ty), mask=inside)
-    tl.store(out_ptr + row * stride + half + cols, high.to(out_ptr.dtype.element_ty), mask=inside)
+    tl.store(out_ptr + row * stride + HALF + cols, high.to(out_ptr.dtype.element_ty), mask=inside)
 
 
 @triton.jit
-def cross_entropy(loss_ptr, x_ptr, label_ptr, stride, n_cols, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, BLOCK)
+def cross_entropy(
+    loss_ptr, x_ptr, label_ptr, stride, n_cols, BLOCK: tl.constexpr, ROWS: tl.constexpr
+):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    cols = tl.arange(0, BLOCK)[None, :]
     inside = cols < n_cols
-    x = tl.load(x_ptr + row * stride + cols, mask=inside, other=-float("inf")).to(tl.float32)
-    highest = tl.max(x, axis=0)
-    total = tl.sum(tl.exp(x - highest), axis=0)
-    label = tl.load(label_ptr + row)
-    chosen = tl.load(x_ptr + row * stride + label).to(tl.float32)
-    tl.store(loss_ptr + row, tl.log(total) + highest - chosen)
+    at = x_ptr + rows[:, None] * stride + cols
+    x = tl.load(at, mask=inside, other=-float("inf")).to(tl.float32)
+    highest = tl.max(x, axis=1)
+    total = tl.sum(tl.exp(x - highest[:, None]), axis=1)
+    label = tl.load(label_ptr + rows)
+    chosen = tl.load(x_ptr + rows * stride + label).to(tl.float32)
+    tl.store(loss_ptr + rows, tl.log(total) + highest - chosen)
 
 
 KERNELS = {
@@ -121,7 +124,7 @@ class Case:
     rows: int
     cols: int
     num_warps: int
-    block: int
+    constants: dict[str, int]
     grid: int
     arrays: list[tuple[str, str, tuple[int, ...]]]
     scalars: list[Any]
@@ -143,10 +146,9 @@ class Case:
         return total
 
 
-def _warps(kernel: str, columns: int) -> list[int]:
-    if kernel in ("add", "dropout"):
-        return [4, 8]
-    return [n for n in (4, 8, 16) if 8 <= columns // (32 * n) <= 64] or [4]
+def _warps(elements: int) -> list[int]:
+    """Those that give each thread 4 to 64 of a program's elements."""
+    return [n for n in (1, 2, 4, 8, 16, 32) if 4 <= elements // (32 * n) <= 64]
 
 
 def cases(matrix_bytes: int = 2**29, only: str = "") -> Iterator[Case]:
@@ -157,16 +159,25 @@ def cases(matrix_bytes: int = 2**29, only: str = "") -> Iterator[Case]:
                 elements = matrix_bytes // (4 if dtype == "float32" else 2)
                 rows = elements // cols
                 matrix, row = (rows, cols), (cols,)
-                for warps in _warps(name, cols // 2 if name == "rope" else cols):
-                    block, grid = cols, rows
+                block = cols
+                if name in ("add", "dropout"):
+                    block = min(cols, 4096)
+                elif name == "rope":
+                    block = min(cols // 2, 1024)
+                constants = {"BLOCK": block}
+                if name == "rope":
+                    constants["HALF"] = cols // 2
+                elif name == "cross_entropy":
+                    # To start a program takes an H200 as long as to read 2.5 KB, and rows of 1,024 halves have 2 KB.
+                    constants["ROWS"] = max(1, 4096 * rows // matrix_bytes)
+                for warps in _warps(block * constants.get("ROWS", 1)):
+                    grid = rows
                     out, x = ("out", dtype, matrix), ("x", dtype, matrix)
                     if name == "add":
                         arrays, scalars = [out, x, ("y", dtype, matrix)], [elements]
-                        block = min(cols, 4096)
                         grid = elements // block
                     elif name == "dropout":
                         arrays, scalars = [out, x], [elements, 0.5, 7]
-                        block = min(cols, 4096)
                         grid = elements // block
                     elif name == "softmax":
                         arrays, scalars = [out, x], [cols, cols]
@@ -178,10 +189,12 @@ def cases(matrix_bytes: int = 2**29, only: str = "") -> Iterator[Case]:
                     elif name == "rope":
                         table = (PERIOD, cols // 2)
                         arrays = [out, x, ("cos", "float32", table), ("sin", "float32", table)]
-                        scalars, block = [cols, cols // 2, PERIOD], cols // 2
+                        scalars = [cols, PERIOD]
+                        grid = elements // 2 // block
                     else:
                         arrays = [("loss", "float32", (rows,)), x, ("label", "int32", (rows,))]
                         scalars = [cols, cols]
-                    case = Case(name, dtype, rows, cols, warps, block, grid, arrays, scalars)
+                        grid = rows // constants["ROWS"]
+                    case = Case(name, dtype, rows, cols, warps, constants, grid, arrays, scalars)
                     if only in case.name:
                         yield case

@@ -45,19 +45,27 @@ def make(case: Case, folder: Path) -> dict:
         for _, dtype, shape in case.arrays
     ]
     kernel = KERNELS[case.kernel].warmup(
-        *few, *case.scalars, BLOCK=case.block, num_warps=case.num_warps, grid=(1,)
+        *few, *case.scalars, **case.constants, num_warps=case.num_warps, grid=(1,)
     )
     contract = json.loads(kernel.contract)
     text = folder / f"{case.name}.metal"
     text.write_text(kernel.asm["metal"])
-    described = lower(text, folder / f"{case.name}.ptx", target="nvptx")
+    scalars = words(contract, case.scalars)
+    # As on an Apple GPU, the launch has the scalars themselves, and the threads are those of the launch.
+    described = lower(
+        text,
+        folder / f"{case.name}.ptx",
+        target="nvptx",
+        threads=contract["threads"],
+        by_value={contract["scalar_buffer"]: 4 * len(scalars)},
+    )
     return {
         "case": case.name,
         "kernel": described["kernel"],
         "threads": described["threads"],
         "buffers": [parameter["buffer"] for parameter in described["parameters"]],
         "scalar_buffer": contract["scalar_buffer"],
-        "words": words(contract, case.scalars),
+        "words": scalars,
     }
 
 

@@ -78,3 +78,70 @@ def test_it_says_why_it_refuses(tmp_path: Path, text: str, options: dict, why: s
     path.write_text(text)
     with pytest.raises(AgxError, match=why):
         lower(path, tmp_path / "kernel.spv", constants={7: 0}, threads=32, **options)
+
+
+SCALED = (
+    HEAD
+    + """[[kernel, max_total_threads_per_threadgroup(64)]] void scaled(device float *out [[buffer(0)]],
+    constant uint *args [[buffer(1)]], device const uint *more [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  out[i] = as_type<float>(args[2]) * float(more[i]) + float(args[0]);
+}
+"""
+)
+
+
+def test_a_launch_hands_over_constants_itself(tmp_path: Path) -> None:
+    """As `setBytes` does, so that no thread waits for memory to learn them."""
+    path, code = tmp_path / "scaled.metal", tmp_path / "scaled.ptx"
+    path.write_text(SCALED)
+    lower(path, code, target="nvptx")
+    assert code.read_text().count("ld.global") == 3
+    said = lower(path, code, target="nvptx", by_value={1: 12}, threads=32)
+    text = code.read_text()
+    assert ".param .align 4 .b8 scaled_param_1[12]" in text
+    assert text.count("ld.param.b32") == 2
+    assert text.count("ld.global") == 1
+    assert ".reqntid 32" in text
+    assert [each["buffer"] for each in said["parameters"]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("target", "buffer", "why"),
+    [
+        ("spirv", 1, "cannot be handed over by value to this GPU"),
+        ("nvptx", 2, "buffer 2 cannot be handed over by value: it is not only read as constants"),
+        ("nvptx", 7, "buffer 7 is to be handed over by value, but the kernel has none"),
+    ],
+)
+def test_what_cannot_be_handed_over_by_value(
+    tmp_path: Path, target: str, buffer: int, why: str
+) -> None:
+    path = tmp_path / "scaled.metal"
+    path.write_text(SCALED)
+    with pytest.raises(AgxError, match=why):
+        lower(path, tmp_path / "scaled.code", target=target, by_value={buffer: 12})
+
+
+def test_both_halves_of_a_product_are_one_multiplication(tmp_path: Path) -> None:
+    """Also where the low half comes first, is in another block, or is a factor of another product."""
+    path, code = tmp_path / "halves.metal", tmp_path / "halves.ptx"
+    path.write_text(
+        HEAD
+        + """[[kernel, max_total_threads_per_threadgroup(32)]] void halves(device uint *out [[buffer(0)]],
+    device const uint *x [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  uint a = x[i], b = x[i + 32u], low = a * b;
+  out[i] = low ^ mulhi(a, b);
+  uint again = mulhi(3528531795u, low);
+  if (again & 1u)
+    again ^= 3528531795u * low;
+  out[i + 32u] = again;
+  out[i + 64u] = a * 77u;
+}
+"""
+    )
+    lower(path, code, target="nvptx")
+    products = [line for line in code.read_text().splitlines() if "\tmul" in line]
+    wide = [line for line in products if "mul.wide.u32" in line and line.split()[-1] != "4;"]
+    assert len(wide) == 2
+    assert not [line for line in products if "mul.hi" in line]
+    assert len([line for line in products if "mul.lo.s32" in line]) == 1

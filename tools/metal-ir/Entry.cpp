@@ -74,22 +74,72 @@ void mapConstants(Function &function, Types &types, ValueToValueMapTy &map) {
     }
 }
 
+/// Whether the bytes at `from` are only read, so that they may be anywhere.
+bool isOnlyRead(Value *from) {
+  return all_of(from->users(), [](User *user) {
+    return isa<LoadInst>(user) || (isa<GetElementPtrInst>(user) && isOnlyRead(user));
+  });
+}
+
+/// Has what reads at `from` read at `to`, which is of another address space.
+void readElsewhere(Value *from, Value *to) {
+  for (User *user : make_early_inc_range(from->users())) {
+    if (auto *load = dyn_cast<LoadInst>(user)) {
+      load->setOperand(LoadInst::getPointerOperandIndex(), to);
+      continue;
+    }
+    auto *step = cast<GetElementPtrInst>(user);
+    IRBuilder<> b(step);
+    readElsewhere(step,
+                  b.CreateGEP(step->getSourceElementType(), to,
+                              SmallVector<Value *>(step->indices()), "", step->getNoWrapFlags()));
+    step->eraseFromParent();
+  }
+}
+
+Error checkByValue(const DenseMap<unsigned, unsigned> &byValue, Gpu &gpu, const KernelInfo &kernel,
+                   Function &body) {
+  auto fail = [&](unsigned buffer, const Twine &message) {
+    return createStringError("kernel '" + kernel.name + "': buffer " + Twine(buffer) + message);
+  };
+  for (auto [buffer, bytes] : byValue) {
+    if (!gpu.hasBuffersByValue())
+      return fail(buffer, " cannot be handed over by value to this GPU");
+    auto found = find_if(kernel.parameters, [&](const ParameterInfo &parameter) {
+      return parameter.kind == ParameterInfo::Kind::Buffer && parameter.index == buffer;
+    });
+    if (found == kernel.parameters.end())
+      return fail(buffer, " is to be handed over by value, but the kernel has none");
+    Value *argument = body.getArg(found - kernel.parameters.begin());
+    if (found->addressSpace != AddressSpace::Constant || !isOnlyRead(argument))
+      return fail(buffer, " cannot be handed over by value: it is not only read as constants");
+  }
+  return Error::success();
+}
+
 } // namespace
 
-Function *makeEntry(Module &module, Gpu &gpu, const KernelInfo &kernel, unsigned threads,
-                    std::vector<std::string> &more) {
+Expected<Function *> makeEntry(Module &module, Gpu &gpu, const KernelInfo &kernel, unsigned threads,
+                               const DenseMap<unsigned, unsigned> &byValue,
+                               std::vector<std::string> &more) {
   Function *body = module.getFunction(kernel.name);
   LLVMContext &context = module.getContext();
   gpu.setThreads(threads);
+  if (Error failed = checkByValue(byValue, gpu, kernel, *body))
+    return std::move(failed);
   body->setName(kernel.name + ".body");
   if (!gpu.hasBfloat())
     expandBfloat(*body);
   Types types(gpu);
 
+  auto bytesOf = [&](const ParameterInfo &parameter) {
+    return parameter.kind == ParameterInfo::Kind::Buffer ? byValue.lookup(parameter.index) : 0;
+  };
   SmallVector<Type *> parameters;
   for (auto [index, parameter] : enumerate(kernel.parameters))
     if (parameter.kind != ParameterInfo::Kind::Position)
-      parameters.push_back(types.remapType(body->getArg(index)->getType()));
+      parameters.push_back(bytesOf(parameter) ? PointerType::get(context, 0)
+                                              : types.remapType(body->getArg(index)->getType()));
   // The positions that the GPU does not know, asked for on a trial.
   Type *i32 = Type::getInt32Ty(context);
   Function *probe = Function::Create(FunctionType::get(Type::getVoidTy(context), false),
@@ -109,6 +159,7 @@ Function *makeEntry(Module &module, Gpu &gpu, const KernelInfo &kernel, unsigned
                                      GlobalValue::ExternalLinkage, kernel.name, module);
   b.SetInsertPoint(BasicBlock::Create(context, "start", entry));
   ValueToValueMapTy map;
+  SmallVector<std::pair<AddrSpaceCastInst *, unsigned>> values;
   unsigned next = 0, missing = entry->arg_size() - more.size();
   for (auto [index, parameter] : enumerate(kernel.parameters)) {
     Argument *given = body->getArg(index);
@@ -116,6 +167,12 @@ Function *makeEntry(Module &module, Gpu &gpu, const KernelInfo &kernel, unsigned
       Argument *argument = entry->getArg(next++);
       argument->setName(parameter.name);
       map[given] = argument;
+      if (unsigned bytes = bytesOf(parameter)) {
+        auto *address = new AddrSpaceCastInst(argument, types.remapType(given->getType()), "",
+                                              b.GetInsertBlock());
+        map[given] = address;
+        values.emplace_back(address, bytes);
+      }
       continue;
     }
     map[given] = positionOf(b, gpu, parameter, given->getType(), [&](unsigned) -> Value * {
@@ -135,6 +192,14 @@ Function *makeEntry(Module &module, Gpu &gpu, const KernelInfo &kernel, unsigned
   b.SetInsertPoint(start);
   b.CreateBr(cast<BasicBlock>(map[&body->getEntryBlock()]));
   body->eraseFromParent();
+  for (auto [address, bytes] : values) {
+    auto *argument = cast<Argument>(address->getPointerOperand());
+    readElsewhere(address, argument);
+    address->eraseFromParent();
+    argument->addAttr(
+        Attribute::getWithByValType(context, ArrayType::get(i32, divideCeil(bytes, 4))));
+    argument->addAttr(Attribute::getWithAlignment(context, Align(4)));
+  }
   entry->setCallingConv(gpu.callingConvention());
   gpu.makeEntry(*entry, threads);
   return entry;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "host_device/KernelInfo.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
@@ -60,6 +61,8 @@ public:
   virtual void setThreads(unsigned threads) = 0;
   /// The address space of a pointer, from the front end's.
   virtual unsigned addressSpace(unsigned space) = 0;
+  /// Whether a launch can hand a kernel a buffer of constants itself, in place of its address.
+  virtual bool hasBuffersByValue() = 0;
   /// Whether bfloats become 16-bit integers.
   virtual bool hasBfloat() = 0;
   /// Makes the kernel an entry point for threadgroups of so many threads.
@@ -71,9 +74,13 @@ std::unique_ptr<Gpu> makeSpirv(llvm::Module &module);
 std::unique_ptr<Gpu> makeNvptx(llvm::Module &module);
 
 /// The kernel without the parameters for positions: the GPU is asked for these. Those that it does
-/// not know become parameters at the end, whose names are added to `more`.
-llvm::Function *makeEntry(llvm::Module &module, Gpu &gpu, const KernelInfo &kernel,
-                          unsigned threads, std::vector<std::string> &more);
+/// not know become parameters at the end, whose names are added to `more`. `byValue` are the
+/// buffers whose bytes are in the launch, as Metal's `setBytes` puts them there, with how many
+/// these are.
+llvm::Expected<llvm::Function *> makeEntry(llvm::Module &module, Gpu &gpu, const KernelInfo &kernel,
+                                           unsigned threads,
+                                           const llvm::DenseMap<unsigned, unsigned> &byValue,
+                                           std::vector<std::string> &more);
 
 /// Replaces all calls of the front end's functions. `threadgroupBytes` is what the kernel's
 /// variables take.
@@ -90,6 +97,9 @@ Source sourceOf(llvm::Value *lane);
 /// Undoes what the front end adds for a processor: defined divisions and conversions. Then fuses
 /// what may be fused.
 void tidyArithmetic(llvm::Function &kernel, Gpu &gpu, bool fuse);
+
+/// Has 32-bit products take the low half of a 64-bit product of the same factors.
+void shareProducts(llvm::Function &kernel);
 
 /// Computes with bfloats in float. The type itself remains for memory and moves.
 void expandBfloat(llvm::Function &kernel);

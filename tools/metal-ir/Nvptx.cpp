@@ -137,6 +137,7 @@ public:
   unsigned addressSpace(unsigned space) override {
     return space == static_cast<unsigned>(AddressSpace::Constant) ? globalSpace : space;
   }
+  bool hasBuffersByValue() override { return true; }
   bool hasBfloat() override { return true; }
   void makeEntry(Function &kernel, unsigned count) override {
     kernel.addFnAttr("nvvm.reqntid", std::to_string(count) + ",1,1");

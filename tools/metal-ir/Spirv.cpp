@@ -105,6 +105,7 @@ public:
   }
 
   unsigned addressSpace(unsigned space) override { return space; }
+  bool hasBuffersByValue() override { return false; }
   bool hasBfloat() override { return false; }
   void makeEntry(Function &kernel, unsigned count) override {
     LLVMContext &context = kernel.getContext();

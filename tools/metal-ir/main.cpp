@@ -60,6 +60,10 @@ cl::list<std::string> includes("include", cl::desc("a folder for #include"),
 cl::list<std::string> constants("constant",
                                 cl::desc("the value of a function constant, for example 200=1"),
                                 cl::value_desc("index=value"), cl::cat(category));
+cl::list<std::string>
+    byValue("by-value",
+            cl::desc("a buffer of constants that is handed over itself, and its bytes: 2=12"),
+            cl::value_desc("buffer=bytes"), cl::cat(category));
 cl::list<std::string> macros("define", cl::desc("a macro"), cl::value_desc("name=value"),
                              cl::cat(category));
 cl::opt<unsigned> threads("threads-per-threadgroup",
@@ -124,6 +128,10 @@ void simplify(Module &module, TargetMachine &machine) {
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
     builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+    // LLVM narrows the low half's product to 32 bits, and ptxas does not find the two again.
+    for (Function &function : module)
+      if (!function.isDeclaration())
+        gpu::shareProducts(function);
     return;
   }
   // Little, so that the text's own choices are what is judged: Mesa has its own passes.
@@ -231,7 +239,18 @@ Error run() {
       target == TargetKind::Spirv ? gpu::makeSpirv(module) : gpu::makeNvptx(module);
   unsigned count = threads ? unsigned(threads) : kernel->maxTotalThreadsPerThreadgroup;
   std::vector<std::string> more;
-  Function *entry = gpu::makeEntry(module, *gpu, *kernel, count, more);
+  DenseMap<unsigned, unsigned> values;
+  for (const std::string &text : byValue) {
+    auto [buffer, bytes] = StringRef(text).split('=');
+    unsigned index, size;
+    if (buffer.getAsInteger(10, index) || bytes.getAsInteger(10, size) || !size)
+      return failure("--by-value=" + text + " is not BUFFER=BYTES, two integers");
+    values[index] = size;
+  }
+  Expected<Function *> made = gpu::makeEntry(module, *gpu, *kernel, count, values, more);
+  if (!made)
+    return made.takeError();
+  Function *entry = *made;
   uint64_t bytes = 0;
   if (Error failed = gpu::lowerBuiltins(*entry, *gpu, bytes))
     return failed;
