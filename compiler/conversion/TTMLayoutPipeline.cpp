@@ -16,7 +16,7 @@ void buildTTMLayoutPipeline(OpPassManager &manager, int numWarps) {
   addStep(manager, createConvertTTToTTM(options));
   addStep(manager, createTTMCoalesce());
   addStep(manager, createTTMAssignDotLayouts());
-  addVerified(manager, createTTMRemoveLayoutConversions());
+  addStep(manager, createTTMRemoveLayoutConversions());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createCSEPass());

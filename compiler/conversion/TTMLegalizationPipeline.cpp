@@ -12,12 +12,12 @@ void buildTTMLegalizationPipeline(OpPassManager &manager) {
   manager.addPass(createTTMCheckSupport());
   addStep(manager, createTTMSplitLoops());
   addStep(manager, createTTMLowerPointers());
-  addVerified(manager, createTTMUniformMasks());
+  addStep(manager, createTTMUniformMasks());
   // Scans, reductions and atomics leave conversions behind, and tiles that leave those less room.
   addStep(manager, createTTMLowerScans());
   addStep(manager, createTTMLowerReductions());
   addStep(manager, createTTMBroadcastAtomics());
-  addVerified(manager, createTTMLowerLayoutConversions());
+  addStep(manager, createTTMLowerLayoutConversions());
 }
 
 void registerTTMLegalizationPipeline() {

@@ -44,10 +44,9 @@ void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
 
 void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   buildTTMLegalizationPipeline(pm);
-  // The conversion checks that all of its result is legal; what it made is verified with the
-  // indices.
+  // The conversion checks that all of its result is legal.
   pm.addPass(createConvertTTMToMSL());
-  addVerified(pm, createMSLExpandThreadIndices());
+  addStep(pm, createMSLExpandThreadIndices());
   addCanonicalizer(pm);
   addStep(pm, createMSLLegalizeAtomics());
   addStep(pm, createMSLOrderAtomics());
@@ -65,7 +64,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addStep(pm, createMSLExpandSlots());
   addStep(pm, createMSLExpandInThreads());
   addStep(pm, createMSLLegalizeOperations());
-  addVerified(pm, createMSLEmulateTypes());
+  addStep(pm, createMSLEmulateTypes());
   pm.addPass(createMSLCheckTarget());
   buildMSLLoopsPipeline(pm);
   addStep(pm, createMSLHoistOffsets());
@@ -78,7 +77,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   // Constants that folding has brought to light: the text has none that C++ leaves undefined.
   DefineArithmeticOptions constants;
   constants.constantsOnly = true;
-  addVerified(pm, createDefineArithmetic(constants));
+  addStep(pm, createDefineArithmetic(constants));
   buildMSLTextPipeline(pm);
 }
 
@@ -239,7 +238,7 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
   auto run = [&](void (*build)(OpPassManager &, const CompileOptions &),
                  const CompileOptions &chosen) {
     PassManager pm(context, ModuleOp::getOperationName());
-    // Each group of passes is followed by the verifiers of what it has changed (addVerified).
+    // The verifiers run where a form is complete (addVerified).
     pm.enableVerifier(false);
     build(pm, chosen);
     return pm.run(*work);

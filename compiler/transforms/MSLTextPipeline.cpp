@@ -10,7 +10,7 @@ namespace triton_metal {
 void buildMSLTextPipeline(OpPassManager &manager) {
   addStep(manager, createMSLUnrollHints());
   addStep(manager, createMSLInferOverflow());
-  addVerified(manager, createMSLFormVariables());
+  addStep(manager, createMSLFormVariables());
   addStep(manager, createMSLExplicitTypes());
   // Values that the text writes twice must not be merged, so nothing folds after this pass.
   addUnfolded(manager, createMSLFormExpressions());

@@ -12,21 +12,19 @@ class Pass;
 
 namespace triton_metal {
 
-/// Adds a pass of this project that is not the last of its group. With TRITON_METAL_STRESS in the
-/// environment, canonicalisation, CSE, the removal of dead values and symbols, and the verifiers
-/// run around each pass. This finds assumptions that only hold for the present order of passes;
-/// `make stress` runs the Python tests this way. Such kernels have cache entries of their own.
+/// Adds a pass of this project. With TRITON_METAL_STRESS in the environment, canonicalisation, CSE,
+/// the removal of dead values and symbols, and the verifiers run around each pass. This finds
+/// assumptions that only hold for the present order of passes; `make stress` runs the Python tests
+/// this way. Such kernels have cache entries of their own.
 void addStep(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
-/// `addStep`, and runs the verifiers after the pass, so that an error of the passes of its group is
-/// reported with its location, and no Metal text is made of it. After each pass, outside of stress
-/// mode, they would take a sixth of the time of a compilation. MLIR's own passes are not verified.
+/// `addStep` for the last pass of a form: tiles of Triton, tiles with layouts, tiles as msl's
+/// values, loops. The verifiers run after it, so that an error of a pass is reported with its
+/// location, and no Metal text is made of it. After each pass, outside of stress mode, they would
+/// take a sixth of the time of a compilation.
 void addVerified(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
 /// `addStep` for a pass before which nothing may fold, not even in stress mode.
-void addUnfoldedStep(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
-
-/// `addVerified` for a pass before which nothing may fold, not even in stress mode.
 void addUnfolded(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
 /// MLIR's canonicalisation of kernels whose control flow is structured.

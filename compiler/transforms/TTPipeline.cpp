@@ -11,18 +11,18 @@ namespace triton_metal {
 void buildTTPipeline(OpPassManager &manager, const Arithmetic &arithmetic) {
   // What the passes after this make for themselves is not approximated.
   if (!arithmetic.precise)
-    addUnfoldedStep(manager, createTTApproximate());
+    addUnfolded(manager, createTTApproximate());
   // Functions with one block come first, because only then can a call inside of a loop be inlined.
-  addUnfoldedStep(manager, createTTLiftControlFlow());
-  addUnfoldedStep(manager, createTTInline());
-  addUnfoldedStep(manager, createTTRewriteDescriptors());
-  addUnfoldedStep(manager, createTTPrepareMessages());
+  addUnfolded(manager, createTTLiftControlFlow());
+  addUnfolded(manager, createTTInline());
+  addUnfolded(manager, createTTRewriteDescriptors());
+  addUnfolded(manager, createTTPrepareMessages());
   // Nothing after this knows floats of 8 bits.
-  addUnfoldedStep(manager, createTTDecomposeScaledDots());
-  addUnfoldedStep(manager, createTTEmulateFloats());
+  addUnfolded(manager, createTTDecomposeScaledDots());
+  addUnfolded(manager, createTTEmulateFloats());
   // What functions do for each element is arithmetic on tiles from here on.
-  addUnfoldedStep(manager, createTTRegionsOnTiles());
-  addUnfoldedStep(manager, createTTLowerMessages());
+  addUnfolded(manager, createTTRegionsOnTiles());
+  addUnfolded(manager, createTTLowerMessages());
   // This comes before anything folds, because MLIR folds undefined results to poison.
   addUnfolded(manager, createDefineArithmetic());
   addCanonicalizer(manager);
@@ -31,7 +31,7 @@ void buildTTPipeline(OpPassManager &manager, const Arithmetic &arithmetic) {
   addStep(manager, createTTWidenCombine());
   addStep(manager, createTTReorderBroadcast());
   manager.addPass(createCSEPass());
-  addVerified(manager, createTTSplitPointers());
+  addStep(manager, createTTSplitPointers());
   // Offsets that do not change leave their loops here.
   addCanonicalizer(manager);
   addStep(manager, createTTNarrowIndices());

@@ -194,15 +194,10 @@ void addVerified(OpPassManager &manager, std::unique_ptr<Pass> pass) {
   manager.addPass(std::make_unique<VerifyPass>());
 }
 
-void addUnfoldedStep(OpPassManager &manager, std::unique_ptr<Pass> pass) {
+void addUnfolded(OpPassManager &manager, std::unique_ptr<Pass> pass) {
   manager.addPass(std::move(pass));
   if (isStressed())
     manager.addPass(std::make_unique<VerifyPass>());
-}
-
-void addUnfolded(OpPassManager &manager, std::unique_ptr<Pass> pass) {
-  manager.addPass(std::move(pass));
-  manager.addPass(std::make_unique<VerifyPass>());
 }
 
 } // namespace triton_metal
