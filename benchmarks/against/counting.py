@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import triton_metal as triton
+from benchmarks.agx.report import threads_in_flight
 
 from against.problem import Launch, Problem
 from mlx_kernels.running import counted
@@ -40,8 +41,10 @@ MEMORY = ("device bytes", "multiplies", "barriers", "tg read", "tg written")
 JUDGED = (*MEMORY, "float", "integer")
 #: Columns that are the largest of a problem's launches: both decide how many threads are in flight.
 LARGEST = {"registers": "registers_per_thread", "tg memory": "threadgroup_memory_bytes"}
-#: What a configuration is chosen by.
+#: What MLX's configuration is chosen by.
 CHOSEN = (*JUDGED, *LARGEST, "private bytes")
+#: What ours is chosen by, with the threads in flight.
+HELD = (*JUDGED, "registers", "private bytes")
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,12 @@ class Measured:
     def product(self) -> float:
         """The logarithm of the product of the counts in CHOSEN, each of them plus one: less is better."""
         return sum(math.log1p(self.counts[name]) for name in CHOSEN)
+
+    @property
+    def in_flight(self) -> int:
+        """The threads that a core holds, by the estimate of registers and by threadgroup memory."""
+        registers, memory = (self.counts[name] for name in LARGEST)
+        return min(threads_in_flight(registers, memory, text.threads) for text in self.texts)
 
 
 def ours(configuration: str, launch: Launch, check: Callable[[np.ndarray], None]) -> Measured:
@@ -150,9 +159,8 @@ def compare(problem: Problem) -> Compared:
     """Counts all configurations of both sides.
 
     Of MLX's, that one stands whose counts in CHOSEN have the least product. Of ours, that one which exceeds that one
-    least: first in MEMORY and private bytes, then in all of CHOSEN (by the product of the ratios above 1, each at most
-    64).
-    Of equal ones it is that with the least product.
+    least: first in MEMORY and private bytes, then in all of HELD and in the threads that it has fewer in flight (by the
+    product of the ratios above 1, each at most 64). Of equal ones it is that with the least product.
     """
     all_mlx = [mlx(name, launch, problem.check) for name, launch in problem.mlx.items()]
     all_ours = [ours(name, launch, problem.check) for name, launch in problem.ours.items()]
@@ -161,14 +169,16 @@ def compare(problem: Problem) -> Compared:
     best_mlx = min(right_mlx, key=lambda each: each.product, default=all_mlx[0])
 
     def excess(each: Measured, names: tuple[str, ...]) -> float:
-        ratios = (ratio(each.counts[name], best_mlx.counts[name]) for name in names)
+        ratios = [ratio(each.counts[name], best_mlx.counts[name]) for name in names]
+        if names is HELD:
+            ratios.append(ratio(best_mlx.in_flight, each.in_flight))
         return sum(math.log(min(max(value, 1.0), 64.0)) for value in ratios)
 
     def rank(each: Measured) -> tuple[float, float, float]:
         # A hundredth more decides nothing.
         return (
             round(excess(each, (*MEMORY, "private bytes")), 2),
-            excess(each, CHOSEN),
+            excess(each, HELD),
             each.product,
         )
 

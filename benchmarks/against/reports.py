@@ -169,7 +169,7 @@ Ultra) the one whose counts have the least product. Where MLX would convert its 
 operations* is what each side has for Apple10 (M5): our text for that target and MLX's `_nax` kernels, fp32 as TF32 on both sides.
 Ours are the kernels of `examples/` and `benchmarks/kernels/` with a few tiles and numbers of SIMD-groups each, of which
 that one stands that exceeds MLX's least: first in device, threadgroup and private bytes, multiplies and barriers, then in float and
-integer operations, registers and threadgroup memory, too (`--json` has the counts of all configurations of both sides).
+integer operations, registers and threads in flight (by these registers and threadgroup memory), too (`--json` has the counts of all configurations of both sides).
 Where a side has others, none that spills on G13 is among them ([agx.md](agx.md#spills)).
 
 | problem | shape | type | ours | MLX's |
