@@ -42,8 +42,10 @@ static constexpr double kAccessRegisters = 3;
 static constexpr double kMultiplyRegisters = 8;
 /// With so many registers of fragments in a step, those of the next one are there, too.
 static constexpr double kManyFragments = 16;
-/// Registers of every dot on matrices: where its tiles lie in threadgroup memory.
-static constexpr double kDotRegisters = 4;
+/// Registers of a dot on matrices, and of one of several that take each other's results: where
+/// their tiles lie in threadgroup memory.
+static constexpr double kDotRegisters = 2;
+static constexpr double kChainedDotRegisters = 4;
 /// The registers that a thread may have, over those that are estimated.
 static constexpr double kRegisterRange[] = {0.9, 1.0, 1.0, 1.1};
 /// Transpositions of smaller tiles go through registers and memory as they are.
@@ -140,6 +142,8 @@ struct Work {
   /// Of an access: its vectors need not be aligned, and a mask may cut them, so that the end of a
   /// row is asked for number by number.
   bool isPacked = false;
+  /// Of an access: its rows follow each other.
+  bool isWhole = false;
   /// Of a reduction or scan: its tiles.
   RankedTensorType source;
   /// The dot or reduction of which the tile is computed, element by element, and which decides
@@ -278,6 +282,24 @@ bool Summary::isInvariant(Value value, Operation *loop) const {
   return !loop->isAncestor(owner);
 }
 
+/// Whether some term of the offsets is a product with `factor`: rows of so many elements follow
+/// each other.
+static bool hasFactor(Value offsets, int64_t factor, unsigned depth = 0) {
+  Operation *op = offsets.getDefiningOp();
+  if (!op || depth > 8)
+    return false;
+  if (isa<arith::MulIOp>(op))
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      APInt number;
+      if (auto splat = operand.getDefiningOp<SplatOp>())
+        operand = splat.getSrc();
+      return matchPattern(operand, m_ConstantInt(&number)) && number == factor;
+    });
+  return isa<AddPtrOp, arith::AddIOp, BroadcastOp, ExpandDimsOp, arith::ExtSIOp>(op) &&
+         llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return hasFactor(operand, factor, depth + 1); });
+}
+
 void Summary::setAccess(Work &work, Value pointers) {
   auto type = dyn_cast<RankedTensorType>(pointers.getType());
   if (!type)
@@ -292,6 +314,7 @@ void Summary::setAccess(Work &work, Value pointers) {
       work.isPacked = width > axes.getAlignedWidth(pointers, dim);
       work.tile.last = type.getShape()[dim];
     }
+  work.isWhole = type.getRank() > 1 && hasFactor(pointers, work.tile.last);
 }
 
 void Summary::define(Value value) {
@@ -505,6 +528,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
   // of the second buffers, and of what changes threads.
   int64_t invariantBytes = 0, dotBytes = 0, stagedBytes = 0, partialBytes = 0;
   bool isChained = llvm::any_of(works, [](const Work &work) { return work.registersA; });
+  double dotRegisters = isChained ? kChainedDotRegisters : kDotRegisters;
   // Results of reductions in each thread: many threads have the same. And the SIMD-groups among
   // which they are spread.
   SmallVector<std::pair<double, int64_t>> resultsOf(works.size());
@@ -528,6 +552,8 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       int64_t lanes = std::clamp<int64_t>(work.tile.last / vector, 1, kSimdWidth);
       double rowLines = std::max(1.0, double(lanes * vector * work.tile.bytes) / 128);
       double perAccess = double(kSimdWidth) / double(lanes) * rowLines;
+      if (work.isWhole)
+        perAccess = std::max(1.0, double(kSimdWidth * vector * work.tile.bytes) / 128);
       // A tile that is smaller than its threads is asked for by each of them, at the same places.
       perAccess *= std::min(1.0, double(work.tile.elements) / double(kSimdWidth));
       lines += all / double(vector) * perAccess;
@@ -581,10 +607,12 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       if (work.kind == Kind::Scan)
         one += double(spread.perThread) * combine;
       // Several results of a thread, and prefixes, are written out: everything is there at once,
-      // except for vectors of which SIMD-groups alone join their parts.
+      // except for one vector that adds up row by row, and for vectors of which SIMD-groups alone
+      // join their parts.
       if (work.kind == Kind::Scan)
         working = std::max(working, 2.0 * double(spread.perThread));
-      else if (results > 1 && (lanes > 1 || groups == 1 || spread.vector == 1))
+      else if (results > 1 && (lanes > 1 || spread.vector == 1 ||
+                               (groups == 1 && results > double(spread.vector))))
         working = std::max(working, 0.8 * double(spread.perThread));
       if (groups > 1) {
         // Results that lie side by side are read as vectors.
@@ -642,15 +670,14 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
         // All of a step's operands are on their way before the first is written, and then are in
         // memory before the first is multiplied.
         double vectors = double((work.invariantA ? 0 : a) + b) / (512.0 * warps);
-        staging =
-            std::max(staging, vectors * (kVectorRegisters + kAccessRegisters) + kDotRegisters);
+        staging = std::max(staging, vectors * (kVectorRegisters + kAccessRegisters) + dotRegisters);
       }
       // Two numbers of each fragment in a lane, of one step along K.
       double fragmentRegisters =
           (loadsA * double(work.fragmentA) + loadsB * double(work.fragmentB)) / 2;
       if (fragmentRegisters >= kManyFragments)
         fragmentRegisters *= 2;
-      working = std::max(working, fragmentRegisters + kMultiplyRegisters + kDotRegisters);
+      working = std::max(working, fragmentRegisters + kMultiplyRegisters + dotRegisters);
       break;
     }
     }
