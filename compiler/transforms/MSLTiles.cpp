@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -54,12 +55,14 @@ Value triton_metal::msl::getNumber(OpBuilder &builder, Location loc, Value tile)
 SmallVector<Operation *> triton_metal::msl::getReaders(Value tile) {
   llvm::SetVector<Operation *> readers;
   SmallVector<Value> work{tile};
+  // What is computed on demand may be read on many ways.
+  llvm::SmallDenseSet<Value> seen;
   while (!work.empty())
     for (Operation *user : work.pop_back_val().getUsers()) {
-      if (user->getNumResults() == 1 && isOnDemand(user->getResult(0)))
-        work.push_back(user->getResult(0));
-      else
+      if (user->getNumResults() != 1 || !isOnDemand(user->getResult(0)))
         readers.insert(user);
+      else if (seen.insert(user->getResult(0)).second)
+        work.push_back(user->getResult(0));
     }
   return readers.takeVector();
 }

@@ -323,3 +323,24 @@ def test_value_and_index(num_warps: int, axis: int) -> None:
     both_kernel[(1,)](x, value, index, M=32, N=64, AXIS=axis, num_warps=num_warps)
     assert_same(value, x.max(axis=axis))
     assert_same(index, x.argmax(axis=axis).astype(np.int32))
+
+
+@triton.jit
+def chain_kernel(x_ptr, value_ptr, index_ptr, n, STEPS: tl.constexpr):
+    rows, columns = tl.arange(0, 16), tl.arange(0, 128)
+    v = tl.load(x_ptr + rows[:, None] * 128 + columns[None, :])
+    for _ in tl.static_range(STEPS):
+        v = tl.where(v > n, v - 1, 7 - v)
+    value, index = tl.max(v, axis=1, return_indices=True)
+    tl.store(value_ptr + rows, value)
+    tl.store(index_ptr + rows, index)
+
+
+def test_a_chain_whose_values_are_read_twice_compiles_in_a_moment() -> None:
+    """40 steps, of which each reads the one before it three times: 3**40 ways lead through them."""
+    x = np.random.default_rng(3).integers(-50, 50, (16, 128)).astype(np.int32)
+    value, index = np.zeros(16, np.int32), np.zeros(16, np.int32)
+    chain_kernel[(1,)](x, value, index, 3, STEPS=40, num_warps=4)
+    for _ in range(40):
+        x = np.where(x > 3, x - 1, 7 - x)
+    assert np.array_equal(value, x.max(1)) and np.array_equal(index, x.argmax(1))
