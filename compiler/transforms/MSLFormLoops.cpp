@@ -37,6 +37,11 @@ static Value createConjunction(OpBuilder &builder, Location loc, ArrayRef<Value>
   return all;
 }
 
+static bool crossesLanes(Operation *op) {
+  auto call = dyn_cast<MetalCallOpInterface>(op);
+  return call && call.crossesLanes();
+}
+
 namespace {
 
 /// The uniform conditions of one tile loop, and its choices whose mask is true under them; the
@@ -137,7 +142,8 @@ private:
         body.assume(group.masks, *value);
       lowerItems(body, group.items);
     };
-    if (group.masks.empty())
+    // All lanes must come to an exchange, and a mask differs between them.
+    if (group.masks.empty() || llvm::any_of(group.items, crossesLanes))
       return create(std::nullopt);
     Location loc = loop.getLoc();
     auto test = [&](int64_t part) {

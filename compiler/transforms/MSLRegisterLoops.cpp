@@ -7,7 +7,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -368,17 +370,25 @@ SmallVector<ItemGroup> triton_metal::msl::getItemGroups(ArrayRef<Operation *> it
         classes.unionSets(item, readers.try_emplace(operand, item).first->second);
     }
   }
-  SmallVector<ItemGroup> groups;
-  Operation *leader = nullptr;
+  // What only reads and computes may change its order.
+  bool canMove = llvm::all_of(items, [](Operation *item) {
+    return isa<LoadOp, LoadAddressOp>(item) ? !hasEffect<MemoryEffects::Write>(item)
+                                            : isMemoryEffectFree(item);
+  });
+  llvm::MapVector<Operation *, ItemGroup> byLeader;
+  Operation *last = nullptr;
+  bool isInOrder = true;
   for (Operation *item : items) {
-    if (leader != classes.getLeaderValue(item)) {
-      leader = classes.getLeaderValue(item);
-      groups.emplace_back();
-    }
-    groups.back().items.push_back(item);
+    Operation *leader = classes.getLeaderValue(item);
+    isInOrder &= leader == last || !byLeader.contains(leader);
+    byLeader[leader].items.push_back(item);
+    last = leader;
   }
-  if (groups.size() != classes.getNumClasses())
+  if (!isInOrder && !canMove)
     return {ItemGroup{SmallVector<Operation *>(items), SmallVector<Value>(masks)}};
+  SmallVector<ItemGroup> groups;
+  for (auto &[leader, group] : byLeader)
+    groups.push_back(std::move(group));
   for (ItemGroup &group : groups)
     for (Value mask : masks)
       if (llvm::any_of(group.items, [&](Operation *item) {

@@ -344,3 +344,35 @@ def test_a_chain_whose_values_are_read_twice_compiles_in_a_moment() -> None:
     for _ in range(40):
         x = np.where(x > 3, x - 1, 7 - x)
     assert np.array_equal(value, x.max(1)) and np.array_equal(index, x.argmax(1))
+
+
+@triton.jit
+def row_end_beside_sum_kernel(row_ptr, x_ptr, row_out_ptr, sum_ptr, n):
+    i = tl.arange(0, 8)
+    row = tl.load(row_ptr + i, mask=i < n)
+    a, b = tl.arange(0, 4)[:, None, None, None], tl.arange(0, 2)[None, :, None, None]
+    c, d = tl.arange(0, 2)[None, None, :, None], tl.arange(0, 4)[None, None, None, :]
+    x = tl.load(x_ptr + a * 2 + b * 20 + c * 8 + d * 41)
+    total = tl.sum(tl.trans(x, 0, 1, 3, 2).to(tl.float32), 2)
+    odd = tl.split(tl.reshape((row // 3).to(tl.float32), (4, 2)))[1]
+    a, b, c = (
+        tl.arange(0, 4)[:, None, None],
+        tl.arange(0, 2)[None, :, None],
+        tl.arange(0, 2)[None, None, :],
+    )
+    tl.store(sum_ptr + a * 4 + b * 2 + c, total)
+    tl.store(row_out_ptr + tl.arange(0, 4), odd)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4, 5, 7, 8])
+def test_lanes_at_the_end_of_a_row_take_part_in_a_sum_of_another_tile(n: int) -> None:
+    """Lanes exchange numbers in the loop that asks which of them are inside of the row."""
+    random = np.random.default_rng(5)
+    row = random.integers(0, 100, 8).astype(np.int16)
+    x = random.integers(0, 100, 200).astype(np.int16)
+    out, sums = np.full(4, -7, np.float32), np.zeros(16, np.float32)
+    row_end_beside_sum_kernel[(1,)](row, x, out, sums, n, num_warps=1)
+    a, b, c, d = np.ogrid[:4, :2, :2, :4]
+    assert np.array_equal(sums, x[a * 2 + b * 20 + c * 8 + d * 41].sum(3).reshape(-1))
+    known = np.arange(8)[1::2] < n
+    assert np.array_equal(out[known], (row[1::2] // 3)[known])

@@ -65,3 +65,21 @@ msl.kernel @two_rows(%x: !msl.ptr<f16, device> {msl.name = "x"}, %y: !msl.ptr<f1
   msl.store %w, %y[%p] mask %mm {width = 4 : i32, mask_run = 4 : i32, unaligned} : vector<4xf16>, !msl.ptr<f16, device>, vector<4xi32>
   msl.return
 }
+
+// All lanes come to an exchange: the loop it is in asks for the row's end element by element.
+// CHECK-LABEL: void exchanged(
+// CHECK-NOT: if (
+// CHECK: x_value[i] = offset_1 < n ? x[offset_1] : 0.0h;
+// CHECK: simd_shuffle_xor(
+msl.kernel @exchanged(%x: !msl.ptr<f16, device> {msl.name = "x"}, %y: !msl.ptr<f16, device> {msl.name = "y"}, %n: i32 {msl.name = "n"}) threads 32 {
+  %o = msl.thread_index lanes [4, 8, 16, 32, 64] simdgroups [] : i32
+  %os = msl.splat %o : vector<4xi32>
+  %i = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %p = arith.addi %os, %i : vector<4xi32>
+  %ns = msl.splat %n : vector<4xi32>
+  %m = arith.cmpi slt, %p, %ns : vector<4xi32>
+  %v = msl.load %x[%p] mask %m {width = 4 : i32, mask_run = 4 : i32, unaligned} : !msl.ptr<f16, device>, vector<4xi32> -> vector<4xf16>
+  %w = msl.simd_shuffle_xor %v, 1 : vector<4xf16>
+  msl.store %w, %y[%p] {width = 4 : i32, unaligned} : vector<4xf16>, !msl.ptr<f16, device>, vector<4xi32>
+  msl.return
+}
