@@ -67,6 +67,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addStep(pm, createMSLEmulateTypes());
   pm.addPass(createMSLCheckTarget());
   buildMSLLoopsPipeline(pm);
+  pm.addPass(createMSLCheckExchanges());
   addStep(pm, createMSLHoistOffsets());
   addStep(pm, createMSLBoundLoops());
   addStep(pm, createMSLNarrowComparisons());

@@ -32,6 +32,14 @@ def MSLSingleSteps : Pass<"msl-single-steps", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def MSLCheckExchanges : Pass<"msl-check-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Refuses an exchange between lanes to which not all lanes of a SIMD-group come";
+  let description = [{
+    A lane that does not come gives an undefined number to the others. Nothing makes such an exchange; this pass looks at the branches
+    around each, for every kernel that is compiled. A branch whose condition follows from the lane is an error there.
+  }];
+}
+
 def MSLHoistOffsets : Pass<"msl-hoist-offsets", "::mlir::ModuleOp"> {
   let summary = "Adds before a loop what all its accesses through a pointer add to it";
   let description = [{
