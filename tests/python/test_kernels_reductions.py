@@ -343,7 +343,8 @@ def test_a_chain_whose_values_are_read_twice_compiles_in_a_moment() -> None:
     chain_kernel[(1,)](x, value, index, 3, STEPS=40, num_warps=4)
     for _ in range(40):
         x = np.where(x > 3, x - 1, 7 - x)
-    assert np.array_equal(value, x.max(1)) and np.array_equal(index, x.argmax(1))
+    assert np.array_equal(value, x.max(1))
+    assert np.array_equal(index, x.argmax(1))
 
 
 @triton.jit
