@@ -168,17 +168,17 @@ def compare(problem: Problem) -> Compared:
     right_ours = [each for each in all_ours if not each.error]
     best_mlx = min(right_mlx, key=lambda each: each.product, default=all_mlx[0])
 
+    def above(value: float) -> float:
+        return math.log(min(max(value, 1.0), 64.0))
+
     def excess(each: Measured, names: tuple[str, ...]) -> float:
-        ratios = [ratio(each.counts[name], best_mlx.counts[name]) for name in names]
-        if names is HELD:
-            ratios.append(ratio(best_mlx.in_flight, each.in_flight))
-        return sum(math.log(min(max(value, 1.0), 64.0)) for value in ratios)
+        return sum(above(ratio(each.counts[name], best_mlx.counts[name])) for name in names)
 
     def rank(each: Measured) -> tuple[float, float, float]:
         # A hundredth more decides nothing.
         return (
             round(excess(each, (*MEMORY, "private bytes")), 2),
-            excess(each, HELD),
+            excess(each, HELD) + above(ratio(best_mlx.in_flight, each.in_flight)),
             each.product,
         )
 

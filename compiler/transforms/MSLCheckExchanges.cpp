@@ -1,6 +1,7 @@
 // Proves for each kernel that no lane is missing where lanes exchange numbers.
 
 #include "dialect/msl/MSL.h"
+#include "transforms/MSLTiles.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -45,15 +46,15 @@ struct MSLCheckExchangesPass : impl::MSLCheckExchangesBase<MSLCheckExchangesPass
     markAllAnalysesPreserved();
     for (KernelOp kernel : getOperation().getOps<KernelOp>()) {
       LaneNumbers lanes;
-      WalkResult walked = kernel.walk([&](MetalCallOpInterface call) {
-        if (!call.crossesLanes())
+      WalkResult walked = kernel.walk([&](Operation *exchange) {
+        if (!crossesLanes(exchange))
           return WalkResult::advance();
-        for (Operation *op = call->getParentOp(); op != kernel; op = op->getParentOp()) {
+        for (Operation *op = exchange->getParentOp(); op != kernel; op = op->getParentOp()) {
           auto branch = dyn_cast<scf::IfOp>(op);
           if (!branch || !lanes.contains(branch.getCondition()))
             continue;
           InFlightDiagnostic error =
-              call.emitOpError("exchanges numbers where not all lanes of a SIMD-group come");
+              exchange->emitOpError("exchanges numbers where not all lanes of a SIMD-group come");
           error.attachNote(branch.getLoc()) << "lanes part ways here";
           return WalkResult::interrupt();
         }

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "transforms/MSLTiles.h"
 #include "transforms/MSLValueNames.h"
 #include "transforms/Passes.h"
 
@@ -101,7 +102,7 @@ private:
     // `&&`.
     if (isa<AtomicRMWOp, AtomicCASOp>(op))
       return false;
-    if (auto call = dyn_cast<MetalCallOpInterface>(op); call && call.crossesLanes())
+    if (crossesLanes(op))
       return false;
     if (auto read = dyn_cast<ReadOp>(op); read && read.getIsVolatile())
       return false;

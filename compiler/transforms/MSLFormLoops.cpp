@@ -37,11 +37,6 @@ static Value createConjunction(OpBuilder &builder, Location loc, ArrayRef<Value>
   return all;
 }
 
-static bool crossesLanes(Operation *op) {
-  auto call = dyn_cast<MetalCallOpInterface>(op);
-  return call && call.crossesLanes();
-}
-
 namespace {
 
 /// The uniform conditions of one tile loop, and its choices whose mask is true under them; the
@@ -63,7 +58,8 @@ class TileLoopLowering {
 public:
   TileLoopLowering(TileLoopOp loop, const Certainty &certainty)
       : loop(loop), builder(loop), registers(loop.getRegisters()), items(getItems(loop)),
-        conditions(certainty.conditions), masks(certainty.masks), certain(certainty.choices) {
+        conditions(certainty.conditions), masks(certainty.masks), certain(certainty.choices),
+        groups(masks.empty() ? SmallVector<ItemGroup>() : getItemGroups(items, masks)) {
     for (Operation &op : llvm::make_early_inc_range(loop.getBody().front())) {
       if (auto read = dyn_cast<ReadTileOp>(op)) {
         if (getNumRegisters(read.getType()) == registers)
@@ -129,7 +125,7 @@ private:
       TileStep body(builder, at, step, guarded, writtenOut, &certain);
       return lowerItems(body, items);
     }
-    for (const ItemGroup &group : getItemGroups(items, masks))
+    for (const ItemGroup &group : groups)
       createGuardedStep(group, at, step, writtenOut);
   }
 
@@ -189,6 +185,8 @@ private:
   SmallVector<Value> roots, variables;
   ArrayRef<Value> conditions, masks;
   const llvm::DenseSet<Operation *> &certain;
+  /// What a step with masks tests one after the other.
+  SmallVector<ItemGroup> groups;
 };
 
 struct FormLoops : triton_metal::impl::MSLFormLoopsBase<FormLoops> {

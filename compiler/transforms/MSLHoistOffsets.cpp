@@ -3,11 +3,11 @@
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
 #include "transforms/IntegerRanges.h"
+#include "transforms/MSLBefore.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -61,7 +61,7 @@ private:
       return read.getOffsetMutable();
     return cast<WriteOp>(op).getOffsetMutable();
   }
-  bool isInside(Value value) const { return loop.getRegion().isAncestor(value.getParentRegion()); }
+  bool isInside(Value value) const { return Before(loop).isInside(value); }
 
   std::pair<Value, SmallVector<Value>> decompose(Operation *op, Value base) const {
     SmallVector<Value> terms;
@@ -76,16 +76,6 @@ private:
     return {base, terms};
   }
 
-  /// Whether a value follows from what is known before the loop.
-  bool isInvariant(Value value, unsigned depth = 0) const {
-    if (!isInside(value))
-      return true;
-    Operation *op = value.getDefiningOp();
-    return op && depth < 8 && op->getNumRegions() == 0 && isPure(op) &&
-           llvm::all_of(
-               op->getOperands(), [&](Value operand) { return isInvariant(operand, depth + 1); });
-  }
-
   /// Whether two values are computed in the same way.
   bool areSame(Value a, Value b) const {
     if (a == b)
@@ -96,19 +86,6 @@ private:
     return OperationEquivalence::isEquivalentTo(
         one, other, [&](Value x, Value y) { return success(areSame(x, y)); },
         /*markEquivalent=*/nullptr, OperationEquivalence::IgnoreLocations);
-  }
-
-  /// The value, computed before the loop.
-  Value computeBefore(Value value, OpBuilder &builder, IRMapping &copies) {
-    if (!isInside(value))
-      return value;
-    if (Value copy = copies.lookupOrNull(value))
-      return copy;
-    Operation *op = value.getDefiningOp();
-    for (Value operand : op->getOperands())
-      copies.map(operand, computeBefore(operand, builder, copies));
-    builder.clone(*op, copies);
-    return copies.lookup(value);
   }
 
   /// The yielded sum of a pointer that the loop moves; null where there is none.
@@ -148,7 +125,7 @@ private:
       return false;
     SmallVector<Value> common;
     for (Value term : accesses.front().terms)
-      if (isInvariant(term) && !matchPattern(term, m_Constant()) &&
+      if (Before(loop).isKnown(term) && !matchPattern(term, m_Constant()) &&
           llvm::all_of(accesses.drop_front(), [&](const Access &access) {
             return llvm::any_of(access.terms, [&](Value other) { return areSame(term, other); });
           }))
@@ -159,8 +136,7 @@ private:
       return false;
     Value term = common.front();
     OpBuilder builder(loop);
-    IRMapping copies;
-    Value before = computeBefore(term, builder, copies);
+    Value before = Before(loop).compute(term, builder);
     Value from = move ? loop.getTiedLoopInit(cast<BlockArgument>(root))->get() : root;
     Value moved = PtrAddOp::create(builder, root.getLoc(), type, from, before);
     if (move) {

@@ -4,10 +4,10 @@
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
 #include "transforms/ConditionRanges.h"
+#include "transforms/MSLBefore.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -41,8 +41,10 @@ struct Moved {
 /// Splits the offsets of one nest of unrolled loops.
 class OffsetSplitter {
 public:
-  OffsetSplitter(UnrollOp outermost, const Uniformity &uniformity, ConditionRanges &conditions)
-      : outermost(outermost), uniformity(uniformity), conditions(conditions) {}
+  OffsetSplitter(UnrollOp outermost, function_ref<const Uniformity &()> getUniformity,
+                 ConditionRanges &conditions)
+      : outermost(outermost), getUniformity(getUniformity), conditions(conditions),
+        before(outermost) {}
 
   void run() {
     outermost.getBody().walk([&](Operation *op) {
@@ -56,9 +58,7 @@ public:
   bool changes = false;
 
 private:
-  bool isInside(Value value) const {
-    return outermost->getRegion(0).isAncestor(value.getParentRegion());
-  }
+  bool isInside(Value value) const { return before.isInside(value); }
 
   /// How often the access runs in the nest; nothing if it also depends on something else.
   std::optional<int64_t> getSteps(Operation *op) const {
@@ -83,23 +83,13 @@ private:
             llvm::all_of(op->getOperands(), [&](Value operand) { return isStep(operand); }));
   }
 
-  /// Whether the value follows from what is known before the nest.
-  bool isBefore(Value value, unsigned depth = 0) const {
-    if (!isInside(value))
-      return true;
-    Operation *op = value.getDefiningOp();
-    return op && depth < 8 && op->getNumRegions() == 0 && isPure(op) &&
-           llvm::all_of(
-               op->getOperands(), [&](Value operand) { return isBefore(operand, depth + 1); });
-  }
-
   /// Collects the terms of a sum that does not overflow; false if one of them is neither.
   bool collect(Value value, ValueRanges &ranges, Split &parts) const {
     if (isStep(value)) {
       parts.steps.push_back(value);
       return true;
     }
-    if (isBefore(value)) {
+    if (before.isKnown(value)) {
       parts.before.push_back(value);
       return true;
     }
@@ -130,19 +120,6 @@ private:
     return sum;
   }
 
-  /// The value, computed before the nest.
-  Value computeBefore(Value value, OpBuilder &builder) {
-    if (!isInside(value))
-      return value;
-    if (Value copy = copies.lookupOrNull(value))
-      return copy;
-    Operation *op = value.getDefiningOp();
-    for (Value operand : op->getOperands())
-      copies.map(operand, computeBefore(operand, builder));
-    builder.clone(*op, copies);
-    return copies.lookup(value);
-  }
-
   void split(Operation *op, OpOperand &base, MutableOperandRange offset) {
     auto type = cast<PtrType>(base.get().getType());
     // Apple's compiler has been seen to lose bytes at a pointer plus an offset plus another one.
@@ -168,6 +145,7 @@ private:
         !fits(parts.before, ranges) || !fits(parts.steps, ranges))
       return;
     // A GPU adds a thread's offset to a pointer that all threads have in the access.
+    const Uniformity &uniformity = getUniformity();
     bool isShared = uniformity.isUniform(root) && !(row && !uniformity.isUniform(row.getOffset()));
     if (isShared &&
         llvm::any_of(parts.before, [&](Value value) { return !uniformity.isUniform(value); }))
@@ -193,7 +171,7 @@ private:
     OpBuilder builder(outermost);
     SmallVector<Value> by;
     for (Value value : values)
-      by.push_back(computeBefore(value, builder));
+      by.push_back(before.compute(value, builder));
     for (const Moved &other : moved)
       if (other.from == from && other.by == by)
         return other.pointer;
@@ -204,9 +182,9 @@ private:
   }
 
   UnrollOp outermost;
-  const Uniformity &uniformity;
+  function_ref<const Uniformity &()> getUniformity;
   ConditionRanges &conditions;
-  IRMapping copies;
+  Before before;
   SmallVector<Moved> moved;
   DenseMap<std::pair<Operation *, Value>, Value> rows;
 };
@@ -215,12 +193,16 @@ struct SplitOffsets : triton_metal::impl::MSLSplitOffsetsBase<SplitOffsets> {
   void runOnOperation() override {
     bool changes = false;
     for (KernelOp kernel : getOperation().getOps<KernelOp>()) {
-      Uniformity uniformity(kernel);
       ConditionRanges conditions;
+      // Few kernels have an offset that needs it.
+      std::optional<Uniformity> uniformity;
+      auto getUniformity = [&]() -> const Uniformity & {
+        return uniformity ? *uniformity : uniformity.emplace(kernel);
+      };
       kernel.walk<WalkOrder::PreOrder>([&](UnrollOp loop) {
         if (isa<UnrollOp>(loop->getParentOp()))
           return;
-        OffsetSplitter splitter(loop, uniformity, conditions);
+        OffsetSplitter splitter(loop, getUniformity, conditions);
         splitter.run();
         changes |= splitter.changes;
       });

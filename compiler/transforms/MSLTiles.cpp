@@ -18,10 +18,13 @@ bool triton_metal::msl::isElementwise(Operation *op) {
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
 }
 
+bool triton_metal::msl::crossesLanes(Operation *op) {
+  auto call = dyn_cast<MetalCallOpInterface>(op);
+  return call && call.crossesLanes();
+}
+
 bool triton_metal::msl::isElementwiseOrShuffle(Operation *op) {
-  if (auto call = dyn_cast<MetalCallOpInterface>(op))
-    return call.crossesLanes() || isElementwise(op);
-  return isElementwise(op);
+  return crossesLanes(op) || isElementwise(op);
 }
 
 bool triton_metal::msl::isOnDemand(Value value) {

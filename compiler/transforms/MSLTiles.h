@@ -15,6 +15,10 @@ inline bool isTile(mlir::Value value) { return isTile(value.getType()); }
 /// operands.
 bool isElementwise(mlir::Operation *op);
 
+/// Whether the lanes of a SIMD-group exchange numbers in the operation: all of them must come to
+/// it.
+bool crossesLanes(mlir::Operation *op);
+
 /// Whether the operation is elementwise or moves each register to another lane.
 bool isElementwiseOrShuffle(mlir::Operation *op);
 

@@ -265,12 +265,16 @@ def test_products_with_and_without_choices(k: int, stages: int) -> None:
     for choose in (False, True):
         out = np.full((32, 32), np.nan, np.float32)
         args = (a, b) if k else (out, out)
-        products_kernel[(1,)](*args, out, k, BLOCK=32, STAGES=stages, CHOOSE=choose)
+        kernel = products_kernel[(1,)](*args, out, k, BLOCK=32, STAGES=stages, CHOOSE=choose)
         expected = np.zeros((32, 32), np.float32)
         for start in range(0, k, 32):
             part = a[:, start : start + 32].astype(np.float32) @ b[start : start + 32]
             expected += np.where((start + np.arange(32) < k) | (not choose), part, 0)
         np.testing.assert_array_equal(out, expected)
+        # Without choices, and with a length that is known as a multiple of 16, one of two loops takes all steps. Products on
+        # tensor operations, and those that are loops themselves, stay in one loop.
+        if (choose or k % 16) and "simdgroup_multiply_accumulate" in kernel.asm["metal"]:
+            assert is_split(kernel)
 
 
 @triton.jit
