@@ -145,3 +145,25 @@ def test_both_halves_of_a_product_are_one_multiplication(tmp_path: Path) -> None
     assert len(wide) == 2
     assert not [line for line in products if "mul.hi" in line]
     assert len([line for line in products if "mul.lo.s32" in line]) == 1
+
+
+def test_integers_become_bfloats_and_bfloats_integers(tmp_path: Path) -> None:
+    """G13 has no bfloat: a conversion goes by way of float."""
+    path = tmp_path / "kernel.metal"
+    path.write_text(
+        HEAD
+        + """[[kernel]] void turn(device const uchar *x [[buffer(0)]], device const int *y [[buffer(1)]],
+    device bfloat *out [[buffer(2)]], device uint *back [[buffer(3)]], uint i [[thread_position_in_grid]]) {
+  bfloat sum = bfloat(x[i]) + bfloat(y[i]);
+  out[i] = sum;
+  back[i] = uint(sum) + uint(int(sum));
+}
+"""
+    )
+    lower(path, tmp_path / "kernel.spv", threads=32, form="ir")
+    text = (tmp_path / "kernel.spv").read_text()
+    assert "uitofp i8" in text
+    assert "sitofp i32" in text
+    assert "fptoui float" in text
+    assert "fptosi float" in text
+    assert "bfloat" not in "\n".join(line for line in text.splitlines() if "to" in line)

@@ -47,6 +47,13 @@ void expandBfloat(Function &kernel) {
       result = b.CreateFPExt(widen(b, cast->getOperand(0)), cast->getType());
     } else if (auto *cast = dyn_cast<FPTruncInst>(&instruction); cast && isBfloat(cast)) {
       result = narrow(b, cast->getOperand(0));
+    } else if (auto *cast = dyn_cast<CastInst>(&instruction);
+               cast && isa<UIToFPInst, SIToFPInst>(cast) && isBfloat(cast)) {
+      Type *wide = withScalar(cast->getType(), b.getFloatTy());
+      result = narrow(b, b.CreateCast(cast->getOpcode(), cast->getOperand(0), wide));
+    } else if (auto *cast = dyn_cast<CastInst>(&instruction);
+               cast && isa<FPToUIInst, FPToSIInst>(cast) && isBfloat(cast->getOperand(0))) {
+      result = b.CreateCast(cast->getOpcode(), widen(b, cast->getOperand(0)), cast->getType());
     } else if (auto *compare = dyn_cast<FCmpInst>(&instruction);
                compare && isBfloat(compare->getOperand(0))) {
       result = b.CreateFCmp(compare->getPredicate(), widen(b, compare->getOperand(0)),
