@@ -77,6 +77,20 @@ def lookup_us(x: object, y: object, out: object) -> float:
     return statistics.median(tuned() - plain() for _ in range(5))
 
 
+def profile_us(x: object, y: object, out: object) -> float:
+    """What a profile adds to a launch."""
+
+    def launch() -> None:
+        nearly_nothing_kernel[(1,)](x, y, out, 32, BLOCK=32, num_warps=1)
+
+    def profiled() -> float:
+        with triton.profile():
+            return median_us(launch, 1000)
+
+    # In turn, so that both see the same machine.
+    return statistics.median(profiled() - median_us(launch, 1000) for _ in range(7))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
@@ -84,6 +98,9 @@ def main() -> None:
     )
     parser.add_argument(
         "--lookup-limit", type=float, help="fail if autotune's look-up adds more than this"
+    )
+    parser.add_argument(
+        "--profile-limit", type=float, help="fail if a profile adds more microseconds to a launch"
     )
     arguments = parser.parse_args()
     x, y, out = (np.ones(32, np.float32) for _ in range(3))
@@ -106,10 +123,14 @@ def main() -> None:
         figures |= mlx_figures()
     for name, us in figures.items():
         print(f"{name:15} {us:6.1f} us a launch")
+    profile = profile_us(x, y, out)
+    print(f"{'NumPy arrays':15} {profile:6.2f} us more in a profile")
     for name, us in lookups.items():
         print(f"{name:15} {us:6.1f} us more for autotune's look-up")
     if arguments.lookup_limit and max(lookups.values()) > arguments.lookup_limit:
         sys.exit(f"a look-up takes more than {arguments.lookup_limit:g} us")
+    if arguments.profile_limit and profile > arguments.profile_limit:
+        sys.exit(f"a profile adds more than {arguments.profile_limit:g} us")
     if arguments.limit and max(figures.values()) > arguments.limit:
         sys.exit(f"more than {arguments.limit:g} us")
 

@@ -26,6 +26,7 @@ void bindLauncher(nb::module_ &module);
 void bindReads(nb::module_ &module);
 void bindDevices(nb::module_ &module);
 void bindMetalLibrary(nb::module_ &module);
+void bindProfile(nb::module_ &module);
 
 /// Throws an error as a Python exception.
 [[noreturn]] void raise(llvm::Error error);

@@ -42,7 +42,7 @@ struct Plan {
   struct Step {
     unsigned param;
     unsigned slot, words;
-    bool isBuffer, writes;
+    bool isBuffer, reads, writes;
     runtime::ScalarKind kind;
   };
   std::shared_ptr<runtime::Kernel> kernel;
@@ -91,6 +91,8 @@ private:
   void checkSizes(const std::vector<Bound> &bound, const DeviceEntry &device) const;
   void runOn(DeviceId device, DeviceId own, Plan &plan, std::array<uint32_t, 3> grid,
              std::vector<Bound> &bound);
+  void recordRun(const Plan &plan, std::array<uint32_t, 3> grid, const std::vector<Bound> &bound,
+                 DeviceId device, int64_t begin, bool isFirst) const;
   void packScalars(const Plan &plan, const std::vector<Bound> &bound,
                    llvm::MutableArrayRef<uint32_t> scalars) const;
   [[noreturn]] void typeProblem(unsigned index, const std::string &message) const {

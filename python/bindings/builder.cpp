@@ -383,6 +383,7 @@ NB_MODULE(_native, module) {
   triton_metal::bindLauncher(module);
   triton_metal::bindDevices(module);
   triton_metal::bindMetalLibrary(module);
+  triton_metal::bindProfile(module);
   // Kernels live as long as the functions that they belong to: as long as the process.
   nb::set_leak_warnings(false);
 }

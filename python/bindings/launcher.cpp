@@ -1,5 +1,6 @@
 // Launching: from Python arguments to a dispatch, in a few microseconds.
 #include "Launcher.h"
+#include "Profile.h"
 
 #include "llvm/ADT/SmallString.h"
 
@@ -424,8 +425,8 @@ std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyOb
       raiseAs("LaunchTypeError", name + ": the compiled kernel has an argument " + argument.name +
                                      " that the function does not have");
     fresh->steps.push_back({static_cast<unsigned>(PyLong_AsSize_t(found)), argument.slot,
-                            argument.words, argument.isBuffer, argument.writes || argument.atomic,
-                            argument.kind});
+                            argument.words, argument.isBuffer, argument.reads || argument.atomic,
+                            argument.writes || argument.atomic, argument.kind});
   }
   // Compiling may have launched other kernels, or this one: look the place up again.
   Plans &place = plans[key];
@@ -492,7 +493,8 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
     return found->compiled;
   checkSizes(bound, deviceEntry(device));
   checkGrid(found->kernel->getMetadata(), sizes);
-  if (!found->isLoaded) {
+  bool isFirst = !found->isLoaded;
+  if (isFirst) {
     found->compiled.attr("_init_handles")();
     found->isLoaded = true;
   }
@@ -507,10 +509,13 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   }
   // Without programs there is nothing to do.
   if (!llvm::is_contained(sizes, 0u)) {
+    int64_t begin = isProfiling ? profileClock() : 0;
     if (own == DeviceId::Host)
       run(*found, sizes, bound);
     else
       runOn(device, own, *found, sizes, bound);
+    if (begin && isProfiling)
+      recordRun(*found, sizes, bound, device, begin, isFirst);
   }
   if (isHooked)
     owner.attr("exit_launch")(entered);

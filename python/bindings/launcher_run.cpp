@@ -1,5 +1,6 @@
 // The last part of a launch: its grid, its scalars, and the device that runs it.
 #include "Launcher.h"
+#include "Profile.h"
 
 namespace triton_metal {
 
@@ -133,6 +134,33 @@ void Launcher::run(Plan &plan, std::array<uint32_t, 3> grid, std::vector<Bound> 
     launchWithMessages(name, plan.compiled, plan.kernel, grid, buffers, scalars);
   else
     launchAsSet(name, plan.compiled, plan.kernel, grid, buffers, scalars);
+}
+
+void Launcher::recordRun(const Plan &plan, std::array<uint32_t, 3> grid,
+                         const std::vector<Bound> &bound, DeviceId device, int64_t begin,
+                         bool isFirst) const {
+  LaunchRecord record;
+  record.end = profileClock();
+  record.begin = begin;
+  record.compiled = plan.compiled;
+  record.device = device;
+  record.grid = grid;
+  record.isFirst = isFirst;
+  for (const Plan::Step &step : plan.steps) {
+    if (!step.isBuffer)
+      continue;
+    const Bound &argument = bound[step.param];
+    uint64_t bytes = argument.array->bytes;
+    // Only the host's arrays are measured here; the others know their sizes.
+    if (argument.array->device != DeviceId::Host) {
+      nb::object size = nb::steal(PyObject_GetAttrString(argument.object, "nbytes"));
+      if (!size.is_valid() || !nb::try_cast(size, bytes))
+        PyErr_Clear();
+    }
+    record.bytesRead += step.reads ? bytes : 0;
+    record.bytesWritten += step.writes ? bytes : 0;
+  }
+  recordLaunch(std::move(record));
 }
 
 } // namespace triton_metal

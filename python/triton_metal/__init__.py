@@ -28,6 +28,7 @@ from .errors import (
 from .functions import constexpr_function
 from .jit import JITFunction, jit
 from .launcher import CompiledKernel, LaunchLog, launch_options
+from .profiling import profile
 from .runtime._allocation import set_allocator
 from .runtime._async_compile import AsyncCompileMode, FutureKernel
 from .runtime.autotuner import Autotuner, Config, Heuristics, autotune, heuristics
@@ -105,6 +106,7 @@ __all__ = [
     "memory_pool",
     "must_use_result",
     "next_power_of_2",
+    "profile",
     "reinterpret",
     "runtime",
     "set_allocator",

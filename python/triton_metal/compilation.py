@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import _native, cache, knobs
+from . import _native, cache, knobs, profiling
 from .backends.compiler import GPUTarget
 from .backends.metal.compiler import excess_of
 from .backends.metal.options import DEFAULTS, OTHERS, MetalOptions
@@ -92,8 +92,10 @@ def build(
     kernel = make(job, key, entry, native)
     if settings.dump_ir:
         _dump(job, kernel)
+    steps = [walked - job.began, lowered - walked, stored - lowered]
+    if profiling.is_active():
+        profiling.add_compilation(job.name, *steps, was_cached)
     if settings.listener is not None:
-        steps = [walked - job.began, lowered - walked, stored - lowered]
         first, lowering, storing = (int(step * 1e6) + (step > 0) for step in steps)
         settings.listener(
             src=job.src,

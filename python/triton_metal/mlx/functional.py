@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import coverage, messages, refit
+from .. import coverage, messages, profiling, refit
 from ..errors import LaunchTypeError, LaunchValueError
 from ..metal_text import (
     MAX_BUFFERS,
@@ -142,8 +142,18 @@ def call(
             return with_messages(function, arguments, specs, sizes, words, init_value, stream)
         return function(arguments, list(specs.values()), sizes, words, init_value, stream)
 
-    results = refit.launching("mlx", compiled, launch)
+    given = {**values, **{key: _Like(*spec) for key, spec in specs.items()}}
+    names = [argument["name"] for argument in visible]
+    with profiling.recorded(compiled, sizes, [given[name] for name in names], "mlx"):
+        results = refit.launching("mlx", compiled, launch)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+class _Like:
+    """The size of an output that is not there yet."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.nbytes = math.prod(shape) * dtype.size
 
 
 def with_messages(

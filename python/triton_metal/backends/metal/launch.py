@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
-from ... import _native, cache, messages, mps
+from ... import _native, cache, messages, mps, profiling
 from ...errors import LaunchTypeError, LaunchValueError, compile_error
 from ...stages import Stages
 from ...tuples import element_name
@@ -131,7 +131,9 @@ class MetalLauncher:
             enter_hook(launch_metadata)
         # A grid without programs is a launch that does nothing.
         if grid_x and grid_y and grid_z:
-            self._launch(function, (grid_x, grid_y, grid_z), self.values_of(function, arguments))
+            values = self.values_of(function, arguments)
+            with profiling.recorded(function, (grid_x, grid_y, grid_z), values):
+                self._launch(function, (grid_x, grid_y, grid_z), values)
         if exit_hook is not None:
             exit_hook(launch_metadata)
 
