@@ -3,6 +3,7 @@
     python -m triton_metal PROGRAM.py [args]
     python -m triton_metal -m MODULE [args]
     python -m triton_metal -c TEXT [args]
+    python -m triton_metal cost --chip "M3 Max" PROGRAM.py [args]
     python -m triton_metal doctor [options]
     python -m triton_metal shim install|uninstall|status
 
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from . import __version__
 from .as_triton import program, shim
 
-_COMMANDS = ("doctor", "shim")
+_COMMANDS = ("cost", "doctor", "shim")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m triton_metal",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="%(prog)s [-h] [--version] (PROGRAM.py | -m MODULE | -c TEXT | doctor | shim) ...",
+        usage="%(prog)s [-h] [--version] (PROGRAM.py | -m MODULE | -c TEXT | cost | doctor | shim) ...",
     )
     parser.add_argument("--version", action="version", version=f"triton_metal {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -45,8 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     shim.add_arguments(names)
-    from . import doctor  # a program's start does without it
+    from . import doctor  # a program's start does without them
+    from .cost import command as cost
 
+    costs = commands.add_parser(
+        "cost",
+        help="run a program and print what its launches cost at least on a chip",
+        description=cost.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    cost.add_arguments(costs)
     checks = commands.add_parser(
         "doctor",
         help="check the installation: what is found, what works, what to do",
@@ -55,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     doctor.add_arguments(checks)
     options = parser.parse_args(arguments)
-    return (shim if options.command == "shim" else doctor).main(options)
+    return {"cost": cost, "doctor": doctor, "shim": shim}[options.command].main(options)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,19 @@ class KernelInterface(Generic[T]):
         """``kernel[grid](...)`` launches the kernel over a grid of programs."""
         return functools.partial(self.run, grid=grid, warmup=False)
 
+    def cost(self, chip: Any, grid: Any, *args: Any, **kwargs: Any) -> Any:
+        """A lower bound of the time that ``kernel[grid](*args, **kwargs)`` takes on one of Apple's chips, what sets it, and
+        what would lower it: a `triton_metal.cost.Cost`, which can be printed.
+
+        ``chip`` is a name such as "M3 Max" or "M3 Max 30 cores". The host device runs the launch on copies of the arrays and
+        counts what it does; a model of the chip makes the bound (docs/cost.md). No Apple GPU is asked.
+
+        Raises LaunchValueError for a chip that is not in the model's table.
+        """
+        from .cost import cost_of
+
+        return cost_of(self, chip, grid, args, kwargs)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = getattr(self, "__name__", type(self).__name__)
         raise RuntimeError(f"{name} is a kernel: launch it as {name}[grid](...)")

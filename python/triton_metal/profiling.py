@@ -136,6 +136,10 @@ class profile:
         """The kernels that came from the cache on disk."""
         return sum(each.cached for each in self.compilations)
 
+    def clock_of(self, launch: Launch) -> int:
+        """When one of the profile's launches began, in nanoseconds of the clock of all profiles."""
+        return self._start + round(launch.begin * 1e9)
+
     def _add(self, records: Sequence[tuple[Any, ...]]) -> None:
         room = self.max_launches - len(self.launches)
         self.dropped += max(0, len(records) - room)

@@ -1,0 +1,136 @@
+"""What launches do, counted on the host device, and their cost on a chip."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import _native
+from ..devices.selection import device
+from ..errors import LaunchValueError
+from ..launcher import launch_options
+from ..profiling import profile
+from .chips import Chip
+from .chips import chip as find
+from .model import Cost, Work, bound
+
+
+@dataclass
+class Counted:
+    """The work of the launches in a block, in their order; it is there when the block has ended."""
+
+    works: list[Work] = field(default_factory=list)
+
+
+class _Counting(threading.local):
+    """The blocks of this thread, the outermost first: where their inner ones began and ended."""
+
+    def __init__(self) -> None:
+        self.inner: list[list[tuple[int, int]]] = []
+
+
+_blocks = _Counting()
+
+
+@contextmanager
+def counting() -> Iterator[Counted]:
+    """Counts the launches of a block in this thread, all of which must be on the host device.
+
+    The launches of an inner block are the inner one's alone.
+    """
+    counted = Counted()
+    inner: list[tuple[int, int]] = []
+    _blocks.inner.append(inner)
+    begin = _native.profile_clock()
+    try:
+        with profile() as p, launch_options(count=True) as log:
+            yield counted
+    finally:
+        _blocks.inner.pop()
+        if _blocks.inner:
+            _blocks.inner[-1].append((begin, _native.profile_clock()))
+    thread = threading.get_ident()
+    launches = [
+        launch
+        for launch in p.launches
+        if launch.thread == thread
+        and not any(first <= p.clock_of(launch) < last for first, last in inner)
+    ]
+    for launch, record in zip(launches, log.launches, strict=True):
+        counted.works.append(
+            work_of(
+                record.kernel,
+                record.counters,
+                launch.grid,
+                read_bytes=launch.bytes_read,
+                written_bytes=launch.bytes_written,
+            )
+        )
+
+
+def work_of(
+    kernel: Any,
+    counters: Mapping[str, int],
+    grid: tuple[int, int, int],
+    read_bytes: int | None = None,
+    written_bytes: int | None = None,
+) -> Work:
+    """The work of one counted launch of a compiled kernel."""
+    text = kernel.asm["metal"]
+    return Work(
+        kernel=kernel.name,
+        counters=counters,
+        programs=grid[0] * grid[1] * grid[2],
+        threads=kernel.metadata.threads,
+        registers=counters["registers_per_thread"],
+        threadgroup_bytes=counters["threadgroup_memory_bytes"],
+        read_bytes=read_bytes,
+        written_bytes=written_bytes,
+        half_products="simdgroup_matrix<half" in text or "simdgroup_half8x8" in text,
+        tensor_operations="matmul2d" in text,
+    )
+
+
+def cost_of(kernel: Any, chip: str | Chip, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Cost:
+    """The cost of ``kernel[grid](*args, **kwargs)``, which runs on copies of the arrays on the host device."""
+    gpu = find(chip) if not isinstance(chip, Chip) else chip
+    copies: dict[int, Any] = {}
+
+    def copied(value: Any) -> Any:
+        if id(value) not in copies:
+            copies[id(value)] = (value, _host_copy(value))
+        return copies[id(value)][1]
+
+    with device("host"), counting() as counted:
+        kernel[grid](*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
+    if not counted.works:
+        raise LaunchValueError(
+            f"[cost] {kernel.name}: the grid has no programs, so there is no cost."
+        )
+    return bound(gpu, counted.works[-1])
+
+
+def _host_copy(value: Any) -> Any:
+    """A copy of an array that the host device takes; other values as they are."""
+    module = type(value).__module__
+    if module.startswith("mlx"):
+        import mlx.core as mx
+        import numpy as np
+
+        if value.dtype == mx.bfloat16:
+            import ml_dtypes
+
+            return np.array(value.view(mx.uint16)).view(ml_dtypes.bfloat16)
+        return np.array(value)
+    if hasattr(value, "untyped_storage"):
+        return value.detach().cpu().clone()
+    if (
+        hasattr(value, "__array_interface__")
+        and hasattr(value, "copy")
+        and getattr(value, "ndim", 0)
+    ):
+        return value.copy()
+    return value

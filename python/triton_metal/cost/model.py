@@ -1,0 +1,253 @@
+"""A lower bound of a launch's time on a chip, from what the launch does.
+
+Each unit of the chip needs a time for its share of the work, and the launch takes at least as long as the slowest one. No
+Apple GPU was asked: a bound says what a launch cannot beat, and not what it takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from .chips import Chip
+
+#: Threads that a core of Apple7 and Apple8 holds by the 32-bit registers of each (Mesa's agx_occupancy table).
+_OCCUPANCY = (
+    (52, 1024), (56, 896), (64, 832), (68, 768), (72, 704), (80, 640), (92, 576), (104, 512), (116, 448), (128, 384),
+)  # fmt: skip
+#: Multiply-adds of an 8x8x8 product.
+_PRODUCT = 512
+_FLOATS = ("f32", "bf16")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a launch does: the host device's counters, and what its kernel takes of a core.
+
+    ``read_bytes`` and ``written_bytes`` are the sizes of the arrays that the kernel reads and writes, None if they are not
+    known. ``half_products`` says that matrices are multiplied in 16 bits.
+    """
+
+    kernel: str
+    counters: Mapping[str, int]
+    programs: int
+    threads: int
+    registers: float
+    threadgroup_bytes: int
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+    half_products: bool = False
+    tensor_operations: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one unit of the chip needs for its share of a launch."""
+
+    unit: str
+    seconds: float
+    why: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A lower bound of a launch's time on a chip.
+
+    ``seconds`` is the bound and ``binds`` the unit that sets it. ``parts`` has all units, the slowest first, ``advice`` what
+    would lower the bound, and ``missing`` what the bound leaves out because nobody has published it. ``in_flight`` are the
+    threads that a core holds.
+    """
+
+    kernel: str
+    chip: Chip
+    seconds: float
+    binds: str
+    parts: tuple[Part, ...]
+    advice: tuple[str, ...]
+    missing: tuple[str, ...]
+    in_flight: int
+    work: Work = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.kernel} on {self.chip.name} ({self.chip.cores} cores): at least {shown(self.seconds)}, bound by {self.binds}"
+        ]
+        width = max(len(part.unit) for part in self.parts)
+        lines += [
+            f"  {part.unit:{width}}  {shown(part.seconds):>9}  {part.why}" for part in self.parts
+        ]
+        lines.append(f"  threads in flight on a core: {self.in_flight} of {self.chip.core_threads}")
+        lines += [f"  to lower it: {text}" for text in self.advice]
+        lines += [f"  not in it: {text}" for text in self.missing]
+        return "\n".join(lines)
+
+
+def shown(seconds: float) -> str:
+    """A time in words: "12.3 µs"."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale or unit == "µs":
+            return f"{seconds / scale:.3g} {unit}"
+    raise AssertionError(seconds)
+
+
+def threads_in_flight(chip: Chip, work: Work) -> int:
+    """The threads of whole threadgroups that a core holds, by registers and by threadgroup memory.
+
+    Chips from Apple9 on hand out registers as a kernel goes on (Apple calls it Dynamic Caching); for these it is a floor.
+    """
+    most = next((held for top, held in _OCCUPANCY if work.registers <= top), _OCCUPANCY[-1][1])
+    groups = min(most, chip.core_threads) // work.threads
+    if work.threadgroup_bytes:
+        groups = min(groups, chip.core_threadgroup_bytes // work.threadgroup_bytes)
+    return max(1, groups) * work.threads
+
+
+def _cycles_when_busy(chip: Chip, simd_groups: float) -> float:
+    """Cycles of an operation with so many SIMD-groups on a core, between the published points."""
+    points = chip.units.busy
+    if simd_groups <= points[0][0]:
+        # One SIMD-group waits for its own results only: half as many take twice as long.
+        return points[0][1] * points[0][0] / max(simd_groups, 1.0)
+    for (low, slow), (high, fast) in pairwise(points):
+        if simd_groups <= high:
+            share = math.log(simd_groups / low) / math.log(high / low)
+            return slow + share * (fast - slow)
+    return points[-1][1]
+
+
+def _count(work: Work, *names: str) -> float:
+    return float(sum(work.counters.get(name, 0) for name in names))
+
+
+def memory_bytes(work: Work) -> tuple[float, float]:
+    """The least bytes that the launch must bring from memory and take there: no array twice, and no byte unasked."""
+    read = _count(work, "device_distinct_bytes_read")
+    written = _count(work, "device_distinct_bytes_written")
+    if work.read_bytes is not None:
+        read = min(read, work.read_bytes)
+    if work.written_bytes is not None:
+        written = min(written, work.written_bytes)
+    return read, written
+
+
+def bound(chip: Chip, work: Work) -> Cost:
+    """The lower bound of the launch's time on the chip."""
+    units, parts, missing = chip.units, [], []
+    read, written = memory_bytes(work)
+    parts.append(
+        Part(
+            "memory",
+            (read + written) / (chip.bandwidth * 1e9),
+            f"{_bytes(read)} read and {_bytes(written)} written at {chip.bandwidth:g} GB/s",
+        )
+    )
+    flight = threads_in_flight(chip, work)
+    groups_at_once = flight // work.threads
+    # The core with the most programs ends last.
+    rounds = math.ceil(work.programs / chip.cores)
+    uneven = rounds * chip.cores / work.programs if work.programs else 1.0
+    resident = min(groups_at_once, rounds) * work.threads / 32
+    slow = _cycles_when_busy(chip, resident)
+    if chip.clock is None:
+        missing.append(f"arithmetic and caches: no clock is published for {chip.name}")
+    else:
+        core_seconds = uneven / (chip.cores * chip.clock * 1e9)
+
+        def add(unit: str, cycles: float, why: str) -> None:
+            if cycles:
+                parts.append(Part(unit, cycles * core_seconds, why))
+
+        lines = _count(work, "device_lines_read", "device_lines_written")
+        add("cache", lines * 128 / units.cache_bytes, f"{lines:,.0f} lines of 128 bytes")
+        halves = _count(work, *(f"optimized_f16_{kind}" for kind in ("add", "mul", "fma", "other")))
+        floats = _count(
+            work,
+            *(f"optimized_{t}_{kind}" for t in _FLOATS for kind in ("add", "mul", "fma", "other")),
+        )
+        integers = _count(work, "optimized_int_add", "optimized_int_other")
+        products = _count(work, "optimized_int_mul")
+        functions = _count(work, "math_fast", "math_default", "math_precise")
+        divisions = _count(work, "f32_div", "f16_div", "bf16_div")
+        simple = halves / units.half_add + floats / units.float_add + integers / units.int_add
+        slow_units = (
+            products / units.int_mul + functions / units.function + divisions / units.division
+        )
+        add(
+            "arithmetic",
+            max(simple, slow_units) * slow,
+            f"{halves + floats:,.0f} float and {integers + products:,.0f} integer operations, {functions + divisions:,.0f} functions",
+        )
+        multiplies = _count(work, "simdgroup_matrix_multiplies")
+        rate = units.matrix_half if work.half_products else units.matrix_float
+        if multiplies and (work.tensor_operations or rate is None):
+            missing.append("matrix products: no rate of the tensor operations is published")
+        elif multiplies and rate is not None:
+            add("matrices", multiplies * _PRODUCT / rate, f"{multiplies:,.0f} products of 8x8x8")
+        shuffles = _count(work, "simd_shuffles") + 5 * _count(work, "simd_reductions")
+        add("shuffles", shuffles * 128 / units.shuffle_bytes, f"{shuffles:,.0f} exchanges")
+    if chip.family > 8:
+        missing.append(
+            "what a core does in a cycle is that of Apple8, the newest that is published"
+        )
+    parts.sort(key=lambda part: -part.seconds)
+    binding = parts[0]
+    return Cost(
+        work.kernel,
+        chip,
+        binding.seconds,
+        binding.unit,
+        tuple(parts),
+        tuple(_advice(chip, work, binding.unit, uneven, slow, flight)),
+        tuple(missing),
+        flight,
+        work,
+    )
+
+
+def _advice(
+    chip: Chip, work: Work, binds: str, uneven: float, slow: float, flight: int
+) -> list[str]:
+    """What would lower the bound, the most first."""
+    texts = []
+    asked = _count(work, "device_distinct_bytes_read", "device_distinct_bytes_written")
+    lines = _count(work, "device_lines_read", "device_lines_written")
+    used = asked / (lines * 128) if lines else 1.0
+    if binds == "memory":
+        texts.append(
+            "move fewer bytes: smaller types, or this kernel joined with the one before or after it"
+        )
+    if binds == "cache" and used < 0.7:
+        texts.append(
+            f"{used:.0%} of each line is used: have neighbouring lanes access neighbours, or make row lengths multiples of 16 bytes"
+        )
+    elif binds == "cache":
+        texts.append("read each element less often: larger blocks, or tiles in threadgroup memory")
+    if binds == "arithmetic":
+        texts.append(
+            "fewer operations an element: 32-bit indices, whole blocks without masks, matrix products by tl.dot"
+        )
+    if binds == "matrices":
+        texts.append("the matrix units are busy all the time: only fewer products would help")
+    if binds != "memory" and uneven > 1.1:
+        texts.append(
+            f"{work.programs} programs on {chip.cores} cores leave cores idle: smaller blocks, or a number near a multiple of {chip.cores}"
+        )
+    if binds == "arithmetic" and slow > 1.1:
+        texts.append(
+            f"a core holds {flight} threads, too few to hide its latency: fewer registers ({work.registers:g} a thread) or less threadgroup memory ({work.threadgroup_bytes:,} bytes)"
+        )
+    if _count(work, "private_bytes_read", "private_bytes_written"):
+        texts.append(
+            "arrays are indexed by numbers that are known only at run time and stay in memory: use constant indices"
+        )
+    return texts
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "KB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"

@@ -1,0 +1,249 @@
+"""triton_metal.cost: the table of chips, the lower bound of a launch's time, and the command."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import triton_metal as triton
+import triton_metal.language as tl
+from triton_metal import cost
+from triton_metal.cost import chips, model
+from triton_metal.errors import LaunchTypeError, LaunchValueError
+
+pytestmark = pytest.mark.own_route
+
+
+@triton.jit
+def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+
+
+@triton.jit
+def column_kernel(x, out, n, stride, BLOCK: tl.constexpr):
+    """Lanes read numbers that lie apart."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i * stride, i < n), i < n)
+
+
+@triton.jit
+def product_kernel(a, b, c, K, BLOCK: tl.constexpr):
+    m, n = (
+        tl.program_id(0) * BLOCK + tl.arange(0, BLOCK),
+        tl.program_id(1) * BLOCK + tl.arange(0, BLOCK),
+    )
+    N = tl.num_programs(1) * BLOCK
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, K, BLOCK):
+        k = start + tl.arange(0, BLOCK)
+        left = tl.load(a + m[:, None] * K + k[None, :])
+        right = tl.load(b + k[:, None] * N + n[None, :])
+        acc = tl.dot(left, right, acc)
+    tl.store(c + m[:, None] * N + n[None, :], acc.to(c.dtype.element_ty))
+
+
+def work(**changes: object) -> cost.Work:
+    counters = {
+        "device_lines_read": 100,
+        "device_lines_written": 0,
+        "device_distinct_bytes_read": 12800,
+    }
+    base = cost.Work("k", counters, programs=64, threads=128, registers=40, threadgroup_bytes=0)
+    return dataclasses.replace(base, **changes)
+
+
+def test_chips_by_name() -> None:
+    assert cost.chip("M1").cores == 8
+    assert cost.chip("apple m4 max") is cost.chip("M4 Max")
+    assert (cost.chip("M4 Max 32 cores").bandwidth, cost.chip("M4 Max").bandwidth) == (410, 546)
+    assert cost.chip("M3 Max, 30-core").cores == 30
+    assert doctest.testmod(chips).failed == 0
+
+
+@pytest.mark.parametrize("name", ["M9", "M3 Extreme", "", "A17 Pro"])
+def test_a_chip_that_the_model_does_not_know(name: str) -> None:
+    with pytest.raises(LaunchValueError, match=r"\[cost\] chip must be one of M1, M1 Pro,.*but is"):
+        cost.chip(name)
+
+
+def test_bad_chips() -> None:
+    with pytest.raises(LaunchValueError, match=r"M3 Max has 30 or 40 GPU cores, not 12"):
+        cost.chip("M3 Max 12 cores")
+    with pytest.raises(LaunchTypeError, match=r"chip must be a name such as 'M3 Max' but is 3"):
+        cost.chip(3)
+
+
+def test_every_figure_has_its_source() -> None:
+    for forms in cost.CHIPS.values():
+        for form in forms:
+            wanted = {"cores", "bandwidth", "units"}
+            wanted |= {"clock"} if form.clock is not None else set()
+            wanted |= {"last_level"} if form.last_level is not None else set()
+            assert set(form.sources) == wanted
+            assert all(form.sources.values())
+
+
+def test_adding_is_bound_by_memory() -> None:
+    x, y, out = (np.ones(1 << 18, np.float32) for _ in range(3))
+    found = add_kernel.cost("M2", (256,), x, y, out, x.size, BLOCK=1024)
+    assert found.binds == "memory"
+    assert found.seconds == pytest.approx(3 * x.nbytes / 100e9)
+    assert out[0] == 1  # the launch was on copies
+    assert "bound by memory" in str(found)
+
+
+def test_products_are_bound_by_the_matrix_units() -> None:
+    n = 256
+    a, b, c = (np.ones((n, n), np.float16) for _ in range(3))
+    found = product_kernel.cost("M1", (4, 4), a, b, c, n, BLOCK=64)
+    assert found.binds == "matrices"
+    chip = cost.chip("M1")
+    assert chip.clock is not None
+    assert chip.units.matrix_half is not None
+    assert found.seconds == pytest.approx(
+        n**3 / chip.units.matrix_half / chip.cores / chip.clock / 1e9
+    )
+    alone = cost.chip("M1 Ultra")  # 16 programs on 64 cores
+    uneven = cost.bound(alone, found.work)
+    assert uneven.parts[0].unit == "matrices"
+    assert any("16 programs on 64 cores" in text for text in uneven.advice)
+
+
+def test_numbers_that_lie_apart_cost_the_cache() -> None:
+    x, out = np.ones(64 * 4096, np.float32), np.ones(4096, np.float32)
+    found = column_kernel.cost("M1", (4,), x, out, 4096, 64, BLOCK=1024)
+    assert found.binds == "cache"
+    assert any("of each line is used" in text for text in found.advice)
+
+
+def test_no_array_counts_twice_in_memory() -> None:
+    """Many programs read the same array; memory gives it once."""
+    n = 256
+    a, b, c = (np.ones((n, n), np.float16) for _ in range(3))
+    found = product_kernel.cost("M1", (8, 8), a, b, c, n, BLOCK=32)
+    assert found.work.counters["device_distinct_bytes_read"] > 2 * a.nbytes
+    assert model.memory_bytes(found.work) == (2 * a.nbytes, a.nbytes)
+
+
+def test_what_is_not_published_is_left_out_and_said() -> None:
+    chip = next(form for forms in cost.CHIPS.values() for form in forms if form.clock is None)
+    found = cost.bound(chip, work())
+    assert [part.unit for part in found.parts] == ["memory"]
+    assert any("no clock is published" in text for text in found.missing)
+    known = dataclasses.replace(chip, clock=1.0)
+    assert "cache" in [part.unit for part in cost.bound(known, work()).parts]
+
+
+@pytest.mark.parametrize(
+    ("registers", "threadgroup_bytes", "threads", "expected"),
+    [
+        (40, 0, 128, 1024),
+        (68, 0, 128, 768),
+        (128, 0, 128, 384),
+        (40, 20_000, 128, 384),
+        (128, 0, 1024, 1024),
+    ],
+)
+def test_threads_in_flight(
+    registers: int, threadgroup_bytes: int, threads: int, expected: int
+) -> None:
+    given = work(registers=registers, threadgroup_bytes=threadgroup_bytes, threads=threads)
+    assert model.threads_in_flight(cost.chip("M1"), given) == expected
+
+
+def test_a_core_with_few_threads_is_slower() -> None:
+    counters = {"optimized_f32_fma": 10**9}
+    fast = cost.bound(cost.chip("M1"), work(counters=counters))
+    slow = cost.bound(cost.chip("M1"), work(counters=counters, threadgroup_bytes=32_000))
+    assert slow.in_flight < fast.in_flight
+    assert slow.seconds > 1.5 * fast.seconds
+    assert any("too few to hide its latency" in text for text in slow.advice)
+
+
+def test_a_bound_grows_with_the_work_and_falls_with_the_chip() -> None:
+    x, y, out = (np.ones(1 << 16, np.float32) for _ in range(3))
+    small = add_kernel.cost("M1", (32,), x, y, out, 1 << 15, BLOCK=1024).work
+    large = add_kernel.cost("M1", (64,), x, y, out, 1 << 16, BLOCK=1024).work
+    for name in cost.CHIPS:
+        assert (
+            cost.bound(cost.chip(name), large).seconds > cost.bound(cost.chip(name), small).seconds
+        )
+    assert (
+        cost.bound(cost.chip("M1 Max"), large).seconds < cost.bound(cost.chip("M1"), large).seconds
+    )
+
+
+def test_counting_leaves_inner_blocks_and_other_threads_out() -> None:
+    x, y, out = (np.ones(64, np.float32) for _ in range(3))
+    with cost.counting() as outer:
+        add_kernel[(1,)](x, y, out, 64, BLOCK=64)
+        add_kernel.cost("M1", (2,), x, y, out, 64, BLOCK=32)
+        add_kernel[(4,)](x, y, out, 64, BLOCK=16)
+    assert [each.programs for each in outer.works] == [1, 4]
+
+
+@pytest.mark.parametrize("framework", ["torch", "mlx.core"])
+def test_arrays_of_other_frameworks_keep_their_contents(framework: str) -> None:
+    module = pytest.importorskip(framework)
+    x, y, out = module.ones(64), module.ones(64), module.zeros(64)
+    assert add_kernel.cost("M1", (1,), x, y, out, 64, BLOCK=64).seconds > 0
+    assert float(out.sum()) == 0
+
+
+def test_an_empty_grid_has_no_cost() -> None:
+    x = np.ones(4, np.float32)
+    with pytest.raises(LaunchValueError, match=r"the grid has no programs"):
+        add_kernel.cost("M1", (0,), x, x, x.copy(), 0, BLOCK=16)
+
+
+PROGRAM = """
+import numpy as np, triton, triton.language as tl, sys
+
+@triton.jit
+def double(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 2 * tl.load(x + i, i < n), i < n)
+
+x = np.ones(1000, np.float32)
+for _ in range(3):
+    double[(4,)](x, 1000, BLOCK=256)
+print("the program's own", x[0])
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "triton_metal", "cost", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def test_the_command_counts_a_program(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    done = run("--chip", "M1", "--chip", "M4 Pro", str(path), "3")
+    assert done.returncode == 3
+    assert "the program's own 8.0" in done.stdout
+    assert "3 launches, each:\ndouble on M1 (8 cores): at least" in done.stdout
+    assert "all 3 launches on M4 Pro: at least" in done.stdout
+    done = run("--json", "--chip", "M1", str(path), "0")
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert [each["kernel"] for each in found] == ["double"] * 3
+    assert found[0]["seconds"] > 0
+
+
+def test_the_command_lists_chips_and_says_what_is_wrong() -> None:
+    done = run("--chips")
+    assert done.returncode == 0
+    assert "M5 Max" in done.stdout
+    assert "Sources:" in done.stdout
+    assert run().returncode == 2
+    done = run("--chip", "M9", "x.py")
+    assert done.returncode == 2
+    assert "chip must be one of" in done.stderr
