@@ -44,6 +44,12 @@ class Units:
 UNITS = Units()
 
 
+#: Threads that a core of Apple7 and Apple8 holds by the 32-bit registers of each (Mesa's agx_occupancy table).
+OCCUPANCY = (
+    (52, 1024), (56, 896), (64, 832), (68, 768), (72, 704), (80, 640), (92, 576), (104, 512), (116, 448), (128, 384),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Chip:
     """The GPU of a chip with all its cores, or with fewer.
@@ -59,14 +65,14 @@ class Chip:
     clock: float | None
     last_level: float | None
     units: Units = UNITS
-    core_threads: int = 1024
+    occupancy: tuple[tuple[float, int], ...] = OCCUPANCY
     core_threadgroup_bytes: int = 60 * 1024
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def simd_groups(self) -> int:
-        """The SIMD-groups that a core holds at most."""
-        return self.core_threads // 32
+    def core_threads(self) -> int:
+        """The threads that a core holds at most."""
+        return self.occupancy[0][1]
 
 
 _APPLE = "Apple's announcement of the chip"

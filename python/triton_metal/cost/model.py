@@ -13,10 +13,6 @@ from itertools import pairwise
 
 from .chips import Chip
 
-#: Threads that a core of Apple7 and Apple8 holds by the 32-bit registers of each (Mesa's agx_occupancy table).
-_OCCUPANCY = (
-    (52, 1024), (56, 896), (64, 832), (68, 768), (72, 704), (80, 640), (92, 576), (104, 512), (116, 448), (128, 384),
-)  # fmt: skip
 #: Multiply-adds of an 8x8x8 product.
 _PRODUCT = 512
 _FLOATS = ("f32", "bf16")
@@ -55,7 +51,9 @@ class Part:
 class Cost:
     """A lower bound of a launch's time on a chip.
 
-    ``seconds`` is the bound and ``binds`` the unit that sets it. ``parts`` has all units, the slowest first, ``advice`` what
+    ``seconds`` is the bound and ``binds`` the unit that sets it. ``estimate`` ranks configurations of one launch: it adds to the
+    bound what its units do not hide from each other, and waits for results, memory and barriers by round numbers; it is no
+    prediction of a time. ``parts`` has all units, the slowest first, ``advice`` what
     would lower the bound, and ``missing`` what the bound leaves out because nobody has published it. ``in_flight`` are the
     threads that a core holds.
     """
@@ -68,6 +66,7 @@ class Cost:
     advice: tuple[str, ...]
     missing: tuple[str, ...]
     in_flight: int
+    estimate: float
     work: Work = field(repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -97,8 +96,10 @@ def threads_in_flight(chip: Chip, work: Work) -> int:
 
     Chips from Apple9 on hand out registers as a kernel goes on (Apple calls it Dynamic Caching); for these it is a floor.
     """
-    most = next((held for top, held in _OCCUPANCY if work.registers <= top), _OCCUPANCY[-1][1])
-    groups = min(most, chip.core_threads) // work.threads
+    table = chip.occupancy
+    groups = (
+        next((held for top, held in table if work.registers <= top), table[-1][1]) // work.threads
+    )
     if work.threadgroup_bytes:
         groups = min(groups, chip.core_threadgroup_bytes // work.threadgroup_bytes)
     return max(1, groups) * work.threads
@@ -202,8 +203,30 @@ def bound(chip: Chip, work: Work) -> Cost:
         tuple(_advice(chip, work, binding.unit, uneven, slow, flight)),
         tuple(missing),
         flight,
+        _estimate(chip, work, parts, rounds, groups_at_once),
         work,
     )
+
+
+def _estimate(chip: Chip, work: Work, parts: list[Part], rounds: int, groups_at_once: int) -> float:
+    """The bound with what the slowest unit does not hide: a quarter of the others' time, and waits.
+
+    A SIMD-group waits for 2 cycles for a result of its own, for 40 for each line from memory, and all of a threadgroup for 30
+    cycles and 2 more for each SIMD-group at a barrier, as in docs/threads.md. The other programs of its core work meanwhile.
+    """
+    slowest = max(part.seconds for part in parts)
+    busy = slowest + 0.25 * (sum(part.seconds for part in parts) - slowest)
+    if chip.clock is None or not work.programs:
+        return busy
+    groups = work.threads / 32
+    operations = (
+        _count(work, *(name for name in work.counters if name.startswith("optimized_"))) / 32
+    )
+    lines = _count(work, "device_lines_read", "device_lines_written")
+    waits = (2 * operations + 40 * lines) / groups
+    waits += _count(work, "threadgroup_barriers") * (30 + 2 * groups)
+    together = min(groups_at_once, rounds)
+    return busy + rounds * waits / work.programs / together / (chip.clock * 1e9)
 
 
 def _advice(
