@@ -15,6 +15,7 @@ void buildMSLLoopsPipeline(OpPassManager &manager) {
   addStep(manager, createMSLSplitReductions());
   addStep(manager, createMSLCarryNumbers());
   addStep(manager, createMSLFormTileLoops());
+  addStep(manager, createMSLKeepHalves());
   addStep(manager, createMSLPlaceTiles());
   addStep(manager, createMSLLowerReductions());
   addStep(manager, createMSLLowerMma());

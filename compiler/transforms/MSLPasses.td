@@ -459,6 +459,34 @@ def MSLFormTileLoops : Pass<"msl-form-tile-loops", "::mlir::ModuleOp"> {
   }];
 }
 
+def MSLKeepHalves : Pass<"msl-keep-halves", "::mlir::ModuleOp"> {
+  let summary = "Keeps halves, and not their copies in float32, between loops over registers";
+  let description = [{
+    A tile of 32 numbers or more that one loop loads as halves and computes with in float32 takes half of the registers until the next loop
+    needs it, which makes the same copy again: GPUs read halves as operands of float32 arithmetic, or convert them in one instruction. Where the
+    next loop runs more often, or leaves a tile of float32 itself, which can take the copy's place, the copy stays.
+
+    ```mlir
+    %w = msl.tile_loop 32 {
+      %v = msl.load %x[%o] : !msl.ptr<f16, device>, vector<32xi32> -> vector<32xf16>
+      %w = arith.extf %v : vector<32xf16> to vector<32xf32>
+      ...
+      msl.yield %w : vector<32xf32>
+    } : vector<32xf32>
+    msl.tile_loop 32 {
+      %e = math.exp %w : vector<32xf32>
+    ```
+    becomes
+    ```mlir
+    %v = msl.tile_loop 32 { ... msl.yield %v : vector<32xf16> } : vector<32xf16>
+    msl.tile_loop 32 {
+      %w = arith.extf %v : vector<32xf16> to vector<32xf32>
+      %e = math.exp %w : vector<32xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def MSLPlaceTiles : Pass<"msl-place-tiles", "::mlir::ModuleOp"> {
   let summary = "Gives tiles that outlive a loop over registers their variables";
   let description = [{
