@@ -85,7 +85,7 @@ def test_a_launch_does_not_choose_the_mask(block: int, num_warps: int) -> None:
     out = np.empty(n, np.float32)
     x = np.ones(n, np.float32)
     grid = (-(-n // block),)
-    dropout_kernel[grid](x, out, n, 0.4, seed, BLOCK=block, num_warps=num_warps)
+    dropout_kernel[grid](x, out, n, 0.4, 1 / 0.6, seed, BLOCK=block, num_warps=num_warps)
     np.testing.assert_array_equal(out == 0, reference(x, 0.4, seed) == 0)
 
 
