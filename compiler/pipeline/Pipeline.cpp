@@ -72,6 +72,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addStep(pm, createMSLBoundLoops());
   addStep(pm, createMSLNarrowComparisons());
   addStep(pm, createMSLSplitOffsets());
+  addStep(pm, createMSLStepOffsets());
   addStep(pm, createMSLLegalizeDivisions());
   addStep(pm, createMSLMergeByteOffsets());
   addStep(pm, createMSLWidenBfloats());

@@ -8,6 +8,12 @@
 
 namespace triton_metal::msl {
 
+/// Whether a value is computed before an operation, on every way to it.
+bool isComputedBefore(mlir::Value value, mlir::Operation *op);
+
+/// Whether two values are computed in the same way from the same values, wherever they are.
+bool areComputedAlike(mlir::Value a, mlir::Value b, unsigned depth = 0);
+
 /// The values that are known before a loop, and copies of their computation there.
 class Before {
 public:

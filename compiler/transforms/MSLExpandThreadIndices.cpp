@@ -2,6 +2,7 @@
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -81,6 +82,16 @@ public:
     indices.push_back({op.getLoc(), all, getFields(all).size() > 1, Value()});
   }
 
+  /// Parts that are a sum in one index, and a multiple of it in another one, become indices: a row
+  /// of a fragment is part of a row of the tile, and times a pitch part of a place.
+  void shareParts() {
+    size_t count = indices.size();
+    for (size_t a = 0; a < count; ++a)
+      for (size_t b = 0; b < count; ++b)
+        if (a != b)
+          sharePart(a, b);
+  }
+
   Value expand(msl::ThreadIndexOp op) { return expand(indices[numbers.at(getKey(op))]); }
 
   Value getLane() const { return lane; }
@@ -96,6 +107,28 @@ private:
 
   static std::pair<Attribute, Attribute> getKey(msl::ThreadIndexOp op) {
     return {op.getLanesAttr(), op.getSimdgroupsAttr()};
+  }
+
+  void sharePart(size_t a, size_t b) {
+    llvm::MapVector<int32_t, Numbers> parts;
+    for (unsigned bit = 0; bit < indices[a].numbers.size(); ++bit) {
+      int32_t number = indices[a].numbers[bit], other = indices[b].numbers[bit];
+      if (number <= 0 || other <= 0 || other % number != 0)
+        continue;
+      Numbers &part = parts[other / number];
+      part.resize(indices[a].numbers.size());
+      part[bit] = number;
+    }
+    for (auto &[factor, part] : parts) {
+      Numbers rest = indices[a].numbers;
+      for (unsigned bit = 0; bit < rest.size(); ++bit)
+        rest[bit] -= part[bit];
+      // The index takes no more operations than before.
+      if (getFields(part).size() > 1 && !isZero(rest) &&
+          getCost(indices[a].numbers) == getCost(part) + 1 + getCost(rest) &&
+          llvm::none_of(indices, [&](const Index &index) { return index.numbers == part; }))
+        indices.push_back({unnamed, part, /*isSum=*/true, Value()});
+    }
   }
 
   Value expand(Index &index) {
@@ -208,6 +241,7 @@ struct MSLExpandThreadIndicesPass : impl::MSLExpandThreadIndicesBase<MSLExpandTh
       for (Operation *op : positions)
         if (auto index = dyn_cast<msl::ThreadIndexOp>(op))
           expansion.announce(index);
+      expansion.shareParts();
       for (Operation *op : positions) {
         Value value = isa<msl::LaneOp>(op)        ? expansion.getLane()
                       : isa<msl::SimdgroupOp>(op) ? expansion.getSimdgroup()

@@ -120,9 +120,6 @@ private:
           !(move = getMove(root)) || !areAll(root, accesses, move))
         return false;
     }
-    // An access adds one number by itself.
-    if (llvm::any_of(accesses, [](const Access &access) { return access.terms.size() < 2; }))
-      return false;
     SmallVector<Value> common;
     for (Value term : accesses.front().terms)
       if (Before(loop).isKnown(term) && !matchPattern(term, m_Constant()) &&
@@ -130,15 +127,24 @@ private:
             return llvm::any_of(access.terms, [&](Value other) { return areSame(term, other); });
           }))
         common.push_back(term);
-    // Where the whole address is known before the loop, it is computed there anyhow. A pointer that
-    // the loop moves begins with one of the terms.
-    if (common.empty() || (common.size() > 1 && !move))
+    if (common.empty())
+      return false;
+    // An access adds one number by itself. Where one of them adds more to a pointer that the loop
+    // moves, that begins with all that they have in common: it has its two registers anyhow. So it
+    // does where it goes on behind the loop, where the other one has such accesses. Where the whole
+    // address is known before the loop, it is computed there anyhow.
+    auto addsOne = [](const Access &access) { return access.terms.size() < 2; };
+    if (move ? llvm::all_of(accesses, addsOne) &&
+                   loop.getTiedLoopResult(cast<BlockArgument>(root)).use_empty()
+             : common.size() > 1 || llvm::any_of(accesses, addsOne))
       return false;
     Value term = common.front();
     OpBuilder builder(loop);
     Value before = Before(loop).compute(term, builder);
     Value from = move ? loop.getTiedLoopInit(cast<BlockArgument>(root))->get() : root;
-    Value moved = PtrAddOp::create(builder, root.getLoc(), type, from, before);
+    Value moved = move ? takeBack(from, before) : Value();
+    if (!moved)
+      moved = PtrAddOp::create(builder, root.getLoc(), type, from, before);
     if (move) {
       loop.getTiedLoopInit(cast<BlockArgument>(root))->set(moved);
       moveBack(loop.getTiedLoopResult(cast<BlockArgument>(root)), before);
@@ -148,6 +154,32 @@ private:
     for (const Access &access : accesses)
       rewrite(access.op, root, moved, term);
     return true;
+  }
+
+  /// The pointer plus the term, where the term has been taken from it behind another loop: what it
+  /// was there. Null elsewhere.
+  static Value takeBack(Value pointer, Value term) {
+    auto add = pointer.getDefiningOp<PtrAddOp>();
+    if (!add)
+      return {};
+    if (auto opposite = add.getOffset().getDefiningOp<arith::SubIOp>();
+        opposite && matchPattern(opposite.getLhs(), m_Zero())) {
+      Value taken = opposite.getRhs();
+      if (auto wide = taken.getDefiningOp<arith::ExtSIOp>();
+          wide && taken.getType() != term.getType())
+        taken = wide.getIn();
+      // The least number has no opposite of its type.
+      bool isExact = taken.getType() != opposite.getType() || taken.getType().isInteger(64) ||
+                     !triton_metal::ValueRanges().get(taken).smin().isMinSignedValue();
+      if (isExact && areComputedAlike(taken, term))
+        return add.getBase();
+    }
+    Value base = takeBack(add.getBase(), term);
+    if (!base)
+      return {};
+    OpBuilder builder(add);
+    builder.setInsertionPointAfter(add);
+    return PtrAddOp::create(builder, add.getLoc(), add.getType(), base, add.getOffset());
   }
 
   /// What reads the pointer behind the loop gets it without the term.
@@ -217,7 +249,7 @@ struct HoistOffsets : triton_metal::impl::MSLHoistOffsetsBase<HoistOffsets> {
       return markAllAnalysesPreserved();
     getOperation().walk([](Block *block) {
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-        if (isa<PtrAddOp>(op) && op.use_empty())
+        if (isOpTriviallyDead(&op))
           op.erase();
     });
   }

@@ -5,6 +5,7 @@
 #include "dialect/ttm/LocationNames.h"
 #include "transforms/Constants.h"
 #include "transforms/IntegerRanges.h"
+#include "transforms/MSLBefore.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -94,8 +95,12 @@ private:
       return takeLowBits(builder, loc, a, divisor);
     if (Value narrow = divideNarrow(builder, loc, a, b, isSigned, isRemainder))
       return narrow;
-    if (!isRemainder)
-      return {};
+    if (!isRemainder) {
+      // One division gives both the remainder and the quotient.
+      Value quotient = isSigned ? quotients.lookup({a, b}) : Value();
+      return quotient && isComputedBefore(quotient, &*builder.getInsertionPoint()) ? quotient
+                                                                                   : Value();
+    }
     return isSigned ? takeSignedRemainder(builder, loc, a, b)
                     : takeRemainderFirst(builder, loc, a, b);
   }
@@ -167,7 +172,19 @@ private:
                           /*isSigned=*/false, /*isRemainder=*/false);
   }
 
-  /// x - x / y * y, where a y of 0 counts as 1.
+  /// The division of two numbers that is computed before an operation; null if there is none.
+  static arith::DivSIOp findDivision(Value a, Value b, Operation *op) {
+    for (Operation *user : a.getUsers())
+      // One that has been replaced has no uses.
+      if (auto division = dyn_cast<arith::DivSIOp>(user);
+          division && division.getLhs() == a && division.getRhs() == b && !division->use_empty() &&
+          isComputedBefore(division, op))
+        return division;
+    return {};
+  }
+
+  /// x - x / y * y, where a y of 0 counts as 1. The division of both numbers that there is gives
+  /// the quotient: by 0, that is any number.
   Value takeSignedRemainder(OpBuilder &builder, Location loc, Value a, Value b) {
     APInt divisor;
     bool isConstant = matchPattern(b, m_ConstantInt(&divisor));
@@ -183,21 +200,34 @@ private:
     Location part = unnamed(loc);
     // A remainder of a division by zero is 0, as it is for unsigned numbers on the host device.
     ConstantIntRanges range = ranges.get(b);
-    Value zero = makeConstantLike(builder, part, b.getType(), APInt::getZero(getWidth(b)));
+    Value divided = b;
+    arith::DivSIOp before = findDivision(a, b, &*builder.getInsertionPoint());
+    OpBuilder::InsertPoint here = builder.saveInsertionPoint();
+    if (before)
+      builder.setInsertionPoint(before);
     if (isConstant && divisor.isZero())
-      return zero;
-    if (!isConstant && !range.smin().isStrictlyPositive() && !range.smax().isNegative()) {
-      Value one = makeConstantLike(builder, part, b.getType(), APInt(getWidth(b), 1));
-      Value isZero = arith::CmpIOp::create(builder, part, arith::CmpIPredicate::eq, b, zero);
-      b = arith::SelectOp::create(builder, part, isZero, one, b);
+      return makeConstantLike(builder, part, b.getType(), APInt::getZero(getWidth(b)));
+    // As an unsigned number, only 0 is below 1.
+    if (!isConstant && !range.smin().isStrictlyPositive() && !range.smax().isNegative())
+      b = arith::MaxUIOp::create(
+          builder, part, b, makeConstantLike(builder, part, b.getType(), APInt(getWidth(b), 1)));
+    builder.restoreInsertionPoint(here);
+    Value quotient;
+    if (before) {
+      before.getRhsMutable().assign(b);
+      quotient = before;
+    } else {
+      quotient = createDivision(builder, part, a, b, /*isSigned=*/true, /*isRemainder=*/false);
+      quotients[{a, divided}] = quotient;
     }
-    Value quotient = createDivision(builder, part, a, b, /*isSigned=*/true, /*isRemainder=*/false);
     Value product = arith::MulIOp::create(builder, part, quotient, b, flags);
     return arith::SubIOp::create(builder, loc, a, product, flags);
   }
 
   ValueRanges ranges;
   bool isComparedWithZero = false;
+  /// The quotients that remainders have, by the numbers that are divided.
+  DenseMap<std::pair<Value, Value>, Value> quotients;
 };
 
 struct MSLLegalizeDivisionsPass : impl::MSLLegalizeDivisionsBase<MSLLegalizeDivisionsPass> {

@@ -2,6 +2,7 @@
 
 #include "transforms/MSLAccess.h"
 #include "transforms/MSLArrays.h"
+#include "transforms/MSLBefore.h"
 #include "transforms/MSLConstantBits.h"
 #include "transforms/MSLTiles.h"
 
@@ -316,22 +317,13 @@ int64_t triton_metal::msl::getGuardedStep(TileLoopOp loop, int64_t step) {
   return anyMasked ? std::min(step, widest) : step;
 }
 
-/// Whether the value is computed before the operation, on every way to it.
-static bool isKnownBefore(Value value, Operation *op) {
-  Operation *definition = value.getDefiningOp();
-  if (!definition)
-    return true;
-  Operation *ancestor = definition->getBlock()->findAncestorOpInBlock(*op);
-  return ancestor && definition->isBeforeInBlock(ancestor);
-}
-
 Value triton_metal::msl::getFullCondition(arith::SelectOp op, TileLoopOp loop) {
   Value mask = op.getCondition();
   if (!isTile(mask))
     return {};
   for (Operation *user : mask.getUsers())
     if (std::optional<Access> access = Access::get(user); access && access->mask == mask)
-      if (access->full && isKnownBefore(access->full, loop))
+      if (access->full && isComputedBefore(access->full, loop))
         return access->full;
   return {};
 }

@@ -46,7 +46,8 @@ def MSLHoistOffsets : Pass<"msl-hoist-offsets", "::mlir::ModuleOp"> {
     An access adds one number to a pointer by itself; each further one is an addition in every step, of 64 bits, and the
     sum of those that do not change takes two registers for each access. A term that follows from what is known before
     the loop, and that all accesses through one pointer add, goes there. A pointer that the loop carries begins with it, and what reads it behind the
-    loop gets it without.
+    loop gets it without; another loop that adds it again takes the pointer as it is. Where some accesses add more than one term, or the
+    pointer goes on behind the loop, it begins with all that they have in common: it has two registers anyhow.
 
     ```mlir
     scf.for %k = %c0 to %n step %c32 iter_args(%p = %x) -> !msl.ptr<f16, device> {
@@ -96,7 +97,7 @@ def MSLNarrowComparisons : Pass<"msl-narrow-comparisons", "::mlir::ModuleOp"> {
   let description = [{
     Whether the last of several neighbours is inside a bound is asked in 64 bits, where the sum is exact. In a loop the question
     comes again in each step, and what it needs stays in registers: there the bound is made smaller instead, which all
-    threads do once.
+    threads do once. What has been asked before is not asked again, wherever it is.
 
     ```mlir
     %0 = arith.extsi %start : i32 to i64
@@ -148,12 +149,40 @@ def MSLSplitOffsets : Pass<"msl-split-offsets", "::mlir::ModuleOp"> {
   }];
 }
 
+def MSLStepOffsets : Pass<"msl-step-offsets", "::mlir::ModuleOp"> {
+  let summary = "Writes offsets of unrolled loops as a number from before them and multiples of their indices";
+  let description = [{
+    A row times a stride is a product in each step of unrolled loops, beside the sum that is the row. Modulo 2^32, an offset
+    is as well the first row's plus the steps times the stride: one product and one sum before the loops, which accesses
+    of other loops may share, and a sum in each step. What no loop changes is computed before all of them.
+
+    ```mlir
+    msl.unroll %i = 0 to 4 {
+      %eights = arith.muli %i, %c8 : i32
+      %row = arith.addi %first, %eights : i32
+      %offset = arith.muli %row, %stride : i32
+      msl.write %v, %p[%offset : i32] : f16, !msl.ptr<f16, device>
+    }
+    ```
+    becomes
+    ```mlir
+    %0 = arith.muli %first, %stride : i32
+    %1 = arith.muli %stride, %c8 : i32
+    msl.unroll %i = 0 to 4 {
+      %2 = arith.muli %i, %1 : i32
+      %offset = arith.addi %0, %2 : i32
+      msl.write %v, %p[%offset : i32] : f16, !msl.ptr<f16, device>
+    }
+    ```
+  }];
+}
+
 def MSLLegalizeDivisions : Pass<"msl-legalize-divisions", "::mlir::ModuleOp"> {
   let summary = "Writes integer divisions in forms that Metal defines and Apple's compiler gets right";
   let description = [{
     - Divisions of numbers that are never negative are unsigned.
     - Metal leaves `%` of a negative number undefined, but not `/`: where a number may be negative, the remainder is
-      x - x / y * y. A divisor that may be 0 is 1 instead.
+      x - x / y * y. A divisor that may be 0 is 1 instead. One division gives the quotient of the same numbers, too.
     - Apple's compiler has been seen to give wrong remainders of 64-bit numbers that are extended from 32 bits: where both
       numbers fit into 32 bits, the division takes 32 bits.
     - Apple's compiler has been seen to give wrong results for `x / c % d` with constants, where d is no power of two: the

@@ -55,8 +55,10 @@ private:
   void lowerLoad(mlir::Operation *op);
   void lowerStore(mlir::Operation *op);
   void lowerAtomic(mlir::Operation *op);
+  /// Reads registers; if `group` is given, the one at the part's index behind that pointer.
   mlir::Value createRead(const Access &access, mlir::Location loc, const StepPart &part,
-                         int64_t width, llvm::SmallVectorImpl<mlir::Value> &chunks);
+                         int64_t width, llvm::SmallVectorImpl<mlir::Value> &chunks,
+                         mlir::Value group = {});
   void createWrite(const Access &access, mlir::Location loc, const StepPart &part, int64_t width,
                    mlir::ValueRange chunks);
   mlir::Value createAtomic(mlir::Operation *op, const StepPart &part);
@@ -81,6 +83,12 @@ private:
     bool isWhole = access.mask && known.contains(access.mask) && access.maskRun >= step &&
                    !access.element.isInteger(1);
     return std::min(isWhole ? access.width : access.getWidth(guarded), step);
+  }
+  /// Whether the registers of a step are neighbours in memory, also where the mask is true for
+  /// some.
+  bool areNeighbours(const Access &access) const {
+    return access.mask && access.width >= step && access.maskRun >= step &&
+           !access.element.isInteger(1);
   }
   /// What is known of a mask here.
   std::optional<bool> getKnown(mlir::Value mask) const {

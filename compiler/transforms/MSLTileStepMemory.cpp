@@ -84,8 +84,10 @@ std::pair<Value, Value> TileStep::createAddress(const Access &access, Location l
 }
 
 Value TileStep::createRead(const Access &access, Location loc, const StepPart &part, int64_t width,
-                           SmallVectorImpl<Value> &chunks) {
-  auto [base, offset] = createAddress(access, loc, get(access.addresses, part, 1));
+                           SmallVectorImpl<Value> &chunks, Value group) {
+  Value base = group, offset = part.index;
+  if (!group)
+    std::tie(base, offset) = createAddress(access, loc, get(access.addresses, part, 1));
   bool unaligned = access.unaligned && width > 1;
   Type carrier = getCarrier(access.element, width, unaligned),
        chunkType = getChunkType(access.element, width);
@@ -151,9 +153,15 @@ void TileStep::lowerLoad(Operation *op) {
   }
   for (int64_t part = 0; part < step; part += chunkWidth) {
     if (width == 1 && chunkWidth > 2) {
+      // Neighbours in memory of which the mask lets some pass have one address: a sum for each of
+      // them would be an offset of 64 bits, as it may wrap around where the pointer does not.
+      Value group;
+      if (access.base && areNeighbours(access) && canLoopOverComponents(op) && !writtenOut)
+        group = PtrAddOp::create(builder, loc, access.base.getType(), access.base,
+                                 get(access.addresses, part, 1));
       chunks.push_back(createByComponent(op, part, [&](const StepPart &where) {
         SmallVector<Value> parts;
-        return createRead(access, loc, where, 1, parts);
+        return createRead(access, loc, where, 1, parts, group);
       }));
       continue;
     }

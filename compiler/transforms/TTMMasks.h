@@ -12,6 +12,9 @@ bool onlyMoves(mlir::Operation *op);
 /// Whether a scalar may differ from program to program or from step to step of a loop.
 bool varies(mlir::Value scalar);
 
+/// The greatest power of two that surely divides a number.
+int64_t getDivisor(mlir::Value value, unsigned depth = 0);
+
 } // namespace triton_metal
 
 #endif

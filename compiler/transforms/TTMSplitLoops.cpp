@@ -104,28 +104,6 @@ int64_t getRegisters(Value tile) {
   return layout ? layout->getNumRegisters() : 1;
 }
 
-/// The greatest power of two that surely divides a number.
-int64_t getDivisor(Value value, unsigned depth = 0) {
-  constexpr int64_t kMostDivisor = int64_t(1) << 31;
-  APInt number;
-  if (matchPattern(value, m_ConstantInt(&number)))
-    return number.isZero() ? kMostDivisor : int64_t(1) << std::min(number.countr_zero(), 31u);
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    if (auto func = dyn_cast<tt::FuncOp>(argument.getOwner()->getParentOp()))
-      if (auto known = func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kDivisibility);
-          known && known.getInt() > 0)
-        return std::min(known.getInt() & -known.getInt(), kMostDivisor);
-  Operation *op = value.getDefiningOp();
-  if (!op || depth > 8)
-    return 1;
-  auto operand = [&](unsigned index) { return getDivisor(op->getOperand(index), depth + 1); };
-  if (isa<arith::MulIOp>(op))
-    return std::min(operand(0) * operand(1), kMostDivisor);
-  if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op))
-    return std::min(operand(0), operand(1));
-  return 1;
-}
-
 /// The mask of a load or store; null where it has none.
 Value getMask(Operation *op) {
   if (auto load = dyn_cast<tt::LoadOp>(op))
@@ -279,6 +257,12 @@ Value LoopSplit::createPositive(const Affine &number) {
       std::abs(terms[0].second) == 1 && number.low >= kLeast && number.low <= kMost) {
     bool inOrder = terms[0].second == 1;
     Value large = terms[inOrder ? 0 : 1].first, small = terms[inOrder ? 1 : 0].first;
+    // A multiple of 64 plus 63 does not wrap around.
+    if (number.low < 0 && -number.low < getDivisor(small))
+      return compare(arith::CmpIPredicate::slt,
+                     arith::AddIOp::create(builder, where, small, constant(-number.low),
+                                           arith::IntegerOverflowFlags::nsw),
+                     large);
     auto lower = [&](Value value, int64_t by) -> Value {
       if (by == 0)
         return value;
@@ -380,8 +364,15 @@ Value LoopSplit::createBound() {
   Location name =
       named(loop.getContext(), nameOf(loop.getInductionVar().getLoc(), "index") + "_whole");
   Value lower = loop.getLowerBound(), limit = loop.getUpperBound();
-  for (auto &[sum, factor] : limits)
-    limit = builder.createOrFold<arith::MinSIOp>(where, limit, createLimit(sum, factor));
+  for (auto &[sum, factor] : limits) {
+    Value least = createLimit(sum, factor);
+    // The upper bound less a number, which stops at the least one, is not above it.
+    bool isBelow = factor == 1 && sum.low <= 0 && sum.terms.size() == 1 &&
+                   sum.terms[0] == std::pair(loop.getUpperBound(), int64_t(1));
+    limit = isBelow && limit == loop.getUpperBound()
+                ? least
+                : builder.createOrFold<arith::MinSIOp>(where, limit, least);
+  }
   // The index behind the last of these steps must be a number of 32 bits.
   int64_t most = kMost - step + 1;
   if (ranges.get(limit).smax().sgt(most))

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 
@@ -62,12 +63,21 @@ private:
     return range.smin().getSExtValue() + offset >= INT32_MIN &&
            range.smax().getSExtValue() + offset <= INT32_MAX;
   }
+  /// Whether `scalar` is a multiple of more than `offset`: then the sum does not wrap around. In a
+  /// loop that changes the scalar, the test is one of a smaller bound (`msl-narrow-comparisons`).
+  static bool isWithinMultiple(Value scalar, int64_t offset) {
+    return scalar && offset > 0 && offset < getDivisor(scalar) &&
+           !scalar.getParentRegion()->getParentOfType<LoopLikeOpInterface>();
+  }
   /// The number `scalar + offset`, in 32 bits.
   Value sum(Value scalar, int64_t offset) {
     Type i32 = builder.getI32Type();
     if (!scalar)
       return constant(i32, offset);
-    return offset ? arith::AddIOp::create(builder, loc, scalar, constant(i32, offset)).getResult()
+    auto flags =
+        fits(scalar, offset) ? arith::IntegerOverflowFlags::none : arith::IntegerOverflowFlags::nsw;
+    return offset ? arith::AddIOp::create(builder, loc, scalar, constant(i32, offset), flags)
+                        .getResult()
                   : scalar;
   }
 
@@ -165,7 +175,8 @@ Value UniformTest::compare(Range a, Range b, bool orEqual, unsigned bits) {
                                  constant(a.scalar.getType(), b.low - a.high));
   // The upper end of `a` is compared with the lower end of `b`. The other ends are tested for being
   // in range, so that no end wraps around.
-  bool narrow = bits == 32 && fits(a.scalar, a.high) && fits(b.scalar, b.low);
+  bool narrow = bits == 32 && (fits(a.scalar, a.high) || isWithinMultiple(a.scalar, a.high)) &&
+                fits(b.scalar, b.low);
   Value test = narrow ? arith::CmpIOp::create(builder, loc, predicate, sum(a.scalar, a.high),
                                               sum(b.scalar, b.low))
                       : arith::CmpIOp::create(builder, loc, predicate, exact(a.scalar, a.high),

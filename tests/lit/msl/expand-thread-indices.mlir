@@ -86,3 +86,18 @@ msl.kernel @no_multiple(%x: !msl.ptr<i32, device>) threads 64 {
   msl.store %place, %x[%row] : i32, <i32, device>, i32
   msl.return
 }
+
+// A row of a fragment is part of a row of the tile, and times 68 part of a place: it is computed once.
+// CHECK-LABEL: msl.kernel @shared
+// CHECK: %[[ROW:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
+// CHECK: %[[ROWS:.*]] = arith.addi %[[ROW]], %{{.*}} : i32
+// CHECK: %[[FAR:.*]] = arith.muli %{{.*}}, %c68_i32 : i32
+// CHECK-NOT: %c272_i32
+// CHECK: msl.store %arg1, %arg0[%[[ROWS]]]
+msl.kernel @shared(%x: !msl.ptr<f32, device>, %f: f32) threads 128 {
+  %rows = msl.thread_index lanes [0, 1, 2, 0, 4] simdgroups [0, 32] : i32
+  %place = msl.thread_index lanes [2, 68, 136, 4, 272] simdgroups [32, 0] : i32
+  msl.store %f, %x[%rows] : f32, !msl.ptr<f32, device>, i32
+  msl.store %f, %x[%place] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}

@@ -136,3 +136,62 @@ msl.kernel @behind(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32
   msl.write %v, %end#1 : f32, !msl.ptr<f32, device>
   msl.return
 }
+
+// A second loop goes on with the pointer, and adds the same: it takes it as the first one leaves it. As it adds more in some
+// accesses, its pointer begins with all that they have in common.
+// CHECK-LABEL: msl.kernel @goes_on
+// CHECK: %[[PLACE:.*]] = msl.ptr_add %arg0, %{{.*}} : <f32, device>, i32
+// CHECK: %[[FIRST:.*]] = msl.ptr_add %[[PLACE]], %arg2 : <f32, device>, i32
+// CHECK: %[[P:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[FIRST]])
+// CHECK-NOT: msl.ptr_add %[[P]]
+// CHECK: scf.for {{.*}} iter_args(%[[Q:.*]] = %[[P]])
+// CHECK: msl.read %[[Q]] : <f32, device> -> f32
+// CHECK: msl.unroll %[[I:.*]] = 0 to 4
+// CHECK: msl.read %[[Q]][%[[I]] : i32] : <f32, device> -> f32
+msl.kernel @goes_on(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32, %m: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %lane = msl.lane : i32
+  %end = scf.for %k = %c0 to %n step %c16 iter_args(%p = %x) -> (!msl.ptr<f32, device>) : i32 {
+    %place = arith.addi %lane, %m : i32
+    %row = msl.ptr_add %p, %n : !msl.ptr<f32, device>, i32
+    %v = msl.read %row[%place : i32] : !msl.ptr<f32, device> -> f32
+    msl.write %v, %y[%k : i32] : f32, !msl.ptr<f32, device>
+    %next = msl.ptr_add %p, %c16 : !msl.ptr<f32, device>, i32
+    scf.yield %next : !msl.ptr<f32, device>
+  }
+  %last = scf.for %k = %n to %m step %c16 iter_args(%p = %end) -> (!msl.ptr<f32, device>) : i32 {
+    %place = arith.addi %lane, %m : i32
+    %row = msl.ptr_add %p, %n : !msl.ptr<f32, device>, i32
+    %v = msl.read %row[%place : i32] : !msl.ptr<f32, device> -> f32
+    msl.write %v, %y[%k : i32] : f32, !msl.ptr<f32, device>
+    %group = msl.ptr_add %row, %place : !msl.ptr<f32, device>, i32
+    msl.unroll %i = 0 to 4 {
+      %w = msl.read %group[%i : i32] : !msl.ptr<f32, device> -> f32
+      msl.write %w, %y[%i : i32] : f32, !msl.ptr<f32, device>
+    }
+    %next = msl.ptr_add %p, %c16 : !msl.ptr<f32, device>, i32
+    scf.yield %next : !msl.ptr<f32, device>
+  }
+  msl.return
+}
+
+// The opposite of the least number is that number: what was taken in 32 bits is not what is added.
+// CHECK-LABEL: msl.kernel @least
+// CHECK: %[[BACK:.*]] = msl.ptr_add %arg0, %{{.*}} : <f32, device>, i32
+// CHECK: %[[FIRST:.*]] = msl.ptr_add %[[BACK]], %arg3 : <f32, device>, i32
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[FIRST]])
+msl.kernel @least(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32, %m: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %opposite = arith.subi %c0, %m : i32
+  %back = msl.ptr_add %x, %opposite : !msl.ptr<f32, device>, i32
+  %last = scf.for %k = %c0 to %n step %c16 iter_args(%p = %back) -> (!msl.ptr<f32, device>) : i32 {
+    %row = msl.ptr_add %p, %k : !msl.ptr<f32, device>, i32
+    %v = msl.read %row[%m : i32] : !msl.ptr<f32, device> -> f32
+    msl.write %v, %y[%k : i32] : f32, !msl.ptr<f32, device>
+    %next = msl.ptr_add %p, %c16 : !msl.ptr<f32, device>, i32
+    scf.yield %next : !msl.ptr<f32, device>
+  }
+  msl.return
+}

@@ -37,15 +37,15 @@ msl.kernel @signed(%y: !msl.ptr<i32, device>, %n: i32, %m: i32) threads 32 {
   %0 = arith.remsi %n, %c3 : i32
   msl.store %0, %y[%lane] : i32, !msl.ptr<i32, device>, i32
   // The dividend is not the least number, so that nothing overflows.
-  // CHECK: %[[ISZERO:.*]] = arith.cmpi eq, %[[M]], %{{.*}} : i32
-  // CHECK: %[[DIVISOR:.*]] = arith.select %[[ISZERO]], %{{.*}}, %[[M]] : i32
+  // CHECK: %[[ONE:.*]] = arith.constant 1 : i32
+  // CHECK: %[[DIVISOR:.*]] = arith.maxui %[[M]], %[[ONE]] : i32
   // CHECK: %[[QUOTIENT2:.*]] = arith.divsi %{{.*}}, %[[DIVISOR]] : i32
   // CHECK: arith.muli %[[QUOTIENT2]], %[[DIVISOR]] overflow<nsw> : i32
   // CHECK: arith.subi %{{.*}}, %{{.*}} overflow<nsw> : i32
   %1 = arith.remsi %lane, %m : i32
   msl.store %1, %y[%lane] : i32, !msl.ptr<i32, device>, i32
   // -2^31 % -1: what overflows wraps.
-  // CHECK: %[[DIVISOR3:.*]] = arith.select
+  // CHECK: %[[DIVISOR3:.*]] = arith.maxui
   // CHECK: %[[QUOTIENT3:.*]] = arith.divsi %[[N]], %[[DIVISOR3]] : i32
   // CHECK: %[[PRODUCT3:.*]] = arith.muli %[[QUOTIENT3]], %[[DIVISOR3]] : i32
   // CHECK: arith.subi %[[N]], %[[PRODUCT3]] : i32
@@ -59,6 +59,33 @@ msl.kernel @signed(%y: !msl.ptr<i32, device>, %n: i32, %m: i32) threads 32 {
   %3 = arith.cmpi eq, %2, %c0 : i32
   %4 = arith.extui %3 : i1 to i32
   msl.store %4, %y[%lane] : i32, !msl.ptr<i32, device>, i32
+  msl.return
+}
+
+// One division gives a quotient and a remainder, whichever comes first. The divisor is the same for both.
+// CHECK-LABEL: msl.kernel @both
+// CHECK-SAME: (%{{.*}}, %[[N:.*]]: i32, %[[M:.*]]: i32)
+// CHECK: %[[DIVISOR:.*]] = arith.maxui %[[M]], %{{.*}} : i32
+// CHECK: %[[QUOTIENT:.*]] = arith.divsi %[[N]], %[[DIVISOR]] : i32
+// CHECK: msl.store %[[QUOTIENT]]
+// CHECK: %[[PRODUCT:.*]] = arith.muli %[[QUOTIENT]], %[[DIVISOR]] : i32
+// CHECK: %[[REST:.*]] = arith.subi %[[N]], %[[PRODUCT]] : i32
+// CHECK: msl.store %[[REST]]
+// CHECK: %[[OTHER:.*]] = arith.maxui %[[N]], %{{.*}} : i32
+// CHECK: %[[SECOND:.*]] = arith.divsi %[[M]], %[[OTHER]] : i32
+// CHECK-NOT: arith.divsi
+// CHECK: msl.store %[[SECOND]]
+// CHECK: msl.return
+msl.kernel @both(%y: !msl.ptr<i32, device>, %n: i32, %m: i32) threads 32 {
+  %lane = msl.lane : i32
+  %0 = arith.divsi %n, %m : i32
+  msl.store %0, %y[%lane] : i32, !msl.ptr<i32, device>, i32
+  %1 = arith.remsi %n, %m : i32
+  msl.store %1, %y[%lane] : i32, !msl.ptr<i32, device>, i32
+  %2 = arith.remsi %m, %n : i32
+  msl.store %2, %y[%lane] : i32, !msl.ptr<i32, device>, i32
+  %3 = arith.divsi %m, %n : i32
+  msl.store %3, %y[%lane] : i32, !msl.ptr<i32, device>, i32
   msl.return
 }
 

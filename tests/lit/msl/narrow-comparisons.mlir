@@ -89,3 +89,32 @@ msl.kernel @kept(%x: !msl.ptr<i32, device>, %n: i32) threads 32 {
   }
   msl.return
 }
+
+// -----
+
+// What another comparison has answered in 32 bits is not asked again.
+// CHECK-LABEL: msl.kernel @answered
+// CHECK: %[[INSIDE:.*]] = arith.cmpi sgt, %{{.*}}, %{{.*}} : i32
+// CHECK-NOT: arith.cmpi
+// CHECK: scf.if %[[INSIDE]]
+msl.kernel @answered(%x: !msl.ptr<i32, device>, %n: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c127 = arith.constant 127 : i64
+  %less = arith.constant -127 : i32
+  %least = arith.constant -2147483521 : i32
+  %id = msl.program_id 0 : i32
+  %most = arith.maxsi %n, %least : i32
+  %end = arith.addi %most, %less : i32
+  %inside = arith.cmpi sgt, %end, %id : i32
+  scf.if %inside {
+    msl.store %id, %x[%c0] : i32, <i32, device>, i32
+  }
+  %bound = arith.extsi %n : i32 to i64
+  %wide = arith.extsi %id : i32 to i64
+  %last = arith.addi %wide, %c127 : i64
+  %full = arith.cmpi slt, %last, %bound : i64
+  scf.if %full {
+    msl.store %n, %x[%c0] : i32, <i32, device>, i32
+  }
+  msl.return
+}

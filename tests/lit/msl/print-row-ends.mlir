@@ -8,8 +8,10 @@
 // CHECK-NEXT:   *(device packed_half4 *)(y + offset) = packed_half4(x_values + x_values);
 // CHECK-NEXT: } else {
 // CHECK-NEXT:   if (offset < n) {
-// CHECK:          x_value[i] = offset_1 < n ? x[offset_1] : 0.0h;
-// CHECK:          if (offset_1 < n)
+// CHECK:          device half *x_part = x + offset;
+// CHECK:          x_value[i] = offset + i < n ? x_part[i] : 0.0h;
+// CHECK:          int offset_1 = offset + i;
+// CHECK-NEXT:     if (offset_1 < n)
 // CHECK-NEXT:       y[offset_1] = sum[i];
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
@@ -69,7 +71,7 @@ msl.kernel @two_rows(%x: !msl.ptr<f16, device> {msl.name = "x"}, %y: !msl.ptr<f1
 // All lanes come to an exchange: the loop it is in asks for the row's end element by element.
 // CHECK-LABEL: void exchanged(
 // CHECK-NOT: if (
-// CHECK: x_value[i] = offset_1 < n ? x[offset_1] : 0.0h;
+// CHECK: x_value[i] = offset + i < n ? x_part[i] : 0.0h;
 // CHECK: simd_shuffle_xor(
 msl.kernel @exchanged(%x: !msl.ptr<f16, device> {msl.name = "x"}, %y: !msl.ptr<f16, device> {msl.name = "y"}, %n: i32 {msl.name = "n"}) threads 32 {
   %o = msl.thread_index lanes [4, 8, 16, 32, 64] simdgroups [] : i32

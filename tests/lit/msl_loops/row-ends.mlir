@@ -12,7 +12,9 @@
 // CHECK:         msl.write %{{.*}}, %arg1[%{{.*}}] {unaligned} : vector<4xf32>
 // CHECK:       } else {
 // CHECK:         scf.if
-// CHECK:           msl.read %arg0[%{{.*}}] if %{{.*}} else %{{.*}} -> f32
+// CHECK:           %[[GROUP:.*]] = msl.ptr_add %arg0, %{{.*}} : <f32, device>, i32
+// CHECK:           msl.unroll %[[I:.*]] = 0 to 4
+// CHECK:           msl.read %[[GROUP]][%[[I]] : i32] if %{{.*}} else %{{.*}} -> f32
 // CHECK:           arith.select
 // CHECK:           scf.if
 // CHECK-NEXT:        msl.write %{{.*}} : f32

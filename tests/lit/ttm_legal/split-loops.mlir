@@ -16,8 +16,8 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   // CHECK-LABEL: @row
   // CHECK: %[[N:.*]] = arith.maxsi %arg1, %c-2147483585_i32
   // CHECK: %[[LIMIT:.*]] = arith.addi %[[N]], %c-63_i32
-  // CHECK: %[[LEAST:.*]] = arith.minsi %arg1, %[[LIMIT]]
-  // CHECK: %[[FROM:.*]] = arith.maxsi %[[LEAST]], %c0_i32
+  // CHECK-NOT: arith.minsi
+  // CHECK: %[[FROM:.*]] = arith.maxsi %[[LIMIT]], %c0_i32
   // CHECK: %[[UP:.*]] = arith.addi %[[FROM]], %c63_i32
   // CHECK: %[[WHOLE:.*]] = arith.andi %[[UP]], %c-64_i32 {tt.divisibility = 64 : i32}
   // CHECK: scf.for %{{.*}} = %c0_i32 to %[[WHOLE]] step %c64_i32

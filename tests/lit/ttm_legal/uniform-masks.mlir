@@ -17,6 +17,29 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
+  // A multiple of 64 plus 63 does not wrap around; another number may.
+  // CHECK-LABEL: @multiple
+  // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c64_i32 : i32
+  // CHECK: %[[LAST:.*]] = arith.addi %[[FIRST]], %c63_i32 overflow<nsw> : i32
+  // CHECK: arith.cmpi slt, %[[LAST]], %arg1 : i32
+  // CHECK: arith.extsi %arg2 : i32 to i64
+  tt.func public @multiple(%x: !tt.ptr<f32>, %n: i32, %start: i32) {
+    %c = arith.constant 64 : i32
+    %p = tt.get_program_id x : i32
+    %first = arith.muli %p, %c : i32
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %s = tt.splat %first : i32 -> tensor<64xi32, #l>
+    %o = arith.addi %s, %r : tensor<64xi32, #l>
+    %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+    %v = ttm.load %x[%o] mask %m : tensor<64xi32, #l>, !tt.ptr<f32> -> tensor<64xf32, #l>
+    %t = tt.splat %start : i32 -> tensor<64xi32, #l>
+    %q = arith.addi %t, %r : tensor<64xi32, #l>
+    %k = arith.cmpi slt, %q, %b : tensor<64xi32, #l>
+    ttm.store %v, %x[%q] mask %k : tensor<64xf32, #l>, tensor<64xi32, #l>, !tt.ptr<f32>
+    tt.return
+  }
+
   // A row that ends within a thread's registers, in each program alike: threads test their own.
   // CHECK-LABEL: @ragged
   // CHECK-NOT: full
