@@ -159,7 +159,7 @@ flight on a core, instructions that spill or fill, and the instructions that com
 GPU was asked. Of two kernels that follow each other the first stands. *Refused* is a text that its front end or SPIR-V cannot express; M5's tensor operations
 are among them.
 
-Softmax of 16,384 columns takes more registers, as it reads a row once: a thread holds 16 numbers, where MLX's loop reads four at a time, and
+Softmax of 16,384 columns takes a register more, as it reads a row once: a thread holds 16 numbers, where MLX's loop reads four at a time, and
 each row twice. Attention takes more where the number of keys is not known as a multiple of the block: a second body takes the last step.
 
 """

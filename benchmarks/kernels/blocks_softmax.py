@@ -1,7 +1,8 @@
 """Softmax of rows that a program holds as several blocks, a thread one number of each.
 
 A block has a power of two of numbers, but a row may have any number of blocks: fewer numbers are computed than in one
-block that is longer than the row. Only the last block is cut by the row's end.
+block that is longer than the row. Only the last block is cut by the row's end. A block begins at a pointer that all threads
+share, so that a thread has one offset for all of them.
 """
 
 from __future__ import annotations
@@ -16,24 +17,22 @@ from _arrays import Array, empty
 def blocks_softmax_kernel(
     out_ptr,
     x_ptr,
-    out_row_stride,
-    x_row_stride,
+    row_stride,
     n_cols,
     BLOCK: tl.constexpr,
     BLOCKS: tl.constexpr,
     EVEN: tl.constexpr,
 ):
-    """Rows of BLOCKS blocks, the last one of which ends with the row if EVEN, and behind it otherwise."""
-    row = tl.program_id(0)
+    """Rows of x and out that lie alike, of BLOCKS blocks. The last one ends with the row if EVEN, and behind it otherwise."""
     cols = tl.arange(0, BLOCK)
-    first, out_first = row * x_row_stride + cols, row * out_row_stride + cols
+    first = tl.program_id(0) * row_stride + cols
     last: tl.constexpr = BLOCKS - 1
     inside = None if EVEN else last * BLOCK + cols < n_cols
     other = None if EVEN else -float("inf")
     x = ()
     for block in tl.static_range(last):
-        x = x + (tl.load(x_ptr + (first + block * BLOCK)).to(tl.float32),)
-    end = tl.load(x_ptr + (first + last * BLOCK), mask=inside, other=other)
+        x = x + (tl.load(x_ptr + block * BLOCK + first).to(tl.float32),)
+    end = tl.load(x_ptr + last * BLOCK + first, mask=inside, other=other)
     x = x + (end.to(tl.float32),)
     highest = x[0]
     for block in tl.static_range(1, BLOCKS):
@@ -48,9 +47,9 @@ def blocks_softmax_kernel(
     row_total = tl.sum(total, axis=0)
     for block in tl.static_range(last):
         share = y[block] / row_total
-        tl.store(out_ptr + (out_first + block * BLOCK), share.to(out_ptr.dtype.element_ty))
+        tl.store(out_ptr + block * BLOCK + first, share.to(out_ptr.dtype.element_ty))
     share = y[last] / row_total
-    tl.store(out_ptr + (out_first + last * BLOCK), share.to(out_ptr.dtype.element_ty), mask=inside)
+    tl.store(out_ptr + last * BLOCK + first, share.to(out_ptr.dtype.element_ty), mask=inside)
 
 
 def softmax(x: Array, num_warps: int) -> Array:
@@ -61,7 +60,6 @@ def softmax(x: Array, num_warps: int) -> Array:
     blocks_softmax_kernel[(n_rows,)](
         out,
         x,
-        n_cols,
         n_cols,
         n_cols,
         BLOCK=block,
