@@ -8,8 +8,8 @@ import numpy as np
 
 from _arrays import numpy_dtype
 from against.problem import Case, Launch, Problem, equal, grid_of, near
+from kernels import blocks_softmax, norms, rows
 from kernels import logsumexp as logsumexp_kernels
-from kernels import norms, rows
 from mlx_kernels.parameters import threads_for, tiles
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
 from softmax import softmax, softmax_kernel
@@ -63,6 +63,14 @@ def _softmax(shape: tuple[int, int], t: str) -> Problem:
     ours: dict[str, Launch] = {"examples/softmax.py": lambda: softmax(given)}
     if columns <= LOOPED:
         ours = grid_of(in_registers, "num_warps", four_each(columns))
+    # A block longer than the row has numbers that are none of it, and four neighbours of a thread as many addresses.
+    if columns > LOOPED or columns & (columns - 1):
+        held = [(w,) for w in (2, 4, 8, 16, 32) if 3 <= columns / (32 * w) <= 16]
+        in_blocks = lambda num_warps: blocks_softmax.softmax(given, num_warps)  # noqa: E731
+        ours |= {
+            f"kernels/blocks_softmax.py, {label}": one
+            for label, one in grid_of(in_blocks, "num_warps", held).items()
+        }
     # Sums in float, as ours, which MLX calls precise.
     theirs = {f"{kind}, precise": lambda: run(t != "float32")}
     return Problem(ours, theirs, near(exact, t, terms=16, rtol=2e-5 if t == "float32" else 2e-2))

@@ -144,7 +144,7 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
 
 1.00 also stands where both are nothing, and ∞ where only MLX has none. **Bold** is more than MLX's, in the counts that are held to it.
 
-Softmax of 781 columns has more *float* and *integer*, as a block of Triton's is a power of two: 1,024 numbers, where MLX starts threads for 896. Sorting is
+Softmax of 781 columns is 13 blocks of 64, as a block of Triton's is a power of two: 832 numbers, where MLX starts threads for 896. Sorting is
 a bitonic network on integers in the order of the floats, and has no *float*; it compares more often than MLX's merges, and in fewer operations.
 
 Matrix products have more *integer* where K is short: a step of the loop has as many as MLX's (4 for each thread), and what is computed once, of bounds and of the group of programs, is a little more. Where rows, columns and K are
@@ -159,9 +159,8 @@ flight on a core, instructions that spill or fill, and the instructions that com
 GPU was asked. Of two kernels that follow each other the first stands. *Refused* is a text that its front end or SPIR-V cannot express; M5's tensor operations
 are among them.
 
-Softmax of 16,384 columns takes more registers, as it reads a row once: a thread holds 16 numbers, where MLX's loop reads four at a time, and
-each row twice. Sorting takes more, as numbers change places between threads' registers, where MLX's lie in threadgroup memory. Attention takes
-more where the number of keys is not known as a multiple of the block: a second body takes the last step.
+Softmax of 16,384 columns takes a register more, as it reads a row once: a thread holds 16 numbers, where MLX's loop reads four at a time, and
+each row twice. Attention takes more where the number of keys is not known as a multiple of the block: a second body takes the last step.
 
 """
 

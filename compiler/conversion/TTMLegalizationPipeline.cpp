@@ -15,6 +15,7 @@ void buildTTMLegalizationPipeline(OpPassManager &manager) {
   addStep(manager, createTTMUniformMasks());
   // Scans, reductions and atomics leave conversions behind, and tiles that leave those less room.
   addStep(manager, createTTMLowerScans());
+  addStep(manager, createTTMFoldExchanges());
   addStep(manager, createTTMLowerReductions());
   addStep(manager, createTTMBroadcastAtomics());
   addStep(manager, createTTMLowerLayoutConversions());

@@ -38,6 +38,19 @@ Value places(RegisterBuilder &builder, const LinearLayout &layout, int64_t colum
       name);
 }
 
+/// Places in a tile without padding whose index differs in a bit of the thread's part.
+Value placesAcross(RegisterBuilder &builder, const LinearLayout &layout, uint32_t bit) {
+  Value thread = builder.threadIndex(layout.getLaneBases(), layout.getSimdgroupBases(), "place");
+  thread = arith::XOrIOp::create(builder, thread, builder.constant(thread.getType(), bit));
+  SmallVector<int32_t> registers;
+  for (uint32_t index = 0; index < layout.getNumRegisters(); ++index)
+    registers.push_back(layout.apply(index, 0, 0));
+  Value places = builder.splat(thread, registers.size());
+  return registers.size() == 1
+             ? places
+             : arith::AddIOp::create(builder, places, builder.dense(registers)).getResult();
+}
+
 /// Registers that hold neighbours in one row; at most 16 bytes of them, at an address that divides
 /// by as much.
 int32_t rowWidth(ArrayRef<uint32_t> registers, ttm::TileType tile) {
@@ -254,6 +267,8 @@ struct LoadTilePattern : RegisterPattern<ttm::LoadTileOp> {
       Turn turn(builder, layout, tile, adaptor.getPart());
       offsets = turn.places;
       mask = turn.mask;
+    } else if (uint32_t bit = op.getAcross()) {
+      offsets = placesAcross(builder, layout, bit);
     } else {
       offsets = places(builder, layout, tile.getShape().back(), tile.getRowPad(), "place");
     }

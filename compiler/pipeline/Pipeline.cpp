@@ -46,6 +46,7 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   buildTTMLegalizationPipeline(pm);
   // The conversion checks that all of its result is legal.
   pm.addPass(createConvertTTMToMSL());
+  addStep(pm, createMSLTestPositions());
   addStep(pm, createMSLExpandThreadIndices());
   addCanonicalizer(pm);
   addStep(pm, createMSLLegalizeAtomics());

@@ -30,6 +30,31 @@ def ConvertTTMToMSL : Pass<"convert-ttm-to-msl", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect", "::mlir::math::MathDialect"];
 }
 
+def MSLTestPositions : Pass<"msl-test-positions", "::mlir::ModuleOp"> {
+  let summary = "Tests whether two bits of the thread's position differ on the position itself";
+  let description = [{
+    A position whose bits are all inverted where one of them is set has the differences from this one in all of its bits. One such
+    number serves all tests against this bit, and lives only as long as these: each bit as a number of its own would
+    wait in a register from its first test to its last. Networks that sort ask for many pairs of bits, one after the other.
+
+    ```mlir
+    %a = msl.thread_index lanes [0, 0, 0, 1, 0] simdgroups [0] : i32
+    %b = msl.thread_index lanes [0, 1, 0, 0, 0] simdgroups [0] : i32
+    %0 = arith.xori %a, %b : i32
+    %differ = arith.cmpi ne, %0, %c0 : i32
+    ```
+    becomes
+    ```mlir
+    %0 = arith.shli %lane, %c28 : i32
+    %1 = arith.shrsi %0, %c31 : i32
+    %2 = arith.xori %lane, %1 : i32
+    %3 = arith.andi %2, %c2 : i32
+    %differ = arith.cmpi ne, %3, %c0 : i32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::arith::ArithDialect"];
+}
+
 def MSLExpandThreadIndices : Pass<"msl-expand-thread-indices", "::mlir::ModuleOp"> {
   let summary = "Computes each place that follows from the thread's position once, at the kernel's top";
   let description = [{

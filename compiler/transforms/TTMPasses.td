@@ -297,6 +297,33 @@ def TTMUniformMasks : Pass<"ttm-uniform-masks", "::mlir::ModuleOp"> {
   let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect"];
 }
 
+def TTMFoldExchanges : Pass<"ttm-fold-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Makes an exclusive or that only exchanges elements of two SIMD-groups one round through threadgroup memory";
+  let description = [{
+    The exclusive or of an element and its partner, combined with the element once more, is the partner (see also
+    `msl-fold-exchanges`, which does the same for registers). Where the partner is in another SIMD-group, each thread stores its
+    elements where they are neighbours, and reads those of one other thread: half of what the reduction reads, in accesses as wide as
+    the thread's neighbours, and from the places that it stores to but for one bit.
+
+    ```mlir
+    %0 = "tt.reduce"(%x) <{axis = 0 : i32}> ({ ... arith.xori ... }) : (tensor<2x128xi32, #l>) -> tensor<128xi32, #s>
+    %1 = tt.expand_dims %0 {axis = 0 : i32} : tensor<128xi32, #s> -> tensor<1x128xi32, #r>
+    %2 = tt.broadcast %1 : tensor<1x128xi32, #r> -> tensor<2x128xi32, #l>
+    %y = arith.xori %x, %2 : tensor<2x128xi32, #l>
+    ```
+    becomes
+    ```mlir
+    %t = ttm.alloc_tile "partial" : !ttm.tile<256xi32>
+    %0 = tt.reshape %x : tensor<2x128xi32, #l> -> tensor<256xi32, #f>
+    ttm.store_tile %0, %t : tensor<256xi32, #f>, !ttm.tile<256xi32>
+    %1 = ttm.load_tile %t across 128 : !ttm.tile<256xi32> -> tensor<256xi32, #f>
+    %y = tt.reshape %1 : tensor<256xi32, #f> -> tensor<2x128xi32, #l>
+    ```
+    It takes as much threadgroup memory as the tile has; where that is not free, the reduction stays.
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect"];
+}
+
 def TTMLowerReductions : Pass<"ttm-lower-reductions", "::mlir::ModuleOp"> {
   let summary = "Turns reductions into steps: registers, lanes, and SIMD-groups through threadgroup memory";
   let description = [{

@@ -55,6 +55,24 @@ std::optional<APFloat> getConstant(Value value) {
   return std::nullopt;
 }
 
+/// How many values an answer may ask for: sums of sums and maxima of maxima have more paths than
+/// values.
+constexpr unsigned kMostValues = 256;
+
+/// Whether these numbers are among those of which `greatest`, in whatever shape, has the greatest.
+bool isAmong(Value numbers, Value greatest, unsigned &asked) {
+  if (greatest == numbers || withoutShape(greatest) == numbers)
+    return true;
+  greatest = withoutShape(greatest);
+  if (asked++ >= kMostValues)
+    return false;
+  if (isa_and_nonnull<arith::MaxNumFOp, arith::MaximumFOp>(greatest.getDefiningOp()))
+    return llvm::any_of(greatest.getDefiningOp()->getOperands(),
+                        [&](Value operand) { return isAmong(numbers, operand, asked); });
+  return isa_and_nonnull<arith::MaxNumFOp, arith::MaximumFOp>(getCombiner(greatest)) &&
+         isAmong(numbers, greatest.getDefiningOp()->getOperand(0), asked);
+}
+
 /// Whether a value is a number less the greatest of its row, perhaps times a positive constant.
 bool isNeverPositive(Value value) {
   if (auto product = value.getDefiningOp<arith::MulFOp>()) {
@@ -71,11 +89,9 @@ bool isNeverPositive(Value value) {
            greatest.getDefiningOp()->getOperand(0) == source;
   };
   if (auto splat = greatest.getDefiningOp<tt::SplatOp>()) {
-    // The greatest of all, in whatever shape.
-    greatest = splat.getSrc();
-    auto reduce = greatest.getDefiningOp<tt::ReduceOp>();
-    return reduce && reduced(reduce.getSrcs()[0]) &&
-           (reduce.getSrcs()[0] == numbers || withoutShape(reduce.getSrcs()[0]) == numbers);
+    // The greatest of all, of one tile or of several.
+    unsigned asked = 0;
+    return isAmong(numbers, splat.getSrc(), asked);
   }
   auto broadcast = greatest.getDefiningOp<tt::BroadcastOp>();
   auto expand =
@@ -87,7 +103,7 @@ bool isNeverPositive(Value value) {
 }
 
 /// More than the magnitude of what is finite of a value: infinite if nothing is known.
-double getBound(Value value, unsigned depth = 0) {
+double getBound(Value value, unsigned &asked) {
   constexpr double unknown = std::numeric_limits<double>::infinity();
   if (std::optional<APFloat> number = getConstant(value))
     return number->isFinite() ? std::abs(number->convertToDouble()) : 0.0;
@@ -95,10 +111,9 @@ double getBound(Value value, unsigned depth = 0) {
     return 65536.0;
   value = withoutShape(value);
   Operation *op = value.getDefiningOp();
-  // A sum of a few sums has as many paths as there are values.
-  if (!op || depth == 8)
+  if (!op || asked++ >= kMostValues)
     return unknown;
-  auto of = [&](unsigned operand) { return getBound(op->getOperand(operand), depth + 1); };
+  auto of = [&](unsigned operand) { return getBound(op->getOperand(operand), asked); };
   return llvm::TypeSwitch<Operation *, double>(op)
       .Case<arith::SIToFPOp, arith::UIToFPOp>([](auto cast) {
         return std::exp2(getElementTypeOrSelf(cast.getIn().getType()).getIntOrFloatBitWidth());
@@ -146,7 +161,8 @@ void multiply(arith::DivFOp quotient) {
   if (!bitEnumContainsAll(quotient.getFastmath(), arith::FastMathFlags::afn))
     return;
   // The fast quotient of two numbers is in bounds as it is.
-  bool isBounded = getBound(quotient.getRhs()) <= 0x1p125;
+  unsigned asked = 0;
+  bool isBounded = getBound(quotient.getRhs(), asked) <= 0x1p125;
   if (isBounded)
     quotient.setFastmath(quotient.getFastmath() | arith::FastMathFlags::arcp);
   Value divisor = repeated(quotient.getRhs());

@@ -55,6 +55,51 @@ def test_sort(name: str, shape: tuple[int, int], num_warps: int) -> None:
 
 
 @triton.jit
+def exchanges(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, A)[:, None, None] * 2 * B + tl.arange(0, 2)[:, None] * B + tl.arange(0, B)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, tl.xor_sum(x, 1, keep_dims=True) ^ x)
+
+
+@pytest.mark.parametrize("num_warps", [2, 8])
+@pytest.mark.parametrize("shape", [(1, 512), (1, 1024), (2, 256), (8, 64), (16, 1)])
+@pytest.mark.parametrize("name", ["int8", "uint16", "int32", "int64"])
+def test_an_exclusive_or_with_one_of_a_pair_is_the_other(
+    name: str, shape: tuple[int, int], num_warps: int
+) -> None:
+    a, b = shape
+    x = numbers(name, (a, 2, b))
+    out = np.zeros_like(x)
+    exchanges[(1,)](x, out, A=a, B=b, num_warps=num_warps)
+    np.testing.assert_array_equal(out, x[:, ::-1])
+
+
+def test_simdgroups_exchange_numbers_through_memory_once() -> None:
+    """A reduction of pairs would read twice what it has written, and not as it lies in the registers."""
+    x = numbers("int32", (1, 2, 512))
+    out = np.zeros_like(x)
+    with triton.launch_options(count=True) as report:
+        exchanges[(1,)](x, out, A=1, B=512, num_warps=8)
+    np.testing.assert_array_equal(out, x[:, ::-1])
+    (launch,) = report.launches
+    assert launch.counters["threadgroup_bytes_written"] == x.nbytes
+    assert launch.counters["threadgroup_bytes_read"] == x.nbytes
+    assert launch.counters["threadgroup_barriers"] == 1
+
+
+def test_a_sort_keeps_no_bit_of_the_position_for_each_of_its_stages() -> None:
+    """Numbers that live from the first stage to the last would take as many registers as the position has bits."""
+    x = numbers("int32", (1, 2048))
+    up, down = np.zeros_like(x), np.zeros_like(x)
+    with triton.launch_options(count=True) as report:
+        sorts[(1,)](x, up, down, M=1, N=2048, num_warps=16)
+    np.testing.assert_array_equal(up, np.sort(x, 1))
+    (launch,) = report.launches
+    # 100 with the bits.
+    assert launch.counters["registers_per_thread"] <= 64
+
+
+@triton.jit
 def best(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, LARGEST: tl.constexpr):
     i = tl.arange(0, M)[:, None]
     x = tl.load(x_ptr + i * N + tl.arange(0, N)[None, :])

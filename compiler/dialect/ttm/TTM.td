@@ -210,18 +210,21 @@ def TTM_LoadTileOp : TTM_Op<"load_tile", [AttrSizedOperandSegments,
   let description = [{
     With `row`, only the part of the tile that has this index along the first dimension is read, and the result has no such
     dimension. With `part`, the tile has the tensor's columns and the part of its rows with this number, and all other rows
-    are those of `other`.
+    are those of `other`. With `across`, a power of two, each element is the tile's element whose row-major index differs in this bit: that
+    of another thread. The tile has no padding then, and the layout is a permutation.
 
     ```mlir
     %a_k = ttm.load_tile %tile row %k : !ttm.tile<32x64xf16, row_pad = 8> -> tensor<64xf16, #l>
     %1 = ttm.load_tile %tile part %i other %0 : !ttm.tile<16x32xf16> -> tensor<64x32xf16, #l>
+    %2 = ttm.load_tile %tile across 128 : !ttm.tile<256xi32> -> tensor<256xi32, #l>
     ```
   }];
   let arguments = (ins Arg<TTM_TileType, "", [MemRead<TTM_ThreadgroupMemory>]>:$tile, Optional<I32>:$slot, Optional<I32>:$row,
-                       Optional<I32>:$part, Optional<AnyRankedTensor>:$other);
+                       Optional<I32>:$part, Optional<AnyRankedTensor>:$other,
+                       DefaultValuedAttr<I32Attr, "0">:$across);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $tile (`[` $slot^ `]`)? (`row` $row^)? (`part` $part^ `other` $other)? attr-dict
+    $tile (`[` $slot^ `]`)? (`row` $row^)? (`part` $part^ `other` $other)? (`across` $across^)? attr-dict
     `:` qualified(type($tile)) `->` type($result)
   }];
   let builders = [

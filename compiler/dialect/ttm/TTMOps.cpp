@@ -219,6 +219,13 @@ LogicalResult LoadTileOp::verify() {
   TileType tile = getTile().getType();
   if (!getLayout(tensor))
     return emitOpError("the tensor must have a layout");
+  if (uint32_t bit = getAcross()) {
+    LinearLayout layout = *getLayout(tensor);
+    if (getRow() || getPart() || tile.getRowPad() || !llvm::isPowerOf2_32(bit) ||
+        bit >= layout.getNumElements() || !layout.isPermutation() ||
+        llvm::is_contained(layout.getRegisterBases(), bit))
+      return emitOpError("what lies across is another thread's, in a whole tile without padding");
+  }
   if (getPart())
     return getRow() || tensor.getElementType() != tile.getElementType() ||
                    tensor.getRank() != tile.getRank()

@@ -188,18 +188,20 @@ inline float approximate_log2(float x) {
 )";
 
 static const char sinePartText[] = R"(
-// sin(r) for |r| up to a little more than half of pi, with the sign that the highest bit flips.
-inline float approximate_sine_part(float r, uint sign) {
+// sin(r) for |r| up to a little more than half of pi.
+inline float approximate_sine_part(float r) {
   float s = r * r;
   float p = 2.602776e-6f;
   p = fma(p, s, -1.9808306e-4f);
   p = fma(p, s, 8.33305e-3f);
   p = fma(p, s, -0.16666658f);
-  return as_type<float>(as_type<uint>(fma(r * s, p, r)) ^ sign);
+  return fma(r * s, p, r);
 }
 )";
 
-// Pi as the sum of two floats: the first product is taken off exactly.
+// Pi as the sum of two floats: the first product is taken off exactly. The polynomial is odd, so
+// that its argument takes the sign of the half turn: what has this sign need not wait for the
+// result. The sign of x comes last, as sin(-0) is -0.
 static const char sineText[] = R"(
 inline float approximate_sin(float x) {
   float a = fabs(x);
@@ -207,7 +209,8 @@ inline float approximate_sin(float x) {
     return precise::sin(x);
   float k = rint(a * 0.31830987f);
   float r = fma(k, 8.742278e-8f, fma(k, -3.1415927f, a));
-  return approximate_sine_part(r, (as_type<uint>(x) & 0x80000000u) ^ (uint(k) << 31));
+  float y = approximate_sine_part(as_type<float>(as_type<uint>(r) ^ (uint(k) << 31)));
+  return as_type<float>(as_type<uint>(y) ^ (as_type<uint>(x) & 0x80000000u));
 }
 )";
 
@@ -218,7 +221,7 @@ inline float approximate_cos(float x) {
     return precise::cos(x);
   float k = rint(fma(a, 0.31830987f, 0.5f));
   float r = fma(k - 0.5f, 8.742278e-8f, fma(k - 0.5f, -3.1415927f, a));
-  return approximate_sine_part(r, uint(k) << 31);
+  return approximate_sine_part(as_type<float>(as_type<uint>(r) ^ (uint(k) << 31)));
 }
 )";
 

@@ -3,6 +3,8 @@
 #a = #ttm.linear<{register = [[0, 1], [0, 2], [4, 0]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], simdgroup = []}>
 #columns = #ttm.linear<{register = [], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
 
+#pair = #ttm.linear<{register = [[1], [2]], lane = [[4], [8], [16], [64], [32]], simdgroup = []}>
+
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   // A tile is an allocation without the padding behind its last row; a part takes its turn under a mask.
   // CHECK-LABEL: msl.kernel @tiles
@@ -40,6 +42,22 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     %v = ttm.load_tile %t[%next] row %k : !ttm.tile<8x32xf32, row_pad = 4, slots = 2> -> tensor<32xf32, #columns>
     %i = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #columns>
     ttm.store %v, %x[%i] : tensor<32xf32, #columns>, tensor<32xi32, #columns>, !tt.ptr<f32>
+    tt.return
+  }
+
+  // What lies across is at this thread's places but for one bit, and as wide.
+  // CHECK-LABEL: msl.kernel @across
+  // CHECK: %[[M:.*]] = msl.alloc "partial", 128 : <i32, threadgroup>
+  // CHECK: %[[PLACE:.*]] = msl.thread_index lanes [4, 8, 16, 64, 32] simdgroups [] : i32
+  // CHECK: %[[OTHER:.*]] = arith.xori %[[PLACE]], %c64_i32 : i32
+  // CHECK: %[[FIRST:.*]] = msl.splat %[[OTHER]] : vector<4xi32>
+  // CHECK: %[[PLACES:.*]] = arith.addi %[[FIRST]], %{{.*}} : vector<4xi32>
+  // CHECK: msl.load %[[M]][%[[PLACES]]] {width = 4 : i32}
+  tt.func public @across(%x: !tt.ptr<i32>) {
+    %t = ttm.alloc_tile "partial" : !ttm.tile<128xi32>
+    %v = ttm.load_tile %t across 64 : !ttm.tile<128xi32> -> tensor<128xi32, #pair>
+    %i = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #pair>
+    ttm.store %v, %x[%i] : tensor<128xi32, #pair>, tensor<128xi32, #pair>, !tt.ptr<i32>
     tt.return
   }
 }

@@ -93,3 +93,59 @@ tt.func private @others(%x: tensor<64xf32>, %s: f32) -> (tensor<64xf32>, tensor<
   %3 = arith.divf %0, %x fastmath<afn> : tensor<64xf32>
   tt.return %1, %2, %3 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
 }
+
+// The greatest of two tiles is no less than the numbers of either, in whatever shape these are.
+// CHECK-LABEL: @blocks
+tt.func private @blocks(%x: tensor<64xf32>, %z: tensor<8x8xf32>) -> tensor<64xf32> {
+  // CHECK-NOT: arith.cmpf
+  // CHECK: %[[R:.*]] = arith.divf %{{.*}}, %{{.*}} : f32
+  // CHECK: %[[B:.*]] = tt.splat %[[R]]
+  // CHECK: arith.mulf %{{.*}}, %[[B]]
+  // CHECK-NOT: arith.mulf
+  // CHECK: tt.return
+  %flat = tt.reshape %z : tensor<8x8xf32> -> tensor<64xf32>
+  %both = arith.maxnumf %x, %flat : tensor<64xf32>
+  %m = "tt.reduce"(%both) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.maxnumf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<64xf32>) -> f32
+  %0 = tt.splat %m : f32 -> tensor<64xf32>
+  %1 = arith.subf %x, %0 : tensor<64xf32>
+  %2 = math.exp %1 : tensor<64xf32>
+  %3 = tt.splat %m : f32 -> tensor<8x8xf32>
+  %4 = arith.subf %z, %3 : tensor<8x8xf32>
+  %5 = math.exp %4 : tensor<8x8xf32>
+  %6 = tt.reshape %5 : tensor<8x8xf32> -> tensor<64xf32>
+  %sums = arith.addf %2, %6 : tensor<64xf32>
+  %s = "tt.reduce"(%sums) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<64xf32>) -> f32
+  %7 = tt.splat %s : f32 -> tensor<64xf32>
+  %8 = arith.divf %2, %7 fastmath<afn> : tensor<64xf32>
+  tt.return %8 : tensor<64xf32>
+}
+
+// A tile that is none of those may have greater numbers.
+// CHECK-LABEL: @stranger
+// CHECK: arith.cmpf ogt
+tt.func private @stranger(%x: tensor<64xf32>, %z: tensor<64xf32>) -> tensor<64xf32> {
+  %m = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.maxnumf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<64xf32>) -> f32
+  %0 = tt.splat %m : f32 -> tensor<64xf32>
+  %1 = arith.subf %z, %0 : tensor<64xf32>
+  %2 = math.exp %1 : tensor<64xf32>
+  %s = "tt.reduce"(%2) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<64xf32>) -> f32
+  %3 = tt.splat %s : f32 -> tensor<64xf32>
+  %4 = arith.divf %2, %3 fastmath<afn> : tensor<64xf32>
+  tt.return %4 : tensor<64xf32>
+}
