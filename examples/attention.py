@@ -49,7 +49,8 @@ def attention_kernel(
     v_ptrs = v_ptr + head * stride_vh + offs_n[:, None] * stride_vn + offs_d[None, :]
     q = tl.load(q_ptrs, mask=offs_m[:, None] < n_queries, other=0.0)
 
-    # Base 2, so that the exponential is one instruction: log2(e) goes into the scale.
+    # Base 2, so that the exponential is one instruction: log2(e) goes into the scale. This is positive, so that it may
+    # multiply the highest of the scores, and all of them in one fma with the subtraction. -inf stays -inf.
     scale_2 = scale * 1.4426950408889634
     highest = tl.full((BLOCK_M,), -float("inf"), tl.float32)
     total = tl.zeros((BLOCK_M,), tl.float32)
@@ -60,24 +61,27 @@ def attention_kernel(
         last = min(n_keys, start_m + BLOCK_M)
     for start_n in range(0, last, BLOCK_N):
         in_range = start_n + offs_n < n_keys
-        k = tl.load(k_ptrs + start_n * stride_kn, mask=in_range[:, None], other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale_2
+        k = tl.load(k_ptrs, mask=in_range[:, None], other=0.0)
+        scores = tl.dot(q, tl.trans(k))
         visible = in_range[None, :]
         if CAUSAL:
             visible = visible & (offs_m[:, None] >= start_n + offs_n[None, :])
         scores = tl.where(visible, scores, -float("inf"))
 
         # Key 0 is visible to every query, so that from the first block on the maximum is a number.
-        higher = tl.maximum(highest, tl.max(scores, axis=1))
-        weights = tl.exp2(scores - higher[:, None])
+        higher = tl.maximum(highest, tl.max(scores, axis=1) * scale_2)
+        weights = tl.exp2(scores * scale_2 - higher[:, None])
         fade = tl.exp2(highest - higher)
         total = total * fade + tl.sum(weights, axis=1)
         acc = acc * fade[:, None]
-        v = tl.load(v_ptrs + start_n * stride_vn, mask=in_range[:, None], other=0.0)
+        v = tl.load(v_ptrs, mask=in_range[:, None], other=0.0)
         acc = tl.dot(weights.to(v.dtype), v, acc)
         highest = higher
+        k_ptrs += BLOCK_N * stride_kn
+        v_ptrs += BLOCK_N * stride_vn
 
-    acc = acc / total[:, None]
+    # total is no more than the number of keys, so that its reciprocal is a number like any other.
+    acc = acc * tl.div_rn(1.0, total)[:, None]
     out_ptrs = out_ptr + head * stride_oh + offs_m[:, None] * stride_om + offs_d[None, :]
     tl.store(out_ptrs, acc.to(out_ptr.dtype.element_ty), mask=offs_m[:, None] < n_queries)
 
@@ -93,12 +97,21 @@ def attention(
     """Attention of q (heads, queries, head size) over k and v (heads, keys, head size).
 
     float16 or bfloat16; head size 16, 32, 64 or 128; any lengths. The elements of one head's row lie side by side,
-    the other strides are free. A batch is more heads. ``scale`` is 1 / √(head size) unless it is given.
+    the other strides are free. A batch is more heads. ``scale`` is 1 / √(head size) unless it is given; its size is from
+    2⁻¹⁰⁰ to 2¹⁰⁰.
     """
     heads, n_queries, head = q.shape
     n_keys = k.shape[1]
     if head not in (16, 32, 64, 128):
         raise ValueError(f"[attention] the head size must be 16, 32, 64 or 128 but is {head}.")
+    scale = head**-0.5 if scale is None else scale
+    if not 2.0**-100 <= abs(scale) <= 2.0**100:
+        raise ValueError(
+            f"[attention] scale must be from 2**-100 to 2**100 in size but is {scale}."
+        )
+    if scale < 0:
+        # The same scores: a product changes its sign with a factor's, and nothing else.
+        q, scale = -q, -scale
     out = empty((heads, n_queries, head), like=q)
     options = launch_options(head)
     attention_kernel[(triton.cdiv(n_queries, options["BLOCK_M"]), heads)](
@@ -112,7 +125,7 @@ def attention(
         *strides(out)[:2],
         n_queries,
         n_keys,
-        head**-0.5 if scale is None else scale,
+        scale,
         HEAD=head,
         CAUSAL=causal,
         **options,
@@ -171,7 +184,7 @@ def error_bound(
     """An error in a score is a relative error of its weight; weights are rounded to the operands' dtype."""
     head, n_keys = q.shape[2], k.shape[1]
     magnitudes = np.abs(to_float64(q)) @ np.abs(to_float64(k)).transpose(0, 2, 1)
-    score_error = accumulation(magnitudes, head + 4) * (head**-0.5 if scale is None else scale)
+    score_error = accumulation(magnitudes, head + 4) * abs(head**-0.5 if scale is None else scale)
     # Each score, and the maximum that is taken from it.
     score_error = 2 * score_error.max(axis=2, keepdims=True)
     relative = (

@@ -82,7 +82,15 @@ class Measured:
     @property
     def in_flight(self) -> int:
         """The threads that a core holds, by the estimate of registers and by threadgroup memory."""
-        registers, memory = (self.counts[name] for name in LARGEST)
+        return self._held(self.counts["registers"])
+
+    @property
+    def in_flight_by_memory(self) -> int:
+        """The threads that a core holds by threadgroup memory, which is no estimate."""
+        return self._held(0)
+
+    def _held(self, registers: float) -> int:
+        memory = self.counts["tg memory"]
         return min(threads_in_flight(registers, memory, text.threads) for text in self.texts)
 
 
@@ -159,8 +167,9 @@ def compare(problem: Problem) -> Compared:
     """Counts all configurations of both sides.
 
     Of MLX's, that one stands whose counts in CHOSEN have the least product. Of ours, that one which exceeds that one
-    least: first in MEMORY and private bytes, then in all of HELD and in the threads that it has fewer in flight (by the
-    product of the ratios above 1, each at most 64). Of equal ones it is that with the least product.
+    least: first in MEMORY and private bytes, then in all of HELD and in the threads that it has fewer in flight, or would
+    have by threadgroup memory alone (by the product of the ratios above 1, each at most 64). Of equal ones it is that
+    with the least product.
     """
     all_mlx = [mlx(name, launch, problem.check) for name, launch in problem.mlx.items()]
     all_ours = [ours(name, launch, problem.check) for name, launch in problem.ours.items()]
@@ -178,7 +187,11 @@ def compare(problem: Problem) -> Compared:
         # A hundredth more decides nothing.
         return (
             round(excess(each, (*MEMORY, "private bytes")), 2),
-            excess(each, HELD) + above(ratio(best_mlx.in_flight, each.in_flight)),
+            excess(each, HELD)
+            + max(
+                above(ratio(best_mlx.in_flight, each.in_flight)),
+                above(ratio(best_mlx.in_flight_by_memory, each.in_flight_by_memory)),
+            ),
             each.product,
         )
 

@@ -148,7 +148,7 @@ Softmax of 781 columns is 13 blocks of 64, as a block of Triton's is a power of 
 a bitonic network on integers in the order of the floats, and has no *float*; it compares more often than MLX's merges, and in fewer operations.
 
 Matrix products have more *integer* where K is short: a step of the loop has as many as MLX's (4 for each thread), and what is computed once, of bounds and of the group of programs, is a little more. Where rows, columns and K are
-all cut, as in 500×300×200, the loop behind the whole steps computes its masks once more. Attention has two multiplications for each step, of the step's index and the strides, as these wrap around in Triton.
+all cut, as in 500×300×200, the loop behind the whole steps computes its masks once more.
 
 """
 
@@ -172,7 +172,7 @@ Ultra) the one whose counts have the least product. Where MLX would convert its 
 operations* is what each side has for Apple10 (M5): our text for that target and MLX's `_nax` kernels, fp32 as TF32 on both sides.
 Ours are the kernels of `examples/` and `benchmarks/kernels/` with a few tiles and numbers of SIMD-groups each, of which
 that one stands that exceeds MLX's least: first in device, threadgroup and private bytes, multiplies and barriers, then in float and
-integer operations, registers and threads in flight (by these registers and threadgroup memory), too (`--json` has the counts of all configurations of both sides).
+integer operations, registers and threads in flight (by these registers and threadgroup memory, or by the latter alone), too (`--json` has the counts of all configurations of both sides).
 Where a side has others, none that spills on G13 is among them ([agx.md](agx.md#spills)).
 
 | problem | shape | type | ours | MLX's |

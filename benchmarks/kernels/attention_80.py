@@ -49,31 +49,29 @@ def attention_pieces_kernel(
         last = min(n_keys, start_m + BLOCK_M)
     for start_n in range(0, last, BLOCK_N):
         in_range = start_n + offs_n < n_keys
-        at = keys + start_n * HEAD
-        k_a = tl.load(k_ptr + (at + offs_a[None, :]), mask=in_range[:, None], other=0.0)
-        k_b = tl.load(k_ptr + (at + offs_b[None, :]), mask=in_range[:, None], other=0.0)
-        scores = tl.dot(q_b, tl.trans(k_b), tl.dot(q_a, tl.trans(k_a))) * scale_2
+        k_a = tl.load(k_ptr + (keys + offs_a[None, :]), mask=in_range[:, None], other=0.0)
+        k_b = tl.load(k_ptr + (keys + offs_b[None, :]), mask=in_range[:, None], other=0.0)
+        scores = tl.dot(q_b, tl.trans(k_b), tl.dot(q_a, tl.trans(k_a)))
         visible = in_range[None, :]
         if CAUSAL:
             visible = visible & (offs_m[:, None] >= start_n + offs_n[None, :])
         scores = tl.where(visible, scores, -float("inf"))
-        higher = tl.maximum(highest, tl.max(scores, axis=1))
-        weights = tl.exp2(scores - higher[:, None])
+        higher = tl.maximum(highest, tl.max(scores, axis=1) * scale_2)
+        weights = tl.exp2(scores * scale_2 - higher[:, None])
         fade = tl.exp2(highest - higher)
         total = total * fade + tl.sum(weights, axis=1)
-        v_a = tl.load(v_ptr + (at + offs_a[None, :]), mask=in_range[:, None], other=0.0)
-        v_b = tl.load(v_ptr + (at + offs_b[None, :]), mask=in_range[:, None], other=0.0)
+        v_a = tl.load(v_ptr + (keys + offs_a[None, :]), mask=in_range[:, None], other=0.0)
+        v_b = tl.load(v_ptr + (keys + offs_b[None, :]), mask=in_range[:, None], other=0.0)
         acc_a = tl.dot(weights.to(v_a.dtype), v_a, acc_a * fade[:, None])
         acc_b = tl.dot(weights.to(v_b.dtype), v_b, acc_b * fade[:, None])
         highest = higher
+        k_ptr += BLOCK_N * HEAD
+        v_ptr += BLOCK_N * HEAD
 
     out = out_ptr + rows
-    tl.store(
-        out + offs_a[None, :], (acc_a / total[:, None]).to(out_ptr.dtype.element_ty), mask=there
-    )
-    tl.store(
-        out + offs_b[None, :], (acc_b / total[:, None]).to(out_ptr.dtype.element_ty), mask=there
-    )
+    share = tl.div_rn(1.0, total)[:, None]
+    tl.store(out + offs_a[None, :], (acc_a * share).to(out_ptr.dtype.element_ty), mask=there)
+    tl.store(out + offs_b[None, :], (acc_b * share).to(out_ptr.dtype.element_ty), mask=there)
 
 
 def attention_pieces(

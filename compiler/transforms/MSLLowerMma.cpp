@@ -49,24 +49,37 @@ private:
     Value first = scale(batch, m * n);
     if (int64_t before = int64_t(op.getFirstBatch()) * m * n)
       first = add(first, createConstant(builder, loc, before, builder.getI32Type()));
+    // The factor with more fragments is loaded one by one, each before its products, so that few
+    // are alive at once.
+    bool bOneByOne = bInMemory && (!aInMemory || m <= n), aOneByOne = aInMemory && !bOneByOne;
     createLoop(k, [&](Value kIndex) {
-      Value a = op.getA(), b = op.getB();
-      if (aInMemory)
-        a = load(
-            {0, a, m, op.getAStride(), op.getATransposed(), scale(batch, op.getABatchStride())},
-            kIndex);
-      if (bInMemory)
-        b = load(
-            {1, b, n, op.getBStride(), op.getBTransposed(), scale(batch, op.getBBatchStride())},
-            kIndex);
-      createLoop(m, [&](Value mIndex) {
-        createLoop(n, [&](Value nIndex) {
-          Value aIndex = aInMemory ? mIndex : add(scale(mIndex, k), kIndex);
-          Value bIndex = bInMemory ? nIndex : add(scale(kIndex, n), nIndex);
-          Value index = add(first, add(scale(mIndex, n), nIndex));
-          MultiplyAccumulateOp::create(builder, loc, op.getAcc(), getIndex(op.getAcc(), index), a,
-                                       getIndex(a, aIndex), b, getIndex(b, bIndex));
+      auto loadA = [&](Value from, int64_t count) {
+        return load({0, op.getA(), count, op.getAStride(), op.getATransposed(),
+                     scale(batch, op.getABatchStride())},
+                    from, kIndex);
+      };
+      auto loadB = [&](Value from, int64_t count) {
+        return load({1, op.getB(), count, op.getBStride(), op.getBTransposed(),
+                     scale(batch, op.getBBatchStride())},
+                    from, kIndex);
+      };
+      Value a = aInMemory && !aOneByOne ? loadA({}, m) : op.getA();
+      Value b = bInMemory && !bOneByOne ? loadB({}, n) : op.getB();
+      auto multiplyFragments = [&](Value a, Value mIndex, Value b, Value nIndex) {
+        Value aIndex = aInMemory ? mIndex : add(scale(mIndex, k), kIndex);
+        Value bIndex = bInMemory ? nIndex : add(scale(kIndex, n), nIndex);
+        Value index = add(first, add(scale(mIndex, n), nIndex));
+        MultiplyAccumulateOp::create(builder, loc, op.getAcc(), getIndex(op.getAcc(), index), a,
+                                     getIndex(a, aIndex), b, getIndex(b, bIndex));
+      };
+      if (bOneByOne)
+        return createLoop(n, [&](Value nIndex) {
+          Value fragment = loadB(nIndex, 1);
+          createLoop(m, [&](Value mIndex) { multiplyFragments(a, mIndex, fragment, nIndex); });
         });
+      createLoop(m, [&](Value mIndex) {
+        Value fragment = aOneByOne ? loadA(mIndex, 1) : a;
+        createLoop(n, [&](Value nIndex) { multiplyFragments(fragment, mIndex, b, nIndex); });
       });
     });
   }
@@ -129,8 +142,8 @@ private:
     return index ? index : createConstant(builder, loc, 0, builder.getI32Type());
   }
 
-  /// The factor's fragments of one slice of k.
-  Value load(const Factor &factor, Value kIndex) {
+  /// The factor's fragments of one slice of k, from `first` on.
+  Value load(const Factor &factor, Value first, Value kIndex) {
     Type element = cast<PtrType>(factor.pointer.getType()).getElementType();
     FragmentShape fragment = op.getInstruction().getOperand(factor.index);
     Location name =
@@ -142,7 +155,8 @@ private:
     int64_t columns = factor.transposed ? fragment.rows : fragment.columns;
     bool rowsAreK = (factor.index == 0) == factor.transposed;
     createLoop(factor.count, [&](Value index) {
-      Value row = rowsAreK ? kIndex : index, column = rowsAreK ? index : kIndex;
+      Value at = add(first, index);
+      Value row = rowsAreK ? kIndex : at, column = rowsAreK ? at : kIndex;
       Value offset =
           add(factor.begin, add(scale(row, rows * factor.stride), scale(column, columns)));
       SetOp::create(builder, loc, readElements(factor, offset), fragments,

@@ -571,9 +571,14 @@ def MSLLowerMma : Pass<"msl-lower-mma", "::mlir::ModuleOp"> {
     becomes
     ```mlir
     msl.set (msl.read %a : vector<2xf16>), %fa
-    msl.unroll %n = 0 to 2 { msl.set (msl.read %b[%bn] : vector<2xf16>), %fb[%n] }
-    msl.unroll %n = 0 to 2 { msl.multiply_accumulate %acc[%n], %fa, %fb[%n] }
+    msl.unroll %n = 0 to 2 {
+      msl.set (msl.read %b[%bn] : vector<2xf16>), %fb
+      msl.multiply_accumulate %acc[%n], %fa, %fb
+    }
     ```
+    The factor that has more fragments in a step of k is loaded one by one, each before its products; those of the other stay until the
+    last of these. So few are alive at once: next to all sums, fragments decide how many registers a thread takes.
+
     Each thread reads its own elements of a fragment, so that only constants are added to its pointer. `simdgroup_load`
     would compute the thread's place in each fragment again.
   }];

@@ -342,8 +342,7 @@ bool isMeasured(const MslOptions &options) {
 uint64_t mostUnrolled(const MslOptions &options) {
   if (options.gpu)
     return LimitUnrollingPass::mostForGpu;
-  return options.count || options.portable ? LimitUnrollingPass::mostAsOnGpu
-                                           : LimitUnrollingPass::mostForSpeed;
+  return LimitUnrollingPass::getMost(options.count, options.portable);
 }
 
 /// Simplifies to a form that is the same on every machine: no pass in here asks the target for

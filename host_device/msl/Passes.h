@@ -38,10 +38,14 @@ struct CombineInstructionsPass : llvm::PassInfoMixin<CombineInstructionsPass> {
 /// Drops `#pragma unroll` of loops that would become more than `most` instructions in total, the
 /// largest first. The same loops stay loops on every machine.
 struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
-  /// For counts, and for launches that look for values that nobody has written: arrays become
-  /// registers as they do on a GPU. Beyond this limit, compilation takes longer than the loops
-  /// could cost: searches of autotuned kernels count a launch of each configuration.
-  static constexpr uint64_t mostAsOnGpu = 12 * 1024;
+  /// For counts: arrays become registers as they do on a GPU, those of attention on tensor
+  /// operations too (18,000 instructions with heads of 64). Beyond this limit, compilation takes
+  /// longer than the loops could cost: searches of autotuned kernels count a launch of each
+  /// configuration.
+  static constexpr uint64_t mostAsOnGpu = 20 * 1024;
+  /// For launches that look for values that nobody has written. Beyond this limit, compilation
+  /// takes longer than the loops could cost.
+  static constexpr uint64_t mostPortable = 12 * 1024;
   /// For all other launches. More unrolled instructions only cost time to compile: the vectors of a
   /// SIMD-group do not fit the registers of a CPU anyhow (benchmarks of the examples, and of
   /// Triton's own tests).
@@ -51,6 +55,10 @@ struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
   static constexpr uint64_t mostForGpu = 128 * 1024;
 
   explicit LimitUnrollingPass(uint64_t most) : most(most) {}
+  /// The limit of launches that count, that are portable, or neither.
+  static constexpr uint64_t getMost(bool counts, bool portable) {
+    return counts ? mostAsOnGpu : portable ? mostPortable : mostForSpeed;
+  }
   uint64_t most;
 
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);

@@ -64,6 +64,21 @@ def test_heads_that_interleave() -> None:
     check(q, k, v, False, scale=0.25)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("scale", [-0.125, -1.0, 2.0**-100, 3.0])
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_any_scale(name: str, scale: float, causal: bool) -> None:
+    q, k, v = inputs(2, 70, 70, 64, name)
+    # So that a maximum of the products is far from that of the scores.
+    check(q * q.dtype.type(4), k, v, causal, scale)
+
+
+@pytest.mark.parametrize("scale", [0.0, 2.0**-101, float("inf"), float("nan")])
+def test_scales_that_are_refused(scale: float) -> None:
+    with pytest.raises(ValueError, match=r"\[attention\] scale must be from .* but is "):
+        attention(*inputs(1, 4, 4, 64, "float16"), scale=scale)
+
+
 def test_a_nan_key_reaches_only_the_queries_that_see_it() -> None:
     q, k, v = inputs(1, 128, 128, 64, "float16")
     k[0, 100, 3] = np.nan
@@ -82,6 +97,17 @@ def test_torch() -> None:
 def test_other_head_sizes_are_refused() -> None:
     with pytest.raises(ValueError, match="must be 16, 32, 64 or 128 but is 48"):
         attention(*inputs(1, 4, 4, 48, "float16"))
+
+
+@needs_counters
+@pytest.mark.own_target
+def test_a_weight_takes_one_fma_and_one_function() -> None:
+    q, k, v = inputs(1, 64, 64, 64, "float16")
+    with counting() as counts:
+        attention(q, k, v)
+    text = counts.kernels[0].asm["metal"]
+    assert "fast::exp2(fma(elements(scores[i]), float2(scale_2), float2(-higher)))" in text
+    assert "elements(scores[i]) *" not in text
 
 
 @needs_counters

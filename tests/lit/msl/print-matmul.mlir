@@ -98,15 +98,13 @@
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j)
 // CHECK-NEXT:         elements(a_fragment[j]) = *(threadgroup const half2 *)(a_tile_sm + j * 320 + i * 8);
-// CHECK-NEXT:       simdgroup_half8x8 b_fragment[4];
-// CHECK-NEXT:       #pragma unroll
-// CHECK-NEXT:       for (ushort j = 0; j < 4; ++j)
-// CHECK-NEXT:         elements(b_fragment[j]) = *(threadgroup const half2 *)(b_tile_sn + i * 576 + j * 8);
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j) {
+// CHECK-NEXT:         simdgroup_half8x8 b_fragment;
+// CHECK-NEXT:         elements(b_fragment) = *(threadgroup const half2 *)(b_tile_sn + i * 576 + j * 8);
 // CHECK-NEXT:         #pragma unroll
 // CHECK-NEXT:         for (ushort k_1 = 0; k_1 < 4; ++k_1)
-// CHECK-NEXT:           simdgroup_multiply_accumulate(acc[j * 4 + k_1], a_fragment[j], b_fragment[k_1], acc[j * 4 + k_1]);
+// CHECK-NEXT:           simdgroup_multiply_accumulate(acc[k_1 * 4 + j], a_fragment[k_1], b_fragment, acc[k_1 * 4 + j]);
 // CHECK-NEXT:       }
 // CHECK-NEXT:     }
 // CHECK-NEXT:     acc_1 = acc_1 + 32u;
