@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from _counts import counting  # isort: skip
-from attention import attention  # isort: skip
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 from benchmarks.agx.measure import AgxError, front_end, lower
@@ -67,25 +62,6 @@ def test_counters_keep_their_width(sum_text: Path) -> None:
     counters = [line for line in spirv.read_text().splitlines() if " = phi i" in line]
     assert counters
     assert not [line for line in counters if "phi i64" in line]
-
-
-def test_loops_keep_the_pointers_that_the_text_carries(tmp_path: Path) -> None:
-    """LLVM's code generation would move one for each row that is loaded, and Mesa's compiler hold all of them."""
-    q = np.ones((1, 64, 64), np.float16)
-    with counting() as counts:
-        attention(q, q, q, causal=True)
-    path, code = tmp_path / "attention.metal", tmp_path / "attention.spv"
-    path.write_text(counts.kernels[0].asm["metal"])
-    lower(path, code)
-    words = struct.unpack(f"<{code.stat().st_size // 4}I", code.read_bytes())
-    pointers, carried, place = set(), 0, 5
-    while place < len(words):
-        if words[place] & 0xFFFF == 32:  # OpTypePointer
-            pointers.add(words[place + 1])
-        carried += words[place] & 0xFFFF == 245 and words[place + 1] in pointers  # OpPhi
-        place += words[place] >> 16
-    # To the keys and to the values, in the loop and behind it.
-    assert carried == 4
 
 
 @pytest.mark.parametrize(

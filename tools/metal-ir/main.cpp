@@ -171,14 +171,6 @@ json::Object describe(const KernelInfo &kernel, unsigned count, uint64_t bytes,
                       {"loops", std::move(nest)}};
 }
 
-/// Leaves loops with the numbers and pointers that the text carries. LLVM's pipeline for any target
-/// has a pass that moves a pointer for each access where that is cheaper, and SPIR-V tells it
-/// nothing of the GPU's costs.
-void keepInductionVariables() {
-  if (cl::Option *option = cl::getRegisteredOptions().lookup("disable-lsr"))
-    static_cast<cl::opt<bool> *>(option)->setValue(true);
-}
-
 Error emit(Module &module, TargetMachine &machine) {
   if (output.empty())
     return Error::success();
@@ -194,8 +186,6 @@ Error emit(Module &module, TargetMachine &machine) {
         target == TargetKind::Spirv ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
     SmallVector<char, 0> bytes;
     raw_svector_ostream stream(bytes);
-    if (target == TargetKind::Spirv)
-      keepInductionVariables();
     if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
       return failure("LLVM's back end writes no such file");
     passes.run(module);
