@@ -61,7 +61,7 @@ def attention_kernel(
         last = min(n_keys, start_m + BLOCK_M)
     for start_n in range(0, last, BLOCK_N):
         in_range = start_n + offs_n < n_keys
-        k = tl.load(k_ptrs, mask=in_range[:, None], other=0.0)
+        k = tl.load(k_ptrs + start_n * stride_kn, mask=in_range[:, None], other=0.0)
         scores = tl.dot(q, tl.trans(k))
         visible = in_range[None, :]
         if CAUSAL:
@@ -74,11 +74,9 @@ def attention_kernel(
         fade = tl.exp2(highest - higher)
         total = total * fade + tl.sum(weights, axis=1)
         acc = acc * fade[:, None]
-        v = tl.load(v_ptrs, mask=in_range[:, None], other=0.0)
+        v = tl.load(v_ptrs + start_n * stride_vn, mask=in_range[:, None], other=0.0)
         acc = tl.dot(weights.to(v.dtype), v, acc)
         highest = higher
-        k_ptrs += BLOCK_N * stride_kn
-        v_ptrs += BLOCK_N * stride_vn
 
     # total is no more than the number of keys, so that its reciprocal is a number like any other.
     acc = acc * tl.div_rn(1.0, total)[:, None]
