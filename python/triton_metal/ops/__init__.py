@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .norms import layer_norm, rms_norm
 from .softmaxes import log_softmax, softmax
 
-__all__ = ["log_softmax", "softmax"]
+__all__ = ["layer_norm", "log_softmax", "rms_norm", "softmax"]
