@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .cross_entropies import cross_entropy
 from .norms import layer_norm, rms_norm
 from .softmaxes import log_softmax, softmax
 
-__all__ = ["layer_norm", "log_softmax", "rms_norm", "softmax"]
+__all__ = ["cross_entropy", "layer_norm", "log_softmax", "rms_norm", "softmax"]
