@@ -13,13 +13,16 @@ from ._checks import fail
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 
-def check_index(function: str, name: str, value: Any, least: int = -(2**31)) -> int:
-    """The value as an integer; raises unless it is one from ``least`` to 2**31 - 1."""
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+def check_index(function: str, name: str, value: Any, least: int = -(2**31), bits: int = 31) -> int:
+    """The value as an integer; raises unless it is one from ``least`` to 2**bits - 1."""
+    # An integer that torch.compile traces is an int here, and cannot be asked for its attributes.
+    if isinstance(value, (bool, np.bool_)) or not (
+        isinstance(value, int) or hasattr(value, "__index__")
+    ):
         raise LaunchTypeError(f"[{function}] {name} must be an integer but is {value!r}.")
-    value = value.__index__()
-    if not least <= value < 2**31:
-        raise fail(function, f"{name} must be from {least} to 2**31 - 1 but is {value}.")
+    value = value if isinstance(value, int) else value.__index__()
+    if not least <= value < 2**bits:
+        raise fail(function, f"{name} must be from {least} to 2**{bits} - 1 but is {value}.")
     return value
 
 
