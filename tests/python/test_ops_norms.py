@@ -7,7 +7,7 @@ import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 
-from _bounds import FLOAT32, FUNCTION_ULPS, accumulation
+from _bounds import FLOAT32, FUNCTION_ULPS, SMALLEST, UNIT_ROUNDOFF, accumulation
 from ops_support import FLOATS, FRAMEWORKS, assert_near, gradients, made, numbers, rounded
 
 EPS = 1e-5
@@ -18,8 +18,8 @@ SHAPES = ((3, 37), (5,), (2, 3, 64), (2, 1), (1, 1025), (0, 4), (3, 0), (9, 2, 5
 class Exact:
     """A norm in float64, its gradients for dy, and how far those in float32 may be off."""
 
-    def __init__(self, x, weight, bias, dy, centre: bool, eps: float = EPS) -> None:
-        n = max(x.shape[-1], 1)
+    def __init__(self, x, weight, bias, dy, centre: bool, dtype="float32") -> None:
+        n, eps = max(x.shape[-1], 1), EPS
         mean = lambda v: v.sum(-1, keepdims=True) / n  # noqa: E731
         centred = x - mean(x) if centre else x
         variance = mean(centred**2)
@@ -33,7 +33,12 @@ class Exact:
         relative = relative + off * (2 * np.sqrt(variance) + off) / (variance + eps)
         width = np.abs(normalised)
         wrong = width * (relative + 4 * FLOAT32) + scale * off * (1 + relative)
-        self.y_bound = np.abs(w) * wrong + 3 * FLOAT32 * (np.abs(self.y) + np.abs(b))
+        # Of the normalised row, the product and the sum, each in the dtype of the weights.
+        steps = FLOAT32 if weight is None else UNIT_ROUNDOFF[dtype]
+        steps *= 2 * np.abs(normalised * w) + np.abs(self.y)
+        self.y_bound = np.abs(w) * wrong + 1.01 * steps + 3 * FLOAT32 * np.abs(b)
+        if weight is not None:
+            self.y_bound += SMALLEST[dtype] * (1 + np.abs(w))
         rows = tuple(range(x.ndim - 1))
         count = max(1, x.size // n)
         g = dy * w
@@ -63,7 +68,7 @@ def operands(shape: tuple, dtype: str, seed: int = 7) -> list[np.ndarray]:
 @pytest.mark.parametrize("shape", [(3, 37), (2, 3, 64), (0, 4), (3, 0)])
 def test_forward_and_gradients(shape: tuple, framework: str, dtype: str, name: str) -> None:
     x, weight, bias, dy = operands(shape, dtype)
-    exact = Exact(x, weight, bias, dy, NORMS[name])
+    exact = Exact(x, weight, bias, dy, NORMS[name], dtype)
     function = getattr(ops, name)
     arrays = [made(framework, each, dtype) for each in (x, weight, bias)]
     assert_near(function(*arrays), exact.y, exact.y_bound, dtype)
@@ -113,7 +118,7 @@ def check_residual(shape: tuple, framework: str, dtype: str, name: str) -> None:
     x, weight, _, dy = operands(shape, dtype)
     residual, _, _, dtotal = operands(shape, dtype, seed=8)
     total = rounded(x + residual, dtype)
-    exact = Exact(total, weight, None, dy, NORMS[name])
+    exact = Exact(total, weight, None, dy, NORMS[name], dtype)
     function = getattr(ops, name)
     arrays = [made(framework, each, dtype) for each in (x, residual, weight)]
     y, found = function(arrays[0], arrays[2], residual=arrays[1])

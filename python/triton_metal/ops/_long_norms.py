@@ -40,9 +40,10 @@ def long_norm_kernel(
         x = tl.load(x_ptr + first + cols, mask=mask, other=0.0).to(tl.float32)
         y = (x - mean) * scale
         if weight_ptr is not None:
-            y *= tl.load(weight_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+            weight = tl.load(weight_ptr + cols, mask=mask, other=0.0)
+            y = y.to(weight.dtype) * weight
         if bias_ptr is not None:
-            y += tl.load(bias_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+            y += tl.load(bias_ptr + cols, mask=mask, other=0.0)
         tl.store(y_ptr + first + cols, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 

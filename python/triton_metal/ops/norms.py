@@ -55,9 +55,10 @@ def norm_kernel(
         x = tl.where(mask, x - tl.sum(x, axis=0) * share, 0.0)
     y = x * tl.rsqrt(tl.sum(x * x, axis=0) * share + eps)
     if weight_ptr is not None:
-        y *= tl.load(weight_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+        weight = tl.load(weight_ptr + cols, mask=mask, other=0.0)
+        y = y.to(weight.dtype) * weight
     if bias_ptr is not None:
-        y += tl.load(bias_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+        y += tl.load(bias_ptr + cols, mask=mask, other=0.0)
     tl.store(y_ptr + first + cols, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
@@ -273,10 +274,11 @@ def layer_norm(
     *,
     residual: Array | None = None,
 ) -> Any:
-    """(x - mean) / sqrt(variance + eps) · weight + bias over the last axis, computed in float32.
+    """(x - mean) / sqrt(variance + eps) · weight + bias over the last axis.
 
     ``x`` (…, columns) is float16, bfloat16 or float32; ``weight`` and ``bias`` (columns,), either of which may be None, are of
-    any of these dtypes. The result is like ``x``. The variance is that of the population, Σ (x - mean)² / columns.
+    any of these dtypes. The result is like ``x``. The variance is that of the population, Σ (x - mean)² / columns. A row is normalised in
+    float32, then rounded to the dtype of ``weight`` and multiplied in it, as in MLX; so is ``bias`` added.
 
     With ``residual``, an array like ``x``, the sum t = x + residual is normalised instead, and the result is the pair (y, t): what a
     block of a transformer needs, in one kernel. t is rounded to the dtype of ``x`` before it is normalised.
@@ -305,10 +307,11 @@ def rms_norm(
     *,
     residual: Array | None = None,
 ) -> Any:
-    """x / sqrt(mean(x²) + eps) · weight + bias over the last axis, computed in float32.
+    """x / sqrt(mean(x²) + eps) · weight + bias over the last axis.
 
     ``x`` (…, columns) is float16, bfloat16 or float32; ``weight`` and ``bias`` (columns,), either of which may be None, are of
-    any of these dtypes. The result is like ``x``.
+    any of these dtypes. The result is like ``x``. A row is normalised in float32, then rounded to the dtype of ``weight`` and
+    multiplied in it, as in MLX; so is ``bias`` added.
 
     With ``residual``, an array like ``x``, the sum t = x + residual is normalised instead, and the result is the pair (y, t).
     t is rounded to the dtype of ``x`` before it is normalised.
