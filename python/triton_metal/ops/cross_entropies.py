@@ -1,8 +1,8 @@
 """Cross entropy of logits and integer labels, with its gradient.
 
-A program walks over one row once, with a running maximum and sum for each place of a block, and keeps the logarithm of the
-sum of exponentials for the gradient, which is softmax - target for each logit. A second kernel adds up the rows' losses in a
-fixed order, so that the result is the same on every run.
+A program reads one row once, a long one in blocks with running maxima and sums, and keeps the logarithm of the sum of
+exponentials for the gradient, which is softmax - target for each logit. A second kernel adds up the rows' losses in a fixed
+order, so that the result is the same on every run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from ._indices import INTEGERS, check_index, check_indices
 from ._launch import Spec, launch
 from ._operators import Operator
 
-#: The most classes that a program looks at at once.
+#: The most classes that a program holds at once.
+LONGEST = 16_384
+#: The block of longer rows.
 BLOCK = 8_192
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -28,32 +30,69 @@ def cross_entropy_kernel(
     logits_ptr, labels_ptr, losses_ptr, log_sums_ptr, classes, ignore_index, smoothing,
     SMOOTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The loss of a row, and log Σ exp of it."""
+    """The loss of a row, and log Σ exp of it, which a program holds in registers."""
     row = tl.program_id(0)
     row_ptr = logits_ptr + row.to(tl.int64) * classes
     places = tl.arange(0, BLOCK)
-    highest = tl.full((BLOCK,), -float("inf"), tl.float32)
-    total = tl.zeros((BLOCK,), tl.float32)
-    sums = tl.zeros((BLOCK,), tl.float32)
+    mask = places < classes
+    x = tl.load(row_ptr + places, mask=mask, other=-float("inf")).to(tl.float32)
+    top = tl.max(x, axis=0)
+    log_sum = top + tl.log(tl.sum(tl.exp(x - top), axis=0))
+    mean = 0.0
+    if SMOOTH:
+        mean = tl.sum(tl.where(mask, x, 0.0), axis=0) / classes
+    loss = row_loss(
+        row_ptr, labels_ptr + row, log_sum, mean, classes, ignore_index, smoothing, SMOOTH
+    )
+    tl.store(losses_ptr + row, loss)
+    tl.store(log_sums_ptr + row, log_sum)
+
+
+@triton.jit
+def long_cross_entropy_kernel(
+    logits_ptr, labels_ptr, losses_ptr, log_sums_ptr, classes, ignore_index, smoothing,
+    SMOOTH: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The same of a row that is longer than BLOCK: four places have a running maximum and sum together."""
+    row = tl.program_id(0)
+    row_ptr = logits_ptr + row.to(tl.int64) * classes
+    places = tl.arange(0, BLOCK // 4)[:, None] * 4 + tl.arange(0, 4)[None, :]
+    highest = tl.full((BLOCK // 4,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK // 4,), tl.float32)
+    sums = tl.zeros((BLOCK // 4,), tl.float32)
     for start in range(0, classes, BLOCK):
         mask = start + places < classes
         x = tl.load(row_ptr + start + places, mask=mask, other=-float("inf")).to(tl.float32)
-        # A NaN stays one; a place that has met -inf alone weighs nothing, and no NaN may come of it.
-        higher = tl.maximum(highest, x, propagate_nan=tl.PropagateNan.ALL)
+        higher = tl.maximum(highest, tl.max(x, axis=1))
+        # Places that have met -inf alone weigh nothing, and no NaN may come of them; one that is there stays.
         shift = tl.where(higher == -float("inf"), 0.0, higher)
-        total = total * tl.exp(highest - shift) + tl.exp(x - shift)
+        total = total * tl.exp(highest - shift) + tl.sum(tl.exp(x - shift[:, None]), axis=1)
         highest = higher
         if SMOOTH:
-            sums += tl.where(mask, x, 0.0)
+            sums += tl.sum(tl.where(mask, x, 0.0), axis=1)
     top = tl.max(highest, axis=0)
     log_sum = top + tl.log(tl.sum(total * tl.exp(highest - top), axis=0))
-    label = tl.load(labels_ptr + row).to(tl.int64)
+    mean = 0.0
+    if SMOOTH:
+        mean = tl.sum(sums, axis=0) / classes
+    loss = row_loss(
+        row_ptr, labels_ptr + row, log_sum, mean, classes, ignore_index, smoothing, SMOOTH
+    )
+    tl.store(losses_ptr + row, loss)
+    tl.store(log_sums_ptr + row, log_sum)
+
+
+@triton.jit
+def row_loss(
+    row_ptr, label_ptr, log_sum, mean, classes, ignore_index, smoothing, SMOOTH: tl.constexpr
+):
+    """log Σ exp less the label's logit, of which smoothing takes a share for the mean; NaN without such a label."""
+    label = tl.load(label_ptr).to(tl.int64)
     known = (label >= 0) & (label < classes)
     target = tl.load(row_ptr + label, mask=known, other=float("nan")).to(tl.float32)
     if SMOOTH:
-        target += smoothing * (tl.sum(sums, axis=0) / classes - target)
-    tl.store(losses_ptr + row, tl.where(label == ignore_index, 0.0, log_sum - target))
-    tl.store(log_sums_ptr + row, log_sum)
+        target += smoothing * (mean - target)
+    return tl.where(label == ignore_index, 0.0, log_sum - target)
 
 
 @triton.jit
@@ -123,8 +162,9 @@ def _forward(
 ) -> tuple[Array, ...]:
     check_indices("cross_entropy", "labels", labels, logits.shape[-1], ignore_index)
     rows, classes = tuple(labels.shape), logits.shape[-1]
+    block = triton.next_power_of_2(max(classes, 1))
     losses, log_sums = launch(
-        cross_entropy_kernel,
+        cross_entropy_kernel if classes <= LONGEST else long_cross_entropy_kernel,
         (size_of(rows),),
         {"losses_ptr": (rows, "float32"), "log_sums_ptr": (rows, "float32")},
         like=logits,
@@ -134,7 +174,7 @@ def _forward(
         ignore_index=ignore_index,
         smoothing=smoothing,
         SMOOTH=smoothing > 0,
-        BLOCK=min(triton.next_power_of_2(max(classes, 1)), BLOCK),
+        BLOCK=block if classes <= LONGEST else BLOCK,
     )
     loss, share = reduced(losses, labels, ignore_index, reduction)
     return loss, log_sums, share

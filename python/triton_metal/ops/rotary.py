@@ -27,7 +27,7 @@ from ._launch import launch
 from ._operators import Operator
 
 #: The most rows that a program turns.
-HEADS = 4
+HEADS = 8
 
 
 @triton.jit
@@ -80,7 +80,7 @@ def _forward(
     shape, half = tuple(x.shape), dims // 2
     outer, length, inner = size_of(shape[:axis]), shape[axis], size_of(shape[axis + 1 : -1])
     heads = min(HEADS, triton.next_power_of_2(max(outer * inner, 1)))
-    rest = shape[-1] - dims
+    rest, block = shape[-1] - dims, triton.next_power_of_2(max(half, 1))
     return launch(
         rotary_kernel,
         (length, triton.cdiv(outer * inner, heads)),
@@ -100,8 +100,10 @@ def _forward(
         NEIGHBOURS=traditional,
         INVERSE=inverse,
         HEADS=heads,
-        BLOCK=triton.next_power_of_2(max(half, 1)),
+        BLOCK=block,
         REST=triton.next_power_of_2(rest) if rest else 0,
+        # A row has few pairs: two for a thread, so that none computes an angle of another's.
+        num_warps=max(1, min(block // 64, 8)),
     )
 
 
