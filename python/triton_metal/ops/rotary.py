@@ -32,19 +32,19 @@ HEADS = 8
 
 @triton.jit
 def rotary_kernel(
-    x_ptr, y_ptr, cos_ptr, sin_ptr, n_heads, length, inner, size, offset, scale, log2_step, half,
-    NEIGHBOURS: tl.constexpr, INVERSE: tl.constexpr, HEADS: tl.constexpr,
+    x_ptr, y_ptr, cos_ptr, sin_ptr, n_heads, length, inner, offset, scale, log2_step,
+    SIZE: tl.constexpr, HALF: tl.constexpr, NEIGHBOURS: tl.constexpr, INVERSE: tl.constexpr, HEADS: tl.constexpr,
     BLOCK: tl.constexpr, REST: tl.constexpr,
 ):  # fmt: skip
-    """HEADS rows of one position; elements from 2 half on are copied, REST (or no) elements at once."""
+    """HEADS rows of one position; elements from 2 HALF on are copied, REST (or no) elements at once."""
     time = tl.program_id(0)
     pair = tl.arange(0, BLOCK)
-    mask = pair < half
+    mask = pair < HALF
     if cos_ptr is None:
         angle = (scale * (offset + time).to(tl.float32)) * tl.exp2(pair.to(tl.float32) * log2_step)
         cosine, sine = tl.cos(angle), tl.sin(angle)
     else:
-        entry = (offset + time).to(tl.int64) * half + pair
+        entry = (offset + time).to(tl.int64) * HALF + pair
         cosine = tl.load(cos_ptr + entry, mask=mask, other=0.0).to(tl.float32)
         sine = tl.load(sin_ptr + entry, mask=mask, other=0.0).to(tl.float32)
     if INVERSE:
@@ -52,7 +52,7 @@ def rotary_kernel(
     for each in range(HEADS):
         head = tl.program_id(1) * HEADS + each
         row = (head // inner).to(tl.int64) * length + time
-        first = (row * inner + head % inner) * size
+        first = (row * inner + head % inner) * SIZE
         inside = mask & (head < n_heads)
         if NEIGHBOURS:
             at = pair[:, None] * 2 + tl.arange(0, 2)[None, :]
@@ -62,14 +62,14 @@ def rotary_kernel(
             tl.store(y_ptr + first + at, y, mask=inside[:, None])
         else:
             a = tl.load(x_ptr + first + pair, mask=inside, other=0.0).to(tl.float32)
-            b = tl.load(x_ptr + first + half + pair, mask=inside, other=0.0).to(tl.float32)
+            b = tl.load(x_ptr + first + HALF + pair, mask=inside, other=0.0).to(tl.float32)
             y = (a * cosine - b * sine).to(y_ptr.dtype.element_ty)
             tl.store(y_ptr + first + pair, y, mask=inside)
             y = (a * sine + b * cosine).to(y_ptr.dtype.element_ty)
-            tl.store(y_ptr + first + half + pair, y, mask=inside)
+            tl.store(y_ptr + first + HALF + pair, y, mask=inside)
         if REST > 0:
-            at = 2 * half + tl.arange(0, REST)
-            there = (at < size) & (head < n_heads)
+            at = 2 * HALF + tl.arange(0, REST)
+            there = (at < SIZE) & (head < n_heads)
             tl.store(y_ptr + first + at, tl.load(x_ptr + first + at, mask=there), mask=there)
 
 
@@ -92,11 +92,11 @@ def _forward(
         n_heads=outer * inner,
         length=length,
         inner=inner,
-        size=shape[-1],
+        SIZE=shape[-1],
         offset=offset,
         scale=scale,
         log2_step=-math.log2(base) / max(half, 1),
-        half=half,
+        HALF=half,
         NEIGHBOURS=traditional,
         INVERSE=inverse,
         HEADS=heads,
