@@ -53,11 +53,17 @@ def activated(x, KIND: tl.constexpr):
 
 
 @triton.jit
-def activation_kernel(x_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
-    """y = f(x)."""
+def block_of(n, BLOCK: tl.constexpr):
+    """Where this program's block starts, the places in it, and which of them are among the n elements."""
     first = tl.program_id(0).to(tl.int64) * BLOCK
     at = tl.arange(0, BLOCK)
-    mask = at < n - first
+    return first, at, at < tl.minimum(n - first, BLOCK).to(tl.int32)
+
+
+@triton.jit
+def activation_kernel(x_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    """y = f(x)."""
+    first, at, mask = block_of(n, BLOCK)
     x = tl.load(x_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
     y, _ = activated(x, KIND)
     tl.store(y_ptr + first + at, y.to(y_ptr.dtype.element_ty), mask=mask)
@@ -66,9 +72,7 @@ def activation_kernel(x_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
 @triton.jit
 def activation_backward_kernel(dy_ptr, x_ptr, dx_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
     """dx = dy f'(x)."""
-    first = tl.program_id(0).to(tl.int64) * BLOCK
-    at = tl.arange(0, BLOCK)
-    mask = at < n - first
+    first, at, mask = block_of(n, BLOCK)
     x = tl.load(x_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
     dy = tl.load(dy_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
     _, slope = activated(x, KIND)
@@ -78,9 +82,7 @@ def activation_backward_kernel(dy_ptr, x_ptr, dx_ptr, n, KIND: tl.constexpr, BLO
 @triton.jit
 def gated_kernel(gate_ptr, value_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
     """y = f(gate) value."""
-    first = tl.program_id(0).to(tl.int64) * BLOCK
-    at = tl.arange(0, BLOCK)
-    mask = at < n - first
+    first, at, mask = block_of(n, BLOCK)
     gate = tl.load(gate_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
     value = tl.load(value_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
     y, _ = activated(gate, KIND)
@@ -92,9 +94,7 @@ def gated_backward_kernel(
     dy_ptr, gate_ptr, value_ptr, dgate_ptr, dvalue_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr
 ):
     """dgate = dy value f'(gate), dvalue = dy f(gate)."""
-    first = tl.program_id(0).to(tl.int64) * BLOCK
-    at = tl.arange(0, BLOCK)
-    mask = at < n - first
+    first, at, mask = block_of(n, BLOCK)
     dy = tl.load(dy_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
     gate = tl.load(gate_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
     value = tl.load(value_ptr + first + at, mask=mask, other=0.0).to(tl.float32)

@@ -25,7 +25,7 @@ def dropout_kernel(x_ptr, y_ptr, n, threshold, scale, seed, GROUPS: tl.constexpr
     words = tl.join(tl.join(word_0, word_2), tl.join(word_1, word_3)).reshape(4 * GROUPS)
     first = tl.program_id(0).to(tl.int64) * (4 * GROUPS)
     at = tl.arange(0, 4 * GROUPS)
-    mask = at < n - first
+    mask = at < tl.minimum(n - first, 4 * GROUPS).to(tl.int32)
     x = tl.load(x_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
     keep = (words.to(tl.uint32, bitcast=True) >> 8).to(tl.int32) >= threshold
     y = tl.where(keep, x * scale, 0.0)
