@@ -140,6 +140,8 @@ class Operator:
             torch.library.register_autograd(
                 name, self._backward_torch, setup_context=self._set_up_torch, lib=library
             )
+        else:
+            torch.library.register_autograd(name, self._refuse_torch, lib=library)
         self._library = library  # the registration ends with it
         return getattr(getattr(torch.ops, NAMESPACE), self.name).default
 
@@ -160,6 +162,12 @@ class Operator:
         }
         found = self.gradient(self._namespace(ctx.saved_tensors, ctx.arguments, needs), *grads)
         return tuple(found.get(name) if name in needs else None for name in self.types)
+
+    def _refuse_torch(self, ctx: Any, *grads: Any) -> Any:
+        # Without this PyTorch warns and goes on as if the gradient were zero.
+        raise NotImplementedError(
+            f"{NAMESPACE}::{self.name} has no gradient; functions of triton_metal.ops have first derivatives only."
+        )
 
     # MLX
 
