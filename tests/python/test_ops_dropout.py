@@ -41,6 +41,17 @@ def test_seeds(seed: int) -> None:
     assert_near(ops.dropout(x, 0.5, seed), y, 0.0, "float32")
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_seed_of_an_array(framework: str, dtype: str) -> None:
+    seed = {"int8": 100, "int32": 2**31 - 1, "uint32": 2**32 - 2}.get(dtype, SEED)
+    x = np.ones(1500)
+    for shape in ((), (1,)):
+        given = made(framework, np.full(shape, seed), dtype)
+        found = ops.dropout(made(framework, x, "float32"), 0.5, given)
+        assert_near(found, exact(x, 0.5, seed), 0.0, "float32")
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 0), (1023,), (1024,), (1025,), (2, 3, 5)])
 def test_shapes(shape: tuple) -> None:
     x = np.asarray(np.random.default_rng(2).standard_normal(shape), np.float32)
@@ -91,6 +102,10 @@ def test_compiled_by_torch_for_changing_seeds() -> None:
 def test_compiled_by_mlx() -> None:
     mx = pytest.importorskip("mlx.core")
     x = np.ones((3, 40))
+    step = mx.compile(mx.grad(lambda a, seed: ops.dropout(a, 0.5, seed).sum()))
+    for seed in (3, 2**40):
+        dx = step(made("mlx", x, "float32"), mx.array(seed))
+        assert_near(dx, exact(x, 0.5, seed), 0.0, "float32")
     step = mx.compile(mx.value_and_grad(lambda a: ops.dropout(a, 0.5, 4).sum()))
     total, dx = step(made("mlx", x, "float32"))
     assert_near(dx, exact(x, 0.5, 4), 0.0, "float32")
@@ -109,6 +124,8 @@ X = np.zeros(3, np.float32)
         (lambda: ops.dropout(X, 0.5, -1), LaunchValueError, r"seed must be from 0 to 2\*\*63 - 1 but is -1"),
         (lambda: ops.dropout(X, 0.5, 2**63), LaunchValueError, r"seed must be from 0 to 2\*\*63 - 1"),
         (lambda: ops.dropout(X, 0.5, 0.5), LaunchTypeError, r"seed must be an integer but is 0.5"),
+        (lambda: ops.dropout(X, 0.5, np.zeros(2, np.int32)), LaunchValueError, r"seed must have shape \(\) or \(1,\) but has shape \(2,\)"),
+        (lambda: ops.dropout(X, 0.5, X[:1]), LaunchValueError, r"seed must have dtype int8, .* or uint64 but has dtype float32"),
         (lambda: ops.dropout([0.0], 0.5, 1), LaunchTypeError, r"x must be an array"),
     ],
 )  # fmt: skip

@@ -26,13 +26,16 @@ CASES = (
     (activations._ACTIVATION, ((3, 8), "silu")),
     (activations._GATED, ((3, 8), (3, 8), "gelu")),
     (rotary._ROTARY, ((3, 8), None, None, *ROTARY)),
-    (dropouts._DROPOUT, ((3, 8), 0.5, 7)),
+    (dropouts._DROPOUT, ((3, 8), None, 0.5, 7)),
+    (dropouts._DROPOUT, ((3, 8), [7], 0.5, 0)),
     (embeddings._EMBEDDING, ((5, 4), [1, 4, 1])),
 )  # fmt: skip
 
 
 @pytest.mark.own_route
-@pytest.mark.parametrize(("operator", "arguments"), CASES, ids=[each[0].name for each in CASES])
+@pytest.mark.parametrize(
+    ("operator", "arguments"), CASES, ids=lambda each: getattr(each, "name", "")
+)
 def test_operators_of_pytorch_are_as_its_own_check_wants_them(operator, arguments) -> None:
     torch = pytest.importorskip("torch")
 
