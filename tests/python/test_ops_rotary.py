@@ -168,6 +168,7 @@ TABLE = np.zeros((3, 2), np.float32)
         (lambda: ops.rotary_embedding(X, TABLE), LaunchValueError, r"cos and sin must both be given or both be None"),
         (lambda: ops.rotary_embedding(X, TABLE, TABLE[:2]), LaunchValueError, r"sin must have shape \(3, 2\) \(at least offset \+ length rows, dims / 2 columns\) but has shape \(2, 2\)"),
         (lambda: ops.rotary_embedding(X, TABLE, TABLE, offset=1), LaunchValueError, r"cos must have shape \(4, 2\)"),
+        (lambda: ops.rotary_embedding(made("torch", X, "float32"), *[made("torch", TABLE, "float32", True)] * 2), LaunchValueError, r"cos must not require a gradient, as none is computed for it"),
         (lambda: ops.rotary_embedding(X, TABLE, TABLE, dims=2), LaunchValueError, r"cos must have shape \(3, 1\)"),
     ],
 )  # fmt: skip

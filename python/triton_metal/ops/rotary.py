@@ -12,7 +12,7 @@ from typing import Any
 import triton_metal as triton
 import triton_metal.language as tl
 
-from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
+from ._arrays import FLOATS, Array, contiguous, dtype_name, is_torch, size_of
 from ._checks import (
     check_arrays,
     check_axis,
@@ -179,6 +179,8 @@ def rotary_embedding(
     if cos is not None:
         for each, table in (("cos", cos), ("sin", sin)):
             check_dtype(name, each, table, FLOATS)
+            if is_torch(table) and table.requires_grad:
+                raise fail(name, f"{each} must not require a gradient, as none is computed for it.")
             check_rank(name, each, table, 2)
             wanted = (max(table.shape[0], offset + x.shape[where]), dims // 2)
             check_shape(
