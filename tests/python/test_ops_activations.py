@@ -46,7 +46,7 @@ def exact(name: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def bounds(name: str, x: np.ndarray, y: np.ndarray, slope: np.ndarray) -> tuple:
     """gelu has 1 + erf and 1 + tanh, whose error is that of a number near 1; the others keep their digits."""
-    tiny = 2.0**-126
+    tiny = 2.0**-126 * (1 + np.abs(x))  # what is smaller may be taken for 0
     if name.startswith("gelu"):
         return 10 * FLOAT32 * np.abs(x) + tiny, 24 * FLOAT32
     off = 16 * FLOAT32 * np.abs(slope) + (24 * FLOAT32 if name == "silu" else 0)

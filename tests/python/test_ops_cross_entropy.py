@@ -106,7 +106,7 @@ def test_special_values(length: int) -> None:
     x[0, 3], x[1, 3], x[2], x[3, 1:], x[4] = np.nan, np.inf, -np.inf, -np.inf, 3e38
     found = ops.cross_entropy(x, np.zeros(5, np.int64), reduction="none")
     assert np.isnan(found[:3]).all()
-    assert found[3] == 0
+    assert abs(found[3]) < 2e-6
     # Next to 3e38 no logarithm of the length is left.
     assert found[4] == 0
     assert ops.cross_entropy(x[3:4], np.ones(1, np.int64)) == np.inf
