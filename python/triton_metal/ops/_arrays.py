@@ -1,0 +1,128 @@
+"""What the functions of this package need of arrays: those of NumPy, MLX and PyTorch alike.
+
+An array's *framework* is "numpy", "mlx" or "torch". A dtype goes by its name, such as "float16"; bfloat16 of NumPy is
+that of the package ml_dtypes. No framework is imported before one of its arrays is met.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..errors import LaunchTypeError
+
+Array = Any  # numpy.ndarray, mlx.core.array or torch.Tensor
+FLOATS = ("float16", "bfloat16", "float32")
+
+
+def is_torch(x: Any) -> bool:
+    """Whether ``x`` is a tensor of PyTorch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def is_mlx(x: Any) -> bool:
+    """Whether ``x`` is an array of MLX."""
+    mx = sys.modules.get("mlx.core")
+    return mx is not None and isinstance(x, mx.array)
+
+
+def is_array(x: Any) -> bool:
+    """Whether ``x`` is an array of one of the frameworks."""
+    return isinstance(x, np.ndarray) or is_torch(x) or is_mlx(x)
+
+
+def framework(x: Any) -> str:
+    """The name of the framework whose array ``x`` is; LaunchTypeError if it is none."""
+    if is_torch(x):
+        return "torch"
+    if is_mlx(x):
+        return "mlx"
+    if isinstance(x, np.ndarray):
+        return "numpy"
+    raise LaunchTypeError(
+        f"an array of NumPy, MLX or PyTorch is needed, not {type(x).__module__}.{type(x).__qualname__}"
+    )
+
+
+def dtype_name(x: Array) -> str:
+    """The name of an array's dtype: "float16", "bfloat16", "float32", "int8", …"""
+    return str(x.dtype).removeprefix("torch.").removeprefix("mlx.core.")
+
+
+def dtype_of(name: str, like: Array) -> Any:
+    """The dtype of this name in ``like``'s framework."""
+    where = framework(like)
+    if where == "numpy":
+        if name == "bfloat16":
+            import ml_dtypes
+
+            return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(name)
+    return getattr(sys.modules["torch" if where == "torch" else "mlx.core"], name)
+
+
+def empty(shape: tuple[int, ...], dtype: str, like: Array) -> Array:
+    """A new array of ``like``'s framework and device, whose elements are anything (zeros in MLX)."""
+    where, made = framework(like), dtype_of(dtype, like)
+    if where == "torch":
+        return like.new_empty(shape, dtype=made)
+    return np.empty(shape, made) if where == "numpy" else sys.modules["mlx.core"].zeros(shape, made)
+
+
+def full(shape: tuple[int, ...], value: float, dtype: str, like: Array) -> Array:
+    """A new array of ``like``'s framework and device with ``value`` everywhere."""
+    where, made = framework(like), dtype_of(dtype, like)
+    if where == "torch":
+        return like.new_full(shape, value, dtype=made)
+    make = np.full if where == "numpy" else sys.modules["mlx.core"].full
+    return make(shape, value, made)
+
+
+def converted(x: Array, dtype: str) -> Array:
+    """``x`` with elements of this dtype; ``x`` itself if it has it."""
+    if dtype_name(x) == dtype:
+        return x
+    made = dtype_of(dtype, x)
+    return x.to(made) if is_torch(x) else x.astype(made)
+
+
+def strides(x: Array) -> tuple[int, ...]:
+    """The steps from element to element in each dimension, in elements, as a kernel meets them.
+
+    MLX hands over row-major copies of views, so the steps of its arrays follow from their shapes.
+    """
+    if is_torch(x):
+        return tuple(x.stride())
+    if is_mlx(x):
+        from ..mlx import strides as mlx_strides
+
+        return mlx_strides(x)
+    return tuple(step // x.itemsize for step in x.strides)
+
+
+def is_contiguous(x: Array) -> bool:
+    """Whether the elements lie side by side in row-major order."""
+    if is_torch(x):
+        return x.is_contiguous()
+    return is_mlx(x) or bool(x.flags.c_contiguous and x.flags.aligned)
+
+
+def contiguous(x: Array) -> Array:
+    """``x`` in row-major order: itself, or a copy."""
+    if is_contiguous(x):
+        return x
+    return x.contiguous() if is_torch(x) else np.ascontiguousarray(x)
+
+
+def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
+    """``x`` in another shape: a view where the framework can give one, else a copy."""
+    return x if tuple(x.shape) == tuple(shape) else x.reshape(shape)
+
+
+def size_of(shape: tuple[int, ...]) -> int:
+    """The number of elements of an array of this shape."""
+    return math.prod(shape)

@@ -1,0 +1,45 @@
+"""One launch for the arrays of every framework: outputs are new arrays, which the kernel writes completely."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ._arrays import Array, dtype_of, empty, full, is_mlx, size_of
+
+#: The shape and the name of the dtype of an array that a launch makes.
+Spec = tuple[Sequence[int], str]
+
+
+def launch(
+    kernel: Any,
+    grid: Sequence[int],
+    outputs: Mapping[str, Spec],
+    *,
+    like: Array,
+    fill: float | None = None,
+    **arguments: Any,
+) -> tuple[Array, ...]:
+    """Runs ``kernel`` on ``grid`` and returns its outputs, in the order of ``outputs``.
+
+    ``outputs`` gives each argument that the kernel writes a shape and the name of a dtype; the arrays are new, of the
+    framework and device of ``like``. ``fill`` is what is in them before the launch, for kernels that do not write all of them
+    or add to them. A grid without programs launches nothing.
+    """
+    specs = {name: (tuple(shape), dtype) for name, (shape, dtype) in outputs.items()}
+    if 0 in grid:
+        return tuple(full(shape, fill or 0, dtype, like) for shape, dtype in specs.values())
+    if is_mlx(like):
+        from ..mlx import call
+
+        wanted = {name: (shape, dtype_of(dtype, like)) for name, (shape, dtype) in specs.items()}
+        made = call(kernel, grid=tuple(grid), outputs=wanted, init_value=fill, **arguments)
+        return made if isinstance(made, tuple) else (made,)
+    new = {
+        name: empty(shape, dtype, like) if fill is None else full(shape, fill, dtype, like)
+        for name, (shape, dtype) in specs.items()
+    }
+    if all(size_of(shape) == 0 for shape, _ in specs.values()):
+        return tuple(new.values())
+    kernel[tuple(grid)](**new, **arguments)
+    return tuple(new.values())

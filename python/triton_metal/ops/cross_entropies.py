@@ -1,0 +1,285 @@
+"""Cross entropy of logits and integer labels, with its gradient.
+
+A program reads one row once, a long one in blocks with running maxima and sums, and keeps the logarithm of the sum of
+exponentials for the gradient, which is softmax - target for each logit. A second kernel adds up the rows' losses in a fixed
+order, so that the result is the same on every run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton_metal as triton
+import triton_metal.language as tl
+
+from ._arrays import FLOATS, Array, contiguous, dtype_name, full, size_of
+from ._checks import check_arrays, check_choice, check_dtype, check_number, check_rank, check_shape
+from ._indices import INTEGERS, check_index, check_indices
+from ._launch import Spec, launch
+from ._operators import Operator
+
+#: The most classes that a program holds at once.
+LONGEST = 16_384
+#: The block of longer rows.
+BLOCK = 8_192
+REDUCTIONS = ("mean", "sum", "none")
+
+
+@triton.jit
+def cross_entropy_kernel(
+    logits_ptr, labels_ptr, losses_ptr, log_sums_ptr, classes, ignore_index, smoothing,
+    SMOOTH: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The loss of a row, and log Σ exp of it, which a program holds in registers."""
+    row = tl.program_id(0)
+    row_ptr = logits_ptr + row.to(tl.int64) * classes
+    places = tl.arange(0, BLOCK)
+    mask = places < classes
+    x = tl.load(row_ptr + places, mask=mask, other=-float("inf")).to(tl.float32)
+    top = tl.max(x, axis=0)
+    log_sum = top + tl.log(tl.sum(tl.exp(x - top), axis=0))
+    mean = 0.0
+    if SMOOTH:
+        mean = tl.sum(tl.where(mask, x, 0.0), axis=0) / classes
+    loss = row_loss(
+        row_ptr, labels_ptr + row, log_sum, mean, classes, ignore_index, smoothing, SMOOTH
+    )
+    tl.store(losses_ptr + row, loss)
+    tl.store(log_sums_ptr + row, log_sum)
+
+
+@triton.jit
+def long_cross_entropy_kernel(
+    logits_ptr, labels_ptr, losses_ptr, log_sums_ptr, classes, ignore_index, smoothing,
+    SMOOTH: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The same of a row that is longer than BLOCK: four places have a running maximum and sum together."""
+    row = tl.program_id(0)
+    row_ptr = logits_ptr + row.to(tl.int64) * classes
+    places = tl.arange(0, BLOCK // 4)[:, None] * 4 + tl.arange(0, 4)[None, :]
+    highest = tl.full((BLOCK // 4,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK // 4,), tl.float32)
+    sums = tl.zeros((BLOCK // 4,), tl.float32)
+    for start in range(0, classes, BLOCK):
+        mask = start + places < classes
+        x = tl.load(row_ptr + start + places, mask=mask, other=-float("inf")).to(tl.float32)
+        higher = tl.maximum(highest, tl.max(x, axis=1))
+        # Places that have met -inf alone weigh nothing, and no NaN may come of them; one that is there stays.
+        shift = tl.where(higher == -float("inf"), 0.0, higher)
+        total = total * tl.exp(highest - shift) + tl.sum(tl.exp(x - shift[:, None]), axis=1)
+        highest = higher
+        if SMOOTH:
+            sums += tl.sum(tl.where(mask, x, 0.0), axis=1)
+    top = tl.max(highest, axis=0)
+    log_sum = top + tl.log(tl.sum(total * tl.exp(highest - top), axis=0))
+    mean = 0.0
+    if SMOOTH:
+        mean = tl.sum(sums, axis=0) / classes
+    loss = row_loss(
+        row_ptr, labels_ptr + row, log_sum, mean, classes, ignore_index, smoothing, SMOOTH
+    )
+    tl.store(losses_ptr + row, loss)
+    tl.store(log_sums_ptr + row, log_sum)
+
+
+@triton.jit
+def row_loss(
+    row_ptr, label_ptr, log_sum, mean, classes, ignore_index, smoothing, SMOOTH: tl.constexpr
+):
+    """log Σ exp less the label's logit, of which smoothing takes a share for the mean; NaN without such a label."""
+    label = tl.load(label_ptr).to(tl.int64)
+    known = (label >= 0) & (label < classes)
+    target = tl.load(row_ptr + label, mask=known, other=float("nan")).to(tl.float32)
+    if SMOOTH:
+        target += smoothing * (mean - target)
+    return tl.where(label == ignore_index, 0.0, log_sum - target)
+
+
+@triton.jit
+def reduced_losses_kernel(
+    losses_ptr, labels_ptr, loss_ptr, share_ptr, n_rows, ignore_index,
+    MEAN: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The sum of all losses times share: 1, or for a mean one over the number of labels that are not ignored."""
+    sums = tl.zeros((BLOCK,), tl.float32)
+    counts = tl.zeros((BLOCK,), tl.int32)
+    for start in range(0, n_rows, BLOCK):
+        rows = start + tl.arange(0, BLOCK)
+        mask = rows < n_rows
+        sums += tl.load(losses_ptr + rows, mask=mask, other=0.0)
+        if MEAN:
+            labels = tl.load(labels_ptr + rows, mask=mask, other=0).to(tl.int64)
+            counts += (mask & (labels != ignore_index)).to(tl.int32)
+    share = 1.0
+    if MEAN:
+        share = 1.0 / tl.sum(counts, axis=0).to(tl.float32)
+    tl.store(loss_ptr, tl.sum(sums, axis=0) * share)
+    tl.store(share_ptr, share)
+
+
+@triton.jit
+def cross_entropy_backward_kernel(
+    dloss_ptr, share_ptr, logits_ptr, labels_ptr, log_sums_ptr, dlogits_ptr,
+    classes, ignore_index, smoothing, EACH: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """(exp(x - log Σ exp) - target) dloss of a block of a row."""
+    row = tl.program_id(0)
+    first = row.to(tl.int64) * classes
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    mask = cols < classes
+    label = tl.load(labels_ptr + row).to(tl.int64)
+    known = (label >= 0) & (label < classes)
+    dloss = tl.load(dloss_ptr + row if EACH else dloss_ptr).to(tl.float32) * tl.load(share_ptr)
+    dloss = tl.where(known, dloss, float("nan"))
+    x = tl.load(logits_ptr + first + cols, mask=mask, other=0.0).to(tl.float32)
+    target = smoothing / classes + tl.where(cols == label, 1.0 - smoothing, 0.0)
+    dx = (tl.exp(x - tl.load(log_sums_ptr + row)) - target) * dloss
+    dx = tl.where(label == ignore_index, 0.0, dx)
+    tl.store(dlogits_ptr + first + cols, dx.to(dlogits_ptr.dtype.element_ty), mask=mask)
+
+
+def reduced(losses: Array, labels: Array, ignore_index: int, reduction: str) -> tuple[Array, Array]:
+    """The losses of rows or their sum or mean, and the factor of their gradients, of shape (1,)."""
+    if reduction == "none":
+        return losses, full((1,), 1.0, "float32", losses)
+    loss, share = launch(
+        reduced_losses_kernel,
+        (1,),
+        {"loss_ptr": ((1,), "float32"), "share_ptr": ((1,), "float32")},
+        like=losses,
+        losses_ptr=losses,
+        labels_ptr=contiguous(labels),
+        n_rows=size_of(tuple(losses.shape)),
+        ignore_index=ignore_index,
+        MEAN=reduction == "mean",
+        BLOCK=1024,
+    )
+    return loss.reshape(()), share
+
+
+def _forward(
+    logits: Array, labels: Array, ignore_index: int, smoothing: float, reduction: str
+) -> tuple[Array, ...]:
+    check_indices("cross_entropy", "labels", labels, logits.shape[-1], ignore_index)
+    rows, classes = tuple(labels.shape), logits.shape[-1]
+    block = triton.next_power_of_2(max(classes, 1))
+    losses, log_sums = launch(
+        cross_entropy_kernel if classes <= LONGEST else long_cross_entropy_kernel,
+        (size_of(rows),),
+        {"losses_ptr": (rows, "float32"), "log_sums_ptr": (rows, "float32")},
+        like=logits,
+        logits_ptr=contiguous(logits),
+        labels_ptr=contiguous(labels),
+        classes=classes,
+        ignore_index=ignore_index,
+        smoothing=smoothing,
+        SMOOTH=smoothing > 0,
+        BLOCK=block if classes <= LONGEST else BLOCK,
+    )
+    loss, share = reduced(losses, labels, ignore_index, reduction)
+    return loss, log_sums, share
+
+
+def _backward(
+    dloss: Array, share: Array, logits: Array, labels: Array, log_sums: Array,
+    ignore_index: int, smoothing: float, reduction: str,
+) -> tuple[Array, ...]:  # fmt: skip
+    classes = logits.shape[-1]
+    block = min(triton.next_power_of_2(max(classes, 1)), 1024)
+    return launch(
+        cross_entropy_backward_kernel,
+        (size_of(tuple(labels.shape)), triton.cdiv(classes, block)),
+        {"dlogits_ptr": (logits.shape, dtype_name(logits))},
+        like=logits,
+        dloss_ptr=contiguous(dloss),
+        share_ptr=share,
+        logits_ptr=contiguous(logits),
+        labels_ptr=contiguous(labels),
+        log_sums_ptr=log_sums,
+        classes=classes,
+        ignore_index=ignore_index,
+        smoothing=smoothing,
+        EACH=reduction == "none",
+        BLOCK=block,
+    )
+
+
+def loss_results(rows: tuple[int, ...], reduction: str) -> list[Spec]:
+    """Loss, log Σ exp of each row, and the factor of the gradients."""
+    return [
+        (rows if reduction == "none" else (), "float32"),
+        (rows, "float32"),
+        ((1,), "float32"),
+    ]
+
+
+_BACKWARD = Operator(
+    "cross_entropy_backward(Tensor dloss, Tensor share, Tensor logits, Tensor labels, Tensor log_sums, "
+    "int ignore_index, float smoothing, str reduction) -> (dlogits)",
+    _backward,
+    lambda dloss, share, logits, *_: [(logits.shape, dtype_name(logits))],
+)
+
+
+def _gradient(kept: Any, dloss: Array | None, *_: Any) -> dict[str, Array]:
+    if dloss is None:
+        return {}
+    arrays = (dloss, kept.share, kept.logits, kept.labels, kept.log_sums)
+    (found,) = _BACKWARD(*arrays, kept.ignore_index, kept.smoothing, kept.reduction)
+    return {"logits": found}
+
+
+_CROSS_ENTROPY = Operator(
+    "cross_entropy(Tensor logits, Tensor labels, int ignore_index, float smoothing, str reduction) "
+    "-> (loss, log_sums, share)",
+    _forward,
+    lambda logits, labels, index, smoothing, reduction: loss_results(labels.shape, reduction),
+    _gradient,
+    keeps="logits labels log_sums share",
+)
+
+
+def checked(
+    function: str, labels: Array, ignore_index: Any, label_smoothing: Any, reduction: Any
+) -> tuple[int, float, str]:
+    """The plain arguments of a loss; raises if one is wrong."""
+    check_dtype(function, "labels", labels, INTEGERS)
+    check_choice(function, "reduction", reduction, REDUCTIONS)
+    smoothing = check_number(function, "label_smoothing", label_smoothing, least=0, most=1)
+    return check_index(function, "ignore_index", ignore_index), smoothing, reduction
+
+
+def cross_entropy(
+    logits: Array,
+    labels: Array,
+    *,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    reduction: str = "mean",
+) -> Array:
+    """log Σ exp(logits) - logits[label] over the last axis, computed in float32.
+
+    ``logits`` (…, classes) is float16, bfloat16 or float32; ``labels`` (…), with one axis less, is of integers from 0 to
+    classes - 1 or ``ignore_index``, whose loss and gradient are 0. With ``label_smoothing`` ε the target is 1 - ε at the label plus
+    ε / classes everywhere. The result is float32: with ``reduction`` "mean" the mean over the labels that are not ignored (NaN if
+    there are none), with "sum" the sum, both of shape (), with "none" each loss, of the shape of ``labels``.
+
+    Differentiable in ``logits``, whose gradient is like ``logits``. Raises LaunchValueError for shapes that do not fit, dtypes,
+    a ``reduction`` or a ``label_smoothing`` that is not allowed, and for labels out of range where the host has them at
+    hand (arrays of NumPy, tensors of PyTorch on the CPU); elsewhere the loss and the gradient of such a row are NaN.
+
+    >>> import numpy as np, triton_metal.ops as ops
+    >>> logits = np.log(np.array([[1, 1, 2], [1, 3, 4]], np.float32))
+    >>> losses = ops.cross_entropy(logits, np.array([2, 1]), reduction="none")
+    >>> np.exp(-losses).round(3)
+    array([0.5  , 0.375], dtype=float32)
+    """
+    name = "cross_entropy"
+    check_arrays(name, logits=logits, labels=labels)
+    check_dtype(name, "logits", logits, FLOATS)
+    check_rank(name, "logits", logits, 1, 1 << 16)
+    check_shape(
+        name, "labels", labels, logits.shape[:-1], ", that of logits without its last axis,"
+    )
+    plain = checked(name, labels, ignore_index, label_smoothing, reduction)
+    return _CROSS_ENTROPY(logits, labels, *plain)[0]

@@ -1,0 +1,179 @@
+"""Softmax and its logarithm along any axis, with gradients.
+
+An array is seen as (outer, length, inner) around the axis. A program takes one row, and where the axis is not the last
+one some neighbouring rows at once, so that its threads read what lies side by side. A row that fits into a threadgroup's
+registers is read once; a longer one is walked over twice, with a running maximum and sum for each place of a block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton_metal as triton
+import triton_metal.language as tl
+
+from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
+from ._checks import check_arrays, check_axis, check_dtype, check_rank
+from ._launch import launch
+from ._operators import Operator
+
+#: The most numbers of a row that a program holds at once.
+LONGEST = 16_384
+#: The block of longer rows.
+BLOCK = 8_192
+
+
+@triton.jit
+def softmax_kernel(
+    x_ptr, y_ptr, length, inner, LOG: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr
+):
+    """The softmax of ROWS rows, each of `length` numbers that lie `inner` apart, held in registers."""
+    places = tl.arange(0, BLOCK)[:, None]
+    rows = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[None, :]
+    at = tl.program_id(0).to(tl.int64) * length * inner + places * inner + rows
+    mask = (places < length) & (rows < inner)
+    x = tl.load(x_ptr + at, mask=mask, other=-float("inf")).to(tl.float32)
+    x -= tl.max(x, axis=0)[None, :]
+    numerator = tl.exp(x)
+    total = tl.sum(numerator, axis=0)[None, :]
+    y = x - tl.log(total) if LOG else numerator / total
+    tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def long_softmax_kernel(
+    x_ptr, y_ptr, length, inner, LOG: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr
+):
+    """The same of rows that are longer than BLOCK."""
+    places = tl.arange(0, BLOCK)[:, None]
+    rows = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[None, :]
+    first = tl.program_id(0).to(tl.int64) * length * inner + rows
+    inside = rows < inner
+    highest = tl.full((BLOCK, ROWS), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK, ROWS), tl.float32)
+    for start in range(0, length, BLOCK):
+        at = start + places
+        mask = (at < length) & inside
+        x = tl.load(x_ptr + first + at * inner, mask=mask, other=-float("inf")).to(tl.float32)
+        # A NaN stays one; a place that has met -inf alone weighs nothing, and no NaN may come of it.
+        higher = tl.maximum(highest, x, propagate_nan=tl.PropagateNan.ALL)
+        shift = tl.where(higher == -float("inf"), 0.0, higher)
+        total = total * tl.exp(highest - shift) + tl.exp(x - shift)
+        highest = higher
+    top = tl.max(highest, axis=0)[None, :]
+    total = tl.sum(total * tl.exp(highest - top), axis=0)[None, :]
+    for start in range(0, length, BLOCK):
+        at = start + places
+        mask = (at < length) & inside
+        x = tl.load(x_ptr + first + at * inner, mask=mask, other=-float("inf")).to(tl.float32)
+        y = x - top - tl.log(total) if LOG else tl.exp(x - top) / total
+        tl.store(y_ptr + first + at * inner, y.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def softmax_backward_kernel(
+    dy_ptr, y_ptr, dx_ptr, length, inner, LOG: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr
+):
+    """dx = y (dy - Σ dy y); of the logarithm dx = dy - exp(y) Σ dy."""
+    places = tl.arange(0, BLOCK)[:, None]
+    rows = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[None, :]
+    first = tl.program_id(0).to(tl.int64) * length * inner + rows
+    inside = rows < inner
+    sums = tl.zeros((BLOCK, ROWS), tl.float32)
+    for start in range(0, length, BLOCK):
+        mask = (start + places < length) & inside
+        at = first + (start + places) * inner
+        dy = tl.load(dy_ptr + at, mask=mask, other=0.0).to(tl.float32)
+        y = tl.load(y_ptr + at, mask=mask, other=0.0).to(tl.float32)
+        sums += dy if LOG else dy * y
+    total = tl.sum(sums, axis=0)[None, :]
+    for start in range(0, length, BLOCK):
+        mask = (start + places < length) & inside
+        at = first + (start + places) * inner
+        dy = tl.load(dy_ptr + at, mask=mask, other=0.0).to(tl.float32)
+        y = tl.load(y_ptr + at, mask=mask, other=0.0).to(tl.float32)
+        dx = dy - tl.exp(y) * total if LOG else y * (dy - total)
+        tl.store(dx_ptr + at, dx.to(dx_ptr.dtype.element_ty), mask=mask)
+
+
+def _blocks(x: Array, axis: int) -> tuple[tuple[int, int], dict[str, int]]:
+    """The grid of an array and an axis, and the numbers that its kernels take."""
+    shape = tuple(x.shape)
+    outer, length, inner = size_of(shape[:axis]), shape[axis], size_of(shape[axis + 1 :])
+    block = min(triton.next_power_of_2(length), BLOCK if length > LONGEST else LONGEST)
+    # Up to 32 neighbours of 4,096 numbers in all; of a last axis there is one.
+    rows = min(triton.next_power_of_2(inner), 32, max(1, 4096 // block))
+    return (outer, triton.cdiv(inner, rows)), {
+        "length": length,
+        "inner": inner,
+        "BLOCK": block,
+        "ROWS": rows,
+    }
+
+
+def _forward(x: Array, axis: int, log: bool) -> tuple[Array, ...]:
+    grid, sizes = _blocks(x, axis)
+    kernel = softmax_kernel if sizes["length"] <= LONGEST else long_softmax_kernel
+    outputs = {"y_ptr": (x.shape, dtype_name(x))}
+    return launch(kernel, grid, outputs, like=x, x_ptr=contiguous(x), LOG=log, **sizes)
+
+
+def _backward(dy: Array, y: Array, axis: int, log: bool) -> tuple[Array, ...]:
+    grid, sizes = _blocks(y, axis)
+    outputs = {"dx_ptr": (y.shape, dtype_name(y))}
+    arrays = {"dy_ptr": contiguous(dy), "y_ptr": contiguous(y)}
+    return launch(softmax_backward_kernel, grid, outputs, like=y, LOG=log, **arrays, **sizes)
+
+
+def _like_first(x: Array, *_: Any) -> list[tuple[Any, str]]:
+    return [(x.shape, dtype_name(x))]
+
+
+_SOFTMAX_BACKWARD = Operator(
+    "softmax_backward(Tensor dy, Tensor y, int axis, bool log) -> (dx)", _backward, _like_first
+)
+_SOFTMAX = Operator(
+    "softmax(Tensor x, int axis, bool log) -> (y)",
+    _forward,
+    _like_first,
+    lambda kept, dy: {"x": _SOFTMAX_BACKWARD(dy, kept.y, kept.axis, kept.log)[0]},
+    keeps="y",
+)
+
+
+def _softmax(function: str, x: Array, axis: int, log: bool) -> Array:
+    check_arrays(function, x=x)
+    check_dtype(function, "x", x, FLOATS)
+    check_rank(function, "x", x, 1, 1 << 16)
+    return _SOFTMAX(x, check_axis(function, axis, x.ndim), log)[0]
+
+
+def softmax(x: Array, axis: int = -1) -> Array:
+    """exp(x - max) / Σ exp(x - max) along ``axis``, computed in float32.
+
+    ``x`` is float16, bfloat16 or float32, of any shape with at least one dimension; the result is like ``x``. A row of -inf alone,
+    and a row with a NaN or +inf, gives NaN, as in NumPy. Differentiable.
+
+    Raises LaunchValueError for another dtype or an axis that ``x`` does not have.
+
+    >>> import numpy as np, triton_metal.ops as ops
+    >>> ops.softmax(np.log(np.array([[1.0, 3.0], [2.0, 2.0]], np.float32))).round(3)
+    array([[0.25, 0.75],
+           [0.5 , 0.5 ]], dtype=float32)
+    """
+    return _softmax("softmax", x, axis, False)
+
+
+def log_softmax(x: Array, axis: int = -1) -> Array:
+    """x - max - log Σ exp(x - max) along ``axis``, computed in float32.
+
+    ``x`` is float16, bfloat16 or float32, of any shape with at least one dimension; the result is like ``x``. Differentiable.
+
+    Raises LaunchValueError for another dtype or an axis that ``x`` does not have.
+
+    >>> import numpy as np, triton_metal.ops as ops
+    >>> np.exp(ops.log_softmax(np.zeros((2, 4), np.float32), axis=0)).round(3)
+    array([[0.5, 0.5, 0.5, 0.5],
+           [0.5, 0.5, 0.5, 0.5]], dtype=float32)
+    """
+    return _softmax("log_softmax", x, axis, True)

@@ -1,0 +1,84 @@
+"""Operators of triton_metal.ops with PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import triton_metal.ops as ops
+from triton_metal.ops import (
+    activations,
+    cross_entropies,
+    dropouts,
+    embeddings,
+    linear_cross_entropies,
+    norms,
+    rotary,
+)
+from triton_metal.ops._operators import Operator
+
+ROTARY = (0, 1, 1e4, 1.0, 8, True, False)
+#: Operators and their arguments: a shape is a tensor with a gradient, a list one of integers.
+CASES = (
+    (norms._NORM, ((3, 8), (8,), None, 1e-5, True)),
+    (norms._RESIDUAL_NORM, ((3, 8), (3, 8), None, (8,), 1e-5, False)),
+    (cross_entropies._CROSS_ENTROPY, ((3, 8), [1, 2, -100], -100, 0.1, "mean")),
+    (linear_cross_entropies._LINEAR_CROSS_ENTROPY, ((3, 8), (5, 8), [1, 2, 4], -100, 0.0, "none")),
+    (activations._ACTIVATION, ((3, 8), "silu")),
+    (activations._GATED, ((3, 8), (3, 8), "gelu")),
+    (rotary._ROTARY, ((3, 8), None, None, *ROTARY)),
+    (dropouts._DROPOUT, ((3, 8), None, 0.5, 7)),
+    (dropouts._DROPOUT, ((3, 8), [7], 0.5, 0)),
+    (embeddings._EMBEDDING, ((5, 4), [1, 4, 1])),
+)  # fmt: skip
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize(
+    ("operator", "arguments"), CASES, ids=lambda each: getattr(each, "name", "")
+)
+def test_operators_of_pytorch_are_as_its_own_check_wants_them(operator, arguments) -> None:
+    torch = pytest.importorskip("torch")
+
+    def tensor(given):
+        if isinstance(given, tuple):
+            # Not side by side in memory.
+            return torch.randn(given[::-1]).permute(*range(len(given))[::-1]).requires_grad_(True)
+        return torch.tensor(given) if isinstance(given, list) else given
+
+    torch.library.opcheck(operator.torch_operator, tuple(map(tensor, arguments)))
+
+
+@pytest.mark.own_route
+def test_second_derivatives_are_refused() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.randn(5, requires_grad=True)
+    (dx,) = torch.autograd.grad(ops.silu(x).sum(), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="activation_backward has no gradient"):
+        torch.autograd.grad((dx * x).sum(), x)
+    mx = pytest.importorskip("mlx.core")
+    first = mx.grad(lambda x: ops.silu(x).sum())
+    with pytest.raises(ValueError, match="activation_backward_kernel has no derivative"):
+        mx.grad(lambda x: first(x).sum())(mx.ones(3))
+
+
+@pytest.mark.own_route
+def test_torch_compile_may_be_the_first_to_meet_an_operator() -> None:
+    torch = pytest.importorskip("torch")
+    like_first = lambda x, *_: [(x.shape, "float32")]  # noqa: E731
+    backward = Operator(
+        "test_first_met_backward(Tensor dy, float by) -> (dx)",
+        lambda dy, by: (dy * by,),
+        like_first,
+    )
+    operator = Operator(
+        "test_first_met(Tensor x, float by) -> (y)",
+        lambda x, by: (x * by,),
+        like_first,
+        lambda kept, dy: {"x": backward(dy, kept.by)[0]},
+    )
+    compiled = torch.compile(lambda x: operator(x, 3.0)[0], fullgraph=True, backend="aot_eager")
+    x = torch.ones(4, requires_grad=True)
+    y = compiled(x)
+    y.sum().backward()
+    assert np.array_equal(y.detach().numpy(), np.full(4, 3.0))
+    assert np.array_equal(x.grad.numpy(), np.full(4, 3.0))

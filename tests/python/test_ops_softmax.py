@@ -1,0 +1,101 @@
+"""triton_metal.ops.softmax and log_softmax against float64, with their gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import triton_metal.ops as ops
+from triton_metal.errors import LaunchTypeError, LaunchValueError
+
+from ops_support import FLOATS, FRAMEWORKS, assert_near, gradients, made, rounded
+
+SHAPES = (
+    ((3, 37), -1), ((2, 1), 1), ((5,), 0), ((4, 3, 50), 1), ((3, 129, 2), -2), ((2, 0), 1), ((0, 4), 1),
+    ((2, 1025), 1), ((33, 70), 0),
+)  # fmt: skip
+#: Of float32: exp, the sum and the quotient. Differences from the largest are rounded once, of up to 16.
+EPS = 2.0**-24
+
+
+def exact(x: np.ndarray, axis: int, log: bool) -> np.ndarray:
+    if not x.size:
+        return x
+    x = x - x.max(axis, keepdims=True)
+    total = np.exp(x).sum(axis, keepdims=True)
+    return x - np.log(total) if log else np.exp(x) / total
+
+
+def bound(y: np.ndarray, axis: int, log: bool) -> np.ndarray:
+    length = y.shape[axis]
+    if log:
+        return (4 * np.abs(y) + 8 + length**0.5) * EPS
+    return (24 + length**0.5) * EPS * y
+
+
+@pytest.mark.parametrize("log", [False, True], ids=["softmax", "log_softmax"])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+def test_forward_and_gradient(
+    shape: tuple, axis: int, framework: str, dtype: str, log: bool
+) -> None:
+    rng = np.random.default_rng(7)
+    x = rounded(rng.standard_normal(shape) * 3, dtype)
+    weights = rounded(rng.standard_normal(shape), dtype)
+    function = ops.log_softmax if log else ops.softmax
+    y = exact(x, axis, log)
+    assert_near(function(made(framework, x, dtype), axis), y, bound(y, axis, log), dtype)
+    if framework == "numpy" or not x.size:
+        return
+    (dx,) = gradients(framework, lambda a: function(a, axis), [made(framework, x, dtype)], weights)
+    u = {"float32": EPS, "float16": 2.0**-11, "bfloat16": 2.0**-8}[dtype]
+    p = np.exp(y) if log else y
+    total = (weights if log else weights * y).sum(axis, keepdims=True)
+    gradient = weights - p * total if log else y * (weights - total)
+    magnitude = np.abs(weights if log else weights * y).sum(axis, keepdims=True)
+    # The kept result is rounded to the dtype; of a logarithm that error is absolute.
+    error = 4 * u * p * (magnitude + np.abs(weights)) * (1 + (np.abs(y) if log else 0))
+    assert_near(dx, gradient, error + 16 * EPS * magnitude, dtype)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_rows_longer_than_registers(log: bool) -> None:
+    x = np.random.default_rng(1).standard_normal((2, 20_011)).astype(np.float32)
+    function = ops.log_softmax if log else ops.softmax
+    y = exact(x.astype(np.float64), 1, log)
+    assert_near(function(x), y, bound(y, 1, log), "float32")
+
+
+@pytest.mark.parametrize("length", [40, 20_000])
+def test_special_values(length: int) -> None:
+    x = np.zeros((5, length), np.float32)
+    x[0, 3] = np.nan
+    x[1, 3] = np.inf
+    x[2, :] = -np.inf
+    x[3, 1:] = -np.inf
+    x[4, :] = 3e38
+    with np.errstate(invalid="ignore"):
+        y = exact(x.astype(np.float64), 1, False)
+    assert_near(ops.softmax(x), y, bound(y, 1, False), "float32")
+
+
+def test_views_are_read_in_their_order() -> None:
+    x = np.random.default_rng(2).standard_normal((20, 30)).astype(np.float32)
+    for view in (x.T, x[::2, 1::3], x[::-1]):
+        y = exact(view.astype(np.float64), -1, False)
+        assert_near(ops.softmax(view), y, bound(y, -1, False), "float32")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ops.softmax(np.zeros(3)), LaunchValueError, r"\[softmax\] x must have dtype float16, bfloat16 or float32 but has dtype float64"),
+        (lambda: ops.softmax(np.zeros((2, 2), np.float32), 2), LaunchValueError, r"\[softmax\] axis must be from -2 to 1"),
+        (lambda: ops.log_softmax([1.0]), LaunchTypeError, r"\[log_softmax\] x must be an array"),
+        (lambda: ops.softmax(np.zeros((), np.float32)), LaunchValueError, r"x must have 1 to"),
+        (lambda: ops.softmax(np.zeros(3, np.float32), 0.0), LaunchTypeError, r"axis must be an integer"),
+    ],
+)  # fmt: skip
+def test_bad_arguments(call, error, message) -> None:
+    with pytest.raises(error, match=message):
+        call()
