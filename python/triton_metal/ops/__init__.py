@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from .matmuls import linear, matmul
+from .quantized import dequantize, quantize, quantized_matmul
 from .softmaxes import log_softmax, softmax
 
-__all__ = ["log_softmax", "softmax"]
+__all__ = [
+    "dequantize",
+    "linear",
+    "log_softmax",
+    "matmul",
+    "quantize",
+    "quantized_matmul",
+    "softmax",
+]
