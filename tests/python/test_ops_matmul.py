@@ -231,7 +231,7 @@ def test_float8_of_torch(types: tuple) -> None:
     found = ops.matmul(a, b, out_dtype=torch.float32)
     wide = a.double().numpy(), b.double().numpy()
     assert_near(found, wide[0] @ wide[1], bound_of(*wide), "float32")
-    assert ops.matmul(a, b).dtype == (torch.float16 if types[1] else torch.bfloat16)
+    assert ops.matmul(a, b).dtype == torch.bfloat16
 
 
 def test_special_values() -> None:

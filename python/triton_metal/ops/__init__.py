@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .matmuls import linear, matmul
 from .quantized import dequantize, quantize, quantized_matmul
+from .scaled_matmuls import scaled_matmul
 from .softmaxes import log_softmax, softmax
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "matmul",
     "quantize",
     "quantized_matmul",
+    "scaled_matmul",
     "softmax",
 ]

@@ -85,3 +85,14 @@ def quantized_tile(m: int, group: int, transpose: bool) -> Tile:
     """The tile of a product with a quantised matrix. The side that lies along its rows divides a group, 32 or more."""
     block_n = 32 if m <= 32 or (group == 32 and not transpose) else 64
     return Tile(max(16, min(64, triton.next_power_of_2(m))), block_n, 32)
+
+
+def scaled_tile(m: int, n: int, k: int, split_k: int | None = None) -> Tile:
+    """The tile of a product whose groups of 32 numbers of K have scales."""
+    block_m, block_n, block_k = (
+        max(16, min(64, triton.next_power_of_2(m))),
+        32 if m <= 32 else 64,
+        64,
+    )
+    programs = triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
+    return Tile(block_m, block_n, block_k, parts_of(k, block_k, programs, split_k))

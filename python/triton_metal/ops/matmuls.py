@@ -211,6 +211,8 @@ def _run(
     split = check_split(function, split_k)
     allowed = ("int32", *FLOATS) if multiplied == "int8" else FLOATS
     default = "int32" if multiplied == "int8" else multiplied
+    if dtype_name(a) in FLOATS8 and dtype_name(b) in FLOATS8:
+        default = "bfloat16"  # which has the range of their products
     dtype = (
         default if out_dtype is None else dtype_argument(function, "out_dtype", out_dtype, allowed)
     )
@@ -249,7 +251,7 @@ def matmul(
     shape (N,); it needs a ``b`` with two dimensions or more.
 
     Dtypes: float16, bfloat16, float32, float8_e4m3fn and float8_e5m2 (of PyTorch or ml_dtypes) in any pair, or int8
-    twice. The result has the wider dtype, float32 for float16 with bfloat16, float16 for two of 8 bits, int32 for int8;
+    twice. The result has the wider dtype, float32 for float16 with bfloat16, bfloat16 for two of 8 bits, int32 for int8;
     or ``out_dtype``: float16, bfloat16, float32 (int32 for int8 alone), by name or as the framework's dtype. The bias
     is any float of 16 or 32 bits, and int32 for int8. Floats are rounded once, when they are stored.
 

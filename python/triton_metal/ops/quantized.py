@@ -40,7 +40,7 @@ MODES = ("affine", "mxfp4", "mxfp8")
 _WORDS = ("uint32", "int32")
 
 
-def _viewed(x: Array, dtype: str) -> Array:
+def viewed(x: Array, dtype: str) -> Array:
     """The bytes of ``x``, side by side, as numbers of another dtype."""
     x = contiguous(x)
     if dtype_name(x) == dtype:
@@ -142,7 +142,7 @@ def _dequantized(
         (triton.cdiv(words, 256),),
         {"w_ptr": ((*w.shape[:-1], w.shape[-1] * 32 // bits), dtype)},
         like=scales,
-        q_ptr=_viewed(w, "uint32"),
+        q_ptr=viewed(w, "uint32"),
         scales_ptr=contiguous(scales),
         biases_ptr=None if biases is None else contiguous(biases),
         words=words,
@@ -176,7 +176,7 @@ def _multiplied(
     arguments: dict[str, Any] = {
         "like": x,
         "x_ptr": contiguous(x),
-        "w_ptr": _viewed(w, "uint8" if bits == 8 else "uint32"),
+        "w_ptr": viewed(w, "uint8" if bits == 8 else "uint32"),
         "scales_ptr": contiguous(scales),
         "biases_ptr": None if biases is None else contiguous(biases),
         "M": m,
