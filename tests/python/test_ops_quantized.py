@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
-from triton_metal.ops._quantized_kernels import quantized_matmul_kernel, word_vector_kernel
+from triton_metal.ops._quantized_kernels import quantized_matmul_kernel
 
 from _bounds import UNIT_ROUNDOFF, accumulation
 from _counts import counting
@@ -182,27 +182,41 @@ def test_batches_and_mixed_types() -> None:
     assert ops.quantized_matmul(np.zeros((2, 0), np.float32), *(p[0, :, :0] for p in parts)).shape == (2, 40)  # fmt: skip
 
 
-@pytest.mark.parametrize("bits", [4, 8])
-def test_counts_are_the_least(bits: int) -> None:
-    """One row reads each byte of the matrix once, and a program of four columns reads x once."""
-    n = k = 1024
-    w = matrix((n, k), "float16")
-    parts, _ = quantized(w, ("affine", 64, bits), "float16")
-    x = np.ones((1, k), np.float16)
+#: Device bytes of MLX 0.32's own kernel for a row of 1,024 halves and a matrix of 1,024 by 1,024 (qmv_fast, qvm).
+MLX_BYTES = {
+    ("affine", 4, True): 1312768,
+    ("affine", 8, True): 2099200,
+    ("mxfp4", 4, True): 1116160,
+    ("mxfp8", 8, True): 1705984,
+    ("affine", 4, False): 722944,
+    ("affine", 8, False): 1247232,
+    ("mxfp4", 4, False): 624640,
+}
+
+
+@pytest.mark.parametrize("kind", MLX_BYTES, ids=str)
+def test_counts_of_vectors_are_at_most_those_of_mlx(kind: tuple) -> None:
+    mode, bits, transpose = kind
+    group = 64 if mode == "affine" else 32
+    parts, _ = quantized(matrix((1024, 1024), "float16"), (mode, group, bits), "float16")
+    x = np.ones((1, 1024), np.float16)
     with counting() as counts:
-        ops.quantized_matmul(x, *parts, bits=bits)
-    least = sum(part.nbytes for part in parts) + n * 2 + (n // 4) * k * 2
-    # A thread has half a group of 4 bits and an eighth of 8: scales and biases are read as often.
-    repeated = 2 * (n * k // 64) * 2 * ((64 // (16 if bits == 4 else 8)) - 1)
-    assert counts.device_bytes <= least + repeated
-    assert counts.barriers == 0
-    assert counts.private_bytes == 0
-    x = np.ones((512, k), np.float16)
+        ops.quantized_matmul(x, *parts, transpose=transpose, bits=bits, mode=mode)
+    assert counts.device_bytes <= MLX_BYTES[kind]
+    assert counts.private_bytes == counts.multiplies == 0
+    assert counts.barriers == 0 or not transpose
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_counts_of_matrices_are_the_least(bits: int) -> None:
+    m, n, k = 256, 512, 512
+    parts, _ = quantized(matrix((n, k), "float16"), ("affine", 64, bits), "float16")
     with counting(quantized_matmul_kernel.__name__) as counts:
-        ops.quantized_matmul(x, *parts, bits=bits)
-    assert counts.multiplies == 512 * n * k // 512
-    assert counts.barriers <= (n // 64) * (512 // 64) * 2 * (k // 32)
-    assert word_vector_kernel.__name__ not in [kernel.name for kernel in counts.kernels]
+        ops.quantized_matmul(np.ones((m, k), np.float16), *parts, bits=bits)
+    tiles = (m // 64) * (n // 64)
+    assert counts.multiplies == m * n * k // 512
+    assert counts.barriers == tiles * 2 * (k // 32)
+    assert counts.private_bytes == 0
 
 
 @pytest.mark.own_route

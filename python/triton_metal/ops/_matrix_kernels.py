@@ -76,8 +76,11 @@ def offset_of(index, batches, steps):
     """Where the matrix with this index in the batch begins."""
     offset = tl.full((), 0, tl.int64)
     for i in tl.static_range(len(batches) - 1, -1, -1):
-        offset += (index % batches[i]).to(tl.int64) * steps[i]
-        index = index // batches[i]
+        if i > 0:
+            offset += (index % batches[i]).to(tl.int64) * steps[i]
+            index = index // batches[i]
+        else:
+            offset += index.to(tl.int64) * steps[i]
     return offset
 
 
@@ -127,9 +130,11 @@ def matmul_kernel(
         acc = with_bias(
             acc, row_at, rows, column_at, columns, bias_ptr, row_scale_ptr, column_scale_ptr
         )
-    at = row * N + first_n + (local_m[:, None] * N + local_n[None, :])
+    at = local_m[:, None] * N + local_n[None, :]
     if z_ptr is not None:
+        z_ptr += row * N + first_n
         tl.store(z_ptr + at, acc.to(z_ptr.dtype.element_ty), mask=rows & columns)
+    c_ptr += row * N + first_n
     acc = activated(acc, ACTIVATION)
     tl.store(c_ptr + at, acc.to(c_ptr.dtype.element_ty), mask=rows & columns)
 

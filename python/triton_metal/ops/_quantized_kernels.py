@@ -22,18 +22,19 @@ def load(at, mask, EVEN: tl.constexpr):
 
 @triton.jit
 def power_of_two(code):
-    """2 to the code less 127, and NaN for 255."""
-    bits = tl.where(code == 0, 0x400000, code.to(tl.int32) << 23)
-    return tl.where(code == 255, float("nan"), bits.to(tl.float32, bitcast=True))
+    """2 to the code less 127, 0 for 0 (2**-127 is subnormal), and NaN for 255."""
+    number = (code.to(tl.int32) << 23).to(tl.float32, bitcast=True)
+    return tl.where(code == 255, float("nan"), number)
 
 
 @triton.jit
-def small_float(code, TYPE: tl.constexpr):
-    """The number of 4 bits: sign, two bits of exponent, one of mantissa (0, 0.5, 1, 1.5, 2, 3, 4, 6)."""
-    exponent, mantissa = ((code >> 1) & 3).to(tl.int32), (code & 1).to(tl.int32)
-    twice = tl.where(exponent == 0, mantissa, ((2 + mantissa) << exponent) >> 1)
-    half = tl.where((code & 8) == 0, 0.5, -0.5)
-    return (twice.to(tl.float32) * half).to(TYPE)
+def small_half(word):
+    """The highest 4 bits, sign, exponent of two bits and mantissa of one, as a half that is smaller by 2**14.
+
+    Subnormal halves are numbers everywhere. The shift copies the sign to where a half has its own.
+    """
+    bits = (word.to(tl.int32, bitcast=True) >> 19) & 0x8E00
+    return bits.to(tl.uint16).to(tl.float16, bitcast=True)
 
 
 @triton.jit
@@ -44,7 +45,7 @@ def numbers_of(codes, scale, bias, MODE: tl.constexpr, TYPE: tl.constexpr):
     if MODE == "mxfp8":
         codes = codes.to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(TYPE)
     else:
-        codes = small_float(codes, TYPE)
+        codes = small_half(codes << 28).to(TYPE) * 16384.0
     return codes * power_of_two(scale).to(TYPE)
 
 
@@ -143,26 +144,31 @@ def dequantize_kernel(
 
 @triton.jit
 def add_products(
-    acc, packed, x, FIRST: tl.constexpr, STEP: tl.constexpr, BITS: tl.constexpr, COUNT: tl.constexpr
-):
+    acc, packed, x, FIRST: tl.constexpr, STEP: tl.constexpr, BITS: tl.constexpr, COUNT: tl.constexpr,
+    MODE: tl.constexpr,
+):  # fmt: skip
     """acc (N, W) plus the products of COUNT numbers of each word of packed (N, W) with those of x (W, COUNT).
 
-    The numbers begin at bit FIRST, and each one STEP bits behind the one before. A number stays where it is in its word,
-    and x is as much smaller: a power of two, which is exact.
+    The numbers begin at bit FIRST, and each one STEP bits behind the one before. An integer stays where it is in its word,
+    and x is as much smaller: a power of two, which is exact. A small float becomes the upper bits of a half, which is
+    smaller by 2**14, and x is as much larger.
     """
     if COUNT == 1:
-        numbers = packed & tl.full((), ((1 << BITS) - 1) << FIRST, tl.uint32)
-        smaller = tl.reshape(x, (x.shape[0],)) * (1.0 / (1 << FIRST))
-        return acc + numbers.to(tl.float32) * smaller[None, :]
+        x = tl.reshape(x, (x.shape[0],))
+        if MODE == "affine":
+            numbers = packed & tl.full((), ((1 << BITS) - 1) << FIRST, tl.uint32)
+            return acc + numbers.to(tl.float32) * (x * (1.0 / (1 << FIRST)))[None, :]
+        numbers = small_half(packed << (28 - FIRST))
+        return acc + numbers.to(tl.float32) * (x * 16384.0)[None, :]
     even, odd = tl.split(tl.reshape(x, (x.shape[0], COUNT // 2, 2)))
-    acc = add_products(acc, packed, even, FIRST, 2 * STEP, BITS, COUNT // 2)
-    return add_products(acc, packed, odd, FIRST + STEP, 2 * STEP, BITS, COUNT // 2)
+    acc = add_products(acc, packed, even, FIRST, 2 * STEP, BITS, COUNT // 2, MODE)
+    return add_products(acc, packed, odd, FIRST + STEP, 2 * STEP, BITS, COUNT // 2, MODE)
 
 
 @triton.jit
 def word_vector_kernel(
     x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
-    BITS: tl.constexpr, GROUP: tl.constexpr, EVEN: tl.constexpr,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A row of x: codes of 4 bits are multiplied where they are, and the sum of two words' is scaled."""
@@ -181,24 +187,28 @@ def word_vector_kernel(
     at = pair[:, None] * (2 * EACH) + digit[None, :]
     w_ptr += first * (K // EACH)
     scales_ptr += first * (K // GROUP)
-    biases_ptr += first * (K // GROUP)
+    if MODE == "affine":
+        biases_ptr += first * (K // GROUP)
     x_ptr += (batch * M + m) * K
     acc = tl.zeros((BLOCK_N, PAIRS), tl.float32)
     for start in range(0, K, BLOCK_K):
         inside = start + pair * (2 * EACH) < K
         mask = (column < N)[:, None] & inside[None, :]
         low_words, high_words = tl.split(load(w_ptr + words, mask[:, :, None], EVEN))
-        scale = load(scales_ptr + groups, mask, EVEN).to(tl.float32)
-        bias = load(biases_ptr + groups, mask, EVEN).to(tl.float32)
+        scale = load(scales_ptr + groups, mask, EVEN)
+        scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
         low = load(x_ptr + at, inside[:, None], EVEN).to(tl.float32)
         high = load(x_ptr + EACH + at, inside[:, None], EVEN).to(tl.float32)
         products = tl.zeros((BLOCK_N, PAIRS), tl.float32)
-        products = add_products(products, low_words, low, 0, BITS, BITS, EACH)
-        products = add_products(products, high_words, high, 0, BITS, BITS, EACH)
-        acc += scale * products + bias * (tl.sum(low, axis=1) + tl.sum(high, axis=1))[None, :]
+        products = add_products(products, low_words, low, 0, BITS, BITS, EACH, MODE)
+        products = add_products(products, high_words, high, 0, BITS, BITS, EACH, MODE)
+        acc += scale * products
+        if MODE == "affine":
+            bias = load(biases_ptr + groups, mask, EVEN).to(tl.float32)
+            acc += bias * (tl.sum(low, axis=1) + tl.sum(high, axis=1))[None, :]
+            biases_ptr += BLOCK_K // GROUP
         w_ptr += BLOCK_K // EACH
         scales_ptr += BLOCK_K // GROUP
-        biases_ptr += BLOCK_K // GROUP
         x_ptr += BLOCK_K
     result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
     tl.store(out_ptr + (batch * M + m) * N + column, result, mask=column < N)
@@ -207,7 +217,7 @@ def word_vector_kernel(
 @triton.jit
 def byte_vector_kernel(
     x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
-    BITS: tl.constexpr, GROUP: tl.constexpr, EVEN: tl.constexpr,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A row of x and codes of 8 bits: those are the bytes of the words, and the sum of eight is scaled."""
@@ -225,21 +235,28 @@ def byte_vector_kernel(
     at = part[:, None] * EACH + digit[None, :]
     w_ptr += first * K
     scales_ptr += first * (K // GROUP)
-    biases_ptr += first * (K // GROUP)
+    if MODE == "affine":
+        biases_ptr += first * (K // GROUP)
     x_ptr += (batch * M + m) * K
     acc = tl.zeros((BLOCK_N, PARTS), tl.float32)
     for start in range(0, K, BLOCK_K):
         inside = start + part * EACH < K
         mask = (column < N)[:, None] & inside[None, :]
-        numbers = load(w_ptr + places, mask[:, :, None], EVEN).to(tl.float32)
-        scale = load(scales_ptr + groups, mask, EVEN).to(tl.float32)
-        bias = load(biases_ptr + groups, mask, EVEN).to(tl.float32)
+        numbers = load(w_ptr + places, mask[:, :, None], EVEN)
+        if MODE != "affine":
+            numbers = numbers.to(tl.float8e4nv, bitcast=True)
+        numbers = numbers.to(tl.float32)
+        scale = load(scales_ptr + groups, mask, EVEN)
+        scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
         x = load(x_ptr + at, inside[:, None], EVEN).to(tl.float32)
         products = tl.sum(numbers * x[None, :, :], axis=2)
-        acc += scale * products + bias * tl.sum(x, axis=1)[None, :]
+        acc += scale * products
+        if MODE == "affine":
+            bias = load(biases_ptr + groups, mask, EVEN).to(tl.float32)
+            acc += bias * tl.sum(x, axis=1)[None, :]
+            biases_ptr += BLOCK_K // GROUP
         w_ptr += BLOCK_K
         scales_ptr += BLOCK_K // GROUP
-        biases_ptr += BLOCK_K // GROUP
         x_ptr += BLOCK_K
     result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
     tl.store(out_ptr + (batch * M + m) * N + column, result, mask=column < N)
@@ -298,3 +315,65 @@ def quantized_matmul_kernel(
         acc = tl.dot(x.to(TYPE), w, acc, input_precision="ieee")
     out = out_ptr + (batch * M + first_m) * N + m[:, None] * N + (first_n + n)[None, :]
     tl.store(out, acc.to(out_ptr.dtype.element_ty), mask=x_mask & inside[None, :])
+
+
+@triton.jit
+def unpacked(words, FIRST: tl.constexpr, STEP: tl.constexpr, COUNT: tl.constexpr):
+    """The COUNT codes of 4 bits of each word, in new last dimensions of 2 whose last one is the lowest bit of the place."""
+    if COUNT == 1:
+        return (words >> FIRST) & 15
+    even = unpacked(words, FIRST, 2 * STEP, COUNT // 2)
+    return tl.join(even, unpacked(words, FIRST + STEP, 2 * STEP, COUNT // 2))
+
+
+@triton.jit
+def vector_times_kernel(
+    x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """A row of x times the matrix itself, whose rows lie along N. A block has one group of a row or a part of it."""
+    EACH: tl.constexpr = 8
+    UNITS: tl.constexpr = BLOCK_N // EACH
+    m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
+    first = tl.program_id(0) * BLOCK_N
+    row, unit, digit = tl.arange(0, BLOCK_K), tl.arange(0, UNITS), tl.arange(0, EACH)
+    row3 = row[:, None, None]
+    x_ptr += (batch * M + m) * K
+    w_ptr += (batch * K * N + first) // (EACH if BITS == 4 else 1)
+    scales_ptr += (batch * K * N + first) // GROUP
+    if MODE == "affine":
+        biases_ptr += (batch * K * N + first) // GROUP
+    # Blocks divide groups, and groups the rows: no block is cut along N.
+    places = row[:, None] * (N // EACH) + unit[None, :]
+    acc = tl.zeros((BLOCK_K, UNITS, EACH), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        inside, inside3 = start + row < K, start + row3 < K
+        x = tl.load(x_ptr + row3, mask=inside3, other=0.0).to(tl.float32)
+        scale = tl.load(scales_ptr + row3 * (N // GROUP), mask=inside3, other=0)
+        scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
+        if BITS == 4:
+            words = tl.load(w_ptr + places, mask=inside[:, None], other=0)
+            codes = tl.reshape(unpacked(words, 0, 4, EACH), (BLOCK_K, UNITS, EACH))
+            if MODE == "affine":
+                codes = codes.to(tl.float32)
+            else:
+                codes = small_half(codes << 28).to(tl.float32) * 16384.0
+            w_ptr += BLOCK_K * (N // EACH)
+        else:
+            at_w = places[:, :, None] * EACH + digit[None, None, :]
+            codes = tl.load(w_ptr + at_w, mask=inside[:, None, None], other=0)
+            if MODE != "affine":
+                codes = codes.to(tl.float8e4nv, bitcast=True)
+            codes = codes.to(tl.float32)
+            w_ptr += BLOCK_K * N
+        acc += (scale * x) * codes
+        if MODE == "affine":
+            bias = tl.load(biases_ptr + row3 * (N // GROUP), mask=inside3, other=0)
+            acc += bias.to(tl.float32) * x
+            biases_ptr += BLOCK_K * (N // GROUP)
+        scales_ptr += BLOCK_K * (N // GROUP)
+        x_ptr += BLOCK_K
+    result = tl.sum(acc, axis=0).to(out_ptr.dtype.element_ty)
+    at = (batch * M + m) * N + first + unit[:, None] * EACH + digit[None, :]
+    tl.store(out_ptr + at, result)

@@ -76,9 +76,13 @@ def vector_tile(along_rows: bool, rows: int, itemsize: int, aligned: bool) -> Ve
 QUANTIZED_VECTOR_ROWS = 6
 
 
-def quantized_vector_tile(bits: int) -> tuple[int, int]:
-    """Columns and numbers of K of a program of one SIMD-group, whose threads take two words of four columns, as MLX's do."""
-    return 4, 2 * 32 * 32 // bits
+def quantized_vector_tile(bits: int, transpose: bool) -> tuple[int, int]:
+    """Columns and numbers of K of a program of one SIMD-group.
+
+    Where rows of the matrix lie along K, a thread takes two words of four columns, as MLX's do; else a thread
+    has 32 neighbours of a row, which are of one group.
+    """
+    return (4, 2 * 32 * 32 // bits) if transpose else (32, 32)
 
 
 def quantized_tile(m: int, group: int, transpose: bool) -> Tile:

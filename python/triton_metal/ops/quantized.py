@@ -31,6 +31,7 @@ from ._quantized_kernels import (
     mx_quantize_kernel,
     quantize_kernel,
     quantized_matmul_kernel,
+    vector_times_kernel,
     word_vector_kernel,
 )
 from ._tiles import QUANTIZED_VECTOR_ROWS, quantized_tile, quantized_vector_tile
@@ -186,16 +187,21 @@ def _multiplied(
         "GROUP": group,
     }
     outputs = {"out_ptr": (shape, dtype)}
-    if transpose and mode == "affine" and m <= QUANTIZED_VECTOR_ROWS:
-        block_n, block_k = quantized_vector_tile(bits)
+    if m <= QUANTIZED_VECTOR_ROWS:
+        block_n, block_k = quantized_vector_tile(bits, transpose)
+        kernel, more = vector_times_kernel, {}
+        if transpose:
+            kernel = byte_vector_kernel if bits == 8 else word_vector_kernel
+            more = {"EVEN": n % block_n == 0 and k % block_k == 0}
         return launch(
-            byte_vector_kernel if bits == 8 else word_vector_kernel,
+            kernel,
             (triton.cdiv(n, block_n), m, batch),
             outputs,
-            EVEN=n % block_n == 0 and k % block_k == 0,
+            MODE=mode,
             BLOCK_N=block_n,
             BLOCK_K=block_k,
-            num_warps=1,  # a thread takes two words of each row
+            num_warps=1,  # a thread's share of a tile is the kernel's own
+            **more,
             **arguments,
         )
     # A float16 has not the range of the scales of small floats.
