@@ -202,7 +202,26 @@ def test_batches_become_one_product() -> None:
     assert (plan.m, plan.matrices) == (240, 1)
     dy = np.zeros((4, 3, 20, 24), np.float32)
     plan = plan_product(x, dy, True, False, ())
-    assert (plan.k, plan.matrices) == (240, 1), "the rows of all batches are one K"
+    assert (plan.k, plan.matrices, plan.items) == (240, 1, 1), "the rows of all batches are one K"
+
+
+@pytest.mark.own_route
+def test_a_gradient_adds_up_products_of_a_batch() -> None:
+    """The weight on the left of a batch: its gradient is a sum of products, in a few parts and in one launch or two."""
+    torch = pytest.importorskip("torch")
+    for batch, rows in (((70,), 20), ((3, 5), 130)):
+        weight, x = (torch.tensor(y.astype(np.float32)) for y in arrays((rows, 30), (*batch, 30, 200)))  # fmt: skip
+        weight.requires_grad_()
+        c = ops.matmul(weight, x)
+        dc = torch.tensor(arrays(tuple(c.shape))[0].astype(np.float32))
+        with counting() as counts:
+            (found,) = torch.autograd.grad(c, weight, dc)
+        assert len(counts.kernels) <= 2
+        terms = dc.double().numpy(), x.double().numpy()
+        axes = tuple(range(len(batch)))
+        exact = (terms[0] @ np.swapaxes(terms[1], -1, -2)).sum(axes)
+        magnitude = (np.abs(terms[0]) @ np.abs(np.swapaxes(terms[1], -1, -2))).sum(axes)
+        assert_near(found, exact, accumulation(magnitude, 200 * prod(batch)), "float32")
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

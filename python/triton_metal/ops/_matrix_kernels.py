@@ -85,14 +85,39 @@ def offset_of(index, batches, steps):
 
 
 @triton.jit
+def add_product(
+    acc, a_ptr, b_ptr, rows, columns, K, stride_am, stride_ak, stride_bk, stride_bn,
+    BLOCK_K: tl.constexpr, TYPE: tl.constexpr, A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):  # fmt: skip
+    """acc plus the product of the rows and columns that begin at the pointers; masks say which are there."""
+    m, n, k = tl.arange(0, acc.shape[0]), tl.arange(0, acc.shape[1]), tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + m[:, None] * stride_am + k[None, :] * stride_ak
+    b_ptrs = b_ptr + k[:, None] * stride_bk + n[None, :] * stride_bn
+    for start in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=rows & (k[None, :] < K - start), other=0)
+        b = tl.load(b_ptrs, mask=(k[:, None] < K - start) & columns, other=0)
+        a, b = as_type(a, A_FORMAT, TYPE), as_type(b, B_FORMAT, TYPE)
+        acc = tl.dot(a, b, acc, input_precision=PRECISION)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    return acc
+
+
+@triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, bias_ptr, row_scale_ptr, column_scale_ptr, c_ptr, z_ptr,
-    M, N, K, part_size, batches, a_steps, b_steps, stride_am, stride_ak, stride_bk, stride_bn,
+    a_ptr, b_ptr, bias_ptr, row_scale_ptr, column_scale_ptr, c_ptr, z_ptr, M, N, K, part_size,
+    batches, a_steps, b_steps, items, sums, a_sum_steps, b_sum_steps,
+    stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
     SPLIT: tl.constexpr, TYPE: tl.constexpr, A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr,
     ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """A tile of c = activation(a b scales + bias); z is the same before the activation. With SPLIT, a part of K alone."""
+    """A tile of c = activation(a b scales + bias); z is the same before the activation.
+
+    The products of a batch `sums` of `items` matrices are added up, where there is one. With SPLIT, a program has a part of
+    them, or else of K, and stores its sum as it is.
+    """
     # Programs go over c in groups of GROUP_M rows of tiles, so that neighbours in time share tiles of a and b.
     tile, part, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
@@ -101,26 +126,29 @@ def matmul_kernel(
     first_m = (first_tile + tile % (GROUP_M * tiles_n) % group_m) * BLOCK_M
     first_n = tile % (GROUP_M * tiles_n) // group_m * BLOCK_N
 
-    local_m, local_n, offs_k = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)
+    local_m, local_n = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
     rows, columns = (first_m + local_m < M)[:, None], (first_n + local_n < N)[None, :]
     a_ptr += offset_of(batch, batches, a_steps) + first_m.to(tl.int64) * stride_am
     b_ptr += offset_of(batch, batches, b_steps) + first_n.to(tl.int64) * stride_bn
-    if SPLIT:
-        first_k = part * part_size
-        a_ptr += first_k.to(tl.int64) * stride_ak
-        b_ptr += first_k.to(tl.int64) * stride_bk
-        K = min(K - first_k, part_size)
-    a_ptrs = a_ptr + local_m[:, None] * stride_am + offs_k[None, :] * stride_ak
-    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + local_n[None, :] * stride_bn
-
+    first = part * part_size
+    if SPLIT and len(sums) == 0:
+        a_ptr += first.to(tl.int64) * stride_ak
+        b_ptr += first.to(tl.int64) * stride_bk
+        K = min(K - first, part_size)
     acc = tl.zeros((BLOCK_M, BLOCK_N), ACCUMULATOR)
-    for k in range(0, K, BLOCK_K):
-        a = tl.load(a_ptrs, mask=rows & (offs_k[None, :] < K - k), other=0)
-        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & columns, other=0)
-        a, b = as_type(a, A_FORMAT, TYPE), as_type(b, B_FORMAT, TYPE)
-        acc = tl.dot(a, b, acc, input_precision=PRECISION)
-        a_ptrs += BLOCK_K * stride_ak
-        b_ptrs += BLOCK_K * stride_bk
+    if len(sums) == 0:
+        acc = add_product(
+            acc, a_ptr, b_ptr, rows, columns, K, stride_am, stride_ak, stride_bk, stride_bn,
+            BLOCK_K, TYPE, A_FORMAT, B_FORMAT, PRECISION,
+        )  # fmt: skip
+    else:
+        for item in range(first, min(first + part_size, items)):
+            a_item = a_ptr + offset_of(item, sums, a_sum_steps)
+            b_item = b_ptr + offset_of(item, sums, b_sum_steps)
+            acc = add_product(
+                acc, a_item, b_item, rows, columns, K, stride_am, stride_ak, stride_bk, stride_bn,
+                BLOCK_K, TYPE, A_FORMAT, B_FORMAT, PRECISION,
+            )  # fmt: skip
 
     row = batch.to(tl.int64) * M + first_m
     if SPLIT:

@@ -61,7 +61,7 @@ class Dimension:
 
 @dataclass
 class Plan:
-    """Sizes and strides of a product, whose dimensions that are added up come first."""
+    """Sizes and strides of a product, and the dimensions of its batch that the result has and those that it adds up."""
 
     m: int
     n: int
@@ -71,24 +71,26 @@ class Plan:
     bk: int
     bn: int
     batch: list[Dimension]
+    sums: list[Dimension]
 
     @property
     def matrices(self) -> int:
-        """How many products there are in the batch."""
+        """How many products the result has."""
         return size_of(tuple(each.size for each in self.batch))
 
     @property
-    def summed(self) -> int:
-        """How many of them are added up for each result."""
-        return size_of(tuple(each.size for each in self.batch if each.summed))
+    def items(self) -> int:
+        """How many products are added up for each of these."""
+        return size_of(tuple(each.size for each in self.sums))
 
-    def batch_arguments(self, first: str, second: str) -> dict[str, Any]:
-        """What kernels take of the batch."""
-        return {
-            "batches": tuple(each.size for each in self.batch),
-            first: tuple(each.a_step for each in self.batch),
-            second: tuple(each.b_step for each in self.batch),
-        }
+
+def _dimensions(given: list[Dimension], sizes: str, first: str, second: str) -> dict[str, Any]:
+    """What kernels take of dimensions."""
+    return {
+        sizes: tuple(each.size for each in given),
+        first: tuple(each.a_step for each in given),
+        second: tuple(each.b_step for each in given),
+    }
 
 
 def broadcast_batch(a: Array, b: Array) -> tuple[int, ...]:
@@ -118,18 +120,21 @@ def plan_product(
         )
         if size != 1:
             dimensions.append(Dimension(size, a_step, b_step, wanted[place] != size))
-    dimensions.sort(key=lambda each: not each.summed)
-    batches: list[Dimension] = []
-    for each in dimensions:
-        joined = batches[-1].joined(each) if batches else None
-        batches[-1:] = [joined] if joined else [*batches[-1:], each]
-    plan = Plan(m, n, k, am, ak, bk, bn, batches)
+    joined: list[Dimension] = []
+    for each in sorted(dimensions, key=lambda each: each.summed):
+        both = joined[-1].joined(each) if joined else None
+        joined[-1:] = [both] if both else [*joined[-1:], each]
+    batches, sums = ([each for each in joined if each.summed == summed] for summed in (False, True))
+    plan = Plan(m, n, k, am, ak, bk, bn, batches, [])
     # What is added up and follows K is more of K; rows of more matrices times the same one are more rows.
-    for each in [each for each in batches if each.summed]:
-        if each.size == 0 or (each.a_step, each.b_step) == (plan.k * ak, plan.k * bk):
+    for each in sums:
+        if plan.k == 1:
+            plan.ak, plan.bk = each.a_step, each.b_step
+        if each.size == 0 or (each.a_step, each.b_step) == (plan.k * plan.ak, plan.k * plan.bk):
             plan.k *= each.size
-            batches.remove(each)
-    if batches and not batches[-1].summed and batches[-1].b_step == 0:
+        else:
+            plan.sums.append(each)
+    if batches and batches[-1].b_step == 0:
         if m == 1:
             plan.am = batches[-1].a_step
         if batches[-1].a_step == m * plan.am:
@@ -181,12 +186,14 @@ def product(
         "column_scale_ptr": column_scale,
         **({} if keep else {"z_ptr": None}),
     }
-    tile = matmul_tile(plan.m, plan.n, plan.k, plan.matrices, _BYTES[multiplied], split_k or None)
-    vector = (plan.m == 1 or plan.n == 1) and split_k < 2
+    tile = matmul_tile(
+        plan.m, plan.n, plan.k, plan.items, plan.matrices, _BYTES[multiplied], split_k or None
+    )
+    vector = (plan.m == 1 or plan.n == 1) and split_k < 2 and not plan.sums
     parts = 1 if vector else tile.parts
-    whole = plan.summed * parts == 1
+    whole = parts == 1
     if not whole:
-        made: dict[str, Any] = {"c_ptr": ((parts * plan.summed, *shape), accumulator)}
+        made: dict[str, Any] = {"c_ptr": ((parts, *shape), accumulator)}
         plain: dict[str, Any] = dict.fromkeys(ending) | {"z_ptr": None}
         # Empty results have no parts.
         if not size_of(shape):
@@ -198,6 +205,8 @@ def product(
         found = _launch_vector(a, b, plan, outputs if whole else made, formats, kernel_end | types)
     else:
         size = triton.cdiv(triton.cdiv(plan.k, parts), tile.k) * tile.k
+        if plan.sums:
+            size = triton.cdiv(plan.items, parts)
         tiles = triton.cdiv(plan.m, tile.m) * triton.cdiv(plan.n, tile.n)
         found = launch(
             matmul_kernel,
@@ -210,7 +219,9 @@ def product(
             N=plan.n,
             K=plan.k,
             part_size=size,
-            **plan.batch_arguments("a_steps", "b_steps"),
+            **_dimensions(plan.batch, "batches", "a_steps", "b_steps"),
+            items=plan.items,
+            **_dimensions(plan.sums, "sums", "a_sum_steps", "b_sum_steps"),
             stride_am=plan.am,
             stride_ak=plan.ak,
             stride_bk=plan.bk,
@@ -279,7 +290,7 @@ def _launch_vector(
         x_ptr=a if left else b,
         R=rows,
         K=plan.k,
-        **plan.batch_arguments(*steps),
+        **_dimensions(plan.batch, "batches", *steps),
         stride_r=stride_r,
         stride_k=stride_k,
         stride_x=plan.ak if left else plan.bk,

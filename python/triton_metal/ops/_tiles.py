@@ -28,9 +28,12 @@ class Tile(NamedTuple):
 
 
 def matmul_tile(
-    m: int, n: int, k: int, batch: int, itemsize: int, split_k: int | None = None
+    m: int, n: int, k: int, items: int, batch: int, itemsize: int, split_k: int | None = None
 ) -> Tile:
-    """The tile of a product (M, K) by (K, N) of a batch, whose numbers are multiplied as ones of ``itemsize`` bytes."""
+    """The tile of a product (M, K) by (K, N) of a batch, whose numbers are multiplied as ones of ``itemsize`` bytes.
+
+    Where a result is the sum of ``items`` products, parts are of these, else of K.
+    """
     block_m, block_n, block_k = 64, 64, 16
     if m <= 32 or n <= 32:
         # A flat tile has fewer products for each number that it loads: it takes more of K at once.
@@ -40,7 +43,11 @@ def matmul_tile(
     if itemsize == 1:
         block_k = 32
     programs = batch * triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
-    return Tile(block_m, block_n, block_k, parts_of(k, block_k, programs, split_k))
+    if items > 1:
+        parts = min(items, split_k or max(1, PROGRAMS // max(programs, 1)))
+    else:
+        parts = parts_of(k, block_k, programs, split_k)
+    return Tile(block_m, block_n, block_k, parts)
 
 
 def parts_of(k: int, block_k: int, programs: int, wanted: int | None = None) -> int:
