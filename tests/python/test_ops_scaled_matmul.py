@@ -140,6 +140,17 @@ def test_dtypes_of_torch() -> None:
     torch.testing.assert_close(compiled(*small, *scales), ops.scaled_matmul(*small, *scales) * 2)
 
 
+@pytest.mark.own_route
+def test_small_dtypes_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    a, b = operand("mxfp4", (9,), 64, 1), operand("mxfp8", (12,), 64, 2)
+    given, formats = arguments("torch", ("mxfp4", "mxfp8"), a, b)
+    wanted = ops.scaled_matmul(*given, **formats)
+    types = torch.float4_e2m1fn_x2, torch.float8_e4m3fn, torch.float8_e8m0fnu, torch.float8_e8m0fnu
+    given = [x.view(dtype) for x, dtype in zip(given, types, strict=True)]
+    assert torch.equal(ops.scaled_matmul(*given, **formats), wanted)
+
+
 def test_counts_are_the_least() -> None:
     a, b = operand("mxfp4", (128,), 256, 1), operand("mxfp4", (128,), 256, 2)
     with counting() as counts:

@@ -161,9 +161,9 @@ def _forward(
         outputs if whole else {"c_ptr": ((tile.parts, *shape), "float32")},
         like=a,
         a_ptr=a,
-        a_groups_ptr=contiguous(a_scale) if mx[0] else None,
+        a_groups_ptr=viewed(a_scale, "uint8") if mx[0] else None,
         b_ptr=b,
-        b_groups_ptr=contiguous(b_scale) if mx[1] else None,
+        b_groups_ptr=viewed(b_scale, "uint8") if mx[1] else None,
         M=m,
         N=n,
         K=k,
@@ -205,7 +205,7 @@ def _format(function: str, name: str, x: Array, given: str | None) -> str:
     allowed = {
         "e4m3": ("uint8", "float8_e4m3fn"),
         "e5m2": ("uint8", "float8_e5m2"),
-        "mxfp4": ("uint8", "uint32", "int32"),
+        "mxfp4": ("uint8", "uint32", "int32", "float4_e2m1fn_x2"),
         "mxfp8": ("uint8", "uint32", "int32", "float8_e4m3fn"),
     }[given]
     if dtype not in allowed:
@@ -228,7 +228,7 @@ def _check_scale(function: str, name: str, x: Array, scale: Any, form: str, k: i
             raise fail(
                 function, f"{name}_scale must be given for {name}_format {form!r} but is None."
             )
-        check_dtype(function, f"{name}_scale", scale, ("uint8",))
+        check_dtype(function, f"{name}_scale", scale, ("uint8", "float8_e8m0fnu"))
         if k % GROUP:
             raise fail(
                 function,
@@ -269,7 +269,7 @@ def scaled_matmul(
       their bytes. The scale is None, a number, an array of one element, or one for each row: (..., M) or (..., M, 1), and (N,) or (N, 1).
     - format "mxfp4": float4_e2m1, two in a byte (the first in the lower bits), K / 2 bytes of uint8 a row, or words of uint32 as
       ``quantize(mode="mxfp4")`` gives; format "mxfp8": bytes of e4m3, or such words. The scale is uint8 (..., K / 32): exponents of 2 plus 127 for
-      32 numbers each; 255 is NaN.
+      32 numbers each; 255 is NaN. PyTorch's float4_e2m1fn_x2 and float8_e8m0fnu are such bytes.
     - float16, bfloat16 or float32 without a format (float32 not beside "mxfp4" or "mxfp8"); the scale is as for "e4m3".
 
     ``activation`` and ``split_k`` are those of ``matmul``. ``out_dtype`` is float16, bfloat16 or float32; without it, that of the operand without
