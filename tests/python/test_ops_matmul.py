@@ -262,6 +262,21 @@ def test_special_values() -> None:
     assert_near(ops.matmul(a, b[:, 0], activation="relu"), exact[:, 0], 0, "float32")
 
 
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_activations_of_special_values(activation: str) -> None:
+    z = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1e30, -1e30, 100, -100, -85, -75, 9, -9, 1e-30])
+    z = z.astype(np.float32).astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact, _ = activated(z, activation)
+    exact[0] = np.nan
+    one = np.ones((1, 3), np.float32)
+    found = ops.matmul(z.astype(np.float32)[:, None], one, activation=activation)
+    bound = 2.0**-20 * np.minimum(np.abs(z), 10) + 2.0**-22 * (1 + np.abs(exact))
+    assert_near(
+        found, np.repeat(exact[:, None], 3, 1), np.nan_to_num(bound, posinf=0)[:, None], "float32"
+    )
+
+
 def test_the_same_numbers_every_time() -> None:
     a, b = (x.astype(np.float32) for x in arrays((40, 4000), (4000, 50)))
     with counting("add_parts_kernel") as counts:
