@@ -342,3 +342,16 @@ def test_wide_accesses_after_a_test() -> None:
     assert "reinterpret_cast<ulong>(x_ptr) | reinterpret_cast<ulong>(out_ptr)" in metal
     assert "*(device const float4 *)" in metal
     assert "*(device float4 *)" in metal
+
+
+@triton_metal.jit
+def tuples_kernel(x, out, steps, sizes, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = i % sizes[0] * steps[0] + i // sizes[0] * steps[1][0]
+    tl.store(out + i, tl.load(x + at, mask=i < n), mask=i < n)
+
+
+def test_tuples_are_arguments() -> None:
+    x = mx.arange(12).reshape(3, 4)
+    found = call(tuples_kernel, x, steps=(4, (1,)), sizes=(3,), n=12, BLOCK=16, grid=(1,), outputs={"out": ((12,), x.dtype)})  # fmt: skip
+    np.testing.assert_array_equal(np.array(found), np.array(x).T.ravel())

@@ -25,6 +25,7 @@ from ..metal_text import (
     threads_of,
     unused,
 )
+from ..tuples import flattened
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -126,6 +127,7 @@ def call(
             f"{kernel.name}: the grid {sizes} has no programs, so nothing computes the outputs; "
             "each dimension must be at least 1"
         )
+    values = dict(flattened(values))
     hidden = len(messages.roles(compiled))
     visible = compiled.metadata.args[: len(compiled.metadata.args) - hidden]
     arguments = [values[argument["name"]] for argument in visible]

@@ -7,22 +7,31 @@ from .cross_entropies import cross_entropy
 from .dropouts import dropout
 from .embeddings import embedding
 from .linear_cross_entropies import linear_cross_entropy
+from .matmuls import linear, matmul
 from .norms import layer_norm, rms_norm
+from .quantized import dequantize, quantize, quantized_matmul
 from .rotary import rotary_embedding
+from .scaled_matmuls import scaled_matmul
 from .softmaxes import log_softmax, softmax
 
 __all__ = [
     "cross_entropy",
+    "dequantize",
     "dropout",
     "embedding",
     "gelu",
     "gelu_mul",
     "layer_norm",
+    "linear",
     "linear_cross_entropy",
     "log_softmax",
+    "matmul",
+    "quantize",
+    "quantized_matmul",
     "relu",
     "rms_norm",
     "rotary_embedding",
+    "scaled_matmul",
     "sigmoid",
     "silu",
     "silu_mul",

@@ -1,0 +1,379 @@
+"""Kernels of matrices in the layouts of MLX's mx.quantize.
+
+A row's numbers are codes of 4 or 8 bits, little end first in words of 32 bits; each group of a row has a scale, and in
+the mode "affine" a bias: w = scale * code + bias. In the modes "mxfp4" and "mxfp8" a code is a small float and a scale
+the exponent of a power of two, plus 127; 255 is NaN.
+"""
+
+from __future__ import annotations
+
+import triton_metal as triton
+import triton_metal.language as tl
+from triton_metal.language.extra import libdevice
+
+
+@triton.jit
+def load(at, mask, EVEN: tl.constexpr):
+    """The numbers where the mask is true, and 0 elsewhere; all of them in problems whose blocks are whole."""
+    if EVEN:
+        return tl.load(at)
+    return tl.load(at, mask=mask, other=0)
+
+
+@triton.jit
+def power_of_two(code):
+    """2 to the code less 127, 0 for 0 (2**-127 is subnormal), and NaN for 255."""
+    number = (code.to(tl.int32) << 23).to(tl.float32, bitcast=True)
+    return tl.where(code == 255, float("nan"), number)
+
+
+@triton.jit
+def small_half(word):
+    """The highest 4 bits, sign, exponent of two bits and mantissa of one, as a half that is smaller by 2**14.
+
+    Subnormal halves are numbers everywhere. The shift copies the sign to where a half has its own.
+    """
+    bits = (word.to(tl.int32, bitcast=True) >> 19) & 0x8E00
+    return bits.to(tl.uint16).to(tl.float16, bitcast=True)
+
+
+@triton.jit
+def numbers_of(codes, scale, bias, MODE: tl.constexpr, TYPE: tl.constexpr):
+    """The numbers of codes."""
+    if MODE == "affine":
+        return codes.to(TYPE) * scale.to(TYPE) + bias.to(TYPE)
+    if MODE == "mxfp8":
+        codes = codes.to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(TYPE)
+    else:
+        codes = small_half(codes << 28).to(TYPE) * 16384.0
+    return codes * power_of_two(scale).to(TYPE)
+
+
+@triton.jit
+def quantize_kernel(
+    w_ptr, q_ptr, scales_ptr, biases_ptr, groups,
+    BITS: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The codes of BLOCK groups. The larger end of a group's range is met exactly, and so is 0."""
+    EACH: tl.constexpr = 32 // BITS
+    group = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    at = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    inside = group < groups
+    w = tl.load(w_ptr + at, mask=inside[:, None], other=0.0).to(tl.float32)
+    low, high = tl.min(w, axis=1), tl.max(w, axis=1)
+    scale = tl.maximum(tl.div_rn(high - low, float((1 << BITS) - 1)), 1e-7)
+    below = tl.abs(low) > tl.abs(high)
+    scale = tl.where(below, scale, -scale)
+    edge = tl.where(below, low, high)
+    steps = libdevice.rint(tl.div_rn(edge, scale))
+    scale = tl.where(steps == 0, scale, tl.div_rn(edge, tl.where(steps == 0, 1.0, steps)))
+    bias = tl.where(steps == 0, 0.0, edge)
+    tl.store(scales_ptr + group, scale.to(scales_ptr.dtype.element_ty), mask=inside)
+    tl.store(biases_ptr + group, bias.to(biases_ptr.dtype.element_ty), mask=inside)
+    # The quotient is 0 or more, and NaN in a group with a NaN.
+    code = libdevice.rint(tl.div_rn(w - bias[:, None], tl.broadcast_to(scale[:, None], w.shape)))
+    code = tl.where(code > 0, tl.minimum(code, (1 << BITS) - 1), 0).to(tl.uint32)
+    store_codes(q_ptr, code, group, inside, BITS, GROUP, EACH, BLOCK)
+
+
+@triton.jit
+def mx_quantize_kernel(
+    w_ptr, q_ptr, scales_ptr, groups, BITS: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr
+):
+    """The codes of BLOCK groups as floats of 4 or 8 bits, with a power of two as near as the largest needs."""
+    EACH: tl.constexpr = 32 // BITS
+    group = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    at = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    inside = group < groups
+    w = tl.load(w_ptr + at, mask=inside[:, None], other=0.0).to(tl.float32)
+    largest = tl.div_rn(tl.max(tl.abs(w), axis=1), 6.0 if BITS == 4 else 448.0)
+    broken = tl.sum((w != w).to(tl.int32), axis=1) > 0
+    # The exponent of the nearest power of two by its logarithm: one more from the root of 2 on.
+    bits = largest.to(tl.int32, bitcast=True)
+    exponent = (bits >> 23) + ((bits & 0x7FFFFF) > 0x3504F3).to(tl.int32)
+    exponent = tl.where(((bits >> 23) == 255) | broken, 255, tl.minimum(exponent, 254))
+    tl.store(scales_ptr + group, exponent.to(tl.uint8), mask=inside)
+    inverse = ((254 - tl.minimum(exponent, 253)) << 23).to(tl.float32, bitcast=True)
+    x = w * inverse[:, None]
+    if BITS == 4:
+        size = tl.abs(x)
+        code = (size > 0.25).to(tl.uint32) + (size >= 0.75).to(tl.uint32)
+        code += (size > 1.25).to(tl.uint32) + (size >= 1.75).to(tl.uint32)
+        code += (size > 2.5).to(tl.uint32) + (size >= 3.5).to(tl.uint32)
+        code += (size > 5.0).to(tl.uint32)
+        code += (x.to(tl.uint32, bitcast=True) >> 31) << 3
+    else:
+        x = tl.where(x > 448.0, 448.0, tl.where(x < -448.0, -448.0, x))
+        code = x.to(tl.float8e4nv).to(tl.uint8, bitcast=True).to(tl.uint32)
+    store_codes(q_ptr, code, group, inside, BITS, GROUP, EACH, BLOCK)
+
+
+@triton.jit
+def store_codes(
+    q_ptr, code, group, inside,
+    BITS: tl.constexpr, GROUP: tl.constexpr, EACH: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The codes of groups, EACH of them in a word."""
+    WORDS: tl.constexpr = GROUP // EACH
+    shifts = (tl.arange(0, EACH) * BITS).to(tl.uint32)[None, None, :]
+    words = tl.sum(tl.reshape(code, (BLOCK, WORDS, EACH)) << shifts, axis=2)
+    at = group[:, None] * WORDS + tl.arange(0, WORDS)[None, :]
+    tl.store(q_ptr + at, words.to(tl.uint32), mask=inside[:, None])
+
+
+@triton.jit
+def dequantize_kernel(
+    q_ptr, scales_ptr, biases_ptr, w_ptr, words,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The numbers of BLOCK words."""
+    EACH: tl.constexpr = 32 // BITS
+    word = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = word < words
+    digit = tl.arange(0, EACH)
+    packed = tl.load(q_ptr + word, mask=inside, other=0)
+    scale = tl.load(scales_ptr + word // (GROUP // EACH), mask=inside, other=0)[:, None]
+    bias = scale
+    if MODE == "affine":
+        bias = tl.load(biases_ptr + word // (GROUP // EACH), mask=inside, other=0)[:, None]
+    codes = (packed[:, None] >> (digit * BITS).to(tl.uint32)[None, :]) & ((1 << BITS) - 1)
+    w = numbers_of(codes, scale, bias, MODE, tl.float32)
+    at = word[:, None] * EACH + digit[None, :]
+    tl.store(w_ptr + at, w.to(w_ptr.dtype.element_ty), mask=inside[:, None])
+
+
+@triton.jit
+def add_products(
+    acc, packed, x, FIRST: tl.constexpr, STEP: tl.constexpr, BITS: tl.constexpr, COUNT: tl.constexpr,
+    MODE: tl.constexpr,
+):  # fmt: skip
+    """acc (N, W) plus the products of COUNT numbers of each word of packed (N, W) with those of x (W, COUNT).
+
+    The numbers begin at bit FIRST, and each one STEP bits behind the one before. An integer stays where it is in its word,
+    and x is as much smaller: a power of two, which is exact. A small float becomes the upper bits of a half, which is
+    smaller by 2**14, and x is as much larger.
+    """
+    if COUNT == 1:
+        x = tl.reshape(x, (x.shape[0],))
+        if MODE == "affine":
+            numbers = packed & tl.full((), ((1 << BITS) - 1) << FIRST, tl.uint32)
+            return acc + numbers.to(tl.float32) * (x * (1.0 / (1 << FIRST)))[None, :]
+        numbers = small_half(packed << (28 - FIRST))
+        return acc + numbers.to(tl.float32) * (x * 16384.0)[None, :]
+    even, odd = tl.split(tl.reshape(x, (x.shape[0], COUNT // 2, 2)))
+    acc = add_products(acc, packed, even, FIRST, 2 * STEP, BITS, COUNT // 2, MODE)
+    return add_products(acc, packed, odd, FIRST + STEP, 2 * STEP, BITS, COUNT // 2, MODE)
+
+
+@triton.jit
+def word_vector_kernel(
+    x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """A row of x: codes of 4 bits are multiplied where they are, and the sum of two words' is scaled."""
+    EACH: tl.constexpr = 32 // BITS
+    PAIRS: tl.constexpr = BLOCK_K // (2 * EACH)
+    m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
+    first = batch * N + tl.program_id(0) * BLOCK_N
+    local = tl.arange(0, BLOCK_N)
+    pair, two, digit = tl.arange(0, PAIRS), tl.arange(0, 2), tl.arange(0, EACH)
+    column = tl.program_id(0) * BLOCK_N + local
+    # Two words lie side by side, at a multiple of two. Pointers move along the rows.
+    words = (local[:, None] * (K // (2 * EACH)) + pair[None, :])[:, :, None] * 2 + two[
+        None, None, :
+    ]
+    groups = local[:, None] * (K // GROUP) + (pair // (GROUP // (2 * EACH)))[None, :]
+    at = pair[:, None] * (2 * EACH) + digit[None, :]
+    w_ptr += first * (K // EACH)
+    scales_ptr += first * (K // GROUP)
+    if MODE == "affine":
+        biases_ptr += first * (K // GROUP)
+    x_ptr += (batch * M + m) * K
+    acc = tl.zeros((BLOCK_N, PAIRS), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        inside = start + pair * (2 * EACH) < K
+        mask = (column < N)[:, None] & inside[None, :]
+        low_words, high_words = tl.split(load(w_ptr + words, mask[:, :, None], EVEN))
+        scale = load(scales_ptr + groups, mask, EVEN)
+        scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
+        low = load(x_ptr + at, inside[:, None], EVEN).to(tl.float32)
+        high = load(x_ptr + EACH + at, inside[:, None], EVEN).to(tl.float32)
+        products = tl.zeros((BLOCK_N, PAIRS), tl.float32)
+        products = add_products(products, low_words, low, 0, BITS, BITS, EACH, MODE)
+        products = add_products(products, high_words, high, 0, BITS, BITS, EACH, MODE)
+        acc += scale * products
+        if MODE == "affine":
+            bias = load(biases_ptr + groups, mask, EVEN).to(tl.float32)
+            acc += bias * (tl.sum(low, axis=1) + tl.sum(high, axis=1))[None, :]
+            biases_ptr += BLOCK_K // GROUP
+        w_ptr += BLOCK_K // EACH
+        scales_ptr += BLOCK_K // GROUP
+        x_ptr += BLOCK_K
+    result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
+    tl.store(out_ptr + (batch * M + m) * N + column, result, mask=column < N)
+
+
+@triton.jit
+def byte_vector_kernel(
+    x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """A row of x and codes of 8 bits: those are the bytes of the words, and the sum of eight is scaled."""
+    EACH: tl.constexpr = 8
+    PARTS: tl.constexpr = BLOCK_K // EACH
+    m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
+    first = batch * N + tl.program_id(0) * BLOCK_N
+    local = tl.arange(0, BLOCK_N)
+    part, digit = tl.arange(0, PARTS), tl.arange(0, EACH)
+    column = tl.program_id(0) * BLOCK_N + local
+    places = (local[:, None] * (K // EACH) + part[None, :])[:, :, None] * EACH + digit[
+        None, None, :
+    ]
+    groups = local[:, None] * (K // GROUP) + (part // (GROUP // EACH))[None, :]
+    at = part[:, None] * EACH + digit[None, :]
+    w_ptr += first * K
+    scales_ptr += first * (K // GROUP)
+    if MODE == "affine":
+        biases_ptr += first * (K // GROUP)
+    x_ptr += (batch * M + m) * K
+    acc = tl.zeros((BLOCK_N, PARTS), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        inside = start + part * EACH < K
+        mask = (column < N)[:, None] & inside[None, :]
+        numbers = load(w_ptr + places, mask[:, :, None], EVEN)
+        if MODE != "affine":
+            numbers = numbers.to(tl.float8e4nv, bitcast=True)
+        numbers = numbers.to(tl.float32)
+        scale = load(scales_ptr + groups, mask, EVEN)
+        scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
+        x = load(x_ptr + at, inside[:, None], EVEN).to(tl.float32)
+        products = tl.sum(numbers * x[None, :, :], axis=2)
+        acc += scale * products
+        if MODE == "affine":
+            bias = load(biases_ptr + groups, mask, EVEN).to(tl.float32)
+            acc += bias * tl.sum(x, axis=1)[None, :]
+            biases_ptr += BLOCK_K // GROUP
+        w_ptr += BLOCK_K
+        scales_ptr += BLOCK_K // GROUP
+        x_ptr += BLOCK_K
+    result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
+    tl.store(out_ptr + (batch * M + m) * N + column, result, mask=column < N)
+
+
+@triton.jit
+def quantized_matmul_kernel(
+    x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, TRANSPOSE: tl.constexpr,
+    TYPE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """A tile of x w, or x times w's transpose: a tile of w, words or bytes, becomes numbers, and is multiplied.
+
+    A block has at most one group of a row, which it divides. Words and groups run along w's rows: along K with
+    TRANSPOSE, else along N.
+    """
+    EACH: tl.constexpr = 1 if BITS == 8 else 32 // BITS
+    SIDE: tl.constexpr = BLOCK_K if TRANSPOSE else BLOCK_N
+    batch = tl.program_id(2).to(tl.int64)
+    first_m, first_n = tl.program_id(1) * BLOCK_M, tl.program_id(0) * BLOCK_N
+    m, n, k = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)
+    unit, digit = tl.arange(0, SIDE // EACH), tl.arange(0, EACH)
+    x_mask, inside = (first_m + m < M)[:, None], first_n + n < N
+    width = K if TRANSPOSE else N
+    x_ptr += (batch * M + first_m) * K
+    row = batch * N + first_n if TRANSPOSE else batch * K
+    w_ptr += row * (width // EACH)
+    scales_ptr += row * (width // GROUP)
+    if MODE == "affine":
+        biases_ptr += row * (width // GROUP)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        x_at = x_ptr + m[:, None] * K + start + k[None, :]
+        if TRANSPOSE:
+            x = tl.load(x_at, mask=x_mask, other=0.0)
+            at = n[:, None] * (K // EACH) + (start // EACH + unit)[None, :]
+            rows, mask = n * (K // GROUP) + start // GROUP, inside
+            whole = mask[:, None]
+        else:
+            x = tl.load(x_at, mask=x_mask & (start + k < K)[None, :], other=0.0)
+            at = (start + k)[:, None].to(tl.int64) * (N // EACH) + (first_n // EACH + unit)[None, :]
+            rows, mask = (start + k) * (N // GROUP) + first_n // GROUP, start + k < K
+            whole = mask[:, None] & (first_n + unit * EACH < N)[None, :]
+        codes = tl.load(w_ptr + at, mask=whole, other=0)
+        scale = tl.load(scales_ptr + rows, mask=mask, other=0)
+        bias = scale
+        if MODE == "affine":
+            bias = tl.load(biases_ptr + rows, mask=mask, other=0)
+        if BITS == 8:
+            w = numbers_of(codes, scale[:, None], bias[:, None], MODE, TYPE)
+        else:
+            codes = (codes[:, :, None] >> (digit * BITS)[None, None, :]) & ((1 << BITS) - 1)
+            w = numbers_of(codes, scale[:, None, None], bias[:, None, None], MODE, TYPE)
+            w = tl.reshape(w, (BLOCK_N if TRANSPOSE else BLOCK_K, SIDE))
+        w = tl.trans(w) if TRANSPOSE else w
+        acc = tl.dot(x.to(TYPE), w, acc, input_precision="ieee")
+    out = out_ptr + (batch * M + first_m) * N + m[:, None] * N + (first_n + n)[None, :]
+    tl.store(out, acc.to(out_ptr.dtype.element_ty), mask=x_mask & inside[None, :])
+
+
+@triton.jit
+def unpacked(words, FIRST: tl.constexpr, STEP: tl.constexpr, COUNT: tl.constexpr):
+    """The COUNT codes of 4 bits of each word, in new last dimensions of 2 whose last one is the lowest bit of the place."""
+    if COUNT == 1:
+        return (words >> FIRST) & 15
+    even = unpacked(words, FIRST, 2 * STEP, COUNT // 2)
+    return tl.join(even, unpacked(words, FIRST + STEP, 2 * STEP, COUNT // 2))
+
+
+@triton.jit
+def vector_times_kernel(
+    x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """A row of x times the matrix itself, whose rows lie along N. A block has one group of a row or a part of it."""
+    EACH: tl.constexpr = 8
+    UNITS: tl.constexpr = BLOCK_N // EACH
+    m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
+    first = tl.program_id(0) * BLOCK_N
+    row, unit, digit = tl.arange(0, BLOCK_K), tl.arange(0, UNITS), tl.arange(0, EACH)
+    row3 = row[:, None, None]
+    x_ptr += (batch * M + m) * K
+    w_ptr += (batch * K * N + first) // (EACH if BITS == 4 else 1)
+    scales_ptr += (batch * K * N + first) // GROUP
+    if MODE == "affine":
+        biases_ptr += (batch * K * N + first) // GROUP
+    # Blocks divide groups, and groups the rows: no block is cut along N.
+    places = row[:, None] * (N // EACH) + unit[None, :]
+    acc = tl.zeros((BLOCK_K, UNITS, EACH), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        inside, inside3 = start + row < K, start + row3 < K
+        x = tl.load(x_ptr + row3, mask=inside3, other=0.0).to(tl.float32)
+        scale = tl.load(scales_ptr + row3 * (N // GROUP), mask=inside3, other=0)
+        scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
+        if BITS == 4:
+            words = tl.load(w_ptr + places, mask=inside[:, None], other=0)
+            codes = tl.reshape(unpacked(words, 0, 4, EACH), (BLOCK_K, UNITS, EACH))
+            if MODE == "affine":
+                codes = codes.to(tl.float32)
+            else:
+                codes = small_half(codes << 28).to(tl.float32) * 16384.0
+            w_ptr += BLOCK_K * (N // EACH)
+        else:
+            at_w = places[:, :, None] * EACH + digit[None, None, :]
+            codes = tl.load(w_ptr + at_w, mask=inside[:, None, None], other=0)
+            if MODE != "affine":
+                codes = codes.to(tl.float8e4nv, bitcast=True)
+            codes = codes.to(tl.float32)
+            w_ptr += BLOCK_K * N
+        acc += (scale * x) * codes
+        if MODE == "affine":
+            bias = tl.load(biases_ptr + row3 * (N // GROUP), mask=inside3, other=0)
+            acc += bias.to(tl.float32) * x
+            biases_ptr += BLOCK_K * (N // GROUP)
+        scales_ptr += BLOCK_K * (N // GROUP)
+        x_ptr += BLOCK_K
+    result = tl.sum(acc, axis=0).to(out_ptr.dtype.element_ty)
+    at = (batch * M + m) * N + first + unit[:, None] * EACH + digit[None, :]
+    tl.store(out_ptr + at, result)
