@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from .attentions import attention, attention_decode, attention_varlen, paged_attention
 from .softmaxes import log_softmax, softmax
 
-__all__ = ["log_softmax", "softmax"]
+__all__ = [
+    "attention",
+    "attention_decode",
+    "attention_varlen",
+    "log_softmax",
+    "paged_attention",
+    "softmax",
+]

@@ -147,15 +147,21 @@ def attention_dkv_kernel(
     last = tl.where(start_n < n_keys, last, 0)
     for head in range(shared * group, (shared + 1) * group):
         head = tl.cast(head, tl.int64)
-        q_head = q_ptr + (batch * q_steps[0] + head * q_steps[1] + tl.cast(q_row, tl.int64) * q_steps[2])
-        dout_head = dout_ptr + (batch * dout_steps[0] + head * dout_steps[1] + tl.cast(q_row, tl.int64) * dout_steps[2])
+        q_head = q_ptr + (
+            batch * q_steps[0] + head * q_steps[1] + tl.cast(q_row, tl.int64) * q_steps[2]
+        )
+        dout_head = dout_ptr + (
+            batch * dout_steps[0] + head * dout_steps[1] + tl.cast(q_row, tl.int64) * dout_steps[2]
+        )
         at_head = batch * lse_steps[0] + head * lse_steps[1] + q_row
         for start_m in range(first, last, BLOCK_M):
             m = start_m + rows
             inside = m < n_queries
             step = tl.cast(start_m, tl.int64) if FAR else start_m
             q = load_rows(q_head + step * q_steps[2], q_steps[2], rows, inside, A, B, WIDTH)
-            dout = load_rows(dout_head + step * dout_steps[2], dout_steps[2], rows, inside, A, B, WIDTH)
+            dout = load_rows(
+                dout_head + step * dout_steps[2], dout_steps[2], rows, inside, A, B, WIDTH
+            )
             lse = tl.load(lse_ptr + at_head + m, mask=inside, other=float("inf"))
             delta = tl.load(delta_ptr + at_head + m, mask=inside, other=0.0)
             scores = products(k, q, B) * scale_2
@@ -223,20 +229,30 @@ def attention_dbias_kernel(
                 at = batch * lse_steps[0] + head * lse_steps[1] + m
                 lse = tl.load(lse_ptr + at, mask=inside, other=float("inf"))
                 delta = tl.load(delta_ptr + at, mask=inside, other=0.0)
-                for start_n in range(0 if SUM_N else own_n, n_keys if SUM_N else own_n + 1, BLOCK_N):
+                for start_n in range(
+                    0 if SUM_N else own_n, n_keys if SUM_N else own_n + 1, BLOCK_N
+                ):
                     n = start_n + keys
                     step = tl.cast(start_n, tl.int64)
-                    k = load_rows(k_head + step * k_steps[2], k_steps[2], keys, n < length, A, B, WIDTH)
-                    v = load_rows(v_head + step * v_steps[2], v_steps[2], keys, n < length, A, B, WIDTH)
+                    k = load_rows(
+                        k_head + step * k_steps[2], k_steps[2], keys, n < length, A, B, WIDTH
+                    )
+                    v = load_rows(
+                        v_head + step * v_steps[2], v_steps[2], keys, n < length, A, B, WIDTH
+                    )
                     scores = products(q, k, B) * scale_2
-                    scores += biases(m[:, None], n[None, :], n_queries, length, bias_head, bias_steps)
+                    scores += biases(
+                        m[:, None], n[None, :], n_queries, length, bias_head, bias_steps
+                    )
                     see = sees(
                         m[:, None], n[None, :], n_queries, length, behind, ahead, mask_head, mask_steps,
                         BEHIND, AHEAD,
                     )  # fmt: skip
                     weights = tl.where(see, tl.exp2(scores - lse[:, None]), 0.0)
                     total += weights * (products(dout, v, B) - delta[:, None])
-    base = dbias_ptr + own_batch.to(tl.int64) * dbias_steps[0] + own_head.to(tl.int64) * dbias_steps[1]
+    base = (
+        dbias_ptr + own_batch.to(tl.int64) * dbias_steps[0] + own_head.to(tl.int64) * dbias_steps[1]
+    )
     at_m, at_n = (own_m + rows).to(tl.int64) * dbias_steps[2], own_n + keys
     element = dbias_ptr.dtype.element_ty
     if SUM_M and SUM_N:

@@ -10,13 +10,13 @@ is log2 Σ 2^score of each row, and +inf for a row that sees no key, so that all
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import triton_metal as triton
 import triton_metal.language as tl
 
 from ._arrays import Array, contiguous, dtype_name, is_mlx, is_torch, strides
-from ._launch import launch
+from ._launch import Spec, launch
 
 LOG2_E = 1.4426950408889634
 
@@ -80,7 +80,9 @@ def products(x, y, B: tl.constexpr):
 
 
 @triton.jit
-def store_rows(base, step, rows, inside, a, b, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr):
+def store_rows(
+    base, step, rows, inside, a, b, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr
+):
     """Stores rows in two pieces, converted to the elements of `base`."""
     columns, at = tl.arange(0, A), rows[:, None] * step
     mask = inside[:, None] & (columns < WIDTH)[None, :]
@@ -92,7 +94,18 @@ def store_rows(base, step, rows, inside, a, b, A: tl.constexpr, B: tl.constexpr,
 
 
 @triton.jit
-def sees(m, n, n_queries, n_keys, behind, ahead, mask_ptr, steps, BEHIND: tl.constexpr, AHEAD: tl.constexpr):
+def sees(
+    m,
+    n,
+    n_queries,
+    n_keys,
+    behind,
+    ahead,
+    mask_ptr,
+    steps,
+    BEHIND: tl.constexpr,
+    AHEAD: tl.constexpr,
+):
     """Whether the queries m see the keys n, in any orientation of the two."""
     see = n < n_keys
     if AHEAD:
@@ -187,19 +200,16 @@ def attention_kernel(
 
     # A total is no more than the number of keys, so that its reciprocal is a number like any other.
     share = tl.where(total == 0, 0.0, tl.div_rn(1.0, total))[:, None]
-    out_ptr += batch * out_steps[0] + head * out_steps[1] + (q_row + start_m).to(tl.int64) * out_steps[2]
-    store_rows(out_ptr, out_steps[2], rows, m < n_queries, acc_a * share, acc_b * share, A, B, WIDTH)
+    out_ptr += (
+        batch * out_steps[0] + head * out_steps[1] + (q_row + start_m).to(tl.int64) * out_steps[2]
+    )
+    store_rows(
+        out_ptr, out_steps[2], rows, m < n_queries, acc_a * share, acc_b * share, A, B, WIDTH
+    )
     if lse_ptr is not None:
         lse_ptr += batch * lse_steps[0] + head * lse_steps[1] + q_row + start_m
         lse = tl.where(total == 0, float("inf"), highest + tl.log2(total))
         tl.store(lse_ptr + rows, lse, mask=m < n_queries)
-
-
-class Extent(NamedTuple):
-    """Which keys a query at their place p sees: those from p - left to p + right; None is without an end."""
-
-    left: int | None
-    right: int | None
 
 
 def pieces(width: int) -> dict[str, int]:
@@ -253,14 +263,21 @@ def seen_arguments(
     }  # fmt: skip
 
 
+def results(q: Array, rows: tuple[int, ...], keep: bool) -> dict[str, Spec]:
+    """What the kernel writes."""
+    made: dict[str, Spec] = {"out_ptr": (tuple(q.shape), dtype_name(q))}
+    return made | {"lse_ptr": (rows, "float32")} if keep else made
+
+
 def forward(
     q: Array, k: Array, v: Array, mask: Array | None, bias: Array | None, lengths: Array | None,
-    left: int, right: int, scale: float,
+    left: int, right: int, scale: float, keep: bool = True,
 ) -> tuple[Array, ...]:  # fmt: skip
-    """The result and the logarithms of the sums, of (batch, heads, rows, width); -1 is a side without an end."""
+    """The result and, if they are kept, the logarithms of the sums, of (batch, heads, rows, width); -1 is a side without an end."""
     q, k, v = with_rows(q), with_rows(k), with_rows(v)
     (batch, heads, queries, width), (_, kv_heads, keys, _) = q.shape, k.shape
     sizes = tiles(width, dtype_name(q))
+    outputs = results(q, (batch, heads, queries), keep)
     empty_rows = (
         mask is not None or bias is not None or lengths is not None
         or left >= 0 or (right >= 0 and keys < queries)
@@ -268,34 +285,36 @@ def forward(
     return launch(
         attention_kernel,
         (triton.cdiv(queries, sizes["BLOCK_M"]), heads, batch),
-        {"out_ptr": (q.shape, dtype_name(q)), "lse_ptr": ((batch, heads, queries), "float32")},
-        like=q, q_ptr=q, k_ptr=k, v_ptr=v, q_offsets_ptr=None, k_offsets_ptr=None,
+        outputs, like=q, q_ptr=q, k_ptr=k, v_ptr=v, q_offsets_ptr=None, k_offsets_ptr=None,
         q_steps=steps_of(q)[:3], k_steps=steps_of(k)[:3], v_steps=steps_of(v)[:3],
         out_steps=plain_steps(q.shape)[:3], lse_steps=(heads * queries, queries),
         sequences=0, n_queries=queries, n_keys=keys, group=heads // max(kv_heads, 1),
         FAR=far(k, v), POSITIVE=scale > 0 and bias is None, EMPTY_ROWS=empty_rows,
         **seen_arguments(mask, bias, lengths, left, right, scale), **sizes, **pieces(width),
+        **({} if keep else {"lse_ptr": None}),
     )  # fmt: skip
 
 
 def forward_packed(
-    q: Array, k: Array, v: Array, q_offsets: Array, k_offsets: Array, left: int, right: int, scale: float
+    q: Array, k: Array, v: Array, q_offsets: Array, k_offsets: Array, left: int, right: int, scale: float,
+    keep: bool = True,
 ) -> tuple[Array, ...]:  # fmt: skip
     """The same of packed sequences (rows, heads, width); rows of no sequence give 0."""
     q, k, v = with_rows(q), with_rows(k), with_rows(v)
     (queries, heads, width), (keys, kv_heads, _), count = q.shape, k.shape, q_offsets.shape[0] - 1
     sizes = tiles(width, dtype_name(q))
+    outputs = results(q, (heads, queries), keep)
     blocks = queries // sizes["BLOCK_M"] + count if queries and count else 0
     return launch(
         attention_kernel,
         (blocks, heads, 1),
-        {"out_ptr": (q.shape, dtype_name(q)), "lse_ptr": ((heads, queries), "float32")},
-        like=q, fill=0, q_ptr=q, k_ptr=k, v_ptr=v, q_offsets_ptr=q_offsets, k_offsets_ptr=k_offsets,
+        outputs, like=q, fill=0, q_ptr=q, k_ptr=k, v_ptr=v, q_offsets_ptr=q_offsets, k_offsets_ptr=k_offsets,
         q_steps=packed_steps(q), k_steps=packed_steps(k), v_steps=packed_steps(v),
         out_steps=(0, width, heads * width), lse_steps=(0, queries),
         sequences=count, n_queries=queries, n_keys=keys, group=heads // max(kv_heads, 1),
         FAR=far(k, v), POSITIVE=scale > 0, EMPTY_ROWS=True,
         **seen_arguments(None, None, None, left, right, scale), **sizes, **pieces(width),
+        **({} if keep else {"lse_ptr": None}),
     )  # fmt: skip
 
 
