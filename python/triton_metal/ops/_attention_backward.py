@@ -208,8 +208,7 @@ def attention_dbias_kernel(
             length = min(max(tl.load(lengths_ptr + batch).to(tl.int32), 0), n_keys)
         behind, ahead = length - n_queries - left, length - n_queries + right
         for head in range(0 if SUM_H else own_head, heads if SUM_H else own_head + 1):
-            head = tl.cast(head, tl.int64)
-            shared = head // group
+            shared, head = tl.cast(head // group, tl.int64), tl.cast(head, tl.int64)
             q_head = q_ptr + (batch * q_steps[0] + head * q_steps[1])
             dout_head = dout_ptr + (batch * dout_steps[0] + head * dout_steps[1])
             k_head = k_ptr + (batch * k_steps[0] + shared * k_steps[1])

@@ -30,8 +30,8 @@ def decode_kernel(
     """One part of one query's keys: Σ 2^(score - highest) V, the highest score and Σ 2^(score - highest)."""
     row, batch = tl.program_id(0), tl.program_id(2).to(tl.int64)
     part, parts = tl.program_id(1), tl.num_programs(1)
-    head, m = (row // n_queries).to(tl.int64), row % n_queries
-    shared = head // group
+    head, m = row // n_queries, row % n_queries
+    shared, head = (head // group).to(tl.int64), head.to(tl.int64)
     columns = tl.arange(0, BLOCK)
     inside = columns < WIDTH
     at = batch * q_steps[0] + head * q_steps[1] + m.to(tl.int64) * q_steps[2]
@@ -68,7 +68,7 @@ def decode_kernel(
             page = min(max(page, 0), n_pages - 1)
             k_row += page * k_steps[0]
             v_row += page * v_steps[0]
-            place = place % PAGE
+            place = n % PAGE
         k = tl.load(k_row + (place * k_steps[2] + columns), mask=inside, other=0.0).to(tl.float32)
         v = tl.load(v_row + (place * v_steps[2] + columns), mask=inside, other=0.0).to(tl.float32)
         score = tl.sum(q * k, axis=0)

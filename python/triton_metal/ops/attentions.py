@@ -235,7 +235,7 @@ def attention_varlen(
                 name,
                 f"{text} must not decrease, from at least 0 to at most {rows.shape[0]}, but is {offsets.tolist()}.",
             )
-    check_shape(name, "k_offsets", k_offsets, q_offsets.shape, ", as q_offsets has")
+    check_shape(name, "k_offsets", k_offsets, q_offsets.shape, ", as q_offsets has,")
     left, right = _extent(name, window, causal)
     arguments = (
         q, k, v, contiguous(q_offsets), contiguous(k_offsets), left, right, _scale(name, scale, q)
@@ -338,7 +338,7 @@ def _check_operands(name: str, q: Array, k: Array, v: Array, rank: int) -> None:
     # (batch, heads, rows, width), or (rows, heads, width)
     wanted = (q.shape[0], *k.shape[1:3], q.shape[3]) if rank == 4 else (*k.shape[:2], q.shape[2])
     check_shape(name, "k", k, wanted, f" for q of {tuple(q.shape)}")
-    check_shape(name, "v", v, k.shape, ", as k has")
+    check_shape(name, "v", v, k.shape, ", as k has,")
     _check_heads(name, q.shape[1], k.shape[1], "k")
 
 
