@@ -221,6 +221,7 @@ def attention_varlen(
     """
     name = "attention_varlen"
     k_offsets = q_offsets if k_offsets is None else k_offsets
+    _check_given(name, q=q, k=k, v=v, q_offsets=q_offsets)
     check_arrays(name, q=q, k=k, v=v, q_offsets=q_offsets, k_offsets=k_offsets)
     _check_operands(name, q, k, v, 3)
     for text, offsets, rows in (("q_offsets", q_offsets, q), ("k_offsets", k_offsets, k)):
@@ -269,7 +270,7 @@ def paged_attention(
     np.float32(2.333)
     """
     name = "paged_attention"
-    check_arrays(
+    _check_given(
         name, q=q, k_pages=k_pages, v_pages=v_pages, page_table=page_table, lengths=lengths
     )
     check_rank(name, "q", q, 4)
@@ -281,7 +282,7 @@ def paged_attention(
     check_shape(
         name, "k_pages", k_pages, (pages, page_size, kv_heads, width), f" for q of {tuple(q.shape)}"
     )
-    check_shape(name, "v_pages", v_pages, k_pages.shape, ", as k_pages has")
+    check_shape(name, "v_pages", v_pages, k_pages.shape, ", as k_pages has,")
     _check_heads(name, heads, kv_heads, "k_pages")
     check_dtype(name, "page_table", page_table, INTEGERS)
     check_rank(name, "page_table", page_table, 2)
@@ -302,6 +303,7 @@ def _attention(
     name: str, q: Array, k: Array, v: Array, causal: bool, mask: Array | None, bias: Array | None,
     scale: float | None, window: Any, lengths: Array | None, few: bool = False,
 ) -> Array:  # fmt: skip
+    _check_given(name, q=q, k=k, v=v)
     check_arrays(name, q=q, k=k, v=v, mask=mask, bias=bias, lengths=lengths)
     _check_operands(name, q, k, v, 4)
     whole = (*q.shape[:3], k.shape[2])
@@ -327,6 +329,15 @@ def _keeps(*arrays: Array | None) -> bool:
 
         return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in arrays)
     return is_mlx(arrays[0])
+
+
+def _check_given(name: str, **arrays: Array) -> None:
+    for text, x in arrays.items():
+        if x is None:
+            raise LaunchTypeError(
+                f"[{name}] {text} must be an array of NumPy, MLX or PyTorch but is None."
+            )
+    check_arrays(name, **arrays)
 
 
 def _check_operands(name: str, q: Array, k: Array, v: Array, rank: int) -> None:
