@@ -22,6 +22,7 @@ from ._attention_forward import (
     pieces,
     plain_steps,
     products,
+    row_ptrs,
     seen_arguments,
     sees,
     span,
@@ -66,9 +67,9 @@ def attention_dq_kernel(
     rows, keys = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
     m = start_m + rows
     inside = m < n_queries
-    q = load_rows(q_ptr, q_steps[2], rows, inside, A, B, WIDTH)
-    dout = load_rows(dout_ptr, dout_steps[2], rows, inside, A, B, WIDTH)
-    out = load_rows(out_ptr + at, out_steps[2], rows, inside, A, B, WIDTH)
+    q = load_rows(row_ptrs(q_ptr, q_steps[2], rows, A, B), 0, inside, A, B, WIDTH)
+    dout = load_rows(row_ptrs(dout_ptr, dout_steps[2], rows, A, B), 0, inside, A, B, WIDTH)
+    out = load_rows(row_ptrs(out_ptr + at, out_steps[2], rows, A, B), 0, inside, A, B, WIDTH)
     delta = tl.sum(out[0].to(tl.float32) * dout[0].to(tl.float32), axis=1)
     if B:
         delta += tl.sum(out[1].to(tl.float32) * dout[1].to(tl.float32), axis=1)
@@ -83,13 +84,15 @@ def attention_dq_kernel(
         last = min(n_keys, start_m + BLOCK_M + ahead)
     if q_offsets_ptr is not None:
         last = tl.where(start_m < n_queries, last, 0)
+    k_ptrs = row_ptrs(k_ptr, k_steps[2], keys, A, B)
+    v_ptrs = row_ptrs(v_ptr, v_steps[2], keys, A, B)
     dq_a = tl.zeros((BLOCK_M, A), tl.float32)
     dq_b = tl.zeros((BLOCK_M, B if B else 1), tl.float32)
     for start_n in range(first, last, BLOCK_N):
         n = start_n + keys
         step = tl.cast(start_n, tl.int64) if FAR else start_n
-        k = load_rows(k_ptr + step * k_steps[2], k_steps[2], keys, n < n_keys, A, B, WIDTH)
-        v = load_rows(v_ptr + step * v_steps[2], v_steps[2], keys, n < n_keys, A, B, WIDTH)
+        k = load_rows(k_ptrs, step * k_steps[2], n < n_keys, A, B, WIDTH)
+        v = load_rows(v_ptrs, step * v_steps[2], n < n_keys, A, B, WIDTH)
         scores = products(q, k, B) * scale_2
         if bias_ptr is not None:
             scores += biases(m[:, None], n[None, :], n_queries, n_keys, bias_ptr, bias_steps)
@@ -131,8 +134,8 @@ def attention_dkv_kernel(
 
     rows, keys = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
     n = start_n + keys
-    k = load_rows(k_ptr, k_steps[2], keys, n < n_keys, A, B, WIDTH)
-    v = load_rows(v_ptr, v_steps[2], keys, n < n_keys, A, B, WIDTH)
+    k = load_rows(row_ptrs(k_ptr, k_steps[2], keys, A, B), 0, n < n_keys, A, B, WIDTH)
+    v = load_rows(row_ptrs(v_ptr, v_steps[2], keys, A, B), 0, n < n_keys, A, B, WIDTH)
     dk_a = tl.zeros((BLOCK_N, A), tl.float32)
     dk_b = tl.zeros((BLOCK_N, B if B else 1), tl.float32)
     dv_a = tl.zeros((BLOCK_N, A), tl.float32)
@@ -154,14 +157,14 @@ def attention_dkv_kernel(
             batch * dout_steps[0] + head * dout_steps[1] + tl.cast(q_row, tl.int64) * dout_steps[2]
         )
         at_head = batch * lse_steps[0] + head * lse_steps[1] + q_row
+        q_ptrs = row_ptrs(q_head, q_steps[2], rows, A, B)
+        dout_ptrs = row_ptrs(dout_head, dout_steps[2], rows, A, B)
         for start_m in range(first, last, BLOCK_M):
             m = start_m + rows
             inside = m < n_queries
             step = tl.cast(start_m, tl.int64) if FAR else start_m
-            q = load_rows(q_head + step * q_steps[2], q_steps[2], rows, inside, A, B, WIDTH)
-            dout = load_rows(
-                dout_head + step * dout_steps[2], dout_steps[2], rows, inside, A, B, WIDTH
-            )
+            q = load_rows(q_ptrs, step * q_steps[2], inside, A, B, WIDTH)
+            dout = load_rows(dout_ptrs, step * dout_steps[2], inside, A, B, WIDTH)
             lse = tl.load(lse_ptr + at_head + m, mask=inside, other=float("inf"))
             delta = tl.load(delta_ptr + at_head + m, mask=inside, other=0.0)
             scores = products(k, q, B) * scale_2
@@ -217,14 +220,14 @@ def attention_dbias_kernel(
             mask_head = mask_ptr
             if mask_ptr is not None:
                 mask_head = mask_ptr + (batch * mask_steps[0] + head * mask_steps[1])
+            q_ptrs = row_ptrs(q_head, q_steps[2], rows, A, B)
+            dout_ptrs = row_ptrs(dout_head, dout_steps[2], rows, A, B)
             for start_m in range(0 if SUM_M else own_m, n_queries if SUM_M else own_m + 1, BLOCK_M):
                 m = start_m + rows
                 inside = m < n_queries
                 step = tl.cast(start_m, tl.int64)
-                q = load_rows(q_head + step * q_steps[2], q_steps[2], rows, inside, A, B, WIDTH)
-                dout = load_rows(
-                    dout_head + step * dout_steps[2], dout_steps[2], rows, inside, A, B, WIDTH
-                )
+                q = load_rows(q_ptrs, step * q_steps[2], inside, A, B, WIDTH)
+                dout = load_rows(dout_ptrs, step * dout_steps[2], inside, A, B, WIDTH)
                 at = batch * lse_steps[0] + head * lse_steps[1] + m
                 lse = tl.load(lse_ptr + at, mask=inside, other=float("inf"))
                 delta = tl.load(delta_ptr + at, mask=inside, other=0.0)
@@ -234,10 +237,20 @@ def attention_dbias_kernel(
                     n = start_n + keys
                     step = tl.cast(start_n, tl.int64)
                     k = load_rows(
-                        k_head + step * k_steps[2], k_steps[2], keys, n < length, A, B, WIDTH
+                        row_ptrs(k_head + step * k_steps[2], k_steps[2], keys, A, B),
+                        0,
+                        n < length,
+                        A,
+                        B,
+                        WIDTH,
                     )
                     v = load_rows(
-                        v_head + step * v_steps[2], v_steps[2], keys, n < length, A, B, WIDTH
+                        row_ptrs(v_head + step * v_steps[2], v_steps[2], keys, A, B),
+                        0,
+                        n < length,
+                        A,
+                        B,
+                        WIDTH,
                     )
                     scores = products(q, k, B) * scale_2
                     scores += biases(

@@ -51,31 +51,41 @@ def span(offsets_ptr, sequence, rows):
 
 
 @triton.jit
-def load_rows(base, step, rows, inside, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr):
-    """A block of rows in two pieces of A and B columns; the second is the first where B is 0."""
-    columns, at = tl.arange(0, A), rows[:, None] * step
-    if A > WIDTH:
-        mask = inside[:, None] & (columns < WIDTH)[None, :]
-    else:
-        mask = inside[:, None]
-    a = tl.load(base + (at + columns[None, :]), mask=mask, other=0.0)
-    b = a
+def row_ptrs(base, step, rows, A: tl.constexpr, B: tl.constexpr):
+    """Pointers to a block of rows in two pieces of A and B columns; the second is the first where B is 0."""
+    at, columns = rows[:, None] * step, tl.arange(0, A)[None, :]
     if B:
-        columns = A + tl.arange(0, B)
-        if A + B > WIDTH:
-            mask = inside[:, None] & (columns < WIDTH)[None, :]
-        else:
-            mask = inside[:, None]
-        b = tl.load(base + (at + columns[None, :]), mask=mask, other=0.0)
-    return a, b
+        return base + (at + columns), base + (at + (A + tl.arange(0, B))[None, :])
+    ptrs = base + at + columns
+    return ptrs, ptrs
+
+
+@triton.jit
+def piece_mask(inside, FIRST: tl.constexpr, PIECE: tl.constexpr, WIDTH: tl.constexpr):
+    """Which elements of a piece there are."""
+    mask = inside[:, None]
+    if FIRST + PIECE > WIDTH:
+        mask = mask & (FIRST + tl.arange(0, PIECE) < WIDTH)[None, :]
+    return mask
+
+
+@triton.jit
+def load_rows(ptrs, shift, inside, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr):
+    """A block of rows in two pieces, `shift` elements behind the pointers."""
+    a = tl.load(ptrs[0] + shift, mask=piece_mask(inside, 0, A, WIDTH), other=0.0)
+    if B:
+        return a, tl.load(ptrs[1] + shift, mask=piece_mask(inside, A, B, WIDTH), other=0.0)
+    return a, a
 
 
 @triton.jit
 def products(x, y, B: tl.constexpr):
     """x yᵀ of rows in two pieces."""
-    dots = tl.dot(x[0], tl.trans(y[0]), input_precision="ieee")
+    # Both are turned before the first product, so that they are staged together.
+    a, b = tl.trans(y[0]), tl.trans(y[1])
+    dots = tl.dot(x[0], a, input_precision="ieee")
     if B:
-        dots = tl.dot(x[1], tl.trans(y[1]), dots, input_precision="ieee")
+        dots = tl.dot(x[1], b, dots, input_precision="ieee")
     return dots
 
 
@@ -84,13 +94,11 @@ def store_rows(
     base, step, rows, inside, a, b, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr
 ):
     """Stores rows in two pieces, converted to the elements of `base`."""
-    columns, at = tl.arange(0, A), rows[:, None] * step
-    mask = inside[:, None] & (columns < WIDTH)[None, :]
-    tl.store(base + (at + columns[None, :]), a.to(base.dtype.element_ty), mask=mask)
+    ptrs = row_ptrs(base, step, rows, A, B)
+    element = base.dtype.element_ty
+    tl.store(ptrs[0], a.to(element), mask=piece_mask(inside, 0, A, WIDTH))
     if B:
-        columns = A + tl.arange(0, B)
-        mask = inside[:, None] & (columns < WIDTH)[None, :]
-        tl.store(base + (at + columns[None, :]), b.to(base.dtype.element_ty), mask=mask)
+        tl.store(ptrs[1], b.to(element), mask=piece_mask(inside, A, B, WIDTH))
 
 
 @triton.jit
@@ -155,7 +163,9 @@ def attention_kernel(
 
     rows, keys = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
     m = start_m + rows
-    q = load_rows(q_ptr, q_steps[2], rows, m < n_queries, A, B, WIDTH)
+    q = load_rows(row_ptrs(q_ptr, q_steps[2], rows, A, B), 0, m < n_queries, A, B, WIDTH)
+    k_ptrs = row_ptrs(k_ptr, k_steps[2], keys, A, B)
+    v_ptrs = row_ptrs(v_ptr, v_steps[2], keys, A, B)
     # The last query is at the place of the last key: query m sees the keys from m + behind to m + ahead.
     behind, ahead = n_keys - n_queries - left, n_keys - n_queries + right
     first, last = 0, n_keys
@@ -175,7 +185,7 @@ def attention_kernel(
     for start_n in range(first, last, BLOCK_N):
         n = start_n + keys
         step = tl.cast(start_n, tl.int64) if FAR else start_n
-        k = load_rows(k_ptr + step * k_steps[2], k_steps[2], keys, n < n_keys, A, B, WIDTH)
+        k = load_rows(k_ptrs, step * k_steps[2], n < n_keys, A, B, WIDTH)
         scores = products(q, k, B)
         if not POSITIVE:
             scores *= scale_2
@@ -191,7 +201,7 @@ def attention_kernel(
         weights = tl.exp2(scores * factor - shift[:, None])
         fade = tl.exp2(highest - shift)
         total = total * fade + tl.sum(weights, axis=1)
-        v = load_rows(v_ptr + step * v_steps[2], v_steps[2], keys, n < n_keys, A, B, WIDTH)
+        v = load_rows(v_ptrs, step * v_steps[2], n < n_keys, A, B, WIDTH)
         weights = weights.to(v[0].dtype)
         acc_a = tl.dot(weights, v[0], acc_a * fade[:, None], input_precision="ieee")
         if B:
