@@ -278,14 +278,17 @@ def attention_dbias_kernel(
         tl.store(base + (at_m[:, None] + at_n[None, :]), total.to(element), mask=mask)
 
 
-def tiles(width: int, dtype: str) -> dict[str, int]:
-    """Blocks of queries and keys; twice as many rows are held as in the forward pass."""
+def tiles(width: int, dtype: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Blocks of queries and keys, for the gradient of queries, and for that of keys and values, which holds more."""
     wide = width * (2 if dtype == "float32" else 1)
     if wide > 256:
-        return {"BLOCK_M": 8, "BLOCK_N": 8, "num_warps": 1}
+        return ({"BLOCK_M": 8, "BLOCK_N": 8, "num_warps": 4},) * 2
     if wide > 128:
-        return {"BLOCK_M": 16, "BLOCK_N": 16, "num_warps": 4}
-    return {"BLOCK_M": 32 if wide <= 64 else 16, "BLOCK_N": 32, "num_warps": 4}
+        return ({"BLOCK_M": 16, "BLOCK_N": 16, "num_warps": 8},) * 2
+    return (
+        {"BLOCK_M": 32, "BLOCK_N": 32, "num_warps": 8},
+        {"BLOCK_M": 16, "BLOCK_N": 32, "num_warps": 8},
+    )
 
 
 def backward(
@@ -297,28 +300,29 @@ def backward(
     q, k, v, dout = (with_rows(x) for x in (q, k, v, dout))
     (batch, heads, queries, width), (_, kv_heads, keys, _) = q.shape, k.shape
     dtype = dtype_name(q)
+    of_queries, of_keys = tiles(width, dtype)
     common: dict[str, Any] = {
         "q_ptr": q, "k_ptr": k, "v_ptr": v, "dout_ptr": dout, "lse_ptr": lse,
         "q_steps": steps_of(q)[:3], "k_steps": steps_of(k)[:3], "v_steps": steps_of(v)[:3],
         "dout_steps": steps_of(dout)[:3], "lse_steps": (heads * queries, queries),
         "n_queries": queries, "n_keys": keys, "group": heads // max(kv_heads, 1),
         **seen_arguments(mask, bias, lengths, left, right, scale),
-        **tiles(width, dtype), **pieces(width),
+        **pieces(width),
     }  # fmt: skip
     both = {
         "q_offsets_ptr": None, "k_offsets_ptr": None, "sequences": 0, "scale": scale,
         "FAR": far(q, k, v, dout),
     }  # fmt: skip
-    block_m, block_n = common["BLOCK_M"], common["BLOCK_N"]
+    block_m, block_n = of_queries["BLOCK_M"], of_queries["BLOCK_N"]
     dq, delta = launch(
         attention_dq_kernel, (triton.cdiv(queries, block_m), heads, batch),
         {"dq_ptr": (q.shape, dtype), "delta_ptr": (lse.shape, "float32")},
-        like=q, out_ptr=out, out_steps=plain_steps(q.shape)[:3], **common, **both,
+        like=q, out_ptr=out, out_steps=plain_steps(q.shape)[:3], **common, **both, **of_queries,
     )  # fmt: skip
     dk, dv = launch(
-        attention_dkv_kernel, (triton.cdiv(keys, block_n), kv_heads, batch),
+        attention_dkv_kernel, (triton.cdiv(keys, of_keys["BLOCK_N"]), kv_heads, batch),
         {"dk_ptr": (k.shape, dtype), "dv_ptr": (k.shape, dtype)},
-        like=q, delta_ptr=delta, dk_steps=plain_steps(k.shape)[:3], **common, **both,
+        like=q, delta_ptr=delta, dk_steps=plain_steps(k.shape)[:3], **common, **both, **of_keys,
     )  # fmt: skip
     if not of_bias or bias is None:
         return dq, dk, dv, empty((0,), "float32", q)
@@ -328,7 +332,7 @@ def backward(
         (triton.cdiv(own["N"], block_n), triton.cdiv(own["M"], block_m), own["B"] * own["H"]),
         {"dbias_ptr": (bias.shape, dtype_name(bias))},
         like=q, delta_ptr=delta, dbias_steps=plain_steps(bias.shape), batches=batch, heads=heads,
-        bias_heads=own["H"], **{f"SUM_{name}": n == 1 for name, n in own.items()}, **common,
+        bias_heads=own["H"], **{f"SUM_{name}": n == 1 for name, n in own.items()}, **common, **of_queries,
     )  # fmt: skip
     return dq, dk, dv, dbias
 
@@ -341,6 +345,7 @@ def backward_packed(
     q, k, v, dout = (with_rows(x) for x in (q, k, v, dout))
     (queries, heads, width), (keys, kv_heads, _), count = q.shape, k.shape, q_offsets.shape[0] - 1
     dtype = dtype_name(q)
+    of_queries, of_keys = tiles(width, dtype)
     common: dict[str, Any] = {
         "q_ptr": q, "k_ptr": k, "v_ptr": v, "dout_ptr": dout, "lse_ptr": lse,
         "q_offsets_ptr": q_offsets, "k_offsets_ptr": k_offsets,
@@ -349,20 +354,20 @@ def backward_packed(
         "sequences": count, "n_queries": queries, "n_keys": keys, "group": heads // max(kv_heads, 1),
         "scale": scale, "FAR": far(q, k, v, dout),
         **seen_arguments(None, None, None, left, right, scale),
-        **tiles(width, dtype), **pieces(width),
+        **pieces(width),
     }  # fmt: skip
     blocks = [
-        rows // common[block] + count if rows and count else 0
-        for rows, block in ((queries, "BLOCK_M"), (keys, "BLOCK_N"))
+        rows // block + count if rows and count else 0
+        for rows, block in ((queries, of_queries["BLOCK_M"]), (keys, of_keys["BLOCK_N"]))
     ]
     dq, delta = launch(
         attention_dq_kernel, (blocks[0], heads, 1),
         {"dq_ptr": (q.shape, dtype), "delta_ptr": (lse.shape, "float32")},
-        like=q, fill=0, out_ptr=out, out_steps=(0, width, heads * width), **common,
+        like=q, fill=0, out_ptr=out, out_steps=(0, width, heads * width), **common, **of_queries,
     )  # fmt: skip
     dk, dv = launch(
         attention_dkv_kernel, (blocks[1], kv_heads, 1),
         {"dk_ptr": (k.shape, dtype), "dv_ptr": (k.shape, dtype)},
-        like=q, fill=0, delta_ptr=delta, dk_steps=(0, width, kv_heads * width), **common,
+        like=q, fill=0, delta_ptr=delta, dk_steps=(0, width, kv_heads * width), **common, **of_keys,
     )  # fmt: skip
     return dq, dk, dv

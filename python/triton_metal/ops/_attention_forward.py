@@ -233,7 +233,9 @@ def tiles(width: int, dtype: str) -> dict[str, int]:
     """The blocks of queries and keys: few registers and little threadgroup memory, so that many threads are in flight."""
     wide = width * (2 if dtype == "float32" else 1)
     if wide > 256:
-        return {"BLOCK_M": 16, "BLOCK_N": 8, "num_warps": 4}
+        return {"BLOCK_M": 16, "BLOCK_N": 8, "num_warps": 8}
+    if wide > 128:
+        return {"BLOCK_M": 32, "BLOCK_N": 16, "num_warps": 8}
     return {"BLOCK_M": 32, "BLOCK_N": 32 if wide < 128 else 16, "num_warps": 4}
 
 
