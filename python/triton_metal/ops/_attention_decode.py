@@ -10,11 +10,11 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ._arrays import Array, contiguous, dtype_name, size_of
-from ._attention_forward import far, seen_arguments, steps_of, with_rows
+from ._attention_forward import seen_arguments, steps_of, with_rows
 from ._launch import launch
 
-#: A part has at least so many keys, and there are no more parts than this.
-LEAST_KEYS, MOST_PARTS = 64, 128
+#: Keys that are too few to be split, and the most parts.
+LEAST_KEYS, MOST_PARTS = 128, 128
 #: Programs that are enough for any chip: with these, a query's keys are not split further.
 ENOUGH = 2048
 
@@ -25,7 +25,7 @@ def decode_kernel(
     q_steps, k_steps, v_steps, mask_steps, bias_steps, table_step,
     n_queries, n_keys, n_pages, group, scale_2, left, right,
     PAGE: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
-    BEHIND: tl.constexpr, AHEAD: tl.constexpr, FAR: tl.constexpr,
+    BEHIND: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     """One part of one query's keys: Σ 2^(score - highest) V, the highest score and Σ 2^(score - highest)."""
     row, batch = tl.program_id(0), tl.program_id(2).to(tl.int64)
@@ -57,20 +57,24 @@ def decode_kernel(
         high = min(n_keys, n_keys - n_queries + m + right + 1)
     each = tl.cdiv(max(high - low, 0), parts)
     first = low + part * each
+    if table_ptr is None:
+        k_ptr += tl.cast(first, tl.int64) * k_steps[2]
+        v_ptr += tl.cast(first, tl.int64) * v_steps[2]
     highest = -float("inf")
     total = 0.0
     acc = tl.zeros((BLOCK,), tl.float32)
     for n in range(first, min(high, first + each)):
         k_row, v_row = k_ptr, v_ptr
-        place = tl.cast(n, tl.int64) if FAR else n
-        if table_ptr is not None:
+        if table_ptr is None:
+            k_ptr += k_steps[2]
+            v_ptr += v_steps[2]
+        else:
             page = tl.load(table_ptr + n // PAGE).to(tl.int64)
             page = min(max(page, 0), n_pages - 1)
-            k_row += page * k_steps[0]
-            v_row += page * v_steps[0]
-            place = n % PAGE
-        k = tl.load(k_row + (place * k_steps[2] + columns), mask=inside, other=0.0).to(tl.float32)
-        v = tl.load(v_row + (place * v_steps[2] + columns), mask=inside, other=0.0).to(tl.float32)
+            k_row += page * k_steps[0] + (n % PAGE) * k_steps[2]
+            v_row += page * v_steps[0] + (n % PAGE) * v_steps[2]
+        k = tl.load(k_row + columns, mask=inside, other=0.0).to(tl.float32)
+        v = tl.load(v_row + columns, mask=inside, other=0.0).to(tl.float32)
         score = tl.sum(q * k, axis=0)
         if bias_ptr is not None:
             score += tl.load(bias_ptr + n * bias_steps[3]).to(tl.float32) * 1.4426950408889634
@@ -124,7 +128,7 @@ def suits(queries: int, group: int) -> bool:
 def parts_of(rows: int, keys: int) -> int:
     """Into how many parts the keys of each of so many rows are split."""
     parts = 1
-    while parts < MOST_PARTS and keys >= 2 * parts * LEAST_KEYS and rows * parts < ENOUGH:
+    while parts < MOST_PARTS and keys > parts * LEAST_KEYS and rows * parts < ENOUGH:
         parts *= 2
     return parts
 
@@ -159,7 +163,7 @@ def decode(
         q_steps=steps_of(q)[:3], k_steps=k_steps, v_steps=v_steps,
         table_step=0 if table is None else table.shape[1],
         n_queries=queries, n_keys=keys, n_pages=k.shape[0], group=heads // max(kv_heads, 1),
-        FAR=table is None and far(k, v), PAGE=page, BLOCK=block, WIDTH=width, num_warps=1,
+        PAGE=page, BLOCK=block, WIDTH=width, num_warps=1,
         **seen_arguments(mask, bias, lengths, left, right, scale),
     )  # fmt: skip
     outputs = {"out_ptr": (q.shape, dtype_name(q))}
