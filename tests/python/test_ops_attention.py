@@ -242,6 +242,15 @@ def test_special_values(queries: int) -> None:
     assert np.abs(ops.attention(q * 500, k, v, scale=10.0) - exact.out).max() < 0.05
 
 
+def test_long_caches() -> None:
+    q, k, v, weights = operands(20, (1, 2, 1, 256), 1, 16_500, "float32")
+    exact = exact_attention(q, k, v, weights, "float32", lengths=[16_411])
+    assert _attention_decode.parts_of(2, 16_500) == _attention_decode.MOST_PARTS
+    arrays = [x.astype(np.float32) for x in (q, k, v)]
+    result = ops.attention_decode(*arrays, lengths=np.array([16_411]))
+    assert_near(result, exact.out, exact.out_bound, "float32")
+
+
 def test_gradients_are_the_same_each_time() -> None:
     torch = pytest.importorskip("torch")
     q, k, v, weights = operands(14, (1, 8, 40, 32), 2, 70, "float16")

@@ -172,6 +172,6 @@ def decode(
     return launch(
         join_kernel, (size_of(q.shape[:3]),), outputs, like=q,
         acc_ptr=acc, highest_ptr=highest, total_ptr=total, PARTS=parts,
-        BLOCK=block, WIDTH=width, num_warps=1 if parts * block <= 2048 else 4,
+        BLOCK=block, WIDTH=width, num_warps=min(16, max(1, parts * block // 1024)),
         **({} if keep else {"lse_ptr": None}),
     )  # fmt: skip
