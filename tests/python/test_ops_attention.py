@@ -251,6 +251,33 @@ def test_long_caches() -> None:
     assert_near(result, exact.out, exact.out_bound, "float32")
 
 
+@pytest.mark.parametrize("queries", [2, 40])
+def test_offsets_of_64_bits(queries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    q, k, v, weights = operands(21, (2, 4, queries, 24), 2, 50, "float32")
+    arrays = [x.astype(np.float32) for x in (q, k, v)]
+    rest = (None, np.zeros((1, 4, queries, 50), np.float32), None, -1, 0, 0.2)
+
+    def computed() -> list[np.ndarray]:
+        out, lse = _attention_forward.forward(*arrays, *rest)
+        gradient = _attention_backward.backward(
+            weights.astype(np.float32), *arrays, out, lse, *rest, True
+        )
+        return [out, lse, *gradient]
+
+    wanted = computed()
+    for module in (_attention_forward, _attention_backward):
+        monkeypatch.setattr(module, "far", lambda *_: True)
+    assert all(np.array_equal(a, b) for a, b in zip(computed(), wanted, strict=True))
+
+
+def test_what_reaches_over_2_to_the_31_elements() -> None:
+    one = np.zeros((1, 1, 1, 16), np.float32)
+    step = np.lib.stride_tricks.as_strided
+    assert not _attention_forward.far(one, None)
+    assert _attention_forward.far(step(one, (1, 1, 1 << 16, 16), (0, 0, 4 << 15, 4)))
+    assert _attention_forward.far(np.broadcast_to(one, (1, 1 << 12, 1 << 15, 16)))
+
+
 def test_gradients_are_the_same_each_time() -> None:
     torch = pytest.importorskip("torch")
     q, k, v, weights = operands(14, (1, 8, 40, 32), 2, 70, "float16")

@@ -15,7 +15,7 @@ from typing import Any
 import triton_metal as triton
 import triton_metal.language as tl
 
-from ._arrays import Array, contiguous, dtype_name, is_mlx, is_torch, strides
+from ._arrays import Array, contiguous, dtype_name, is_mlx, is_torch, size_of, strides
 from ._launch import Spec, launch
 
 LOG2_E = 1.4426950408889634
@@ -136,6 +136,12 @@ def biases(m, n, n_queries, n_keys, bias_ptr, steps):
 
 
 @triton.jit
+def index(x, FAR: tl.constexpr):
+    """A number of rows or heads that is multiplied by a step: 64 bits where arrays are far across."""
+    return tl.cast(x, tl.int64) if FAR else x
+
+
+@triton.jit
 def attention_kernel(
     q_ptr, k_ptr, v_ptr, mask_ptr, bias_ptr, lengths_ptr, q_offsets_ptr, k_offsets_ptr, out_ptr, lse_ptr,
     q_steps, k_steps, v_steps, mask_steps, bias_steps, out_steps, lse_steps,
@@ -152,10 +158,11 @@ def attention_kernel(
         k_row, n_keys = span(k_offsets_ptr, batch, n_keys)
     if lengths_ptr is not None:
         n_keys = min(max(tl.load(lengths_ptr + batch).to(tl.int32), 0), n_keys)
-    shared, head, batch = (head // group).to(tl.int64), head.to(tl.int64), batch.to(tl.int64)
-    q_ptr += batch * q_steps[0] + head * q_steps[1] + (q_row + start_m).to(tl.int64) * q_steps[2]
-    k_ptr += batch * k_steps[0] + shared * k_steps[1] + tl.cast(k_row, tl.int64) * k_steps[2]
-    v_ptr += batch * v_steps[0] + shared * v_steps[1] + tl.cast(k_row, tl.int64) * v_steps[2]
+    shared, head, batch = index(head // group, FAR), index(head, FAR), index(batch, FAR)
+    row, k_row = index(q_row + start_m, FAR), index(k_row, FAR)
+    q_ptr += batch * q_steps[0] + head * q_steps[1] + row * q_steps[2]
+    k_ptr += batch * k_steps[0] + shared * k_steps[1] + k_row * k_steps[2]
+    v_ptr += batch * v_steps[0] + shared * v_steps[1] + k_row * v_steps[2]
     if mask_ptr is not None:
         mask_ptr += batch * mask_steps[0] + head * mask_steps[1]
     if bias_ptr is not None:
@@ -184,7 +191,7 @@ def attention_kernel(
     acc_b = tl.zeros((BLOCK_M, B if B else 1), tl.float32)
     for start_n in range(first, last, BLOCK_N):
         n = start_n + keys
-        step = tl.cast(start_n, tl.int64) if FAR else start_n
+        step = index(start_n, FAR)
         k = load_rows(k_ptrs, step * k_steps[2], n < n_keys, A, B, WIDTH)
         scores = products(q, k, B)
         if not POSITIVE:
@@ -210,14 +217,12 @@ def attention_kernel(
 
     # A total is no more than the number of keys, so that its reciprocal is a number like any other.
     share = tl.where(total == 0, 0.0, tl.div_rn(1.0, total))[:, None]
-    out_ptr += (
-        batch * out_steps[0] + head * out_steps[1] + (q_row + start_m).to(tl.int64) * out_steps[2]
-    )
+    out_ptr += batch * out_steps[0] + head * out_steps[1] + row * out_steps[2]
     store_rows(
         out_ptr, out_steps[2], rows, m < n_queries, acc_a * share, acc_b * share, A, B, WIDTH
     )
     if lse_ptr is not None:
-        lse_ptr += batch * lse_steps[0] + head * lse_steps[1] + q_row + start_m
+        lse_ptr += batch * lse_steps[0] + head * lse_steps[1] + row
         lse = tl.where(total == 0, float("inf"), highest + tl.log2(total))
         tl.store(lse_ptr + rows, lse, mask=m < n_queries)
 
@@ -301,7 +306,7 @@ def forward(
         q_steps=steps_of(q)[:3], k_steps=steps_of(k)[:3], v_steps=steps_of(v)[:3],
         out_steps=plain_steps(q.shape)[:3], lse_steps=(heads * queries, queries),
         sequences=0, n_queries=queries, n_keys=keys, group=heads // max(kv_heads, 1),
-        FAR=far(k, v), POSITIVE=scale > 0 and bias is None, EMPTY_ROWS=empty_rows,
+        FAR=far(q, k, v, mask, bias), POSITIVE=scale > 0 and bias is None, EMPTY_ROWS=empty_rows,
         **seen_arguments(mask, bias, lengths, left, right, scale), **sizes, **pieces(width),
         **({} if keep else {"lse_ptr": None}),
     )  # fmt: skip
@@ -324,15 +329,20 @@ def forward_packed(
         q_steps=packed_steps(q), k_steps=packed_steps(k), v_steps=packed_steps(v),
         out_steps=(0, width, heads * width), lse_steps=(0, queries),
         sequences=count, n_queries=queries, n_keys=keys, group=heads // max(kv_heads, 1),
-        FAR=far(k, v), POSITIVE=scale > 0, EMPTY_ROWS=True,
+        FAR=far(q, k, v), POSITIVE=scale > 0, EMPTY_ROWS=True,
         **seen_arguments(None, None, None, left, right, scale), **sizes, **pieces(width),
         **({} if keep else {"lse_ptr": None}),
     )  # fmt: skip
 
 
-def far(*arrays: Array) -> bool:
-    """Whether rows of one head of these arrays may lie 2^31 elements or more apart."""
-    return any(x.shape[-2 if x.ndim == 4 else 0] * max(strides(x)) >= 1 << 31 for x in arrays)
+def far(*arrays: Array | None) -> bool:
+    """Whether one of these arrays, or one of its shape, reaches over 2^31 elements or more."""
+    for x in arrays:
+        if x is not None:
+            spans = ((n - 1) * max(step, 0) for n, step in zip(x.shape, strides(x), strict=True))
+            if max(sum(spans), size_of(x.shape)) >= (1 << 31) - (1 << 20):
+                return True
+    return False
 
 
 def packed_steps(x: Array) -> tuple[int, ...]:
