@@ -355,3 +355,17 @@ def test_tuples_are_arguments() -> None:
     x = mx.arange(12).reshape(3, 4)
     found = call(tuples_kernel, x, steps=(4, (1,)), sizes=(3,), n=12, BLOCK=16, grid=(1,), outputs={"out": ((12,), x.dtype)})  # fmt: skip
     np.testing.assert_array_equal(np.array(found), np.array(x).T.ravel())
+
+
+@triton_metal.jit
+def stepped(x, steps, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + steps[0] + i * steps[1], mask=i < n)
+    tl.store(out + i, value, mask=i < n)
+
+
+def test_tuples_of_numbers() -> None:
+    x = mx.arange(100, dtype=mx.float32)
+    given = {"grid": (1,), "outputs": {"out": ((8,), mx.float32)}, "BLOCK": 16}
+    assert call(stepped, x, (3, 5), n=8, **given).tolist() == list(range(3, 43, 5))
+    assert call(stepped, x, (0, 1), n=8, **given).tolist() == list(range(8))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .activations import gelu, gelu_mul, relu, sigmoid, silu, silu_mul, tanh
+from .attentions import attention, attention_decode, attention_varlen, paged_attention
 from .cross_entropies import cross_entropy
 from .dropouts import dropout
 from .embeddings import embedding
@@ -15,6 +16,9 @@ from .scaled_matmuls import scaled_matmul
 from .softmaxes import log_softmax, softmax
 
 __all__ = [
+    "attention",
+    "attention_decode",
+    "attention_varlen",
     "cross_entropy",
     "dequantize",
     "dropout",
@@ -26,6 +30,7 @@ __all__ = [
     "linear_cross_entropy",
     "log_softmax",
     "matmul",
+    "paged_attention",
     "quantize",
     "quantized_matmul",
     "relu",

@@ -1,0 +1,177 @@
+"""Attention of few queries over many keys, as in generation: the keys that a query sees are split between programs.
+
+A program of one SIMD-group takes one query and one part of its keys, and reads key after key; a second launch joins the parts. Keys and
+values lie in one block of memory, or in pages that a table lists for each sequence.
+"""
+
+from __future__ import annotations
+
+import triton_metal as triton
+import triton_metal.language as tl
+
+from ._arrays import Array, contiguous, dtype_name, size_of
+from ._attention_forward import seen_arguments, steps_of, with_rows
+from ._launch import launch
+
+#: Keys that are too few to be split, and the most parts.
+LEAST_KEYS, MOST_PARTS = 128, 128
+#: Programs that are enough for any chip: with these, a query's keys are not split further.
+ENOUGH = 2048
+
+
+@triton.jit
+def decode_kernel(
+    q_ptr, k_ptr, v_ptr, mask_ptr, bias_ptr, lengths_ptr, table_ptr, acc_ptr, highest_ptr, total_ptr,
+    q_steps, k_steps, v_steps, mask_steps, bias_steps, table_step,
+    n_queries, n_keys, n_pages, group, scale_2, left, right,
+    PAGE: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
+    BEHIND: tl.constexpr, AHEAD: tl.constexpr,
+):  # fmt: skip
+    """One part of one query's keys: Σ 2^(score - highest) V, the highest score and Σ 2^(score - highest)."""
+    row, batch = tl.program_id(0), tl.program_id(2).to(tl.int64)
+    part, parts = tl.program_id(1), tl.num_programs(1)
+    head, m = row // n_queries, row % n_queries
+    shared, head = (head // group).to(tl.int64), head.to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    inside = columns < WIDTH
+    at = batch * q_steps[0] + head * q_steps[1] + m.to(tl.int64) * q_steps[2]
+    q = tl.load(q_ptr + at + columns, mask=inside, other=0.0).to(tl.float32) * scale_2
+    if lengths_ptr is not None:
+        n_keys = min(max(tl.load(lengths_ptr + batch).to(tl.int32), 0), n_keys)
+    k_ptr += shared * k_steps[1]
+    v_ptr += shared * v_steps[1]
+    if table_ptr is None:
+        k_ptr += batch * k_steps[0]
+        v_ptr += batch * v_steps[0]
+    else:
+        table_ptr += batch * table_step
+    if mask_ptr is not None:
+        mask_ptr += batch * mask_steps[0] + head * mask_steps[1] + m.to(tl.int64) * mask_steps[2]
+    if bias_ptr is not None:
+        bias_ptr += batch * bias_steps[0] + head * bias_steps[1] + m.to(tl.int64) * bias_steps[2]
+
+    low, high = 0, n_keys
+    if BEHIND:
+        low = max(0, n_keys - n_queries + m - left)
+    if AHEAD:
+        high = min(n_keys, n_keys - n_queries + m + right + 1)
+    each = tl.cdiv(max(high - low, 0), parts)
+    first = low + part * each
+    if table_ptr is None:
+        k_ptr += tl.cast(first, tl.int64) * k_steps[2]
+        v_ptr += tl.cast(first, tl.int64) * v_steps[2]
+    highest = -float("inf")
+    total = 0.0
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for n in range(first, min(high, first + each)):
+        k_row, v_row = k_ptr, v_ptr
+        if table_ptr is None:
+            k_ptr += k_steps[2]
+            v_ptr += v_steps[2]
+        else:
+            page = tl.load(table_ptr + n // PAGE).to(tl.int64)
+            page = min(max(page, 0), n_pages - 1)
+            k_row += page * k_steps[0] + (n % PAGE) * k_steps[2]
+            v_row += page * v_steps[0] + (n % PAGE) * v_steps[2]
+        k = tl.load(k_row + columns, mask=inside, other=0.0).to(tl.float32)
+        v = tl.load(v_row + columns, mask=inside, other=0.0).to(tl.float32)
+        score = tl.sum(q * k, axis=0)
+        if bias_ptr is not None:
+            score += tl.load(bias_ptr + n * bias_steps[3]).to(tl.float32) * 1.4426950408889634
+        if mask_ptr is not None:
+            score = tl.where(tl.load(mask_ptr + n * mask_steps[3]) != 0, score, -float("inf"))
+        higher = max(highest, score)
+        shift = higher
+        if mask_ptr is not None or bias_ptr is not None:
+            # A query that has seen no key yet weighs nothing, and no NaN may come of it.
+            shift = tl.where(higher == -float("inf"), 0.0, higher)
+        weight = tl.exp2(score - shift)
+        fade = tl.exp2(highest - shift)
+        total = total * fade + weight
+        acc = acc * fade + weight * v
+        highest = higher
+    place = (batch * tl.num_programs(0) + row) * parts + part
+    tl.store(acc_ptr + place * WIDTH + columns, acc, mask=inside)
+    tl.store(highest_ptr + place, highest)
+    tl.store(total_ptr + place, total)
+
+
+@triton.jit
+def join_kernel(
+    acc_ptr, highest_ptr, total_ptr, out_ptr, lse_ptr,
+    PARTS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """The result of one query from those of all parts of its keys."""
+    query, columns = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    place = query * PARTS + tl.arange(0, PARTS)
+    highest = tl.load(highest_ptr + place)
+    top = tl.max(highest, axis=0)
+    weights = tl.exp2(highest - tl.where(top == -float("inf"), 0.0, top))
+    total = tl.sum(weights * tl.load(total_ptr + place), axis=0)
+    mask = (columns < WIDTH)[None, :]
+    acc = tl.load(acc_ptr + (place[:, None] * WIDTH + columns[None, :]), mask=mask, other=0.0)
+    result = tl.sum(weights[:, None] * acc, axis=0) * tl.where(
+        total == 0, 0.0, tl.div_rn(1.0, total)
+    )
+    tl.store(
+        out_ptr + query * WIDTH + columns, result.to(out_ptr.dtype.element_ty), mask=columns < WIDTH
+    )
+    if lse_ptr is not None:
+        tl.store(lse_ptr + query, tl.where(total == 0, float("inf"), top + tl.log2(total)))
+
+
+def suits(queries: int, group: int) -> bool:
+    """Whether so few queries share keys that each of them reads the keys by itself."""
+    return queries <= 8 and queries * group <= 32
+
+
+def parts_of(rows: int, keys: int) -> int:
+    """Into how many parts the keys of each of so many rows are split."""
+    parts = 1
+    while parts < MOST_PARTS and keys > parts * LEAST_KEYS and rows * parts < ENOUGH:
+        parts *= 2
+    return parts
+
+
+def decode(
+    q: Array, k: Array, v: Array, mask: Array | None, bias: Array | None, lengths: Array | None,
+    left: int, right: int, scale: float, keep: bool = True, table: Array | None = None,
+) -> tuple[Array, ...]:  # fmt: skip
+    """The result and, if it is kept, the logarithms of the sums, of (batch, heads, rows, width).
+
+    With a table, k and v are pages (pages, rows of one page, heads, width).
+    """
+    q, k, v = with_rows(q), with_rows(k), with_rows(v)
+    batch, heads, queries, width = q.shape
+    k_steps, v_steps = steps_of(k)[:3], steps_of(v)[:3]
+    if table is None:
+        kv_heads, keys, page = k.shape[1], k.shape[2], 1
+    else:
+        table = contiguous(table)
+        kv_heads, page, keys = k.shape[2], k.shape[1], table.shape[1] * k.shape[1]
+        k_steps, v_steps = ((each[0], each[2], each[1]) for each in (k_steps, v_steps))
+    rows, block = heads * queries, max(16, triton.next_power_of_2(width))
+    parts = parts_of(batch * rows, keys)
+    acc, highest, total = launch(
+        decode_kernel, (rows, parts, batch),
+        {
+            "acc_ptr": ((batch, heads, queries, parts, width), "float32"),
+            "highest_ptr": ((batch, heads, queries, parts), "float32"),
+            "total_ptr": ((batch, heads, queries, parts), "float32"),
+        },
+        like=q, q_ptr=q, k_ptr=k, v_ptr=v, table_ptr=table,
+        q_steps=steps_of(q)[:3], k_steps=k_steps, v_steps=v_steps,
+        table_step=0 if table is None else table.shape[1],
+        n_queries=queries, n_keys=keys, n_pages=k.shape[0], group=heads // max(kv_heads, 1),
+        PAGE=page, BLOCK=block, WIDTH=width, num_warps=1,
+        **seen_arguments(mask, bias, lengths, left, right, scale),
+    )  # fmt: skip
+    outputs = {"out_ptr": (q.shape, dtype_name(q))}
+    if keep:
+        outputs["lse_ptr"] = ((batch, heads, queries), "float32")
+    return launch(
+        join_kernel, (size_of(q.shape[:3]),), outputs, like=q,
+        acc_ptr=acc, highest_ptr=highest, total_ptr=total, PARTS=parts,
+        BLOCK=block, WIDTH=width, num_warps=min(16, max(1, parts * block // 1024)),
+        **({} if keep else {"lse_ptr": None}),
+    )  # fmt: skip
