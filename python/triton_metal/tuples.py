@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -15,3 +15,12 @@ def element_name(name: str, kind: type, index: int) -> str:
     """The name of an element of the tuple ``name``: ``x.first`` in a named tuple, ``x.0`` in others."""
     fields = getattr(kind, "_fields", None)
     return f"{name}.{fields[index] if fields else index}"
+
+
+def named_value(values: Mapping[str, Any], name: str) -> Any:
+    """The value of an argument, or of an element of a tuple by the name that `element_name` gives it."""
+    whole, *path = name.split(".")
+    value = values[whole]
+    for step in path:
+        value = value[int(step)] if step.isdigit() else getattr(value, step)
+    return value

@@ -342,3 +342,17 @@ def test_wide_accesses_after_a_test() -> None:
     assert "reinterpret_cast<ulong>(x_ptr) | reinterpret_cast<ulong>(out_ptr)" in metal
     assert "*(device const float4 *)" in metal
     assert "*(device float4 *)" in metal
+
+
+@triton_metal.jit
+def stepped(x, steps, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + steps[0] + i * steps[1], mask=i < n)
+    tl.store(out + i, value, mask=i < n)
+
+
+def test_tuples_of_numbers() -> None:
+    x = mx.arange(100, dtype=mx.float32)
+    given = {"grid": (1,), "outputs": {"out": ((8,), mx.float32)}, "BLOCK": 16}
+    assert call(stepped, x, (3, 5), n=8, **given).tolist() == list(range(3, 43, 5))
+    assert call(stepped, x, (0, 1), n=8, **given).tolist() == list(range(8))

@@ -25,6 +25,7 @@ from ..metal_text import (
     threads_of,
     unused,
 )
+from ..tuples import named_value
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -128,7 +129,7 @@ def call(
         )
     hidden = len(messages.roles(compiled))
     visible = compiled.metadata.args[: len(compiled.metadata.args) - hidden]
-    arguments = [values[argument["name"]] for argument in visible]
+    arguments = [named_value(values, argument["name"]) for argument in visible]
     words = compiled.native.pack(arguments + [0] * hidden)
     own_words = words[: 4 * len(words_of(visible))]
     functional(compiled, tuple(specs)).check_outputs(sizes, own_words, specs, init_value)
@@ -208,10 +209,10 @@ def in_place_of_new(
     known = {**values, **new}
     names = [argument["name"] for argument in compiled.metadata.args]
     if messages.sites_of(compiled):
-        arguments = [known[name] for name in names[: -len(messages.roles(compiled))]]
+        arguments = [named_value(known, name) for name in names[: -len(messages.roles(compiled))]]
         messages.launch(in_place.launch, compiled, grid, arguments, words)
     else:
-        in_place.launch(compiled, grid, [known[name] for name in names], words)
+        in_place.launch(compiled, grid, [named_value(known, name) for name in names], words)
     return list(new.values())
 
 
