@@ -42,7 +42,7 @@ def made(framework: str, x: Any, dtype: str, requires_grad: bool = False) -> Any
         return torch.tensor(wide).to(getattr(torch, dtype)).requires_grad_(requires_grad)
     mx = pytest.importorskip("mlx.core")
     wide = x.astype(np.float32) if dtype in FLOATS else x
-    return mx.array(wide).astype(getattr(mx, dtype))
+    return mx.array(wide).astype(getattr(mx, "bool_" if dtype == "bool" else dtype))
 
 
 def numbers(x: Any) -> np.ndarray:

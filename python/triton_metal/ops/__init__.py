@@ -10,9 +10,24 @@ from .convolutions import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from .reductions import (
+    all,
+    any,
+    logsumexp,
+    max,
+    mean,
+    min,
+    norm,
+    prod,
+    std,
+    sum,
+    var,
+)
 from .softmaxes import log_softmax, softmax
 
 __all__ = [
+    "all",
+    "any",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -20,5 +35,14 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "log_softmax",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "norm",
+    "prod",
     "softmax",
+    "std",
+    "sum",
+    "var",
 ]

@@ -115,11 +115,11 @@ def reduce_kernel(
         y = tl.reduce(total, 0, _min)
     y = y[None, :]
     if END == "divide":
-        y = y / divisor
+        y = tl.math.div_rn(y, divisor)
     elif END == "root":
-        y = tl.sqrt(y)
+        y = tl.math.sqrt_rn(y)
     elif END == "deviation":
-        y = tl.sqrt(y / divisor)
+        y = tl.math.sqrt_rn(tl.math.div_rn(y, divisor))
     elif END == "log":
         y = tl.log(y) + m
     at = (row // inner).to(tl.int64) * inner * parts + part * inner + row % inner
@@ -155,9 +155,9 @@ def centred_kernel(
         x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
         mean = tl.sum(x, axis=0)[None, :] / length
         x = tl.where(mask, x - mean, 0.0)
-        y = tl.sum(x * x, axis=0)[None, :] / divisor
+        y = tl.math.div_rn(tl.sum(x * x, axis=0)[None, :], divisor)
         if END == "deviation":
-            y = tl.sqrt(y)
+            y = tl.math.sqrt_rn(y)
     tl.store(y_ptr + row, y.to(y_ptr.dtype.element_ty), mask=row < rows)
 
 
@@ -217,7 +217,7 @@ def reduce_rows(
     outer, length, inner = sizes
     read = accumulator(dtype_name(x))
     acc = accumulate or (read if read == "float32" or join in ("max", "min") else "int64")
-    low, high = limits(acc)
+    low, high = (0, 1) if map == "nonzero" else limits(acc)
     identity = {"sum": 0, "prod": 1, "max": low, "min": high}[join]
     rows = outer * inner
     block, side = block_of(rows, length, inner)
