@@ -96,14 +96,22 @@ class Operator:
         )
         if not wanted and not torch.compiler.is_compiling() and not _is_traced(arguments):
             return self.forward(*arguments)
-        return _outputs(self.torch_operator(*arguments))
+        self._ensure_registered()
+        return _outputs(self._torch(*arguments))
 
     @property
     def torch_operator(self) -> Any:
         """The operator of `torch.library`, ``torch.ops.triton_metal.<name>``; it is registered when it is first asked for."""
+        self._ensure_registered()
+        return self._torch
+
+    def _ensure_registered(self) -> None:
         if self._torch is None:
             self._torch = self._register()
-        return self._torch
+
+    # torch.compile may be what meets an operator first: it calls this and does not follow it, as with
+    # torch.compiler.assume_constant_result, which needs PyTorch.
+    _ensure_registered._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
     def _register(self) -> Any:
         torch = sys.modules["torch"]
