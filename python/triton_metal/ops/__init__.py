@@ -10,30 +10,24 @@ from .convolutions import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from .reductions import (
-    all,
-    any,
-    logsumexp,
-    max,
-    mean,
-    min,
-    norm,
-    prod,
-    std,
-    sum,
-    var,
-)
+from .reductions import all, any, logsumexp, max, mean, min, norm, prod, std, sum, var
+from .scans import argmax, argmin, cummax, cumprod, cumsum
 from .softmaxes import log_softmax, softmax
 
 __all__ = [
     "all",
     "any",
+    "argmax",
+    "argmin",
     "conv1d",
     "conv2d",
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "cummax",
+    "cumprod",
+    "cumsum",
     "log_softmax",
     "logsumexp",
     "max",
