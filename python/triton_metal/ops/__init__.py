@@ -10,15 +10,18 @@ from .convolutions import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from .indexing import gather, index_add, scatter_add, take, take_along_axis
 from .reductions import all, any, logsumexp, max, mean, min, norm, prod, std, sum, var
 from .scans import argmax, argmin, cummax, cumprod, cumsum
 from .softmaxes import log_softmax, softmax
+from .sorts import argsort, sort, topk
 
 __all__ = [
     "all",
     "any",
     "argmax",
     "argmin",
+    "argsort",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -28,6 +31,8 @@ __all__ = [
     "cummax",
     "cumprod",
     "cumsum",
+    "gather",
+    "index_add",
     "log_softmax",
     "logsumexp",
     "max",
@@ -35,8 +40,13 @@ __all__ = [
     "min",
     "norm",
     "prod",
+    "scatter_add",
     "softmax",
+    "sort",
     "std",
     "sum",
+    "take",
+    "take_along_axis",
+    "topk",
     "var",
 ]
