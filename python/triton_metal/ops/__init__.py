@@ -10,6 +10,7 @@ from .convolutions import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from .histograms import bincount, histogram
 from .indexing import gather, index_add, scatter_add, take, take_along_axis
 from .reductions import all, any, logsumexp, max, mean, min, norm, prod, std, sum, var
 from .scans import argmax, argmin, cummax, cumprod, cumsum
@@ -22,6 +23,7 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "bincount",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -32,6 +34,7 @@ __all__ = [
     "cumprod",
     "cumsum",
     "gather",
+    "histogram",
     "index_add",
     "log_softmax",
     "logsumexp",
