@@ -12,12 +12,14 @@ from .convolutions import (
 )
 from .histograms import bincount, histogram
 from .indexing import gather, index_add, scatter_add, take, take_along_axis
+from .optimisers import adamw_step, sgd_step
 from .reductions import all, any, logsumexp, max, mean, min, norm, prod, std, sum, var
 from .scans import argmax, argmin, cummax, cumprod, cumsum
 from .softmaxes import log_softmax, softmax
 from .sorts import argsort, sort, topk
 
 __all__ = [
+    "adamw_step",
     "all",
     "any",
     "argmax",
@@ -44,6 +46,7 @@ __all__ = [
     "norm",
     "prod",
     "scatter_add",
+    "sgd_step",
     "softmax",
     "sort",
     "std",
