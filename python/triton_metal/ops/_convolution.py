@@ -65,6 +65,7 @@ def convolution_kernel(
     DILATION: tl.constexpr,
     STEP: tl.constexpr,
     TRANSPOSED: tl.constexpr,
+    IN_ORDER: tl.constexpr,
     FORM: tl.constexpr,
     WIDE: tl.constexpr,
     BLOCK_M: tl.constexpr,
@@ -88,9 +89,9 @@ def convolution_kernel(
     SPREAD_Y: tl.constexpr = STRIDE[1] if TRANSPOSED else 1
     SPREAD_X: tl.constexpr = STRIDE[2] if TRANSPOSED else 1
     phase = tl.program_id(2)
-    phase_x = phase % SPREAD_X
-    phase_y = phase // SPREAD_X % SPREAD_Y
-    phase_z = phase // (SPREAD_X * SPREAD_Y)
+    phase_x = phase % SPREAD_X if SPREAD_X > 1 else 0
+    phase_y = phase // SPREAD_X % SPREAD_Y if SPREAD_Y > 1 else 0
+    phase_z = phase // (SPREAD_X * SPREAD_Y) if SPREAD_Z > 1 else 0
     tap_z, taps_z, at_z, move_z = _taps(
         phase_z, TAPS[0], STRIDE[0], PADDING[0], DILATION[0], TRANSPOSED, STEP[0]
     )
@@ -101,8 +102,13 @@ def convolution_kernel(
         phase_x, TAPS[2], STRIDE[2], PADDING[2], DILATION[2], TRANSPOSED, STEP[2]
     )
     to_z, to_y, to_x = z * SPREAD_Z + phase_z, y * SPREAD_Y + phase_y, x * SPREAD_X + phase_x
-    out = image * y_steps[0] + to_z * y_steps[1] + to_y * y_steps[2] + to_x * y_steps[3]
-    written = (pixel < n_pixels) & (to_z < y_depth) & (to_y < y_height) & (to_x < y_width)
+    if IN_ORDER:  # the pixels lie side by side in y
+        out = (pixel.to(tl.int64) if WIDE else pixel) * y_steps[3]
+    else:
+        out = image * y_steps[0] + to_z * y_steps[1] + to_y * y_steps[2] + to_x * y_steps[3]
+    written = pixel < n_pixels
+    if TRANSPOSED:  # the last places of a phase may be none of y's
+        written &= (to_z < y_depth) & (to_y < y_height) & (to_x < y_width)
     from_z = at_z + z * (1 if TRANSPOSED else STRIDE[0])
     from_y = at_y + y * (1 if TRANSPOSED else STRIDE[1])
     from_x = at_x + x * (1 if TRANSPOSED else STRIDE[2])
@@ -110,18 +116,18 @@ def convolution_kernel(
 
     if FORM == "narrow":
         n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-        group, kept = n // OUTPUTS, n < OUTPUTS * GROUPS
+        group, inner, kept = n // OUTPUTS, n % OUTPUTS, n < OUTPUTS * GROUPS
         STEPS: tl.constexpr = INPUTS
     else:
         TILES: tl.constexpr = (OUTPUTS + BLOCK_N - 1) // BLOCK_N
-        group = tl.program_id(0) // TILES
-        n = tl.program_id(0) % TILES * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-        kept = n < OUTPUTS
-        n += group * OUTPUTS
+        group = tl.program_id(0) // TILES if GROUPS > 1 else 0
+        tile = tl.program_id(0) % TILES if GROUPS > 1 else tl.program_id(0)
+        inner = tile * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+        n, kept = group * OUTPUTS + inner, inner < OUTPUTS
         STEPS: tl.constexpr = (INPUTS + BLOCK_K - 1) // BLOCK_K
     n_taps = taps_z * taps_y * taps_x
     steps = (n_taps * INPUTS + BLOCK_K - 1) // BLOCK_K if FORM == "flat" else n_taps * STEPS
-    filters = group * w_steps[0] + n % OUTPUTS * w_steps[1]
+    filters = group * w_steps[0] + inner * w_steps[1]
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for step in range(steps):
         if FORM == "flat":

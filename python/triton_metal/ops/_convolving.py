@@ -10,10 +10,11 @@ import numpy as np
 import triton_metal as triton
 
 from ._arrays import Array, contiguous, dtype_name, reshaped, size_of, strides
+from ._axes import as_rows
 from ._convolution import convolution_kernel, filter_gradient_kernel
 from ._launch import launch
 from ._operators import Operator
-from ._reduce import as_rows, reduce_rows
+from ._reduce import reduce_rows
 
 #: Groups with fewer channels than this on a side are no products of tiles.
 SMALLEST = 8
@@ -84,9 +85,11 @@ def _is_wide(*arrays: Array) -> bool:
 
 
 def _block(size: int, largest: int) -> int:
-    """The block, from 8, that leaves least of itself empty; the largest of those."""
-    blocks = [b for b in (64, 32, 16, 8) if b <= largest]
-    return min(blocks, key=lambda b: (triton.cdiv(size, b) * b, -b))
+    """The largest block that leaves no more of itself empty than blocks of 32; of fewer channels a smaller one."""
+    if size < 32:
+        return min(largest, max(SMALLEST, triton.next_power_of_2(size)))
+    padded = triton.cdiv(size, 32) * 32
+    return next(b for b in (64, 32, 16) if b <= largest and triton.cdiv(size, b) * b <= padded)
 
 
 def _form(inputs: int, outputs: int, groups: int) -> str:
@@ -159,11 +162,14 @@ def _forward(
         DILATION=dilation3,
         STEP=_tap_steps(stride3, dilation3) if transposed else (1, 1, 1),
         TRANSPOSED=transposed,
+        IN_ORDER=last and math.prod(spread) == 1,
         FORM=form,
         WIDE=_is_wide(x, w) or size_of(shape) >= 2**31,
         BLOCK_M=block_m,
         BLOCK_N=block_n,
         BLOCK_K=block_k,
+        # More would compute the same addresses for fewer products each.
+        **({} if form == "narrow" else {"num_warps": 4}),
     )  # fmt: skip
 
 
@@ -258,6 +264,7 @@ def _filter_gradient(
         BLOCK_M=block_m,
         BLOCK_N=block_n,
         BLOCK_K=block_k,
+        **({} if form == "narrow" else {"num_warps": 4}),
     )
     if parts > 1:
         dw = reduce_rows(dw, (1, parts, whole), "sum", dtype)

@@ -6,16 +6,17 @@ parts, and a second launch joins what they gave. The order is fixed: a result is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import triton_metal as triton
 import triton_metal.language as tl
 
-from ._arrays import Array, contiguous, dtype_name, is_torch, reshaped, size_of
+from ._arrays import Array, dtype_name, reshaped
+from ._axes import accumulator, is_wide, item_size, limits
 from ._launch import launch
 
-#: The most numbers that a program holds at once, and the parts into which rows are cut.
-BLOCK = 4_096
+#: The numbers that a program holds at once: one SIMD-group reduces them, whose sums cross lanes once and need no barrier.
+BLOCK = 512
+#: Those of rows that are read once, and the most parts into which rows are cut.
+LONGEST = 16_384
 PARTS = 256
 
 
@@ -63,6 +64,36 @@ def _mapped(x, m, MAP: tl.constexpr):
 
 
 @triton.jit
+def _joined(a, b, JOIN: tl.constexpr):
+    if JOIN == "sum":
+        return a + b
+    if JOIN == "prod":
+        return a * b
+    return _max(a, b) if JOIN == "max" else _min(a, b)
+
+
+@triton.jit
+def _numbers(
+    x_ptr,
+    m,
+    at,
+    mask,
+    MAP: tl.constexpr,
+    READ: tl.constexpr,
+    ACC: tl.constexpr,
+    OTHER: tl.constexpr,
+    IDENTITY: tl.constexpr,
+):
+    """The numbers to be joined: OTHER in place of those that are not there, or else IDENTITY if it is None."""
+    if mask is None:
+        return _mapped(tl.load(x_ptr + at).to(READ), m, MAP).to(ACC)
+    if OTHER is not None:
+        return _mapped(tl.load(x_ptr + at, mask=mask, other=OTHER).to(READ), m, MAP).to(ACC)
+    x = _mapped(tl.load(x_ptr + at, mask=mask, other=0).to(READ), m, MAP)
+    return tl.where(mask, x.to(ACC), IDENTITY).to(ACC)
+
+
+@triton.jit
 def reduce_kernel(
     x_ptr,
     m_ptr,
@@ -78,42 +109,42 @@ def reduce_kernel(
     END: tl.constexpr,
     READ: tl.constexpr,
     ACC: tl.constexpr,
+    OTHER: tl.constexpr,
     IDENTITY: tl.constexpr,
+    WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
     ROWS: tl.constexpr,
 ):
     """y[row, part] = JOIN of MAP(x) over a part of each row, and END of it."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[None, :]
-    part = tl.program_id(1)
+    program, part = tl.program_id(0), tl.program_id(1)
+    if WIDE:
+        program, part = program.to(tl.int64), part.to(tl.int64)
+    row = program * ROWS + tl.arange(0, ROWS)[None, :]
+    outer, given = row // inner, row < rows
     places = tl.arange(0, BLOCK)[:, None]
-    first = (row // inner).to(tl.int64) * length * inner + row % inner
-    end = min(length, (part + 1) * part_length)
+    first = outer * length * inner + row % inner
+    begin, end = part * part_length, min(length, (part + 1) * part_length)
     m = 0.0
     if m_ptr is not None:
-        m = tl.load(m_ptr + row, mask=row < rows, other=0).to(READ)
-    total = tl.full((BLOCK, ROWS), IDENTITY, ACC)
-    for start in range(part * part_length, end, BLOCK):
-        at = start + places
-        mask = (at < end) & (row < rows)
-        x = tl.load(x_ptr + first + at.to(tl.int64) * inner, mask=mask, other=0).to(READ)
-        x = tl.where(mask, _mapped(x, m, MAP).to(ACC), IDENTITY).to(ACC)
-        if JOIN == "sum":
-            total = _sum(total, x)
-        elif JOIN == "prod":
-            total = _prod(total, x)
-        elif JOIN == "max":
-            total = _max(total, x)
-        else:
-            total = _min(total, x)
+        m = tl.load(m_ptr + row, mask=given, other=0).to(READ)
+    # The last block, which alone may be cut, and then the whole ones.
+    last = begin + max(end - begin - 1, 0) // BLOCK * BLOCK
+    at = last + places
+    mask = (at < end) & given
+    total = _numbers(x_ptr, m, first + at * inner, mask, MAP, READ, ACC, OTHER, IDENTITY)
+    for start in range(begin, last, BLOCK):
+        of_block = first + (start + places) * inner
+        whole = None if ROWS == 1 else given
+        x = _numbers(x_ptr, m, of_block, whole, MAP, READ, ACC, OTHER, IDENTITY)
+        total = _joined(total, x, JOIN)
     if JOIN == "sum":
-        y = tl.reduce(total, 0, _sum)
+        y = tl.reduce(total, 0, _sum)[None, :]
     elif JOIN == "prod":
-        y = tl.reduce(total, 0, _prod)
+        y = tl.reduce(total, 0, _prod)[None, :]
     elif JOIN == "max":
-        y = tl.reduce(total, 0, _max)
+        y = tl.reduce(total, 0, _max)[None, :]
     else:
-        y = tl.reduce(total, 0, _min)
-    y = y[None, :]
+        y = tl.reduce(total, 0, _min)[None, :]
     if END == "divide":
         y = tl.math.div_rn(y, divisor)
     elif END == "root":
@@ -122,11 +153,10 @@ def reduce_kernel(
         y = tl.math.sqrt_rn(tl.math.div_rn(y, divisor))
     elif END == "log":
         y = tl.log(y) + m
-    at = (row // inner).to(tl.int64) * inner * parts + part * inner + row % inner
+    at = outer * inner * parts + part * inner + row % inner
     if y_ptr.dtype.element_ty == tl.int1:
-        tl.store(y_ptr + at, y != 0, mask=row < rows)
-    else:
-        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=row < rows)
+        y = y != 0
+    tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=given)
 
 
 @triton.jit
@@ -138,17 +168,19 @@ def centred_kernel(
     inner,
     divisor,
     END: tl.constexpr,
+    WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
     ROWS: tl.constexpr,
 ):
     """The variance, deviation or log Σ exp of rows of at most BLOCK numbers, which are read once."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[None, :]
+    program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    row = program * ROWS + tl.arange(0, ROWS)[None, :]
     places = tl.arange(0, BLOCK)[:, None]
-    at = (row // inner).to(tl.int64) * length * inner + row % inner + places * inner
+    at = row // inner * length * inner + row % inner + places * inner
     mask = (places < length) & (row < rows)
     if END == "log":
         x = tl.load(x_ptr + at, mask=mask, other=-float("inf")).to(tl.float32)
-        top = tl.reduce(x, 0, _max)[None, :]
+        top = tl.max(x, axis=0)[None, :]  # a NaN comes back by the sum
         shift = tl.where(tl.abs(top) == float("inf"), 0.0, top)
         y = tl.log(tl.sum(tl.exp(x - shift), axis=0)[None, :]) + shift
     else:
@@ -166,39 +198,17 @@ _TYPES = {
 }  # fmt: skip
 
 
-def limits(dtype: str) -> tuple[float, float]:
-    """The least and the largest number of a dtype."""
-    if dtype.startswith(("float", "bfloat")):
-        return -float("inf"), float("inf")
-    bits = int(dtype.removeprefix("u").removeprefix("int"))
-    if dtype.startswith("u"):
-        return 0, 2**bits - 1
-    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+def block_of(rows: int, length: int, inner: int, itemsize: int = 4) -> tuple[int, int]:
+    """BLOCK and ROWS for rows of this length: neighbours side by side, or several short rows.
 
-
-def accumulator(dtype: str) -> str:
-    """The dtype in which numbers of this one are compared, or floats are added."""
-    if dtype.startswith(("float", "bfloat")):
-        return "float32"
-    if dtype in ("int64", "uint64", "uint32"):
-        return dtype
-    return "int32"
-
-
-def total_dtype(x: Array) -> str:
-    """The dtype of a sum: floats keep theirs; that of integers and bools is the widest, as in NumPy."""
-    name = dtype_name(x)
-    if name.startswith(("float", "bfloat")):
-        return name
-    return "uint64" if name.startswith("uint") and not is_torch(x) else "int64"
-
-
-def block_of(rows: int, length: int, inner: int) -> tuple[int, int]:
-    """BLOCK and ROWS for rows of this length: neighbours side by side, or several short rows."""
-    block = min(triton.next_power_of_2(max(length, 1)), BLOCK)
-    side = min(inner, 32) if inner > 1 else min(rows, max(1, 512 // block))
-    side = triton.next_power_of_2(side)
-    return max(1, min(block, BLOCK // side)), side
+    Of neighbours each lane has 16 bytes, so that no sum crosses lanes.
+    """
+    block = triton.next_power_of_2(max(length, 1))
+    if inner > 1:
+        side = triton.next_power_of_2(min(inner, 32 * 16 // max(itemsize, 2)))
+        return min(block, max(4, BLOCK // side)), side
+    block = min(block, BLOCK)
+    return block, triton.next_power_of_2(min(rows, max(1, BLOCK // block)))
 
 
 def reduce_rows(
@@ -219,16 +229,26 @@ def reduce_rows(
     acc = accumulate or (read if read == "float32" or join in ("max", "min") else "int64")
     low, high = (0, 1) if map == "nonzero" else limits(acc)
     identity = {"sum": 0, "prod": 1, "max": low, "min": high}[join]
+
+    def other(map: str, read: str) -> float | None:
+        """What a masked load gives if that maps to the identity."""
+        if join == "sum" and map in ("", "abs", "square"):
+            return 0
+        return identity if map == "" and read == "float32" else None
+
     rows = outer * inner
-    block, side = block_of(rows, length, inner)
+    block, side = block_of(rows, length, inner, item_size(dtype_name(x)))
     programs = triton.cdiv(rows, side)
-    parts = min(PARTS, triton.cdiv(length, 4 * block), max(1, 2 * PARTS // max(programs, 1)))
+    least = block * (16 if inner > 1 else 4)
+    parts = min(PARTS, triton.cdiv(length, least), max(1, 2 * PARTS // max(programs, 1)))
     part_length = triton.cdiv(triton.cdiv(max(length, 1), max(parts, 1)), block) * block
     parts = max(1, triton.cdiv(length, part_length))
     common = {
         "rows": rows,
         "inner": inner,
         "divisor": float(divisor),
+        "WIDE": is_wide(sizes),
+        "num_warps": 1,
         "JOIN": join,
         "ACC": _TYPES[acc],
     }
@@ -245,13 +265,14 @@ def reduce_rows(
         MAP=map,
         END=end if parts == 1 else "",
         READ=_TYPES[read],
+        OTHER=other(map, read),
         IDENTITY=identity,
         BLOCK=block,
         ROWS=side,
         **common,
     )  # fmt: skip
     if parts > 1:
-        block, side = block_of(rows, parts, inner)
+        block, side = block_of(rows, parts, inner, item_size(acc))
         (y,) = launch(
             reduce_kernel,
             (triton.cdiv(rows, side), 1),
@@ -265,6 +286,7 @@ def reduce_rows(
             MAP="",
             END=end,
             READ=_TYPES[acc],
+            OTHER=other("", acc),
             IDENTITY=identity,
             BLOCK=block,
             ROWS=side,
@@ -278,8 +300,11 @@ def centred_rows(
 ) -> Array:
     """The variance ("divide"), deviation or log Σ exp ("log") of rows, which may be long."""
     outer, length, inner = sizes
-    block, side = block_of(outer * inner, length, inner)
-    if 0 < length <= block * 4 and side * triton.next_power_of_2(length) <= 4 * BLOCK:
+    block = triton.next_power_of_2(max(length, 1))
+    if length > 0 and block <= (LONGEST if inner == 1 else LONGEST // 32):
+        side = triton.next_power_of_2(
+            min(inner, 32) if inner > 1 else min(outer, max(1, BLOCK // block))
+        )
         (y,) = launch(
             centred_kernel,
             (triton.cdiv(outer * inner, side),),
@@ -291,7 +316,8 @@ def centred_rows(
             inner=inner,
             divisor=float(divisor),
             END=end,
-            BLOCK=triton.next_power_of_2(length),
+            WIDE=is_wide(sizes),
+            BLOCK=block,
             ROWS=side,
         )
         return y
@@ -300,50 +326,3 @@ def centred_rows(
         return reduce_rows(x, sizes, "sum", dtype, map="exp", end="log", m=top)
     mean = reduce_rows(x, sizes, "sum", "float32", end="divide", divisor=length)
     return reduce_rows(x, sizes, "sum", dtype, map="distance", end=end, m=mean, divisor=divisor)
-
-
-def as_rows(x: Array, axes: Sequence[int]) -> tuple[Array, tuple[int, int, int], list[int]]:
-    """`x` with the reduced axes side by side and contiguous, its (outer, length, inner), and the order of its axes."""
-    shape = tuple(x.shape)
-    order = list(range(len(shape)))
-    wide = [axis for axis in order if shape[axis] != 1]
-    reduced = [axis for axis in wide if axis in axes]
-    if reduced and wide.index(reduced[-1]) - wide.index(reduced[0]) + 1 != len(reduced):
-        order = [axis for axis in order if axis not in axes] + [
-            axis for axis in order if axis in axes
-        ]
-        x = contiguous(permuted(x, order))
-        return (
-            x,
-            (
-                size_of(shape) // max(1, _product(shape, axes))
-                if size_of(shape)
-                else _product(shape, [a for a in order if a not in axes]),
-                _product(shape, axes),
-                1,
-            ),
-            order,
-        )
-    if not reduced:
-        return contiguous(x), (size_of(shape), 1, 1), order
-    first, last = reduced[0], reduced[-1]
-    return (
-        contiguous(x),
-        (size_of(shape[:first]), _product(shape, axes), size_of(shape[last + 1 :])),
-        order,
-    )
-
-
-def _product(shape: Sequence[int], axes: Sequence[int]) -> int:
-    return size_of(tuple(shape[axis] for axis in axes))
-
-
-def permuted(x: Array, order: Sequence[int]) -> Array:
-    """`x` with its axes in another order."""
-    return x.permute(*order) if is_torch(x) else x.transpose(*order)
-
-
-def unpermuted(x: Array, order: Sequence[int]) -> Array:
-    """The array of which `permuted(…, order)` is `x`."""
-    back = sorted(range(len(order)), key=lambda place: order[place])
-    return x if back == list(order) == list(range(len(order))) else contiguous(permuted(x, back))

@@ -10,10 +10,11 @@ import triton_metal.language as tl
 
 from ..errors import LaunchTypeError
 from ._arrays import FLOATS, Array, contiguous, dtype_name, full, reshaped, size_of
+from ._axes import as_rows, is_wide, total_dtype, unpermuted
 from ._checks import check_arrays, check_axis, check_dtype, fail
 from ._launch import launch
 from ._operators import Operator
-from ._reduce import as_rows, centred_rows, reduce_rows, total_dtype, unpermuted
+from ._reduce import centred_rows, reduce_rows
 
 Axes = int | Sequence[int] | None
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -32,10 +33,12 @@ def reduction_gradient_kernel(
     inner,
     factor,
     KIND: tl.constexpr,
+    WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """dx of each number from the dy of its row; `extra` is the number of places that share it, the mean, or the product."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    at = program * BLOCK + tl.arange(0, BLOCK)
     mask = at < n
     row = at // (inner * length) * inner + at % inner
     dx = tl.load(dy_ptr + row, mask=mask, other=0.0).to(tl.float32)
@@ -158,6 +161,7 @@ def _gradient(
         inner=inner,
         factor=factor,
         KIND=kind,
+        WIDE=is_wide(sizes),
         BLOCK=block,
     )
     return (reshaped(unpermuted(dx, order), shape),)

@@ -60,7 +60,8 @@ def sort_kernel(
     else:
         mask = (place < kept) & (row < rows)
         found = (key & 0xFFFFFFFF).to(tl.int64)
-        tl.store(places_ptr + row * kept + place, found, mask=mask)
+        if places_ptr is not None:
+            tl.store(places_ptr + row * kept + place, found, mask=mask)
         if values_ptr is not None:
             x = tl.load(x_ptr + row * length + found, mask=mask, other=0)
             tl.store(values_ptr + row * kept + place, x, mask=mask)
@@ -95,30 +96,28 @@ def sorted_kernel(x_ptr, keys_ptr, values_ptr, places_ptr, length, kept, BLOCK: 
     mask = place < kept
     key = tl.load(keys_ptr + row * length + place, mask=mask, other=0)
     found = (key & 0xFFFFFFFF).to(tl.int64)
-    tl.store(places_ptr + row * kept + place, found, mask=mask)
+    if places_ptr is not None:
+        tl.store(places_ptr + row * kept + place, found, mask=mask)
     if values_ptr is not None:
         x = tl.load(x_ptr + row * length + found, mask=mask, other=0)
         tl.store(values_ptr + row * kept + place, x, mask=mask)
 
 
 def sorted_rows(
-    x: Array, rows: int, length: int, kept: int, descending: bool, values: bool = True
+    x: Array, rows: int, length: int, kept: int, descending: bool, wanted: str = "values places"
 ) -> tuple[Array, ...]:
-    """The places (rows, kept) of the first elements in order of contiguous `x` (rows, length), and the elements before them."""
-    outputs = {"places_ptr": ((rows, kept), "int64")}
-    if values:
-        outputs["values_ptr"] = ((rows, kept), dtype_name(x))
-    absent = {} if values else {"values_ptr": None}
+    """Of contiguous `x` (rows, length) the first elements in order and their places, (rows, kept), or one of these."""
+    dtypes = {"values": dtype_name(x), "places": "int64"}
+    outputs = {f"{name}_ptr": ((rows, kept), dtypes[name]) for name in wanted.split()}
+    absent = {f"{name}_ptr": None for name in dtypes if name not in wanted.split()}
     block = min(BLOCK, triton.next_power_of_2(max(length, 2)))
     side = min(triton.next_power_of_2(max(rows, 1)), BLOCK // 4 // block) or 1
     blocks = triton.cdiv(length, block)
     sizes = {"rows": rows, "length": length, "DESCENDING": descending, "BLOCK": block, "ROWS": side}
     grid = (triton.cdiv(rows, side), blocks)
     if blocks <= 1:
-        made = launch(
-            sort_kernel, grid, outputs, like=x, x_ptr=x, keys_ptr=None, kept=kept, **absent, **sizes
-        )
-        return made[::-1]
+        given = {"x_ptr": x, "keys_ptr": None, "kept": kept}
+        return launch(sort_kernel, grid, outputs, like=x, **given, **absent, **sizes)
     none = {"values_ptr": None, "places_ptr": None}
     spec = {"keys_ptr": ((rows, length), "uint64")}
     (keys,) = launch(sort_kernel, grid, spec, like=x, x_ptr=x, kept=0, **none, **sizes)
@@ -130,4 +129,4 @@ def sorted_rows(
         run *= 2
     grid = (rows, triton.cdiv(kept, block))
     how = {"keys_ptr": keys, "length": length, "kept": kept, "BLOCK": block, **absent}
-    return launch(sorted_kernel, grid, outputs, like=x, x_ptr=x, **how)[::-1]
+    return launch(sorted_kernel, grid, outputs, like=x, x_ptr=x, **how)

@@ -13,6 +13,7 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
+from ._axes import accumulator, is_wide, permuted, unpermuted
 from ._checks import (
     check_arrays,
     check_axis,
@@ -23,7 +24,7 @@ from ._checks import (
 )
 from ._launch import launch
 from ._operators import Operator
-from ._reduce import _TYPES, accumulator, permuted, unpermuted
+from ._reduce import _TYPES
 from ._reducing import ALL, INTEGERS
 from ._sort import sorted_rows
 
@@ -32,15 +33,26 @@ _BLOCK = 1024
 
 @triton.jit
 def take_kernel(
-    x_ptr, indices_ptr, y_ptr, n, count, length, inner, ALONG: tl.constexpr, BLOCK: tl.constexpr
+    x_ptr,
+    indices_ptr,
+    y_ptr,
+    n,
+    count,
+    length,
+    inner,
+    ALONG: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """y (outer, count, inner) of x (outer, length, inner); with ALONG each element has an index, else each of `count`."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    at = program * BLOCK + tl.arange(0, BLOCK)
     mask = at < n
     of_index = at if ALONG else at // inner % count
-    index = tl.load(indices_ptr + of_index, mask=mask, other=0).to(tl.int64)
+    index = tl.load(indices_ptr + of_index, mask=mask, other=0)
     index = tl.where(index < 0, index + length, index)
     inside = mask & (index >= 0) & (index < length)
+    index = index.to(tl.int64) if WIDE else index.to(tl.int32)
     source = (at // (inner * count) * length + index) * inner + at % inner
     tl.store(y_ptr + at, tl.load(x_ptr + source, mask=inside, other=0), mask=mask)
 
@@ -125,6 +137,7 @@ def _take(x: Array, indices: Array, axis: int, along: bool) -> tuple[Array, ...]
         length=length,
         inner=inner,
         ALONG=along,
+        WIDE=is_wide(shape) or is_wide(x.shape),
         BLOCK=_BLOCK,
     )
 

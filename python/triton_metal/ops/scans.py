@@ -12,21 +12,11 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ._arrays import FLOATS, Array, contiguous, dtype_name, reshaped, size_of
+from ._axes import accumulator, as_rows, is_wide, limits, total_dtype
 from ._checks import check_arrays, check_axis, check_dtype, check_rank, fail
 from ._launch import launch
 from ._operators import Operator
-from ._reduce import (
-    _TYPES,
-    PARTS,
-    _max,
-    _prod,
-    _sum,
-    accumulator,
-    as_rows,
-    block_of,
-    limits,
-    total_dtype,
-)
+from ._reduce import _TYPES, LONGEST, PARTS, _max, _prod, _sum, block_of
 from ._reducing import ALL
 
 
@@ -46,15 +36,19 @@ def scan_kernel(
     TOTALS: tl.constexpr,
     ACC: tl.constexpr,
     IDENTITY: tl.constexpr,
+    WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
     ROWS: tl.constexpr,
 ):
     """One part of ROWS rows, from what came before it on; with TOTALS, what it comes to alone."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[None, :]
-    part = tl.program_id(1)
+    program, part = tl.program_id(0), tl.program_id(1)
+    if WIDE:
+        program, part = program.to(tl.int64), part.to(tl.int64)
+    row = program * ROWS + tl.arange(0, ROWS)[None, :]
     places = tl.arange(0, BLOCK)[:, None]
-    first = (row // inner).to(tl.int64) * length * inner + row % inner
-    of_part = (row // inner).to(tl.int64) * parts * inner + part * inner + row % inner
+    outer = row // inner
+    first = outer * length * inner + row % inner
+    of_part = outer * parts * inner + part * inner + row % inner
     end = min(length, (part + 1) * part_length)
     carry = tl.full((1, ROWS), IDENTITY, ACC)
     if before_ptr is not None:
@@ -67,7 +61,7 @@ def scan_kernel(
         if REVERSE:
             source, place = length - 1 - source, length - 1 - place
         given = mask & (source >= 0) & (source < length)
-        x = tl.load(x_ptr + first + source.to(tl.int64) * inner, mask=given, other=0).to(ACC)
+        x = tl.load(x_ptr + first + source * inner, mask=given, other=0).to(ACC)
         x = tl.where(given, x, IDENTITY).to(ACC)
         if JOIN == "sum":
             total = tl.reduce(x, 0, _sum)[None, :]
@@ -82,7 +76,7 @@ def scan_kernel(
             y = _max(carry, tl.associative_scan(x, 0, _max))
             carry = _max(carry, total)
         if not TOTALS:
-            at = first + place.to(tl.int64) * inner
+            at = first + place * inner
             tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
     if TOTALS:
         tl.store(y_ptr + of_part, carry, mask=row < rows)
@@ -104,6 +98,28 @@ def _less(x, i, y, j):
 
 
 @triton.jit
+def _placed(
+    x_ptr,
+    i_ptr,
+    first,
+    at,
+    end,
+    given,
+    inner,
+    ACC: tl.constexpr,
+    IDENTITY: tl.constexpr,
+    PLACE: tl.constexpr,
+):
+    """Numbers and their places; what is not there comes behind all places."""
+    mask = (at < end) & given
+    x = tl.load(x_ptr + first + at * inner, mask=mask, other=0).to(ACC)
+    here = (at + given * 0).to(PLACE)
+    if i_ptr is not None:
+        here = tl.load(i_ptr + first + at * inner, mask=mask, other=0).to(PLACE)
+    return tl.where(mask, x, IDENTITY).to(ACC), tl.where(mask, here, 2147483647)
+
+
+@triton.jit
 def place_kernel(
     x_ptr,
     i_ptr,
@@ -118,58 +134,63 @@ def place_kernel(
     ACC: tl.constexpr,
     IDENTITY: tl.constexpr,
     PLACE: tl.constexpr,
+    WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
     ROWS: tl.constexpr,
 ):
     """The place of the largest or least number of one part of ROWS rows; the numbers' own places may be given."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[None, :]
-    part = tl.program_id(1)
+    program, part = tl.program_id(0), tl.program_id(1)
+    if WIDE:
+        program, part = program.to(tl.int64), part.to(tl.int64)
+    row = program * ROWS + tl.arange(0, ROWS)[None, :]
     places = tl.arange(0, BLOCK)[:, None]
-    first = (row // inner).to(tl.int64) * length * inner + row % inner
-    end = min(length, (part + 1) * part_length)
-    best = tl.full((BLOCK, ROWS), IDENTITY, ACC)
-    place = (tl.zeros((BLOCK, ROWS), PLACE) + length).to(PLACE)
-    for start in range(part * part_length, end, BLOCK):
+    outer = row // inner
+    first = outer * length * inner + row % inner
+    begin, end = part * part_length, min(length, (part + 1) * part_length)
+    best, place = _placed(
+        x_ptr, i_ptr, first, begin + places, end, row < rows, inner, ACC, IDENTITY, PLACE
+    )
+    for start in range(begin + BLOCK, end, BLOCK):
         at = start + places
-        mask = (at < end) & (row < rows)
-        offset = first + at.to(tl.int64) * inner
-        x = tl.load(x_ptr + offset, mask=mask, other=0).to(ACC)
-        x = tl.where(mask, x, IDENTITY).to(ACC)
-        here = (at + tl.zeros((BLOCK, ROWS), PLACE)).to(PLACE)
-        if i_ptr is not None:
-            here = tl.load(i_ptr + offset, mask=mask, other=0).to(PLACE)
-        # Masked lanes come behind all places of the row.
-        here = tl.where(mask, here, 2147483647)
-        best, place = _less(best, place, x, here) if LEAST else _larger(best, place, x, here)
+        x, here = _placed(x_ptr, i_ptr, first, at, end, row < rows, inner, ACC, IDENTITY, PLACE)
+        # Of equals the first stays; a NaN takes the place of a number.
+        better = x < best if LEAST else x > best
+        better |= (x != x) & (best == best)
+        best, place = tl.where(better, x, best), tl.where(better, here, place)
     found, place = tl.reduce((best, place), 0, _less if LEAST else _larger)
-    at = (row // inner).to(tl.int64) * parts * inner + part * inner + row % inner
+    at = outer * parts * inner + part * inner + row % inner
     tl.store(place_ptr + at, place[None, :].to(tl.int64), mask=row < rows)
     if found_ptr is not None:
         tl.store(found_ptr + at, found[None, :], mask=row < rows)
 
 
-def _parts(sizes: tuple[int, int, int]) -> tuple[int, int, int, int, int]:
-    """The block and rows of a program, the programs for all rows, the length of a part and their number."""
+def _parts(sizes: tuple[int, int, int], block: int, side: int, least: int) -> tuple[int, int, int]:
+    """The programs for all rows, the length of a part and their number, where one has at least so many blocks."""
     outer, length, inner = sizes
-    block, side = block_of(outer * inner, length, inner)
-    block = min(block, 1024)
     programs = triton.cdiv(outer * inner, side)
-    parts = min(PARTS, triton.cdiv(length, 4 * block), max(1, 2 * PARTS // max(programs, 1)))
+    parts = min(PARTS, triton.cdiv(length, least * block), max(1, PARTS // max(4 * programs, 1)))
     part_length = triton.cdiv(triton.cdiv(length, max(parts, 1)), block) * block
-    return block, side, programs, part_length, max(1, triton.cdiv(length, max(part_length, 1)))
+    return programs, part_length, max(1, triton.cdiv(length, max(part_length, 1)))
 
 
 def _scan(
     x: Array, sizes: tuple[int, int, int], join: str, dtype: str, reverse: bool, exclusive: bool
 ) -> Array:
     outer, length, inner = sizes
-    block, side, programs, part_length, parts = _parts(sizes)
+    if inner > 1:
+        block, side = block_of(outer * inner, length, inner)
+    else:
+        block = min(triton.next_power_of_2(max(length, 1)), LONGEST // 4)
+        side = triton.next_power_of_2(min(outer, max(1, 512 // block)))
+    programs, part_length, parts = _parts(sizes, block, side, 1)
     acc = accumulator(dtype)
     common = {
         "x_ptr": x, "rows": outer * inner, "length": length, "inner": inner, "part_length": part_length, "parts": parts, "JOIN": join,
-        "REVERSE": reverse, "EXCLUSIVE": exclusive, "ACC": _TYPES[acc], "BLOCK": block, "ROWS": side,
+        "REVERSE": reverse, "EXCLUSIVE": exclusive, "ACC": _TYPES[acc], "BLOCK": block, "ROWS": side, "WIDE": is_wide(sizes),
         "IDENTITY": {"sum": 0, "prod": 1, "max": limits(acc)[0]}[join],
     }  # fmt: skip
+    if inner > 1 or block * side <= 512:
+        common["num_warps"] = 1  # nothing crosses SIMD-groups
     grid, before = (programs, parts), None
     if parts > 1:
         totals = {"y_ptr": ((outer, parts, inner), acc)}
@@ -261,6 +282,11 @@ def _place(function: str, x: Array, axis: int | None, keepdims: bool) -> Array:
     shape = tuple(x.shape)
     if not size_of(tuple(shape[a] for a in axes)):
         raise fail(function, f"x must have a number along axis {axis} but has shape {shape}.")
+    if size_of(tuple(shape[a] for a in axes)) >= 2**31:
+        raise fail(
+            function,
+            f"x must have fewer than 2^31 numbers along axis {axis} but has shape {shape}.",
+        )
     return _PLACE(x, axes, function == "argmin", bool(keepdims))[0]
 
 
@@ -277,7 +303,8 @@ def _places(x: Array, axes: list[int], least: bool, keepdims: bool) -> tuple[Arr
     acc, place = accumulator(dtype_name(x)), None
     while True:
         outer, length, inner = sizes
-        block, side, programs, part_length, parts = _parts(sizes)
+        block, side = block_of(outer * inner, length, inner)
+        programs, part_length, parts = _parts(sizes, block, side, 4)
         outputs = {"place_ptr": ((outer, parts, inner), "int64")}
         if parts > 1:
             outputs["found_ptr"] = ((outer, parts, inner), acc)
@@ -298,6 +325,8 @@ def _places(x: Array, axes: list[int], least: bool, keepdims: bool) -> tuple[Arr
             ACC=_TYPES[acc],
             IDENTITY=limits(acc)[1 if least else 0],
             PLACE=tl.int32,
+            WIDE=is_wide(sizes),
+            num_warps=1,
             BLOCK=block,
             ROWS=side,
         )

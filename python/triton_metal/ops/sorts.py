@@ -9,10 +9,10 @@ import triton_metal.language as tl
 
 from ..errors import LaunchTypeError
 from ._arrays import FLOATS, Array, contiguous, dtype_name, reshaped, size_of
+from ._axes import permuted, unpermuted
 from ._checks import check_arrays, check_axis, check_dtype, check_rank, fail
 from ._launch import launch
 from ._operators import Operator
-from ._reduce import permuted, unpermuted
 from ._sort import sorted_rows
 
 SORTED = ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", *FLOATS)
@@ -38,13 +38,11 @@ def _shape(x: Array, axis: int, kept: int) -> tuple[int, ...]:
     return tuple(kept if a == axis else n for a, n in enumerate(x.shape))
 
 
-def _sorted(
-    x: Array, axis: int, kept: int, descending: bool, values: bool = True
-) -> tuple[Array, ...]:
+def _sorted(x: Array, axis: int, kept: int, descending: bool, wanted: str) -> tuple[Array, ...]:
     length = x.shape[axis]
     moved, order = _axis_last(x, axis)
     rows = size_of(tuple(moved.shape[:-1]))
-    found = sorted_rows(moved, rows, length, kept, descending, values)
+    found = sorted_rows(moved, rows, length, kept, descending, wanted)
     last = (*moved.shape[:-1], kept)
     return tuple(unpermuted(reshaped(y, last), order) for y in found)
 
@@ -77,20 +75,43 @@ _PUT = Operator(
     _put,
     lambda dy, places, axis, length: [(_shape(dy, axis, length), dtype_name(dy))],
 )
-_SORT = Operator(
-    "sort(Tensor x, int axis, int kept, bool descending) -> (values, places)",
-    _sorted,
+_HOW = "(Tensor x, int axis, int kept, bool descending)"
+_TOPK = Operator(
+    f"topk{_HOW} -> (values, places)",
+    lambda *arguments: _sorted(*arguments, "values places"),
     _both,
     lambda kept, dy, _: {"x": _PUT(dy, kept.places, kept.axis, kept.x.shape[kept.axis])[0]},
     keeps="x places",
 )
-_SORT_PLAIN = Operator(
-    "sort_plain(Tensor x, int axis, int kept, bool descending) -> (values, places)", _sorted, _both
+_TOPK_PLAIN = Operator(
+    f"topk_plain{_HOW} -> (values, places)",
+    lambda *arguments: _sorted(*arguments, "values places"),
+    _both,
 )
 _ARGSORT = Operator(
-    "argsort(Tensor x, int axis, int kept, bool descending) -> (places)",
-    lambda x, axis, kept, descending: _sorted(x, axis, kept, descending, values=False),
+    f"argsort{_HOW} -> (places)",
+    lambda *arguments: _sorted(*arguments, "places"),
     lambda *arguments: _both(*arguments)[1:],
+)
+
+
+def _gradient(kept: Any, dy: Array) -> dict[str, Array]:
+    # The places are found again, as in MLX: most sorts have no gradient, and would write them for nothing.
+    places = _ARGSORT(kept.x, kept.axis, kept.kept, kept.descending)[0]
+    return {"x": _PUT(dy, places, kept.axis, kept.kept)[0]}
+
+
+_SORT = Operator(
+    f"sort{_HOW} -> (values)",
+    lambda *arguments: _sorted(*arguments, "values"),
+    lambda *arguments: _both(*arguments)[:1],
+    _gradient,
+    keeps="x",
+)
+_SORT_PLAIN = Operator(
+    f"sort_plain{_HOW} -> (values)",
+    lambda *arguments: _sorted(*arguments, "values"),
+    lambda *arguments: _both(*arguments)[:1],
 )
 
 
@@ -99,10 +120,6 @@ def _checked(function: str, x: Array, axis: int) -> int:
     check_dtype(function, "x", x, SORTED)
     check_rank(function, "x", x, 1, 1 << 16)
     return check_axis(function, axis, x.ndim)
-
-
-def _sort_operator(x: Array) -> Operator:
-    return _SORT if dtype_name(x) in FLOATS else _SORT_PLAIN
 
 
 def sort(x: Array, axis: int = -1, descending: bool = False) -> Array:
@@ -120,7 +137,8 @@ def sort(x: Array, axis: int = -1, descending: bool = False) -> Array:
            [-1.,  0., nan]], dtype=float32)
     """
     axis = _checked("sort", x, axis)
-    return _sort_operator(x)(x, axis, x.shape[axis], bool(descending))[0]
+    operator = _SORT if dtype_name(x) in FLOATS else _SORT_PLAIN
+    return operator(x, axis, x.shape[axis], bool(descending))[0]
 
 
 def argsort(x: Array, axis: int = -1, descending: bool = False) -> Array:
@@ -154,4 +172,6 @@ def topk(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array,
             "topk",
             f"k must be from 0 to {x.shape[axis]}, as many as x has along axis {axis}, but is {k}.",
         )
-    return tuple(_sort_operator(x)(x, axis, int(k), bool(largest)))  # type: ignore[return-value]
+    operator = _TOPK if dtype_name(x) in FLOATS else _TOPK_PLAIN
+    values, places = operator(x, axis, int(k), bool(largest))
+    return values, places
