@@ -153,6 +153,17 @@ def test_compiled() -> None:
     assert torch.equal(torch.autograd.grad(y, x)[0], torch.arange(6.0, 0, -1).expand(4, 6))
 
 
+@pytest.mark.own_route
+def test_what_has_no_gradient_says_so() -> None:
+    torch = pytest.importorskip("torch")
+    mx = pytest.importorskip("mlx.core")
+    y = ops.cumprod(torch.ones(3, requires_grad=True))
+    with pytest.raises(LaunchValueError, match=r"\[cumulative\] this has no gradient"):
+        y.sum().backward()
+    with pytest.raises(ValueError, match="has no derivative"):
+        mx.grad(lambda x: ops.cummax(x).sum())(mx.ones(3))
+
+
 X = np.zeros((2, 3), np.float32)
 
 
