@@ -102,8 +102,9 @@ def sums_at_indices_kernel(
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
     outer, index = row // length, (row % length).to(tl.int32)
     base = outer.to(tl.int64) * (0 if SHARED else count)
-    first = _first_of(sorted_ptr, base, count, index, steps)
-    many = tl.where(row < rows, _first_of(sorted_ptr, base, count, index + 1, steps) - first, 0)
+    own = tl.where(row < rows, count, 0)  # a row that is not there has no indices
+    first = _first_of(sorted_ptr, base, own, index, steps)
+    many = _first_of(sorted_ptr, base, own, index + 1, steps) - first
     mask = (row < rows) & (column < inner)
     at = row.to(tl.int64) * inner + column
     total = tl.zeros((ROWS, BLOCK), ACC)
