@@ -220,10 +220,10 @@ def in_place_of_new(
     known = {**values, **new}
     names = [argument["name"] for argument in compiled.metadata.args]
     if messages.sites_of(compiled):
-        arguments = [named_value(known, name) for name in names[: -len(messages.roles(compiled))]]
+        arguments = [known[name] for name in names[: -len(messages.roles(compiled))]]
         messages.launch(in_place.launch, compiled, grid, arguments, words)
     else:
-        in_place.launch(compiled, grid, [named_value(known, name) for name in names], words)
+        in_place.launch(compiled, grid, [known[name] for name in names], words)
     return list(new.values())
 
 

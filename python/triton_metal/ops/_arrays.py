@@ -62,7 +62,9 @@ def dtype_of(name: str, like: Array) -> Any:
 
             return np.dtype(ml_dtypes.bfloat16)
         return np.dtype(name)
-    return getattr(sys.modules["torch" if where == "torch" else "mlx.core"], name)
+    if where == "mlx":
+        return getattr(sys.modules["mlx.core"], "bool_" if name == "bool" else name)
+    return getattr(sys.modules["torch"], name)
 
 
 def empty(shape: tuple[int, ...], dtype: str, like: Array) -> Array:

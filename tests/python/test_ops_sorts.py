@@ -1,0 +1,125 @@
+"""triton_metal.ops.sort, argsort and topk against NumPy, with the gradients of the values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import triton_metal.ops as ops
+from triton_metal.errors import LaunchTypeError, LaunchValueError
+
+from ops_support import FLOATS, FRAMEWORKS, gradients, made, numbers, rounded
+
+SHAPES = (
+    ((3, 5), -1), ((2, 100), 1), ((5, 3, 4), 1), ((1,), 0), ((70, 3), 0), ((2, 1500), 1), ((4999,), 0), ((0, 4), 1), ((3, 0), 1),
+)  # fmt: skip
+
+
+def order(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
+    """A stable order; numpy.sort has NaN last, so it is first in the other direction."""
+    if not descending:
+        return np.argsort(x, axis, kind="stable")
+    last = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(last, axis)
+
+
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+def test_shapes(shape: tuple, axis: int) -> None:
+    x = np.random.default_rng(1).integers(-20, 20, shape).astype(np.float32)  # with many equal ones
+    for descending in (False, True):
+        places = order(x, axis, descending)
+        values = np.take_along_axis(x, places, axis)
+        np.testing.assert_array_equal(ops.argsort(x, axis, descending), places)
+        np.testing.assert_array_equal(ops.sort(x, axis, descending), values)
+        k = min(7, shape[axis])
+        found, at = ops.topk(x, k, axis, descending)
+        kept = tuple(slice(k) if a == axis % x.ndim else slice(None) for a in range(x.ndim))
+        np.testing.assert_array_equal(found, values[kept])
+        np.testing.assert_array_equal(at, places[kept])
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_floats_and_gradients(framework: str, dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    x = rounded(rng.standard_normal((4, 30)), dtype)
+    weights = rounded(rng.standard_normal((4, 30)), dtype)
+    right = np.zeros_like(x)
+    np.put_along_axis(right, order(x, 1, True), weights, 1)
+    if framework != "numpy":
+        [dx] = gradients(
+            framework, lambda a: ops.sort(a, 1, True), [made(framework, x, dtype)], weights
+        )
+        np.testing.assert_array_equal(numbers(dx), right)
+        right = np.zeros_like(x)
+        np.put_along_axis(right, order(x, 0, False)[:2], weights[:2], 0)
+        [dx] = gradients(
+            framework,
+            lambda a: ops.topk(a, 2, 0, False)[0],
+            [made(framework, x, dtype)],
+            weights[:2],
+        )
+        np.testing.assert_array_equal(numbers(dx), right)
+    x[0, 5] = x[0, 9] = np.nan
+    x[1, 3], x[1, 7] = np.inf, -np.inf
+    x[2, ::2], x[2, 1::2] = 0.0, -0.0
+    for descending in (False, True):
+        own = made(framework, x, dtype)
+        found = ops.argsort(own, 1, descending)
+        assert str(found.dtype).endswith("int64")
+        places = order(x, 1, descending)
+        np.testing.assert_array_equal(np.asarray(found)[1:], places[1:])
+        values = numbers(ops.sort(own, 1, descending))
+        np.testing.assert_array_equal(values, np.take_along_axis(x, places, 1))
+        np.testing.assert_array_equal(np.signbit(values[2]), np.signbit(x[2]))  # stable for zeros
+        np.testing.assert_array_equal(
+            np.asarray(found)[0, :2] if descending else np.asarray(found)[0, -2:], [5, 9]
+        )
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "uint8", "uint32"])
+def test_integers(framework: str, dtype: str) -> None:
+    if framework == "torch" and dtype == "uint32":
+        pytest.skip("PyTorch's own operations hardly know it")
+    rng = np.random.default_rng(3)
+    low, high = (0, 2) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    x = rng.integers(low, high, (3, 50)).astype(dtype)
+    x[:, 3], x[:, 4] = low, high
+    own = made(framework, x, dtype)
+    np.testing.assert_array_equal(np.asarray(ops.sort(own)), np.sort(x))
+    np.testing.assert_array_equal(np.asarray(ops.topk(own, 5)[1]), order(x, 1, True)[:, :5])
+
+
+@pytest.mark.own_route
+def test_compiled() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.randn(4, 6, requires_grad=True)
+
+    def function(x: Any) -> Any:
+        values, places = ops.topk(x, 3)
+        return (values * (places + 1)).sum()
+
+    y = torch.compile(function, fullgraph=True, backend="aot_eager")(x)
+    assert torch.equal(y, function(x))
+    assert torch.equal(torch.autograd.grad(y, x)[0], torch.autograd.grad(function(x), x)[0])
+
+
+X = np.zeros((2, 3), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ops.sort(X, 2), LaunchValueError, r"\[sort\] axis must be from -2 to 1"),
+        (lambda: ops.sort(X.astype(np.int64)), LaunchValueError, r"\[sort\] x must have dtype bool, .* but has dtype int64"),
+        (lambda: ops.argsort(np.zeros((), np.float32)), LaunchValueError, r"\[argsort\] x must have 1 to"),
+        (lambda: ops.topk(X, 4), LaunchValueError, r"\[topk\] k must be from 0 to 3, as many as x has along axis 1, but is 4"),
+        (lambda: ops.topk(X, 1.5), LaunchTypeError, r"\[topk\] k must be an integer but is 1.5"),
+        (lambda: ops.sort([1, 2]), LaunchTypeError, r"\[sort\] x must be an array"),
+    ],
+)  # fmt: skip
+def test_bad_arguments(call, error, message) -> None:
+    with pytest.raises(error, match=message):
+        call()
