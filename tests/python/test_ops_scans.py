@@ -158,7 +158,7 @@ def test_what_has_no_gradient_says_so() -> None:
     torch = pytest.importorskip("torch")
     mx = pytest.importorskip("mlx.core")
     y = ops.cumprod(torch.ones(3, requires_grad=True))
-    with pytest.raises(LaunchValueError, match=r"\[cumulative\] this has no gradient"):
+    with pytest.raises(NotImplementedError, match="cumulative has no gradient"):
         y.sum().backward()
     with pytest.raises(ValueError, match="has no derivative"):
         mx.grad(lambda x: ops.cummax(x).sum())(mx.ones(3))

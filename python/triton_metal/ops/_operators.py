@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ..errors import LaunchValueError
 from ._arrays import Array, dtype_of, is_array, is_mlx, is_torch
 from ._launch import Spec
 
@@ -155,8 +154,7 @@ class Operator:
     def _backward_torch(self, ctx: Any, *grads: Any) -> Any:
         if all(grad is None for grad in grads):
             return (None,) * len(self.types)
-        if self.gradient is None:
-            raise LaunchValueError(f"[{self.name}] this has no gradient: detach its arguments.")
+        assert self.gradient is not None
         needs = {
             name
             for name, needed in zip(self.types, ctx.needs_input_grad, strict=True)
