@@ -24,14 +24,16 @@ def fail(function: str, text: str) -> LaunchValueError:
     return LaunchValueError(f"[{function}] {text}")
 
 
-def check_arrays(function: str, **arrays: Array | None) -> None:
-    """Raises unless all arguments that are not None are arrays of one framework and on one device."""
-    given = [(name, x) for name, x in arrays.items() if x is not None]
+def check_arrays(function: str, optional: str = "", **arrays: Array | None) -> None:
+    """Raises unless all arguments are arrays of one framework and on one device; those that ``optional`` names may be None."""
+    given = [
+        (name, x) for name, x in arrays.items() if x is not None or name not in optional.split()
+    ]
     first, leader = given[0]
     for name, x in given:
         if not is_array(x):
             raise LaunchTypeError(
-                f"[{function}] {name} must be an array of NumPy, MLX or PyTorch but is a {type(x).__name__}."
+                f"[{function}] {name} must be an array of NumPy, MLX or PyTorch but is {'None' if x is None else 'a ' + type(x).__name__}."
             )
         if framework(x) != framework(leader):
             raise LaunchTypeError(

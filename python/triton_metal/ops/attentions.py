@@ -221,7 +221,6 @@ def attention_varlen(
     """
     name = "attention_varlen"
     k_offsets = q_offsets if k_offsets is None else k_offsets
-    _check_given(name, q=q, k=k, v=v, q_offsets=q_offsets)
     check_arrays(name, q=q, k=k, v=v, q_offsets=q_offsets, k_offsets=k_offsets)
     _check_operands(name, q, k, v, 3)
     for text, offsets, rows in (("q_offsets", q_offsets, q), ("k_offsets", k_offsets, k)):
@@ -270,7 +269,7 @@ def paged_attention(
     np.float32(2.333)
     """
     name = "paged_attention"
-    _check_given(
+    check_arrays(
         name, q=q, k_pages=k_pages, v_pages=v_pages, page_table=page_table, lengths=lengths
     )
     check_rank(name, "q", q, 4)
@@ -303,8 +302,7 @@ def _attention(
     name: str, q: Array, k: Array, v: Array, causal: bool, mask: Array | None, bias: Array | None,
     scale: float | None, window: Any, lengths: Array | None, few: bool = False,
 ) -> Array:  # fmt: skip
-    _check_given(name, q=q, k=k, v=v)
-    check_arrays(name, q=q, k=k, v=v, mask=mask, bias=bias, lengths=lengths)
+    check_arrays(name, "mask bias lengths", q=q, k=k, v=v, mask=mask, bias=bias, lengths=lengths)
     _check_operands(name, q, k, v, 4)
     whole = (*q.shape[:3], k.shape[2])
     if mask is not None:
@@ -329,15 +327,6 @@ def _keeps(*arrays: Array | None) -> bool:
 
         return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in arrays)
     return is_mlx(arrays[0])
-
-
-def _check_given(name: str, **arrays: Array) -> None:
-    for text, x in arrays.items():
-        if x is None:
-            raise LaunchTypeError(
-                f"[{name}] {text} must be an array of NumPy, MLX or PyTorch but is None."
-            )
-    check_arrays(name, **arrays)
 
 
 def _check_operands(name: str, q: Array, k: Array, v: Array, rank: int) -> None:

@@ -60,7 +60,7 @@ def _convolve(
     output_padding: Sizes = 0,
 ) -> Array:
     function = f"conv{'_transpose' if transposed else ''}{dimensions}d"
-    check_arrays(function, x=x, w=w, bias=bias)
+    check_arrays(function, "bias", x=x, w=w, bias=bias)
     check_dtype(function, "x", x, FLOATS)
     check_same_dtype(function, x=x, w=w, bias=bias)
     check_rank(function, "x", x, dimensions + 2)

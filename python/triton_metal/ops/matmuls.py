@@ -271,7 +271,7 @@ def matmul(
     >>> ops.matmul(a, a[0])
     array([ 5., 11.], dtype=float32)
     """
-    check_arrays("matmul", a=a, b=b, bias=bias)
+    check_arrays("matmul", "bias", a=a, b=b, bias=bias)
     check_rank("matmul", "a", a, 1, 1 << 16)
     check_rank("matmul", "b", b, 1, 1 << 16)
     for name, x, transposed in (("a", a, transpose_a), ("b", b, transpose_b)):
@@ -316,7 +316,7 @@ def linear(
     >>> ops.linear(np.array([1, 2, 3], np.float32), weight, np.array([10, 20], np.float32))
     array([14., 24.], dtype=float32)
     """
-    check_arrays("linear", x=x, weight=weight, bias=bias)
+    check_arrays("linear", "bias", x=x, weight=weight, bias=bias)
     check_rank("linear", "x", x, 1, 1 << 16)
     check_rank("linear", "weight", weight, 2)
     rows = x.reshape(1, x.shape[0]) if x.ndim == 1 else x

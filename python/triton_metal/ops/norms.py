@@ -251,7 +251,7 @@ def _normalised(
     function: str, x: Array, weight: Array | None, bias: Array | None, residual: Array | None,
     eps: float, centre: bool,
 ) -> Any:  # fmt: skip
-    check_arrays(function, x=x, weight=weight, bias=bias, residual=residual)
+    check_arrays(function, "weight bias residual", x=x, weight=weight, bias=bias, residual=residual)
     check_dtype(function, "x", x, FLOATS)
     check_rank(function, "x", x, 1, 1 << 16)
     eps = check_number(function, "eps", eps, least=0)

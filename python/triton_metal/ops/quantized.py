@@ -299,7 +299,7 @@ def dequantize(
     >>> ops.dequantize(*ops.quantize(w, mode="mxfp4"), mode="mxfp4", dtype="float32")[0, :4]
     array([ 0.5, -1. ,  3. ,  6. ], dtype=float32)
     """
-    check_arrays("dequantize", w=w, scales=scales, biases=biases)
+    check_arrays("dequantize", "biases", w=w, scales=scales, biases=biases)
     group, bits = _parameters("dequantize", mode, group_size, bits)
     _check_matrix("dequantize", w, scales, biases, group, bits, mode)
     found = dtype_name(scales) if mode == "affine" else "bfloat16"
@@ -336,7 +336,7 @@ def quantized_matmul(
     array([1., 2., 3., 4.], dtype=float32)
     """
     name = "quantized_matmul"
-    check_arrays(name, x=x, w=w, scales=scales, biases=biases)
+    check_arrays(name, "biases", x=x, w=w, scales=scales, biases=biases)
     group, bits = _parameters(name, mode, group_size, bits)
     check_dtype(name, "x", x, FLOATS)
     check_rank(name, "x", x, 1, 1 << 16)

@@ -158,7 +158,7 @@ def rotary_embedding(
            [0., 1., 0., 0.]], dtype=float32)
     """
     name = "rotary_embedding"
-    check_arrays(name, x=x, cos=cos, sin=sin)
+    check_arrays(name, "cos sin", x=x, cos=cos, sin=sin)
     check_dtype(name, "x", x, FLOATS)
     check_rank(name, "x", x, 2, 1 << 16)
     where, size = check_axis(name, axis, x.ndim), x.shape[-1]

@@ -295,7 +295,9 @@ def scaled_matmul(
         else scale
         for scale in (a_scale, b_scale)
     )
-    check_arrays(name, a=a, b=b, a_scale=a_scale, b_scale=b_scale, bias=bias)
+    check_arrays(
+        name, "a_scale b_scale bias", a=a, b=b, a_scale=a_scale, b_scale=b_scale, bias=bias
+    )
     check_rank(name, "a", a, 2, 1 << 16)
     check_rank(name, "b", b, 2)
     forms = _format(name, "a", a, a_format), _format(name, "b", b, b_format)
