@@ -148,7 +148,8 @@ Softmax of 781 columns is 13 blocks of 64, as a block of Triton's is a power of 
 a bitonic network on integers in the order of the floats, and has no *float*; it compares more often than MLX's merges, and in fewer operations.
 
 Matrix products have more *integer* where K is short: a step of the loop has as many as MLX's (4 for each thread), and what is computed once, of bounds and of the group of programs, is a little more. Where rows, columns and K are
-all cut, as in 500×300×200, the loop behind the whole steps computes its masks once more.
+all cut, as in 500×300×200, the loop behind the whole steps computes its masks once more. Attention has two multiplications for each step, of the step's index and the strides, as
+these wrap around in Triton.
 
 """
 
@@ -160,7 +161,8 @@ GPU was asked. Of two kernels that follow each other the first stands. *Refused*
 are among them.
 
 Softmax of 16,384 columns takes a register more, as it reads a row once: a thread holds 16 numbers, where MLX's loop reads four at a time, and
-each row twice. Attention takes more where the number of keys is not known as a multiple of the block: a second body takes the last step.
+each row twice. Attention takes more where the number of keys is not known as a multiple of the block: a second body takes the last step. GEMV in bfloat16 takes more, as the bound
+of its whole steps and the masks of the last one ask the same of its rows, which is kept between them.
 
 """
 
