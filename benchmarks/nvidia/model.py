@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -75,8 +76,13 @@ def counted(case: Case) -> cost.Work:
         name: value if name in one else round(value / share)
         for name, value in work.counters.items()
     }
+    sizes = [np.dtype(dtype).itemsize * math.prod(shape) for _, dtype, shape in case.arrays]
     return dataclasses.replace(
-        work, counters=counters, programs=case.grid, read_bytes=None, written_bytes=None
+        work,
+        counters=counters,
+        programs=case.grid,
+        read_bytes=sum(sizes[1:]),
+        written_bytes=sizes[0],
     )
 
 
@@ -139,21 +145,18 @@ def main() -> int:
             print(f"  {kernel}: {value:.3f} over {len(own)}")
     above = [row for row in rows if row["bound_ms"] > 1.02 * row["measured_ms"]]
     print(f"bounds above the measured time: {len(above)}")
-    worst = []
+    first, third = [], []
     for group in dict.fromkeys(row["group"] for row in rows):
-        own = [row for row in rows if row["group"] == group]
-        chosen = min(own, key=lambda row: row["estimate_ms"])
-        worst.append(chosen["measured_ms"] / min(row["measured_ms"] for row in own))
-        third = sorted(own, key=lambda row: row["estimate_ms"])[: max(1, -(-len(own) // 3))]
-        best = min(row["measured_ms"] for row in third)
-        rows[0].setdefault("third", []).append(best / min(row["measured_ms"] for row in own))  # type: ignore[attr-defined]
-    print(
-        f"the model's first choice of warps: {np.median(worst):.3f} of the best time, at most {max(worst):.3f}"
-    )
-    thirds = rows[0]["third"]
-    print(
-        f"the best of the model's first third: {np.median(thirds):.3f}, at most {max(thirds):.3f}"
-    )
+        own = sorted(
+            (row for row in rows if row["group"] == group), key=lambda row: row["estimate_ms"]
+        )
+        best = min(row["measured_ms"] for row in own)
+        first.append(own[0]["measured_ms"] / best)
+        third.append(min(row["measured_ms"] for row in own[: -(-len(own) // 3)]) / best)
+    for name, ratios in (("first choice", first), ("best of the first third", third)):
+        print(
+            f"the model's {name} of warps: {np.median(ratios):.3f} of the best time in the median, at most {max(ratios):.3f}"
+        )
     return 0
 
 
