@@ -7,16 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from triton_metal.cost.chips import OCCUPANCY
+
 #: How often a loop runs whose count the text does not say.
 ASSUMED_TRIPS = 16
 #: Threadgroup memory of a core, in bytes.
 CORE_THREADGROUP_BYTES = 60 * 1024
-
-#: Threads that a core holds by the 16-bit registers of each: (registers, threads).
-OCCUPANCY = (
-    (104, 1024), (112, 896), (128, 832), (136, 768), (144, 704), (160, 640), (184, 576),
-    (208, 512), (232, 448), (256, 384),
-)  # fmt: skip
 
 #: The kinds of instructions of a mix, and the names that belong to them. All others are "integer".
 KINDS = {
@@ -115,7 +111,7 @@ class Stats:
 
 def threads_in_flight(registers: float, threadgroup_bytes: int, threads: int) -> int:
     """The threads of whole threadgroups of `threads` that a core holds, by their 32-bit registers and bytes."""
-    held = next((held for most, held in OCCUPANCY if 2 * registers <= most), OCCUPANCY[-1][1])
+    held = next((held for most, held in OCCUPANCY if registers <= most), OCCUPANCY[-1][1])
     groups = held // threads
     if threadgroup_bytes:
         groups = min(groups, CORE_THREADGROUP_BYTES // threadgroup_bytes)

@@ -25,6 +25,17 @@ FRAMEWORKS = (
 FLOATS = ("float32", "float16", "bfloat16")
 
 
+def on_frameworks(dtypes: Sequence[str], not_in_torch: Sequence[str] = ()) -> list[Any]:
+    """Each framework with each dtype, but for those on which PyTorch itself hardly has an operation to compare with."""
+    whole = [each if hasattr(each, "values") else pytest.param(each) for each in FRAMEWORKS]
+    return [
+        pytest.param(*each.values, dtype, marks=each.marks)
+        for each in whole
+        for dtype in dtypes
+        if each.values[0] != "torch" or dtype not in not_in_torch
+    ]
+
+
 def rounded(x: Any, dtype: str) -> np.ndarray:
     """Numbers as float64 after they have been rounded to a dtype."""
     return np.asarray(x, np.float64).astype(numpy_dtype(dtype)).astype(np.float64)
