@@ -1,5 +1,6 @@
 # make demo      build everything and run the examples: one table, and every kernel's Metal text under out/
-# make test      build everything and run all tests, those in Python once more for each way of launching on a Mac
+# make test      build everything and run all tests, and a third of those in Python once more for each way of launching on a Mac
+# make routes    all tests in Python for each way of launching on a Mac
 # make           build everything
 # make setup     only bring in what the build needs (the others do this themselves)
 # make lint      formatting and lint, C++ and Python, and docs/dialects against what the sources generate
@@ -49,12 +50,14 @@ CHECKED_TESTS = $(wildcard tests/python/test_examples_*.py) tests/python/test_at
 LEAST_TARGET_TESTS = $(wildcard tests/python/test_kernels_*.py tests/python/test_examples_*.py) tests/python/test_atomics.py \
   tests/python/test_special_values.py tests/python/test_short_float_bits.py tests/python/test_layout_conversions.py
 
+ROUTES = mps mlx mlx-in-place
+
 PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python \
   $(PYTHON_ENV)/python -m pytest -q -n $(JOBS)
 
 .NOTPARALLEL:
 .PHONY: accuracy build demo test fuzz-programs fuzz-metal setup setup-tests setup-wheels lint format sanitize wheels clean
-.PHONY: agx spills float64 fuzz-ttir pins stress least-target apple10 portable packages mlx-kernels
+.PHONY: agx spills float64 fuzz-ttir pins routes stress least-target apple10 portable packages mlx-kernels
 
 setup:
 	@scripts/setup.sh
@@ -79,7 +82,12 @@ test: setup-tests build
 	$(PYTHON_ENV)/lit -s tests/lit --param build=$(CURDIR)/$(BUILD) --param llvm_tools=$(LLVM_PREFIX)/bin
 	$(PYTEST) tests/python
 	$(PYTEST) --check=all -m "not own_check" $(CHECKED_TESTS)
-	for route in mps mlx mlx-in-place; do $(PYTEST) --route=$$route -m "not own_route" tests/python || exit 1; done
+	share=0; for route in $(ROUTES); do share=$$((share + 1)); \
+	  $(PYTEST) --route=$$route --share=$$share/3 -m "not own_route" tests/python || exit 1; done
+
+# Compilation is the same on all routes: `make test` runs a third of each test's cases on each, and this runs all of them.
+routes: setup-tests build
+	for route in $(ROUTES); do $(PYTEST) --route=$$route -m "not own_route" tests/python || exit 1; done
 
 # The results must not change: no pass may rely on what MLIR's passes have not done yet. The kernels have their own cache.
 stress: setup-tests build

@@ -143,6 +143,11 @@ class Case:
         return f"{self.kernel}-{self.cols}-{self.dtype}-{self.num_warps}"
 
     @property
+    def group(self) -> str:
+        """The problem, of which the cases differ in their number of warps alone."""
+        return f"{self.kernel} {self.dtype} {self.cols}"
+
+    @property
     def bytes(self) -> int:
         """What is read and written at least, each array once."""
         sizes = {"float32": 4, "float16": 2, "int32": 4}

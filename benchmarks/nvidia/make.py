@@ -1,9 +1,9 @@
 """Writes each kernel as PTX, with what a launch needs, into a folder: no GPU is needed.
 
-    PYTHONPATH=python:. .venv/bin/python -m benchmarks.nvidia.make build/nvidia [--only softmax-4096]
+    PYTHONPATH=python:. .venv/bin/python -m benchmarks.nvidia.make build/nvidia [--only softmax-4096] [--kinds]
 
 The Metal text goes through the host device's front end and LLVM's back end for NVIDIA. benchmarks/nvidia/run_ptx.py runs the
-folder on a machine that has a GPU.
+folder on a machine that has a GPU. With --kinds the kernels are those of kinds.py, for benchmarks/nvidia/model.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 from benchmarks.agx.measure import AgxError, lower
-from benchmarks.nvidia.kernels import KERNELS, Case, cases
+from benchmarks.nvidia import kernels, kinds
+from benchmarks.nvidia.kernels import Case
 
 
 def words(contract: dict, scalars: list[Any]) -> list[int]:
@@ -36,7 +37,7 @@ def words(contract: dict, scalars: list[Any]) -> list[int]:
     return result
 
 
-def make(case: Case, folder: Path) -> dict:
+def make(case: Case, kernel: Any, folder: Path) -> dict:
     """Compiles one case and writes its Metal text and its PTX."""
     few = [
         np.zeros(
@@ -44,12 +45,12 @@ def make(case: Case, folder: Path) -> dict:
         )
         for _, dtype, shape in case.arrays
     ]
-    kernel = KERNELS[case.kernel].warmup(
+    compiled = kernel.warmup(
         *few, *case.scalars, **case.constants, num_warps=case.num_warps, grid=(1,)
     )
-    contract = json.loads(kernel.contract)
+    contract = json.loads(compiled.contract)
     text = folder / f"{case.name}.metal"
-    text.write_text(kernel.asm["metal"])
+    text.write_text(compiled.asm["metal"])
     scalars = words(contract, case.scalars)
     # As on an Apple GPU, the launch has the scalars themselves, and the threads are those of the launch.
     described = lower(
@@ -75,18 +76,20 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="cases whose name has this in it")
+    parser.add_argument("--kinds", action="store_true", help="the kernels of kinds.py")
     arguments = parser.parse_args()
+    chosen = kinds if arguments.kinds else kernels
     folder = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
     launches, failed = [], 0
-    for case in cases(only=arguments.only):
+    for case in chosen.cases(only=arguments.only):
         try:
-            launches.append(make(case, folder))
+            launches.append(make(case, chosen.KERNELS[case.kernel], folder))
         except AgxError as error:
             print(f"{case.name}: {error}", file=sys.stderr)
             failed += 1
     (folder / "launches.json").write_text(json.dumps(launches))
-    for name in ("kernels.py", "run_ptx.py"):
+    for name in ("kernels.py", "kinds.py", "run_ptx.py"):
         shutil.copy(Path(__file__).parent / name, folder / name)
     print(f"{len(launches)} kernels in {folder}, {failed} failed")
     return 1 if failed else 0

@@ -1,10 +1,11 @@
-"""Holds the model of triton_metal.cost against times measured on an H200.
+"""Holds the model of triton_metal.cost against times measured on an NVIDIA H100 or H200.
 
-    PYTHONPATH=python:. .venv/bin/python -m benchmarks.nvidia.model TIMES.json [--json FILE]
+    PYTHONPATH=python:. .venv/bin/python -m benchmarks.nvidia.model TIMES.json [--kinds] [--json FILE]
 
-TIMES.json is what benchmarks/nvidia/run_ptx.py writes with --json: the time of each kernel's text for each type, number of columns
-and number of warps. The host device counts a launch of a few programs of each, which is taken as often as the measured launch
-had programs; the model's estimate with an H200's figures is then compared by rank with the times, over all and within each kernel.
+TIMES.json is what benchmarks/nvidia/run_ptx.py writes with --json: the time of each kernel's text for each problem and number of
+warps; --kinds goes with run_ptx.py's own --kinds. The host device counts a few programs of each launch, which are taken as
+often as the measured launch had programs; the model's estimate with the GPU's figures is then compared by rank with the times,
+over all and within each kernel.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import json
 import math
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from benchmarks.nvidia.kernels import KERNELS, Case, cases
+from benchmarks.nvidia import kernels, kinds
+from benchmarks.nvidia.kernels import Case
 from triton_metal import cost
 
 #: A multiprocessor by the registers of a thread: 65,536 registers, 2,048 threads, in steps of 8 registers.
@@ -37,43 +40,55 @@ UNITS = cost.Units(
     source="CUDA C++ Programming Guide, arithmetic instructions of compute capability 9.0",
     busy=((4, 4.0), (16, 1.0)),
 )
-H200 = cost.Chip(
-    "H200",
-    0,
-    132,
-    4800,
-    1.98,
-    50,
-    UNITS,
-    _OCCUPANCY,
-    227 * 1024,
-    {"cores": "NVIDIA's data sheet", "bandwidth": "NVIDIA's data sheet", "units": UNITS.source},
-)
+
+
+def _gpu(name: str, bandwidth: float) -> cost.Chip:
+    return cost.Chip(
+        name,
+        0,
+        132,
+        bandwidth,
+        1.98,
+        50,
+        UNITS,
+        _OCCUPANCY,
+        227 * 1024,
+        {
+            "cores": "NVIDIA's data sheet",
+            "bandwidth": "NVIDIA's data sheet",
+            "units": UNITS.source,
+        },
+    )
+
+
+#: By what torch calls them.
+GPUS = {
+    "NVIDIA H200": _gpu("H200", 4800),
+    "NVIDIA H100 80GB HBM3": _gpu("H100 SXM", 3350),
+}
 #: Programs that are counted.
 COUNTED = 8
 
 
-def counted(case: Case) -> cost.Work:
-    """The work of the launch that was measured, from one of a few programs."""
+def counted(case: Case, kernel: Any) -> cost.Work:
+    """The work of the launch that was measured, from one of a few programs.
+
+    Nothing but places depends on the arrays' values; pages of zeros that no program touches take no memory.
+    """
     rng = np.random.default_rng(0)
-    arrays = []
+    arrays = [
+        rng.integers(0, case.cols, shape).astype(dtype)
+        if name == "place"
+        else np.zeros(shape, dtype)
+        for name, dtype, shape in case.arrays
+    ]
     programs = min(COUNTED, case.grid)
-    share = programs / case.grid
-    for name, dtype, shape in case.arrays:
-        rows = max(1, round(shape[0] * share)) if shape[0] >= case.grid else shape[0]
-        few = (rows, *shape[1:])
-        if name == "label":
-            arrays.append(rng.integers(0, case.cols, few).astype(dtype))
-        else:
-            arrays.append(rng.standard_normal(few).astype(dtype))
     with cost.counting() as c:
-        KERNELS[case.kernel][(programs,)](
-            *arrays, *case.scalars, **case.constants, num_warps=case.num_warps
-        )
+        kernel[(programs,)](*arrays, *case.scalars, **case.constants, num_warps=case.num_warps)
     (work,) = c.works
     one = ("registers_per_thread", "threadgroup_memory_bytes")
     counters = {
-        name: value if name in one else round(value / share)
+        name: value if name in one else round(value * case.grid / programs)
         for name, value in work.counters.items()
     }
     sizes = [np.dtype(dtype).itemsize * math.prod(shape) for _, dtype, shape in case.arrays]
@@ -107,24 +122,36 @@ def main() -> int:
     )
     parser.add_argument("times", type=Path)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--kinds", action="store_true", help="the kernels of kinds.py")
     options = parser.parse_args()
+    records = json.loads(options.times.read_text())
+    names = {record["gpu"] for record in records}
+    if len(names) != 1 or not names <= GPUS.keys():
+        print(
+            f"{options.times} has times of {sorted(names)}; it must be one of {sorted(GPUS)}",
+            file=sys.stderr,
+        )
+        return 1
+    chip = GPUS[names.pop()]
     measured = {
-        (each["kernel"], each["dtype"], each["columns"], int(name.split()[1])): ms
-        for each in json.loads(options.times.read_text())
-        for name, ms in each["milliseconds"].items()
+        (record["group"], int(name.split()[1])): ms
+        for record in records
+        for name, ms in record["milliseconds"].items()
         if name.startswith("ours ")
     }
+    chosen = kinds if options.kinds else kernels
     rows = []
-    for case in cases():
-        ms = measured.get((case.kernel, case.dtype, case.cols, case.num_warps))
+    for case in chosen.cases():
+        ms = measured.get((case.group, case.num_warps))
         if ms is None:
             continue
-        found = cost.bound(H200, counted(case))
+        found = cost.bound(chip, counted(case, chosen.KERNELS[case.kernel]))
         rows.append(
             {
                 "case": case.name,
                 "kernel": case.kernel,
-                "group": f"{case.kernel} {case.dtype} {case.cols}",
+                "group": case.group,
+                "megabytes": case.bytes / 1e6,
                 "measured_ms": ms,
                 "bound_ms": found.seconds * 1e3,
                 "estimate_ms": found.estimate * 1e3,
@@ -136,9 +163,20 @@ def main() -> int:
         return 1
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    times = [row["measured_ms"] for row in rows]
+    print(
+        f"{chip.name}, {len(rows)} configurations of {len({row['group'] for row in rows})} problems"
+    )
+    print(
+        f"bytes alone: rank correlation {correlation([row['megabytes'] for row in rows], times):.3f}"
+    )
     for key in ("bound_ms", "estimate_ms"):
-        whole = correlation([row[key] for row in rows], [row["measured_ms"] for row in rows])
-        print(f"{key.split('_')[0]}: rank correlation over {len(rows)} configurations {whole:.3f}")
+        whole = correlation([row[key] for row in rows], times)
+        print(f"{key.split('_')[0]}: rank correlation {whole:.3f}")
+        # Large launches take long, whatever a model knows: the time of a byte has no size in it.
+        each = [row[key] / row["megabytes"] for row in rows]
+        time = [row["measured_ms"] / row["megabytes"] for row in rows]
+        print(f"  of the time of a byte: {correlation(each, time):.3f}")
         for kernel in dict.fromkeys(row["kernel"] for row in rows):
             own = [row for row in rows if row["kernel"] == kernel]
             value = correlation([row[key] for row in own], [row["measured_ms"] for row in own])
@@ -147,6 +185,8 @@ def main() -> int:
     print(f"bounds above the measured time: {len(above)}")
     first, third = [], []
     for group in dict.fromkeys(row["group"] for row in rows):
+        if sum(row["group"] == group for row in rows) == 1:
+            continue
         own = sorted(
             (row for row in rows if row["group"] == group), key=lambda row: row["estimate_ms"]
         )

@@ -1,6 +1,6 @@
 """Times a folder of benchmarks/nvidia/make.py on this machine's NVIDIA GPU, beside stock Triton and a copy.
 
-    python3 run_ptx.py FOLDER [--json FILE] [--only softmax] [--rounds 60]
+    python3 run_ptx.py FOLDER [--json FILE] [--only softmax] [--rounds 60] [--kinds]
 
 Needs torch and Triton, and nothing of this project. The arrays are far larger than the GPU's caches, so every launch
 reads from memory. Both sides are assembled by Triton's own ptxas. Ours, stock Triton's and a copy take turns, in a random
@@ -27,10 +27,12 @@ from pathlib import Path
 os.environ["TRITON_METAL_STOCK"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import kinds
 import torch
 import triton
 
-from kernels import KERNELS, Case, cases
+import kernels
+from kernels import Case
 
 cuda = ctypes.CDLL("libcuda.so.1")
 #: Each part of the rounds gives ratios of its own, which tell how exact the figures are.
@@ -69,7 +71,8 @@ class Launch:
 
 
 def fill(name: str, dtype: str, shape: tuple[int, ...], cols: int) -> torch.Tensor:
-    if name == "label":
+    # Places and labels are below the number of columns.
+    if name in ("label", "place"):
         return torch.randint(0, cols, shape, dtype=torch.int32, device="cuda")
     return torch.randn(shape, dtype=getattr(torch, dtype), device="cuda")
 
@@ -83,10 +86,14 @@ def assemble(ptx: Path) -> None:
         raise RuntimeError(f"{ptx.name}: {done.stdout}{done.stderr}")
 
 
+def stock_kernel(case: Case) -> triton.JITFunction:
+    return (kinds if isinstance(case, kinds.Kind) else kernels).KERNELS[case.kernel]
+
+
 def compile_stock(case: Case) -> None:
     """Has stock Triton compile a case into its cache on disk."""
     types = [getattr(torch, dtype) for _, dtype, _ in case.arrays]
-    KERNELS[case.kernel].warmup(
+    stock_kernel(case).warmup(
         *types, *case.scalars, **case.constants, num_warps=case.num_warps, grid=(1,)
     )
 
@@ -148,14 +155,15 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--kinds", action="store_true", help="the kernels of kinds.py")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     torch.zeros(1, device="cuda")
     made = {m["case"]: m for m in json.loads((arguments.folder / "launches.json").read_text())}
-    groups: dict[tuple[str, str, int], list[Case]] = {}
-    for case in cases(only=arguments.only):
+    groups: dict[str, list[Case]] = {}
+    for case in (kinds if arguments.kinds else kernels).cases(only=arguments.only):
         if case.name in made:
-            groups.setdefault((case.kernel, case.dtype, case.cols), []).append(case)
+            groups.setdefault(case.group, []).append(case)
     prepare(arguments.folder, [case for group in groups.values() for case in group])
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
     print(
@@ -163,11 +171,12 @@ def main() -> int:
     )
     print("|---|---|---|---|---|---|---|---|")
     records = []
-    for (kernel, dtype, cols), group in groups.items():
+    for name_of_group, group in groups.items():
         first = group[0]
+        kernel, dtype, cols = first.kernel, first.dtype, first.cols
         arrays = [fill(name, t, shape, cols) for name, t, shape in first.arrays]
         other = torch.empty_like(arrays[1])
-        stock = KERNELS[kernel]
+        stock = stock_kernel(first)
         runs: dict[str, Callable[[], None]] = {"copy": lambda o=other, x=arrays[1]: o.copy_(x)}
         for case in group:
             runs[f"ours {case.num_warps}"] = Launch(arguments.folder, made[case.name], case, arrays)
@@ -193,6 +202,8 @@ def main() -> int:
         speed = first.bytes / medians[ours] / 1e6
         warps = [int(name.split()[1]) for name in (ours, theirs)]
         record = {
+            "gpu": torch.cuda.get_device_name(),
+            "group": name_of_group,
             "kernel": kernel,
             "dtype": dtype,
             "columns": cols,

@@ -157,7 +157,6 @@ llvm::Error Builder::store(const Value &pointer, const Operand &value, std::opti
     return policy.takeError();
 
   Value ptr = pointer;
-  bool isBool = pointsToBool(ptr);
   Type element = ptr.type.scalar().pointee();
   const Constant *number = std::get_if<Constant>(&value);
   Result stored = number && fitsDirectly(*number, element)

@@ -98,9 +98,9 @@ bool Hazards::conflictInDevice(const Access &a, const Access &b) {
   std::optional<msl::Place> place = msl::Place::get(a.base, a.offsets, getMask(a.op)),
                             other = msl::Place::get(b.base, b.offsets, getMask(b.op));
   return !place || !other ||
-         !(a.behind ? place->isDisjointBehind(*other, a.behind)
-                    : place->isDisjointFrom(*other, a.before)) &&
-             !place->meetsOnlyItself(*other, numThreads / 32, a.behind ? a.behind : a.before);
+         (!(a.behind ? place->isDisjointBehind(*other, a.behind)
+                     : place->isDisjointFrom(*other, a.before)) &&
+          !place->meetsOnlyItself(*other, numThreads / 32, a.behind ? a.behind : a.before));
 }
 
 bool Hazards::conflict(const Access &a, const Access &b) {

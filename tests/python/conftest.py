@@ -1,5 +1,6 @@
 """Options of the whole suite: `--route=mps`, `--route=mlx` and `--route=mlx-in-place` run every launch the way of a framework on a Mac.
-`--portable=SEED` runs every launch on the host device with check="portable", and `--check=all` with all checks.
+`--portable=SEED` runs every launch on the host device with check="portable", and `--check=all` with all checks. `--share=1/3`
+runs a third of the cases of each test function.
 
 TRITON_METAL_TEST_DEVICE=cpu keeps MLX's arrays off a GPU, where there is one that is not to be tested.
 """
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import quirk_check
+import shares
 
 ROUTES = ("mps", "mlx", "mlx-in-place")
 _launches: dict[str, int] = {}
@@ -30,6 +32,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--route",
         choices=ROUTES,
         help="run launches through torch.mps.compile_shader's or mx.fast.metal_kernel's contract device",
+    )
+    parser.addoption(
+        "--share",
+        type=shares.share,
+        metavar="K/N",
+        help="run the K-th of N shares of each test function's cases, at least one of them",
     )
     parser.addoption(
         "--no-quirks",
@@ -182,7 +190,13 @@ DEVICE_TESTS = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    share = config.getoption("--share")
+    if share is not None:
+        kept = shares.in_share([item.nodeid.partition("[")[0] for item in items], *share)
+        left = [item for item, keep in zip(items, kept, strict=True) if not keep]
+        items[:] = [item for item, keep in zip(items, kept, strict=True) if keep]
+        config.hook.pytest_deselected(items=left)
     for item in items:
         if item.path.name.startswith(DEVICE_TESTS):
             item.add_marker(pytest.mark.own_route)

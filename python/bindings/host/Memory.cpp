@@ -17,7 +17,7 @@ struct BufferView {
   Py_ssize_t *shape, *strides, *suboffsets;
   void *internal;
 };
-constexpr int wantFormat = 4, wantStrides = 0x18, wantIndirect = 0x118;
+constexpr int wantFormat = 4, wantIndirect = 0x118;
 
 } // namespace
 
