@@ -70,6 +70,8 @@ static constexpr const char *counterNames[Counters::Count] = {
     "optimized_int_add",
     "optimized_int_mul",
     "optimized_int_other",
+    "optimized_function_float",
+    "optimized_function_int",
     "threads",
     "simdgroups",
     "threadgroups",

@@ -96,6 +96,9 @@ struct Counters {
     OptimizedIntAdd,
     OptimizedIntMul,
     OptimizedIntOther,
+    // The floats and integers among them that are the host's way of computing elementary functions.
+    OptimizedFunctionFloat,
+    OptimizedFunctionInt,
     // Threads, SIMD-groups and threadgroups that ran.
     Threads,
     Simdgroups,

@@ -316,7 +316,7 @@ void LayoutSolver::propagate() {
 // Backward
 //===----------------------------------------------------------------------===//
 
-double LayoutSolver::getAccessCost(Operation *op, const LinearLayout &layout) const {
+double LayoutSolver::getAccessCost(Operation *op, const LinearLayout &layout, bool inLines) const {
   Value pointers = op->getOperand(0);
   if (layout.getRank() == 0)
     return 1;
@@ -334,9 +334,11 @@ double LayoutSolver::getAccessCost(Operation *op, const LinearLayout &layout) co
       break;
     width *= 2;
   }
-  // Pieces of 32 bytes that one access of a SIMD-group touches: lanes that differ within one share
-  // it.
-  int64_t piece = std::min<int64_t>(info.contiguity[dim], 32 / getElementBytes(pointers.getType()));
+  // Pieces of 32 bytes, or lines of 128, that one access of a SIMD-group touches: lanes that differ
+  // within one share it.
+  int64_t pieceBytes = inLines ? 128 : 32;
+  int64_t piece =
+      std::min<int64_t>(info.contiguity[dim], pieceBytes / getElementBytes(pointers.getType()));
   double pieces = 1;
   for (uint32_t basis : layout.getLaneBases())
     if (basis && !(llvm::isPowerOf2_32(basis) && basis >> shift < piece && basis >> shift > 0))
@@ -344,12 +346,20 @@ double LayoutSolver::getAccessCost(Operation *op, const LinearLayout &layout) co
   // One SIMD-group writes what several hold; all of them read it.
   if (!isa<tt::LoadOp>(op))
     pieces /= double(1u << llvm::popcount(layout.freeMask(InDim::Simdgroup)));
-  return double(layout.getNumRegisters()) / double(width) * std::max(1.0, pieces / 4);
+  double accesses = double(layout.getNumRegisters()) / double(width);
+  return accesses * std::max(1.0, inLines ? pieces : pieces / 4);
 }
 
 /// Two barriers, a write for each register there and a read for each here, which cost less than
 /// accesses of device memory; or shuffles.
-static double getConversionCost(const LinearLayout &from, const LinearLayout &to) {
+///
+/// Where lines are counted, one is 20 instructions of a SIMD-group, and barriers cost what
+/// docs/threads.md says.
+static double getConversionCost(const LinearLayout &from, const LinearLayout &to, bool inLines) {
+  double registers = from.getNumRegisters() + to.getNumRegisters();
+  double perRegister = inLines ? 0.1 : 0.5;
+  double simdgroups = double(1u << from.getSimdgroupBases().size());
+  double barriers = inLines ? (60 + 4 * simdgroups) / 40 : 32.0;
   LayoutConversion conversion(from, to);
   auto choosesRegister = [](const HardwareIndex &place) { return place.reg != 0; };
   switch (conversion.kind) {
@@ -361,12 +371,24 @@ static double getConversionCost(const LinearLayout &from, const LinearLayout &to
     if (llvm::count_if(conversion.lane, choosesRegister) +
             llvm::count_if(conversion.simdgroup, choosesRegister) <=
         3)
-      return 0.5 * (from.getNumRegisters() + to.getNumRegisters());
+      return perRegister * registers;
     [[fallthrough]];
   case LayoutConversion::Kind::Threadgroup:
-    return 32.0 + 0.5 * (from.getNumRegisters() + to.getNumRegisters());
+    return barriers + perRegister * registers;
   }
   return 0;
+}
+
+/// Products of matrices take the time of a kernel that has them, and the threadgroup memory. In
+/// other kernels memory takes the time: there lines count, where both layouts have each element of
+/// a tile once.
+bool LayoutSolver::isWorthConverting(Operation *op, const LinearLayout &asked,
+                                     const LinearLayout &usual) const {
+  bool inLines =
+      !multipliesMatrices && asked.getRank() > 1 && asked.isInjective() && usual.isInjective();
+  double conversion = isa<tt::LoadOp>(op) ? getConversionCost(usual, asked, inLines)
+                                          : getConversionCost(asked, usual, inLines);
+  return getAccessCost(op, asked, inLines) > getAccessCost(op, usual, inLines) + conversion;
 }
 
 void LayoutSolver::decideStores() {
@@ -379,8 +401,7 @@ void LayoutSolver::decideStores() {
       return;
     // What is stored may already be well placed.
     auto layout = getFixed(op->getOperand(1));
-    if (layout && getAccessCost(op, *layout) <=
-                      getAccessCost(op, usual) + getConversionCost(*layout, usual)) {
+    if (layout && !isWorthConverting(op, *layout, usual)) {
       opLayouts[op] = *layout;
       for (Value result : op->getResults())
         fixed[result] = *layout;
@@ -436,7 +457,7 @@ bool LayoutSolver::collectChange(Value value, const LinearLayout &layout,
   if (!op || op->getNumResults() != 1)
     return false;
   if (isa<tt::LoadOp>(op)) {
-    if (getAccessCost(op, layout) > getAccessCost(op, *own) + getConversionCost(*own, layout))
+    if (isWorthConverting(op, layout, *own))
       return false;
     change[value] = layout;
     return true;
@@ -532,6 +553,7 @@ void LayoutSolver::solve() {
   record();
   dropConversions();
   axes = std::make_unique<AxisInfoAnalysis>(module);
+  module.walk([&](Operation *op) { multipliesMatrices |= getLayoutRule(op) == LayoutRule::Dot; });
   propagate();
   decideStores();
   demandAll();

@@ -69,7 +69,11 @@ private:
   bool collectChange(mlir::Value value, const LinearLayout &layout,
                      llvm::MapVector<mlir::Value, LinearLayout> &change);
 
-  double getAccessCost(mlir::Operation *op, const LinearLayout &layout) const;
+  double getAccessCost(mlir::Operation *op, const LinearLayout &layout, bool inLines) const;
+  /// Whether a memory operation costs less in its usual layout, with the conversion between it and
+  /// the one that is asked for.
+  bool isWorthConverting(mlir::Operation *op, const LinearLayout &asked,
+                         const LinearLayout &usual) const;
 
   mlir::ModuleOp module;
   std::unique_ptr<AxisInfoAnalysis> axes;
@@ -82,6 +86,7 @@ private:
   llvm::DenseMap<mlir::Operation *, LinearLayout> opLayouts;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<LinearLayout, 2>> demanded;
   unsigned numAnchors = 0;
+  bool multipliesMatrices = false;
 };
 
 /// Where a carried value comes from and what else has its layout. `sources` are the operands that

@@ -49,8 +49,10 @@ private:
 };
 } // namespace
 
-/// `first` is the counter of additions of floats: F32Add or OptimizedF32Add.
-static void tallyArithmetic(BlockTally &tally, Type *type, Arithmetic what, Counters::Index first) {
+/// `first` is the counter of additions of floats: F32Add or OptimizedF32Add. `isFunction` says that
+/// the operation is part of an elementary function.
+static void tallyArithmetic(BlockTally &tally, Type *type, Arithmetic what, Counters::Index first,
+                            bool isFunction) {
   unsigned amount = 1;
   if (auto *vector = dyn_cast<FixedVectorType>(type)) {
     amount = vector->getNumElements();
@@ -70,6 +72,10 @@ static void tallyArithmetic(BlockTally &tally, Type *type, Arithmetic what, Coun
   // Integers have no fused operation.
   uint32_t kind = type->isIntegerTy() && what == Arithmetic::Other ? 2 : uint32_t(what);
   tally.add(Counters::Index(first + (offset - Counters::F32Add) + kind), amount);
+  if (isFunction)
+    tally.add(type->isIntegerTy() ? Counters::OptimizedFunctionInt
+                                  : Counters::OptimizedFunctionFloat,
+              amount);
 }
 
 static void tallyAccess(BlockTally &tally, const MemoryAccess &access) {
@@ -174,8 +180,11 @@ static bool isTestOfExtreme(Instruction &inst) {
 }
 
 /// The arithmetic of an instruction.
-static void tallyArithmetic(BlockTally &tally, Instruction &inst, Counters::Index first) {
-  auto add = [&](Type *type, Arithmetic what) { tallyArithmetic(tally, type, what, first); };
+static void tallyArithmetic(BlockTally &tally, Instruction &inst, Counters::Index first,
+                            bool isFunction = false) {
+  auto add = [&](Type *type, Arithmetic what) {
+    tallyArithmetic(tally, type, what, first, isFunction);
+  };
   if (auto *intrinsic = dyn_cast<IntrinsicInst>(&inst)) {
     Intrinsic::ID id = intrinsic->getIntrinsicID();
     if (id == Intrinsic::fma || id == Intrinsic::fmuladd)
@@ -360,9 +369,8 @@ static void countBlock(BasicBlock &block, const BlockTally &tally, CodeFacts &fa
   facts.blocks.push_back(tally.counts());
 }
 
-void insertCounting(Function &function, CodeFacts &facts) {
+void insertCounting(Function &function, MarkedFunctions &marked, CodeFacts &facts) {
   LineTable lines(facts.lines);
-  MarkedFunctions marked(function);
   DynamicCounting dynamic(*function.getParent(), facts, lines);
   for (BasicBlock &block : function) {
     BlockTally tally(lines);
@@ -420,7 +428,7 @@ static bool isPartOfAccess(Instruction &inst) {
          });
 }
 
-void insertOptimizedCounting(Function &function, CodeFacts &facts) {
+void insertOptimizedCounting(Function &function, const MarkedFunctions &marked, CodeFacts &facts) {
   LineTable lines(facts.lines);
   // Counted is a copy in which addresses are arithmetic: a text may write them in `[]`, move
   // pointers or add numbers up.
@@ -436,7 +444,7 @@ void insertOptimizedCounting(Function &function, CodeFacts &facts) {
       if (isPartOfAccess(inst))
         continue;
       tally.at(inst);
-      tallyArithmetic(tally, inst, Counters::OptimizedF32Add);
+      tallyArithmetic(tally, inst, Counters::OptimizedF32Add, marked.hasPart(inst));
       if (isa<GetElementPtrInst>(inst))
         tally.add(Counters::OptimizedIntAdd);
     }

@@ -68,6 +68,10 @@ bool MarkedFunctions::isInside(const Instruction &mark) const {
   return false;
 }
 
+bool MarkedFunctions::hasPart(const Instruction &inst) const {
+  return programs.contains(programOf(inst.getDebugLoc().get())) || isInside(inst);
+}
+
 void MarkedFunctions::eraseMarks() {
   for (Instruction *mark : marks)
     mark->eraseFromParent();

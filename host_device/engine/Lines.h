@@ -34,6 +34,8 @@ public:
   explicit MarkedFunctions(llvm::Function &function);
   /// Whether the function of this mark was called by another one with a mark.
   bool isInside(const llvm::Instruction &mark) const;
+  /// Whether an instruction is of a function that has, or had, a mark, or is called by one.
+  bool hasPart(const llvm::Instruction &inst) const;
   /// Erases the marks. They would hinder optimisations.
   void eraseMarks();
 

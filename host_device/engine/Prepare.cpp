@@ -380,8 +380,9 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   facts.writtenBuffers = findWrittenBuffers(function, kernel);
   facts.usedBuffers = findUsedBuffers(function);
   facts.registersPerThread = estimateRegisters(function);
+  MarkedFunctions marked(function);
   if (options.count)
-    insertCounting(function, facts);
+    insertCounting(function, marked, facts);
   if (options.portable)
     collectComparedConstants(function, facts);
   insertChecks(function, options.checks.bounds, facts);
@@ -408,7 +409,7 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   optimize(runner, function, isQuick);
   accessWholeBytes(function);
   if (options.count)
-    insertOptimizedCounting(function, facts);
+    insertOptimizedCounting(function, marked, facts);
 #ifndef NDEBUG
   if (verifyFunction(function, &errs()))
     return createStringError("the prepared kernel is not valid IR");

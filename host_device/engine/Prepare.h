@@ -4,6 +4,7 @@
 #pragma once
 
 #include "host_device/engine/Code.h"
+#include "host_device/engine/Lines.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
@@ -27,12 +28,13 @@ prepareKernel(llvm::Module &module, const KernelInfo &kernel, const CodeOptions 
 llvm::Expected<llvm::Function *> replaceParameters(llvm::Function &function,
                                                    const KernelInfo &kernel);
 /// Inserts `__tm_engine_count_*` calls and fills in the tables for them (Counting.cpp).
-void insertCounting(llvm::Function &function, CodeFacts &facts);
+void insertCounting(llvm::Function &function, MarkedFunctions &marked, CodeFacts &facts);
 /// Writes the offsets of addresses as arithmetic, and optimises that. Blocks stay as they are
 /// (Addresses.cpp).
 void expandAddresses(llvm::Function &function);
 /// The same for arithmetic that is left after the optimisations, with that of addresses.
-void insertOptimizedCounting(llvm::Function &function, CodeFacts &facts);
+void insertOptimizedCounting(llvm::Function &function, const MarkedFunctions &marked,
+                             CodeFacts &facts);
 /// Inserts `__tm_engine_check` before every access, if `accessesToo`, and adds the locations of
 /// barriers (Bounds.cpp).
 void insertChecks(llvm::Function &function, bool accessesToo, CodeFacts &facts);

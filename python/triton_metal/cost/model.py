@@ -168,6 +168,9 @@ def bound(chip: Chip, work: Work) -> Cost:
             *(f"optimized_{t}_{kind}" for t in _FLOATS for kind in ("add", "mul", "fma", "other")),
         )
         integers = _count(work, "optimized_int_add", "optimized_int_other")
+        # The host computes functions by arithmetic; a GPU has instructions for them, which `math_*` counts.
+        floats = max(0.0, floats - _count(work, "optimized_function_float"))
+        integers = max(0.0, integers - _count(work, "optimized_function_int"))
         products = _count(work, "optimized_int_mul")
         functions = _count(work, "math_fast", "math_default", "math_precise")
         divisions = _count(work, "f32_div", "f16_div", "bf16_div")
@@ -220,8 +223,17 @@ def _estimate(chip: Chip, work: Work, parts: list[Part], rounds: int, groups_at_
         return busy
     groups = work.threads / 32
     operations = (
-        _count(work, *(name for name in work.counters if name.startswith("optimized_"))) / 32
-    )
+        _count(
+            work,
+            *(
+                name
+                for name in work.counters
+                if name.startswith("optimized_") and not name.startswith("optimized_function_")
+            ),
+        )
+        - _count(work, "optimized_function_float", "optimized_function_int")
+        + _count(work, "math_fast", "math_default", "math_precise")
+    ) / 32
     lines = _count(work, "device_lines_read", "device_lines_written")
     waits = (2 * operations + 40 * lines) / groups
     waits += _count(work, "threadgroup_barriers") * (30 + 2 * groups)

@@ -110,6 +110,41 @@ tt.func public @transposed_store(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, 
 
 // -----
 
+// The same of a small tile, of which a thread has eight elements: lines that are used in part cost more than two barriers.
+// CHECK-LABEL: @small_transposed_store
+// CHECK: %[[V:.*]] = tt.load {{.*}} : tensor<32x32x!tt.ptr<f32>, #[[LOAD:[a-z0-9]+]]>
+// CHECK-NEXT: %[[W:.*]] = ttm.convert_layout %[[V]] : tensor<32x32xf32, #[[LOAD]]> -> tensor<32x32xf32, #[[STORE:[a-z0-9]+]]>
+// CHECK-NOT: ttm.convert_layout
+// CHECK: tt.store %{{.*}}, %[[W]] : tensor<32x32x!tt.ptr<f32>, #[[STORE]]>
+tt.func public @small_transposed_store(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}) attributes {noinline = false} {
+  %i = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+  %v = tt.expand_dims %i {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
+  %v_0 = tt.splat %s : i32 -> tensor<32x1xi32>
+  %v_1 = arith.muli %v, %v_0 : tensor<32x1xi32>
+  %v_2 = tt.expand_dims %i {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+  %v_3 = arith.extsi %v_1 : tensor<32x1xi32> to tensor<32x1xi64>
+  %v_4 = tt.broadcast %v_3 : tensor<32x1xi64> -> tensor<32x32xi64>
+  %v_5 = arith.extsi %v_2 : tensor<1x32xi32> to tensor<1x32xi64>
+  %v_6 = tt.broadcast %v_5 : tensor<1x32xi64> -> tensor<32x32xi64>
+  %v_7 = arith.addi %v_4, %v_6 : tensor<32x32xi64>
+  %v_8 = tt.splat %x : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>>
+  %v_9 = tt.addptr %v_8, %v_7 : tensor<32x32x!tt.ptr<f32>>, tensor<32x32xi64>
+  %v_10 = tt.load %v_9 : tensor<32x32x!tt.ptr<f32>>
+  %0 = tt.splat %s : i32 -> tensor<1x32xi32>
+  %1 = arith.muli %v_2, %0 : tensor<1x32xi32>
+  %2 = arith.extsi %v : tensor<32x1xi32> to tensor<32x1xi64>
+  %3 = tt.broadcast %2 : tensor<32x1xi64> -> tensor<32x32xi64>
+  %4 = arith.extsi %1 : tensor<1x32xi32> to tensor<1x32xi64>
+  %5 = tt.broadcast %4 : tensor<1x32xi64> -> tensor<32x32xi64>
+  %6 = arith.addi %3, %5 : tensor<32x32xi64>
+  %7 = tt.splat %y : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>>
+  %8 = tt.addptr %7, %6 : tensor<32x32x!tt.ptr<f32>>, tensor<32x32xi64>
+  tt.store %8, %v_10 : tensor<32x32x!tt.ptr<f32>>
+  tt.return
+}
+
+// -----
+
 // The sums of rows come back to the rows without moving, and the weights are read where the rows need them.
 // CHECK-LABEL: @rms_rows
 // CHECK-NOT: ttm.convert_layout
