@@ -171,8 +171,8 @@ LogicalResult TypeExplicator::convertQuotient(Operation *op) {
   // Metal's bound ends at a divisor of 2^126, whose reciprocal is the smallest that is not
   // subnormal. No half is as large, and what tt-reciprocals has marked neither.
   auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr().getValue();
-  bool isInBounds = getElementTypeOrSelf(type).isF16() ||
-                    bitEnumContainsAll(flags, arith::FastMathFlags::arcp);
+  bool isInBounds =
+      getElementTypeOrSelf(type).isF16() || bitEnumContainsAll(flags, arith::FastMathFlags::arcp);
   SmallVector<Value> arguments;
   for (Value operand : {left, right})
     arguments.push_back(toType(computed, through ? getFloat(operand) : getNumber(operand)));

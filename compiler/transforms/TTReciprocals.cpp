@@ -164,7 +164,8 @@ TypedAttr splat(Type type, double value) {
 
 /// Makes `n / (1 + e)` with `e = exp(-|x|)` of `c / (1 + exp(x))`, where n is c, or c e if x is
 /// positive. That is the same number, and no divisor is above 2: Metal's quotients have no bound
-/// where exp(x) leads. Of a larger c some quotients that are not subnormal would have a c e that is.
+/// where exp(x) leads. Of a larger c some quotients that are not subnormal would have a c e that
+/// is.
 void shrinkDivisor(arith::DivFOp quotient) {
   std::optional<APFloat> c = getConstant(quotient.getLhs());
   auto sum = quotient.getRhs().getDefiningOp<arith::AddFOp>();
