@@ -6,7 +6,7 @@ Each kernel is launched on the host device with num_warps 1 to 32 and num_stages
 a launch is a number of cycles of one core for one program, which docs/threads.md defines. Registers and threads in
 flight are those of Mesa's compiler for Apple's G13 where benchmarks/agx has been built (`make agx`), else the host
 device's estimate. The kernels are those of thread_choice_kernels.py, of thread_choice_held_out.py, which were looked at
-while the model was changed, and of thread_choice_unseen.py, which were not.
+while the model was changed, and of thread_choice_unseen.py and thread_choice_further.py, which were not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import triton_metal as triton
-from benchmarks import thread_choice_held_out, thread_choice_kernels, thread_choice_unseen
+from benchmarks import (
+    thread_choice_further,
+    thread_choice_held_out,
+    thread_choice_kernels,
+    thread_choice_unseen,
+)
 from benchmarks.agx import AgxError, available, measure
 from benchmarks.agx.report import threads_in_flight
 
@@ -93,7 +98,9 @@ def launched(case: Any, options: dict[str, int]) -> tuple[Figure, int] | None:
             case.launch(**options)
     except triton.TritonError:
         return None
-    launch = report.launches[0]
+    launch = next(
+        one for one in report.launches if case.kernel is None or one.kernel.name == case.kernel
+    )
     counts, metadata = launch.counters, launch.kernel.metadata
     programs = counts["threadgroups"]
     lines = counts["device_lines_read"] + counts["device_lines_written"]
@@ -158,7 +165,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="the cases whose names contain this")
     parser.add_argument(
-        "--part", choices=("fitted", "held out", "unseen"), help="the cases of this part"
+        "--part", choices=("fitted", "held out", "unseen", "further"), help="the cases of this part"
     )
     parser.add_argument("--limit", type=float, help="fail if a choice costs more, over the best")
     parser.add_argument("--json", type=Path, help="write all figures here")
@@ -172,6 +179,7 @@ def main() -> None:
         "fitted": thread_choice_kernels.cases(),
         "held out": thread_choice_held_out.cases(),
         "unseen": thread_choice_unseen.cases(),
+        "further": thread_choice_further.cases(),
     }
     tables: dict[str, list[Row]] = {part: [] for part in parts}
     record: dict[str, Any] = {}

@@ -19,10 +19,14 @@ Launch = Callable[..., Any]
 
 @dataclass
 class Case:
-    """A launch of a kernel that names neither SIMD-groups nor stages."""
+    """A launch of a kernel that names neither SIMD-groups nor stages.
+
+    `kernel` is the one that counts where there are several launches: the first of its name. None for the first of all.
+    """
 
     name: str
     launch: Launch
+    kernel: str | None = None
 
 
 @triton.jit

@@ -19,14 +19,20 @@ EPSILON = 1e-5
 LOOPED = 4096
 
 
+def block_of(columns: int) -> int:
+    """The numbers of the one block that holds a row: threads have places for all of them."""
+    return 1 << (columns - 1).bit_length()
+
+
 def warps(columns: int) -> list[tuple[int]]:
-    """Numbers of SIMD-groups that leave a thread 4 to 32 numbers of a row."""
-    return [(w,) for w in (1, 2, 4, 8, 16, 32) if 4 <= columns / (32 * w) <= 32] or [(1,)]
+    """Numbers of SIMD-groups that leave a thread 4 to 32 numbers of a row's block."""
+    block = block_of(columns)
+    return [(w,) for w in (1, 2, 4, 8, 16, 32) if 4 <= block / (32 * w) <= 32] or [(1,)]
 
 
 def four_each(columns: int) -> list[tuple[int]]:
     """The number of SIMD-groups that leaves a thread four numbers of a row, as MLX's kernels do, or the most."""
-    return [(min(32, max(1, (1 << (columns - 1).bit_length()) // 128)),)]
+    return [(min(32, max(1, block_of(columns) // 128)),)]
 
 
 def typed(x: np.ndarray, t: str) -> np.ndarray:
@@ -54,7 +60,7 @@ def _softmax(shape: tuple[int, int], t: str) -> Problem:
 
     def in_registers(num_warps: int) -> np.ndarray:
         out = np.empty_like(given)
-        block = 1 << (columns - 1).bit_length()
+        block = block_of(columns)
         softmax_kernel[(shape[0],)](
             out, given, columns, columns, columns, BLOCK=block, num_warps=num_warps
         )
@@ -98,7 +104,7 @@ def _logsumexp(shape: tuple[int, int], t: str) -> Problem:
     ours = grid_of(
         lambda num_warps: logsumexp_kernels.logsumexp(given, num_warps),
         "num_warps",
-        [(w,) for (w,) in warps(columns) if columns >= 8 * 32 * w][-1:],
+        [(w,) for (w,) in warps(columns) if block_of(columns) >= 8 * 32 * w][-1:],
     )
     return Problem(ours, {kind: run}, near(exact, t, terms=16))
 
@@ -223,8 +229,8 @@ def _sort(shape: tuple[int, int], t: str) -> Problem:
         return decode(out, t)
 
     # 32 numbers of a thread and those that they change places with have no room in G13's registers.
-    few = [(w,) for (w,) in warps(columns) if columns <= 16 * 32 * w]
-    few += [(w,) for w in (16, 32) if columns == 64 * w]
+    few = [(w,) for (w,) in warps(columns) if block_of(columns) <= 16 * 32 * w]
+    few += [(w,) for w in (16, 32) if block_of(columns) == 64 * w]
     ours = grid_of(lambda num_warps: rows.sort(given, num_warps), "num_warps", few)
     return Problem(ours, {f"block_sort, {threads} threads": run}, equal(np.sort(x, 1)))
 

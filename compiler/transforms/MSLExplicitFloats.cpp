@@ -161,21 +161,6 @@ static bool isApproximate(Operation *op) {
          bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::afn);
 }
 
-/// Whether a value is a constant of at most 1 in magnitude.
-static bool isAtMostOne(Value value) {
-  APFloat number(0.0f);
-  Attribute attr;
-  if (!matchPattern(value, m_Constant(&attr)))
-    return false;
-  if (auto scalar = dyn_cast<FloatAttr>(attr))
-    number = scalar.getValue();
-  else if (auto dense = dyn_cast<SplatElementsAttr>(attr))
-    number = dense.getSplatValue<APFloat>();
-  else
-    return false;
-  return !number.isNaN() && std::abs(number.convertToDouble()) <= 1.0;
-}
-
 LogicalResult TypeExplicator::convertQuotient(Operation *op) {
   if (!isApproximate(op) || getElementTypeOrSelf(op->getResult(0).getType()).isF64())
     return convertFloat(op, BinaryKind::Div);
@@ -184,11 +169,10 @@ LogicalResult TypeExplicator::convertQuotient(Operation *op) {
   bool through = !getElementTypeOrSelf(type).isF32();
   Type computed = through ? withElement(type, builder.getF32Type()) : type;
   // Metal's bound ends at a divisor of 2^126, whose reciprocal is the smallest that is not
-  // subnormal. No half is as large, what tt-reciprocals has marked neither, and a quotient that
-  // would be subnormal may be 0.
+  // subnormal. No half is as large, and what tt-reciprocals has marked neither.
   auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr().getValue();
-  bool isInBounds = getElementTypeOrSelf(type).isF16() || isAtMostOne(left) ||
-                    bitEnumContainsAll(flags, arith::FastMathFlags::arcp);
+  bool isInBounds =
+      getElementTypeOrSelf(type).isF16() || bitEnumContainsAll(flags, arith::FastMathFlags::arcp);
   SmallVector<Value> arguments;
   for (Value operand : {left, right})
     arguments.push_back(toType(computed, through ? getFloat(operand) : getNumber(operand)));

@@ -111,31 +111,62 @@ private:
                                  makeConstantLike(builder, loc, a.getType(), divisor - 1));
   }
 
-  /// A division of 64-bit numbers that are below 2^32 takes 32 bits.
+  /// A division of 64-bit numbers that fit into 32 bits takes 32 bits.
   Value divideNarrow(OpBuilder &builder, Location loc, Value a, Value b, bool isSigned,
                      bool isRemainder) {
     if (getWidth(a) != 64)
       return {};
     ConstantIntRanges x = ranges.get(a), y = ranges.get(b);
-    APInt most = APInt::getMaxValue(32).zext(64);
-    bool fits;
-    if (isSigned) {
-      auto isInt = [](const ConstantIntRanges &range) {
-        return range.smin().isSignedIntN(32) && range.smax().isSignedIntN(32);
-      };
-      // The least number divided by -1 would leave 32 bits.
-      fits = isInt(x) && isInt(y) && x.smin().sgt(APInt::getSignedMinValue(32).sext(64));
-    } else {
-      fits = x.umax().ule(most) && y.umax().ule(most);
-    }
-    if (!fits)
+    APInt most = APInt::getMaxValue(32).zext(64), minusOne = APInt::getAllOnes(64);
+    auto isInt = [](const ConstantIntRanges &range) {
+      return range.smin().isSignedIntN(32) && range.smax().isSignedIntN(32);
+    };
+    if (isSigned ? !isInt(x) || !isInt(y) : x.umax().ugt(most) || y.umax().ugt(most))
       return {};
+    // The least number divided by -1 leaves 32 bits.
+    bool leaves = isSigned && x.smin().sle(APInt::getSignedMinValue(32).sext(64)) &&
+                  y.smin().sle(minusOne) && y.smax().sge(minusOne);
     Type wide = a.getType(), narrow = withElement(wide, builder.getI32Type());
     a = truncate(builder, loc, narrow, a);
     b = truncate(builder, loc, narrow, b);
+    if (leaves)
+      return divideMagnitudes(builder, loc, a, b, wide, isRemainder);
     Value result = divide(builder, loc, a, b, isSigned, isRemainder);
     return isSigned ? Value(arith::ExtSIOp::create(builder, loc, wide, result))
                     : Value(arith::ExtUIOp::create(builder, loc, wide, result));
+  }
+
+  /// The quotient or remainder of any two signed numbers of 32 bits, in 64 bits. Their magnitudes
+  /// are unsigned numbers of 32 bits, and so is the quotient of these: no division overflows. The
+  /// remainder fits into 32 bits, so it is exact modulo 2^32.
+  Value divideMagnitudes(OpBuilder &builder, Location loc, Value a, Value b, Type wide,
+                         bool isRemainder) {
+    // Only the result has the name of the source.
+    Location part = unnamed(loc);
+    auto constant = [&](Type type, int64_t number) {
+      return makeConstantLike(builder, part, type,
+                              APInt(getElementTypeOrSelf(type).getIntOrFloatBitWidth(), number));
+    };
+    auto negate = [&](Location where, Value condition, Value value) -> Value {
+      Value negative = arith::SubIOp::create(builder, where, constant(value.getType(), 0), value);
+      return arith::SelectOp::create(builder, where, condition, negative, value);
+    };
+    auto isNegative = [&](Value value) -> Value {
+      return arith::CmpIOp::create(builder, part, arith::CmpIPredicate::slt, value,
+                                   constant(value.getType(), 0));
+    };
+    // A remainder of a division by zero is 0.
+    if (isRemainder)
+      b = arith::MaxUIOp::create(builder, part, b, constant(b.getType(), 1));
+    Value quotient = createDivision(builder, part, negate(part, isNegative(a), a),
+                                    negate(part, isNegative(b), b), /*isSigned=*/false,
+                                    /*isRemainder=*/false);
+    Value differ = isNegative(arith::XOrIOp::create(builder, part, a, b));
+    if (!isRemainder)
+      return negate(loc, differ, arith::ExtUIOp::create(builder, part, wide, quotient));
+    Value product = arith::MulIOp::create(builder, part, negate(part, differ, quotient), b);
+    Value rest = arith::SubIOp::create(builder, part, a, product);
+    return arith::ExtSIOp::create(builder, loc, wide, rest);
   }
 
   /// The low bits of a number, without the extension that made it.

@@ -184,7 +184,8 @@ def MSLLegalizeDivisions : Pass<"msl-legalize-divisions", "::mlir::ModuleOp"> {
     - Metal leaves `%` of a negative number undefined, but not `/`: where a number may be negative, the remainder is
       x - x / y * y. A divisor that may be 0 is 1 instead. One division gives the quotient of the same numbers, too.
     - Apple's compiler has been seen to give wrong remainders of 64-bit numbers that are extended from 32 bits: where both
-      numbers fit into 32 bits, the division takes 32 bits.
+      numbers fit into 32 bits, the division takes 32 bits. Where one may be -2^31 and the other -1, whose quotient does not
+      fit, their magnitudes are divided.
     - Apple's compiler has been seen to give wrong results for `x / c % d` with constants, where d is no power of two: the
       remainder comes first, which costs as much.
 

@@ -404,6 +404,9 @@ def TTReciprocals : Pass<"tt-reciprocals", "::mlir::ModuleOp"> {
 
     A reciprocal of more than 2^126 is subnormal. Where the divisor may be as large, a quarter of `%x` is divided by a quarter of
     `%s`. Where it cannot, quotients that share no divisor are marked `arcp`: they need no such scale in the text either.
+
+    `c / (1 + exp(x))` with a constant c of at most 1, a logistic function, becomes `n / (1 + exp(-|x|))`, where n is c, or c times
+    that power if x is positive: no divisor is above 2.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

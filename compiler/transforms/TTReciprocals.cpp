@@ -73,8 +73,11 @@ bool isAmong(Value numbers, Value greatest, unsigned &asked) {
          isAmong(numbers, greatest.getDefiningOp()->getOperand(0), asked);
 }
 
-/// Whether a value is a number less the greatest of its row, perhaps times a positive constant.
+/// Whether a value is a magnitude with a minus sign, or a number less the greatest of its row,
+/// perhaps times a positive constant.
 bool isNeverPositive(Value value) {
+  if (auto negation = value.getDefiningOp<arith::NegFOp>())
+    return bool(negation.getOperand().getDefiningOp<math::AbsFOp>());
   if (auto product = value.getDefiningOp<arith::MulFOp>()) {
     std::optional<APFloat> factor = getConstant(product.getRhs());
     return factor && !factor->isNegative() && isNeverPositive(product.getLhs());
@@ -83,6 +86,8 @@ bool isNeverPositive(Value value) {
   if (!difference)
     return false;
   Value greatest = difference.getRhs(), numbers = difference.getLhs();
+  if (std::optional<APFloat> zero = getConstant(numbers); zero && zero->isZero())
+    return bool(greatest.getDefiningOp<math::AbsFOp>());
   auto reduced = [&](Value source) {
     Operation *combiner = getCombiner(greatest);
     return isa_and_nonnull<arith::MaxNumFOp, arith::MaximumFOp>(combiner) &&
@@ -157,9 +162,47 @@ TypedAttr splat(Type type, double value) {
   return number;
 }
 
+/// Makes `n / (1 + e)` with `e = exp(-|x|)` of `c / (1 + exp(x))`, where n is c, or c e if x is
+/// positive. That is the same number, and no divisor is above 2: Metal's quotients have no bound
+/// where exp(x) leads. Of a larger c some quotients that are not subnormal would have a c e that
+/// is.
+void shrinkDivisor(arith::DivFOp quotient) {
+  std::optional<APFloat> c = getConstant(quotient.getLhs());
+  auto sum = quotient.getRhs().getDefiningOp<arith::AddFOp>();
+  if (!c || !c->isFinite() || std::abs(c->convertToDouble()) > 1.0 || !sum || !sum->hasOneUse() ||
+      getElementTypeOrSelf(quotient.getType()).isF16())
+    return;
+  auto isOne = [](Value value) {
+    std::optional<APFloat> number = getConstant(value);
+    return number && number->isExactlyValue(1.0);
+  };
+  Value one = sum.getLhs(), power = sum.getRhs();
+  if (!isOne(one))
+    std::swap(one, power);
+  Operation *exp = power.getDefiningOp();
+  if (!isOne(one) || !isa_and_nonnull<math::ExpOp, math::Exp2Op>(exp) || !exp->hasOneUse() ||
+      isNeverPositive(exp->getOperand(0)))
+    return;
+  OpBuilder builder(exp);
+  Location loc = quotient.getLoc();
+  Type type = quotient.getType();
+  Value x = exp->getOperand(0);
+  Value magnitude = math::AbsFOp::create(builder, loc, x);
+  exp->setOperand(0, arith::NegFOp::create(builder, loc, magnitude));
+  builder.setInsertionPoint(quotient);
+  Value zero = arith::ConstantOp::create(builder, loc, splat(type, 0.0));
+  Value isPositive = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, x, zero);
+  Value small = c->isExactlyValue(1.0)
+                    ? power
+                    : Value(arith::MulFOp::create(builder, loc, power, quotient.getLhs()));
+  quotient.getLhsMutable().assign(
+      arith::SelectOp::create(builder, loc, isPositive, small, quotient.getLhs()));
+}
+
 void multiply(arith::DivFOp quotient) {
   if (!bitEnumContainsAll(quotient.getFastmath(), arith::FastMathFlags::afn))
     return;
+  shrinkDivisor(quotient);
   // The fast quotient of two numbers is in bounds as it is.
   unsigned asked = 0;
   bool isBounded = getBound(quotient.getRhs(), asked) <= 0x1p125;

@@ -144,6 +144,8 @@ struct Work {
   bool isPacked = false;
   /// Of an access: its rows follow each other.
   bool isWhole = false;
+  /// Of an access: its places are numbers of the kernel's, and not a range's.
+  bool isGathered = false;
   /// Of a reduction or scan: its tiles.
   RankedTensorType source;
   /// The dot or reduction of which the tile is computed, element by element, and which decides
@@ -300,6 +302,12 @@ static bool hasFactor(Value offsets, int64_t factor, unsigned depth = 0) {
                       [&](Value operand) { return hasFactor(operand, factor, depth + 1); });
 }
 
+/// Whether a value is a tile that a loop carries from step to step.
+static bool isCarried(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && isa<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
+}
+
 void Summary::setAccess(Work &work, Value pointers) {
   auto type = dyn_cast<RankedTensorType>(pointers.getType());
   if (!type)
@@ -315,6 +323,7 @@ void Summary::setAccess(Work &work, Value pointers) {
       work.tile.last = type.getShape()[dim];
     }
   work.isWhole = type.getRank() > 1 && hasFactor(pointers, work.tile.last);
+  work.isGathered = !isCheap(pointers);
 }
 
 void Summary::define(Value value) {
@@ -475,9 +484,10 @@ void Summary::finish() {
         work.width = std::max<int64_t>(it->second, 1);
   for (Value value : order) {
     auto it = lives.find(value);
-    if (it == lives.end() || isCheap(value) || it->second.first == it->second.second)
+    // What a loop carries is there from its begin to its end, also where nothing parts its steps.
+    if (it == lives.end() || isCheap(value) ||
+        (it->second.first == it->second.second && !isCarried(value)))
       continue;
-    // What a loop carries is there from its begin.
     unsigned from = it->second.first + (isa<BlockArgument>(value) ? 0 : 1);
     Held tile{from, it->second.second, Tile::of(value.getType())};
     if (auto sides = accumulators.find(value); sides != accumulators.end())
@@ -545,8 +555,10 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
     case Kind::Memory: {
       int64_t vector = std::min(work.tile.perThread(warps), work.width);
       // Numbers that do not lie side by side, or at the end of a row that is not aligned, are asked
-      // for one by one, each with a place of its own.
-      working = std::max(working, vector > 1 && !work.isPacked ? kVectorRegisters : each);
+      // for one by one, each with a place of its own, and where that is not a range's with another
+      // one for its address.
+      double places = each * (std::max<double>(1, double(work.tile.bytes) / 4) + work.isGathered);
+      working = std::max(working, vector > 1 && !work.isPacked ? kVectorRegisters : places);
       issue += all / double(vector) * 3;
       // Each row of a tile that the lanes of an access reach has lines of its own.
       int64_t lanes = std::clamp<int64_t>(work.tile.last / vector, 1, kSimdWidth);

@@ -221,7 +221,8 @@ static void simplify(PassRunner &runner, Function &function, const CodeOptions &
     passes.addPass(SimplifyCFGPass());
     passes.addPass(InstSimplifyPass());
     passes.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
-    passes.addPass(LimitUnrollingPass(options.count || options.portable));
+    passes.addPass(
+        LimitUnrollingPass(LimitUnrollingPass::getMost(options.count, options.portable)));
     passes.addPass(LoopUnrollPass(asked));
     addVariablesToRegisters(passes);
     passes.addPass(EarlyCSEPass(true));

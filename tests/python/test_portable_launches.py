@@ -115,3 +115,29 @@ def test_metal_run() -> None:
     result = invoke([*arguments, "--seed", "1"], TEXT)
     assert result.returncode == 1
     assert "--seed draws the choices of --portable" in result.stderr
+
+
+@triton.jit
+def logistic_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, tl.sigmoid(x))
+    tl.store(out_ptr + N + i, 0.5 / (tl.exp(-x) + 1.0))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_sigmoids_divide_only_by_what_metal_promises(seed: int) -> None:
+    ends = [0.0, 1e-45, 1.0, 20.0, 79.0, 86.0, 87.5, 88.5, 89.0, 104.0, 1e30, 3.4e38, np.inf]
+    x = np.resize(np.array([*ends, *(-np.array(ends)), np.nan], np.float32), 64)
+    out = np.zeros((2, 64), np.float32)
+    with triton.launch_options(check="portable", seed=seed):
+        logistic_kernel[(1,)](x, out, N=64)
+    with np.errstate(over="ignore"):
+        exact = 1 / (1 + np.exp(-x.astype(np.float64)))
+    for result, times in zip(out, (1.0, 0.5), strict=True):
+        # exp's bound grows with |x|; a result that is subnormal may be 0.
+        bound = (8 + 2 * np.minimum(np.abs(x), 104)) * 2.0**-23 * times * exact + 2.0**-126
+        assert np.array_equal(np.isnan(result), np.isnan(x))
+        known = ~np.isnan(x)
+        assert (np.abs(result - times * exact)[known] <= bound[known]).all()
+        assert (result[x < -104] == 0).all()

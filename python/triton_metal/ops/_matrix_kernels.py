@@ -12,26 +12,20 @@ from triton_metal.language.extra import libdevice
 
 
 @triton.jit
-def logistic(x):
-    """1 / (1 + exp(-x)), and 0 below -80, where the divisor grows beyond what GPUs divide by."""
-    return tl.where(x < -80.0, 0.0, tl.sigmoid(tl.where(x < -80.0, -80.0, x)))
-
-
-@triton.jit
 def activated(x, ACTIVATION: tl.constexpr):
     """The activation of x, which is float32 unless it is None or "relu"."""
     if ACTIVATION == "relu":
         x = tl.where(x <= 0, 0, x)  # a NaN stays one
     elif ACTIVATION == "sigmoid":
-        x = logistic(x)
+        x = tl.sigmoid(x)
     elif ACTIVATION == "silu":
-        x = x * logistic(x)
+        x = x * tl.sigmoid(x)
     elif ACTIVATION == "tanh":
         x = libdevice.tanh(x)
     elif ACTIVATION == "gelu":
         x = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))
     elif ACTIVATION == "gelu_tanh":
-        x = x * logistic(1.5957691216057308 * (x + 0.044715 * x * x * x))
+        x = x * tl.sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
     return x
 
 
@@ -45,13 +39,13 @@ def slope(x, ACTIVATION: tl.constexpr):
     elif ACTIVATION == "tanh":
         d = 1 - x * x
     elif ACTIVATION == "silu":
-        s = logistic(x)
+        s = tl.sigmoid(x)
         d = s * (1 + x * (1 - s))
     elif ACTIVATION == "gelu":
         normal = tl.exp(-0.5 * x * x) * 0.3989422804014327
         d = 0.5 * (1 + tl.erf(x * 0.7071067811865476)) + x * normal
     else:
-        s = logistic(1.5957691216057308 * (x + 0.044715 * x * x * x))
+        s = tl.sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
         inner = 1.5957691216057308 + 0.2140644488 * x * x
         d = s + x * s * (1 - s) * inner
     return d

@@ -146,11 +146,29 @@ msl.kernel @narrow(%y: !msl.ptr<i64, device>, %n: i32, %m: i32, %w: i64) threads
   %c7 = arith.constant 7 : i64
   %d = arith.andi %w, %mask : i64
   %2 = arith.divui %d, %c7 : i64
-  // -2^31 / -1 leaves 32 bits.
-  // CHECK: arith.divsi %{{.*}}, %{{.*}} : i64
+  // -2^31 / -1 leaves 32 bits, but the magnitudes are unsigned numbers of 32 bits.
+  // CHECK: %[[UP:.*]] = arith.divui %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[SIGNS:.*]] = arith.xori %[[N]], %[[M]] : i32
+  // CHECK: %[[DIFFER:.*]] = arith.cmpi slt, %[[SIGNS]], %{{.*}} : i32
+  // CHECK: %[[WIDE:.*]] = arith.extui %[[UP]] : i32 to i64
+  // CHECK: %[[MINUS:.*]] = arith.subi %{{.*}}, %[[WIDE]] : i64
+  // CHECK: arith.select %[[DIFFER]], %[[MINUS]], %[[WIDE]] : i64
   %e = arith.extsi %n : i32 to i64
   %f = arith.extsi %m : i32 to i64
   %3 = arith.divsi %e, %f : i64
+  // The remainder of a division by zero is 0: the divisor is 1 then.
+  // CHECK: %[[BY:.*]] = arith.maxui %[[M]], %{{.*}} : i32
+  // CHECK: %[[TIMES:.*]] = arith.divui %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[PRODUCT:.*]] = arith.muli %{{.*}}, %[[BY]] : i32
+  // CHECK: %[[LEFT:.*]] = arith.subi %[[N]], %[[PRODUCT]] : i32
+  // CHECK: arith.extsi %[[LEFT]] : i32 to i64
+  %r = arith.remsi %e, %f : i64
+  msl.store %r, %y[%lane] : i64, !msl.ptr<i64, device>, i32
+  // By 3, nothing leaves 32 bits.
+  // CHECK: arith.divsi %[[N]], %{{.*}} : i32
+  %c3_i64 = arith.constant 3 : i64
+  %q3 = arith.divsi %e, %c3_i64 : i64
+  msl.store %q3, %y[%lane] : i64, !msl.ptr<i64, device>, i32
   msl.store %0, %y[%lane] : i64, !msl.ptr<i64, device>, i32
   msl.store %1, %y[%lane] : i64, !msl.ptr<i64, device>, i32
   msl.store %2, %y[%lane] : i64, !msl.ptr<i64, device>, i32

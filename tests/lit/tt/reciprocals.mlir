@@ -149,3 +149,46 @@ tt.func private @stranger(%x: tensor<64xf32>, %z: tensor<64xf32>) -> tensor<64xf
   %4 = arith.divf %2, %3 fastmath<afn> : tensor<64xf32>
   tt.return %4 : tensor<64xf32>
 }
+
+// The divisor of a logistic function is at most 2.
+// CHECK-LABEL: @logistic
+// CHECK-SAME: %[[X:.*]]: tensor<64xf32>
+// CHECK: %[[SIZE:.*]] = math.absf %[[X]]
+// CHECK: %[[MINUS:.*]] = arith.negf %[[SIZE]]
+// CHECK: %[[E:.*]] = math.exp %[[MINUS]]
+// CHECK: %[[SUM:.*]] = arith.addf %[[E]], %[[ONE:.*]] :
+// CHECK: %[[ABOVE:.*]] = arith.cmpf ogt, %[[X]], %{{.*}}
+// CHECK: %[[N:.*]] = arith.select %[[ABOVE]], %[[E]], %[[ONE]]
+// CHECK: arith.divf %[[N]], %[[SUM]] fastmath<arcp,afn>
+tt.func private @logistic(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %one = arith.constant dense<1.0> : tensor<64xf32>
+  %e = math.exp %x : tensor<64xf32>
+  %s = arith.addf %e, %one : tensor<64xf32>
+  %0 = arith.divf %one, %s fastmath<afn> : tensor<64xf32>
+  tt.return %0 : tensor<64xf32>
+}
+
+// A smaller constant is a factor of the power. What reads the sum, too, or divides more, keeps it.
+// CHECK-LABEL: @half_logistic
+// CHECK: %[[E:.*]] = math.exp
+// CHECK: arith.mulf %[[E]]
+// CHECK: arith.divf {{.*}} fastmath<arcp,afn>
+// CHECK-NOT: math.absf
+// CHECK: arith.divf {{.*}} fastmath<afn>
+// CHECK: arith.divf {{.*}} fastmath<afn>
+tt.func private @half_logistic(%x: tensor<64xf32>, %y: tensor<64xf32>, %z: tensor<64xf32>)
+    -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  %half = arith.constant dense<0.5> : tensor<64xf32>
+  %one = arith.constant dense<1.0> : tensor<64xf32>
+  %two = arith.constant dense<2.0> : tensor<64xf32>
+  %e = math.exp %x : tensor<64xf32>
+  %s = arith.addf %one, %e : tensor<64xf32>
+  %0 = arith.divf %half, %s fastmath<afn> : tensor<64xf32>
+  %f = math.exp %y : tensor<64xf32>
+  %t = arith.addf %f, %one : tensor<64xf32>
+  %1 = arith.divf %one, %t fastmath<afn> : tensor<64xf32>
+  %g = math.exp %z : tensor<64xf32>
+  %u = arith.addf %g, %one : tensor<64xf32>
+  %2 = arith.divf %two, %u fastmath<afn> : tensor<64xf32>
+  tt.return %0, %1, %t, %2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}
