@@ -360,6 +360,8 @@ class autotuning_knobs(base_knobs):
 
     cache = env_bool("TRITON_CACHE_AUTOTUNING")
     print = env_bool("TRITON_PRINT_AUTOTUNING")
+    chip: env_base = env_str("TRITON_METAL_CHIP", "")
+    measure_all = env_bool("TRITON_METAL_AUTOTUNE_MEASURE_ALL")
     listener: Callable[..., None] | None = None
 
 

@@ -32,6 +32,26 @@ def tune(*args: Any, **options: Any) -> Any:
 
 
 DECORATORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "a chip that the model does not know": (
+        lambda: tune(TWO, ["n"], chip="M9"),
+        ValueError,
+        r"autotune of fill_kernel: chip must be one of M1, M1 Pro, .* but is 'M9'",
+    ),
+    "a number of cores that a chip does not have": (
+        lambda: tune(TWO, ["n"], chip="M3 Max 31 cores"),
+        ValueError,
+        "M3 Max has 30 or 40 GPU cores, not 31",
+    ),
+    "a chip that is no name": (
+        lambda: tune(TWO, ["n"], chip=3),
+        TypeError,
+        "autotune of fill_kernel: chip must be a name such as 'M3 Max' but is 3",
+    ),
+    "a measure_all that is no truth value": (
+        lambda: tune(TWO, ["n"], measure_all="yes"),
+        TypeError,
+        "autotune of fill_kernel: measure_all must be True or False, not 'yes'",
+    ),
     "no configurations": (
         lambda: tune(key=["n"]),
         TypeError,
@@ -348,7 +368,7 @@ def damage(path: tuple[Any, ...], value: Any) -> Callable[[dict[str, Any]], None
 
 FIRST = ("tunings", 0)
 FILES: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "format": (damage(("format",), 7), "format must be 1, not 7"),
+    "format": (damage(("format",), 7), "format must be 1 or 2, not 7"),
     "no format": (damage(("format",), KeyError), "format is missing"),
     "kernel": (
         damage(("kernel",), "other"),
@@ -357,7 +377,7 @@ FILES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "tunings": (damage(("tunings",), {}), r"tunings must be a list, not \{\}"),
     "a tuning": (damage(FIRST, 3), r"tunings\[0\] must be an object, not 3"),
     "key": (damage((*FIRST, "key"), "n"), r"tunings\[0\].key must be a list"),
-    "unit": (damage((*FIRST, "unit"), "parsec"), r"tunings\[0\].unit must be ms, cost, benchmark"),
+    "unit": (damage((*FIRST, "unit"), "parsec"), r"tunings\[0\].unit must be ms, model, benchmark"),
     "seconds": (damage((*FIRST, "seconds"), True), r"tunings\[0\].seconds must be a number"),
     "best": (damage((*FIRST, "best"), []), r"tunings\[0\].best must be an object"),
     "a parameter": (
@@ -377,6 +397,19 @@ FILES: dict[str, tuple[Callable[[Any], Any], str]] = {
         r"tunings\[0\].rows\[1\].value must be a number or null, not 'fast'",
     ),
     "runs": (damage((*FIRST, "rows", 0, "runs"), KeyError), r"rows\[0\].runs is missing"),
+    "how": (damage((*FIRST, "how"), 3), r"tunings\[0\].how must be a string, not 3"),
+    "left out": (
+        damage((*FIRST, "rows", 0, "left_out"), KeyError),
+        r"rows\[0\].left_out must be true or false, not None",
+    ),
+    "an estimate": (
+        damage((*FIRST, "rows", 0, "estimate"), "low"),
+        r"rows\[0\].estimate must be a number or null, not 'low'",
+    ),
+    "counted": (
+        damage((*FIRST, "rows", 0, "counted"), [1]),
+        r"rows\[0\].counted must be two numbers of programs, not \[1\]",
+    ),
 }
 
 

@@ -66,7 +66,7 @@ def test_a_search_prints_what_it_does_if_asked(
     kernel[grid](*arrays(100), 100, 2.0)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert "best config: BLOCK: 64" in lines[2]
+    assert lines[2].endswith(f"measured all 2 by do_bench, best config: {blocks(64)[0]}")
 
 
 def test_a_class_of_the_programs_own_around_a_kernel_launches_once() -> None:
@@ -85,7 +85,7 @@ def test_a_class_of_the_programs_own_around_a_kernel_launches_once() -> None:
     x = np.zeros(100, np.float32)
     kernel[grid](x, 100)
     assert wrapper.launches == 3
-    assert x.tolist() == [3.0] * 100
+    assert x.tolist() == [1.0] * 100  # what the search changed is undone
     kernel[grid](x, 100)
     assert wrapper.launches == 4
     outer = triton.heuristics({"num_warps": lambda arguments: 2})(wrapper)

@@ -229,7 +229,10 @@ def test_a_table_has_a_row_for_each_configuration_best_first() -> None:
     assert kernel.report() == "fill_kernel: no search has been made yet"
     launch(kernel)
     title, head, *rows = kernel.report().splitlines()
-    assert title == "fill_kernel, key (100, 'float32') on host: what the given do_bench returned"
+    assert (
+        title
+        == "fill_kernel, key (100, 'float32') on host: what the given do_bench returned; measured all 3 by do_bench"
+    )
     assert head.split() == [
         "configuration",
         "benchmark",

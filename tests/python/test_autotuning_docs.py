@@ -31,14 +31,3 @@ def test_the_examples_run(
     assert "not times on an Apple GPU" in output
     assert "addition:" in output
     assert variables["out"].tolist() == (variables["x"] + variables["y"]).tolist()
-
-
-def test_the_weights_are_the_codes() -> None:
-    from triton_metal.tuning.cost import WEIGHTS
-
-    numbers = {
-        float(n)
-        for row in re.findall(r"\| ([\d; .]+) \|$", PAGE.read_text(), re.MULTILINE)
-        for n in row.split(";")
-    }
-    assert numbers == set(WEIGHTS.values())

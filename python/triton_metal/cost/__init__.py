@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .chips import CHIPS, Chip, Units, chip
+from .chips import CHIPS, Chip, Units, chip, full_name, ranking_chip
 from .measure import Counted, cost_of, counting, work_of
 from .model import Cost, Part, Work, bound
+from .sampling import Sampled, sampled, scaled
 
 __all__ = [
     "CHIPS",
@@ -12,11 +13,16 @@ __all__ = [
     "Cost",
     "Counted",
     "Part",
+    "Sampled",
     "Units",
     "Work",
     "bound",
     "chip",
     "cost_of",
     "counting",
+    "full_name",
+    "ranking_chip",
+    "sampled",
+    "scaled",
     "work_of",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import LaunchTypeError, LaunchValueError
 
@@ -170,3 +170,38 @@ def chip(name: str) -> Chip:
     raise LaunchValueError(
         f"[cost] {forms[0].name} has {' or '.join(str(form.cores) for form in forms)} GPU cores, not {match[2]}."
     )
+
+
+#: Chips without a published clock, and the one whose clock stands in where configurations are ranked: the chip before with one.
+_CLOCK_OF = {
+    "M2 Ultra": "M2 Max",
+    **dict.fromkeys(("M3", "M3 Pro", "M3 Max", "M3 Ultra"), "M2 Max"),
+    **dict.fromkeys(("M4", "M4 Max", "M5", "M5 Pro", "M5 Max"), "M4 Pro"),
+}
+
+
+def ranking_chip(name: str) -> Chip:
+    """The chip with this name, for comparing configurations with each other.
+
+    A bound leaves out arithmetic and caches where no clock is published; a comparison would be blind to them. There the clock of the
+    nearest chip before stands in, as ``sources["clock"]`` says. Raises what `chip` raises.
+
+    >>> ranking_chip("M3 Max").clock, ranking_chip("M3 Max").sources["clock"]
+    (1.398, 'none is published: that of M2 Max')
+    """
+    found = chip(name)
+    if found.clock is not None:
+        return found
+    other = _CLOCK_OF[found.name]
+    sources = {**found.sources, "clock": f"none is published: that of {other}"}
+    return replace(found, clock=chip(other).clock, sources=sources)
+
+
+def full_name(found: Chip) -> str:
+    """The name that `chip` reads as this chip, with its cores where there are more of them in others.
+
+    >>> full_name(chip("Apple M3 Max")), full_name(chip("M3 Max 30 cores"))
+    ('M3 Max', 'M3 Max 30 cores')
+    """
+    whole = CHIPS[found.name][-1].cores
+    return found.name if found.cores == whole else f"{found.name} {found.cores} cores"

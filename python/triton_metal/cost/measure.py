@@ -15,6 +15,7 @@ from ..launcher import launch_options
 from ..profiling import profile
 from .chips import Chip
 from .chips import chip as find
+from .copies import HostCopies
 from .model import Cost, Work, bound
 
 
@@ -97,13 +98,7 @@ def work_of(
 def cost_of(kernel: Any, chip: str | Chip, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Cost:
     """The cost of ``kernel[grid](*args, **kwargs)``, which runs on copies of the arrays on the host device."""
     gpu = find(chip) if not isinstance(chip, Chip) else chip
-    copies: dict[int, Any] = {}
-
-    def copied(value: Any) -> Any:
-        if id(value) not in copies:
-            copies[id(value)] = (value, _host_copy(value))
-        return copies[id(value)][1]
-
+    copied = HostCopies()
     with device("host"), counting() as counted:
         kernel[grid](*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
     if not counted.works:
@@ -111,26 +106,3 @@ def cost_of(kernel: Any, chip: str | Chip, grid: Any, args: tuple, kwargs: dict[
             f"[cost] {kernel.name}: the grid has no programs, so there is no cost."
         )
     return bound(gpu, counted.works[-1])
-
-
-def _host_copy(value: Any) -> Any:
-    """A copy of an array that the host device takes; other values as they are."""
-    module = type(value).__module__
-    if module.startswith("mlx"):
-        import mlx.core as mx
-        import numpy as np
-
-        if value.dtype == mx.bfloat16:
-            import ml_dtypes
-
-            return np.array(value.view(mx.uint16)).view(ml_dtypes.bfloat16)
-        return np.array(value)
-    if hasattr(value, "untyped_storage"):
-        return value.detach().cpu().clone()
-    if (
-        hasattr(value, "__array_interface__")
-        and hasattr(value, "copy")
-        and getattr(value, "ndim", 0)
-    ):
-        return value.copy()
-    return value

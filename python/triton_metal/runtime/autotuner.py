@@ -48,13 +48,15 @@ def autotune(
     seed: int = 0,
     constraints: Any = None,
     results: str | os.PathLike[str] | None = None,
+    chip: str | None = None,
+    measure_all: bool = False,
 ) -> Callable[[Any], Autotuner]:
     """Launches a kernel with the configuration that is best for its arguments.
 
-    The first launch with other values of the parameters that ``key`` names, or with arrays of other dtypes, measures the configurations.
-    On an Apple GPU they are timed. Where there is no GPU, their *cost* is compared: a sum of the host device's counters
-    of one launch, which is not a time. A configuration that cannot be compiled or launched is a row of the report
-    with its reason; if that is so for all of them, AutotunerError lists the reasons.
+    The first launch with other values of the parameters that ``key`` names, or with arrays of other dtypes, compares the configurations.
+    Where there is no GPU, the cost model (docs/cost.md) ranks them for a chip by what the host device counts of a launch; that is
+    no time. On an Apple GPU it ranks them too, and the first third is timed, at least two. A configuration that cannot be compiled or
+    launched is a row of the report with its reason; if that is so for all of them, AutotunerError lists the reasons.
 
     - ``configs``: a list of `Config`. Or ``space``: a dictionary of parameters and options (num_warps, num_stages) with
       the values to combine, and ``constraints``: functions of a dictionary of the configuration's values and the launch's
@@ -72,6 +74,8 @@ def autotune(
     - ``cache_results``: whether to keep results on disk, for each device and chip, build, kernel (with what it calls), key and
       list of configurations. ``results``: a file that ``kernel.results.export`` has written, used in place of a search
       for the devices and keys in it.
+    - ``chip``: the chip of the model, such as "M3 Max" or "M3 Max 30 cores"; without it TRITON_METAL_CHIP, the GPU's own, or "M1" where there
+      is no GPU. ``measure_all`` (TRITON_METAL_AUTOTUNE_MEASURE_ALL=1): whether a GPU measures all configurations.
 
     >>> import numpy as np, triton_metal, triton_metal.language as tl
     >>> configs = [triton_metal.Config({"BLOCK": n}) for n in (64, 256)]
@@ -113,6 +117,8 @@ def autotune(
             seed=seed,
             constraints=constraints,
             results=results,
+            chip=chip,
+            measure_all=measure_all,
         )
 
     return decorate

@@ -14,7 +14,8 @@ from ..files import replace
 from .config import Config
 from .rows import UNITS, Row, Tuning, shown_key
 
-FORMAT = 1
+#: Format 1 had no estimates, and costs that no longer mean anything where there was no GPU.
+FORMAT = 2
 _CONFIG = ("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
 _SCALARS = (type(None), bool, int, float, str)
 
@@ -30,6 +31,7 @@ def encode(kernel: str, tunings: Sequence[Tuning]) -> str:
                 "device": tuning.device,
                 "unit": tuning.unit,
                 "seconds": tuning.seconds,
+                "how": tuning.how,
                 "best": _config(kernel, tuning.best),
                 "rows": [
                     {
@@ -38,6 +40,9 @@ def encode(kernel: str, tunings: Sequence[Tuning]) -> str:
                         "runs": row.runs,
                         "compile_ms": row.compile_ms,
                         "reason": row.reason,
+                        "left_out": row.left_out,
+                        "estimate": row.estimate,
+                        "counted": row.counted,
                     }
                     for row in tuning.rows
                 ],
@@ -74,6 +79,7 @@ class _Reader:
         self.path = path
         self.kernel = kernel
         self.arg_names = arg_names
+        self.format = FORMAT
 
     def problem(self, where: str, message: str) -> LaunchValueError:
         return LaunchValueError(f"{self.path}: {where} {message}")
@@ -125,12 +131,31 @@ class _Reader:
         runs = self.field(where, holder, "runs", int, "an integer")
         compile_ms = self.field(where, holder, "compile_ms", (int, float), "a number")
         reason = self.field(where, holder, "reason", str, "a string")
-        return Row(config, **figures, runs=runs, compile_ms=float(compile_ms), reason=reason)
+        more = self.model(where, holder) if self.format > 1 else {}
+        return Row(
+            config, **figures, runs=runs, compile_ms=float(compile_ms), reason=reason, **more
+        )
+
+    def model(self, where: str, holder: Any) -> dict[str, Any]:
+        """What a row says of the model."""
+        left_out = holder.get("left_out")
+        if not isinstance(left_out, bool):
+            raise self.problem(f"{where}.left_out", f"must be true or false, not {left_out!r}")
+        kinds = (int, float, type(None))
+        estimate = self.field(where, holder, "estimate", kinds, "a number or null")
+        counted = self.field(where, holder, "counted", (list, type(None)), "a list or null")
+        if counted is not None:
+            if len(counted) != 2 or not all(type(n) is int and n > 0 for n in counted):
+                raise self.problem(
+                    f"{where}.counted", f"must be two numbers of programs, not {counted!r}"
+                )
+            counted = tuple(counted)
+        return {"left_out": left_out, "estimate": estimate, "counted": counted}
 
     def tuning(self, where: str, holder: Any, source: str) -> Tuning:
         key = self.field(where, holder, "key", list, "a list")
         unit = self.field(where, holder, "unit", str, "a string")
-        if unit not in UNITS:
+        if unit not in UNITS and not (unit == "cost" and self.format == 1):
             raise self.problem(f"{where}.unit", f"must be {', '.join(UNITS)}, not {unit!r}")
         device = self.field(where, holder, "device", str, "a string")
         seconds = self.field(where, holder, "seconds", (int, float), "a number")
@@ -144,6 +169,7 @@ class _Reader:
             device=device,
             seconds=float(seconds),
             source=source,
+            how=self.field(where, holder, "how", str, "a string") if self.format > 1 else "",
         )
 
 
@@ -166,8 +192,9 @@ def decode(
     except (ValueError, RecursionError) as error:
         raise LaunchValueError(f"{path} is not a file of results: {error}") from None
     found = reader.field("", fields, "format", int, "an integer")
-    if found != FORMAT:
-        raise reader.problem("format", f"must be {FORMAT}, not {found}")
+    if found not in (1, FORMAT):
+        raise reader.problem("format", f"must be 1 or {FORMAT}, not {found}")
+    reader.format = found
     name = reader.field("", fields, "kernel", str, "a string")
     if name != kernel:
         raise reader.problem("kernel", f"is {name!r}, but the results are for {kernel!r}")
@@ -175,7 +202,8 @@ def decode(
     result = []
     for i, holder in enumerate(tunings):
         tuning = reader.tuning(f"tunings[{i}]", holder, source)
-        result.append((json.dumps(holder["key"]), tuning))
+        if tuning.unit in UNITS:
+            result.append((json.dumps(holder["key"]), tuning))
     return result
 
 

@@ -1,10 +1,10 @@
-"""What a configuration takes: a time on a GPU, a cost where there is none, or what the user's function returns."""
+"""What a configuration takes: a time on a GPU, the model's estimate where there is none, or what the user's function returns."""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import devices
@@ -17,17 +17,15 @@ from ..errors import (
     LaunchValueError,
     OutOfResources,
 )
-from ..launcher import CompiledKernel, compile_clock, launch_options
+from ..launcher import compile_clock
 from ..testing.bench import is_gpu, quantiles_of, times_on
 from .config import Config
-from .cost import cost
+from .model import Model
 from .rows import Row
 
 #: What a configuration that cannot be compiled or launched raises.
 REFUSALS = (CompilationError, DeviceRefusal, LaunchValueError, OutOfResources)
 QUANTILES = (0.5, 0.2, 0.8)
-#: Options that grids cannot see.
-_UNSEEN = ("num_stages", "num_ctas", "maxnreg")
 
 # Two searches at a time would disturb each other's times.
 _timing = threading.RLock()
@@ -42,7 +40,7 @@ def device_of(values: Iterable[Any]) -> Device:
 
 
 def label_of(device: Device) -> str:
-    """What results are valid for: the device and its chip. Costs are the same on every machine."""
+    """What measured results are valid for: the device and its chip."""
     if not is_gpu(device):
         return "host"
     chip = device.properties().chip
@@ -53,33 +51,44 @@ class Measurement:
     """Measures the configurations of one search."""
 
     def __init__(
-        self, device: Device, do_bench: Callable[..., Any] | None, warmup: float, rep: float
+        self,
+        device: Device,
+        do_bench: Callable[..., Any] | None,
+        warmup: float,
+        rep: float,
+        model: Model | None = None,
     ) -> None:
         self._device = device
         self._do_bench = do_bench
         self._warmup = warmup
         self._rep = rep
-        self._costs: dict[tuple[str, str], float] = {}
+        self.model = model
         self.errors: list[Exception] = []
-        self.unit = "benchmark" if do_bench else "ms" if is_gpu(device) else "cost"
+        self.unit = "benchmark" if do_bench else "ms" if is_gpu(device) else "model"
 
     def measure(
         self,
         config: Config,
         hooked: Callable[[Callable[[], Any]], Any],
-        launch: Callable[[bool], Any],
-        arrays: Sequence[Any] = (),
+        launch: Callable[..., Any],
+        named: Mapping[str, Any],
     ) -> tuple[Row, Any]:
         """The row of a configuration, and its timing as stock Triton keeps it.
 
-        ``hooked`` calls a function between the hooks of the search; ``launch(warmup)`` launches, or compiles only.
+        ``hooked`` calls a function between the hooks of the search; ``launch(warmup, turn)`` launches over the grid that ``turn`` makes of
+        the launch's, or compiles only. ``named`` are the arguments.
         """
-        runs = 0
+        runs, more = 0, {}
 
-        def run() -> Any:
+        def run(warmup: bool = False, turn: Any = None) -> Any:
             nonlocal runs
-            runs += 1
-            return launch(False)
+            runs += not warmup
+            return launch(warmup, turn)
+
+        def count() -> Any:
+            assert self.model is not None
+            value, found = self.model.estimate(config, run, named)
+            more.update(estimate=value, counted=(found.counted, found.programs))
 
         before = compile_clock.seconds
         refusal: Exception | None = None
@@ -92,8 +101,9 @@ class Measurement:
                     times = times_on(self._device, lambda: hooked(run), self._warmup, self._rep)
                 timing = quantiles_of(times, QUANTILES)
             else:
-                self._device.wait_for(list(arrays))
-                timing = [self._cost(config, hooked, launch, run)] * 3
+                self._device.wait_for(list(named.values()))
+                hooked(count)
+                timing = [more["estimate"]] * 3
         except REFUSALS as error:
             refusal = error
             self.errors.append(error)
@@ -102,36 +112,7 @@ class Measurement:
             reason = f"{type(refusal).__name__}: {refusal}"
             return Row(config, runs=runs, compile_ms=compile_ms, reason=reason), timing
         value, low, high = figures_of(timing)
-        return Row(config, value, low, high, runs, compile_ms), timing
-
-    def _cost(
-        self,
-        config: Config,
-        hooked: Callable[[Callable[[], Any]], Any],
-        launch: Callable[[bool], Any],
-        run: Callable[[], Any],
-    ) -> float:
-        """The cost of one launch. Configurations that become the same Metal text share it."""
-        result = 0.0
-
-        def count() -> None:
-            nonlocal result
-            compiled = launch(True)
-            same = None
-            if isinstance(compiled, CompiledKernel):
-                seen = {k: v for k, v in config.all_kwargs().items() if k not in _UNSEEN}
-                same = compiled.asm["metal"], repr(seen)
-                if same in self._costs:
-                    result = self._costs[same]
-                    return
-            with launch_options(count=True) as log:
-                run()
-            result = sum(cost(record.counters) for record in log.launches)
-            if same is not None:
-                self._costs[same] = result
-
-        hooked(count)
-        return result
+        return Row(config, value, low, high, runs, compile_ms, **more), timing
 
 
 def figures_of(timing: Any) -> tuple[float, float, float]:

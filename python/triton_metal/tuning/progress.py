@@ -20,6 +20,12 @@ class Progress:
         self._bar: Any = None
         self._task: Any = None
 
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
     def advance(self) -> None:
         """One configuration more has been measured."""
         self._done += 1

@@ -108,10 +108,11 @@ class Plan:
         configs: Sequence[Config],
         measure: Callable[[Config], float],
         limit: int | None = None,
+        share: float = 1.0,
     ) -> Iterator[Config]:
-        """Measures configurations until the budget is spent, and gives each after its measurement."""
+        """Measures configurations until the budget is spent, and gives each after its measurement. ``share`` is that of the seconds."""
         search = self.start(configs)
-        end = None if self.seconds is None else time.monotonic() + self.seconds
+        end = None if self.seconds is None else time.monotonic() + share * self.seconds
         ran = False
         for _ in range(self.count(configs, limit)):
             config = search.ask()

@@ -14,11 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import knobs
+from ..cost import full_name
+from ..cost.copies import HostCopies
+from ..devices import device as on_device
 from ..devices import target_spec
 from ..errors import AutotunerError, LaunchTypeError, LaunchValueError
 from ..interface import KernelInterface
 from ..jit import JITFunction
-from . import arrays, files, store
+from . import arrays, files, measure, store
 from .config import Config
 from .digest import digest_of
 from .heuristics import Heuristics
@@ -27,8 +30,10 @@ from .key import KeyReader
 from .lookup import Found, look_of, reader_of
 from .measure import Measurement, device_of, figures_of, label_of
 from .memory import Memory
+from .model import Model, chip_for, described, read_chip
 from .options import read_configs, read_names, read_prune
 from .progress import Progress
+from .ranking import Ranking
 from .results import Results
 from .rows import Row, Tuning, shown_key
 from .search import Plan
@@ -70,6 +75,8 @@ class Autotuner(KernelInterface):
         seed: int = 0,
         constraints: Any = None,
         results: str | os.PathLike[str] | None = None,
+        chip: str | None = None,
+        measure_all: bool = False,
     ) -> None:
         kernel = kernel_of("autotune", fn)
         name = kernel.name
@@ -107,6 +114,12 @@ class Autotuner(KernelInterface):
         self.cache_results = cache_results or knobs.autotuning.cache
         self._plan = Plan(name, search, budget, seconds, seed, self._space)
         self._constraints = read_constraints(name, constraints)
+        self._chip = None if chip is None else read_chip(f"autotune of {name}: chip", chip)
+        if not isinstance(measure_all, bool):
+            raise LaunchTypeError(
+                f"autotune of {name}: measure_all must be True or False, not {measure_all!r}"
+            )
+        self._measure_all = measure_all
         self._shipped = {} if results is None else files.read(results, name, arg_names)
         self.results = Results(name)
         self.nargs: dict[str, Any] | None = None
@@ -342,10 +355,23 @@ class Autotuner(KernelInterface):
                 self.cache[key] = configs[0]
                 return configs[0]
             device = device_of({**self.nargs, **given}.values())
+            model = self._model_on(device)
             label = label_of(device)
-            tuning = self._shipped.get((label, shown_key(key)))
+            labels = [label]
+            on_gpu = measure.is_gpu(device)
+            chip = chip_for(self._chip, device if on_gpu else None)
+            if chip is not None:
+                labels.append(f"model of {full_name(chip)}")
+            if model is not None and not on_gpu:
+                label = labels[-1]
+                labels.reverse()
+            shown = shown_key(key)
+            found = [
+                self._shipped[name, shown] for name in labels if (name, shown) in self._shipped
+            ]
+            tuning = found[0] if found else None
             if tuning is None:
-                tuning = self._search(key, args, given, configs, device, label)
+                tuning = self._search(key, args, given, configs, device, label, model)
             else:
                 tuning = dataclasses.replace(tuning, key=key)
                 self._keep(tuning, configs)
@@ -373,7 +399,21 @@ class Autotuner(KernelInterface):
         self.configs_timings = {
             own.get(repr(row.config), row.config): [row.value, row.low, row.high]
             for row in tuning.rows
+            if not row.left_out
         }
+
+    def _model_on(self, device: Any) -> Model | None:
+        """The model that ranks configurations where there is no GPU, and says which ones a GPU measures; None if all are measured."""
+        on_gpu = measure.is_gpu(device)
+        if self._do_bench is not None and not on_gpu:
+            return None
+        if on_gpu and (self._measures_all() or self.perf_model is not None):
+            return None
+        chip = chip_for(self._chip, device if on_gpu else None)
+        return None if chip is None else Model(chip)
+
+    def _measures_all(self) -> bool:
+        return self._measure_all or knobs.autotuning.measure_all
 
     def _search(
         self,
@@ -383,9 +423,11 @@ class Autotuner(KernelInterface):
         configs: Sequence[Config],
         device: Any,
         label: str,
+        model: Model | None,
     ) -> Tuning:
-        measurement = self._new_measurement(device)
+        measurement = self._new_measurement(device, model)
         limit = _limit_of_environment()
+        prunes = model is not None and measurement.unit != "model"
         name = ""
         if self.cache_results and not any(config.pre_hook for config in configs):
             name = store.name_of(
@@ -394,7 +436,7 @@ class Autotuner(KernelInterface):
                 measurement.unit,
                 self._digest(),
                 shown_key(key),
-                repr((self._plan, limit)),
+                repr((self._plan, limit, described(model.chip) if model else "", prunes)),
                 *map(str, configs),
             )
             kept = store.load(name, self.__name__, self.arg_names, key)
@@ -402,31 +444,48 @@ class Autotuner(KernelInterface):
                 self._keep(kept, configs)
                 return kept
         start = time.perf_counter()
-        rows, timings = [], {}
-        progress = Progress(self.__name__, self._plan.count(configs, limit))
+        rows: list[Row] = []
+        timings: dict[Config, Any] = {}
 
-        def measure(config: Config) -> float:
+        def bench(config: Config) -> float:
             self._row = None
             timing = timings[config] = self._bench(*args, config=config, **given)
             row = self._row or Row(config, *figures_of(timing))  # a subclass may measure itself
             rows.append(row)
-            progress.advance()
             return row.value
 
         before, self._measurement = self._measurement, measurement
+        how = self._how(measurement, model, device)
         try:
-            for _ in self._plan.run(configs, measure, limit):
-                pass
+            ranking = None
+            if prunes and model is not None:
+                ranking = self._ranking(model, device, args, given, configs, limit)
+                if ranking.problem:
+                    how = f"all that could be measured, since {ranking.problem}"
+            if ranking is not None and not ranking.problem:
+                left_out = self._measure_first(ranking, bench, rows, start)
+                how = (
+                    f"measured {len(rows)} of {len(rows) + len(left_out)}, those that the model for "
+                    f"{described(ranking.model.chip)} puts first"
+                )
+                rows += left_out
+            else:
+                what = described(model.chip) if model and not prunes else ""
+                title = f"{self.__name__}: model for {what}" if what else self.__name__
+                with Progress(title, self._plan.count(configs, limit)) as progress:
+                    for _ in self._plan.run(configs, bench, limit):
+                        progress.advance()
+                how = how.replace("all ", f"measured all {len(rows)} ", 1).rstrip()
         finally:
             self._measurement = before
-            progress.close()
         self.bench_time = time.perf_counter() - start
         if measurement.errors and len(measurement.errors) == len(rows):
             raise self._failure(measurement.errors, rows)
-        best = builtins.min(timings, key=timings.__getitem__)
+        # A refused configuration has three figures, and the given do_bench may return one.
+        best = builtins.min(timings, key=lambda config: figures_of(timings[config]))
         self.cache[key] = best
         self.configs_timings = timings
-        tuning = Tuning(key, best, tuple(rows), measurement.unit, label, self.bench_time)
+        tuning = Tuning(key, best, tuple(rows), measurement.unit, label, self.bench_time, how=how)
         self.results.add(tuning)
         self.pre_hook({**(self.nargs or {}), **given, **best.all_kwargs()}, reset_only=True)
         if name:
@@ -434,27 +493,120 @@ class Autotuner(KernelInterface):
         if knobs.autotuning.print:
             print(
                 f"Triton autotuning of {self.__name__} with key {key}: {self.bench_time:.2f} s, "
-                f"best config: {best}"
+                f"{how}, best config: {best}"
             )
         return tuning
 
-    def _new_measurement(self, device: Any) -> Measurement:
-        return Measurement(device, self._do_bench, self.num_warmups or 25, self.num_reps or 100)
+    def _new_measurement(self, device: Any, model: Model | None) -> Measurement:
+        return Measurement(
+            device, self._do_bench, self.num_warmups or 25, self.num_reps or 100, model
+        )
+
+    def _how(self, measurement: Measurement, model: Model | None, device: Any) -> str:
+        """What a search compares, in words; "all" becomes the number of measurements."""
+        if measurement.unit == "model" and model is not None:
+            return f"ranked by the model for {described(model.chip)}"
+        by = " by do_bench" if measurement.unit == "benchmark" else ""
+        if not measure.is_gpu(device):
+            return f"all{by} "
+        if self._measures_all():
+            return f"all{by}, as measure_all says"
+        if self.perf_model is not None:
+            return f"all{by} that the given perf_model leaves"
+        return f"all{by}, since the model does not know the chip {device.properties().chip!r}"
+
+    def _ranking(
+        self,
+        model: Model,
+        device: Any,
+        args: Sequence[Any],
+        given: dict[str, Any],
+        configs: Sequence[Config],
+        limit: int | None,
+    ) -> Ranking:
+        """What the model says of the configurations: launches on copies, on the host device."""
+        ranking = Ranking(model)
+        copies = HostCopies()
+        try:
+            device.wait_for([*args, *given.values()])
+            own_args = [copies(value) for value in args]
+            own = {name: copies(value) for name, value in given.items()}
+        except Exception as error:  # an array that the host cannot have
+            ranking.problem = (
+                f"the arguments cannot be copied for the model ({type(error).__name__}: {error})"
+            )
+            return ranking
+
+        def estimate(config: Config) -> float:
+            if knobs.autotuning.print:
+                print(f"Triton autotuning of {self.__name__}: model for config {config}")
+            current = {**own, **config.all_kwargs()}
+            named = {**self._named(own_args), **current}
+
+            def prepare() -> None:
+                if config.pre_hook is not None:
+                    config.pre_hook(named)
+                for name in self.reset_to_zero:
+                    if named.get(name) is not None:
+                        arrays.set_to_zero(name, named[name])
+
+            with on_device("host"):
+                return ranking.add(config, prepare, self._launcher(own_args, current), named)
+
+        title = f"{self.__name__}: model for {described(model.chip)}"
+        with Progress(title, self._plan.count(configs, limit)) as progress:
+            for _ in self._plan.run(configs, estimate, limit, share=0.5):
+                progress.advance()
+        return ranking
+
+    def _measure_first(
+        self,
+        ranking: Ranking,
+        bench: Callable[[Config], float],
+        rows: list[Row],
+        start: float,
+    ) -> list[Row]:
+        """Measures what the model puts first, and more if none of that runs; returns the rows of what is left out."""
+        seconds = self._plan.seconds
+        left_out: list[Row] = []
+        with Progress(f"{self.__name__}: measuring", ranking.first) as progress:
+            for place, ranked in enumerate(ranking.ordered()):
+                runs = any(row.ok for row in rows)
+                late = seconds is not None and time.perf_counter() - start >= seconds
+                if runs and (place >= ranking.first or late):
+                    left_out.append(ranking.row_left_out(place, late))
+                    continue
+                bench(ranked.config)
+                rows[-1] = dataclasses.replace(
+                    rows[-1], estimate=ranked.estimate, counted=ranked.counted
+                )
+                progress.advance()
+        return left_out
+
+    def _launcher(self, args: Sequence[Any], current: Mapping[str, Any]) -> Callable[..., Any]:
+        """Launches over the grid that ``turn`` makes of the launch's, or compiles only."""
+
+        def launch(warmup: bool, turn: Callable[[Any], Any] | None = None) -> Any:
+            if warmup and not self._may_compile:
+                return None
+            grid = current.get("grid")
+            if turn is not None:
+                chosen = functools.partial(_turned, grid, turn)
+                return self.fn.run(*args, **{**current, "warmup": warmup, "grid": chosen})
+            return self.fn.run(*args, **{**current, "warmup": warmup})
+
+        return launch
 
     def _bench(self, *args: Any, config: Config, **given: Any) -> Any:
         """The timing of one configuration: the median and two percentiles, or what ``do_bench`` returns."""
-        measurement = self._measurement or self._new_measurement(
-            device_of([*args, *given.values()])
-        )
+        measurement = self._measurement
+        if measurement is None:  # a subclass measures by itself
+            device = device_of([*args, *given.values()])
+            measurement = self._new_measurement(device, self._model_on(device))
         if knobs.autotuning.print:
             print(f"Triton autotuning of {self.__name__}: config {config}")
         current = {**given, **config.all_kwargs()}
         named = {**self._named(args), **current}
-
-        def launch(warmup: bool) -> Any:
-            if warmup and not self._may_compile:
-                return None
-            return self.fn.run(*args, **{**current, "warmup": warmup})
 
         def hooked(call: Callable[[], Any]) -> Any:
             if config.pre_hook is not None:
@@ -474,7 +626,8 @@ class Autotuner(KernelInterface):
             return result
 
         try:
-            row, timing = measurement.measure(config, hooked, launch, list(named.values()))
+            launch = self._launcher(args, current)
+            row, timing = measurement.measure(config, hooked, launch, named)
         except LaunchTypeError as error:
             unknown = [name for name in config.kwargs if name not in self.arg_names]
             if not unknown:
@@ -506,6 +659,10 @@ class Autotuner(KernelInterface):
             fn = fn.fn
         hooks = (self._constraints, self.early_config_prune, self.perf_model)
         return digest_of(self._kernel, *functions, *hooks)
+
+
+def _turned(grid: Any, turn: Callable[[Any], Any], meta: dict[str, Any]) -> Any:
+    return turn(grid(meta) if callable(grid) else grid)
 
 
 def _is_known(fn: Any) -> bool:
