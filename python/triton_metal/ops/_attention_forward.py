@@ -9,8 +9,6 @@ What is kept for the gradient is log2 Σ 2^score of each row, and +inf for a row
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton_metal as triton
 import triton_metal.language as tl
 
