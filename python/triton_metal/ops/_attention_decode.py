@@ -10,7 +10,7 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ._arrays import Array, contiguous, dtype_name, size_of
-from ._attention_forward import seen_arguments, steps_of, with_rows
+from ._attention_parts import seen_arguments, steps_of, with_rows
 from ._launch import launch
 
 #: Keys that are too few to be split, and the most parts.

@@ -1,0 +1,261 @@
+"""What the kernels of attention share: packed rows, heads in two pieces, which keys a query sees, and biases.
+
+A head whose width is no power of two is two pieces, such as 64 + 16. Scores are to base 2, so that the exponential is one
+instruction: log2(e) is in ``scale_2``, and `biases` multiplies by it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton_metal as triton
+import triton_metal.language as tl
+
+from ._arrays import Array, contiguous, is_mlx, is_torch, size_of, strides
+
+LOG2_E = 1.4426950408889634
+Steps = tuple[int, ...]
+
+
+@triton.jit
+def find_block(offsets_ptr, sequences, block, BLOCK: tl.constexpr):
+    """The sequence and the first row in it of a block, where every sequence of packed rows begins a new block.
+
+    A sequence has at most one block more than its share of all rows, so that these numbers of blocks grow from sequence to
+    sequence, and the search finds the last one that begins at or before this block.
+    """
+    origin = tl.load(offsets_ptr).to(tl.int32)
+    low, high = 0, sequences
+    while low < high:
+        middle = (low + high) // 2
+        if (tl.load(offsets_ptr + middle).to(tl.int32) - origin) // BLOCK + middle <= block:
+            low = middle + 1
+        else:
+            high = middle
+    sequence = low - 1
+    before = (tl.load(offsets_ptr + sequence).to(tl.int32) - origin) // BLOCK + sequence
+    return sequence, (block - before) * BLOCK
+
+
+@triton.jit
+def span(offsets_ptr, sequence, rows):
+    """The first row of a packed sequence and how many it has, within the rows that there are."""
+    first = tl.load(offsets_ptr + sequence).to(tl.int32)
+    first = min(max(first, 0), rows)
+    last = tl.load(offsets_ptr + sequence + 1).to(tl.int32)
+    return first, min(max(last, first), rows) - first
+
+
+@triton.jit
+def block_of(
+    own_offsets_ptr, q_offsets_ptr, k_offsets_ptr, sequences, n_queries, n_keys, BLOCK: tl.constexpr, BATCHED: tl.constexpr
+):  # fmt: skip
+    """The program's sequence and the first row of its block; the sequence's first rows and numbers of queries and keys.
+
+    Rows are packed where there are offsets; the block is one of those whose offsets are its own.
+    """
+    batch, start = tl.program_id(2) if BATCHED else 0, tl.program_id(0) * BLOCK
+    q_row, k_row = 0, 0
+    if own_offsets_ptr is not None:
+        batch, start = find_block(own_offsets_ptr, sequences, tl.program_id(0), BLOCK)
+        q_row, n_queries = span(q_offsets_ptr, batch, n_queries)
+        k_row, n_keys = span(k_offsets_ptr, batch, n_keys)
+    return batch, start, q_row, k_row, n_queries, n_keys
+
+
+@triton.jit
+def limited(n_keys, lengths_ptr, batch):
+    """The number of keys of a sequence, of which a cache may not have as many."""
+    if lengths_ptr is not None:
+        n_keys = min(max(tl.load(lengths_ptr + batch).to(tl.int32), 0), n_keys)
+    return n_keys
+
+
+@triton.jit
+def of_head(ptr, batch, head, row, steps):
+    """Where a row of a head of a sequence begins; None of an array that there is not."""
+    if ptr is not None:
+        ptr += batch * steps[0] + head * steps[1] + row * steps[2]
+    return ptr
+
+
+@triton.jit
+def row_ptrs(base, step, rows, A: tl.constexpr, B: tl.constexpr):
+    """Pointers to a block of rows in two pieces of A and B columns; the second is the first where B is 0."""
+    at, columns = rows[:, None] * step, tl.arange(0, A)[None, :]
+    if B:
+        return base + (at + columns), base + (at + (A + tl.arange(0, B))[None, :])
+    ptrs = base + at + columns
+    return ptrs, ptrs
+
+
+@triton.jit
+def piece_mask(inside, FIRST: tl.constexpr, PIECE: tl.constexpr, WIDTH: tl.constexpr):
+    """Which elements of a piece there are."""
+    mask = inside[:, None]
+    if FIRST + PIECE > WIDTH:
+        mask = mask & (FIRST + tl.arange(0, PIECE) < WIDTH)[None, :]
+    return mask
+
+
+@triton.jit
+def load_rows(base, step, rows, inside, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr):
+    """A block of rows in two pieces."""
+    ptrs = row_ptrs(base, step, rows, A, B)
+    a = tl.load(ptrs[0], mask=piece_mask(inside, 0, A, WIDTH), other=0.0)
+    if B:
+        return a, tl.load(ptrs[1], mask=piece_mask(inside, A, B, WIDTH), other=0.0)
+    return a, a
+
+
+@triton.jit
+def store_rows(
+    base, step, rows, inside, a, b, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr
+):
+    """Stores rows in two pieces, converted to the elements of `base`."""
+    ptrs = row_ptrs(base, step, rows, A, B)
+    element = base.dtype.element_ty
+    tl.store(ptrs[0], a.to(element), mask=piece_mask(inside, 0, A, WIDTH))
+    if B:
+        tl.store(ptrs[1], b.to(element), mask=piece_mask(inside, A, B, WIDTH))
+
+
+@triton.jit
+def products(x, y, B: tl.constexpr):
+    """x yᵀ of rows in two pieces."""
+    # Both are turned before the first product, so that they are staged together.
+    a, b = tl.trans(y[0]), tl.trans(y[1])
+    dots = tl.dot(x[0], a, input_precision="ieee")
+    if B:
+        dots = tl.dot(x[1], b, dots, input_precision="ieee")
+    return dots
+
+
+@triton.jit
+def keys_seen(
+    start_m, n_keys, behind, ahead, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    BEHIND: tl.constexpr, AHEAD: tl.constexpr,
+):  # fmt: skip
+    """The keys that queries from `start_m` on may see: from the first, a multiple of BLOCK_N, to before the last."""
+    first, last = 0, n_keys
+    if BEHIND:
+        first = max(0, start_m + behind) // BLOCK_N * BLOCK_N
+    if AHEAD:
+        last = min(n_keys, start_m + BLOCK_M + ahead)
+    return first, last
+
+
+@triton.jit
+def sees(
+    m, n, n_queries, n_keys, behind, ahead, mask_ptr, steps, BEHIND: tl.constexpr, AHEAD: tl.constexpr
+):  # fmt: skip
+    """Whether the queries m see the keys n, in any orientation of the two.
+
+    AHEAD is 0 if they see all keys behind their own place, 1 if they see none of them, and 2 if they see some.
+    """
+    # With none, the last query sees the last key, and no query sees one that there is not.
+    see = n <= m + ahead if AHEAD == 1 else n < n_keys
+    if AHEAD == 2:
+        see = see & (n <= m + ahead)
+    if BEHIND:
+        see = see & (n >= m + behind)
+    if mask_ptr is not None:
+        at = m.to(tl.int64) * steps[2] + n.to(tl.int64) * steps[3]
+        inside = (m < n_queries) & (n < n_keys)
+        see = see & (tl.load(mask_ptr + at, mask=inside, other=0) != 0)
+    return see
+
+
+@triton.jit
+def biases(m, n, n_queries, n_keys, bias_ptr, steps):
+    """The bias of the queries m and keys n, to base 2."""
+    at = m.to(tl.int64) * steps[2] + n.to(tl.int64) * steps[3]
+    inside = (m < n_queries) & (n < n_keys)
+    return tl.load(bias_ptr + at, mask=inside, other=0.0).to(tl.float32) * 1.4426950408889634
+
+
+@triton.jit
+def index(x, FAR: tl.constexpr):
+    """A number of rows or heads that is multiplied by a step: 64 bits where arrays are far across."""
+    return tl.cast(x, tl.int64) if FAR else x
+
+
+def pieces(width: int) -> dict[str, int]:
+    """Powers of two that cover a head: the largest one in it, and one for the rest."""
+    a = max(16, 1 << (width.bit_length() - 1))
+    rest = width - a
+    return {"A": a, "B": max(16, triton.next_power_of_2(rest)) if rest > 0 else 0, "WIDTH": width}
+
+
+def with_rows(x: Array) -> Array:
+    """``x``, or a copy of it if the elements of its rows do not lie side by side."""
+    if is_mlx(x):
+        return x
+    steps = strides(x)
+    plain = (steps[-1] == 1 or x.shape[-1] == 1) and min(steps) >= 0
+    return x if plain and (is_torch(x) or x.flags.aligned) else contiguous(x)
+
+
+def steps_of(x: Array | None) -> Steps:
+    """The steps of an array, and 0 along each dimension of length 1."""
+    if x is None:
+        return (0, 0, 0, 0)
+    return tuple(0 if n == 1 else step for n, step in zip(x.shape, strides(x), strict=True))
+
+
+def plain_steps(shape: tuple[int, ...]) -> Steps:
+    """The steps of a row-major array of this shape."""
+    found = [1]
+    for n in reversed(shape[1:]):
+        found.insert(0, found[0] * n)
+    return tuple(found)
+
+
+def seen_arguments(
+    mask: Array | None, bias: Array | None, lengths: Array | None, left: int, right: int, scale: float
+) -> dict[str, Any]:  # fmt: skip
+    """What the kernels of attention and its gradient take to tell which keys a query sees, and how much."""
+    return {
+        "mask_ptr": mask, "bias_ptr": bias, "lengths_ptr": lengths,
+        "mask_steps": steps_of(mask), "bias_steps": steps_of(bias),
+        "left": max(left, 0), "right": max(right, 0), "BEHIND": left >= 0, "AHEAD": min(right, 1) + 1,
+        "scale_2": scale * LOG2_E,
+    }  # fmt: skip
+
+
+def far(*arrays: Array | None) -> bool:
+    """Whether one of these arrays, or one of its shape, reaches over 2^31 elements or more."""
+    for x in arrays:
+        if x is not None:
+            spans = ((n - 1) * max(step, 0) for n, step in zip(x.shape, strides(x), strict=True))
+            if max(sum(spans), size_of(x.shape)) >= (1 << 31) - (1 << 20):
+                return True
+    return False
+
+
+def packed_steps(x: Array) -> Steps:
+    """The steps of (batch, head, row) of packed sequences."""
+    rows, heads, _ = steps_of(x)
+    return (0, heads, rows)
+
+
+def arranged(hidden: bool, *arrays: Array) -> tuple[bool, list[Steps]]:
+    """Whether kernels must tell sequences of a batch from heads, and the steps of (batch, head, row) of arrays.
+
+    A batch whose heads are equally far apart is nothing but more heads, unless what is `hidden` from a query depends on its sequence.
+    """
+    steps = [steps_of(x)[:3] for x in arrays]
+    joined = []
+    for x, (batch, head, row) in zip(arrays, steps, strict=True):
+        if x.shape[1] == 1:
+            head = batch if x.shape[0] > 1 else x.shape[2] * row
+        elif x.shape[0] > 1 and batch != head * x.shape[1]:
+            hidden = True
+        joined.append((0, head, row))
+    several = arrays[0].shape[0] > 1
+    return (True, steps) if hidden and several else (False, joined)
+
+
+def grid_of(blocks: int, heads: int, batch: int, batched: bool) -> tuple[int, int, int]:
+    """The grid of a kernel over blocks of rows, heads and sequences."""
+    return (blocks, heads, batch) if batched else (blocks, heads * batch, 1)
