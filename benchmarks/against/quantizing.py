@@ -14,7 +14,6 @@ from mlx_kernels.parameters import column_arguments, tiles
 from mlx_kernels.quantized_arrays import batch_of, quantized
 from mlx_kernels.running import blank, decode, encode, i32, i64, launch, metal, numbers
 
-
 GROUP = 64
 
 

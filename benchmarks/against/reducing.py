@@ -208,7 +208,9 @@ def cases() -> Iterator[Case]:
         ("all", (256, 1024), "float32", False),
     ):
         make = lambda a=(name, shape, t): _rows(*a)  # noqa: E731
-        yield Case(f"{name} of rows", sized(shape), t if name != "all" else "int32", make, quick=quick)
+        yield Case(
+            f"{name} of rows", sized(shape), t if name != "all" else "int32", make, quick=quick
+        )
     for name, shape, t, quick in (
         ("sum", (1024, 512), "float32", True),
         ("sum", (200, 4096), "float16", False),
@@ -219,4 +221,6 @@ def cases() -> Iterator[Case]:
         make = lambda a=(name, shape, t): _columns(*a)  # noqa: E731
         yield Case(f"{name} of columns", sized(shape), t, make, quick=quick)
     for name in ("sum", "max"):
-        yield Case(f"{name} of all", str(1 << 20), "float32", lambda n=name: _all(n, 1 << 20, "float32"))
+        yield Case(
+            f"{name} of all", str(1 << 20), "float32", lambda n=name: _all(n, 1 << 20, "float32")
+        )
