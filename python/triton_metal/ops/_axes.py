@@ -88,27 +88,35 @@ ACROSS = 32
 
 @triton.jit
 def walked_rows(
-    rows, length, inner, parts, ACROSS: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr
+    rows, length, inner, parts, FORM: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr
 ):
-    """This program's part and its ROWS rows: (1, ROWS) of their numbers, where they and their results begin, and which are there.
+    """This program's part and its ROWS rows.
 
-    Without ACROSS there are at least ROWS rows, and all can be read; those that are not there are another program's.
+    Gives the part, what all offsets into the array are to be counted from, and (1, ROWS) of the rows' numbers, where they
+    begin from there, where their results lie, and which of them there are. But for FORM "columns" all rows can be read: there are
+    at least ROWS, and those that are not there are another program's.
     """
     program, part = tl.program_id(0), tl.program_id(1)
     if WIDE:
         program, part = program.to(tl.int64), part.to(tl.int64)
-    if ACROSS:
+    each = tl.arange(0, ROWS)[None, :]
+    if FORM == "columns":
         tiles = (inner + ROWS - 1) // ROWS
-        outer, column = program // tiles, program % tiles * ROWS + tl.arange(0, ROWS)[None, :]
-        given = column < inner
+        outer, column = program // tiles, program % tiles * ROWS + each
+        given, origin = column < inner, outer * length * inner
+        first, row, to = column, outer * inner + column, (outer * parts + part) * inner + column
     else:
         # The last program begins early rather than being cut.
         base = tl.minimum(program * ROWS, rows - ROWS)
-        row = base + tl.arange(0, ROWS)[None, :]
+        row = base + each
         given = row >= program * ROWS
-        outer, column = row // inner, row % inner
-    first, to = outer * length * inner + column, (outer * parts + part) * inner + column
-    return part, outer * inner + column, first, to, given
+        if FORM == "rows":
+            origin, first, to = base * length, each * length, row * parts + part
+        else:
+            outer, column = row // inner, row % inner
+            origin, first = program * 0, outer * length * inner + column
+            to = (outer * parts + part) * inner + column
+    return part, origin, row, first, to, given
 
 
 class Walk(NamedTuple):
@@ -117,7 +125,8 @@ class Walk(NamedTuple):
     sizes: tuple[int, int, int]
     block: int
     side: int
-    across: bool
+    #: "rows" that lie one behind the other, "columns" side by side, or "rows of columns", which are few.
+    form: str
     #: Parts of a row, and their length.
     parts: int = 1
     part_length: int = 0
@@ -125,7 +134,7 @@ class Walk(NamedTuple):
     @property
     def programs(self) -> int:
         outer, _, inner = self.sizes
-        if self.across:
+        if self.form == "columns":
             return outer * triton.cdiv(inner, self.side)
         return triton.cdiv(outer * inner, self.side)
 
@@ -151,13 +160,18 @@ class Walk(NamedTuple):
         return {
             "rows": outer * inner, "length": length, "inner": inner, "parts": self.parts,
             "part_length": self.part_length or triton.cdiv(max(length, 1), self.block) * self.block,
-            "ACROSS": self.across, "WIDE": is_wide(self.sizes), "BLOCK": self.block, "ROWS": self.side,
+            "FORM": self.form, "WIDE": is_wide(self.sizes), "BLOCK": self.block, "ROWS": self.side,
         }  # fmt: skip
 
 
 def power_of_two_within(n: int) -> int:
     """The largest power of two that is at most `n`, or 1."""
     return 1 << max(n.bit_length() - 1, 0)
+
+
+def form_of(inner: int) -> str:
+    """The FORM of rows whose numbers lie this far apart."""
+    return "rows" if inner == 1 else "columns" if inner >= ACROSS else "rows of columns"
 
 
 def walk(sizes: tuple[int, int, int], itemsize: int, held: int) -> Walk:
@@ -170,18 +184,18 @@ def walk(sizes: tuple[int, int, int], itemsize: int, held: int) -> Walk:
     most = power_of_two_within(outer * inner)
     if inner > 1:
         side = triton.next_power_of_2(min(inner, 32 * 16 // max(itemsize, 2)))
-        across = inner >= ACROSS
+        across = form_of(inner) == "columns"
         least = 128 // min(itemsize, 4)
         while across and side > least and outer * triton.cdiv(inner, side) < 64:
             side //= 2
         side = side if across else min(side, most)
-        return Walk(sizes, min(whole, max(4, held // side)), side, across)
+        return Walk(sizes, min(whole, max(4, held // side)), side, form_of(inner))
     if whole <= held // 4:
         # Several short rows, each of one block.
         side = min(most, held // whole)
-        return Walk(sizes, whole, side, False)
+        return Walk(sizes, whole, side, "rows")
     # The masks of a row's last block serve the block of other rows, too.
     side = 4 if outer >= 256 else 2 if outer >= 128 else 1
     if length % held == 0:
         side = 1
-    return Walk(sizes, min(whole, held // side), side, False)
+    return Walk(sizes, min(whole, held // side), side, "rows")

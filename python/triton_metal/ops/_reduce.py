@@ -13,9 +13,9 @@ import triton_metal.language as tl
 
 from ._arrays import Array, dtype_name, reshaped
 from ._axes import (
-    ACROSS,
     Walk,
     accumulator,
+    form_of,
     item_size,
     limits,
     power_of_two_within,
@@ -110,25 +110,25 @@ def _numbers(
 def reduce_kernel(
     x_ptr, m_ptr, y_ptr, rows, length, inner, part_length, parts, divisor,
     JOIN: tl.constexpr, MAP: tl.constexpr, END: tl.constexpr, READ: tl.constexpr, ACC: tl.constexpr,
-    OTHER: tl.constexpr, IDENTITY: tl.constexpr, ACROSS: tl.constexpr, WIDE: tl.constexpr,
+    OTHER: tl.constexpr, IDENTITY: tl.constexpr, FORM: tl.constexpr, WIDE: tl.constexpr,
     BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """y[row, part] = JOIN of MAP(x) over a part of each row, and END of it."""
-    part, row, first, to, given = walked_rows(rows, length, inner, parts, ACROSS, WIDE, ROWS)
+    part, origin, row, first, to, given = walked_rows(rows, length, inner, parts, FORM, WIDE, ROWS)
+    x_ptr += origin
     places = tl.arange(0, BLOCK)[:, None]
-    whole = given if ACROSS else None
+    at = first + places * inner
+    whole = given if FORM == "columns" else None
     begin, end = part * part_length, min(length, (part + 1) * part_length)
     m = 0.0
     if m_ptr is not None:
         m = tl.load(m_ptr + row, mask=given, other=0).to(READ)
     # The last block, which alone may be cut, and then the whole ones.
     last = begin + max(end - begin - 1, 0) // BLOCK * BLOCK
-    at = last + places
-    mask = (at < end) & given if ACROSS else at < end
-    total = _numbers(x_ptr, m, first + at * inner, mask, MAP, READ, ACC, OTHER, IDENTITY)
+    mask = (places < end - last) & given if FORM == "columns" else places < end - last
+    total = _numbers(x_ptr + last * inner, m, at, mask, MAP, READ, ACC, OTHER, IDENTITY)
     for start in range(begin, last, BLOCK):
-        of_block = first + (start + places) * inner
-        x = _numbers(x_ptr, m, of_block, whole, MAP, READ, ACC, OTHER, IDENTITY)
+        x = _numbers(x_ptr + start * inner, m, at, whole, MAP, READ, ACC, OTHER, IDENTITY)
         total = _joined(total, x, JOIN)
     if JOIN == "sum":
         y = tl.reduce(total, 0, _sum)[None, :]
@@ -154,10 +154,11 @@ def reduce_kernel(
 @triton.jit
 def centred_kernel(
     x_ptr, y_ptr, rows, length, inner, part_length, parts, divisor,
-    END: tl.constexpr, ACROSS: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    END: tl.constexpr, FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The variance, deviation or log Σ exp of rows of at most BLOCK numbers, which are read once."""
-    _, row, first, _, given = walked_rows(rows, length, inner, parts, ACROSS, WIDE, ROWS)
+    _, origin, row, first, _, given = walked_rows(rows, length, inner, parts, FORM, WIDE, ROWS)
+    x_ptr += origin
     places = tl.arange(0, BLOCK)[:, None]
     at = first + places * inner
     mask = (places < length) & given
@@ -243,9 +244,9 @@ def centred_rows(
     block = triton.next_power_of_2(max(length, 1))
     if length > 0 and block <= (LONGEST if inner == 1 else LONGEST // 32):
         side = min(inner, 32) if inner > 1 else min(outer, max(1, BLOCK // block))
-        across = inner >= ACROSS
-        side = triton.next_power_of_2(side) if across else power_of_two_within(side)
-        of = Walk(sizes, block, side, across)
+        form = form_of(inner)
+        side = triton.next_power_of_2(side) if form == "columns" else power_of_two_within(side)
+        of = Walk(sizes, block, side, form)
         (y,) = launch(
             centred_kernel, of.grid, {"y_ptr": ((outer, inner), dtype)}, like=x, x_ptr=x,
             divisor=float(divisor), END=end, **of.arguments(),

@@ -14,7 +14,7 @@ from ._arrays import Array, dtype_name
 from ._launch import launch
 
 #: The most elements that one program sorts.
-BLOCK = 1024
+BLOCK = 2048
 
 
 @triton.jit

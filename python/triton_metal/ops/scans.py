@@ -54,10 +54,14 @@ def scan_kernel(
     x_ptr, before_ptr, y_ptr, rows, length, inner, part_length, parts,
     JOIN: tl.constexpr, REVERSE: tl.constexpr, EXCLUSIVE: tl.constexpr, TOTALS: tl.constexpr,
     SINGLE: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
-    ACROSS: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """One part of ROWS rows, from what came before it on; with TOTALS, what it comes to alone. SINGLE: of one block."""
-    part, _, first, of_part, given = walked_rows(rows, length, inner, parts, ACROSS, WIDE, ROWS)
+    part, origin, _, first, of_part, given = walked_rows(
+        rows, length, inner, parts, FORM, WIDE, ROWS
+    )
+    x_ptr += origin
+    to_ptr = y_ptr if TOTALS else y_ptr + origin
     places = tl.arange(0, BLOCK)[:, None]
     end = min(length, (part + 1) * part_length)
     carry = tl.full((1, ROWS), IDENTITY, ACC)
@@ -82,7 +86,7 @@ def scan_kernel(
             else:
                 carry = _max(carry, tl.reduce(x, 0, _max)[None, :])
         if not TOTALS:
-            tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
+            tl.store(to_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
     if TOTALS:
         tl.store(y_ptr + of_part, carry, mask=given)
 
@@ -92,10 +96,14 @@ def column_scan_kernel(
     x_ptr, before_ptr, y_ptr, rows, length, inner, part_length, parts,
     JOIN: tl.constexpr, REVERSE: tl.constexpr, EXCLUSIVE: tl.constexpr, TOTALS: tl.constexpr,
     SINGLE: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
-    ACROSS: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The same of rows side by side, which lanes go along number by number: BLOCK of them are read at once."""
-    part, _, first, of_part, given = walked_rows(rows, length, inner, parts, ACROSS, WIDE, ROWS)
+    part, origin, _, first, of_part, given = walked_rows(
+        rows, length, inner, parts, FORM, WIDE, ROWS
+    )
+    x_ptr += origin
+    to_ptr = y_ptr if TOTALS else y_ptr + origin
     begin, end = part * part_length, min(length, (part + 1) * part_length)
     carry = tl.full((1, ROWS), IDENTITY, ACC)
     if before_ptr is not None:
@@ -110,7 +118,7 @@ def column_scan_kernel(
         for step in tl.static_range(BLOCK):
             carry = _joined(carry, numbers[step], JOIN)
             if not TOTALS:
-                tl.store(y_ptr + at[step], carry.to(y_ptr.dtype.element_ty), mask=masks[step])
+                tl.store(to_ptr + at[step], carry.to(y_ptr.dtype.element_ty), mask=masks[step])
     if TOTALS:
         tl.store(y_ptr + of_part, carry, mask=given)
 
@@ -129,10 +137,10 @@ def _order(x):
 @triton.jit
 def _placed(
     x_ptr, i_ptr, first, at, end, given, inner,
-    LEAST: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr, ACROSS: tl.constexpr,
+    LEAST: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr, FORM: tl.constexpr,
 ):  # fmt: skip
     """What orders the numbers, and their places; what is not there comes behind all places."""
-    mask = (at < end) & given if ACROSS else at < end
+    mask = (at < end) & given if FORM == "columns" else at < end
     x = tl.load(x_ptr + first + at * inner, mask=mask, other=0).to(ACC)
     here = (at + first * 0).to(tl.int32)
     if i_ptr is not None:
@@ -147,22 +155,25 @@ def _placed(
 def place_kernel(
     x_ptr, i_ptr, found_ptr, place_ptr, rows, length, inner, part_length, parts,
     LEAST: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
-    ACROSS: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The place of the largest or least number of one part of ROWS rows; the numbers' own places may be given.
 
     Floats are compared as integers that order as they do, which a SIMD-group does at once.
     """
-    part, _, first, to, given = walked_rows(rows, length, inner, parts, ACROSS, WIDE, ROWS)
+    part, origin, _, first, to, given = walked_rows(rows, length, inner, parts, FORM, WIDE, ROWS)
+    x_ptr += origin
+    if i_ptr is not None:
+        i_ptr += origin
     places = tl.arange(0, BLOCK)[:, None]
     begin, end = part * part_length, min(length, (part + 1) * part_length)
     DOWN: tl.constexpr = LEAST and tl.float32 != ACC
     best, place = _placed(
-        x_ptr, i_ptr, first, begin + places, end, given, inner, LEAST, ACC, IDENTITY, ACROSS
+        x_ptr, i_ptr, first, begin + places, end, given, inner, LEAST, ACC, IDENTITY, FORM
     )
     for start in range(begin + BLOCK, end, BLOCK):
         x, here = _placed(
-            x_ptr, i_ptr, first, start + places, end, given, inner, LEAST, ACC, IDENTITY, ACROSS
+            x_ptr, i_ptr, first, start + places, end, given, inner, LEAST, ACC, IDENTITY, FORM
         )
         # Of equals the first stays.
         better = x < best if DOWN else x > best
@@ -188,7 +199,7 @@ def _scan(
     else:
         block = min(whole, LONGEST // 4)
         side = power_of_two_within(min(outer, max(1, 512 // block)))
-        kernel, of = scan_kernel, Walk(sizes, block, side, False)
+        kernel, of = scan_kernel, Walk(sizes, block, side, "rows")
     # Few programs leave most of a chip without work, and parts are read twice.
     if of.programs < FEW:
         of = of.in_parts(max(1, 1024 // of.block), max(1, PARTS // (4 * max(of.programs, 1))))
@@ -310,7 +321,7 @@ def _places(x: Array, axes: list[int], least: bool, keepdims: bool) -> tuple[Arr
     low, high = (-0x80000000, 0) if acc == "float32" else limits(acc)
     identity = high if least and acc != "float32" else low
     while True:
-        of = walk(sizes, item_size(dtype_name(found)), 512)
+        of = walk(sizes, item_size(dtype_name(found)), 256)
         most = PARTS // max(4 * of.programs, 1) if place is None else 1
         of = of.in_parts(4 if sizes[2] == 1 else max(1, 256 // of.block), max(1, most))
         outputs = {"place_ptr": (of.result, "int64")}
