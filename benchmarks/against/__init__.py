@@ -1,6 +1,6 @@
 """What `benchmarks/against_mlx.py` is made of: the problems, both sides' launches, their counts and the reports.
 
-Kernels come from `benchmarks/kernels` and `examples`, MLX's launches from `tests/python/mlx_kernels`.
+Ours are the functions of `triton_metal.ops`, and for tensor operations kernels of `benchmarks/kernels` and `examples`; MLX's launches from `tests/python/mlx_kernels`.
 """
 
 import sys

@@ -1,38 +1,20 @@
-"""Rows of the table that work along rows: softmax, logsumexp, norms, argmax, running sums, sorting."""
+"""Rows of the table that work along an axis: softmax, logsumexp, norms, argmax, running sums, sorting."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
+from triton_metal import ops
 
 from _arrays import numpy_dtype
-from against.problem import Case, Launch, Problem, equal, grid_of, near
-from kernels import blocks_softmax, norms, rows
-from kernels import logsumexp as logsumexp_kernels
+from against.problem import Case, Problem, default, equal, near
 from mlx_kernels.parameters import threads_for, tiles
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
-from softmax import softmax, softmax_kernel
 
 EPSILON = 1e-5
 #: MLX's limit of a row that a threadgroup takes whole, in softmax, logsumexp and the norms.
 LOOPED = 4096
-
-
-def block_of(columns: int) -> int:
-    """The numbers of the one block that holds a row: threads have places for all of them."""
-    return 1 << (columns - 1).bit_length()
-
-
-def warps(columns: int) -> list[tuple[int]]:
-    """Numbers of SIMD-groups that leave a thread 4 to 32 numbers of a row's block."""
-    block = block_of(columns)
-    return [(w,) for w in (1, 2, 4, 8, 16, 32) if 4 <= block / (32 * w) <= 32] or [(1,)]
-
-
-def four_each(columns: int) -> list[tuple[int]]:
-    """The number of SIMD-groups that leaves a thread four numbers of a row, as MLX's kernels do, or the most."""
-    return [(min(32, max(1, block_of(columns) // 128)),)]
 
 
 def typed(x: np.ndarray, t: str) -> np.ndarray:
@@ -58,28 +40,10 @@ def _softmax(shape: tuple[int, int], t: str) -> Problem:
         )
         return decode(out, t)
 
-    def in_registers(num_warps: int) -> np.ndarray:
-        out = np.empty_like(given)
-        block = block_of(columns)
-        softmax_kernel[(shape[0],)](
-            out, given, columns, columns, columns, BLOCK=block, num_warps=num_warps
-        )
-        return out
-
-    ours: dict[str, Launch] = {"examples/softmax.py": lambda: softmax(given)}
-    if columns <= LOOPED:
-        ours = grid_of(in_registers, "num_warps", four_each(columns))
-    # A block longer than the row has numbers that are none of it, and four neighbours of a thread as many addresses.
-    if columns > LOOPED or columns & (columns - 1):
-        held = [(w,) for w in (2, 4, 8, 16, 32) if 3 <= columns / (32 * w) <= 16]
-        in_blocks = lambda num_warps: blocks_softmax.softmax(given, num_warps)  # noqa: E731
-        ours |= {
-            f"kernels/blocks_softmax.py, {label}": one
-            for label, one in grid_of(in_blocks, "num_warps", held).items()
-        }
     # Sums in float, as ours, which MLX calls precise.
     theirs = {f"{kind}, precise": lambda: run(t != "float32")}
-    return Problem(ours, theirs, near(exact, t, terms=16, rtol=2e-5 if t == "float32" else 2e-2))
+    check = near(exact, t, terms=16, rtol=2e-5 if t == "float32" else 2e-2)
+    return Problem(default(lambda: ops.softmax(given)), theirs, check)
 
 
 def _logsumexp(shape: tuple[int, int], t: str) -> Problem:
@@ -100,12 +64,7 @@ def _logsumexp(shape: tuple[int, int], t: str) -> Problem:
         )
         return decode(out, t)
 
-    # Eight numbers a thread: each makes its number for the others once.
-    ours = grid_of(
-        lambda num_warps: logsumexp_kernels.logsumexp(given, num_warps),
-        "num_warps",
-        [(w,) for (w,) in warps(columns) if block_of(columns) >= 8 * 32 * w][-1:],
-    )
+    ours = default(lambda: ops.logsumexp(given, axis=1))
     return Problem(ours, {kind: run}, near(exact, t, terms=16))
 
 
@@ -119,17 +78,11 @@ def _norm(kind: str, shape: tuple[int, int], t: str) -> Problem:
         exact = x - x.mean(1, keepdims=True)
         exact = exact / np.sqrt((exact**2).mean(1, keepdims=True) + EPSILON) * w + b
         reads, limit, file, name = 8, 6656, "layer_norm", "layer_norm"
-
-        def one(num_warps: int) -> np.ndarray:
-            return norms.layer_norm(*given, EPSILON, num_warps)
-
+        ours = default(lambda: ops.layer_norm(*given, eps=EPSILON))
     else:
         exact = x / np.sqrt((x**2).mean(1, keepdims=True) + EPSILON) * w
         reads, limit, file, name = 4, LOOPED, "rms_norm", "rms"
-
-        def one(num_warps: int) -> np.ndarray:
-            return norms.rms_norm(*given[:2], EPSILON, num_warps)
-
+        ours = default(lambda: ops.rms_norm(*given[:2], eps=EPSILON))
     looped = columns > limit
     threads = threads_for(columns, looped, reads)
     size, step = np.array([columns], np.uint32), np.array([1], np.uint32)
@@ -151,7 +104,6 @@ def _norm(kind: str, shape: tuple[int, int], t: str) -> Problem:
         )
         return decode(out, t)
 
-    ours = grid_of(one, "num_warps", warps(columns))
     return Problem(ours, {f"{name}{'_looped' * looped}": run}, near(exact, t, terms=16))
 
 
@@ -180,42 +132,72 @@ def _argmax(shape: tuple[int, int], t: str) -> Problem:
         )
         return out
 
-    ours = grid_of(lambda num_warps: rows.argmax(given, num_warps), "num_warps", warps(columns))
+    ours = default(lambda: ops.argmax(given, axis=1))
     return Problem(ours, {"argmax": run}, equal(x.argmax(1)))
 
 
-def _scan(shape: tuple[int, int], t: str) -> Problem:
-    x = numbers(shape, t, 1)
-    given, columns = typed(x, t), shape[1]
-    threads = tiles(columns if columns <= 4096 else columns // 2, 128) * 32
+#: MLX's functors of scans, and NumPy's functions.
+SCANS: dict[str, tuple[str, Callable[..., np.ndarray], Callable[..., np.ndarray]]] = {
+    "cumsum": ("CumSum", np.cumsum, ops.cumsum),
+    "cumprod": ("CumProd", np.cumprod, ops.cumprod),
+    "cummax": ("CumMax", np.maximum.accumulate, ops.cummax),
+}
 
-    def run() -> np.ndarray:
+
+def _scan(name: str, shape: tuple[int, ...], axis: int, t: str) -> Problem:
+    x = numbers(shape, t, 1)
+    if name == "cumprod":
+        x = decode(encode(1 + x / 64, t), t)
+    functor, exact, function = SCANS[name]
+    given, length, inner = typed(x, t), shape[axis], int(np.prod(shape[axis + 1 :]))
+    outer = x.size // (length * inner)
+    named = metal(t), metal(t), f"{functor}<{metal(t)}>", 4, True, False
+    arrays = {0: encode(x, t), 1: blank(shape, t), 2: i64(length)}
+
+    def along_rows() -> np.ndarray:
+        threads = min(1024, tiles(length if length <= 4096 else length // 2, 128) * 32)
         (out,) = launch(
             "scan",
-            ("contiguous_scan", metal(t), metal(t), f"CumSum<{metal(t)}>", 4, True, False),
-            {0: encode(x, t), 1: blank(shape, t), 2: i64(columns)},
+            ("contiguous_scan", *named),
+            arrays,
             [1],
-            threadgroups=(1, shape[0]),
-            group=(min(threads, 1024),),
+            threadgroups=(1, outer),
+            group=(threads,),
         )
         return decode(out, t)
 
-    ours = grid_of(lambda num_warps: rows.cumsum(given, num_warps), "num_warps", warps(columns))
-    return Problem(ours, {"contiguous_scan": run}, near(x.cumsum(1), t, terms=columns))
+    def along_columns() -> np.ndarray:
+        blocks = tiles(inner, 32)
+        (out,) = launch(
+            "scan",
+            ("strided_scan", *named),
+            arrays | {3: i64(inner), 4: i64(blocks)},
+            [1],
+            threadgroups=(1, outer * blocks),
+            group=(256,),
+        )
+        return decode(out, t)
+
+    theirs = {"contiguous_scan": along_rows} if inner == 1 else {"strided_scan": along_columns}
+    check = near(exact(x, axis=axis), t, terms=length, rtol=1e-4 if name == "cumprod" else None)
+    return Problem(default(lambda: function(given, axis=axis)), theirs, check)
 
 
-def _sort(shape: tuple[int, int], t: str) -> Problem:
+def _sort(name: str, shape: tuple[int, int], t: str) -> Problem:
     x = numbers(shape, t, 1)
     given, columns = typed(x, t), shape[1]
     threads = next((n for n in (32, 64, 128, 256) if tiles(columns, 4) <= n), 512)
+    places = name == "argsort"
+    result = "uint32" if places else t
+    blocks = tiles(columns, 4 * threads)
 
-    def run() -> np.ndarray:
+    def in_one_block() -> np.ndarray:
         (out,) = launch(
             "sort",
-            ("block_sort", metal(t), metal(t), False, threads, 4),
+            ("block_sort", metal(t), metal(result), places, threads, 4),
             {
                 0: encode(x, t),
-                1: blank(shape, t),
+                1: blank(shape, result),
                 2: i32(columns),
                 3: i32(1),
                 4: i32(1),
@@ -226,13 +208,75 @@ def _sort(shape: tuple[int, int], t: str) -> Problem:
             threadgroups=(1, shape[0]),
             group=(threads,),
         )
-        return decode(out, t)
+        return out if places else decode(out, t)
 
-    # 32 numbers of a thread and those that they change places with have no room in G13's registers.
-    few = [(w,) for (w,) in warps(columns) if block_of(columns) <= 16 * 32 * w]
-    few += [(w,) for w in (16, 32) if block_of(columns) == 64 * w]
-    ours = grid_of(lambda num_warps: rows.sort(given, num_warps), "num_warps", few)
-    return Problem(ours, {f"block_sort, {threads} threads": run}, equal(np.sort(x, 1)))
+    def in_blocks() -> np.ndarray:
+        named = metal(t), "uint32_t", True, threads, 4
+        values, indices = launch(
+            "sort",
+            ("mb_block_sort", *named),
+            {
+                0: encode(x, t),
+                1: blank(shape, t),
+                2: blank(shape, "uint32"),
+                3: i32(columns),
+                4: i32(1),
+                5: i32(1),
+                6: i32(shape[0]),
+                7: i64(columns),
+            },
+            [1, 2],
+            threadgroups=(blocks, shape[0]),
+            group=(threads,),
+        )
+        tile = 2
+        while tile // 2 < blocks:
+            sizes = i32(columns), i32(tile), i32(blocks)
+            (parts,) = launch(
+                "sort",
+                ("mb_block_partition", *named),
+                {
+                    0: blank((shape[0], blocks + 1), "uint32"),
+                    1: values,
+                    2: indices,
+                    **dict(enumerate(sizes, 3)),
+                },
+                [0],
+                threadgroups=(1, shape[0]),
+                group=(min(blocks + 1, 1024),),
+            )
+            values, indices = launch(
+                "sort",
+                ("mb_block_merge", *named),
+                {
+                    0: parts,
+                    1: values,
+                    2: indices,
+                    3: blank(shape, t),
+                    4: blank(shape, "uint32"),
+                    **dict(enumerate(sizes, 5)),
+                },
+                [3, 4],
+                threadgroups=(blocks, shape[0]),
+                group=(threads,),
+            )
+            tile *= 2
+        found, of = (indices, "uint32") if places else (values, t)
+        (out,) = launch(
+            "copy",
+            ("copy_v", metal(of), metal(of), 4 // found.itemsize * 1),
+            {0: found, 1: blank(shape, of), 2: np.array([x.size], np.uint32)},
+            [1],
+            grid=(x.size,),
+            group=(1024,),
+        )
+        return out if places else decode(out, t)
+
+    function = ops.argsort if places else ops.sort
+    exact = np.argsort(x, 1, kind="stable") if places else np.sort(x, 1)
+    kind = f"{'arg' * places}block_sort, {threads} threads" if blocks == 1 else f"{blocks} blocks"
+    theirs = {kind: in_one_block if blocks == 1 else in_blocks}
+    return Problem(default(lambda: function(given)), theirs, equal(exact))
 
 
 def cases() -> Iterator[Case]:
@@ -259,9 +303,31 @@ def cases() -> Iterator[Case]:
         ):
             make = lambda k=kind, s=shape, t=t: _norm(k, s, t)  # noqa: E731
             yield Case(kind, sized(shape), t, make, source=True, quick=quick)
-    for shape, t in (((256, 1024), "float32"), ((128, 4096), "float16")):
+    for shape, t in (
+        ((256, 1024), "float32"),
+        ((128, 4096), "float32"),
+        ((128, 4096), "float16"),
+        ((1000, 500), "float32"),
+    ):
         yield Case("argmax", sized(shape), t, lambda s=shape, t=t: _argmax(s, t), source=True)
-    for shape, t in (((256, 1024), "float32"), ((128, 4096), "float32")):
-        yield Case("scan (sum)", sized(shape), t, lambda s=shape, t=t: _scan(s, t))
-    for shape, t in (((64, 1024), "float32"), ((32, 2048), "float32")):
-        yield Case("sort", sized(shape), t, lambda s=shape, t=t: _sort(s, t))
+    for name, shape, axis, t in (
+        ("cumsum", (256, 1024), 1, "float32"),
+        ("cumsum", (128, 4096), 1, "float32"),
+        ("cumsum", (128, 4096), 1, "float16"),
+        ("cumsum", (16, 16384), 1, "float32"),
+        ("cumsum", (1024, 512), 0, "float32"),
+        ("cumprod", (256, 1024), 1, "float32"),
+        ("cummax", (256, 1024), 1, "float32"),
+    ):
+        make = lambda a=(name, shape, axis, t): _scan(*a)  # noqa: E731
+        kind = f"{name} of {'rows' if axis else 'columns'}"
+        yield Case(kind, sized(shape), t, make)
+    for name, shape, t in (
+        ("sort", (64, 1024), "float32"),
+        ("sort", (32, 2048), "float32"),
+        ("sort", (64, 1000), "float16"),
+        ("sort", (8, 5000), "float32"),
+        ("argsort", (64, 1024), "float32"),
+        ("argsort", (8, 5000), "float32"),
+    ):
+        yield Case(name, sized(shape), t, lambda a=(name, shape, t): _sort(*a))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import triton_metal as triton
+from triton_metal import ops
 
 from against.along_rows import typed
-from against.problem import Case, Launch, Problem, near
-from attention import attention, attention_kernel
-from kernels.attention_80 import attention_pieces
+from against.problem import Case, Problem, default, near
 from mlx_kernels.parameters import attention_params, tiles
 from mlx_kernels.running import blank, decode, encode, launch, metal, numbers
 
@@ -26,16 +24,10 @@ def exact_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -
     return weights / weights.sum(-1, keepdims=True) @ np.repeat(v, shared, 1)
 
 
-#: Blocks of queries and of keys, and SIMD-groups. MLX's are 32×32, and 32×16 for a head of 128.
-CHOICES = [(32, 32, 4), (64, 32, 4), (32, 16, 4), (64, 32, 8)]
-#: The longest heads for which a choice has room in G13's registers (`make spills`), where that is not any.
-LONGEST = {(64, 32, 4): 80}
-
-
 def _tiled(heads: int, length: int, width: int, causal: bool, t: str) -> Problem:
     shape = (1, heads, length, width)
     q, k, v = (numbers(shape, t, seed) for seed in (1, 2, 3))
-    given = [typed(each[0], t) for each in (q, k, v)]
+    given = [typed(each, t) for each in (q, k, v)]
     bq, bk = 32, 32 if width < 128 else 16
 
     def run() -> np.ndarray:
@@ -57,28 +49,11 @@ def _tiled(heads: int, length: int, width: int, causal: bool, t: str) -> Problem
         )
         return decode(out, t)
 
-    def ours(block_m: int, block_n: int, num_warps: int) -> np.ndarray:
-        sizes = {"BLOCK_M": block_m, "BLOCK_N": block_n, "num_warps": num_warps}
-        if width & (width - 1):
-            return attention_pieces(*given, causal, **sizes)
-        out = np.empty_like(given[0])
-        steps = (length * width, width) * 4
-        attention_kernel[(triton.cdiv(length, block_m), heads)](
-            *given, out, *steps, length, length, width**-0.5, HEAD=width, CAUSAL=causal, **sizes
-        )
-        return out
-
-    launches: dict[str, Launch] = {}
-    if not width & (width - 1):
-        launches["examples/attention.py"] = lambda: attention(*given, causal)
-    for choice in CHOICES:
-        if width > LONGEST.get(choice, width):
-            continue
-        launches["{}×{}, num_warps {}".format(*choice)] = lambda c=choice: ours(*c)
     exact = exact_attention(q, k, v, causal)
     # Scores are sums of products of the type, and weights are rounded to it.
     check = near(exact, t, rtol=1e-1, terms=16)
-    return Problem(launches, {f"{bq}×{bk}": run}, check)
+    ours = default(lambda: ops.attention(*given, causal=causal))
+    return Problem(ours, {f"{bq}×{bk}": run}, check)
 
 
 def cases() -> Iterator[Case]:

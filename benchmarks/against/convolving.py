@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from math import prod
 
 import numpy as np
+from triton_metal import ops
 
 from against.along_rows import typed
-from against.problem import Case, Problem, grid_of, near
-from kernels.convolution import convolution
+from against.problem import Case, Problem, default, near
 from mlx_kernels.convolution import Convolution
 from mlx_kernels.parameters import tiles
 from mlx_kernels.running import blank, decode, encode, launch, metal
@@ -46,14 +46,7 @@ def _convolution(c: Convolution) -> Problem:
         return decode(out, t)
 
     images, weights = typed(x, t), typed(w, t)
-    # 64 bytes of a pixel's channels at a time.
-    channels = 16 if t == "float32" else 32
-    choices = [(32, 64, channels, 4), (32, 32, channels, 4), (64, 64, 16, 4)]
-    ours = grid_of(
-        lambda **o: convolution(images, weights, c.stride[0], c.padding[0], **o),
-        "BLOCK_M BLOCK_N BLOCK_C num_warps",
-        choices,
-    )
+    ours = default(lambda: ops.conv2d(images, weights, stride=c.stride, padding=c.padding))
     theirs = {"×".join(map(str, tile)): run}
     return Problem(ours, theirs, near(c.exact(), t, terms=prod(c.filter) * c.channels))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from triton_metal import ops
 
 from against.along_rows import typed
 from against.attending import exact_attention
-from against.problem import Case, Launch, Problem, grid_of, near
-from kernels.decode import decode as our_decode
+from against.problem import Case, Launch, Problem, default, near
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
 
 
@@ -78,16 +78,8 @@ def _decode(queries: int, heads: int, keys: int, width: int, t: str) -> Problem:
         most = 128 if keys > 1024 and shared > 4 else 64
         theirs[f"two passes, {most} blocks (Max)"] = lambda: two_passes(most)
         theirs["two passes, 128 blocks (Ultra)"] = lambda: two_passes(128)
-    given = [typed(q[0, :, 0], t), typed(k[0], t), typed(v[0], t)]
-    choices = [
-        (parts, block, 1, each)
-        for parts in (8, 16, 32)
-        for block, each in ((1, 1), (2, 1), (2, 2), (4, 4))
-        if each <= shared and not (width > 64 and block == 4)
-    ]
-    ours = grid_of(
-        lambda **o: our_decode(*given, **o), "parts BLOCK_N num_warps queries_each", choices
-    )
+    given = [typed(each, t) for each in (q, k, v)]
+    ours = default(lambda: ops.attention_decode(*given))
     exact = exact_attention(q, k, v, False)
     return Problem(ours, theirs, near(exact, t, rtol=1e-1, terms=16))
 

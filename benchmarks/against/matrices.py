@@ -5,29 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from triton_metal import ops
 
 from against.along_rows import typed
-from against.problem import Case, Launch, Problem, grid_of, near
-from kernels.batched_matmul import batched_matmul
-from matmul import matmul
+from against.problem import Case, Launch, Problem, default, near
 from mlx_kernels.matrices import TRANSPOSITIONS
 from mlx_kernels.parameters import gemm_params, tiles
 from mlx_kernels.running import blank, decode, encode, i32, i64, launch, metal, numbers
 
 Tile = tuple[int, int, int, int, int]
-
-
-def choices(t: str, transposition: str, ragged: bool) -> list[tuple[tuple[int, int, int], int]]:
-    """Our tiles of C and of K, and SIMD-groups, none of which spills on G13 (`make spills`).
-
-    MLX's tiles are 64×64×16 and 64×32×32, and 32×64×16. Two SIMD-groups need 64 registers each for the sums alone: there is
-    room for halves beside them, and none for the addresses of rows that are cut. MLX takes two where B is not transposed.
-    """
-    if ragged:
-        four = ((64, 64, 16), (64, 32, 32), (64, 32, 16), (32, 64, 16))
-        return [*((tile, 4) for tile in four), ((64, 64, 16), 8)]
-    two = [((64, 64, 16), 2)] if t == "float16" and transposition != "nt" else []
-    return [*two, ((64, 64, 16), 4), ((64, 64, 32), 4), ((64, 32, 32), 4)]
 
 
 def spills_on_g13(tile: Tile, t: str, ragged: bool) -> bool:
@@ -105,19 +91,13 @@ def _product(m: int, n: int, k: int, t: str, transposition: str = "nn", batch: i
     if right:
         ours_b = np.swapaxes(ours_b, -1, -2)
 
-    def ours(tile: tuple[int, int, int], num_warps: int) -> np.ndarray:
-        if batch:
-            return batched_matmul(ours_a, ours_b, tile=tile, num_warps=num_warps)
-        return matmul(ours_a, ours_b, tile=tile, num_warps=num_warps)
-
     ragged = bool(m % 64 or n % 64 or k % 16)
     theirs: dict[str, Launch] = {}
     # What spills is no side's best.
     for tile in dict.fromkeys(mlx_tiles(m, n, k, transposition, t, batch or 1).values()):
         if not spills_on_g13(tile, t, ragged):
             theirs["×".join(map(str, tile))] = lambda tile=tile: run(tile)
-    every = grid_of(ours, "tile num_warps", choices(t, transposition, ragged))
-    return Problem(every, theirs, near(exact, t, terms=k))
+    return Problem(default(lambda: ops.matmul(ours_a, ours_b)), theirs, near(exact, t, terms=k))
 
 
 def cases() -> Iterator[Case]:

@@ -74,6 +74,11 @@ def equal(exact: np.ndarray) -> Callable[[np.ndarray], None]:
     return check
 
 
+def default(make: Launch) -> dict[str, Launch]:
+    """The one launch of a function of `triton_metal.ops`, which chooses its tiles itself."""
+    return {"default": make}
+
+
 def grid_of(
     make: Callable[..., np.ndarray], names: str, choices: Sequence[tuple[object, ...]]
 ) -> dict[str, Launch]:

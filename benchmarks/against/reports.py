@@ -144,8 +144,13 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
 
 1.00 also stands where both are nothing, and ∞ where only MLX has none. **Bold** is more than MLX's, in the counts that are held to it.
 
-Softmax of 781 columns is 13 blocks of 64, as a block of Triton's is a power of two: 832 numbers, where MLX starts threads for 896. Sorting is
-a bitonic network on integers in the order of the floats, and has no *float*; it compares more often than MLX's merges, and in fewer operations.
+Ours are the functions of `triton_metal.ops` as users call them, with the tiles and SIMD-groups that they choose by themselves; products and attention
+on tensor operations, products whose K is split and MLX's tiles stand with several configurations. Where a function is several launches, as a mean of MLX's is, all of them count.
+
+Softmax of 781 columns computes a block of 1,024, as a block of Triton's is a power of two. Sums of halves are added in float32, which is one
+conversion more for each number than MLX's sums in half. Argsort and topk give places of 64 bits, as NumPy and PyTorch do, where MLX gives 32. Sorting is
+a bitonic network on integers of 64 bits, of a number and its place, so that it is stable; rows of more than 2,048 are merged in device memory, a launch for each doubling. Running sums of columns
+have a barrier for each row that is stored, of a threadgroup that is one SIMD-group.
 
 Matrix products have more *integer* where K is short: a step of the loop has as many as MLX's (4 for each thread), and what is computed once, of bounds and of the group of programs, is a little more. Where rows, columns and K are
 all cut, as in 500×300×200, the loop behind the whole steps computes its masks once more. Attention has two multiplications for each step, of the step's index and the strides, as
@@ -172,7 +177,7 @@ CONFIGURATIONS = """
 MLX's host code picks tiles and threads by size and chip; the column shows what it takes, and where chips differ (base and Pro, Max,
 Ultra) the one whose counts have the least product. Where MLX would convert its operand first, the shapes here avoid it; where it would split K, there are rows of their own. *On tensor
 operations* is what each side has for Apple10 (M5): our text for that target and MLX's `_nax` kernels, fp32 as TF32 on both sides.
-Ours are the kernels of `examples/` and `benchmarks/kernels/` with a few tiles and numbers of SIMD-groups each, of which
+Ours are the *default* of a function of `triton_metal.ops`. On tensor operations and with K split they are kernels of `examples/` and `benchmarks/kernels/` with a few tiles and numbers of SIMD-groups each, of which
 that one stands that exceeds MLX's least: first in device, threadgroup and private bytes, multiplies and barriers, then in float and
 integer operations, registers and threads in flight (by these registers and threadgroup memory, or by the latter alone), too (`--json` has the counts of all configurations of both sides).
 Where a side has others, none that spills on G13 is among them ([agx.md](agx.md#spills)).

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from triton_metal import ops
 
 from against.along_rows import typed
-from against.problem import Case, Problem, grid_of, near
-from kernels.gemv import gemv, gemv_t
-from kernels.rope import rope
+from against.problem import Case, Problem, default, near
 from mlx_kernels.products import gemv_groups
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
 
@@ -59,15 +58,7 @@ def _gemv(length: int, terms: int, t: str, transposed: bool) -> Problem:
         return decode(out, t)
 
     matrix, vector = typed(a, t), typed(x, t)
-    function = gemv_t if transposed else gemv
-    choices = [(4, 128, 1), (4, 256, 1), (8, 256, 4), (16, 128, 4), (4, 512, 4)]
-    if transposed:
-        # Each row that a thread has loaded waits in four registers: on G13, four rows of floats are too many.
-        rows = 2 if t == "float32" else 4
-        choices = [(32, 16, 1), (64, 16, 1), (rows, 128, 1), (8, 128, 1), (32, 64, 4), (16, 128, 4)]
-    ours = grid_of(
-        lambda **options: function(matrix, vector, **options), "BLOCK_M BLOCK_N num_warps", choices
-    )
+    ours = default(lambda: ops.matmul(vector, matrix) if transposed else ops.matmul(matrix, vector))
     theirs = {"×".join(map(str, tile)): run}
     return Problem(ours, theirs, near(exact, t, terms=terms))
 
@@ -123,10 +114,7 @@ def _rope(heads: int, length: int, size: int, t: str, traditional: bool) -> Prob
         return decode(out, t)
 
     given = typed(x[0], t)
-    choices = [(1, 4, 1), (1, 8, 1), (2, 4, 1), (4, 4, 1), (4, 4, 4)]
-    ours = grid_of(
-        lambda **o: rope(given, 0, log2_base, traditional, **o), "BLOCK_T HEADS num_warps", choices
-    )
+    ours = default(lambda: ops.rotary_embedding(given, traditional=traditional))
     # Angles of up to `length` are float32, rounded.
     bound = {"float32": 1e-4}.get(t, 1e-2)
     return Problem(ours, {"rope": run}, near(exact, t, rtol=bound, terms=64))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import triton_metal as triton
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 
@@ -178,3 +179,22 @@ X = np.zeros((2, 3), np.float32)
 def test_bad_arguments(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.own_target
+def test_places_of_largest_numbers_take_no_float_operation() -> None:
+    """Floats are compared as integers; NaNs, and zeros of both signs, are where NumPy finds them."""
+    x = np.random.default_rng(3).standard_normal((64, 1024)).astype(np.float32)
+    x[3, 700:] = np.nan
+    x[5] = -0.0
+    x[5, 9] = 0.0
+    x[6] = -np.nan
+    with triton.launch_options(count=True) as report:
+        largest, least = ops.argmax(x, axis=1), ops.argmin(x, axis=1)
+    np.testing.assert_array_equal(largest, x.argmax(1))
+    np.testing.assert_array_equal(least, x.argmin(1))
+    for each in report.launches:
+        counters = each.counters
+        assert not any(counters[f"optimized_f32_{kind}"] for kind in ("add", "mul", "fma", "other"))
+        assert counters["device_bytes_read"] == x.nbytes
+        assert counters["threadgroup_barriers"] == 0

@@ -6,16 +6,29 @@ parts, and a second launch joins what they gave. The order is fixed: a result is
 
 from __future__ import annotations
 
+from typing import Any
+
 import triton_metal as triton
 import triton_metal.language as tl
 
 from ._arrays import Array, dtype_name, reshaped
-from ._axes import accumulator, is_wide, item_size, limits
+from ._axes import (
+    Walk,
+    accumulator,
+    form_of,
+    item_size,
+    limits,
+    power_of_two_within,
+    walk,
+    walked_rows,
+)
 from ._launch import launch
 
 #: The numbers that a program holds at once: one SIMD-group reduces them, whose sums cross lanes once and need no barrier.
 BLOCK = 512
-#: Those of rows that are read once, and the most parts into which rows are cut.
+#: The largest float32.
+LARGEST = tl.constexpr(3.4028234663852886e38)
+#: The numbers of rows that are read once, and the most parts into which rows are cut.
 LONGEST = 16_384
 PARTS = 256
 
@@ -95,47 +108,27 @@ def _numbers(
 
 @triton.jit
 def reduce_kernel(
-    x_ptr,
-    m_ptr,
-    y_ptr,
-    rows,
-    length,
-    inner,
-    part_length,
-    parts,
-    divisor,
-    JOIN: tl.constexpr,
-    MAP: tl.constexpr,
-    END: tl.constexpr,
-    READ: tl.constexpr,
-    ACC: tl.constexpr,
-    OTHER: tl.constexpr,
-    IDENTITY: tl.constexpr,
-    WIDE: tl.constexpr,
-    BLOCK: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    x_ptr, m_ptr, y_ptr, rows, length, inner, part_length, parts, divisor,
+    JOIN: tl.constexpr, MAP: tl.constexpr, END: tl.constexpr, READ: tl.constexpr, ACC: tl.constexpr,
+    OTHER: tl.constexpr, IDENTITY: tl.constexpr, FORM: tl.constexpr, WIDE: tl.constexpr,
+    BLOCK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """y[row, part] = JOIN of MAP(x) over a part of each row, and END of it."""
-    program, part = tl.program_id(0), tl.program_id(1)
-    if WIDE:
-        program, part = program.to(tl.int64), part.to(tl.int64)
-    row = program * ROWS + tl.arange(0, ROWS)[None, :]
-    outer, given = row // inner, row < rows
+    part, origin, row, first, to, given = walked_rows(rows, length, inner, parts, FORM, WIDE, ROWS)
+    x_ptr += origin
     places = tl.arange(0, BLOCK)[:, None]
-    first = outer * length * inner + row % inner
+    at = first + places * inner
+    whole = given if FORM == "columns" else None
     begin, end = part * part_length, min(length, (part + 1) * part_length)
     m = 0.0
     if m_ptr is not None:
         m = tl.load(m_ptr + row, mask=given, other=0).to(READ)
     # The last block, which alone may be cut, and then the whole ones.
     last = begin + max(end - begin - 1, 0) // BLOCK * BLOCK
-    at = last + places
-    mask = (at < end) & given
-    total = _numbers(x_ptr, m, first + at * inner, mask, MAP, READ, ACC, OTHER, IDENTITY)
+    mask = (places < end - last) & given if FORM == "columns" else places < end - last
+    total = _numbers(x_ptr + last * inner, m, at, mask, MAP, READ, ACC, OTHER, IDENTITY)
     for start in range(begin, last, BLOCK):
-        of_block = first + (start + places) * inner
-        whole = None if ROWS == 1 else given
-        x = _numbers(x_ptr, m, of_block, whole, MAP, READ, ACC, OTHER, IDENTITY)
+        x = _numbers(x_ptr + start * inner, m, at, whole, MAP, READ, ACC, OTHER, IDENTITY)
         total = _joined(total, x, JOIN)
     if JOIN == "sum":
         y = tl.reduce(total, 0, _sum)[None, :]
@@ -153,35 +146,27 @@ def reduce_kernel(
         y = tl.math.sqrt_rn(tl.math.div_rn(y, divisor))
     elif END == "log":
         y = tl.log(y) + m
-    at = outer * inner * parts + part * inner + row % inner
     if y_ptr.dtype.element_ty == tl.int1:
         y = y != 0
-    tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=given)
+    tl.store(y_ptr + to, y.to(y_ptr.dtype.element_ty), mask=given)
 
 
 @triton.jit
 def centred_kernel(
-    x_ptr,
-    y_ptr,
-    rows,
-    length,
-    inner,
-    divisor,
-    END: tl.constexpr,
-    WIDE: tl.constexpr,
-    BLOCK: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    x_ptr, y_ptr, rows, length, inner, part_length, parts, divisor,
+    END: tl.constexpr, FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """The variance, deviation or log Σ exp of rows of at most BLOCK numbers, which are read once."""
-    program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
-    row = program * ROWS + tl.arange(0, ROWS)[None, :]
+    _, origin, row, first, _, given = walked_rows(rows, length, inner, parts, FORM, WIDE, ROWS)
+    x_ptr += origin
     places = tl.arange(0, BLOCK)[:, None]
-    at = row // inner * length * inner + row % inner + places * inner
-    mask = (places < length) & (row < rows)
+    at = first + places * inner
+    mask = (places < length) & given
     if END == "log":
         x = tl.load(x_ptr + at, mask=mask, other=-float("inf")).to(tl.float32)
         top = tl.max(x, axis=0)[None, :]  # a NaN comes back by the sum
-        shift = tl.where(tl.abs(top) == float("inf"), 0.0, top)
+        # No inf - inf: what is infinite is so beside the largest number, too.
+        shift = tl.minimum(tl.maximum(top, -LARGEST), LARGEST)
         y = tl.log(tl.sum(tl.exp(x - shift), axis=0)[None, :]) + shift
     else:
         x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
@@ -190,25 +175,12 @@ def centred_kernel(
         y = tl.math.div_rn(tl.sum(x * x, axis=0)[None, :], divisor)
         if END == "deviation":
             y = tl.math.sqrt_rn(y)
-    tl.store(y_ptr + row, y.to(y_ptr.dtype.element_ty), mask=row < rows)
+    tl.store(y_ptr + row, y.to(y_ptr.dtype.element_ty), mask=given)
 
 
 _TYPES = {
-    "float32": tl.float32, "int32": tl.int32, "uint32": tl.uint32, "int64": tl.int64, "uint64": tl.uint64,
+    "float16": tl.float16, "float32": tl.float32, "int32": tl.int32, "uint32": tl.uint32, "int64": tl.int64, "uint64": tl.uint64,
 }  # fmt: skip
-
-
-def block_of(rows: int, length: int, inner: int, itemsize: int = 4) -> tuple[int, int]:
-    """BLOCK and ROWS for rows of this length: neighbours side by side, or several short rows.
-
-    Of neighbours each lane has 16 bytes, so that no sum crosses lanes.
-    """
-    block = triton.next_power_of_2(max(length, 1))
-    if inner > 1:
-        side = triton.next_power_of_2(min(inner, 32 * 16 // max(itemsize, 2)))
-        return min(block, max(4, BLOCK // side)), side
-    block = min(block, BLOCK)
-    return block, triton.next_power_of_2(min(rows, max(1, BLOCK // block)))
 
 
 def reduce_rows(
@@ -224,8 +196,10 @@ def reduce_rows(
     accumulate: str | None = None,
 ) -> Array:
     """The reduction (outer, inner) of contiguous `x`, seen as (outer, length, inner), as an array of `dtype`."""
-    outer, length, inner = sizes
+    outer, _, inner = sizes
     read = accumulator(dtype_name(x))
+    if dtype_name(x) == "float16" and join in ("max", "min") and map in ("", "abs"):
+        read = "float16"  # they can be compared as they are
     acc = accumulate or (read if read == "float32" or join in ("max", "min") else "int64")
     low, high = (0, 1) if map == "nonzero" else limits(acc)
     identity = {"sum": 0, "prod": 1, "max": low, "min": high}[join]
@@ -234,65 +208,32 @@ def reduce_rows(
         """What a masked load gives if that maps to the identity."""
         if join == "sum" and map in ("", "abs", "square"):
             return 0
-        return identity if map == "" and read == "float32" else None
+        return identity if map == "" and read.startswith("float") else None
 
-    rows = outer * inner
-    block, side = block_of(rows, length, inner, item_size(dtype_name(x)))
-    programs = triton.cdiv(rows, side)
-    least = block * (16 if inner > 1 else 4)
-    parts = min(PARTS, triton.cdiv(length, least), max(1, 2 * PARTS // max(programs, 1)))
-    part_length = triton.cdiv(triton.cdiv(max(length, 1), max(parts, 1)), block) * block
-    parts = max(1, triton.cdiv(length, part_length))
-    common = {
-        "rows": rows,
-        "inner": inner,
-        "divisor": float(divisor),
-        "WIDE": is_wide(sizes),
-        "num_warps": 1,
-        "JOIN": join,
-        "ACC": _TYPES[acc],
-    }
-    (y,) = launch(
-        reduce_kernel,
-        (programs, parts),
-        {"y_ptr": ((outer, parts, inner), acc if parts > 1 else dtype)},
-        like=x,
-        x_ptr=x,
-        m_ptr=m,
-        length=length,
-        part_length=part_length,
-        parts=parts,
-        MAP=map,
-        END=end if parts == 1 else "",
-        READ=_TYPES[read],
-        OTHER=other(map, read),
-        IDENTITY=identity,
-        BLOCK=block,
-        ROWS=side,
-        **common,
-    )  # fmt: skip
-    if parts > 1:
-        block, side = block_of(rows, parts, inner, item_size(acc))
+    def run(x: Array, of: Walk, read: str, result: str, **how: Any) -> Array:
         (y,) = launch(
-            reduce_kernel,
-            (triton.cdiv(rows, side), 1),
-            {"y_ptr": ((outer, 1, inner), dtype)},
-            like=x,
-            x_ptr=y,
-            m_ptr=m if end == "log" else None,
-            length=parts,
-            part_length=triton.cdiv(parts, block) * block,
-            parts=1,
-            MAP="",
-            END=end,
-            READ=_TYPES[acc],
-            OTHER=other("", acc),
-            IDENTITY=identity,
-            BLOCK=block,
-            ROWS=side,
-            **common,
-        )
+            reduce_kernel, of.grid, {"y_ptr": (of.result, result)}, like=x, x_ptr=x, divisor=float(divisor),
+            JOIN=join, READ=_TYPES[read], ACC=_TYPES[acc], OTHER=other(how["MAP"], read), IDENTITY=identity,
+            num_warps=1, **of.arguments(), **how,
+        )  # fmt: skip
+        return y
+
+    of = walk(sizes, item_size(dtype_name(x)), BLOCK)
+    of = of.in_parts(*_least_parts(of))
+    if of.parts == 1:
+        y = run(x, of, read, dtype, m_ptr=m, MAP=map, END=end)
+    else:
+        y = run(x, of, read, acc, m_ptr=m, MAP=map, END="")
+        of = walk(of.result, item_size(acc), BLOCK)
+        y = run(y, of, acc, dtype, m_ptr=m if end == "log" else None, MAP="", END=end)
     return reshaped(y, (outer, inner))
+
+
+def _least_parts(of: Walk) -> tuple[int, int]:
+    """The least blocks of a part and the most parts: few of neighbours, of which a second launch reads all again."""
+    if of.sizes[2] > 1:
+        return max(1, 256 // of.block), max(1, min(PARTS, 2 * PARTS // max(of.programs, 1)))
+    return 4, max(1, min(PARTS, 2 * PARTS // max(of.programs, 1)))
 
 
 def centred_rows(
@@ -302,24 +243,14 @@ def centred_rows(
     outer, length, inner = sizes
     block = triton.next_power_of_2(max(length, 1))
     if length > 0 and block <= (LONGEST if inner == 1 else LONGEST // 32):
-        side = triton.next_power_of_2(
-            min(inner, 32) if inner > 1 else min(outer, max(1, BLOCK // block))
-        )
+        side = min(inner, 32) if inner > 1 else min(outer, max(1, BLOCK // block))
+        form = form_of(inner)
+        side = triton.next_power_of_2(side) if form == "columns" else power_of_two_within(side)
+        of = Walk(sizes, block, side, form)
         (y,) = launch(
-            centred_kernel,
-            (triton.cdiv(outer * inner, side),),
-            {"y_ptr": ((outer, inner), dtype)},
-            like=x,
-            x_ptr=x,
-            rows=outer * inner,
-            length=length,
-            inner=inner,
-            divisor=float(divisor),
-            END=end,
-            WIDE=is_wide(sizes),
-            BLOCK=block,
-            ROWS=side,
-        )
+            centred_kernel, of.grid, {"y_ptr": ((outer, inner), dtype)}, like=x, x_ptr=x,
+            divisor=float(divisor), END=end, **of.arguments(),
+        )  # fmt: skip
         return y
     if end == "log":
         top = reduce_rows(x, sizes, "max", "float32")

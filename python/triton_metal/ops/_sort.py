@@ -1,7 +1,7 @@
 """The kernels under `sorts` and `indexing`.
 
-What is sorted are numbers of 64 bits: an element's bits, turned so that they order as the elements do, and behind them its place.
-All differ, so every order of comparisons gives the same result, which is stable. Blocks are sorted in registers; each further
+What is sorted are numbers of 64 bits: an element's bits, turned so that they order as the elements do, and behind them its place,
+so that a sorted key gives both. All differ, so every order of comparisons gives the same result, which is stable. Blocks are sorted in registers; each further
 launch merges sorted runs in pairs: an element's place is its own in its run, and the number of smaller ones in the other.
 """
 
@@ -14,7 +14,7 @@ from ._arrays import Array, dtype_name
 from ._launch import launch
 
 #: The most elements that one program sorts.
-BLOCK = 1024
+BLOCK = 2048
 
 
 @triton.jit
@@ -31,6 +31,37 @@ def _key(x, DESCENDING: tl.constexpr):
     else:
         key = x.to(tl.uint32)
     return ~key if DESCENDING else key
+
+
+@triton.jit
+def _long_key(x, place, DESCENDING: tl.constexpr):
+    """A key of 64 bits: the element's, then its place and a bit that is set for -0, which is equal to 0."""
+    low = place.to(tl.uint64) << 1
+    if x.dtype.is_floating():
+        low |= (x.to(tl.float32).to(tl.uint32, bitcast=True) == 0x80000000).to(tl.uint64)
+    return (_key(x, DESCENDING).to(tl.uint64) << 32) | low
+
+
+@triton.jit
+def _place(key):
+    return (key & 0xFFFFFFFF).to(tl.int64) >> 1
+
+
+@triton.jit
+def _value(key, TYPE: tl.constexpr, DESCENDING: tl.constexpr):
+    """The element whose key this is; a NaN is any of them."""
+    order = (key >> 32).to(tl.uint32)
+    order = ~order if DESCENDING else order
+    if TYPE.is_floating():
+        bits = order.to(tl.int32, bitcast=True)
+        # A number that is not negative has its sign turned on.
+        bits = tl.where(bits < 0, bits ^ -2147483648, ~bits)
+        negative_zero = (bits == 0) & ((key & 1) != 0)
+        bits = tl.where(negative_zero, -2147483648, bits)
+        return bits.to(tl.float32, bitcast=True).to(TYPE)
+    if TYPE.is_int_signed() and TYPE.primitive_bitwidth > 1:
+        return (order.to(tl.int32, bitcast=True) ^ -2147483648).to(TYPE)
+    return order.to(TYPE)
 
 
 @triton.jit
@@ -51,19 +82,18 @@ def sort_kernel(
     place = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
     mask = (place < length) & (row < rows)
     x = tl.load(x_ptr + row * length + place, mask=mask, other=0)
-    key = (_key(x, DESCENDING).to(tl.uint64) << 32) | place.to(tl.uint64)
+    key = _long_key(x, place, DESCENDING)
     # What is not there comes last, in the order of its places.
-    key = tl.where(mask, key, 0xFFFFFFFF00000000 | place.to(tl.uint64))
+    key = tl.where(mask, key, 0xFFFFFFFF00000000 | (place.to(tl.uint64) << 1))
     key = tl.sort(key, dim=1)
     if keys_ptr is not None:
         tl.store(keys_ptr + row * length + place, key, mask=mask)
     else:
         mask = (place < kept) & (row < rows)
-        found = (key & 0xFFFFFFFF).to(tl.int64)
         if places_ptr is not None:
-            tl.store(places_ptr + row * kept + place, found, mask=mask)
+            tl.store(places_ptr + row * kept + place, _place(key), mask=mask)
         if values_ptr is not None:
-            x = tl.load(x_ptr + row * length + found, mask=mask, other=0)
+            x = _value(key, values_ptr.dtype.element_ty, DESCENDING)
             tl.store(values_ptr + row * kept + place, x, mask=mask)
 
 
@@ -89,17 +119,18 @@ def merge_kernel(keys_ptr, merged_ptr, length, run, steps, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def sorted_kernel(x_ptr, keys_ptr, values_ptr, places_ptr, length, kept, BLOCK: tl.constexpr):
+def sorted_kernel(
+    keys_ptr, values_ptr, places_ptr, length, kept, DESCENDING: tl.constexpr, BLOCK: tl.constexpr
+):
     """The first `kept` values of sorted keys, and their places."""
     row = tl.program_id(0).to(tl.int64)
     place = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     mask = place < kept
     key = tl.load(keys_ptr + row * length + place, mask=mask, other=0)
-    found = (key & 0xFFFFFFFF).to(tl.int64)
     if places_ptr is not None:
-        tl.store(places_ptr + row * kept + place, found, mask=mask)
+        tl.store(places_ptr + row * kept + place, _place(key), mask=mask)
     if values_ptr is not None:
-        x = tl.load(x_ptr + row * length + found, mask=mask, other=0)
+        x = _value(key, values_ptr.dtype.element_ty, DESCENDING)
         tl.store(values_ptr + row * kept + place, x, mask=mask)
 
 
@@ -129,4 +160,4 @@ def sorted_rows(
         run *= 2
     grid = (rows, triton.cdiv(kept, block))
     how = {"keys_ptr": keys, "length": length, "kept": kept, "BLOCK": block, **absent}
-    return launch(sorted_kernel, grid, outputs, like=x, x_ptr=x, **how)
+    return launch(sorted_kernel, grid, outputs, like=x, DESCENDING=descending, **how)

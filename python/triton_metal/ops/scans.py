@@ -12,194 +12,211 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ._arrays import FLOATS, Array, contiguous, dtype_name, reshaped, size_of
-from ._axes import accumulator, as_rows, is_wide, limits, total_dtype
+from ._axes import (
+    Walk,
+    accumulator,
+    as_rows,
+    item_size,
+    limits,
+    power_of_two_within,
+    total_dtype,
+    walk,
+    walked_rows,
+)
 from ._checks import check_arrays, check_axis, check_dtype, check_rank, fail
 from ._launch import launch
 from ._operators import Operator
-from ._reduce import _TYPES, LONGEST, PARTS, _max, _prod, _sum, block_of
+from ._reduce import _TYPES, LONGEST, PARTS, _joined, _max, _prod, _sum
 from ._reducing import ALL
+
+#: With fewer programs, rows are cut into parts.
+FEW = 8
+
+
+@triton.jit
+def _numbers_at(
+    x_ptr, first, place, length, end, given, inner,
+    REVERSE: tl.constexpr, EXCLUSIVE: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
+):  # fmt: skip
+    """The numbers that are joined at these places of a walk, where those go in memory, and which there are."""
+    mask = (place < end) & given
+    # An exclusive scan is one of the numbers moved on by one place.
+    source = place - 1 if EXCLUSIVE else place
+    if REVERSE:
+        source, place = length - 1 - source, length - 1 - place
+    read = mask & (source >= 0) & (source < length) if EXCLUSIVE else mask
+    x = tl.load(x_ptr + first + source * inner, mask=read, other=0).to(ACC)
+    return tl.where(read, x, IDENTITY).to(ACC), first + place * inner, mask
 
 
 @triton.jit
 def scan_kernel(
-    x_ptr,
-    before_ptr,
-    y_ptr,
-    rows,
-    length,
-    inner,
-    part_length,
-    parts,
-    JOIN: tl.constexpr,
-    REVERSE: tl.constexpr,
-    EXCLUSIVE: tl.constexpr,
-    TOTALS: tl.constexpr,
-    ACC: tl.constexpr,
-    IDENTITY: tl.constexpr,
-    WIDE: tl.constexpr,
-    BLOCK: tl.constexpr,
-    ROWS: tl.constexpr,
-):
-    """One part of ROWS rows, from what came before it on; with TOTALS, what it comes to alone."""
-    program, part = tl.program_id(0), tl.program_id(1)
-    if WIDE:
-        program, part = program.to(tl.int64), part.to(tl.int64)
-    row = program * ROWS + tl.arange(0, ROWS)[None, :]
+    x_ptr, before_ptr, y_ptr, rows, length, inner, part_length, parts,
+    JOIN: tl.constexpr, REVERSE: tl.constexpr, EXCLUSIVE: tl.constexpr, TOTALS: tl.constexpr,
+    SINGLE: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
+    FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """One part of ROWS rows, from what came before it on; with TOTALS, what it comes to alone. SINGLE: of one block."""
+    part, origin, _, first, of_part, given = walked_rows(
+        rows, length, inner, parts, FORM, WIDE, ROWS
+    )
+    x_ptr += origin
+    to_ptr = y_ptr if TOTALS else y_ptr + origin
     places = tl.arange(0, BLOCK)[:, None]
-    outer = row // inner
-    first = outer * length * inner + row % inner
-    of_part = outer * parts * inner + part * inner + row % inner
     end = min(length, (part + 1) * part_length)
     carry = tl.full((1, ROWS), IDENTITY, ACC)
     if before_ptr is not None:
-        carry = tl.load(before_ptr + of_part, mask=row < rows, other=IDENTITY)
-    for start in range(part * part_length, end, BLOCK):
-        place = start + places
-        mask = (place < end) & (row < rows)
-        # An exclusive scan is one of the numbers moved on by one place.
-        source = place - 1 if EXCLUSIVE else place
-        if REVERSE:
-            source, place = length - 1 - source, length - 1 - place
-        given = mask & (source >= 0) & (source < length)
-        x = tl.load(x_ptr + first + source * inner, mask=given, other=0).to(ACC)
-        x = tl.where(given, x, IDENTITY).to(ACC)
+        carry = tl.load(before_ptr + of_part, mask=given, other=IDENTITY)
+    for start in range(part * part_length, part * part_length + BLOCK if SINGLE else end, BLOCK):
+        x, at, mask = _numbers_at(
+            x_ptr, first, start + places, length, end, given, inner, REVERSE, EXCLUSIVE, ACC, IDENTITY
+        )  # fmt: skip
         if JOIN == "sum":
-            total = tl.reduce(x, 0, _sum)[None, :]
-            y = carry + tl.associative_scan(x, 0, _sum)
-            carry = carry + total
+            y = tl.associative_scan(x, 0, _sum)
         elif JOIN == "prod":
-            total = tl.reduce(x, 0, _prod)[None, :]
-            y = carry * tl.associative_scan(x, 0, _prod)
-            carry = carry * total
+            y = tl.associative_scan(x, 0, _prod)
         else:
-            total = tl.reduce(x, 0, _max)[None, :]
-            y = _max(carry, tl.associative_scan(x, 0, _max))
-            carry = _max(carry, total)
+            y = tl.associative_scan(x, 0, _max)
+        if not SINGLE:
+            y = _joined(carry, y, JOIN)
+            if JOIN == "sum":
+                carry += tl.reduce(x, 0, _sum)[None, :]
+            elif JOIN == "prod":
+                carry *= tl.reduce(x, 0, _prod)[None, :]
+            else:
+                carry = _max(carry, tl.reduce(x, 0, _max)[None, :])
         if not TOTALS:
-            at = first + place * inner
-            tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
+            tl.store(to_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
     if TOTALS:
-        tl.store(y_ptr + of_part, carry, mask=row < rows)
+        tl.store(y_ptr + of_part, carry, mask=given)
 
 
 @triton.jit
-def _larger(x, i, y, j):
-    """The larger number with its place; the first of equals, and of NaNs, which are larger than all numbers."""
-    same = (x == y) | ((x != x) & (y != y))
-    first = ((x > y) & (y == y)) | ((x != x) & (y == y)) | (same & (i < j))
-    return tl.where(first, x, y), tl.where(first, i, j)
+def column_scan_kernel(
+    x_ptr, before_ptr, y_ptr, rows, length, inner, part_length, parts,
+    JOIN: tl.constexpr, REVERSE: tl.constexpr, EXCLUSIVE: tl.constexpr, TOTALS: tl.constexpr,
+    SINGLE: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
+    FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """The same of rows side by side, which lanes go along number by number: BLOCK of them are read at once."""
+    part, origin, _, first, of_part, given = walked_rows(
+        rows, length, inner, parts, FORM, WIDE, ROWS
+    )
+    x_ptr += origin
+    to_ptr = y_ptr if TOTALS else y_ptr + origin
+    begin, end = part * part_length, min(length, (part + 1) * part_length)
+    carry = tl.full((1, ROWS), IDENTITY, ACC)
+    if before_ptr is not None:
+        carry = tl.load(before_ptr + of_part, mask=given, other=IDENTITY)
+    for start in range(begin, end, BLOCK):
+        numbers, at, masks = (), (), ()
+        for step in tl.static_range(BLOCK):
+            x, to, mask = _numbers_at(
+                x_ptr, first, start + step, length, end, given, inner, REVERSE, EXCLUSIVE, ACC, IDENTITY
+            )  # fmt: skip
+            numbers, at, masks = numbers + (x,), at + (to,), masks + (mask,)
+        for step in tl.static_range(BLOCK):
+            carry = _joined(carry, numbers[step], JOIN)
+            if not TOTALS:
+                tl.store(to_ptr + at[step], carry.to(y_ptr.dtype.element_ty), mask=masks[step])
+    if TOTALS:
+        tl.store(y_ptr + of_part, carry, mask=given)
 
 
 @triton.jit
-def _less(x, i, y, j):
-    same = (x == y) | ((x != x) & (y != y))
-    first = ((x < y) & (y == y)) | ((x != x) & (y == y)) | (same & (i < j))
-    return tl.where(first, x, y), tl.where(first, i, j)
+def _order(x):
+    """Integers that order as the numbers do: 0 and -0 are equal, and NaNs are equal and larger than all numbers."""
+    if not x.dtype.is_floating():
+        return x
+    bits = x.to(tl.int32, bitcast=True)
+    size = bits & 0x7FFFFFFF
+    # Of negative numbers the larger size is the lesser; -size of -0 is 0.
+    return tl.where(size > 0x7F800000, 0x7FFFFFFF, tl.where(bits < 0, -size, size))
 
 
 @triton.jit
 def _placed(
-    x_ptr,
-    i_ptr,
-    first,
-    at,
-    end,
-    given,
-    inner,
-    ACC: tl.constexpr,
-    IDENTITY: tl.constexpr,
-    PLACE: tl.constexpr,
-):
-    """Numbers and their places; what is not there comes behind all places."""
-    mask = (at < end) & given
+    x_ptr, i_ptr, first, at, end, given, inner,
+    LEAST: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr, FORM: tl.constexpr,
+):  # fmt: skip
+    """What orders the numbers, and their places; what is not there comes behind all places."""
+    mask = (at < end) & given if FORM == "columns" else at < end
     x = tl.load(x_ptr + first + at * inner, mask=mask, other=0).to(ACC)
-    here = (at + given * 0).to(PLACE)
+    here = (at + first * 0).to(tl.int32)
     if i_ptr is not None:
-        here = tl.load(i_ptr + first + at * inner, mask=mask, other=0).to(PLACE)
-    return tl.where(mask, x, IDENTITY).to(ACC), tl.where(mask, here, 2147483647)
+        here = tl.load(i_ptr + first + at * inner, mask=mask, other=0).to(tl.int32)
+    key = _order(x)
+    if LEAST and tl.float32 == ACC:
+        key = tl.where(key == 0x7FFFFFFF, key, -key)  # a NaN is the least, too
+    return tl.where(mask, key, IDENTITY).to(key.dtype), tl.where(mask, here, 2147483647)
 
 
 @triton.jit
 def place_kernel(
-    x_ptr,
-    i_ptr,
-    found_ptr,
-    place_ptr,
-    rows,
-    length,
-    inner,
-    part_length,
-    parts,
-    LEAST: tl.constexpr,
-    ACC: tl.constexpr,
-    IDENTITY: tl.constexpr,
-    PLACE: tl.constexpr,
-    WIDE: tl.constexpr,
-    BLOCK: tl.constexpr,
-    ROWS: tl.constexpr,
-):
-    """The place of the largest or least number of one part of ROWS rows; the numbers' own places may be given."""
-    program, part = tl.program_id(0), tl.program_id(1)
-    if WIDE:
-        program, part = program.to(tl.int64), part.to(tl.int64)
-    row = program * ROWS + tl.arange(0, ROWS)[None, :]
+    x_ptr, i_ptr, found_ptr, place_ptr, rows, length, inner, part_length, parts,
+    LEAST: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
+    FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """The place of the largest or least number of one part of ROWS rows; the numbers' own places may be given.
+
+    Floats are compared as integers that order as they do, which a SIMD-group does at once.
+    """
+    part, origin, _, first, to, given = walked_rows(rows, length, inner, parts, FORM, WIDE, ROWS)
+    x_ptr += origin
+    if i_ptr is not None:
+        i_ptr += origin
     places = tl.arange(0, BLOCK)[:, None]
-    outer = row // inner
-    first = outer * length * inner + row % inner
     begin, end = part * part_length, min(length, (part + 1) * part_length)
+    DOWN: tl.constexpr = LEAST and tl.float32 != ACC
     best, place = _placed(
-        x_ptr, i_ptr, first, begin + places, end, row < rows, inner, ACC, IDENTITY, PLACE
+        x_ptr, i_ptr, first, begin + places, end, given, inner, LEAST, ACC, IDENTITY, FORM
     )
     for start in range(begin + BLOCK, end, BLOCK):
-        at = start + places
-        x, here = _placed(x_ptr, i_ptr, first, at, end, row < rows, inner, ACC, IDENTITY, PLACE)
-        # Of equals the first stays; a NaN takes the place of a number.
-        better = x < best if LEAST else x > best
-        better |= (x != x) & (best == best)
+        x, here = _placed(
+            x_ptr, i_ptr, first, start + places, end, given, inner, LEAST, ACC, IDENTITY, FORM
+        )
+        # Of equals the first stays.
+        better = x < best if DOWN else x > best
         best, place = tl.where(better, x, best), tl.where(better, here, place)
-    found, place = tl.reduce((best, place), 0, _less if LEAST else _larger)
-    at = outer * parts * inner + part * inner + row % inner
-    tl.store(place_ptr + at, place[None, :].to(tl.int64), mask=row < rows)
+    top = (tl.min(best, axis=0) if DOWN else tl.max(best, axis=0))[None, :]
+    place = tl.min(tl.where(best == top, place, 2147483647), axis=0)
+    tl.store(place_ptr + to, place[None, :].to(tl.int64), mask=given)
     if found_ptr is not None:
-        tl.store(found_ptr + at, found[None, :], mask=row < rows)
-
-
-def _parts(sizes: tuple[int, int, int], block: int, side: int, least: int) -> tuple[int, int, int]:
-    """The programs for all rows, the length of a part and their number, where one has at least so many blocks."""
-    outer, length, inner = sizes
-    programs = triton.cdiv(outer * inner, side)
-    parts = min(PARTS, triton.cdiv(length, least * block), max(1, PARTS // max(4 * programs, 1)))
-    part_length = triton.cdiv(triton.cdiv(length, max(parts, 1)), block) * block
-    return programs, part_length, max(1, triton.cdiv(length, max(part_length, 1)))
+        # Of the next launch's numbers, as which it reads x at this place.
+        at = first + (place[None, :]).to(first.dtype) * inner
+        found = tl.load(x_ptr + at, mask=given, other=0)
+        tl.store(found_ptr + to, found.to(found_ptr.dtype.element_ty), mask=given)
 
 
 def _scan(
     x: Array, sizes: tuple[int, int, int], join: str, dtype: str, reverse: bool, exclusive: bool
 ) -> Array:
     outer, length, inner = sizes
-    if inner > 1:
-        block, side = block_of(outer * inner, length, inner)
-    else:
-        block = min(triton.next_power_of_2(max(length, 1)), LONGEST // 4)
-        side = triton.next_power_of_2(min(outer, max(1, 512 // block)))
-    programs, part_length, parts = _parts(sizes, block, side, 1)
     acc = accumulator(dtype)
+    whole = triton.next_power_of_2(max(length, 1))
+    if inner > 1:
+        kernel, of = column_scan_kernel, walk(sizes, 4, 32)._replace(block=min(whole, 8))
+    else:
+        block = min(whole, LONGEST // 4)
+        side = power_of_two_within(min(outer, max(1, 512 // block)))
+        kernel, of = scan_kernel, Walk(sizes, block, side, "rows")
+    # Few programs leave most of a chip without work, and parts are read twice.
+    if of.programs < FEW:
+        of = of.in_parts(max(1, 1024 // of.block), max(1, PARTS // (4 * max(of.programs, 1))))
     common = {
-        "x_ptr": x, "rows": outer * inner, "length": length, "inner": inner, "part_length": part_length, "parts": parts, "JOIN": join,
-        "REVERSE": reverse, "EXCLUSIVE": exclusive, "ACC": _TYPES[acc], "BLOCK": block, "ROWS": side, "WIDE": is_wide(sizes),
-        "IDENTITY": {"sum": 0, "prod": 1, "max": limits(acc)[0]}[join],
+        "x_ptr": x, "JOIN": join, "REVERSE": reverse, "EXCLUSIVE": exclusive, "ACC": _TYPES[acc],
+        "SINGLE": length <= of.block and of.parts == 1,
+        "IDENTITY": {"sum": 0, "prod": 1, "max": limits(acc)[0]}[join], **of.arguments(),
     }  # fmt: skip
-    if inner > 1 or block * side <= 512:
+    if inner > 1 or of.block * of.side <= 512:
         common["num_warps"] = 1  # nothing crosses SIMD-groups
-    grid, before = (programs, parts), None
-    if parts > 1:
-        totals = {"y_ptr": ((outer, parts, inner), acc)}
-        (before,) = launch(
-            scan_kernel, grid, totals, like=x, before_ptr=None, TOTALS=True, **common
-        )
-        before = _scan(before, (outer, parts, inner), join, acc, False, True)
+    before = None
+    if of.parts > 1:
+        totals = {"y_ptr": (of.result, acc)}
+        (before,) = launch(kernel, of.grid, totals, like=x, before_ptr=None, TOTALS=True, **common)
+        before = _scan(before, of.result, join, acc, False, True)
     outputs = {"y_ptr": (x.shape, dtype)}
-    (y,) = launch(scan_kernel, grid, outputs, like=x, before_ptr=before, TOTALS=False, **common)
+    (y,) = launch(kernel, of.grid, outputs, like=x, before_ptr=before, TOTALS=False, **common)
     return y
 
 
@@ -301,38 +318,23 @@ def _places(x: Array, axes: list[int], least: bool, keepdims: bool) -> tuple[Arr
     [(shape, _)] = _place_shape(x, axes, least, keepdims)
     found, sizes, _ = as_rows(x, axes)
     acc, place = accumulator(dtype_name(x)), None
+    low, high = (-0x80000000, 0) if acc == "float32" else limits(acc)
+    identity = high if least and acc != "float32" else low
     while True:
-        outer, length, inner = sizes
-        block, side = block_of(outer * inner, length, inner)
-        programs, part_length, parts = _parts(sizes, block, side, 4)
-        outputs = {"place_ptr": ((outer, parts, inner), "int64")}
-        if parts > 1:
-            outputs["found_ptr"] = ((outer, parts, inner), acc)
+        of = walk(sizes, item_size(dtype_name(found)), 256)
+        most = PARTS // max(4 * of.programs, 1) if place is None else 1
+        of = of.in_parts(4 if sizes[2] == 1 else max(1, 256 // of.block), max(1, most))
+        outputs = {"place_ptr": (of.result, "int64")}
+        if of.parts > 1:
+            outputs["found_ptr"] = (of.result, acc)
         made = launch(
-            place_kernel,
-            (programs, parts),
-            outputs,
-            like=x,
-            x_ptr=found,
-            i_ptr=place,
-            **({} if parts > 1 else {"found_ptr": None}),
-            rows=outer * inner,
-            length=length,
-            inner=inner,
-            part_length=part_length,
-            parts=parts,
-            LEAST=least,
-            ACC=_TYPES[acc],
-            IDENTITY=limits(acc)[1 if least else 0],
-            PLACE=tl.int32,
-            WIDE=is_wide(sizes),
-            num_warps=1,
-            BLOCK=block,
-            ROWS=side,
-        )
-        if parts == 1:
+            place_kernel, of.grid, outputs, like=x, x_ptr=found, i_ptr=place,
+            **({} if of.parts > 1 else {"found_ptr": None}),
+            LEAST=least, ACC=_TYPES[acc], IDENTITY=identity, num_warps=1, **of.arguments(),
+        )  # fmt: skip
+        if of.parts == 1:
             return (reshaped(made[0], shape),)
-        (place, found), sizes = made, (outer, parts, inner)
+        (place, found), sizes = made, of.result
 
 
 _PLACE = Operator(
