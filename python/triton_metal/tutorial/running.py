@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import triton_metal
 
 from ..errors import TritonError
-from ..launcher import LaunchRecord, launch_options
+from ..launcher import CompiledKernel, LaunchRecord, launch_options
 from .pages import Step
 
 
@@ -74,7 +74,7 @@ class Program:
         stream, result = _Copy(to), Ran()
         counting = _counted(result.launches) if counts else contextlib.nullcontext()
         try:
-            with contextlib.redirect_stdout(stream), counting:
+            with contextlib.redirect_stdout(stream), counting, _display():
                 for part in _compiled(code, file, echoes):
                     exec(part, self.variables)
         except SystemExit:
@@ -128,23 +128,47 @@ def _counted(launches: list[LaunchRecord]) -> Iterator[None]:
         triton_metal.launch_options = before
 
 
+@contextlib.contextmanager
+def _display() -> Iterator[None]:
+    """A last expression is printed, unless it is a launch: what that returns is of no interest here."""
+
+    def display(value: Any) -> None:
+        if not isinstance(value, CompiledKernel):
+            before(value)
+
+    before, sys.displayhook = sys.displayhook, display
+    try:
+        yield
+    finally:
+        sys.displayhook = before
+
+
 def described(error: BaseException) -> str:
     """An error as the learner sees it: the compiler's own with its caret, others with the lines of the step."""
     if isinstance(error, TritonError):
         return f"{type(error).__name__}: {error}"
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename.startswith("<")
-        and not frame.filename.startswith("<frozen")
-    ]
+    frames = list(traceback.extract_tb(error.__traceback__))
+    own = [i for i, frame in enumerate(frames) if frame.filename == __file__]
+    # What is before the learner's code is ours; a SyntaxError has nothing else.
+    frames = [] if isinstance(error, SyntaxError) else frames[own[-1] + 1 if own else 0 :]
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
     return "".join([*lines, *traceback.format_exception_only(type(error), error)]).rstrip()
 
 
+def decides(code: str, checks: Sequence[str]) -> bool:
+    """Whether code without a launch is to be judged: it assigns to a name that a check asks for."""
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except SyntaxError:
+        return False
+    assigned = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    asked = {n.id for check in checks for n in ast.walk(ast.parse(check)) if isinstance(n, ast.Name)}
+    return bool(assigned & asked)
+
+
 #: What is told of launches: the sums of counters.
 FIGURES: dict[str, tuple[str, ...]] = {
-    "bytes read": ("device_bytes_read", "constant_bytes_read"),
+    "bytes read": ("device_bytes_read",),
     "bytes written": ("device_bytes_written",),
     "lines": ("device_lines_read", "device_lines_written"),
     "barriers": ("threadgroup_barriers",),
