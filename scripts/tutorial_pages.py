@@ -20,7 +20,10 @@ _SECTION = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.MU
 
 def pages() -> list[Path]:
     """The pages whose outputs are kept true."""
-    return [*sorted((ROOT / "docs" / "tutorial").glob("[0-9][0-9]-*.md")), ROOT / "docs" / "performance.md"]
+    return [
+        *sorted((ROOT / "docs" / "tutorial").glob("[0-9][0-9]-*.md")),
+        ROOT / "docs" / "performance.md",
+    ]
 
 
 def rewritten(path: Path) -> tuple[str, Program]:
@@ -32,10 +35,14 @@ def rewritten(path: Path) -> tuple[str, Program]:
 
     def run(match: re.Match[str]) -> str:
         step = next(steps)
-        assert step.code == match[1], f"{path.name}, {step.title!r}: a section has one block of Python"
+        assert step.code == match[1], (
+            f"{path.name}, {step.title!r}: a section has one block of Python"
+        )
         ran = program.run(step.code, step.file, counts=not step.uncounted)
         if ran.error is not None:
-            raise RuntimeError(f"{path.name}, {step.title!r}: {described(ran.error)}") from ran.error
+            raise RuntimeError(
+                f"{path.name}, {step.title!r}: {described(ran.error)}"
+            ) from ran.error
         for check in step.checks:
             if not program.holds(check):
                 raise RuntimeError(f"{path.name}, {step.title!r}: it does not hold that {check}")

@@ -22,10 +22,15 @@ from .pages import TutorialError, read_pages
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--step", metavar="N", default="", help="begin at a page or step, such as 8 or 8.2")
+    parser.add_argument(
+        "--step", metavar="N", default="", help="begin at a page or step, such as 8 or 8.2"
+    )
     parser.add_argument("--list", action="store_true", help="list the steps, and end")
     parser.add_argument(
-        "--state", type=Path, metavar="FILE", help="the file that remembers the step (default: in your state folder)"
+        "--state",
+        type=Path,
+        metavar="FILE",
+        help="the file that remembers the step (default: in your state folder)",
     )
 
 
@@ -48,7 +53,9 @@ def main(options: argparse.Namespace) -> int:
     try:
         import numpy  # noqa: F401
     except ImportError:
-        return _fail("the tutorial needs NumPy and the host device: pip install triton-metal[tutorial]")
+        return _fail(
+            "the tutorial needs NumPy and the host device: pip install triton-metal[tutorial]"
+        )
     from .session import Session
     from .state import State, default_path
     from .view import make_view

@@ -1,4 +1,4 @@
-"""The pages of the tutorial: Markdown of docs/tutorial, which the package ships in the folder `text`.
+"""The pages of the tutorial: Markdown of docs/tutorial, which the package has beside this module.
 
 A page is one program. Each section is a step with at most one block of Python, what the block prints, and, in comments that
 a reader of the page does not see, what must hold after it:
@@ -72,8 +72,8 @@ class Page:
 
 def folder() -> Path:
     """Where the pages are: in the installed package, or in the checkout that this package is a part of."""
-    shipped = Path(__file__).parent / "text"
-    return shipped if shipped.is_dir() else Path(__file__).resolve().parents[3] / "docs" / "tutorial"
+    here = Path(__file__).resolve().parent
+    return here if any(here.glob("01-*.md")) else here.parents[2] / "docs" / "tutorial"
 
 
 def read_pages(path: Path | None = None) -> tuple[Page, ...]:
@@ -151,5 +151,7 @@ def _linked(match: re.Match[str]) -> str:
     if "://" in target:
         return f"{label} ({target})"
     page = target.partition("#")[0]
-    where = f"docs/{page.removeprefix('../')}" if page.startswith("../") else f"docs/tutorial/{page}"
+    where = (
+        f"docs/{page.removeprefix('../')}" if page.startswith("../") else f"docs/tutorial/{page}"
+    )
     return where if label.strip("`") == Path(page).name else f"{label} ({where})"

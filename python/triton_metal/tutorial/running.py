@@ -151,7 +151,9 @@ def described(error: BaseException) -> str:
     own = [i for i, frame in enumerate(frames) if frame.filename == __file__]
     # What is before the learner's code is ours; a SyntaxError has nothing else.
     frames = [] if isinstance(error, SyntaxError) else frames[own[-1] + 1 if own else 0 :]
-    lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
+    lines = (
+        ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
+    )
     return "".join([*lines, *traceback.format_exception_only(type(error), error)]).rstrip()
 
 
@@ -162,7 +164,9 @@ def decides(code: str, checks: Sequence[str]) -> bool:
     except SyntaxError:
         return False
     assigned = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    asked = {n.id for check in checks for n in ast.walk(ast.parse(check)) if isinstance(n, ast.Name)}
+    asked = {
+        n.id for check in checks for n in ast.walk(ast.parse(check)) if isinstance(n, ast.Name)
+    }
     return bool(assigned & asked)
 
 

@@ -119,7 +119,10 @@ class Session:
             return len(words) == 1
         if words[0] == "reset":
             return len(words) == 1 or words[1:] == ["all"]
-        return len(words) == 1 or words[1][0] not in "=(.,[:+-*/"
+        # A path may begin with a slash or a dot, and an expression goes on with an operator alone.
+        return len(words) == 1 or (
+            words[1][0] not in "=([,:" and len(words[1].strip("+-*/%<>=")) > 0
+        )
 
     def _block(self, line: str) -> str:
         """A whole statement: more lines are read until it is complete, or an empty line ends it."""
@@ -145,7 +148,9 @@ class Session:
         if self.done or not step.code:
             return self._move(1)
         if step.is_task and not self.shown:
-            self.view.note("Type your code; `hint` helps, `show` has a solution, `next` goes on without.")
+            self.view.note(
+                "Type your code; `hint` helps, `show` has a solution, `next` goes on without."
+            )
             return True
         if self.own and not self.shown:
             self.view.note("`show` and Enter run the page's own code; `next` goes on.")
@@ -175,7 +180,9 @@ class Session:
         elif name == "list":
             self._list()
         elif name == "hint":
-            self.view.note(f"Hint: {self.step.hint}" if self.step.hint else "This step has no hint.")
+            self.view.note(
+                f"Hint: {self.step.hint}" if self.step.hint else "This step has no hint."
+            )
         elif name == "show":
             self._show()
         elif name == "reset":
@@ -199,7 +206,9 @@ class Session:
             return True
         if to == len(self.steps):
             self.state.save(self.step.name, passed=self.done or not self.step.code)
-            self.view.good("That was the last step. docs/performance.md and docs/ops.md go on from here.")
+            self.view.good(
+                "That was the last step. docs/performance.md and docs/ops.md go on from here."
+            )
             return False
         same_page = self.steps[to].page == self.step.page
         if by == 1 and same_page:
@@ -329,7 +338,9 @@ class Session:
 
     def _farewell(self) -> None:
         if self.state.path is None:
-            self.view.note(f"You were at step {self.step.name}: `goto {self.step.name}` comes back to it.")
+            self.view.note(
+                f"You were at step {self.step.name}: `goto {self.step.name}` comes back to it."
+            )
         else:
             self.view.note(f"Until next time: the tutorial remembers step {self.step.name}.")
 
@@ -344,9 +355,7 @@ class Session:
         step = self.step
         self.own |= own
         self.shown &= own
-        ran = self.program.run(
-            code, file, sys.stdout, echoes=own, counts=not step.uncounted
-        )
+        ran = self.program.run(code, file, sys.stdout, echoes=own, counts=not step.uncounted)
         self.launches += ran.launches
         if ran.error is not None:
             self._say_error(ran.error)
@@ -426,9 +435,7 @@ class Session:
         reference = self._reference() if compared else None
         if reference is None:
             print()
-            self.view.table(
-                ("counted", ""), [(name, f"{value:,}") for name, value in rows.items()]
-            )
+            self.view.table(("counted", ""), [(name, f"{value:,}") for name, value in rows.items()])
             return
         expected = figures(reference[1].launches)
         print()
