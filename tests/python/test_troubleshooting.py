@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +135,21 @@ def under(launch: Callable[[], Any], **options: Any) -> Callable[[], None]:
     return run
 
 
+def without_host_device() -> None:
+    """In a process of its own, in which the module cannot be imported."""
+    program = (
+        "import sys\nsys.modules['triton_metal_host'] = None\n"
+        "import numpy, triton_metal, test_troubleshooting as t\n"
+        "try:\n    t.twice[(1,)](numpy.ones(4, numpy.float32), 4, B=4)\n"
+        "except triton_metal.DeviceError as error:\n    print(error)\n"
+    )
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(Path(__file__).parent), *sys.path]))
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    raise RuntimeError(done.stdout)
+
+
 def without_source() -> None:
     names: dict[str, Any] = {"triton": triton}
     exec(compile("def f(x_ptr):\n    pass\n", "<nowhere>", "exec"), names)
@@ -170,6 +188,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "a … of … bytes at byte … of …, which has … bytes": under(lambda: twice[(4,)](X, 200, B=64), check="bounds"),
     "a race: …": under(lambda: races[(4,)](INTEGERS), check="races"),
     "an integer division by zero": under(lambda: divides[(1,)](INTEGERS, 0), check="arithmetic"),
+    "NumPy arrays and CPU tensors run on the host device, which …": without_host_device,
     "there is no device …; the devices are …": lambda: triton.device("cuda").__enter__(),
     "there is no check …; the checks are …": under(lambda: None, check="bound"),
     "cannot be combined with other checks": under(lambda: None, check=["portable", "bounds"]),
