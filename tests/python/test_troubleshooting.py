@@ -143,7 +143,9 @@ def without_host_device() -> None:
         "try:\n    t.twice[(1,)](numpy.ones(4, numpy.float32), 4, B=4)\n"
         "except triton_metal.DeviceError as error:\n    print(error)\n"
     )
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(Path(__file__).parent), *sys.path]))
+    environment = dict(
+        os.environ, PYTHONPATH=os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
