@@ -6,6 +6,7 @@
     python -m triton_metal cost --chip "M3 Max" PROGRAM.py [args]
     python -m triton_metal doctor [options]
     python -m triton_metal shim install|uninstall|status
+    python -m triton_metal tutorial [--step N]
 
 A file that is named as a command is, such as ``doctor``, runs as ``./doctor``.
 """
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from . import __version__
 from .as_triton import program, shim
 
-_COMMANDS = ("cost", "doctor", "shim")
+_COMMANDS = ("cost", "doctor", "shim", "tutorial")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m triton_metal",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="%(prog)s [-h] [--version] (PROGRAM.py | -m MODULE | -c TEXT | cost | doctor | shim) ...",
+        usage="%(prog)s [-h] [--version] (PROGRAM.py | -m MODULE | -c TEXT | cost | doctor | shim | tutorial) ...",
     )
     parser.add_argument("--version", action="version", version=f"triton_metal {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shim.add_arguments(names)
     from . import doctor  # a program's start does without them
     from .cost import command as cost
+    from .tutorial import command as tutorial
 
     costs = commands.add_parser(
         "cost",
@@ -63,8 +65,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     doctor.add_arguments(checks)
+    lessons = commands.add_parser(
+        "tutorial",
+        help="learn to write kernels, step by step at the terminal",
+        description=tutorial.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    tutorial.add_arguments(lessons)
     options = parser.parse_args(arguments)
-    return {"cost": cost, "doctor": doctor, "shim": shim}[options.command].main(options)
+    known = {"cost": cost, "doctor": doctor, "shim": shim, "tutorial": tutorial}
+    return known[options.command].main(options)
 
 
 if __name__ == "__main__":
