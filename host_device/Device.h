@@ -61,6 +61,8 @@ struct DeviceOptions {
   unsigned numThreads = 0;
 };
 
+struct Trace;
+
 struct Dispatch {
   std::array<uint32_t, 3> threadgroups{1, 1, 1};
   std::array<uint32_t, 3> threadsPerThreadgroup{1, 1, 1};
@@ -84,6 +86,9 @@ struct Dispatch {
   /// One bit for each buffer that keeps what a launch has written before it failed a check:
   /// messages of the kernel.
   uint32_t keptBuffers = 0;
+  /// Receives the addresses that some threadgroups access, if the library counts and is not
+  /// portable.
+  Trace *trace = nullptr;
 };
 
 class Library;

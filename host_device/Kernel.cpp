@@ -1,5 +1,6 @@
 #include "host_device/Device.h"
 #include "host_device/State.h"
+#include "host_device/Trace.h"
 #include "host_device/engine/Checked.h"
 #include "host_device/engine/Describe.h"
 #include "host_device/engine/Guard.h"
@@ -58,6 +59,19 @@ static Profile profileOf(const CodeFacts &facts, const std::vector<uint64_t> &co
   profile.total[Counters::RegistersPerThread] = facts.registersPerThread;
   profile.total[Counters::ThreadgroupMemoryBytes] = threadgroupBytes;
   return profile;
+}
+
+/// Describes the sites of the accesses that were traced.
+static void nameSites(Trace &trace, const CodeFacts &facts) {
+  for (const TracedThreadgroup &group : trace.threadgroups)
+    for (auto &[key, count] : group.executions) {
+      const Site &site = facts.sites[key.first];
+      bool isStore = site.kind == AccessKind::Store;
+      trace.sites[key.first] = {
+          site.line,       site.column, site.file, site.callLine,
+          site.callColumn, !isStore,    isStore,   site.space == AddressSpace::Constant,
+          site.bytes};
+    }
 }
 
 Error Kernel::prepare(const Dispatch &dispatch) {
@@ -246,6 +260,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
   plan.threadgroupBytes = end;
   if (counting)
     plan.counts.resize(facts.countWords());
+  if (counting && !plan.portable)
+    plan.trace = dispatch.trace;
   plan.nanosecondsPerGroup = state->nanosecondsPerGroup.load(std::memory_order_relaxed);
   plan.numThreads = state->library->device->numThreads.load(std::memory_order_relaxed);
   bool mayImprove = code->quick && !(*variant)->asked.load(std::memory_order_relaxed);
@@ -270,6 +286,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
     state->ran(**variant, *code, std::chrono::steady_clock::now() - start);
   if (plan.failure)
     return createStringError(describeFailure(*plan.failure, facts, info, launch));
+  if (plan.trace)
+    nameSites(*plan.trace, facts);
   if (counting && (counters || profile)) {
     Profile launched =
         profileOf(facts, plan.counts, groupCount, end, state->library->options.fileName);

@@ -11,7 +11,7 @@ namespace triton_metal::engine {
 
 /// Must be increased whenever the generated code changes, so that cached code of another engine is
 /// not run.
-inline constexpr uint32_t engineVersion = 11;
+inline constexpr uint32_t engineVersion = 12;
 
 /// The part of the state that is the same for all threadgroups of a launch.
 struct LaunchState {
@@ -56,6 +56,8 @@ struct GroupState {
   void *owners;
   /// Records which threads access memory (Races.h), or null.
   void *races;
+  /// Keeps the addresses of accesses (Trace.h), or null.
+  void *trace;
   /// The mem_flags that all SIMD-groups have passed to the barrier that they wait at.
   uint32_t barrierFlags;
   /// The compare-and-exchange operations so far, and whether one has failed without a reason since
@@ -205,10 +207,11 @@ uint32_t __tm_runtime_fails(GroupState *group, uint32_t simdgroup, uint32_t lane
 uint32_t __tm_runtime_has_failed(GroupState *group);
 /// Before a threadgroup barrier.
 void __tm_runtime_barrier_flags(GroupState *group, uint32_t simdgroup, uint32_t flags);
-/// `buffer` is the buffer that the addresses belong to, or -1.
-void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counter,
-                              const uint64_t *addresses, uint32_t mask, uint32_t bytes,
-                              int32_t buffer);
+/// Before an access of a launch that counts. `buffer` is the buffer that the addresses belong to,
+/// or -1.
+void __tm_runtime_count_lines(const LaunchState *launch, GroupState *group, uint32_t simdgroup,
+                              uint64_t *counter, const uint64_t *addresses, uint32_t mask,
+                              uint32_t bytes, int32_t buffer, uint32_t site);
 }
 
 } // namespace triton_metal::engine

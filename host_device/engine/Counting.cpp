@@ -347,10 +347,22 @@ private:
             std::optional<Counters::Index> next = std::nullopt) {
     b.SetInsertPoint(&inst);
     Type *pointer = access.pointer->getType();
+    SmallVector<Type *> types{pointer, b.getInt32Ty(), b.getInt32Ty()};
+    SmallVector<Value *> operands{access.pointer, b.getInt32(access.bytes),
+                                  index(inst, counter, next)};
+    if (next) { // lines, which are traced by their place
+      types.push_back(b.getInt32Ty());
+      operands.push_back(b.getInt32(facts.sites.size()));
+      Site site;
+      fillLocation(site, inst);
+      fillObject(site, access);
+      // An atomic reads and writes, and is counted once for each.
+      site.kind = counter == Counters::DeviceLinesWritten ? AccessKind::Store : AccessKind::Load;
+      facts.sites.push_back(site);
+    }
     auto callee =
-        declareBuiltin(module, name, b.getVoidTy(), {pointer, b.getInt32Ty(), b.getInt32Ty()},
-                       pointer->getPointerAddressSpace());
-    b.CreateCall(callee, {access.pointer, b.getInt32(access.bytes), index(inst, counter, next)});
+        declareBuiltin(module, name, b.getVoidTy(), types, pointer->getPointerAddressSpace());
+    b.CreateCall(callee, operands);
   }
 
   Module &module;

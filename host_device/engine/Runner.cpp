@@ -1,4 +1,5 @@
 #include "host_device/engine/Runner.h"
+#include "host_device/Trace.h"
 #include "host_device/engine/Owners.h"
 #include "host_device/engine/Races.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -169,6 +170,8 @@ void Runner::place(Group &group, const LaunchPlan &plan, uint64_t linearGroup) {
   }
   if (cut)
     group.entry = plan.entryFor({state.threads[0], state.threads[1], state.threads[2]});
+  group.traced = {plan.trace, plan.trace ? plan.trace->find(state.position) : nullptr};
+  state.trace = group.traced.group ? &group.traced : nullptr;
   state.totalThreads = state.threads[0] * state.threads[1] * state.threads[2];
   state.simdgroups = (state.totalThreads + simdWidth - 1) / simdWidth;
   // Without the question, a masked store of no bytes costs a hundred nanoseconds where the page has

@@ -25,6 +25,8 @@ struct Group {
   enum class Status : uint8_t { Ready, Waiting, Done };
 
   GroupState state{};
+  /// What `state.trace` points to.
+  TraceRecord traced;
   KernelEntry entry = nullptr;
   std::vector<std::unique_ptr<Stack>> stacks;
   std::vector<context::fcontext_t> fibers;

@@ -1,4 +1,5 @@
 #include "host_device/engine/Runtime.h"
+#include "host_device/Trace.h"
 #include <bit>
 #include <bitset>
 #include <cmath>
@@ -59,10 +60,41 @@ static _Float16 truncateFloatToBfloat(float number) {
 }
 #endif
 
+/// Keeps an access of a threadgroup that is traced.
+static void trace(const LaunchState &launch, const Trace &trace, TracedThreadgroup &group,
+                  uint32_t simdgroup, const uint64_t *addresses, uint32_t mask, int32_t buffer,
+                  uint32_t site) {
+  if (!mask || group.executions[{site, simdgroup}]++ >= trace.executionsPerSite)
+    return;
+  size_t first = group.accesses.size();
+  for (; mask; mask &= mask - 1) {
+    unsigned lane = std::countr_zero(mask);
+    int32_t found = buffer;
+    for (uint32_t index = 0; found < 0 && index != maxBufferBindings; ++index)
+      if (addresses[lane] - uint64_t(launch.bufferStarts[index]) < launch.bufferBytes[index])
+        found = index;
+    // Lanes with pointers into several buffers are one access for each.
+    size_t place = first;
+    while (place != group.accesses.size() && group.accesses[place].buffer != found)
+      ++place;
+    if (place == group.accesses.size())
+      group.accesses.push_back({site, simdgroup, 0, found, {}});
+    TracedAccess &access = group.accesses[place];
+    access.lanes |= 1u << lane;
+    access.offsets[lane] =
+        int64_t(addresses[lane] - (found < 0 ? 0 : uint64_t(launch.bufferStarts[found])));
+  }
+}
+
 /// Adds the lines to the first counter and their bytes that are needed to the second.
-extern "C" void __tm_runtime_count_lines(const LaunchState *launch, uint64_t *counters,
+extern "C" void __tm_runtime_count_lines(const LaunchState *launch, GroupState *group,
+                                         uint32_t simdgroup, uint64_t *counters,
                                          const uint64_t *addresses, uint32_t mask, uint32_t bytes,
-                                         int32_t buffer) {
+                                         int32_t buffer, uint32_t site) {
+  if (group->trace) {
+    auto *record = static_cast<TraceRecord *>(group->trace);
+    trace(*launch, *record->trace, *record->group, simdgroup, addresses, mask, buffer, site);
+  }
   // Lines are counted from the start of the buffer, wherever the host has allocated it. On a GPU, a
   // buffer starts at the start of a line.
   constexpr uint64_t lineBytes = 128;

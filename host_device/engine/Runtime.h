@@ -12,9 +12,20 @@
 #include <utility>
 #include <vector>
 
+namespace triton_metal {
+struct Trace;
+struct TracedThreadgroup;
+} // namespace triton_metal
+
 namespace triton_metal::engine {
 
 class Visibility;
+
+/// What GroupState::trace points to.
+struct TraceRecord {
+  Trace *trace = nullptr;
+  TracedThreadgroup *group = nullptr;
+};
 
 /// Names and addresses of the functions that compiled code may call.
 std::vector<std::pair<const char *, void *>> runtimeSymbols();
@@ -66,6 +77,8 @@ struct LaunchPlan {
   /// The measured nanoseconds of a threadgroup, or 0 if unknown. Updated by the launch.
   double nanosecondsPerGroup = 0;
   std::optional<FailureRecord> failure;
+  /// Keeps the addresses of accesses of some threadgroups, if it is not null.
+  Trace *trace = nullptr;
   /// The signature of the kernel, for messages.
   const KernelInfo *kernel = nullptr;
   Checks checks;

@@ -445,12 +445,14 @@ void SimdEmitter::emitCountLines(CallInst &call) {
   llvm::Value *pointer = call.getArgOperand(0);
   auto *i32 = b.getInt32Ty();
   auto callee = module.getOrInsertFunction(
-      "__tm_runtime_count_lines",
-      FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), i32, i32, i32},
-                        false));
+      "__tm_runtime_count_lines", FunctionType::get(b.getVoidTy(),
+                                                    {b.getPtrTy(), b.getPtrTy(), i32, b.getPtrTy(),
+                                                     b.getPtrTy(), i32, i32, i32, i32},
+                                                    false));
   cast<Function>(callee.getCallee())->setDoesNotThrow();
-  b.CreateCall(callee, {launch, dynamicCounter(call, 2), addressList(pointer), maskBits(mask),
-                        b.getInt32(constantArgument(call, 1)), b.getInt32(bufferOf(pointer))});
+  b.CreateCall(callee, {launch, group, simdgroup, dynamicCounter(call, 2), addressList(pointer),
+                        maskBits(mask), b.getInt32(constantArgument(call, 1)),
+                        b.getInt32(bufferOf(pointer)), b.getInt32(constantArgument(call, 3))});
 }
 
 void SimdEmitter::emitCountBanks(CallInst &call) {

@@ -27,6 +27,7 @@ from .pipeline import CommandBuffer, Pipeline, Queue
 from .profile import LineProfile, Profile
 from .reflection import FunctionConstant, FunctionInfo, Parameter, ThreadgroupVariable
 from .run import Run
+from .trace import Trace, TracedAccess, TracedSite, TracedThreadgroup
 
 __version__ = "0.1.0"
 __all__ = [
@@ -46,6 +47,10 @@ __all__ = [
     "Queue",
     "Run",
     "ThreadgroupVariable",
+    "Trace",
+    "TracedAccess",
+    "TracedSite",
+    "TracedThreadgroup",
     "configure",
     "find_quirks",
     "quirk_rows",

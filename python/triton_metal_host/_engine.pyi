@@ -54,9 +54,11 @@ def launch(
     group: Any,
     lengths: Sequence[int] | None,
     seed: int | None,
+    trace: tuple[Any, ...] = ...,
+    kept: int = ...,
     /,
-) -> tuple[float, tuple[int, ...] | None, Any]:
-    """Runs a kernel to its end: (seconds, counters or None, profile or None)."""
+) -> tuple[float, tuple[int, ...] | None, Any, str | None]:
+    """Runs a kernel to its end: (seconds, counters or None, profile or None, trace as JSON or None)."""
 
 def commands(queue: Any, /) -> Any: ...
 def add(

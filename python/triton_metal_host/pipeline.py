@@ -14,6 +14,7 @@ from .buffer import Buffer
 from .library import Function
 from .reflection import FunctionInfo
 from .run import Run
+from .trace import positions_of
 
 # A grid or a group: one to three extents.
 Extent = int | tuple[int, ...] | list[int]
@@ -160,11 +161,22 @@ class Pipeline:
         declared = {parameter.index for parameter in self._buffers}
         return tuple(index for index in sorted(declared) if self._written >> index & 1)
 
-    def __call__(self, *arguments: Any, **options: Any) -> Run:
-        """Runs the kernel to its end."""
+    def __call__(
+        self,
+        *arguments: Any,
+        trace: Iterable[Extent] | None = None,
+        trace_executions: int = 8,
+        **options: Any,
+    ) -> Run:
+        """Runs the kernel to its end.
+
+        ``trace`` has positions of threadgroups whose accesses to device memory `Run.trace` keeps: the first
+        ``trace_executions`` of each place in the text and SIMD-group. The pipeline must count.
+        """
         launched = self._launch(arguments, **options)
+        traced = () if trace is None else positions_of(self.name, trace, trace_executions)
         return Run._completed(
-            *_engine.launch(self._queue_of(options.get("queue"))._handle, *launched)
+            *_engine.launch(self._queue_of(options.get("queue"))._handle, *launched, *traced)
         )
 
     def submit(

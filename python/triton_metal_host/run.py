@@ -6,6 +6,7 @@ from typing import Any
 
 from . import _engine
 from .profile import Profile
+from .trace import Trace
 
 _COMPLETED, _FAILED = 3, 4
 
@@ -13,19 +14,22 @@ _COMPLETED, _FAILED = 3, 4
 class Run:
     """A launch, or the launches of a command buffer."""
 
-    __slots__ = ("__weakref__", "_counters", "_counts", "_handle", "_profile", "_seconds")
+    __slots__ = ("__weakref__", "_counters", "_counts", "_handle", "_profile", "_seconds", "_trace")
 
     _handle: Any
     _seconds: float
     _counters: tuple[int, ...] | None
 
     @classmethod
-    def _completed(cls, seconds: float, counters: tuple[int, ...] | None, profile: Any) -> Run:
+    def _completed(
+        cls, seconds: float, counters: tuple[int, ...] | None, profile: Any, trace: str | None
+    ) -> Run:
         run = object.__new__(cls)
         run._handle = None
         run._seconds = seconds
         run._counters = counters
         run._profile = profile
+        run._trace = trace
         return run
 
     @classmethod
@@ -99,6 +103,14 @@ class Run:
         """The counters of each line of the text, for pipelines with counters=True."""
         _ = self.counters  # raises for others, and before the end
         return Profile(self._profile if self._handle is None else _engine.profile(self._handle))
+
+    @property
+    def trace(self) -> Trace:
+        """The addresses that the threadgroups of ``trace=`` accessed. Raises ValueError for launches without it."""
+        text = self._trace if self._handle is None else None
+        if text is None:
+            raise ValueError("the launch was not traced: call the pipeline with trace=[(0, 0, 0)]")
+        return Trace.read(text)
 
     def _ended(self) -> tuple[int, float, float, str | None, tuple[int, ...]]:
         if self._handle is None:

@@ -2,6 +2,9 @@
 #include "Arguments.h"
 #include "Handles.h"
 
+#include "host_device/Trace.h"
+#include "llvm/Support/JSON.h"
+
 #include <chrono>
 
 namespace triton_metal {
@@ -112,11 +115,85 @@ PyObject *countersTuple(const Counters &counters) {
   return tuple.release();
 }
 
-/// launch(queue, pipeline, arguments, grid, in_threads, group, lengths, seed)
-///   -> (seconds, counters or None, profile or None)
+/// Reads the positions of the threadgroups to trace, and how many executions of each access to
+/// keep. Returns false with an error set.
+bool readTrace(PyObject *positions, PyObject *kept, Trace &trace) {
+  for (Py_ssize_t i = 0, count = PySequence_Size(positions); i < count; ++i) {
+    Ref item(PySequence_GetItem(positions, i));
+    TracedThreadgroup group;
+    if (!item || !readExtent("trace", item.get(), group.position))
+      return false;
+    trace.threadgroups.push_back(std::move(group));
+  }
+  trace.executionsPerSite = PyLong_AsUnsignedLongLong(kept);
+  return !PyErr_Occurred();
+}
+
+/// The trace as JSON: {"sites": [...], "threadgroups": [...]}.
+std::string jsonOf(const Trace &trace) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::json::OStream json(stream);
+  // Sites are numbered anew: most of a kernel's have no part in a trace.
+  std::map<uint32_t, int64_t> numbers;
+  json.object([&] {
+    json.attributeArray("sites", [&] {
+      for (auto &[site, where] : trace.sites) {
+        numbers[site] = static_cast<int64_t>(numbers.size());
+        json.object([&] {
+          json.attribute("line", where.line);
+          json.attribute("column", where.column);
+          json.attribute("file", where.file);
+          json.attribute("call_line", where.callLine);
+          json.attribute("call_column", where.callColumn);
+          json.attribute("reads", where.reads);
+          json.attribute("is_constant", where.isConstant);
+          json.attribute("bytes", where.bytes);
+        });
+      }
+    });
+    json.attributeArray("threadgroups", [&] {
+      for (const TracedThreadgroup &group : trace.threadgroups)
+        json.object([&] {
+          json.attributeArray("position", [&] {
+            for (uint32_t number : group.position)
+              json.value(number);
+          });
+          json.attributeArray("executions", [&] {
+            for (auto &[key, times] : group.executions)
+              json.array([&] {
+                json.value(numbers[key.first]);
+                json.value(key.second);
+                json.value(times);
+              });
+          });
+          json.attributeArray("accesses", [&] {
+            for (const TracedAccess &access : group.accesses)
+              json.array([&] {
+                json.value(numbers[access.site]);
+                json.value(access.simdgroup);
+                json.value(access.buffer);
+                json.array([&] {
+                  for (unsigned lane = 0; lane != access.offsets.size(); ++lane) {
+                    if (access.lanes >> lane & 1)
+                      json.value(access.offsets[lane]);
+                    else
+                      json.value(nullptr);
+                  }
+                });
+              });
+          });
+        });
+    });
+  });
+  return text;
+}
+
+/// launch(queue, pipeline, arguments, grid, in_threads, group, lengths, seed[, trace, kept])
+///   -> (seconds, counters or None, profile or None, trace as JSON or None)
 PyObject *launch(PyObject *, PyObject *const *given, Py_ssize_t count) {
-  if (count != 8) {
-    PyErr_SetString(PyExc_TypeError, "launch takes 8 arguments");
+  if (count != 8 && count != 10) {
+    PyErr_SetString(PyExc_TypeError, "launch takes 8 or 10 arguments");
     return nullptr;
   }
   auto *queue = unwrapped<HeldQueue>(given[0], queueName);
@@ -126,6 +203,16 @@ PyObject *launch(PyObject *, PyObject *const *given, Py_ssize_t count) {
   Launch launch;
   if (!launch.read(*pipeline, given + 2))
     return nullptr;
+  Trace trace;
+  if (count == 10) {
+    if (!pipeline->state->options().counters || pipeline->state->options().portable)
+      return fail(PyExc_ValueError,
+                  "a trace needs a pipeline that counts and is not portable: make "
+                  "it with counters=True and without portable=True");
+    if (!readTrace(given[8], given[9], trace))
+      return nullptr;
+    launch.dispatch.trace = &trace;
+  }
   // What was submitted before must have run. An interrupt ends the wait.
   for (;;) {
     bool isIdle = (*queue)->waitUntilIdle(std::chrono::nanoseconds(0));
@@ -154,11 +241,14 @@ PyObject *launch(PyObject *, PyObject *const *given, Py_ssize_t count) {
     return failLaunch(problem);
   Ref time(PyFloat_FromDouble(seconds));
   if (!counting)
-    return time ? PyTuple_Pack(3, time.get(), Py_None, Py_None) : nullptr;
+    return time ? PyTuple_Pack(4, time.get(), Py_None, Py_None, Py_None) : nullptr;
   auto report = std::make_unique<metal::ProfileReport>();
   report->add(pipeline->state->function()->library(), profile);
   Ref counted(countersTuple(counters)), held(wrapped(report.release(), profileName));
-  return time && counted && held ? PyTuple_Pack(3, time.get(), counted.get(), held.get()) : nullptr;
+  Ref traced(count == 10 ? toPython(jsonOf(trace)) : Ref::borrow(Py_None).release());
+  return time && counted && held && traced
+             ? PyTuple_Pack(4, time.get(), counted.get(), held.get(), traced.get())
+             : nullptr;
 }
 
 /// profile_text(profile, form) -> str
