@@ -255,7 +255,7 @@ def _tuning(axes: Any, data: dict[str, Any]) -> None:
     for (shape, costs), color in zip(data.items(), (BLUE, ORANGE), strict=True):
         values = np.array(list(costs.values()))
         axes.plot(list(costs), values / values.min(), "o-", color=color, label=shape)
-    axes.set(ylabel="cost ÷ the best one's", yscale="log")
+    axes.set(ylabel="estimate ÷ the best one's", yscale="log")
     axes.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])
     axes.minorticks_off()
     axes.tick_params(axis="x", rotation=40)
