@@ -41,7 +41,7 @@ def findings_of(accesses: Sequence[Access], costs: Sequence[Cost]) -> list[Findi
         Finding(f"Time on {', '.join(dict.fromkeys(names))}", text, None)
         for text, names in advice.items()
     ]
-    return found
+    return list(dict.fromkeys(found))
 
 
 def uses_little(access: Access) -> bool:

@@ -46,7 +46,8 @@ class Layout:
     def label(self) -> str:
         """Its name in a list."""
         shape = "×".join(map(str, self.shape))
-        what = ", ".join(self.names) or ", ".join(self.uses[:2])
+        uses = [use for use in self.uses if use != "arith.constant"] or self.uses
+        what = ", ".join(self.names) or f"tile of {', '.join(uses[:3])}"
         return f"{what} ({shape} {'/'.join(self.types)})"
 
 

@@ -110,7 +110,7 @@ def memory_picture(buffers: Sequence[Buffer], lines: int, total: int) -> str:
                 f'<text class="on" x="{x + 5:g}" y="{y + 14:g}">{escape(buffer.name)}</text>'
             )
         body.append("</g>")
-    for line in range(0, 5):
+    for line in range(5):
         number = max(1, round(lines * line / 4))
         body.append(
             f'<text class="axis" x="{left + wide * line / 4:g}" y="{high + 24}" text-anchor="middle">{number}</text>'
@@ -198,12 +198,20 @@ def operations_of(work: Work) -> float:
 
 
 def peak_of(chip: Chip, work: Work) -> float | None:
-    """The most such operations a second, None if no clock is published."""
+    """The most such operations a second, None if no clock is published or no rate of its matrix products.
+
+    Matrix products run beside other operations in the model, so that their rates add up.
+    """
     if chip.clock is None:
         return None
     units = chip.units
-    rates = [units.half_add, units.float_add]
-    return chip.cores * chip.clock * 1e9 * max(rates)
+    rate = max(units.half_add, units.float_add)
+    if work.counters.get("simdgroup_matrix_multiplies", 0):
+        matrix = units.matrix_half if work.half_products else units.matrix_float
+        if matrix is None or work.tensor_operations:
+            return None
+        rate += matrix
+    return chip.cores * chip.clock * 1e9 * rate
 
 
 def roofline_picture(costs: Sequence[Cost]) -> str:
@@ -272,7 +280,7 @@ def roofline_picture(costs: Sequence[Cost]) -> str:
 
 
 def _rate(value: float) -> str:
-    for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+    for unit, scale in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6)):
         if value >= scale:
             return f"{value / scale:.3g}{unit}"
     return f"{value:.3g}"
