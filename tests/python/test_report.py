@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 import triton_metal as triton
 import triton_metal.language as tl
+from triton_metal.cost import bound, chip
 from triton_metal.devices.selection import device
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.report import recording
-from triton_metal.report.access import accesses_of, touched
+from triton_metal.report.access import accesses_of, pattern_of, touched
 from triton_metal.report.layouts import layouts_of
 from triton_metal.report.memory import buffers_of
-from triton_metal.report.pictures import owners_of
+from triton_metal.report.pictures import operations_of, owners_of, peak_of
 from triton_metal.report.sources import sources_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,6 +113,26 @@ def test_threadgroup_memory_is_inside_what_is_allocated() -> None:
         assert 1 <= buffer.first <= buffer.last <= len(metal)
         assert buffer.bytes >= 32 * 32 * 2
         assert any(buffer.name in metal[line - 1] for line in buffer.lines)
+
+
+def test_what_lanes_have_in_common() -> None:
+    rows = [128 * (lane % 8) + 8 * (lane // 8) for lane in range(32)]
+    text = pattern_of(tuple(rows), 8)
+    assert text == "rows of 32 bytes, 128 bytes apart, the lanes in another order"
+    in_order = tuple(256 * (lane // 8) + 4 * (lane % 8) for lane in range(32))
+    assert pattern_of(in_order, 4) == "rows of 8 lanes side by side, 256 bytes apart"
+    assert pattern_of((0, 12, 4, 100), 4) == "no regular pattern"
+
+
+def test_the_bound_is_under_the_roof() -> None:
+    for launch in (
+        recorded(product_kernel, (1,), *product_arguments()),
+        recorded(column_kernel, (8,), *column_arguments()),
+    ):
+        for name in ("M1", "M2 Max"):
+            cost = bound(chip(name), launch.work)
+            operations = operations_of(launch.work)
+            assert 0 < operations / cost.seconds <= peak_of(cost.chip, launch.work) * 1.0001
 
 
 def test_a_report_leaves_the_arrays_as_they_are(tmp_path: Path) -> None:

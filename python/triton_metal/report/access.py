@@ -176,6 +176,13 @@ def pattern_of(offsets: Offsets, bytes: int) -> str:
         return f"rows of {length} lanes side by side, {stride:,} bytes apart"
     if sorted(set(active)) == list(range(min(active), max(active) + 1, bytes)):
         return "lanes side by side in another order"
+    places = sorted(set(active))
+    rows = _rows(places, bytes) if len(places) > 1 else None
+    if rows is not None:
+        length, stride = rows
+        return (
+            f"rows of {length * bytes:,} bytes, {stride:,} bytes apart, the lanes in another order"
+        )
     return "no regular pattern"
 
 
