@@ -43,6 +43,7 @@ debian_packages=(
 
 debian() {
   local missing=() package root=()
+  if [[ $tests == yes ]]; then debian_packages+=(chromium); fi  # opens the pages of kernel.report
   if ! compgen -G "/usr/include/c++/1[2-9]" >/dev/null; then debian_packages+=(g++); fi
   if [[ -z ${PYTHON:-} ]] && ! python_works python3; then debian_packages+=(python3 python3-venv python3-dev); fi
   for package in "${debian_packages[@]}"; do
@@ -52,7 +53,7 @@ debian() {
   local still=()
   for package in ${missing[@]+"${missing[@]}"}; do
     case $package in
-      cmake | ccache) command -v "$package" >/dev/null || still+=("$package") ;;
+      cmake | ccache | chromium) command -v "$package" >/dev/null || still+=("$package") ;;
       ninja-build) command -v ninja >/dev/null || still+=("$package") ;;
       *) still+=("$package") ;;
     esac

@@ -5,6 +5,7 @@
     python -m triton_metal -c TEXT [args]
     python -m triton_metal cost --chip "M3 Max" PROGRAM.py [args]
     python -m triton_metal doctor [options]
+    python -m triton_metal report PROGRAM.py [args] -o FOLDER
     python -m triton_metal shim install|uninstall|status
     python -m triton_metal tutorial [--step N]
 
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from . import __version__
 from .as_triton import program, shim
 
-_COMMANDS = ("cost", "doctor", "shim", "tutorial")
+_COMMANDS = ("cost", "doctor", "report", "shim", "tutorial")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m triton_metal",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="%(prog)s [-h] [--version] (PROGRAM.py | -m MODULE | -c TEXT | cost | doctor | shim | tutorial) ...",
+        usage="%(prog)s [-h] [--version] (PROGRAM.py | -m MODULE | -c TEXT | cost | doctor | report | shim | tutorial) ...",
     )
     parser.add_argument("--version", action="version", version=f"triton_metal {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shim.add_arguments(names)
     from . import doctor  # a program's start does without them
     from .cost import command as cost
+    from .report import command as report
     from .tutorial import command as tutorial
 
     costs = commands.add_parser(
@@ -65,6 +67,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     doctor.add_arguments(checks)
+    pages = commands.add_parser(
+        "report",
+        help="run a program and write a page about each kernel that it launches",
+        description=report.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    report.add_arguments(pages)
     lessons = commands.add_parser(
         "tutorial",
         help="learn to write kernels, step by step at the terminal",
@@ -73,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     tutorial.add_arguments(lessons)
     options = parser.parse_args(arguments)
-    known = {"cost": cost, "doctor": doctor, "shim": shim, "tutorial": tutorial}
+    known = {"cost": cost, "doctor": doctor, "report": report, "shim": shim, "tutorial": tutorial}
     return known[options.command].main(options)
 
 

@@ -56,6 +56,8 @@ class LazyDict:
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
         self.extras: list[tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = []
+        #: Of a launch: the kernel, the grid, and the arguments in the kernel's order.
+        self.launch: tuple[CompiledKernel, tuple[int, int, int], list[Any]] | None = None
 
     def get(self) -> dict[str, Any]:
         """The dictionary with all entries."""

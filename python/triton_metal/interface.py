@@ -37,6 +37,23 @@ class KernelInterface(Generic[T]):
 
         return cost_of(self, chip, grid, args, kwargs)
 
+    def report(
+        self, path: Any, grid: Any, /, *args: Any, chips: Any = ("M1",), **kwargs: Any
+    ) -> Any:
+        """Writes a page about ``kernel[grid](*args, **kwargs)``: one HTML file that needs no other and no network.
+
+        It has the kernel's Python, Triton IR and Metal text with their lines linked, pictures of what each load and store
+        touches, the time on ``chips`` by the model of `cost` and what would lower it, and warnings (docs/report.md).
+        ``chips`` are names such as ["M1", "M3 Max 30 cores"], or one. The host device runs the launch on copies of the
+        arrays; no Apple GPU is asked. Returns the path as a `pathlib.Path`.
+
+        Raises LaunchValueError if the path cannot be written, for a chip that is not in the model's table, and for a grid
+        without programs; nothing is written then.
+        """
+        from .report import report_of
+
+        return report_of(self, path, grid, args, kwargs, chips)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = getattr(self, "__name__", type(self).__name__)
         raise RuntimeError(f"{name} is a kernel: launch it as {name}[grid](...)")

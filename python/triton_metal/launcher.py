@@ -131,6 +131,15 @@ def launch_options(
         _native.pop_launch_options()
 
 
+class Searches(threading.local):
+    """How many searches for configurations this thread is in. Their launches are no launches of the program's."""
+
+    depth = 0
+
+
+searches = Searches()
+
+
 class CompileClock(threading.local):
     """The seconds that this thread has spent on compiling kernels."""
 
@@ -239,6 +248,8 @@ class Launcher:
         names = [param.name for param in self.params()]
         given = self.gathered(dict(zip(names, values, strict=True)))
         told = kernel.described(grid, 0, given)
+        by_name = dict(zip(names, values, strict=True))
+        told.launch = kernel, grid, [by_name[name] for name in kernel.signature]
         if knobs.runtime.launch_enter_hook is not None:
             knobs.runtime.launch_enter_hook(told)
         return told

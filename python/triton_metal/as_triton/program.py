@@ -65,7 +65,9 @@ def _run_path(path: str, rest: list[str]) -> None:
             data = file.read()
     except OSError as error:
         commands = (
-            "" if os.path.dirname(path) else "; the commands are cost, doctor, shim and tutorial"
+            ""
+            if os.path.dirname(path)
+            else "; the commands are cost, doctor, report, shim and tutorial"
         )
         _fail(2, f"can't open file {full!r}: [Errno {error.errno}] {error.strerror}{commands}")
     main = _start([path, *rest], os.path.dirname(os.path.realpath(path)))

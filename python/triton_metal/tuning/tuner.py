@@ -21,6 +21,7 @@ from ..devices import target_spec
 from ..errors import AutotunerError, LaunchTypeError, LaunchValueError
 from ..interface import KernelInterface
 from ..jit import JITFunction
+from ..launcher import searches
 from . import arrays, files, measure, store
 from .config import Config
 from .digest import digest_of
@@ -156,10 +157,15 @@ class Autotuner(KernelInterface):
     def do_bench(self, value: Callable[..., Any] | None) -> None:
         self._do_bench = value
 
-    def report(self) -> str:
-        """The results of all searches as tables: each configuration with its median and percentiles, the number of
-        launches, the compile time, and why it was refused."""
-        return str(self.results)
+    def report(self, *args: Any, **kwargs: Any) -> Any:
+        """Without arguments: the results of all searches as tables, each configuration with its median and percentiles, the
+        number of launches, the compile time, and why it was refused.
+
+        ``report(path, grid, *args, chips=, **kwargs)`` writes a page about a launch with the best configuration, as that of
+        a kernel does."""
+        if not args and not kwargs:
+            return str(self.results)
+        return super().report(*args, **kwargs)
 
     # --- Launches -----------------------------------------------------------------------------------
 
@@ -456,6 +462,7 @@ class Autotuner(KernelInterface):
 
         before, self._measurement = self._measurement, measurement
         how = self._how(measurement, model, device)
+        searches.depth += 1
         try:
             ranking = None
             if prunes and model is not None:
@@ -477,6 +484,7 @@ class Autotuner(KernelInterface):
                         progress.advance()
                 how = how.replace("all ", f"measured all {len(rows)} ", 1).rstrip()
         finally:
+            searches.depth -= 1
             self._measurement = before
         self.bench_time = time.perf_counter() - start
         if measurement.errors and len(measurement.errors) == len(rows):

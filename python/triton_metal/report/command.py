@@ -1,0 +1,115 @@
+"""Pages about the kernels that a program launches.
+
+    python -m triton_metal report PROGRAM.py [args] -o FOLDER
+    python -m triton_metal report --chip M1 --chip "M3 Max 30 cores" -o FOLDER -m MODULE [args]
+
+The program runs on the host device. The first launch of each compiled kernel becomes a page of the folder, which is created
+if it is missing. ``-o`` and ``--chip`` may stand after the program's name, too; what follows ``--`` is the program's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..as_triton import program
+from ..devices.selection import device
+from ..errors import LaunchValueError
+from . import Recorded, chips_of, page_of, recording
+from .output import write
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    _add_options(parser)
+    parser.add_argument(
+        "program", nargs=argparse.REMAINDER, metavar="PROGRAM.py | -m MODULE | -c TEXT"
+    )
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", metavar="FOLDER", help="where the pages go")
+    parser.add_argument(
+        "--chip",
+        action="append",
+        metavar="NAME",
+        help='such as "M3 Max" or "M3 Max 30 cores" (default: M1); may be given several times',
+    )
+
+
+def main(options: argparse.Namespace) -> int:
+    """Runs the command; returns the exit status."""
+    given, after = _split(options.program)
+    folder = after.output or options.output
+    try:
+        if not given:
+            raise LaunchValueError("a program is needed")
+        if not folder:
+            raise LaunchValueError("a folder for the pages is needed: -o FOLDER")
+        chips = chips_of([*(options.chip or []), *(after.chip or [])] or ["M1"])
+        _make_folder(Path(folder))
+    except LaunchValueError as error:
+        print(f"python -m triton_metal report: {error}", file=sys.stderr)
+        return 2
+    status = 0
+    with device("host"), recording() as found:
+        try:
+            program.run(given)
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+            if isinstance(end.code, str):
+                print(end.code, file=sys.stderr)
+    if not found.recorded:
+        print("python -m triton_metal report: the program launched no kernel", file=sys.stderr)
+        return status or 1
+    names = _names(found.recorded)
+    for name, recorded, times in zip(names, found.recorded, found.launches, strict=True):
+        path = Path(folder) / name
+        try:
+            write(path, page_of(recorded, chips))
+        except LaunchValueError as error:
+            print(f"python -m triton_metal report: {error}", file=sys.stderr)
+            return 2
+        print(f"{path}: {recorded.kernel.name}, {times} launch{'es' * (times != 1)}")
+    return status
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], argparse.Namespace]:
+    """The program with its arguments, and the options of this command among these."""
+    words = list(words)
+    end = words.index("--") if "--" in words else len(words)
+    parser = argparse.ArgumentParser(
+        prog="python -m triton_metal report", add_help=False, allow_abbrev=False
+    )
+    _add_options(parser)
+    # The program's own name, and what -m and -c take, are not options.
+    start = 2 if words[:1] in (["-m"], ["-c"]) else 1
+    after, rest = parser.parse_known_args(words[start:end])
+    return [*words[:start], *rest, *words[end + 1 :]], after
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LaunchValueError(
+            f"the folder '{folder}' cannot be created: {error.strerror}"
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise LaunchValueError(f"the folder '{folder}' cannot be written to")
+
+
+def _names(every: Sequence[Recorded]) -> list[str]:
+    """A file's name for each kernel: the kernel's, with a number where several have it."""
+    names: list[str] = []
+    for recorded in every:
+        name = re.sub(r"[^\w.-]", "_", recorded.kernel.name)
+        number, free = 2, f"{name}.html"
+        while free.lower() in (known.lower() for known in names):
+            number, free = number + 1, f"{name}-{number}.html"
+        names.append(free)
+    return names

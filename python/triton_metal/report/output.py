@@ -1,0 +1,45 @@
+"""Where pages go: checked before anything runs, and written in one step."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ..errors import LaunchTypeError, LaunchValueError
+from ..files import replace
+
+
+def checked_path(path: Any) -> Path:
+    """The file to write. Raises LaunchValueError if it cannot be one."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise LaunchTypeError(
+            f"[report] path must be the name of a file such as 'kernel.html' but is {path!r}."
+        )
+    if not os.fspath(path):
+        raise LaunchValueError("[report] path is empty: name a file such as 'kernel.html'.")
+    target = Path(path)
+    if target.is_dir():
+        raise LaunchValueError(f"[report] path must be a file but '{target}' is a directory.")
+    if not target.parent.is_dir():
+        raise LaunchValueError(
+            f"[report] path is '{target}', and there is no folder '{target.parent}': create it first."
+        )
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise LaunchValueError(
+            f"[report] path is '{target}', and the folder '{target.parent}' cannot be written to."
+        )
+    return target
+
+
+def write(path: Path, page: str) -> None:
+    """Writes a page in one step. Raises LaunchValueError, and leaves what was there."""
+    try:
+        replace(path, page.encode())
+        umask = os.umask(0)
+        os.umask(umask)
+        path.chmod(0o666 & ~umask)
+    except OSError as error:
+        raise LaunchValueError(
+            f"[report] '{path}' cannot be written: {error.strerror or error}."
+        ) from error

@@ -1,0 +1,405 @@
+"""kernel.report and ``python -m triton_metal report``: pages, their pictures, and how they look in a browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import triton_metal as triton
+import triton_metal.language as tl
+from triton_metal.cost import bound, chip
+from triton_metal.devices.selection import device
+from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.report import recording
+from triton_metal.report.access import accesses_of, pattern_of, touched
+from triton_metal.report.layouts import layouts_of
+from triton_metal.report.memory import buffers_of
+from triton_metal.report.pictures import operations_of, owners_of, peak_of
+from triton_metal.report.sources import sources_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@triton.jit
+def column_kernel(x, out, n, STRIDE: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column = tl.load(x + i * STRIDE, i < n)
+    tl.store(out + i, column * 2, i < n)
+
+
+@triton.jit
+def product_kernel(a, b, out, n, SIZE: tl.constexpr):
+    i = tl.arange(0, SIZE)
+    total = tl.zeros([SIZE, SIZE], tl.float32)
+    for start in range(0, n, SIZE):
+        left = tl.load(a + i[:, None] * n + start + i[None, :])
+        right = tl.load(b + (start + i[:, None]) * SIZE + i[None, :])
+        total += tl.dot(left, right)
+    tl.store(out + i[:, None] * SIZE + i[None, :], total)
+
+
+def column_arguments(stride: int = 8) -> tuple[Any, ...]:
+    return np.ones(1000 * stride, np.float32), np.zeros(1000, np.float32), 1000, stride, 128
+
+
+def product_arguments() -> tuple[Any, ...]:
+    a, b = (np.ones(shape, np.float16) for shape in ((32, 128), (128, 32)))
+    return a, b, np.zeros((32, 32), np.float32), 128, 32
+
+
+def recorded(kernel: Any, grid: tuple[int, ...], *args: Any) -> Any:
+    with device("host"), recording() as found:
+        kernel[grid](*args)
+    return found.recorded[0]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    return {
+        "column": column_kernel.report(
+            folder / "c.html", (8,), *column_arguments(), chips=["M1", "M3 Max"]
+        ),
+        "product": product_kernel.report(folder / "p.html", (1,), *product_arguments()),
+    }
+
+
+# --- What is found ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stride", [1, 2, 8, 32])
+def test_the_lines_of_a_strided_load(stride: int) -> None:
+    launch = recorded(column_kernel, (8,), *column_arguments(stride))
+    sources = sources_of(launch.kernel)
+    load, store = accesses_of(launch, sources)
+    first = load.executions[0]
+    assert first.offsets == tuple(range(0, 32 * 4 * stride, 4 * stride))
+    assert touched(first.offsets, 4) == (stride, 128)
+    assert (load.kind, load.array, store.kind, store.array) == ("load", "x", "store", "out")
+    assert "tl.load" in sources.python[load.python].text
+    assert "tl.store" in sources.python[store.python].text
+    assert load.use == pytest.approx(1 / stride, rel=0.07)  # the last program has masked lanes
+
+
+def test_each_element_of_a_tile_has_its_owner() -> None:
+    launch = recorded(product_kernel, (1,), *product_arguments())
+    layouts = layouts_of(launch.kernel, sources_of(launch.kernel))
+    assert {(32, 32)} == {layout.shape for layout in layouts if layout.names}
+    for layout in layouts:
+        assert len(owners_of(layout)) == np.prod(layout.shape)
+
+
+def test_threadgroup_memory_is_inside_what_is_allocated() -> None:
+    launch = recorded(product_kernel, (1,), *product_arguments())
+    buffers = buffers_of(launch.kernel)
+    assert buffers
+    metal = launch.kernel.asm["metal"].split("\n")
+    for buffer in buffers:
+        assert (
+            0
+            <= buffer.offset
+            < buffer.offset + buffer.bytes
+            <= launch.kernel.metadata.threadgroup_bytes
+        )
+        assert 1 <= buffer.first <= buffer.last <= len(metal)
+        assert buffer.bytes >= 32 * 32 * 2
+        assert any(buffer.name in metal[line - 1] for line in buffer.lines)
+
+
+def test_what_lanes_have_in_common() -> None:
+    rows = [128 * (lane % 8) + 8 * (lane // 8) for lane in range(32)]
+    text = pattern_of(tuple(rows), 8)
+    assert text == "rows of 32 bytes, 128 bytes apart, the lanes in another order"
+    in_order = tuple(256 * (lane // 8) + 4 * (lane % 8) for lane in range(32))
+    assert pattern_of(in_order, 4) == "rows of 8 lanes side by side, 256 bytes apart"
+    assert pattern_of((0, 12, 4, 100), 4) == "no regular pattern"
+
+
+def test_the_bound_is_under_the_roof() -> None:
+    for launch in (
+        recorded(product_kernel, (1,), *product_arguments()),
+        recorded(column_kernel, (8,), *column_arguments()),
+    ):
+        for name in ("M1", "M2 Max"):
+            cost = bound(chip(name), launch.work)
+            operations = operations_of(launch.work)
+            assert 0 < operations / cost.seconds <= peak_of(cost.chip, launch.work) * 1.0001
+
+
+def test_a_report_leaves_the_arrays_as_they_are(tmp_path: Path) -> None:
+    x, out, *rest = column_arguments()
+    column_kernel.report(tmp_path / "k.html", (8,), x, out, *rest)
+    assert not out.any()
+
+
+# --- Pages ------------------------------------------------------------------------------------------
+
+
+def test_a_page_stands_alone(pages: dict[str, Path]) -> None:
+    for path in pages.values():
+        text = path.read_text()
+        assert len(text) < 2_000_000
+        assert not re.search(r"https?://|<script[^>]+src|<link[^>]+stylesheet|@import|url\(", text)
+        assert "default-src 'none'" in text
+
+
+def test_a_warning_says_where_and_what_to_do(pages: dict[str, Path]) -> None:
+    text = pages["column"].read_text()
+    warnings = text[
+        text.index('<ul class="warnings">') : text.index("</ul>", text.index('"warnings"'))
+    ]
+    assert "load of x: 12% of each 128-byte line is used" in warnings
+    assert "Let neighbouring lanes access neighbouring elements" in warnings
+    assert "store of out" not in warnings
+    assert "M3 Max (40 cores): at least" in text
+
+
+def test_programs_cannot_write_into_the_page(tmp_path: Path) -> None:
+    @triton.jit
+    def tagged(x, TEXT: tl.constexpr):
+        # </script><script>alert(1)</script> & <b>
+        tl.store(x, 1.0)
+
+    page = tagged.report(tmp_path / "k.html", (1,), np.zeros(1, np.float32), "a").read_text()
+    assert page.count("<script") == 1
+    assert "&lt;/script&gt;" in page
+
+
+def test_a_tuned_kernel_reports_the_chosen_configuration(tmp_path: Path) -> None:
+    tuner = triton.autotune(
+        [triton.Config({"STRIDE": 8, "BLOCK": block}) for block in (64, 128)], key=["n"]
+    )(column_kernel)
+    x, out, n, *_ = column_arguments()
+
+    def grid(meta: dict[str, Any]) -> tuple[int]:
+        return (triton.cdiv(n, meta["BLOCK"]),)
+
+    text = tuner.report(tmp_path / "k.html", grid, x, out, n).read_text()
+    block = tuner.best_config.kwargs["BLOCK"]
+    assert f"{-(-n // block)} programs" in text
+    assert isinstance(tuner.report(), str)
+    assert "BLOCK" in tuner.report()
+
+
+# --- Errors -----------------------------------------------------------------------------------------
+
+
+def test_errors_are_clear_and_write_nothing(tmp_path: Path) -> None:
+    args = column_arguments()
+    file = tmp_path / "k.html"
+    with pytest.raises(LaunchValueError, match=r"there is no folder '.*missing'"):
+        column_kernel.report(tmp_path / "missing" / "k.html", (8,), *args)
+    with pytest.raises(LaunchValueError, match=r"must be a file but '.*' is a directory"):
+        column_kernel.report(tmp_path, (8,), *args)
+    with pytest.raises(LaunchTypeError, match=r"path must be the name of a file .* but is 3"):
+        column_kernel.report(3, (8,), *args)
+    with pytest.raises(LaunchValueError, match=r"chip must be one of M1, .* but is 'M77'"):
+        column_kernel.report(file, (8,), *args, chips=["M1", "M77"])
+    with pytest.raises(LaunchValueError, match=r"chips is empty"):
+        column_kernel.report(file, (8,), *args, chips=[])
+    with pytest.raises(LaunchValueError, match=r"the grid has no programs"):
+        column_kernel.report(file, (0,), *args)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_that_cannot_be_written_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "k.html"
+    file.write_text("old")
+
+    def refuse(*args: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(LaunchValueError, match=r"k\.html' cannot be written: Permission denied"):
+        column_kernel.report(file, (8,), *column_arguments())
+    monkeypatch.undo()
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    if os.access(tmp_path, os.W_OK):  # root may write anywhere
+        monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    with pytest.raises(LaunchValueError, match=r"the folder '.*' cannot be written to"):
+        column_kernel.report(tmp_path / "k.html", (8,), *column_arguments())
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- The command and the example --------------------------------------------------------------------
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def example() -> str:
+    found = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "report.md").read_text(), re.DOTALL)
+    assert found
+    return found[1]
+
+
+def test_the_example_of_the_docs(tmp_path: Path) -> None:
+    (tmp_path / "example.py").write_text(example() + "assert not out.any()\n")
+    done = run("example.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "12% of each 128-byte line is used" in (tmp_path / "column.html").read_text()
+
+
+def test_the_command_writes_a_page_for_each_kernel(tmp_path: Path) -> None:
+    launches = re.sub(r"column_kernel\.report.*", "", example())
+    launches += (
+        "import sys\nassert sys.argv[1:] == ['--size', '3'], sys.argv\n"
+        "for stride in (1, 8, 8):\n    column_kernel[(8,)](x, out, 1000, STRIDE=stride, BLOCK=128)\n"
+    )
+    (tmp_path / "program.py").write_text(launches)
+    done = run(
+        *(
+            "-m",
+            "triton_metal",
+            "report",
+            "--chip",
+            "M2",
+            "program.py",
+            "--size",
+            "3",
+            "-o",
+            "pages",
+        ),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(p.name for p in (tmp_path / "pages").iterdir()) == [
+        "column_kernel-2.html",
+        "column_kernel.html",
+    ]
+    assert "column_kernel, 2 launches" in done.stdout
+    assert "M2 (10 cores)" in (tmp_path / "pages" / "column_kernel.html").read_text()
+
+
+def test_errors_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("print('ran')\n")
+    (tmp_path / "file").write_text("")
+    for arguments, message in (
+        (["program.py"], "a folder for the pages is needed: -o FOLDER"),
+        (["-o", "pages"], "a program is needed"),
+        (["-o", "file", "program.py"], "the folder 'file' cannot be created"),
+        (["-o", "pages", "--chip", "M77", "program.py"], "but is 'M77'"),
+        (["-o", "pages", "program.py"], "the program launched no kernel"),
+    ):
+        done = run("-m", "triton_metal", "report", *arguments, cwd=tmp_path)
+        assert done.returncode != 0
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+# --- In a browser -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        chromium, missing = None, "playwright"
+    else:
+        missing = "chromium"
+    if chromium is None:
+        if os.environ.get("TRITON_METAL_REQUIRE_BROWSER"):
+            pytest.fail(f"{missing} is missing, and TRITON_METAL_REQUIRE_BROWSER is set")
+        pytest.skip(f"{missing} is not installed (scripts/setup.sh --tests)")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+def opened(
+    browser: Any, path: Path, width: int = 1280, scheme: str = "light"
+) -> tuple[Any, list[str]]:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page, said = context.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith(("file:", "data:")) else said.append(request.url)
+        ),
+    )
+    page.goto(path.as_uri())
+    return page, said
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_page_scrolls_sideways_or_complains(
+    browser: Any, pages: dict[str, Path], width: int, scheme: str
+) -> None:
+    for path in pages.values():
+        page, said = opened(browser, path, width, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        back = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        light = sum(map(int, re.findall(r"\d+", back)[:3])) > 384
+        assert light is (scheme == "light")
+        assert said == []
+        page.context.close()
+
+
+def test_lines_that_belong_together_light_up_and_stay(browser: Any, pages: dict[str, Path]) -> None:
+    page, _ = opened(browser, pages["column"])
+    load = page.locator("#python .row", has_text="tl.load")
+    load.hover()
+    assert page.locator("#ttir .row.on", has_text="tt.load").count() == 1
+    assert page.locator("#metal .row.on", has_text="x[").count() == 1
+    assert page.locator("#metal .row.on", has_text="2.0f").count() == 0
+    load.click()
+    page.mouse.move(0, 0)
+    assert page.locator("#metal .row.on").count() == 0
+    assert page.locator("#metal .row.stuck", has_text="x[").count() == 1
+    page.keyboard.press("Escape")
+    assert page.locator(".stuck").count() == 0
+    load.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert page.locator("#python .row.stuck", has_text="tl.store").count() == 1
+    assert page.locator("#ttir .row.stuck", has_text="tt.store").count() == 1
+    page.locator(".warnings li[data-l]").first.click()
+    assert page.locator("#python .row.stuck", has_text="tl.load").count() == 1
+    page.context.close()
+
+
+def test_the_picture_has_a_piece_for_each_lane_and_line(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    page, _ = opened(browser, pages["column"])
+    load = page.locator("#accesses .card").first
+    assert load.locator("rect.line").count() == 8
+    lanes = load.locator("rect.lane").evaluate_all(
+        "all => all.map(one => Number(one.dataset.lanes))"
+    )
+    assert lanes == list(range(32))
+    boxes = [load.locator("rect.lane").nth(lane).bounding_box() for lane in (0, 1, 4)]
+    assert boxes[0]["y"] == boxes[1]["y"] < boxes[2]["y"]
+    assert boxes[0]["x"] == boxes[2]["x"] < boxes[1]["x"]
+    page.context.close()
