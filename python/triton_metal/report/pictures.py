@@ -32,10 +32,14 @@ def _numbers(lanes: Sequence[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in ranges)
 
 
+#: Pixels below which the numbers of a picture cannot be read: a card that is narrower scrolls.
+_READABLE = 540
+
+
 def _svg(width: float, height: float, body: Sequence[str], label: str, kind: str = "") -> str:
     return (
         f'<div class="picture {kind}" tabindex="0"><svg viewBox="0 0 {width:g} {height:g}" role="img" '
-        f'aria-label="{escape(label)}" style="width:{width:g}px">{"".join(body)}</svg></div>'
+        f'aria-label="{escape(label)}" style="width:{width:g}px;min-width:{min(width, _READABLE):g}px">{"".join(body)}</svg></div>'
     )
 
 
