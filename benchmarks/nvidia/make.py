@@ -37,7 +37,7 @@ def words(contract: dict, scalars: list[Any]) -> list[int]:
     return result
 
 
-def make(case: Case, kernel: Any, folder: Path) -> dict:
+def make(case: Case, folder: Path) -> dict:
     """Compiles one case and writes its Metal text and its PTX."""
     few = [
         np.zeros(
@@ -45,6 +45,7 @@ def make(case: Case, kernel: Any, folder: Path) -> dict:
         )
         for _, dtype, shape in case.arrays
     ]
+    kernel = (kinds if isinstance(case, kinds.Kind) else kernels).KERNELS[case.kernel]
     compiled = kernel.warmup(
         *few, *case.scalars, **case.constants, num_warps=case.num_warps, grid=(1,)
     )
@@ -84,7 +85,7 @@ def main() -> int:
     launches, failed = [], 0
     for case in chosen.cases(only=arguments.only):
         try:
-            launches.append(make(case, chosen.KERNELS[case.kernel], folder))
+            launches.append(make(case, folder))
         except AgxError as error:
             print(f"{case.name}: {error}", file=sys.stderr)
             failed += 1
