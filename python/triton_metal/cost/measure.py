@@ -60,6 +60,9 @@ def counting() -> Iterator[Counted]:
         if launch.thread == thread
         and not any(first <= p.clock_of(launch) < last for first, last in inner)
     ]
+    # Interpreted kernels launch with options of their own, which count nothing.
+    if not log.launches:
+        return
     for launch, record in zip(launches, log.launches, strict=True):
         counted.works.append(
             work_of(
