@@ -26,6 +26,9 @@ from triton_metal.report.memory import buffers_of
 from triton_metal.report.pictures import operations_of, owners_of, peak_of
 from triton_metal.report.sources import sources_of
 
+# A report launches on the host device, whatever the arrays are.
+pytestmark = pytest.mark.own_route
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
