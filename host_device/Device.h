@@ -105,6 +105,9 @@ public:
                        Profile *profile = nullptr);
   /// The bytes of threadgroup memory that the kernel's own variables need.
   llvm::Expected<uint64_t> staticThreadgroupMemory();
+  /// An estimate of the 32-bit registers that a thread takes on a GPU; 0 if the library does not
+  /// count.
+  llvm::Expected<uint32_t> registersPerThread();
   /// Whether a launch like this one would run code that was compiled quickly.
   llvm::Expected<bool> isQuick(const Dispatch &dispatch);
   /// One bit for each buffer that the kernel may write.

@@ -102,6 +102,13 @@ Expected<uint64_t> Kernel::staticThreadgroupMemory() {
   return (*variant)->code.load()->facts.threadgroupBytes;
 }
 
+Expected<uint32_t> Kernel::registersPerThread() {
+  auto variant = state->get({});
+  if (!variant)
+    return variant.takeError();
+  return (*variant)->code.load()->facts.registersPerThread;
+}
+
 Expected<bool> Kernel::isQuick(const Dispatch &dispatch) {
   auto variant =
       state->get(optionsFor(dispatch.threadsPerThreadgroup, dispatch.scheduleSeed.has_value()));

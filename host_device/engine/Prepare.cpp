@@ -380,10 +380,11 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
     collectCoherent(function);
   facts.writtenBuffers = findWrittenBuffers(function, kernel);
   facts.usedBuffers = findUsedBuffers(function);
-  facts.registersPerThread = estimateRegisters(function);
   MarkedFunctions marked(function);
-  if (options.count)
+  if (options.count) {
+    facts.registersPerThread = estimateRegisters(function);
     insertCounting(function, marked, facts);
+  }
   if (options.portable)
     collectComparedConstants(function, facts);
   insertChecks(function, options.checks.bounds, facts);

@@ -65,7 +65,7 @@ void insertValueChecks(llvm::Function &function, CodeFacts &facts);
 /// Inserts `__tm_engine_waits` into loops that only other threads can end (Waits.cpp).
 void insertWaits(llvm::Function &function, CodeFacts &facts);
 void fillLocation(Site &site, const llvm::DILocation *location);
-/// The largest number of 32-bit values that are live at once (Registers.cpp).
+/// An estimate of the 32-bit registers that a thread takes on a GPU (Registers.cpp).
 uint32_t estimateRegisters(llvm::Function &function);
 /// Buffers that stores may reach, one bit each (Bounds.cpp).
 uint32_t findWrittenBuffers(llvm::Function &function, const KernelInfo &kernel);

@@ -1,67 +1,85 @@
-// Estimates the registers that a thread needs.
+// Estimates the registers that a thread takes on a GPU: what a GPU's compiler would be given is
+// made of a copy of the thread's code, read as the register file sees it, ordered, and placed.
+#include "host_device/engine/Lines.h"
 #include "host_device/engine/Prepare.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/PostOrderIterator.h"
-#include "llvm/IR/CFG.h"
-#include "llvm/IR/Instructions.h"
+#include "host_device/engine/RegisterCode.h"
+#include "host_device/msl/PassRunner.h"
+#include "llvm/Analysis/TargetTransformInfoImpl.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopStrengthReduce.h"
+#include "llvm/Transforms/Scalar/Scalarizer.h"
+#include "llvm/Transforms/Scalar/Sink.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Vectorize/LoadStoreVectorizer.h"
 
 using namespace llvm;
 
 namespace triton_metal::engine {
 
-uint32_t estimateRegisters(Function &function) {
-  const DataLayout &layout = function.getDataLayout();
-  auto words = [&](const Value *value) -> uint32_t {
-    Type *type = value->getType();
-    if (type->isVoidTy() || !type->isSized() || isa<AllocaInst>(value))
-      return 0;
-    return (layout.getTypeStoreSize(type) + 3) / 4;
-  };
-  DenseMap<const BasicBlock *, DenseSet<const Value *>> liveIn;
-  auto counted = [](const Value *value) {
-    return isa<Instruction>(value) && !value->getType()->isVoidTy();
-  };
-  uint32_t most = 0;
-  bool changed = true, last = false;
-  while (changed || !last) {
-    last = !changed;
-    changed = false;
-    for (BasicBlock *block : post_order(&function)) {
-      DenseSet<const Value *> live;
-      for (BasicBlock *successor : successors(block)) {
-        live.insert(liveIn[successor].begin(), liveIn[successor].end());
-        for (PHINode &phi : successor->phis()) {
-          live.erase(&phi);
-          if (Value *incoming = phi.getIncomingValueForBlock(block); counted(incoming))
-            live.insert(incoming);
-        }
-      }
-      uint32_t now = 0;
-      for (const Value *value : live)
-        now += words(value);
-      most = std::max(most, now);
-      for (Instruction &inst : reverse(*block)) {
-        if (live.erase(&inst))
-          now -= words(&inst);
-        if (isa<PHINode>(inst))
-          continue;
-        for (Value *operand : inst.operands())
-          if (counted(operand) && live.insert(operand).second)
-            now += words(operand);
-        most = std::max(most, now);
-      }
-      for (PHINode &phi : block->phis())
-        live.insert(&phi);
-      auto &in = liveIn[block];
-      if (in.size() != live.size()) {
-        in = std::move(live);
-        changed = true;
-      }
-    }
+namespace {
+/// The costs of a thread's instructions, as a compiler for a GPU's intermediate language sees them:
+/// neighbouring accesses of up to 16 bytes are merged, and an access adds a constant or a number to
+/// its address.
+class IntermediateTTI final : public TargetTransformInfoImplCRTPBase<IntermediateTTI> {
+public:
+  explicit IntermediateTTI(const DataLayout &layout) : TargetTransformInfoImplCRTPBase(layout) {}
+  unsigned getLoadStoreVecRegBitWidth(unsigned) const override { return 128; }
+  bool allowsMisalignedMemoryAccesses(LLVMContext &, unsigned, unsigned, Align,
+                                      unsigned *fast) const override {
+    if (fast)
+      *fast = 1;
+    return true;
   }
-  // Private arrays that are indexed at run time are in memory and do not count as registers.
-  return most;
+  bool isLegalAddressingMode(Type *, GlobalValue *global, int64_t offset, bool hasBase,
+                             int64_t scale, unsigned, Instruction * = nullptr,
+                             int64_t = 0) const override {
+    if (global || !isInt<16>(offset))
+      return false;
+    return scale == 0 || (scale == 1 && !(hasBase && offset)) ||
+           (scale == 2 && !hasBase && !offset);
+  }
+};
+} // namespace
+
+uint32_t estimateRegisters(Function &function) {
+  ValueToValueMapTy map;
+  Function *copy = CloneFunction(&function, map);
+  // Marks would order the code around them.
+  for (Instruction &inst : make_early_inc_range(instructions(*copy)))
+    if (isMathMark(inst))
+      inst.eraseFromParent();
+  PassRunner runner(/*machine=*/nullptr, TargetIRAnalysis([](const Function &each) {
+                      return TargetTransformInfo(
+                          std::make_unique<IntermediateTTI>(each.getDataLayout()));
+                    }));
+  {
+    FunctionPassManager passes;
+    ScalarizerPassOptions scalarizer;
+    scalarizer.ScalarizeLoadStore = false;
+    passes.addPass(LoadStoreVectorizerPass());
+    passes.addPass(ScalarizerPass(scalarizer));
+    passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+    passes.addPass(ADCEPass());
+    // What LLVM's code generators do for all targets: addresses that a loop increments, and
+    // numbers that are made where they are used.
+    passes.addPass(createFunctionToLoopPassAdaptor(LoopStrengthReducePass()));
+    passes.addPass(EarlyCSEPass());
+    passes.addPass(SinkingPass());
+    runner.run(*copy, std::move(passes));
+  }
+  registers::flattenConditions(*copy);
+  {
+    FunctionPassManager passes;
+    passes.addPass(EarlyCSEPass());
+    runner.run(*copy, std::move(passes));
+  }
+  registers::Code code = registers::readCode(*copy);
+  copy->eraseFromParent();
+  registers::orderSteps(code);
+  return divideCeil(registers::allocate(code), 2);
 }
 
 } // namespace triton_metal::engine

@@ -26,6 +26,8 @@ ComputePipelineState::make(const std::shared_ptr<Function> &function,
     return std::move(error);
   if (Error error = (*kernel)->writtenBuffers().moveInto(pipeline->written))
     return std::move(error);
+  if (Error error = (*kernel)->registersPerThread().moveInto(pipeline->registers))
+    return std::move(error);
   return pipeline;
 }
 

@@ -36,6 +36,8 @@ public:
   uint32_t maxTotalThreadsPerThreadgroup() const { return info().maxTotalThreadsPerThreadgroup; }
   /// The bytes of threadgroup memory that the function's own variables take.
   uint64_t staticThreadgroupMemoryLength() const { return staticMemory; }
+  /// An estimate of the 32-bit registers that a thread takes on a GPU; 0 without `counters`.
+  uint32_t registersPerThread() const { return registers; }
   /// One bit for each buffer index that the function may write.
   uint32_t writtenBuffers() const { return written; }
 
@@ -60,6 +62,7 @@ private:
   std::shared_ptr<triton_metal::Library> library;
   Kernel *kernel = nullptr;
   uint64_t staticMemory = 0;
+  uint32_t registers = 0;
   uint32_t written = 0;
 };
 

@@ -271,8 +271,10 @@ void Session::printInfo(const metal::ComputePipelineState &pipeline) {
       << "  most threads of a threadgroup       " << pipeline.maxTotalThreadsPerThreadgroup()
       << "\n"
       << "  static threadgroup memory, bytes    " << pipeline.staticThreadgroupMemoryLength()
-      << "\n"
-      << "  buffers that it may write          ";
+      << "\n";
+  if (pipeline.registersPerThread())
+    out << "  registers of a thread (estimate)    " << pipeline.registersPerThread() << "\n";
+  out << "  buffers that it may write          ";
   bool any = false;
   for (const ParameterInfo &parameter : pipeline.info().parameters)
     if (parameter.kind == ParameterInfo::Kind::Buffer &&
