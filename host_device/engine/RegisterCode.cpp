@@ -433,22 +433,41 @@ void Reader::useAddress(const Value *pointer, Type *accessed, Step &step) {
     use(index, step);
 }
 
-/// Whether a shuffle's lane is the thread's own, changed by a constant: a part of the instruction.
+/// Looks through conversions and `& 31`, which do not change a lane.
+const Value *withoutMask(const Value *lane) {
+  const Value *inner;
+  while (match(lane, m_ZExtOrSExt(m_Value(inner))) || match(lane, m_Trunc(m_Value(inner))) ||
+         match(lane, m_And(m_Value(inner), m_SpecificInt(simdWidth - 1))))
+    lane = inner;
+  return lane;
+}
+
+bool isLane(const Value *value) {
+  value = withoutMask(value);
+  if (calleeOf(value) == "__tm_lane")
+    return true;
+  return isCallOf(value, positionName) &&
+         Position(cast<ConstantInt>(cast<CallBase>(value)->getArgOperand(0))->getZExtValue()) ==
+             Position::ThreadIndexInSimdgroup;
+}
+
+/// Whether an instruction shuffles from this lane by itself: the same one for all threads, or the
+/// thread's own with some bits changed, or moved by a constant as far as there are lanes.
 bool Reader::isOwnLane(const Value *lane) const {
-  if (isUniform(lane))
+  lane = withoutMask(lane);
+  if (isUniform(lane) || isLane(lane))
     return true;
-  auto *inst = dyn_cast<Instruction>(lane);
-  if (!inst)
+  const Value *left, *right;
+  if (match(lane, m_Xor(m_Value(left), m_Value(right))))
+    return (isLane(left) && isa<Constant>(right)) || (isLane(right) && isa<Constant>(left));
+  if (!match(lane, m_Select(m_Value(), m_Value(left), m_Value(right))))
     return false;
-  if (calleeOf(inst) == "__tm_lane")
-    return true;
-  if (isCallOf(inst, positionName))
-    return Position(cast<ConstantInt>(inst->getOperand(0))->getZExtValue()) ==
-           Position::ThreadIndexInSimdgroup;
-  return isa<BinaryOperator, CastInst, SelectInst, ICmpInst>(inst) &&
-         all_of(inst->operands(), [&](const Use &use) {
-           return isa<Constant>(use.get()) || (!isa<PHINode>(use.get()) && isOwnLane(use.get()));
-         });
+  if (isLane(left))
+    std::swap(left, right);
+  const Value *moved;
+  const APInt *by;
+  return isLane(right) && match(withoutMask(left), m_AddLike(m_Value(moved), m_APInt(by))) &&
+         isLane(moved);
 }
 
 /// Appends the steps of a shuffle but the last, which chooses between two numbers.

@@ -84,9 +84,9 @@ def test_the_chip_of_a_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device_of(chip="M2 Max 30 cores")[0] == "model of M2 Max 30 cores"
     monkeypatch.setenv("TRITON_METAL_CHIP", "Apple M2")
     assert device_of()[0] == "model of M2"
-    assert device_of(chip="M3 Max") == (
-        "model of M3 Max",
-        "ranked by the model for M3 Max (clock: none is published: that of M2 Max)",
+    assert device_of(chip="M4 Max") == (
+        "model of M4 Max",
+        "ranked by the model for M4 Max (clock: none is published: that of M4 Pro)",
     )
     monkeypatch.setenv("TRITON_METAL_CHIP", "M9")
     with pytest.raises(ValueError, match=r"TRITON_METAL_CHIP must be one of M1, .* but is 'M9'"):

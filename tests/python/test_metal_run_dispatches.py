@@ -115,6 +115,16 @@ def test_reflection() -> None:
     )
 
 
+def test_reflection_estimates_registers_of_counted_kernels() -> None:
+    text = output(
+        *("--kernel=tiled", "--info", "--counters", "--buffer=x=zeros:float:2", "--threads=1"),
+        "--threadgroup-memory=t=16",
+    )
+    (line,) = (line for line in text.splitlines() if "registers of a thread" in line)
+    assert line.startswith("  registers of a thread (estimate)    ")
+    assert 1 <= int(line.split()[-1]) <= 32
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

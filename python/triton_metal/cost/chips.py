@@ -80,7 +80,11 @@ _CLOCK = {
     "M1": (1.278, "philipturner/metal-benchmarks, README"),
     "M1 Pro": (1.296, "philipturner/metal-benchmarks, README"),
     "M2": (1.398, "philipturner/metal-benchmarks, README"),
+    "M3": (1.338, "philipturner/applegpuinfo, issue 15: powermetrics on a MacBook Air"),
+    "M3 Pro": (1.380, "eclecticlight.co, 6 January 2025: powermetrics on a MacBook Pro"),
+    "M3 Max": (1.380, "philipturner/applegpuinfo, issue 4: powermetrics"),
     "M4 Pro": (1.578, "eclecticlight.co, 22 January 2025: powermetrics on a Mac mini"),
+    "M5 Max": (1.620, "feedback-assistant/reports, issue 830: powermetrics under load"),
 }
 #: Chips whose clock is the one of another: the same measurement lists them together.
 _SAME_CLOCK = {"M1 Max": "M1 Pro", "M1 Ultra": "M1 Pro", "M2 Pro": "M2", "M2 Max": "M2"}
@@ -175,8 +179,8 @@ def chip(name: str) -> Chip:
 #: Chips without a published clock, and the one whose clock stands in where configurations are ranked: the chip before with one.
 _CLOCK_OF = {
     "M2 Ultra": "M2 Max",
-    **dict.fromkeys(("M3", "M3 Pro", "M3 Max", "M3 Ultra"), "M2 Max"),
-    **dict.fromkeys(("M4", "M4 Max", "M5", "M5 Pro", "M5 Max"), "M4 Pro"),
+    "M3 Ultra": "M3 Max",
+    **dict.fromkeys(("M4", "M4 Max", "M5", "M5 Pro"), "M4 Pro"),
 }
 
 
@@ -186,8 +190,8 @@ def ranking_chip(name: str) -> Chip:
     A bound leaves out arithmetic and caches where no clock is published; a comparison would be blind to them. There the clock of the
     nearest chip before stands in, as ``sources["clock"]`` says. Raises what `chip` raises.
 
-    >>> ranking_chip("M3 Max").clock, ranking_chip("M3 Max").sources["clock"]
-    (1.398, 'none is published: that of M2 Max')
+    >>> ranking_chip("M4 Max").clock, ranking_chip("M4 Max").sources["clock"]
+    (1.578, 'none is published: that of M4 Pro')
     """
     found = chip(name)
     if found.clock is not None:

@@ -1,0 +1,241 @@
+// The estimate of a thread's registers: what each rule of the register file does to small
+// functions.
+#include "host_device/engine/Prepare.h"
+#include "host_device/engine/RegisterCode.h"
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/SourceMgr.h"
+#include "gtest/gtest.h"
+
+using namespace llvm;
+using namespace triton_metal::engine;
+
+namespace {
+
+const std::string declarations = R"(
+declare ptr addrspace(1) @__tm_engine_buffer.1(i32) memory(none)
+declare ptr addrspace(2) @__tm_engine_buffer.2(i32) memory(none)
+declare i32 @__tm_engine_position(i32, i32) memory(none)
+declare <2 x float> @__tm_simdgroup_mma(<2 x float>, <2 x float>, <2 x float>) memory(none)
+declare i32 @__tm_simd_shuffle_u32(i32, i32) convergent memory(none)
+)";
+
+/// A function of a thread, `body`, in which %p is a buffer, %n a number of the launch, and %i one
+/// of the thread.
+class Parsed {
+public:
+  explicit Parsed(const std::string &body) {
+    SMDiagnostic error;
+    module = parseAssemblyString(declarations + R"(define void @f() {
+entry:
+  %p = call ptr addrspace(1) @__tm_engine_buffer.1(i32 0)
+  %args = call ptr addrspace(2) @__tm_engine_buffer.2(i32 1)
+  %n = load i32, ptr addrspace(2) %args
+  %i = call i32 @__tm_engine_position(i32 3, i32 0)
+)" + body + "}\n",
+                                 error, context);
+    EXPECT_TRUE(module) << error.getMessage().str() << " in line " << error.getLineNo();
+  }
+  Function &function() { return *module->getFunction("f"); }
+  registers::Code code() { return registers::readCode(function()); }
+
+private:
+  LLVMContext context;
+  std::unique_ptr<Module> module;
+};
+
+unsigned demand(const std::string &body) { return registers::demandOf(Parsed(body).code()); }
+
+/// The halves of the number that `type` has: it is loaded, lives over the load of another one, and
+/// is stored.
+unsigned halvesOf(const std::string &type) {
+  std::string load = "load volatile " + type + ", ptr addrspace(1) %p\n";
+  return demand("%x = " + load + "%y = " + load + "store volatile " + type +
+                " %x, ptr addrspace(1) %p\nstore volatile " + type +
+                " %y, ptr addrspace(1) %p\nret void\n") /
+         2;
+}
+
+TEST(RegistersTest, NumbersTakeHalvesByTheirBits) {
+  EXPECT_EQ(halvesOf("i8"), 1u);
+  EXPECT_EQ(halvesOf("half"), 1u);
+  EXPECT_EQ(halvesOf("i16"), 1u);
+  EXPECT_EQ(halvesOf("float"), 2u);
+  EXPECT_EQ(halvesOf("i64"), 4u);
+  EXPECT_EQ(halvesOf("ptr addrspace(1)"), 4u);
+  EXPECT_EQ(halvesOf("ptr addrspace(3)"), 1u);
+  EXPECT_EQ(halvesOf("<4 x float>"), 8u);
+  EXPECT_EQ(halvesOf("<16 x i8>"), 8u);
+}
+
+TEST(RegistersTest, NumbersOfTheLaunchTakeNone) {
+  // n * 3 + 1 is made before the threads start, and is an operand of the addition.
+  EXPECT_EQ(demand(R"(
+  %a = mul i32 %n, 3
+  %b = add i32 %a, 1
+  %x = add i32 %b, %i
+  store i32 %x, ptr addrspace(1) %p
+  ret void
+)"),
+            2u);
+}
+
+TEST(RegistersTest, AccessesScaleAndAddAnOffsetThemselves) {
+  EXPECT_EQ(demand(R"(
+  %wide = zext i32 %i to i64
+  %q = getelementptr float, ptr addrspace(1) %p, i64 %wide
+  %x = load float, ptr addrspace(1) %q
+  store float %x, ptr addrspace(1) %q
+  ret void
+)"),
+            4u); // the offset and the number
+}
+
+TEST(RegistersTest, OtherAddressesAreArithmeticOf64Bits) {
+  // The base comes from a uniform register and takes four halves, and so does the wide index.
+  EXPECT_EQ(demand(R"(
+  %wide = zext i32 %i to i64
+  %q = getelementptr [12 x i8], ptr addrspace(1) %p, i64 %wide
+  %x = load float, ptr addrspace(1) %q
+  store float %x, ptr addrspace(1) %q
+  ret void
+)"),
+            10u);
+}
+
+TEST(RegistersTest, ConditionsAreComparedWhereTheyChoose) {
+  EXPECT_EQ(demand(R"(
+  %less = icmp slt i32 %i, %n
+  %x = select i1 %less, i32 %i, i32 7
+  store i32 %x, ptr addrspace(1) %p
+  ret void
+)"),
+            2u);
+}
+
+TEST(RegistersTest, ConditionsThatOnlyChooseAreNoBranches) {
+  Parsed parsed(R"(
+  %less = icmp slt i32 %i, %n
+  br i1 %less, label %yes, label %no
+yes:
+  %a = mul i32 %i, 5
+  br label %end
+no:
+  %b = add i32 %i, 9
+  br label %end
+end:
+  %x = phi i32 [ %a, %yes ], [ %b, %no ]
+  store i32 %x, ptr addrspace(1) %p
+  ret void
+)");
+  registers::flattenConditions(parsed.function());
+  EXPECT_EQ(parsed.function().size(), 1u);
+  EXPECT_EQ(registers::demandOf(parsed.code()), 6u); // both sides, and what the condition compares
+}
+
+TEST(RegistersTest, ConditionsWithAccessesStayBranches) {
+  Parsed parsed(R"(
+  %less = icmp slt i32 %i, %n
+  br i1 %less, label %yes, label %end
+yes:
+  store i32 %i, ptr addrspace(1) %p
+  br label %end
+end:
+  ret void
+)");
+  registers::flattenConditions(parsed.function());
+  EXPECT_EQ(parsed.function().size(), 3u);
+  EXPECT_EQ(registers::demandOf(parsed.code()), 3u); // and the nesting of conditions
+}
+
+/// Loads `count` numbers, adds them up, and stores the sum.
+std::string sum(unsigned count) {
+  std::string text, last;
+  for (unsigned i = 0; i != count; ++i)
+    text += "%a" + std::to_string(i) + " = load float, ptr addrspace(1) %p\n";
+  for (unsigned i = 0; i != count; ++i) {
+    std::string k = std::to_string(i);
+    text += "%s" + k + " = fadd float %a" + k + ", " + (i ? last : "1.0") + "\n";
+    last = "%s" + k;
+  }
+  return text + "store float " + last + ", ptr addrspace(1) %p\nret void\n";
+}
+
+TEST(RegistersTest, SumsAreOrderedBehindWhatTheyAdd) {
+  registers::Code code = Parsed(sum(16)).code();
+  EXPECT_EQ(registers::demandOf(code), 32u);
+  registers::orderSteps(code);
+  EXPECT_EQ(registers::demandOf(code), 4u); // the sum, and the number that was just loaded
+}
+
+TEST(RegistersTest, AccessesKeepTheirOrder) {
+  registers::Code code = Parsed(sum(16)).code();
+  auto accesses = [](const registers::Code &of) {
+    std::vector<std::pair<size_t, size_t>> shapes;
+    for (const registers::Step &step : of.blocks.front().steps)
+      if (step.isOrdered)
+        shapes.emplace_back(step.defines.empty() ? ~0u : step.defines.front(), step.uses.size());
+    return shapes;
+  };
+  auto before = accesses(code);
+  registers::orderSteps(code);
+  EXPECT_EQ(before.size(), 17u);
+  EXPECT_EQ(accesses(code), before);
+}
+
+TEST(RegistersTest, VectorsAreAlignedToTheirSize) {
+  // A half is in the first place, so that the vector of four is in the second eight halves.
+  registers::Code code = Parsed(R"(
+  %h = load volatile half, ptr addrspace(1) %p
+  %v = load volatile <4 x float>, ptr addrspace(1) %p
+  store volatile <4 x float> %v, ptr addrspace(1) %p
+  store volatile half %h, ptr addrspace(1) %p
+  ret void
+)")
+                             .code();
+  EXPECT_EQ(registers::demandOf(code), 9u);
+  EXPECT_EQ(registers::allocate(code), 16u);
+}
+
+TEST(RegistersTest, AccumulatorsOfALoopAreInPlace) {
+  auto loop = [](const std::string &after) {
+    return demand(R"(
+  %v = load <2 x float>, ptr addrspace(1) %p
+  br label %loop
+loop:
+  %k = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %x0 = phi float [ 0.0, %entry ], [ %y0, %loop ]
+  %x1 = phi float [ 0.0, %entry ], [ %y1, %loop ]
+  %x.0 = insertelement <2 x float> poison, float %x0, i64 0
+  %x = insertelement <2 x float> %x.0, float %x1, i64 1
+  %y = call <2 x float> @__tm_simdgroup_mma(<2 x float> %v, <2 x float> %v, <2 x float> %x)
+  %y0 = extractelement <2 x float> %y, i64 0
+  %y1 = extractelement <2 x float> %y, i64 1
+  %next = add i32 %k, 1
+  %more = icmp slt i32 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  %z0 = phi float [ %y0, %loop ]
+)" + after);
+  };
+  // The matrix, the accumulators, the counter, and the nesting of loops.
+  EXPECT_EQ(loop("store float %z0, ptr addrspace(1) %p\n ret void\n"), 11u);
+}
+
+TEST(RegistersTest, AnyShuffleTakesAQuad) {
+  std::string shuffle = "%x = call i32 @__tm_simd_shuffle_u32(i32 %i, i32 ";
+  std::string end = ")\n store i32 %x, ptr addrspace(1) %p\n ret void\n";
+  EXPECT_EQ(demand("%lane = xor i32 %i, 16\n" + shuffle + "%lane" + end), 2u);
+  unsigned any = demand("%lane = load i32, ptr addrspace(1) %p\n" + shuffle + "%lane" + end);
+  EXPECT_GE(any, 2u + 4 * 2u);
+}
+
+TEST(RegistersTest, MoreNumbersThanRegistersCountAsTheyAre) {
+  Parsed parsed(sum(10000));
+  registers::Code code = parsed.code();
+  EXPECT_EQ(registers::demandOf(code), 20000u); // more than there is: a kernel that spills
+  registers::orderSteps(code);
+  EXPECT_EQ(registers::allocate(code), 4u);
+}
+
+} // namespace
