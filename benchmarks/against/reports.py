@@ -138,7 +138,7 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
   the whole SIMD-group as one each.
 - *float* and *integer* are lanes' operations after common ones have been removed. *integer* has the arithmetic of addresses, alike for
   moved pointers, `[]` and offsets that a text adds up: an access adds a constant or one (shifted) number to a pointer by itself.
-- *registers* is the most 32-bit numbers of a thread that are live at once, an estimate ([host-device.md](host-device.md)), and *tg memory* the
+- *registers* is an estimate of the 32-bit registers of a thread ([host-device.md](host-device.md#registers)), and *tg memory* the
   threadgroup memory of one threadgroup: both decide how many threads a GPU core holds.
 - *functions* are calls of elementary functions (exp, log, sin, …). *private bytes* are of arrays that did not become registers.
 

@@ -297,12 +297,11 @@ bool Reader::isFoldedAddress(const GetElementPtrInst &address, Type *accessed,
     scale <<= shift->getZExtValue();
     given = shifted;
   }
-  const Value *narrow;
-  if (match(given, m_ZExtOrSExt(m_Value(narrow))) && halvesOf(narrow->getType()) <= 2)
-    given = narrow;
-  else if (halvesOf(given->getType()) > 2 && !isUniform(given))
+  // The offset is of 32 bits.
+  if (!match(given, m_ZExtOrSExt(m_Value(index))) || !index->getType()->isIntegerTy(32)) {
+    index = nullptr;
     return false;
-  index = given;
+  }
   // An element of 64 bits is two of 32.
   element = std::min<uint64_t>(element, 4);
   return isPowerOf2_64(scale) && scale >= element && scale <= element * largestScale;
@@ -535,11 +534,16 @@ bool Reader::takesLongOperand(const Instruction &inst) const {
 }
 
 void Reader::readStep(Instruction &inst, Block &block) {
-  if (moved.contains(&inst)) {
+  if (moved.contains(&inst) || isCallOf(&inst, positionName)) {
+    // Arguments and positions are there from the beginning.
+    bool isGiven = calleeOf(&inst).starts_with(bufferName) || isCallOf(&inst, positionName);
+    std::vector<Step> &steps = (isGiven ? code.blocks.front() : block).steps;
+    if (uniform.contains(&inst) && !moved.contains(&inst))
+      return;
     Step step;
     ArrayRef<Name> defined = define(&inst);
     step.defines.append(defined.begin(), defined.end());
-    block.steps.push_back(std::move(step));
+    steps.insert(isGiven ? steps.begin() : steps.end(), std::move(step));
     return;
   }
   if (uniform.contains(&inst) || isNoStep(inst) || isPartOfUsers(inst) ||

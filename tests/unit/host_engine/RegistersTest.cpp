@@ -222,6 +222,71 @@ end:
   EXPECT_EQ(loop("store float %z0, ptr addrspace(1) %p\n ret void\n"), 11u);
 }
 
+TEST(RegistersTest, OffsetsOf16BitsAreWidened) {
+  EXPECT_EQ(demand(R"(
+  %k = trunc i32 %i to i16
+  %wide = zext i16 %k to i64
+  %q = getelementptr float, ptr addrspace(1) %p, i64 %wide
+  %x = load float, ptr addrspace(1) %q
+  store float %x, ptr addrspace(1) %q
+  ret void
+)"),
+            9u); // the base, the offset, and the offset in 64 bits
+}
+
+TEST(RegistersTest, PositionsAndMovedArgumentsLiveFromTheBeginning) {
+  EXPECT_EQ(demand(R"(
+  br label %later
+later:
+  %j = call i32 @__tm_engine_position(i32 3, i32 0)
+  %k = add i32 %i, %j
+  store i32 %k, ptr addrspace(1) %p
+  ret void
+)"),
+            5u); // both positions, and the nesting of conditions
+}
+
+TEST(RegistersTest, AccumulatorsThatAreTakenTwiceAreCopied) {
+  auto loop = [](const std::string &end) {
+    return demand(R"(
+  %v = load <2 x float>, ptr addrspace(1) %p
+  %some = icmp sgt i32 %n, 0
+  br i1 %some, label %loop, label %end
+loop:
+  %k = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %x0 = phi float [ 0.0, %entry ], [ %y0, %loop ]
+  %x1 = phi float [ 0.0, %entry ], [ %y1, %loop ]
+  %x.0 = insertelement <2 x float> poison, float %x0, i64 0
+  %x = insertelement <2 x float> %x.0, float %x1, i64 1
+  %y = call <2 x float> @__tm_simdgroup_mma(<2 x float> %v, <2 x float> %v, <2 x float> %x)
+  %y0 = extractelement <2 x float> %y, i64 0
+  %y1 = extractelement <2 x float> %y, i64 1
+  %next = add i32 %k, 1
+  %more = icmp slt i32 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  %z0 = phi float [ 0.0, %entry ], [ %y0, %loop ]
+  %z1 = phi float [ 0.0, %entry ], [ %y1, %loop ]
+)" + end);
+  };
+  unsigned floats = loop(R"(
+  store float %z0, ptr addrspace(1) %p
+  store float %z1, ptr addrspace(1) %p
+  ret void
+)");
+  unsigned halves = loop(R"(
+  %h0 = fptrunc float %z0 to half
+  %h1 = fptrunc float %z1 to half
+  store half %h0, ptr addrspace(1) %p
+  store half %h1, ptr addrspace(1) %p
+  ret void
+)");
+  // The matrix, two pairs of accumulators, the counter, and the nesting of loops.
+  EXPECT_EQ(floats, 15u);
+  // Halves are made of the accumulators before control leaves the loop.
+  EXPECT_EQ(halves, 13u);
+}
+
 TEST(RegistersTest, AnyShuffleTakesAQuad) {
   std::string shuffle = "%x = call i32 @__tm_simd_shuffle_u32(i32 %i, i32 ";
   std::string end = ")\n store i32 %x, ptr addrspace(1) %p\n ret void\n";
