@@ -81,7 +81,7 @@ _CLOCK = {
     "M1 Pro": (1.296, "philipturner/metal-benchmarks, README"),
     "M2": (1.398, "philipturner/metal-benchmarks, README"),
     "M3": (1.338, "philipturner/applegpuinfo, issue 15: powermetrics on a MacBook Air"),
-    "M3 Pro": (1.380, "eclecticlight.co, 6 January 2025: powermetrics on a MacBook Pro"),
+    "M3 Pro": (1.380, "eclecticlight.co, 6 January 2025, as psutil's pull request 2824 quotes it"),
     "M3 Max": (1.380, "philipturner/applegpuinfo, issue 4: powermetrics"),
     "M4 Pro": (1.578, "eclecticlight.co, 22 January 2025: powermetrics on a Mac mini"),
     "M5 Max": (1.620, "feedback-assistant/reports, issue 830: powermetrics under load"),
