@@ -167,3 +167,24 @@ def test_integers_become_bfloats_and_bfloats_integers(tmp_path: Path) -> None:
     assert "fptoui float" in text
     assert "fptosi float" in text
     assert "bfloat" not in "\n".join(line for line in text.splitlines() if "to" in line)
+
+
+def test_vectors_are_read_whole_where_a_launch_aligns_them(tmp_path: Path) -> None:
+    """A packed vector promises the alignment of its elements; a test at run time finds that of the whole."""
+    path, code = tmp_path / "packed.metal", tmp_path / "packed.ptx"
+    path.write_text(
+        HEAD
+        + """[[kernel, max_total_threads_per_threadgroup(32)]] void packed(device half *out [[buffer(0)]],
+    device const half *x [[buffer(1)]], constant int *n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  half4 row = *(device const packed_half4 *)(x + n[0] + i * 4u);
+  *(device packed_half4 *)(out + n[1] + i * 4u) = row * half(n[2] + n[3]);
+}
+"""
+    )
+    lower(path, code, target="nvptx", by_value={2: 16})
+    text = code.read_text()
+    for way in ("ld.global", "st.global"):
+        assert text.count(f"{way}.v4.b16") + text.count(f"{way}.v2.b32") == 1
+        assert text.count(f"{way}.b16") == 4
+    # The scalars of the launch are followed by nothing that could be read with them.
+    assert text.count("ld.param.b32") == 4

@@ -101,6 +101,10 @@ void tidyArithmetic(llvm::Function &kernel, Gpu &gpu, bool fuse);
 /// Has 32-bit products take the low half of a 64-bit product of the same factors.
 void shareProducts(llvm::Function &kernel);
 
+/// Reads and writes vectors whole where they are aligned, which only the launch knows, and by
+/// elements where they are not.
+void versionUnaligned(llvm::Function &kernel);
+
 /// Computes with bfloats in float. The type itself remains for memory and moves.
 void expandBfloat(llvm::Function &kernel);
 

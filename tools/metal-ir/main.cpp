@@ -128,10 +128,12 @@ void simplify(Module &module, TargetMachine &machine) {
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
     builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
-    // LLVM narrows the low half's product to 32 bits, and ptxas does not find the two again.
     for (Function &function : module)
-      if (!function.isDeclaration())
+      if (!function.isDeclaration()) {
+        // LLVM narrows the low half's product to 32 bits, and ptxas does not find the two again.
         gpu::shareProducts(function);
+        gpu::versionUnaligned(function);
+      }
     return;
   }
   // Little, so that the text's own choices are what is judged: Mesa has its own passes.
