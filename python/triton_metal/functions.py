@@ -187,7 +187,9 @@ class ConstexprFunction(JITCallable):
 
 
 def constexpr_function(function: Callable[..., Any]) -> ConstexprFunction:
-    """Lets kernels call a Python function on compile-time values."""
+    """Lets kernels call a Python function on compile-time values. Raises TypeError for anything else."""
+    if not callable(function):
+        raise TypeError(f"@constexpr_function takes a function, not {function!r}")
     return ConstexprFunction(function)
 
 
@@ -302,9 +304,9 @@ class KernelFunction(JITCallable):
         debug: bool | None = None,
         noinline: bool | None = None,
     ) -> None:
-        super().__init__(function)
         if not isinstance(function, FunctionType):
             raise TypeError(f"@jit takes a function defined with def, not {function!r}")
+        super().__init__(function)
         if hasattr(function, "__wrapped__"):
             raise TypeError(
                 f"@jit compiles the source of {self.name}, so it would skip the decorator below it: "

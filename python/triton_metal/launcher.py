@@ -87,6 +87,32 @@ def _seed(name: str, value: int | None) -> None:
         raise LaunchValueError(f"{name} must be a seed from 0 to 2^64 - 1, not {value}")
 
 
+@dataclass
+class _Block:
+    """A block with options. One that is ``apart`` hides its launches from the blocks around it."""
+
+    log: LaunchLog
+    counts: bool
+    apart: bool
+
+
+class _Blocks(threading.local):
+    """The blocks that this thread is in, the outermost first."""
+
+    def __init__(self) -> None:
+        self.open: list[_Block] = []
+
+    def reached(self) -> Iterator[_Block]:
+        """The blocks that a launch belongs to, the innermost first."""
+        for block in reversed(self.open):
+            yield block
+            if block.apart:
+                return
+
+
+_blocks = _Blocks()
+
+
 @contextmanager
 def launch_options(
     check: str | Sequence[str] | None = None,
@@ -103,7 +129,8 @@ def launch_options(
     that also reports two threads that store the same value to one place. A launch that fails a check leaves its arrays
     as they were. ``check="portable"`` checks bounds, too, answers what Metal
     does not promise with the worst that it allows, and reports results that depend on it; ``seed`` draws its choices.
-    ``count`` fills the log that the block receives. ``schedule`` is the seed of an order of threads and threadgroups.
+    ``count`` fills the log that the block receives, with the launches of blocks inside of it, too, whatever options these have. ``schedule`` is the
+    seed of an order of threads and threadgroups.
     """
     bits, is_portable = _check_bits(check)
     _seed("schedule", schedule)
@@ -118,17 +145,43 @@ def launch_options(
         raise LaunchValueError(
             'seed draws the choices of check="portable"; add that, or use schedule'
         )
-    log = LaunchLog()
+    portable = (seed or 0) if is_portable else None
+    with _in_block(bits, max_steps or 0, portable, schedule, bool(count)) as log:
+        yield log
+
+
+@contextmanager
+def counted_apart() -> Iterator[LaunchLog]:
+    """Counts launches that are no launches of the program's: no block around this one has them in its log."""
+    with _in_block(0, 0, None, None, True, apart=True) as log:
+        yield log
+
+
+@contextmanager
+def _in_block(
+    checks: int,
+    max_steps: int,
+    portable: int | None,
+    schedule: int | None,
+    counts: bool,
+    apart: bool = False,
+) -> Iterator[LaunchLog]:
+    block = _Block(LaunchLog(), counts, apart)
 
     def record(kernel: CompiledKernel, counters: dict[str, int]) -> None:
-        log.launches.append(LaunchRecord(kernel, counters))
+        launch = LaunchRecord(kernel, counters)
+        for reached in _blocks.reached():
+            if reached.counts:
+                reached.log.launches.append(launch)
 
-    portable = (seed or 0) if is_portable else None
-    _native.push_launch_options(bits, max_steps or 0, portable, bool(count), schedule, record)
+    _blocks.open.append(block)
+    counted = any(reached.counts for reached in _blocks.reached())
+    _native.push_launch_options(checks, max_steps, portable, counted, schedule, record)
     try:
-        yield log
+        yield block.log
     finally:
         _native.pop_launch_options()
+        _blocks.open.pop()
 
 
 class Searches(threading.local):

@@ -7,6 +7,7 @@ import doctest
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -180,13 +181,35 @@ def test_a_bound_grows_with_the_work_and_falls_with_the_chip() -> None:
     )
 
 
-def test_counting_leaves_inner_blocks_and_other_threads_out() -> None:
+def test_counting_has_the_launches_of_inner_blocks_but_not_those_of_models() -> None:
     x, y, out = (np.ones(64, np.float32) for _ in range(3))
-    with cost.counting() as outer:
-        add_kernel[(1,)](x, y, out, 64, BLOCK=64)
+
+    def launch(programs: int) -> None:
+        add_kernel[(programs,)](x, y, out, 64, BLOCK=64 // programs)
+
+    with triton.launch_options(count=True) as log, cost.counting() as outer:
+        launch(1)
         add_kernel.cost("M1", (2,), x, y, out, 64, BLOCK=32)
-        add_kernel[(4,)](x, y, out, 64, BLOCK=16)
-    assert [each.programs for each in outer.works] == [1, 4]
+        with cost.counting() as inner, triton.launch_options(check="bounds"):
+            launch(4)
+            add_kernel.cost("M1", (2,), x, y, out, 64, BLOCK=32)
+        cost.sampled(lambda grid: add_kernel[grid((32,))](x, y, out, 64, BLOCK=2))
+        with triton.launch_options(count=True):
+            launch(8)
+        launch(16)
+    assert [each.programs for each in outer.works] == [1, 4, 8, 16]
+    assert [each.programs for each in inner.works] == [4]
+    assert [each.counters["threadgroups"] for each in log.launches] == [1, 4, 8, 16]
+
+
+def test_counting_leaves_other_threads_out() -> None:
+    x, y, out = (np.ones(64, np.float32) for _ in range(3))
+    with cost.counting() as counted:
+        other = threading.Thread(target=lambda: add_kernel[(2,)](x, y, out, 64, BLOCK=32))
+        other.start()
+        other.join()
+        add_kernel[(1,)](x, y, out, 64, BLOCK=64)
+    assert [each.programs for each in counted.works] == [1]
 
 
 @pytest.mark.parametrize("framework", ["torch", "mlx.core"])

@@ -9,6 +9,7 @@ import pytest
 import triton_metal as triton
 import triton_metal.language as tl
 from triton_metal import host_copies, knobs
+from triton_metal.cost import counting
 from triton_metal.runtime import interpreter
 
 torch = pytest.importorskip("torch")
@@ -52,6 +53,15 @@ def test_other_kernels_are_not(interpreted: Callable[..., Any]) -> None:
         knobs.runtime.interpret = False
         kernel = triton.jit(doubled)
     assert not isinstance(kernel, interpreter.InterpretedFunction)
+
+
+def test_a_block_that_counts_has_its_launches(interpreted: Callable[..., Any]) -> None:
+    kernel = interpreted(doubled)
+    x, out = torch.arange(60.0), torch.zeros(60)
+    with triton.launch_options(count=True) as log, counting() as counted:
+        kernel[(2,)](x, out, 60, BLOCK=32)
+    assert [launch.kernel.name for launch in log.launches] == ["doubled"]
+    assert [work.programs for work in counted.works] == [2]
 
 
 def test_an_access_outside_of_an_array_is_an_error(interpreted: Callable[..., Any]) -> None:

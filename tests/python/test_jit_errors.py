@@ -221,3 +221,17 @@ def test_a_one_bit_annotation_takes_one_bit():
         assert x[0] == 1
     with pytest.raises(ValueError, match="is 3, which does not fit its type i1"):
         bit[(1,)](x, 3)
+
+
+@pytest.mark.parametrize("value", [3, None, "add", [add], len, add, print], ids=repr)
+def test_what_is_no_function_of_python(value):
+    if value is not None:  # jit(None) gives a decorator, as jit() does
+        with pytest.raises(TypeError, match=r"^@jit takes a function defined with def, not "):
+            triton.jit(value)
+    with pytest.raises(TypeError, match=r"^@jit takes a function defined with def, not "):
+        triton.jit(debug=True)(value)
+
+
+def test_what_cannot_be_called_is_no_constexpr_function():
+    with pytest.raises(TypeError, match=r"^@constexpr_function takes a function, not 3$"):
+        triton.constexpr_function(3)

@@ -250,6 +250,39 @@ def test_counting():
     assert quiet.launches == []
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"count": True}, {"check": "bounds"}, {"check": "portable"}, {"schedule": 3}]
+)
+def test_a_block_counts_the_launches_of_blocks_inside_of_it(options):
+    x, y = pair(64)
+    out = np.zeros_like(x)
+
+    def launch(programs):
+        add[(programs,)](x, y, out, 64, BLOCK=64 // programs)
+
+    with triton.launch_options(count=True) as outer:
+        launch(1)
+        with triton.launch_options(**options) as inner:
+            launch(2)
+            with triton.launch_options(count=True) as innermost:
+                launch(4)
+        launch(8)
+    programs = [
+        [each.counters["threadgroups"] for each in log.launches]
+        for log in (outer, inner, innermost)
+    ]
+    assert programs == [[1, 2, 4, 8], [2, 4] if options == {"count": True} else [], [4]]
+
+
+def test_a_block_inside_of_a_counting_one_keeps_its_checks():
+    x, y = pair(100)
+    with triton.launch_options(count=True) as outer, triton.launch_options(check="bounds"):
+        with pytest.raises(triton.DeviceError, match="x"):
+            add[(1,)](x, y, np.zeros(101, np.float32), 101, BLOCK=128)
+        add[(1,)](x, y, np.zeros(100, np.float32), 100, BLOCK=128)
+    assert len(outer.launches) == 1
+
+
 def test_bounds():
     x, y = pair(100)
     out = np.zeros_like(x)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _native
 from ..devices.selection import device
 from ..errors import LaunchValueError
-from ..launcher import launch_options
+from ..launcher import LaunchLog, counted_apart, launch_options
 from ..profiling import profile
 from .chips import Chip
 from .chips import chip as find
@@ -26,43 +26,57 @@ class Counted:
     works: list[Work] = field(default_factory=list)
 
 
-class _Counting(threading.local):
-    """The blocks of this thread, the outermost first: where their inner ones began and ended."""
+class _Apart(threading.local):
+    """For each block of this thread, the outermost first: when the blocks in it that stand apart began and ended."""
 
     def __init__(self) -> None:
-        self.inner: list[list[tuple[int, int]]] = []
+        self.times: list[list[tuple[int, int]]] = []
 
 
-_blocks = _Counting()
+_apart = _Apart()
 
 
 @contextmanager
 def counting() -> Iterator[Counted]:
     """Counts the launches of a block in this thread, all of which must be on the host device.
 
-    The launches of an inner block are the inner one's alone.
+    A block inside of another one counts for both. What `cost_of` and `sampled` launch counts for none of them.
     """
-    counted = Counted()
-    inner: list[tuple[int, int]] = []
-    _blocks.inner.append(inner)
+    with _counting(launch_options(count=True)) as counted:
+        yield counted
+
+
+@contextmanager
+def counting_apart() -> Iterator[Counted]:
+    """The same for launches that are no launches of the program's: the blocks around this one have none of them."""
     begin = _native.profile_clock()
     try:
-        with profile() as p, launch_options(count=True) as log:
+        with _counting(counted_apart()) as counted:
             yield counted
     finally:
-        _blocks.inner.pop()
-        if _blocks.inner:
-            _blocks.inner[-1].append((begin, _native.profile_clock()))
+        if _apart.times:
+            _apart.times[-1].append((begin, _native.profile_clock()))
+
+
+@contextmanager
+def _counting(options: AbstractContextManager[LaunchLog]) -> Iterator[Counted]:
+    counted = Counted()
+    apart: list[tuple[int, int]] = []
+    _apart.times.append(apart)
+    try:
+        with profile() as p, options as log:
+            yield counted
+    finally:
+        _apart.times.pop()
+        if _apart.times:
+            _apart.times[-1] += apart
     thread = threading.get_ident()
     launches = [
         launch
         for launch in p.launches
         if launch.thread == thread
-        and not any(first <= p.clock_of(launch) < last for first, last in inner)
+        and not any(first <= p.clock_of(launch) < last for first, last in apart)
     ]
-    # Interpreted kernels launch with options of their own, which count nothing.
-    if not log.launches:
-        return
     for launch, record in zip(launches, log.launches, strict=True):
         counted.works.append(
             work_of(
@@ -102,7 +116,7 @@ def cost_of(kernel: Any, chip: str | Chip, grid: Any, args: tuple, kwargs: dict[
     """The cost of ``kernel[grid](*args, **kwargs)``, which runs on copies of the arrays on the host device."""
     gpu = find(chip) if not isinstance(chip, Chip) else chip
     copied = HostCopies()
-    with device("host"), counting() as counted:
+    with device("host"), counting_apart() as counted:
         kernel[grid](*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
     if not counted.works:
         raise LaunchValueError(

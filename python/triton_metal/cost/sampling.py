@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .measure import counting
+from .measure import counting_apart
 from .model import Work
 
 #: Instructions of lanes after which no further program is counted, and where programs differ.
@@ -103,7 +103,7 @@ def sampled(
 
     def count(turn: Callable[[Any], Any]) -> tuple[Work, ...]:
         try:
-            with counting() as counted:
+            with counting_apart() as counted:
                 launch(turn)
         finally:
             between()

@@ -13,10 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-import triton_metal
-
 from ..errors import TritonError
-from ..launcher import CompiledKernel, LaunchRecord, launch_options
+from ..launcher import CompiledKernel, LaunchLog, LaunchRecord, launch_options
 from .pages import Step
 
 
@@ -72,9 +70,10 @@ class Program:
         # Kernels, tracebacks and the compiler's errors read the lines here.
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
         stream, result = _Copy(to), Ran()
-        counting = _counted(result.launches) if counts else contextlib.nullcontext()
+        counting = launch_options(count=True) if counts else contextlib.nullcontext(LaunchLog())
         try:
-            with contextlib.redirect_stdout(stream), counting, _display():
+            with contextlib.redirect_stdout(stream), counting as log, _display():
+                result.launches = log.launches
                 for part in _compiled(code, file, echoes):
                     exec(part, self.variables)
         except SystemExit:
@@ -105,27 +104,6 @@ def _compiled(code: str, file: str, echoes: bool) -> Iterator[Any]:
         yield compile(ast.Module(body, []), file, "exec", dont_inherit=True)
     if last:
         yield compile(ast.Interactive(last), file, "single", dont_inherit=True)
-
-
-@contextlib.contextmanager
-def _counted(launches: list[LaunchRecord]) -> Iterator[None]:
-    """Counts the launches of a block, also those that an inner `launch_options(count=True)` of the code counts."""
-
-    @contextlib.contextmanager
-    def counting(*args: Any, **kwargs: Any) -> Iterator[Any]:
-        with launch_options(*args, **kwargs) as log:
-            try:
-                yield log
-            finally:
-                launches.extend(log.launches)
-
-    before = triton_metal.launch_options
-    triton_metal.launch_options = counting
-    try:
-        with counting(count=True):
-            yield
-    finally:
-        triton_metal.launch_options = before
 
 
 @contextlib.contextmanager
