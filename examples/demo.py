@@ -1,5 +1,6 @@
 """Compiles and runs the examples on the host Metal device: one table, and the Metal text of every kernel.
 
+Below the examples' own kernels stand those of `triton_metal.ops` that do the same, on the same inputs and held to the same bounds.
 The table also goes to out/demo.json, a list of records. Every result is compared with NumPy in float64; the counts are
 those of the host device, the same on every machine. "compile" is from Triton IR to Metal text; the first launch does
 that too, and all of the front end's and the host device's work besides.
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import triton_metal
+from triton_metal import ops
 
 import attention
 import dropout
@@ -30,7 +32,7 @@ import matmul
 import softmax
 import vector_add
 from _arrays import available, dtype_name, numpy_dtype, to_float64
-from _bounds import share_of_bound
+from _bounds import rounding, share_of_bound
 from _counts import Counts, counting
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass
 class Case:
-    """One row of the table."""
+    """One row of the table. ``kernel`` is the one that is counted, ``function`` the one of ops that launches it."""
 
     kernel: str
     shape: str
@@ -48,10 +50,15 @@ class Case:
     bound: Any
     least_bytes: int
     least_multiplies: int = 0
+    function: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.function or self.kernel
 
     @property
     def text_name(self) -> str:
-        return "-".join((self.kernel, self.shape, dtype_name(self.inputs))).replace(" ", "_")
+        return "-".join((self.name, self.shape, dtype_name(self.inputs))).replace(" ", "_")
 
 
 def normal(shape: Any, dtype: str, seed: int = 0) -> np.ndarray:
@@ -213,6 +220,58 @@ def attention_cases(to: Convert) -> Iterator[Case]:
         )
 
 
+def ops_cases(to: Convert) -> Iterator[Case]:
+    """Functions of `triton_metal.ops` on inputs of the examples above."""
+
+    def case(
+        function: Callable[..., Any], kernel: str, shape: str, x: np.ndarray, run: Callable[[], Any],
+        expected: np.ndarray, bound: Any, least_bytes: int, least_multiplies: int = 0,
+    ) -> Case:  # fmt: skip
+        name = f"ops.{function.__name__}"
+        return Case(kernel, shape, x, run, expected, bound, least_bytes, least_multiplies, name)
+
+    x = normal(2**20, "float32")
+    expected = dropout.reference(x, 0.5, 7)
+    yield case(
+        ops.dropout, "dropout_kernel", f"{2**20}", x, partial(ops.dropout, to(x), 0.5, 7),
+        expected, dropout.error_bound(expected, "float32"), dropout.least_device_bytes(x),
+    )  # fmt: skip
+    for dtype in ("float32", "float16"):
+        x, weight, bias = normal((256, 1024), dtype), normal(1024, dtype, 1), normal(1024, dtype, 2)
+        expected = softmax.reference(x)
+        yield case(
+            ops.softmax, "softmax_kernel", "256x1024", x, partial(ops.softmax, to(x)),
+            expected, softmax.error_bound(x, expected), softmax.least_device_bytes(x),
+        )  # fmt: skip
+        expected = layer_norm.reference(x, weight, bias)
+        # ops rounds once more before the product and before the sum, in the dtype of the weight.
+        rounded = rounding(np.abs(expected - bias), dtype) * (2 + np.abs(weight))
+        yield case(
+            ops.layer_norm, "norm_kernel", "256x1024", x,
+            partial(ops.layer_norm, to(x), to(weight), to(bias)),
+            expected, layer_norm.error_bound(x, weight, bias, expected) + rounded,
+            layer_norm.least_device_bytes(x, weight) - 8 * 256,  # no mean and no rstd are kept
+        )  # fmt: skip
+        rng = np.random.default_rng(0)
+        a, b = (matmul.random_matrix(rng, (512, 512), dtype) for _ in range(2))
+        expected, tile = matmul.reference(a, b), (64, 64, 16)
+        yield case(
+            ops.matmul, "matmul_kernel", "512x512x512", a, partial(ops.matmul, to(a), to(b)),
+            expected, matmul.error_bound(a, b, expected),
+            matmul.least_device_bytes(a, b, np.empty_like(a), tile),
+            matmul.least_multiplies(a, b, tile),
+        )  # fmt: skip
+    q, k, v = (normal((4, 512, 64), "float16", seed) for seed in range(3))
+    for causal in (False, True):
+        expected = attention.reference(q, k, v, causal)
+        yield case(
+            ops.attention, "attention_kernel", f"4x512x64{' causal' if causal else ''}", q,
+            partial(ops.attention, *(to(each[None]) for each in (q, k, v)), causal=causal),
+            expected[None], attention.error_bound(q, k, v, expected, causal)[None],
+            attention.least_device_bytes(q, k, causal), attention.least_multiplies(q, k, causal),
+        )  # fmt: skip
+
+
 def cases(to: Convert = lambda array: array) -> Iterator[Case]:
     """Every kernel with its inputs, which ``to`` makes arrays of another kind of."""
     yield from elementwise_cases(to)
@@ -220,6 +279,7 @@ def cases(to: Convert = lambda array: array) -> Iterator[Case]:
     yield from layer_norm_cases(to)
     yield from matmul_cases(to)
     yield from attention_cases(to)
+    yield from ops_cases(to)
 
 
 def measure(case: Case, out: Path) -> dict[str, Any]:
@@ -266,6 +326,7 @@ def record(
     """One element of out/demo.json."""
     return {
         "kernel": case.kernel,
+        "name": case.name,
         "shape": case.shape,
         "dtype": dtype_name(case.inputs),
         "error": error,
@@ -308,12 +369,14 @@ def table(records: list[dict[str, Any]]) -> Any:
     ]
     names += ["registers", "private B", "threadgroup B", "compile ms", "first launch ms", "run ms"]
     for i, name in enumerate(names):
-        result.add_column(name, justify="left" if i < 3 else "right", overflow="fold")
+        result.add_column(
+            name, justify="left" if i < 3 else "right", overflow="fold", no_wrap=i == 0
+        )
     for r in records:
         ratio = r["simdgroup_multiplies_ratio"]
         style = "" if r["within_bound"] else "bold red"
         result.add_row(
-            r["kernel"].removesuffix("_kernel"),
+            r["name"].removesuffix("_kernel"),
             r["shape"],
             r["dtype"],
             f"{r['error']:.2g}",
@@ -338,7 +401,9 @@ def main() -> None:
         "--out", type=Path, default=ROOT / "out", help="where the texts and demo.json go (out/)"
     )
     parser.add_argument(
-        "--only", default="", help="only kernels whose name has this in it; no digits"
+        "--only",
+        default="",
+        help="only rows whose kernel's or function's name has this in it; no digits",
     )
     arguments = parser.parse_args()
     out = arguments.out.resolve()
@@ -348,7 +413,7 @@ def main() -> None:
     from rich.progress import track
 
     console = Console(width=None if sys.stdout.isatty() else 170)
-    chosen = [case for case in cases() if arguments.only in case.kernel]
+    chosen = [case for case in cases() if arguments.only in case.name]
     records = [
         measure(case, out)
         for case in track(
@@ -357,14 +422,20 @@ def main() -> None:
     ]
     console.print(table(records))
 
-    failed = [f"{r['kernel']} {r['shape']} {r['dtype']}" for r in records if not r["within_bound"]]
+    failed = [f"{r['name']} {r['shape']} {r['dtype']}" for r in records if not r["within_bound"]]
     if not arguments.only:
         import digits
 
         accuracy, seconds = digits.train_with_progress()
         console.print(f"digits: {accuracy:.1%} of the held-out images are right, {seconds:.1f} s")
         records.append(
-            {"kernel": "digits", "accuracy": accuracy, "least_accuracy": 0.96, "seconds": seconds}
+            {
+                "kernel": "digits",
+                "name": "digits",
+                "accuracy": accuracy,
+                "least_accuracy": 0.96,
+                "seconds": seconds,
+            }
         )
         if accuracy < 0.96:
             failed.append("digits")

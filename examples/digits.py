@@ -1,8 +1,9 @@
 """Trains a classifier of handwritten digits, with every step of the training in Triton kernels.
 
 The data are scikit-learn's 1,797 digits of 8x8 pixels; a fifth is held out. The network has one hidden layer:
-ReLU(x W1 + b1) W2 + b2, and the loss is softmax cross-entropy. A step is the two matrix products forward (bias and
-ReLU in the epilogue), the loss with its gradient, the four products and sums backward, and Adam's update.
+ReLU(x W1 + b1) W2 + b2, and the loss is softmax cross-entropy. What `triton_metal.ops` has comes from there: the matrix
+products with bias and ReLU, the losses, sums, Adam's update and the prediction. Arrays of NumPy record no gradients
+(those of PyTorch and MLX do, through the same functions), so the two slopes have kernels of their own here.
 """
 
 from __future__ import annotations
@@ -10,49 +11,35 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 import triton_metal as triton
 import triton_metal.language as tl
-
-from matmul import matmul
+import triton_metal.ops as ops
 
 CLASSES, PIXELS = 10, 64
 
 
 @triton.jit
-def cross_entropy_kernel(
-    logits_ptr,
-    label_ptr,
-    loss_ptr,
-    grad_ptr,
-    n_rows,
-    n_classes,
-    BLOCK: tl.constexpr,
-    CLASSES: tl.constexpr,
+def loss_slope_kernel(
+    logits_ptr, label_ptr, grad_ptr, n_rows, n_classes, BLOCK: tl.constexpr, CLASSES: tl.constexpr
 ):
+    """The gradient of the mean loss: (softmax - one at the label) / n_rows."""
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     classes = tl.arange(0, CLASSES)
     mask = (rows[:, None] < n_rows) & (classes[None, :] < n_classes)
     offsets = rows[:, None] * n_classes + classes[None, :]
     logits = tl.load(logits_ptr + offsets, mask=mask, other=-1e30)
     label = tl.load(label_ptr + rows, mask=rows < n_rows, other=0)
-
-    shifted = logits - tl.max(logits, axis=1)[:, None]
-    exponentials = tl.exp(shifted)
-    total = tl.sum(exponentials, axis=1)
-    is_label = classes[None, :] == label[:, None]
-    loss = tl.log(total) - tl.sum(tl.where(is_label, shifted, 0.0), axis=1)
-    tl.store(loss_ptr + rows, loss, mask=rows < n_rows)
-
-    # The gradient of the mean loss.
-    grad = (exponentials / total[:, None] - tl.where(is_label, 1.0, 0.0)) / n_rows
+    exponentials = tl.exp(logits - tl.max(logits, axis=1)[:, None])
+    share = exponentials / tl.sum(exponentials, axis=1)[:, None]
+    grad = (share - tl.where(classes[None, :] == label[:, None], 1.0, 0.0)) / n_rows
     tl.store(grad_ptr + offsets, grad, mask=mask)
 
 
 @triton.jit
-def relu_backward_kernel(grad_ptr, activation_ptr, n, BLOCK: tl.constexpr):
+def relu_slope_kernel(grad_ptr, activation_ptr, n, BLOCK: tl.constexpr):
+    """The gradient before a ReLU, in the place of the one behind it."""
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     grad = tl.load(grad_ptr + offsets, mask=mask)
@@ -60,136 +47,63 @@ def relu_backward_kernel(grad_ptr, activation_ptr, n, BLOCK: tl.constexpr):
     tl.store(grad_ptr + offsets, tl.where(activation > 0, grad, 0.0), mask=mask)
 
 
-@triton.jit
-def column_sum_kernel(
-    x_ptr, out_ptr, n_rows, n_cols, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr
-):
-    cols = tl.program_id(0) * BLOCK_COLS + tl.arange(0, BLOCK_COLS)
-    total = tl.zeros((BLOCK_COLS,), tl.float32)
-    for start in range(0, n_rows, BLOCK_ROWS):
-        rows = start + tl.arange(0, BLOCK_ROWS)
-        mask = (rows[:, None] < n_rows) & (cols[None, :] < n_cols)
-        total += tl.sum(
-            tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=mask, other=0.0), axis=0
-        )
-    tl.store(out_ptr + cols, total, mask=cols < n_cols)
-
-
-@triton.jit
-def adam_kernel(
-    param_ptr,
-    grad_ptr,
-    mean_ptr,
-    square_ptr,
-    n,
-    rate,
-    correction_1,
-    correction_2,
-    BLOCK: tl.constexpr,
-):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = offsets < n
-    param = tl.load(param_ptr + offsets, mask=mask)
-    grad = tl.load(grad_ptr + offsets, mask=mask)
-    mean = 0.9 * tl.load(mean_ptr + offsets, mask=mask) + 0.1 * grad
-    square = 0.999 * tl.load(square_ptr + offsets, mask=mask) + 0.001 * grad * grad
-    step = rate * (mean * correction_1) / (tl.sqrt(square * correction_2) + 1e-8)
-    tl.store(param_ptr + offsets, param - step, mask=mask)
-    tl.store(mean_ptr + offsets, mean, mask=mask)
-    tl.store(square_ptr + offsets, square, mask=mask)
-
-
-@triton.jit
-def predict_kernel(
-    logits_ptr, out_ptr, n_rows, n_classes, BLOCK: tl.constexpr, CLASSES: tl.constexpr
-):
-    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    classes = tl.arange(0, CLASSES)
-    mask = (rows[:, None] < n_rows) & (classes[None, :] < n_classes)
-    logits = tl.load(
-        logits_ptr + rows[:, None] * n_classes + classes[None, :], mask=mask, other=-float("inf")
-    )
-    tl.store(out_ptr + rows, tl.argmax(logits, axis=1), mask=rows < n_rows)
-
-
-@dataclass
 class Classifier:
-    """A 64 - hidden - 10 network; all parameters, and each of Adam's two averages, are one flat array."""
+    """A 64 - hidden - 10 network. ``parameters`` are W1 (64, hidden), b1, W2 (hidden, 10) and b2, all float32, and
+    ``gradients`` those of the latest step.
+    """
 
-    hidden: int = 128
-    seed: int = 0
-    step_count: int = 0
-    flat: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        rng = np.random.default_rng(self.seed)
-        sizes = (PIXELS * self.hidden, self.hidden, self.hidden * CLASSES, CLASSES)
-        self._ends = np.cumsum(sizes)
-        self.flat, self.grad, self._mean, self._square = (
-            np.zeros(sum(sizes), np.float32) for _ in range(4)
-        )
-        self.w1, self.b1, self.w2, self.b2 = self._views(self.flat)
-        self.w1[:] = rng.standard_normal(self.w1.shape) * (2 / PIXELS) ** 0.5
-        self.w2[:] = rng.standard_normal(self.w2.shape) * (2 / self.hidden) ** 0.5
-
-    def _views(self, flat: np.ndarray) -> tuple[np.ndarray, ...]:
-        w1, b1, w2, b2 = np.split(flat, self._ends[:-1])
-        return w1.reshape(PIXELS, self.hidden), b1, w2.reshape(self.hidden, CLASSES), b2
+    def __init__(self, hidden: int = 128, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        shapes = ((PIXELS, hidden), (hidden,), (hidden, CLASSES), (CLASSES,))
+        self.parameters = [np.zeros(shape, np.float32) for shape in shapes]
+        for weight in self.parameters[::2]:
+            weight[:] = rng.standard_normal(weight.shape) * (2 / weight.shape[0]) ** 0.5
+        self.gradients: list[np.ndarray] = []
+        self.steps = 0
+        self._means = self._squares = None
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The hidden activations (rows, hidden) and the logits (rows, 10) of the images x (rows, 64), float32."""
-        activation = matmul(x, self.w1, self.b1, "relu", tile=(32, 64, 32))
-        return activation, matmul(activation, self.w2, self.b2, tile=(32, 16, 32))
+        w1, b1, w2, b2 = self.parameters
+        activation = ops.matmul(x, w1, b1, "relu")
+        return activation, ops.matmul(activation, w2, b2)
+
+    def backward(
+        self, x: np.ndarray, activation: np.ndarray, logits: np.ndarray, labels: np.ndarray
+    ) -> list[np.ndarray]:
+        """The gradients of the mean loss by the parameters."""
+        rows = x.shape[0]
+        of_logits = np.empty_like(logits)
+        loss_slope_kernel[(triton.cdiv(rows, 32),)](
+            logits, labels, of_logits, rows, CLASSES, BLOCK=32, CLASSES=16
+        )
+        of_hidden = ops.matmul(of_logits, self.parameters[2], transpose_b=True)
+        relu_slope_kernel[(triton.cdiv(of_hidden.size, 1024),)](
+            of_hidden, activation, of_hidden.size, BLOCK=1024
+        )
+        return [
+            ops.matmul(x, of_hidden, transpose_a=True),
+            ops.sum(of_hidden, axis=0),
+            ops.matmul(activation, of_logits, transpose_a=True),
+            ops.sum(of_logits, axis=0),
+        ]
 
     def train_step(self, x: np.ndarray, labels: np.ndarray, rate: float) -> np.ndarray:
         """One update from the images x (rows, 64), float32, and their labels, int32; returns the row's losses."""
-        rows = x.shape[0]
         activation, logits = self.forward(x)
-        loss, grad_logits = np.empty(rows, np.float32), np.empty((rows, CLASSES), np.float32)
-        cross_entropy_kernel[(triton.cdiv(rows, 32),)](
-            logits, labels, loss, grad_logits, rows, CLASSES, BLOCK=32, CLASSES=16, num_warps=1
-        )
-
-        grad_w1, grad_b1, grad_w2, grad_b2 = self._views(self.grad)
-        matmul(activation.T, grad_logits, tile=(64, 16, 32), out=grad_w2)
-        grad_hidden = matmul(grad_logits, self.w2.T, tile=(32, 64, 16))
-        relu_backward_kernel[(triton.cdiv(grad_hidden.size, 1024),)](
-            grad_hidden, activation, grad_hidden.size, BLOCK=1024
-        )
-        matmul(x.T, grad_hidden, tile=(64, 64, 32), out=grad_w1)
-        for grad, out in ((grad_logits, grad_b2), (grad_hidden, grad_b1)):
-            cols = out.shape[0]
-            column_sum_kernel[(triton.cdiv(cols, 16),)](
-                grad, out, rows, cols, BLOCK_ROWS=32, BLOCK_COLS=16, num_warps=2
-            )
-
-        self.step_count += 1
-        correction_1, correction_2 = (
-            1 / (1 - 0.9**self.step_count),
-            1 / (1 - 0.999**self.step_count),
-        )
-        n = self.flat.size
-        adam_kernel[(triton.cdiv(n, 1024),)](
-            self.flat,
-            self.grad,
-            self._mean,
-            self._square,
-            n,
-            rate,
-            correction_1,
-            correction_2,
-            BLOCK=1024,
-        )
-        return loss
+        losses = ops.cross_entropy(logits, labels, reduction="none")
+        self.gradients = self.backward(x, activation, logits, labels)
+        self.steps += 1
+        # AdamW without decay is Adam.
+        self.parameters, self._means, self._squares = ops.adamw_step(
+            self.parameters, self.gradients, self._means, self._squares,
+            step=self.steps, lr=rate, weight_decay=0.0,
+        )  # fmt: skip
+        return losses
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """The most likely digit of every image, int32."""
-        logits = self.forward(x)[1]
-        out = np.empty(x.shape[0], np.int32)
-        predict_kernel[(triton.cdiv(x.shape[0], 32),)](
-            logits, out, x.shape[0], CLASSES, BLOCK=32, CLASSES=16, num_warps=1
-        )
-        return out
+        """The most likely digit of every image."""
+        return ops.argmax(self.forward(x)[1], axis=1)
 
 
 def load(seed: int = 0) -> tuple[np.ndarray, ...]:

@@ -197,12 +197,12 @@ def self_test(name: str, only: str, progress: Progress) -> None:
     arrays = importlib.import_module("_arrays")
     with compiled_kernels() as kernels:
         for case in demo.cases(device.from_numpy):
-            if only not in case.kernel:
+            if only not in case.name:
                 continue
             del kernels[:]
             record: dict[str, Any] = {
                 "kind": "example",
-                "name": case.kernel,
+                "name": case.name,
                 "shape": case.shape,
                 "dtype": arrays.dtype_name(case.inputs),
             }
