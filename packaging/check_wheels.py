@@ -22,6 +22,7 @@ import sysconfig
 import time
 import venv
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,8 +107,29 @@ def repair(raw: Path, wheels: Path) -> list[Path]:
     return sorted(wheels.glob("*.whl"))
 
 
+def files_of_sources() -> set[str]:
+    """What the wheel triton-metal must have from this repository, by its names in the wheel: modules, the report's style and
+    script, tables that ops and others ship, and the pages of the tutorial, whose pictures a terminal does not show.
+    """
+    found = {
+        f"{package}/{path.relative_to(ROOT / 'python' / package).as_posix()}"
+        for package in ("triton_metal", "triton_metal_backend")
+        for path in (ROOT / "python" / package).rglob("*")
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and path.suffix not in (".so", ".pyc", ".svg")
+    }
+    pages = (ROOT / "docs" / "tutorial").glob("*.md")
+    return found | {f"triton_metal/tutorial/{page.name}" for page in pages}
+
+
+def lacks(names: Iterable[str]) -> list[str]:
+    """Those of the repository's files that a wheel triton-metal with the files ``names`` does not have."""
+    return sorted(files_of_sources() - set(names))
+
+
 def inspect(wheel: Path, folder: Path) -> None:
-    """Size, platform, licences, and that a module shows nothing but its initialisation."""
+    """Size, platform, licences, that no file is missing, and that a module shows nothing but its initialisation."""
     size = wheel.stat().st_size
     say(f"{wheel.name}: {size / 1e6:.1f} MB")
     if size >= LIMIT:
@@ -124,6 +146,16 @@ def inspect(wheel: Path, folder: Path) -> None:
         site = [name for name in names if "/as_triton/site/" in name]
         if not {name.rpartition(".")[2] for name in site} >= {"py", "egg-info"}:
             sys.exit(f"check_wheels: {wheel.name} lacks a part of the distribution triton: {site}")
+        if missing := lacks(names):
+            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            sys.exit(f"check_wheels: {wheel.name} lacks {', '.join(missing[:5])}{more}")
+        pages = sum(name.startswith("triton_metal/tutorial/0") for name in names)
+        tables = sum(
+            name.startswith("triton_metal/ops/") and name.endswith(".json") for name in names
+        )
+        say(
+            f"  {len(names)} files, {pages} pages of the tutorial, {tables} tables of ops among them"
+        )
     foreign = [name for name in names if re.search(r"\.libs/|libLLVM|libMLIR|libclang", name)]
     if foreign:
         sys.exit(f"check_wheels: {wheel.name} carries libraries: {foreign}")

@@ -72,3 +72,29 @@ def try_metal() -> None:
 
 
 try_metal()
+
+
+def try_data() -> None:
+    """What comes from files that are no modules: pages, the report's style and script, tables of ops."""
+    import tempfile
+    from pathlib import Path
+
+    from triton_metal import ops
+    from triton_metal.tutorial.pages import read_pages
+
+    pages = read_pages()
+    assert len(pages) >= 9, len(pages)
+    assert all(page.steps for page in pages)
+    with tempfile.TemporaryDirectory() as folder:
+        report = add.report(Path(folder) / "add.html", (4,), x, y, out, x.size, BLOCK=256)
+        text = report.read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in text
+    assert "addEventListener" in text
+    left, right = a.astype(np.float32), b.astype(np.float32)
+    assert np.allclose(ops.matmul(left, right), left @ right, atol=1e-4)
+    print(
+        f"  the tutorial's {len(pages)} pages, a report of {len(text) // 1000} KB, and ops.matmul are there"
+    )
+
+
+try_data()

@@ -96,3 +96,20 @@ def test_sources_are_python_3_10():
     for path in paths:
         found = modules & set(re.findall(r"\w+", path.read_text()))
         assert not found, f"{path} uses {found}, which Python 3.10 has not"
+
+
+def test_the_check_of_wheels_misses_no_file(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "packaging")
+    import check_wheels
+
+    files = check_wheels.files_of_sources()
+    assert check_wheels.lacks(files) == []
+    for name in (
+        "triton_metal/tutorial/02-softmax.md",
+        "triton_metal/report/report.css",
+        "triton_metal/report/report.js",
+        "triton_metal/ops/_tiles.py",
+        *(f"triton_metal/{path.relative_to(ROOT / 'python' / 'triton_metal')}"
+          for path in (ROOT / "python" / "triton_metal" / "ops").rglob("*.json")),
+    ):  # fmt: skip
+        assert check_wheels.lacks(files - {name}) == [name]
