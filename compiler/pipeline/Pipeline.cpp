@@ -4,6 +4,7 @@
 #include "dialect/tt/Import.h"
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
+#include "pipeline/Diagnostics.h"
 #include "pipeline/Metadata.h"
 #include "pipeline/Register.h"
 #include "target/msl/Printer.h"
@@ -113,48 +114,6 @@ void registerMetalPipeline() {
       });
 }
 
-/// The places in the source that a location stands for: the innermost first, and after it the calls
-/// that led there. What was made of several places is where the first of them is.
-static void collectPlaces(Location loc, SmallVectorImpl<FileLineColLoc> &places) {
-  if (auto call = dyn_cast<CallSiteLoc>(loc)) {
-    collectPlaces(call.getCallee(), places);
-    collectPlaces(call.getCaller(), places);
-  } else if (auto name = dyn_cast<NameLoc>(loc)) {
-    collectPlaces(name.getChildLoc(), places);
-  } else if (auto fused = dyn_cast<FusedLoc>(loc)) {
-    size_t before = places.size();
-    for (Location part : fused.getLocations())
-      if (places.size() == before)
-        collectPlaces(part, places);
-  } else if (auto file = dyn_cast<FileLineColLoc>(loc)) {
-    places.push_back(file);
-  } else if (auto opaque = dyn_cast<OpaqueLoc>(loc)) {
-    collectPlaces(opaque.getFallbackLocation(), places);
-  }
-}
-
-static std::string describe(FileLineColLoc place) {
-  return (place.getFilename().getValue() + ":" + Twine(place.getLine()) + ":" +
-          Twine(place.getColumn()))
-      .str();
-}
-
-/// Adds a diagnostic. One that has no place points to `otherwise`.
-static void append(std::string &text, const Diagnostic &diagnostic, StringRef kind,
-                   std::optional<Location> otherwise = std::nullopt) {
-  SmallVector<FileLineColLoc> places;
-  collectPlaces(diagnostic.getLocation(), places);
-  if (places.empty() && otherwise)
-    collectPlaces(*otherwise, places);
-  if (!text.empty())
-    text += "\n";
-  if (!places.empty())
-    text += describe(places.front()) + ": ";
-  text += kind.str() + ": " + diagnostic.str();
-  for (FileLineColLoc caller : ArrayRef(places).drop_front(places.empty() ? 0 : 1))
-    text += "\n" + describe(caller) + ": note: called from here";
-}
-
 /// Where the kernel of a module begins.
 static std::optional<Location> placeOfKernel(ModuleOp module) {
   for (tt::FuncOp func : module.getOps<tt::FuncOp>())
@@ -197,12 +156,12 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
   std::optional<Location> kernelPlace = placeOfKernel(module);
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      append(diagnostics, diagnostic, "error", kernelPlace);
+      appendDiagnostic(diagnostics, diagnostic, "error", kernelPlace);
     else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
-      append(diagnostics, diagnostic, "warning");
+      appendDiagnostic(diagnostics, diagnostic, "warning");
     for (const Diagnostic &note : diagnostic.getNotes())
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-        append(diagnostics, note, "note");
+        appendDiagnostic(diagnostics, note, "note");
     return success();
   });
   auto fail = [&]() -> FailureOr<CompiledKernel> {
@@ -335,7 +294,7 @@ FailureOr<CompiledKernel> compileText(StringRef ttir, StringRef name, const Comp
   OwningOpRef<ModuleOp> module;
   {
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-      append(diagnostics, diagnostic,
+      appendDiagnostic(diagnostics, diagnostic,
              diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning" : "error");
       return success();
     });

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "pipeline/Graph.h"
 #include "pipeline/Pipeline.h"
 #include "target/msl/Printer.h"
 #include "transforms/Passes.h"
@@ -37,6 +38,7 @@ void registerAllPasses() {
   registerTritonMetalPasses();
   registerPrintMetalPass();
   registerTTPipeline();
+  registerGraphPipeline();
   registerMSLLoopsPipeline();
   registerTTMLayoutPipeline();
   registerTTMLegalizationPipeline();

@@ -2,6 +2,7 @@
 #include "Bindings.h"
 
 #include "pipeline/Coverage.h"
+#include "pipeline/Graph.h"
 #include "pipeline/Pipeline.h"
 
 namespace triton_metal {
@@ -103,6 +104,22 @@ void bindCompiler(nb::module_ &module) {
       nb::arg("ttir"), nb::arg("name"),
       "Triton IR that stores 1 wherever the kernel of a text stores; None where that depends on "
       "what it reads.");
+
+  module.def(
+      "graph_program",
+      [](const std::string &ttir, const std::string &name) {
+        std::string diagnostics;
+        mlir::FailureOr<std::string> program = mlir::failure();
+        {
+          nb::gil_scoped_release release;
+          program = graphProgram(ttir, name, diagnostics);
+        }
+        if (mlir::failed(program))
+          throw nb::value_error(diagnostics.c_str());
+        return *program;
+      },
+      nb::arg("ttir"), nb::arg("name"),
+      "The kernel of a text of Triton IR as a program of array operations, in JSON.");
 }
 
 } // namespace triton_metal

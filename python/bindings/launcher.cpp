@@ -510,7 +510,7 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   // Without programs there is nothing to do.
   if (!llvm::is_contained(sizes, 0u)) {
     int64_t begin = isProfiling ? profileClock() : 0;
-    if (own == DeviceId::Host)
+    if (own == DeviceId::Host && device == own)
       run(*found, sizes, bound);
     else
       runOn(device, own, *found, sizes, bound);

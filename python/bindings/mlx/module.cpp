@@ -1,6 +1,7 @@
 // triton_metal._mlx_<version>: kernels on MLX's arrays, in place. Knows one minor version of MLX,
 // and Python's arrays of it.
 #include "python/bindings/PackedLaunch.h"
+#include "python/bindings/mlx/Graph.h"
 #include "runtime/mlx/InPlace.h"
 
 #include "mlx/device.h"
@@ -326,4 +327,5 @@ NB_MODULE(TRITON_METAL_MLX_MODULE, module) {
       "run_at_once", [](bool run) { return std::exchange(atOnce, run); },
       "Whether launches on arrays that are all there run at once on the host device, without "
       "MLX's graph; returns what was.");
+  bindGraph(module);
 }

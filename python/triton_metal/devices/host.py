@@ -64,6 +64,7 @@ class HostDevice(Device):
     name = "host"
     array = "a NumPy array"
     arrays = "NumPy arrays and CPU tensors"
+    readable_on = ("mlx-graph",)
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -142,6 +143,18 @@ class HostDevice(Device):
         self, compiled: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes
     ) -> None:
         compiled.native.launch(grid, arguments, scalar_words)
+
+    def run_on(
+        self,
+        device: str,
+        compiled: Any,
+        grid: tuple[int, int, int],
+        arguments: list[Any],
+        scalar_words: bytes,
+    ) -> None:
+        from .mlx_graph import run_in_place
+
+        run_in_place(compiled, grid, arguments, scalar_words)
 
     def synchronize(self) -> None:
         """Does nothing: a launch returns when the kernel has ended."""

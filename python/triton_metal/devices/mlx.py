@@ -47,7 +47,7 @@ class MLXDevice(FrameworkDevice):
     array = "an MLX array"
     arrays = "MLX arrays"
     array_types = ("mlx.core.array",)
-    readable_on = ("host",)
+    readable_on = ("host", "mlx-graph")
     framework = "mlx.core"
 
     def problem(self) -> str | None:
@@ -114,6 +114,10 @@ class MLXDevice(FrameworkDevice):
         arguments: list[Any],
         scalar_words: bytes,
     ) -> None:
+        if device == "mlx-graph":
+            from .mlx_graph import run_in_place
+
+            return run_in_place(compiled, grid, arguments, scalar_words)
         # The host device runs where MLX's CPU streams do.
         import mlx.core as mx
 

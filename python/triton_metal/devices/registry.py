@@ -10,10 +10,11 @@ from ..errors import DeviceError
 from .base import Device
 from .host import HostDevice
 from .mlx import MLXDevice
+from .mlx_graph import MLXGraphDevice
 from .mps import MPSDevice
 
 #: The classes of all devices. A launch without arrays takes the first one that is preferred, or the first of all.
-DEVICES: tuple[type[Device], ...] = (HostDevice, MLXDevice, MPSDevice)
+DEVICES: tuple[type[Device], ...] = (HostDevice, MLXDevice, MPSDevice, MLXGraphDevice)
 
 _classes: dict[str, type[Device]] = {}
 _devices: dict[str, Device] = {}

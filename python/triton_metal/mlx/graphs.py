@@ -1,0 +1,199 @@
+"""Kernels as MLX array operations: one graph for all programs of a launch.
+
+``graph(kernel)`` is a function of MLX arrays that ``mx.grad``, ``mx.vmap`` and ``mx.compile`` take. It runs wherever
+MLX does, without a kernel. docs/mlx-graphs.md describes what becomes of a kernel.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import _native
+from ..errors import LaunchTypeError, LaunchValueError, compile_error
+from . import in_place
+from .functional import _LAUNCH_OPTIONS, bind, read_spec
+from ..tuples import flattened
+
+if TYPE_CHECKING:
+    from ..jit import JITFunction
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a graph was made of.
+
+    ``operations`` counts the operations of the kernel that were translated, those of each step of a loop. ``sliced``
+    are the loads and stores that became slices and reshapes, ``gathered`` those that became gathers and scatters.
+    ``unchecked_assertions`` depend on arrays that have no values yet, because a transform of MLX traces.
+    """
+
+    operations: int
+    sliced: int
+    gathered: int
+    unchecked_assertions: int
+
+
+class Graph:
+    """A kernel as a function of MLX arrays; made by :func:`graph`."""
+
+    def __init__(self, kernel: JITFunction) -> None:
+        self.kernel = kernel
+        functools.update_wrapper(self, kernel.fn, updated=())
+
+    def __call__(
+        self,
+        *args: Any,
+        grid: Any,
+        outputs: Mapping[str, Any],
+        init_value: float | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        results, _ = self._run(args, grid, outputs, init_value, kwargs)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def summary(
+        self,
+        *args: Any,
+        grid: Any,
+        outputs: Mapping[str, Any],
+        init_value: float | None = None,
+        **kwargs: Any,
+    ) -> Summary:
+        """What the graph of this launch is made of. Takes the arguments of a call."""
+        return self._run(args, grid, outputs, init_value, kwargs)[1]
+
+    def _run(
+        self,
+        args: tuple[Any, ...],
+        grid: Any,
+        outputs: Mapping[str, Any],
+        init_value: float | None,
+        kwargs: dict[str, Any],
+    ) -> tuple[list[Any], Summary]:
+        import mlx.core as mx
+
+        kernel = self.kernel
+        if not isinstance(outputs, Mapping) or not outputs:
+            raise LaunchTypeError(
+                f"{kernel.name}: outputs must give a shape and a dtype for every argument that the kernel writes"
+            )
+        specs = {key: read_spec(kernel.name, key, value) for key, value in outputs.items()}
+        values = bind(kernel, args, kwargs, specs)
+        options = {key: kwargs[key] for key in _LAUNCH_OPTIONS if key in kwargs}
+        placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
+        compiled = kernel.launcher.native.warmup(**placeholders, **options)
+        sizes = compiled.native.grid(grid(values) if callable(grid) else grid)
+        if 0 in sizes:
+            raise LaunchValueError(
+                f"{kernel.name}: the grid {sizes} has no programs, so nothing computes the outputs; "
+                "each dimension must be at least 1"
+            )
+        fresh = {
+            name: mx.full(shape, mx.array(init_value or 0, dtype))
+            for name, (shape, dtype) in specs.items()
+        }
+        values = dict(flattened(values | fresh))
+        visible = compiled.metadata.args[: len(program_of(compiled).arguments)]
+        arguments = [values[argument["name"]] for argument in visible]
+        hidden = len(compiled.metadata.args) - len(visible)
+        words = compiled.native.pack(arguments + [0] * hidden)
+        names = [argument["name"] for argument in visible if argument["kind"] == "buffer"]
+        for argument in visible:
+            writes = argument["writes"] or argument["atomic"]
+            if argument["kind"] == "buffer" and writes and argument["name"] not in specs:
+                raise LaunchValueError(
+                    f"{kernel.name}: argument {argument['name']} is written by the kernel, so outputs= must contain it"
+                )
+        arrays = [values[name] for name in names]
+        results, written, summary = run(compiled, sizes, arguments, arrays, words)
+        by_name = dict(zip(names, zip(results, written, strict=True), strict=True))
+        for name in specs:
+            if name not in by_name:
+                raise LaunchValueError(f"{kernel.name}: output {name} is not an array of the kernel")
+        return [by_name[name][0] for name in specs], summary
+
+
+def graph(kernel: JITFunction) -> Graph:
+    """The kernel as a function from MLX arrays to new MLX arrays, made of MLX's own operations.
+
+    Takes the arguments of :func:`triton_metal.mlx.call`: ``outputs`` names the arguments that the kernel writes and
+    gives for each an array like it, or shape and dtype. Elements that no program writes are ``init_value``, or 0.
+    All programs of the grid are computed together. Raises CompilationError, at the line in the kernel, for what has no
+    meaning without an order of the programs, and for operations that MLX does not have.
+
+    >>> import mlx.core as mx, triton_metal, triton_metal.language as tl
+    >>> @triton_metal.jit
+    ... def square(x, out, n, BLOCK: tl.constexpr):
+    ...     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    ...     v = tl.load(x + i, i < n)
+    ...     tl.store(out + i, v * v, i < n)
+    >>> x = mx.array([1.0, 2.0, 3.0])
+    >>> f = lambda x: graph(square)(x, 3, 64, grid=(1,), outputs={"out": x}).sum()
+    >>> mx.grad(f)(x)
+    array([2, 4, 6], dtype=float32)
+    """
+    if not hasattr(kernel, "launcher"):
+        raise LaunchTypeError(f"graph() takes a @triton_metal.jit kernel, not {kernel!r}")
+    return Graph(kernel)
+
+
+def program_of(compiled: Any) -> Any:
+    """The kernel as a program of array operations. It is made once."""
+    found = vars(compiled).get("_mlx_graph")
+    if found is None:
+        try:
+            text = _native.graph_program(compiled.asm["ttir"], compiled.metadata.name)
+        except ValueError as error:
+            raise compile_error(str(error)) from None
+        found = vars(compiled).setdefault("_mlx_graph", in_place.native().GraphProgram.read(text))
+    return found
+
+
+def run(
+    compiled: Any,
+    grid: tuple[int, int, int],
+    arguments: Sequence[Any],
+    arrays: Sequence[Any],
+    words: bytes,
+) -> tuple[list[Any], list[bool], Summary]:
+    """The contents of ``arrays`` after a launch, whether each is written, and what the graph was made of.
+
+    ``arguments`` are those of the kernel, in its order; its arrays are told apart by their ``id``, and ``arrays`` has
+    one for each buffer among them, in order.
+    """
+    program = program_of(compiled)
+    described = compiled.metadata.args[: len(program.arguments)]
+    given: list[tuple[int, int]] = []
+    numbers: dict[int, int] = {}
+    distinct: list[Any] = []
+    places = iter(arrays)
+    order = []
+    for argument in described:
+        if argument["kind"] == "buffer":
+            array = next(places)
+            if id(array) not in numbers:
+                numbers[id(array)] = len(distinct)
+                distinct.append(array)
+            order.append(numbers[id(array)])
+            given.append((numbers[id(array)], 0))
+        else:
+            begin = 4 * argument["slot"]
+            given.append((-1, bits_of(words[begin : begin + 4 * argument["words"]], argument["type"])))
+    try:
+        results, written, counts = program.run(tuple(grid), given, distinct)
+    except ValueError as error:
+        raise compile_error(str(error)) from None
+    return [results[i] for i in order], [written[i] for i in order], Summary(**counts)
+
+
+def bits_of(words: bytes, type: str) -> int:
+    """The bits of a scalar in the launch's words, as a signed integer of its width.
+
+    >>> bits_of(b"\\xfd\\xff\\xff\\xff", "i8"), bits_of(b"\\x01\\x00\\x00\\x00", "i1")
+    (-3, 1)
+    """
+    width = int(type.lstrip("bfiu"))
+    return int.from_bytes(words[: max(1, width // 8)], "little", signed=width > 1)

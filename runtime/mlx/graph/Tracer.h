@@ -1,0 +1,180 @@
+// Makes MLX's graph of a launch, operation by operation, for all programs at once.
+#ifndef TRITON_METAL_RUNTIME_MLX_GRAPH_TRACER_H
+#define TRITON_METAL_RUNTIME_MLX_GRAPH_TRACER_H
+
+#include "runtime/mlx/graph/Value.h"
+
+#include <array>
+#include <functional>
+#include <string_view>
+#include <variant>
+
+namespace triton_metal::graph {
+
+/// An argument of a launch: the number of a buffer, or a scalar's bits.
+struct Argument {
+  int buffer = -1;
+  int64_t bits = 0;
+};
+
+/// One load, store or atomic update, for the judgement of their order.
+struct Access {
+  enum Kind { Read, Write, Update } kind;
+  /// For updates: which one. Those of one kind may come in any order.
+  int64_t update;
+  Value place;
+  /// Null where every element takes part.
+  std::optional<Value> mask;
+  /// Whether a write is proven to have one place for each program and element.
+  bool isDistinct;
+  /// Whether two elements may not have one place: the first one found what the second one does not.
+  bool mustBeDistinct;
+  Extents extents;
+  Place source;
+};
+
+struct Buffer {
+  /// The elements, flat.
+  mx::array elements;
+  bool isWritten = false;
+  std::vector<Access> accesses;
+};
+
+/// What a graph was made of, for `summary`.
+struct Summary {
+  int operations = 0;
+  /// Loads and stores as slices and reshapes, and those as gathers and scatters.
+  int sliced = 0, gathered = 0;
+  /// Assertions whose values are not there yet.
+  int unchecked = 0;
+};
+
+class Tracer {
+public:
+  Tracer(const Program &program, std::array<int, 3> grid, const std::vector<Argument> &arguments,
+         const std::vector<mx::array> &arrays);
+
+  /// Throws Refusal. Returns the contents of every buffer, flat; those that the kernel does not write
+  /// are what they were.
+  std::vector<mx::array> run();
+  bool isWritten(size_t buffer) const { return buffers[buffer].isWritten; }
+  Summary summary;
+
+  using Handler = void (Tracer::*)(const Operation &);
+
+private:
+  // Values.
+  const Value &get(int number) const { return values[static_cast<size_t>(number)]; }
+  const Value &operand(const Operation &op, size_t index) const { return get(op.operands[index]); }
+  void set(int number, Value value) { values[static_cast<size_t>(number)] = std::move(value); }
+  void setResult(const Operation &op, Value value) { set(op.results.front(), std::move(value)); }
+  /// The type of the first result.
+  const Type &resultType(const Operation &op) const { return op.types.front(); }
+  Value constantOf(const Type &type, int64_t bits) const;
+  /// The array with the sizes that a tile has, where only broadcasting can change them.
+  mx::array whole(const Value &value, const Extents &extents) const;
+  Extents fullExtents(const Type &type, const Extents &of) const;
+  [[noreturn]] void refuse(const Operation &op, std::string message) const {
+    throw Refusal(op.place, std::move(message));
+  }
+  /// Computes a known value, or one whose arrays are there. Refuses under MLX's transforms.
+  std::vector<int64_t> evaluate(const Value &value, const Extents &extents, Place place,
+                                const char *what) const;
+
+  // Control flow.
+  std::vector<Value> runBlock(const Block &block);
+  void runOperation(const Operation &op);
+  void runFor(const Operation &op);
+  void runWhile(const Operation &op);
+  void runIf(const Operation &op);
+  Value masked(const Value &mask) const;
+  /// The mask of an access, with that of the branches around it. Null if there is none.
+  std::optional<Value> activeMask(const Value *mask, size_t rank) const;
+  Value choose(const Value &condition, const Value &a, const Value &b) const;
+  /// The values where `condition` holds, else the old ones.
+  void chooseAll(const Value &condition, std::vector<Value> &fresh,
+                 const std::vector<Value> &old) const;
+  Value conjunction(const Value &a, const Value &b) const;
+  Value negation(const Value &value) const;
+  /// A truth value of one program, if all have the same and it is known.
+  std::optional<bool> uniform(const Value &condition) const;
+
+  // Arithmetic.
+  void runElementwise(const Operation &op);
+  bool runAffine(const Operation &op);
+  void runCompare(const Operation &op);
+  void runConstant(const Operation &op);
+  void runSelect(const Operation &op);
+  void runCast(const Operation &op);
+  void runBitcast(const Operation &op);
+  void runExternal(const Operation &op);
+
+  // Shapes.
+  void runProgramId(const Operation &op);
+  void runNumPrograms(const Operation &op);
+  void runMakeRange(const Operation &op);
+  void runSplat(const Operation &op);
+  void runUnsplat(const Operation &op);
+  void runBroadcast(const Operation &op);
+  void runExpandDims(const Operation &op);
+  void runReshape(const Operation &op);
+  void runTrans(const Operation &op);
+  void runJoin(const Operation &op);
+  void runSplit(const Operation &op);
+  void runCat(const Operation &op);
+  void runGather(const Operation &op);
+  void runHistogram(const Operation &op);
+  void runDot(const Operation &op);
+
+  // Reductions and scans.
+  void runReduce(const Operation &op);
+  void runScan(const Operation &op);
+  std::vector<Value> combine(const Operation &op, const std::vector<Value> &a,
+                             const std::vector<Value> &b);
+
+  // Memory.
+  void runAddPtr(const Operation &op);
+  void runLoad(const Operation &op);
+  void runStore(const Operation &op);
+  void runAtomicRmw(const Operation &op);
+  void runAtomicLoad(const Operation &op);
+  void runAtomicStore(const Operation &op);
+  Value load(const Operation &op, const Value &pointer, const Value *mask, const Value *other,
+             const Type &type);
+  void store(const Operation &op, const Value &pointer, const Value &value, const Value *mask);
+  std::optional<mx::array> loadWindow(const Operation &op, const Value &pointer,
+                                      const std::optional<Value> &mask, const Value *other,
+                                      const mx::array &elements, const Type &type,
+                                      Extents &extents);
+  std::optional<mx::array> storeWindow(const Operation &op, const Value &pointer,
+                                       const std::optional<Value> &mask, const Value &value,
+                                       const mx::array &elements);
+  /// The elements of a buffer as numbers of a type of the same width.
+  mx::array viewed(const Operation &op, int buffer, const Type &type) const;
+  mx::array safePlaces(const Operation &op, const Value &pointer, const std::optional<Value> &mask,
+                       int64_t size, int64_t otherwise) const;
+  void record(const Operation &op, Access::Kind kind, int64_t update, const Value &pointer,
+              const std::optional<Value> &mask, bool isDistinct, const Extents &extents,
+              bool mustBeDistinct = false);
+  /// Refuses a launch whose result depends on the order of its programs.
+  void checkOrder(const Buffer &buffer) const;
+
+  // Messages.
+  void runAssert(const Operation &op);
+  void runPrint(const Operation &op);
+  void runNothing(const Operation &op) {}
+
+  static Handler handlerOf(const std::string &name);
+
+  const Program &program;
+  std::array<int, 3> grid;
+  std::vector<Buffer> buffers;
+  std::vector<Value> values;
+  /// Which programs run the present operation; null for all.
+  std::optional<Value> active;
+  int depth = 0;
+};
+
+} // namespace triton_metal::graph
+
+#endif // TRITON_METAL_RUNTIME_MLX_GRAPH_TRACER_H

@@ -1,0 +1,344 @@
+// Loads and stores: slices of a buffer where the places are a box, gathers and scatters otherwise.
+
+#include "runtime/mlx/graph/Tracer.h"
+#include "runtime/mlx/graph/Window.h"
+
+#include "mlx/ops.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace triton_metal::graph {
+
+namespace {
+
+/// tt.atomic_rmw's operations.
+enum Update : int64_t {
+  And = 1,
+  Or,
+  Xor,
+  Add,
+  AddFloat,
+  Max,
+  Min,
+  MaxUnsigned,
+  MinUnsigned,
+  Exchange
+};
+
+Type elementOf(const Type &pointer) { return {pointer.element.substr(1), pointer.shape}; }
+
+mx::Shape shapeOf(const Extents &extents) { return {extents.begin(), extents.end()}; }
+
+std::vector<Affine> conditionsOf(const std::optional<Value> &mask) {
+  return mask ? *mask->conditions() : std::vector<Affine>();
+}
+
+/// The axes of a window in the order of its coordinates.
+std::vector<int> orderOf(const Window &window) {
+  std::vector<int> order;
+  for (const Window::Group &group : window.groups)
+    for (size_t axis : group.axes)
+      order.push_back(static_cast<int>(axis));
+  return order;
+}
+
+} // namespace
+
+mx::array Tracer::viewed(const Operation &op, int buffer, const Type &type) const {
+  const mx::array &elements = buffers[static_cast<size_t>(buffer)].elements;
+  mx::Dtype dtype = type.isBool() ? mx::bool_ : type.dtype();
+  if (elements.dtype() == dtype)
+    return elements;
+  if (elements.dtype().size() != dtype.size())
+    refuse(op, "an array of " + std::to_string(8 * elements.dtype().size()) +
+                   "-bit elements is accessed as " + type.element);
+  return mx::view(elements, dtype);
+}
+
+void Tracer::record(const Operation &op, Access::Kind kind, int64_t update, const Value &pointer,
+                    const std::optional<Value> &mask, bool isDistinct, const Extents &extents,
+                    bool mustBeDistinct) {
+  Buffer &buffer = buffers[static_cast<size_t>(pointer.buffer())];
+  buffer.isWritten |= kind != Access::Read;
+  buffer.accesses.push_back(
+      {kind, update, pointer, mask, isDistinct, mustBeDistinct, extents, op.place});
+}
+
+void Tracer::runAddPtr(const Operation &op) {
+  size_t rank = std::max(operand(op, 0).rank(), operand(op, 1).rank());
+  Value pointer = aligned(operand(op, 0), rank), offset = aligned(operand(op, 1), rank);
+  Extents extents = join(pointer.extents(), offset.extents());
+  if (pointer.affine() && offset.affine())
+    if (std::optional<Affine> sum = add(*pointer.affine(), *offset.affine()))
+      return setResult(
+          op, Value::of(resultType(op), extents, *sum).withBuffer(pointer.buffer()));
+  mx::array sum = mx::add(mx::astype(pointer.array(), mx::int64),
+                          mx::astype(offset.array(), mx::int64));
+  setResult(op, Value::of(resultType(op), extents, sum, pointer.isKnown() && offset.isKnown())
+                    .withBuffer(pointer.buffer()));
+}
+
+std::optional<mx::array> Tracer::loadWindow(const Operation &op, const Value &pointer,
+                                            const std::optional<Value> &mask, const Value *other,
+                                            const mx::array &elements, const Type &type,
+                                            Extents &extents) {
+  if (!pointer.affine() || (mask && !mask->conditions()))
+    return std::nullopt;
+  std::optional<Window> window =
+      windowOf(*pointer.affine(), conditionsOf(mask), extents);
+  if (!window)
+    return std::nullopt;
+  // Other numbers than one for all elements are chosen behind a gather.
+  if (mask && other && !std::all_of(other->extents().begin(), other->extents().end(),
+                                    [](int size) { return size == 1; }))
+    return std::nullopt;
+  mx::array filling = mask && other ? mx::reshape(other->array(), {})
+                                    : mx::astype(mx::array(0), type.dtype());
+  Extents result(extents.size(), 1);
+  for (const Window::Group &group : window->groups)
+    for (size_t axis : group.axes)
+      result[axis] = extents[axis];
+  if (window->isEmpty) {
+    extents = Extents(extents.size(), 1);
+    return mx::reshape(filling, shapeOf(extents));
+  }
+  int64_t size = elements.shape(0);
+  if (window->origin < 0 || window->last() >= size)
+    refuse(op, "loads place " + std::to_string(window->origin < 0 ? window->origin : window->last()) +
+                   " of an array of " + std::to_string(size) + " elements");
+  mx::array box = readWindow(elements, *window);
+  std::vector<std::pair<int, int>> widths;
+  bool isCut = false;
+  for (const Window::Group &group : window->groups) {
+    widths.emplace_back(group.low, group.size - group.high);
+    isCut |= group.length() != group.size;
+  }
+  if (isCut)
+    box = mx::pad(box, widths, filling);
+  // From coordinates to axes, and to their order in a tile.
+  std::vector<int> order = orderOf(*window);
+  mx::Shape split;
+  for (int axis : order)
+    split.push_back(extents[static_cast<size_t>(axis)]);
+  box = mx::reshape(box, split);
+  std::vector<int> permutation(order.size());
+  std::iota(permutation.begin(), permutation.end(), 0);
+  std::sort(permutation.begin(), permutation.end(), [&](int a, int b) {
+    return order[static_cast<size_t>(a)] < order[static_cast<size_t>(b)];
+  });
+  if (!std::is_sorted(permutation.begin(), permutation.end()))
+    box = mx::transpose(box, permutation);
+  extents = result;
+  return mx::reshape(box, shapeOf(result));
+}
+
+mx::array Tracer::safePlaces(const Operation &op, const Value &pointer,
+                             const std::optional<Value> &mask, int64_t size,
+                             int64_t otherwise) const {
+  mx::array places = mx::astype(pointer.array(), mx::int64);
+  mx::array inside = mx::logical_and(
+      mx::greater_equal(places, mx::array(int64_t(0), mx::int64)),
+      mx::less(places, mx::array(size, mx::int64)));
+  if (pointer.isKnown() && (!mask || mask->isKnown())) {
+    mx::array right = mask ? mx::logical_or(inside, mx::logical_not(mask->array())) : inside;
+    if (!mx::all(right).item<bool>())
+      refuse(op, "accesses places outside of an array of " + std::to_string(size) + " elements");
+  }
+  mx::array used = mask ? mx::logical_and(inside, mask->array()) : inside;
+  places = mx::where(used, places, mx::array(otherwise, mx::int64));
+  return size < (int64_t(1) << 31) - 1 ? mx::astype(places, mx::int32) : places;
+}
+
+Value Tracer::load(const Operation &op, const Value &pointer, const Value *given,
+                   const Value *other, const Type &type) {
+  std::optional<Value> mask = activeMask(given, pointer.rank());
+  Extents extents = pointer.extents();
+  if (mask)
+    extents = join(extents, mask->extents());
+  record(op, Access::Read, 0, pointer, mask, false, extents);
+  mx::array elements = viewed(op, pointer.buffer(), type);
+  auto give = [&](mx::array result, const Extents &sizes) {
+    return Value::of(type, sizes, mx::astype(result, type.dtype()), false);
+  };
+  Extents sliced = extents;
+  if (std::optional<mx::array> box =
+          loadWindow(op, pointer, mask, other, elements, type, sliced)) {
+    ++summary.sliced;
+    return give(*box, sliced);
+  }
+  ++summary.gathered;
+  std::optional<mx::array> found;
+  if (elements.size() > 0) {
+    // Places outside are read as the first one, and not used.
+    found = mx::take(elements, safePlaces(op, pointer, mask, elements.shape(0), 0));
+  } else if (!mask || mask->constant() != 0) {
+    found = mx::zeros(shapeOf(extents), type.dtype());
+  }
+  if (mask) {
+    mx::array filling =
+        other ? other->array() : mx::astype(mx::array(0), type.dtype());
+    if (other)
+      extents = join(extents, other->extents());
+    found = found ? mx::where(mask->array(), *found, filling) : filling;
+  }
+  return give(mx::broadcast_to(*found, shapeOf(extents)), extents);
+}
+
+std::optional<mx::array> Tracer::storeWindow(const Operation &op, const Value &pointer,
+                                             const std::optional<Value> &mask, const Value &value,
+                                             const mx::array &elements) {
+  if (!pointer.affine() || (mask && !mask->conditions()))
+    return std::nullopt;
+  Extents extents = join(pointer.extents(), value.extents());
+  if (mask)
+    extents = join(extents, mask->extents());
+  std::optional<Window> window = windowOf(*pointer.affine(), conditionsOf(mask), extents);
+  if (!window)
+    return std::nullopt;
+  // Along an axis without a step, all write one place.
+  std::vector<int> order = orderOf(*window);
+  for (size_t axis = 0; axis < extents.size(); ++axis)
+    if (value.extents()[axis] != 1 && std::find(order.begin(), order.end(), int(axis)) == order.end())
+      return std::nullopt;
+  if (window->isEmpty)
+    return elements;
+  int64_t size = elements.shape(0);
+  if (window->origin < 0 || window->last() >= size)
+    refuse(op, "stores to place " +
+                   std::to_string(window->origin < 0 ? window->origin : window->last()) +
+                   " of an array of " + std::to_string(size) + " elements");
+  Extents needed(extents.size(), 1);
+  for (int axis : order)
+    needed[static_cast<size_t>(axis)] = extents[static_cast<size_t>(axis)];
+  mx::array box = whole(value, needed);
+  // The tile's axes in the order of the coordinates; those without a step are 1 long.
+  std::vector<int> permutation = order;
+  for (size_t axis = 0; axis < extents.size(); ++axis)
+    if (std::find(order.begin(), order.end(), int(axis)) == order.end())
+      permutation.push_back(static_cast<int>(axis));
+  if (!std::is_sorted(permutation.begin(), permutation.end()))
+    box = mx::transpose(box, permutation);
+  mx::Shape shape, start, stop;
+  for (const Window::Group &group : window->groups) {
+    shape.push_back(static_cast<int>(group.size));
+    start.push_back(static_cast<int>(group.low));
+    stop.push_back(static_cast<int>(group.high));
+  }
+  box = mx::reshape(box, shape);
+  if (start != mx::Shape(start.size(), 0) || stop != shape)
+    box = mx::slice(box, start, stop);
+  return writeWindow(elements, *window, box);
+}
+
+void Tracer::store(const Operation &op, const Value &pointer, const Value &value,
+                   const Value *given) {
+  std::optional<Value> mask = activeMask(given, pointer.rank());
+  Extents extents = join(pointer.extents(), value.extents());
+  if (mask)
+    extents = join(extents, mask->extents());
+  Type type = elementOf(pointer.type());
+  mx::array elements = viewed(op, pointer.buffer(), type);
+  Buffer &buffer = buffers[static_cast<size_t>(pointer.buffer())];
+  mx::Dtype own = buffer.elements.dtype();
+  auto keep = [&](const mx::array &result) {
+    buffer.elements = result.dtype() == own ? result : mx::view(result, own);
+  };
+  if (std::optional<mx::array> result = storeWindow(op, pointer, mask, value, elements)) {
+    ++summary.sliced;
+    record(op, Access::Write, 0, pointer, mask, true, extents);
+    return keep(*result);
+  }
+  ++summary.gathered;
+  record(op, Access::Write, 0, pointer, mask, false, extents);
+  int64_t size = elements.shape(0);
+  if (size == 0)
+    return;
+  // Elements that are masked go to a place behind the array.
+  mx::array places = mx::broadcast_to(safePlaces(op, pointer, mask, size, size), shapeOf(extents));
+  mx::array numbers = mx::reshape(whole(value, extents), {-1, 1});
+  mx::array longer = mx::concatenate({elements, mx::zeros({1}, elements.dtype())}, 0);
+  mx::array result = mx::scatter(longer, mx::reshape(places, {-1}), numbers, 0);
+  keep(mx::slice(result, {0}, {static_cast<int>(size)}));
+}
+
+void Tracer::runLoad(const Operation &op) {
+  auto segments = op.attributes.at("operandSegmentSizes").get<std::vector<int>>();
+  const Value *mask = segments[1] ? &operand(op, 1) : nullptr;
+  const Value *other = segments[2] ? &operand(op, op.operands.size() - 1) : nullptr;
+  setResult(op, load(op, operand(op, 0), mask, other, resultType(op)));
+}
+
+void Tracer::runStore(const Operation &op) {
+  store(op, operand(op, 0), operand(op, 1), op.operands.size() > 2 ? &operand(op, 2) : nullptr);
+}
+
+void Tracer::runAtomicLoad(const Operation &op) {
+  setResult(op, load(op, operand(op, 0), op.operands.size() > 1 ? &operand(op, 1) : nullptr,
+                     nullptr, resultType(op)));
+}
+
+void Tracer::runAtomicStore(const Operation &op) { runStore(op); }
+
+void Tracer::runAtomicRmw(const Operation &op) {
+  const Value &pointer = operand(op, 0), &value = operand(op, 1);
+  const Value *given = op.operands.size() > 2 ? &operand(op, 2) : nullptr;
+  int64_t kind = op.integer("atomic_rmw_op");
+  std::optional<Value> mask = activeMask(given, pointer.rank());
+  Extents extents = join(pointer.extents(), value.extents());
+  for (size_t axis = 0; axis < gridAxes; ++axis)
+    // Every program counts, also where all do the same.
+    extents[axis] = grid[axis];
+  extents = fullExtents(pointer.type(), extents);
+  Type type = elementOf(pointer.type());
+  mx::array elements = viewed(op, pointer.buffer(), type);
+  int64_t size = elements.shape(0);
+  // What an update found is only defined where no other element changes the place.
+  bool isOnly = kind == Exchange || op.isUsed;
+  record(op, isOnly ? Access::Write : Access::Update, kind, pointer, mask, false, extents, op.isUsed);
+  ++summary.gathered;
+  mx::array places =
+      size == 0 ? mx::zeros(shapeOf(extents), mx::int32)
+                : mx::broadcast_to(safePlaces(op, pointer, mask, size, size), shapeOf(extents));
+  mx::array flat = mx::reshape(places, {-1});
+  mx::array numbers = mx::reshape(whole(value, extents), {-1, 1});
+  mx::array longer = mx::concatenate({elements, mx::zeros({1}, elements.dtype())}, 0);
+  setResult(op, Value::of(resultType(op), extents, mx::take(longer, places), false));
+  auto asUnsigned = [&](const mx::array &x) {
+    return mx::view(x, x.dtype().size() == 4 ? mx::uint32 : mx::uint64);
+  };
+  mx::array result = longer;
+  switch (kind) {
+  case Add:
+  case AddFloat:
+    result = mx::scatter_add(longer, flat, numbers, 0);
+    break;
+  case Max:
+    result = mx::scatter_max(longer, flat, numbers, 0);
+    break;
+  case Min:
+    result = mx::scatter_min(longer, flat, numbers, 0);
+    break;
+  case MaxUnsigned:
+    result = mx::view(mx::scatter_max(asUnsigned(longer), flat, asUnsigned(numbers), 0),
+                      longer.dtype());
+    break;
+  case MinUnsigned:
+    result = mx::view(mx::scatter_min(asUnsigned(longer), flat, asUnsigned(numbers), 0),
+                      longer.dtype());
+    break;
+  case Exchange:
+    result = mx::scatter(longer, flat, numbers, 0);
+    break;
+  default:
+    refuse(op, "MLX has no atomic and, or, xor");
+  }
+  if (size == 0)
+    return;
+  Buffer &buffer = buffers[static_cast<size_t>(pointer.buffer())];
+  mx::Dtype own = buffer.elements.dtype();
+  result = mx::slice(result, {0}, {static_cast<int>(size)});
+  buffer.elements = result.dtype() == own ? result : mx::view(result, own);
+}
+
+} // namespace triton_metal::graph

@@ -1,0 +1,135 @@
+// Refuses launches whose result depends on the order in which programs run. A graph runs each
+// operation of all programs before the next one.
+
+#include "runtime/mlx/graph/Tracer.h"
+
+#include <algorithm>
+
+namespace triton_metal::graph {
+
+namespace {
+
+/// Which programs accessed a place: none, one, or several.
+constexpr int64_t nobody = -1, several = -2;
+
+/// For each element of an access, in row-major order, the number of its program.
+class Programs {
+public:
+  Programs(const Extents &extents, const std::array<int, 3> &grid) : extents(extents), grid(grid) {
+    inner = 1;
+    for (size_t axis = gridAxes; axis < extents.size(); ++axis)
+      inner *= extents[axis];
+    // An axis of the grid along which nothing changes: all of its programs do the same.
+    for (size_t axis = 0; axis < gridAxes; ++axis)
+      isShared |= extents[axis] == 1 && grid[axis] > 1;
+  }
+
+  int64_t of(size_t element) const {
+    if (isShared)
+      return several;
+    int64_t rest = static_cast<int64_t>(element) / inner;
+    int64_t z = rest % extents[2], y = rest / extents[2] % extents[1],
+            x = rest / extents[2] / extents[1];
+    return (x * grid[1] + y) * grid[2] + z;
+  }
+  bool areShared() const { return isShared; }
+
+private:
+  const Extents &extents;
+  const std::array<int, 3> &grid;
+  int64_t inner;
+  bool isShared = false;
+};
+
+} // namespace
+
+void Tracer::checkOrder(const Buffer &buffer) const {
+  const std::vector<Access> &accesses = buffer.accesses;
+  bool mustBeDistinct = std::any_of(accesses.begin(), accesses.end(),
+                                    [](const Access &access) { return access.mustBeDistinct; });
+  if (!buffer.isWritten || (int64_t(grid[0]) * grid[1] * grid[2] == 1 && !mustBeDistinct))
+    return;
+  // One store to distinct places, and accesses to the same places by the same elements.
+  bool isSimple = std::all_of(accesses.begin(), accesses.end(), [&](const Access &access) {
+    const Access &first = accesses.front();
+    bool isSame = access.place.affine() && first.place.affine() &&
+                  *access.place.affine() == *first.place.affine() &&
+                  access.extents == first.extents;
+    return isSame && access.kind != Access::Update &&
+           (access.kind == Access::Read || access.isDistinct);
+  });
+  // Updates of one kind may come in any order.
+  bool areUpdates = std::all_of(accesses.begin(), accesses.end(), [&](const Access &access) {
+    return access.kind == Access::Update && access.update == accesses.front().update;
+  });
+  if (areUpdates)
+    return;
+  if (isSimple && !mustBeDistinct) {
+    bool coversGrid = true;
+    for (size_t axis = 0; axis < gridAxes; ++axis)
+      coversGrid &= accesses.front().extents[axis] == grid[axis];
+    if (coversGrid || accesses.size() == 1)
+      return;
+  }
+
+  size_t size = buffer.elements.size();
+  std::vector<int64_t> writer(size, nobody), reader(size, nobody), updater(size, nobody);
+  std::vector<int64_t> update(size, 0);
+  auto note = [](int64_t &who, int64_t program) {
+    who = who == nobody || who == program ? program : several;
+  };
+  constexpr const char *what = "a place in memory that is written";
+  for (const Access &access : accesses) {
+    std::vector<int64_t> places = evaluate(access.place, access.extents, access.source, what);
+    std::vector<int64_t> mask;
+    if (access.mask)
+      mask = evaluate(*access.mask, access.extents, access.source, what);
+    Programs programs(access.extents, grid);
+    for (size_t element = 0; element < places.size(); ++element) {
+      int64_t place = places[element];
+      if ((!mask.empty() && !mask[element]) || place < 0 || place >= int64_t(size))
+        continue;
+      auto at = static_cast<size_t>(place);
+      int64_t program = programs.of(element);
+      auto fail = [&](const char *how) {
+        throw Refusal(access.source, std::string("programs of the grid ") + how + " place " +
+                                         std::to_string(place) +
+                                         " of an array, and the result depends on their order");
+      };
+      switch (access.kind) {
+      case Access::Read:
+        note(reader[at], program);
+        break;
+      case Access::Write:
+        // Programs that all write the same are one writer, for a single store.
+        if (writer[at] != nobody && (writer[at] != program || program == several) &&
+            accesses.size() > 1)
+          fail("both write");
+        if (writer[at] != nobody && writer[at] != program)
+          fail("both write");
+        if (writer[at] != nobody && access.mustBeDistinct)
+          throw Refusal(access.source, "elements update place " + std::to_string(place) +
+                                           " of an array together, and what each of them found "
+                                           "depends on their order");
+        writer[at] = program;
+        break;
+      case Access::Update:
+        if (update[at] != 0 && update[at] != access.update)
+          fail("update in different ways");
+        update[at] = access.update;
+        note(updater[at], program);
+        break;
+      }
+      if (writer[at] != nobody && reader[at] != nobody &&
+          (reader[at] != writer[at] || reader[at] == several))
+        fail("read and write");
+      if (updater[at] != nobody && (reader[at] != nobody || writer[at] != nobody)) {
+        int64_t other = reader[at] != nobody ? reader[at] : writer[at];
+        if (other != updater[at] || other == several)
+          fail("update and access");
+      }
+    }
+  }
+}
+
+} // namespace triton_metal::graph

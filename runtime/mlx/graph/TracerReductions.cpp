@@ -1,0 +1,197 @@
+// Reductions and scans: those that MLX has, and any other function in steps of doubling distance.
+
+#include "runtime/mlx/graph/Tracer.h"
+
+#include "mlx/ops.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace triton_metal::graph {
+
+namespace {
+
+/// The name of the one operation of a function that combines two elements, whichever comes first.
+std::string combinerOf(const Operation &op) {
+  const Block &block = *op.regions.front();
+  if (block.operations.size() != 2 || block.arguments.size() != 2)
+    return "";
+  const Operation &inner = block.operations.front(), &end = block.operations.back();
+  std::vector<int> operands = inner.operands, arguments = block.arguments;
+  std::sort(operands.begin(), operands.end());
+  std::sort(arguments.begin(), arguments.end());
+  return operands == arguments && end.operands == inner.results ? inner.name : "";
+}
+
+mx::array part(const mx::array &array, size_t axis, int from, int to, int step = 1) {
+  mx::Shape start(array.ndim(), 0), stop = array.shape(), steps(array.ndim(), 1);
+  start[axis] = from, stop[axis] = to, steps[axis] = step;
+  return mx::slice(array, start, stop, steps);
+}
+
+/// Sums of short floats are added as floats and rounded once.
+mx::array wide(const mx::array &x) {
+  return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? mx::astype(x, mx::float32) : x;
+}
+
+mx::array asUnsigned(const mx::array &x) {
+  switch (x.dtype().size()) {
+  case 1:
+    return mx::view(x, mx::uint8);
+  case 2:
+    return mx::view(x, mx::uint16);
+  case 4:
+    return mx::view(x, mx::uint32);
+  default:
+    return mx::view(x, mx::uint64);
+  }
+}
+
+/// The reduction that MLX has for an operation; nothing for others.
+std::optional<mx::array> reduced(const std::string &name, const mx::array &x, int axis) {
+  if (x.dtype() == mx::bool_) {
+    if (name == "arith.andi" || name == "arith.muli")
+      return mx::all(x, axis);
+    if (name == "arith.ori")
+      return mx::any(x, axis);
+    return std::nullopt;
+  }
+  if (name == "arith.addf" || name == "arith.addi")
+    return mx::astype(mx::sum(wide(x), axis), x.dtype());
+  if (name == "arith.mulf" || name == "arith.muli")
+    return mx::astype(mx::prod(wide(x), axis), x.dtype());
+  if (name == "arith.maxsi" || name == "arith.maximumf")
+    return mx::max(x, axis);
+  if (name == "arith.minsi" || name == "arith.minimumf")
+    return mx::min(x, axis);
+  if (name == "arith.maxui")
+    return mx::view(mx::max(asUnsigned(x), axis), x.dtype());
+  if (name == "arith.minui")
+    return mx::view(mx::min(asUnsigned(x), axis), x.dtype());
+  if (name == "arith.maxnumf" || name == "arith.minnumf") {
+    // NaN counts as missing, unless there is nothing else.
+    bool isMax = name == "arith.maxnumf";
+    double least = std::numeric_limits<double>::infinity();
+    mx::array isNan = mx::isnan(x);
+    mx::array none = mx::astype(mx::array(isMax ? -least : least, mx::float32), x.dtype());
+    mx::array kept = mx::where(isNan, none, x);
+    mx::array result = isMax ? mx::max(kept, axis) : mx::min(kept, axis);
+    mx::array nan = mx::astype(mx::array(std::numeric_limits<float>::quiet_NaN()), x.dtype());
+    return mx::where(mx::all(isNan, axis), nan, result);
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+std::vector<Value> Tracer::combine(const Operation &op, const std::vector<Value> &a,
+                                   const std::vector<Value> &b) {
+  const Block &block = *op.regions.front();
+  for (size_t i = 0; i < a.size(); ++i) {
+    set(block.arguments[i], a[i]);
+    set(block.arguments[i + a.size()], b[i]);
+  }
+  int before = summary.operations;
+  std::vector<Value> results = runBlock(block);
+  summary.operations = before;
+  return results;
+}
+
+void Tracer::runReduce(const Operation &op) {
+  size_t axis = gridAxes + static_cast<size_t>(op.integer("axis"));
+  size_t count = op.operands.size();
+  Extents extents;
+  bool isKnown = true;
+  for (size_t i = 0; i < count; ++i) {
+    const Value &value = operand(op, i);
+    extents = i == 0 ? value.extents() : join(extents, value.extents());
+    isKnown &= value.isKnown();
+  }
+  int size = operand(op, 0).type().shape[axis - gridAxes];
+  extents[axis] = size;
+  Extents without = extents;
+  without.erase(without.begin() + static_cast<std::ptrdiff_t>(axis));
+  auto give = [&](size_t i, const mx::array &array) {
+    set(op.results[i], Value::of(op.types[i], without, array, isKnown));
+  };
+  if (count == 1) {
+    mx::array source = whole(operand(op, 0), extents);
+    if (auto result = reduced(combinerOf(op), source, static_cast<int>(axis)))
+      return give(0, *result);
+  }
+  std::vector<mx::array> rest;
+  for (size_t i = 0; i < count; ++i)
+    rest.push_back(whole(operand(op, i), extents));
+  // Neighbours first: the order of the elements is kept.
+  for (; size > 1; size /= 2) {
+    std::vector<Value> even, odd;
+    extents[axis] = size / 2;
+    for (size_t i = 0; i < count; ++i) {
+      Type type = operand(op, i).type();
+      even.push_back(Value::of(type, extents, part(rest[i], axis, 0, size, 2), isKnown));
+      odd.push_back(Value::of(type, extents, part(rest[i], axis, 1, size, 2), isKnown));
+    }
+    std::vector<Value> both = combine(op, even, odd);
+    for (size_t i = 0; i < count; ++i)
+      rest[i] = whole(aligned(both[i], extents.size()), extents);
+  }
+  for (size_t i = 0; i < count; ++i)
+    give(i, mx::squeeze(rest[i], static_cast<int>(axis)));
+}
+
+void Tracer::runScan(const Operation &op) {
+  size_t axis = gridAxes + static_cast<size_t>(op.integer("axis"));
+  bool isReverse = op.integer("reverse") != 0;
+  size_t count = op.operands.size();
+  Extents extents;
+  bool isKnown = true;
+  for (size_t i = 0; i < count; ++i) {
+    const Value &value = operand(op, i);
+    extents = i == 0 ? value.extents() : join(extents, value.extents());
+    isKnown &= value.isKnown();
+  }
+  int size = operand(op, 0).type().shape[axis - gridAxes];
+  extents[axis] = size;
+  std::string combiner = combinerOf(op);
+  if (count == 1 && (combiner == "arith.addf" || combiner == "arith.addi" ||
+                     combiner == "arith.mulf" || combiner == "arith.muli") &&
+      !operand(op, 0).type().isBool()) {
+    mx::array source = whole(operand(op, 0), extents);
+    bool isSum = combiner.starts_with("arith.add");
+    mx::array result = isSum
+                           ? mx::cumsum(wide(source), static_cast<int>(axis), isReverse, true)
+                           : mx::cumprod(wide(source), static_cast<int>(axis), isReverse, true);
+    return setResult(op, Value::of(resultType(op), extents, mx::astype(result, source.dtype()),
+                                   isKnown));
+  }
+  // Each element with the one that is 1, 2, 4, ... places before it.
+  std::vector<mx::array> sums;
+  for (size_t i = 0; i < count; ++i)
+    sums.push_back(whole(operand(op, i), extents));
+  for (int distance = 1; distance < size; distance *= 2) {
+    std::vector<Value> earlier, later;
+    Extents shorter = extents;
+    shorter[axis] = size - distance;
+    for (size_t i = 0; i < count; ++i) {
+      Type type = operand(op, i).type();
+      mx::array first = part(sums[i], axis, 0, size - distance);
+      mx::array last = part(sums[i], axis, distance, size);
+      earlier.push_back(Value::of(type, shorter, isReverse ? last : first, isKnown));
+      later.push_back(Value::of(type, shorter, isReverse ? first : last, isKnown));
+    }
+    std::vector<Value> both = combine(op, earlier, later);
+    for (size_t i = 0; i < count; ++i) {
+      mx::array changed = whole(aligned(both[i], extents.size()), shorter);
+      mx::array kept = isReverse ? part(sums[i], axis, size - distance, size)
+                                 : part(sums[i], axis, 0, distance);
+      std::vector<mx::array> parts = {kept, changed};
+      if (isReverse)
+        std::swap(parts[0], parts[1]);
+      sums[i] = mx::concatenate(parts, static_cast<int>(axis));
+    }
+  }
+  for (size_t i = 0; i < count; ++i)
+    set(op.results[i], Value::of(op.types[i], extents, sums[i], isKnown));
+}
+
+} // namespace triton_metal::graph

@@ -1,0 +1,275 @@
+// Operations that make and reshape tiles, and products of tiles.
+
+#include "runtime/mlx/graph/Tracer.h"
+
+#include "mlx/ops.h"
+
+#include <algorithm>
+
+namespace triton_metal::graph {
+
+namespace {
+
+mx::Shape shapeOf(const Extents &extents) { return {extents.begin(), extents.end()}; }
+
+/// The same with a change to the sizes and steps, for each form that a value may have.
+template <typename Change, typename OfArray>
+Value reformed(const Value &value, Type type, Change change, OfArray ofArray) {
+  Extents extents = change(value.extents(), 1);
+  auto affineOf = [&](const Affine &affine) {
+    return Affine{affine.constant, change(affine.steps, int64_t(0))};
+  };
+  Value result;
+  if (const Affine *affine = value.affine()) {
+    result = Value::of(std::move(type), extents, affineOf(*affine));
+  } else if (const std::vector<Affine> *conditions = value.conditions()) {
+    std::vector<Affine> changed;
+    for (const Affine &condition : *conditions)
+      changed.push_back(affineOf(condition));
+    result = Value::of(std::move(type), extents, std::move(changed));
+  } else {
+    result = Value::of(std::move(type), extents, ofArray(value.array(), extents), value.isKnown());
+  }
+  return value.buffer() < 0 ? result : result.withBuffer(value.buffer());
+}
+
+} // namespace
+
+void Tracer::runProgramId(const Operation &op) {
+  auto axis = static_cast<size_t>(op.integer("axis"));
+  Extents extents(gridAxes, 1);
+  extents[axis] = grid[axis];
+  Affine affine = Affine::of(0, gridAxes);
+  affine.steps[axis] = 1;
+  setResult(op, Value::of(resultType(op), extents, affine));
+}
+
+void Tracer::runNumPrograms(const Operation &op) {
+  setResult(op, constantOf(resultType(op), grid[static_cast<size_t>(op.integer("axis"))]));
+}
+
+void Tracer::runMakeRange(const Operation &op) {
+  const Type &type = resultType(op);
+  Extents extents(gridAxes + 1, 1);
+  extents.back() = type.shape.front();
+  Affine affine = Affine::of(op.integer("start"), gridAxes + 1);
+  affine.steps.back() = 1;
+  setResult(op, Value::of(type, extents, affine));
+}
+
+void Tracer::runSplat(const Operation &op) {
+  const Type &type = resultType(op);
+  setResult(op, aligned(operand(op, 0), gridAxes + type.shape.size()).withType(type));
+}
+
+void Tracer::runUnsplat(const Operation &op) {
+  auto cut = [](auto list, auto) {
+    list.resize(gridAxes);
+    return list;
+  };
+  setResult(op, reformed(operand(op, 0), resultType(op), cut,
+                         [](const mx::array &array, const Extents &extents) {
+                           return mx::reshape(array, shapeOf(extents));
+                         }));
+}
+
+void Tracer::runBroadcast(const Operation &op) {
+  // A size of 1 stands for any.
+  setResult(op, operand(op, 0).withType(resultType(op)));
+}
+
+void Tracer::runExpandDims(const Operation &op) {
+  auto axis = static_cast<std::ptrdiff_t>(gridAxes) + op.integer("axis");
+  auto insert = [&](auto list, auto filling) {
+    list.insert(list.begin() + axis, filling);
+    return list;
+  };
+  setResult(op, reformed(operand(op, 0), resultType(op), insert,
+                         [](const mx::array &array, const Extents &extents) {
+                           return mx::reshape(array, shapeOf(extents));
+                         }));
+}
+
+void Tracer::runReshape(const Operation &op) {
+  const Value &value = operand(op, 0);
+  const Type &type = resultType(op);
+  bool isUniform = std::all_of(value.extents().begin() + gridAxes, value.extents().end(),
+                               [](int size) { return size == 1; });
+  if (isUniform) {
+    size_t rank = gridAxes + type.shape.size();
+    auto same = [&](auto list, auto filling) {
+      list.resize(gridAxes);
+      list.resize(rank, filling);
+      return list;
+    };
+    return setResult(op, reformed(value, type, same,
+                                  [](const mx::array &array, const Extents &extents) {
+                                    return mx::reshape(array, shapeOf(extents));
+                                  }));
+  }
+  // Dimensions of size 1 may come and go in any form.
+  auto sizes = [](const std::vector<int> &shape) {
+    std::vector<int> kept;
+    std::copy_if(shape.begin(), shape.end(), std::back_inserter(kept),
+                 [](int size) { return size != 1; });
+    return kept;
+  };
+  if (sizes(value.type().shape) == sizes(type.shape)) {
+    std::vector<size_t> from;
+    for (size_t i = 0; i < value.type().shape.size(); ++i)
+      if (value.type().shape[i] != 1)
+        from.push_back(gridAxes + i);
+    auto move = [&](auto list, auto filling) {
+      auto moved = list;
+      moved.resize(gridAxes);
+      size_t next = 0;
+      for (int size : type.shape)
+        moved.push_back(size == 1 ? filling : list[from[next++]]);
+      return moved;
+    };
+    return setResult(op, reformed(value, type, move,
+                                  [](const mx::array &array, const Extents &extents) {
+                                    return mx::reshape(array, shapeOf(extents));
+                                  }));
+  }
+  Extents extents = fullExtents(type, value.extents());
+  mx::array array = mx::reshape(whole(value, fullExtents(value.type(), value.extents())),
+                                shapeOf(extents));
+  Value result = Value::of(type, extents, array, value.isKnown());
+  setResult(op, value.buffer() < 0 ? result : result.withBuffer(value.buffer()));
+}
+
+void Tracer::runTrans(const Operation &op) {
+  auto order = op.attributes.at("order").get<std::vector<size_t>>();
+  auto permute = [&](auto list, auto) {
+    auto permuted = list;
+    for (size_t i = 0; i < order.size(); ++i)
+      permuted[gridAxes + i] = list[gridAxes + order[i]];
+    return permuted;
+  };
+  std::vector<int> axes = {0, 1, 2};
+  for (size_t axis : order)
+    axes.push_back(static_cast<int>(gridAxes + axis));
+  setResult(op, reformed(operand(op, 0), resultType(op), permute,
+                         [&](const mx::array &array, const Extents &) {
+                           return mx::transpose(array, axes);
+                         }));
+}
+
+void Tracer::runJoin(const Operation &op) {
+  const Value &a = operand(op, 0), &b = operand(op, 1);
+  if (a.buffer() != b.buffer())
+    refuse(op, "pointers into two arrays are joined");
+  Extents extents = join(a.extents(), b.extents());
+  mx::array array = mx::stack({whole(a, extents), whole(b, extents)}, -1);
+  extents.push_back(2);
+  Value result = Value::of(resultType(op), extents, array, a.isKnown() && b.isKnown());
+  setResult(op, a.buffer() < 0 ? result : result.withBuffer(a.buffer()));
+}
+
+void Tracer::runSplit(const Operation &op) {
+  const Value &value = operand(op, 0);
+  Extents extents = value.extents();
+  extents.pop_back();
+  for (int half = 0; half < 2; ++half) {
+    int index = value.extents().back() == 1 ? 0 : half;
+    mx::array array = mx::take(value.array(), index, -1);
+    Value result =
+        Value::of(op.types[static_cast<size_t>(half)], extents, array, value.isKnown());
+    set(op.results[static_cast<size_t>(half)],
+        value.buffer() < 0 ? result : result.withBuffer(value.buffer()));
+  }
+}
+
+void Tracer::runCat(const Operation &op) {
+  const Value &a = operand(op, 0), &b = operand(op, 1);
+  if (a.buffer() != b.buffer())
+    refuse(op, "pointers into two arrays are joined");
+  Extents extents = join(a.extents(), b.extents());
+  extents[gridAxes] = a.type().shape.front();
+  mx::array array =
+      mx::concatenate({whole(a, extents), whole(b, extents)}, static_cast<int>(gridAxes));
+  extents[gridAxes] *= 2;
+  Value result = Value::of(resultType(op), extents, array, a.isKnown() && b.isKnown());
+  setResult(op, a.buffer() < 0 ? result : result.withBuffer(a.buffer()));
+}
+
+void Tracer::runGather(const Operation &op) {
+  const Value &source = operand(op, 0), &indices = operand(op, 1);
+  auto axis = gridAxes + static_cast<size_t>(op.integer("axis"));
+  // Both have the same sizes elsewhere.
+  Extents ofSource = fullExtents(source.type(), join(source.extents(), indices.extents()));
+  Extents ofIndices = fullExtents(indices.type(), ofSource);
+  int size = ofSource[axis];
+  mx::array places = mx::clip(whole(indices, ofIndices), mx::array(0, indices.array().dtype()),
+                              mx::array(size - 1, indices.array().dtype()));
+  mx::array array =
+      mx::take_along_axis(whole(source, ofSource), places, static_cast<int>(axis));
+  setResult(op, Value::of(resultType(op), ofIndices, array,
+                          source.isKnown() && indices.isKnown()));
+}
+
+void Tracer::runHistogram(const Operation &op) {
+  const Value &source = operand(op, 0);
+  const Type &type = resultType(op);
+  int bins = type.shape.front();
+  Extents extents = fullExtents(source.type(), source.extents());
+  bool isKnown = source.isKnown();
+  std::optional<Value> mask;
+  if (op.operands.size() > 1) {
+    mask = operand(op, 1);
+    extents = fullExtents(source.type(), join(extents, mask->extents()));
+    isKnown &= mask->isKnown();
+  }
+  mx::array numbers = mx::expand_dims(whole(source, extents), -1);
+  mx::array hits = mx::equal(numbers, mx::arange(0.0, double(bins), numbers.dtype()));
+  if (mask)
+    hits = mx::logical_and(hits, mx::expand_dims(mask->array(), -1));
+  mx::array counts = mx::sum(mx::astype(hits, mx::int32), static_cast<int>(gridAxes));
+  extents[gridAxes] = bins;
+  setResult(op, Value::of(type, extents, mx::astype(counts, type.dtype()), isKnown));
+}
+
+void Tracer::runDot(const Operation &op) {
+  const Value &a = operand(op, 0), &b = operand(op, 1), &c = operand(op, 2);
+  const Type &type = resultType(op);
+  // Along the grid, what does not change stays one matrix.
+  mx::array x = whole(a, fullExtents(a.type(), a.extents()));
+  mx::array y = whole(b, fullExtents(b.type(), b.extents()));
+  mx::Dtype sum = type.dtype();
+  mx::array product = mx::array(0);
+  if (type.isFloat()) {
+    mx::Dtype wide = sum == mx::float64 ? mx::float64 : mx::float32;
+    product = mx::matmul(mx::astype(x, wide), mx::astype(y, wide));
+    product = mx::astype(mx::add(product, mx::astype(c.array(), wide)), sum);
+  } else {
+    // Products of bytes are exact in float while fewer than 1,024 of them are added; other integers
+    // are multiplied one by one.
+    bool isBytes = x.dtype() == mx::int8 && y.dtype() == mx::int8;
+    int k = a.type().shape.back(), step = isBytes ? 1024 : 1;
+    int last = static_cast<int>(x.ndim()) - 1;
+    std::optional<mx::array> total;
+    for (int from = 0; from < k; from += step) {
+      int to = std::min(k, from + step);
+      mx::Shape startX(x.ndim(), 0), endX = x.shape(), startY(y.ndim(), 0), endY = y.shape();
+      startX[static_cast<size_t>(last)] = from, endX[static_cast<size_t>(last)] = to;
+      startY[static_cast<size_t>(last - 1)] = from, endY[static_cast<size_t>(last - 1)] = to;
+      mx::array partX = mx::slice(x, startX, endX), partY = mx::slice(y, startY, endY);
+      mx::array part =
+          isBytes ? mx::astype(mx::matmul(mx::astype(partX, mx::float32),
+                                          mx::astype(partY, mx::float32)),
+                               sum)
+                  : mx::multiply(mx::astype(partX, sum), mx::astype(partY, sum));
+      total = total ? mx::add(*total, part) : part;
+    }
+    product = mx::add(*total, c.array());
+  }
+  Extents extents = fullExtents(type, join(Extents(a.extents().begin(), a.extents().begin() + gridAxes),
+                                           Extents(b.extents().begin(), b.extents().begin() + gridAxes)));
+  Extents ofC(c.extents().begin(), c.extents().begin() + gridAxes);
+  for (size_t axis = 0; axis < gridAxes; ++axis)
+    extents[axis] = std::max(extents[axis], ofC[axis]);
+  setResult(op, Value::of(type, extents, product, a.isKnown() && b.isKnown() && c.isKnown()));
+}
+
+} // namespace triton_metal::graph

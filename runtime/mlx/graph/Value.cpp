@@ -1,0 +1,144 @@
+#include "runtime/mlx/graph/Value.h"
+
+#include "mlx/ops.h"
+
+#include <algorithm>
+
+namespace triton_metal::graph {
+
+Value Value::of(Type type, Extents extents, mx::array array, bool isKnown) {
+  Value value;
+  value.state = std::make_shared<State>();
+  value.state->type = std::move(type);
+  value.state->extents = std::move(extents);
+  value.state->array = std::move(array);
+  value.state->isKnown = isKnown;
+  return value;
+}
+
+Value Value::of(Type type, Extents extents, Affine affine) {
+  // What nothing steps along has size 1.
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    if (extents[axis] == 1)
+      affine.steps[axis] = 0;
+    else if (affine.steps[axis] == 0)
+      extents[axis] = 1;
+  }
+  Value value;
+  value.state = std::make_shared<State>();
+  value.state->type = std::move(type);
+  value.state->extents = std::move(extents);
+  value.state->affine = std::move(affine);
+  value.state->isKnown = true;
+  return value;
+}
+
+Value Value::of(Type type, Extents extents, std::vector<Affine> conditions) {
+  size_t rank = extents.size();
+  std::vector<Affine> open;
+  bool isFalse = false;
+  Extents needed(rank, 1);
+  for (Affine &condition : conditions) {
+    auto [low, high] = condition.range(extents);
+    isFalse |= high < 0;
+    if (low >= 0 || std::find(open.begin(), open.end(), condition) != open.end())
+      continue;
+    for (size_t axis = 0; axis < rank; ++axis)
+      if (condition.steps[axis] != 0)
+        needed[axis] = extents[axis];
+    open.push_back(std::move(condition));
+  }
+  if (isFalse) {
+    open = {Affine::of(-1, rank)};
+    needed = Extents(rank, 1);
+  }
+  Value value;
+  value.state = std::make_shared<State>();
+  value.state->type = std::move(type);
+  value.state->extents = std::move(needed);
+  value.state->conditions = std::move(open);
+  value.state->isKnown = true;
+  return value;
+}
+
+std::optional<int64_t> Value::constant() const {
+  if (state->affine && state->affine->isConstant())
+    return state->affine->constant;
+  if (!state->conditions)
+    return std::nullopt;
+  if (state->conditions->empty())
+    return 1;
+  if (state->conditions->size() == 1 && state->conditions->front().isConstant())
+    return 0;
+  return std::nullopt;
+}
+
+const mx::array &Value::array() const {
+  if (state->array)
+    return *state->array;
+  if (state->affine) {
+    state->array = toArray(*state->affine, state->extents, state->type.dtype());
+    return *state->array;
+  }
+  std::optional<mx::array> all;
+  for (const Affine &condition : *state->conditions) {
+    mx::array holds = mx::greater_equal(toArray(condition, state->extents, mx::int64),
+                                        mx::array(int64_t(0), mx::int64));
+    all = all ? mx::logical_and(*all, holds) : holds;
+  }
+  state->array =
+      all ? *all : mx::reshape(mx::array(true), mx::Shape(state->extents.size(), 1));
+  return *state->array;
+}
+
+Value Value::withType(Type type) const {
+  Value value;
+  value.state = std::make_shared<State>(*state);
+  value.state->type = std::move(type);
+  return value;
+}
+
+Value Value::withBuffer(int buffer) const {
+  Value value;
+  value.state = std::make_shared<State>(*state);
+  value.state->buffer = buffer;
+  return value;
+}
+
+Extents join(const Extents &a, const Extents &b) {
+  Extents both = a;
+  for (size_t axis = 0; axis < both.size(); ++axis)
+    both[axis] = std::max(both[axis], b[axis]);
+  return both;
+}
+
+Value aligned(const Value &value, size_t rank) {
+  if (value.rank() == rank)
+    return value;
+  Extents extents = value.extents();
+  extents.resize(rank, 1);
+  Value result;
+  if (const Affine *affine = value.affine()) {
+    Affine longer = *affine;
+    longer.steps.resize(rank, 0);
+    result = Value::of(value.type(), extents, std::move(longer));
+  } else if (const std::vector<Affine> *conditions = value.conditions()) {
+    std::vector<Affine> longer = *conditions;
+    for (Affine &condition : longer)
+      condition.steps.resize(rank, 0);
+    result = Value::of(value.type(), extents, std::move(longer));
+  } else {
+    mx::Shape shape(extents.begin(), extents.end());
+    result = Value::of(value.type(), extents, mx::reshape(value.array(), shape), value.isKnown());
+  }
+  return value.buffer() < 0 ? result : result.withBuffer(value.buffer());
+}
+
+bool fits(std::pair<int64_t, int64_t> range, int width) {
+  if (width >= 64)
+    return true;
+  int64_t limit = int64_t(1) << (width - 1);
+  return range.first >= -limit && range.second < limit;
+}
+
+} // namespace triton_metal::graph

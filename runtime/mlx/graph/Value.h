@@ -1,0 +1,71 @@
+// What a value of the program is while a graph is made.
+#ifndef TRITON_METAL_RUNTIME_MLX_GRAPH_VALUE_H
+#define TRITON_METAL_RUNTIME_MLX_GRAPH_VALUE_H
+
+#include "runtime/mlx/graph/Affine.h"
+#include "runtime/mlx/graph/Program.h"
+
+#include <memory>
+
+namespace triton_metal::graph {
+
+/// The axes of a grid, which every array has before those of its tile.
+inline constexpr size_t gridAxes = 3;
+
+/// A scalar or a tile of every program at once. It has a form that is known while the graph is made,
+/// an array, or both: the array of a form is made when it is asked for.
+///
+/// A pointer is a buffer and the offset from its beginning, in elements.
+class Value {
+public:
+  Value() = default;
+  static Value of(Type type, Extents extents, mx::array array, bool isKnown);
+  static Value of(Type type, Extents extents, Affine affine);
+  /// The truth value that is true where every one of `conditions` is at least 0.
+  static Value of(Type type, Extents extents, std::vector<Affine> conditions);
+
+  bool isValid() const { return state != nullptr; }
+  const Type &type() const { return state->type; }
+  const Extents &extents() const { return state->extents; }
+  size_t rank() const { return state->extents.size(); }
+  /// Whether it depends on the grid, the scalars and constants only.
+  bool isKnown() const { return state->isKnown; }
+  int buffer() const { return state->buffer; }
+
+  const Affine *affine() const { return state->affine ? &*state->affine : nullptr; }
+  const std::vector<Affine> *conditions() const {
+    return state->conditions ? &*state->conditions : nullptr;
+  }
+  /// The number, where it is the same everywhere and known without computing an array.
+  std::optional<int64_t> constant() const;
+
+  const mx::array &array() const;
+
+  Value withType(Type type) const;
+  Value withBuffer(int buffer) const;
+
+private:
+  struct State {
+    Type type;
+    Extents extents;
+    std::optional<Affine> affine;
+    std::optional<std::vector<Affine>> conditions;
+    std::optional<mx::array> array;
+    bool isKnown = false;
+    int buffer = -1;
+  };
+  std::shared_ptr<State> state;
+};
+
+/// The sizes that hold both; those of one rank.
+Extents join(const Extents &a, const Extents &b);
+
+/// The same value with `rank` axes: axes of size 1 are put behind the others.
+Value aligned(const Value &value, size_t rank);
+
+/// Whether the number fits a signed integer of this width.
+bool fits(std::pair<int64_t, int64_t> range, int width);
+
+} // namespace triton_metal::graph
+
+#endif // TRITON_METAL_RUNTIME_MLX_GRAPH_VALUE_H

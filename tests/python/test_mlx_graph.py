@@ -1,0 +1,362 @@
+"""Kernels as MLX graphs: the results of the host device, MLX's transforms, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import triton_metal
+import triton_metal as triton
+import triton_metal.language as tl
+from triton_metal.errors import CompilationError, LaunchValueError
+
+mx = pytest.importorskip("mlx.core")
+pytestmark = pytest.mark.own_route
+
+
+def graph_of(kernel: Any) -> Any:
+    from triton_metal.mlx import graph
+
+    return graph(kernel)
+
+
+def same_as_on_host(launch: Callable[..., None], *arrays: np.ndarray, rtol: float = 1e-5) -> None:
+    """Runs a launch on the host device and as a graph, on copies of the same arrays."""
+    host = [array.copy() for array in arrays]
+    launch(*host)
+    graph = [array.copy() for array in arrays]
+    with triton_metal.device("mlx-graph"):
+        launch(*graph)
+    for one, other in zip(host, graph, strict=True):
+        np.testing.assert_allclose(
+            other.astype(np.float64), one.astype(np.float64), rtol=rtol, atol=rtol
+        )
+
+
+@triton.jit
+def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 1000])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8"])
+def test_ragged_vectors_are_added(size: int, dtype: str) -> None:
+    rng = np.random.default_rng(size)
+    x, y = ((100 * rng.standard_normal(size)).astype(dtype) for _ in range(2))
+    grid = (max(1, triton.cdiv(size, 64)),)
+    same_as_on_host(
+        lambda x, y, out: add_kernel[grid](x, y, out, size, BLOCK=64), x, y, np.full_like(x, 7)
+    )
+
+
+@triton.jit
+def softmax_kernel(x, out, columns, stride, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + row * stride + i, i < columns, other=-float("inf"))
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(out + row * stride + i, e / tl.sum(e, 0), i < columns)
+
+
+@triton.jit
+def matmul_kernel(
+    a, b, c, M, N, K, GROUP: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    pid = tl.program_id(0)
+    rows, columns = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    first = pid // (GROUP * columns) * GROUP
+    size = min(rows - first, GROUP)
+    m = (first + pid % (GROUP * columns) % size) * BM + tl.arange(0, BM)
+    n = pid % (GROUP * columns) // size * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        k = start + tl.arange(0, BK)
+        x = tl.load(a + m[:, None] * K + k[None, :], (m[:, None] < M) & (k[None, :] < K), other=0.0)
+        y = tl.load(b + k[:, None] * N + n[None, :], (k[:, None] < K) & (n[None, :] < N), other=0.0)
+        total = tl.dot(x, y, total)
+    tl.store(c + m[:, None] * N + n[None, :], total, (m[:, None] < M) & (n[None, :] < N))
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 64), (100, 60, 50), (33, 17, 70)])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_grouped_programs_multiply_matrices(shape: tuple[int, int, int], dtype: str) -> None:
+    M, N, K = shape
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((M, K)).astype(dtype)
+    b = rng.standard_normal((K, N)).astype(dtype)
+    grid = (triton.cdiv(M, 32) * triton.cdiv(N, 16),)
+    same_as_on_host(
+        lambda a, b, c: matmul_kernel[grid](a, b, c, M, N, K, GROUP=2, BM=32, BN=16, BK=16),
+        a, b, np.zeros((M, N), np.float32), rtol=1e-3,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [16, 13])
+def test_rows_become_slices_without_gathers(columns: int) -> None:
+    x = mx.random.normal((5, columns))
+    call = dict(grid=(5,), outputs={"out": x})
+    summary = graph_of(softmax_kernel).summary(x, columns, columns, 16, **call)
+    assert (summary.sliced, summary.gathered) == (2, 0)
+    result = graph_of(softmax_kernel)(x, columns, columns, 16, **call)
+    np.testing.assert_allclose(np.array(result), np.array(mx.softmax(x, -1)), rtol=1e-5)
+
+
+def softmax(x: Any) -> Any:
+    rows, columns = x.shape
+    return graph_of(softmax_kernel)(x, columns, columns, 16, grid=(rows,), outputs={"out": x})
+
+
+def test_gradients_are_those_of_mlx() -> None:
+    x, weight = mx.random.normal((5, 13)), mx.random.normal((5, 13))
+    ours = mx.grad(lambda x: (softmax(x) * weight).sum())(x)
+    theirs = mx.grad(lambda x: (mx.softmax(x, -1) * weight).sum())(x)
+    np.testing.assert_allclose(np.array(ours), np.array(theirs), rtol=1e-4, atol=1e-6)
+
+
+def test_gradient_of_a_matrix_product() -> None:
+    M, N, K = 20, 33, 18
+    a, b = mx.random.normal((M, K)), mx.random.normal((K, N))
+
+    def product(a: Any, b: Any) -> Any:
+        grid = (triton.cdiv(M, 16) * triton.cdiv(N, 16),)
+        return graph_of(matmul_kernel)(
+            a, b, M, N, K, 2, 16, 16, 16, grid=grid, outputs={"c": ((M, N), mx.float32)}
+        )
+
+    weight = mx.random.normal((M, N))
+    for ours, theirs in zip(
+        mx.grad(lambda a, b: (product(a, b) * weight).sum(), argnums=(0, 1))(a, b),
+        mx.grad(lambda a, b: ((a @ b) * weight).sum(), argnums=(0, 1))(a, b),
+        strict=True,
+    ):
+        np.testing.assert_allclose(np.array(ours), np.array(theirs), rtol=1e-4, atol=1e-4)
+
+
+def test_vmap_and_compile_take_graphs() -> None:
+    x = mx.random.normal((3, 5, 13))
+    expected = np.array(mx.softmax(x, -1))
+    np.testing.assert_allclose(np.array(mx.vmap(softmax)(x)), expected, rtol=1e-5)
+    np.testing.assert_allclose(np.array(mx.compile(softmax)(x[1])), expected[1], rtol=1e-5)
+
+
+def test_jvp_takes_graphs() -> None:
+    x, v = mx.random.normal((5, 13)), mx.random.normal((5, 13))
+    [ours] = mx.jvp(softmax, [x], [v])[1]
+    [theirs] = mx.jvp(lambda x: mx.softmax(x, -1), [x], [v])[1]
+    np.testing.assert_allclose(np.array(ours), np.array(theirs), rtol=1e-4, atol=1e-6)
+
+
+@triton.jit
+def collatz_kernel(x, steps):
+    i = tl.program_id(0)
+    n = tl.load(x + i)
+    count = 0
+    while n > 1:
+        n = tl.where(n % 2 == 0, n // 2, 3 * n + 1)
+        count += 1
+    tl.store(steps + i, count)
+
+
+def test_loops_end_for_each_program() -> None:
+    x = np.arange(1, 30, dtype=np.int32)
+    same_as_on_host(lambda x, steps: collatz_kernel[(29,)](x, steps), x, np.zeros_like(x))
+
+
+def test_a_loop_on_values_is_refused_where_mlx_traces() -> None:
+    x = mx.arange(1, 30)
+    with pytest.raises(CompilationError, match=r"condition of a loop.*mx\.compile") as caught:
+        mx.compile(
+            lambda x: graph_of(collatz_kernel)(x, grid=(29,), outputs={"steps": x})
+        )(x)
+    assert "while n > 1" in str(caught.value)
+
+
+@triton.jit
+def triangle_kernel(out, n):
+    i = tl.program_id(0)
+    total = 0
+    for j in range(i):
+        if j % 2 == 0:
+            total += j
+        else:
+            total -= 1
+    tl.store(out + i, total)
+
+
+def test_bounds_of_loops_differ_by_program() -> None:
+    same_as_on_host(lambda out: triangle_kernel[(20,)](out, 20), np.zeros(20, np.int32))
+
+
+@triton.jit
+def branch_kernel(x, out, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    i = pid * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    if tl.sum(v, 0) > 0:
+        tl.store(out + i, v)
+        v = v * 2
+    else:
+        v = -v
+    if pid == 1:
+        return
+    tl.store(out + i, v + 1)
+
+
+def test_branches_write_where_their_programs_are() -> None:
+    x = np.random.default_rng(0).standard_normal(64).astype(np.float32)
+    same_as_on_host(lambda x, out: branch_kernel[(8,)](x, out, BLOCK=8), x, np.zeros_like(x))
+
+
+@triton.jit
+def count_kernel(x, counts, old, BLOCK: tl.constexpr, KEEP: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    before = tl.atomic_add(counts + tl.load(x + i), 1)
+    if KEEP:
+        tl.store(old + i, before)
+
+
+def test_atomic_sums_are_scattered() -> None:
+    x = np.random.default_rng(0).integers(0, 10, 64).astype(np.int32)
+    launch = lambda x, counts: count_kernel[(4,)](x, counts, x, BLOCK=16, KEEP=False)  # noqa: E731
+    same_as_on_host(launch, x, np.zeros(10, np.int32))
+
+
+def test_what_an_update_found_is_refused_where_others_change_it() -> None:
+    x = np.zeros(64, np.int32)
+    with triton_metal.device("mlx-graph"), pytest.raises(CompilationError, match="order"):
+        count_kernel[(4,)](x, np.zeros(10, np.int32), np.zeros_like(x), BLOCK=16, KEEP=True)
+    # Each place has one element.
+    x = np.arange(64, dtype=np.int32)
+    launch = lambda x, counts, old: count_kernel[(4,)](x, counts, old, BLOCK=16, KEEP=True)  # noqa: E731
+    same_as_on_host(launch, x, np.arange(64, dtype=np.int32), np.zeros_like(x))
+
+
+@triton.jit
+def shift_kernel(x, n, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i + STEP, tl.load(x + i))
+
+
+def test_programs_that_depend_on_their_order_are_refused() -> None:
+    x = np.arange(40, dtype=np.float32)
+    before = x.copy()
+    with triton_metal.device("mlx-graph"), pytest.raises(CompilationError, match="order") as caught:
+        shift_kernel[(4,)](x, 40, BLOCK=8, STEP=8)
+    assert "tl.store(x + i + STEP" in str(caught.value)
+    np.testing.assert_array_equal(x, before)
+    same_as_on_host(lambda x: shift_kernel[(4,)](x, 40, BLOCK=8, STEP=0), x)
+
+
+@triton.jit
+def outside_kernel(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i))
+
+
+def test_loads_outside_of_an_array_are_refused() -> None:
+    x = mx.zeros((5,))
+    with pytest.raises(CompilationError, match="loads place 7 of an array of 5 elements"):
+        graph_of(outside_kernel)(x, 8, grid=(1,), outputs={"out": ((8,), mx.float32)})
+
+
+def test_arrays_that_are_written_must_be_outputs() -> None:
+    x = mx.zeros((8,))
+    with pytest.raises(LaunchValueError, match="argument out is written"):
+        graph_of(add_kernel)(x, x, 8, BLOCK=8, grid=(1,), outputs={"y": x})
+
+
+@triton.jit
+def combine(a, b):
+    return a * 2 + b
+
+
+@triton.jit
+def scan_kernel(x, out, ROWS: tl.constexpr, COLUMNS: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    i = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    v = tl.load(x + i)
+    tl.store(out + i, tl.associative_scan(v, AXIS, maximum, reverse=REVERSE) + tl.cumsum(v, AXIS))
+
+
+@triton.jit
+def maximum(a, b):
+    return tl.maximum(a, b)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scans_keep_their_order(axis: int, reverse: bool) -> None:
+    x = np.random.default_rng(0).integers(-9, 9, (8, 16)).astype(np.int32)
+    same_as_on_host(
+        lambda x, out: scan_kernel[(1,)](x, out, 8, 16, AXIS=axis, REVERSE=reverse),
+        x,
+        np.zeros_like(x),
+    )
+
+
+@triton.jit
+def arg_kernel(x, places, most, order, COLUMNS: tl.constexpr):
+    row = tl.program_id(0)
+    i = row * COLUMNS + tl.arange(0, COLUMNS)
+    v = tl.load(x + i)
+    top, place = tl.max(v, 0, return_indices=True)
+    tl.store(places + row, place)
+    tl.store(most + row, top)
+    tl.store(order + i, tl.sort(v))
+
+
+def test_rows_are_searched_and_sorted() -> None:
+    x = np.random.default_rng(0).integers(-9, 9, (6, 32)).astype(np.float32)
+    same_as_on_host(
+        lambda x, p, m, o: arg_kernel[(6,)](x, p, m, o, COLUMNS=32),
+        x, np.zeros(6, np.int32), np.zeros(6, np.float32), np.zeros_like(x),
+    )  # fmt: skip
+
+
+@triton.jit
+def integer_kernel(x, y, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(x + i), tl.load(y + i)
+    tl.store(out + i, a // b)
+    tl.store(out + BLOCK + i, a % b)
+    tl.store(out + 2 * BLOCK + i, a << (b & 31))
+    tl.store(out + 3 * BLOCK + i, a >> (b & 31))
+    tl.store(out + 4 * BLOCK + i, tl.umulhi(a.to(tl.uint32, bitcast=True), b.to(tl.uint32, bitcast=True)))
+    tl.store(out + 5 * BLOCK + i, (a.to(tl.uint32, bitcast=True) // b.to(tl.uint32, bitcast=True)))
+
+
+def test_integers_at_their_edges() -> None:
+    edges = [0, 1, -1, 2, -2, 7, -7, 2**31 - 1, -(2**31), 1000]
+    pairs = [(a, b) for a in edges for b in edges]
+    pairs += [(0, 1)] * (128 - len(pairs))
+    x, y = (np.array(side, np.int32) for side in zip(*pairs, strict=True))
+    launch = lambda x, y, out: integer_kernel[(1,)](x, y, out, BLOCK=128)  # noqa: E731
+    same_as_on_host(launch, x, y, np.zeros(6 * 128, np.int32), rtol=0)
+
+
+@triton.jit
+def asserting_kernel(x, BLOCK: tl.constexpr):
+    v = tl.load(x + tl.arange(0, BLOCK))
+    tl.device_assert(v < 5, "too large")
+    tl.store(x + tl.arange(0, BLOCK), v + 1)
+
+
+def test_assertions_are_checked() -> None:
+    x = np.arange(4, dtype=np.int32)
+    with triton_metal.device("mlx-graph"):
+        asserting_kernel[(1,)](x, BLOCK=4, debug=True)
+        np.testing.assert_array_equal(x, [1, 2, 3, 4])
+        asserting_kernel[(1,)](x, BLOCK=4, debug=True)
+        with pytest.raises(CompilationError, match="too large"):
+            asserting_kernel[(1,)](x, BLOCK=4, debug=True)
+    np.testing.assert_array_equal(x, [2, 3, 4, 5])
+
+
+def test_mlx_arrays_change_in_place() -> None:
+    x, out = mx.arange(100, dtype=mx.float32), mx.zeros((100,))
+    with triton_metal.device("mlx-graph"):
+        add_kernel[(2,)](x, x, out, 100, BLOCK=64)
+    np.testing.assert_array_equal(np.array(out), 2 * np.arange(100))
