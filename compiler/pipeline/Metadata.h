@@ -80,6 +80,9 @@ struct KernelMetadata {
   std::string toJSON() const;
 };
 
+/// A text's lines and buffers as JSON, for people who look at it: no launch needs them.
+std::string linesToJSON(const TextLayout &layout);
+
 /// The metadata of the only kernel of a module in value form whose threadgroup memory is allocated.
 /// `text` stays empty.
 mlir::FailureOr<KernelMetadata> getMetadata(mlir::ModuleOp module);

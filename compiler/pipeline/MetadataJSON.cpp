@@ -106,6 +106,41 @@ static void writeText(json::OStream &json, const TextLayout &layout, Places &pla
   });
 }
 
+std::string linesToJSON(const TextLayout &layout) {
+  std::string result;
+  raw_string_ostream os(result);
+  json::OStream json(os);
+  json.object([&] {
+    Places places;
+    json.attributeArray("lines", [&] {
+      for (const TextLine &line : layout.lines)
+        json.array([&] {
+          json.value(int64_t(line.line));
+          for (const std::vector<SourcePlace> &source : line.sources)
+            places.write(json, source);
+        });
+    });
+    json.attributeArray("files", [&] {
+      for (StringRef file : places.getFiles())
+        json.value(file);
+    });
+    json.attributeArray("buffers", [&] {
+      for (const TextBuffer &buffer : layout.buffers)
+        json.object([&] {
+          json.attribute("name", buffer.name);
+          json.attribute("type", buffer.type);
+          json.attribute("offset", int64_t(buffer.offset));
+          json.attribute("bytes", int64_t(buffer.bytes));
+          json.attributeArray("lines", [&] {
+            for (unsigned line : buffer.lines)
+              json.value(int64_t(line));
+          });
+        });
+    });
+  });
+  return result;
+}
+
 std::string KernelMetadata::toJSON() const {
   std::string result;
   raw_string_ostream os(result);

@@ -254,9 +254,11 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
     return fail();
   llvm::raw_string_ostream os(kernel.metal);
   std::vector<TextLayout> layouts;
-  if (failed(printMetal(*work, os, &layouts)))
+  if (failed(printMetal(*work, os, &layouts, options.printStages)))
     return fail();
   metadata->text = std::move(layouts.front());
+  if (options.printStages)
+    kernel.linesJson = linesToJSON(metadata->text);
   kernel.metadataJson = metadata->toJSON();
   return kernel;
 }

@@ -36,6 +36,9 @@ struct CompiledKernel {
   std::string msl;
   std::string metal;
   std::string metadataJson;
+  /// Where each line of the text comes from, and what is in threadgroup memory, if stages are
+  /// printed.
+  std::string linesJson;
 };
 
 /// Compiles the one public function of `module`. The module is left unchanged: the pipeline works

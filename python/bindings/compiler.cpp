@@ -55,7 +55,10 @@ void bindCompiler(nb::module_ &module) {
       .def_ro("ttm", &CompiledKernel::ttm)
       .def_ro("msl", &CompiledKernel::msl)
       .def_ro("metal", &CompiledKernel::metal)
-      .def_ro("metadata", &CompiledKernel::metadataJson);
+      .def_ro("metadata", &CompiledKernel::metadataJson)
+      .def_ro("lines", &CompiledKernel::linesJson,
+              "Where each line of the text comes from, and what is in threadgroup memory, as JSON, "
+              "if the stages were asked for.");
 
   module.def(
       "compile_module",

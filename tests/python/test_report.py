@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shutil
@@ -23,8 +24,10 @@ from triton_metal.report import recording
 from triton_metal.report.access import accesses_of, pattern_of, touched
 from triton_metal.report.layouts import layouts_of
 from triton_metal.report.memory import buffers_of
-from triton_metal.report.pictures import operations_of, owners_of, peak_of
+from triton_metal.report.pictures import owners_of
+from triton_metal.report.roofline import kind_of, operations_of, peak_of, roofline_picture
 from triton_metal.report.sources import sources_of
+from triton_metal.stages import renamed
 
 # A report launches on the host device, whatever the arrays are.
 pytestmark = pytest.mark.own_route
@@ -136,6 +139,89 @@ def test_the_bound_is_under_the_roof() -> None:
             cost = bound(chip(name), launch.work)
             operations = operations_of(launch.work)
             assert 0 < operations / cost.seconds <= peak_of(cost.chip, launch.work) * 1.0001
+
+
+@triton.jit
+def hash_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, (tl.load(x + i, i < n) ^ 77) * 1_000_003, i < n)
+
+
+def test_a_launch_without_floats_has_a_roof_of_integers_or_of_bytes() -> None:
+    x, out = np.arange(1000, dtype=np.int32), np.zeros(1000, np.int32)
+    floats = recorded(column_kernel, (8,), *column_arguments())
+    integers = recorded(hash_kernel, (8,), x, out, 1000, 128)
+    # Even a copy compares its lanes with the grid on the host device.
+    moves = {n: c for n, c in integers.work.counters.items() if not n.startswith("optimized_")}
+    bytes_alone = dataclasses.replace(integers.work, counters=moves)
+    works = (floats.work, integers.work, bytes_alone)
+    assert [kind_of(work) for work in works] == ["float", "integer", ""]
+    for name in ("M1", "M2 Max"):
+        cost = bound(chip(name), integers.work)
+        least = 2 * integers.work.counters["optimized_int_mul"]
+        assert 0 < least <= operations_of(integers.work)
+        assert operations_of(integers.work) / cost.seconds <= peak_of(cost.chip, integers.work)
+    for work, words in zip(
+        works, ("float operations a byte", "integer operations a byte", "B/s of 68.3GB/s"), strict=True
+    ):  # fmt: skip
+        picture = roofline_picture([bound(chip("M1"), work)])
+        assert words in picture
+        assert ("polyline" in picture) is (work is not bytes_alone)
+    nothing = dataclasses.replace(bytes_alone, counters={}, read_bytes=None, written_bytes=None)
+    assert roofline_picture([bound(chip("M1"), nothing)]) == ""
+
+
+def test_every_statement_of_the_metal_text_is_linked() -> None:
+    x, y = np.ones((2, 64), np.float32)
+    for launch in (
+        recorded(product_kernel, (1,), *product_arguments()),
+        recorded(column_kernel, (8,), *column_arguments()),
+        recorded(reduced_kernel, (1,), x, y, 64, 64),
+    ):
+        sources = sources_of(launch.kernel)
+        begin = next(i for i, line in enumerate(sources.metal) if line.text.startswith("[[kernel"))
+        for line in sources.metal[begin:]:
+            is_statement = line.text.strip() not in ("", "}") or line.text.startswith(" ")
+            is_position = re.search(r"\[\[(thread|simdgroup)|constant uint \*", line.text)
+            if is_statement and not is_position:
+                assert line.links, line.text
+        assert not sources.metal[0].links
+
+
+def linked_texts(launch: Any, words: str) -> list[str]:
+    """The lines of Python of the first line of the Metal text with these words."""
+    sources = sources_of(launch.kernel)
+    line = next(line for line in sources.metal if words in line.text)
+    return [sources.python[link].text.strip() for link in line.links]
+
+
+def test_a_line_is_linked_to_what_it_comes_from() -> None:
+    launch = recorded(product_kernel, (1,), *product_arguments())
+    assert linked_texts(launch, "simdgroup_multiply_accumulate") == ["total += tl.dot(left, right)"]
+    assert linked_texts(launch, "for (uint start") == ["for start in range(0, n, SIZE):"]
+    assert linked_texts(launch, "half left_tile[")[-1] == "total += tl.dot(left, right)"
+    column = recorded(column_kernel, (8,), *column_arguments())
+    assert "tl.store(out + i, column * 2, i < n)" in linked_texts(column, "* 2.0f")
+    assert linked_texts(column, "[[kernel")[0].startswith("def column_kernel(")
+    assert linked_texts(column, "device float *out")[0].startswith("def column_kernel(")
+    # The function of the language that a reduction goes through is none of the program's lines.
+    x, y = np.ones((2, 64), np.float32)
+    reduced = recorded(reduced_kernel, (1,), x, y, 64, 64)
+    assert linked_texts(reduced, "simd_sum") == ["total = tl.sum(tl.load(x + i, i < n), axis=0)"]
+
+
+@triton.jit
+def reduced_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.sum(tl.load(x + i, i < n), axis=0)
+    tl.store(out, total)
+
+
+def test_names_may_differ_from_the_text_that_the_compiler_makes_again() -> None:
+    assert renamed("int x = 1;\n", "int y = 1;\n") == {"int": "int", "x": "y"}
+    assert renamed("int x = 1;\n", "int x = 2;\n") is None
+    assert renamed("int x = 1;\n", "int x = 1;\nx = 1;\n") is None
+    assert renamed("x = y;", "x = 1;") is None
 
 
 def test_a_report_leaves_the_arrays_as_they_are(tmp_path: Path) -> None:

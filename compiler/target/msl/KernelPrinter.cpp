@@ -163,6 +163,14 @@ void KernelPrinter::printThreadgroupMemory() {
     PtrType type = allocation.op.getType();
     std::string name = names.make(allocation.op.getName());
     exprs[allocation.op.getResult()] = Expr{name};
+    if (withLines) {
+      bufferNumbers[allocation.op] = layout.buffers.size();
+      layout.buffers.push_back({name,
+                                getTypeName(type.getElementType()),
+                                uint64_t(allocation.begin),
+                                uint64_t(allocation.end - allocation.begin),
+                                {}});
+    }
     bool shares = overlap && !allocation.isAtomic;
     if (shares && allocation.begin && getElementBytes(type.getElementType()) == 1) {
       // Single bytes are addressed by one offset (docs/apple-quirks.md, row 8).
@@ -209,8 +217,18 @@ std::string triton_metal::getMetalName(StringRef name) {
   return isReserved(text) ? text + "_" : text;
 }
 
+void triton_metal::TextLayout::moveLines(unsigned down) {
+  for (TextPlace &place : places)
+    place.line += down;
+  for (TextLine &line : lines)
+    line.line += down;
+  for (TextBuffer &buffer : buffers)
+    for (unsigned &line : buffer.lines)
+      line += down;
+}
+
 LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os,
-                                       std::vector<TextLayout> *layouts) {
+                                       std::vector<TextLayout> *layouts, bool withLines) {
   Prelude prelude;
   std::string kernels;
   llvm::raw_string_ostream text(kernels);
@@ -218,15 +236,14 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os,
   for (auto kernel : module.getOps<KernelOp>()) {
     text << "\n";
     size_t begin = kernels.size();
-    KernelPrinter printer(kernel, text, prelude);
+    KernelPrinter printer(kernel, text, prelude, withLines);
     if (failed(printer.print()))
       return failure();
     TextLayout place = printer.getLayout();
     place.begin += begin;
     place.bodyBegin += begin;
     place.bodyEnd += begin;
-    for (TextPlace &access : place.places)
-      access.line += StringRef(kernels).take_front(begin).count('\n');
+    place.moveLines(StringRef(kernels).take_front(begin).count('\n'));
     places.push_back(std::move(place));
   }
   std::string header;
@@ -247,8 +264,7 @@ LogicalResult triton_metal::printMetal(ModuleOp module, raw_ostream &os,
   os << header << kernels;
   if (layouts) {
     for (TextLayout &place : places) {
-      for (TextPlace &access : place.places)
-        access.line += StringRef(header).count('\n');
+      place.moveLines(StringRef(header).count('\n'));
       place.begin += header.size();
       place.bodyBegin += header.size();
       place.bodyEnd += header.size();

@@ -37,8 +37,8 @@ struct Expr {
 /// Writes one kernel in the text form. Each operation has one form in Metal.
 class KernelPrinter {
 public:
-  KernelPrinter(KernelOp kernel, llvm::raw_ostream &os, Prelude &prelude)
-      : kernel(kernel), origins(kernel), os(os), prelude(prelude) {}
+  KernelPrinter(KernelOp kernel, llvm::raw_ostream &os, Prelude &prelude, bool withLines)
+      : kernel(kernel), origins(kernel), os(os), prelude(prelude), withLines(withLines) {}
   mlir::LogicalResult print();
   /// Positions are relative to the first character of the kernel.
   const TextLayout &getLayout() const { return layout; }
@@ -65,7 +65,7 @@ private:
   void line(const llvm::Twine &text);
   std::string getDeclaration(mlir::Type type, const std::string &name, Qualifiers qualifiers = {});
 
-  // Where accesses come from (Places.cpp).
+  // Where accesses, and lines as a whole, come from (Places.cpp).
   void notePlaces(llvm::StringRef text);
   void takePlaces();
 
@@ -114,9 +114,20 @@ private:
   TextLayout layout;
   /// The operation whose statement is being written.
   mlir::Operation *statement = nullptr;
-  /// The accesses of the lines in the buffer. Lines refer to them by number, because line numbers
+  /// What is known of a line: its accesses, and if `withLines` where all of it comes from and the
+  /// buffers of threadgroup memory, by their number in the layout, that it accesses.
+  struct Note {
+    std::vector<TextPlace> places;
+    TextLine line;
+    std::vector<size_t> buffers;
+  };
+  void noteLine(mlir::Operation *own, llvm::ArrayRef<mlir::Operation *> parts, Note &note);
+  /// The notes of the lines in the buffer. Lines refer to them by number, because line numbers
   /// change until the kernel is complete.
-  std::vector<std::vector<TextPlace>> notes;
+  std::vector<Note> notes;
+  bool withLines;
+  /// The numbers of allocations in the layout's buffers.
+  llvm::DenseMap<mlir::Operation *, size_t> bufferNumbers;
   unsigned depth = 1;
   unsigned loopDepth = 0;
   bool failed = false;

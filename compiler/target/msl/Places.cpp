@@ -44,7 +44,8 @@ void triton_metal::addFrames(Location loc, std::vector<SourcePlace> &frames) {
 void KernelPrinter::notePlaces(StringRef text) {
   if (!statement)
     return;
-  std::vector<TextPlace> places;
+  Note note;
+  std::vector<TextPlace> &places = note.places;
   auto add = [&](Operation *op, unsigned column) {
     TextPlace place{0, column, kindOf(op), {}};
     addFrames(op->getLoc(), place.source);
@@ -79,13 +80,73 @@ void KernelPrinter::notePlaces(StringRef text) {
     if (at != StringRef::npos)
       add(part, unsigned(at + 2 * depth + 1));
   }
-  if (places.empty())
+  if (withLines)
+    noteLine(own, parts.getArrayRef(), note);
+  if (places.empty() && note.line.sources.empty() && note.buffers.empty())
     return;
   llvm::sort(places, [](const TextPlace &a, const TextPlace &b) {
     return std::pair(a.column, a.source.front().line) < std::pair(b.column, b.source.front().line);
   });
   buffer += noteBegin + std::to_string(notes.size()) + noteEnd;
-  notes.push_back(std::move(places));
+  notes.push_back(std::move(note));
+}
+
+/// What stands for operations that have no location of their own: what uses their results, and
+/// where there are none, what is in them and what they work on.
+static llvm::SetVector<Operation *> getNeighbours(ArrayRef<Operation *> ops) {
+  llvm::SetVector<Operation *> found;
+  for (Operation *op : ops) {
+    found.insert_range(op->getUsers());
+    if (op->getNumResults())
+      continue;
+    for (Region &region : op->getRegions())
+      for (Operation &inner : region.getOps())
+        found.insert(&inner);
+    for (Value operand : op->getOperands())
+      if (Operation *definition = operand.getDefiningOp())
+        found.insert(definition);
+  }
+  return found;
+}
+
+/// Notes the locations of all operations of a line, and the threadgroup memory that it accesses.
+void KernelPrinter::noteLine(Operation *own, ArrayRef<Operation *> parts, Note &note) {
+  auto addSource = [&](Operation *op) {
+    std::vector<SourcePlace> source;
+    addFrames(op->getLoc(), source);
+    if (!source.empty() && !llvm::is_contained(note.line.sources, source))
+      note.line.sources.push_back(std::move(source));
+  };
+  auto add = [&](Operation *op) {
+    addSource(op);
+    // What makes a pointer accesses nothing.
+    if (isa<LetOp, VarOp>(op) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<PtrType>))
+      return;
+    for (Value operand : op->getOperands()) {
+      if (!isa<PtrType>(operand.getType()))
+        continue;
+      for (Operation *allocation : origins.get(operand).allocations)
+        if (auto known = bufferNumbers.find(allocation);
+            known != bufferNumbers.end() && !llvm::is_contained(note.buffers, known->second))
+          note.buffers.push_back(known->second);
+    }
+  };
+  add(own);
+  for (Operation *part : parts)
+    // Numbers that stand in the text come from everywhere.
+    if (!part->hasTrait<OpTrait::ConstantLike>())
+      add(part);
+  // A thread's position, an address that a loop keeps: they belong to what needs them.
+  llvm::SetVector<Operation *> layer, seen;
+  layer.insert(own);
+  while (note.line.sources.empty() && !layer.empty()) {
+    seen.insert_range(layer);
+    llvm::SetVector<Operation *> next = getNeighbours(layer.getArrayRef());
+    next.set_subtract(seen);
+    layer = std::move(next);
+    for (Operation *op : layer)
+      addSource(op);
+  }
 }
 
 /// Removes the notes from the complete text and records the lines that they are in.
@@ -102,10 +163,17 @@ void KernelPrinter::takePlaces() {
     size_t end = buffer.find(noteEnd, at);
     unsigned number = 0;
     (void)StringRef(buffer).slice(at + 1, end).getAsInteger(10, number);
-    for (TextPlace &place : notes[number]) {
+    Note &note = notes[number];
+    for (TextPlace &place : note.places) {
       place.line = line;
       layout.places.push_back(std::move(place));
     }
+    if (!note.line.sources.empty()) {
+      note.line.line = line;
+      layout.lines.push_back(std::move(note.line));
+    }
+    for (size_t accessed : note.buffers)
+      layout.buffers[accessed].lines.push_back(line);
     at = end;
   }
   buffer = std::move(text);

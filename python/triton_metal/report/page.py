@@ -8,7 +8,7 @@ from importlib import resources
 
 from ..cost.chips import Chip
 from ..cost.model import Cost, bound, shown
-from . import pictures
+from . import pictures, roofline
 from .access import LINE, Access, accesses_of, touched
 from .findings import Finding, findings_of, uses_little
 from .layouts import layouts_of
@@ -210,14 +210,11 @@ def _chips(costs: Sequence[Cost]) -> str:
             f'<article class="card chip"><h3>{escape(cost.chip.name)} ({cost.chip.cores} cores): at least {shown(cost.seconds)}, '
             f'bound by {escape(cost.binds)}</h3><div class="scroll"><table>{rows}</table></div>{advice}{missing}</article>'
         )
-    roofline = pictures.roofline_picture(costs)
-    note = (
-        '<p class="faint">A fused multiply-add is one operation, a product of 8×8×8 is 512 of them. Points are the most that '
-        "the model allows, not measurements; a chip without a published clock has the roof of its memory only.</p>"
-        if roofline
-        else ""
+    picture = roofline.roofline_picture(costs)
+    note = f'<p class="faint">{escape(roofline.note_of(costs[0].work))}</p>' if picture else ""
+    return (
+        f'<h2>Time on chips</h2>{picture}{note}<div class="cards" id="chips">{"".join(cards)}</div>'
     )
-    return f'<h2>Time on chips</h2>{roofline}{note}<div class="cards" id="chips">{"".join(cards)}</div>'
 
 
 def _memory(recorded: Recorded) -> str:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from html import escape
 from itertools import product
 
-from ..cost.chips import Chip
-from ..cost.model import Cost, Work, memory_bytes
 from .access import LINE, Execution
 from .layouts import Layout
 from .memory import Buffer
@@ -36,7 +33,7 @@ def _numbers(lanes: Sequence[int]) -> str:
 _READABLE = 540
 
 
-def _svg(width: float, height: float, body: Sequence[str], label: str, kind: str = "") -> str:
+def svg(width: float, height: float, body: Sequence[str], label: str, kind: str = "") -> str:
     return (
         f'<div class="picture {kind}" tabindex="0"><svg viewBox="0 0 {width:g} {height:g}" role="img" '
         f'aria-label="{escape(label)}" style="width:{width:g}px;min-width:{min(width, _READABLE):g}px">{"".join(body)}</svg></div>'
@@ -92,7 +89,7 @@ def access_picture(execution: Execution, bytes: int) -> str:
         body.append(
             f'<text class="axis" x="{left}" y="{height - 6}">and {len(pieces) - len(shown)} more lines</text>'
         )
-    return _svg(
+    return svg(
         left + LINE * scale + 76, height, body, f"{len(pieces)} lines of 128 bytes", "access"
     )
 
@@ -126,7 +123,7 @@ def memory_picture(buffers: Sequence[Buffer], lines: int, total: int) -> str:
     body.append(
         f'<text class="axis" x="{left + wide / 2}" y="{high + 40}" text-anchor="middle">line of the Metal text</text>'
     )
-    return _svg(
+    return svg(
         left + wide + 24, high + 46, body, "threadgroup memory over the lines of the Metal text"
     )
 
@@ -174,7 +171,7 @@ def layout_picture(layout: Layout) -> tuple[str, str]:
     note = ""
     if (shown_rows, shown_columns) != (rows, columns):
         note = f"the first {shown_rows} rows and {shown_columns} columns of {rows} by {columns}"
-    picture = _svg(shown_columns * cell, shown_rows * cell, body, f"layout of {layout.label}")
+    picture = svg(shown_columns * cell, shown_rows * cell, body, f"layout of {layout.label}")
     return picture, note
 
 
@@ -190,101 +187,3 @@ def owners_of(layout: Layout) -> dict[tuple[int, ...], tuple[int, int, int]]:
                     place = [a ^ b for a, b in zip(place, vector, strict=True)]
         found.setdefault(tuple(place), (simdgroup, lane, register))
     return found
-
-
-def operations_of(work: Work) -> float:
-    """Float operations: a fused one counts once, a product of 8x8x8 as 512 of them."""
-    types = ("f32", "f16", "bf16")
-    kinds = ("add", "mul", "fma", "other")
-    counters = work.counters
-    simple = sum(counters.get(f"optimized_{t}_{kind}", 0) for t in types for kind in kinds)
-    return float(simple + 512 * counters.get("simdgroup_matrix_multiplies", 0))
-
-
-def peak_of(chip: Chip, work: Work) -> float | None:
-    """The most such operations a second, None if no clock is published or no rate of its matrix products.
-
-    Matrix products run beside other operations in the model, so that their rates add up.
-    """
-    if chip.clock is None:
-        return None
-    units = chip.units
-    rate = max(units.half_add, units.float_add)
-    if work.counters.get("simdgroup_matrix_multiplies", 0):
-        matrix = units.matrix_half if work.half_products else units.matrix_float
-        if matrix is None or work.tensor_operations:
-            return None
-        rate += matrix
-    return chip.cores * chip.clock * 1e9 * rate
-
-
-def roofline_picture(costs: Sequence[Cost]) -> str:
-    """Operations a second over operations a byte: the chips' roofs, and the launch at the model's bound."""
-    work = costs[0].work
-    moved, operations = sum(memory_bytes(work)), operations_of(work)
-    if not moved or not operations:
-        return ""
-    at = operations / moved
-    left, wide, high = 70, 560, 240
-    low_x, high_x = math.floor(math.log10(at) - 1), math.ceil(math.log10(at) + 1)
-    rates = []
-    for cost in costs:
-        peak = peak_of(cost.chip, work)
-        high_rate = 10**high_x * cost.chip.bandwidth * 1e9
-        rates += [min(peak or high_rate, high_rate), 10**low_x * cost.chip.bandwidth * 1e9]
-        if cost.seconds:
-            rates.append(operations / cost.seconds)
-    low_y, high_y = math.floor(math.log10(min(rates))), math.ceil(math.log10(max(rates)))
-
-    def x(value: float) -> float:
-        return left + wide * (math.log10(value) - low_x) / (high_x - low_x)
-
-    def y(value: float) -> float:
-        return 8 + high * (high_y - math.log10(value)) / (high_y - low_y)
-
-    body = []
-    for power in range(low_x, high_x + 1):
-        body.append(
-            f'<line class="grid" x1="{x(10**power):g}" x2="{x(10**power):g}" y1="8" y2="{high + 8}"/>'
-        )
-        body.append(
-            f'<text class="axis" x="{x(10**power):g}" y="{high + 24}" text-anchor="middle">{10.0**power:g}</text>'
-        )
-    for power in range(low_y, high_y + 1):
-        body.append(
-            f'<line class="grid" x1="{left}" x2="{left + wide}" y1="{y(10**power):g}" y2="{y(10**power):g}"/>'
-        )
-        body.append(
-            f'<text class="axis" x="{left - 6}" y="{y(10**power) + 4:g}" text-anchor="end">{_rate(10.0**power)}</text>'
-        )
-    for number, cost in enumerate(costs):
-        bandwidth = cost.chip.bandwidth * 1e9
-        peak = peak_of(cost.chip, work)
-        points = [10**low_x, 10**high_x]
-        if peak is not None and points[0] < peak / bandwidth < points[1]:
-            points.insert(1, peak / bandwidth)
-        path = " ".join(f"{x(p):.1f},{y(min(p * bandwidth, peak or math.inf)):.1f}" for p in points)
-        color = f"chip{number % 4}"
-        body.append(f'<polyline class="roof {color}" points="{path}"/>')
-        if cost.seconds:
-            body.append(
-                f'<circle class="point {color}" cx="{x(at):.1f}" cy="{y(operations / cost.seconds):.1f}" r="5">'
-                f"<title>{escape(cost.chip.name)}: {at:.3g} operations a byte, at most "
-                f"{_rate(operations / cost.seconds)} a second</title></circle>"
-            )
-        body.append(
-            f'<text class="label {color}" x="{left + wide - 6}" y="{high - 6 - 16 * number}" text-anchor="end">'
-            f"{escape(cost.chip.name)} ({cost.chip.cores} cores)</text>"
-        )
-    body.append(
-        f'<text class="axis" x="{left + wide / 2}" y="{high + 42}" text-anchor="middle">operations a byte of memory '
-        "(upwards: operations a second)</text>"
-    )
-    return _svg(left + wide + 20, high + 50, body, "roofline", "roofline")
-
-
-def _rate(value: float) -> str:
-    for unit, scale in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6)):
-        if value >= scale:
-            return f"{value / scale:.3g}{unit}"
-    return f"{value:.3g}"

@@ -1,7 +1,7 @@
 """A kernel's Python, Triton IR and Metal text line by line, and which lines belong together.
 
-Accesses and barriers of the Metal text have their place in Python by the table in the launch contract. Other lines of it are
-linked by the names of variables, which the compiler takes from Python's.
+The compiler says of each statement of the Metal text where it comes from. Its signature and what it declares in threadgroup memory are
+linked by names, and so is all of a text that this compiler does not make any more.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,10 +84,46 @@ def sources_of(kernel: Any) -> Sources:
         innermost = next((places[f] for f in _frames(text, frames) if f in places), None)
         accesses.setdefault(number, []).append((column, kind, innermost))
         metal[number - 1].links = sorted({*metal[number - 1].links, *found})
+    lines = getattr(kernel.asm, "lines", {})
+    known = _linked_lines(lines, linked)
+    buffers = {
+        buffer["name"]: sorted({link for line in buffer["lines"] for link in known.get(line, ())})
+        for buffer in lines.get("buffers", ())
+    }
     for line in metal:
-        if line.number not in accesses:
-            line.links = _by_names(line.text, names)
+        if line.number in known:
+            line.links = known[line.number]
+        elif line.number not in accesses:
+            line.links = _declared(line.text, buffers) or _by_names(line.text, names)
+            if line.text.startswith("[[kernel") and python:
+                line.links = [_definition(python)]
     return Sources(python, ttir, metal, places, accesses, names)
+
+
+def _linked_lines(
+    lines: dict[str, Any], linked: Callable[[Iterable[Place]], list[int]]
+) -> dict[int, list[int]]:
+    """The links of lines of the Metal text, by the compiler's table."""
+    found: dict[int, set[int]] = {}
+    for number, *sources in lines.get("lines", ()):
+        for frames in sources:
+            found.setdefault(number, set()).update(linked(_frames(lines, frames)))
+    return {number: sorted(links) for number, links in found.items() if links}
+
+
+def _declared(text: str, buffers: dict[str, list[int]]) -> list[int]:
+    """The links of a line that declares threadgroup memory: those of all buffers, if these share one array."""
+    found = re.match(r"\s*(?:alignas\(\d+\) )?threadgroup (?:atomic<)?\w+>? \*?(\w+)(\[| =)", text)
+    if not found:
+        return []
+    if found[1] in buffers:
+        return buffers[found[1]]
+    return sorted({link for links in buffers.values() for link in links})
+
+
+def _definition(python: list[Line]) -> int:
+    """The line with the kernel's ``def``."""
+    return next((i for i, line in enumerate(python) if line.text.startswith("def ")), 0)
 
 
 def _frames(text: dict[str, Any], frames: list[int]) -> list[Place]:
