@@ -162,7 +162,7 @@ def test_a_launch_without_floats_has_a_roof_of_integers_or_of_bytes() -> None:
         assert 0 < least <= operations_of(integers.work)
         assert operations_of(integers.work) / cost.seconds <= peak_of(cost.chip, integers.work)
     for work, words in zip(
-        works, ("float operations a byte", "integer operations a byte", "B/s of 68.3GB/s"), strict=True
+        works, ("float operations a byte", "integer operations a byte", "of 68.3 GB/s"), strict=True
     ):  # fmt: skip
         picture = roofline_picture([bound(chip("M1"), work)])
         assert words in picture

@@ -237,7 +237,7 @@ def _layouts(recorded: Recorded, sources: Sources) -> str:
         picture, note = pictures.layout_picture(layout)
         cards.append(
             f'<article class="card"><h3{_links(layout.links)}>{escape(layout.label)}</h3><p class="faint">{layout.registers} '
-            f"elements a thread{'; shown: ' + note if note else ''}.</p>{picture}</article>"
+            f"element{'s' * (layout.registers != 1)} a thread{'; shown: ' + note if note else ''}.</p>{picture}</article>"
         )
     if not cards:
         return ""

@@ -88,7 +88,7 @@ def bandwidth_picture(costs: Sequence[Cost]) -> str:
             f'<text class="label {color}" x="{left - 8}" y="{y + 15}" text-anchor="end">{escape(cost.chip.name)}</text>'
             f'<rect class="line" x="{left}" y="{y}" width="{wide}" height="20"/>'
             f'<rect class="point {color}" x="{left}" y="{y}" width="{max(1, wide * share):.1f}" height="20"/>'
-            f'<text class="axis" x="{left + wide + 6}" y="{y + 15}">{_rate(rate)}B/s of {_rate(peak)}B/s</text>'
+            f'<text class="axis" x="{left + wide + 6}" y="{y + 15}">{rate / 1e9:.3g} of {peak / 1e9:.3g} GB/s</text>'
         )
     return svg(left + wide + 160, 16 + row * len(costs), body, "bytes a second", "roofline")
 
