@@ -20,7 +20,8 @@
 # make packages TRITON=CHECKOUT   packages from PyPI with Triton kernels, and the tutorials of a checkout of Triton, without Triton
 # make pins      write requirements/*.txt anew from requirements/*.in, with hashes; needs uv
 # make agx       Mesa's compiler for Apple's G13, from Debian's source package, and what it makes of the demo's kernels beside MLX's
-# make spills    every kernel of the examples and of the table against MLX through that compiler: fails if one spills
+# make spills    every kernel of the examples, of the table against MLX and of triton_metal.ops through that compiler: fails if one
+#                spills that benchmarks/agx/known_spills.txt does not name, or if one that is named there does not
 # make wheels    the two wheels, checked and tried in an empty environment; they are left in dist/wheels
 # make clean     remove what was built (.venv stays)
 

@@ -9,7 +9,15 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 from benchmarks.agx import AgxError, available, measure
 from benchmarks.agx.report import ReportError, kind_of, parse_report
-from benchmarks.agx.spills import Kernel, demo_kernels, find
+from benchmarks.agx.spills import (
+    Kernel,
+    complaints,
+    demo_kernels,
+    find,
+    ops_kernels,
+    read_known,
+    write_known,
+)
 
 REPORT = """report main registers16 49 threads 1024 scratch 0 spills 1 fills 2 instructions 6
 report cycles block0 f_scib 3 ic 0
@@ -80,7 +88,7 @@ using namespace metal;
     assert stats.mix["float"] == 1
 
 
-def test_kernels_that_spill_are_named_and_each_text_is_asked_about_once():
+def asked_about(kernels):
     asked = []
 
     def ask(text, threads, kernel):
@@ -89,12 +97,70 @@ def test_kernels_that_spill_are_named_and_each_text_is_asked_about_once():
             raise AgxError("no\nand why")
         return SimpleNamespace(spills=int(text == "large"), fills=0, registers=128.0)
 
-    kernels = [Kernel("a", "large", 64), Kernel("b", "small"), Kernel("c", "large", 64)]
-    found = find([*kernels, Kernel("d", "refused")], ask)
-    assert asked == ["large", "small", "refused"]
+    return find(kernels, ask), sorted(asked)
+
+
+KERNELS = [
+    Kernel("a", "large", 64),
+    Kernel("b", "small"),
+    Kernel("c", "large", 64),
+    Kernel("d: e", "refused"),
+]
+
+
+def test_kernels_that_spill_are_named_and_each_text_is_asked_about_once():
+    found, asked = asked_about(KERNELS)
+    assert asked == ["large", "refused", "small"]
     assert found.count == 3
-    assert [line.split(":")[0] for line in found.spilling] == ["a", "c"]
-    assert found.refused == ["d: no"]
+    assert found.names == {"a", "b", "c", "d: e"}
+    assert found.spilling == dict.fromkeys("ac", "1 spills and 0 fills, 128 registers")
+    assert found.refused == {"d: e": "no"}
+
+
+def test_the_list_of_known_spills_is_checked_both_ways():
+    found, _ = asked_about(KERNELS)
+    assert complaints(found, ["a", "c"], True) == []
+    assert complaints(found, ["a"], True) == ["spills: c: 1 spills and 0 fills, 128 registers"]
+    (gone,) = complaints(found, ["a", "b", "c"], True)
+    assert gone.startswith("does not spill any more: b ")
+    (absent,) = complaints(found, ["a", "c", "old"], True)
+    assert absent.startswith("is no kernel any more: old ")
+    # Nothing is known of a text that is refused, and with --only not every kernel was asked about.
+    assert complaints(found, ["a", "c", "d: e"], True) == []
+    assert complaints(found, ["a", "c", "old"], False) == []
+
+
+def test_the_list_of_known_spills_keeps_its_heading(tmp_path):
+    path = tmp_path / "known.txt"
+    path.write_text("# Why.\nold  # and this\n\n")
+    assert read_known(path) == ["old"]
+    write_known({"ops.b x: k", "ops.a: k"}, path)
+    assert path.read_text() == "# Why.\nops.a: k\nops.b x: k\n"
+    known = read_known()
+    assert known == sorted(set(known))
+
+
+def test_every_function_of_ops_is_called():
+    pytest.importorskip("torch")
+    from benchmarks.agx.ops_calls import calls
+    from triton_metal import ops
+
+    names = [name for name, _ in calls()]
+    assert len(set(names)) == len(names)
+    assert {name.split()[0] for name in names} == set(ops.__all__)
+
+
+@pytest.mark.own_target
+@pytest.mark.own_route
+def test_calls_give_the_kernels_of_both_directions_and_run_nothing(monkeypatch):
+    pytest.importorskip("torch")
+    kernels = list(ops_kernels(["layer_norm 4x1000 float16 weight bias"]))
+    assert [each.name.split(": ")[1] for each in kernels] == [
+        "norm_kernel",
+        "norm_backward_kernel",
+        "column_sums_kernel",
+    ]
+    assert {each.threads for each in kernels} <= {32, 64, 128, 256, 512, 1024}
 
 
 def test_the_demo_s_texts_are_kernels(tmp_path):
