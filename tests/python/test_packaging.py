@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 KERNEL = """
 import sys
+import zipfile
 import numpy as np
 {before}
 import triton_metal, triton_metal.language as tl
@@ -113,3 +115,19 @@ def test_the_check_of_wheels_misses_no_file(monkeypatch):
           for path in (ROOT / "python" / "triton_metal" / "ops").rglob("*.json")),
     ):  # fmt: skip
         assert check_wheels.lacks(files - {name}) == [name]
+
+
+def test_a_wheel_has_every_file_of_the_sources(tmp_path, monkeypatch):
+    """The part of it that no compiler makes, by the project's own settings of a release."""
+    pytest.importorskip("scikit_build_core")
+    monkeypatch.syspath_prepend(ROOT / "packaging")
+    monkeypatch.setenv("TRITON_METAL_RELEASE", "1")
+    import check_wheels
+
+    wheel = "-m pip wheel -q --no-deps --no-build-isolation -C wheel.cmake=false".split()
+    command = [sys.executable, *wheel, "-w", tmp_path, ROOT]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        assert check_wheels.lacks(archive.namelist()) == []
