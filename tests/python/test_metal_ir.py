@@ -169,6 +169,24 @@ def test_integers_become_bfloats_and_bfloats_integers(tmp_path: Path) -> None:
     assert "bfloat" not in "\n".join(line for line in text.splitlines() if "to" in line)
 
 
+def test_functions_of_bfloats_are_those_of_floats(tmp_path: Path) -> None:
+    """LLVM moves fabs before a conversion; the bfloat's sign is a bit like any other."""
+    path = tmp_path / "kernel.metal"
+    path.write_text(
+        HEAD
+        + """[[kernel]] void turn(device const bfloat *x [[buffer(0)]], device float *out [[buffer(1)]],
+    uint i [[thread_position_in_grid]]) {
+  out[i] = fabs(float(x[i]));
+}
+"""
+    )
+    lower(path, tmp_path / "kernel.spv", threads=32)
+    lower(path, tmp_path / "kernel.ll", threads=32, form="ir")
+    text = (tmp_path / "kernel.ll").read_text()
+    assert "and i16" in text
+    assert "bf16" not in text
+
+
 def test_vectors_are_read_whole_where_a_launch_aligns_them(tmp_path: Path) -> None:
     """A packed vector promises the alignment of its elements; a test at run time finds that of the whole."""
     path, code = tmp_path / "packed.metal", tmp_path / "packed.ptx"

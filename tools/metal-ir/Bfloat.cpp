@@ -1,7 +1,9 @@
 // Bfloats without an arithmetic of their own: G13 has none, and converts by shifts.
 #include "Gpu.h"
+#include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
 
@@ -37,6 +39,21 @@ Value *narrow(IRBuilder<> &b, Value *x) {
   return b.CreateBitCast(high, withScalar(x->getType(), b.getBFloatTy()));
 }
 
+/// A function of each element that LLVM has moved before a conversion to float: fabs, fmin.
+Value *expandCall(IRBuilder<> &b, IntrinsicInst &call) {
+  if (!isTriviallyVectorizable(call.getIntrinsicID()) || !all_of(call.args(), isBfloat))
+    return nullptr;
+  if (call.getIntrinsicID() == Intrinsic::fabs) {
+    Value *bits =
+        b.CreateBitCast(call.getArgOperand(0), withScalar(call.getType(), b.getInt16Ty()));
+    return b.CreateBitCast(b.CreateAnd(bits, 0x7fff), call.getType());
+  }
+  SmallVector<Value *> wide;
+  for (Value *argument : call.args())
+    wide.push_back(widen(b, argument));
+  return narrow(b, b.CreateIntrinsic(call.getIntrinsicID(), wide.front()->getType(), wide));
+}
+
 } // namespace
 
 void expandBfloat(Function &kernel) {
@@ -66,6 +83,8 @@ void expandBfloat(Function &kernel) {
       result =
           b.CreateBitCast(b.CreateXor(b.CreateBitCast(instruction.getOperand(0), bits), 0x8000),
                           instruction.getType());
+    } else if (auto *call = dyn_cast<IntrinsicInst>(&instruction); call && isBfloat(call)) {
+      result = expandCall(b, *call);
     }
     if (!result)
       continue;
