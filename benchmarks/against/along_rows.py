@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from triton_metal import ops
@@ -19,6 +20,13 @@ LOOPED = 4096
 
 def typed(x: np.ndarray, t: str) -> np.ndarray:
     return x.astype(numpy_dtype(t))
+
+
+def in_mlx(x: np.ndarray, t: str) -> Any:
+    """An array of MLX, whose places are uint32 on both sides."""
+    import mlx.core as mx
+
+    return mx.array(x.astype(np.float32)).astype(getattr(mx, t))
 
 
 def _softmax(shape: tuple[int, int], t: str) -> Problem:
@@ -109,7 +117,7 @@ def _norm(kind: str, shape: tuple[int, int], t: str) -> Problem:
 
 def _argmax(shape: tuple[int, int], t: str) -> Problem:
     x = numbers(shape, t, 1)
-    given, columns = typed(x, t), shape[1]
+    given, columns = in_mlx(x, t), shape[1]
     threads = min(1024, tiles(tiles(columns, 4), 32) * 32)
 
     def run() -> np.ndarray:
@@ -132,7 +140,7 @@ def _argmax(shape: tuple[int, int], t: str) -> Problem:
         )
         return out
 
-    ours = default(lambda: ops.argmax(given, axis=1))
+    ours = default(lambda: np.asarray(ops.argmax(given, axis=1)))
     return Problem(ours, {"argmax": run}, equal(x.argmax(1)))
 
 
@@ -185,9 +193,9 @@ def _scan(name: str, shape: tuple[int, ...], axis: int, t: str) -> Problem:
 
 def _sort(name: str, shape: tuple[int, int], t: str) -> Problem:
     x = numbers(shape, t, 1)
-    given, columns = typed(x, t), shape[1]
+    columns, places = shape[1], name == "argsort"
+    given = in_mlx(x, t) if places else typed(x, t)
     threads = next((n for n in (32, 64, 128, 256) if tiles(columns, 4) <= n), 512)
-    places = name == "argsort"
     result = "uint32" if places else t
     blocks = tiles(columns, 4 * threads)
 
@@ -276,7 +284,7 @@ def _sort(name: str, shape: tuple[int, int], t: str) -> Problem:
     exact = np.argsort(x, 1, kind="stable") if places else np.sort(x, 1)
     kind = f"{'arg' * places}block_sort, {threads} threads" if blocks == 1 else f"{blocks} blocks"
     theirs = {kind: in_one_block if blocks == 1 else in_blocks}
-    return Problem(default(lambda: function(given)), theirs, equal(exact))
+    return Problem(default(lambda: np.asarray(function(given))), theirs, equal(exact))
 
 
 def cases() -> Iterator[Case]:

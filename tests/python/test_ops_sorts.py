@@ -9,6 +9,9 @@ import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 
+from triton_metal.ops._arrays import dtype_name
+from triton_metal.ops._sort import block_of, key_dtype
+
 from ops_support import FLOATS, FRAMEWORKS, gradients, made, numbers, on_frameworks, rounded
 
 SHAPES = (
@@ -67,12 +70,15 @@ def test_floats_and_gradients(framework: str, dtype: str) -> None:
     for descending in (False, True):
         own = made(framework, x, dtype)
         found = ops.argsort(own, 1, descending)
-        assert str(found.dtype).endswith("int64")
+        assert dtype_name(found) == ("uint32" if framework == "mlx" else "int64")
         places = order(x, 1, descending)
         np.testing.assert_array_equal(np.asarray(found)[1:], places[1:])
         values = numbers(ops.sort(own, 1, descending))
         np.testing.assert_array_equal(values, np.take_along_axis(x, places, 1))
-        np.testing.assert_array_equal(np.signbit(values[2]), np.signbit(x[2]))  # stable for zeros
+        zeros = np.signbit(values[2])
+        np.testing.assert_array_equal(zeros, np.sort(zeros) if descending else np.sort(zeros)[::-1])
+        kept = numbers(ops.topk(own, 30, 1, descending)[0])[2]
+        np.testing.assert_array_equal(np.signbit(kept), np.signbit(x[2]))  # stable for zeros
         np.testing.assert_array_equal(
             np.asarray(found)[0, :2] if descending else np.asarray(found)[0, -2:], [5, 9]
         )
@@ -89,6 +95,45 @@ def test_integers(framework: str, dtype: str) -> None:
     own = made(framework, x, dtype)
     np.testing.assert_array_equal(np.asarray(ops.sort(own)), np.sort(x))
     np.testing.assert_array_equal(np.asarray(ops.topk(own, 5)[1]), order(x, 1, True)[:, :5])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "float32"])
+@pytest.mark.parametrize("length", [4097, 9000])
+def test_rows_of_several_blocks(length: int, dtype: str) -> None:
+    """Runs are merged by pairs, of which the last may be short or alone; many elements are equal."""
+    rng = np.random.default_rng(length)
+    x = rng.integers(-90, 90, (2, length)).astype(dtype)
+    if dtype == "float16":
+        x[:, ::50] = np.nan
+    for descending in (False, True):
+        places = order(x, 1, descending)
+        if dtype != "float16":
+            np.testing.assert_array_equal(ops.argsort(x, 1, descending), places)
+        values = np.take_along_axis(x, places, 1)
+        np.testing.assert_array_equal(ops.sort(x, 1, descending), values)
+        for k in (1, 50, length // 2 + 1):
+            found, at = ops.topk(x, k, 1, descending)
+            np.testing.assert_array_equal(found, values[:, :k])
+            np.testing.assert_array_equal(np.take_along_axis(x, at, 1), values[:, :k])
+
+
+def test_keys_are_as_short_as_they_may_be() -> None:
+    assert [key_dtype(t, 5000, False) for t in ("bool", "float16", "int32")] == [
+        "uint8", "uint16", "uint32",
+    ]  # fmt: skip
+    assert [key_dtype("int16", n, True) for n in (32768, 32769)] == ["uint32", "uint64"]
+    assert key_dtype("float32", 3, True) == "uint64"
+    x = np.arange(32768)[None, ::-1].astype(np.int16)
+    np.testing.assert_array_equal(ops.argsort(x), np.arange(32768)[None, ::-1])
+
+
+@pytest.mark.parametrize("itemsize", [1, 4, 8])
+def test_blocks_of_rows_fit_a_threadgroup(itemsize: int) -> None:
+    for length in (1, 2, 100, 2048, 4096, 4097, 5000, 8192, 100_000):
+        block = block_of(length, itemsize)
+        assert block * itemsize <= 16384
+        assert block & (block - 1) == 0
+        assert block >= length or block in (4096 * 4 // max(itemsize, 4), 2048 * 4 // max(itemsize, 4))
 
 
 @pytest.mark.own_route

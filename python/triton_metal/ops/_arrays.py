@@ -67,6 +67,11 @@ def dtype_of(name: str, like: Array) -> Any:
     return getattr(sys.modules["torch"], name)
 
 
+def places_dtype(like: Array) -> str:
+    """The dtype of places in arrays of ``like``'s framework: MLX gives uint32, NumPy and PyTorch int64."""
+    return "uint32" if is_mlx(like) else "int64"
+
+
 def empty(shape: tuple[int, ...], dtype: str, like: Array) -> Array:
     """A new array of ``like``'s framework and device, whose elements are anything (zeros in MLX)."""
     where, made = framework(like), dtype_of(dtype, like)

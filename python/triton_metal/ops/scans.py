@@ -11,7 +11,7 @@ from typing import Any
 import triton_metal as triton
 import triton_metal.language as tl
 
-from ._arrays import FLOATS, Array, contiguous, dtype_name, reshaped, size_of
+from ._arrays import FLOATS, Array, contiguous, dtype_name, places_dtype, reshaped, size_of
 from ._axes import (
     Walk,
     accumulator,
@@ -180,7 +180,7 @@ def place_kernel(
         best, place = tl.where(better, x, best), tl.where(better, here, place)
     top = (tl.min(best, axis=0) if DOWN else tl.max(best, axis=0))[None, :]
     place = tl.min(tl.where(best == top, place, 2147483647), axis=0)
-    tl.store(place_ptr + to, place[None, :].to(tl.int64), mask=given)
+    tl.store(place_ptr + to, place[None, :].to(place_ptr.dtype.element_ty), mask=given)
     if found_ptr is not None:
         # Of the next launch's numbers, as which it reads x at this place.
         at = first + (place[None, :]).to(first.dtype) * inner
@@ -308,14 +308,14 @@ def _place(function: str, x: Array, axis: int | None, keepdims: bool) -> Array:
 
 
 def _place_shape(x: Array, axes: list[int], least: bool, keepdims: bool) -> list[tuple[Any, str]]:
-    sizes = enumerate(x.shape)
+    sizes, dtype = enumerate(x.shape), places_dtype(x)
     if keepdims:
-        return [(tuple(1 if a in axes else n for a, n in sizes), "int64")]
-    return [(tuple(n for a, n in sizes if a not in axes), "int64")]
+        return [(tuple(1 if a in axes else n for a, n in sizes), dtype)]
+    return [(tuple(n for a, n in sizes if a not in axes), dtype)]
 
 
 def _places(x: Array, axes: list[int], least: bool, keepdims: bool) -> tuple[Array, ...]:
-    [(shape, _)] = _place_shape(x, axes, least, keepdims)
+    [(shape, dtype)] = _place_shape(x, axes, least, keepdims)
     found, sizes, _ = as_rows(x, axes)
     acc, place = accumulator(dtype_name(x)), None
     low, high = (-0x80000000, 0) if acc == "float32" else limits(acc)
@@ -324,7 +324,7 @@ def _places(x: Array, axes: list[int], least: bool, keepdims: bool) -> tuple[Arr
         of = walk(sizes, item_size(dtype_name(found)), 256)
         most = PARTS // max(4 * of.programs, 1) if place is None else 1
         of = of.in_parts(4 if sizes[2] == 1 else max(1, 256 // of.block), max(1, most))
-        outputs = {"place_ptr": (of.result, "int64")}
+        outputs = {"place_ptr": (of.result, dtype)}
         if of.parts > 1:
             outputs["found_ptr"] = (of.result, acc)
         made = launch(
@@ -343,7 +343,8 @@ _PLACE = Operator(
 
 
 def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
-    """The place of the largest number along ``axis``, or in the flattened array if it is None, as int64.
+    """The place of the largest number along ``axis``, or in the flattened array if it is None: int64, and of MLX's
+    arrays uint32, as in MLX.
 
     Of equal numbers it is the first, and the first NaN if there is one, as in NumPy. ``x`` is float16, bfloat16 or float32, an
     integer or bool, of fewer than 2^31 numbers along ``axis``.

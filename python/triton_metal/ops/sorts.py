@@ -1,4 +1,4 @@
-"""Sorts along an axis, their permutations, and the first elements in order. All are stable, and give the same each time."""
+"""Sorts along an axis, their permutations, and the first elements in order. All give the same each time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ..errors import LaunchTypeError
-from ._arrays import FLOATS, Array, contiguous, dtype_name, reshaped, size_of
+from ._arrays import FLOATS, Array, contiguous, dtype_name, places_dtype, reshaped, size_of
 from ._axes import permuted, unpermuted
 from ._checks import check_arrays, check_axis, check_dtype, check_rank, fail
 from ._launch import launch
@@ -67,7 +67,7 @@ def _put(dy: Array, places: Array, axis: int, length: int) -> tuple[Array, ...]:
 
 
 def _both(x: Array, axis: int, kept: int, descending: bool) -> list[tuple[Any, str]]:
-    return [(_shape(x, axis, kept), dtype_name(x)), (_shape(x, axis, kept), "int64")]
+    return [(_shape(x, axis, kept), dtype_name(x)), (_shape(x, axis, kept), places_dtype(x))]
 
 
 _PUT = Operator(
@@ -126,8 +126,8 @@ def sort(x: Array, axis: int = -1, descending: bool = False) -> Array:
     """The elements of x in order along ``axis``, like ``x``.
 
     ``x`` has at least one dimension and is float16, bfloat16 or float32, an integer of at most 32 bits, or bool, of fewer than 2^31
-    elements along ``axis``. A NaN is larger than any number: last, as in NumPy, and first if ``descending``. Equal elements,
-    such as -0 and 0, keep their order. Differentiable.
+    elements along ``axis``. A NaN is larger than any number: last, as in NumPy, and first if ``descending``. -0 and 0, which are
+    equal, come as -0, 0. Differentiable.
 
     Raises LaunchValueError for another dtype or an axis that ``x`` does not have.
 
@@ -142,7 +142,9 @@ def sort(x: Array, axis: int = -1, descending: bool = False) -> Array:
 
 
 def argsort(x: Array, axis: int = -1, descending: bool = False) -> Array:
-    """The places of the elements of x in order along ``axis``, as int64; arguments and order are as in `sort`. Stable.
+    """The places of the elements of x in order along ``axis``: int64, and of MLX's arrays uint32, as in MLX.
+
+    Arguments and order are as in `sort`. Equal elements, such as -0 and 0, keep their order.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.argsort(np.array([3, 1, 2, 1], np.int32))
@@ -153,10 +155,10 @@ def argsort(x: Array, axis: int = -1, descending: bool = False) -> Array:
 
 
 def topk(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:
-    """The k largest elements of x along ``axis``, or the least, in order, and their places as int64.
+    """The k largest elements of x along ``axis``, or the least, in order, and their places as in `argsort`.
 
-    Arguments and order are as in `sort`, descending if ``largest``: a NaN is larger than any number, and of equal elements those in
-    front are taken. The values are differentiable.
+    Arguments are as in `sort`, and the order as in `argsort`, descending if ``largest``: a NaN is larger than any number, and of equal
+    elements those in front are taken. The values are differentiable.
 
     Raises LaunchValueError, beside what `sort` says, unless ``k`` is from 0 to the number of elements.
 
