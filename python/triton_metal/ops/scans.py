@@ -98,29 +98,49 @@ def column_scan_kernel(
     SINGLE: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
     FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """The same of rows side by side, which lanes go along number by number: BLOCK of them are read at once."""
+    """The same of rows side by side, which lanes go along number by number: BLOCK of them are stored at once."""
     part, origin, _, first, of_part, given = walked_rows(
         rows, length, inner, parts, FORM, WIDE, ROWS
     )
     x_ptr += origin
     to_ptr = y_ptr if TOTALS else y_ptr + origin
+    there = given if FORM == "columns" else None
     begin, end = part * part_length, min(length, (part + 1) * part_length)
     carry = tl.full((1, ROWS), IDENTITY, ACC)
     if before_ptr is not None:
         carry = tl.load(before_ptr + of_part, mask=given, other=IDENTITY)
-    for start in range(begin, end, BLOCK):
-        numbers, at, masks = (), (), ()
-        for step in tl.static_range(BLOCK):
-            x, to, mask = _numbers_at(
-                x_ptr, first, start + step, length, end, given, inner, REVERSE, EXCLUSIVE, ACC, IDENTITY
-            )  # fmt: skip
-            numbers, at, masks = numbers + (x,), at + (to,), masks + (mask,)
-        for step in tl.static_range(BLOCK):
-            carry = _joined(carry, numbers[step], JOIN)
-            if not TOTALS:
-                tl.store(to_ptr + at[step], carry.to(y_ptr.dtype.element_ty), mask=masks[step])
+    at = first + (length - 1 - begin if REVERSE else begin) * inner
+    whole = begin + (end - begin) // BLOCK * BLOCK
+    for _ in range(begin, whole, BLOCK):
+        results, places = (), ()
+        for _ in tl.static_range(BLOCK):
+            before = carry
+            carry = _joined(carry, tl.load(x_ptr + at, mask=there).to(ACC), JOIN)
+            results, places = results + (before if EXCLUSIVE else carry,), places + (at,)
+            at = at - inner if REVERSE else at + inner
+        if not TOTALS:
+            # One store, as a barrier comes before each: what it writes might have been read.
+            y = _together(results, 0, 1, BLOCK).to(y_ptr.dtype.element_ty)
+            mask = _together((given,) * BLOCK, 0, 1, BLOCK)
+            tl.store(to_ptr + _together(places, 0, 1, BLOCK), y, mask=mask)
+    for _ in range(whole, end):
+        before = carry
+        carry = _joined(carry, tl.load(x_ptr + at, mask=there).to(ACC), JOIN)
+        if not TOTALS:
+            y = (before if EXCLUSIVE else carry).to(y_ptr.dtype.element_ty)
+            tl.store(to_ptr + at, y, mask=given)
+        at = at - inner if REVERSE else at + inner
     if TOTALS:
         tl.store(y_ptr + of_part, carry, mask=given)
+
+
+@triton.jit
+def _together(tiles, FIRST: tl.constexpr, STEP: tl.constexpr, COUNT: tl.constexpr):
+    """COUNT tiles of a tuple, every STEP-th from FIRST on, in new last dimensions of 2."""
+    if COUNT == 1:
+        return tiles[FIRST]
+    even = _together(tiles, FIRST, 2 * STEP, COUNT // 2)
+    return tl.join(even, _together(tiles, FIRST + STEP, 2 * STEP, COUNT // 2))
 
 
 @triton.jit
@@ -193,11 +213,11 @@ def _scan(
 ) -> Array:
     outer, length, inner = sizes
     acc = accumulator(dtype)
-    whole = triton.next_power_of_2(max(length, 1))
     if inner > 1:
-        kernel, of = column_scan_kernel, walk(sizes, 4, 32)._replace(block=min(whole, 8))
+        block = min(power_of_two_within(length), 16)
+        kernel, of = column_scan_kernel, walk(sizes, 4, 32)._replace(block=block)
     else:
-        block = min(whole, LONGEST // 4)
+        block = min(triton.next_power_of_2(max(length, 1)), LONGEST // 4)
         side = power_of_two_within(min(outer, max(1, 512 // block)))
         kernel, of = scan_kernel, Walk(sizes, block, side, "rows")
     # Few programs leave most of a chip without work, and parts are read twice.
