@@ -9,6 +9,7 @@ import pytest
 import triton_metal as triton
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.ops._arrays import dtype_name
 
 from ops_support import FLOATS, FRAMEWORKS, assert_near, gradients, made, on_frameworks, rounded
 
@@ -198,3 +199,18 @@ def test_places_of_largest_numbers_take_no_float_operation() -> None:
         assert not any(counters[f"optimized_f32_{kind}"] for kind in ("add", "mul", "fma", "other"))
         assert counters["device_bytes_read"] == x.nbytes
         assert counters["threadgroup_barriers"] == 0
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (4, 1024), (2, 5000), (40_000,), (300, 40)])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_cummax_is_nan_from_a_nan_on(shape: tuple, dtype: str) -> None:
+    """Also where the NaN is in an earlier block or part, or the first number is -inf."""
+    rng = np.random.default_rng(5)
+    for share in (0.001, 0.3):
+        x = rng.standard_normal(shape).astype(dtype)
+        x[rng.random(shape) < share] = np.nan
+        x.flat[0] = -np.inf
+        for axis in range(x.ndim):
+            np.testing.assert_array_equal(ops.cummax(x, axis), np.maximum.accumulate(x, axis))
+            flipped = np.flip(np.maximum.accumulate(np.flip(x, axis), axis), axis)
+            np.testing.assert_array_equal(ops.cummax(x, axis, reverse=True), flipped)

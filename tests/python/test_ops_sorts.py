@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
-
 from triton_metal.ops._arrays import dtype_name
 from triton_metal.ops._sort import block_of, key_dtype
 
@@ -133,7 +132,10 @@ def test_blocks_of_rows_fit_a_threadgroup(itemsize: int) -> None:
         block = block_of(length, itemsize)
         assert block * itemsize <= 16384
         assert block & (block - 1) == 0
-        assert block >= length or block in (4096 * 4 // max(itemsize, 4), 2048 * 4 // max(itemsize, 4))
+        assert block >= length or block in (
+            4096 * 4 // max(itemsize, 4),
+            2048 * 4 // max(itemsize, 4),
+        )
 
 
 @pytest.mark.own_route

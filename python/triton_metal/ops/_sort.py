@@ -33,7 +33,9 @@ def _order(x, DESCENDING: tl.constexpr):
     if WIDTH == 1:
         order = x.to(tl.uint8)
     else:
-        UNSIGNED: tl.constexpr = tl.uint32 if WIDTH == 32 else tl.uint16 if WIDTH == 16 else tl.uint8
+        UNSIGNED: tl.constexpr = (
+            tl.uint32 if WIDTH == 32 else tl.uint16 if WIDTH == 16 else tl.uint8
+        )
         SIGNED: tl.constexpr = tl.int32 if WIDTH == 32 else tl.int16 if WIDTH == 16 else tl.int8
         LEAST: tl.constexpr = -(1 << (WIDTH - 1))
         if x.dtype.is_floating():
@@ -81,9 +83,7 @@ def _key(x, place, KEY: tl.constexpr, DESCENDING: tl.constexpr):
 
 
 @triton.jit
-def _store(
-    values_ptr, places_ptr, at, key, mask, PLACED: tl.constexpr, DESCENDING: tl.constexpr
-):
+def _store(values_ptr, places_ptr, at, key, mask, PLACED: tl.constexpr, DESCENDING: tl.constexpr):
     """The elements and places of sorted keys, or one of these."""
     HALF: tl.constexpr = key.dtype.primitive_bitwidth // 2 if PLACED else 0
     if places_ptr is not None:
@@ -92,7 +92,9 @@ def _store(
     if values_ptr is not None:
         TYPE: tl.constexpr = values_ptr.dtype.element_ty
         WIDTH: tl.constexpr = TYPE.primitive_bitwidth
-        UNSIGNED: tl.constexpr = tl.uint32 if WIDTH == 32 else tl.uint16 if WIDTH == 16 else tl.uint8
+        UNSIGNED: tl.constexpr = (
+            tl.uint32 if WIDTH == 32 else tl.uint16 if WIDTH == 16 else tl.uint8
+        )
         value = _element((key >> HALF).to(UNSIGNED), TYPE, DESCENDING)
         if PLACED and TYPE.is_floating():
             value = tl.where((value == 0.0) & ((key & 1) != 0), -0.0, value).to(TYPE)

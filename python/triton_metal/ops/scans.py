@@ -34,6 +34,11 @@ FEW = 8
 
 
 @triton.jit
+def _greater(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
 def _numbers_at(
     x_ptr, first, place, length, end, given, inner,
     REVERSE: tl.constexpr, EXCLUSIVE: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
@@ -47,6 +52,34 @@ def _numbers_at(
     read = mask & (source >= 0) & (source < length) if EXCLUSIVE else mask
     x = tl.load(x_ptr + first + source * inner, mask=read, other=0).to(ACC)
     return tl.where(read, x, IDENTITY).to(ACC), first + place * inner, mask
+
+
+@triton.jit
+def _scanned_block(x, carry, JOIN: tl.constexpr, ACC: tl.constexpr, ALONE: tl.constexpr):
+    """The running results in a block, from what came before it on unless it is ALONE, and what comes before the next one."""
+    places = tl.arange(0, x.shape[0])[:, None]
+    begun = x if ALONE else tl.where(places == 0, _joined(carry, x, JOIN), x).to(ACC)
+    if JOIN == "sum":
+        y = tl.associative_scan(begun, 0, _sum)
+    elif JOIN == "prod":
+        y = tl.associative_scan(begun, 0, _prod)
+    else:
+        y = tl.associative_scan(begun, 0, _greater)
+    if JOIN == "max" and tl.float32 == ACC:
+        # The greater of a number and NaN is the number here: rows with a NaN are mended from its place on. Of the bits
+        # without their sign, those of NaN are the largest.
+        if tl.max(begun.to(tl.uint32, bitcast=True) << 1) > 0xFF000000:
+            first = tl.min(tl.where(begun != begun, places, x.shape[0]), axis=0)[None, :]
+            y = tl.where(places < first, y, float("nan"))
+    if ALONE:
+        return y, carry
+    if JOIN == "sum":
+        carry += tl.reduce(x, 0, _sum)[None, :]
+    elif JOIN == "prod":
+        carry *= tl.reduce(x, 0, _prod)[None, :]
+    else:
+        carry = _max(carry, tl.reduce(x, 0, _max)[None, :])
+    return y, carry
 
 
 @triton.jit
@@ -67,28 +100,22 @@ def scan_kernel(
     carry = tl.full((1, ROWS), IDENTITY, ACC)
     if before_ptr is not None:
         carry = tl.load(before_ptr + of_part, mask=given, other=IDENTITY)
-    for start in range(part * part_length, part * part_length + BLOCK if SINGLE else end, BLOCK):
+    if SINGLE:
         x, at, mask = _numbers_at(
-            x_ptr, first, start + places, length, end, given, inner, REVERSE, EXCLUSIVE, ACC, IDENTITY
+            x_ptr, first, places, length, length, given, inner, REVERSE, EXCLUSIVE, ACC, IDENTITY
         )  # fmt: skip
-        if JOIN == "sum":
-            y = tl.associative_scan(x, 0, _sum)
-        elif JOIN == "prod":
-            y = tl.associative_scan(x, 0, _prod)
-        else:
-            y = tl.associative_scan(x, 0, _max)
-        if not SINGLE:
-            y = _joined(carry, y, JOIN)
-            if JOIN == "sum":
-                carry += tl.reduce(x, 0, _sum)[None, :]
-            elif JOIN == "prod":
-                carry *= tl.reduce(x, 0, _prod)[None, :]
-            else:
-                carry = _max(carry, tl.reduce(x, 0, _max)[None, :])
-        if not TOTALS:
-            tl.store(to_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
-    if TOTALS:
-        tl.store(y_ptr + of_part, carry, mask=given)
+        y, _ = _scanned_block(x, carry, JOIN, ACC, True)
+        tl.store(to_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
+    else:
+        for start in range(part * part_length, end, BLOCK):
+            x, at, mask = _numbers_at(
+                x_ptr, first, start + places, length, end, given, inner, REVERSE, EXCLUSIVE, ACC, IDENTITY
+            )  # fmt: skip
+            y, carry = _scanned_block(x, carry, JOIN, ACC, False)
+            if not TOTALS:
+                tl.store(to_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
+        if TOTALS:
+            tl.store(y_ptr + of_part, carry, mask=given)
 
 
 @triton.jit
@@ -225,11 +252,15 @@ def _scan(
         of = of.in_parts(max(1, 1024 // of.block), max(1, PARTS // (4 * max(of.programs, 1))))
     common = {
         "x_ptr": x, "JOIN": join, "REVERSE": reverse, "EXCLUSIVE": exclusive, "ACC": _TYPES[acc],
-        "SINGLE": length <= of.block and of.parts == 1,
+        "SINGLE": inner == 1 and length <= of.block and of.parts == 1,
         "IDENTITY": {"sum": 0, "prod": 1, "max": limits(acc)[0]}[join], **of.arguments(),
     }  # fmt: skip
     if inner > 1 or of.block * of.side <= 512:
         common["num_warps"] = 1  # nothing crosses SIMD-groups
+    elif join == "max":
+        common["num_warps"] = (
+            of.block * of.side // 512
+        )  # a comparison costs more than what is done once
     before = None
     if of.parts > 1:
         totals = {"y_ptr": (of.result, acc)}
