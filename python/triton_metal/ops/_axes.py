@@ -88,17 +88,22 @@ ACROSS = 32
 
 @triton.jit
 def walked_rows(
-    rows, length, inner, parts, FORM: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr
-):
+    rows, length, inner, part_length, parts,
+    FORM: tl.constexpr, PARTED: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """This program's part and its ROWS rows.
 
-    Gives the part, what all offsets into the array are to be counted from, and (1, ROWS) of the rows' numbers, where they
+    Gives where the part begins and ends, what all offsets into the array are to be counted from, and (1, ROWS) of the rows' numbers, where they
     begin from there, where their results lie, and which of them there are. But for FORM "columns" all rows can be read: there are
     at least ROWS, and those that are not there are another program's.
     """
-    program, part = tl.program_id(0), tl.program_id(1)
+    program, part, begin, end = tl.program_id(0), 0, 0, length
     if WIDE:
-        program, part = program.to(tl.int64), part.to(tl.int64)
+        program = program.to(tl.int64)
+        begin, end = program * 0, length + program * 0
+    if PARTED:
+        part = tl.program_id(1).to(tl.int64) if WIDE else tl.program_id(1)
+        begin, end = part * part_length, min(length, (part + 1) * part_length)
     each = tl.arange(0, ROWS)[None, :]
     if FORM == "columns":
         tiles = (inner + ROWS - 1) // ROWS
@@ -116,7 +121,7 @@ def walked_rows(
             outer, column = row // inner, row % inner
             origin, first = program * 0, outer * length * inner + column
             to = (outer * parts + part) * inner + column
-    return part, origin, row, first, to, given
+    return begin, end, origin, row, first, to, given
 
 
 class Walk(NamedTuple):
@@ -160,7 +165,8 @@ class Walk(NamedTuple):
         return {
             "rows": outer * inner, "length": length, "inner": inner, "parts": self.parts,
             "part_length": self.part_length or triton.cdiv(max(length, 1), self.block) * self.block,
-            "FORM": self.form, "WIDE": is_wide(self.sizes), "BLOCK": self.block, "ROWS": self.side,
+            "FORM": self.form, "PARTED": self.parts > 1, "WIDE": is_wide(self.sizes),
+            "BLOCK": self.block, "ROWS": self.side,
         }  # fmt: skip
 
 

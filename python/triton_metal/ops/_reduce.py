@@ -82,6 +82,9 @@ def _joined(a, b, JOIN: tl.constexpr):
         return a + b
     if JOIN == "prod":
         return a * b
+    # Of NaN and a number, NaN.
+    if a.dtype.is_floating():
+        return tl.where(((a > b) if JOIN == "max" else (a < b)) | (a != a), a, b)
     return _max(a, b) if JOIN == "max" else _min(a, b)
 
 
@@ -110,26 +113,31 @@ def _numbers(
 def reduce_kernel(
     x_ptr, m_ptr, y_ptr, rows, length, inner, part_length, parts, divisor,
     JOIN: tl.constexpr, MAP: tl.constexpr, END: tl.constexpr, READ: tl.constexpr, ACC: tl.constexpr,
-    OTHER: tl.constexpr, IDENTITY: tl.constexpr, FORM: tl.constexpr, WIDE: tl.constexpr,
+    OTHER: tl.constexpr, IDENTITY: tl.constexpr, FORM: tl.constexpr, PARTED: tl.constexpr, WIDE: tl.constexpr,
     BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """y[row, part] = JOIN of MAP(x) over a part of each row, and END of it."""
-    part, origin, row, first, to, given = walked_rows(rows, length, inner, parts, FORM, WIDE, ROWS)
+    begin, end, origin, row, first, to, given = walked_rows(
+        rows, length, inner, part_length, parts, FORM, PARTED, WIDE, ROWS
+    )
     x_ptr += origin
+    inner += 0 * begin  # of 64 bits, if offsets are
     places = tl.arange(0, BLOCK)[:, None]
-    at = first + places * inner
+    at = places * inner
     whole = given if FORM == "columns" else None
-    begin, end = part * part_length, min(length, (part + 1) * part_length)
     m = 0.0
     if m_ptr is not None:
         m = tl.load(m_ptr + row, mask=given, other=0).to(READ)
     # The last block, which alone may be cut, and then the whole ones.
-    last = begin + max(end - begin - 1, 0) // BLOCK * BLOCK
+    whole_blocks = max(end - begin - 1, 0) // BLOCK
+    last = begin + whole_blocks * BLOCK
     mask = (places < end - last) & given if FORM == "columns" else places < end - last
-    total = _numbers(x_ptr + last * inner, m, at, mask, MAP, READ, ACC, OTHER, IDENTITY)
-    for start in range(begin, last, BLOCK):
-        x = _numbers(x_ptr + start * inner, m, at, whole, MAP, READ, ACC, OTHER, IDENTITY)
+    total = _numbers(x_ptr + first + last * inner, m, at, mask, MAP, READ, ACC, OTHER, IDENTITY)
+    x_ptr += begin * inner
+    for _ in range(whole_blocks):
+        x = _numbers(x_ptr + first, m, at, whole, MAP, READ, ACC, OTHER, IDENTITY)
         total = _joined(total, x, JOIN)
+        x_ptr += BLOCK * inner
     if JOIN == "sum":
         y = tl.reduce(total, 0, _sum)[None, :]
     elif JOIN == "prod":
@@ -154,10 +162,12 @@ def reduce_kernel(
 @triton.jit
 def centred_kernel(
     x_ptr, y_ptr, rows, length, inner, part_length, parts, divisor,
-    END: tl.constexpr, FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    END: tl.constexpr, FORM: tl.constexpr, PARTED: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The variance, deviation or log Σ exp of rows of at most BLOCK numbers, which are read once."""
-    _, origin, row, first, _, given = walked_rows(rows, length, inner, parts, FORM, WIDE, ROWS)
+    _, _, origin, row, first, _, given = walked_rows(
+        rows, length, inner, part_length, parts, FORM, PARTED, WIDE, ROWS
+    )
     x_ptr += origin
     places = tl.arange(0, BLOCK)[:, None]
     at = first + places * inner

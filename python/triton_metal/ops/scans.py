@@ -68,7 +68,8 @@ def _scanned_block(x, carry, JOIN: tl.constexpr, ACC: tl.constexpr, ALONE: tl.co
     if JOIN == "max" and tl.float32 == ACC:
         # The greater of a number and NaN is the number here: rows with a NaN are mended from its place on. Of the bits
         # without their sign, those of NaN are the largest.
-        if tl.max(begun.to(tl.uint32, bitcast=True) << 1) > 0xFF000000:
+        largest = tl.max(begun.to(tl.uint32, bitcast=True) << 1)
+        if largest > 0xFF000000:
             first = tl.min(tl.where(begun != begun, places, x.shape[0]), axis=0)[None, :]
             y = tl.where(places < first, y, float("nan"))
     if ALONE:
@@ -87,16 +88,16 @@ def scan_kernel(
     x_ptr, before_ptr, y_ptr, rows, length, inner, part_length, parts,
     JOIN: tl.constexpr, REVERSE: tl.constexpr, EXCLUSIVE: tl.constexpr, TOTALS: tl.constexpr,
     SINGLE: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
-    FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    FORM: tl.constexpr, PARTED: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """One part of ROWS rows, from what came before it on; with TOTALS, what it comes to alone. SINGLE: of one block."""
-    part, origin, _, first, of_part, given = walked_rows(
-        rows, length, inner, parts, FORM, WIDE, ROWS
+    begin, end, origin, _, first, of_part, given = walked_rows(
+        rows, length, inner, part_length, parts, FORM, PARTED, WIDE, ROWS
     )
     x_ptr += origin
+    inner += 0 * begin  # of 64 bits, if offsets are
     to_ptr = y_ptr if TOTALS else y_ptr + origin
     places = tl.arange(0, BLOCK)[:, None]
-    end = min(length, (part + 1) * part_length)
     carry = tl.full((1, ROWS), IDENTITY, ACC)
     if before_ptr is not None:
         carry = tl.load(before_ptr + of_part, mask=given, other=IDENTITY)
@@ -107,7 +108,7 @@ def scan_kernel(
         y, _ = _scanned_block(x, carry, JOIN, ACC, True)
         tl.store(to_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
     else:
-        for start in range(part * part_length, end, BLOCK):
+        for start in range(begin, end, BLOCK):
             x, at, mask = _numbers_at(
                 x_ptr, first, start + places, length, end, given, inner, REVERSE, EXCLUSIVE, ACC, IDENTITY
             )  # fmt: skip
@@ -123,16 +124,16 @@ def column_scan_kernel(
     x_ptr, before_ptr, y_ptr, rows, length, inner, part_length, parts,
     JOIN: tl.constexpr, REVERSE: tl.constexpr, EXCLUSIVE: tl.constexpr, TOTALS: tl.constexpr,
     SINGLE: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
-    FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    FORM: tl.constexpr, PARTED: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The same of rows side by side, which lanes go along number by number: BLOCK of them are stored at once."""
-    part, origin, _, first, of_part, given = walked_rows(
-        rows, length, inner, parts, FORM, WIDE, ROWS
+    begin, end, origin, _, first, of_part, given = walked_rows(
+        rows, length, inner, part_length, parts, FORM, PARTED, WIDE, ROWS
     )
     x_ptr += origin
+    inner += 0 * begin  # of 64 bits, if offsets are
     to_ptr = y_ptr if TOTALS else y_ptr + origin
     there = given if FORM == "columns" else None
-    begin, end = part * part_length, min(length, (part + 1) * part_length)
     carry = tl.full((1, ROWS), IDENTITY, ACC)
     if before_ptr is not None:
         carry = tl.load(before_ptr + of_part, mask=given, other=IDENTITY)
@@ -202,18 +203,19 @@ def _placed(
 def place_kernel(
     x_ptr, i_ptr, found_ptr, place_ptr, rows, length, inner, part_length, parts,
     LEAST: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
-    FORM: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    FORM: tl.constexpr, PARTED: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The place of the largest or least number of one part of ROWS rows; the numbers' own places may be given.
 
     Floats are compared as integers that order as they do, which a SIMD-group does at once.
     """
-    part, origin, _, first, to, given = walked_rows(rows, length, inner, parts, FORM, WIDE, ROWS)
+    begin, end, origin, _, first, to, given = walked_rows(
+        rows, length, inner, part_length, parts, FORM, PARTED, WIDE, ROWS
+    )
     x_ptr += origin
     if i_ptr is not None:
         i_ptr += origin
     places = tl.arange(0, BLOCK)[:, None]
-    begin, end = part * part_length, min(length, (part + 1) * part_length)
     DOWN: tl.constexpr = LEAST and tl.float32 != ACC
     best, place = _placed(
         x_ptr, i_ptr, first, begin + places, end, given, inner, LEAST, ACC, IDENTITY, FORM
