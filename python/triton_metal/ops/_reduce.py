@@ -26,8 +26,6 @@ from ._launch import launch
 
 #: The numbers that a program holds at once: one SIMD-group reduces them, whose sums cross lanes once and need no barrier.
 BLOCK = 512
-#: The largest float32.
-LARGEST = tl.constexpr(3.4028234663852886e38)
 #: The numbers of rows that are read once, and the most parts into which rows are cut.
 LONGEST = 16_384
 PARTS = 256
@@ -175,8 +173,9 @@ def centred_kernel(
     if END == "log":
         x = tl.load(x_ptr + at, mask=mask, other=-float("inf")).to(tl.float32)
         top = tl.max(x, axis=0)[None, :]  # a NaN comes back by the sum
-        # No inf - inf: what is infinite is so beside the largest number, too.
-        shift = tl.minimum(tl.maximum(top, -LARGEST), LARGEST)
+        # No inf - inf: the exponential of what is infinite is 0 or infinite beside 0, too.
+        infinite = (top.to(tl.int32, bitcast=True) & 0x7FFFFFFF) == 0x7F800000
+        shift = tl.where(infinite, 0.0, top)
         y = tl.log(tl.sum(tl.exp(x - shift), axis=0)[None, :]) + shift
     else:
         x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
