@@ -166,6 +166,17 @@ def add_products(
 
 
 @triton.jit
+def load_eight(x_ptr, first, inside, EVEN: tl.constexpr):
+    """Eight numbers from each place of `first` on, which a thread has: of 32 bits, they are two reads of 16 bytes."""
+    mask = inside[:, None]
+    if x_ptr.dtype.element_ty.primitive_bitwidth <= 16:
+        return load(x_ptr + first[:, None] + tl.arange(0, 8)[None, :], mask, EVEN)
+    at = first[:, None] + tl.arange(0, 4)[None, :]
+    both = tl.join(load(x_ptr + at, mask, EVEN), load(x_ptr + 4 + at, mask, EVEN))
+    return tl.reshape(tl.permute(both, (0, 2, 1)), (first.shape[0], 8))
+
+
+@triton.jit
 def word_vector_kernel(
     x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
     BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr,
@@ -177,14 +188,14 @@ def word_vector_kernel(
     m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
     first = batch * N + tl.program_id(0) * BLOCK_N
     local = tl.arange(0, BLOCK_N)
-    pair, two, digit = tl.arange(0, PAIRS), tl.arange(0, 2), tl.arange(0, EACH)
+    pair, two = tl.arange(0, PAIRS), tl.arange(0, 2)
     column = tl.program_id(0) * BLOCK_N + local
     # Two words lie side by side, at a multiple of two. Pointers move along the rows.
     words = (local[:, None] * (K // (2 * EACH)) + pair[None, :])[:, :, None] * 2 + two[
         None, None, :
     ]
     groups = local[:, None] * (K // GROUP) + (pair // (GROUP // (2 * EACH)))[None, :]
-    at = pair[:, None] * (2 * EACH) + digit[None, :]
+    at = pair * (2 * EACH)
     w_ptr += first * (K // EACH)
     scales_ptr += first * (K // GROUP)
     if MODE == "affine":
@@ -197,8 +208,8 @@ def word_vector_kernel(
         low_words, high_words = tl.split(load(w_ptr + words, mask[:, :, None], EVEN))
         scale = load(scales_ptr + groups, mask, EVEN)
         scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
-        low = load(x_ptr + at, inside[:, None], EVEN).to(tl.float32)
-        high = load(x_ptr + EACH + at, inside[:, None], EVEN).to(tl.float32)
+        low = load_eight(x_ptr, at, inside, EVEN).to(tl.float32)
+        high = load_eight(x_ptr + EACH, at, inside, EVEN).to(tl.float32)
         products = tl.zeros((BLOCK_N, PAIRS), tl.float32)
         products = add_products(products, low_words, low, 0, BITS, BITS, EACH, MODE)
         products = add_products(products, high_words, high, 0, BITS, BITS, EACH, MODE)
@@ -232,7 +243,6 @@ def byte_vector_kernel(
         None, None, :
     ]
     groups = local[:, None] * (K // GROUP) + (part // (GROUP // EACH))[None, :]
-    at = part[:, None] * EACH + digit[None, :]
     w_ptr += first * K
     scales_ptr += first * (K // GROUP)
     if MODE == "affine":
@@ -248,7 +258,7 @@ def byte_vector_kernel(
         numbers = numbers.to(tl.float32)
         scale = load(scales_ptr + groups, mask, EVEN)
         scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
-        x = load(x_ptr + at, inside[:, None], EVEN).to(tl.float32)
+        x = load_eight(x_ptr, part * EACH, inside, EVEN).to(tl.float32)
         products = tl.sum(numbers * x[None, :, :], axis=2)
         acc += scale * products
         if MODE == "affine":
@@ -337,20 +347,22 @@ def vector_times_kernel(
     UNITS: tl.constexpr = BLOCK_N // EACH
     m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
     first = tl.program_id(0) * BLOCK_N
+    # Blocks divide groups, and groups the rows: no block is cut along N, and what a thread reads of a row is aligned.
+    groups = N // GROUP
+    stride = groups * (GROUP // EACH)
     row, unit, digit = tl.arange(0, BLOCK_K), tl.arange(0, UNITS), tl.arange(0, EACH)
     row3 = row[:, None, None]
     x_ptr += (batch * M + m) * K
-    w_ptr += (batch * K * N + first) // (EACH if BITS == 4 else 1)
-    scales_ptr += (batch * K * N + first) // GROUP
+    w_ptr += (batch * K * stride + tl.program_id(0) * UNITS) * (1 if BITS == 4 else EACH)
+    scales_ptr += batch * K * groups + first // GROUP
     if MODE == "affine":
-        biases_ptr += (batch * K * N + first) // GROUP
-    # Blocks divide groups, and groups the rows: no block is cut along N.
-    places = row[:, None] * (N // EACH) + unit[None, :]
+        biases_ptr += batch * K * groups + first // GROUP
+    places = row[:, None] * stride + unit[None, :]
     acc = tl.zeros((BLOCK_K, UNITS, EACH), tl.float32)
     for start in range(0, K, BLOCK_K):
         inside, inside3 = start + row < K, start + row3 < K
         x = tl.load(x_ptr + row3, mask=inside3, other=0.0).to(tl.float32)
-        scale = tl.load(scales_ptr + row3 * (N // GROUP), mask=inside3, other=0)
+        scale = tl.load(scales_ptr + row3 * groups, mask=inside3, other=0)
         scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
         if BITS == 4:
             words = tl.load(w_ptr + places, mask=inside[:, None], other=0)
@@ -359,20 +371,24 @@ def vector_times_kernel(
                 codes = codes.to(tl.float32)
             else:
                 codes = small_half(codes << 28).to(tl.float32) * 16384.0
-            w_ptr += BLOCK_K * (N // EACH)
+            w_ptr += BLOCK_K * stride
         else:
-            at_w = places[:, :, None] * EACH + digit[None, None, :]
-            codes = tl.load(w_ptr + at_w, mask=inside[:, None, None], other=0)
+            # Two loads, as a thread has a row's codes, more than it reads at once.
+            half = row[:, None] * (stride * EACH) + tl.arange(0, BLOCK_N // 2)[None, :]
+            low = tl.load(w_ptr + half, mask=inside[:, None], other=0)
+            high = tl.load(w_ptr + BLOCK_N // 2 + half, mask=inside[:, None], other=0)
+            codes = tl.permute(tl.join(low, high), (0, 2, 1))
+            codes = tl.reshape(codes, (BLOCK_K, UNITS, EACH))
             if MODE != "affine":
                 codes = codes.to(tl.float8e4nv, bitcast=True)
             codes = codes.to(tl.float32)
-            w_ptr += BLOCK_K * N
+            w_ptr += BLOCK_K * stride * EACH
         acc += (scale * x) * codes
         if MODE == "affine":
-            bias = tl.load(biases_ptr + row3 * (N // GROUP), mask=inside3, other=0)
+            bias = tl.load(biases_ptr + row3 * groups, mask=inside3, other=0)
             acc += bias.to(tl.float32) * x
-            biases_ptr += BLOCK_K * (N // GROUP)
-        scales_ptr += BLOCK_K * (N // GROUP)
+            biases_ptr += BLOCK_K * groups
+        scales_ptr += BLOCK_K * groups
         x_ptr += BLOCK_K
     result = tl.sum(acc, axis=0).to(out_ptr.dtype.element_ty)
     at = (batch * M + m) * N + first + unit[:, None] * EACH + digit[None, :]
