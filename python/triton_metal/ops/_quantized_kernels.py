@@ -288,7 +288,7 @@ def quantized_matmul_kernel(
     batch = tl.program_id(2).to(tl.int64)
     first_m, first_n = tl.program_id(1) * BLOCK_M, tl.program_id(0) * BLOCK_N
     m, n, k = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)
-    unit, digit = tl.arange(0, SIDE // EACH), tl.arange(0, EACH)
+    unit = tl.arange(0, SIDE // EACH)
     x_mask, inside = (first_m + m < M)[:, None], first_n + n < N
     width = K if TRANSPOSE else N
     x_ptr += (batch * M + first_m) * K
@@ -315,12 +315,12 @@ def quantized_matmul_kernel(
         bias = scale
         if MODE == "affine":
             bias = tl.load(biases_ptr + rows, mask=mask, other=0)
-        if BITS == 8:
-            w = numbers_of(codes, scale[:, None], bias[:, None], MODE, TYPE)
-        else:
-            codes = (codes[:, :, None] >> (digit * BITS)[None, None, :]) & ((1 << BITS) - 1)
-            w = numbers_of(codes, scale[:, None, None], bias[:, None, None], MODE, TYPE)
-            w = tl.reshape(w, (BLOCK_N if TRANSPOSE else BLOCK_K, SIDE))
+        if BITS == 4:
+            # A thread has all codes of its words.
+            codes = tl.reshape(
+                unpacked(codes, 0, 4, EACH), (BLOCK_N if TRANSPOSE else BLOCK_K, SIDE)
+            )
+        w = numbers_of(codes, scale[:, None], bias[:, None], MODE, TYPE)
         w = tl.trans(w) if TRANSPOSE else w
         acc = tl.dot(x.to(TYPE), w, acc, input_precision="ieee")
     out = out_ptr + (batch * M + first_m) * N + m[:, None] * N + (first_n + n)[None, :]
