@@ -21,8 +21,10 @@ import against
 from against import (
     along_rows,
     attending,
+    composing,
     convolving,
     decoding,
+    elements,
     judge,
     matrices,
     quantizing,
@@ -37,7 +39,7 @@ from mlx_kernels.family import include_folder, source_folder
 
 PAGE = against.ROOT / "docs" / "against-mlx.md"
 MODULES = (
-    along_rows, reducing, vectors, matrices, quantizing, attending, decoding, convolving, tensor_operations,
+    along_rows, composing, elements, reducing, vectors, matrices, quantizing, attending, decoding, convolving, tensor_operations,
 )  # fmt: skip
 #: Kernels of MLX's that are in no package of it.
 NO_SOURCE = "MLX's kernel is in its source only: TRITON_METAL_MLX_SOURCE names no checkout"

@@ -256,9 +256,11 @@ def centred_rows(
         form = form_of(inner)
         side = triton.next_power_of_2(side) if form == "columns" else power_of_two_within(side)
         of = Walk(sizes, block, side, form)
+        # One SIMD-group needs no barrier, while a thread can hold its numbers.
+        alone = {"num_warps": 1} if block * side <= 2 * BLOCK else {}
         (y,) = launch(
             centred_kernel, of.grid, {"y_ptr": ((outer, inner), dtype)}, like=x, x_ptr=x,
-            divisor=float(divisor), END=end, **of.arguments(),
+            divisor=float(divisor), END=end, **of.arguments(), **alone,
         )  # fmt: skip
         return y
     if end == "log":

@@ -1,10 +1,11 @@
-"""Indexing. MLX makes these kernels while it runs, with a kernel around a function for gather and scatter."""
+"""Indexing and compiled functions. MLX makes these kernels while it runs: gather and scatter are a kernel around a function, and
+of compiled functions the kernel is written for each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlx_kernels.family import TYPES, Family, Instance, instance
+from mlx_kernels.family import FLOATS, TYPES, Family, Instance, instance
 
 INDICES = ("uint32", "int32", "int64", "uint8")
 
@@ -42,6 +43,40 @@ template <typename T, typename I, typename Op, int N, bool contiguous_updates, i
   Indices<I, N> indices{{{first}}, index_shapes, index_strides, contiguous, index_ndim};
   return scatter_impl<T, I, Op, N, contiguous_updates, work, L>(
       updates, out, shape, strides, ndim, size, out_shape, out_strides, out_ndim, axes, index_size, indices, at);
+}
+"""
+#: Functions of mlx.nn that MLX compiles: one kernel of the functors, each result of which has the arrays' type.
+COMPILED = """
+template <typename T> struct Silu { T operator()(T x) { return Multiply()(x, Sigmoid()(x)); } };
+template <typename T> struct Gelu {
+  T operator()(T x) {
+    T sum = Add()(static_cast<T>(1.0f), Erf()(Divide()(x, static_cast<T>(1.41421356f))));
+    return Divide()(Multiply()(x, sum), static_cast<T>(2.0f));
+  }
+};
+template <typename T, int N, typename F>
+METAL_FUNC void each_of_thread(const device T *x, device T *out, uint size, uint place, F f) {
+  uint index = N * place;
+  for (int i = 0; i < N && index < size; ++i, ++index)
+    out[index] = f(x[index], index);
+}
+template <typename T, int N>
+[[kernel]] void compiled_silu(
+    const device T *x [[buffer(0)]], device T *out [[buffer(1)]], const constant uint &size [[buffer(2)]],
+    uint3 at [[thread_position_in_grid]]) {
+  each_of_thread<T, N>(x, out, size, at.x, [](T a, uint) { return Silu<T>()(a); });
+}
+template <typename T, int N>
+[[kernel]] void compiled_gelu(
+    const device T *x [[buffer(0)]], device T *out [[buffer(1)]], const constant uint &size [[buffer(2)]],
+    uint3 at [[thread_position_in_grid]]) {
+  each_of_thread<T, N>(x, out, size, at.x, [](T a, uint) { return Gelu<T>()(a); });
+}
+template <typename T, int N>
+[[kernel]] void compiled_silu_mul(
+    const device T *x [[buffer(0)]], const device T *y [[buffer(1)]], device T *out [[buffer(2)]],
+    const constant uint &size [[buffer(3)]], uint3 at [[thread_position_in_grid]]) {
+  each_of_thread<T, N>(x, out, size, at.x, [&](T a, uint i) { return Multiply()(Silu<T>()(a), y[i]); });
 }
 """
 #: Types that are updated atomically: those of 8 bytes are not.
@@ -131,6 +166,13 @@ def slice_update() -> Iterator[Instance]:
                 )
 
 
+def compiled() -> Iterator[Instance]:
+    for t in FLOATS:
+        for function in ("compiled_silu", "compiled_gelu", "compiled_silu_mul"):
+            yield instance(f"{function}_{t}", function, TYPES[t], 1)
+            yield instance(f"{function}_n_{t}", function, TYPES[t], 2 if t == "float32" else 4)
+
+
 SCATTERS = ("utils.h", "reduce_utils.h", "indexing/scatter.h")
 FAMILIES = [
     Family("gather", ("utils.h", "indexing/gather.h"), gather, preamble=GATHER),
@@ -140,4 +182,7 @@ FAMILIES = [
     Family("scatter_axis", ("utils.h", "reduce_utils.h", "indexing/scatter_axis.h"), scatter_axis),
     Family("masked_assign", ("utils.h", "indexing/masked_scatter.h"), masked_assign),
     Family("slice_update", SCATTERS, slice_update),
+    Family(
+        "compiled", ("utils.h", "unary_ops.h", "binary_ops.h"), compiled, preamble=COMPILED
+    ),
 ]
