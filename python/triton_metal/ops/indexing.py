@@ -33,28 +33,34 @@ _BLOCK = 1024
 
 @triton.jit
 def take_kernel(
-    x_ptr,
-    indices_ptr,
-    y_ptr,
-    n,
-    count,
-    length,
-    inner,
-    ALONG: tl.constexpr,
-    WIDE: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """y (outer, count, inner) of x (outer, length, inner); with ALONG each element has an index, else each of `count`."""
-    program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
-    at = program * BLOCK + tl.arange(0, BLOCK)
-    mask = at < n
-    of_index = at if ALONG else at // inner % count
-    index = tl.load(indices_ptr + of_index, mask=mask, other=0)
+    x_ptr, indices_ptr, y_ptr, rows, count, length, inner,
+    ALONG: tl.constexpr, FEW: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Rows of y (outer, count, inner) from x (outer, length, inner). With ALONG each element has an index.
+
+    A program has ROWS of the `count`, or with FEW of all rows.
+    """
+    program, outer = tl.program_id(0), tl.program_id(2)
+    if WIDE:
+        program, outer = program.to(tl.int64), outer.to(tl.int64)
+    place = program * ROWS + tl.arange(0, ROWS)[:, None]
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    mask = (place < rows) & (column < inner)
+    row = place
+    if FEW:
+        outer, place = row // count, row % count
+    else:
+        row = outer * count + place
+    to = row * inner + column
+    if ALONG:
+        index = tl.load(indices_ptr + to, mask=mask, other=0)
+    else:
+        index = tl.load(indices_ptr + place, mask=place < (count if FEW else rows), other=0)
     index = tl.where(index < 0, index + length, index)
     inside = mask & (index >= 0) & (index < length)
     index = index.to(tl.int64) if WIDE else index.to(tl.int32)
-    source = (at // (inner * count) * length + index) * inner + at % inner
-    tl.store(y_ptr + at, tl.load(x_ptr + source, mask=inside, other=0), mask=mask)
+    source = (outer * length + index) * inner + column
+    tl.store(y_ptr + to, tl.load(x_ptr + source, mask=inside, other=0), mask=mask)
 
 
 @triton.jit
@@ -124,22 +130,30 @@ def _sizes(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
 
 def _take(x: Array, indices: Array, axis: int, along: bool) -> tuple[Array, ...]:
     [(shape, dtype)] = _taken(x, indices, axis, along)
-    _, length, inner = _sizes(x.shape, axis)
+    outer, length, inner = _sizes(x.shape, axis)
     count = indices.shape[axis] if along else size_of(tuple(indices.shape))
+    # Where each number has an index, a thread has one number, as neighbours lie anywhere; else it has a few of a row.
+    block = min(triton.next_power_of_2(max(inner, 1)), 128 if along else _BLOCK)
+    many = max(block, 128)
+    few = outer == 1 or outer >= 1 << 16 or count < many // block
+    rows = outer * count if few else count
     return launch(
         take_kernel,
-        (triton.cdiv(size_of(shape), _BLOCK),),
+        (triton.cdiv(rows, many // block), triton.cdiv(inner, block), 1 if few else outer),
         {"y_ptr": (shape, dtype)},
         like=x,
         x_ptr=contiguous(x),
         indices_ptr=contiguous(indices),
-        n=size_of(shape),
+        rows=rows,
         count=count,
         length=length,
         inner=inner,
         ALONG=along,
+        FEW=few and outer > 1,
         WIDE=is_wide(shape) or is_wide(x.shape),
-        BLOCK=_BLOCK,
+        ROWS=many // block,
+        BLOCK=block,
+        num_warps=4 if along or inner == 1 else max(1, many // 256),
     )
 
 
