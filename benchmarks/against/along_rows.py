@@ -9,7 +9,7 @@ import numpy as np
 from triton_metal import ops
 
 from _arrays import numpy_dtype
-from against.problem import Case, Problem, default, equal, near
+from against.problem import Case, Launch, Problem, default, equal, near
 from mlx_kernels.parameters import threads_for, tiles
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
 
@@ -115,7 +115,7 @@ def _norm(kind: str, shape: tuple[int, int], t: str) -> Problem:
     return Problem(ours, {f"{name}{'_looped' * looped}": run}, near(exact, t, terms=16))
 
 
-def _argmax(shape: tuple[int, int], t: str) -> Problem:
+def _place(name: str, shape: tuple[int, int], t: str) -> Problem:
     x = numbers(shape, t, 1)
     given, columns = in_mlx(x, t), shape[1]
     threads = min(1024, tiles(tiles(columns, 4), 32) * 32)
@@ -123,7 +123,7 @@ def _argmax(shape: tuple[int, int], t: str) -> Problem:
     def run() -> np.ndarray:
         (out,) = launch(
             "arg_reduce",
-            f"argmax_{t}",
+            f"{name}_{t}",
             {
                 0: encode(x, t),
                 1: blank(shape[:1], "uint32"),
@@ -140,8 +140,9 @@ def _argmax(shape: tuple[int, int], t: str) -> Problem:
         )
         return out
 
-    ours = default(lambda: np.asarray(ops.argmax(given, axis=1)))
-    return Problem(ours, {"argmax": run}, equal(x.argmax(1)))
+    function, exact = (ops.argmax, np.argmax) if name == "argmax" else (ops.argmin, np.argmin)
+    ours = default(lambda: np.asarray(function(given, axis=1)))
+    return Problem(ours, {name: run}, equal(exact(x, 1)))
 
 
 #: MLX's functors of scans, and NumPy's functions.
@@ -282,9 +283,21 @@ def _sort(name: str, shape: tuple[int, int], t: str) -> Problem:
 
     function = ops.argsort if places else ops.sort
     exact = np.argsort(x, 1, kind="stable") if places else np.sort(x, 1)
+    if name.startswith("topk"):
+        return _topk(x, int(name.split()[1]), t, in_one_block if blocks == 1 else in_blocks)
     kind = f"{'arg' * places}block_sort, {threads} threads" if blocks == 1 else f"{blocks} blocks"
     theirs = {kind: in_one_block if blocks == 1 else in_blocks}
     return Problem(default(lambda: np.asarray(function(given))), theirs, equal(exact))
+
+
+def _topk(x: np.ndarray, k: int, t: str, sort: Launch) -> Problem:
+    """The largest numbers, which MLX takes from the end of a sort; ours come with their places, and fall."""
+    given, exact = in_mlx(x, t), np.sort(x, 1)[:, ::-1][:, :k]
+    return Problem(
+        default(lambda: np.asarray(ops.topk(given, k)[0])),
+        {"sort": lambda: sort().reshape(x.shape)[:, ::-1][:, :k]},
+        equal(exact),
+    )
 
 
 def cases() -> Iterator[Case]:
@@ -317,7 +330,16 @@ def cases() -> Iterator[Case]:
         ((128, 4096), "float16"),
         ((1000, 500), "float32"),
     ):
-        yield Case("argmax", sized(shape), t, lambda s=shape, t=t: _argmax(s, t), source=True)
+        yield Case(
+            "argmax", sized(shape), t, lambda s=shape, t=t: _place("argmax", s, t), source=True
+        )
+    yield Case(
+        "argmin",
+        "256×1024",
+        "float32",
+        lambda: _place("argmin", (256, 1024), "float32"),
+        source=True,
+    )
     for name, shape, axis, t in (
         ("cumsum", (256, 1024), 1, "float32"),
         ("cumsum", (128, 4096), 1, "float32"),
@@ -337,5 +359,7 @@ def cases() -> Iterator[Case]:
         ("sort", (8, 5000), "float32"),
         ("argsort", (64, 1024), "float32"),
         ("argsort", (8, 5000), "float32"),
+        ("topk, 16", (64, 1024), "float32"),
+        ("topk, 16", (8, 5000), "float32"),
     ):
         yield Case(name, sized(shape), t, lambda a=(name, shape, t): _sort(*a))

@@ -33,7 +33,9 @@ def _log_softmax(shape: Shape, t: str) -> Problem:
         return decode(binary("Subtract", stored, logsumexp_of_rows(stored, t), t), t)
 
     return Problem(
-        default(lambda: ops.log_softmax(given)), {"logsumexp, subtract": run}, near(exact, t, terms=16)
+        default(lambda: ops.log_softmax(given)),
+        {"logsumexp, subtract": run},
+        near(exact, t, terms=16),
     )
 
 
@@ -61,7 +63,9 @@ def _norm(shape: Shape, t: str) -> Problem:
         return decode(unary("Sqrt", sum_of_rows(unary("Square", stored, t), t), t), t)
 
     check = near(np.sqrt((x**2).sum(1)), t, terms=shape[1])
-    return Problem(default(lambda: ops.norm(given, axis=1)), {"square, sum, square root": run}, check)
+    return Problem(
+        default(lambda: ops.norm(given, axis=1)), {"square, sum, square root": run}, check
+    )
 
 
 def _cross_entropy(shape: Shape, t: str) -> Problem:
@@ -78,9 +82,17 @@ def _cross_entropy(shape: Shape, t: str) -> Problem:
             "gather_axis",
             ("gather_axis", metal(t), "int", "int", True, True),
             {
-                **{0: stored, 1: labels, 2: blank((rows,), t), 3: i32(rows), 4: i64(columns)},
-                **{5: i64(1), 6: np.array([1], np.uint64), 7: i32(1), 8: i32(columns)},
-                **{9: np.array([1], np.uint64), 10: np.array([1], np.uint64)},
+                0: stored,
+                1: labels,
+                2: blank((rows,), t),
+                3: i32(rows),
+                4: i64(columns),
+                5: i64(1),
+                6: np.array([1], np.uint64),
+                7: i32(1),
+                8: i32(columns),
+                9: np.array([1], np.uint64),
+                10: np.array([1], np.uint64),
             },
             [2],
             grid=grid,
@@ -108,7 +120,11 @@ def _cross_entropy(shape: Shape, t: str) -> Problem:
 def cases() -> Iterator[Case]:
     for family, make, shapes in (
         ("log-softmax", _log_softmax, (((256, 1024), "float32"), ((128, 4096), "float16"))),
-        ("variance of rows", lambda *a: _variance("variance", *a), (((256, 1024), "float32"), ((128, 4096), "float32"))),
+        (
+            "variance of rows",
+            lambda *a: _variance("variance", *a),
+            (((256, 1024), "float32"), ((128, 4096), "float32")),
+        ),
         ("deviation of rows", lambda *a: _variance("deviation", *a), (((256, 1024), "float32"),)),
         ("length of rows", _norm, (((256, 1024), "float32"), ((128, 4096), "float32"))),
         ("cross entropy", _cross_entropy, (((256, 1024), "float32"), ((128, 4096), "float32"))),

@@ -84,8 +84,17 @@ def _along(shape: tuple[int, int], many: int, t: str) -> Problem:
             "gather_axis",
             ("gather_axis", metal(t), "int", "int", True, True),
             {
-                **{0: stored, 1: at, 2: blank(at.shape, t), 3: i32(rows), 4: i64(columns)},
-                **{5: i64(many), 6: one, 7: i32(1), 8: i32(columns), 9: one, 10: one},
+                0: stored,
+                1: at,
+                2: blank(at.shape, t),
+                3: i32(rows),
+                4: i64(columns),
+                5: i64(many),
+                6: one,
+                7: i32(1),
+                8: i32(columns),
+                9: one,
+                10: one,
             },
             [2],
             grid=grid,
@@ -121,11 +130,22 @@ def _add(shape: tuple[int, int], many: int, t: str) -> Problem:
             "scatter",
             ("scatter", metal(t), "int", f"Sum<{metal(t)}>", 1, True, 1, "int"),
             {
-                **{1: stored, 2: copied, 3: i32(many, 1, shape[1]), 4: i64(shape[1], shape[1], 1)},
-                **{5: np.array([3], np.uint64), 6: np.array([shape[1]], np.uint64)},
-                **{7: i32(*shape), 8: i64(shape[1], 1), 9: np.array([2], np.uint64), 10: i32(0)},
-                **{11: i32(many), 12: i64(1), 13: np.array([True]), 14: i32(1)},
-                **{15: one * np.uint64(many), 20: at},
+                1: stored,
+                2: copied,
+                3: i32(many, 1, shape[1]),
+                4: i64(shape[1], shape[1], 1),
+                5: np.array([3], np.uint64),
+                6: np.array([shape[1]], np.uint64),
+                7: i32(*shape),
+                8: i64(shape[1], 1),
+                9: np.array([2], np.uint64),
+                10: i32(0),
+                11: i32(many),
+                12: i64(1),
+                13: np.array([True]),
+                14: i32(1),
+                15: one * np.uint64(many),
+                20: at,
             },
             [2],
             grid=grid,
@@ -156,7 +176,10 @@ def cases() -> Iterator[Case]:
         make = lambda a=(name, shape, many, t): _rows(*a)  # noqa: E731
         yield Case(name, f"{many} of {shape[0]}×{shape[1]}", t, make)
     yield Case(
-        "take along an axis", "64×256 of 64×1000", "float32", lambda: _along((64, 1000), 256, "float32")
+        "take along an axis",
+        "64×256 of 64×1000",
+        "float32",
+        lambda: _along((64, 1000), 256, "float32"),
     )
     yield Case(
         "sums at indices", "512×64 to 1000×64", "float32", lambda: _add((1000, 64), 512, "float32")

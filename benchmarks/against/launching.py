@@ -117,18 +117,15 @@ def logsumexp_of_rows(x: np.ndarray, t: str) -> np.ndarray:
     return out
 
 
-def block_dims(x: int, y: int, z: int) -> tuple[int, int, int]:
-    """MLX's threads of a threadgroup for a grid: up to 1,024, doubled in turn."""
+def block_dims(*sizes: int) -> tuple[int, ...]:
+    """The threads of a threadgroup that MLX takes for a grid of three dimensions."""
     powers, total = [0, 0, 0], 0
-    while True:
+    while total < 10:
         before = total
-        for i, size in enumerate((x, y, z)):
-            if size >= 1 << (powers[i] + 1):
-                powers[i] += 1
+        for axis, size in enumerate(sizes):
+            if total < 10 and size >= 2 << powers[axis]:
+                powers[axis] += 1
                 total += 1
-            if total == 10:
-                break
-        if total in (10, before):
+        if total == before:
             break
-    a, b, c = (1 << power for power in powers)
-    return a, b, c
+    return tuple(1 << power for power in powers)

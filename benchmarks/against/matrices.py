@@ -11,7 +11,18 @@ from against.along_rows import typed
 from against.problem import Case, Launch, Problem, default, near
 from mlx_kernels.matrices import TRANSPOSITIONS
 from mlx_kernels.parameters import gemm_params, tiles
-from mlx_kernels.running import blank, decode, encode, i32, i64, launch, metal, numbers
+from mlx_kernels.running import (
+    blank,
+    decode,
+    encode,
+    f32,
+    i32,
+    i64,
+    launch,
+    metal,
+    numbers,
+    raw,
+)
 
 Tile = tuple[int, int, int, int, int]
 
@@ -44,10 +55,13 @@ def mlx_tiles(m: int, n: int, k: int, transposition: str, t: str, batch: int) ->
     return {"base and Pro": small, "Max": medium, "Ultra": large}
 
 
-def _product(m: int, n: int, k: int, t: str, transposition: str = "nn", batch: int = 0) -> Problem:
+def _product(
+    m: int, n: int, k: int, t: str, transposition: str = "nn", batch: int = 0, bias: bool = False
+) -> Problem:
     shape = (batch,) if batch else ()
     a, b = numbers((*shape, m, k), t, 1), numbers((*shape, k, n), t, 2)
-    exact = a @ b
+    c = numbers((n,), t, 3)
+    exact = a @ b + c if bias else a @ b
     left, right = TRANSPOSITIONS[transposition]
 
     def stored(x: np.ndarray, transposed: bool) -> np.ndarray:
@@ -69,6 +83,8 @@ def _product(m: int, n: int, k: int, t: str, transposition: str = "nn", batch: i
                 4: gemm_params(m, n, k, lda, ldb, tile, (m * k, k * n, m * n), swizzle, 1),
                 6: i32(batch or 1),
                 7: i64(m * k, k * n),
+                # The bias of a column is that of each row.
+                **({2: encode(c, t), 5: raw(i32(0, 1), i64(0), f32(1.0, 1.0))} if bias else {}),
             },
             [3],
             threadgroups=(tiles(n, bn) << swizzle, tiles(tiles(m, bm), 1 << swizzle), batch or 1),
@@ -76,7 +92,7 @@ def _product(m: int, n: int, k: int, t: str, transposition: str = "nn", batch: i
             # One dimension of batches needs no look-up of its strides.
             constants={
                 10: False,
-                100: False,
+                100: bias,
                 110: False,
                 200: m % bm == 0,
                 201: n % bn == 0,
@@ -97,7 +113,11 @@ def _product(m: int, n: int, k: int, t: str, transposition: str = "nn", batch: i
     for tile in dict.fromkeys(mlx_tiles(m, n, k, transposition, t, batch or 1).values()):
         if not spills_on_g13(tile, t, ragged):
             theirs["×".join(map(str, tile))] = lambda tile=tile: run(tile)
-    return Problem(default(lambda: ops.matmul(ours_a, ours_b)), theirs, near(exact, t, terms=k))
+    ours = default(lambda: ops.matmul(ours_a, ours_b))
+    if bias:
+        weight, given = typed(stored(b, right), t), typed(c, t)
+        ours = default(lambda: ops.linear(ours_a, weight, given))
+    return Problem(ours, theirs, near(exact, t, terms=k))
 
 
 def cases() -> Iterator[Case]:
@@ -120,3 +140,6 @@ def cases() -> Iterator[Case]:
         shape = "×".join(map(str, ([batch] if batch else []) + [m, n, k]))
         make = lambda s=(m, n, k), t=t, w=transposition, b=batch: _product(*s, t, w, b)  # noqa: E731
         yield Case(kind, shape, t, make, quick=quick)
+    for t in ("float16", "float32"):
+        make = lambda t=t: _product(512, 512, 256, t, "nt", bias=True)  # noqa: E731
+        yield Case("linear", "512×512×256", t, make)

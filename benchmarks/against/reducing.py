@@ -9,6 +9,7 @@ import numpy as np
 from triton_metal import ops
 
 from against.along_rows import typed
+from against.launching import row_threads
 from against.problem import Case, Launch, Problem, default, equal, near
 from mlx_kernels.parameters import column_arguments, tiles
 from mlx_kernels.running import blank, decode, encode, i64, launch, metal, numbers
@@ -23,12 +24,6 @@ REDUCTIONS: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {
     "all": ("And", np.all, ops.all),
     "any": ("Or", np.any, ops.any),
 }
-
-
-def _threads(columns: int) -> int:
-    if columns <= 512:
-        return 32
-    return 128 if columns <= 1024 else min(1024, tiles(columns, 128) * 32)
 
 
 class _Reduction:
@@ -93,7 +88,7 @@ class _Reduction:
 def _rows(name: str, shape: tuple[int, int], t: str) -> Problem:
     of = _Reduction(name, shape, (1,), t)
     columns = shape[1]
-    threads = _threads(columns)
+    threads = row_threads(columns)
 
     def run() -> np.ndarray:
         (out,) = launch(
@@ -205,6 +200,7 @@ def cases() -> Iterator[Case]:
         ("prod", (256, 1024), "float32", False),
         ("max", (256, 1024), "float32", False),
         ("max", (1000, 500), "float16", False),
+        ("min", (256, 1024), "float32", False),
         ("all", (256, 1024), "float32", False),
     ):
         make = lambda a=(name, shape, t): _rows(*a)  # noqa: E731

@@ -148,9 +148,13 @@ Ours are the functions of `triton_metal.ops` as users call them, with the tiles 
 on tensor operations, products whose K is split and MLX's tiles stand with several configurations. Where a function is several launches, as a mean of MLX's is, all of them count.
 
 Softmax of 781 columns computes a block of 1,024, as a block of Triton's is a power of two. Sums of halves are added in float32, which is one
-conversion more for each number than MLX's sums in half. Argsort and topk give places of 64 bits, as NumPy and PyTorch do, where MLX gives 32. Sorting is
-a bitonic network on integers of 64 bits, of a number and its place, so that it is stable; rows of more than 2,048 are merged in device memory, a launch for each doubling. Running sums of columns
-have a barrier for each row that is stored, of a threadgroup that is one SIMD-group.
+conversion more for each number than MLX's sums in half. Products cross a SIMD-group by shuffles, where MLX has `simd_product`. Sorting is a bitonic network on integers, of a number or of a number
+and its place; longer rows are merged block by block. Rows whose results are places take MLX's arrays, so that places have 32 bits on both sides. MLX's topk is a sort, of which the end is taken; ours gives the places, too.
+
+What MLX composes of several kernels stands with all of them: log-softmax, variance, deviation, length, cross entropy. Its `nn.silu` and `nn.gelu` are one kernel that `mx.compile` makes: ours for
+`tests/python/mlx_kernels` has the same functors of MLX's. There a division is one operation, where our `fast::divide` counts its steps, and `erf` computes one of two polynomials for each number, where ours
+computes both. Variance of long rows reads them once, by a threadgroup with two barriers; MLX reads them seven times. In log-softmax each thread takes the logarithm of the sum, and x - max is kept beside it, which is exact where x is
+large. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic operations.
 
 Matrix products have more *integer* where K is short: a step of the loop has as many as MLX's (4 for each thread), and what is computed once, of bounds and of the group of programs, is a little more. Where rows, columns and K are
 all cut, as in 500×300×200, the loop behind the whole steps computes its masks once more. Attention has two multiplications for each step, of the step's index and the strides, as

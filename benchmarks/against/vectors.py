@@ -8,6 +8,7 @@ import numpy as np
 from triton_metal import ops
 
 from against.along_rows import typed
+from against.launching import block_dims
 from against.problem import Case, Problem, default, near
 from mlx_kernels.products import gemv_groups
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
@@ -61,20 +62,6 @@ def _gemv(length: int, terms: int, t: str, transposed: bool) -> Problem:
     ours = default(lambda: ops.matmul(vector, matrix) if transposed else ops.matmul(matrix, vector))
     theirs = {"×".join(map(str, tile)): run}
     return Problem(ours, theirs, near(exact, t, terms=terms))
-
-
-def block_dims(*sizes: int) -> tuple[int, ...]:
-    """The threads of a threadgroup that MLX takes for a grid of three dimensions."""
-    powers, total = [0, 0, 0], 0
-    while total < 10:
-        before = total
-        for axis, size in enumerate(sizes):
-            if total < 10 and size >= 2 << powers[axis]:
-                powers[axis] += 1
-                total += 1
-        if total == before:
-            break
-    return tuple(1 << power for power in powers)
 
 
 def _rope(heads: int, length: int, size: int, t: str, traditional: bool) -> Problem:

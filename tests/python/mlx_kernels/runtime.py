@@ -182,7 +182,5 @@ FAMILIES = [
     Family("scatter_axis", ("utils.h", "reduce_utils.h", "indexing/scatter_axis.h"), scatter_axis),
     Family("masked_assign", ("utils.h", "indexing/masked_scatter.h"), masked_assign),
     Family("slice_update", SCATTERS, slice_update),
-    Family(
-        "compiled", ("utils.h", "unary_ops.h", "binary_ops.h"), compiled, preamble=COMPILED
-    ),
+    Family("compiled", ("utils.h", "unary_ops.h", "binary_ops.h"), compiled, preamble=COMPILED),
 ]
