@@ -1,8 +1,8 @@
 """Cross entropy of logits and integer labels, with its gradient.
 
-A program reads one row once, a long one in blocks with running maxima and sums, and keeps the logarithm of the sum of
-exponentials for the gradient, which is softmax - target for each logit. A second kernel adds up the rows' losses in a fixed
-order, so that the result is the same on every run.
+A program reads one row once, a long one in blocks with running maxima and sums. A second kernel makes the rows' losses of them, a row for each
+lane, and keeps the logarithm of the sum of exponentials for the gradient, which is softmax - target for each logit. A third one adds up
+the losses in a fixed order, so that the result is the same on every run.
 """
 
 from __future__ import annotations
@@ -26,33 +26,26 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 @triton.jit
-def cross_entropy_kernel(
-    logits_ptr, labels_ptr, losses_ptr, log_sums_ptr, classes, ignore_index, smoothing,
-    SMOOTH: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """The loss of a row, and log Σ exp of it, which a program holds in registers."""
+def row_sums_kernel(
+    logits_ptr, tops_ptr, totals_ptr, means_ptr, classes, SMOOTH: tl.constexpr, BLOCK: tl.constexpr
+):
+    """A row's maximum, the sum of exponentials of what is below it, and its mean; a program holds the row in registers."""
     row = tl.program_id(0)
     row_ptr = logits_ptr + row.to(tl.int64) * classes
     places = tl.arange(0, BLOCK)
     mask = places < classes
     x = tl.load(row_ptr + places, mask=mask, other=-float("inf")).to(tl.float32)
     top = tl.max(x, axis=0)
-    log_sum = top + tl.log(tl.sum(tl.exp(x - top), axis=0))
-    mean = 0.0
+    tl.store(tops_ptr + row, top)
+    tl.store(totals_ptr + row, tl.sum(tl.exp(x - top), axis=0))
     if SMOOTH:
-        mean = tl.sum(tl.where(mask, x, 0.0), axis=0) / classes
-    loss = row_loss(
-        row_ptr, labels_ptr + row, log_sum, mean, classes, ignore_index, smoothing, SMOOTH
-    )
-    tl.store(losses_ptr + row, loss)
-    tl.store(log_sums_ptr + row, log_sum)
+        tl.store(means_ptr + row, tl.sum(tl.where(mask, x, 0.0), axis=0) / classes)
 
 
 @triton.jit
-def long_cross_entropy_kernel(
-    logits_ptr, labels_ptr, losses_ptr, log_sums_ptr, classes, ignore_index, smoothing,
-    SMOOTH: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+def long_row_sums_kernel(
+    logits_ptr, tops_ptr, totals_ptr, means_ptr, classes, SMOOTH: tl.constexpr, BLOCK: tl.constexpr
+):
     """The same of a row that is longer than BLOCK: four places have a running maximum and sum together."""
     row = tl.program_id(0)
     row_ptr = logits_ptr + row.to(tl.int64) * classes
@@ -71,28 +64,32 @@ def long_cross_entropy_kernel(
         if SMOOTH:
             sums += tl.sum(tl.where(mask, x, 0.0), axis=1)
     top = tl.max(highest, axis=0)
-    log_sum = top + tl.log(tl.sum(total * tl.exp(highest - top), axis=0))
-    mean = 0.0
+    tl.store(tops_ptr + row, top)
+    tl.store(totals_ptr + row, tl.sum(total * tl.exp(highest - top), axis=0))
     if SMOOTH:
-        mean = tl.sum(sums, axis=0) / classes
-    loss = row_loss(
-        row_ptr, labels_ptr + row, log_sum, mean, classes, ignore_index, smoothing, SMOOTH
-    )
-    tl.store(losses_ptr + row, loss)
-    tl.store(log_sums_ptr + row, log_sum)
+        tl.store(means_ptr + row, tl.sum(sums, axis=0) / classes)
 
 
 @triton.jit
-def row_loss(
-    row_ptr, label_ptr, log_sum, mean, classes, ignore_index, smoothing, SMOOTH: tl.constexpr
-):
-    """log Σ exp less the label's logit, of which smoothing takes a share for the mean; NaN without such a label."""
-    label = tl.load(label_ptr).to(tl.int64)
+def losses_kernel(
+    logits_ptr, labels_ptr, tops_ptr, totals_ptr, means_ptr, losses_ptr, log_sums_ptr,
+    n_rows, classes, ignore_index, smoothing, SMOOTH: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """log Σ exp of BLOCK rows, and their losses: it less the label's logit, of which smoothing takes a share for the mean.
+
+    A loss is NaN without such a label.
+    """
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = row < n_rows
+    log_sum = tl.load(tops_ptr + row, mask=mask) + tl.log(tl.load(totals_ptr + row, mask=mask))
+    label = tl.load(labels_ptr + row, mask=mask, other=-1).to(tl.int64)
     known = (label >= 0) & (label < classes)
-    target = tl.load(row_ptr + label, mask=known, other=float("nan")).to(tl.float32)
+    at = row.to(tl.int64) * classes + label
+    target = tl.load(logits_ptr + at, mask=known, other=float("nan")).to(tl.float32)
     if SMOOTH:
-        target += smoothing * (mean - target)
-    return tl.where(label == ignore_index, 0.0, log_sum - target)
+        target += smoothing * (tl.load(means_ptr + row, mask=mask) - target)
+    tl.store(losses_ptr + row, tl.where(label == ignore_index, 0.0, log_sum - target), mask=mask)
+    tl.store(log_sums_ptr + row, log_sum, mask=mask)
 
 
 @triton.jit
@@ -163,18 +160,36 @@ def _forward(
     check_indices("cross_entropy", "labels", labels, logits.shape[-1], ignore_index)
     rows, classes = tuple(labels.shape), logits.shape[-1]
     block = triton.next_power_of_2(max(classes, 1))
+    x, n_rows = contiguous(logits), size_of(rows)
+    smooth = {"SMOOTH": smoothing > 0}
+    names = ("tops_ptr", "totals_ptr", "means_ptr")[: 3 if smoothing > 0 else 2]
+    absent = {} if smoothing > 0 else {"means_ptr": None}
+    sums = launch(
+        row_sums_kernel if classes <= LONGEST else long_row_sums_kernel,
+        (n_rows,),
+        dict.fromkeys(names, ((n_rows,), "float32")),
+        like=logits,
+        logits_ptr=x,
+        classes=classes,
+        BLOCK=block if classes <= LONGEST else BLOCK,
+        **absent,
+        **smooth,
+    )
     losses, log_sums = launch(
-        cross_entropy_kernel if classes <= LONGEST else long_cross_entropy_kernel,
-        (size_of(rows),),
+        losses_kernel,
+        (triton.cdiv(n_rows, 128),),
         {"losses_ptr": (rows, "float32"), "log_sums_ptr": (rows, "float32")},
         like=logits,
-        logits_ptr=contiguous(logits),
+        logits_ptr=x,
         labels_ptr=contiguous(labels),
+        n_rows=n_rows,
         classes=classes,
         ignore_index=ignore_index,
         smoothing=smoothing,
-        SMOOTH=smoothing > 0,
-        BLOCK=block if classes <= LONGEST else BLOCK,
+        BLOCK=128,
+        **dict(zip(names, sums, strict=True)),
+        **absent,
+        **smooth,
     )
     loss, share = reduced(losses, labels, ignore_index, reduction)
     return loss, log_sums, share
