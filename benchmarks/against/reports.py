@@ -147,7 +147,7 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
 Ours are the functions of `triton_metal.ops` as users call them, with the tiles and SIMD-groups that they choose by themselves; products and attention
 on tensor operations, products whose K is split and MLX's tiles stand with several configurations. Where a function is several launches, as a mean of MLX's is, all of them count.
 
-Softmax of 781 columns computes a block of 1,024, as a block of Triton's is a power of two. Sums of halves are added in float32, which is one
+Sums of halves are added in float32, which is one
 conversion more for each number than MLX's sums in half. Products cross a SIMD-group by shuffles, where MLX has `simd_product`. Sorting is a bitonic network on integers, of a number or of a number
 and its place; longer rows are merged block by block. Rows whose results are places take MLX's arrays, so that places have 32 bits on both sides. MLX's topk is a sort, of which the end is taken; ours gives the places, too.
 

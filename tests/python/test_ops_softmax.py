@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.ops.softmaxes import _widths
 
 from ops_support import FLOATS, FRAMEWORKS, assert_near, gradients, made, rounded
 
@@ -99,3 +100,26 @@ def test_views_are_read_in_their_order() -> None:
 def test_bad_arguments(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("length", [257, 781, 896, 897, 1100, 5000, 9000, 14000])
+def test_rows_that_are_no_power_of_two(length: int) -> None:
+    """They are taken in blocks that hardly exceed them, of which the last one is cut."""
+    x = (np.random.default_rng(length).standard_normal((3, length)) * 3).astype(np.float32)
+    x[1, :5] = -np.inf
+    wide = x.astype(np.float64)
+    rest = wide - wide.max(1, keepdims=True)
+    total = np.exp(rest).sum(1, keepdims=True)
+    np.testing.assert_allclose(ops.softmax(x), np.exp(rest) / total, rtol=2e-5, atol=1e-8)
+    np.testing.assert_allclose(ops.log_softmax(x), rest - np.log(total), rtol=1e-5, atol=1e-5)
+    x[1, -1], x[2] = np.nan, -np.inf
+    broken = np.isnan(ops.softmax(x))
+    assert broken[1:].all()
+    assert not broken[0].any()
+
+
+def test_blocks_of_rows_hold_them() -> None:
+    for length in range(257, 16_385, 61):
+        widths, unit = _widths(length)
+        assert length <= unit * sum(widths) < length + unit
+        assert list(widths) == sorted(widths, reverse=True)
