@@ -190,16 +190,17 @@ def word_vector_kernel(
     local = tl.arange(0, BLOCK_N)
     pair, two = tl.arange(0, PAIRS), tl.arange(0, 2)
     column = tl.program_id(0) * BLOCK_N + local
+    row_groups = K // GROUP
     # Two words lie side by side, at a multiple of two. Pointers move along the rows.
-    words = (local[:, None] * (K // (2 * EACH)) + pair[None, :])[:, :, None] * 2 + two[
-        None, None, :
-    ]
-    groups = local[:, None] * (K // GROUP) + (pair // (GROUP // (2 * EACH)))[None, :]
+    words = (local[:, None] * (row_groups * (GROUP // (2 * EACH))) + pair[None, :])[
+        :, :, None
+    ] * 2 + two[None, None, :]
+    groups = local[:, None] * row_groups + (pair // (GROUP // (2 * EACH)))[None, :]
     at = pair * (2 * EACH)
-    w_ptr += first * (K // EACH)
-    scales_ptr += first * (K // GROUP)
+    w_ptr += first * (row_groups * (GROUP // EACH))
+    scales_ptr += first * row_groups
     if MODE == "affine":
-        biases_ptr += first * (K // GROUP)
+        biases_ptr += first * row_groups
     x_ptr += (batch * M + m) * K
     acc = tl.zeros((BLOCK_N, PAIRS), tl.float32)
     for start in range(0, K, BLOCK_K):
