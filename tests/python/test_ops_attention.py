@@ -338,6 +338,31 @@ def test_small_steps_change_the_result_as_the_gradient_says() -> None:
         assert slope == pytest.approx(float((gradient * direction).sum()), rel=2e-3, abs=2e-2)
 
 
+@pytest.mark.parametrize("queries", [3, 40])
+@pytest.mark.parametrize("function", [ops.attention, ops.attention_decode])
+def test_lengths_of_64_bits_are_limited(function: Any, queries: int) -> None:
+    q, k, v, weights = operands(20, (3, 2, queries, 16), 2, 33, "float32")
+    lengths = np.array([2**32 + 3, -(2**40), 2**63 - 1])
+    exact = exact_attention(q, k, v, weights, "float32", lengths=[33, 0, 33])
+    arrays = [made("numpy", x, "float32") for x in (q, k, v)]
+    found = function(*arrays, lengths=lengths)
+    assert_near(found, exact.out, exact.out_bound, "float32")
+
+
+@pytest.mark.parametrize("queries", [3, 40])
+@pytest.mark.parametrize("function", [ops.attention, ops.attention_decode])
+def test_keys_whose_scores_are_minus_infinity_weigh_nothing(function: Any, queries: int) -> None:
+    """Also those that come first, before there is a highest score."""
+    q, k, v, weights = operands(21, (1, 2, queries, 16), 2, 150, "float32")
+    q = np.abs(q)
+    exact = exact_attention(q, k[:, :, 70:], v[:, :, 70:], weights, "float32")
+    k[:, :, :70] = -np.inf
+    arrays = [made("numpy", x, "float32") for x in (q, k, v)]
+    assert_near(function(*arrays), exact.out, exact.out_bound, "float32")
+    arrays[1][:] = -np.inf
+    assert (function(*arrays) == 0).all()
+
+
 def zeros(*shape: int, dtype: Any = np.float32) -> np.ndarray:
     return np.zeros(shape, dtype)
 

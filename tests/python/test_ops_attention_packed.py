@@ -186,6 +186,23 @@ def test_lengths_and_pages_are_limited() -> None:
 
 
 @pytest.mark.own_route
+@pytest.mark.parametrize(
+    "given", [[0, 2**33 + 1], [-(2**40), 50], [0, 2**32], [0, 7, 2**40, 2**41]]
+)
+def test_offsets_of_64_bits_are_limited(given: list[int]) -> None:
+    torch = pytest.importorskip("torch")
+    q, k, v, weights = packed(9, 50, 50, 16, "float32")
+    limits = np.clip(given, 0, 50)
+    exact = exact_packed(q, k, v, weights, "float32", limits, limits)
+    arrays = [made("torch", x, "float32", True) for x in (q, k, v)]
+    found = ops.attention_varlen(*arrays, torch.tensor(given))
+    assert_near(found, exact.out, exact.out_bound, "float32")
+    found.backward(torch.tensor(weights).float())
+    for name, x in zip(NAMES, arrays, strict=True):
+        assert_near(x.grad, exact.grads[name], exact.bounds[name], "float32")
+
+
+@pytest.mark.own_route
 def test_pages_survive_torch_compile() -> None:
     torch = pytest.importorskip("torch")
     pages = torch.randn(4, 5, 1, 16)

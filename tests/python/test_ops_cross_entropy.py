@@ -115,6 +115,19 @@ def test_special_values(length: int) -> None:
     assert ops.cross_entropy(np.zeros((2, 0), np.float32), np.full(2, -100), reduction="sum") == 0
 
 
+def test_smoothed_labels_of_classes_that_cannot_be() -> None:
+    """The loss is infinite: no NaN comes of the label's -inf less that of the mean."""
+    x = np.array([[0, -np.inf, 1], [0, 1, 2]], np.float32)
+    options = {"label_smoothing": 0.1, "reduction": "none"}
+    for labels in ([1, 0], [0, 0]):
+        found = ops.cross_entropy(x, np.array(labels), **options)
+        assert found[0] == np.inf
+        assert np.isfinite(found[1])
+    hidden, weight = np.array([[3e38], [1]], np.float32), np.array([[0], [-3e38]], np.float32)
+    found = ops.linear_cross_entropy(hidden, weight, np.array([1, 0]), **options)
+    assert found[0] == np.inf
+
+
 @pytest.mark.own_route
 def test_labels_out_of_range_give_nan_where_the_host_does_not_see_them() -> None:
     mx = pytest.importorskip("mlx.core")

@@ -50,6 +50,26 @@ def test_edges_and_special_values() -> None:
     assert ops.bincount(np.array([1]), 0).shape == (0,)
 
 
+@pytest.mark.parametrize(
+    ("bins", "low", "high"),
+    [
+        (1000, 1, 1.00001),  # edges that are equal in float32
+        (100, 1e8, 1e8 + 100),
+        (7, 0, 1e-40),
+        (9, -3e38, 3e38),
+        (1 << 22, 0, 1),  # a float32 is not precise enough to number them
+    ],
+)
+def test_edges_decide_where_arithmetic_is_too_coarse(bins: int, low: float, high: float) -> None:
+    edges = np.linspace(low, high, bins + 1).astype(np.float32)
+    rng = np.random.default_rng(4)
+    x = np.concatenate([rng.choice(edges, 900), rng.uniform(low, high, 300).astype(np.float32)])
+    x = np.concatenate([x, np.nextafter(x, np.float32(np.inf)), edges[[0, -1]]])
+    counts, found = ops.histogram(x, bins, range=(low, high))
+    assert np.array_equal(found, edges)
+    assert np.array_equal(counts, np.histogram(x, edges)[0])
+
+
 @pytest.mark.own_route
 def test_compiled() -> None:
     torch = pytest.importorskip("torch")

@@ -105,6 +105,14 @@ def test_integers_and_indices_out_of_range(framework: str) -> None:
         assert str(found.dtype).endswith(dtype)
 
 
+def test_the_largest_indices_of_64_bits_are_out_of_range() -> None:
+    x, updates = np.ones(3, np.float32), np.array([1, 2, 4], np.float32)
+    indices = np.array([2**64 - 1, 1, 2**63], np.uint64)
+    assert ops.scatter_add(x, indices, updates).tolist() == [1, 3, 1]
+    assert ops.index_add(x, indices, updates).tolist() == [1, 3, 1]
+    assert ops.take(x, indices).tolist() == [0, 1, 0]
+
+
 def test_the_order_of_additions_is_fixed() -> None:
     rng = np.random.default_rng(4)
     at, updates = rng.integers(0, 7, 3000), rng.standard_normal(3000).astype(np.float32)

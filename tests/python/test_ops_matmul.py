@@ -15,7 +15,7 @@ from triton_metal.ops._products import plan_product
 
 from _bounds import UNIT_ROUNDOFF, accumulation
 from _counts import counting
-from ops_support import FRAMEWORKS, assert_near, gradients, made, rounded
+from ops_support import FRAMEWORKS, assert_near, gradients, made, numbers, rounded
 
 #: Shapes of a and b: rows and columns of one, vectors, batches that broadcast, nothing, and blocks that end anywhere.
 SHAPES = (
@@ -131,6 +131,19 @@ def test_gradients_of_activations(framework: str, activation: str) -> None:
         (found[2], flat[0].sum(0), flat[2].sum(0)),
     ):
         assert_near(gradient, value, 2 * bound + 32 * 2.0**-24, "float32")
+
+
+@pytest.mark.parametrize("framework", [FRAMEWORKS[1], FRAMEWORKS[2]])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_slopes_of_the_largest_numbers_are_their_limits(framework: str, activation: str) -> None:
+    x = np.array([[-3e38, -1e20, -1e10, 1e10, 1e20, 3e38]]).T
+    above = np.ones(3) if activation not in ("sigmoid", "tanh") else np.zeros(3)
+    slopes = np.concatenate([np.zeros(3), above])[:, None]
+    given = [made(framework, x, "float32"), made(framework, np.ones((1, 1)), "float32")]
+    found = gradients(
+        framework, lambda a, w: ops.linear(a, w, activation=activation), given, np.ones((6, 1))
+    )
+    assert np.array_equal(numbers(found[0]), slopes)
 
 
 @pytest.mark.parametrize("shapes", [s for s in SHAPES if len(s[0]) + len(s[1]) != 4 or 0 in s[0] + s[1] or 1 in s[0] + s[1]], ids=str)  # fmt: skip

@@ -80,6 +80,15 @@ def test_special_values(length: int) -> None:
     assert_near(ops.softmax(x), y, bound(y, 1, False), "float32")
 
 
+@pytest.mark.parametrize("length", [64, 20_000])
+def test_numbers_far_below_the_largest(length: int) -> None:
+    """The difference from the largest is rounded, and multiplied by log2(e), which is relative in a small result."""
+    x = np.random.default_rng(3).uniform(-80, 0, (4, length)).astype(np.float32)
+    x[:, 0] = 0
+    y = exact(x.astype(np.float64), 1, False)
+    assert_near(ops.softmax(x), y, bound(y, 1, False) + 2 * EPS * np.abs(x) * y, "float32")
+
+
 def test_views_are_read_in_their_order() -> None:
     x = np.random.default_rng(2).standard_normal((20, 30)).astype(np.float32)
     for view in (x.T, x[::2, 1::3], x[::-1]):

@@ -119,10 +119,18 @@ def is_contiguous(x: Array) -> bool:
 
 
 def contiguous(x: Array) -> Array:
-    """``x`` in row-major order: itself, or a copy."""
+    """``x`` in row-major order: itself, or a copy, whose elements are aligned."""
     if is_contiguous(x):
         return x
-    return x.contiguous() if is_torch(x) else np.ascontiguousarray(x)
+    # numpy.ascontiguousarray leaves an array that is not aligned where it is.
+    return x.contiguous() if is_torch(x) else np.array(x, order="C")
+
+
+def is_whole(x: Array) -> bool:
+    """Whether kernels can read the elements where they lie: aligned, and whole elements apart."""
+    return not isinstance(x, np.ndarray) or bool(
+        x.flags.aligned and x.dtype.isnative and not any(step % x.itemsize for step in x.strides)
+    )
 
 
 def reshaped(x: Array, shape: tuple[int, ...]) -> Array:

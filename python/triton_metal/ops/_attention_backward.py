@@ -47,7 +47,15 @@ def attention_dq_kernel(
 ):  # fmt: skip
     """dQ of a block of queries, and their δ."""
     batch, start_m, q_row, k_row, n_queries, n_keys = block_of(
-        q_offsets_ptr, q_offsets_ptr, k_offsets_ptr, sequences, n_queries, n_keys, BLOCK_M, BATCHED
+        q_offsets_ptr,
+        q_offsets_ptr,
+        k_offsets_ptr,
+        sequences,
+        n_queries,
+        n_queries,
+        n_keys,
+        BLOCK_M,
+        BATCHED,
     )
     n_keys = limited(n_keys, lengths_ptr, batch)
     head = tl.program_id(1)
@@ -116,7 +124,15 @@ def attention_dkv_kernel(
 ):  # fmt: skip
     """dK and dV of a block of keys, summed over the heads of queries that share them."""
     batch, start_n, q_row, k_row, n_queries, all_keys = block_of(
-        k_offsets_ptr, q_offsets_ptr, k_offsets_ptr, sequences, n_queries, n_keys, BLOCK_N, BATCHED
+        k_offsets_ptr,
+        q_offsets_ptr,
+        k_offsets_ptr,
+        sequences,
+        n_keys,
+        n_queries,
+        n_keys,
+        BLOCK_N,
+        BATCHED,
     )
     n_keys = limited(all_keys, lengths_ptr, batch)
     shared, batch = index(tl.program_id(1), FAR), index(batch, FAR)
@@ -195,7 +211,7 @@ def attention_dbias_kernel(
         batch = tl.cast(batch, tl.int64)
         length = n_keys
         if lengths_ptr is not None:
-            length = min(max(tl.load(lengths_ptr + batch).to(tl.int32), 0), n_keys)
+            length = limited(n_keys, lengths_ptr, batch)
         behind, ahead = length - n_queries - left, length - n_queries + right
         for head in range(0 if SUM_H else own_head, heads if SUM_H else own_head + 1):
             shared, head = tl.cast(head // group, tl.int64), tl.cast(head, tl.int64)

@@ -10,7 +10,7 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ._arrays import Array, contiguous, dtype_name, size_of
-from ._attention_parts import seen_arguments, steps_of, with_rows
+from ._attention_parts import LOWEST, seen_arguments, steps_of, with_rows
 from ._launch import launch
 
 #: Keys that are too few to be split, and the most parts.
@@ -37,7 +37,7 @@ def decode_kernel(
     at = batch * q_steps[0] + head * q_steps[1] + m.to(tl.int64) * q_steps[2]
     q = tl.load(q_ptr + at + columns, mask=inside, other=0.0).to(tl.float32) * scale_2
     if lengths_ptr is not None:
-        n_keys = min(max(tl.load(lengths_ptr + batch).to(tl.int32), 0), n_keys)
+        n_keys = min(max(tl.load(lengths_ptr + batch), 0), n_keys).to(tl.int32)
     k_ptr += shared * k_steps[1]
     v_ptr += shared * v_steps[1]
     if table_ptr is None:
@@ -60,7 +60,7 @@ def decode_kernel(
     if table_ptr is None:
         k_ptr += tl.cast(first, tl.int64) * k_steps[2]
         v_ptr += tl.cast(first, tl.int64) * v_steps[2]
-    highest = -float("inf")
+    highest = LOWEST
     total = 0.0
     acc = tl.zeros((BLOCK,), tl.float32)
     for n in range(first, min(high, first + each)):
@@ -81,12 +81,8 @@ def decode_kernel(
         if mask_ptr is not None:
             score = tl.where(tl.load(mask_ptr + n * mask_steps[3]) != 0, score, -float("inf"))
         higher = max(highest, score)
-        shift = higher
-        if mask_ptr is not None or bias_ptr is not None:
-            # A query that has seen no key yet weighs nothing, and no NaN may come of it.
-            shift = tl.where(higher == -float("inf"), 0.0, higher)
-        weight = tl.exp2(score - shift)
-        fade = tl.exp2(highest - shift)
+        weight = tl.exp2(score - higher)
+        fade = tl.exp2(highest - higher)
         total = total * fade + weight
         acc = acc * fade + weight * v
         highest = higher
@@ -106,7 +102,7 @@ def join_kernel(
     place = query * PARTS + tl.arange(0, PARTS)
     highest = tl.load(highest_ptr + place)
     top = tl.max(highest, axis=0)
-    weights = tl.exp2(highest - tl.where(top == -float("inf"), 0.0, top))
+    weights = tl.exp2(highest - top)
     total = tl.sum(weights * tl.load(total_ptr + place), axis=0)
     mask = (columns < WIDTH)[None, :]
     acc = tl.load(acc_ptr + (place[:, None] * WIDTH + columns[None, :]), mask=mask, other=0.0)

@@ -14,6 +14,7 @@ import triton_metal.language as tl
 
 from ._arrays import Array, dtype_name
 from ._attention_parts import (
+    LOWEST,
     arranged,
     biases,
     block_of,
@@ -43,14 +44,22 @@ def attention_kernel(
     sequences, n_queries, n_keys, group, scale_2, left, right,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr,
     BATCHED: tl.constexpr, ALIKE: tl.constexpr, BEHIND: tl.constexpr, AHEAD: tl.constexpr,
-    POSITIVE: tl.constexpr, EMPTY_ROWS: tl.constexpr, FAR: tl.constexpr,
+    POSITIVE: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """softmax(scale Q Kᵀ + bias) V; steps are those of (batch, head, row).
 
     ALIKE says that rows lie equally far apart in all arrays, the values as the keys do, and the result as the queries.
     """
     batch, start_m, q_row, k_row, n_queries, n_keys = block_of(
-        q_offsets_ptr, q_offsets_ptr, k_offsets_ptr, sequences, n_queries, n_keys, BLOCK_M, BATCHED
+        q_offsets_ptr,
+        q_offsets_ptr,
+        k_offsets_ptr,
+        sequences,
+        n_queries,
+        n_queries,
+        n_keys,
+        BLOCK_M,
+        BATCHED,
     )
     n_keys = limited(n_keys, lengths_ptr, batch)
     if ALIKE:
@@ -79,7 +88,7 @@ def attention_kernel(
 
     # With a positive factor, maxima are taken before the scale, which then is in one operation with the subtraction.
     factor = scale_2 if POSITIVE else 1.0
-    highest = tl.full((BLOCK_M,), -float("inf"), tl.float32)
+    highest = tl.full((BLOCK_M,), LOWEST, tl.float32)
     total = tl.zeros((BLOCK_M,), tl.float32)
     acc_a = tl.zeros((BLOCK_M, A), tl.float32)
     acc_b = tl.zeros((BLOCK_M, B if B else 1), tl.float32)
@@ -96,10 +105,8 @@ def attention_kernel(
         )  # fmt: skip
         scores = tl.where(see, scores, -float("inf"))
         higher = tl.maximum(highest, tl.max(scores, axis=1) * factor)
-        # A row that has seen no key yet weighs nothing, and no NaN may come of it.
-        shift = tl.where(higher == -float("inf"), 0.0, higher) if EMPTY_ROWS else higher
-        weights = tl.exp2(scores * factor - shift[:, None])
-        fade = tl.exp2(highest - shift)
+        weights = tl.exp2(scores * factor - higher[:, None])
+        fade = tl.exp2(highest - higher)
         total = total * fade + tl.sum(weights, axis=1)
         v = load_rows(v_ptr, v_steps[2], keys, n < n_keys, A, B, WIDTH)
         weights = weights.to(v[0].dtype)
@@ -159,7 +166,6 @@ def forward(
         out_steps=out_steps, lse_steps=(heads * queries, queries, 1),
         sequences=0, n_queries=queries, n_keys=keys, group=heads // max(kv_heads, 1),
         BATCHED=batched, ALIKE=alike and not batched, FAR=far(q, k, v, mask, bias), POSITIVE=scale > 0 and bias is None,
-        EMPTY_ROWS=hidden or left >= 0 or (right >= 0 and keys < queries),
         **seen_arguments(mask, bias, lengths, left, right, scale), **sizes, **pieces(width),
         **({} if keep else {"lse_ptr": None}),
     )  # fmt: skip
@@ -182,7 +188,7 @@ def forward_packed(
         q_steps=packed_steps(q), k_steps=packed_steps(k), v_steps=packed_steps(v),
         out_steps=(0, width, heads * width), lse_steps=(0, queries, 1),
         sequences=count, n_queries=queries, n_keys=keys, group=heads // max(kv_heads, 1),
-        BATCHED=False, ALIKE=False, FAR=far(q, k, v), POSITIVE=scale > 0, EMPTY_ROWS=True,
+        BATCHED=False, ALIKE=False, FAR=far(q, k, v), POSITIVE=scale > 0,
         **seen_arguments(None, None, None, left, right, scale), **sizes, **pieces(width),
         **({} if keep else {"lse_ptr": None}),
     )  # fmt: skip

@@ -11,53 +11,60 @@ from typing import Any
 import triton_metal as triton
 import triton_metal.language as tl
 
-from ._arrays import Array, contiguous, is_mlx, is_torch, size_of, strides
+from ._arrays import Array, contiguous, is_mlx, is_whole, size_of, strides
 
 LOG2_E = 1.4426950408889634
+#: The highest score of no key: the least float32. -inf less this is no NaN, as -inf less -inf is.
+LOWEST = tl.constexpr(-3.4028234663852886e38)
 Steps = tuple[int, ...]
 
 
 @triton.jit
-def find_block(offsets_ptr, sequences, block, BLOCK: tl.constexpr):
+def row_at(offsets_ptr, sequence, rows):
+    """The first row of a packed sequence, within the rows that there are."""
+    return min(max(tl.load(offsets_ptr + sequence), 0), rows).to(tl.int32)
+
+
+@triton.jit
+def find_block(offsets_ptr, sequences, rows, block, BLOCK: tl.constexpr):
     """The sequence and the first row in it of a block, where every sequence of packed rows begins a new block.
 
     A sequence has at most one block more than its share of all rows, so that these numbers of blocks grow from sequence to
     sequence, and the search finds the last one that begins at or before this block.
     """
-    origin = tl.load(offsets_ptr).to(tl.int32)
+    origin = row_at(offsets_ptr, 0, rows)
     low, high = 0, sequences
     while low < high:
         middle = (low + high) // 2
-        if (tl.load(offsets_ptr + middle).to(tl.int32) - origin) // BLOCK + middle <= block:
+        if (row_at(offsets_ptr, middle, rows) - origin) // BLOCK + middle <= block:
             low = middle + 1
         else:
             high = middle
     sequence = low - 1
-    before = (tl.load(offsets_ptr + sequence).to(tl.int32) - origin) // BLOCK + sequence
+    before = (row_at(offsets_ptr, sequence, rows) - origin) // BLOCK + sequence
     return sequence, (block - before) * BLOCK
 
 
 @triton.jit
 def span(offsets_ptr, sequence, rows):
     """The first row of a packed sequence and how many it has, within the rows that there are."""
-    first = tl.load(offsets_ptr + sequence).to(tl.int32)
-    first = min(max(first, 0), rows)
-    last = tl.load(offsets_ptr + sequence + 1).to(tl.int32)
-    return first, min(max(last, first), rows) - first
+    first = row_at(offsets_ptr, sequence, rows)
+    return first, max(row_at(offsets_ptr, sequence + 1, rows), first) - first
 
 
 @triton.jit
 def block_of(
-    own_offsets_ptr, q_offsets_ptr, k_offsets_ptr, sequences, n_queries, n_keys, BLOCK: tl.constexpr, BATCHED: tl.constexpr
+    own_offsets_ptr, q_offsets_ptr, k_offsets_ptr, sequences, own_rows, n_queries, n_keys,
+    BLOCK: tl.constexpr, BATCHED: tl.constexpr,
 ):  # fmt: skip
     """The program's sequence and the first row of its block; the sequence's first rows and numbers of queries and keys.
 
-    Rows are packed where there are offsets; the block is one of those whose offsets are its own.
+    Rows are packed where there are offsets; the block is one of those whose offsets and number of rows are its own.
     """
     batch, start = tl.program_id(2) if BATCHED else 0, tl.program_id(0) * BLOCK
     q_row, k_row = 0, 0
     if own_offsets_ptr is not None:
-        batch, start = find_block(own_offsets_ptr, sequences, tl.program_id(0), BLOCK)
+        batch, start = find_block(own_offsets_ptr, sequences, own_rows, tl.program_id(0), BLOCK)
         q_row, n_queries = span(q_offsets_ptr, batch, n_queries)
         k_row, n_keys = span(k_offsets_ptr, batch, n_keys)
     return batch, start, q_row, k_row, n_queries, n_keys
@@ -67,7 +74,7 @@ def block_of(
 def limited(n_keys, lengths_ptr, batch):
     """The number of keys of a sequence, of which a cache may not have as many."""
     if lengths_ptr is not None:
-        n_keys = min(max(tl.load(lengths_ptr + batch).to(tl.int32), 0), n_keys)
+        n_keys = min(max(tl.load(lengths_ptr + batch), 0), n_keys).to(tl.int32)
     return n_keys
 
 
@@ -193,7 +200,7 @@ def with_rows(x: Array) -> Array:
         return x
     steps = strides(x)
     plain = (steps[-1] == 1 or x.shape[-1] == 1) and min(steps) >= 0
-    return x if plain and (is_torch(x) or x.flags.aligned) else contiguous(x)
+    return x if plain and is_whole(x) else contiguous(x)
 
 
 def steps_of(x: Array | None) -> Steps:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
+import operator
+import sys
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ..errors import LaunchTypeError, LaunchValueError
 from ._arrays import Array, dtype_name, framework, is_array, is_torch
@@ -24,6 +29,37 @@ def fail(function: str, text: str) -> LaunchValueError:
     return LaunchValueError(f"[{function}] {text}")
 
 
+def integer(value: Any) -> int | None:
+    """``value`` as an int; None if it is no integer, or a bool."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    # An integer that torch.compile traces is an int here, and cannot be asked for its attributes.
+    if isinstance(value, int):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def _unusual(x: Array) -> str | None:
+    """What keeps kernels from computing with an array as with its numbers alone, or None."""
+    if not is_torch(x):
+        masked = isinstance(x, np.ma.MaskedArray)
+        return "a masked array, whose mask a kernel does not see" if masked else None
+    torch = sys.modules["torch"]
+    if x.layout != torch.strided or x.is_nested:
+        return "a nested tensor" if x.is_nested else f"a tensor of layout {x.layout}"
+    if torch.compiler.is_compiling():
+        return None
+    if torch._C._functorch.is_functorch_wrapped_tensor(x):
+        return "a tensor under a transform of torch.func, such as vmap or grad"
+    forward = torch.autograd.forward_ad
+    if forward._current_level >= 0 and forward.unpack_dual(x).tangent is not None:
+        return "a dual tensor, and there are no derivatives in forward mode"
+    return None
+
+
 def check_arrays(function: str, optional: str = "", **arrays: Array | None) -> None:
     """Raises unless all arguments are arrays of one framework and on one device; those that ``optional`` names may be None."""
     given = [
@@ -35,6 +71,9 @@ def check_arrays(function: str, optional: str = "", **arrays: Array | None) -> N
             raise LaunchTypeError(
                 f"[{function}] {name} must be an array of NumPy, MLX or PyTorch but is {'None' if x is None else 'a ' + type(x).__name__}."
             )
+        unusual = _unusual(x)
+        if unusual is not None:
+            raise LaunchTypeError(f"[{function}] {name} must be a plain array but is {unusual}.")
         if framework(x) != framework(leader):
             raise LaunchTypeError(
                 f"[{function}] {name} must be {_WRITTEN[framework(leader)]}, as {first} is, "
@@ -89,15 +128,15 @@ def check_shape(function: str, name: str, x: Array, shape: Sequence[int], why: s
 
 def check_axis(function: str, axis: Any, rank: int) -> int:
     """The axis from 0 on; raises unless it is an integer from -rank to rank - 1."""
-    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+    place = integer(axis)
+    if place is None:
         raise LaunchTypeError(f"[{function}] axis must be an integer but is {axis!r}.")
-    axis = axis.__index__()
-    if not -rank <= axis < rank:
+    if not -rank <= place < rank:
         raise fail(
             function,
-            f"axis must be from {-rank} to {rank - 1} for {rank} dimensions but is {axis}.",
+            f"axis must be from {-rank} to {rank - 1} for {rank} dimensions but is {place}.",
         )
-    return axis % rank
+    return place % rank
 
 
 def check_number(
@@ -110,9 +149,11 @@ def check_number(
     most: float | None = None,
     below: float | None = None,
 ) -> float:
-    """The number as a float; raises unless it is one within the bounds."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    """The number as a float; raises unless it is a finite one within the bounds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, numbers.Real)):
         raise LaunchTypeError(f"[{function}] {name} must be a number but is {value!r}.")
+    if isinstance(value, np.floating):
+        value = float(value)  # what it is compared with may be none of its numbers
     bounds = []
     if least is not None:
         bounds.append((value >= least, f"at least {least:g}"))
@@ -126,12 +167,16 @@ def check_number(
         raise fail(
             function, f"{name} must be {' and '.join(text for _, text in bounds)} but is {value}."
         )
+    if not -sys.float_info.max <= value <= sys.float_info.max:
+        raise fail(function, f"{name} must be a finite number but is {value}.")
     return float(value)
 
 
 def check_choice(function: str, name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Raises unless ``value`` is one of ``choices``."""
-    if value not in choices:
+    """Raises unless ``value`` is one of ``choices``, which are strings, numbers and None."""
+    kind = str if isinstance(value, str) else numbers.Real
+    plain = value is None or (isinstance(value, kind) and not isinstance(value, bool))
+    if not plain or value not in choices:
         raise fail(
             function, f"{name} must be {listed([repr(c) for c in choices])} but is {value!r}."
         )

@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import triton_metal as triton
 
-from ._arrays import Array, contiguous, dtype_name, reshaped, size_of, strides
+from ._arrays import Array, contiguous, dtype_name, is_whole, reshaped, size_of, strides
 from ._axes import as_rows
 from ._convolution import convolution_kernel, filter_gradient_kernel
 from ._launch import launch
@@ -71,9 +70,7 @@ def _with_plain_taps(w: Array, last: bool) -> tuple[Array, Sequence[int]]:
 
 def _is_forward(x: Array) -> bool:
     """Whether all steps are whole elements forwards."""
-    return all(step >= 0 for step in strides(x)) and (
-        not isinstance(x, np.ndarray) or all(step % x.itemsize == 0 for step in x.strides)
-    )
+    return is_whole(x) and all(step >= 0 for step in strides(x))
 
 
 def _is_wide(*arrays: Array) -> bool:

@@ -8,22 +8,19 @@ import numpy as np
 
 from ..errors import LaunchTypeError
 from ._arrays import Array, is_torch
-from ._checks import fail
+from ._checks import fail, integer
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 
 def check_index(function: str, name: str, value: Any, least: int = -(2**31), bits: int = 31) -> int:
     """The value as an integer; raises unless it is one from ``least`` to 2**bits - 1."""
-    # An integer that torch.compile traces is an int here, and cannot be asked for its attributes.
-    if isinstance(value, (bool, np.bool_)) or not (
-        isinstance(value, int) or hasattr(value, "__index__")
-    ):
+    number = integer(value)
+    if number is None:
         raise LaunchTypeError(f"[{function}] {name} must be an integer but is {value!r}.")
-    value = value if isinstance(value, int) else value.__index__()
-    if not least <= value < 2**bits:
-        raise fail(function, f"{name} must be from {least} to 2**{bits} - 1 but is {value}.")
-    return value
+    if not least <= number < 2**bits:
+        raise fail(function, f"{name} must be from {least} to 2**{bits} - 1 but is {number}.")
+    return number
 
 
 def check_indices(

@@ -24,10 +24,10 @@ def launch(
 
     ``outputs`` gives each argument that the kernel writes a shape and the name of a dtype; the arrays are new, of the
     framework and device of ``like``. ``fill`` is what is in them before the launch, for kernels that do not write all of them
-    or add to them. A grid without programs launches nothing.
+    or add to them. A grid without programs launches nothing, and so do outputs without elements.
     """
     specs = {name: (tuple(shape), dtype) for name, (shape, dtype) in outputs.items()}
-    if 0 in grid:
+    if 0 in grid or not any(size_of(shape) for shape, _ in specs.values()):
         return tuple(full(shape, fill or 0, dtype, like) for shape, dtype in specs.values())
     if is_mlx(like):
         from ..mlx import call
@@ -39,7 +39,5 @@ def launch(
         name: empty(shape, dtype, like) if fill is None else full(shape, fill, dtype, like)
         for name, (shape, dtype) in specs.items()
     }
-    if all(size_of(shape) == 0 for shape, _ in specs.values()):
-        return tuple(new.values())
     kernel[tuple(grid)](**new, **arguments)
     return tuple(new.values())

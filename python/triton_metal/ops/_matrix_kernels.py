@@ -31,7 +31,10 @@ def activated(x, ACTIVATION: tl.constexpr):
 
 @triton.jit
 def slope(x, ACTIVATION: tl.constexpr):
-    """The derivative of an activation; x is its result for "relu", "sigmoid" and "tanh", else what it was given."""
+    """The derivative of an activation; x is its result for "relu", "sigmoid" and "tanh", else what it was given.
+
+    A product one of whose factors is 0 or below any rounding is left out: the other may be infinite.
+    """
     if ACTIVATION == "relu":
         d = tl.where(x <= 0, 0.0, 1.0)
     elif ACTIVATION == "sigmoid":
@@ -40,14 +43,15 @@ def slope(x, ACTIVATION: tl.constexpr):
         d = 1 - x * x
     elif ACTIVATION == "silu":
         s = tl.sigmoid(x)
-        d = s * (1 + x * (1 - s))
+        d = s + tl.where(tl.abs(x) < 128, x * s * (1 - s), 0.0)
     elif ACTIVATION == "gelu":
         normal = tl.exp(-0.5 * x * x) * 0.3989422804014327
-        d = 0.5 * (1 + tl.erf(x * 0.7071067811865476)) + x * normal
+        d = 0.5 * (1 + tl.erf(x * 0.7071067811865476))
+        d += tl.where(tl.abs(x) < 20, x * normal, 0.0)
     else:
         s = tl.sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
         inner = 1.5957691216057308 + 0.2140644488 * x * x
-        d = s + x * s * (1 - s) * inner
+        d = s + tl.where(tl.abs(x) < 20, x * s * (1 - s) * inner, 0.0)
     return d
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import triton_metal as triton
 import triton_metal.language as tl
 
-from ._arrays import Array, contiguous, dtype_name, is_torch, size_of, strides
+from ._arrays import Array, contiguous, dtype_name, is_torch, is_whole, size_of, strides
 from ._launch import launch
 from ._matrix_kernels import (
     add_parts_kernel,
@@ -144,11 +144,7 @@ def plan_product(
 
 def readable(x: Array) -> Array:
     """``x``, or a copy of it if its strides are no multiples of an element or its bytes are swapped."""
-    if isinstance(x, np.ndarray) and (
-        any(step % x.itemsize for step in x.strides) or not x.flags.aligned or not x.dtype.isnative
-    ):
-        return np.array(x, x.dtype.newbyteorder("="), order="C")
-    return x
+    return x if is_whole(x) else np.array(x, x.dtype.newbyteorder("="), order="C")
 
 
 def product(

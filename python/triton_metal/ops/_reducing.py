@@ -11,7 +11,7 @@ import triton_metal.language as tl
 from ..errors import LaunchTypeError
 from ._arrays import FLOATS, Array, contiguous, dtype_name, full, reshaped, size_of
 from ._axes import as_rows, is_wide, total_dtype, unpermuted
-from ._checks import check_arrays, check_axis, check_dtype, fail
+from ._checks import check_arrays, check_axis, check_dtype, fail, integer
 from ._launch import launch
 from ._operators import Operator
 from ._reduce import centred_rows, reduce_rows
@@ -192,7 +192,7 @@ def check_axes(function: str, axis: Any, rank: int) -> list[int]:
     """The axes from 0 on, in order; None is all of them."""
     if axis is None:
         return list(range(rank))
-    if hasattr(axis, "__index__"):
+    if isinstance(axis, bool) or integer(axis) is not None:
         return [check_axis(function, axis, rank)]
     if not isinstance(axis, (tuple, list)):
         raise LaunchTypeError(

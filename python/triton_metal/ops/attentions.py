@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..errors import LaunchTypeError
 from ._arrays import (
     FLOATS,
@@ -17,6 +19,7 @@ from ._arrays import (
     framework,
     is_mlx,
     is_torch,
+    is_whole,
     reshaped,
     strides,
 )
@@ -31,6 +34,7 @@ from ._checks import (
     check_same_dtype,
     check_shape,
     fail,
+    integer,
 )
 from ._operators import Operator
 
@@ -368,7 +372,7 @@ def _scale(name: str, scale: float | None, q: Array) -> float:
 
 def _extent(name: str, window: Any, causal: bool) -> tuple[int, int]:
     """How far a query sees before and behind its place; -1 is without an end."""
-    if not isinstance(causal, bool):
+    if not isinstance(causal, (bool, np.bool_)):
         raise LaunchTypeError(f"[{name}] causal must be True or False but is {causal!r}.")
     sides = window if isinstance(window, (tuple, list)) else (window, window)
     if len(sides) != 2:
@@ -379,17 +383,18 @@ def _extent(name: str, window: Any, causal: bool) -> tuple[int, int]:
         if side is None:
             found.append(-1)
             continue
-        if isinstance(side, bool) or not hasattr(side, "__index__"):
+        width = integer(side)
+        if width is None:
             raise LaunchTypeError(
                 f"[{name}] window must be an integer, a pair of integers or None but is {window!r}."
             )
-        side = side.__index__() - single
-        if side < 0:
+        width -= single
+        if width < 0:
             raise fail(
                 name,
                 f"window must be at least 1, or a pair of numbers of at least 0, but is {window!r}.",
             )
-        found.append(min(side, 1 << 30))
+        found.append(min(width, 1 << 30))
     return found[0], 0 if causal else found[1]
 
 
@@ -403,6 +408,6 @@ def _broadcast(name: str, text: str, x: Array, whole: tuple[int, ...]) -> Array:
             f"{text} must have a shape that broadcasts to (batch, heads, queries, keys) = {tuple(whole)} "
             f"but has shape {shape}.",
         )
-    if not is_mlx(x) and min(strides(x), default=0) < 0:
+    if not is_mlx(x) and not (is_whole(x) and min(strides(x), default=0) >= 0):
         x = contiguous(x)
     return reshaped(x, four)

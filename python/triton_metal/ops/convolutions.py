@@ -19,6 +19,7 @@ from ._checks import (
     check_same_dtype,
     check_shape,
     fail,
+    integer,
 )
 from ._convolving import CONVOLUTION, spatial
 
@@ -28,22 +29,17 @@ _LAYOUTS = {1: ("NLC", "NCL"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 def _sizes(function: str, name: str, value: Any, dimensions: int, least: int) -> list[int]:
     """The number for each dimension, of one for all or of one for each."""
-    given = [value] * dimensions if hasattr(value, "__index__") else value
-    if (
-        isinstance(value, (bool, str))
-        or not isinstance(given, (tuple, list))
-        or not all(hasattr(each, "__index__") and not isinstance(each, bool) for each in given)
-    ):
-        raise LaunchTypeError(
-            f"[{function}] {name} must be an integer or {dimensions} integers but is {value!r}."
-        )
-    if len(given) != dimensions:
-        raise fail(
-            function, f"{name} must be an integer or {dimensions} integers but is {value!r}."
-        )
-    if any(each < least for each in given):
-        raise fail(function, f"{name} must be at least {least} but is {value!r}.")
-    return [each.__index__() for each in given]
+    several = isinstance(value, (tuple, list))
+    given = [integer(each) for each in value] if several else [integer(value)] * dimensions
+    wanted = "an integer" if dimensions == 1 else f"an integer or {dimensions} integers"
+    sizes = [each for each in given if each is not None]
+    if len(sizes) < len(given):
+        raise LaunchTypeError(f"[{function}] {name} must be {wanted} but is {value!r}.")
+    if len(sizes) != dimensions:
+        raise fail(function, f"{name} must be {wanted} but is {value!r}.")
+    if any(not least <= each < 2**31 for each in sizes):
+        raise fail(function, f"{name} must be from {least} to 2**31 - 1 but is {value!r}.")
+    return sizes
 
 
 def _convolve(

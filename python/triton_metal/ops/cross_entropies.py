@@ -87,7 +87,8 @@ def losses_kernel(
     at = row.to(tl.int64) * classes + label
     target = tl.load(logits_ptr + at, mask=known, other=float("nan")).to(tl.float32)
     if SMOOTH:
-        target += smoothing * (tl.load(means_ptr + row, mask=mask) - target)
+        mean = tl.load(means_ptr + row, mask=mask)
+        target = (1.0 - smoothing) * target + smoothing * mean  # both may be -inf
     tl.store(losses_ptr + row, tl.where(label == ignore_index, 0.0, log_sum - target), mask=mask)
     tl.store(log_sums_ptr + row, log_sum, mask=mask)
 

@@ -67,10 +67,11 @@ def take_kernel(
 def plain_indices_kernel(indices_ptr, plain_ptr, n, length, BLOCK: tl.constexpr):
     """Indices from 0 on; `length` for those outside."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    index = tl.load(indices_ptr + at, mask=at < n, other=0).to(tl.int64)
+    # In their own dtype: the largest of uint64 are no negative numbers.
+    index = tl.load(indices_ptr + at, mask=at < n, other=0)
     index = tl.where(index < 0, index + length, index)
-    index = tl.where((index >= 0) & (index < length), index, length)
-    tl.store(plain_ptr + at, index.to(tl.int32), mask=at < n)
+    inside = (index >= 0) & (index < length)
+    tl.store(plain_ptr + at, tl.where(inside, index.to(tl.int32), length), mask=at < n)
 
 
 @triton.jit

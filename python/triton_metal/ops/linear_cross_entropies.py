@@ -97,7 +97,7 @@ def joined_tiles_kernel(
             sums += tl.load(sum_ptr + at, mask=mask, other=0.0)
     log_sums = top + tl.log(total)
     if SMOOTH:
-        target += smoothing * (sums / classes - target)
+        target = (1.0 - smoothing) * target + smoothing * (sums / classes)  # both may be -inf
     labels = tl.load(labels_ptr + rows, mask=mask, other=0).to(tl.int64)
     losses = tl.where((labels >= 0) & (labels < classes), log_sums - target, float("nan"))
     tl.store(losses_ptr + rows, tl.where(labels == ignore_index, 0.0, losses), mask=mask)

@@ -19,6 +19,7 @@ from ._checks import (
     check_rank,
     check_shape,
     fail,
+    integer,
     listed,
 )
 from ._launch import launch
@@ -151,11 +152,12 @@ def check_split(function: str, split_k: Any) -> int:
     """The parts of K, or 0 where the shape decides."""
     if split_k is None:
         return 0
-    if isinstance(split_k, bool) or not hasattr(split_k, "__index__"):
+    parts = integer(split_k)
+    if parts is None:
         raise LaunchTypeError(f"[{function}] split_k must be an integer but is {split_k!r}.")
-    if split_k < 1:
-        raise fail(function, f"split_k must be at least 1 but is {split_k}.")
-    return split_k.__index__()
+    if parts < 1:
+        raise fail(function, f"split_k must be at least 1 but is {parts}.")
+    return parts
 
 
 def _check_dtypes(function: str, a: Array, b: Array, bias: Array | None, names: Any) -> str:

@@ -19,6 +19,7 @@ from ._checks import (
     check_number,
     check_shape,
     fail,
+    integer,
 )
 from ._launch import launch
 
@@ -331,10 +332,11 @@ def adamw_step(
     found = _checked(name, params, grads=grads, means=means, squares=squares)
     if (means is None) != (squares is None):
         raise fail(name, "means and squares must be given both or neither.")
-    if isinstance(step, bool) or not hasattr(step, "__index__"):
+    count = integer(step)
+    if count is None:
         raise LaunchTypeError(f"[{name}] step must be an integer but is {step!r}.")
-    if step < 1:
-        raise fail(name, f"step must be at least 1 but is {step}.")
+    if not 1 <= count < 2**63:
+        raise fail(name, f"step must be from 1 to 2**63 - 1 but is {count}.")
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise LaunchTypeError(f"[{name}] betas must be two numbers but is {betas!r}.")
     beta1, beta2 = (check_number(name, "betas", beta, least=0, below=1) for beta in betas)
@@ -351,7 +353,7 @@ def adamw_step(
         new2=1 - beta2,
         eps=check_number(name, "eps", eps, least=0),
         shrink=1 - lr * check_number(name, "weight_decay", weight_decay, least=0),
-        correct1=1 / (1 - beta1**step) if bias_correction else 1.0,
-        correct2=1 / (1 - beta2**step) if bias_correction else 1.0,
+        correct1=1 / (1 - beta1**count) if bias_correction else 1.0,
+        correct2=1 / (1 - beta2**count) if bias_correction else 1.0,
     )
     return new[0], new[1], new[2]

@@ -172,6 +172,11 @@ def rotary_embedding(
             name, f"dims must be even and at most {size}, the last axis of x, but is {dims}."
         )
     offset = check_index(name, "offset", offset, 0)
+    if offset + x.shape[where] > 2**31:
+        raise fail(
+            name,
+            f"offset must be at most {2**31 - x.shape[where]}, so that positions are below 2**31, but is {offset}.",
+        )
     base = check_number(name, "base", base, above=0)
     scale = check_number(name, "scale", scale)
     if (cos is None) != (sin is None):

@@ -10,7 +10,7 @@ import triton_metal.language as tl
 from ..errors import LaunchTypeError
 from ._arrays import FLOATS, Array, contiguous, dtype_name, places_dtype, reshaped, size_of
 from ._axes import permuted, unpermuted
-from ._checks import check_arrays, check_axis, check_dtype, check_rank, fail
+from ._checks import check_arrays, check_axis, check_dtype, check_rank, fail, integer
 from ._launch import launch
 from ._operators import Operator
 from ._sort import sorted_rows
@@ -167,13 +167,14 @@ def topk(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array,
     (array([3., 3.], dtype=float32), array([0, 3]))
     """
     axis = _checked("topk", x, axis)
-    if isinstance(k, bool) or not hasattr(k, "__index__"):
+    kept = integer(k)
+    if kept is None:
         raise LaunchTypeError(f"[topk] k must be an integer but is {k!r}.")
-    if not 0 <= k <= x.shape[axis]:
+    if not 0 <= kept <= x.shape[axis]:
         raise fail(
             "topk",
-            f"k must be from 0 to {x.shape[axis]}, as many as x has along axis {axis}, but is {k}.",
+            f"k must be from 0 to {x.shape[axis]}, as many as x has along axis {axis}, but is {kept}.",
         )
     operator = _TOPK if dtype_name(x) in FLOATS else _TOPK_PLAIN
-    values, places = operator(x, axis, int(k), bool(largest))
+    values, places = operator(x, axis, kept, bool(largest))
     return values, places

@@ -1,0 +1,159 @@
+"""What all functions of triton_metal.ops take and refuse: arrays that are no plain ones, numbers, integers, choices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import triton_metal.ops as ops
+from triton_metal.errors import LaunchTypeError, LaunchValueError
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def unaligned(x: np.ndarray) -> np.ndarray:
+    """The same array, whose elements begin one byte behind where they should."""
+    raw = np.zeros(x.nbytes + 1, np.uint8)
+    found = np.frombuffer(raw.data, x.dtype, x.size, 1).reshape(x.shape)
+    found[...] = x
+    assert not found.flags.aligned
+    return found
+
+
+QUERIES, KEYS = X.reshape(1, 1, 3, 4) / 12, np.ones((1, 1, 40, 4), np.float32)
+LABELS, PLACES = np.array([1, 3, 0]), np.array([2, 0])
+FILTERS, BIAS = np.ones((2, 3, 4), np.float32), np.ones((3, 40), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("function", "arrays"),
+    [
+        (ops.softmax, [X]),
+        (ops.sum, [X]),
+        (lambda x: ops.cumsum(x, 0), [X]),
+        (ops.sort, [X]),
+        (lambda *a: ops.layer_norm(a[0], a[1], residual=a[2]), [X, X[0], X]),
+        (ops.cross_entropy, [X, LABELS]),
+        (ops.linear_cross_entropy, [X, X, LABELS % 3]),
+        (lambda x, w, b: ops.matmul(x, w, b, "gelu"), [X, X.T.copy(), X[0, :3]]),
+        (lambda q, k, bias: ops.attention(q, k, k, bias=bias), [QUERIES, KEYS, BIAS]),
+        (lambda q, k, n: ops.attention(q, k, k, lengths=n), [QUERIES, KEYS, np.array([7])]),
+        (ops.conv1d, [X[None], FILTERS]),
+        (ops.take, [X, PLACES]),
+        (ops.index_add, [X, PLACES, X[:2]]),
+        (lambda x: ops.histogram(x, 3, range=(0, 9))[0], [X]),
+        (lambda p, g: ops.adamw_step([p], [g], step=1)[0][0], [X, X]),
+    ],
+)
+def test_arrays_that_are_not_aligned_are_copied(function: Any, arrays: list[np.ndarray]) -> None:
+    assert np.array_equal(function(*map(unaligned, arrays)), function(*arrays))
+
+
+def test_masked_arrays_are_refused() -> None:
+    masked = np.ma.masked_array(X, mask=X > 3)
+    with pytest.raises(
+        LaunchTypeError, match=r"\[sum\] x must be a plain array but is a masked array"
+    ):
+        ops.sum(masked)
+    with pytest.raises(LaunchTypeError, match=r"\[sgd_step\] grads\[0\] must be a plain array"):
+        ops.sgd_step([X], [masked], lr=1.0)
+
+
+FUNCTIONS = {
+    "softmax": lambda x: ops.softmax(x),
+    "sum": lambda x: ops.sum(x),
+    "matmul": lambda x: ops.matmul(x, x, transpose_b=True),
+    "rms_norm": lambda x: ops.rms_norm(x),
+    "take": lambda x: ops.take(x, x.argmax(0)),
+    "adamw_step": lambda x: ops.adamw_step([x], [x], step=1)[0][0],
+}
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_tensors_that_are_not_strided_are_refused(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.tensor(X)
+    nested = torch.nested.nested_tensor([x[0], x[1]], layout=torch.jagged)
+    for tensor, said in (
+        (x.to_sparse(), "layout torch.sparse_coo"),
+        (x.to_sparse_csr(), "layout torch.sparse_csr"),
+        (nested, "a nested tensor"),
+    ):
+        given = FUNCTIONS[name] if name != "take" else lambda x: ops.take(x, torch.tensor([0]))
+        with pytest.raises(
+            LaunchTypeError, match=rf"\[{name}\] .* must be a plain array but is .*{said}"
+        ):
+            given(tensor)
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_transform_loses_a_derivative(name: str) -> None:
+    """Forward mode would find a derivative of 0 where a kernel does not see the tangent."""
+    torch = pytest.importorskip("torch")
+    function, x = FUNCTIONS[name], torch.tensor(X)
+    forward = torch.autograd.forward_ad
+    refused = pytest.raises(LaunchTypeError, match=rf"\[{name}\] .* must be a plain array but is a")
+    with forward.dual_level():
+        with refused:
+            function(forward.make_dual(x, torch.ones_like(x)))
+        assert torch.equal(function(x), function(x.clone()))
+    with refused:
+        torch.func.jvp(function, (x,), (x,))
+    with refused:
+        torch.func.vmap(function)(x[None].expand(2, 3, 4))
+    with refused:
+        torch.func.grad(lambda x: function(x).sum())(x)
+
+
+@pytest.mark.own_route
+def test_tensors_with_a_negative_bit_are_read_as_they_are() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.complex(torch.tensor(X), torch.tensor(X) + 1).conj().imag
+    assert x.is_neg()
+    assert torch.equal(ops.sum(x, 1), torch.tensor(-(X + 1).sum(1)))
+    assert torch.equal(ops.sort(x), torch.tensor(np.sort(-(X + 1))))
+    torch.testing.assert_close(ops.matmul(x, x.T), x @ x.T)
+
+
+def test_numbers_may_be_those_of_numpy() -> None:
+    assert np.array_equal(ops.rms_norm(X, eps=np.float32(0.5)), ops.rms_norm(X, eps=0.5))
+    assert np.array_equal(ops.var(X, ddof=np.int64(1)), ops.var(X, ddof=1))
+    assert np.array_equal(ops.dropout(X, np.float16(0.5), 3), ops.dropout(X, 0.5, np.int8(3)))
+    [p], _ = ops.sgd_step([X], [X], lr=np.float32(0.5))
+    assert np.array_equal(p, X / 2)
+    given = (QUERIES, KEYS, KEYS)
+    assert np.array_equal(
+        ops.attention(*given, causal=np.True_, scale=np.float32(0.5), window=np.int64(2)),
+        ops.attention(*given, causal=True, scale=0.5, window=2),
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ops.attention(QUERIES, KEYS, KEYS, scale=float("nan")), LaunchValueError, r"\[attention\] scale must be a finite number but is nan"),
+        (lambda: ops.attention(QUERIES, KEYS, KEYS, scale=10**400), LaunchValueError, r"scale must be a finite number but is 1000"),
+        (lambda: ops.attention(QUERIES, KEYS, KEYS, window=np.array([1, 2])), LaunchTypeError, r"window must be an integer, a pair of integers or None"),
+        (lambda: ops.rotary_embedding(X, base=float("inf")), LaunchValueError, r"\[rotary_embedding\] base must be a finite number but is inf"),
+        (lambda: ops.sgd_step([X], [X], lr=float("inf")), LaunchValueError, r"\[sgd_step\] lr must be a finite number but is inf"),
+        (lambda: ops.sgd_step([X], [X], lr=np.ones(2)), LaunchTypeError, r"lr must be a number but is array"),
+        (lambda: ops.rms_norm(X, eps=np.True_), LaunchTypeError, r"eps must be a number but is np.True_"),
+        (lambda: ops.adamw_step([X], [X], step=10**400), LaunchValueError, r"\[adamw_step\] step must be from 1 to 2\*\*63 - 1 but is 1000"),
+        (lambda: ops.sum(X, np.array([0, 1])), LaunchTypeError, r"\[sum\] axis must be an integer, several or None but is array"),
+        (lambda: ops.softmax(X, np.array([0, 1])), LaunchTypeError, r"\[softmax\] axis must be an integer but is array"),
+        (lambda: ops.topk(X, np.array([1, 2])), LaunchTypeError, r"\[topk\] k must be an integer but is array"),
+        (lambda: ops.matmul(X, X.T, split_k=np.array([1, 2])), LaunchTypeError, r"\[matmul\] split_k must be an integer but is array"),
+        (lambda: ops.matmul(X, X.T, activation=np.ones(2)), LaunchValueError, r"\[matmul\] activation must be None, 'relu', .* but is array"),
+        (lambda: ops.norm(X, ord=True), LaunchValueError, r"\[norm\] ord must be 1, 2 or inf but is True"),
+        (lambda: ops.norm(X, ord=np.ones(2)), LaunchValueError, r"\[norm\] ord must be 1, 2 or inf but is array"),
+        (lambda: ops.conv1d(X[None], FILTERS, stride=np.array([1, 2])), LaunchTypeError, r"\[conv1d\] stride must be an integer but is array"),
+        (lambda: ops.conv1d(X[None], FILTERS, padding=2**40), LaunchValueError, r"padding must be from 0 to 2\*\*31 - 1 but is 1099511627776"),
+        (lambda: ops.rotary_embedding(X, offset=2**31 - 1), LaunchValueError, r"offset must be at most 2147483645, so that positions are below 2\*\*31, but is 2147483647"),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_none_are_refused(call: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
