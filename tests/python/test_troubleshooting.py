@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import triton_metal as triton
 import triton_metal.language as tl
+import triton_metal.ops as ops
 from triton_metal.__main__ import main
 from triton_metal.doctor import kernels as doctor_kernels
 from triton_metal.doctor import report as doctor_report
@@ -399,6 +400,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "grid dimension … must be an integer, not …": lambda: twice[(1.5,)](X, 100, B=64),
     "it must be from 0 to 2147483647": lambda: twice[(-1,)](X, 100, B=64),
     "the grid must have 1 to 3 dimensions": lambda: twice[(1, 1, 1, 1)](X, 100, B=64),
+    "must be a plain array but is …": lambda: ops.relu(np.ma.masked_array(X)),
     "num_warps must be 1, 2, 4, 8, 16 or 32": lambda: twice[(1,)](X, 100, B=64, num_warps=3),
     "num_stages must be an integer from 1 to 16": lambda: twice[(1,)](X, 100, B=64, num_stages=99),
     "the range must be a power of 2": lambda: twice[(1,)](X, 100, B=100),

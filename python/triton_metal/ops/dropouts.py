@@ -72,7 +72,8 @@ def dropout(x: Array, p: float, seed: int | Array) -> Array:
     if the upper 24 bits of word n % 4 of Philox 4x32-10, with the seed as its key and n // 4 as its counter, are at least
     p · 2**24. Take another seed for each call whose elements are to be independent.
 
-    The seed may also be an array of ``x``'s framework with one integer. A function that ``mx.compile`` has compiled needs that to have another
+    The seed may also be an array of ``x``'s framework with one integer, whose value is not read before the launch: a negative one counts
+    modulo 2**64. A function that ``mx.compile`` has compiled needs that to have another
     seed in each call: a plain number is a constant of it.
 
     Differentiable in ``x``: the gradient drops the same elements again, and nothing is stored for it. Raises LaunchValueError for another
