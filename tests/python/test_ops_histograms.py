@@ -76,6 +76,13 @@ def test_compiled() -> None:
     x = torch.randint(0, 9, (40,))
     compiled = torch.compile(lambda x: ops.bincount(x, 9) * 2, fullgraph=True, backend="aot_eager")
     assert torch.equal(compiled(x), torch.bincount(x, minlength=9) * 2)
+    y = torch.randn(50, requires_grad=True)
+    function = lambda x: ops.histogram(x, 4, range=(-1, 2))  # noqa: E731
+    for found, wanted in zip(
+        torch.compile(function, fullgraph=True, backend="aot_eager")(y), function(y), strict=True
+    ):
+        assert torch.equal(found, wanted)
+        assert not wanted.requires_grad
 
 
 X = np.zeros((2, 3), np.float32)

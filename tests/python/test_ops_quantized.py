@@ -115,6 +115,17 @@ def test_quantize_of_special_groups() -> None:
         np.testing.assert_allclose(found[1], 5, rtol=0.25)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_a_group_with_a_value_that_is_no_number_is_nan(bits: int, value: float) -> None:
+    w = np.ones((2, 64), np.float32)
+    w[1, 35] = value
+    found = ops.dequantize(*ops.quantize(w, 32, bits), group_size=32, bits=bits)
+    assert np.isnan(found[1, 32:]).all()
+    assert np.array_equal(found[0], w[0])
+    assert np.array_equal(found[1, :32], w[1, :32])
+
+
 @pytest.mark.parametrize("transpose", [True, False])
 @pytest.mark.parametrize("rows", [1, 3, 20, 70])
 @pytest.mark.parametrize("kind", KINDS, ids=str)

@@ -68,6 +68,9 @@ def quantize_kernel(
     steps = libdevice.rint(tl.div_rn(edge, scale))
     scale = tl.where(steps == 0, scale, tl.div_rn(edge, tl.where(steps == 0, 1.0, steps)))
     bias = tl.where(steps == 0, 0.0, edge)
+    # The least and the largest number are no NaN; one in a group makes all of it NaN, as an infinity does.
+    broken = tl.sum((w != w).to(tl.int32), axis=1) > 0
+    scale = tl.where(broken, float("nan"), scale)
     tl.store(scales_ptr + group, scale.to(scales_ptr.dtype.element_ty), mask=inside)
     tl.store(biases_ptr + group, bias.to(biases_ptr.dtype.element_ty), mask=inside)
     # The quotient is 0 or more, and NaN in a group with a NaN.

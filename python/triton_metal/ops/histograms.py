@@ -10,13 +10,15 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ..errors import LaunchTypeError
-from ._arrays import FLOATS, Array, contiguous, framework, reshaped, size_of
+from ._arrays import FLOATS, Array, contiguous, framework, is_torch, reshaped, size_of
 from ._checks import check_arrays, check_dtype, check_number, fail, integer
 from ._launch import launch
 from ._operators import Operator
 from ._reduce import reduce_rows
 from ._reducing import INTEGERS
 
+#: The largest float32.
+_LARGEST = 3.4028234663852886e38
 _SHORT = ("int8", "int16", "uint8", "uint16")
 
 
@@ -118,6 +120,14 @@ _HISTOGRAM = Operator(
 )
 
 
+#: The edges are made by an operator, so that torch.compile does not follow how.
+_EDGES = Operator(
+    "histogram_edges(Tensor x, int bins, float low, float high) -> (edges)",
+    lambda x, bins, low, high: (_like(np.linspace(low, high, bins + 1).astype(np.float32), x),),
+    lambda x, bins, *_: [((bins + 1,), "float32")],
+)
+
+
 def _bins(function: str, name: str, value: Any, least: int) -> int:
     number = integer(value)
     if number is None:
@@ -149,11 +159,12 @@ def histogram(x: Array, bins: int = 10, *, range: tuple[float, float]) -> tuple[
     if not isinstance(range, (tuple, list)) or len(range) != 2:
         raise LaunchTypeError(f"[histogram] range must be two numbers but is {range!r}.")
     low, high = (check_number("histogram", "range", each) for each in range)
-    edges = np.linspace(low, high, bins + 1).astype(np.float32)
-    if not (np.isfinite(edges).all() and edges[0] < edges[-1]):
+    begin, end = _rounded(low), _rounded(high)
+    if not -_LARGEST <= begin < end <= _LARGEST:
         raise fail("histogram", f"range must be finite and begin below its end but is {range!r}.")
-    own = _like(edges, x)
-    return _HISTOGRAM(x, own, bins, float(edges[0]), float(edges[-1]))[0], own
+    plain = x.detach() if is_torch(x) else x
+    (edges,) = _EDGES(plain, bins, low, high)
+    return _HISTOGRAM(plain, edges, bins, begin, end)[0], edges
 
 
 def bincount(x: Array, length: int) -> Array:
@@ -171,6 +182,16 @@ def bincount(x: Array, length: int) -> Array:
     check_arrays("bincount", x=x)
     check_dtype("bincount", "x", x, INTEGERS)
     return _HISTOGRAM(x, None, _bins("bincount", "length", length, 0), 0.0, 1.0)[0]
+
+
+def _rounded(x: float) -> float:
+    """The float32 next to a number."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(x))
+
+
+# torch.compile calls this and does not follow it into NumPy.
+_rounded._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _like(x: np.ndarray, like: Array) -> Array:

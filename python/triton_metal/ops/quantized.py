@@ -255,7 +255,7 @@ def quantize(
       biases have the dtype of ``w``.
     - "mxfp4", "mxfp8": w ≈ 2**(scale - 127) * code, codes of float4_e2m1 or float8_e4m3 in groups of 32; scales are uint8.
 
-    Codes are computed in float32, and halves go to even. Not differentiable.
+    Codes are computed in float32, and halves go to even. A group with a NaN or an infinity reads back as NaN. Not differentiable.
 
     Raises LaunchValueError for another dtype, shape, mode, group size or number of bits.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import triton_metal as triton
@@ -24,6 +25,7 @@ from ._checks import (
     check_arrays,
     check_choice,
     check_dtype,
+    check_number,
     check_rank,
     check_shape,
     fail,
@@ -290,10 +292,10 @@ def scaled_matmul(
     name = "scaled_matmul"
     check_arrays(name, a=a, b=b)
     a_scale, b_scale = (
-        full((1,), float(scale), "float32", a)
-        if isinstance(scale, (int, float)) and not isinstance(scale, bool)
+        full((1,), check_number(name, text, scale), "float32", a)
+        if isinstance(scale, (int, float, numbers.Real)) and not isinstance(scale, bool)
         else scale
-        for scale in (a_scale, b_scale)
+        for text, scale in (("a_scale", a_scale), ("b_scale", b_scale))
     )
     check_arrays(
         name, "a_scale b_scale bias", a=a, b=b, a_scale=a_scale, b_scale=b_scale, bias=bias
