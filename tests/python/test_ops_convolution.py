@@ -214,7 +214,7 @@ X, W = np.zeros((1, 8, 8, 4), np.float32), np.zeros((6, 3, 3, 4), np.float32)
         (lambda: ops.conv2d(X, W.astype(np.float16)), LaunchValueError, r"w must have the dtype of x, float32, but has dtype float16"),
         (lambda: ops.conv2d(X.astype(np.float64), W), LaunchValueError, r"x must have dtype"),
         (lambda: ops.conv2d(X, W, np.zeros(5, np.float32)), LaunchValueError, r"bias must have shape \(6,\), one number for each output channel but has shape \(5,\)"),
-        (lambda: ops.conv2d(X, W, stride=0), LaunchValueError, r"stride must be at least 1 but is 0"),
+        (lambda: ops.conv2d(X, W, stride=0), LaunchValueError, r"stride must be from 1 to 2\*\*31 - 1 but is 0"),
         (lambda: ops.conv2d(X, W, padding=(1, 2, 3)), LaunchValueError, r"padding must be an integer or 2 integers but is \(1, 2, 3\)"),
         (lambda: ops.conv2d(X, W, dilation=1.5), LaunchTypeError, r"dilation must be an integer or 2 integers but is 1.5"),
         (lambda: ops.conv2d(X, W, dilation=4), LaunchValueError, r"is too small for shape \(6, 3, 3, 4\) with dilation=4"),
