@@ -118,6 +118,15 @@ def test_tensors_with_a_negative_bit_are_read_as_they_are() -> None:
     torch.testing.assert_close(ops.matmul(x, x.T), x @ x.T)
 
 
+@pytest.mark.own_route
+def test_empty_results_of_mlx_have_their_dtype() -> None:
+    mx = pytest.importorskip("mlx.core")
+    for dtype in (mx.bool_, mx.int8, mx.int64, mx.bfloat16):
+        assert ops.take(mx.zeros((3, 0), dtype), mx.array([1, 1])).dtype == dtype
+        assert ops.max(mx.zeros((0, 3), dtype), 1).dtype == dtype
+    assert ops.any(mx.zeros((0, 3)), 1).dtype == mx.bool_
+
+
 def test_numbers_may_be_those_of_numpy() -> None:
     assert np.array_equal(ops.rms_norm(X, eps=np.float32(0.5)), ops.rms_norm(X, eps=0.5))
     assert np.array_equal(ops.var(X, ddof=np.int64(1)), ops.var(X, ddof=1))

@@ -86,7 +86,7 @@ def test_numbers_far_below_the_largest(length: int) -> None:
     x = np.random.default_rng(3).uniform(-80, 0, (4, length)).astype(np.float32)
     x[:, 0] = 0
     y = exact(x.astype(np.float64), 1, False)
-    assert_near(ops.softmax(x), y, bound(y, 1, False) + 2 * EPS * np.abs(x) * y, "float32")
+    assert_near(ops.softmax(x), y, bound(y, 1, False) + 5 * EPS * np.abs(x) * y, "float32")
 
 
 def test_views_are_read_in_their_order() -> None:

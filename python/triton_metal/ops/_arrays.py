@@ -85,8 +85,10 @@ def full(shape: tuple[int, ...], value: float, dtype: str, like: Array) -> Array
     where, made = framework(like), dtype_of(dtype, like)
     if where == "torch":
         return like.new_full(shape, value, dtype=made)
-    make = np.full if where == "numpy" else sys.modules["mlx.core"].full
-    return make(shape, value, made)
+    if where == "numpy":
+        return np.full(shape, value, made)
+    # mx.full takes the value's dtype if that is the wider one.
+    return sys.modules["mlx.core"].full(shape, value, made).astype(made)
 
 
 def converted(x: Array, dtype: str) -> Array:
