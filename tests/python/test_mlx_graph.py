@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import triton_metal
 import triton_metal as triton
 import triton_metal.language as tl
@@ -98,7 +97,7 @@ def test_grouped_programs_multiply_matrices(shape: tuple[int, int, int], dtype: 
 @pytest.mark.parametrize("columns", [16, 13])
 def test_rows_become_slices_without_gathers(columns: int) -> None:
     x = mx.random.normal((5, columns))
-    call = dict(grid=(5,), outputs={"out": x})
+    call: dict[str, Any] = {"grid": (5,), "outputs": {"out": x}}
     summary = graph_of(softmax_kernel).summary(x, columns, columns, 16, **call)
     assert (summary.sliced, summary.gathered) == (2, 0)
     result = graph_of(softmax_kernel)(x, columns, columns, 16, **call)
@@ -169,9 +168,7 @@ def test_loops_end_for_each_program() -> None:
 def test_a_loop_on_values_is_refused_where_mlx_traces() -> None:
     x = mx.arange(1, 30)
     with pytest.raises(CompilationError, match=r"condition of a loop.*mx\.compile") as caught:
-        mx.compile(
-            lambda x: graph_of(collatz_kernel)(x, grid=(29,), outputs={"steps": x})
-        )(x)
+        mx.compile(lambda x: graph_of(collatz_kernel)(x, grid=(29,), outputs={"steps": x}))(x)
     assert "while n > 1" in str(caught.value)
 
 
@@ -275,7 +272,9 @@ def combine(a, b):
 
 
 @triton.jit
-def scan_kernel(x, out, ROWS: tl.constexpr, COLUMNS: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+def scan_kernel(
+    x, out, ROWS: tl.constexpr, COLUMNS: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr
+):
     i = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     v = tl.load(x + i)
     tl.store(out + i, tl.associative_scan(v, AXIS, maximum, reverse=REVERSE) + tl.cumsum(v, AXIS))
@@ -324,7 +323,9 @@ def integer_kernel(x, y, out, BLOCK: tl.constexpr):
     tl.store(out + BLOCK + i, a % b)
     tl.store(out + 2 * BLOCK + i, a << (b & 31))
     tl.store(out + 3 * BLOCK + i, a >> (b & 31))
-    tl.store(out + 4 * BLOCK + i, tl.umulhi(a.to(tl.uint32, bitcast=True), b.to(tl.uint32, bitcast=True)))
+    tl.store(
+        out + 4 * BLOCK + i, tl.umulhi(a.to(tl.uint32, bitcast=True), b.to(tl.uint32, bitcast=True))
+    )
     tl.store(out + 5 * BLOCK + i, (a.to(tl.uint32, bitcast=True) // b.to(tl.uint32, bitcast=True)))
 
 

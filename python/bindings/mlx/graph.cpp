@@ -20,7 +20,8 @@ namespace mx = mlx::core;
 /// Raises a refusal as Python's CompilationError, whose place is found in the message.
 [[noreturn]] void raise(const graph::Program &program, const graph::Refusal &refusal) {
   std::string place = program.describe(refusal.place);
-  throw nb::value_error((place + (place.empty() ? "" : ": ") + "error: " + refusal.message).c_str());
+  throw nb::value_error(
+      (place + (place.empty() ? "" : ": ") + "error: " + refusal.message).c_str());
 }
 
 /// The contents of every array after a launch, which of them are written, and what was done.
@@ -28,8 +29,8 @@ nb::tuple run(const graph::Program &program, std::tuple<int, int, int> grid,
               const std::vector<std::tuple<int, int64_t>> &given,
               const std::vector<mx::array> &arrays) {
   if (given.size() != program.arguments.size())
-    raiseAs("LaunchTypeError", program.name + " takes " + std::to_string(program.arguments.size()) +
-                                   " arguments");
+    raiseAs("LaunchTypeError",
+            program.name + " takes " + std::to_string(program.arguments.size()) + " arguments");
   std::vector<graph::Argument> arguments;
   for (auto [buffer, bits] : given)
     arguments.push_back({buffer, bits});

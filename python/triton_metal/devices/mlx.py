@@ -117,7 +117,8 @@ class MLXDevice(FrameworkDevice):
         if device == "mlx-graph":
             from .mlx_graph import run_in_place
 
-            return run_in_place(compiled, grid, arguments, scalar_words)
+            run_in_place(compiled, grid, arguments, scalar_words)
+            return
         # The host device runs where MLX's CPU streams do.
         import mlx.core as mx
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..errors import LaunchTypeError, LaunchValueError, compile_error
+from ..tuples import flattened
 from . import in_place
 from .functional import _LAUNCH_OPTIONS, bind, read_spec
-from ..tuples import flattened
 
 if TYPE_CHECKING:
     from ..jit import JITFunction
@@ -112,7 +112,9 @@ class Graph:
         by_name = dict(zip(names, zip(results, written, strict=True), strict=True))
         for name in specs:
             if name not in by_name:
-                raise LaunchValueError(f"{kernel.name}: output {name} is not an array of the kernel")
+                raise LaunchValueError(
+                    f"{kernel.name}: output {name} is not an array of the kernel"
+                )
         return [by_name[name][0] for name in specs], summary
 
 
@@ -181,7 +183,9 @@ def run(
             given.append((numbers[id(array)], 0))
         else:
             begin = 4 * argument["slot"]
-            given.append((-1, bits_of(words[begin : begin + 4 * argument["words"]], argument["type"])))
+            given.append(
+                (-1, bits_of(words[begin : begin + 4 * argument["words"]], argument["type"]))
+            )
     try:
         results, written, counts = program.run(tuple(grid), given, distinct)
     except ValueError as error:

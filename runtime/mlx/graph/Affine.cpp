@@ -18,9 +18,8 @@ std::pair<int64_t, int64_t> Affine::range(const Extents &extents) const {
     (reach < 0 ? low : high) += reach;
   }
   auto cut = [](__int128 number) {
-    return static_cast<int64_t>(
-        std::clamp<__int128>(number, std::numeric_limits<int64_t>::min(),
-                             std::numeric_limits<int64_t>::max()));
+    return static_cast<int64_t>(std::clamp<__int128>(number, std::numeric_limits<int64_t>::min(),
+                                                     std::numeric_limits<int64_t>::max()));
   };
   return {cut(low), cut(high)};
 }
@@ -60,10 +59,10 @@ std::optional<std::pair<Affine, Affine>> divide(const Affine &a, int64_t divisor
 mx::array toArray(const Affine &affine, const Extents &extents, mx::Dtype dtype) {
   auto [low, high] = affine.range(extents);
   // Sums are made in 32 bits where all of them fit.
-  mx::Dtype wide = low >= std::numeric_limits<int32_t>::min() &&
-                           high <= std::numeric_limits<int32_t>::max()
-                       ? mx::int32
-                       : mx::int64;
+  mx::Dtype wide =
+      low >= std::numeric_limits<int32_t>::min() && high <= std::numeric_limits<int32_t>::max()
+          ? mx::int32
+          : mx::int64;
   size_t rank = affine.steps.size();
   std::optional<mx::array> sum;
   for (size_t axis = 0; axis < rank; ++axis) {

@@ -22,9 +22,7 @@ struct Affine {
   int64_t constant = 0;
   std::vector<int64_t> steps;
 
-  static Affine of(int64_t constant, size_t rank) {
-    return {constant, std::vector<int64_t>(rank)};
-  }
+  static Affine of(int64_t constant, size_t rank) { return {constant, std::vector<int64_t>(rank)}; }
 
   bool isConstant() const;
   bool operator==(const Affine &other) const = default;
@@ -36,8 +34,8 @@ struct Affine {
 std::optional<Affine> add(const Affine &a, const Affine &b);
 std::optional<Affine> multiply(const Affine &a, int64_t factor);
 
-/// Quotient and remainder, rounded down, by a divisor above 0, where both are affine: each step is a
-/// multiple of the divisor, or belongs to a part that stays below it.
+/// Quotient and remainder, rounded down, by a divisor above 0, where both are affine: each step is
+/// a multiple of the divisor, or belongs to a part that stays below it.
 std::optional<std::pair<Affine, Affine>> divide(const Affine &a, int64_t divisor,
                                                 const Extents &extents);
 

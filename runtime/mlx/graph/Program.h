@@ -56,9 +56,7 @@ struct Operation {
   /// Whether anything uses a result.
   bool isUsed = false;
 
-  int64_t integer(const char *attribute) const {
-    return attributes.at(attribute).get<int64_t>();
-  }
+  int64_t integer(const char *attribute) const { return attributes.at(attribute).get<int64_t>(); }
   bool has(const char *attribute) const { return attributes.contains(attribute); }
 };
 

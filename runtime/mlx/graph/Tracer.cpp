@@ -19,8 +19,7 @@ Tracer::Tracer(const Program &program, std::array<int, 3> grid,
     Extents extents(gridAxes, 1);
     int number = program.body.arguments[i];
     if (type.isPointer())
-      set(number,
-          Value::of(type, extents, Affine::of(0, gridAxes)).withBuffer(argument.buffer));
+      set(number, Value::of(type, extents, Affine::of(0, gridAxes)).withBuffer(argument.buffer));
     else
       set(number, constantOf(type, argument.bits));
   }
@@ -81,9 +80,9 @@ void Tracer::runConstant(const Operation &op) {
     return setResult(op, constantOf(type, bits.front()));
   Extents extents(gridAxes, 1);
   extents.insert(extents.end(), type.shape.begin(), type.shape.end());
-  setResult(op, Value::of(type, extents,
-                          arrayOfBits(type, bits, mx::Shape(extents.begin(), extents.end())),
-                          true));
+  setResult(op,
+            Value::of(type, extents,
+                      arrayOfBits(type, bits, mx::Shape(extents.begin(), extents.end())), true));
 }
 
 Extents Tracer::fullExtents(const Type &type, const Extents &of) const {
@@ -157,6 +156,9 @@ Tracer::Handler Tracer::handlerOf(const std::string &name) {
       {"tt.atomic_store", &Tracer::runAtomicStore},
       {"tt.assert", &Tracer::runAssert},
       {"tt.print", &Tracer::runPrint},
+      // All programs run each operation together.
+      {"ttg.barrier", &Tracer::runNothing},
+      {"ttg.local_barrier", &Tracer::runNothing},
       {"llvm.intr.assume", &Tracer::runNothing},
       {"scf.for", &Tracer::runFor},
       {"scf.while", &Tracer::runWhile},
@@ -173,7 +175,8 @@ void Tracer::runOperation(const Operation &op) {
   if (op.name == "ub.poison") {
     // Any number will do.
     return setResult(op, resultType(op).isPointer()
-                             ? Value::of(resultType(op), Extents(gridAxes + resultType(op).shape.size(), 1),
+                             ? Value::of(resultType(op),
+                                         Extents(gridAxes + resultType(op).shape.size(), 1),
                                          Affine::of(0, gridAxes + resultType(op).shape.size()))
                              : constantOf(resultType(op), 0));
   }

@@ -54,8 +54,8 @@ public:
   Tracer(const Program &program, std::array<int, 3> grid, const std::vector<Argument> &arguments,
          const std::vector<mx::array> &arrays);
 
-  /// Throws Refusal. Returns the contents of every buffer, flat; those that the kernel does not write
-  /// are what they were.
+  /// Throws Refusal. Returns the contents of every buffer, flat; those that the kernel does not
+  /// write are what they were.
   std::vector<mx::array> run();
   bool isWritten(size_t buffer) const { return buffers[buffer].isWritten; }
   Summary summary;

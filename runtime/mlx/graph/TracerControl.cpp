@@ -194,8 +194,8 @@ void Tracer::runFor(const Operation &op) {
       carried = runBlock(body);
       continue;
     }
-    Value runs = Value::of({"i1", {}}, extents,
-                           mx::less(mx::array(trip, mx::int64), *counts), true);
+    Value runs =
+        Value::of({"i1", {}}, extents, mx::less(mx::array(trip, mx::int64), *counts), true);
     std::vector<Value> fresh;
     {
       ActiveScope scope(active, active ? conjunction(*active, runs) : runs);
@@ -239,12 +239,12 @@ void Tracer::runWhile(const Operation &op) {
     Value next = running ? conjunction(*running, condition) : condition;
     Value judged = active ? conjunction(*active, next) : next;
     std::vector<int64_t> truths =
-        judged.constant()
-            ? std::vector<int64_t>{*judged.constant()}
-            : evaluate(judged, judged.extents(), op.place, "the condition of a loop");
+        judged.constant() ? std::vector<int64_t>{*judged.constant()}
+                          : evaluate(judged, judged.extents(), op.place, "the condition of a loop");
     if (std::none_of(truths.begin(), truths.end(), [](int64_t truth) { return truth != 0; }))
       break;
-    bool isAll = std::all_of(truths.begin(), truths.end(), [](int64_t truth) { return truth != 0; });
+    bool isAll =
+        std::all_of(truths.begin(), truths.end(), [](int64_t truth) { return truth != 0; });
     running = isAll && !running && !active ? std::nullopt : std::optional(next);
     ActiveScope scope(active, scopeOf());
     for (size_t i = 0; i < given.size(); ++i)

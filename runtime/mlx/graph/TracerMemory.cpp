@@ -47,9 +47,12 @@ std::vector<int> orderOf(const Window &window) {
 
 mx::array Tracer::viewed(const Operation &op, int buffer, const Type &type) const {
   const mx::array &elements = buffers[static_cast<size_t>(buffer)].elements;
-  mx::Dtype dtype = type.isBool() ? mx::bool_ : type.dtype();
+  mx::Dtype dtype = type.dtype();
   if (elements.dtype() == dtype)
     return elements;
+  // A truth value in memory is a byte that is not 0.
+  if (type.isBool() && elements.itemsize() == 1)
+    return mx::not_equal(elements, mx::array(0, elements.dtype()));
   if (elements.dtype().size() != dtype.size())
     refuse(op, "an array of " + std::to_string(8 * elements.dtype().size()) +
                    "-bit elements is accessed as " + type.element);
@@ -71,10 +74,9 @@ void Tracer::runAddPtr(const Operation &op) {
   Extents extents = join(pointer.extents(), offset.extents());
   if (pointer.affine() && offset.affine())
     if (std::optional<Affine> sum = add(*pointer.affine(), *offset.affine()))
-      return setResult(
-          op, Value::of(resultType(op), extents, *sum).withBuffer(pointer.buffer()));
-  mx::array sum = mx::add(mx::astype(pointer.array(), mx::int64),
-                          mx::astype(offset.array(), mx::int64));
+      return setResult(op, Value::of(resultType(op), extents, *sum).withBuffer(pointer.buffer()));
+  mx::array sum =
+      mx::add(mx::astype(pointer.array(), mx::int64), mx::astype(offset.array(), mx::int64));
   setResult(op, Value::of(resultType(op), extents, sum, pointer.isKnown() && offset.isKnown())
                     .withBuffer(pointer.buffer()));
 }
@@ -85,16 +87,16 @@ std::optional<mx::array> Tracer::loadWindow(const Operation &op, const Value &po
                                             Extents &extents) {
   if (!pointer.affine() || (mask && !mask->conditions()))
     return std::nullopt;
-  std::optional<Window> window =
-      windowOf(*pointer.affine(), conditionsOf(mask), extents);
+  std::optional<Window> window = windowOf(*pointer.affine(), conditionsOf(mask), extents);
   if (!window)
     return std::nullopt;
   // Other numbers than one for all elements are chosen behind a gather.
-  if (mask && other && !std::all_of(other->extents().begin(), other->extents().end(),
-                                    [](int size) { return size == 1; }))
+  if (mask && other && !std::all_of(other->extents().begin(), other->extents().end(), [](int size) {
+        return size == 1;
+      }))
     return std::nullopt;
-  mx::array filling = mask && other ? mx::reshape(other->array(), {})
-                                    : mx::astype(mx::array(0), type.dtype());
+  mx::array filling =
+      mask && other ? mx::reshape(other->array(), {}) : mx::astype(mx::array(0), type.dtype());
   Extents result(extents.size(), 1);
   for (const Window::Group &group : window->groups)
     for (size_t axis : group.axes)
@@ -105,7 +107,8 @@ std::optional<mx::array> Tracer::loadWindow(const Operation &op, const Value &po
   }
   int64_t size = elements.shape(0);
   if (window->origin < 0 || window->last() >= size)
-    refuse(op, "loads place " + std::to_string(window->origin < 0 ? window->origin : window->last()) +
+    refuse(op, "loads place " +
+                   std::to_string(window->origin < 0 ? window->origin : window->last()) +
                    " of an array of " + std::to_string(size) + " elements");
   mx::array box = readWindow(elements, *window);
   std::vector<std::pair<int, int>> widths;
@@ -137,9 +140,8 @@ mx::array Tracer::safePlaces(const Operation &op, const Value &pointer,
                              const std::optional<Value> &mask, int64_t size,
                              int64_t otherwise) const {
   mx::array places = mx::astype(pointer.array(), mx::int64);
-  mx::array inside = mx::logical_and(
-      mx::greater_equal(places, mx::array(int64_t(0), mx::int64)),
-      mx::less(places, mx::array(size, mx::int64)));
+  mx::array inside = mx::logical_and(mx::greater_equal(places, mx::array(int64_t(0), mx::int64)),
+                                     mx::less(places, mx::array(size, mx::int64)));
   if (pointer.isKnown() && (!mask || mask->isKnown())) {
     mx::array right = mask ? mx::logical_or(inside, mx::logical_not(mask->array())) : inside;
     if (!mx::all(right).item<bool>())
@@ -162,8 +164,7 @@ Value Tracer::load(const Operation &op, const Value &pointer, const Value *given
     return Value::of(type, sizes, mx::astype(result, type.dtype()), false);
   };
   Extents sliced = extents;
-  if (std::optional<mx::array> box =
-          loadWindow(op, pointer, mask, other, elements, type, sliced)) {
+  if (std::optional<mx::array> box = loadWindow(op, pointer, mask, other, elements, type, sliced)) {
     ++summary.sliced;
     return give(*box, sliced);
   }
@@ -176,8 +177,7 @@ Value Tracer::load(const Operation &op, const Value &pointer, const Value *given
     found = mx::zeros(shapeOf(extents), type.dtype());
   }
   if (mask) {
-    mx::array filling =
-        other ? other->array() : mx::astype(mx::array(0), type.dtype());
+    mx::array filling = other ? other->array() : mx::astype(mx::array(0), type.dtype());
     if (other)
       extents = join(extents, other->extents());
     found = found ? mx::where(mask->array(), *found, filling) : filling;
@@ -199,7 +199,8 @@ std::optional<mx::array> Tracer::storeWindow(const Operation &op, const Value &p
   // Along an axis without a step, all write one place.
   std::vector<int> order = orderOf(*window);
   for (size_t axis = 0; axis < extents.size(); ++axis)
-    if (value.extents()[axis] != 1 && std::find(order.begin(), order.end(), int(axis)) == order.end())
+    if (value.extents()[axis] != 1 &&
+        std::find(order.begin(), order.end(), int(axis)) == order.end())
       return std::nullopt;
   if (window->isEmpty)
     return elements;
@@ -238,9 +239,15 @@ void Tracer::store(const Operation &op, const Value &pointer, const Value &value
   if (mask)
     extents = join(extents, mask->extents());
   Type type = elementOf(pointer.type());
-  mx::array elements = viewed(op, pointer.buffer(), type);
   Buffer &buffer = buffers[static_cast<size_t>(pointer.buffer())];
   mx::Dtype own = buffer.elements.dtype();
+  if (type.isBool() && own != mx::bool_) {
+    // Bytes that are not written keep all of their bits.
+    Type byte{"i8", type.shape};
+    Value bytes = Value::of(byte, value.extents(), mx::astype(value.array(), mx::int8), false);
+    return store(op, pointer.withType({"*i8", pointer.type().shape}), bytes, given);
+  }
+  mx::array elements = viewed(op, pointer.buffer(), type);
   auto keep = [&](const mx::array &result) {
     buffer.elements = result.dtype() == own ? result : mx::view(result, own);
   };
@@ -295,7 +302,8 @@ void Tracer::runAtomicRmw(const Operation &op) {
   int64_t size = elements.shape(0);
   // What an update found is only defined where no other element changes the place.
   bool isOnly = kind == Exchange || op.isUsed;
-  record(op, isOnly ? Access::Write : Access::Update, kind, pointer, mask, false, extents, op.isUsed);
+  record(op, isOnly ? Access::Write : Access::Update, kind, pointer, mask, false, extents,
+         op.isUsed);
   ++summary.gathered;
   mx::array places =
       size == 0 ? mx::zeros(shapeOf(extents), mx::int32)
@@ -320,12 +328,12 @@ void Tracer::runAtomicRmw(const Operation &op) {
     result = mx::scatter_min(longer, flat, numbers, 0);
     break;
   case MaxUnsigned:
-    result = mx::view(mx::scatter_max(asUnsigned(longer), flat, asUnsigned(numbers), 0),
-                      longer.dtype());
+    result =
+        mx::view(mx::scatter_max(asUnsigned(longer), flat, asUnsigned(numbers), 0), longer.dtype());
     break;
   case MinUnsigned:
-    result = mx::view(mx::scatter_min(asUnsigned(longer), flat, asUnsigned(numbers), 0),
-                      longer.dtype());
+    result =
+        mx::view(mx::scatter_min(asUnsigned(longer), flat, asUnsigned(numbers), 0), longer.dtype());
     break;
   case Exchange:
     result = mx::scatter(longer, flat, numbers, 0);

@@ -153,16 +153,16 @@ void Tracer::runScan(const Operation &op) {
   int size = operand(op, 0).type().shape[axis - gridAxes];
   extents[axis] = size;
   std::string combiner = combinerOf(op);
-  if (count == 1 && (combiner == "arith.addf" || combiner == "arith.addi" ||
-                     combiner == "arith.mulf" || combiner == "arith.muli") &&
+  if (count == 1 &&
+      (combiner == "arith.addf" || combiner == "arith.addi" || combiner == "arith.mulf" ||
+       combiner == "arith.muli") &&
       !operand(op, 0).type().isBool()) {
     mx::array source = whole(operand(op, 0), extents);
     bool isSum = combiner.starts_with("arith.add");
-    mx::array result = isSum
-                           ? mx::cumsum(wide(source), static_cast<int>(axis), isReverse, true)
-                           : mx::cumprod(wide(source), static_cast<int>(axis), isReverse, true);
-    return setResult(op, Value::of(resultType(op), extents, mx::astype(result, source.dtype()),
-                                   isKnown));
+    mx::array result = isSum ? mx::cumsum(wide(source), static_cast<int>(axis), isReverse, true)
+                             : mx::cumprod(wide(source), static_cast<int>(axis), isReverse, true);
+    return setResult(
+        op, Value::of(resultType(op), extents, mx::astype(result, source.dtype()), isKnown));
   }
   // Each element with the one that is 1, 2, 4, ... places before it.
   std::vector<mx::array> sums;
@@ -182,8 +182,8 @@ void Tracer::runScan(const Operation &op) {
     std::vector<Value> both = combine(op, earlier, later);
     for (size_t i = 0; i < count; ++i) {
       mx::array changed = whole(aligned(both[i], extents.size()), shorter);
-      mx::array kept = isReverse ? part(sums[i], axis, size - distance, size)
-                                 : part(sums[i], axis, 0, distance);
+      mx::array kept =
+          isReverse ? part(sums[i], axis, size - distance, size) : part(sums[i], axis, 0, distance);
       std::vector<mx::array> parts = {kept, changed};
       if (isReverse)
         std::swap(parts[0], parts[1]);

@@ -102,10 +102,10 @@ void Tracer::runReshape(const Operation &op) {
       list.resize(rank, filling);
       return list;
     };
-    return setResult(op, reformed(value, type, same,
-                                  [](const mx::array &array, const Extents &extents) {
-                                    return mx::reshape(array, shapeOf(extents));
-                                  }));
+    return setResult(
+        op, reformed(value, type, same, [](const mx::array &array, const Extents &extents) {
+          return mx::reshape(array, shapeOf(extents));
+        }));
   }
   // Dimensions of size 1 may come and go in any form.
   auto sizes = [](const std::vector<int> &shape) {
@@ -127,14 +127,14 @@ void Tracer::runReshape(const Operation &op) {
         moved.push_back(size == 1 ? filling : list[from[next++]]);
       return moved;
     };
-    return setResult(op, reformed(value, type, move,
-                                  [](const mx::array &array, const Extents &extents) {
-                                    return mx::reshape(array, shapeOf(extents));
-                                  }));
+    return setResult(
+        op, reformed(value, type, move, [](const mx::array &array, const Extents &extents) {
+          return mx::reshape(array, shapeOf(extents));
+        }));
   }
   Extents extents = fullExtents(type, value.extents());
-  mx::array array = mx::reshape(whole(value, fullExtents(value.type(), value.extents())),
-                                shapeOf(extents));
+  mx::array array =
+      mx::reshape(whole(value, fullExtents(value.type(), value.extents())), shapeOf(extents));
   Value result = Value::of(type, extents, array, value.isKnown());
   setResult(op, value.buffer() < 0 ? result : result.withBuffer(value.buffer()));
 }
@@ -174,8 +174,7 @@ void Tracer::runSplit(const Operation &op) {
   for (int half = 0; half < 2; ++half) {
     int index = value.extents().back() == 1 ? 0 : half;
     mx::array array = mx::take(value.array(), index, -1);
-    Value result =
-        Value::of(op.types[static_cast<size_t>(half)], extents, array, value.isKnown());
+    Value result = Value::of(op.types[static_cast<size_t>(half)], extents, array, value.isKnown());
     set(op.results[static_cast<size_t>(half)],
         value.buffer() < 0 ? result : result.withBuffer(value.buffer()));
   }
@@ -201,12 +200,16 @@ void Tracer::runGather(const Operation &op) {
   Extents ofSource = fullExtents(source.type(), join(source.extents(), indices.extents()));
   Extents ofIndices = fullExtents(indices.type(), ofSource);
   int size = ofSource[axis];
-  mx::array places = mx::clip(whole(indices, ofIndices), mx::array(0, indices.array().dtype()),
-                              mx::array(size - 1, indices.array().dtype()));
-  mx::array array =
-      mx::take_along_axis(whole(source, ofSource), places, static_cast<int>(axis));
-  setResult(op, Value::of(resultType(op), ofIndices, array,
-                          source.isKnown() && indices.isKnown()));
+  // Short indices have no sign: a byte may be 255.
+  mx::array numbers = whole(indices, ofIndices);
+  if (numbers.itemsize() == 1)
+    numbers = mx::astype(mx::view(numbers, mx::uint8), mx::int32);
+  else if (numbers.itemsize() == 2)
+    numbers = mx::astype(mx::view(numbers, mx::uint16), mx::int32);
+  mx::array places =
+      mx::clip(numbers, mx::array(0, numbers.dtype()), mx::array(size - 1, numbers.dtype()));
+  mx::array array = mx::take_along_axis(whole(source, ofSource), places, static_cast<int>(axis));
+  setResult(op, Value::of(resultType(op), ofIndices, array, source.isKnown() && indices.isKnown()));
 }
 
 void Tracer::runHistogram(const Operation &op) {
@@ -255,17 +258,17 @@ void Tracer::runDot(const Operation &op) {
       startX[static_cast<size_t>(last)] = from, endX[static_cast<size_t>(last)] = to;
       startY[static_cast<size_t>(last - 1)] = from, endY[static_cast<size_t>(last - 1)] = to;
       mx::array partX = mx::slice(x, startX, endX), partY = mx::slice(y, startY, endY);
-      mx::array part =
-          isBytes ? mx::astype(mx::matmul(mx::astype(partX, mx::float32),
-                                          mx::astype(partY, mx::float32)),
-                               sum)
-                  : mx::multiply(mx::astype(partX, sum), mx::astype(partY, sum));
+      mx::array part = isBytes ? mx::astype(mx::matmul(mx::astype(partX, mx::float32),
+                                                       mx::astype(partY, mx::float32)),
+                                            sum)
+                               : mx::multiply(mx::astype(partX, sum), mx::astype(partY, sum));
       total = total ? mx::add(*total, part) : part;
     }
     product = mx::add(*total, c.array());
   }
-  Extents extents = fullExtents(type, join(Extents(a.extents().begin(), a.extents().begin() + gridAxes),
-                                           Extents(b.extents().begin(), b.extents().begin() + gridAxes)));
+  Extents extents =
+      fullExtents(type, join(Extents(a.extents().begin(), a.extents().begin() + gridAxes),
+                             Extents(b.extents().begin(), b.extents().begin() + gridAxes)));
   Extents ofC(c.extents().begin(), c.extents().begin() + gridAxes);
   for (size_t axis = 0; axis < gridAxes; ++axis)
     extents[axis] = std::max(extents[axis], ofC[axis]);

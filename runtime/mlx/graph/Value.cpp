@@ -86,8 +86,7 @@ const mx::array &Value::array() const {
                                         mx::array(int64_t(0), mx::int64));
     all = all ? mx::logical_and(*all, holds) : holds;
   }
-  state->array =
-      all ? *all : mx::reshape(mx::array(true), mx::Shape(state->extents.size(), 1));
+  state->array = all ? *all : mx::reshape(mx::array(true), mx::Shape(state->extents.size(), 1));
   return *state->array;
 }
 

@@ -12,8 +12,8 @@ namespace triton_metal::graph {
 /// The axes of a grid, which every array has before those of its tile.
 inline constexpr size_t gridAxes = 3;
 
-/// A scalar or a tile of every program at once. It has a form that is known while the graph is made,
-/// an array, or both: the array of a form is made when it is asked for.
+/// A scalar or a tile of every program at once. It has a form that is known while the graph is
+/// made, an array, or both: the array of a form is made when it is asked for.
 ///
 /// A pointer is a buffer and the offset from its beginning, in elements.
 class Value {

@@ -11,8 +11,8 @@ namespace {
 
 int64_t floorDivide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
-/// Whether `outer` continues the coordinate of the axis `inner`: in the place and in every condition,
-/// its step is that of `inner` times the size of `inner`.
+/// Whether `outer` continues the coordinate of the axis `inner`: in the place and in every
+/// condition, its step is that of `inner` times the size of `inner`.
 bool continues(const Affine &place, const std::vector<Affine> &conditions, const Extents &extents,
                size_t outer, size_t inner) {
   auto follows = [&](const Affine &affine) {
@@ -52,9 +52,8 @@ std::optional<Window> windowOf(const Affine &place, const std::vector<Affine> &c
                          [&](const Affine &condition) { return condition.steps[axis] != 0; }))
       return std::nullopt;
   }
-  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) {
-    return place.steps[a] > place.steps[b];
-  });
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](size_t a, size_t b) { return place.steps[a] > place.steps[b]; });
 
   Window window;
   window.origin = place.constant;
@@ -187,8 +186,8 @@ std::optional<mx::array> writeWindow(const mx::array &elements, const Window &wi
   shape.push_back(static_cast<int>(length));
   start.push_back(static_cast<int>(from));
   stop.push_back(static_cast<int>(from + 1));
-  mx::array updated = mx::slice_update(mx::reshape(elements, shape), mx::expand_dims(box, -1),
-                                       start, stop);
+  mx::array updated =
+      mx::slice_update(mx::reshape(elements, shape), mx::expand_dims(box, -1), start, stop);
   return mx::reshape(updated, {-1});
 }
 

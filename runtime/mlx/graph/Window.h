@@ -28,8 +28,9 @@ struct Window {
   int64_t last() const;
 };
 
-/// The window of places that are accessed where every condition is at least 0. Nothing if the places
-/// are no such box: where steps are below 0, places coincide, or a condition cuts the box askew.
+/// The window of places that are accessed where every condition is at least 0. Nothing if the
+/// places are no such box: where steps are below 0, places coincide, or a condition cuts the box
+/// askew.
 std::optional<Window> windowOf(const Affine &place, const std::vector<Affine> &conditions,
                                const Extents &extents);
 
