@@ -7,6 +7,7 @@
     python -m triton_metal doctor [options]
     python -m triton_metal report PROGRAM.py [args] -o FOLDER
     python -m triton_metal shim install|uninstall|status
+    python -m triton_metal tune-ops [--family NAME]
     python -m triton_metal tutorial [--step N]
 
 A file that is named as a command is, such as ``doctor``, runs as ``./doctor``.
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 from . import __version__
 from .as_triton import program, shim
 
-_COMMANDS = ("cost", "doctor", "report", "shim", "tutorial")
+_COMMANDS = ("cost", "doctor", "report", "shim", "tune-ops", "tutorial")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m triton_metal",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="%(prog)s [-h] [--version] (PROGRAM.py | -m MODULE | -c TEXT | cost | doctor | report | shim | tutorial) ...",
+        usage="%(prog)s [-h] [--version] (PROGRAM.py | -m MODULE | -c TEXT | cost | doctor | report | shim | tune-ops | tutorial) ...",
     )
     parser.add_argument("--version", action="version", version=f"triton_metal {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -51,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from . import doctor  # a program's start does without them
     from .cost import command as cost
     from .report import command as report
+    from .tuning import ops_command as tables
     from .tutorial import command as tutorial
 
     costs = commands.add_parser(
@@ -74,6 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     report.add_arguments(pages)
+    made = commands.add_parser(
+        "tune-ops",
+        help="make the tables of configurations that triton_metal.ops takes by default",
+        description=tables.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    tables.add_arguments(made)
     lessons = commands.add_parser(
         "tutorial",
         help="learn to write kernels, step by step at the terminal",
@@ -82,7 +91,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     tutorial.add_arguments(lessons)
     options = parser.parse_args(arguments)
-    known = {"cost": cost, "doctor": doctor, "report": report, "shim": shim, "tutorial": tutorial}
+    known = {
+        "cost": cost,
+        "doctor": doctor,
+        "report": report,
+        "shim": shim,
+        "tune-ops": tables,
+        "tutorial": tutorial,
+    }
     return known[options.command].main(options)
 
 

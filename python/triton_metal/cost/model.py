@@ -7,9 +7,10 @@ Apple GPU was asked: a bound says what a launch cannot beat, and not what it tak
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from .chips import Chip
 
@@ -91,18 +92,72 @@ def shown(seconds: float) -> str:
     raise AssertionError(seconds)
 
 
+class Sums(NamedTuple):
+    """What the model takes of a launch's counters: operations of lanes, lines of 128 bytes, products of 8x8x8, barriers of
+    threadgroups. All are sums over programs.
+    """
+
+    lines: float = 0
+    halves: float = 0
+    floats: float = 0
+    integers: float = 0
+    products: float = 0
+    functions: float = 0
+    divisions: float = 0
+    multiplies: float = 0
+    shuffles: float = 0
+    operations: float = 0
+    barriers: float = 0
+
+
+def sums_of(work: Work) -> Sums:
+    """The sums of a launch."""
+    kinds = ("add", "mul", "fma", "other")
+    functions = _count(work, "math_fast", "math_default", "math_precise")
+    # The host computes functions by arithmetic; a GPU has instructions for them, which `math_*` counts.
+    function_float, function_int = (
+        _count(work, f"optimized_function_{kind}") for kind in ("float", "int")
+    )
+    floats = _count(work, *(f"optimized_{t}_{kind}" for t in _FLOATS for kind in kinds))
+    operations = _count(
+        work,
+        *(
+            name
+            for name in work.counters
+            if name.startswith("optimized_") and not name.startswith("optimized_function_")
+        ),
+    )
+    return Sums(
+        lines=_count(work, "device_lines_read", "device_lines_written"),
+        halves=_count(work, *(f"optimized_f16_{kind}" for kind in kinds)),
+        floats=max(0.0, floats - function_float),
+        integers=max(0.0, _count(work, "optimized_int_add", "optimized_int_other") - function_int),
+        products=_count(work, "optimized_int_mul"),
+        functions=functions,
+        divisions=_count(work, "f32_div", "f16_div", "bf16_div"),
+        multiplies=_count(work, "simdgroup_matrix_multiplies"),
+        shuffles=_count(work, "simd_shuffles") + 5 * _count(work, "simd_reductions"),
+        operations=operations - function_float - function_int + functions,
+        barriers=_count(work, "threadgroup_barriers"),
+    )
+
+
+def groups_in_flight(chip: Chip, registers: float, threads: int, threadgroup_bytes: int) -> int:
+    """The threadgroups that a core holds, by registers and by threadgroup memory, at least one."""
+    table = chip.occupancy
+    groups = next((held for top, held in table if registers <= top), table[-1][1]) // threads
+    if threadgroup_bytes:
+        groups = min(groups, chip.core_threadgroup_bytes // threadgroup_bytes)
+    return max(1, groups)
+
+
 def threads_in_flight(chip: Chip, work: Work) -> int:
     """The threads of whole threadgroups that a core holds, by registers and by threadgroup memory.
 
     Chips from Apple9 on hand out registers as a kernel goes on (Apple calls it Dynamic Caching); for these it is a floor.
     """
-    table = chip.occupancy
-    groups = (
-        next((held for top, held in table if work.registers <= top), table[-1][1]) // work.threads
-    )
-    if work.threadgroup_bytes:
-        groups = min(groups, chip.core_threadgroup_bytes // work.threadgroup_bytes)
-    return max(1, groups) * work.threads
+    groups = groups_in_flight(chip, work.registers, work.threads, work.threadgroup_bytes)
+    return groups * work.threads
 
 
 def _cycles_when_busy(chip: Chip, simd_groups: float) -> float:
@@ -133,9 +188,63 @@ def memory_bytes(work: Work) -> tuple[float, float]:
     return read, written
 
 
+class Load(NamedTuple):
+    """How a launch is spread over a chip: ``rounds`` programs on the core with the most, ``together`` of them at a time.
+
+    ``uneven`` is the time of that core over the mean; ``slow`` the cycles of an operation with the SIMD-groups that it holds.
+    """
+
+    rounds: int
+    together: int
+    uneven: float
+    slow: float
+
+
+def load_of(chip: Chip, programs: int, threads: int, groups: int) -> Load:
+    """The load of a launch of whose threadgroups a core holds ``groups``."""
+    # The core with the most programs ends last.
+    rounds = math.ceil(programs / chip.cores)
+    together = min(groups, rounds)
+    return Load(
+        rounds,
+        together,
+        rounds * chip.cores / programs if programs else 1.0,
+        _cycles_when_busy(chip, together * threads / 32),
+    )
+
+
+def unit_cycles(chip: Chip, sums: Sums, slow: float, rate: float | None) -> tuple[float, ...]:
+    """Cycles of one core for all of a launch's cache lines, arithmetic, matrix products and exchanges.
+
+    ``rate`` is that of matrix products, None if it is not known: these are then left out.
+    """
+    units = chip.units
+    simple = (
+        sums.halves / units.half_add + sums.floats / units.float_add + sums.integers / units.int_add
+    )
+    slow_units = (
+        sums.products / units.int_mul
+        + sums.functions / units.function
+        + sums.divisions / units.division
+    )
+    return (
+        sums.lines * 128 / units.cache_bytes,
+        max(simple, slow_units) * slow,
+        sums.multiplies * _PRODUCT / rate if rate else 0.0,
+        sums.shuffles * 128 / units.shuffle_bytes,
+    )
+
+
+def matrix_rate(chip: Chip, half_products: bool, tensor_operations: bool) -> float | None:
+    """Multiply-adds of matrix instructions of a core and cycle; None where nobody has published them."""
+    if tensor_operations:
+        return None
+    return chip.units.matrix_half if half_products else chip.units.matrix_float
+
+
 def bound(chip: Chip, work: Work) -> Cost:
     """The lower bound of the launch's time on the chip."""
-    units, parts, missing = chip.units, [], []
+    parts, missing = [], []
     read, written = memory_bytes(work)
     parts.append(
         Part(
@@ -145,100 +254,85 @@ def bound(chip: Chip, work: Work) -> Cost:
         )
     )
     flight = threads_in_flight(chip, work)
-    groups_at_once = flight // work.threads
-    # The core with the most programs ends last.
-    rounds = math.ceil(work.programs / chip.cores)
-    uneven = rounds * chip.cores / work.programs if work.programs else 1.0
-    resident = min(groups_at_once, rounds) * work.threads / 32
-    slow = _cycles_when_busy(chip, resident)
+    load = load_of(chip, work.programs, work.threads, flight // work.threads)
+    sums = sums_of(work)
     if chip.clock is None:
         missing.append(f"arithmetic and caches: no clock is published for {chip.name}")
     else:
-        core_seconds = uneven / (chip.cores * chip.clock * 1e9)
-
-        def add(unit: str, cycles: float, why: str) -> None:
-            if cycles:
-                parts.append(Part(unit, cycles * core_seconds, why))
-
-        lines = _count(work, "device_lines_read", "device_lines_written")
-        add("cache", lines * 128 / units.cache_bytes, f"{lines:,.0f} lines of 128 bytes")
-        halves = _count(work, *(f"optimized_f16_{kind}" for kind in ("add", "mul", "fma", "other")))
-        floats = _count(
-            work,
-            *(f"optimized_{t}_{kind}" for t in _FLOATS for kind in ("add", "mul", "fma", "other")),
-        )
-        integers = _count(work, "optimized_int_add", "optimized_int_other")
-        # The host computes functions by arithmetic; a GPU has instructions for them, which `math_*` counts.
-        floats = max(0.0, floats - _count(work, "optimized_function_float"))
-        integers = max(0.0, integers - _count(work, "optimized_function_int"))
-        products = _count(work, "optimized_int_mul")
-        functions = _count(work, "math_fast", "math_default", "math_precise")
-        divisions = _count(work, "f32_div", "f16_div", "bf16_div")
-        simple = halves / units.half_add + floats / units.float_add + integers / units.int_add
-        slow_units = (
-            products / units.int_mul + functions / units.function + divisions / units.division
-        )
-        add(
-            "arithmetic",
-            max(simple, slow_units) * slow,
-            f"{halves + floats:,.0f} float and {integers + products:,.0f} integer operations, {functions + divisions:,.0f} functions",
-        )
-        multiplies = _count(work, "simdgroup_matrix_multiplies")
-        rate = units.matrix_half if work.half_products else units.matrix_float
-        if multiplies and (work.tensor_operations or rate is None):
+        core_seconds = load.uneven / (chip.cores * chip.clock * 1e9)
+        rate = matrix_rate(chip, work.half_products, work.tensor_operations)
+        if sums.multiplies and rate is None:
             missing.append("matrix products: no rate of the tensor operations is published")
-        elif multiplies and rate is not None:
-            add("matrices", multiplies * _PRODUCT / rate, f"{multiplies:,.0f} products of 8x8x8")
-        shuffles = _count(work, "simd_shuffles") + 5 * _count(work, "simd_reductions")
-        add("shuffles", shuffles * 128 / units.shuffle_bytes, f"{shuffles:,.0f} exchanges")
+        why = {
+            "cache": f"{sums.lines:,.0f} lines of 128 bytes",
+            "arithmetic": f"{sums.halves + sums.floats:,.0f} float and {sums.integers + sums.products:,.0f} integer operations, "
+            f"{sums.functions + sums.divisions:,.0f} functions",
+            "matrices": f"{sums.multiplies:,.0f} products of 8x8x8",
+            "shuffles": f"{sums.shuffles:,.0f} exchanges",
+        }
+        cycles = unit_cycles(chip, sums, load.slow, rate)
+        for unit, count in zip(why, cycles, strict=True):
+            if count:
+                parts.append(Part(unit, count * core_seconds, why[unit]))
     if chip.family > 8:
         missing.append(
             "what a core does in a cycle is that of Apple8, the newest that is published"
         )
     parts.sort(key=lambda part: -part.seconds)
     binding = parts[0]
+    seconds = tuple(part.seconds for part in parts)
     return Cost(
         work.kernel,
         chip,
         binding.seconds,
         binding.unit,
         tuple(parts),
-        tuple(_advice(chip, work, binding.unit, uneven, slow, flight)),
+        tuple(_advice(chip, work, binding.unit, load.uneven, load.slow, flight)),
         tuple(missing),
         flight,
-        _estimate(chip, work, parts, rounds, groups_at_once),
+        _estimate(chip, sums, seconds, work.programs, work.threads, load),
         work,
     )
 
 
-def _estimate(chip: Chip, work: Work, parts: list[Part], rounds: int, groups_at_once: int) -> float:
+def _estimate(
+    chip: Chip, sums: Sums, seconds: Sequence[float], programs: int, threads: int, load: Load
+) -> float:
     """The bound with what the slowest unit does not hide: a quarter of the others' time, and waits.
 
     A SIMD-group waits for 2 cycles for a result of its own, for 40 for each line from memory, and all of a threadgroup for 30
     cycles and 2 more for each SIMD-group at a barrier, as in docs/threads.md. The other programs of its core work meanwhile.
     """
-    slowest = max(part.seconds for part in parts)
-    busy = slowest + 0.25 * (sum(part.seconds for part in parts) - slowest)
-    if chip.clock is None or not work.programs:
+    slowest = max(seconds)
+    busy = slowest + 0.25 * (sum(seconds) - slowest)
+    if chip.clock is None or not programs:
         return busy
-    groups = work.threads / 32
-    operations = (
-        _count(
-            work,
-            *(
-                name
-                for name in work.counters
-                if name.startswith("optimized_") and not name.startswith("optimized_function_")
-            ),
-        )
-        - _count(work, "optimized_function_float", "optimized_function_int")
-        + _count(work, "math_fast", "math_default", "math_precise")
-    ) / 32
-    lines = _count(work, "device_lines_read", "device_lines_written")
-    waits = (2 * operations + 40 * lines) / groups
-    waits += _count(work, "threadgroup_barriers") * (30 + 2 * groups)
-    together = min(groups_at_once, rounds)
-    return busy + rounds * waits / work.programs / together / (chip.clock * 1e9)
+    groups = threads / 32
+    waits = (2 * sums.operations / 32 + 40 * sums.lines) / groups
+    waits += sums.barriers * (30 + 2 * groups)
+    return busy + load.rounds * waits / programs / load.together / (chip.clock * 1e9)
+
+
+def estimate(
+    chip: Chip,
+    sums: Sums,
+    memory: float,
+    programs: int,
+    threads: int,
+    groups: int,
+    rate: float | None,
+) -> float:
+    """`Cost.estimate` of a launch in seconds, from its sums: nothing else is made.
+
+    ``memory`` are the bytes from and to memory, ``groups`` the threadgroups that a core holds, ``rate`` is `matrix_rate`. The chip
+    has a clock.
+    """
+    load = load_of(chip, programs, threads, groups)
+    cycles = (chip.clock or 0.0) * 1e9
+    core_seconds = load.uneven / (chip.cores * cycles)
+    seconds = [count * core_seconds for count in unit_cycles(chip, sums, load.slow, rate)]
+    seconds.append(memory / (chip.bandwidth * 1e9))
+    return _estimate(chip, sums, seconds, programs, threads, load)
 
 
 def _advice(

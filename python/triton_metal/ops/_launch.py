@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ._arrays import Array, dtype_of, empty, full, is_mlx, size_of
 
 #: The shape and the name of the dtype of an array that a launch makes.
 Spec = tuple[Sequence[int], str]
+
+
+class _Grids(threading.local):
+    """What this thread's launches make of their grids; None for nothing."""
+
+    turn: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
+
+
+_grids = _Grids()
+
+
+@contextmanager
+def turned_grids(turn: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Iterator[None]:
+    """Within it, launches of this thread take ``turn(grid)`` for their grids: to count some of their programs for all."""
+    _grids.turn = turn
+    try:
+        yield
+    finally:
+        _grids.turn = None
 
 
 def launch(
@@ -29,6 +50,8 @@ def launch(
     specs = {name: (tuple(shape), dtype) for name, (shape, dtype) in outputs.items()}
     if 0 in grid or not any(size_of(shape) for shape, _ in specs.values()):
         return tuple(full(shape, fill or 0, dtype, like) for shape, dtype in specs.values())
+    if _grids.turn is not None:
+        grid = _grids.turn(tuple(grid))
     if is_mlx(like):
         from ..mlx import call
 

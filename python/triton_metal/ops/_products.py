@@ -18,7 +18,7 @@ from ._matrix_kernels import (
     vector_along_columns_kernel,
     vector_along_rows_kernel,
 )
-from ._tiles import matmul_tile, parts_of, vector_tile
+from ._tiles import Side, Tile, matmul_tile, parts_of, vector_tile
 
 #: How bytes of a format are read. Arrays with dtypes of 8-bit floats are these already.
 FORMATS = {"e4m3": tl.float8e4nv, "e5m2": tl.float8e5}
@@ -182,11 +182,9 @@ def product(
         "column_scale_ptr": column_scale,
         **({} if keep else {"z_ptr": None}),
     }
-    tile = matmul_tile(
-        plan.m, plan.n, plan.k, plan.items, plan.matrices, _BYTES[multiplied], split_k or None
-    )
     vector = (plan.m == 1 or plan.n == 1) and split_k < 2 and not plan.sums
-    parts = 1 if vector else tile.parts
+    tile = None if vector else _tile_of(plan, a, b, multiplied, out_dtype, split_k)
+    parts = 1 if tile is None else tile.parts
     whole = parts == 1
     if not whole:
         made: dict[str, Any] = {"c_ptr": ((parts, *shape), accumulator)}
@@ -197,7 +195,7 @@ def product(
     kernel_end = {**(ending if whole else plain), "ACTIVATION": activation if whole else ""}
     types = {"ACCUMULATOR": TYPES.get(accumulator, tl.int32)}
     formats = FORMATS.get(a_format), FORMATS.get(b_format)
-    if vector:
+    if tile is None:
         found = _launch_vector(a, b, plan, outputs if whole else made, formats, kernel_end | types)
     else:
         size = triton.cdiv(triton.cdiv(plan.k, parts), tile.k) * tile.k
@@ -231,12 +229,34 @@ def product(
             A_FORMAT=formats[0],
             B_FORMAT=formats[1],
             PRECISION=precision,
+            num_warps=tile.warps,
             **types,
             **kernel_end,
         )
     if whole:
         return found
     return add_parts(found[0], outputs, plan.n, activation, ending)
+
+
+def _tile_of(plan: Plan, a: Array, b: Array, multiplied: str, out_dtype: str, split_k: int) -> Tile:
+    """The tile of a plan."""
+    return matmul_tile(
+        a,
+        multiplied,
+        Side(plan.am, plan.ak, _itemsize(a)),
+        Side(plan.bk, plan.bn, _itemsize(b)),
+        _BYTES.get(out_dtype, 4),
+        plan.m,
+        plan.n,
+        plan.k,
+        plan.items,
+        plan.matrices,
+        split_k or None,
+    )
+
+
+def _itemsize(x: Array) -> int:
+    return x.element_size() if is_torch(x) else x.itemsize
 
 
 def add_parts(
@@ -273,7 +293,7 @@ def _launch_vector(
     rows = plan.n if left else plan.m
     stride_r, stride_k = (plan.bn, plan.bk) if left else (plan.am, plan.ak)
     along_rows = stride_r != 1 or stride_k == 1
-    itemsize = matrix.element_size() if is_torch(matrix) else matrix.itemsize
+    itemsize = _itemsize(matrix)
     aligned = (stride_r if along_rows else stride_k) * itemsize % 16 == 0
     tile = vector_tile(along_rows, rows, itemsize, aligned)
     steps = ("x_steps", "m_steps") if left else ("m_steps", "x_steps")

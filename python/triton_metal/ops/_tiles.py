@@ -1,7 +1,7 @@
-"""The sizes of tiles that kernels of matrix products take by default, by the shape of the problem alone.
+"""The sizes of tiles that kernels of matrix products take by default.
 
-Each function is a rule that a table of tuned tiles may replace. Most launches name no SIMD-groups: their kernels get
-those that the model of docs/threads.md chooses.
+Those of products come from tables for the chip (`_families`), the others from rules by the shape alone. Launches
+of rules name no SIMD-groups: their kernels get those that the model of docs/threads.md chooses.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from typing import NamedTuple
 
 import triton_metal as triton
 
+from ._arrays import Array
+from ._choices import has_tensor_operations
+from ._families import MATMUL
+
 #: As many programs as keep the cores of a large chip busy; with fewer, K is split.
 PROGRAMS = 64
 #: The least of K that is worth a part of its own, and the most parts.
@@ -19,35 +23,52 @@ MOST_PARTS = 32
 
 
 class Tile(NamedTuple):
-    """The block of a program, and the parts of K."""
+    """The block of a program, its SIMD-groups (None leaves them to the compiler), and the parts of K."""
 
     m: int
     n: int
     k: int
+    warps: int | None = None
     parts: int = 1
 
 
+class Side(NamedTuple):
+    """An operand of a product: the steps between its rows and its columns, and the bytes of a number."""
+
+    row: int
+    column: int
+    itemsize: int
+
+    @property
+    def way(self) -> str:
+        """Whether it lies along its rows ("n") or its columns ("t")."""
+        return "t" if self.row == 1 and self.column != 1 else "n"
+
+    @property
+    def ragged(self) -> bool:
+        """Whether rows (columns, where it lies along these) begin anywhere."""
+        return (self.column if self.way == "t" else self.row) % 16 != 0
+
+
 def matmul_tile(
-    m: int, n: int, k: int, items: int, batch: int, itemsize: int, split_k: int | None = None
-) -> Tile:
-    """The tile of a product (M, K) by (K, N) of a batch, whose numbers are multiplied as ones of ``itemsize`` bytes.
+    like: Array, dtype: str, a: Side, b: Side, out_itemsize: int, m: int, n: int, k: int, items: int, batch: int,
+    split_k: int | None = None,
+) -> Tile:  # fmt: skip
+    """The tile of products (M, K) by (K, N) of a batch, whose numbers are multiplied in ``dtype``.
 
     Where a result is the sum of ``items`` products, parts are of these, else of K.
     """
-    block_m, block_n, block_k = 64, 64, 16
-    if m <= 32 or n <= 32:
-        # A flat tile has fewer products for each number that it loads: it takes more of K at once.
-        block_m = max(16, min(64, triton.next_power_of_2(m)))
-        block_n = max(16, min(64, triton.next_power_of_2(n)))
-        block_k = 32
-    if itemsize == 1:
-        block_k = 32
-    programs = batch * triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
+    kind = MATMUL.kind(dtype, a.way, b.way, a.ragged or b.ragged, has_tensor_operations(like))
+    split = 1 if items > 1 else split_k or 0
+    block_m, block_n, block_k, warps, parts = MATMUL.choose(
+        like, kind, m, n, k, batch, a.itemsize, b.itemsize, out_itemsize, split
+    )
     if items > 1:
+        programs = batch * triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
         parts = min(items, split_k or max(1, PROGRAMS // max(programs, 1)))
     else:
-        parts = parts_of(k, block_k, programs, split_k)
-    return Tile(block_m, block_n, block_k, parts)
+        parts = max(1, min(parts, triton.cdiv(k, block_k)))
+    return Tile(block_m, block_n, block_k, warps, parts)
 
 
 def parts_of(k: int, block_k: int, programs: int, wanted: int | None = None) -> int:
@@ -106,4 +127,4 @@ def scaled_tile(m: int, n: int, k: int, split_k: int | None = None) -> Tile:
         64,
     )
     programs = triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
-    return Tile(block_m, block_n, block_k, parts_of(k, block_k, programs, split_k))
+    return Tile(block_m, block_n, block_k, parts=parts_of(k, block_k, programs, split_k))

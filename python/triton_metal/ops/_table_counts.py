@@ -1,0 +1,102 @@
+"""What configurations do, counted on the host device: the rows of tables (`python -m triton_metal tune-ops`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import _native, devices
+from ..cost import Work, counting
+from ..cost.model import Sums, sums_of
+from ..cost.sampling import part_of
+from ..devices.selection import device
+from ..devices.target import APPLE10
+from ..errors import LaunchValueError, TritonError
+from ._choices import Config, Entry, forced
+from ._families import Family
+from ._launch import turned_grids
+from ._problems import PROBLEMS
+
+#: Steps of the two launches.
+FEW, MORE = 4, 12
+
+
+@contextmanager
+def apple10() -> Iterator[None]:
+    """Within it, the host device compiles for M5: matrices are multiplied by tensor operations."""
+    host = devices.get("host")
+    host.target = lambda: APPLE10  # type: ignore[method-assign]
+    _native.configuration_changed()
+    try:
+        yield
+    finally:
+        del host.target  # type: ignore[method-assign]
+        _native.configuration_changed()
+
+
+def counted(call: Callable[[], Any], most: int = 1) -> list[tuple[Work, int]]:
+    """The work of at most ``most`` programs of each launch of ``call``, and how many programs the whole launch has."""
+    programs: list[int] = []
+
+    def turn(grid: tuple[int, ...]) -> tuple[int, ...]:
+        sizes = (*grid, 1, 1)[:3]
+        programs.append(sizes[0] * sizes[1] * sizes[2])
+        return part_of(sizes, most)
+
+    with device("host"), counting() as found, turned_grids(turn):
+        call()
+    return list(zip(found.works, programs, strict=True))
+
+
+def entry_of(family: Family, kind: str, config: Config) -> Entry:
+    """The counts of a configuration. Raises TritonError if it cannot be compiled or launched."""
+    works = []
+    problem = PROBLEMS[family.name]
+    for steps in (FEW, MORE):
+        name, answer, call = problem(kind, config, steps)
+        with forced(family.name, answer):
+            [work] = [work for work, _ in counted(call) if work.kernel == name]
+        works.append(work)
+    few, more = map(sums_of, works)
+    step = Sums(*((b - a) / (MORE - FEW) for a, b in zip(few, more, strict=True)))
+    once = Sums(*(a - FEW * each for a, each in zip(few, step, strict=True)))
+    last = works[-1]
+    names = ("threadgroup_bytes_read", "threadgroup_bytes_written")
+    staged = [sum(work.counters.get(name, 0) for name in names) for work in works]
+    staged_step = (staged[1] - staged[0]) / (MORE - FEW)
+    return Entry(
+        config,
+        last.threads,
+        last.registers,
+        last.threadgroup_bytes,
+        last.half_products,
+        last.tensor_operations,
+        staged[0] - FEW * staged_step,
+        staged_step,
+        once,
+        step,
+    )
+
+
+def entries(
+    family: Family, kind: str, say: Callable[[str], None] = lambda text: None
+) -> tuple[Entry, ...]:
+    """All configurations of a kind; those that cannot be compiled are left out."""
+    found = []
+
+    def add_all() -> None:
+        for config in family.configs(kind):
+            try:
+                found.append(entry_of(family, kind, config))
+            except TritonError as error:
+                say(f"{family.name} {kind} {config}: {str(error).splitlines()[0]}")
+
+    if kind.endswith("tensor"):
+        with apple10():
+            add_all()
+    else:
+        add_all()
+    if not found:
+        raise LaunchValueError(f"[tune-ops] {family.name}: no configuration of {kind!r} runs.")
+    return tuple(found)

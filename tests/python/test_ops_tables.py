@@ -1,0 +1,203 @@
+"""The configurations that triton_metal.ops takes by default: tables, choices by chip and shape, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import triton_metal as triton
+from triton_metal import LaunchValueError, knobs, ops
+from triton_metal.__main__ import main
+from triton_metal.cost import CHIPS, ranking_chip
+from triton_metal.ops import _families
+from triton_metal.ops._choices import FOLDER, MOST_REGISTERS, asked, forced, read_table
+from triton_metal.ops._families import FAMILIES, MATMUL
+from triton_metal.ops._table_counts import entry_of
+
+from kernel_support import ON_STOCK
+
+pytestmark = [
+    pytest.mark.own_check,
+    pytest.mark.own_route,
+    pytest.mark.skipif(ON_STOCK, reason="the model is no part of stock Triton"),
+]
+TABLED = [name for name, family in FAMILIES.items() if family.has_table]
+
+
+def sizes(m: int, n: int, k: int, split: int = 0) -> tuple[int, ...]:
+    """Those of one product of float16."""
+    return (m, n, k, 1, 2, 2, 2, split)
+
+
+@pytest.mark.parametrize("name", TABLED)
+def test_tables_are_whole(name: str) -> None:
+    family = FAMILIES[name]
+    table = read_table(FOLDER / f"{name}.json", name, family.names, family.kinds())
+    assert list(table) == list(family.kinds())
+    for kind, entries in table.items():
+        known = set(family.configs(kind))
+        assert {entry.config for entry in entries} <= known, kind
+        assert len(entries) > len(known) // 2, "some cannot be compiled, but not most"
+        assert len({entry.config for entry in entries}) == len(entries)
+
+
+#: One configuration of some kinds: more would take long.
+RECOUNTED = [
+    ("matmul", "float16 nn", (64, 64, 16, 4)),
+    ("matmul", "float32 tt ragged", (32, 32, 32, 4)),
+    ("matmul", "bfloat16 nt tensor", (64, 64, 32, 4)),
+    ("add_parts", "float16", (1024,)),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "config"), RECOUNTED)
+def test_tables_are_what_the_command_counts(name: str, kind: str, config: Any) -> None:
+    """Within a tenth: a change of the compiler that moves a count further needs `python -m triton_metal tune-ops`."""
+    family = FAMILIES[name]
+    [kept] = [entry for entry in family.table[kind] if entry.config == config]
+    if kind.endswith("tensor"):
+        from triton_metal.ops._table_counts import apple10
+
+        with apple10():
+            found = entry_of(family, kind, config)
+    else:
+        found = entry_of(family, kind, config)
+    assert found.threads == kept.threads
+    assert found.registers == pytest.approx(kept.registers, rel=0.1)
+    assert found.threadgroup_bytes == pytest.approx(kept.threadgroup_bytes, rel=0.1)
+    scale = np.maximum(np.abs(kept.step), 1)
+    assert np.all(np.abs(np.subtract(found.step, kept.step)) <= 0.1 * scale), (
+        found.step,
+        kept.step,
+    )
+
+
+def test_the_command_keeps_other_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for kind in ("int32", "float32"):
+        arguments = ["tune-ops", "--family", "add_parts", "--kind", kind, "--folder", str(tmp_path)]
+        assert main(arguments) == 0
+    written = json.loads((tmp_path / "add_parts.json").read_text())
+    assert list(written["kinds"]) == ["float32", "int32"]
+    assert "add_parts int32: 1 configurations" in capsys.readouterr().out
+
+
+def test_the_command_names_the_families(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune-ops", "--family", "matmull"]) == 2
+    said = capsys.readouterr().err
+    assert "matmull" in said
+    assert "add_parts, matmul" in said
+
+
+def test_choices_for_all_chips() -> None:
+    """A chip with more cores gets no larger tiles of a small product, and no choice spills."""
+    for forms in CHIPS.values():
+        for form in forms:
+            chip = ranking_chip(f"{form.name} {form.cores} cores")
+            config = MATMUL.best(chip, "float16 nn", sizes(512, 512, 256))
+            registers = {entry.config: entry.registers for entry in MATMUL.table["float16 nn"]}
+            assert registers[config[:-1]] <= MOST_REGISTERS
+    small, large = (
+        MATMUL.best(ranking_chip(name), "float16 nn", sizes(512, 512, 256))
+        for name in ("M1", "M2 Ultra")
+    )
+    assert small[0] * small[1] > large[0] * large[1]
+
+
+def test_choices_follow_the_shape() -> None:
+    chip = ranking_chip("M2 Max")
+    tall = MATMUL.best(chip, "float16 nn", sizes(4096, 16, 512))
+    assert tall[1] == 16, "columns that are not there are not multiplied"
+    assert MATMUL.best(chip, "float16 nn", sizes(64, 64, 8192))[-1] > 1, "K is split"
+    assert MATMUL.best(chip, "float16 nn", sizes(64, 64, 8192, split=3))[-1] == 3
+    assert MATMUL.best(chip, "float16 nn", sizes(4096, 4096, 4096))[-1] == 1
+
+
+def test_the_chip_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.zeros((512, 256), np.float16)
+    chips = {}
+    for name in ("M1", "M2 Ultra"):
+        monkeypatch.setenv("TRITON_METAL_CHIP", name)
+        with triton.launch_options(count=True) as log:
+            ops.matmul(a, a, transpose_b=True)
+        chips[name] = log.launches[0].counters["threadgroups"]
+    assert chips["M1"] < chips["M2 Ultra"]
+
+
+def test_an_unknown_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.zeros((32, 32), np.float16)
+    with knobs.autotuning.scope():
+        monkeypatch.setenv("TRITON_METAL_CHIP", "M17 Max")
+        with pytest.raises(LaunchValueError, match=r"TRITON_METAL_CHIP .*M1, M1 Pro.*'M17 Max'"):
+            ops.matmul(a, a)
+
+
+def test_a_choice_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second lookup of a shape asks no model."""
+    chip, shape = ranking_chip("M1"), sizes(123, 456, 789)
+    first = MATMUL.best(chip, "float16 nn", shape)
+    monkeypatch.setattr(_families, "seconds", None)
+    assert MATMUL.best(chip, "float16 nn", shape) == first
+    with pytest.raises(TypeError):
+        MATMUL.best(chip, "float16 nn", sizes(124, 456, 789))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(("m", "n", "k"), [(70, 50, 90), (128, 128, 64)])
+def test_all_configurations_give_the_product(m: int, n: int, k: int, dtype: str) -> None:
+    """Every tile of the table, and parts of K, give the same product within the rounding of its sums."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n)))
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    size = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
+    with asked() as questions:
+        ops.matmul(a, b)
+    [(_, kind, asked_sizes)] = questions
+    configs = MATMUL.configs(kind)
+    for config in [*((*each, 1) for each in configs[:: 4 if k > 64 else 5]), (*configs[0], 3)]:
+        with forced("matmul", config):
+            found = ops.matmul(a, b)
+        bound = 2.0**-24 * k * size + (2.0**-11 if dtype == "float16" else 2.0**-24) * np.abs(exact)
+        assert np.all(np.abs(found - exact) <= bound), config
+    assert asked_sizes[:3] == (m, n, k)
+
+
+def damaged(tmp_path: Path, change: Any) -> Path:
+    """A copy of a small table that ``change`` has damaged."""
+    found = json.loads((FOLDER / "add_parts.json").read_text())
+    change(found)
+    path = tmp_path / "add_parts.json"
+    path.write_text(json.dumps(found))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda t: t.update(format=9), "format 1"),
+        (lambda t: t.update(family="matmul"), "that of add_parts"),
+        (lambda t: t.update(sums=["lines"]), "sums lines, halves"),
+        (lambda t: t["kinds"].pop("int32"), "no rows for 'int32'"),
+        (lambda t: t["kinds"].update(float32=[]), "no rows for 'float32'"),
+        (lambda t: t["kinds"]["float16"][0][2].pop(), "row 0 of 'float16'"),
+        (lambda t: t["kinds"]["float16"][0][0].append("x"), "row 0 of 'float16'"),
+        (lambda t: t.update(kinds={}), "no kinds"),
+    ],
+)  # fmt: skip
+def test_a_damaged_table_is_an_error(tmp_path: Path, change: Any, says: str) -> None:
+    path = damaged(tmp_path, change)
+    family = FAMILIES["add_parts"]
+    with pytest.raises(LaunchValueError, match=says) as raised:
+        read_table(path, "add_parts", family.names, family.kinds())
+    assert str(path) in str(raised.value)
+    assert "tune-ops" in str(raised.value)
+
+
+def test_a_missing_table_is_an_error(tmp_path: Path) -> None:
+    family = FAMILIES["add_parts"]
+    (tmp_path / "add_parts.json").write_text('{"format"')
+    for path, says in ((tmp_path / "none.json", "is missing"), (tmp_path / "add_parts.json", "cannot be read")):  # fmt: skip
+        with pytest.raises(LaunchValueError, match=says):
+            read_table(path, "add_parts", family.names, family.kinds())
