@@ -3,9 +3,9 @@
     PYTHONPATH=python:. python -m benchmarks.ops_defaults [--shapes 240] [--seed 0] [--only TEXT] [--chip NAME]... [--limit 1.1] [--json FILE]
 
 Shapes are drawn over functions, dtypes, odd and even sizes. For each, every configuration of the function's grid is launched on the host
-device, on the shape itself, and counted as `autotune` counts: the first programs until there are enough instructions. The model's
+device, on the shape itself (--within inf; else those that the tables do not put far behind), and counted as `autotune` counts: the first programs until there are enough instructions. The model's
 estimate of these counts for a chip, over the least of the grid, is the ratio. The tables that defaults come from are made from other
-launches, of one program of few steps, and are not read here but by the defaults. No Apple GPU is asked.
+launches, of one program of few steps. No Apple GPU is asked.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ import triton_metal as triton
 from triton_metal import ops
 from triton_metal.cost import Chip, Work, bound, full_name, ranking_chip, scaled
 from triton_metal.cost.sampling import ENOUGH, ENOUGH_OF_DIFFERENT
-from triton_metal.ops._choices import asked, forced
+from triton_metal.ops._choices import MOST_REGISTERS, asked, forced, seconds
 from triton_metal.ops._families import FAMILIES
+from triton_metal.ops._family import Family
 from triton_metal.ops._problems import numpy_dtype
 from triton_metal.ops._table_counts import counted
 
@@ -70,7 +71,7 @@ def size(rng: random.Random, low: int, high: int, odd: float = 0.3) -> int:
 
 
 def matmul(rng: random.Random) -> Shape:
-    m, n, k = (size(rng, 8, 4096) for _ in range(3))
+    m, n, k = (size(rng, least, 4096) for least in (8, 8, 48))
     dtype = rng.choice((*FLOATS, "float16", "float32", "int8"))
     batch = rng.choice((1, 1, 1, 3, 16))
     ways = rng.choice(("nn", "nn", "nt", "tn", "tt"))
@@ -81,6 +82,24 @@ def matmul(rng: random.Random) -> Shape:
     turned = {"transpose_a": ways[0] == "t", "transpose_b": ways[1] == "t"}
     text = f"{batch}×{m}×{n}×{k} {dtype} {ways}"
     return Shape("matmul", text, lambda: ops.matmul(a, b, **turned))
+
+
+def quantized(rng: random.Random) -> Shape:
+    m, n, k = (
+        size(rng, 7, 2048, 0.5),
+        64 * round(4096 ** rng.random()),
+        64 * round(64 ** rng.random()),
+    )
+    n = min(n, 8192)
+    dtype, transpose = rng.choice(FLOATS), rng.random() < 0.7
+    mode, bits = rng.choice((("affine", 4), ("affine", 8), ("mxfp4", 4), ("mxfp8", 8)))
+    w = zeros(*((n, k) if transpose else (k, n)), dtype=dtype)
+    group = 64 if mode == "affine" else 32
+    parts = ops.quantize(w, group, bits, mode)
+    x = zeros(m, k, dtype=dtype)
+    text = f"{m}×{n}×{k} {dtype} {mode} {bits}{' transposed' if transpose else ''}"
+    how = {"group_size": group, "bits": bits, "mode": mode, "transpose": transpose}
+    return Shape("quantized_matmul", text, lambda: ops.quantized_matmul(x, *parts, **how))
 
 
 def rows(rng: random.Random) -> tuple[np.ndarray, str]:
@@ -102,6 +121,7 @@ def row_function(name: str, call: Callable[[np.ndarray], Any]) -> Callable[[rand
 #: What is drawn, as often as its weight says.
 FUNCTIONS: dict[str, tuple[int, Callable[[random.Random], Shape]]] = {
     "matmul": (8, matmul),
+    "quantized_matmul": (3, quantized),
     "softmax": (1, row_function("softmax", ops.softmax)),
     "rms_norm": (1, row_function("rms_norm", ops.rms_norm)),
     "layer_norm": (1, row_function("layer_norm", ops.layer_norm)),
@@ -137,7 +157,20 @@ def estimates(works: Sequence[Work], chips: Sequence[Chip]) -> list[float]:
     return [sum(bound(chip, work).estimate for work in works) for chip in chips]
 
 
-def of_family(shape: Shape, chips: Sequence[Chip]) -> Iterator[Result] | None:
+def _near(
+    family: Family, kind: str, sizes: tuple[int, ...], chips: Sequence[Chip], within: float
+) -> list[tuple[int, ...]]:
+    """The grid without what the tables put beyond ``within`` times the best on every chip. What they do not have is in it."""
+    tables = {each.config: [seconds(chip, each.launches) for chip in chips] for each in family.candidates(kind, sizes)}  # fmt: skip
+    least = [min(values) for values in zip(*tables.values(), strict=True)]
+    return [
+        config
+        for config in family.grid(kind, sizes)
+        if config not in tables or any(value <= within * low for value, low in zip(tables[config], least, strict=True))
+    ]  # fmt: skip
+
+
+def of_family(shape: Shape, chips: Sequence[Chip], within: float) -> Iterator[Result] | None:
     """The results of a function with a table; None for one without."""
     with asked() as questions:
         counted(shape.call)
@@ -147,10 +180,13 @@ def of_family(shape: Shape, chips: Sequence[Chip]) -> Iterator[Result] | None:
     family = FAMILIES[name]
     found: dict[tuple[int, ...], list[float]] = {}
     defaults = [family.best(chip, kind, sizes) for chip in chips]
-    for config in dict.fromkeys([*family.grid(kind, sizes), *defaults]):
+    for config in dict.fromkeys([*_near(family, kind, sizes, chips, within), *defaults]):
         try:
             with forced(name, config):
-                found[config] = estimates(sampled(shape.call), chips)
+                works = sampled(shape.call)
+            # What spills is no side's best: the model knows nothing of it.
+            if config in defaults or works[0].registers <= MOST_REGISTERS:
+                found[config] = estimates(works, chips)
         except triton.TritonError:
             if config in defaults:
                 raise
@@ -201,6 +237,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="functions whose names contain this")
     parser.add_argument("--chip", action="append", help=f"default: {', '.join(CHIPS)}")
+    parser.add_argument("--within", type=float, default=1.5, help="count no configuration that the tables put beyond so many times the best on every chip (inf: count all)")  # fmt: skip
     parser.add_argument("--limit", type=float, help="fail if a ratio is larger")
     parser.add_argument("--json", type=Path, help="write all ratios here")
     options = parser.parse_args()
@@ -208,7 +245,7 @@ def main() -> int:
     results: list[Result] = []
     begin = time.monotonic()
     for place, shape in enumerate(shapes(options.shapes, options.seed, options.only)):
-        own = list(of_family(shape, chips) or of_warps(shape, chips))
+        own = list(of_family(shape, chips, options.within) or of_warps(shape, chips))
         results += own
         worst = max(own, key=lambda result: result.ratio)
         print(

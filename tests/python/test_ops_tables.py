@@ -12,9 +12,10 @@ import triton_metal as triton
 from triton_metal import LaunchValueError, knobs, ops
 from triton_metal.__main__ import main
 from triton_metal.cost import CHIPS, ranking_chip
-from triton_metal.ops import _families
+from triton_metal.ops import _family
 from triton_metal.ops._choices import FOLDER, MOST_REGISTERS, asked, forced, read_table
-from triton_metal.ops._families import FAMILIES, MATMUL
+from triton_metal.ops._families import FAMILIES
+from triton_metal.ops._product_families import MATMUL, QUANTIZED
 from triton_metal.ops._table_counts import entry_of
 
 from kernel_support import ON_STOCK
@@ -50,6 +51,8 @@ RECOUNTED = [
     ("matmul", "float32 tt ragged", (32, 32, 32, 4)),
     ("matmul", "bfloat16 nt tensor", (64, 64, 32, 4)),
     ("add_parts", "float16", (1024,)),
+    ("quantized", "affine4 float16 t", (64, 64, 32, 4)),
+    ("quantized", "mxfp8 float32 n", (16, 32, 32, 1)),
 ]
 
 
@@ -138,7 +141,7 @@ def test_a_choice_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second lookup of a shape asks no model."""
     chip, shape = ranking_chip("M1"), sizes(123, 456, 789)
     first = MATMUL.best(chip, "float16 nn", shape)
-    monkeypatch.setattr(_families, "seconds", None)
+    monkeypatch.setattr(_family, "seconds", None)
     assert MATMUL.best(chip, "float16 nn", shape) == first
     with pytest.raises(TypeError):
         MATMUL.best(chip, "float16 nn", sizes(124, 456, 789))
@@ -162,6 +165,33 @@ def test_all_configurations_give_the_product(m: int, n: int, k: int, dtype: str)
         bound = 2.0**-24 * k * size + (2.0**-11 if dtype == "float16" else 2.0**-24) * np.abs(exact)
         assert np.all(np.abs(found - exact) <= bound), config
     assert asked_sizes[:3] == (m, n, k)
+
+
+@pytest.mark.parametrize("transpose", [True, False])
+def test_all_configurations_give_the_quantised_product(transpose: bool) -> None:
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((96, 128)).astype(np.float32)
+    parts = ops.quantize(w, 64, 4)
+    exact = ops.dequantize(*parts, 64, 4).astype(np.float64)
+    x = rng.standard_normal((40, 128 if transpose else 96)).astype(np.float32)
+    right = exact.T if transpose else exact
+    for config in QUANTIZED.grid(f"affine4 float32 {'t' if transpose else 'n'}", (40, 0, 0, 1, 64)):
+        with forced("quantized", config):
+            found = ops.quantized_matmul(x, *parts, transpose, 64, 4)
+        assert np.all(np.abs(found - x @ right) <= 2.0**-20 * (np.abs(x) @ np.abs(right))), config
+
+
+def test_rows_that_share_lines() -> None:
+    """Rows of 16 numbers of 2 bytes: four lie in a line of 128 bytes, and a tile of 64 columns has 16."""
+    [short] = [
+        each
+        for each in MATMUL.candidates("float16 nn", (512, 16, 16, 1, 2, 2, 2, 0))
+        if each.config == (64, 64, 16, 4, 1)
+    ]
+    # Of 64 lines of the left operand 16 remain, of 16 of the right one a quarter of a quarter.
+    assert short.launches[0].near == pytest.approx((1 / 16, (16 + 1) / (64 + 16)))
+    wide = next(MATMUL.candidates("float16 nn", (512, 512, 512, 1, 2, 2, 2, 0)))
+    assert wide.launches[0].near == (1.0, 1.0)
 
 
 def damaged(tmp_path: Path, change: Any) -> Path:

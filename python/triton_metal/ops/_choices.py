@@ -27,8 +27,9 @@ from ._arrays import Array
 
 FORMAT = 1
 FOLDER = Path(__file__).parent / "tables"
-#: Estimates that are at most so many times the least one are equal: of these the one with the least order is taken.
-EQUAL = 1.09
+#: Estimates that are at most so many times the least one are equal: of these the one with the least order is taken. What a table
+#: says is exact where all programs and steps are whole; where some are not, it is a few hundredths off, which must be left.
+EQUAL, NEARLY = 1.09, 1.04
 #: What a thread of a core of G13 has in registers. With more, it spills, of which the model knows nothing.
 MOST_REGISTERS = 128
 
@@ -60,12 +61,17 @@ Table = Mapping[str, tuple[Entry, ...]]
 
 
 class Launch(NamedTuple):
-    """So many programs of an entry, each of so many steps (a mean), and the bytes that must come from and go to memory."""
+    """So many programs of an entry, each of so many steps (a mean), and the bytes that must come from and go to memory.
+
+    ``near`` are shares of the lines of ``once`` and ``step`` that remain where rows are so short that they share lines: those
+    that were counted do not.
+    """
 
     entry: Entry
     programs: int
     steps: float
     memory: float
+    near: tuple[float, float] = (1.0, 1.0)
 
 
 def _numbers(values: Any, count: int) -> bool:
@@ -266,8 +272,17 @@ def has_tensor_operations(like: Array) -> bool:
 def seconds(chip: Chip, launches: Sequence[Launch]) -> float:
     """The model's estimate of launches that follow each other."""
     total = 0.0
-    for entry, programs, steps, memory in launches:
-        sums = Sums(*[programs * (a + steps * b) for a, b in zip(entry.once, entry.step, strict=True)])  # fmt: skip
+    for entry, programs, steps, memory, near in launches:
+        # What is extrapolated to fewer steps than were counted may fall below nothing.
+        sums = Sums(
+            *[
+                programs * max(0.0, a + steps * b)
+                for a, b in zip(entry.once, entry.step, strict=True)
+            ]
+        )
+        if near != (1.0, 1.0):
+            lines = programs * (entry.once.lines * near[0] + steps * entry.step.lines * near[1])
+            sums = sums._replace(lines=max(0.0, lines))
         total += estimate(
             chip,
             sums,
@@ -278,9 +293,3 @@ def seconds(chip: Chip, launches: Sequence[Launch]) -> float:
             matrix_rate(chip, entry.half_products, entry.tensor_operations),
         )
     return total
-
-
-def simplest(found: Sequence[tuple[float, Any, Any]]) -> Any:
-    """Of (estimate, order, what), the one with the least order among those whose estimates equal the least."""
-    limit = EQUAL * min(each[0] for each in found)
-    return min((each for each in found if each[0] <= limit), key=lambda each: each[1])[2]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import matmuls
+from . import matmuls, quantized
 from ._choices import Config, forced
 
 #: The kernel's name, what is to be chosen for the launch, and the call.
@@ -23,11 +23,16 @@ def numpy_dtype(name: str) -> Any:
     return np.dtype(name)
 
 
-def operand(rows: int, columns: int, way: str, dtype: str) -> np.ndarray:
-    """A matrix that lies along its rows ("n") or along its columns ("t")."""
+def operand(rows: int, columns: int, way: str, dtype: str, ragged: bool = False) -> np.ndarray:
+    """A matrix that lies along its rows ("n") or along its columns ("t").
+
+    It is a part of a wider one, so that how many lines an access touches does not depend on the size. Rows (columns) that are
+    ``ragged`` begin anywhere.
+    """
+    wide = 1021 if ragged else 1024
     if way == "t":
-        return np.zeros((columns, rows), numpy_dtype(dtype)).T
-    return np.zeros((rows, columns), numpy_dtype(dtype))
+        return np.zeros((columns, wide), numpy_dtype(dtype))[:, :rows].T
+    return np.zeros((rows, wide), numpy_dtype(dtype))[:, :columns]
 
 
 def _matmul(kind: str, config: Config, steps: int) -> Problem:
@@ -36,7 +41,7 @@ def _matmul(kind: str, config: Config, steps: int) -> Problem:
     # The first of several tiles is a whole one.
     odd = 3 if "ragged" in more else 0
     m, n, k = 2 * block_m + odd, 2 * block_n + odd, steps * block_k - odd
-    a, b = operand(m, k, ways[0], dtype), operand(k, n, ways[1], dtype)
+    a, b = operand(m, k, ways[0], dtype, bool(odd)), operand(k, n, ways[1], dtype, bool(odd))
     precision = "tf32" if "tensor" in more and dtype == "float32" else None
     return (
         "matmul_kernel",
@@ -47,7 +52,7 @@ def _matmul(kind: str, config: Config, steps: int) -> Problem:
 
 def _add_parts(kind: str, config: Config, steps: int) -> Problem:
     dtype = "int8" if kind == "int32" else "float32"
-    a, b = operand(64, 256 * steps, "n", dtype), operand(256 * steps, 64, "n", dtype)
+    a, b = np.zeros((64, 256 * steps), dtype), np.zeros((256 * steps, 64), dtype)
 
     def call() -> None:
         with forced("matmul", (64, 64, 16, 4, steps)):
@@ -56,7 +61,28 @@ def _add_parts(kind: str, config: Config, steps: int) -> Problem:
     return "add_parts_kernel", config, call
 
 
+def _quantized(kind: str, config: Config, steps: int) -> Problem:
+    mode, dtype, way = kind.split()
+    block_m, _, block_k, _ = config
+    bits, affine = 8 if mode in ("affine8", "mxfp8") else 4, mode.startswith("affine")
+    k, n = steps * block_k, 1024
+    rows, columns = (n, k) if way == "t" else (k, n)
+    group = 64 if affine else 32
+    w = np.zeros((rows, columns * bits // 32), np.uint32)
+    scales = np.zeros((rows, columns // group), numpy_dtype(dtype) if affine else np.uint8)
+    x = np.zeros((2 * block_m, k), numpy_dtype(dtype))
+    how = {"transpose": way == "t", "bits": bits, "group_size": group}
+    biases = scales if affine else None
+    name = "affine" if affine else mode
+    return (
+        "quantized_matmul_kernel",
+        config,
+        lambda: quantized.quantized_matmul(x, w, scales, biases, mode=name, **how),
+    )
+
+
 PROBLEMS: dict[str, Callable[[str, Config, int], Problem]] = {
     "add_parts": _add_parts,
     "matmul": _matmul,
+    "quantized": _quantized,
 }

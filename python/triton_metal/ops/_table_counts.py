@@ -14,12 +14,9 @@ from ..devices.selection import device
 from ..devices.target import APPLE10
 from ..errors import LaunchValueError, TritonError
 from ._choices import Config, Entry, forced
-from ._families import Family
+from ._family import Family
 from ._launch import turned_grids
 from ._problems import PROBLEMS
-
-#: Steps of the two launches.
-FEW, MORE = 4, 12
 
 
 @contextmanager
@@ -52,27 +49,27 @@ def counted(call: Callable[[], Any], most: int = 1) -> list[tuple[Work, int]]:
 def entry_of(family: Family, kind: str, config: Config) -> Entry:
     """The counts of a configuration. Raises TritonError if it cannot be compiled or launched."""
     works = []
+    first, last = family.counted_steps
     problem = PROBLEMS[family.name]
-    for steps in (FEW, MORE):
+    for steps in (first, last):
         name, answer, call = problem(kind, config, steps)
         with forced(family.name, answer):
-            [work] = [work for work, _ in counted(call) if work.kernel == name]
-        works.append(work)
+            works += [work for work, _ in counted(call) if work.kernel == name]
     few, more = map(sums_of, works)
-    step = Sums(*((b - a) / (MORE - FEW) for a, b in zip(few, more, strict=True)))
-    once = Sums(*(a - FEW * each for a, each in zip(few, step, strict=True)))
-    last = works[-1]
+    step = Sums(*((b - a) / (last - first) for a, b in zip(few, more, strict=True)))
+    once = Sums(*(a - first * each for a, each in zip(few, step, strict=True)))
+    work = works[-1]
     names = ("threadgroup_bytes_read", "threadgroup_bytes_written")
     staged = [sum(work.counters.get(name, 0) for name in names) for work in works]
-    staged_step = (staged[1] - staged[0]) / (MORE - FEW)
+    staged_step = (staged[1] - staged[0]) / (last - first)
     return Entry(
         config,
-        last.threads,
-        last.registers,
-        last.threadgroup_bytes,
-        last.half_products,
-        last.tensor_operations,
-        staged[0] - FEW * staged_step,
+        work.threads,
+        work.registers,
+        work.threadgroup_bytes,
+        work.half_products,
+        work.tensor_operations,
+        staged[0] - first * staged_step,
         staged_step,
         once,
         step,

@@ -13,7 +13,7 @@ import triton_metal as triton
 
 from ._arrays import Array
 from ._choices import has_tensor_operations
-from ._families import MATMUL
+from ._product_families import MATMUL, QUANTIZED
 
 #: As many programs as keep the cores of a large chip busy; with fewer, K is split.
 PROGRAMS = 64
@@ -58,7 +58,7 @@ def matmul_tile(
 
     Where a result is the sum of ``items`` products, parts are of these, else of K.
     """
-    kind = MATMUL.kind(dtype, a.way, b.way, a.ragged or b.ragged, has_tensor_operations(like))
+    kind = MATMUL.kind(dtype, a.way, b.way, (a.ragged, b.ragged), has_tensor_operations(like))
     split = 1 if items > 1 else split_k or 0
     block_m, block_n, block_k, warps, parts = MATMUL.choose(
         like, kind, m, n, k, batch, a.itemsize, b.itemsize, out_itemsize, split
@@ -113,10 +113,12 @@ def quantized_vector_tile(bits: int, transpose: bool) -> tuple[int, int]:
     return (4, 2 * 32 * 32 // bits) if transpose else (32, 32)
 
 
-def quantized_tile(m: int, group: int, transpose: bool) -> Tile:
+def quantized_tile(
+    like: Array, mode: str, bits: int, dtype: str, transpose: bool, m: int, n: int, k: int, batch: int, group: int
+) -> Tile:  # fmt: skip
     """The tile of a product with a quantised matrix. The side that lies along its rows divides a group, 32 or more."""
-    block_n = 32 if m <= 32 or (group == 32 and not transpose) else 64
-    return Tile(max(16, min(64, triton.next_power_of_2(m))), block_n, 32)
+    kind = QUANTIZED.kind(mode, bits, dtype, transpose)
+    return Tile(*QUANTIZED.choose(like, kind, m, n, k, batch, group))
 
 
 def scaled_tile(m: int, n: int, k: int, split_k: int | None = None) -> Tile:

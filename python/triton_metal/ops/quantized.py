@@ -207,7 +207,7 @@ def _multiplied(
     # A float16 has not the range of the scales of small floats.
     wide = mode != "affine" and dtype_name(x) == "float16"
     multiplied = "float32" if wide else dtype
-    tile = quantized_tile(m, group, transpose)
+    tile = quantized_tile(x, mode, bits, dtype, transpose, m, n, k, batch, group)
     return launch(
         quantized_matmul_kernel,
         (triton.cdiv(n, tile.n), triton.cdiv(m, tile.m), batch),
@@ -218,6 +218,7 @@ def _multiplied(
         BLOCK_M=tile.m,
         BLOCK_N=tile.n,
         BLOCK_K=tile.k,
+        num_warps=tile.warps,
         **arguments,
     )
 

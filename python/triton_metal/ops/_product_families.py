@@ -1,0 +1,316 @@
+"""Families of matrix products: dense ones, whose K may be cut into parts, and those with a quantised matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..cost.model import Sums
+from ._choices import MOST_REGISTERS, Config, Entry, Launch
+from ._family import Candidate, Family, cdiv, parts_up_to
+
+
+class AddParts(Family):
+    """The launch that adds up parts of a product. It has one configuration, whose counts other families need."""
+
+    name = "add_parts"
+    names = choice = ("BLOCK",)
+
+    def kinds(self) -> Sequence[str]:
+        return ("float32", "float16", "bfloat16", "int32")
+
+    def configs(self, kind: str) -> Sequence[Config]:
+        return ((1024,),)
+
+    def candidates(self, kind: str, sizes: tuple[int, ...]) -> Iterator[Candidate]:
+        size, parts = sizes
+        yield Candidate((1024,), (), (self.launch(kind, size, parts),))
+
+    def launch(self, kind: str, size: int, parts: int) -> Launch:
+        """The launch for so many numbers."""
+        itemsize = 2 if "16" in kind else 4
+        (entry,) = self.table[kind]
+        return Launch(entry, cdiv(size, 1024), parts, size * (4 * parts + itemsize))
+
+
+ADD_PARTS = AddParts()
+
+_BYTES = {"int8": 1, "float16": 2, "bfloat16": 2, "float32": 4}
+
+
+def _warps(area: int, least: int, most: int) -> list[int]:
+    """SIMD-groups for a tile of so many numbers, of which each has from ``least`` to ``most``."""
+    return [warps for warps in (1, 2, 4, 8, 16) if least <= area // warps <= most]
+
+
+#: Tiles on simdgroup matrices, and their SIMD-groups. Small ones take more of K at once: they have fewer products for what they load.
+_TILES = (
+    (16, 16, 32, (1,)), (16, 32, 32, (1, 2)), (32, 16, 32, (1, 2)), (16, 64, 32, (2, 4)), (64, 16, 32, (2, 4)),
+    (32, 32, 16, (4,)), (32, 32, 32, (2, 4)), (32, 64, 16, (4,)), (32, 64, 32, (4, 8)),
+    (64, 32, 16, (4,)), (64, 32, 32, (4, 8)), (64, 64, 16, (2, 4, 8)), (64, 64, 32, (4, 8)),
+    (64, 128, 16, (4, 8)), (64, 128, 32, (4, 8)), (128, 64, 16, (4, 8)), (128, 64, 32, (4, 8)), (128, 128, 16, (8,)),
+)  # fmt: skip
+
+
+class MatrixProducts(Family):
+    """Matrix products of numbers of all dtypes.
+
+    A kind is the dtype that is multiplied, how both operands lie ("n" along their rows, "t" along their columns), "ragged" if
+    their rows (columns) do not begin at multiples of 16 numbers, and "tensor" on tensor operations. Sizes are
+    M, N, K, matrices, the bytes of a number of each operand and of the result, and the parts of K, 0 where these are chosen.
+    """
+
+    name = "matmul"
+    names = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps")
+    choice = (*names, "parts")
+    #: The most parts of K, and the least of K that is worth one.
+    MOST_PARTS, LEAST_PART = 32, 128
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._mixed: dict[str, Sequence[Entry]] = {}
+        self._pairs: dict[str, Any] = {}
+
+    def kinds(self) -> Sequence[str]:
+        plain = [
+            f"{dtype} {a}{b}{ragged}"
+            for dtype in ("float16", "bfloat16", "float32", "int8")
+            for a in "nt"
+            for b in "nt"
+            for ragged in ("", " ragged")
+        ]
+        return [*plain, *(f"{kind} tensor" for kind in plain if "ragged" not in kind)]
+
+    def kind(self, dtype: str, a: str, b: str, ragged: tuple[bool, bool], tensor: bool) -> str:
+        """The kind of these operands; ``ragged`` says which are. The table has those of both or none, "ragged a" follows from these."""
+        suffix = ("", " ragged b", " ragged a", " ragged")[2 * ragged[0] + ragged[1]]
+        return f"{dtype} {a}{b}" + (" tensor" if tensor else suffix)
+
+    def entries(self, kind: str) -> Sequence[Entry]:
+        """With one ragged operand, that one's share of the difference of two and none."""
+        if kind[-2:] not in (" a", " b"):
+            return super().entries(kind)
+        if kind not in self._mixed:
+            even, ragged = self._pair(kind)
+            every = [
+                _between(even[each], ragged[each], kind[-1]) for each in even if each in ragged
+            ]
+            self._mixed[kind] = [each for each in every if each.registers <= MOST_REGISTERS]
+        return self._mixed[kind]
+
+    def _pair(self, kind: str) -> tuple[dict[Config, Entry], dict[Config, Entry]]:
+        """The entries of even and of ragged operands of this kind."""
+        if kind not in self._pairs:
+            plain = " ".join(kind.split()[:2])
+            self._pairs[kind] = tuple(
+                {entry.config: entry for entry in self.table[each]}
+                for each in (plain, f"{plain} ragged")
+            )
+        return self._pairs[kind]
+
+    def _with_ends(self, kind: str, entry: Entry, partial: bool, ragged_rows: bool) -> Entry:
+        """The entry with the end of its loop and its stores as they are: whether the last step is partial and rows of the result begin
+        anywhere, as with the ragged operands that were counted, does not follow from the operands' kind.
+        """
+        if kind.endswith("tensor"):
+            return entry
+        pair, config = self._pair(kind), entry.config
+        if config not in pair[0] or config not in pair[1]:
+            return entry
+        lines = pair[ragged_rows][config].once.lines
+        return replace(entry, once=pair[partial][config].once._replace(lines=lines))
+
+    def configs(self, kind: str) -> Sequence[Config]:
+        if kind.endswith("tensor"):
+            # A SIMD-group has 32x32 or 32x64 numbers, as in MLX's.
+            tiles = ((32, 32), (32, 64), (64, 32), (64, 64), (64, 128), (128, 64), (128, 128))
+            groups = {m * n: _warps(m * n, 1024, 2048) for m, n in tiles}
+            deep = [(m, n, 32, w) for m, n in tiles for w in groups[m * n]]
+            return [*deep, (64, 64, 16, 4), (64, 64, 64, 4)]
+        return [(m, n, k, warps) for m, n, k, choices in _TILES for warps in choices]
+
+    def parts(
+        self, m: int, n: int, k: int, batch: int, split: int, tile: Sequence[int]
+    ) -> tuple[int, ...]:
+        """The numbers of parts of K that are tried for a tile."""
+        if split:
+            return (split,)
+        programs = cdiv(m, tile[0]) * cdiv(n, tile[1]) * batch
+        # No chip of today is busier with more programs.
+        return parts_up_to(min(self.MOST_PARTS, k // self.LEAST_PART, 4096 // max(programs, 1)))
+
+    def grid(self, kind: str, sizes: tuple[int, ...]) -> Sequence[Config]:
+        m, n, k, batch, *_, split = sizes
+        return [
+            (*config, parts)
+            for config in self.configs(kind)
+            for parts in self.parts(m, n, k, batch, split, config)
+        ]
+
+    def candidates(self, kind: str, sizes: tuple[int, ...]) -> Iterator[Candidate]:
+        m, n, k, batch, a_bytes, b_bytes, out_bytes, split = sizes
+        dtype, even = kind.split()[0], "ragged" not in kind
+        result = "float32" if out_bytes == 4 else "bfloat16" if dtype == "bfloat16" else "float16"
+        read = batch * (m * k * a_bytes + k * n * b_bytes)
+        # Of equal configurations: no more products and loads than tiles of 64x64x16 have, then the least bytes of threadgroup memory.
+        usual = cdiv(m, 64) * cdiv(n, 64) * batch
+        usual_work, usual_traffic = usual * 4096 * cdiv(k, 16) * 16, usual * 128 * k
+        for entry in self.entries(kind):
+            block_m, block_n, block_k, warps = entry.config
+            programs = cdiv(m, block_m) * cdiv(n, block_n) * batch
+            staged = programs * (entry.staged_once + cdiv(k, block_k) * entry.staged_step)
+            work = max(programs * block_m * block_n * cdiv(k, block_k) * block_k, usual_work)
+            traffic = max(programs * (block_m + block_n) * k, usual_traffic)
+            near = _near(kind.split()[1], sizes, entry.config)
+            for parts in self.parts(m, n, k, batch, split, entry.config):
+                whole = cdiv(k, parts) % block_k == 0
+                ended = self._with_ends(kind, entry, not whole, n % 16 != 0)
+                first = _part(ended, programs, k, block_k, parts, read, m * n * batch, out_bytes)
+                # What was counted stores numbers of the operands' dtype, or int32.
+                wider = (out_bytes if parts == 1 else 4) / (4 if dtype == "int8" else _BYTES[dtype])
+                launches = [first._replace(near=(near[0] * wider, near[1]))]
+                if parts > 1:
+                    launches.append(
+                        ADD_PARTS.launch("int32" if dtype == "int8" and out_bytes == 4 else result, m * n * batch, parts)
+                    )  # fmt: skip
+                order = (parts, work, traffic, staged, block_k, abs(math.log2(warps / 4)))
+                exact = even and parts == 1 and not (m % block_m or n % block_n or k % block_k)
+                yield Candidate((*entry.config, parts), order, tuple(launches), exact)
+
+
+def _near(ways: str, sizes: tuple[int, ...], config: Config) -> tuple[float, float]:
+    """The shares of the lines of the result and of both operands that remain where rows share lines, or are not there (see `Launch`)."""
+    m, n, k, _, a_bytes, b_bytes, out_bytes, _ = sizes
+    block_m, block_n, block_k, _ = config
+    rows_there, columns_there = (
+        size / (cdiv(size, block) * block) if size else 1.0
+        for size, block in ((m, block_m), (n, block_n))
+    )
+    near = far = 0.0
+    for way, rows, columns, size, row, column, there in (
+        (ways[0], block_m, block_k, a_bytes, m, k, rows_there),
+        (ways[1], block_k, block_n, b_bytes, k, n, columns_there),
+    ):
+        length = column
+        if way == "t":
+            rows, columns, length = columns, rows, row
+        lines = rows * max(1.0, columns * size / 128)
+        far += lines
+        near += lines * min(1.0, length * size / 128) * there
+    return min(1.0, n * out_bytes / 128) * rows_there * columns_there, near / far
+
+
+def _between(even: Entry, ragged: Entry, side: str) -> Entry:
+    """The entry of operands of which one is ragged: its share of what is loaded."""
+    block_m, block_n, *_ = even.config
+    share = (block_m if side == "a" else block_n) / (block_m + block_n)
+
+    def between(a: float, b: float) -> float:
+        return a + share * (b - a)
+
+    return replace(
+        ragged,
+        registers=between(even.registers, ragged.registers),
+        once=Sums(*map(between, even.once, ragged.once)),
+        step=Sums(*map(between, even.step, ragged.step)),
+    )
+
+
+def _part(
+    entry: Entry, programs: int, k: int, block_k: int, parts: int, read: int, size: int, out_bytes: int
+) -> Launch:  # fmt: skip
+    """The launch of a product whose K is cut into parts."""
+    steps = cdiv(cdiv(k, parts), block_k)
+    # The last part has what is left.
+    mean = cdiv(k, block_k) / parts if parts > 1 else steps
+    written = size * (out_bytes if parts == 1 else 4 * parts)
+    return Launch(entry, programs * parts, mean, read + written)
+
+
+MATMUL = MatrixProducts()
+
+
+class QuantizedProducts(Family):
+    """Products of more than a few rows with a quantised matrix.
+
+    A kind is the mode with its bits, the dtype of the result, and whether the matrix is transposed ("t"). Sizes are M, N, K, matrices
+    and the numbers of a group.
+    """
+
+    name = "quantized"
+    # Rows of the matrix and of its scales must not be so short that they share lines.
+    counted_steps = (128, 256)
+    names = choice = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps")
+
+    def kinds(self) -> Sequence[str]:
+        return [
+            f"{mode} {dtype} {way}"
+            for mode in ("affine4", "affine8", "mxfp4", "mxfp8")
+            for dtype in ("float16", "bfloat16", "float32")
+            for way in "tn"
+        ]
+
+    def kind(self, mode: str, bits: int, dtype: str, transpose: bool) -> str:
+        """The kind of these operands."""
+        return f"{mode}{bits if mode == 'affine' else ''} {dtype} {'t' if transpose else 'n'}"
+
+    def configs(self, kind: str) -> Sequence[Config]:
+        tiles = (
+            (16, 32, (1, 2)), (16, 64, (2, 4)), (32, 32, (2, 4)), (32, 64, (4, 8)), (64, 32, (4, 8)), (64, 64, (4, 8)),
+        )  # fmt: skip
+        return [(m, n, 32, warps) for m, n, choices in tiles for warps in choices]
+
+    def fits(self, kind: str, config: Config, group: int) -> bool:
+        """Whether the side of a tile that lies along the matrix's rows divides a group."""
+        return kind.endswith("t") or group % config[1] == 0
+
+    def grid(self, kind: str, sizes: tuple[int, ...]) -> Sequence[Config]:
+        return [each for each in self.configs(kind) if self.fits(kind, each, sizes[-1])]
+
+    def candidates(self, kind: str, sizes: tuple[int, ...]) -> Iterator[Candidate]:
+        m, n, k, batch, group = sizes
+        mode, dtype, _ = kind.split()
+        number, bits = _BYTES[dtype], 8 if mode in ("affine8", "mxfp8") else 4
+        # Scales and biases of the dtype, or one byte.
+        scales = 2 * number if mode.startswith("affine") else 1
+        memory = batch * ((m * k + m * n) * number + n * k * bits // 8 + n * k // group * scales)
+        usual = cdiv(m, 64) * cdiv(n, 64) * batch
+        for entry in self.entries(kind):
+            if not self.fits(kind, entry.config, group):
+                continue
+            block_m, block_n, block_k, warps = entry.config
+            programs, steps = cdiv(m, block_m) * cdiv(n, block_n) * batch, cdiv(k, block_k)
+            order = (
+                max(programs * block_m * block_n, usual * 4096),
+                max(programs * (block_m * number * 8 + block_n * bits), usual * 64 * (number * 8 + bits)),
+                programs * (entry.staged_once + steps * entry.staged_step),
+                abs(math.log2(warps / 4)),
+            )  # fmt: skip
+            exact = not (m % block_m or n % block_n or k % block_k)
+            near = self._near(kind, sizes, entry.config)
+            launch = Launch(entry, programs, steps, memory, near)
+            yield Candidate(entry.config, order, (launch,), exact)
+
+    def _near(self, kind: str, sizes: tuple[int, ...], config: Config) -> tuple[float, float]:
+        """The shares of the lines of the result and of the operands that remain where rows share lines (see `Launch`)."""
+        _, n, k, _, group = sizes
+        mode, dtype, way = kind.split()
+        block_m, block_n, block_k, _ = config
+        number, bits = _BYTES[dtype], 8 if mode in ("affine8", "mxfp8") else 4
+        scale, scales = (number, 2) if mode.startswith("affine") else (1, 1)
+        rows, columns, length = (block_n, block_k, k) if way == "t" else (block_k, block_n, n)
+        near = far = 0.0
+        for count, inside, whole in (
+            (block_m, block_k * number, k * number),
+            (rows, columns * bits / 8, length * bits / 8),
+            (rows * scales, columns * scale / group, length * scale / group),
+        ):
+            lines = count * max(1.0, inside / 128)
+            far += lines
+            near += lines * min(1.0, whole / 128)
+        return min(1.0, n * number / 128), near / far
+
+
+QUANTIZED = QuantizedProducts()
