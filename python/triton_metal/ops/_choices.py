@@ -17,10 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import knobs
 from ..cost import Chip, ranking_chip
 from ..cost.model import Sums, estimate, groups_in_flight, matrix_rate
-from ..devices.selection import current, target_for
+from ..devices import quirks
+from ..devices.base import Device
+from ..devices.registry import get
+from ..devices.selection import chosen, current
+from ..devices.target import WITHOUT
 from ..errors import LaunchValueError
 from ..tuning.model import DEFAULT_CHIP, VARIABLE, chip_of_device, read_chip
 from ._arrays import Array
@@ -63,8 +69,7 @@ Table = Mapping[str, tuple[Entry, ...]]
 class Launch(NamedTuple):
     """So many programs of an entry, each of so many steps (a mean), and the bytes that must come from and go to memory.
 
-    ``near`` are shares of the lines of ``once`` and ``step`` that remain where rows are so short that they share lines: those
-    that were counted do not.
+    ``near`` are the lines of ``once`` and ``step`` over those that were counted, of matrices whose rows are whole lines.
     """
 
     entry: Entry
@@ -254,6 +259,13 @@ def _chip_of_device(device: Any) -> Chip:
 NEWEST = "M5"
 
 
+def _device_of(like: Array) -> Device:
+    """The device of launches on ``like``."""
+    if isinstance(like, np.ndarray) and chosen() is None:
+        return get("host")
+    return current((like,))
+
+
 def chip_for(like: Array) -> Chip:
     """The chip whose best configurations launches on the device of ``like`` take.
 
@@ -261,12 +273,17 @@ def chip_for(like: Array) -> Chip:
     LaunchValueError for a name that the model does not know.
     """
     named = knobs.autotuning.chip
-    return _chip_of_name(named) if named else _chip_of_device(current((like,)))
+    return _chip_of_name(named) if named else _chip_of_device(_device_of(like))
 
 
 def has_tensor_operations(like: Array) -> bool:
     """Whether matrices are multiplied by tensor operations on the device of ``like``."""
-    return "tensor_ops" in target_for(current((like,)).name).spec()
+    target = _device_of(like).target()
+    if not target.features.get("tensor_ops"):
+        return False
+    named = quirks.chosen()
+    cures = target.quirks if named is None else named
+    return not any("tensor_ops" in WITHOUT.get(cure, ()) for cure in cures)
 
 
 def seconds(chip: Chip, launches: Sequence[Launch]) -> float:

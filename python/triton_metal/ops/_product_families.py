@@ -180,14 +180,27 @@ class MatrixProducts(Family):
                 yield Candidate((*entry.config, parts), order, tuple(launches), exact)
 
 
+def _lines(rows: int, inside: float, length: float, aligned: bool) -> tuple[float, float]:
+    """The lines of ``rows`` rows of a tile, ``inside`` bytes of each: as they were counted, and where a matrix has rows of ``length``
+    bytes, which share lines or begin within them. Rows that are not ``aligned`` were counted as such.
+    """
+    counted = rows * max(1.0, inside / 128)
+    if length < 128:
+        return counted, counted * length / 128
+    if not aligned:
+        return counted, counted
+    # Rows begin at multiples of so many bytes within a line.
+    step = math.gcd(int(length), 128)
+    return counted, rows * max(1.0, (inside + 128 - step) / 128)
+
+
 def _near(ways: str, sizes: tuple[int, ...], config: Config) -> tuple[float, float]:
-    """The shares of the lines of the result and of both operands that remain where rows share lines, or are not there (see `Launch`)."""
+    """The shares of the lines of the result and of both operands where rows share lines, straddle them, or are not there (see
+    `Launch`).
+    """
     m, n, k, _, a_bytes, b_bytes, out_bytes, _ = sizes
     block_m, block_n, block_k, _ = config
-    rows_there, columns_there = (
-        size / (cdiv(size, block) * block) if size else 1.0
-        for size, block in ((m, block_m), (n, block_n))
-    )
+    rows_there, columns_there = _there(m, block_m), _there(n, block_n)
     near = far = 0.0
     for way, rows, columns, size, row, column, there in (
         (ways[0], block_m, block_k, a_bytes, m, k, rows_there),
@@ -196,10 +209,16 @@ def _near(ways: str, sizes: tuple[int, ...], config: Config) -> tuple[float, flo
         length = column
         if way == "t":
             rows, columns, length = columns, rows, row
-        lines = rows * max(1.0, columns * size / 128)
-        far += lines
-        near += lines * min(1.0, length * size / 128) * there
-    return min(1.0, n * out_bytes / 128) * rows_there * columns_there, near / far
+        counted, found = _lines(rows, columns * size, length * size, length % 16 == 0)
+        far += counted
+        near += found * there
+    counted, found = _lines(block_m, block_n * out_bytes, n * out_bytes, n % 16 == 0)
+    return found / counted * rows_there * columns_there, near / far
+
+
+def _there(size: int, block: int) -> float:
+    """The share of blocks' rows that there are."""
+    return size / (cdiv(size, block) * block) if size else 1.0
 
 
 def _between(even: Entry, ragged: Entry, side: str) -> Entry:
@@ -226,6 +245,9 @@ def _part(
     # The last part has what is left.
     mean = cdiv(k, block_k) / parts if parts > 1 else steps
     written = size * (out_bytes if parts == 1 else 4 * parts)
+    if parts > 1:
+        # The kernel of parts was not counted by itself: it may have a few registers more, and a core then holds fewer threads.
+        entry = replace(entry, registers=entry.registers + 4)
     return Launch(entry, programs * parts, mean, read + written)
 
 
@@ -295,22 +317,23 @@ class QuantizedProducts(Family):
 
     def _near(self, kind: str, sizes: tuple[int, ...], config: Config) -> tuple[float, float]:
         """The shares of the lines of the result and of the operands that remain where rows share lines (see `Launch`)."""
-        _, n, k, _, group = sizes
+        m, n, k, _, group = sizes
         mode, dtype, way = kind.split()
         block_m, block_n, block_k, _ = config
         number, bits = _BYTES[dtype], 8 if mode in ("affine8", "mxfp8") else 4
         scale, scales = (number, 2) if mode.startswith("affine") else (1, 1)
         rows, columns, length = (block_n, block_k, k) if way == "t" else (block_k, block_n, n)
         near = far = 0.0
-        for count, inside, whole in (
-            (block_m, block_k * number, k * number),
-            (rows, columns * bits / 8, length * bits / 8),
-            (rows * scales, columns * scale / group, length * scale / group),
+        for count, inside, whole, there in (
+            (block_m, block_k * number, k * number, _there(m, block_m)),
+            (rows, columns * bits / 8, length * bits / 8, 1.0),
+            (rows * scales, columns * scale / group, length * scale / group, 1.0),
         ):
-            lines = count * max(1.0, inside / 128)
-            far += lines
-            near += lines * min(1.0, whole / 128)
-        return min(1.0, n * number / 128), near / far
+            counted, found = _lines(count, inside, whole, True)
+            far += counted
+            near += found * there
+        counted, found = _lines(block_m, block_n * number, n * number, n % 16 == 0)
+        return found / counted * _there(m, block_m), near / far
 
 
 QUANTIZED = QuantizedProducts()
