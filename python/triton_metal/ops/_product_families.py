@@ -202,18 +202,20 @@ def _near(ways: str, sizes: tuple[int, ...], config: Config) -> tuple[float, flo
     block_m, block_n, block_k, _ = config
     rows_there, columns_there = _there(m, block_m), _there(n, block_n)
     near = far = 0.0
-    for way, rows, columns, size, row, column, there in (
-        (ways[0], block_m, block_k, a_bytes, m, k, rows_there),
-        (ways[1], block_k, block_n, b_bytes, k, n, columns_there),
+    for way, rows, columns, size, row, column, there, inside_there in (
+        (ways[0], block_m, block_k, a_bytes, m, k, rows_there, 1.0),
+        (ways[1], block_k, block_n, b_bytes, k, n, 1.0, columns_there),
     ):
         length = column
         if way == "t":
-            rows, columns, length = columns, rows, row
+            rows, columns, length, there, inside_there = columns, rows, row, inside_there, there
         counted, found = _lines(rows, columns * size, length * size, length % 16 == 0)
         far += counted
-        near += found * there
+        # A row of which a part is there has its first line.
+        near += found * there * max(inside_there, min(1.0, 128 / (columns * size)))
     counted, found = _lines(block_m, block_n * out_bytes, n * out_bytes, n % 16 == 0)
-    return found / counted * rows_there * columns_there, near / far
+    found *= rows_there * max(columns_there, min(1.0, 128 / (block_n * out_bytes)))
+    return found / counted, near / far
 
 
 def _there(size: int, block: int) -> float:
