@@ -273,14 +273,18 @@ static bool isOperation(Instruction &inst) {
   return true;
 }
 
-static void tallyInstruction(BlockTally &tally, Instruction &inst, const MarkedFunctions &marked) {
+/// `access` is null for the further numbers of a packed vector.
+static void tallyInstruction(BlockTally &tally, Instruction &inst, const MemoryAccess *access,
+                             const MarkedFunctions &marked) {
   tally.at(inst);
-  if (isOperation(inst)) {
+  bool isMemory = memoryAccess(inst).has_value();
+  if (isOperation(inst) && (access || !isMemory)) {
     tally.add(Counters::LaneInstructions);
     tally.addSimdgroup(Counters::SimdgroupInstructions);
   }
-  if (auto access = memoryAccess(inst)) {
-    tallyAccess(tally, *access);
+  if (isMemory) {
+    if (access)
+      tallyAccess(tally, *access);
     return;
   }
   tallyArithmetic(tally, inst, Counters::F32Add);
@@ -373,6 +377,67 @@ private:
 };
 } // namespace
 
+namespace {
+/// The accesses of a block, as the text has them: the numbers of a packed vector, which have one
+/// place in the text and follow each other in memory, are one access, as in a GPU's code.
+class BlockAccesses {
+public:
+  explicit BlockAccesses(BasicBlock &block) : layout(block.getDataLayout()) {
+    for (Instruction &inst : block)
+      if (auto access = memoryAccess(inst))
+        add(inst, *access);
+  }
+
+  ArrayRef<std::pair<Instruction *, MemoryAccess>> list() const { return accesses; }
+  /// The access that begins with the instruction, or none if it is a further part of one.
+  const MemoryAccess *beginningWith(const Instruction &inst) const {
+    auto it = places.find(&inst);
+    return it == places.end() ? nullptr : &accesses[it->second].second;
+  }
+
+private:
+  /// Bytes of the widest vector that a lane accesses at once.
+  static constexpr uint64_t kMostBytes = 16;
+
+  void add(Instruction &inst, const MemoryAccess &access) {
+    if (continues(inst, access)) {
+      accesses.back().second.bytes += access.bytes;
+      return;
+    }
+    places[&inst] = accesses.size();
+    accesses.push_back({&inst, access});
+    isPlain = access.kind != AccessKind::Atomic && access.space == AddressSpace::Device &&
+              inst.getDebugLoc() && !inst.isVolatile();
+    std::tie(base, begin) = placeOf(access.pointer);
+  }
+
+  bool continues(Instruction &inst, const MemoryAccess &access) const {
+    if (accesses.empty() || !isPlain || inst.isVolatile())
+      return false;
+    auto &[first, whole] = accesses.back();
+    auto [otherBase, offset] = placeOf(access.pointer);
+    return access.kind == whole.kind && access.space == whole.space &&
+           inst.getDebugLoc() == first->getDebugLoc() && otherBase == base &&
+           offset == begin + int64_t(whole.bytes) && whole.bytes + access.bytes <= kMostBytes;
+  }
+
+  /// A pointer as another one and the bytes between them.
+  std::pair<Value *, int64_t> placeOf(Value *pointer) const {
+    APInt offset(layout.getIndexTypeSizeInBits(pointer->getType()), 0);
+    Value *from = pointer->stripAndAccumulateConstantOffsets(layout, offset, true);
+    return {from, offset.getSExtValue()};
+  }
+
+  const DataLayout &layout;
+  SmallVector<std::pair<Instruction *, MemoryAccess>> accesses;
+  DenseMap<const Instruction *, size_t> places;
+  /// Of the last access: whether it may go on, and where it begins.
+  bool isPlain = false;
+  Value *base = nullptr;
+  int64_t begin = 0;
+};
+} // namespace
+
 /// Counts the executions of a block.
 static void countBlock(BasicBlock &block, const BlockTally &tally, CodeFacts &facts) {
   IRBuilder<> b(&block, block.getFirstInsertionPt());
@@ -391,13 +456,10 @@ void insertCounting(Function &function, MarkedFunctions &marked, CodeFacts &fact
       tally.add(Counters::Threads);
       tally.addSimdgroup(Counters::Simdgroups);
     }
-    SmallVector<std::pair<Instruction *, MemoryAccess>> accesses;
-    for (Instruction &inst : block) {
-      tallyInstruction(tally, inst, marked);
-      if (auto access = memoryAccess(inst))
-        accesses.push_back({&inst, *access});
-    }
-    for (auto &[inst, access] : accesses)
+    BlockAccesses accesses(block);
+    for (Instruction &inst : block)
+      tallyInstruction(tally, inst, accesses.beginningWith(inst), marked);
+    for (auto &[inst, access] : accesses.list())
       dynamic.count(*inst, access);
     if (auto *branch = dyn_cast<BranchInst>(block.getTerminator());
         branch && branch->isConditional())

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_support import FLOATS, INTEGERS, ON_STOCK, assert_same, numbers, tl, triton
+from _counts import counting  # isort: skip
+from kernel_support import (
+    FLOATS,
+    INTEGERS,
+    ON_STOCK,
+    assert_same,
+    needs_counters,
+    numbers,
+    tl,
+    triton,
+)
 
 
 @triton.jit
@@ -405,3 +415,31 @@ def test_choices_within_one_array_keep_its_pointer(n: int) -> None:
     np.add.at(expected, np.where(choice, np.arange(n), np.arange(n) + 4), 1)
     assert_same(x, expected)
     assert_same(out, np.where(choice, expected[1], expected[2 : n + 2]))
+
+
+@triton.jit
+def copy_rows_kernel(x_ptr, out_ptr, m, n, step, M: tl.constexpr, N: tl.constexpr):
+    i = tl.program_id(0) * M + tl.arange(0, M)[:, None]
+    j = tl.program_id(1) * N + tl.arange(0, N)[None, :]
+    mask = (i < m) & (j < n)
+    tl.store(out_ptr + i * step + j, tl.load(x_ptr + i * step + j, mask=mask), mask=mask)
+
+
+@needs_counters
+@pytest.mark.parametrize("name", ["float32", "float16"])
+@pytest.mark.parametrize("width", [700, 781, 1000])
+def test_rows_that_begin_anywhere_use_their_lines(width: int, name: str) -> None:
+    """Lanes read neighbours at once: beside the lines of the rows, each access touches part of one more for each row."""
+    block = (4, 256)
+    x = numbers(np.random.default_rng(0), (64, width), name)
+    out = np.empty_like(x)
+    grid = (16, triton.cdiv(width, block[1]))
+    with counting() as counts:
+        copy_rows_kernel[grid](x, out, 64, width, width, M=block[0], N=block[1])
+    assert_same(out, x)
+    # Four numbers a lane, of which a SIMD-group has 128 in a row; a row's last ones are read alone.
+    accesses = 64 * (-(-width // 128)) + 64 * 3
+    least = x.nbytes // 128
+    for way in ("read", "written"):
+        assert counts.counters[f"device_bytes_{way}"] == x.nbytes
+        assert counts.counters[f"device_lines_{way}"] <= least + accesses

@@ -168,8 +168,10 @@ TEST(Hostile, CopiesCountAsTheAccessesOfTheText) {
   };
   for (auto [type, halves, counter] :
        {Case{"half4", 4, Counters::DeviceAccesses8}, Case{"uint4", 8, Counters::DeviceAccesses16},
-        Case{"half2", 2, Counters::DeviceAccesses4},
-        Case{"float2", 4, Counters::DeviceAccesses8}}) {
+        Case{"half2", 2, Counters::DeviceAccesses4}, Case{"float2", 4, Counters::DeviceAccesses8},
+        Case{"packed_half4", 4, Counters::DeviceAccesses8},
+        Case{"packed_float2", 4, Counters::DeviceAccesses8},
+        Case{"packed_float4", 8, Counters::DeviceAccesses16}}) {
     std::string at = "(p + " + std::to_string(halves) + " * i)",
                 to = "(t + " + std::to_string(halves) + " * i)";
     LibraryOptions options;
