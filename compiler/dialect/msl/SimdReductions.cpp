@@ -14,6 +14,7 @@ std::optional<SimdReduceKind> getSimdReduceKind(Operation *combiner) {
     return std::nullopt;
   return llvm::TypeSwitch<Operation *, std::optional<SimdReduceKind>>(combiner)
       .Case<arith::AddFOp, arith::AddIOp>([](Operation *) { return SimdReduceKind::Sum; })
+      .Case<arith::MulFOp, arith::MulIOp>([](Operation *) { return SimdReduceKind::Product; })
       .Case([](arith::AndIOp) { return SimdReduceKind::And; })
       .Case([](arith::OrIOp) { return SimdReduceKind::Or; })
       .Case([](arith::XOrIOp) { return SimdReduceKind::Xor; })

@@ -7,7 +7,8 @@
 namespace triton_metal::msl {
 
 /// The SIMD-group function that does what the combiner does, for every number; none for a null
-/// combiner. What Metal's simd_max and simd_min make of a NaN is not documented, so that they are
+/// combiner. Products of floats are multiplied in any order, as their sums are added. What Metal's
+/// simd_max and simd_min make of a NaN is not documented, so that they are
 /// for integers only.
 std::optional<SimdReduceKind> getSimdReduceKind(mlir::Operation *combiner);
 

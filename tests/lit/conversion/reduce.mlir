@@ -35,6 +35,35 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
+  // A product as well; 8 bits have no such function.
+  // CHECK-LABEL: msl.kernel @product
+  // CHECK: msl.simd_reduce product %{{.*}} : vector<1xf32>
+  // CHECK: msl.simd_reduce product %{{.*}} : vector<1xi32>
+  // CHECK-NOT: msl.simd_reduce
+  // CHECK: msl.simd_shuffle_xor
+  tt.func public @product(%x: !tt.ptr<f32>, %y: !tt.ptr<i32>, %z: !tt.ptr<i8>) {
+    %i = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #one>
+    %v = ttm.load %x[%i] : tensor<32xi32, #one>, !tt.ptr<f32> -> tensor<32xf32, #one>
+    %w = ttm.load %y[%i] : tensor<32xi32, #one>, !tt.ptr<i32> -> tensor<32xi32, #one>
+    %b = ttm.load %z[%i] : tensor<32xi32, #one>, !tt.ptr<i8> -> tensor<32xi8, #one>
+    %f = ttm.reduce(%v) axis 0 bits 31 {
+    ^bb0(%a: f32, %d: f32):
+      %c = arith.mulf %a, %d : f32
+      ttm.yield %c : f32
+    } : (tensor<32xf32, #one>) -> tensor<1xf32, #all>
+    %n = ttm.reduce(%w) axis 0 bits 31 {
+    ^bb0(%a: i32, %d: i32):
+      %c = arith.muli %a, %d : i32
+      ttm.yield %c : i32
+    } : (tensor<32xi32, #one>) -> tensor<1xi32, #all>
+    %m = ttm.reduce(%b) axis 0 bits 31 {
+    ^bb0(%a: i8, %d: i8):
+      %c = arith.muli %a, %d : i8
+      ttm.yield %c : i8
+    } : (tensor<32xi8, #one>) -> tensor<1xi8, #all>
+    tt.return
+  }
+
   // Metal does not document what simd_max does with a NaN: floats are compared lane by lane, integers all at once. (Where
   // all lanes take part, ttm-lower-reductions makes integers of floats.)
   // CHECK-LABEL: msl.kernel @max
