@@ -99,9 +99,10 @@ def attention_kernel(
         if not POSITIVE:
             scores *= scale_2
         if bias_ptr is not None:
-            scores += biases(m[:, None], n[None, :], n_queries, n_keys, bias_ptr, bias_steps)
+            scores += biases(m[:, None], n[None, :], n_queries, n_keys, bias_ptr, bias_steps, FAR)
         see = sees(
-            m[:, None], n[None, :], n_queries, n_keys, behind, ahead, mask_ptr, mask_steps, BEHIND, AHEAD
+            m[:, None], n[None, :], n_queries, n_keys, behind, ahead, mask_ptr, mask_steps,
+            BEHIND, AHEAD, FAR,
         )  # fmt: skip
         scores = tl.where(see, scores, -float("inf"))
         higher = tl.maximum(highest, tl.max(scores, axis=1) * factor)
@@ -129,14 +130,23 @@ def attention_kernel(
         tl.store(lse_ptr + rows, lse, mask=m < n_queries)
 
 
-def tiles(width: int, dtype: str) -> dict[str, int]:
-    """The blocks of queries and keys: few registers and little threadgroup memory, so that many threads are in flight."""
+def tiles(width: int, dtype: str, biased: bool) -> dict[str, int]:
+    """The blocks of queries and keys: few registers and little threadgroup memory, so that many threads are in flight.
+
+    None spills on G13, also where rows are not aligned, which takes more registers, as a bias does.
+    """
     wide = width * (2 if dtype == "float32" else 1)
     if wide > 256:
         return {"BLOCK_M": 16, "BLOCK_N": 8, "num_warps": 8}
     if wide > 128:
+        return {"BLOCK_M": 16 if width > 192 else 32, "BLOCK_N": 16, "num_warps": 8}
+    if 96 < wide < 128:
         return {"BLOCK_M": 32, "BLOCK_N": 16, "num_warps": 8}
-    return {"BLOCK_M": 32, "BLOCK_N": 32 if wide < 128 else 16, "num_warps": 4}
+    return {
+        "BLOCK_M": 32,
+        "BLOCK_N": 16 if wide == 128 or (wide > 64 and (biased or width % 16)) else 32,
+        "num_warps": 4,
+    }
 
 
 def results(q: Array, rows: tuple[int, ...], keep: bool) -> dict[str, Spec]:
@@ -152,7 +162,7 @@ def forward(
     """The result and, if they are kept, the logarithms of the sums, of (batch, heads, rows, width); -1 is a side without an end."""
     q, k, v = with_rows(q), with_rows(k), with_rows(v)
     (batch, heads, queries, width), (_, kv_heads, keys, _) = q.shape, k.shape
-    sizes = tiles(width, dtype_name(q))
+    sizes = tiles(width, dtype_name(q), bias is not None)
     outputs = results(q, (batch, heads, queries), keep)
     hidden = mask is not None or bias is not None or lengths is not None
     batched, (q_steps, k_steps, v_steps) = arranged(hidden, q, k, v)
@@ -178,7 +188,7 @@ def forward_packed(
     """The same of packed sequences (rows, heads, width); rows of no sequence give 0."""
     q, k, v = with_rows(q), with_rows(k), with_rows(v)
     (queries, heads, width), (keys, kv_heads, _), count = q.shape, k.shape, q_offsets.shape[0] - 1
-    sizes = tiles(width, dtype_name(q))
+    sizes = tiles(width, dtype_name(q), False)
     outputs = results(q, (heads, queries), keep)
     blocks = queries // sizes["BLOCK_M"] + count if queries and count else 0
     return launch(
