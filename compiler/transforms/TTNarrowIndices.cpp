@@ -277,6 +277,7 @@ struct TTNarrowIndicesPass : impl::TTNarrowIndicesBase<TTNarrowIndicesPass> {
             context);
     GreedyRewriteConfig config;
     config.enableFolding(false);
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     config.setListener(&listener);
     return applyPatternsGreedily(function, std::move(patterns), config);
   }

@@ -124,7 +124,10 @@ struct TTReorderBroadcastPass : impl::TTReorderBroadcastBase<TTReorderBroadcastP
     patterns.add<OnSplats, OnBroadcasts>(&getContext());
     tt::BroadcastOp::getCanonicalizationPatterns(patterns, &getContext());
     tt::ExpandDimsOp::getCanonicalizationPatterns(patterns, &getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    // Each region has one block, so regions cannot be simplified.
+    GreedyRewriteConfig config;
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }
 };
