@@ -339,6 +339,36 @@ def test_integers_at_their_edges() -> None:
 
 
 @triton.jit
+def truth_kernel(x, y, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(x + i), tl.load(y + i)
+    tl.store(out + i, a ^ b)
+    tl.store(out + BLOCK + i, (a & b) | (a ^ (b != 0)))
+    tl.store(out + 2 * BLOCK + i, tl.xor_sum(a.to(tl.int32), 0) == 0)
+
+
+def test_truth_values_are_combined() -> None:
+    x, y = np.array([1, 1, 0, 0], bool), np.array([1, 0, 1, 0], bool)
+    same_as_on_host(
+        lambda x, y, out: truth_kernel[(1,)](x, y, out, BLOCK=4), x, y, np.zeros(12, bool)
+    )
+
+
+@triton.jit
+def toward_zero_kernel(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i).to(tl.float16, fp_downcast_rounding="rtz")
+    tl.store(out + i, v.to(tl.float32) + tl.load(x + i).to(tl.bfloat16, fp_downcast_rounding="rtz"))
+
+
+def test_conversions_go_toward_zero() -> None:
+    x = np.array([1.0009, -1.0009, 65519.9, -1e-8, 3.1415927, 1e30, 0.0, 7.99], np.float32)
+    same_as_on_host(
+        lambda x, out: toward_zero_kernel[(1,)](x, out, BLOCK=8), x, np.zeros_like(x), rtol=0
+    )
+
+
+@triton.jit
 def asserting_kernel(x, BLOCK: tl.constexpr):
     v = tl.load(x + tl.arange(0, BLOCK))
     tl.device_assert(v < 5, "too large")

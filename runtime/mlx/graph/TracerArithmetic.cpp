@@ -92,6 +92,15 @@ Function binary(mx::array (*function)(const mx::array &, const mx::array &, mx::
   return [function](const Arrays &x) { return function(x[0], x[1], {}); };
 }
 
+using Binary = mx::array (*)(const mx::array &, const mx::array &, mx::StreamOrDevice);
+
+/// Another function for truth values: bitwise_xor of MLX 0.32 gives its first operand on the CPU.
+Function onTruths(Binary truths, Binary numbers) {
+  return [=](const Arrays &x) {
+    return (x[0].dtype() == mx::bool_ ? truths : numbers)(x[0], x[1], {});
+  };
+}
+
 /// On numbers of 32 bits, rounded once.
 Function inFloat(Function function) {
   return [function](const Arrays &x) {
@@ -198,16 +207,16 @@ const std::unordered_map<std::string, Function> &functions() {
       {"arith.minimumf", binary(mx::minimum)},
       {"arith.maxnumf", withoutNan(mx::maximum)},
       {"arith.minnumf", withoutNan(mx::minimum)},
-      {"arith.addi", binary(mx::add)},
-      {"arith.subi", binary(mx::subtract)},
-      {"arith.muli", binary(mx::multiply)},
+      {"arith.addi", onTruths(mx::not_equal, mx::add)},
+      {"arith.subi", onTruths(mx::not_equal, mx::subtract)},
+      {"arith.muli", onTruths(mx::logical_and, mx::multiply)},
       {"arith.divsi", [](const Arrays &x) { return quotient(x[0], x[1]); }},
       {"arith.remsi", [](const Arrays &x) { return remainderOf(x[0], x[1]); }},
       {"arith.divui", onUnsigned([](const Arrays &x) { return quotient(x[0], x[1]); })},
       {"arith.remui", onUnsigned([](const Arrays &x) { return remainderOf(x[0], x[1]); })},
-      {"arith.andi", binary(mx::bitwise_and)},
-      {"arith.ori", binary(mx::bitwise_or)},
-      {"arith.xori", binary(mx::bitwise_xor)},
+      {"arith.andi", onTruths(mx::logical_and, mx::bitwise_and)},
+      {"arith.ori", onTruths(mx::logical_or, mx::bitwise_or)},
+      {"arith.xori", onTruths(mx::not_equal, mx::bitwise_xor)},
       {"arith.shli", binary(mx::left_shift)},
       {"arith.shrsi", binary(mx::right_shift)},
       {"arith.shrui", onUnsigned([](const Arrays &x) { return mx::right_shift(x[0], x[1]); })},
@@ -570,6 +579,14 @@ void Tracer::runCast(const Operation &op) {
     return give(asUnsigned(x));
   if (op.name == "arith.extsi" && from.isBool())
     return give(mx::negative(mx::astype(x, to.dtype())));
+  if (op.has("rounding") && op.integer("rounding") == 0 && to.width() < from.width()) {
+    // Toward zero: one number back where rounding to the nearest has gone too far.
+    mx::array nearest = mx::astype(x, to.dtype());
+    mx::array isFar = mx::greater(mx::abs(mx::astype(nearest, x.dtype())), mx::abs(x));
+    mx::Dtype bits = to.width() == 16 ? mx::int16 : mx::int32;
+    mx::array before = mx::subtract(mx::view(nearest, bits), mx::array(1, bits));
+    return give(mx::where(isFar, mx::view(before, to.dtype()), nearest));
+  }
   if (op.name == "arith.trunci" && to.isBool())
     return give(
         mx::not_equal(mx::bitwise_and(x, mx::array(1, x.dtype())), mx::array(0, x.dtype())));
