@@ -262,7 +262,10 @@ def test_environment_asks_for_a_device(monkeypatch):
     monkeypatch.setenv("TRITON_METAL_DEVICE", "cuda")
     with pytest.raises(LaunchValueError) as caught:
         scale_kernel[(1,)](x, y, 64, 2.0, BLOCK=64)
-    assert str(caught.value) == "TRITON_METAL_DEVICE is 'cuda'; the devices are host, mlx, mps"
+    assert (
+        str(caught.value)
+        == "TRITON_METAL_DEVICE is 'cuda'; the devices are host, mlx, mps, mlx-graph"
+    )
     monkeypatch.setenv("TRITON_METAL_DEVICE", "mps")
     with pytest.raises(LaunchTypeError, match="the device mps was requested"):
         scale_kernel[(1,)](x, y, 64, 3.0, BLOCK=64)

@@ -70,7 +70,7 @@ def test_json_of_the_small_kernels():
     found = json.loads(done.stdout)
     assert found["ok"] is True
     by_name = {device["name"]: device for device in found["devices"]}
-    assert list(by_name) == ["host", "mlx", "mps"]
+    assert list(by_name) == ["host", "mlx", "mps", "mlx-graph"]
     host = by_name["host"]
     assert host["problem"] is None
     assert host["properties"]["msl_version"] == "3.2"
@@ -232,7 +232,9 @@ def test_a_device_that_is_not_there_is_a_record():
     records = []
     report.in_a_process(["probe", "gpu"], 60, records.append)
     assert [r["ok"] for r in records] == [False]
-    assert records[0]["error"] == "there is no device 'gpu'; the devices are host, mlx, mps"
+    assert (
+        records[0]["error"] == "there is no device 'gpu'; the devices are host, mlx, mps, mlx-graph"
+    )
 
 
 def test_what_it_says_of_a_mac():

@@ -15,6 +15,7 @@ from typing import Any
 from .. import _native
 from ..cache import configure_host_device
 from ..errors import DeviceError, LaunchTypeError, LaunchValueError
+from ..mlx.graph_launches import run_in_place
 from .base import (
     Device,
     DeviceProperties,
@@ -152,8 +153,6 @@ class HostDevice(Device):
         arguments: list[Any],
         scalar_words: bytes,
     ) -> None:
-        from .mlx_graph import run_in_place
-
         run_in_place(compiled, grid, arguments, scalar_words)
 
     def synchronize(self) -> None:

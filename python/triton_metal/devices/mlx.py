@@ -12,6 +12,7 @@ from typing import Any
 from .. import refusals
 from ..errors import DeviceError, LaunchTypeError
 from ..mlx import in_place
+from ..mlx.graph_launches import run_in_place
 from . import detect
 from .base import DeviceProperties, Event, MemoryStatistics, read_shape
 from .framework import FrameworkDevice, parse_version
@@ -115,8 +116,6 @@ class MLXDevice(FrameworkDevice):
         scalar_words: bytes,
     ) -> None:
         if device == "mlx-graph":
-            from .mlx_graph import run_in_place
-
             run_in_place(compiled, grid, arguments, scalar_words)
             return
         # The host device runs where MLX's CPU streams do.

@@ -1,0 +1,87 @@
+"""The program of a kernel's MLX graph, and its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _native
+from ..errors import compile_error
+from . import in_place
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a graph was made of.
+
+    ``operations`` counts the operations of the kernel that were translated, those of each step of a loop. ``sliced``
+    are the loads and stores that became slices and reshapes, ``gathered`` those that became gathers and scatters.
+    ``unchecked_assertions`` depend on arrays that have no values yet, because a transform of MLX traces.
+    """
+
+    operations: int
+    sliced: int
+    gathered: int
+    unchecked_assertions: int
+
+
+def program_of(compiled: Any) -> Any:
+    """The kernel as a program of array operations. It is made once."""
+    found = vars(compiled).get("_mlx_graph")
+    if found is None:
+        try:
+            text = _native.graph_program(compiled.asm["ttir"], compiled.metadata.name)
+        except ValueError as error:
+            raise compile_error(str(error)) from None
+        found = vars(compiled).setdefault("_mlx_graph", in_place.native().GraphProgram.read(text))
+    return found
+
+
+def run(
+    compiled: Any,
+    grid: tuple[int, int, int],
+    arguments: Sequence[Any],
+    arrays: Sequence[Any],
+    words: bytes,
+) -> tuple[list[Any], list[bool], Summary]:
+    """The contents of ``arrays`` after a launch, whether each is written, and what the graph was made of.
+
+    ``arguments`` are those of the kernel, in its order; its arrays are told apart by their ``id``, and ``arrays`` has
+    one for each buffer among them, in order.
+    """
+    program = program_of(compiled)
+    described = compiled.metadata.args[: len(program.arguments)]
+    given: list[tuple[int, int]] = []
+    numbers: dict[int, int] = {}
+    distinct: list[Any] = []
+    places = iter(arrays)
+    order = []
+    for argument in described:
+        if argument["kind"] == "buffer":
+            array = next(places)
+            if id(array) not in numbers:
+                numbers[id(array)] = len(distinct)
+                distinct.append(array)
+            order.append(numbers[id(array)])
+            given.append((numbers[id(array)], 0))
+        else:
+            begin = 4 * argument["slot"]
+            given.append(
+                (-1, bits_of(words[begin : begin + 4 * argument["words"]], argument["type"]))
+            )
+    try:
+        results, written, counts = program.run(tuple(grid), given, distinct)
+    except ValueError as error:
+        raise compile_error(str(error)) from None
+    return [results[i] for i in order], [written[i] for i in order], Summary(**counts)
+
+
+def bits_of(words: bytes, type: str) -> int:
+    """The bits of a scalar in the launch's words, as a signed integer of its width.
+
+    >>> bits_of(b"\\xfd\\xff\\xff\\xff", "i8"), bits_of(b"\\x01\\x00\\x00\\x00", "i1")
+    (-3, 1)
+    """
+    width = int(type.lstrip("bfiu"))
+    return int.from_bytes(words[: max(1, width // 8)], "little", signed=width > 1)
