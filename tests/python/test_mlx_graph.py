@@ -233,6 +233,22 @@ def test_what_an_update_found_is_refused_where_others_change_it() -> None:
 
 
 @triton.jit
+def bits_kernel(x, found, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    i = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)) // STEP
+    tl.atomic_or(x + i, 5)
+    tl.atomic_and(x + i, 29)
+    tl.store(found + i, tl.atomic_cas(x + i, 13, 100))
+
+
+def test_updates_of_places_that_one_element_has() -> None:
+    x = np.arange(64, dtype=np.int32)
+    launch = lambda x, found: bits_kernel[(4,)](x, found, BLOCK=16, STEP=1)  # noqa: E731
+    same_as_on_host(launch, x, np.zeros_like(x))
+    with triton_metal.device("mlx-graph"), pytest.raises(CompilationError, match="order"):
+        bits_kernel[(4,)](x, np.zeros_like(x), BLOCK=16, STEP=2)
+
+
+@triton.jit
 def shift_kernel(x, n, BLOCK: tl.constexpr, STEP: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(x + i + STEP, tl.load(x + i))

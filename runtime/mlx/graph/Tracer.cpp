@@ -152,6 +152,7 @@ Tracer::Handler Tracer::handlerOf(const std::string &name) {
       {"tt.load", &Tracer::runLoad},
       {"tt.store", &Tracer::runStore},
       {"tt.atomic_rmw", &Tracer::runAtomicRmw},
+      {"tt.atomic_cas", &Tracer::runAtomicCas},
       {"tt.atomic_load", &Tracer::runAtomicLoad},
       {"tt.atomic_store", &Tracer::runAtomicStore},
       {"tt.assert", &Tracer::runAssert},

@@ -137,6 +137,7 @@ private:
   void runLoad(const Operation &op);
   void runStore(const Operation &op);
   void runAtomicRmw(const Operation &op);
+  void runAtomicCas(const Operation &op);
   void runAtomicLoad(const Operation &op);
   void runAtomicStore(const Operation &op);
   Value load(const Operation &op, const Value &pointer, const Value *mask, const Value *other,

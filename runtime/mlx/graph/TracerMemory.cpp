@@ -300,10 +300,13 @@ void Tracer::runAtomicRmw(const Operation &op) {
   Type type = elementOf(pointer.type());
   mx::array elements = viewed(op, pointer.buffer(), type);
   int64_t size = elements.shape(0);
-  // What an update found is only defined where no other element changes the place.
-  bool isOnly = kind == Exchange || op.isUsed;
+  // What an update found is only defined where no other element changes the place, and MLX scatters
+  // sums, maxima and minima only.
+  bool isBitwise = kind == And || kind == Or || kind == Xor;
+  bool mustBeDistinct = op.isUsed || isBitwise;
+  bool isOnly = kind == Exchange || mustBeDistinct;
   record(op, isOnly ? Access::Write : Access::Update, kind, pointer, mask, false, extents,
-         op.isUsed);
+         mustBeDistinct);
   ++summary.gathered;
   mx::array places =
       size == 0 ? mx::zeros(shapeOf(extents), mx::int32)
@@ -311,7 +314,11 @@ void Tracer::runAtomicRmw(const Operation &op) {
   mx::array flat = mx::reshape(places, {-1});
   mx::array numbers = mx::reshape(whole(value, extents), {-1, 1});
   mx::array longer = mx::concatenate({elements, mx::zeros({1}, elements.dtype())}, 0);
-  setResult(op, Value::of(resultType(op), extents, mx::take(longer, places), false));
+  mx::array found = mx::take(longer, places);
+  setResult(op, Value::of(resultType(op), extents, found, false));
+  auto put = [&](const mx::array &fresh) {
+    return mx::scatter(longer, flat, mx::reshape(fresh, {-1, 1}), 0);
+  };
   auto asUnsigned = [&](const mx::array &x) {
     return mx::view(x, x.dtype().size() == 4 ? mx::uint32 : mx::uint64);
   };
@@ -338,11 +345,43 @@ void Tracer::runAtomicRmw(const Operation &op) {
   case Exchange:
     result = mx::scatter(longer, flat, numbers, 0);
     break;
+  case And:
+    result = put(mx::bitwise_and(found, whole(value, extents)));
+    break;
+  case Or:
+    result = put(mx::bitwise_or(found, whole(value, extents)));
+    break;
   default:
-    refuse(op, "MLX has no atomic and, or, xor");
+    result = put(mx::bitwise_xor(found, whole(value, extents)));
+    break;
   }
   if (size == 0)
     return;
+  Buffer &buffer = buffers[static_cast<size_t>(pointer.buffer())];
+  mx::Dtype own = buffer.elements.dtype();
+  result = mx::slice(result, {0}, {static_cast<int>(size)});
+  buffer.elements = result.dtype() == own ? result : mx::view(result, own);
+}
+
+void Tracer::runAtomicCas(const Operation &op) {
+  const Value &pointer = operand(op, 0), &expected = operand(op, 1), &value = operand(op, 2);
+  std::optional<Value> mask = activeMask(nullptr, pointer.rank());
+  Extents extents = fullExtents(pointer.type(), {grid.begin(), grid.end()});
+  record(op, Access::Write, Exchange, pointer, mask, false, extents, /*mustBeDistinct=*/true);
+  ++summary.gathered;
+  mx::array elements = viewed(op, pointer.buffer(), elementOf(pointer.type()));
+  int64_t size = elements.shape(0);
+  mx::array longer = mx::concatenate({elements, mx::zeros({1}, elements.dtype())}, 0);
+  mx::array places = mx::broadcast_to(safePlaces(op, pointer, mask, size, size), shapeOf(extents));
+  mx::array found = mx::take(longer, places);
+  setResult(op, Value::of(resultType(op), extents, found, false));
+  // Bits are compared, not numbers.
+  auto bitsOf = [](const mx::array &x) {
+    return mx::view(x, x.itemsize() == 2 ? mx::int16 : x.itemsize() == 4 ? mx::int32 : mx::int64);
+  };
+  mx::array isExpected = mx::equal(bitsOf(found), bitsOf(whole(expected, extents)));
+  mx::array fresh = mx::where(isExpected, whole(value, extents), found);
+  mx::array result = mx::scatter(longer, mx::reshape(places, {-1}), mx::reshape(fresh, {-1, 1}), 0);
   Buffer &buffer = buffers[static_cast<size_t>(pointer.buffer())];
   mx::Dtype own = buffer.elements.dtype();
   result = mx::slice(result, {0}, {static_cast<int>(size)});

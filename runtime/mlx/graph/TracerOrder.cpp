@@ -75,11 +75,15 @@ void Tracer::checkOrder(const Buffer &buffer) const {
   size_t size = buffer.elements.size();
   std::vector<int64_t> writer(size, nobody), reader(size, nobody), updater(size, nobody);
   std::vector<int64_t> update(size, 0);
+  // The last access that wrote a place, counted from 1.
+  std::vector<size_t> lastWrite(size, 0);
+  size_t number = 0;
   auto note = [](int64_t &who, int64_t program) {
     who = who == nobody || who == program ? program : several;
   };
   constexpr const char *what = "a place in memory that is written";
   for (const Access &access : accesses) {
+    ++number;
     std::vector<int64_t> places = evaluate(access.place, access.extents, access.source, what);
     std::vector<int64_t> mask;
     if (access.mask)
@@ -107,11 +111,12 @@ void Tracer::checkOrder(const Buffer &buffer) const {
           fail("both write");
         if (writer[at] != nobody && writer[at] != program)
           fail("both write");
-        if (writer[at] != nobody && access.mustBeDistinct)
+        if (lastWrite[at] == number && access.mustBeDistinct)
           throw Refusal(access.source, "elements update place " + std::to_string(place) +
                                            " of an array together, and what each of them found "
                                            "depends on their order");
         writer[at] = program;
+        lastWrite[at] = number;
         break;
       case Access::Update:
         if (update[at] != 0 && update[at] != access.update)
