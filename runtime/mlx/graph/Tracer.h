@@ -5,9 +5,6 @@
 #include "runtime/mlx/graph/Value.h"
 
 #include <array>
-#include <functional>
-#include <string_view>
-#include <variant>
 
 namespace triton_metal::graph {
 
@@ -129,6 +126,9 @@ private:
   // Reductions and scans.
   void runReduce(const Operation &op);
   void runScan(const Operation &op);
+  /// The sizes of all operands of a reduction or scan, whole along its axis, and whether all are
+  /// known.
+  std::pair<Extents, bool> sizesAlong(const Operation &op, size_t axis) const;
   std::vector<Value> combine(const Operation &op, const std::vector<Value> &a,
                              const std::vector<Value> &b);
 

@@ -1,5 +1,6 @@
 // Reductions and scans: those that MLX has, and any other function in steps of doubling distance.
 
+#include "runtime/mlx/graph/Functions.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
@@ -32,19 +33,6 @@ mx::array part(const mx::array &array, size_t axis, int from, int to, int step =
 /// Sums of short floats are added as floats and rounded once.
 mx::array wide(const mx::array &x) {
   return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? mx::astype(x, mx::float32) : x;
-}
-
-mx::array asUnsigned(const mx::array &x) {
-  switch (x.dtype().size()) {
-  case 1:
-    return mx::view(x, mx::uint8);
-  case 2:
-    return mx::view(x, mx::uint16);
-  case 4:
-    return mx::view(x, mx::uint32);
-  default:
-    return mx::view(x, mx::uint64);
-  }
 }
 
 /// The reduction that MLX has for an operation; nothing for others.
@@ -97,18 +85,22 @@ std::vector<Value> Tracer::combine(const Operation &op, const std::vector<Value>
   return results;
 }
 
+std::pair<Extents, bool> Tracer::sizesAlong(const Operation &op, size_t axis) const {
+  Extents extents = operand(op, 0).extents();
+  bool isKnown = true;
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    extents = join(extents, operand(op, i).extents());
+    isKnown &= operand(op, i).isKnown();
+  }
+  extents[axis] = operand(op, 0).type().shape[axis - gridAxes];
+  return {extents, isKnown};
+}
+
 void Tracer::runReduce(const Operation &op) {
   size_t axis = gridAxes + static_cast<size_t>(op.integer("axis"));
   size_t count = op.operands.size();
-  Extents extents;
-  bool isKnown = true;
-  for (size_t i = 0; i < count; ++i) {
-    const Value &value = operand(op, i);
-    extents = i == 0 ? value.extents() : join(extents, value.extents());
-    isKnown &= value.isKnown();
-  }
-  int size = operand(op, 0).type().shape[axis - gridAxes];
-  extents[axis] = size;
+  auto [extents, isKnown] = sizesAlong(op, axis);
+  int size = extents[axis];
   Extents without = extents;
   without.erase(without.begin() + static_cast<std::ptrdiff_t>(axis));
   auto give = [&](size_t i, const mx::array &array) {
@@ -143,15 +135,8 @@ void Tracer::runScan(const Operation &op) {
   size_t axis = gridAxes + static_cast<size_t>(op.integer("axis"));
   bool isReverse = op.integer("reverse") != 0;
   size_t count = op.operands.size();
-  Extents extents;
-  bool isKnown = true;
-  for (size_t i = 0; i < count; ++i) {
-    const Value &value = operand(op, i);
-    extents = i == 0 ? value.extents() : join(extents, value.extents());
-    isKnown &= value.isKnown();
-  }
-  int size = operand(op, 0).type().shape[axis - gridAxes];
-  extents[axis] = size;
+  auto [extents, isKnown] = sizesAlong(op, axis);
+  int size = extents[axis];
   std::string combiner = combinerOf(op);
   if (count == 1 &&
       (combiner == "arith.addf" || combiner == "arith.addi" || combiner == "arith.mulf" ||

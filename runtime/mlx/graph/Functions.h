@@ -1,0 +1,31 @@
+// What operations do to each element, in MLX's functions.
+#ifndef TRITON_METAL_RUNTIME_MLX_GRAPH_FUNCTIONS_H
+#define TRITON_METAL_RUNTIME_MLX_GRAPH_FUNCTIONS_H
+
+#include "mlx/array.h"
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace triton_metal::graph {
+
+namespace mx = mlx::core;
+
+using Arrays = std::vector<mx::array>;
+using Function = std::function<mx::array(const Arrays &)>;
+
+/// The functions of operations on elements, by their names in MLIR. `tt.clampf`, which depends on
+/// an attribute, is there without a function.
+const std::unordered_map<std::string, Function> &functions();
+
+/// The unsigned integers of the same width.
+mx::Dtype unsignedOf(mx::Dtype dtype);
+
+/// The bits as unsigned integers; truth values as bytes.
+mx::array asUnsigned(const mx::array &x);
+
+} // namespace triton_metal::graph
+
+#endif // TRITON_METAL_RUNTIME_MLX_GRAPH_FUNCTIONS_H
