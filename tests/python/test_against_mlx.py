@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import triton_metal as triton
 import triton_metal.language as tl
+from triton_metal import ops
 
 from mlx_kernels import NEEDS_MLX
 
@@ -93,13 +94,17 @@ def test_functions_of_ops_count_no_more_than_mlx(name: str) -> None:
 
 
 def test_counts_of_a_matrix_product_are_those_of_its_tiles() -> None:
-    """512×512×256 in tiles of 64×64×16: 64 tiles read 16 pairs of 64×16 numbers and write 64×64."""
+    """Each tile of 512×512×256 reads its rows and columns once and writes itself; MLX's are 64×64."""
     compared = row("GEMM nn 512×512×256 float16").compared
     assert compared is not None
-    tiles = 8 * 8
-    for measured in (compared.ours, compared.mlx):
-        assert measured.counts["multiplies"] == tiles * 16 * (8 * 8 * 2)
-        assert measured.counts["device bytes"] == tiles * (16 * 2 * 64 * 16 + 64 * 64) * 2
+    with triton.launch_options(count=True) as report:
+        ops.matmul(np.ones((512, 256), np.float16), np.ones((256, 512), np.float16))
+    constants = report.launches[0].kernel.constants
+    own = constants["BLOCK_M"], constants["BLOCK_N"]
+    for measured, (m, n) in ((compared.ours, own), (compared.mlx, (64, 64))):
+        tiles = (512 // m) * (512 // n)
+        assert measured.counts["multiplies"] == tiles * (m // 8) * (n // 8) * (256 // 8)
+        assert measured.counts["device bytes"] == tiles * (256 * (m + n) + m * n) * 2
 
 
 @triton.jit
