@@ -26,8 +26,8 @@ from against.counting import JUDGED, Measured, Text, compare, ours, ratio  # noq
 from against.launching import block_dims  # noqa: E402
 from against.problem import Problem, equal  # noqa: E402
 
-# The rows name their targets.
-pytestmark = [NEEDS_MLX, pytest.mark.own_target]
+# The rows name their targets, and are counted on the host device.
+pytestmark = [NEEDS_MLX, pytest.mark.own_target, pytest.mark.own_route]
 
 
 def row(name: str) -> reports.Row:
