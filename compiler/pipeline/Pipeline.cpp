@@ -297,7 +297,8 @@ FailureOr<CompiledKernel> compileText(StringRef ttir, StringRef name, const Comp
   {
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       appendDiagnostic(diagnostics, diagnostic,
-             diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning" : "error");
+                       diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning"
+                                                                               : "error");
       return success();
     });
     module = tt::parseModule(ttir, name, &context);
