@@ -109,24 +109,7 @@ def call(
     ...     call(double, x, 5, 64, grid=(1,), outputs={"out": x})
     array([0, 2, 4, 6, 8], dtype=int32)
     """
-    import mlx.core as mx
-
-    name = kernel.name
-    if not isinstance(outputs, Mapping) or not outputs:
-        raise LaunchTypeError(
-            f"{name}: outputs must give a shape and a dtype for every argument that the kernel writes"
-        )
-    specs = {key: read_spec(name, key, value) for key, value in outputs.items()}
-    values = bind(kernel, args, kwargs, specs)
-    options = {key: kwargs[key] for key in _LAUNCH_OPTIONS if key in kwargs}
-    placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
-    compiled = kernel.launcher.native.warmup(**placeholders, **options)
-    sizes = compiled.native.grid(grid(values) if callable(grid) else grid)
-    if 0 in sizes:
-        raise LaunchValueError(
-            f"{kernel.name}: the grid {sizes} has no programs, so nothing computes the outputs; "
-            "each dimension must be at least 1"
-        )
+    specs, values, compiled, sizes = prepared(kernel, args, kwargs, grid, outputs)
     values = dict(flattened(values))
     hidden = len(messages.roles(compiled))
     visible = compiled.metadata.args[: len(compiled.metadata.args) - hidden]
@@ -149,6 +132,35 @@ def call(
     with profiling.recorded(compiled, sizes, [given[name] for name in names], "mlx"):
         results = refit.launching("mlx", compiled, launch)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def prepared(
+    kernel: JITFunction,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    grid: Any,
+    outputs: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any], Any, tuple[int, int, int]]:
+    """The shapes and dtypes of the outputs, the bound arguments without them, the compiled kernel and the grid's sizes."""
+    import mlx.core as mx
+
+    name = kernel.name
+    if not isinstance(outputs, Mapping) or not outputs:
+        raise LaunchTypeError(
+            f"{name}: outputs must give a shape and a dtype for every argument that the kernel writes"
+        )
+    specs = {key: read_spec(name, key, value) for key, value in outputs.items()}
+    values = bind(kernel, args, kwargs, specs)
+    options = {key: kwargs[key] for key in _LAUNCH_OPTIONS if key in kwargs}
+    placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
+    compiled = kernel.launcher.native.warmup(**placeholders, **options)
+    sizes = compiled.native.grid(grid(values) if callable(grid) else grid)
+    if 0 in sizes:
+        raise LaunchValueError(
+            f"{name}: the grid {sizes} has no programs, so nothing computes the outputs; "
+            "each dimension must be at least 1"
+        )
+    return specs, values, compiled, sizes
 
 
 class _Like:

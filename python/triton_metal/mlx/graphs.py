@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LaunchTypeError, LaunchValueError
 from ..tuples import flattened
-from .functional import _LAUNCH_OPTIONS, bind, read_spec
+from .functional import prepared
 from .graph_programs import Summary, program_of, run
 
 if TYPE_CHECKING:
@@ -59,21 +59,7 @@ class Graph:
         import mlx.core as mx
 
         kernel = self.kernel
-        if not isinstance(outputs, Mapping) or not outputs:
-            raise LaunchTypeError(
-                f"{kernel.name}: outputs must give a shape and a dtype for every argument that the kernel writes"
-            )
-        specs = {key: read_spec(kernel.name, key, value) for key, value in outputs.items()}
-        values = bind(kernel, args, kwargs, specs)
-        options = {key: kwargs[key] for key in _LAUNCH_OPTIONS if key in kwargs}
-        placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
-        compiled = kernel.launcher.native.warmup(**placeholders, **options)
-        sizes = compiled.native.grid(grid(values) if callable(grid) else grid)
-        if 0 in sizes:
-            raise LaunchValueError(
-                f"{kernel.name}: the grid {sizes} has no programs, so nothing computes the outputs; "
-                "each dimension must be at least 1"
-            )
+        specs, values, compiled, sizes = prepared(kernel, args, kwargs, grid, outputs)
         fresh = {
             name: mx.full(shape, mx.array(init_value or 0, dtype))
             for name, (shape, dtype) in specs.items()
