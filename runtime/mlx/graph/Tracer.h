@@ -150,6 +150,8 @@ private:
   std::optional<mx::array> storeWindow(const Operation &op, const Value &pointer,
                                        const std::optional<Value> &mask, const Value &value,
                                        const mx::array &elements);
+  /// Makes these the elements of a buffer, in its own type.
+  void keep(int buffer, const mx::array &elements);
   /// The elements of a buffer as numbers of a type of the same width.
   mx::array viewed(const Operation &op, int buffer, const Type &type) const;
   mx::array safePlaces(const Operation &op, const Value &pointer, const std::optional<Value> &mask,

@@ -59,6 +59,11 @@ mx::array Tracer::viewed(const Operation &op, int buffer, const Type &type) cons
   return mx::view(elements, dtype);
 }
 
+void Tracer::keep(int buffer, const mx::array &elements) {
+  mx::array &kept = buffers[static_cast<size_t>(buffer)].elements;
+  kept = elements.dtype() == kept.dtype() ? elements : mx::view(elements, kept.dtype());
+}
+
 void Tracer::record(const Operation &op, Access::Kind kind, int64_t update, const Value &pointer,
                     const std::optional<Value> &mask, bool isDistinct, const Extents &extents,
                     bool mustBeDistinct) {
@@ -248,13 +253,10 @@ void Tracer::store(const Operation &op, const Value &pointer, const Value &value
     return store(op, pointer.withType({"*i8", pointer.type().shape}), bytes, given);
   }
   mx::array elements = viewed(op, pointer.buffer(), type);
-  auto keep = [&](const mx::array &result) {
-    buffer.elements = result.dtype() == own ? result : mx::view(result, own);
-  };
   if (std::optional<mx::array> result = storeWindow(op, pointer, mask, value, elements)) {
     ++summary.sliced;
     record(op, Access::Write, 0, pointer, mask, true, extents);
-    return keep(*result);
+    return keep(pointer.buffer(), *result);
   }
   ++summary.gathered;
   record(op, Access::Write, 0, pointer, mask, false, extents);
@@ -266,7 +268,7 @@ void Tracer::store(const Operation &op, const Value &pointer, const Value &value
   mx::array numbers = mx::reshape(whole(value, extents), {-1, 1});
   mx::array longer = mx::concatenate({elements, mx::zeros({1}, elements.dtype())}, 0);
   mx::array result = mx::scatter(longer, mx::reshape(places, {-1}), numbers, 0);
-  keep(mx::slice(result, {0}, {static_cast<int>(size)}));
+  keep(pointer.buffer(), mx::slice(result, {0}, {static_cast<int>(size)}));
 }
 
 void Tracer::runLoad(const Operation &op) {
@@ -357,10 +359,7 @@ void Tracer::runAtomicRmw(const Operation &op) {
   }
   if (size == 0)
     return;
-  Buffer &buffer = buffers[static_cast<size_t>(pointer.buffer())];
-  mx::Dtype own = buffer.elements.dtype();
-  result = mx::slice(result, {0}, {static_cast<int>(size)});
-  buffer.elements = result.dtype() == own ? result : mx::view(result, own);
+  keep(pointer.buffer(), mx::slice(result, {0}, {static_cast<int>(size)}));
 }
 
 void Tracer::runAtomicCas(const Operation &op) {
@@ -382,10 +381,7 @@ void Tracer::runAtomicCas(const Operation &op) {
   mx::array isExpected = mx::equal(bitsOf(found), bitsOf(whole(expected, extents)));
   mx::array fresh = mx::where(isExpected, whole(value, extents), found);
   mx::array result = mx::scatter(longer, mx::reshape(places, {-1}), mx::reshape(fresh, {-1, 1}), 0);
-  Buffer &buffer = buffers[static_cast<size_t>(pointer.buffer())];
-  mx::Dtype own = buffer.elements.dtype();
-  result = mx::slice(result, {0}, {static_cast<int>(size)});
-  buffer.elements = result.dtype() == own ? result : mx::view(result, own);
+  keep(pointer.buffer(), mx::slice(result, {0}, {static_cast<int>(size)}));
 }
 
 } // namespace triton_metal::graph
