@@ -156,6 +156,10 @@ class CompileTimeAssertionFailure(CompilationError):
     """A failed tl.static_assert."""
 
 
+class GraphRefusal(CompilationError):
+    """A launch that cannot become an MLX graph: its result depends on the order of its programs, or MLX lacks an operation."""
+
+
 # The names that this package gave these classes first.
 TritonMetalError = TritonError
 CompileError = CompilationError
@@ -331,14 +335,16 @@ _ERROR = re.compile(_PLACE + r"error: (?P<rest>.*)", re.S)
 _CALLER = re.compile(r"\n" + _PLACE + "note: called from here")
 
 
-def compile_error(diagnostics: str) -> CompilationError:
-    """The compiler's diagnostics as an exception that shows the source.
+def compile_error(
+    diagnostics: str, kind: type[CompilationError] = CompilationError
+) -> CompilationError:
+    """The compiler's diagnostics as an exception of a kind that shows the source.
 
     An error in the language's own functions is reported at their call.
     """
     match = _ERROR.match(diagnostics)
     if match is None:
-        return CompilationError(diagnostics.removeprefix("error: "))
+        return kind(diagnostics.removeprefix("error: "))
     places = [_location(match)]
     message, found = match["rest"], _CALLER.search(match["rest"])
     while found is not None:
@@ -346,7 +352,7 @@ def compile_error(diagnostics: str) -> CompilationError:
         message = message[: found.start()] + message[found.end() :]
         found = _CALLER.search(message)
     places = [place for place in places if not _is_ours(place)] or places[:1]
-    return CompilationError(message, places[0], tuple(places[1:]))
+    return kind(message, places[0], tuple(places[1:]))
 
 
 def _is_ours(place: SourceLocation) -> bool:

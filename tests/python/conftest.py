@@ -1,4 +1,5 @@
-"""Options of the whole suite: `--route=mps`, `--route=mlx` and `--route=mlx-in-place` run every launch the way of a framework on a Mac.
+"""Options of the whole suite: `--route=mps`, `--route=mlx` and `--route=mlx-in-place` run every launch the way of a framework on a Mac,
+and `--route=mlx-graph` as an MLX graph: a test is skipped where its kernel is refused, and the run fails where over 5 % are.
 `--portable=SEED` runs every launch on the host device with check="portable", and `--check=all` with all checks. `--share=1/3`
 runs a third of the cases of each test function.
 
@@ -9,16 +10,17 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import graph_refusals
 import quirk_check
 import shares
 
-ROUTES = ("mps", "mlx", "mlx-in-place")
+ROUTES = ("mps", "mlx", "mlx-in-place", "mlx-graph")
 _launches: dict[str, int] = {}
 
 
@@ -31,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--route",
         choices=ROUTES,
-        help="run launches through torch.mps.compile_shader's or mx.fast.metal_kernel's contract device",
+        help="run launches through torch.mps.compile_shader's or mx.fast.metal_kernel's contract device, or as MLX graphs",
     )
     parser.addoption(
         "--share",
@@ -86,6 +88,8 @@ def _route(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
     for name, count in launches.items():
         _launches[name] = _launches.get(name, 0) + count
+    if route == "mlx-graph":
+        graph_refusals.count_test(launches)
 
 
 @pytest.fixture(autouse=True)
@@ -203,17 +207,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.own_check("the test launches Metal texts itself"))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if item.config.getoption("--route") == "mlx-graph":
+        graph_refusals.skip_refused(item, call, report)
+    return report
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     # A worker of pytest-xdist hands its counts to the process that reports.
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["route_launches"] = dict(_launches)
+        output["graph_tests"] = dict(graph_refusals.tests)
+    elif graph_refusals.too_many() and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    for name, count in getattr(node, "workeroutput", {}).get("route_launches", {}).items():
+    output = getattr(node, "workeroutput", {})
+    for name, count in output.get("route_launches", {}).items():
         _launches[name] = _launches.get(name, 0) + count
+    graph_refusals.tests.update(output.get("graph_tests", {}))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -221,3 +240,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if route is not None:
         counts = ", ".join(f"{count} {name}" for name, count in sorted(_launches.items()))
         terminalreporter.write_line(f"launches with --route={route}: {counts or 'none'}")
+    if route == "mlx-graph":
+        terminalreporter.write_line(graph_refusals.told())

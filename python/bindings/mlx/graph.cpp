@@ -9,6 +9,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <stdexcept>
+
 namespace nb = nanobind;
 
 namespace triton_metal::mlx_route {
@@ -17,11 +19,14 @@ namespace {
 
 namespace mx = mlx::core;
 
-/// Raises a refusal as Python's CompilationError, whose place is found in the message.
+/// A refusal whose message begins with its place, as a diagnostic of the compiler does.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 [[noreturn]] void raise(const graph::Program &program, const graph::Refusal &refusal) {
   std::string place = program.describe(refusal.place);
-  throw nb::value_error(
-      (place + (place.empty() ? "" : ": ") + "error: " + refusal.message).c_str());
+  throw Refused(place + (place.empty() ? "" : ": ") + "error: " + refusal.message);
 }
 
 /// The contents of every array after a launch, which of them are written, and what was done.
@@ -59,6 +64,8 @@ nb::tuple run(const graph::Program &program, std::tuple<int, int, int> grid,
 } // namespace
 
 void bindGraph(nb::module_ &module) {
+  // Not one that MLX's own errors become.
+  nb::exception<Refused>(module, "GraphRefused");
   nb::class_<graph::Program>(module, "GraphProgram", "A kernel as a program of array operations.")
       .def_static("read", &graph::Program::read, nb::arg("text"))
       .def_prop_ro("arguments",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _native
-from ..errors import compile_error
+from ..errors import GraphRefusal, compile_error
 from . import in_place
 
 
@@ -33,7 +33,7 @@ def program_of(compiled: Any) -> Any:
         try:
             text = _native.graph_program(compiled.asm["ttir"], compiled.metadata.name)
         except ValueError as error:
-            raise compile_error(str(error)) from None
+            raise compile_error(str(error), GraphRefusal) from None
         found = vars(compiled).setdefault("_mlx_graph", in_place.native().GraphProgram.read(text))
     return found
 
@@ -72,8 +72,8 @@ def run(
             )
     try:
         results, written, counts = program.run(tuple(grid), given, distinct)
-    except ValueError as error:
-        raise compile_error(str(error)) from None
+    except in_place.native().GraphRefused as error:
+        raise compile_error(str(error), GraphRefusal) from None
     return [results[i] for i in order], [written[i] for i in order], Summary(**counts)
 
 

@@ -92,7 +92,7 @@ def graph(kernel: JITFunction) -> Graph:
 
     Takes the arguments of :func:`triton_metal.mlx.call`: ``outputs`` names the arguments that the kernel writes and
     gives for each an array like it, or shape and dtype. Elements that no program writes are ``init_value``, or 0.
-    All programs of the grid are computed together. Raises CompilationError, at the line in the kernel, for what has no
+    All programs of the grid are computed together. Raises GraphRefusal, at the line in the kernel, for what has no
     meaning without an order of the programs, and for operations that MLX does not have.
 
     >>> import mlx.core as mx, triton_metal, triton_metal.language as tl

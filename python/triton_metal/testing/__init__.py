@@ -75,7 +75,7 @@ def ttir(
 def contract_device(name: str, **options: Any) -> Any:
     """In this block, launches use the route of "mps" or "mlx" on a Mac, and run on the host Metal device.
 
-    Stand-ins replace `torch.mps.compile_shader` and `mx.fast.metal_kernel`. They accept and refuse the same
+    "mlx-graph" runs them as MLX's own operations instead. Stand-ins replace `torch.mps.compile_shader` and `mx.fast.metal_kernel`. They accept and refuse the same
     arguments. CPU tensors and NumPy arrays stand in for the framework's arrays.
 
     >>> import numpy as np, triton_metal, triton_metal.language as tl

@@ -13,9 +13,12 @@ from ..errors import DeviceError
 from ..mlx import functional, in_place
 from . import compile_shader as shaders
 from . import metal_kernel as kernels
+from .as_graph import AsGraph
 from .buffers import is_array, is_bindable, is_reversed, kernels_memory, shares_memory
 from .in_place import InPlace
 from .mlx_arrays import bytes_of, copy_of, dtype_of
+
+CONTRACT_DEVICES = ("mps", "mlx", "mlx-in-place", "mlx-graph")
 
 
 @contextlib.contextmanager
@@ -26,14 +29,15 @@ def contract_device(name: str, *, launches: dict[str, int] | None = None) -> Ite
     `torch.mps.compile_shader`. "mlx": a stand-in replaces `mx.fast.metal_kernel` for `triton_metal.mlx.call`.
     In-place launches on NumPy arrays and CPU tensors also use it if its form allows that; the others run in place on
     the host. "mlx-in-place": launches on NumPy arrays and CPU tensors run in place on MLX arrays with the same
-    elements.
+    elements. "mlx-graph": they run as MLX's own operations.
 
-    `launches` counts the launches by route: "mps", "mlx" or "host". Launches under `launch_options` stay on the host
-    device, because no framework counts or checks.
+    `launches` counts the launches by route: "mps", "mlx", "mlx-graph", "refused" or "host". Launches under
+    `launch_options` stay on the host device, because no framework counts or checks.
     """
-    if name not in ("mps", "mlx", "mlx-in-place"):
+    if name not in CONTRACT_DEVICES:
+        *some, last = CONTRACT_DEVICES
         raise ValueError(
-            f"there is no contract device {name!r}: the contract devices are mps, mlx and mlx-in-place"
+            f"there is no contract device {name!r}: the contract devices are {', '.join(some)} and {last}"
         )
     counts = launches if launches is not None else {}
     with contextlib.ExitStack() as stack:
@@ -50,6 +54,10 @@ def contract_device(name: str, *, launches: dict[str, int] | None = None) -> Ite
             stack.enter_context(_replaced(mps, "_compile_shader", shaders.compile_shader))
             stack.enter_context(_replaced(mps, "_is_stand_in", is_array))
             stack.callback(_native.set_route, "mps", _native.set_route("mps", launch))
+        elif name == "mlx-graph":
+            in_place.native()
+            route = AsGraph(counts)
+            stack.callback(_native.set_route, name, _native.set_route(name, route))
         elif name == "mlx-in-place":
             in_place.native()
             stack.callback(_native.set_route, "mlx", _native.set_route("mlx", InPlace(counts)))
@@ -58,8 +66,8 @@ def contract_device(name: str, *, launches: dict[str, int] | None = None) -> Ite
             # Its module takes the route when it is loaded.
             with contextlib.suppress(DeviceError):
                 in_place.native()
-            route = _Functional(counts)
-            stack.callback(_native.set_route, "mlx", _native.set_route("mlx", route))
+            functions = _Functional(counts)
+            stack.callback(_native.set_route, "mlx", _native.set_route("mlx", functions))
         _native.set_stand_in(name.removesuffix("-in-place"))
         stack.callback(_native.set_stand_in, "host")
         yield
