@@ -8,9 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from triton_metal.errors import GraphRefusal
 
 from random_programs.dtypes import F64
-from random_programs.execute import check
+from random_programs.execute import Elsewhere, check
 from random_programs.generate import generate
 
 PROGRAMS = 300
@@ -28,11 +29,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_random_program(folder: Path, number: int, request: pytest.FixtureRequest) -> None:
     program = generate(number)
-    on_mlx = (request.config.getoption("--route") or "").startswith("mlx")
-    if on_mlx and any(memory.dtype == F64 for memory in program.machine.memory.values()):
+    route = request.config.getoption("--route")
+    if route in ("mlx", "mlx-in-place") and any(
+        memory.dtype == F64 for memory in program.machine.memory.values()
+    ):
         pytest.skip("MLX has float64 on its CPU alone")
     try:
-        wrong = check(program, folder)
+        wrong = check(program, folder, route="mlx-graph" if route == "mlx-graph" else None)
+    except GraphRefusal:
+        raise
+    except Elsewhere as error:
+        pytest.skip(str(error))
     except Exception as error:
         pytest.fail(f"program {number} with {program.config} of\n{program.text()}\n{error}")
     assert not wrong, "\n".join([f"program {number} with {program.config}", *wrong, program.text()])

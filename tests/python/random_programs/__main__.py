@@ -41,8 +41,11 @@ def main() -> int:
     parser.add_argument(
         "--texts", type=Path, help="keep the Triton IR of each program in this folder"
     )
+    parser.add_argument("--route", help="run the programs through a contract device: mlx-graph")
     parser.add_argument("--only", type=int, help="one program, by its number")
     options = parser.parse_args()
+    if options.route:
+        os.environ["RANDOM_PROGRAMS_ROUTE"] = options.route
     if options.only is not None:
         program = generate(options.only)
         print(program.config, program.text(), sep="\n")

@@ -109,7 +109,7 @@ class Tally:
         self.kinds[answer["kind"]] += 1
         if answer["kind"] == "refused":
             self.refusals.setdefault(pattern(answer["detail"]), []).append(answer["seed"])
-        elif answer["kind"] != "ok":
+        elif answer["kind"] not in ("ok", "elsewhere"):
             self.failures.append(answer)
 
     def __str__(self) -> str:
@@ -168,7 +168,7 @@ def campaign(seeds: Iterable[int], jobs: int, on_failure=None, progress=None) ->
             answer = alone(answer, worker.before)
         tally.add(answer)
         tally.seconds = time.monotonic() - start
-        if answer["kind"] not in ("ok", "refused") and on_failure:
+        if answer["kind"] not in ("ok", "refused", "elsewhere") and on_failure:
             on_failure(answer)
         if progress:
             progress(tally)

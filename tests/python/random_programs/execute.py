@@ -49,9 +49,16 @@ def load_module(text: str, folder: Path) -> Any:
     return module
 
 
-def run(program: Program, folder: Path, stock: bool = False) -> dict[str, np.ndarray]:
-    """The arrays after a launch."""
+class Elsewhere(Exception):
+    """A launch that the route which was asked for has left to the host device."""
+
+
+def run(
+    program: Program, folder: Path, stock: bool = False, route: str | None = None
+) -> dict[str, np.ndarray]:
+    """The arrays after a launch. One on a route of `contract_device` has neither checks nor a schedule."""
     import triton_metal as triton
+    from triton_metal.testing import contract_device
 
     from host_processors import compiled_for, host_processors
 
@@ -66,8 +73,11 @@ def run(program: Program, folder: Path, stock: bool = False) -> dict[str, np.nda
         return arrays
     # One that this host is not runs for its own.
     processor = config.processor if config.processor in host_processors() else None
+    launches: dict[str, int] = {}
     with (
-        triton.launch_options(schedule=config.schedule, check=config.check),
+        contract_device(route, launches=launches)
+        if route
+        else triton.launch_options(schedule=config.schedule, check=config.check),
         compiled_for(processor),
     ):
         # The model rounds each operation to nearest. What programs compare, convert and index with leaves no tolerance
@@ -79,6 +89,8 @@ def run(program: Program, folder: Path, stock: bool = False) -> dict[str, np.nda
             precise_math=True,
             enable_fp_fusion=False,
         )
+    if "host" in launches:
+        raise Elsewhere(f"{route} left the launch to the host device")
     return arrays
 
 
@@ -99,9 +111,11 @@ def mismatches(program: Program, arrays: dict[str, np.ndarray]) -> list[str]:
     return result
 
 
-def check(program: Program, folder: Path | None = None, stock: bool = False) -> list[str]:
+def check(
+    program: Program, folder: Path | None = None, stock: bool = False, route: str | None = None
+) -> list[str]:
     """Runs a program; the list is empty if all of its results are right."""
     if folder is None:
         with tempfile.TemporaryDirectory() as temporary:
-            return check(program, Path(temporary), stock)
-    return mismatches(program, run(program, folder, stock))
+            return check(program, Path(temporary), stock, route)
+    return mismatches(program, run(program, folder, stock, route))

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from .execute import check
+from .execute import Elsewhere, check
 from .generate import generate
 from .program import Config
 
@@ -35,13 +35,15 @@ def program_of(fields: dict):
 
 
 def answer(fields: dict, folder: Path) -> dict:
-    """What became of a program: "ok", "wrong", "metal" (the text does not compile), "refused" or "error"."""
+    """What became of a program: "ok", "wrong", "metal" (the text does not compile), "refused", "elsewhere" or "error"."""
     from triton_metal.errors import CompileError, DeviceError
 
     start = time.perf_counter()
     try:
-        wrong = check(program_of(fields), folder)
+        wrong = check(program_of(fields), folder, route=os.environ.get("RANDOM_PROGRAMS_ROUTE"))
         kind, detail = ("wrong", "\n".join(wrong)) if wrong else ("ok", "")
+    except Elsewhere as error:
+        kind, detail = "elsewhere", str(error)
     except DeviceError as error:
         kind, detail = "metal", str(error)
     except CompileError as error:
