@@ -22,6 +22,24 @@ mx::array asUnsigned(const mx::array &x) {
   return x.dtype() == mx::bool_ ? mx::astype(x, mx::uint8) : mx::view(x, unsignedOf(x.dtype()));
 }
 
+mx::array asExactFloats(const mx::array &integers) {
+  mx::Dtype dtype = integers.dtype();
+  mx::array result = integers;
+  // Numbers of 17 + k to 24 + k digits: the last one of 24 says whether any of the others is not 0.
+  for (int k = 8; 16 + k < static_cast<int>(8 * dtype.size()); k += 8) {
+    mx::array end(int64_t(1) << k, dtype), least(int64_t(1) << (16 + k), dtype);
+    mx::array rest = mx::bitwise_and(integers, mx::array((int64_t(1) << k) - 1, dtype));
+    mx::array isInexact = mx::not_equal(rest, mx::array(0, dtype));
+    mx::array kept = mx::bitwise_or(mx::subtract(integers, rest),
+                                    mx::multiply(mx::astype(isInexact, dtype), end));
+    mx::array isLarge = mx::greater_equal(integers, least);
+    if (mx::issubdtype(dtype, mx::signedinteger))
+      isLarge = mx::logical_or(isLarge, mx::less_equal(integers, mx::negative(least)));
+    result = mx::where(isLarge, kept, result);
+  }
+  return result;
+}
+
 namespace {
 
 mx::array number(double value, const mx::array &like) {

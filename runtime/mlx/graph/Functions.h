@@ -26,6 +26,10 @@ mx::Dtype unsignedOf(mx::Dtype dtype);
 /// The bits as unsigned integers; truth values as bytes.
 mx::array asUnsigned(const mx::array &x);
 
+/// Integers that become floats exactly, with the digits that say how they round to fewer: a
+/// conversion through a float then rounds once.
+mx::array asExactFloats(const mx::array &integers);
+
 } // namespace triton_metal::graph
 
 #endif // TRITON_METAL_RUNTIME_MLX_GRAPH_FUNCTIONS_H

@@ -301,7 +301,9 @@ void Tracer::runCast(const Operation &op) {
     setResult(op, Value::of(to, value.extents(), mx::astype(result, to.dtype()), value.isKnown()));
   };
   if (op.name == "arith.extui" || op.name == "arith.uitofp" || op.name == "arith.index_castui")
-    return give(asUnsigned(x));
+    x = asUnsigned(x);
+  if (to.dtype() == mx::bfloat16 && !from.isFloat())
+    x = asExactFloats(x);
   if (op.name == "arith.extsi" && from.isBool())
     return give(mx::negative(mx::astype(x, to.dtype())));
   if (op.has("rounding") && op.integer("rounding") == 0 && to.width() < from.width()) {
