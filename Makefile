@@ -1,6 +1,7 @@
 # make demo      build everything and run the examples: one table, and every kernel's Metal text under out/
-# make test      build everything and run all tests, and a third of those in Python once more for each way of launching on a Mac
-# make routes    all tests in Python for each way of launching on a Mac
+# make test      build everything and run all tests, and a quarter of those in Python once more on each route: the ways of launching on
+#                a Mac, and MLX graphs
+# make routes    all tests in Python on each route
 # make           build everything
 # make setup     only bring in what the build needs (the others do this themselves)
 # make lint      formatting and lint, C++ and Python, and docs/dialects against what the sources generate
@@ -51,7 +52,8 @@ CHECKED_TESTS = $(wildcard tests/python/test_examples_*.py) tests/python/test_at
 LEAST_TARGET_TESTS = $(wildcard tests/python/test_kernels_*.py tests/python/test_examples_*.py) tests/python/test_atomics.py \
   tests/python/test_special_values.py tests/python/test_short_float_bits.py tests/python/test_layout_conversions.py
 
-ROUTES = mps mlx mlx-in-place
+# The ways of launching on a Mac, and MLX graphs. How many there are is the number of shares in `make test`.
+ROUTES = mps mlx mlx-in-place mlx-graph
 
 PYTEST = TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/test-cache PYTHONPATH=python \
   $(PYTHON_ENV)/python -m pytest -q -n $(JOBS)
@@ -84,9 +86,9 @@ test: setup-tests build
 	$(PYTEST) tests/python
 	$(PYTEST) --check=all -m "not own_check" $(CHECKED_TESTS)
 	share=0; for route in $(ROUTES); do share=$$((share + 1)); \
-	  $(PYTEST) --route=$$route --share=$$share/3 -m "not own_route" tests/python || exit 1; done
+	  $(PYTEST) --route=$$route --share=$$share/$(words $(ROUTES)) -m "not own_route" tests/python || exit 1; done
 
-# Compilation is the same on all routes: `make test` runs a third of each test's cases on each, and this runs all of them.
+# Compilation is the same on all routes: `make test` runs a quarter of each test's cases on each, and this runs all of them.
 routes: setup-tests build
 	for route in $(ROUTES); do $(PYTEST) --route=$$route -m "not own_route" tests/python || exit 1; done
 

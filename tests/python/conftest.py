@@ -179,6 +179,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
+        "not_as_graph(reason): the test wants what MLX's operations do not promise; --route=mlx-graph leaves it alone",
+    )
+    config.addinivalue_line(
+        "markers",
         "own_target: the test needs its own target, whatever --least-target and --target say",
     )
 
@@ -205,6 +209,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.path.name.startswith(DEVICE_TESTS):
             item.add_marker(pytest.mark.own_route)
             item.add_marker(pytest.mark.own_check("the test launches Metal texts itself"))
+        mark = item.get_closest_marker("not_as_graph")
+        if mark is not None and config.getoption("--route") == "mlx-graph":
+            item.add_marker(pytest.mark.skip(reason=f"not as a graph: {mark.args[0]}"))
 
 
 @pytest.hookimpl(wrapper=True)

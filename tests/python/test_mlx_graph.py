@@ -407,3 +407,18 @@ def test_mlx_arrays_change_in_place() -> None:
     with triton_metal.device("mlx-graph"):
         add_kernel[(2,)](x, x, out, 100, BLOCK=64)
     np.testing.assert_array_equal(np.array(out), 2 * np.arange(100))
+
+
+def test_read_only_arrays_are_not_written() -> None:
+    x, out = np.arange(100, dtype=np.float32), np.zeros(100, np.float32)
+    out.flags.writeable = False
+    with triton_metal.device("mlx-graph"), pytest.raises(LaunchValueError, match="out is a read"):
+        add_kernel[(2,)](x, x, out, 100, BLOCK=64)
+    assert not out.any()
+
+
+def test_buffers_of_python_are_arrays() -> None:
+    x, out = np.arange(100, dtype=np.float32), bytearray(400)
+    with triton_metal.device("mlx-graph"):
+        add_kernel[(2,)](x, memoryview(x), memoryview(out).cast("f"), 100, BLOCK=64)
+    np.testing.assert_array_equal(np.frombuffer(out, np.float32), 2 * x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..array_memory import kernels_memory
+from ..array_memory import buffer_of, is_tensor, kernels_memory
 from ..errors import LaunchValueError
 from . import graph_programs
 
@@ -31,6 +31,15 @@ def run_in_place(
             if changed:
                 value[:] = result if value.ndim else value * 0 + result
         return
+    # Buffers and objects with an array interface are read as NumPy reads them.
+    given = [
+        (argument, value if is_tensor(value) else np.asarray(value)) for argument, value in given
+    ]
+    for argument, value in given:
+        if (argument["writes"] or argument["atomic"]) and not buffer_of(value).writable:
+            raise LaunchValueError(
+                f"{compiled.metadata.name}: argument {argument['name']} is a read-only array, but the kernel writes it"
+            )
     memories = [kernels_memory(value) for _, value in given]
     ranges = [(memory.ctypes.data, memory.nbytes) for memory in memories]
     check_overlap(compiled.metadata.name, given, ranges)
