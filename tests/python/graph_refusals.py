@@ -38,7 +38,9 @@ def refusal(error: BaseException | None) -> str | None:
     from triton_metal.errors import GraphRefusal
 
     while error is not None and not isinstance(error, GraphRefusal):
-        error = error.__cause__
+        # pytest.warns says that there was no warning where there was an error.
+        is_told = isinstance(error, pytest.fail.Exception) and error.__cause__ is None
+        error = error.__context__ if is_told else error.__cause__
     if error is None:
         return None
     where = error.location

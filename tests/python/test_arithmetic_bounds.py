@@ -21,8 +21,17 @@ from arithmetic_bounds import (
     violations,
 )
 
+# MLX's on the CPU are infinite early, or have few digits for large numbers.
+NOT_AS_GRAPH = ("exp", "sin", "cos")
+NAMES = [
+    pytest.param(name, marks=pytest.mark.not_as_graph(f"{name} is MLX's"))
+    if name in NOT_AS_GRAPH
+    else name
+    for name in BOUNDS
+]
 
-@pytest.mark.parametrize("name", BOUNDS)
+
+@pytest.mark.parametrize("name", NAMES)
 def test_functions_keep_to_their_bounds(name: str) -> None:
     x = sample()
     y = computed(name, x)
@@ -30,7 +39,7 @@ def test_functions_keep_to_their_bounds(name: str) -> None:
     assert not wrong.size, [(x[i], y[i]) for i in wrong[:5]]
 
 
-@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_precise_functions_keep_to_theirs(name: str) -> None:
     x = sample(1)
     y = computed(name, x, precise_math=True)

@@ -47,6 +47,10 @@ def operands(dtype: type) -> np.ndarray:
     return generator.uniform(0.5, 2, (3, 1024)).astype(np.float16 if dtype is np.float16 else dtype)
 
 
+twice_as_graph = pytest.mark.not_as_graph("MLX's products and sums are rounded one by one")
+
+
+@twice_as_graph
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("kind", ONCE)
 def test_a_product_and_a_sum_round_once(kind: str, dtype: type) -> None:
@@ -71,6 +75,7 @@ def test_without_fusion_they_round_twice(kind: str, dtype: type) -> None:
     np.testing.assert_array_equal(out, ONCE[kind](x, y, z).astype(dtype))
 
 
+@twice_as_graph
 def test_of_two_products_the_first_is_fused() -> None:
     x, y, z = operands(np.float32)
     out = np.empty(1024, np.float32)
@@ -138,6 +143,7 @@ def epilogue(out, a, b, c, N: tl.constexpr):
     tl.store(out + at, product * 0.37 + tl.load(c + j))
 
 
+@twice_as_graph
 def test_fragments_of_matrix_products_are_fused_in_place() -> None:
     generator = np.random.default_rng(8)
     a, b = generator.integers(-8, 9, (2, 32, 32)).astype(np.float32)

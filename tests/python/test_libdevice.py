@@ -126,7 +126,15 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.not_as_graph("MLX's erf has few digits next to 0"))
+        if name == "erf"
+        else name
+        for name in CASES
+    ],
+)
 def test_errors(name):
     function, bound, inputs = CASES[name]
     for x in inputs:
