@@ -44,6 +44,8 @@ public:
   /// An axis for the steps of a loop; nothing where all are in use.
   std::optional<size_t> takeAxis(int size);
   void giveAxis(size_t axis) { allSizes[axis] = 1, inUse[axis] = false; }
+  /// Changes how many steps of a loop are traced together.
+  void resizeAxis(size_t axis, int size) { allSizes[axis] = size; }
 
 private:
   void divide(const Division &division);

@@ -57,6 +57,13 @@ std::optional<Affine> progression(const std::vector<Value> &values, size_t axis)
 
 } // namespace
 
+int64_t sizeOf(const Extents &extents) {
+  int64_t size = 1;
+  for (int extent : extents)
+    size *= extent;
+  return size;
+}
+
 Value stepOf(const Value &value, size_t axis, int index) {
   Extents extents = value.extents();
   if (extents[axis] == 1)

@@ -11,6 +11,11 @@ struct NotRaised {
   std::string reason;
 };
 
+/// Arrays of all steps that are longer than this are not made: the loop runs step by step.
+inline constexpr int64_t mostElements = int64_t(1) << 27;
+
+int64_t sizeOf(const Extents &extents);
+
 /// The value at one index of an outer axis, which has size 1 then.
 Value stepOf(const Value &value, size_t axis, int index);
 

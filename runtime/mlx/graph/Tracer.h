@@ -148,6 +148,8 @@ private:
   /// What a value is when its program leaves the loop.
   Value lastOf(const RaisedLoop &loop, const Value &initial, const Value &later) const;
   Value neutralOutside(const RaisedLoop &loop, const Value &value, const std::string &combiner);
+  /// Throws NotRaised where all steps of a loop together are too long.
+  void checkSize(const Extents &extents) const;
   void checkSize(const Operation &op) const;
 
   // Arithmetic.

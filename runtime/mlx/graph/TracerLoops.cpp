@@ -16,16 +16,6 @@ namespace triton_metal::graph {
 
 namespace {
 
-/// Arrays of all steps that are longer than this are not made: the loop runs step by step.
-constexpr int64_t mostElements = int64_t(1) << 27;
-
-int64_t sizeOf(const Extents &extents) {
-  int64_t size = 1;
-  for (int extent : extents)
-    size *= extent;
-  return size;
-}
-
 /// Gives an axis back when the loop is done.
 class AxisScope {
 public:
@@ -36,6 +26,21 @@ public:
 private:
   OuterAxes &outer;
   size_t axis;
+};
+
+/// Makes the steps of a loop single ones, until it goes.
+class SingleSteps {
+public:
+  SingleSteps(OuterAxes &outer, size_t axis, int size) : outer(outer), axis(axis), size(size) {
+    outer.resizeAxis(axis, 1);
+  }
+  ~SingleSteps() { outer.resizeAxis(axis, size); }
+  SingleSteps(const SingleSteps &) = delete;
+
+private:
+  OuterAxes &outer;
+  size_t axis;
+  int size;
 };
 
 } // namespace
@@ -148,14 +153,19 @@ void Tracer::runGroup(RaisedLoop &loop, const LoopGroup &group) {
   }
 }
 
+void Tracer::checkSize(const Extents &extents) const {
+  if (hasSteps(extents) && sizeOf(extents) > mostElements)
+    throw NotRaised{"all steps together need too much memory"};
+}
+
 void Tracer::checkSize(const Operation &op) const {
   // Slices of arrays take no memory.
   if (op.name == "tt.load")
     return;
   for (int number : op.results)
     if (const Value &value = get(number);
-        !value.affine() && !value.conditions() && sizeOf(value.extents()) > mostElements)
-      throw NotRaised{"all steps together need too much memory"};
+        !value.affine() && !value.conditions())
+      checkSize(value.extents());
 }
 
 void Tracer::runEach(RaisedLoop &loop, size_t operation) {
@@ -303,6 +313,7 @@ void Tracer::runSteps(RaisedLoop &loop, const LoopGroup &group) {
     loop.results[i] = loop.initial[i];
   }
 
+  SingleSteps scope(outer, loop.axis, loop.size);
   std::vector<std::vector<Value>> kept(group.outputs.size());
   for (int step = 0; step < loop.size; ++step) {
     for (const auto &[number, value] : others)
@@ -312,7 +323,7 @@ void Tracer::runSteps(RaisedLoop &loop, const LoopGroup &group) {
     std::optional<Value> runs =
         loop.runs ? std::optional(stepOf(*loop.runs, loop.axis, step)) : std::nullopt;
     {
-      ActiveScope scope(active, within(runs));
+      ActiveScope running(active, within(runs));
       for (size_t i : group.operations) {
         const Operation &op = body.operations[i];
         if (auto found = products.find(i); found != products.end())

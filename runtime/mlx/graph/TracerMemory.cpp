@@ -196,6 +196,7 @@ Value Tracer::load(const Operation &op, const Value &pointer, const Value *given
     ++summary.sliced;
     return give(*box, sliced);
   }
+  checkSize(extents);
   ++summary.gathered;
   std::optional<mx::array> found;
   if (elements.size() > 0) {
