@@ -1,5 +1,7 @@
 #include "runtime/mlx/graph/Steps.h"
 
+#include "runtime/mlx/graph/Box.h"
+
 #include "mlx/ops.h"
 
 #include <algorithm>
@@ -77,6 +79,9 @@ Value stepOf(const Value &value, size_t axis, int index) {
     for (const Affine &condition : *conditions)
       single.push_back(at(condition, axis, index));
     result = Value::of(value.type(), extents, std::move(single));
+  } else if (std::optional<Box> box =
+                 value.box() ? boxAt(*value.box(), axis, index) : std::nullopt) {
+    result = Value::of(value.type(), extents, std::move(*box), value.isKnown());
   } else {
     result = Value::of(value.type(), extents, part(value.array(), axis, index, index + 1),
                        value.isKnown());

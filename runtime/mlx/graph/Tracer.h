@@ -205,10 +205,11 @@ private:
   Value load(const Operation &op, const Value &pointer, const Value *mask, const Value *other,
              const Type &type);
   void store(const Operation &op, const Value &pointer, const Value &value, const Value *mask);
-  std::optional<mx::array> loadWindow(const Operation &op, const Value &pointer,
-                                      const std::optional<Value> &mask, const Value *other,
-                                      const mx::array &elements, const Type &type, Extents &extents,
-                                      bool mustBeInside);
+  /// The slice that a load takes. One that is not inside of the array is refused, if it must be.
+  std::optional<Value> loadWindow(const Operation &op, const Value &pointer,
+                                  const std::optional<Value> &mask, const Value *other,
+                                  const mx::array &elements, const Type &type,
+                                  const Extents &extents, bool mustBeInside);
   std::optional<mx::array> storeWindow(const Operation &op, const Value &pointer,
                                        const std::optional<Value> &mask, const Value &value,
                                        const mx::array &elements);

@@ -2,6 +2,7 @@
 // own gave.
 
 #include "runtime/mlx/graph/ActiveScope.h"
+#include "runtime/mlx/graph/Box.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
@@ -79,9 +80,9 @@ Value Tracer::choose(const Value &condition, const Value &first, const Value &se
     return first;
   if (a.buffer() != b.buffer())
     throw Refusal({}, "a pointer is chosen between two arrays");
-  Extents extents = join(c.extents(), join(a.extents(), b.extents()));
-  Value result = Value::of(first.type(), extents, mx::where(c.array(), a.array(), b.array()),
-                           a.isKnown() && b.isKnown() && c.isKnown());
+  Value result = applied(first.type(), {c, a, b}, [](const std::vector<mx::array> &arrays) {
+    return mx::where(arrays[0], arrays[1], arrays[2]);
+  });
   return a.buffer() < 0 ? result : result.withBuffer(a.buffer());
 }
 

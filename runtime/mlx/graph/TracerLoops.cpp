@@ -163,8 +163,7 @@ void Tracer::checkSize(const Operation &op) const {
   if (op.name == "tt.load")
     return;
   for (int number : op.results)
-    if (const Value &value = get(number);
-        !value.affine() && !value.conditions())
+    if (const Value &value = get(number); !value.affine() && !value.conditions())
       checkSize(value.extents());
 }
 

@@ -1,5 +1,6 @@
 // Loads and stores: slices of a buffer where the places are a box, gathers and scatters otherwise.
 
+#include "runtime/mlx/graph/Box.h"
 #include "runtime/mlx/graph/Steps.h"
 #include "runtime/mlx/graph/Tracer.h"
 #include "runtime/mlx/graph/Window.h"
@@ -7,7 +8,6 @@
 #include "mlx/ops.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace triton_metal::graph {
 
@@ -94,10 +94,10 @@ void Tracer::runAddPtr(const Operation &op) {
                     .withBuffer(pointer.buffer()));
 }
 
-std::optional<mx::array> Tracer::loadWindow(const Operation &op, const Value &pointer,
-                                            const std::optional<Value> &mask, const Value *other,
-                                            const mx::array &elements, const Type &type,
-                                            Extents &extents, bool mustBeInside) {
+std::optional<Value> Tracer::loadWindow(const Operation &op, const Value &pointer,
+                                        const std::optional<Value> &mask, const Value *other,
+                                        const mx::array &elements, const Type &type,
+                                        const Extents &extents, bool mustBeInside) {
   if (!pointer.affine() || (mask && !mask->conditions()))
     return std::nullopt;
   std::optional<Window> window = windowOf(*pointer.affine(), conditionsOf(mask), extents);
@@ -109,15 +109,13 @@ std::optional<mx::array> Tracer::loadWindow(const Operation &op, const Value &po
       }))
     return std::nullopt;
   mx::array filling =
-      mask && other ? mx::reshape(other->array(), {}) : mx::astype(mx::array(0), type.dtype());
+      mx::astype(mask && other ? mx::reshape(other->array(), {}) : mx::array(0), type.dtype());
   Extents result(extents.size(), 1);
+  if (window->isEmpty)
+    return Value::of(type, result, mx::reshape(filling, shapeOf(result)), false);
   for (const Window::Group &group : window->groups)
     for (size_t axis : group.axes)
       result[axis] = extents[axis];
-  if (window->isEmpty) {
-    extents = Extents(extents.size(), 1);
-    return mx::reshape(filling, shapeOf(extents));
-  }
   int64_t size = elements.shape(0);
   bool isInside = window->origin >= 0 && window->last() < size;
   if (!isInside && !mustBeInside)
@@ -126,30 +124,12 @@ std::optional<mx::array> Tracer::loadWindow(const Operation &op, const Value &po
     refuse(op, "loads place " +
                    std::to_string(window->origin < 0 ? window->origin : window->last()) +
                    " of an array of " + std::to_string(size) + " elements");
-  mx::array box = readWindow(elements, *window);
-  std::vector<std::pair<int, int>> widths;
-  bool isCut = false;
-  for (const Window::Group &group : window->groups) {
-    widths.emplace_back(group.low, group.size - group.high);
-    isCut |= group.length() != group.size;
-  }
-  if (isCut)
-    box = mx::pad(box, widths, filling);
-  // From coordinates to axes, and to their order in a tile.
-  std::vector<int> order = orderOf(*window);
-  mx::Shape split;
-  for (int axis : order)
-    split.push_back(extents[static_cast<size_t>(axis)]);
-  box = mx::reshape(box, split);
-  std::vector<int> permutation(order.size());
-  std::iota(permutation.begin(), permutation.end(), 0);
-  std::sort(permutation.begin(), permutation.end(), [&](int a, int b) {
-    return order[static_cast<size_t>(a)] < order[static_cast<size_t>(b)];
-  });
-  if (!std::is_sorted(permutation.begin(), permutation.end()))
-    box = mx::transpose(box, permutation);
-  extents = result;
-  return mx::reshape(box, shapeOf(result));
+  Box box{window->groups, mx::astype(readWindow(elements, *window), type.dtype()),
+          mx::reshape(filling, mx::Shape(window->groups.size(), 1))};
+  bool isCut = std::any_of(box.groups.begin(), box.groups.end(),
+                           [](const Window::Group &group) { return group.length() != group.size; });
+  return isCut ? Value::of(type, result, std::move(box), false)
+               : Value::of(type, result, toTile(box, result), false);
 }
 
 mx::array Tracer::safePlaces(const Operation &op, const Value &pointer,
@@ -184,17 +164,14 @@ Value Tracer::load(const Operation &op, const Value &pointer, const Value *given
   if (given && given->constant() != 1)
     own = *given;
   Extents sliced = own ? join(pointer.extents(), own->extents()) : pointer.extents();
+  std::optional<Value> box;
   if (active)
-    if (std::optional<mx::array> box =
-            loadWindow(op, pointer, own, other, elements, type, sliced, false)) {
-      ++summary.sliced;
-      return give(*box, sliced);
-    }
-  sliced = extents;
-  if (std::optional<mx::array> box =
-          loadWindow(op, pointer, mask, other, elements, type, sliced, true)) {
+    box = loadWindow(op, pointer, own, other, elements, type, sliced, false);
+  if (!box)
+    box = loadWindow(op, pointer, mask, other, elements, type, extents, true);
+  if (box) {
     ++summary.sliced;
-    return give(*box, sliced);
+    return *box;
   }
   checkSize(extents);
   ++summary.gathered;
@@ -241,6 +218,11 @@ std::optional<mx::array> Tracer::storeWindow(const Operation &op, const Value &p
   Extents needed(extents.size(), 1);
   for (int axis : order)
     needed[static_cast<size_t>(axis)] = extents[static_cast<size_t>(axis)];
+  std::optional<mx::array> inside;
+  if (value.box())
+    inside = insideOf(*value.box(), window->groups);
+  if (inside)
+    return writeWindow(elements, *window, *inside);
   mx::array box = whole(value, needed);
   // The tile's axes in the order of the coordinates; those without a step are 1 long.
   std::vector<int> permutation = order;

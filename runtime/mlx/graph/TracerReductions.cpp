@@ -1,5 +1,6 @@
 // Reductions and scans: those that MLX has, and any other function in steps of doubling distance.
 
+#include "runtime/mlx/graph/Box.h"
 #include "runtime/mlx/graph/Reductions.h"
 #include "runtime/mlx/graph/Tracer.h"
 
@@ -70,6 +71,9 @@ void Tracer::runReduce(const Operation &op) {
   auto give = [&](size_t i, const mx::array &array) {
     set(op.results[i], Value::of(op.types[i], without, array, isKnown));
   };
+  if (count == 1 && operand(op, 0).box())
+    if (std::optional<Value> result = reducedBox(operand(op, 0), combinerOf(op), axis))
+      return setResult(op, result->withType(resultType(op)));
   if (count == 1) {
     mx::array source = whole(operand(op, 0), extents);
     if (auto result = reduced(combinerOf(op), source, static_cast<int>(axis)))

@@ -28,6 +28,17 @@ Value reformed(const Value &value, Type type, Change change, OfArray ofArray) {
     for (const Affine &condition : *conditions)
       changed.push_back(affineOf(condition));
     result = Value::of(std::move(type), extents, std::move(changed));
+  } else if (value.box()) {
+    // Where each axis goes.
+    std::vector<int64_t> axes(value.rank());
+    std::iota(axes.begin(), axes.end(), 0);
+    axes = change(axes, int64_t(-1));
+    Box box = *value.box();
+    for (Window::Group &group : box.groups)
+      for (size_t &axis : group.axes)
+        axis =
+            static_cast<size_t>(std::find(axes.begin(), axes.end(), int64_t(axis)) - axes.begin());
+    result = Value::of(std::move(type), extents, std::move(box), value.isKnown());
   } else {
     result = Value::of(std::move(type), extents, ofArray(value.array(), extents), value.isKnown());
   }
