@@ -139,6 +139,12 @@ std::optional<Parts> partsIn(const Value &value, const Groups &frame, const Exte
   return cutsOf(frame) == 1 ? arrayIn(value, frame) : std::nullopt;
 }
 
+bool isOutsideKnown(const std::vector<Value> &values) {
+  return std::all_of(values.begin(), values.end(), [](const Value &value) {
+    return value.box() ? value.box()->isOutsideKnown : value.isKnown();
+  });
+}
+
 mx::array wide(const mx::array &x) {
   return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? mx::astype(x, mx::float32) : x;
 }
@@ -168,13 +174,29 @@ Value applied(const Type &type, const std::vector<Value> &values, const ArrayFun
         shape.push_back(static_cast<int>(group.length()));
       if (inside.shape() != shape)
         inside = mx::broadcast_to(inside, shape);
-      return Value::of(type, extents, Box{*frame, inside, outside}, isKnown);
+      return Value::of(type, extents, Box{*frame, inside, outside, isOutsideKnown(values)},
+                       isKnown);
     }
   }
   std::vector<mx::array> arrays;
   for (const Value &value : values)
     arrays.push_back(value.array());
   return Value::of(type, extents, function(arrays), isKnown);
+}
+
+std::optional<Value> chosen(const Value &condition, const Value &a, const Value &b) {
+  Extents extents = join(condition.extents(), join(a.extents(), b.extents()));
+  std::optional<Groups> frame = frameOf({a, b}, extents);
+  if (!condition.conditions() || !frame || cutsOf(*frame) == 0)
+    return std::nullopt;
+  std::optional<Parts> first = partsIn(a, *frame, extents), second = partsIn(b, *frame, extents);
+  if (!first || !second || !maskIn(*condition.conditions(), *frame, extents))
+    return std::nullopt;
+  mx::Shape shape;
+  for (const Window::Group &group : *frame)
+    shape.push_back(static_cast<int>(group.length()));
+  Box box{*frame, mx::broadcast_to(first->first, shape), second->second, isOutsideKnown({b})};
+  return Value::of(a.type(), extents, std::move(box), a.isKnown() && b.isKnown());
 }
 
 std::optional<Value> reducedBox(const Value &value, const std::string &combiner, size_t axis) {
@@ -201,7 +223,7 @@ std::optional<Value> reducedBox(const Value &value, const std::string &combiner,
   mx::array around = isAlongOutside ? *reduced(combiner, wide(box.outside), place)
                                     : mx::squeeze(wide(box.outside), place);
   mx::Dtype dtype = box.inside.dtype();
-  Box left{{}, *inside, isAlongOutside ? around : repeated(around, found->size)};
+  Box left{{}, *inside, isAlongOutside ? around : repeated(around, found->size), false};
   if (isCut(*found))
     left.inside =
         functions().at(combiner)({left.inside, repeated(around, found->size - found->length())});
@@ -216,6 +238,8 @@ std::optional<Value> reducedBox(const Value &value, const std::string &combiner,
   Extents extents = value.extents();
   extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(axis));
   Type type{value.type().element, {}};
+  if (cutsOf(left.groups) == 0)
+    return Value::of(type, extents, toTile(left, extents), value.isKnown());
   return Value::of(type, extents, std::move(left), value.isKnown());
 }
 
@@ -244,7 +268,7 @@ std::optional<Box> boxAt(const Box &box, size_t axis, int index) {
     auto at = [&](const mx::array &array) {
       return mx::take(array, array.shape(place) == 1 ? 0 : index, place);
     };
-    Box result{box.groups, at(box.inside), at(box.outside)};
+    Box result{box.groups, at(box.inside), at(box.outside), box.isOutsideKnown};
     result.groups.erase(result.groups.begin() + place);
     return result;
   }

@@ -14,6 +14,10 @@ using ArrayFunction = std::function<mx::array(const std::vector<mx::array> &)>;
 /// are the same on all of its outside, so is the result, and the outside is computed once.
 Value applied(const Type &type, const std::vector<Value> &values, const ArrayFunction &function);
 
+/// `a` where the condition holds and `b` elsewhere, where the condition holds inside of a box only.
+/// Nothing for others.
+std::optional<Value> chosen(const Value &condition, const Value &a, const Value &b);
+
 /// The reduction of a box along an axis. Nothing where it must be made whole first.
 std::optional<Value> reducedBox(const Value &value, const std::string &combiner, size_t axis);
 

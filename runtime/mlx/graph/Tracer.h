@@ -164,6 +164,13 @@ private:
   void runBitcast(const Operation &op);
   void runExternal(const Operation &op);
 
+  // What MLX has one function for.
+  /// exp(x - max(x)) / sum(exp(x - max(x))) along the last axis. Nothing for other quotients;
+  /// `plain` is what the division gives.
+  std::optional<Value> softmaxOf(const Operation &op, const Value &plain);
+  /// The operation that makes a value, or null.
+  const Operation *producer(int number) const { return producers[static_cast<size_t>(number)]; }
+
   // Shapes.
   void runProgramId(const Operation &op);
   void runNumPrograms(const Operation &op);
@@ -239,6 +246,7 @@ private:
   Summary summary;
   std::vector<Buffer> buffers;
   std::vector<Value> values;
+  std::vector<const Operation *> producers;
   /// Constants that are 0.
   std::set<int> zeros;
   /// Which programs run the present operation; null for all.

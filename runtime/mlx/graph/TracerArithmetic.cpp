@@ -38,10 +38,14 @@ void Tracer::runElementwise(const Operation &op) {
                        return mx::where(mx::isnan(x), ofNan, held);
                      }));
   }
-  setResult(op, applied(type, values, [&](const Arrays &arrays) {
-              mx::array result = found->second(arrays);
-              return result.dtype() == type.dtype() ? result : mx::astype(result, type.dtype());
-            }));
+  Value result = applied(type, values, [&](const Arrays &arrays) {
+    mx::array result = found->second(arrays);
+    return result.dtype() == type.dtype() ? result : mx::astype(result, type.dtype());
+  });
+  std::optional<Value> raised;
+  if (op.name == "arith.divf")
+    raised = softmaxOf(op, result);
+  setResult(op, raised ? *raised : result);
 }
 
 std::optional<std::pair<Affine, Affine>> Tracer::divided(const Value &value,

@@ -80,6 +80,8 @@ Value Tracer::choose(const Value &condition, const Value &first, const Value &se
     return first;
   if (a.buffer() != b.buffer())
     throw Refusal({}, "a pointer is chosen between two arrays");
+  if (std::optional<Value> inside = chosen(c, a, b); inside && a.buffer() < 0)
+    return *inside;
   Value result = applied(first.type(), {c, a, b}, [](const std::vector<mx::array> &arrays) {
     return mx::where(arrays[0], arrays[1], arrays[2]);
   });

@@ -125,7 +125,8 @@ std::optional<Value> Tracer::loadWindow(const Operation &op, const Value &pointe
                    std::to_string(window->origin < 0 ? window->origin : window->last()) +
                    " of an array of " + std::to_string(size) + " elements");
   Box box{window->groups, mx::astype(readWindow(elements, *window), type.dtype()),
-          mx::reshape(filling, mx::Shape(window->groups.size(), 1))};
+          mx::reshape(filling, mx::Shape(window->groups.size(), 1)),
+          !mask || !other || other->isKnown()};
   bool isCut = std::any_of(box.groups.begin(), box.groups.end(),
                            [](const Window::Group &group) { return group.length() != group.size; });
   return isCut ? Value::of(type, result, std::move(box), false)

@@ -23,6 +23,8 @@ struct Box {
   /// One axis for each group: of its length, and of its size or 1. The outside has size 1 along
   /// what is cut, and everywhere if more than one group is.
   mx::array inside, outside;
+  /// Whether the outside depends on the grid, the scalars and constants only.
+  bool isOutsideKnown = false;
 };
 
 /// A scalar or a tile of every program at once. It has a form that is known while the graph is
