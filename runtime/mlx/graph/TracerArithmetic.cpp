@@ -47,6 +47,25 @@ void Tracer::runElementwise(const Operation &op) {
   setResult(op, Value::of(type, extents, result, isKnown));
 }
 
+std::optional<std::pair<Affine, Affine>> Tracer::divided(const Value &value,
+                                                         int64_t divisor) const {
+  const Affine &affine = *value.affine();
+  auto parts = divide(affine, divisor, value.extents());
+  if (parts)
+    return parts;
+  // With the quotient and the remainder of a program's number on an axis each, both are affine.
+  for (size_t dimension = 0; dimension < 3; ++dimension)
+    for (const OuterAxes::Factor &factor : outer.factors(dimension)) {
+      int64_t step = affine.steps[factor.axis];
+      if (step <= 0 || step % divisor == 0 || divisor % step != 0)
+        continue;
+      Division division{dimension, divisor / step * factor.step};
+      if (outer.canDivide(division))
+        throw NeedsDivision{division};
+    }
+  return std::nullopt;
+}
+
 /// The operations of addresses and bounds, while they stay affine.
 bool Tracer::runAffine(const Operation &op) {
   const Type &type = resultType(op);
@@ -125,7 +144,7 @@ bool Tracer::runAffine(const Operation &op) {
     }
     if (divisor <= 0)
       return false;
-    auto parts = divide(*a.affine(), divisor, a.extents());
+    auto parts = divided(a, divisor);
     return parts && give(isQuotient ? parts->first : parts->second);
   }
   if (op.name == "arith.andi") {
@@ -136,7 +155,7 @@ bool Tracer::runAffine(const Operation &op) {
     int64_t bits = *mask.constant();
     if ((bits & (bits + 1)) != 0 || bits == std::numeric_limits<int64_t>::max())
       return false;
-    auto parts = divide(*value.affine(), bits + 1, value.extents());
+    auto parts = divided(value, bits + 1);
     return parts && give(parts->second);
   }
   return false;

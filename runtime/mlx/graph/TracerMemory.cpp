@@ -1,5 +1,6 @@
 // Loads and stores: slices of a buffer where the places are a box, gathers and scatters otherwise.
 
+#include "runtime/mlx/graph/Steps.h"
 #include "runtime/mlx/graph/Tracer.h"
 #include "runtime/mlx/graph/Window.h"
 
@@ -73,6 +74,13 @@ void Tracer::record(const Operation &op, Access::Kind kind, int64_t update, cons
       {kind, update, pointer, mask, isDistinct, mustBeDistinct, extents, op.place});
 }
 
+bool Tracer::hasSteps(const Extents &extents) const {
+  for (size_t axis = 0; axis < outerAxes; ++axis)
+    if (extents[axis] > 1 && outer.ofGrid()[axis] == 1)
+      return true;
+  return false;
+}
+
 void Tracer::runAddPtr(const Operation &op) {
   size_t rank = std::max(operand(op, 0).rank(), operand(op, 1).rank());
   Value pointer = aligned(operand(op, 0), rank), offset = aligned(operand(op, 1), rank);
@@ -89,7 +97,7 @@ void Tracer::runAddPtr(const Operation &op) {
 std::optional<mx::array> Tracer::loadWindow(const Operation &op, const Value &pointer,
                                             const std::optional<Value> &mask, const Value *other,
                                             const mx::array &elements, const Type &type,
-                                            Extents &extents) {
+                                            Extents &extents, bool mustBeInside) {
   if (!pointer.affine() || (mask && !mask->conditions()))
     return std::nullopt;
   std::optional<Window> window = windowOf(*pointer.affine(), conditionsOf(mask), extents);
@@ -111,7 +119,10 @@ std::optional<mx::array> Tracer::loadWindow(const Operation &op, const Value &po
     return mx::reshape(filling, shapeOf(extents));
   }
   int64_t size = elements.shape(0);
-  if (window->origin < 0 || window->last() >= size)
+  bool isInside = window->origin >= 0 && window->last() < size;
+  if (!isInside && !mustBeInside)
+    return std::nullopt;
+  if (!isInside)
     refuse(op, "loads place " +
                    std::to_string(window->origin < 0 ? window->origin : window->last()) +
                    " of an array of " + std::to_string(size) + " elements");
@@ -168,11 +179,24 @@ Value Tracer::load(const Operation &op, const Value &pointer, const Value *given
   auto give = [&](mx::array result, const Extents &sizes) {
     return Value::of(type, sizes, mx::astype(result, type.dtype()), false);
   };
-  Extents sliced = extents;
-  if (std::optional<mx::array> box = loadWindow(op, pointer, mask, other, elements, type, sliced)) {
+  // Nothing uses what other programs load: any number will do, if it is there.
+  std::optional<Value> own;
+  if (given && given->constant() != 1)
+    own = *given;
+  Extents sliced = own ? join(pointer.extents(), own->extents()) : pointer.extents();
+  if (active)
+    if (std::optional<mx::array> box =
+            loadWindow(op, pointer, own, other, elements, type, sliced, false)) {
+      ++summary.sliced;
+      return give(*box, sliced);
+    }
+  sliced = extents;
+  if (std::optional<mx::array> box =
+          loadWindow(op, pointer, mask, other, elements, type, sliced, true)) {
     ++summary.sliced;
     return give(*box, sliced);
   }
+  checkSize(extents);
   ++summary.gathered;
   std::optional<mx::array> found;
   if (elements.size() > 0) {
@@ -258,6 +282,8 @@ void Tracer::store(const Operation &op, const Value &pointer, const Value &value
     record(op, Access::Write, 0, pointer, mask, true, extents);
     return keep(pointer.buffer(), *result);
   }
+  if (hasSteps(extents))
+    throw NotRaised{"steps may store to one place"};
   ++summary.gathered;
   record(op, Access::Write, 0, pointer, mask, false, extents);
   int64_t size = elements.shape(0);
@@ -294,11 +320,8 @@ void Tracer::runAtomicRmw(const Operation &op) {
   const Value *given = op.operands.size() > 2 ? &operand(op, 2) : nullptr;
   int64_t kind = op.integer("atomic_rmw_op");
   std::optional<Value> mask = activeMask(given, pointer.rank());
-  Extents extents = join(pointer.extents(), value.extents());
-  for (size_t axis = 0; axis < gridAxes; ++axis)
-    // Every program counts, also where all do the same.
-    extents[axis] = grid[axis];
-  extents = fullExtents(pointer.type(), extents);
+  // Every program and step counts, also where all do the same.
+  Extents extents = fullExtents(pointer.type(), outer.sizes());
   Type type = elementOf(pointer.type());
   mx::array elements = viewed(op, pointer.buffer(), type);
   int64_t size = elements.shape(0);
@@ -365,7 +388,7 @@ void Tracer::runAtomicRmw(const Operation &op) {
 void Tracer::runAtomicCas(const Operation &op) {
   const Value &pointer = operand(op, 0), &expected = operand(op, 1), &value = operand(op, 2);
   std::optional<Value> mask = activeMask(nullptr, pointer.rank());
-  Extents extents = fullExtents(pointer.type(), {grid.begin(), grid.end()});
+  Extents extents = fullExtents(pointer.type(), outer.sizes());
   record(op, Access::Write, Exchange, pointer, mask, false, extents, /*mustBeDistinct=*/true);
   ++summary.gathered;
   mx::array elements = viewed(op, pointer.buffer(), elementOf(pointer.type()));

@@ -9,8 +9,10 @@
 
 namespace triton_metal::graph {
 
-/// The axes of a grid, which every array has before those of its tile.
-inline constexpr size_t gridAxes = 3;
+/// The axes that every array has before those of its tile: one for each dimension of the grid, and
+/// more for the factors of a dimension that a kernel divides and for the steps of loops. Those that
+/// are not used have size 1.
+inline constexpr size_t outerAxes = 8;
 
 /// A scalar or a tile of every program at once. It has a form that is known while the graph is
 /// made, an array, or both: the array of a form is made when it is asked for.
