@@ -23,6 +23,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("triton_metal.ops", reason="stock Triton has no such functions")
 pytestmark = pytest.mark.own_route
 from mlx.utils import tree_flatten  # noqa: E402
+from triton_metal.testing import contract_device  # noqa: E402
 
 import mlx_transformer  # noqa: E402
 from mlx_transformer import Attention, RMSNorm, cross_entropy, train  # noqa: E402
@@ -114,6 +115,14 @@ def test_it_learns(form: str) -> None:
 
 def test_forms_have_the_same_losses() -> None:
     np.testing.assert_allclose(trained("metal")[0], trained("graph")[0], rtol=1e-3)
+
+
+def test_the_route_of_a_mac_has_the_same_losses() -> None:
+    found: list[list[float]] = [[], []]
+    with contract_device("mlx"):
+        train("metal", epochs=1, batch=128, on_epoch=lambda _, loss: found[0].append(loss))
+    train("metal", epochs=1, batch=128, on_epoch=lambda _, loss: found[1].append(loss))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
 
 
 def free_ports(count: int) -> int:

@@ -261,6 +261,17 @@ def test_arrays_in_tuples_have_gradients() -> None:
     near(ours[1], x, 0)
 
 
+def test_an_array_that_is_given_twice_has_both_gradients() -> None:
+    x, weight = mx.random.normal((20,)), mx.random.normal((20,))
+    product = custom(
+        product_kernel, lambda p, c, o: {"x": c.out * p.w, "w": c.out * p.x}, form="graph"
+    )
+    ours = mx.grad(lambda x: (product(x, x, 20, 32, grid=(1,), outputs={"out": x}) * weight).sum())(
+        x
+    )
+    near(ours, 2 * x * weight, 1e-6)
+
+
 @triton.jit
 def split_kernel(x, low, high, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)

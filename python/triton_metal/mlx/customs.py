@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arguments import is_descriptor
 from ..errors import LaunchTypeError, LaunchValueError
-from ..tuples import element_name, rebuild_tuple
+from ..tuples import element_name, flattened, rebuild_tuple
 from .functional import LAUNCH_OPTIONS, bind, call, read_spec
 from .graphs import graph
 
@@ -88,7 +88,7 @@ class Custom:
         specs, values = self._bound(args, kwargs, outputs)
         launch = {"grid": grid, "outputs": outputs, "init_value": init_value}
         launch |= {key: value for key, value in kwargs.items() if key not in values}
-        arrays = dict(leaves(values))
+        arrays = dict(flattened(values))
         for label, value in arrays.items():
             if is_descriptor(value):
                 raise LaunchTypeError(
@@ -305,7 +305,7 @@ def without_derivative(
 
     if form == "graph":
         return launched(kernel, form, values, **launch)
-    arrays = {label: value for label, value in leaves(values) if isinstance(value, mx.array)}
+    arrays = {label: value for label, value in flattened(values) if isinstance(value, mx.array)}
 
     def run(*given: Any) -> tuple:
         given = tuple(map(mx.stop_gradient, given))
@@ -333,16 +333,6 @@ def refuse(function: Any, kernel: str, *transforms: str) -> None:
             )
 
         settings[transform](raises)
-
-
-def leaves(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Arguments and the elements of those that are tuples, with their names."""
-    for name, value in values.items():
-        if isinstance(value, tuple):
-            elements = enumerate(value)
-            yield from leaves({element_name(name, type(value), i): x for i, x in elements})
-        else:
-            yield name, value
 
 
 def refilled(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
