@@ -113,12 +113,12 @@ def test_report_of_an_example(tmp_path):
 
 
 def test_every_example_is_covered():
-    """The examples that the doctor finds are those of the table of `make demo`."""
+    """The examples that the doctor finds are those of the table of `make demo`, and one that is MLX's alone."""
     folder = run.examples_folder()
     assert folder is not None
     names = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
     assert names == {
-        "attention", "demo", "digits", "dropout", "layer_norm", "matmul", "softmax", "vector_add",
+        "attention", "demo", "digits", "dropout", "layer_norm", "matmul", "mlx_transformer", "softmax", "vector_add",
     }  # fmt: skip
 
 

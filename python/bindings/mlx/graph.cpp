@@ -29,6 +29,27 @@ struct Refused : std::runtime_error {
   throw Refused(place + (place.empty() ? "" : ": ") + "error: " + refusal.message);
 }
 
+nb::list notesOf(const graph::Program &program,
+                 const std::vector<std::pair<graph::Place, std::string>> &notes) {
+  nb::list lines;
+  for (const auto &[place, what] : notes) {
+    std::string where = program.describe(place);
+    lines.append(where.empty() ? what : where + ": " + what);
+  }
+  return lines;
+}
+
+nb::dict countsOf(const graph::Program &program, const graph::Summary &summary) {
+  nb::dict counts;
+  counts["operations"] = summary.operations;
+  counts["sliced"] = summary.sliced;
+  counts["gathered"] = summary.gathered;
+  counts["unchecked_assertions"] = summary.unchecked;
+  counts["raised"] = notesOf(program, summary.raised);
+  counts["fell_back"] = notesOf(program, summary.fellBack);
+  return counts;
+}
+
 /// The contents of every array after a launch, which of them are written, and what was done.
 nb::tuple run(const graph::Program &program, std::tuple<int, int, int> grid,
               const std::vector<std::tuple<int, int64_t>> &given,
@@ -40,22 +61,15 @@ nb::tuple run(const graph::Program &program, std::tuple<int, int, int> grid,
   for (auto [buffer, bits] : given)
     arguments.push_back({buffer, bits});
   try {
-    graph::Tracer tracer(program, {std::get<0>(grid), std::get<1>(grid), std::get<2>(grid)},
-                         arguments, arrays);
-    std::vector<mx::array> contents = tracer.run();
+    graph::Traced traced = graph::trace(
+        program, {std::get<0>(grid), std::get<1>(grid), std::get<2>(grid)}, arguments, arrays);
     nb::list results, written;
-    for (size_t i = 0; i < contents.size(); ++i) {
-      bool isWritten = tracer.isWritten(i);
-      written.append(isWritten);
-      results.append(isWritten ? mx::reshape(contents[i], arrays[i].shape()) : arrays[i]);
+    for (size_t i = 0; i < traced.contents.size(); ++i) {
+      written.append(static_cast<bool>(traced.written[i]));
+      results.append(traced.written[i] ? mx::reshape(traced.contents[i], arrays[i].shape())
+                                       : arrays[i]);
     }
-    const graph::Summary &summary = tracer.summary;
-    nb::dict counts;
-    counts["operations"] = summary.operations;
-    counts["sliced"] = summary.sliced;
-    counts["gathered"] = summary.gathered;
-    counts["unchecked_assertions"] = summary.unchecked;
-    return nb::make_tuple(results, written, counts);
+    return nb::make_tuple(results, written, countsOf(program, traced.summary));
   } catch (const graph::Refusal &refusal) {
     raise(program, refusal);
   }

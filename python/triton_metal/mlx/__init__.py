@@ -10,9 +10,15 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_HOME = {"call": "functional", "graph": "graphs", "launch": "in_place", "synchronize": "in_place"}
+_HOME = {
+    "call": "functional",
+    "custom": "customs",
+    "graph": "graphs",
+    "launch": "in_place",
+    "synchronize": "in_place",
+}
 
-__all__ = ["call", "graph", "launch", "strides", "synchronize"]
+__all__ = ["call", "custom", "graph", "launch", "strides", "synchronize"]
 
 
 def strides(array: Any) -> tuple[int, ...]:

@@ -55,7 +55,7 @@ _ELEMENTS = {
     "float32": "float",
 }
 
-_LAUNCH_OPTIONS = (
+LAUNCH_OPTIONS = (
     "num_warps",
     "num_stages",
     "debug",
@@ -151,7 +151,7 @@ def prepared(
         )
     specs = {key: read_spec(name, key, value) for key, value in outputs.items()}
     values = bind(kernel, args, kwargs, specs)
-    options = {key: kwargs[key] for key in _LAUNCH_OPTIONS if key in kwargs}
+    options = {key: kwargs[key] for key in LAUNCH_OPTIONS if key in kwargs}
     placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
     compiled = kernel.launcher.native.warmup(**placeholders, **options)
     sizes = compiled.native.grid(grid(values) if callable(grid) else grid)
@@ -568,7 +568,7 @@ def bind(
         )
     values = dict(zip(open_names, args, strict=False))
     for name, value in kwargs.items():
-        if name in _LAUNCH_OPTIONS and name not in names:
+        if name in LAUNCH_OPTIONS and name not in names:
             continue
         if name in specs or name in values or name not in names:
             problem = "is an output" if name in specs else "is given twice"

@@ -17,13 +17,17 @@ class Summary:
 
     ``operations`` counts the operations of the kernel that were translated, those of each step of a loop. ``sliced``
     are the loads and stores that became slices and reshapes, ``gathered`` those that became gathers and scatters.
-    ``unchecked_assertions`` depend on arrays that have no values yet, because a transform of MLX traces.
+    ``unchecked_assertions`` depend on arrays that have no values yet, because a transform of MLX traces. ``raised``
+    says, with lines of the kernel, which loops became axes, reductions and products of whole matrices; ``fell_back``,
+    which ones run step by step, and why.
     """
 
     operations: int
     sliced: int
     gathered: int
     unchecked_assertions: int
+    raised: list[str]
+    fell_back: list[str]
 
 
 def program_of(compiled: Any) -> Any:

@@ -13,8 +13,8 @@ namespace triton_metal::graph {
 
 namespace mx = mlx::core;
 
-/// The sizes of an array along its axes: those of the grid, then those of the tile. A size of 1
-/// stands for any size along which nothing changes.
+/// The sizes of an array along its axes: the outer ones, then those of the tile. A size of 1 stands
+/// for any size along which nothing changes.
 using Extents = std::vector<int>;
 
 /// constant + sum of steps[a] * (index along axis a).

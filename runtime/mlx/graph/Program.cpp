@@ -30,12 +30,17 @@ public:
 
   /// Notes which operations have results that others take.
   void markUsed(Block &block) const {
+    for (int value : uses)
+      program.uses[static_cast<size_t>(value)] = true;
+    markOperations(block);
+  }
+  void markOperations(Block &block) const {
     for (Operation &operation : block.operations) {
       operation.isUsed = std::any_of(operation.results.begin(), operation.results.end(),
                                      [&](int value) { return uses.contains(value); });
       for (std::optional<Block> &region : operation.regions)
         if (region)
-          markUsed(*region);
+          markOperations(*region);
     }
   }
 
@@ -114,6 +119,7 @@ Program Program::read(const std::string &text) {
   program.files = json.at("files").get<std::vector<std::string>>();
   Reader reader(program);
   program.body = reader.readBlock(json.at("body"));
+  program.uses.resize(static_cast<size_t>(program.numValues));
   reader.markUsed(program.body);
   return program;
 }

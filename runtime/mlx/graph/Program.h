@@ -66,11 +66,14 @@ struct Program {
   Block body;
   std::vector<std::string> files;
   int numValues = 0;
+  /// For each value, whether anything takes it.
+  std::vector<bool> uses;
 
   /// Reads what `writeGraphProgram` wrote.
   static Program read(const std::string &text);
   /// `file:line:column`, or nothing.
   std::string describe(Place place) const;
+  bool isUsed(int value) const { return uses[static_cast<size_t>(value)]; }
 };
 
 /// What cannot become a graph, with its place in the source.

@@ -8,31 +8,57 @@
 
 namespace triton_metal::graph {
 
-Tracer::Tracer(const Program &program, std::array<int, 3> grid,
-               const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays)
-    : program(program), grid(grid), values(static_cast<size_t>(program.numValues)) {
+static void noteProducers(const Block &block, std::vector<const Operation *> &producers) {
+  for (const Operation &op : block.operations) {
+    for (int number : op.results)
+      producers[static_cast<size_t>(number)] = &op;
+    for (const std::optional<Block> &region : op.regions)
+      if (region)
+        noteProducers(*region, producers);
+  }
+}
+
+Tracer::Tracer(const Program &program, OuterAxes outer, const std::vector<Argument> &arguments,
+               const std::vector<mx::array> &arrays)
+    : program(program), outer(std::move(outer)), values(static_cast<size_t>(program.numValues)),
+      producers(values.size()) {
+  noteProducers(program.body, producers);
   for (const mx::array &array : arrays)
     buffers.push_back({mx::reshape(array, {-1}), false, {}});
   for (size_t i = 0; i < program.arguments.size(); ++i) {
     const Type &type = program.arguments[i];
     const Argument &argument = arguments[i];
-    Extents extents(gridAxes, 1);
+    Extents extents(outerAxes, 1);
     int number = program.body.arguments[i];
     if (type.isPointer())
-      set(number, Value::of(type, extents, Affine::of(0, gridAxes)).withBuffer(argument.buffer));
+      set(number, Value::of(type, extents, Affine::of(0, outerAxes)).withBuffer(argument.buffer));
     else
       set(number, constantOf(type, argument.bits));
   }
 }
 
-std::vector<mx::array> Tracer::run() {
+Traced Tracer::run() {
   runBlock(program.body);
-  std::vector<mx::array> contents;
+  Traced traced;
   for (const Buffer &buffer : buffers) {
     checkOrder(buffer);
-    contents.push_back(buffer.elements);
+    traced.contents.push_back(buffer.elements);
+    traced.written.push_back(buffer.isWritten);
   }
-  return contents;
+  traced.summary = std::move(summary);
+  return traced;
+}
+
+Traced trace(const Program &program, std::array<int, 3> grid,
+             const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays) {
+  std::vector<Division> divisions;
+  while (true) {
+    try {
+      return Tracer(program, OuterAxes(grid, divisions), arguments, arrays).run();
+    } catch (const NeedsDivision &needed) {
+      divisions.push_back(needed.division);
+    }
+  }
 }
 
 /// The array of one number that has these bits.
@@ -60,7 +86,7 @@ static mx::array arrayOfBits(const Type &type, const std::vector<int64_t> &bits,
 }
 
 Value Tracer::constantOf(const Type &type, int64_t bits) const {
-  size_t rank = gridAxes + type.shape.size();
+  size_t rank = outerAxes + type.shape.size();
   Extents extents(rank, 1);
   if (type.isBool())
     return Value::of(type, extents,
@@ -76,9 +102,11 @@ void Tracer::runConstant(const Operation &op) {
   if (!value.is_array())
     return setResult(op, constantOf(type, value.get<int64_t>()));
   auto bits = value.get<std::vector<int64_t>>();
+  if (std::all_of(bits.begin(), bits.end(), [](int64_t number) { return number == 0; }))
+    zeros.insert(op.results.front());
   if (bits.size() == 1)
     return setResult(op, constantOf(type, bits.front()));
-  Extents extents(gridAxes, 1);
+  Extents extents(outerAxes, 1);
   extents.insert(extents.end(), type.shape.begin(), type.shape.end());
   setResult(op,
             Value::of(type, extents,
@@ -86,7 +114,7 @@ void Tracer::runConstant(const Operation &op) {
 }
 
 Extents Tracer::fullExtents(const Type &type, const Extents &of) const {
-  Extents extents(of.begin(), of.begin() + gridAxes);
+  Extents extents(of.begin(), of.begin() + outerAxes);
   extents.insert(extents.end(), type.shape.begin(), type.shape.end());
   return extents;
 }
@@ -177,8 +205,8 @@ void Tracer::runOperation(const Operation &op) {
     // Any number will do.
     return setResult(op, resultType(op).isPointer()
                              ? Value::of(resultType(op),
-                                         Extents(gridAxes + resultType(op).shape.size(), 1),
-                                         Affine::of(0, gridAxes + resultType(op).shape.size()))
+                                         Extents(outerAxes + resultType(op).shape.size(), 1),
+                                         Affine::of(0, outerAxes + resultType(op).shape.size()))
                              : constantOf(resultType(op), 0));
   }
   runElementwise(op);

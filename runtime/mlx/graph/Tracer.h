@@ -2,9 +2,12 @@
 #ifndef TRITON_METAL_RUNTIME_MLX_GRAPH_TRACER_H
 #define TRITON_METAL_RUNTIME_MLX_GRAPH_TRACER_H
 
-#include "runtime/mlx/graph/Value.h"
+#include "runtime/mlx/graph/LoopPlan.h"
+#include "runtime/mlx/graph/OuterAxes.h"
 
 #include <array>
+#include <map>
+#include <set>
 
 namespace triton_metal::graph {
 
@@ -44,18 +47,48 @@ struct Summary {
   int sliced = 0, gathered = 0;
   /// Assertions whose values are not there yet.
   int unchecked = 0;
+  /// What was raised, and what was not and why, with the place in the source.
+  std::vector<std::pair<Place, std::string>> raised, fellBack;
 };
+
+/// A kernel divides the number of its program, so the dimension of the grid becomes two axes.
+struct NeedsDivision {
+  Division division;
+};
+
+/// A loop whose steps are traced together, along one axis.
+struct RaisedLoop {
+  const Operation &op;
+  const Block &body;
+  size_t axis;
+  int size;
+  /// Which steps a program takes, and how many; null where all take all.
+  std::optional<Value> runs;
+  std::optional<mx::array> counts;
+  std::vector<Value> initial, results;
+  /// Products of tiles that are a part of a sum along the axis.
+  std::set<size_t> merged;
+};
+
+/// What a launch leaves in each buffer, flat, which of them it writes, and how.
+struct Traced {
+  std::vector<mx::array> contents;
+  std::vector<bool> written;
+  Summary summary;
+};
+
+/// Makes the graph of a launch. Throws Refusal.
+Traced trace(const Program &program, std::array<int, 3> grid,
+             const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays);
 
 class Tracer {
 public:
-  Tracer(const Program &program, std::array<int, 3> grid, const std::vector<Argument> &arguments,
+  Tracer(const Program &program, OuterAxes outer, const std::vector<Argument> &arguments,
          const std::vector<mx::array> &arrays);
 
-  /// Throws Refusal. Returns the contents of every buffer, flat; those that the kernel does not
-  /// write are what they were.
-  std::vector<mx::array> run();
-  bool isWritten(size_t buffer) const { return buffers[buffer].isWritten; }
-  Summary summary;
+  /// Throws Refusal, and NeedsDivision where other axes of the grid are better. Buffers that the
+  /// kernel does not write are what they were.
+  Traced run();
 
   using Handler = void (Tracer::*)(const Operation &);
 
@@ -82,6 +115,9 @@ private:
   std::vector<Value> runBlock(const Block &block);
   void runOperation(const Operation &op);
   void runFor(const Operation &op);
+  /// The value of a loop's variable in the steps from `first` on, each `step` behind the last.
+  static Value following(const Value &position, const Value &step);
+  std::optional<Value> within(const std::optional<Value> &condition) const;
   void runWhile(const Operation &op);
   void runIf(const Operation &op);
   Value masked(const Value &mask) const;
@@ -96,15 +132,44 @@ private:
   /// A truth value of one program, if all have the same and it is known.
   std::optional<bool> uniform(const Value &condition) const;
 
+  // Loops whose steps are traced together.
+  bool raiseFor(const Operation &op, const std::vector<int64_t> &trips, const Extents &extents);
+  Value variableOf(const RaisedLoop &loop) const;
+  std::optional<Value> stepsOf(const RaisedLoop &loop, const Extents &extents) const;
+  void runGroup(RaisedLoop &loop, const LoopGroup &group);
+  void runEach(RaisedLoop &loop, size_t operation);
+  void runPrevious(RaisedLoop &loop, size_t carried);
+  void runReduction(RaisedLoop &loop, const LoopGroup &group);
+  void runProduct(RaisedLoop &loop, const LoopGroup &group);
+  void runSteps(RaisedLoop &loop, const LoopGroup &group);
+  /// The product of a dot whose operands no step before decides; nothing for others.
+  std::optional<Value> independentProduct(const RaisedLoop &loop, const LoopGroup &group,
+                                          size_t operation);
+  /// What a value is when its program leaves the loop.
+  Value lastOf(const RaisedLoop &loop, const Value &initial, const Value &later) const;
+  Value neutralOutside(const RaisedLoop &loop, const Value &value, const std::string &combiner);
+  /// Throws NotRaised where all steps of a loop together are too long.
+  void checkSize(const Extents &extents) const;
+  void checkSize(const Operation &op) const;
+
   // Arithmetic.
   void runElementwise(const Operation &op);
   bool runAffine(const Operation &op);
+  /// Quotient and remainder of an affine number that is not negative. Throws NeedsDivision.
+  std::optional<std::pair<Affine, Affine>> divided(const Value &value, int64_t divisor) const;
   void runCompare(const Operation &op);
   void runConstant(const Operation &op);
   void runSelect(const Operation &op);
   void runCast(const Operation &op);
   void runBitcast(const Operation &op);
   void runExternal(const Operation &op);
+
+  // What MLX has one function for.
+  /// exp(x - max(x)) / sum(exp(x - max(x))) along the last axis. Nothing for other quotients;
+  /// `plain` is what the division gives.
+  std::optional<Value> softmaxOf(const Operation &op, const Value &plain);
+  /// The operation that makes a value, or null.
+  const Operation *producer(int number) const { return producers[static_cast<size_t>(number)]; }
 
   // Shapes.
   void runProgramId(const Operation &op);
@@ -122,6 +187,10 @@ private:
   void runGather(const Operation &op);
   void runHistogram(const Operation &op);
   void runDot(const Operation &op);
+  /// The product of two tiles, without what is added to it. Sums also along an outer axis, if one
+  /// is given.
+  Value product(const Operation &op, const Value &a, const Value &b, std::optional<size_t> along);
+  Value sumWith(const Operation &op, const Value &product, const Value &c);
 
   // Reductions and scans.
   void runReduce(const Operation &op);
@@ -143,10 +212,11 @@ private:
   Value load(const Operation &op, const Value &pointer, const Value *mask, const Value *other,
              const Type &type);
   void store(const Operation &op, const Value &pointer, const Value &value, const Value *mask);
-  std::optional<mx::array> loadWindow(const Operation &op, const Value &pointer,
-                                      const std::optional<Value> &mask, const Value *other,
-                                      const mx::array &elements, const Type &type,
-                                      Extents &extents);
+  /// The slice that a load takes. One that is not inside of the array is refused, if it must be.
+  std::optional<Value> loadWindow(const Operation &op, const Value &pointer,
+                                  const std::optional<Value> &mask, const Value *other,
+                                  const mx::array &elements, const Type &type,
+                                  const Extents &extents, bool mustBeInside);
   std::optional<mx::array> storeWindow(const Operation &op, const Value &pointer,
                                        const std::optional<Value> &mask, const Value &value,
                                        const mx::array &elements);
@@ -154,6 +224,8 @@ private:
   void keep(int buffer, const mx::array &elements);
   /// The elements of a buffer as numbers of a type of the same width.
   mx::array viewed(const Operation &op, int buffer, const Type &type) const;
+  /// Whether the steps of a loop are among these sizes.
+  bool hasSteps(const Extents &extents) const;
   mx::array safePlaces(const Operation &op, const Value &pointer, const std::optional<Value> &mask,
                        int64_t size, int64_t otherwise) const;
   void record(const Operation &op, Access::Kind kind, int64_t update, const Value &pointer,
@@ -170,12 +242,15 @@ private:
   static Handler handlerOf(const std::string &name);
 
   const Program &program;
-  std::array<int, 3> grid;
+  OuterAxes outer;
+  Summary summary;
   std::vector<Buffer> buffers;
   std::vector<Value> values;
+  std::vector<const Operation *> producers;
+  /// Constants that are 0.
+  std::set<int> zeros;
   /// Which programs run the present operation; null for all.
   std::optional<Value> active;
-  int depth = 0;
 };
 
 } // namespace triton_metal::graph

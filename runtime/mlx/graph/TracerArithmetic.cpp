@@ -1,5 +1,6 @@
 // Operations on each element.
 
+#include "runtime/mlx/graph/Box.h"
 #include "runtime/mlx/graph/Functions.h"
 #include "runtime/mlx/graph/Tracer.h"
 
@@ -23,28 +24,47 @@ void Tracer::runElementwise(const Operation &op) {
   size_t rank = 0;
   for (size_t i = 0; i < op.operands.size(); ++i)
     rank = std::max(rank, operand(op, i).rank());
-  Arrays arrays;
-  Extents extents(rank, 1);
-  bool isKnown = true;
-  for (size_t i = 0; i < op.operands.size(); ++i) {
-    Value value = aligned(operand(op, i), rank);
-    extents = join(extents, value.extents());
-    isKnown &= value.isKnown();
-    arrays.push_back(value.array());
-  }
+  std::vector<Value> values;
+  for (size_t i = 0; i < op.operands.size(); ++i)
+    values.push_back(aligned(operand(op, i), rank));
+  const Type &type = resultType(op);
   if (op.name == "tt.clampf") {
     bool propagates = op.integer("propagateNan") != 0;
-    mx::array x = arrays[0];
-    mx::array held = mx::minimum(mx::maximum(x, arrays[1]), arrays[2]);
-    // Without propagation a NaN is held at the lower bound.
-    held = mx::where(mx::isnan(x), propagates ? x : mx::minimum(arrays[1], arrays[2]), held);
-    return setResult(op, Value::of(resultType(op), extents, held, isKnown));
+    return setResult(op, applied(type, values, [&](const Arrays &arrays) {
+                       const mx::array &x = arrays[0], &low = arrays[1];
+                       mx::array held = mx::minimum(mx::maximum(x, low), arrays[2]);
+                       // Without propagation a NaN is held at the lower bound.
+                       mx::array ofNan = propagates ? x : mx::minimum(low, arrays[2]);
+                       return mx::where(mx::isnan(x), ofNan, held);
+                     }));
   }
-  mx::array result = found->second(arrays);
-  const Type &type = resultType(op);
-  if (result.dtype() != type.dtype())
-    result = mx::astype(result, type.dtype());
-  setResult(op, Value::of(type, extents, result, isKnown));
+  Value result = applied(type, values, [&](const Arrays &arrays) {
+    mx::array result = found->second(arrays);
+    return result.dtype() == type.dtype() ? result : mx::astype(result, type.dtype());
+  });
+  std::optional<Value> raised;
+  if (op.name == "arith.divf")
+    raised = softmaxOf(op, result);
+  setResult(op, raised ? *raised : result);
+}
+
+std::optional<std::pair<Affine, Affine>> Tracer::divided(const Value &value,
+                                                         int64_t divisor) const {
+  const Affine &affine = *value.affine();
+  auto parts = divide(affine, divisor, value.extents());
+  if (parts)
+    return parts;
+  // With the quotient and the remainder of a program's number on an axis each, both are affine.
+  for (size_t dimension = 0; dimension < 3; ++dimension)
+    for (const OuterAxes::Factor &factor : outer.factors(dimension)) {
+      int64_t step = affine.steps[factor.axis];
+      if (step <= 0 || step % divisor == 0 || divisor % step != 0)
+        continue;
+      Division division{dimension, divisor / step * factor.step};
+      if (outer.canDivide(division))
+        throw NeedsDivision{division};
+    }
+  return std::nullopt;
 }
 
 /// The operations of addresses and bounds, while they stay affine.
@@ -125,7 +145,7 @@ bool Tracer::runAffine(const Operation &op) {
     }
     if (divisor <= 0)
       return false;
-    auto parts = divide(*a.affine(), divisor, a.extents());
+    auto parts = divided(a, divisor);
     return parts && give(isQuotient ? parts->first : parts->second);
   }
   if (op.name == "arith.andi") {
@@ -136,22 +156,71 @@ bool Tracer::runAffine(const Operation &op) {
     int64_t bits = *mask.constant();
     if ((bits & (bits + 1)) != 0 || bits == std::numeric_limits<int64_t>::max())
       return false;
-    auto parts = divide(*value.affine(), bits + 1, value.extents());
+    auto parts = divided(value, bits + 1);
     return parts && give(parts->second);
   }
   return false;
+}
+
+/// eq, ne, lt, le, gt, ge
+static mx::array comparedIntegers(int64_t predicate, const mx::array &x, const mx::array &y) {
+  switch (predicate) {
+  case 0:
+    return mx::equal(x, y);
+  case 1:
+    return mx::not_equal(x, y);
+  case 2:
+    return mx::less(x, y);
+  case 3:
+    return mx::less_equal(x, y);
+  case 4:
+    return mx::greater(x, y);
+  default:
+    return mx::greater_equal(x, y);
+  }
+}
+
+/// false, oeq, ogt, oge, olt, ole, one, ord, ueq, ugt, uge, ult, ule, une, uno, true
+static mx::array comparedFloats(int64_t predicate, const mx::array &x, const mx::array &y) {
+  auto unordered = [&] { return mx::logical_or(mx::isnan(x), mx::isnan(y)); };
+  switch (predicate) {
+  case 1:
+    return mx::equal(x, y);
+  case 2:
+    return mx::greater(x, y);
+  case 3:
+    return mx::greater_equal(x, y);
+  case 4:
+    return mx::less(x, y);
+  case 5:
+    return mx::less_equal(x, y);
+  case 6:
+    return mx::logical_and(mx::not_equal(x, y), mx::logical_not(unordered()));
+  case 7:
+    return mx::logical_not(unordered());
+  case 8:
+    return mx::logical_or(mx::equal(x, y), unordered());
+  case 9:
+    return mx::logical_not(mx::less_equal(x, y));
+  case 10:
+    return mx::logical_not(mx::less(x, y));
+  case 11:
+    return mx::logical_not(mx::greater_equal(x, y));
+  case 12:
+    return mx::logical_not(mx::greater(x, y));
+  case 13:
+    return mx::not_equal(x, y);
+  default:
+    return unordered();
+  }
 }
 
 void Tracer::runCompare(const Operation &op) {
   size_t rank = std::max(operand(op, 0).rank(), operand(op, 1).rank());
   Value a = aligned(operand(op, 0), rank), b = aligned(operand(op, 1), rank);
   Extents extents = join(a.extents(), b.extents());
-  bool isKnown = a.isKnown() && b.isKnown();
   int64_t predicate = op.integer("predicate");
   const Type &type = resultType(op);
-  auto give = [&](const mx::array &truth) {
-    setResult(op, Value::of(type, extents, truth, isKnown));
-  };
   if (op.name == "arith.cmpi") {
     // eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge
     bool isUnsigned = predicate >= 6;
@@ -210,65 +279,18 @@ void Tracer::runCompare(const Operation &op) {
     }
     if (a.buffer() != b.buffer())
       refuse(op, "pointers into two arrays are compared");
-    mx::array x = a.array(), y = b.array();
-    if (isUnsigned)
-      x = asUnsigned(x), y = asUnsigned(y);
-    switch (predicate) {
-    case 0:
-      return give(mx::equal(x, y));
-    case 1:
-      return give(mx::not_equal(x, y));
-    case 2:
-    case 6:
-      return give(mx::less(x, y));
-    case 3:
-    case 7:
-      return give(mx::less_equal(x, y));
-    case 4:
-    case 8:
-      return give(mx::greater(x, y));
-    default:
-      return give(mx::greater_equal(x, y));
-    }
+    return setResult(op, applied(type, {a, b}, [&](const Arrays &arrays) {
+                       return isUnsigned ? comparedIntegers(predicate - 4, asUnsigned(arrays[0]),
+                                                            asUnsigned(arrays[1]))
+                                         : comparedIntegers(predicate, arrays[0], arrays[1]);
+                     }));
   }
-  // false, oeq, ogt, oge, olt, ole, one, ord, ueq, ugt, uge, ult, ule, une, uno, true
-  const mx::array &x = a.array(), &y = b.array();
-  mx::array unordered = mx::logical_or(mx::isnan(x), mx::isnan(y));
-  mx::array ordered = mx::logical_not(unordered);
-  switch (predicate) {
-  case 0:
-    return setResult(op, constantOf(type, 0));
-  case 1:
-    return give(mx::equal(x, y));
-  case 2:
-    return give(mx::greater(x, y));
-  case 3:
-    return give(mx::greater_equal(x, y));
-  case 4:
-    return give(mx::less(x, y));
-  case 5:
-    return give(mx::less_equal(x, y));
-  case 6:
-    return give(mx::logical_and(mx::not_equal(x, y), ordered));
-  case 7:
-    return give(ordered);
-  case 8:
-    return give(mx::logical_or(mx::equal(x, y), unordered));
-  case 9:
-    return give(mx::logical_not(mx::less_equal(x, y)));
-  case 10:
-    return give(mx::logical_not(mx::less(x, y)));
-  case 11:
-    return give(mx::logical_not(mx::greater_equal(x, y)));
-  case 12:
-    return give(mx::logical_not(mx::greater(x, y)));
-  case 13:
-    return give(mx::not_equal(x, y));
-  case 14:
-    return give(unordered);
-  default:
-    return setResult(op, constantOf(type, 1));
-  }
+  constexpr int64_t never = 0, always = 15;
+  if (predicate == never || predicate == always)
+    return setResult(op, constantOf(type, predicate == always));
+  setResult(op, applied(type, {a, b}, [&](const Arrays &arrays) {
+              return comparedFloats(predicate, arrays[0], arrays[1]);
+            }));
 }
 
 void Tracer::runSelect(const Operation &op) {
@@ -277,6 +299,55 @@ void Tracer::runSelect(const Operation &op) {
   } catch (const Refusal &refusal) {
     refuse(op, refusal.message);
   }
+}
+
+/// The nearest integer of a type, toward zero; 0 for NaN, as on the other devices.
+static mx::array toInteger(mx::array x, const Type &to, bool isUnsigned) {
+  int width = to.width();
+  mx::Dtype wide = x.dtype() == mx::float64 ? mx::float64 : mx::float32;
+  x = mx::astype(x, wide);
+  double high = std::ldexp(1.0, isUnsigned ? width : width - 1);
+  double low = isUnsigned ? 0.0 : -high;
+  mx::array isNan = mx::isnan(x);
+  mx::array isHigh = mx::greater_equal(x, mx::array(high, wide));
+  mx::array isLow = mx::less_equal(x, mx::array(low, wide));
+  mx::array zero = mx::array(0.0, wide);
+  mx::array safe = mx::where(mx::logical_or(isNan, mx::logical_or(isHigh, isLow)), zero, x);
+  mx::Dtype target = isUnsigned ? unsignedOf(to.dtype()) : to.dtype();
+  mx::array result = mx::astype(safe, target);
+  auto bits = [&](uint64_t number) {
+    return mx::astype(mx::array(static_cast<int64_t>(number), mx::int64), target);
+  };
+  uint64_t most = isUnsigned ? (width == 64 ? ~uint64_t(0) : (uint64_t(1) << width) - 1)
+                             : (uint64_t(1) << (width - 1)) - 1;
+  uint64_t least = isUnsigned ? 0 : ~most;
+  result = mx::where(isHigh, bits(most), result);
+  result = mx::where(isLow, bits(least), result);
+  return isUnsigned ? mx::view(result, to.dtype()) : result;
+}
+
+static mx::array converted(const Operation &op, const Type &from, const Type &to,
+                           const mx::array &x) {
+  if (op.name == "arith.extui" || op.name == "arith.uitofp" || op.name == "arith.index_castui" ||
+      op.name == "arith.sitofp") {
+    mx::array integers = op.name == "arith.sitofp" ? x : asUnsigned(x);
+    return mx::astype(to.dtype() == mx::bfloat16 ? asExactFloats(integers) : integers, to.dtype());
+  }
+  if (op.name == "arith.extsi" && from.isBool())
+    return mx::negative(mx::astype(x, to.dtype()));
+  if (op.has("rounding") && op.integer("rounding") == 0 && to.width() < from.width()) {
+    // Toward zero: one number back where rounding to the nearest has gone too far.
+    mx::array nearest = mx::astype(x, to.dtype());
+    mx::array isFar = mx::greater(mx::abs(mx::astype(nearest, x.dtype())), mx::abs(x));
+    mx::Dtype bits = to.width() == 16 ? mx::int16 : mx::int32;
+    mx::array before = mx::subtract(mx::view(nearest, bits), mx::array(1, bits));
+    return mx::where(isFar, mx::view(before, to.dtype()), nearest);
+  }
+  if (op.name == "arith.trunci" && to.isBool())
+    return mx::not_equal(mx::bitwise_and(x, mx::array(1, x.dtype())), mx::array(0, x.dtype()));
+  if (op.name == "arith.fptosi" || op.name == "arith.fptoui")
+    return toInteger(x, to, op.name == "arith.fptoui");
+  return mx::astype(x, to.dtype());
 }
 
 void Tracer::runCast(const Operation &op) {
@@ -296,55 +367,8 @@ void Tracer::runCast(const Operation &op) {
         op, Value::of(to, value.extents(),
                       Affine::of(op.name == "arith.extsi" ? -truth : truth, value.rank())));
   }
-  mx::array x = value.array();
-  auto give = [&](const mx::array &result) {
-    setResult(op, Value::of(to, value.extents(), mx::astype(result, to.dtype()), value.isKnown()));
-  };
-  if (op.name == "arith.extui" || op.name == "arith.uitofp" || op.name == "arith.index_castui")
-    x = asUnsigned(x);
-  if (to.dtype() == mx::bfloat16 && !from.isFloat())
-    x = asExactFloats(x);
-  if (op.name == "arith.extsi" && from.isBool())
-    return give(mx::negative(mx::astype(x, to.dtype())));
-  if (op.has("rounding") && op.integer("rounding") == 0 && to.width() < from.width()) {
-    // Toward zero: one number back where rounding to the nearest has gone too far.
-    mx::array nearest = mx::astype(x, to.dtype());
-    mx::array isFar = mx::greater(mx::abs(mx::astype(nearest, x.dtype())), mx::abs(x));
-    mx::Dtype bits = to.width() == 16 ? mx::int16 : mx::int32;
-    mx::array before = mx::subtract(mx::view(nearest, bits), mx::array(1, bits));
-    return give(mx::where(isFar, mx::view(before, to.dtype()), nearest));
-  }
-  if (op.name == "arith.trunci" && to.isBool())
-    return give(
-        mx::not_equal(mx::bitwise_and(x, mx::array(1, x.dtype())), mx::array(0, x.dtype())));
-  if (op.name == "arith.fptosi" || op.name == "arith.fptoui") {
-    // The nearest number of the type, 0 for NaN, as on the other devices.
-    bool isUnsigned = op.name == "arith.fptoui";
-    int width = to.width();
-    mx::Dtype wide = x.dtype() == mx::float64 ? mx::float64 : mx::float32;
-    x = mx::astype(x, wide);
-    double high = std::ldexp(1.0, isUnsigned ? width : width - 1);
-    double low = isUnsigned ? 0.0 : -high;
-    mx::array isNan = mx::isnan(x);
-    mx::array isHigh = mx::greater_equal(x, mx::array(high, wide));
-    mx::array isLow = mx::less_equal(x, mx::array(low, wide));
-    mx::array zero = mx::array(0.0, wide);
-    mx::array safe = mx::where(mx::logical_or(isNan, mx::logical_or(isHigh, isLow)), zero, x);
-    mx::Dtype target = isUnsigned ? unsignedOf(to.dtype()) : to.dtype();
-    mx::array result = mx::astype(safe, target);
-    auto bits = [&](uint64_t number) {
-      return mx::view(mx::array(static_cast<int64_t>(number), mx::int64), mx::int64);
-    };
-    uint64_t most = isUnsigned ? (width == 64 ? ~uint64_t(0) : (uint64_t(1) << width) - 1)
-                               : (uint64_t(1) << (width - 1)) - 1;
-    uint64_t least = isUnsigned ? 0 : ~most;
-    result = mx::where(isHigh, mx::astype(bits(most), target), result);
-    result = mx::where(isLow, mx::astype(bits(least), target), result);
-    if (isUnsigned)
-      result = mx::view(result, to.dtype());
-    return setResult(op, Value::of(to, value.extents(), result, value.isKnown()));
-  }
-  give(x);
+  setResult(op, applied(to, {value},
+                        [&](const Arrays &arrays) { return converted(op, from, to, arrays[0]); }));
 }
 
 void Tracer::runBitcast(const Operation &op) {
@@ -361,8 +385,8 @@ void Tracer::runBitcast(const Operation &op) {
       return setResult(op, value.withType(to));
     refuse(op, "truth values are read as other numbers");
   }
-  setResult(op,
-            Value::of(to, value.extents(), mx::view(value.array(), to.dtype()), value.isKnown()));
+  setResult(op, applied(to, {value},
+                        [&](const Arrays &arrays) { return mx::view(arrays[0], to.dtype()); }));
 }
 
 void Tracer::runExternal(const Operation &op) {

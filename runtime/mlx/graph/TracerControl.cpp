@@ -1,6 +1,8 @@
 // Loops and branches. Where programs differ, all of them run every branch, and each keeps what its
 // own gave.
 
+#include "runtime/mlx/graph/ActiveScope.h"
+#include "runtime/mlx/graph/Box.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
@@ -13,21 +15,6 @@ namespace {
 
 /// A graph is made of each step of a loop. More of them than this are refused.
 constexpr int64_t mostSteps = 1 << 16;
-
-/// Changes the programs that run, until it goes.
-class ActiveScope {
-public:
-  ActiveScope(std::optional<Value> &active, std::optional<Value> inner)
-      : active(active), outer(std::move(active)) {
-    active = std::move(inner);
-  }
-  ~ActiveScope() { active = std::move(outer); }
-  ActiveScope(const ActiveScope &) = delete;
-
-private:
-  std::optional<Value> &active;
-  std::optional<Value> outer;
-};
 
 } // namespace
 
@@ -93,9 +80,11 @@ Value Tracer::choose(const Value &condition, const Value &first, const Value &se
     return first;
   if (a.buffer() != b.buffer())
     throw Refusal({}, "a pointer is chosen between two arrays");
-  Extents extents = join(c.extents(), join(a.extents(), b.extents()));
-  Value result = Value::of(first.type(), extents, mx::where(c.array(), a.array(), b.array()),
-                           a.isKnown() && b.isKnown() && c.isKnown());
+  if (std::optional<Value> inside = chosen(c, a, b); inside && a.buffer() < 0)
+    return *inside;
+  Value result = applied(first.type(), {c, a, b}, [](const std::vector<mx::array> &arrays) {
+    return mx::where(arrays[0], arrays[1], arrays[2]);
+  });
   return a.buffer() < 0 ? result : result.withBuffer(a.buffer());
 }
 
@@ -116,7 +105,7 @@ void Tracer::runIf(const Operation &op) {
     results = runRegion(*known ? 0 : 1);
   } else {
     auto under = [&](const Value &own, size_t index) {
-      ActiveScope scope(active, active ? conjunction(*active, own) : own);
+      ActiveScope scope(active, within(own));
       return runRegion(index);
     };
     results = under(condition, 0);
@@ -129,6 +118,22 @@ void Tracer::runIf(const Operation &op) {
   }
   for (size_t i = 0; i < op.results.size(); ++i)
     set(op.results[i], results[i]);
+}
+
+Value Tracer::following(const Value &position, const Value &step) {
+  Extents extents = join(position.extents(), step.extents());
+  if (position.affine() && step.affine())
+    if (std::optional<Affine> next = add(*position.affine(), *step.affine());
+        next && fits(next->range(extents), position.type().width()))
+      return Value::of(position.type(), extents, *next);
+  return Value::of(position.type(), extents, mx::add(position.array(), step.array()),
+                   position.isKnown() && step.isKnown());
+}
+
+std::optional<Value> Tracer::within(const std::optional<Value> &condition) const {
+  if (!condition || !active)
+    return condition ? condition : active;
+  return conjunction(*active, *condition);
 }
 
 void Tracer::runFor(const Operation &op) {
@@ -171,22 +176,16 @@ void Tracer::runFor(const Operation &op) {
     refuse(op, "a loop has more than " + std::to_string(mostSteps) +
                    " steps; a graph would hold each of them");
 
+  if (most >= 2 && raiseFor(op, trips, extents))
+    return;
+
   std::optional<mx::array> counts;
   if (!isUniform)
     counts = mx::array(trips.begin(), mx::Shape(extents.begin(), extents.end()), mx::int64);
   Value position = low;
   for (int64_t trip = 0; trip < most; ++trip) {
-    if (trip > 0) {
-      if (position.affine() && step.affine()) {
-        std::optional<Affine> next = add(*position.affine(), *step.affine());
-        Extents both = join(position.extents(), step.extents());
-        position = Value::of(position.type(), both, *next);
-      } else {
-        position = Value::of(position.type(), join(position.extents(), step.extents()),
-                             mx::add(position.array(), step.array()),
-                             position.isKnown() && step.isKnown());
-      }
-    }
+    if (trip > 0)
+      position = following(position, step);
     set(body.arguments[0], position);
     for (size_t i = 0; i < carried.size(); ++i)
       set(body.arguments[i + 1], carried[i]);
@@ -198,7 +197,7 @@ void Tracer::runFor(const Operation &op) {
         Value::of({"i1", {}}, extents, mx::less(mx::array(trip, mx::int64), *counts), true);
     std::vector<Value> fresh;
     {
-      ActiveScope scope(active, active ? conjunction(*active, runs) : runs);
+      ActiveScope scope(active, within(runs));
       fresh = runBlock(body);
     }
     chooseAll(runs, fresh, carried);
@@ -220,12 +219,9 @@ void Tracer::runWhile(const Operation &op) {
     if (trip > mostSteps)
       refuse(op, "a loop has more than " + std::to_string(mostSteps) +
                      " steps; a graph would hold each of them");
-    auto scopeOf = [&] {
-      return running ? (active ? conjunction(*active, *running) : *running) : active;
-    };
     std::vector<Value> given;
     {
-      ActiveScope scope(active, scopeOf());
+      ActiveScope scope(active, within(running));
       for (size_t i = 0; i < carried.size(); ++i)
         set(before.arguments[i], carried[i]);
       given = runBlock(before);
@@ -246,7 +242,7 @@ void Tracer::runWhile(const Operation &op) {
     bool isAll =
         std::all_of(truths.begin(), truths.end(), [](int64_t truth) { return truth != 0; });
     running = isAll && !running && !active ? std::nullopt : std::optional(next);
-    ActiveScope scope(active, scopeOf());
+    ActiveScope scope(active, within(running));
     for (size_t i = 0; i < given.size(); ++i)
       set(after.arguments[i], given[i]);
     carried = runBlock(after);

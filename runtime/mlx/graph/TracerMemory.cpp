@@ -1,12 +1,13 @@
 // Loads and stores: slices of a buffer where the places are a box, gathers and scatters otherwise.
 
+#include "runtime/mlx/graph/Box.h"
+#include "runtime/mlx/graph/Steps.h"
 #include "runtime/mlx/graph/Tracer.h"
 #include "runtime/mlx/graph/Window.h"
 
 #include "mlx/ops.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace triton_metal::graph {
 
@@ -73,6 +74,13 @@ void Tracer::record(const Operation &op, Access::Kind kind, int64_t update, cons
       {kind, update, pointer, mask, isDistinct, mustBeDistinct, extents, op.place});
 }
 
+bool Tracer::hasSteps(const Extents &extents) const {
+  for (size_t axis = 0; axis < outerAxes; ++axis)
+    if (extents[axis] > 1 && outer.ofGrid()[axis] == 1)
+      return true;
+  return false;
+}
+
 void Tracer::runAddPtr(const Operation &op) {
   size_t rank = std::max(operand(op, 0).rank(), operand(op, 1).rank());
   Value pointer = aligned(operand(op, 0), rank), offset = aligned(operand(op, 1), rank);
@@ -86,10 +94,10 @@ void Tracer::runAddPtr(const Operation &op) {
                     .withBuffer(pointer.buffer()));
 }
 
-std::optional<mx::array> Tracer::loadWindow(const Operation &op, const Value &pointer,
-                                            const std::optional<Value> &mask, const Value *other,
-                                            const mx::array &elements, const Type &type,
-                                            Extents &extents) {
+std::optional<Value> Tracer::loadWindow(const Operation &op, const Value &pointer,
+                                        const std::optional<Value> &mask, const Value *other,
+                                        const mx::array &elements, const Type &type,
+                                        const Extents &extents, bool mustBeInside) {
   if (!pointer.affine() || (mask && !mask->conditions()))
     return std::nullopt;
   std::optional<Window> window = windowOf(*pointer.affine(), conditionsOf(mask), extents);
@@ -101,44 +109,28 @@ std::optional<mx::array> Tracer::loadWindow(const Operation &op, const Value &po
       }))
     return std::nullopt;
   mx::array filling =
-      mask && other ? mx::reshape(other->array(), {}) : mx::astype(mx::array(0), type.dtype());
+      mx::astype(mask && other ? mx::reshape(other->array(), {}) : mx::array(0), type.dtype());
   Extents result(extents.size(), 1);
+  if (window->isEmpty)
+    return Value::of(type, result, mx::reshape(filling, shapeOf(result)), false);
   for (const Window::Group &group : window->groups)
     for (size_t axis : group.axes)
       result[axis] = extents[axis];
-  if (window->isEmpty) {
-    extents = Extents(extents.size(), 1);
-    return mx::reshape(filling, shapeOf(extents));
-  }
   int64_t size = elements.shape(0);
-  if (window->origin < 0 || window->last() >= size)
+  bool isInside = window->origin >= 0 && window->last() < size;
+  if (!isInside && !mustBeInside)
+    return std::nullopt;
+  if (!isInside)
     refuse(op, "loads place " +
                    std::to_string(window->origin < 0 ? window->origin : window->last()) +
                    " of an array of " + std::to_string(size) + " elements");
-  mx::array box = readWindow(elements, *window);
-  std::vector<std::pair<int, int>> widths;
-  bool isCut = false;
-  for (const Window::Group &group : window->groups) {
-    widths.emplace_back(group.low, group.size - group.high);
-    isCut |= group.length() != group.size;
-  }
-  if (isCut)
-    box = mx::pad(box, widths, filling);
-  // From coordinates to axes, and to their order in a tile.
-  std::vector<int> order = orderOf(*window);
-  mx::Shape split;
-  for (int axis : order)
-    split.push_back(extents[static_cast<size_t>(axis)]);
-  box = mx::reshape(box, split);
-  std::vector<int> permutation(order.size());
-  std::iota(permutation.begin(), permutation.end(), 0);
-  std::sort(permutation.begin(), permutation.end(), [&](int a, int b) {
-    return order[static_cast<size_t>(a)] < order[static_cast<size_t>(b)];
-  });
-  if (!std::is_sorted(permutation.begin(), permutation.end()))
-    box = mx::transpose(box, permutation);
-  extents = result;
-  return mx::reshape(box, shapeOf(result));
+  Box box{window->groups, mx::astype(readWindow(elements, *window), type.dtype()),
+          mx::reshape(filling, mx::Shape(window->groups.size(), 1)),
+          !mask || !other || other->isKnown()};
+  bool isCut = std::any_of(box.groups.begin(), box.groups.end(),
+                           [](const Window::Group &group) { return group.length() != group.size; });
+  return isCut ? Value::of(type, result, std::move(box), false)
+               : Value::of(type, result, toTile(box, result), false);
 }
 
 mx::array Tracer::safePlaces(const Operation &op, const Value &pointer,
@@ -168,11 +160,21 @@ Value Tracer::load(const Operation &op, const Value &pointer, const Value *given
   auto give = [&](mx::array result, const Extents &sizes) {
     return Value::of(type, sizes, mx::astype(result, type.dtype()), false);
   };
-  Extents sliced = extents;
-  if (std::optional<mx::array> box = loadWindow(op, pointer, mask, other, elements, type, sliced)) {
+  // Nothing uses what other programs load: any number will do, if it is there.
+  std::optional<Value> own;
+  if (given && given->constant() != 1)
+    own = *given;
+  Extents sliced = own ? join(pointer.extents(), own->extents()) : pointer.extents();
+  std::optional<Value> box;
+  if (active)
+    box = loadWindow(op, pointer, own, other, elements, type, sliced, false);
+  if (!box)
+    box = loadWindow(op, pointer, mask, other, elements, type, extents, true);
+  if (box) {
     ++summary.sliced;
-    return give(*box, sliced);
+    return *box;
   }
+  checkSize(extents);
   ++summary.gathered;
   std::optional<mx::array> found;
   if (elements.size() > 0) {
@@ -217,6 +219,11 @@ std::optional<mx::array> Tracer::storeWindow(const Operation &op, const Value &p
   Extents needed(extents.size(), 1);
   for (int axis : order)
     needed[static_cast<size_t>(axis)] = extents[static_cast<size_t>(axis)];
+  std::optional<mx::array> inside;
+  if (value.box())
+    inside = insideOf(*value.box(), window->groups);
+  if (inside)
+    return writeWindow(elements, *window, *inside);
   mx::array box = whole(value, needed);
   // The tile's axes in the order of the coordinates; those without a step are 1 long.
   std::vector<int> permutation = order;
@@ -258,6 +265,8 @@ void Tracer::store(const Operation &op, const Value &pointer, const Value &value
     record(op, Access::Write, 0, pointer, mask, true, extents);
     return keep(pointer.buffer(), *result);
   }
+  if (hasSteps(extents))
+    throw NotRaised{"steps may store to one place"};
   ++summary.gathered;
   record(op, Access::Write, 0, pointer, mask, false, extents);
   int64_t size = elements.shape(0);
@@ -294,11 +303,8 @@ void Tracer::runAtomicRmw(const Operation &op) {
   const Value *given = op.operands.size() > 2 ? &operand(op, 2) : nullptr;
   int64_t kind = op.integer("atomic_rmw_op");
   std::optional<Value> mask = activeMask(given, pointer.rank());
-  Extents extents = join(pointer.extents(), value.extents());
-  for (size_t axis = 0; axis < gridAxes; ++axis)
-    // Every program counts, also where all do the same.
-    extents[axis] = grid[axis];
-  extents = fullExtents(pointer.type(), extents);
+  // Every program and step counts, also where all do the same.
+  Extents extents = fullExtents(pointer.type(), outer.sizes());
   Type type = elementOf(pointer.type());
   mx::array elements = viewed(op, pointer.buffer(), type);
   int64_t size = elements.shape(0);
@@ -365,7 +371,7 @@ void Tracer::runAtomicRmw(const Operation &op) {
 void Tracer::runAtomicCas(const Operation &op) {
   const Value &pointer = operand(op, 0), &expected = operand(op, 1), &value = operand(op, 2);
   std::optional<Value> mask = activeMask(nullptr, pointer.rank());
-  Extents extents = fullExtents(pointer.type(), {grid.begin(), grid.end()});
+  Extents extents = fullExtents(pointer.type(), outer.sizes());
   record(op, Access::Write, Exchange, pointer, mask, false, extents, /*mustBeDistinct=*/true);
   ++summary.gathered;
   mx::array elements = viewed(op, pointer.buffer(), elementOf(pointer.type()));

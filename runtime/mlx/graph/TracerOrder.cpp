@@ -15,29 +15,35 @@ constexpr int64_t nobody = -1, several = -2;
 /// For each element of an access, in row-major order, the number of its program.
 class Programs {
 public:
-  Programs(const Extents &extents, const std::array<int, 3> &grid) : extents(extents), grid(grid) {
-    inner = 1;
-    for (size_t axis = gridAxes; axis < extents.size(); ++axis)
+  Programs(const Extents &extents, const OuterAxes &outer) : extents(extents) {
+    for (size_t axis = outerAxes; axis < extents.size(); ++axis)
       inner *= extents[axis];
     // An axis of the grid along which nothing changes: all of its programs do the same.
-    for (size_t axis = 0; axis < gridAxes; ++axis)
-      isShared |= extents[axis] == 1 && grid[axis] > 1;
+    for (size_t axis = 0; axis < outerAxes; ++axis)
+      isShared |= extents[axis] == 1 && outer.ofGrid()[axis] > 1;
+    int64_t weight = 1;
+    for (size_t dimension = 3; dimension-- > 0;) {
+      for (const OuterAxes::Factor &factor : outer.factors(dimension))
+        weights[factor.axis] = weight * factor.step;
+      weight *= outer.gridSize(dimension);
+    }
   }
 
   int64_t of(size_t element) const {
     if (isShared)
       return several;
-    int64_t rest = static_cast<int64_t>(element) / inner;
-    int64_t z = rest % extents[2], y = rest / extents[2] % extents[1],
-            x = rest / extents[2] / extents[1];
-    return (x * grid[1] + y) * grid[2] + z;
+    int64_t rest = static_cast<int64_t>(element) / inner, program = 0;
+    // Steps of loops belong to one program.
+    for (size_t axis = outerAxes; axis-- > 0; rest /= extents[axis])
+      program += rest % extents[axis] * weights[axis];
+    return program;
   }
   bool areShared() const { return isShared; }
 
 private:
   const Extents &extents;
-  const std::array<int, 3> &grid;
-  int64_t inner;
+  std::array<int64_t, outerAxes> weights = {};
+  int64_t inner = 1;
   bool isShared = false;
 };
 
@@ -47,7 +53,9 @@ void Tracer::checkOrder(const Buffer &buffer) const {
   const std::vector<Access> &accesses = buffer.accesses;
   bool mustBeDistinct = std::any_of(accesses.begin(), accesses.end(),
                                     [](const Access &access) { return access.mustBeDistinct; });
-  if (!buffer.isWritten || (int64_t(grid[0]) * grid[1] * grid[2] == 1 && !mustBeDistinct))
+  const Extents &ofGrid = outer.ofGrid();
+  bool isOneProgram = std::all_of(ofGrid.begin(), ofGrid.end(), [](int size) { return size == 1; });
+  if (!buffer.isWritten || (isOneProgram && !mustBeDistinct))
     return;
   // One store to distinct places, and accesses to the same places by the same elements.
   bool isSimple = std::all_of(accesses.begin(), accesses.end(), [&](const Access &access) {
@@ -66,8 +74,8 @@ void Tracer::checkOrder(const Buffer &buffer) const {
     return;
   if (isSimple && !mustBeDistinct) {
     bool coversGrid = true;
-    for (size_t axis = 0; axis < gridAxes; ++axis)
-      coversGrid &= accesses.front().extents[axis] == grid[axis];
+    for (size_t axis = 0; axis < outerAxes; ++axis)
+      coversGrid &= ofGrid[axis] == 1 || accesses.front().extents[axis] == ofGrid[axis];
     if (coversGrid || accesses.size() == 1)
       return;
   }
@@ -88,7 +96,7 @@ void Tracer::checkOrder(const Buffer &buffer) const {
     std::vector<int64_t> mask;
     if (access.mask)
       mask = evaluate(*access.mask, access.extents, access.source, what);
-    Programs programs(access.extents, grid);
+    Programs programs(access.extents, outer);
     for (size_t element = 0; element < places.size(); ++element) {
       int64_t place = places[element];
       if ((!mask.empty() && !mask[element]) || place < 0 || place >= int64_t(size))

@@ -1,12 +1,12 @@
 // Reductions and scans: those that MLX has, and any other function in steps of doubling distance.
 
-#include "runtime/mlx/graph/Functions.h"
+#include "runtime/mlx/graph/Box.h"
+#include "runtime/mlx/graph/Reductions.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace triton_metal::graph {
 
@@ -35,41 +35,6 @@ mx::array wide(const mx::array &x) {
   return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? mx::astype(x, mx::float32) : x;
 }
 
-/// The reduction that MLX has for an operation; nothing for others.
-std::optional<mx::array> reduced(const std::string &name, const mx::array &x, int axis) {
-  if (x.dtype() == mx::bool_) {
-    if (name == "arith.andi" || name == "arith.muli")
-      return mx::all(x, axis);
-    if (name == "arith.ori")
-      return mx::any(x, axis);
-    return std::nullopt;
-  }
-  if (name == "arith.addf" || name == "arith.addi")
-    return mx::astype(mx::sum(wide(x), axis), x.dtype());
-  if (name == "arith.mulf" || name == "arith.muli")
-    return mx::astype(mx::prod(wide(x), axis), x.dtype());
-  if (name == "arith.maxsi" || name == "arith.maximumf")
-    return mx::max(x, axis);
-  if (name == "arith.minsi" || name == "arith.minimumf")
-    return mx::min(x, axis);
-  if (name == "arith.maxui")
-    return mx::view(mx::max(asUnsigned(x), axis), x.dtype());
-  if (name == "arith.minui")
-    return mx::view(mx::min(asUnsigned(x), axis), x.dtype());
-  if (name == "arith.maxnumf" || name == "arith.minnumf") {
-    // NaN counts as missing, unless there is nothing else.
-    bool isMax = name == "arith.maxnumf";
-    double least = std::numeric_limits<double>::infinity();
-    mx::array isNan = mx::isnan(x);
-    mx::array none = mx::astype(mx::array(isMax ? -least : least, mx::float32), x.dtype());
-    mx::array kept = mx::where(isNan, none, x);
-    mx::array result = isMax ? mx::max(kept, axis) : mx::min(kept, axis);
-    mx::array nan = mx::astype(mx::array(std::numeric_limits<float>::quiet_NaN()), x.dtype());
-    return mx::where(mx::all(isNan, axis), nan, result);
-  }
-  return std::nullopt;
-}
-
 } // namespace
 
 std::vector<Value> Tracer::combine(const Operation &op, const std::vector<Value> &a,
@@ -92,12 +57,12 @@ std::pair<Extents, bool> Tracer::sizesAlong(const Operation &op, size_t axis) co
     extents = join(extents, operand(op, i).extents());
     isKnown &= operand(op, i).isKnown();
   }
-  extents[axis] = operand(op, 0).type().shape[axis - gridAxes];
+  extents[axis] = operand(op, 0).type().shape[axis - outerAxes];
   return {extents, isKnown};
 }
 
 void Tracer::runReduce(const Operation &op) {
-  size_t axis = gridAxes + static_cast<size_t>(op.integer("axis"));
+  size_t axis = outerAxes + static_cast<size_t>(op.integer("axis"));
   size_t count = op.operands.size();
   auto [extents, isKnown] = sizesAlong(op, axis);
   int size = extents[axis];
@@ -106,6 +71,9 @@ void Tracer::runReduce(const Operation &op) {
   auto give = [&](size_t i, const mx::array &array) {
     set(op.results[i], Value::of(op.types[i], without, array, isKnown));
   };
+  if (count == 1 && operand(op, 0).box())
+    if (std::optional<Value> result = reducedBox(operand(op, 0), combinerOf(op), axis))
+      return setResult(op, result->withType(resultType(op)));
   if (count == 1) {
     mx::array source = whole(operand(op, 0), extents);
     if (auto result = reduced(combinerOf(op), source, static_cast<int>(axis)))
@@ -132,7 +100,7 @@ void Tracer::runReduce(const Operation &op) {
 }
 
 void Tracer::runScan(const Operation &op) {
-  size_t axis = gridAxes + static_cast<size_t>(op.integer("axis"));
+  size_t axis = outerAxes + static_cast<size_t>(op.integer("axis"));
   bool isReverse = op.integer("reverse") != 0;
   size_t count = op.operands.size();
   auto [extents, isKnown] = sizesAlong(op, axis);

@@ -1,10 +1,13 @@
-// Operations that make and reshape tiles, and products of tiles.
+// Operations that make and reshape tiles.
 
+#include "runtime/mlx/graph/Functions.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 namespace triton_metal::graph {
 
@@ -27,6 +30,17 @@ Value reformed(const Value &value, Type type, Change change, OfArray ofArray) {
     for (const Affine &condition : *conditions)
       changed.push_back(affineOf(condition));
     result = Value::of(std::move(type), extents, std::move(changed));
+  } else if (value.box()) {
+    // Where each axis goes.
+    std::vector<int64_t> axes(value.rank());
+    std::iota(axes.begin(), axes.end(), 0);
+    axes = change(axes, int64_t(-1));
+    Box box = *value.box();
+    for (Window::Group &group : box.groups)
+      for (size_t &axis : group.axes)
+        axis =
+            static_cast<size_t>(std::find(axes.begin(), axes.end(), int64_t(axis)) - axes.begin());
+    result = Value::of(std::move(type), extents, std::move(box), value.isKnown());
   } else {
     result = Value::of(std::move(type), extents, ofArray(value.array(), extents), value.isKnown());
   }
@@ -37,34 +51,34 @@ Value reformed(const Value &value, Type type, Change change, OfArray ofArray) {
 
 void Tracer::runProgramId(const Operation &op) {
   auto axis = static_cast<size_t>(op.integer("axis"));
-  Extents extents(gridAxes, 1);
-  extents[axis] = grid[axis];
-  Affine affine = Affine::of(0, gridAxes);
-  affine.steps[axis] = 1;
-  setResult(op, Value::of(resultType(op), extents, affine));
+  Affine affine = Affine::of(0, outerAxes);
+  for (const OuterAxes::Factor &factor : outer.factors(axis))
+    affine.steps[factor.axis] = factor.step;
+  setResult(op, Value::of(resultType(op), outer.ofGrid(), affine));
 }
 
 void Tracer::runNumPrograms(const Operation &op) {
-  setResult(op, constantOf(resultType(op), grid[static_cast<size_t>(op.integer("axis"))]));
+  setResult(op,
+            constantOf(resultType(op), outer.gridSize(static_cast<size_t>(op.integer("axis")))));
 }
 
 void Tracer::runMakeRange(const Operation &op) {
   const Type &type = resultType(op);
-  Extents extents(gridAxes + 1, 1);
+  Extents extents(outerAxes + 1, 1);
   extents.back() = type.shape.front();
-  Affine affine = Affine::of(op.integer("start"), gridAxes + 1);
+  Affine affine = Affine::of(op.integer("start"), outerAxes + 1);
   affine.steps.back() = 1;
   setResult(op, Value::of(type, extents, affine));
 }
 
 void Tracer::runSplat(const Operation &op) {
   const Type &type = resultType(op);
-  setResult(op, aligned(operand(op, 0), gridAxes + type.shape.size()).withType(type));
+  setResult(op, aligned(operand(op, 0), outerAxes + type.shape.size()).withType(type));
 }
 
 void Tracer::runUnsplat(const Operation &op) {
   auto cut = [](auto list, auto) {
-    list.resize(gridAxes);
+    list.resize(outerAxes);
     return list;
   };
   setResult(op, reformed(operand(op, 0), resultType(op), cut,
@@ -79,7 +93,7 @@ void Tracer::runBroadcast(const Operation &op) {
 }
 
 void Tracer::runExpandDims(const Operation &op) {
-  auto axis = static_cast<std::ptrdiff_t>(gridAxes) + op.integer("axis");
+  auto axis = static_cast<std::ptrdiff_t>(outerAxes) + op.integer("axis");
   auto insert = [&](auto list, auto filling) {
     list.insert(list.begin() + axis, filling);
     return list;
@@ -93,12 +107,12 @@ void Tracer::runExpandDims(const Operation &op) {
 void Tracer::runReshape(const Operation &op) {
   const Value &value = operand(op, 0);
   const Type &type = resultType(op);
-  bool isUniform = std::all_of(value.extents().begin() + gridAxes, value.extents().end(),
+  bool isUniform = std::all_of(value.extents().begin() + outerAxes, value.extents().end(),
                                [](int size) { return size == 1; });
   if (isUniform) {
-    size_t rank = gridAxes + type.shape.size();
+    size_t rank = outerAxes + type.shape.size();
     auto same = [&](auto list, auto filling) {
-      list.resize(gridAxes);
+      list.resize(outerAxes);
       list.resize(rank, filling);
       return list;
     };
@@ -118,10 +132,10 @@ void Tracer::runReshape(const Operation &op) {
     std::vector<size_t> from;
     for (size_t i = 0; i < value.type().shape.size(); ++i)
       if (value.type().shape[i] != 1)
-        from.push_back(gridAxes + i);
+        from.push_back(outerAxes + i);
     auto move = [&](auto list, auto filling) {
       auto moved = list;
-      moved.resize(gridAxes);
+      moved.resize(outerAxes);
       size_t next = 0;
       for (int size : type.shape)
         moved.push_back(size == 1 ? filling : list[from[next++]]);
@@ -144,12 +158,13 @@ void Tracer::runTrans(const Operation &op) {
   auto permute = [&](auto list, auto) {
     auto permuted = list;
     for (size_t i = 0; i < order.size(); ++i)
-      permuted[gridAxes + i] = list[gridAxes + order[i]];
+      permuted[outerAxes + i] = list[outerAxes + order[i]];
     return permuted;
   };
-  std::vector<int> axes = {0, 1, 2};
+  std::vector<int> axes(outerAxes);
+  std::iota(axes.begin(), axes.end(), 0);
   for (size_t axis : order)
-    axes.push_back(static_cast<int>(gridAxes + axis));
+    axes.push_back(static_cast<int>(outerAxes + axis));
   setResult(op, reformed(operand(op, 0), resultType(op), permute,
                          [&](const mx::array &array, const Extents &) {
                            return mx::transpose(array, axes);
@@ -185,17 +200,17 @@ void Tracer::runCat(const Operation &op) {
   if (a.buffer() != b.buffer())
     refuse(op, "pointers into two arrays are joined");
   Extents extents = join(a.extents(), b.extents());
-  extents[gridAxes] = a.type().shape.front();
+  extents[outerAxes] = a.type().shape.front();
   mx::array array =
-      mx::concatenate({whole(a, extents), whole(b, extents)}, static_cast<int>(gridAxes));
-  extents[gridAxes] *= 2;
+      mx::concatenate({whole(a, extents), whole(b, extents)}, static_cast<int>(outerAxes));
+  extents[outerAxes] *= 2;
   Value result = Value::of(resultType(op), extents, array, a.isKnown() && b.isKnown());
   setResult(op, a.buffer() < 0 ? result : result.withBuffer(a.buffer()));
 }
 
 void Tracer::runGather(const Operation &op) {
   const Value &source = operand(op, 0), &indices = operand(op, 1);
-  auto axis = gridAxes + static_cast<size_t>(op.integer("axis"));
+  auto axis = outerAxes + static_cast<size_t>(op.integer("axis"));
   // Both have the same sizes elsewhere.
   Extents ofSource = fullExtents(source.type(), join(source.extents(), indices.extents()));
   Extents ofIndices = fullExtents(indices.type(), ofSource);
@@ -224,55 +239,25 @@ void Tracer::runHistogram(const Operation &op) {
     extents = fullExtents(source.type(), join(extents, mask->extents()));
     isKnown &= mask->isKnown();
   }
-  mx::array numbers = mx::expand_dims(whole(source, extents), -1);
-  mx::array hits = mx::equal(numbers, mx::arange(0.0, double(bins), numbers.dtype()));
+  // What no bin has is counted behind the last one.
+  mx::array numbers = mx::astype(asUnsigned(whole(source, extents)), mx::uint64);
+  mx::array behind(static_cast<uint64_t>(bins), mx::uint64);
+  mx::array isCounted = mx::less(numbers, behind);
   if (mask)
-    hits = mx::logical_and(hits, mx::expand_dims(mask->array(), -1));
-  mx::array counts = mx::sum(mx::astype(hits, mx::int32), static_cast<int>(gridAxes));
-  extents[gridAxes] = bins;
-  setResult(op, Value::of(type, extents, mx::astype(counts, type.dtype()), isKnown));
-}
-
-void Tracer::runDot(const Operation &op) {
-  const Value &a = operand(op, 0), &b = operand(op, 1), &c = operand(op, 2);
-  const Type &type = resultType(op);
-  // Along the grid, what does not change stays one matrix.
-  mx::array x = whole(a, fullExtents(a.type(), a.extents()));
-  mx::array y = whole(b, fullExtents(b.type(), b.extents()));
-  mx::Dtype sum = type.dtype();
-  mx::array product = mx::array(0);
-  if (type.isFloat()) {
-    mx::Dtype wide = sum == mx::float64 ? mx::float64 : mx::float32;
-    product = mx::matmul(mx::astype(x, wide), mx::astype(y, wide));
-    product = mx::astype(mx::add(product, mx::astype(c.array(), wide)), sum);
-  } else {
-    // Products of bytes are exact in float while fewer than 1,024 of them are added; other integers
-    // are multiplied one by one.
-    bool isBytes = x.dtype() == mx::int8 && y.dtype() == mx::int8;
-    int k = a.type().shape.back(), step = isBytes ? 1024 : 1;
-    int last = static_cast<int>(x.ndim()) - 1;
-    std::optional<mx::array> total;
-    for (int from = 0; from < k; from += step) {
-      int to = std::min(k, from + step);
-      mx::Shape startX(x.ndim(), 0), endX = x.shape(), startY(y.ndim(), 0), endY = y.shape();
-      startX[static_cast<size_t>(last)] = from, endX[static_cast<size_t>(last)] = to;
-      startY[static_cast<size_t>(last - 1)] = from, endY[static_cast<size_t>(last - 1)] = to;
-      mx::array partX = mx::slice(x, startX, endX), partY = mx::slice(y, startY, endY);
-      mx::array part = isBytes ? mx::astype(mx::matmul(mx::astype(partX, mx::float32),
-                                                       mx::astype(partY, mx::float32)),
-                                            sum)
-                               : mx::multiply(mx::astype(partX, sum), mx::astype(partY, sum));
-      total = total ? mx::add(*total, part) : part;
-    }
-    product = mx::add(*total, c.array());
-  }
-  Extents extents =
-      fullExtents(type, join(Extents(a.extents().begin(), a.extents().begin() + gridAxes),
-                             Extents(b.extents().begin(), b.extents().begin() + gridAxes)));
-  Extents ofC(c.extents().begin(), c.extents().begin() + gridAxes);
-  for (size_t axis = 0; axis < gridAxes; ++axis)
-    extents[axis] = std::max(extents[axis], ofC[axis]);
-  setResult(op, Value::of(type, extents, product, a.isKnown() && b.isKnown() && c.isKnown()));
+    isCounted = mx::logical_and(isCounted, mask->array());
+  numbers = mx::astype(mx::where(isCounted, numbers, behind), mx::int64);
+  int tile = extents[outerAxes], rows = static_cast<int>(numbers.size() / size_t(tile));
+  int64_t size = int64_t(rows) * (bins + 1);
+  if (size > std::numeric_limits<int>::max())
+    refuse(op, "the histograms of all programs have more than 2147483647 elements");
+  mx::array begins = mx::arange(0.0, double(size), double(bins + 1), mx::int64);
+  mx::array places = mx::add(mx::reshape(numbers, {rows, tile}), mx::expand_dims(begins, -1));
+  mx::array counts = mx::scatter_add(mx::zeros({static_cast<int>(size)}, mx::int32),
+                                     mx::flatten(places), mx::ones({rows * tile, 1}, mx::int32), 0);
+  counts = mx::slice(mx::reshape(counts, {rows, bins + 1}), {0, 0}, {rows, bins});
+  extents[outerAxes] = bins;
+  counts = mx::astype(mx::reshape(counts, shapeOf(extents)), type.dtype());
+  setResult(op, Value::of(type, extents, counts, isKnown));
 }
 
 } // namespace triton_metal::graph

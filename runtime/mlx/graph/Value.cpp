@@ -61,6 +61,64 @@ Value Value::of(Type type, Extents extents, std::vector<Affine> conditions) {
   return value;
 }
 
+Value Value::of(Type type, Extents extents, Box box, bool isKnown) {
+  Value value;
+  value.state = std::make_shared<State>();
+  value.state->type = std::move(type);
+  value.state->extents = std::move(extents);
+  value.state->isKnown = isKnown;
+  value.state->box = std::move(box);
+  return value;
+}
+
+/// The box and what is around it as one array, with one axis for each group.
+static mx::array filled(const Box &box) {
+  std::vector<std::pair<int, int>> widths;
+  bool isAnyCut = false;
+  for (const Window::Group &group : box.groups) {
+    widths.emplace_back(group.low, group.size - group.high);
+    isAnyCut |= group.length() != group.size;
+  }
+  if (!isAnyCut)
+    return box.inside;
+  if (box.outside.size() == 1)
+    return mx::pad(box.inside, widths, mx::reshape(box.outside, {}));
+  // The outside changes along other groups than the one that is cut.
+  size_t cut = 0;
+  while (box.groups[cut].length() == box.groups[cut].size)
+    ++cut;
+  std::vector<mx::array> parts;
+  auto addOutside = [&](int length) {
+    mx::Shape shape = box.inside.shape();
+    shape[cut] = length;
+    if (length > 0)
+      parts.push_back(mx::broadcast_to(box.outside, shape));
+  };
+  addOutside(widths[cut].first);
+  parts.push_back(box.inside);
+  addOutside(widths[cut].second);
+  return mx::concatenate(parts, static_cast<int>(cut));
+}
+
+mx::array toTile(const Box &box, const Extents &extents) {
+  // From coordinates to axes, and to their order in a tile.
+  std::vector<int> order, permutation;
+  mx::Shape split;
+  for (const Window::Group &group : box.groups)
+    for (size_t axis : group.axes) {
+      permutation.push_back(static_cast<int>(order.size()));
+      order.push_back(static_cast<int>(axis));
+      split.push_back(extents[axis]);
+    }
+  mx::array array = mx::reshape(filled(box), split);
+  std::sort(permutation.begin(), permutation.end(), [&](int a, int b) {
+    return order[static_cast<size_t>(a)] < order[static_cast<size_t>(b)];
+  });
+  if (!std::is_sorted(permutation.begin(), permutation.end()))
+    array = mx::transpose(array, permutation);
+  return mx::reshape(array, mx::Shape(extents.begin(), extents.end()));
+}
+
 std::optional<int64_t> Value::constant() const {
   if (state->affine && state->affine->isConstant())
     return state->affine->constant;
@@ -78,6 +136,10 @@ const mx::array &Value::array() const {
     return *state->array;
   if (state->affine) {
     state->array = toArray(*state->affine, state->extents, state->type.dtype());
+    return *state->array;
+  }
+  if (state->box) {
+    state->array = toTile(*state->box, state->extents);
     return *state->array;
   }
   std::optional<mx::array> all;
@@ -126,6 +188,8 @@ Value aligned(const Value &value, size_t rank) {
     for (Affine &condition : longer)
       condition.steps.resize(rank, 0);
     result = Value::of(value.type(), extents, std::move(longer));
+  } else if (const Box *box = value.box()) {
+    result = Value::of(value.type(), extents, *box, value.isKnown());
   } else {
     mx::Shape shape(extents.begin(), extents.end());
     result = Value::of(value.type(), extents, mx::reshape(value.array(), shape), value.isKnown());

@@ -4,13 +4,28 @@
 
 #include "runtime/mlx/graph/Affine.h"
 #include "runtime/mlx/graph/Program.h"
+#include "runtime/mlx/graph/Window.h"
 
 #include <memory>
 
 namespace triton_metal::graph {
 
-/// The axes of a grid, which every array has before those of its tile.
-inline constexpr size_t gridAxes = 3;
+/// The axes that every array has before those of its tile: one for each dimension of the grid, and
+/// more for the factors of a dimension that a kernel divides and for the steps of loops. Those that
+/// are not used have size 1.
+inline constexpr size_t outerAxes = 8;
+
+/// A tile of numbers in a box, with the same numbers around it along each coordinate that the box
+/// cuts. It stays as long as what follows treats all elements alike.
+struct Box {
+  /// The coordinates, each one or several axes. Their strides do not count.
+  std::vector<Window::Group> groups;
+  /// One axis for each group: of its length, and of its size or 1. The outside has size 1 along
+  /// what is cut, and everywhere if more than one group is.
+  mx::array inside, outside;
+  /// Whether the outside depends on the grid, the scalars and constants only.
+  bool isOutsideKnown = false;
+};
 
 /// A scalar or a tile of every program at once. It has a form that is known while the graph is
 /// made, an array, or both: the array of a form is made when it is asked for.
@@ -24,6 +39,8 @@ public:
   /// The truth value that is true where every one of `conditions` is at least 0.
   static Value of(Type type, Extents extents, std::vector<Affine> conditions);
 
+  static Value of(Type type, Extents extents, Box box, bool isKnown);
+
   bool isValid() const { return state != nullptr; }
   const Type &type() const { return state->type; }
   const Extents &extents() const { return state->extents; }
@@ -36,6 +53,7 @@ public:
   const std::vector<Affine> *conditions() const {
     return state->conditions ? &*state->conditions : nullptr;
   }
+  const Box *box() const { return state->box ? &*state->box : nullptr; }
   /// The number, where it is the same everywhere and known without computing an array.
   std::optional<int64_t> constant() const;
 
@@ -50,12 +68,16 @@ private:
     Extents extents;
     std::optional<Affine> affine;
     std::optional<std::vector<Affine>> conditions;
+    std::optional<Box> box;
     std::optional<mx::array> array;
     bool isKnown = false;
     int buffer = -1;
   };
   std::shared_ptr<State> state;
 };
+
+/// The box as an array that has the axes of a tile.
+mx::array toTile(const Box &box, const Extents &extents);
 
 /// The sizes that hold both; those of one rank.
 Extents join(const Extents &a, const Extents &b);

@@ -38,6 +38,13 @@ int64_t Window::last() const {
   return place;
 }
 
+void limit(Window::Group &group, int64_t constant, int64_t step) {
+  if (step > 0)
+    group.low = std::max(group.low, -floorDivide(constant, step));
+  else
+    group.high = std::min(group.high, floorDivide(constant, -step) + 1);
+}
+
 std::optional<Window> windowOf(const Affine &place, const std::vector<Affine> &conditions,
                                const Extents &extents) {
   std::vector<size_t> axes;
@@ -87,11 +94,7 @@ std::optional<Window> windowOf(const Affine &place, const std::vector<Affine> &c
       window.isEmpty |= condition.constant < 0;
       continue;
     }
-    int64_t step = condition.steps[cut->axes.back()];
-    if (step > 0)
-      cut->low = std::max(cut->low, -floorDivide(condition.constant, step));
-    else
-      cut->high = std::min(cut->high, floorDivide(condition.constant, -step) + 1);
+    limit(*cut, condition.constant, condition.steps[cut->axes.back()]);
   }
   for (Window::Group &group : window.groups)
     window.isEmpty |= group.low >= group.high;

@@ -28,6 +28,9 @@ struct Window {
   int64_t last() const;
 };
 
+/// Keeps the coordinates of a group where constant + step * coordinate is at least 0.
+void limit(Window::Group &group, int64_t constant, int64_t step);
+
 /// The window of places that are accessed where every condition is at least 0. Nothing if the
 /// places are no such box: where steps are below 0, places coincide, or a condition cuts the box
 /// askew.

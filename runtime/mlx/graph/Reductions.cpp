@@ -1,0 +1,78 @@
+#include "runtime/mlx/graph/Reductions.h"
+
+#include "runtime/mlx/graph/Functions.h"
+
+#include "mlx/ops.h"
+
+#include <limits>
+
+namespace triton_metal::graph {
+
+/// Sums of short floats are added as floats and rounded once.
+static mx::array wide(const mx::array &x) {
+  return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? mx::astype(x, mx::float32) : x;
+}
+
+std::optional<mx::array> reduced(const std::string &name, const mx::array &x, int axis,
+                                 bool keepsAxis) {
+  if (x.dtype() == mx::bool_) {
+    if (name == "arith.andi" || name == "arith.muli")
+      return mx::all(x, axis, keepsAxis);
+    if (name == "arith.ori")
+      return mx::any(x, axis, keepsAxis);
+    return std::nullopt;
+  }
+  if (name == "arith.addf" || name == "arith.addi")
+    return mx::astype(mx::sum(wide(x), axis, keepsAxis), x.dtype());
+  if (name == "arith.mulf" || name == "arith.muli")
+    return mx::astype(mx::prod(wide(x), axis, keepsAxis), x.dtype());
+  if (name == "arith.maxsi" || name == "arith.maximumf")
+    return mx::max(x, axis, keepsAxis);
+  if (name == "arith.minsi" || name == "arith.minimumf")
+    return mx::min(x, axis, keepsAxis);
+  if (name == "arith.maxui")
+    return mx::view(mx::max(asUnsigned(x), axis, keepsAxis), x.dtype());
+  if (name == "arith.minui")
+    return mx::view(mx::min(asUnsigned(x), axis, keepsAxis), x.dtype());
+  if (name == "arith.maxnumf" || name == "arith.minnumf") {
+    // NaN counts as missing, unless there is nothing else.
+    bool isMax = name == "arith.maxnumf";
+    double least = std::numeric_limits<double>::infinity();
+    mx::array isNan = mx::isnan(x);
+    mx::array none = mx::astype(mx::array(isMax ? -least : least, mx::float32), x.dtype());
+    mx::array kept = mx::where(isNan, none, x);
+    mx::array result = isMax ? mx::max(kept, axis, keepsAxis) : mx::min(kept, axis, keepsAxis);
+    mx::array nan = mx::astype(mx::array(std::numeric_limits<float>::quiet_NaN()), x.dtype());
+    return mx::where(mx::all(isNan, axis, keepsAxis), nan, result);
+  }
+  return std::nullopt;
+}
+
+mx::array neutral(const std::string &name, const mx::array &like) {
+  mx::Dtype dtype = like.dtype();
+  auto integer = [&](int64_t bits) {
+    return dtype == mx::bool_ ? mx::array(bits != 0)
+                              : mx::astype(mx::array(bits, mx::int64), dtype);
+  };
+  bool isFloat = mx::issubdtype(dtype, mx::floating);
+  auto extreme = [&](bool isLeast) {
+    double infinity = std::numeric_limits<double>::infinity();
+    if (isFloat)
+      return mx::astype(mx::array(isLeast ? -infinity : infinity, mx::float32), dtype);
+    int64_t most = std::numeric_limits<int64_t>::max() >> (64 - 8 * dtype.size());
+    return integer(isLeast ? ~most : most);
+  };
+  if (name == "arith.mulf" || name == "arith.muli")
+    return isFloat ? mx::astype(mx::array(1.0f), dtype) : integer(1);
+  if (name == "arith.andi" || name == "arith.minui")
+    return integer(-1);
+  if (name == "arith.maxui")
+    return integer(0);
+  if (name.starts_with("arith.max"))
+    return extreme(true);
+  if (name.starts_with("arith.min"))
+    return extreme(false);
+  return isFloat ? mx::astype(mx::array(0.0f), dtype) : integer(0);
+}
+
+} // namespace triton_metal::graph

@@ -1,0 +1,151 @@
+// Products of tiles. Axes of the grid along which one operand is the same belong to the rows or the
+// columns of the product, so that a grid of tiles is one product of matrices.
+
+#include "runtime/mlx/graph/Tracer.h"
+
+#include "mlx/ops.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace triton_metal::graph {
+
+namespace {
+
+using Axes = std::vector<size_t>;
+
+/// What an axis in front of two tiles means for their product.
+struct Contraction {
+  Axes batch, rows, columns, sums;
+};
+
+Contraction contractionOf(const mx::array &x, const mx::array &y, std::optional<size_t> along) {
+  Contraction axes;
+  size_t rank = x.ndim();
+  for (size_t axis = 0; axis + 2 < rank; ++axis) {
+    bool inX = x.shape(static_cast<int>(axis)) > 1, inY = y.shape(static_cast<int>(axis)) > 1;
+    if (axis == along)
+      axes.sums.push_back(axis);
+    else if (inX && inY)
+      axes.batch.push_back(axis);
+    else if (inX)
+      axes.rows.push_back(axis);
+    else if (inY)
+      axes.columns.push_back(axis);
+  }
+  return axes;
+}
+
+/// The array with these groups of axes, in their order, each as one axis; all others have size 1.
+/// The batch stays apart.
+mx::array grouped(const mx::array &array, const Axes &batch, Axes first, Axes second) {
+  mx::Shape shape;
+  std::vector<int> order;
+  std::vector<bool> isPlaced(array.ndim(), false);
+  auto place = [&](size_t axis) {
+    order.push_back(static_cast<int>(axis));
+    isPlaced[axis] = true;
+    return array.shape(static_cast<int>(axis));
+  };
+  for (size_t axis : batch)
+    shape.push_back(place(axis));
+  for (const Axes &group : {first, second}) {
+    int size = 1;
+    for (size_t axis : group)
+      size *= place(axis);
+    shape.push_back(size);
+  }
+  for (size_t axis = 0; axis < array.ndim(); ++axis)
+    if (!isPlaced[axis])
+      order.push_back(static_cast<int>(axis));
+  return mx::reshape(mx::transpose(array, order), shape);
+}
+
+Axes with(Axes axes, size_t last) {
+  axes.push_back(last);
+  return axes;
+}
+
+/// The matrix product in the type of its sum.
+mx::array multiply(const mx::array &x, const mx::array &y, const Type &type) {
+  mx::Dtype sum = type.dtype();
+  if (type.isFloat()) {
+    mx::Dtype wide = sum == mx::float64 ? mx::float64 : mx::float32;
+    return mx::matmul(mx::astype(x, wide), mx::astype(y, wide));
+  }
+  // Products of bytes are exact in float while fewer than 1,024 of them are added; other integers
+  // are multiplied one by one.
+  bool isBytes = x.dtype() == mx::int8 && y.dtype() == mx::int8;
+  int k = x.shape(-1), step = isBytes ? 1024 : 1;
+  size_t last = x.ndim() - 1;
+  std::optional<mx::array> total;
+  for (int from = 0; from < k; from += step) {
+    int to = std::min(k, from + step);
+    mx::Shape startX(x.ndim(), 0), endX = x.shape(), startY(y.ndim(), 0), endY = y.shape();
+    startX[last] = from, endX[last] = to;
+    startY[last - 1] = from, endY[last - 1] = to;
+    mx::array partX = mx::slice(x, startX, endX), partY = mx::slice(y, startY, endY);
+    mx::array part =
+        isBytes
+            ? mx::astype(mx::matmul(mx::astype(partX, mx::float32), mx::astype(partY, mx::float32)),
+                         sum)
+            : mx::multiply(mx::astype(partX, sum), mx::astype(partY, sum));
+    total = total ? mx::add(*total, part) : part;
+  }
+  return *total;
+}
+
+} // namespace
+
+Value Tracer::product(const Operation &op, const Value &a, const Value &b,
+                      std::optional<size_t> along) {
+  Type type = resultType(op);
+  Extents ofA = fullExtents(a.type(), a.extents()), ofB = fullExtents(b.type(), b.extents());
+  if (along)
+    ofA[*along] = ofB[*along] = std::max(ofA[*along], ofB[*along]);
+  mx::array x = whole(a, ofA), y = whole(b, ofB);
+  size_t rank = ofA.size(), m = rank - 2, n = rank - 1;
+  Contraction axes = contractionOf(x, y, along);
+  // A float16 sum is kept as float32 until the last addition.
+  Type wide = type;
+  if (type.isFloat() && type.dtype() != mx::float64)
+    wide.element = "f32";
+  Extents extents = fullExtents(wide, join(Extents(ofA.begin(), ofA.begin() + outerAxes),
+                                           Extents(ofB.begin(), ofB.begin() + outerAxes)));
+  if (along)
+    extents[*along] = 1;
+  bool isKnown = a.isKnown() && b.isKnown();
+  mx::array matrices =
+      multiply(grouped(x, axes.batch, with(axes.rows, m), with(axes.sums, n)),
+               grouped(y, axes.batch, with(axes.sums, m), with(axes.columns, n)), type);
+  // From groups back to axes.
+  Axes order = axes.batch;
+  for (const Axes &group : {with(axes.rows, m), with(axes.columns, n)})
+    order.insert(order.end(), group.begin(), group.end());
+  for (size_t axis = 0; axis < rank; ++axis)
+    if (std::find(order.begin(), order.end(), axis) == order.end())
+      order.push_back(axis);
+  mx::Shape shape;
+  for (size_t axis : order)
+    shape.push_back(extents[axis]);
+  std::vector<int> inverse(rank);
+  for (size_t i = 0; i < rank; ++i)
+    inverse[order[i]] = static_cast<int>(i);
+  mx::array tiles = mx::transpose(mx::reshape(matrices, shape), inverse);
+  return Value::of(wide, extents, tiles, isKnown);
+}
+
+Value Tracer::sumWith(const Operation &op, const Value &product, const Value &c) {
+  const Type &type = resultType(op);
+  mx::array sum = mx::astype(
+      mx::add(product.array(), mx::astype(c.array(), product.array().dtype())), type.dtype());
+  return Value::of(type, join(product.extents(), c.extents()), sum,
+                   product.isKnown() && c.isKnown());
+}
+
+void Tracer::runDot(const Operation &op) {
+  setResult(op,
+            sumWith(op, product(op, operand(op, 0), operand(op, 1), std::nullopt), operand(op, 2)));
+}
+
+} // namespace triton_metal::graph

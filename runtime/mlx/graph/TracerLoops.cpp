@@ -1,0 +1,352 @@
+// Loops whose steps are traced together: a step is an index along one more axis. What depends on
+// the step before is a sum or a maximum along that axis, a product of longer tiles, or runs step by
+// step on its own.
+
+#include "runtime/mlx/graph/ActiveScope.h"
+#include "runtime/mlx/graph/Functions.h"
+#include "runtime/mlx/graph/Reductions.h"
+#include "runtime/mlx/graph/Steps.h"
+#include "runtime/mlx/graph/Tracer.h"
+
+#include "mlx/ops.h"
+
+#include <algorithm>
+
+namespace triton_metal::graph {
+
+namespace {
+
+/// Gives an axis back when the loop is done.
+class AxisScope {
+public:
+  AxisScope(OuterAxes &outer, size_t axis) : outer(outer), axis(axis) {}
+  ~AxisScope() { outer.giveAxis(axis); }
+  AxisScope(const AxisScope &) = delete;
+
+private:
+  OuterAxes &outer;
+  size_t axis;
+};
+
+/// Makes the steps of a loop single ones, until it goes.
+class SingleSteps {
+public:
+  SingleSteps(OuterAxes &outer, size_t axis, int size) : outer(outer), axis(axis), size(size) {
+    outer.resizeAxis(axis, 1);
+  }
+  ~SingleSteps() { outer.resizeAxis(axis, size); }
+  SingleSteps(const SingleSteps &) = delete;
+
+private:
+  OuterAxes &outer;
+  size_t axis;
+  int size;
+};
+
+} // namespace
+
+bool Tracer::raiseFor(const Operation &op, const std::vector<int64_t> &trips,
+                      const Extents &extents) {
+  auto bufferOf = [&](int number) { return get(number).isValid() ? get(number).buffer() : -1; };
+  auto isZero = [&](int number) { return zeros.contains(number); };
+  LoopPlan plan = planLoop(op, bufferOf, isZero);
+  if (!plan.isRaised)
+    return false;
+  int64_t most = *std::max_element(trips.begin(), trips.end());
+  std::optional<size_t> axis = outer.takeAxis(static_cast<int>(most));
+  if (!axis) {
+    summary.fellBack.emplace_back(op.place, "loops are nested too deeply");
+    return false;
+  }
+  AxisScope scope(outer, *axis);
+  RaisedLoop loop{op, *op.regions.front(), *axis, static_cast<int>(most), {}, {}, {}, {}, {}};
+  for (size_t i = 3; i < op.operands.size(); ++i)
+    loop.initial.push_back(operand(op, i));
+  loop.results.resize(loop.initial.size());
+  if (!std::all_of(trips.begin(), trips.end(), [&](int64_t count) { return count == most; })) {
+    loop.counts = mx::array(trips.begin(), mx::Shape(extents.begin(), extents.end()), mx::int64);
+    loop.runs = stepsOf(loop, extents);
+  }
+  for (const LoopGroup &group : plan.groups)
+    if (group.kind == LoopGroup::Product)
+      loop.merged.insert(group.product);
+
+  std::vector<Buffer> before = buffers;
+  Summary summaryBefore = summary;
+  auto fallBack = [&](const std::string &reason) {
+    buffers = std::move(before);
+    summary = std::move(summaryBefore);
+    summary.fellBack.emplace_back(op.place, reason);
+    return false;
+  };
+  try {
+    set(loop.body.arguments[0], variableOf(loop));
+    for (const LoopGroup &group : plan.groups)
+      runGroup(loop, group);
+  } catch (const NotRaised &cause) {
+    return fallBack(cause.reason);
+  } catch (const Refusal &refusal) {
+    // Step by step, the same may have a meaning.
+    return fallBack(refusal.message);
+  }
+  for (size_t i = 0; i < op.results.size(); ++i)
+    set(op.results[i], loop.results[i]);
+  summary.raised.emplace_back(op.place, "a loop of " + std::to_string(most) + " steps");
+  return true;
+}
+
+Value Tracer::variableOf(const RaisedLoop &loop) const {
+  const Value &low = operand(loop.op, 0), &step = operand(loop.op, 2);
+  Extents extents = join(low.extents(), step.extents());
+  extents[loop.axis] = loop.size;
+  if (low.affine() && step.constant()) {
+    Affine all = *low.affine();
+    all.steps[loop.axis] = *step.constant();
+    if (fits(all.range(extents), low.type().width()))
+      return Value::of(low.type(), extents, all);
+  }
+  mx::Shape shape(low.rank(), 1);
+  shape[loop.axis] = loop.size;
+  mx::array numbers = mx::reshape(mx::arange(0, loop.size, low.type().dtype()), shape);
+  return Value::of(low.type(), extents, mx::add(low.array(), mx::multiply(numbers, step.array())),
+                   low.isKnown() && step.isKnown());
+}
+
+std::optional<Value> Tracer::stepsOf(const RaisedLoop &loop, const Extents &extents) const {
+  const Value &low = operand(loop.op, 0), &high = operand(loop.op, 1), &step = operand(loop.op, 2);
+  Extents all = extents;
+  all[loop.axis] = loop.size;
+  if (low.affine() && high.affine() && step.constant() && !loop.op.has("unsignedCmp")) {
+    // low + step * t < high
+    std::optional<Affine> negative = multiply(*low.affine(), -1);
+    std::optional<Affine> left = negative ? add(*high.affine(), *negative) : std::nullopt;
+    std::optional<Affine> open = left ? add(*left, Affine::of(-1, left->steps.size())) : left;
+    if (open) {
+      open->steps[loop.axis] = -*step.constant();
+      return Value::of({"i1", {}}, all, std::vector{*open});
+    }
+  }
+  mx::Shape shape(outerAxes, 1);
+  shape[loop.axis] = loop.size;
+  mx::array numbers = mx::reshape(mx::arange(0, loop.size, mx::int64), shape);
+  return Value::of({"i1", {}}, all, mx::less(numbers, *loop.counts), true);
+}
+
+void Tracer::runGroup(RaisedLoop &loop, const LoopGroup &group) {
+  switch (group.kind) {
+  case LoopGroup::Each:
+    return runEach(loop, group.operations.front());
+  case LoopGroup::Invariant: {
+    size_t i = group.carried.front();
+    set(loop.body.arguments[i + 1], loop.initial[i]);
+    loop.results[i] = loop.initial[i];
+    return;
+  }
+  case LoopGroup::Previous:
+    return runPrevious(loop, group.carried.front());
+  case LoopGroup::Reduction:
+    return runReduction(loop, group);
+  case LoopGroup::Product:
+    return runProduct(loop, group);
+  case LoopGroup::Steps:
+    return runSteps(loop, group);
+  }
+}
+
+void Tracer::checkSize(const Extents &extents) const {
+  if (hasSteps(extents) && sizeOf(extents) > mostElements)
+    throw NotRaised{"all steps together need too much memory"};
+}
+
+void Tracer::checkSize(const Operation &op) const {
+  // Slices of arrays take no memory.
+  if (op.name == "tt.load")
+    return;
+  for (int number : op.results)
+    if (const Value &value = get(number); !value.affine() && !value.conditions())
+      checkSize(value.extents());
+}
+
+void Tracer::runEach(RaisedLoop &loop, size_t operation) {
+  if (loop.merged.contains(operation))
+    return;
+  ActiveScope scope(active, within(loop.runs));
+  const Operation &op = loop.body.operations[operation];
+  runOperation(op);
+  checkSize(op);
+}
+
+Value Tracer::lastOf(const RaisedLoop &loop, const Value &initial, const Value &later) const {
+  if (!loop.counts)
+    return stepOf(later, loop.axis, loop.size - 1);
+  size_t rank = later.rank();
+  Value taken = later;
+  if (later.extents()[loop.axis] != 1) {
+    Extents extents = join(later.extents(), aligned(*loop.runs, rank).extents());
+    Extents single = extents;
+    single[loop.axis] = 1;
+    mx::Shape shape(loop.counts->shape());
+    shape.resize(rank, 1);
+    mx::array places = mx::maximum(
+        mx::subtract(mx::reshape(*loop.counts, shape), mx::array(int64_t(1), mx::int64)),
+        mx::array(int64_t(0), mx::int64));
+    mx::array array = mx::take_along_axis(
+        whole(later, extents), mx::broadcast_to(places, mx::Shape(single.begin(), single.end())),
+        static_cast<int>(loop.axis));
+    taken = Value::of(later.type(), single, array, later.isKnown());
+    if (later.buffer() >= 0)
+      taken = taken.withBuffer(later.buffer());
+  }
+  Extents extents(loop.counts->shape().begin(), loop.counts->shape().end());
+  Value isEntered = Value::of({"i1", {}}, extents,
+                              mx::greater(*loop.counts, mx::array(int64_t(0), mx::int64)), true);
+  return choose(isEntered, taken, initial);
+}
+
+void Tracer::runPrevious(RaisedLoop &loop, size_t carried) {
+  const Value &later = get(loop.body.operations.back().operands[carried]);
+  const Value &initial = loop.initial[carried];
+  set(loop.body.arguments[carried + 1], shifted(initial, later, loop.axis, loop.size));
+  loop.results[carried] = lastOf(loop, initial, later);
+}
+
+Value Tracer::neutralOutside(const RaisedLoop &loop, const Value &value,
+                             const std::string &combiner) {
+  if (!loop.runs)
+    return value;
+  Value runs = aligned(*loop.runs, value.rank());
+  Extents extents = join(value.extents(), runs.extents());
+  mx::array kept = mx::where(runs.array(), value.array(), neutral(combiner, value.array()));
+  return Value::of(value.type(), extents, kept, value.isKnown());
+}
+
+void Tracer::runReduction(RaisedLoop &loop, const LoopGroup &group) {
+  const Operation &op = loop.body.operations[group.operations.front()];
+  size_t carried = group.carried.front();
+  const Value &initial = loop.initial[carried];
+  bool isDifference = op.name.starts_with("arith.sub");
+  std::string combiner =
+      isDifference ? (op.name == "arith.subf" ? "arith.addf" : "arith.addi") : op.name;
+  size_t rank = std::max(initial.rank(), get(group.operand).rank());
+  Value each = neutralOutside(loop, aligned(get(group.operand), rank), combiner);
+  Extents extents = each.extents();
+  extents[loop.axis] = loop.size;
+  std::optional<mx::array> all =
+      reduced(combiner, whole(each, extents), static_cast<int>(loop.axis), /*keepsAxis=*/true);
+  if (!all)
+    throw NotRaised{"MLX has no reduction for " + op.name};
+  extents[loop.axis] = 1;
+  Value start = aligned(initial, rank);
+  mx::array result = functions().at(op.name)({start.array(), *all});
+  if (result.dtype() != initial.type().dtype())
+    result = mx::astype(result, initial.type().dtype());
+  loop.results[carried] = Value::of(initial.type(), join(start.extents(), extents), result,
+                                    start.isKnown() && each.isKnown());
+  ++summary.operations;
+  summary.raised.emplace_back(op.place,
+                              combiner + " along " + std::to_string(loop.size) + " steps");
+}
+
+void Tracer::runProduct(RaisedLoop &loop, const LoopGroup &group) {
+  const Operation &op = loop.body.operations[group.product];
+  size_t carried = group.carried.front();
+  // In steps that a program does not take, both tiles are 0: infinity times 0 is not.
+  Value a = neutralOutside(loop, operand(op, 0), "arith.addi");
+  Value b = neutralOutside(loop, operand(op, 1), "arith.addi");
+  loop.results[carried] = sumWith(op, product(op, a, b, loop.axis), loop.initial[carried]);
+  ++summary.operations;
+  summary.raised.emplace_back(op.place,
+                              "a product of tiles along " + std::to_string(loop.size) + " steps");
+}
+
+std::optional<Value> Tracer::independentProduct(const RaisedLoop &loop, const LoopGroup &group,
+                                                size_t operation) {
+  const Operation &op = loop.body.operations[operation];
+  if (op.name != "tt.dot")
+    return std::nullopt;
+  auto isOwn = [&](int number) {
+    for (size_t i : group.operations) {
+      const std::vector<int> &results = loop.body.operations[i].results;
+      if (std::find(results.begin(), results.end(), number) != results.end())
+        return true;
+    }
+    return std::any_of(group.carried.begin(), group.carried.end(),
+                       [&](size_t i) { return loop.body.arguments[i + 1] == number; });
+  };
+  if (isOwn(op.operands[0]) || isOwn(op.operands[1]))
+    return std::nullopt;
+  Value result = product(op, operand(op, 0), operand(op, 1), std::nullopt);
+  if (sizeOf(result.extents()) > mostElements)
+    return std::nullopt;
+  summary.raised.emplace_back(op.place, std::to_string(loop.size) + " products of tiles at once");
+  return result;
+}
+
+void Tracer::runSteps(RaisedLoop &loop, const LoopGroup &group) {
+  const Block &body = loop.body;
+  const std::vector<int> &yielded = body.operations.back().operands;
+  std::map<size_t, Value> products;
+  for (size_t i : group.operations)
+    if (std::optional<Value> all = independentProduct(loop, group, i))
+      products.emplace(i, *all);
+
+  // What comes from other groups, for one step at a time.
+  std::map<int, Value> others;
+  auto take = [&](int number) {
+    const Value &value = get(number);
+    if (value.isValid() && value.extents().size() > loop.axis && value.extents()[loop.axis] > 1)
+      others.try_emplace(number, value);
+  };
+  for (size_t i : group.operations)
+    forEachOperand(body.operations[i], take);
+  auto isMade = [&](int number) {
+    for (size_t i : group.operations)
+      if (std::find(body.operations[i].results.begin(), body.operations[i].results.end(), number) !=
+          body.operations[i].results.end())
+        return true;
+    return false;
+  };
+  std::erase_if(others, [&](const auto &entry) { return isMade(entry.first); });
+  for (size_t i : group.carried) {
+    others.erase(body.arguments[i + 1]);
+    loop.results[i] = loop.initial[i];
+  }
+
+  SingleSteps scope(outer, loop.axis, loop.size);
+  std::vector<std::vector<Value>> kept(group.outputs.size());
+  for (int step = 0; step < loop.size; ++step) {
+    for (const auto &[number, value] : others)
+      set(number, stepOf(value, loop.axis, step));
+    for (size_t i : group.carried)
+      set(body.arguments[i + 1], loop.results[i]);
+    std::optional<Value> runs =
+        loop.runs ? std::optional(stepOf(*loop.runs, loop.axis, step)) : std::nullopt;
+    {
+      ActiveScope running(active, within(runs));
+      for (size_t i : group.operations) {
+        const Operation &op = body.operations[i];
+        if (auto found = products.find(i); found != products.end())
+          setResult(op, sumWith(op, stepOf(found->second, loop.axis, step), operand(op, 2)));
+        else
+          runOperation(op);
+      }
+    }
+    for (size_t i = 0; i < group.outputs.size(); ++i)
+      kept[i].push_back(get(group.outputs[i]));
+    std::vector<Value> fresh;
+    for (size_t i : group.carried)
+      fresh.push_back(get(yielded[i]));
+    for (size_t j = 0; j < group.carried.size(); ++j) {
+      size_t i = group.carried[j];
+      // Addresses that nothing takes behind the loop stay simple, also where a program has left it.
+      bool isFree = fresh[j].affine() && !program.isUsed(loop.op.results[i]);
+      loop.results[i] = runs && !isFree ? choose(*runs, fresh[j], loop.results[i]) : fresh[j];
+    }
+  }
+  for (const auto &[number, value] : others)
+    set(number, value);
+  for (size_t i = 0; i < group.outputs.size(); ++i)
+    set(group.outputs[i], stacked(kept[i], loop.axis));
+}
+
+} // namespace triton_metal::graph
