@@ -422,3 +422,31 @@ def test_buffers_of_python_are_arrays() -> None:
     with triton_metal.device("mlx-graph"):
         add_kernel[(2,)](x, memoryview(x), memoryview(out).cast("f"), 100, BLOCK=64)
     np.testing.assert_array_equal(np.frombuffer(out, np.float32), 2 * x)
+
+
+@triton.jit
+def histogram_kernel(x, counts, BLOCK: tl.constexpr, BINS: tl.constexpr):
+    pid = tl.program_id(0)
+    v = tl.load(x + pid * BLOCK + tl.arange(0, BLOCK))
+    tl.store(counts + pid * BINS + tl.arange(0, BINS), tl.histogram(v, BINS, mask=v != 3))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+def test_histograms_leave_out_what_no_bin_has(dtype: str) -> None:
+    x = np.random.default_rng(0).integers(0, 40, (300, 64)).astype(dtype)
+    if dtype != "uint8":
+        x[0, :3] = -1, -(2**31), 2**31 - 1
+    launch = lambda x, counts: histogram_kernel[(300,)](x, counts, BLOCK=64, BINS=32)  # noqa: E731
+    same_as_on_host(launch, x, np.zeros((300, 32), np.int32))
+
+
+def test_histograms_of_many_programs_fit_the_memory() -> None:
+    programs = 20_000
+    x = np.random.default_rng(0).integers(0, 1024, (programs, 64)).astype(np.int32)
+    counts = np.zeros((programs, 1024), np.int32)
+    with triton_metal.device("mlx-graph"):
+        histogram_kernel[(programs,)](x, counts, BLOCK=64, BINS=1024)
+    rows = np.repeat(np.arange(programs), 64)[x.ravel() != 3]
+    expected = np.zeros_like(counts)
+    np.add.at(expected, (rows, x[x != 3]), 1)
+    np.testing.assert_array_equal(counts, expected)
