@@ -46,7 +46,7 @@ pytestmark = [
 def sources() -> str:
     """The texts of the sources, in which strings that follow each other are one."""
     texts = []
-    for folder in ("python", "compiler", "host_device"):
+    for folder in ("python", "compiler", "host_device", "runtime"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".py", ".cpp", ".h", ".td"):
                 texts.append(path.read_text(encoding="utf-8"))
@@ -250,7 +250,43 @@ def locks(x_ptr):
         pass
 
 
+@triton.jit
+def tickets(x_ptr, out_ptr):
+    i = tl.arange(0, 4)
+    tl.store(out_ptr + i, tl.atomic_add(x_ptr + i // 2, 1))
+
+
+@triton.jit
+def loaded_bound(n_ptr, out_ptr):
+    total = 0
+    for i in range(tl.load(n_ptr)):
+        total += i
+    tl.store(out_ptr, total)
+
+
+@triton.jit
+def next_after(x_ptr):
+    tl.store(x_ptr, tl.extra.libdevice.nextafter(tl.load(x_ptr), 2.0))
+
+
 X, INTEGERS = np.ones(100, np.float32), np.zeros(4, np.int32)
+
+
+def as_graph(launch: Callable[[], Any]) -> Callable[[], None]:
+    def run() -> None:
+        pytest.importorskip("mlx.core")
+        with triton.device("mlx-graph"):
+            launch()
+
+    return run
+
+
+def traced() -> None:
+    mx = pytest.importorskip("mlx.core")
+    from triton_metal.mlx import graph
+
+    n = mx.array([3])
+    mx.compile(lambda n: graph(loaded_bound)(n, grid=(1,), outputs={"out_ptr": n}))(n)
 
 
 def under(launch: Callable[[], Any], **options: Any) -> Callable[[], None]:
@@ -417,6 +453,11 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     ),
     "the source of … cannot be read: @jit functions must be defined in a file": without_source,
     "a … of … bytes at byte … of …, which has … bytes": under(lambda: twice[(4,)](X, 200, B=64), check="bounds"),
+    "… place … of an array, and the result depends on their order": as_graph(lambda: races[(4,)](INTEGERS)),
+    "and what each of them found depends on their order": as_graph(lambda: tickets[(1,)](INTEGERS, np.ones(4, np.int32))),
+    "depends on the elements of an array, and there are none while …": traced,
+    "cannot become a part of an MLX graph": as_graph(lambda: next_after[(1,)](X.copy())),
+    "loads place … of an array of … elements": as_graph(lambda: twice[(1,)](X.copy(), 128, B=128)),
     "a race: …": under(lambda: races[(4,)](INTEGERS), check="races"),
     "an integer division by zero": under(lambda: divides[(1,)](INTEGERS, 0), check="arithmetic"),
     "NumPy arrays and CPU tensors run on the host device, which …": without_host_device,
