@@ -92,6 +92,12 @@ def _route(request: pytest.FixtureRequest) -> Iterator[None]:
         graph_refusals.count_test(launches)
 
 
+@pytest.fixture
+def as_graph(request: pytest.FixtureRequest) -> bool:
+    """Whether the launches of the test are MLX graphs, with the zeros and subnormal numbers of MLX's functions."""
+    return request.config.getoption("--route") == "mlx-graph"
+
+
 @pytest.fixture(autouse=True)
 def _portable(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs the launches of a test portably."""

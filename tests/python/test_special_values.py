@@ -64,6 +64,7 @@ FUNCTIONS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (
 )
 
 
+@pytest.mark.not_as_graph("exp is MLX's")
 @pytest.mark.own_check("expects subnormal results of fp32 and bfloat16, which Metal may flush")
 @pytest.mark.parametrize("size", [64, 512])
 @pytest.mark.parametrize("name", FLOATS)
@@ -111,7 +112,7 @@ def signed_minimum(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @pytest.mark.own_check("expects subnormal results of fp32 and bfloat16, which Metal may flush")
 @pytest.mark.parametrize("name", FLOATS)
-def test_pairs_of_special_numbers(name: str) -> None:
+def test_pairs_of_special_numbers(name: str, as_graph: bool) -> None:
     one = special(name, 2 * len(SPECIAL))
     x, y = (np.resize(side.ravel(), 4096) for side in np.meshgrid(one, one))
     out = np.zeros((10, 4096), x.dtype)
@@ -123,5 +124,7 @@ def test_pairs_of_special_numbers(name: str) -> None:
             results[:3] = [to_float64(x) + to_float64(y), to_float64(x) - to_float64(y), a * b]
         results += [signed_maximum(a, b), signed_minimum(a, b), np.where(a < b, a, b)]
         results += [np.where(a >= b, -a, np.abs(b)), np.where(a != b, a, -b)]
-        for row, result in zip(out, results, strict=True):
-            assert_same(row, np.asarray(result).astype(x.dtype))
+        for number, (row, result) in enumerate(zip(out, results, strict=True)):
+            # Which of two zeros is the greater one is open in MLX.
+            same = np.testing.assert_array_equal if as_graph and number in (5, 6) else assert_same
+            same(row, np.asarray(result).astype(x.dtype))
