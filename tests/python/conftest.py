@@ -94,7 +94,7 @@ def _route(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def as_graph(request: pytest.FixtureRequest) -> bool:
-    """Whether the launches of the test are MLX graphs, with the zeros and subnormal numbers of MLX's functions."""
+    """Whether the launches of the test are MLX graphs, whose operations choose the signs of zeros."""
     return request.config.getoption("--route") == "mlx-graph"
 
 
