@@ -181,6 +181,43 @@ def test_special_values_and_labels_out_of_range() -> None:
     assert_near(found, exact.loss, exact.loss_bound + 1e-6 * np.abs(exact.loss), "float32")
 
 
+@pytest.mark.own_route
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_gradients_of_losses_far_apart(dtype: str) -> None:
+    """No number that is stored on the way overflows in 16 bits or falls below what they have, where the result does not."""
+    hidden, weight, labels, rng = operands(9, 20, 70, dtype, ignored=0.0)
+    hidden, weight = (rounded(each * 2.0**-7, dtype) for each in (hidden, weight))
+    places = made("torch", labels, "int64")
+    function = lambda *a: ops.linear_cross_entropy(*a, places, reduction="none")  # noqa: E731
+    arrays = [made("torch", each, dtype) for each in (hidden, weight)]
+    for scale in (2.0**19, 2.0**-20 if dtype == "float16" else 2.0**-60):
+        if scale < 1:
+            hidden, weight = (each * 2.0**13 for each in (hidden, weight))
+            arrays = [made("torch", each, dtype) for each in (hidden, weight)]
+            labels = np.argmin(hidden @ weight.T, 1)  # whose probabilities are nearly 0
+            places = made("torch", labels, "int64")
+        dloss = rounded(rng.standard_normal(9) * scale, "float32")
+        exact = Exact(hidden, weight, labels, "none", dtype, dloss=dloss)
+        small = {"float16": 2.0**-24}.get(dtype, 0.0) * abs(dloss).max()
+        dhidden, dweight = gradients("torch", function, arrays, dloss)
+        assert_near(dhidden, exact.dhidden, exact.dhidden_bound + small * np.abs(weight).sum(0), dtype)
+        assert_near(dweight, exact.dweight, exact.dweight_bound + small * np.abs(hidden).sum(0), dtype)
+
+
+@pytest.mark.own_route
+def test_gradients_that_are_not_finite() -> None:
+    """A loss whose gradient is NaN or infinite spoils its row of the hidden states' gradient, and no other."""
+    hidden, weight, _, _ = operands(4, 5, 6)
+    places = made("torch", np.arange(4), "int64")
+    function = lambda *a: ops.linear_cross_entropy(*a, places, reduction="none")  # noqa: E731
+    arrays = [made("torch", each, "float32") for each in (hidden, weight)]
+    dloss = np.array([1.0, np.nan, 0.0, np.inf])
+    dhidden, dweight = gradients("torch", function, arrays, dloss)
+    assert np.isfinite(numbers(dhidden)).all(1).tolist() == [True, False, True, False]
+    assert not numbers(dhidden)[2].any()
+    assert not np.isfinite(numbers(dweight)).any()
+
+
 H, W, LABELS = np.zeros((2, 3), np.float32), np.zeros((4, 3), np.float32), np.zeros(2, np.int32)
 
 

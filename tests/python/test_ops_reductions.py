@@ -184,6 +184,21 @@ def test_special_values() -> None:
             np.testing.assert_array_equal(np.isnan(near), np.isnan(call(kind, x, 1, False)))
 
 
+@pytest.mark.own_route
+def test_the_gradient_of_logsumexp_is_the_softmax_of_infinite_numbers_too() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.zeros((4, 300))
+    x[0] = -math.inf
+    x[1, 7] = -math.inf
+    x[2, 7] = math.inf
+    x[3, 7] = math.nan
+    x.requires_grad_(True)
+    (dx,) = torch.autograd.grad(ops.logsumexp(x, 1).sum(), x)
+    (right,) = torch.autograd.grad(torch.logsumexp(x, 1).sum(), x)
+    torch.testing.assert_close(dx, right, equal_nan=True)
+    assert dx.isnan().sum(1).tolist() == [300, 0, 1, 300]
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_empty_arrays(framework: str) -> None:
     for shape, axis in (((2, 0, 3), 1), ((0, 3), 1), ((0,), None), ((0, 3), 0)):

@@ -13,23 +13,38 @@ from ._arrays import Array, dtype_of, empty, full, is_mlx, size_of
 Spec = tuple[Sequence[int], str]
 
 
-class _Grids(threading.local):
-    """What this thread's launches make of their grids; None for nothing."""
-
-    turn: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
+#: What is launched in place of a grid, given the kernel and the grid.
+Turn = Callable[[Any, tuple[int, ...]], tuple[int, ...]]
 
 
-_grids = _Grids()
+class _Thread(threading.local):
+    """What this thread's launches make of their grids, and the SIMD-groups that they take; None for nothing and their own."""
+
+    turn: Turn | None = None
+    warps: int | None = None
+
+
+_thread = _Thread()
 
 
 @contextmanager
-def turned_grids(turn: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Iterator[None]:
-    """Within it, launches of this thread take ``turn(grid)`` for their grids: to count some of their programs for all."""
-    _grids.turn = turn
+def turned_grids(turn: Turn) -> Iterator[None]:
+    """Within it, launches of this thread take ``turn(kernel, grid)`` for their grids: to count some of their programs for all."""
+    _thread.turn = turn
     try:
         yield
     finally:
-        _grids.turn = None
+        _thread.turn = None
+
+
+@contextmanager
+def forced_warps(warps: int) -> Iterator[None]:
+    """Within it, launches of this thread have so many SIMD-groups, whatever they name."""
+    before, _thread.warps = _thread.warps, warps
+    try:
+        yield
+    finally:
+        _thread.warps = before
 
 
 def launch(
@@ -50,8 +65,10 @@ def launch(
     specs = {name: (tuple(shape), dtype) for name, (shape, dtype) in outputs.items()}
     if 0 in grid or not any(size_of(shape) for shape, _ in specs.values()):
         return tuple(full(shape, fill or 0, dtype, like) for shape, dtype in specs.values())
-    if _grids.turn is not None:
-        grid = _grids.turn(tuple(grid))
+    if _thread.warps is not None:
+        arguments["num_warps"] = _thread.warps
+    if _thread.turn is not None:
+        grid = _thread.turn(kernel, tuple(grid))
     if is_mlx(like):
         from ..mlx import call
 

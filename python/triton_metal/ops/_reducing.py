@@ -48,7 +48,7 @@ def reduction_gradient_kernel(
         x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
         y = tl.load(y_ptr + row, mask=mask, other=1.0).to(tl.float32)
         if KIND == "logsumexp":
-            dx *= tl.where(x == y, 1.0, tl.exp(x - y))  # also where both are infinite
+            dx *= tl.exp(x - y)  # NaN where both are infinite, as softmax is
         elif KIND == "norm":
             dx *= tl.where(y == 0.0, 0.0, x / y)
         elif KIND == "norm1":

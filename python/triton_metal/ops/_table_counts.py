@@ -19,6 +19,10 @@ from ._launch import turned_grids
 from ._problems import PROBLEMS
 
 
+#: Kernels whose programs share the work by how many they are: each does more of it in a part of the grid, which says nothing.
+SHARING = ("decode_kernel", "norm_backward_kernel", "weight_gradients_kernel")
+
+
 @contextmanager
 def apple10() -> Iterator[None]:
     """Within it, the host device compiles for M5: matrices are multiplied by tensor operations."""
@@ -36,10 +40,10 @@ def counted(call: Callable[[], Any], most: int = 1) -> list[tuple[Work, int]]:
     """The work of at most ``most`` programs of each launch of ``call``, and how many programs the whole launch has."""
     programs: list[int] = []
 
-    def turn(grid: tuple[int, ...]) -> tuple[int, ...]:
+    def turn(kernel: Any, grid: tuple[int, ...]) -> tuple[int, ...]:
         sizes = (*grid, 1, 1)[:3]
         programs.append(sizes[0] * sizes[1] * sizes[2])
-        return part_of(sizes, most)
+        return sizes if kernel.name in SHARING else part_of(sizes, most)
 
     with device("host"), counting() as found, turned_grids(turn):
         call()

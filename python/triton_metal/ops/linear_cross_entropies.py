@@ -5,6 +5,9 @@ and, if labels are smoothed, the sum; a second kernel joins the tiles of a row. 
 about CHUNK logits: a kernel computes their logits again and stores (softmax - target), and two products
 turn them into the chunk's part of the gradient of the hidden states, which is added up in float32, and the chunk's rows of the
 gradient of the matrix. There are no atomics, so that the result is the same on every run.
+
+What is stored in 16 bits is less than 2: of a gradient of a row's loss it has the mantissa, and the power of two comes in behind the sums
+or, where each term of a sum has its own, as its share of the largest.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from ._checks import check_arrays, check_dtype, check_rank, check_same_dtype, ch
 from ._indices import check_indices
 from ._launch import launch
 from ._operators import Operator
+from ._reduce import reduce_rows
 from .cross_entropies import checked, loss_results, reduced
 
 #: How many logits the gradient holds at once; of at least LEAST classes.
@@ -105,12 +109,20 @@ def joined_tiles_kernel(
 
 
 @triton.jit
+def power_of(x):
+    """The largest power of two that |x| has in it; 1 of 0, of less than the least normal number, and of what is not finite."""
+    bits = x.to(tl.int32, bitcast=True) & 0x7F800000
+    bits = tl.where((bits == 0) | (bits == 0x7F800000), 0x3F800000, bits)
+    return bits.to(tl.float32, bitcast=True)
+
+
+@triton.jit
 def chunk_kernel(
     hidden_ptr, weight_ptr, labels_ptr, log_sums_ptr, dloss_ptr, chunk_ptr, after_1_ptr, after_2_ptr,
     n_rows, classes, width, start, size, ignore_index, smoothing, EACH: tl.constexpr,
     BLOCK_ROWS: tl.constexpr, BLOCK_CLASSES: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """softmax - target of `size` classes from `start` on, times dloss if each row has its own.
+    """softmax - target of `size` classes from `start` on, times dloss without its power of two if each row has its own.
 
     What after_1 and after_2 hold is not read: MLX computes them before it makes room for this chunk.
     """
@@ -124,7 +136,8 @@ def chunk_kernel(
     target = tl.where(cols[None, :] == labels[:, None], 1.0 - smoothing, 0.0) + smoothing / classes
     d = tl.exp(logits - log_sums[:, None]) - target
     if EACH:
-        d *= tl.load(dloss_ptr + rows, mask=mask, other=0.0).to(tl.float32)[:, None]
+        dloss = tl.load(dloss_ptr + rows, mask=mask, other=0.0).to(tl.float32)
+        d *= tl.math.div_rn(dloss, power_of(dloss))[:, None]
     known = (labels >= 0) & (labels < classes)
     d = tl.where(known[:, None], d, float("nan"))
     d = tl.where((labels == ignore_index)[:, None], 0.0, d)
@@ -136,25 +149,40 @@ def chunk_kernel(
 
 @triton.jit
 def product_kernel(
-    a_ptr, b_ptr, c_ptr, before_ptr, dloss_ptr, share_ptr, b_start, n_rows, n_cols, length,
+    a_ptr, b_ptr, c_ptr, before_ptr, dloss_ptr, share_ptr, largest_ptr, b_start, n_rows, n_cols, length,
     a_row_step, a_step, EACH: tl.constexpr,
     BLOCK_ROWS: tl.constexpr, BLOCK_CLASSES: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """c = before + (a @ rows of b from b_start on) · share, and · dloss if it is one for all rows."""
+    """c = before + (a @ rows of b from b_start on) · share · dloss.
+
+    dloss is one for all or, of which a has the mantissas, for each of c's "rows", or for each of the "terms" of its sums,
+    the largest of which is `largest`.
+    """
     rows = tl.program_id(1) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     cols = tl.program_id(0) * BLOCK_CLASSES + tl.arange(0, BLOCK_CLASSES)
     product = tl.zeros((BLOCK_ROWS, BLOCK_CLASSES), tl.float32)
+    factor = tl.load(share_ptr)
+    if EACH == "":
+        factor *= tl.load(dloss_ptr).to(tl.float32)
+    largest = 1.0
+    if EACH == "terms":
+        largest = power_of(tl.load(largest_ptr))
+        factor *= largest
     for start in range(0, length, BLOCK_K):
         k = start + tl.arange(0, BLOCK_K)
         a_at = rows[:, None].to(tl.int64) * a_row_step + k[None, :].to(tl.int64) * a_step
         a = tl.load(a_ptr + a_at, mask=(rows[:, None] < n_rows) & (k[None, :] < length), other=0.0)
+        if EACH == "terms":
+            dloss = tl.load(dloss_ptr + k, mask=k < length, other=0.0).to(tl.float32)
+            share = tl.math.div_rn(power_of(dloss), largest)
+            a = (a.to(tl.float32) * share[None, :]).to(a.dtype)
         b_at = (b_start + k[:, None]).to(tl.int64) * n_cols + cols[None, :]
         b = tl.load(b_ptr + b_at, mask=(k[:, None] < length) & (cols[None, :] < n_cols), other=0.0)
         product = tl.dot(a, b, product, input_precision="ieee")
-    factor = tl.load(share_ptr)
-    if not EACH:
-        factor *= tl.load(dloss_ptr).to(tl.float32)
     c = product * factor
+    if EACH == "rows":
+        dloss = tl.load(dloss_ptr + rows, mask=rows < n_rows, other=0.0).to(tl.float32)
+        c *= power_of(dloss)[:, None]
     at = rows[:, None].to(tl.int64) * n_cols + cols[None, :]
     mask = (rows[:, None] < n_rows) & (cols[None, :] < n_cols)
     if before_ptr is not None:
@@ -224,14 +252,25 @@ def _backward(
     dhidden: Array | None = None
     dweights: list[Array] = []
     size = min(classes, max(LEAST, CHUNK // max(n_rows, 1) // 64 * 64))
-    factors = {"dloss_ptr": dloss, "EACH": reduction == "none"}
+    each = reduction == "none"
+    largest = None
+    if each:
+        largest = full((1,), 1, "float32", hidden)
+        if n_rows:
+            largest = reduce_rows(dloss, (1, n_rows, 1), "max", "float32", map="abs")
 
     def product(shape: tuple[int, int], to: str, **arguments: Any) -> Array:
         grid = (
             triton.cdiv(shape[1], TILE["BLOCK_CLASSES"]),
             triton.cdiv(shape[0], TILE["BLOCK_ROWS"]),
         )
-        arguments |= {"n_rows": shape[0], "n_cols": shape[1], "share_ptr": share} | factors | TILE
+        arguments |= {
+            "n_rows": shape[0],
+            "n_cols": shape[1],
+            "share_ptr": share,
+            "dloss_ptr": dloss,
+            **TILE,
+        }
         return launch(product_kernel, grid, {"c_ptr": (shape, to)}, like=hidden, **arguments)[0]
 
     for start in range(0, classes, size):
@@ -254,18 +293,21 @@ def _backward(
             size=n,
             ignore_index=ignore_index,
             smoothing=smoothing,
-            **factors,
+            dloss_ptr=dloss,
+            EACH=each,
             **TILE,
         )
         if of_hidden:
             dhidden = product(
                 (n_rows, width), dtype if start + n == classes else "float32", length=n,
                 a_ptr=chunk, a_row_step=n, a_step=1, b_ptr=weight, b_start=start, before_ptr=dhidden,
+                EACH="rows" if each else "", largest_ptr=None,
             )  # fmt: skip
         if of_weight:
             part = product(
                 (n, width), dtype, length=n_rows,
                 a_ptr=chunk, a_row_step=1, a_step=n, b_ptr=hidden, b_start=0, before_ptr=None,
+                EACH="terms" if each else "", largest_ptr=largest,
             )  # fmt: skip
             dweights.append(part)
     return nothing if dhidden is None else dhidden, _joined(dweights) if dweights else nothing
