@@ -59,6 +59,7 @@ private:
   bool isLikelyWhole(const Affine &limit);
   void addUpperBounds(Value value);
   void findConditions();
+  void keepSameMasks();
   Value createLimit(Affine limit, int64_t factor);
   Value createPositive(const Affine &number);
   Value createSum(const Affine &number);
@@ -148,7 +149,21 @@ bool LoopSplit::analyse() {
   // steps are whole in most programs, one of two loops takes all of them.
   isVersioned = multiplies && !chooses &&
                 llvm::all_of(limits, [&](auto &limit) { return isLikelyWhole(limit.first); });
+  if (multiplies && !chooses && !isVersioned)
+    keepSameMasks();
   return true;
+}
+
+/// Leaves masks that are the same in all steps to both loops. One branch is little in a step that
+/// multiplies matrices, and programs whose rows or columns are cut take the first loop, too, where
+/// the masks are computed once: only the steps behind it ask for more.
+void LoopSplit::keepSameMasks() {
+  comparisons.remove_if([](auto &entry) { return entry.second.margin.perIndex == 0; });
+  conditions.clear();
+  limits.clear();
+  upperBounds.clear();
+  alwaysTrue.clear();
+  findConditions();
 }
 
 /// Collects the comparisons of a mask; only those that ask what others have asked if `onlyKnown`.
