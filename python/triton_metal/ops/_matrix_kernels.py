@@ -111,7 +111,7 @@ def add_product(
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, bias_ptr, row_scale_ptr, column_scale_ptr, c_ptr, z_ptr, M, N, K, part_size,
-    batches, a_steps, b_steps, items, sums, a_sum_steps, b_sum_steps,
+    matrices, batches, a_steps, b_steps, items, sums, a_sum_steps, b_sum_steps,
     stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
     SPLIT: tl.constexpr, TYPE: tl.constexpr, A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr,
@@ -123,12 +123,14 @@ def matmul_kernel(
     them, or else of K, and stores its sum as it is.
     """
     # Programs go over c in groups of GROUP_M rows of tiles, so that neighbours in time share tiles of a and b.
-    tile, part, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
-    tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
-    first_tile = tile // (GROUP_M * tiles_n) * GROUP_M
-    group_m = min(tiles_m - first_tile, GROUP_M)
-    first_m = (first_tile + tile % (GROUP_M * tiles_n) % group_m) * BLOCK_M
-    first_n = tile % (GROUP_M * tiles_n) // group_m * BLOCK_N
+    # The last group may have more rows than there are.
+    first_m = (tl.program_id(1) * GROUP_M + tl.program_id(0) % GROUP_M) * BLOCK_M
+    first_n = tl.program_id(0) // GROUP_M * BLOCK_N
+    if first_m >= M:
+        return
+    batch, part = tl.program_id(2), 0
+    if SPLIT:
+        batch, part = batch % matrices, batch // matrices
 
     local_m, local_n = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
     rows, columns = (first_m + local_m < M)[:, None], (first_n + local_n < N)[None, :]
@@ -154,15 +156,13 @@ def matmul_kernel(
                 BLOCK_K, TYPE, A_FORMAT, B_FORMAT, PRECISION,
             )  # fmt: skip
 
-    row = batch.to(tl.int64) * M + first_m
-    if SPLIT:
-        row += part.to(tl.int64) * tl.num_programs(2) * M
-    else:
+    row = tl.program_id(2).to(tl.int64) * M + first_m
+    if not SPLIT:
         row_at, column_at = row + local_m[:, None], first_n + local_n[None, :]
         acc = with_bias(
             acc, row_at, rows, column_at, columns, bias_ptr, row_scale_ptr, column_scale_ptr
         )
-    at = local_m[:, None] * N + local_n[None, :]
+    at = local_m[:, None].to(tl.int64) * N + local_n[None, :]
     if z_ptr is not None:
         z_ptr += row * N + first_n
         tl.store(z_ptr + at, acc.to(z_ptr.dtype.element_ty), mask=rows & columns)
