@@ -133,7 +133,7 @@ def matmul_kernel(
         batch, part = batch % matrices, batch // matrices
 
     local_m, local_n = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
-    rows, columns = (first_m + local_m < M)[:, None], (first_n + local_n < N)[None, :]
+    rows, columns = (local_m < M - first_m)[:, None], (local_n < N - first_n)[None, :]
     a_ptr += offset_of(batch, batches, a_steps) + first_m.to(tl.int64) * stride_am
     b_ptr += offset_of(batch, batches, b_steps) + first_n.to(tl.int64) * stride_bn
     first = part * part_size
@@ -156,7 +156,9 @@ def matmul_kernel(
                 BLOCK_K, TYPE, A_FORMAT, B_FORMAT, PRECISION,
             )  # fmt: skip
 
-    row = tl.program_id(2).to(tl.int64) * M + first_m
+    row = first_m.to(tl.int64)
+    if SPLIT or len(batches) > 0:
+        row += tl.program_id(2).to(tl.int64) * M
     if not SPLIT:
         row_at, column_at = row + local_m[:, None], first_n + local_n[None, :]
         acc = with_bias(
