@@ -296,6 +296,51 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
+  // Rows are cut in all steps of a program, or in none. Both loops have their mask, which is computed once: programs whose
+  // rows are cut take the first one, too, and the bound of its steps does not ask for the rows.
+  // CHECK-LABEL: @product_of_rows
+  // CHECK: %[[ROWS:.*]] = arith.cmpi slt
+  // CHECK: %[[MASK:.*]] = tt.broadcast %[[ROWS]]
+  // CHECK-NOT: arith.select
+  // CHECK: %[[END:.*]] = arith.andi %{{.*}}, %c-8_i32
+  // CHECK-NEXT: %[[SUM:.*]] = scf.for %{{.*}} = %c0_i32 to %[[END]] step %c8_i32
+  // CHECK: tt.load %{{[^,]*}}, %[[MASK]], %{{[^,]*}} : tensor<8x8x!tt.ptr<f16>
+  // CHECK: msl.whole_steps
+  // CHECK: scf.for %{{.*}} = %[[END]] to %arg1 step %c8_i32 iter_args(%{{.*}} = %[[SUM]])
+  // CHECK: %[[BOTH:.*]] = arith.andi %{{.*}}, %[[MASK]]
+  // CHECK: tt.load %{{[^,]*}}, %[[BOTH]], %{{[^,]*}} {ttm.cut} : tensor<8x8x!tt.ptr<f16>
+  // CHECK: msl.at_most_once
+  tt.func public @product_of_rows(%x: !tt.ptr<f16>, %n: i32, %rows: i32, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<8x8xf16, #mma>
+    %sum0 = arith.constant dense<0.0> : tensor<8x8xf32, #mma>
+    %r = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #column>
+    %e = tt.expand_dims %r {axis = 0 : i32} : tensor<8xi32, #column> -> tensor<1x8xi32, #row>
+    %k = tt.broadcast %e : tensor<1x8xi32, #row> -> tensor<8x8xi32, #mma>
+    %pid = tt.get_program_id x : i32
+    %first = arith.muli %pid, %c8 : i32
+    %there = arith.subi %rows, %first : i32
+    %there1 = tt.splat %there : i32 -> tensor<1x8xi32, #row>
+    %isThere1 = arith.cmpi slt, %e, %there1 : tensor<1x8xi32, #row>
+    %isThere = tt.broadcast %isThere1 : tensor<1x8xi1, #row> -> tensor<8x8xi1, #mma>
+    %p = tt.splat %x : !tt.ptr<f16> -> tensor<8x8x!tt.ptr<f16>, #mma>
+    %q = tt.addptr %p, %k : tensor<8x8x!tt.ptr<f16>, #mma>, tensor<8x8xi32, #mma>
+    %sum = scf.for %i = %c0 to %n step %c8 iter_args(%acc = %sum0) -> (tensor<8x8xf32, #mma>) : i32 {
+      %left = arith.subi %n, %i : i32
+      %b = tt.splat %left : i32 -> tensor<8x8xi32, #mma>
+      %m = arith.cmpi slt, %k, %b : tensor<8x8xi32, #mma>
+      %both = arith.andi %m, %isThere : tensor<8x8xi1, #mma>
+      %v = tt.load %q, %both, %zero : tensor<8x8x!tt.ptr<f16>, #mma>
+      %t = ttm.alloc_tile : !ttm.tile<8x8xf16>
+      ttm.store_tile %v, %t : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
+      %d = ttm.mma <8x8x8> %t, %t, %acc : !ttm.tile<8x8xf16>, !ttm.tile<8x8xf16>, tensor<8x8xf32, #mma>
+      scf.yield %d : tensor<8x8xf32, #mma>
+    }
+    tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
   // Where it is, one of two loops takes all steps: sums that live through one after the other take registers.
   // CHECK-LABEL: @versions
   // CHECK: %[[WHOLE:.*]] = arith.andi %{{.*}}, %c-32_i32
