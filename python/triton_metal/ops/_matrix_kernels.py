@@ -10,6 +10,8 @@ import triton_metal as triton
 import triton_metal.language as tl
 from triton_metal.language.extra import libdevice
 
+from ._normal import normal_below
+
 
 @triton.jit
 def activated(x, ACTIVATION: tl.constexpr):
@@ -23,7 +25,7 @@ def activated(x, ACTIVATION: tl.constexpr):
     elif ACTIVATION == "tanh":
         x = libdevice.tanh(x)
     elif ACTIVATION == "gelu":
-        x = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))
+        x = x * normal_below(x)
     elif ACTIVATION == "gelu_tanh":
         x = x * tl.sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
     return x
@@ -46,7 +48,7 @@ def slope(x, ACTIVATION: tl.constexpr):
         d = s + tl.where(tl.abs(x) < 128, x * s * (1 - s), 0.0)
     elif ACTIVATION == "gelu":
         normal = tl.exp(-0.5 * x * x) * 0.3989422804014327
-        d = 0.5 * (1 + tl.erf(x * 0.7071067811865476))
+        d = normal_below(x)
         d += tl.where(tl.abs(x) < 20, x * normal, 0.0)
     else:
         s = tl.sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
