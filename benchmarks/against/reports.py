@@ -136,7 +136,8 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
 - *multiplies* are products of 8×8×8 on simdgroup matrices; one of 16×32×16 on tensor operations is 16 of them. *barriers* are those of threadgroups, once for each threadgroup.
 - *tg read* and *tg written* are bytes of threadgroup memory. *shuffles* are a SIMD-group's exchanges: shuffles, and reductions of
   the whole SIMD-group as one each.
-- *float* and *integer* are lanes' operations after common ones have been removed. *integer* has the arithmetic of addresses, alike for
+- *float* and *integer* are lanes' operations after common ones have been removed, without those by which the host computes elementary
+  functions: a GPU has instructions for these. *integer* has the arithmetic of addresses, alike for
   moved pointers, `[]` and offsets that a text adds up: an access adds a constant or one (shifted) number to a pointer by itself.
 - *registers* is an estimate of the 32-bit registers of a thread ([host-device.md](host-device.md#registers)), and *tg memory* the
   threadgroup memory of one threadgroup: both decide how many threads a GPU core holds.

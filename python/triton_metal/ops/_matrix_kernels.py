@@ -204,12 +204,11 @@ def vector_along_rows_kernel(
     M_FORMAT: tl.constexpr, X_FORMAT: tl.constexpr,
     ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
-    """Rows of a matrix times a vector. A thread loads EACH neighbours of a row, and has one sum for a row.
+    """Rows of a matrix times a vector. A thread loads EACH neighbours of a row, and has a sum for each of up to four.
 
+    More than four have one sum, which takes fewer registers, but an operation more for each number.
     BY_ROW says whether a bias goes with the rows (the vector is on the left), or one number is for all.
     """
-    LANES: tl.constexpr = min(32, BLOCK_K // EACH)
-    STEPS: tl.constexpr = BLOCK_K // (LANES * EACH)
     batch, first = tl.program_id(1), tl.program_id(0) * BLOCK_R
     local, offs_k = tl.arange(0, BLOCK_R), tl.arange(0, BLOCK_K)
     inside = first + local < R
@@ -217,12 +216,14 @@ def vector_along_rows_kernel(
     x_ptr += offset_of(batch, batches, x_steps)
     m_ptrs = m_ptr + local[:, None] * stride_r + offs_k[None, :] * stride_k
     x_ptrs = x_ptr + offs_k * stride_x
-    acc = tl.zeros((BLOCK_R, LANES), ACCUMULATOR)
+    acc = tl.zeros((BLOCK_R, BLOCK_K if EACH <= 4 else BLOCK_K // EACH), ACCUMULATOR)
     for k in range(0, K, BLOCK_K):
         m = tl.load(m_ptrs, mask=inside[:, None] & (offs_k[None, :] < K - k), other=0)
         x = tl.load(x_ptrs, mask=offs_k < K - k, other=0)
         products = as_type(m, M_FORMAT, ACCUMULATOR) * as_type(x, X_FORMAT, ACCUMULATOR)[None, :]
-        acc += tl.sum(tl.sum(tl.reshape(products, (BLOCK_R, STEPS, LANES, EACH)), axis=3), axis=1)
+        if EACH > 4:
+            products = tl.sum(tl.reshape(products, (BLOCK_R, BLOCK_K // EACH, EACH)), axis=2)
+        acc += products
         m_ptrs += BLOCK_K * stride_k
         x_ptrs += BLOCK_K * stride_x
     finish_vector(
