@@ -218,13 +218,14 @@ def TTMSplitLoops : Pass<"ttm-split-loops", "::mlir::ModuleOp"> {
     A mask that compares a range with a bound is true in a loop up to the step that reaches the bound: blocks in front of it are
     whole, and one or a few behind it are cut. Such a loop becomes two, of which the first has no such masks in its loads,
     stores and choices. What is the same in every step, such as the rows of a program at the edge of a matrix, is asked once: the
-    first loop has no steps where it is false. In a loop of products it stays a mask of both: a branch is little in such a step, and
-    programs at the edge take the first loop, too, in which the mask does not change. The step is exact integer arithmetic, so that no mask is left out that is false
+    first loop has no steps where it is false. The step is exact integer arithmetic, so that no mask is left out that is false
     for any element. Masks that nothing of this kind is known of stay in both loops. Accesses of the second loop whose masks compare
     all of this are never whole (`ttm.cut`), and get no body for blocks that are.
 
-    Where nothing but masks of loads is cut in a loop of products, whose sums would live through both loops, and the bounds are known as
-    multiples of 16, one of the loops takes all steps and the other one none (`msl.version`, two sides of a branch in the end). A bound
+    Where nothing but masks of loads is cut in a loop of products, its sums would live through both loops, which takes registers. If the bounds
+    are known as multiples of 16, one of the loops takes all steps and the other one none (`msl.version`, two sides of a branch in the
+    end). Else the loop stays one, and its loads stand in both sides of a branch, without these masks and with them, together with the
+    stores to the tiles of the product. Masks that are the same in every step stay in both sides. A bound
     that is surely a multiple of the step cuts nothing, and the loop stays one, without the mask. Products on tensor operations stay in
     one loop.
 
