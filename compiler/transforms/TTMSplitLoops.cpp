@@ -68,6 +68,7 @@ private:
   Value createVersionBound();
   void continueLoop(Value bound, ValueRange carried);
   void branch(Value bound);
+  void branch(Block &block, Value bound);
   void branch(ArrayRef<Operation *> group, Value bound);
   void markCut(Operation *root, bool isCut);
   void findComparisons(Value mask, SmallVectorImpl<const Comparison *> &found);
@@ -571,9 +572,22 @@ void dropMasks(Operation *root, const DenseSet<Operation *> &isTrue) {
 /// goes from them to the tiles of a product goes with them, so that sums of products live in one
 /// loop.
 void LoopSplit::branch(Value bound) {
+  // Loads of the next step stand in branches of their own.
+  SmallVector<Block *> blocks{loop.getBody()};
+  loop.getBody()->walk([&](scf::IfOp op) {
+    for (Region *region : op.getRegions())
+      if (!region->empty())
+        blocks.push_back(&region->front());
+  });
+  for (Block *block : blocks)
+    branch(*block, bound);
+}
+
+/// The same in a block.
+void LoopSplit::branch(Block &block, Value bound) {
   SmallVector<SmallVector<Operation *>> groups(1);
   DenseSet<Operation *> moved;
-  for (Operation &op : loop.getBody()->without_terminator()) {
+  for (Operation &op : block.without_terminator()) {
     SmallVector<const Comparison *> found;
     if (isa<tt::LoadOp>(op) && getMask(&op))
       findComparisons(getMask(&op), found);

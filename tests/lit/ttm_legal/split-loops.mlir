@@ -393,6 +393,47 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
+  // The loads of the next step, which stand in a branch of their own, are in both sides of one in there.
+  // CHECK-LABEL: @product_ahead
+  // CHECK: scf.for %[[I:.*]] = %c0_i32 to %arg1
+  // CHECK: scf.if
+  // CHECK: %[[WHOLE:.*]] = arith.cmpi slt, %[[I]], %{{.*}}
+  // CHECK-NEXT: %[[V:.*]] = scf.if %[[WHOLE]]
+  // CHECK-NEXT: tt.load %{{[^,]*}} : tensor<8x8x!tt.ptr<f16>
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {ttm.cut}
+  // CHECK: scf.yield %[[V]]
+  // CHECK: ttm.mma
+  tt.func public @product_ahead(%x: !tt.ptr<f16>, %n: i32, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<8x8xf16, #mma>
+    %sum0 = arith.constant dense<0.0> : tensor<8x8xf32, #mma>
+    %r = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #column>
+    %e = tt.expand_dims %r {axis = 0 : i32} : tensor<8xi32, #column> -> tensor<1x8xi32, #row>
+    %k = tt.broadcast %e : tensor<1x8xi32, #row> -> tensor<8x8xi32, #mma>
+    %p = tt.splat %x : !tt.ptr<f16> -> tensor<8x8x!tt.ptr<f16>, #mma>
+    %q = tt.addptr %p, %k : tensor<8x8x!tt.ptr<f16>, #mma>, tensor<8x8xi32, #mma>
+    %t = ttm.alloc_tile : !ttm.tile<8x8xf16>
+    %sum = scf.for %i = %c0 to %n step %c8 iter_args(%acc = %sum0) -> (tensor<8x8xf32, #mma>) : i32 {
+      %next = arith.addi %i, %c8 : i32
+      %left = arith.subi %n, %next : i32
+      %b = tt.splat %left : i32 -> tensor<8x8xi32, #mma>
+      %m = arith.cmpi slt, %k, %b : tensor<8x8xi32, #mma>
+      %more = arith.cmpi slt, %next, %n : i32
+      %v = scf.if %more -> tensor<8x8xf16, #mma> {
+        %w = tt.load %q, %m, %zero : tensor<8x8x!tt.ptr<f16>, #mma>
+        scf.yield %w : tensor<8x8xf16, #mma>
+      } else {
+        scf.yield %zero : tensor<8x8xf16, #mma>
+      }
+      %d = ttm.mma <8x8x8> %t, %t, %acc : !ttm.tile<8x8xf16>, !ttm.tile<8x8xf16>, tensor<8x8xf32, #mma>
+      ttm.store_tile %v, %t : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
+      scf.yield %d : tensor<8x8xf32, #mma>
+    }
+    tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
   // Where it is, one of two loops takes all steps: sums that live through one after the other take registers.
   // CHECK-LABEL: @versions
   // CHECK: %[[WHOLE:.*]] = arith.andi %{{.*}}, %c-32_i32
