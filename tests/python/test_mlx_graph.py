@@ -476,3 +476,14 @@ def test_the_first_program_and_element_of_a_failed_assertion_are_told() -> None:
         told.append((caught.value.program, caught.value.index, caught.value.error_message))
     assert told[0] == told[1]
     assert told[0][:2] == ((3, 0, 0), (0, 0))
+
+
+@triton.jit
+def scan_of_one_kernel(x, out):
+    i = tl.arange(0, 1)[:, None] + tl.arange(0, 1)[None, :]
+    tl.store(out + i, tl.cumsum((1 / tl.load(x + i)).to(tl.int32), 0))
+
+
+def test_scans_of_one_element_that_was_broadcast() -> None:
+    x = np.array([1], np.int32)
+    same_as_on_host(lambda x, out: scan_of_one_kernel[(1,)](x, out), x, np.zeros_like(x))
