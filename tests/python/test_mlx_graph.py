@@ -487,3 +487,51 @@ def scan_of_one_kernel(x, out):
 def test_scans_of_one_element_that_was_broadcast() -> None:
     x = np.array([1], np.int32)
     same_as_on_host(lambda x, out: scan_of_one_kernel[(1,)](x, out), x, np.zeros_like(x))
+
+
+@triton_metal.jit
+def chain_kernel(x, y, out, n, scale, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + i, i < n) * scale + tl.load(y + i, i < n)
+    tl.store(out + i, value / (1.0 + tl.exp(-value)), i < n)
+
+
+def test_launches_that_come_again_are_compiled() -> None:
+    """Each scalar, each pair of arrays that are one, and each size is a launch of its own."""
+
+    def chain(x: Any, y: Any, scale: float, compiled: bool) -> Any:
+        grid = (triton_metal.cdiv(x.size, 64),)
+        return triton_metal.mlx.graph(chain_kernel, compiled)(
+            x, y, n=x.size, scale=scale, BLOCK=64, grid=grid, outputs={"out": x}
+        )
+
+    rng = np.random.default_rng(0)
+    for size in (100, 128):
+        x, y = (mx.array(rng.standard_normal(size).astype("float32")) for _ in range(2))
+        for _ in range(3):
+            for scale in (2.0, -1.0):
+                for pair in ((x, y), (x, x), (y, x)):
+                    found, wanted = chain(*pair, scale, True), chain(*pair, scale, False)
+                    assert mx.allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    loss = lambda x: chain(x, y, 2.0, True).sum()  # noqa: E731
+    plain = lambda x: chain(x, y, 2.0, False).sum()  # noqa: E731
+    assert mx.allclose(mx.grad(loss)(x), mx.grad(plain)(x), rtol=1e-5, atol=1e-6)
+    batch = mx.stack([x, y])
+    assert mx.allclose(mx.vmap(loss)(batch), mx.vmap(plain)(batch), rtol=1e-5, atol=1e-6)
+
+
+def test_launches_that_read_elements_are_not_compiled() -> None:
+    for count in (3, 1, 4):
+        limits = mx.array([count, 2], dtype=mx.int32)
+        out = triton_metal.mlx.graph(halvings_of_limits, True)(
+            limits, grid=(2,), outputs={"out": limits}
+        )
+        assert out.tolist() == [2 * count, 4]
+
+
+@triton_metal.jit
+def halvings_of_limits(limits, out):
+    total = 0
+    for _ in range(tl.load(limits + tl.program_id(0))):
+        total += 2
+    tl.store(out + tl.program_id(0), total)

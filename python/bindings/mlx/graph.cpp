@@ -9,7 +9,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <stdexcept>
+#include <unordered_set>
 
 namespace nb = nanobind;
 
@@ -52,12 +54,30 @@ nb::list notesOf(const graph::Program &program,
   return lines;
 }
 
+/// The number of MLX's operations between arrays.
+int primitivesBetween(const std::vector<mx::array> &inputs, const std::vector<mx::array> &results) {
+  std::unordered_set<std::uintptr_t> seen, counted;
+  for (const mx::array &input : inputs)
+    seen.insert(input.id());
+  std::vector<mx::array> open = results;
+  while (!open.empty()) {
+    mx::array array = open.back();
+    open.pop_back();
+    if (!seen.insert(array.id()).second || !array.has_primitive())
+      continue;
+    counted.insert(array.primitive_id());
+    open.insert(open.end(), array.inputs().begin(), array.inputs().end());
+  }
+  return static_cast<int>(counted.size());
+}
+
 nb::dict countsOf(const graph::Program &program, const graph::Summary &summary) {
   nb::dict counts;
   counts["operations"] = summary.operations;
   counts["sliced"] = summary.sliced;
   counts["gathered"] = summary.gathered;
   counts["unchecked_assertions"] = summary.unchecked;
+  counts["reads_elements"] = summary.readsElements;
   counts["raised"] = notesOf(program, summary.raised);
   counts["fell_back"] = notesOf(program, summary.fellBack);
   return counts;
@@ -66,7 +86,7 @@ nb::dict countsOf(const graph::Program &program, const graph::Summary &summary) 
 /// The contents of every array after a launch, which of them are written, and what was done.
 nb::tuple run(const graph::Program &program, std::tuple<int, int, int> grid,
               const std::vector<std::tuple<int, int64_t>> &given,
-              const std::vector<mx::array> &arrays) {
+              const std::vector<mx::array> &arrays, bool countsPrimitives) {
   if (given.size() != program.arguments.size())
     raiseAs("LaunchTypeError",
             program.name + " takes " + std::to_string(program.arguments.size()) + " arguments");
@@ -82,7 +102,9 @@ nb::tuple run(const graph::Program &program, std::tuple<int, int, int> grid,
       results.append(traced.written[i] ? mx::reshape(traced.contents[i], arrays[i].shape())
                                        : arrays[i]);
     }
-    return nb::make_tuple(results, written, countsOf(program, traced.summary));
+    nb::dict counts = countsOf(program, traced.summary);
+    counts["primitives"] = countsPrimitives ? primitivesBetween(arrays, traced.contents) : 0;
+    return nb::make_tuple(results, written, counts);
   } catch (const graph::FailedAssertion &failure) {
     raiseFailure(program, failure);
   } catch (const graph::Refusal &refusal) {
@@ -104,7 +126,8 @@ void bindGraph(nb::module_ &module) {
                        types.push_back(type.element);
                      return types;
                    })
-      .def("run", &run, nb::arg("grid"), nb::arg("arguments"), nb::arg("arrays"));
+      .def("run", &run, nb::arg("grid"), nb::arg("arguments"), nb::arg("arrays"),
+           nb::arg("counts_primitives") = false);
 }
 
 } // namespace triton_metal::mlx_route

@@ -25,7 +25,7 @@ def run_in_place(
     ]
     if all(isinstance(value, mx.array) for _, value in given):
         results, written, _ = graph_programs.run(
-            compiled, grid, arguments, [value for _, value in given], scalar_words
+            compiled, grid, [value for _, value in given], scalar_words
         )
         for (_, value), result, changed in zip(given, results, written, strict=True):
             if changed:
@@ -52,7 +52,7 @@ def run_in_place(
         if key not in copies:
             copies[key] = mx.array(memory.view(unsigned(argument["type"], size)))
         arrays.append(copies[key])
-    results, written, _ = graph_programs.run(compiled, grid, arguments, arrays, scalar_words)
+    results, written, _ = graph_programs.run(compiled, grid, arrays, scalar_words)
     mx.eval(results)
     for memory, result, changed in zip(memories, results, written, strict=True):
         if changed:

@@ -16,7 +16,9 @@ from . import in_place
 class Summary:
     """What a graph was made of.
 
-    ``operations`` counts the operations of the kernel that were translated, those of each step of a loop. ``sliced``
+    ``operations`` counts the operations of the kernel that were translated, those of each step of a loop that runs step
+    by step, and ``primitives`` those of MLX that its results need. ``reads_elements`` says that elements of arrays
+    decide about bounds of loops, branches or checks, and were computed while the graph was made. ``sliced``
     are the loads and stores that became slices and reshapes, ``gathered`` those that became gathers and scatters.
     ``unchecked_assertions`` depend on arrays that have no values yet, because a transform of MLX traces. ``raised``
     says, with lines of the kernel, which loops became axes, reductions and products of whole matrices; ``fell_back``,
@@ -27,6 +29,8 @@ class Summary:
     sliced: int
     gathered: int
     unchecked_assertions: int
+    primitives: int
+    reads_elements: bool
     raised: list[str]
     fell_back: list[str]
 
@@ -46,14 +50,14 @@ def program_of(compiled: Any) -> Any:
 def run(
     compiled: Any,
     grid: tuple[int, int, int],
-    arguments: Sequence[Any],
     arrays: Sequence[Any],
     words: bytes,
+    counts_primitives: bool = False,
 ) -> tuple[list[Any], list[bool], Summary]:
     """The contents of ``arrays`` after a launch, whether each is written, and what the graph was made of.
 
-    ``arguments`` are those of the kernel, in its order; its arrays are told apart by their ``id``, and ``arrays`` has
-    one for each buffer among them, in order.
+    ``arrays`` has one array for each buffer among the kernel's arguments, in order; they are told apart by their
+    ``id``. Scalars are in ``words``. Primitives are only counted if that is asked for.
     """
     program = program_of(compiled)
     described = compiled.metadata.args[: len(program.arguments)]
@@ -76,7 +80,7 @@ def run(
                 (-1, bits_of(words[begin : begin + 4 * argument["words"]], argument["type"]))
             )
     try:
-        results, written, counts = program.run(tuple(grid), given, distinct)
+        results, written, counts = program.run(tuple(grid), given, distinct, counts_primitives)
     except in_place.native().GraphRefused as error:
         raise compile_error(str(error), GraphRefusal) from None
     return [results[i] for i in order], [written[i] for i in order], Summary(**counts)

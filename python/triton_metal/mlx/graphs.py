@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LaunchTypeError, LaunchValueError
 from ..tuples import flattened
 from .functional import prepared
+from .compiled_graphs import run_compiled
 from .graph_programs import Summary, program_of, run
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 class Graph:
     """A kernel as a function of MLX arrays; made by :func:`graph`."""
 
-    def __init__(self, kernel: JITFunction) -> None:
+    def __init__(self, kernel: JITFunction, compiled: bool | None = None) -> None:
         self.kernel = kernel
+        self._is_compiled = compiled
         functools.update_wrapper(self, kernel.fn, updated=())
 
     def __call__(
@@ -46,7 +48,7 @@ class Graph:
         **kwargs: Any,
     ) -> Summary:
         """What the graph of this launch is made of. Takes the arguments of a call."""
-        return self._run(args, grid, outputs, init_value, kwargs)[1]
+        return self._run(args, grid, outputs, init_value, kwargs, is_summary=True)[1]
 
     def _run(
         self,
@@ -55,6 +57,7 @@ class Graph:
         outputs: Mapping[str, Any],
         init_value: float | None,
         kwargs: dict[str, Any],
+        is_summary: bool = False,
     ) -> tuple[list[Any], Summary]:
         import mlx.core as mx
 
@@ -77,7 +80,12 @@ class Graph:
                     f"{kernel.name}: argument {argument['name']} is written by the kernel, so outputs= must contain it"
                 )
         arrays = [values[name] for name in names]
-        results, written, summary = run(compiled, sizes, arguments, arrays, words)
+        if is_summary:
+            results, written, summary = run(compiled, sizes, arrays, words, counts_primitives=True)
+        else:
+            results, written, summary = run_compiled(
+                compiled, sizes, arrays, words, self._is_compiled
+            )
         by_name = dict(zip(names, zip(results, written, strict=True), strict=True))
         for name in specs:
             if name not in by_name:
@@ -87,13 +95,17 @@ class Graph:
         return [by_name[name][0] for name in specs], summary
 
 
-def graph(kernel: JITFunction) -> Graph:
+def graph(kernel: JITFunction, compiled: bool | None = None) -> Graph:
     """The kernel as a function from MLX arrays to new MLX arrays, made of MLX's own operations.
 
     Takes the arguments of :func:`triton_metal.mlx.call`: ``outputs`` names the arguments that the kernel writes and
     gives for each an array like it, or shape and dtype. Elements that no program writes are ``init_value``, or 0.
     All programs of the grid are computed together. Raises GraphRefusal, at the line in the kernel, for what has no
     meaning without an order of the programs, and for operations that MLX does not have.
+
+    ``compiled`` says whether calls with the same grid, scalars and arrays' sizes go through ``mx.compile``, from the
+    second one on; if it is None, they do on a GPU. Graphs that depend on elements of arrays never do. On the CPU, MLX
+    compiles with g++, which takes about a second for each new chain of operations.
 
     >>> import mlx.core as mx, triton_metal, triton_metal.language as tl
     >>> @triton_metal.jit
@@ -108,4 +120,4 @@ def graph(kernel: JITFunction) -> Graph:
     """
     if not hasattr(kernel, "launcher"):
         raise LaunchTypeError(f"graph() takes a @triton_metal.jit kernel, not {kernel!r}")
-    return Graph(kernel)
+    return Graph(kernel, compiled)

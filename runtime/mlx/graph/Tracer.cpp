@@ -46,6 +46,7 @@ Traced Tracer::run() {
     traced.written.push_back(buffer.isWritten);
   }
   traced.summary = std::move(summary);
+  traced.summary.readsElements = readsElements;
   return traced;
 }
 
@@ -133,6 +134,7 @@ std::vector<int64_t> Tracer::evaluate(const Value &value, const Extents &extents
     throw Refusal(place, std::string(what) +
                              " depends on the elements of an array, and there are none while "
                              "mx.compile, mx.grad, mx.jvp or mx.vmap traces a function");
+  readsElements |= !value.isKnown();
   mx::eval(numbers);
   const int64_t *data = numbers.data<int64_t>();
   return {data, data + numbers.size()};

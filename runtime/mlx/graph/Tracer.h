@@ -47,6 +47,8 @@ struct Summary {
   int sliced = 0, gathered = 0;
   /// Assertions whose values are not there yet.
   int unchecked = 0;
+  /// Whether the graph depends on the elements of arrays, which were computed for it.
+  bool readsElements = false;
   /// What was raised, and what was not and why, with the place in the source.
   std::vector<std::pair<Place, std::string>> raised, fellBack;
 };
@@ -244,6 +246,7 @@ private:
   const Program &program;
   OuterAxes outer;
   Summary summary;
+  mutable bool readsElements = false;
   std::vector<Buffer> buffers;
   std::vector<Value> values;
   std::vector<const Operation *> producers;

@@ -58,6 +58,7 @@ void Tracer::runAssert(const Operation &op) {
     ++summary.unchecked;
     return;
   }
+  readsElements |= !holds.isKnown();
   if (all.item<bool>())
     return;
   auto [where, index] = firstFalse(holds.array(), outer);
