@@ -382,22 +382,28 @@ def first_failure(words: Any, origin: int) -> list[int] | None:
     return min(records, key=lambda record: record[3:0:-1], default=None)
 
 
+def assertion_message(
+    name: str, program: tuple[int, int, int], index: tuple[int, ...], text: str
+) -> str:
+    """What a failed assertion says of a kernel, the program, its element and the assertion's own text."""
+    message = f"{name}: device-side assertion failed in program {program}"
+    if index:
+        message += f" at element {index if len(index) > 1 else index[0]}"
+    return f"{message}: {text}" if text else message
+
+
 def assertion_error(
     contract: dict[str, Any], sites: list[dict[str, Any]], failure: list[int]
 ) -> DeviceAssertionError:
     """A failed assertion with its message, program, element and location."""
     site = sites[failure[0]]
     program = (failure[1], failure[2], failure[3])
-    message = f"{contract['name']}: device-side assertion failed in program {program}"
     index: tuple[int, ...] = ()
     rest = failure[4]
     for size in reversed(site["operands"][0]["shape"]):
         index = (rest % size, *index)
         rest //= size
-    if index:
-        message += f" at element {index if len(index) > 1 else index[0]}"
-    if site["text"]:
-        message += f": {site['text']}"
+    message = assertion_message(contract["name"], program, index, site["text"])
     text = contract["text"]
     frames = site["source"]
     places = [

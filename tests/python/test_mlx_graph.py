@@ -10,7 +10,7 @@ import pytest
 import triton_metal
 import triton_metal as triton
 import triton_metal.language as tl
-from triton_metal.errors import CompilationError, LaunchValueError
+from triton_metal.errors import CompilationError, DeviceAssertionError, LaunchValueError
 
 mx = pytest.importorskip("mlx.core")
 pytestmark = pytest.mark.own_route
@@ -397,8 +397,11 @@ def test_assertions_are_checked() -> None:
         asserting_kernel[(1,)](x, BLOCK=4, debug=True)
         np.testing.assert_array_equal(x, [1, 2, 3, 4])
         asserting_kernel[(1,)](x, BLOCK=4, debug=True)
-        with pytest.raises(CompilationError, match="too large"):
+        with pytest.raises(DeviceAssertionError, match="too large") as caught:
             asserting_kernel[(1,)](x, BLOCK=4, debug=True)
+    assert caught.value.program == (0, 0, 0)
+    assert caught.value.index == (3,)
+    assert "tl.device_assert(v < 5" in str(caught.value)
     np.testing.assert_array_equal(x, [2, 3, 4, 5])
 
 
@@ -450,6 +453,40 @@ def test_histograms_of_many_programs_fit_the_memory() -> None:
     expected = np.zeros_like(counts)
     np.add.at(expected, (rows, x[x != 3]), 1)
     np.testing.assert_array_equal(counts, expected)
+
+
+@triton.jit
+def asserting_programs_kernel(x, out, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    pid = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)
+    i, j = tl.arange(0, ROWS)[:, None], tl.arange(0, COLUMNS)[None, :]
+    v = tl.load(x + (pid // 3 * 3 + pid % 3) * ROWS * COLUMNS + i * COLUMNS + j)
+    for step in range(3):
+        tl.device_assert(v + step < 10, "at most 9")
+    tl.store(out + pid, tl.sum(v))
+
+
+def test_the_first_program_and_element_of_a_failed_assertion_are_told() -> None:
+    x = np.zeros((4, 3, 4, 8), np.int32)
+    x[3, 0, 0, 0] = x[1, 2, 3, 5] = x[1, 2, 3, 7] = 8
+    told = []
+    for device in ("host", "mlx-graph"):
+        out = np.zeros(12, np.int32)
+        with triton_metal.device(device), pytest.raises(DeviceAssertionError) as caught:
+            asserting_programs_kernel[(4, 3)](x, out, ROWS=4, COLUMNS=8, debug=True)
+        told.append((caught.value.program, caught.value.index, caught.value.error_message))
+    assert told[0] == told[1]
+    assert told[0][:2] == ((3, 0, 0), (0, 0))
+
+
+@triton.jit
+def scan_of_one_kernel(x, out):
+    i = tl.arange(0, 1)[:, None] + tl.arange(0, 1)[None, :]
+    tl.store(out + i, tl.cumsum((1 / tl.load(x + i)).to(tl.int32), 0))
+
+
+def test_scans_of_one_element_that_was_broadcast() -> None:
+    x = np.array([1], np.int32)
+    same_as_on_host(lambda x, out: scan_of_one_kernel[(1,)](x, out), x, np.zeros_like(x))
 
 
 @triton_metal.jit

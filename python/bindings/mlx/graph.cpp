@@ -26,9 +26,22 @@ struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-[[noreturn]] void raise(const graph::Program &program, const graph::Refusal &refusal) {
+/// A refusal as a diagnostic of the compiler.
+std::string diagnosticOf(const graph::Program &program, const graph::Refusal &refusal) {
   std::string place = program.describe(refusal.place);
-  throw Refused(place + (place.empty() ? "" : ": ") + "error: " + refusal.message);
+  return place + (place.empty() ? "" : ": ") + "error: " + refusal.message;
+}
+
+[[noreturn]] void raiseFailure(const graph::Program &program,
+                               const graph::FailedAssertion &failure) {
+  nb::object error =
+      nb::module_::import_("triton_metal.mlx.graph_programs")
+          .attr("failed_assertion")(
+              program.name, diagnosticOf(program, failure),
+              nb::make_tuple(failure.program[0], failure.program[1], failure.program[2]),
+              failure.index);
+  PyErr_SetObject(error.type().ptr(), error.ptr());
+  throw nb::python_error();
 }
 
 nb::list notesOf(const graph::Program &program,
@@ -92,8 +105,10 @@ nb::tuple run(const graph::Program &program, std::tuple<int, int, int> grid,
     nb::dict counts = countsOf(program, traced.summary);
     counts["primitives"] = countsPrimitives ? primitivesBetween(arrays, traced.contents) : 0;
     return nb::make_tuple(results, written, counts);
+  } catch (const graph::FailedAssertion &failure) {
+    raiseFailure(program, failure);
   } catch (const graph::Refusal &refusal) {
-    raise(program, refusal);
+    throw Refused(diagnosticOf(program, refusal));
   }
 }
 

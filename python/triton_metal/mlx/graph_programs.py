@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _native
-from ..errors import GraphRefusal, compile_error
+from ..errors import DeviceAssertionError, GraphRefusal, compile_error
+from ..messages import assertion_message
 from . import in_place
 
 
@@ -93,3 +94,14 @@ def bits_of(words: bytes, type: str) -> int:
     """
     width = int(type.lstrip("bfiu"))
     return int.from_bytes(words[: max(1, width // 8)], "little", signed=width > 1)
+
+
+def failed_assertion(
+    name: str, diagnostic: str, program: tuple[int, int, int], index: Sequence[int]
+) -> DeviceAssertionError:
+    """The error of a failed assertion, whose text and place are in a diagnostic. The extension module calls this."""
+    told = compile_error(diagnostic)
+    message = assertion_message(name, program, tuple(index), told.error_message)
+    error = DeviceAssertionError(message, told.location, told.callers)
+    error.program, error.index = program, tuple(index)
+    return error

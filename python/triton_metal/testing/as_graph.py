@@ -22,12 +22,14 @@ class AsGraph:
             self.counts["host"] = self.counts.get("host", 0) + 1
             compiled.native.launch(grid, arguments, words)
             return
+        way = "mlx-graph"
         try:
             run_in_place(compiled, grid, arguments, words)
         except GraphRefusal:
-            self.counts["refused"] = self.counts.get("refused", 0) + 1
+            way = "refused"
             raise
-        self.counts["mlx-graph"] = self.counts.get("mlx-graph", 0) + 1
+        finally:
+            self.counts[way] = self.counts.get(way, 0) + 1
 
 
 def can_be_graph(compiled: Any, arguments: list[Any]) -> bool:

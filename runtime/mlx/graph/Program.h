@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -83,6 +84,17 @@ struct Refusal : std::exception {
 
   Place place;
   std::string message;
+};
+
+/// An assertion that fails, in the first program of the grid in which it does.
+struct FailedAssertion : Refusal {
+  FailedAssertion(Place place, std::string message, std::array<int, 3> program,
+                  std::vector<int> index)
+      : Refusal(place, std::move(message)), program(program), index(std::move(index)) {}
+
+  std::array<int, 3> program;
+  /// The first element that is false; empty for a scalar.
+  std::vector<int> index;
 };
 
 } // namespace triton_metal::graph

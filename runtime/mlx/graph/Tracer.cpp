@@ -228,32 +228,4 @@ std::vector<Value> Tracer::runBlock(const Block &block) {
   return {};
 }
 
-void Tracer::runAssert(const Operation &op) {
-  const Value &condition = operand(op, 0);
-  std::optional<Value> mask = activeMask(nullptr, condition.rank());
-  Value holds = condition;
-  if (!holds.type().isBool())
-    holds = Value::of({"i1", holds.type().shape}, holds.extents(),
-                      mx::not_equal(holds.array(), mx::array(0, holds.type().dtype())),
-                      holds.isKnown());
-  if (holds.constant() == 1)
-    return;
-  if (mask)
-    holds = Value::of(holds.type(), join(holds.extents(), mask->extents()),
-                      mx::logical_or(holds.array(), mx::logical_not(mask->array())),
-                      holds.isKnown() && mask->isKnown());
-  mx::array all = mx::all(holds.array());
-  if (!holds.isKnown() && all.is_tracer()) {
-    ++summary.unchecked;
-    return;
-  }
-  readsElements |= !holds.isKnown();
-  if (!all.item<bool>())
-    refuse(op, "assertion failed: " + op.attributes.at("message").get<std::string>());
-}
-
-void Tracer::runPrint(const Operation &op) {
-  refuse(op, "device_print has no meaning in a graph, whose programs run all at once");
-}
-
 } // namespace triton_metal::graph

@@ -106,7 +106,9 @@ void Tracer::runScan(const Operation &op) {
   auto [extents, isKnown] = sizesAlong(op, axis);
   int size = extents[axis];
   std::string combiner = combinerOf(op);
-  if (count == 1 &&
+  // MLX's scans on the CPU divide by the step along the axis, which is 0 where it was broadcast to
+  // one element.
+  if (count == 1 && size > 1 &&
       (combiner == "arith.addf" || combiner == "arith.addi" || combiner == "arith.mulf" ||
        combiner == "arith.muli") &&
       !operand(op, 0).type().isBool()) {
